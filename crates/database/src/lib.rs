@@ -1,0 +1,1 @@
+//! the small port through which queue and registry reach a SQL database

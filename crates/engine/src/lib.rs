@@ -1,0 +1,1 @@
+//! the work: worker runtime, ingest, fixity, restoration, rebuild

@@ -1,0 +1,1 @@
+//! PREMIS 3 documents out of records

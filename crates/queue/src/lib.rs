@@ -1,0 +1,1 @@
+//! what a task queue is: topics, leases, retries, dead letters

@@ -1,0 +1,1 @@
+//! the record: institutions to events, work items, and the SQL that keeps them

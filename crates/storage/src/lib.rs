@@ -1,0 +1,1 @@
+//! what a store is, and the stores made of folders
