@@ -1,1 +1,14 @@
-//! the small port through which queue and registry reach a SQL database
+//! The small port through which the queue and the registry reach a SQL database.
+//!
+//! Operations are plain functions over a [`Transaction`] and name their SQL by [`Statement`]s, which are kept in `.sql`
+//! files, one folder per dialect. [`Sqlite`] is the embedded engine; PostgreSQL is a second one behind the same port.
+
+mod error;
+mod statement;
+mod transaction;
+mod value;
+
+pub use error::DatabaseError;
+pub use statement::{Statement, Statements};
+pub use transaction::{Database, Transaction};
+pub use value::{Row, Time, Value};

@@ -1,0 +1,48 @@
+//! Problems and verdicts: what a check of a bag says, in a form that people and scripts can rely on.
+
+use serde::{Deserialize, Serialize};
+
+/// How bad a problem is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// The bag breaks a rule that binds.
+    Error,
+    /// The bag is acceptable, but something deserves a look.
+    Warning,
+}
+
+/// One problem of a bag.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Problem {
+    /// How bad it is.
+    pub severity: Severity,
+    /// A stable dotted word such as `manifest.digest_mismatch`; all are listed in [`crate::CODES`].
+    pub code: String,
+    /// The tag file or manifest in which it was found, relative to the bag.
+    pub file: Option<String>,
+    /// The path it is about, relative to the bag.
+    pub path: Option<String>,
+    /// The line in `file`, from 1.
+    pub line: Option<u64>,
+    /// What is wrong, with the values seen, and where useful what to do.
+    pub message: String,
+}
+
+/// What a check concludes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// Complete, every digest right, every rule kept.
+    Valid,
+    /// Valid, with warnings.
+    ValidWithWarnings,
+    /// Only files are missing (such as those that `fetch.txt` still names); nothing is wrong with what is there.
+    Incomplete,
+    /// A rule is broken.
+    Invalid,
+    /// Not a bag at all.
+    NotABag,
+    /// A bag of a version, algorithm or encoding that is not known here.
+    Unsupported,
+}

@@ -1,0 +1,67 @@
+//! Everything that can go wrong between us and a database.
+
+/// Why a statement or transaction failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DatabaseError {
+    /// A unique or foreign key, or a check, refused the row.
+    #[error("the database refused {statement}: {detail}")]
+    Constraint {
+        /// The statement's name.
+        statement: &'static str,
+        /// The constraint, as the database names it.
+        detail: String,
+    },
+    /// The disk, the lock or the connection failed; nothing of the transaction was kept.
+    #[error("the database could not {act}: {detail}")]
+    Unavailable {
+        /// What was tried.
+        act: String,
+        /// Why.
+        detail: String,
+    },
+    /// A statement is missing or wrong: a defect of ours.
+    #[error("statement {statement} is not usable: {detail}")]
+    Statement {
+        /// The statement's name.
+        statement: &'static str,
+        /// Why.
+        detail: String,
+    },
+    /// A column does not hold what the code expects.
+    #[error("column {column} should hold {wanted} and holds {found}")]
+    Column {
+        /// Position in the select list, from 0.
+        column: usize,
+        /// What was expected.
+        wanted: &'static str,
+        /// What stands there.
+        found: String,
+    },
+    /// The file was made by a newer program, or is no database of ours.
+    #[error("{path}: {reason}")]
+    Schema {
+        /// The database.
+        path: String,
+        /// What is wrong and what to do.
+        reason: String,
+    },
+    /// The home lies where several machines could reach it, which SQLite cannot bear.
+    #[error("{path} lies on a network file system ({kind}), where SQLite loses data; use a local disk, or PostgreSQL")]
+    NetworkFileSystem {
+        /// The folder.
+        path: String,
+        /// The file system.
+        kind: String,
+    },
+    /// The caller's own function stopped the transaction; nothing was kept.
+    #[error("{0}")]
+    Aborted(String),
+}
+
+impl DatabaseError {
+    /// Whether trying again later may succeed.
+    pub fn is_transient(&self) -> bool {
+        matches!(self, Self::Unavailable { .. })
+    }
+}

@@ -1,0 +1,98 @@
+//! What a transaction is, and the database that runs it.
+
+use crate::{DatabaseError, Row, Statement, Time, Value};
+
+/// One open transaction. Every change made through it is kept together or not at all.
+pub trait Transaction {
+    /// Runs a statement that returns no rows; the number of rows it changed.
+    fn execute(&mut self, statement: Statement, values: &[Value]) -> Result<u64, DatabaseError>;
+
+    /// Runs one statement for many value lists (an engine may pipeline them); the number of rows changed in all.
+    fn execute_each(
+        &mut self,
+        statement: Statement,
+        lists: &mut dyn Iterator<Item = Vec<Value>>,
+    ) -> Result<u64, DatabaseError>;
+
+    /// Runs a statement and returns all its rows: for answers whose size the caller bounds, by `LIMIT` or by key.
+    fn query(&mut self, statement: Statement, values: &[Value]) -> Result<Vec<Row>, DatabaseError>;
+
+    /// The first row, or none.
+    fn query_one(&mut self, statement: Statement, values: &[Value]) -> Result<Option<Row>, DatabaseError> {
+        Ok(self.query(statement, values)?.into_iter().next())
+    }
+
+    /// The time of this transaction: the database's own clock in PostgreSQL, the injected one in SQLite.
+    fn now(&mut self) -> Result<Time, DatabaseError>;
+}
+
+/// A database: one engine behind the port. Calls block. All methods may be called from many threads. A job may be run
+/// more than once (a serialisation conflict), so it acts through its transaction only.
+pub trait Database: Send + Sync {
+    /// Runs `job` in a write transaction and returns when it is durable. An error of the job rolls everything back. The
+    /// engine may commit several callers' jobs together; each job still succeeds or fails by itself.
+    fn write_job(
+        &self,
+        job: Box<dyn FnMut(&mut dyn Transaction) -> Result<(), DatabaseError> + Send>,
+    ) -> Result<(), DatabaseError>;
+
+    /// Runs `job` in a read transaction: one consistent state.
+    fn read_job(
+        &self,
+        job: &mut dyn FnMut(&mut dyn Transaction) -> Result<(), DatabaseError>,
+    ) -> Result<(), DatabaseError>;
+
+    /// The dialect's folder name: `sqlite` or `postgres`.
+    fn dialect(&self) -> &'static str;
+}
+
+impl dyn Database {
+    /// Runs `job` in a write transaction; its value, once durable. `E` is the caller's own error; any error rolls back.
+    pub fn write<T, E, F>(&self, mut job: F) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<DatabaseError> + Send + 'static,
+        F: FnMut(&mut dyn Transaction) -> Result<T, E> + Send + 'static,
+    {
+        let answer = std::sync::Arc::new(std::sync::Mutex::new(None));
+        let slot = answer.clone();
+        let outcome = self.write_job(Box::new(move |transaction| {
+            let result = job(transaction);
+            let failed = result.is_err();
+            *slot.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(result);
+            if failed { Err(DatabaseError::Aborted("the job failed".into())) } else { Ok(()) }
+        }));
+        let result = answer.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
+        match (outcome, result) {
+            // The job's own error says more than the abort it caused.
+            (Err(_), Some(Err(own))) => Err(own),
+            (Err(error), _) => Err(error.into()),
+            (Ok(()), Some(result)) => result,
+            (Ok(()), None) => Err(DatabaseError::Unavailable {
+                act: "run a transaction".into(),
+                detail: "the engine reported success without running it".into(),
+            }
+            .into()),
+        }
+    }
+
+    /// Runs `job` in a read transaction; its value.
+    pub fn read<T, E, F>(&self, mut job: F) -> Result<T, E>
+    where
+        E: From<DatabaseError>,
+        F: FnMut(&mut dyn Transaction) -> Result<T, E>,
+    {
+        let mut answer = None;
+        self.read_job(&mut |transaction| {
+            answer = Some(job(transaction));
+            Ok(())
+        })?;
+        answer.unwrap_or_else(|| {
+            Err(DatabaseError::Unavailable {
+                act: "run a transaction".into(),
+                detail: "the engine reported success without running it".into(),
+            }
+            .into())
+        })
+    }
+}

@@ -1,0 +1,88 @@
+//! Everything that can go wrong with a store, in one place.
+
+use std::io;
+
+use crate::{Key, KeyError};
+
+/// Why a store could not do what was asked.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StorageError {
+    /// Nothing lies under the key.
+    #[error("store {store}: nothing lies under {key}")]
+    NotFound {
+        /// The store.
+        store: String,
+        /// The key.
+        key: Key,
+    },
+    /// The put's condition was not met.
+    #[error("store {store}: {key} is not as the put demands ({condition})")]
+    Condition {
+        /// The store.
+        store: String,
+        /// The key.
+        key: Key,
+        /// What was demanded.
+        condition: String,
+    },
+    /// The bytes given do not have the digest or length that was declared.
+    #[error("store {store}: the bytes for {key} have {found}, declared was {declared}")]
+    Mismatch {
+        /// The store.
+        store: String,
+        /// The key.
+        key: Key,
+        /// What was declared.
+        declared: String,
+        /// What the bytes have.
+        found: String,
+    },
+    /// The caller's reader failed, not the store.
+    #[error("store {store}: the source of {key} could not be read")]
+    Source {
+        /// The store.
+        store: String,
+        /// The key.
+        key: Key,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// The store's disk or service failed.
+    #[error("store {store}: could not {act} {key}")]
+    Io {
+        /// The store.
+        store: String,
+        /// What was tried.
+        act: &'static str,
+        /// On what.
+        key: Key,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// A text is not a key.
+    #[error(transparent)]
+    Key(#[from] KeyError),
+    /// The store is not what the settings say, or cannot be used as a store.
+    #[error("store {store}: {reason}")]
+    Unusable {
+        /// The store.
+        store: String,
+        /// Why, and what to do.
+        reason: String,
+    },
+}
+
+impl StorageError {
+    /// Whether trying again later may succeed without anyone changing anything but free space or reachability.
+    pub fn is_transient(&self) -> bool {
+        matches!(self, Self::Io { .. } | Self::Source { .. })
+    }
+
+    /// Whether nothing lies under the key.
+    pub fn is_not_found(&self) -> bool {
+        matches!(self, Self::NotFound { .. })
+    }
+}

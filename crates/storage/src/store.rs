@@ -1,0 +1,147 @@
+//! What a store is: a place that keeps bytes under keys. Folders, S3 and its kin stand behind this one trait, and every
+//! engine passes the conformance suite of this crate. A store knows nothing of objects, files or records.
+
+use std::io::Read;
+
+use strongroom_digest::{Algorithm, Digest};
+
+use crate::{Key, StorageError};
+
+/// What the bytes under a key are, without reading them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Head {
+    /// Length in bytes.
+    pub size: u64,
+    /// Changes whenever the bytes may have changed. Folder: inode, size and modification time; S3: the `ETag`.
+    pub etag: String,
+    /// Storage class as the store names it; `None` where a store has no classes.
+    pub class: Option<String>,
+    /// Whether the bytes can be read now (false for cold classes that were not thawed).
+    pub readable: bool,
+    /// A digest of the whole content that the store itself vouches for, where it keeps one.
+    pub checksum: Option<(Algorithm, Digest)>,
+}
+
+/// One line of a listing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listed {
+    /// The key, relative to the store.
+    pub key: Key,
+    /// Length in bytes.
+    pub size: u64,
+}
+
+/// How a put must behave.
+#[derive(Debug, Clone, Default)]
+pub struct PutOptions {
+    /// Refuse (and leave nothing behind) when the bytes read do not have this digest.
+    pub digest: Option<(Algorithm, Digest)>,
+    /// Refuse when the bytes read do not have this length.
+    pub size: Option<u64>,
+    /// Storage class, for stores that have them.
+    pub class: Option<String>,
+    /// What must be true of the key for the put to happen.
+    pub condition: PutCondition,
+    /// When the bytes must have reached the disk.
+    pub durability: Durability,
+}
+
+/// What must be true of a key for a put to happen.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum PutCondition {
+    /// Put in any case; an existing key is replaced atomically.
+    #[default]
+    Always,
+    /// Only when nothing lies under the key.
+    IfAbsent,
+    /// Only when the key's etag is still this one.
+    IfMatch(String),
+}
+
+/// When bytes must have reached the disk.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// Before the put returns.
+    #[default]
+    OnReturn,
+    /// Before the next [`Store::sync`] returns: for many small puts that only count together.
+    OnSync,
+}
+
+/// A reader of a stored content.
+pub type Body = Box<dyn Read + Send>;
+
+/// What an engine really honours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Capabilities {
+    /// Puts honour [`PutCondition`].
+    pub conditional_put: bool,
+    /// [`Head::checksum`] is present and as strong as reading back.
+    pub strong_checksum: bool,
+    /// An assembly becomes visible as a whole by one rename; where false its keys are final from the first put.
+    pub atomic_assembly: bool,
+}
+
+/// A place that keeps bytes. Calls block; callers bring their own threads. All methods may be called from many threads.
+pub trait Store: Send + Sync {
+    /// The store's name in the settings.
+    fn name(&self) -> &str;
+
+    /// What this store honours.
+    fn capabilities(&self) -> Capabilities;
+
+    /// Looks at a key without reading it. [`StorageError::NotFound`] when nothing lies there.
+    fn head(&self, key: &Key) -> Result<Head, StorageError>;
+
+    /// Opens a key for reading from `offset` (0 for all), at most `length` bytes when given.
+    fn open(&self, key: &Key, offset: u64, length: Option<u64>) -> Result<Body, StorageError>;
+
+    /// Stores everything `body` yields under `key`, atomically: after an error or a crash the key is as it was before.
+    fn put(&self, key: &Key, body: &mut dyn Read, options: &PutOptions) -> Result<Head, StorageError>;
+
+    /// Makes every put with [`Durability::OnSync`] that has returned durable.
+    fn sync(&self) -> Result<(), StorageError>;
+
+    /// Every key under `prefix` (a whole path segment prefix, or the empty one), in byte order of the key, streamed with
+    /// bounded memory.
+    fn list<'a>(
+        &'a self,
+        prefix: &Key,
+    ) -> Result<Box<dyn Iterator<Item = Result<Listed, StorageError>> + 'a>, StorageError>;
+
+    /// Removes a key; also succeeds when nothing lies there. Folders leave no empty directory behind.
+    fn delete(&self, key: &Key) -> Result<(), StorageError>;
+
+    /// Removes everything under `prefix`. Not for the empty prefix.
+    fn delete_all(&self, prefix: &Key) -> Result<(), StorageError>;
+
+    /// Opens the assembly `id` (made when missing), whose keys become visible under `target` by
+    /// [`Assembly::commit`]. Opening it again after a crash finds what was put. At most one per id is used at a time:
+    /// the caller holds a lease.
+    fn assembly(&self, id: &str, target: &Key) -> Result<Box<dyn Assembly>, StorageError>;
+
+    /// Ids of assemblies that exist, for sweeping what no open work owns.
+    fn assemblies(&self) -> Result<Vec<String>, StorageError>;
+}
+
+/// A group of keys that is written out of sight and becomes visible as a whole.
+pub trait Assembly: Send + Sync {
+    /// Stores bytes under `key`, relative to the target. Not durable before [`Assembly::sync`].
+    fn put(&self, key: &Key, body: &mut dyn Read, options: &PutOptions) -> Result<Head, StorageError>;
+
+    /// As [`Store::head`], for a key of this assembly, also after commit.
+    fn head(&self, key: &Key) -> Result<Head, StorageError>;
+
+    /// As [`Store::open`], for a key of this assembly, also after commit.
+    fn open(&self, key: &Key) -> Result<Body, StorageError>;
+
+    /// Makes everything put so far durable.
+    fn sync(&self) -> Result<(), StorageError>;
+
+    /// Makes everything visible under the target: one rename and a sync of the parent in a folder, nothing where keys
+    /// were final from the start. Repeating it after it happened succeeds. Refuses when the target exists otherwise.
+    fn commit(&self) -> Result<(), StorageError>;
+
+    /// Drops everything that was put and not committed.
+    fn discard(&self) -> Result<(), StorageError>;
+}
