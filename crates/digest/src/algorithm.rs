@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::DigestError;
 
-/// A digest algorithm. The name is the lower-case alphanumeric form that BagIt manifests use (RFC 8493 section 2.4).
+/// A digest algorithm. The name is the lower-case alphanumeric form that `BagIt` manifests use (RFC 8493 section 2.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]

@@ -40,6 +40,14 @@ impl Digest {
         Ok(Self { length: raw.len() as u8, bytes })
     }
 
+    /// Takes what a hash function yields, which is never longer than 64 bytes.
+    pub(crate) fn from_array(raw: &[u8]) -> Self {
+        let length = raw.len().min(64);
+        let mut bytes = [0; 64];
+        bytes[..length].copy_from_slice(&raw[..length]);
+        Self { length: length as u8, bytes }
+    }
+
     /// The raw bytes.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[..usize::from(self.length)]
@@ -76,7 +84,7 @@ impl FromStr for Digest {
     fn from_str(text: &str) -> Result<Self, DigestError> {
         let fault = || DigestError::NotHexadecimal { text: text.to_owned() };
         let digits = text.as_bytes();
-        if digits.is_empty() || digits.len() % 2 != 0 || digits.len() > 128 {
+        if digits.is_empty() || !digits.len().is_multiple_of(2) || digits.len() > 128 {
             return Err(fault());
         }
         let mut bytes = [0_u8; 64];
