@@ -17,6 +17,15 @@ pub trait Transaction {
     /// Runs a statement and returns all its rows: for answers whose size the caller bounds, by `LIMIT` or by key.
     fn query(&mut self, statement: Statement, values: &[Value]) -> Result<Vec<Row>, DatabaseError>;
 
+    /// Runs a statement and hands its rows over one by one, with memory that does not grow with their number. An error of
+    /// `take` ends it and is returned.
+    fn query_each(
+        &mut self,
+        statement: Statement,
+        values: &[Value],
+        take: &mut dyn FnMut(Row) -> Result<(), DatabaseError>,
+    ) -> Result<(), DatabaseError>;
+
     /// The first row, or none.
     fn query_one(&mut self, statement: Statement, values: &[Value]) -> Result<Option<Row>, DatabaseError> {
         Ok(self.query(statement, values)?.into_iter().next())
