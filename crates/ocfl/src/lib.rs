@@ -1,1 +1,23 @@
-//! OCFL 1.1 objects: plan, write, read, validate and purge, over any store
+//! OCFL 1.1 objects: plan, write, read, validate and purge, over any store.
+
+mod assembly;
+mod error;
+mod head;
+mod layout;
+mod object;
+mod path;
+mod root;
+mod spec;
+mod version;
+mod writer;
+
+pub use assembly::VersionAssembly;
+pub use error::OcflError;
+pub use head::StoredInventory;
+pub use layout::{Layout, Tuples};
+pub use object::Object;
+pub use path::{content_path, object_id};
+pub use root::{Objects, StorageRoot};
+pub use spec::SpecVersion;
+pub use version::{User, VersionDetails, VersionNumber};
+pub use writer::{InventoryHeader, InventorySeal, InventoryWriter};

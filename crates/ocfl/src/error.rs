@@ -1,0 +1,108 @@
+//! Everything that can go wrong with an OCFL object or storage root, in one place.
+
+use std::io;
+
+use strongroom_digest::Digest;
+use strongroom_storage::{Key, KeyError, StorageError};
+
+/// Why an OCFL object could not be read, written or changed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OcflError {
+    /// The store failed.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    /// A text is not a key of a store.
+    #[error(transparent)]
+    Key(#[from] KeyError),
+    /// Bytes could not be read or written outside a store (an inventory, a scratch file).
+    #[error("could not {act}")]
+    Io {
+        /// What was tried.
+        act: &'static str,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// An inventory is not JSON, or exceeds a limit.
+    #[error("not a readable JSON document, at byte {offset}: {reason}")]
+    Json {
+        /// Where, in bytes from the start.
+        offset: u64,
+        /// What is wrong there.
+        reason: &'static str,
+    },
+    /// An inventory breaks a rule of the specification.
+    #[error("{what}: {message} ({code})")]
+    Inventory {
+        /// The validation code of the specification, such as `E050`.
+        code: &'static str,
+        /// Which inventory.
+        what: String,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// A caller wanted something written that has no place in an inventory, an object or a storage root.
+    #[error("{value:?} cannot be written as {what}: {reason}")]
+    Unwritable {
+        /// What it was meant to be.
+        what: &'static str,
+        /// What was given.
+        value: String,
+        /// Why not.
+        reason: &'static str,
+    },
+    /// The storage root is not one that this program made, or its layout is not one that it knows.
+    #[error("storage root {key:?} in store {store}: {reason}")]
+    Root {
+        /// The store.
+        store: String,
+        /// The storage root.
+        key: Key,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The root inventory in the store is neither the one expected nor the one to be written.
+    #[error("object {key} in store {store}: the root inventory is {found}, expected was {expected}", found = shown(.found.as_ref()), expected = shown(.expected.as_ref()))]
+    Head {
+        /// The store.
+        store: String,
+        /// The object root.
+        key: Key,
+        /// Digest of what should be there.
+        expected: Option<Digest>,
+        /// Digest of what is there.
+        found: Option<Digest>,
+    },
+    /// Bytes read back from a store differ from what was put.
+    #[error("store {store}: {key} was read back as {found}, written was {written}")]
+    ReadBack {
+        /// The store.
+        store: String,
+        /// The key.
+        key: Key,
+        /// Digest of what was written.
+        written: Digest,
+        /// Digest of what was read.
+        found: Digest,
+    },
+}
+
+impl OcflError {
+    /// Whether trying again later may succeed without anyone changing anything but free space or reachability.
+    pub fn is_transient(&self) -> bool {
+        match self {
+            Self::Storage(error) => error.is_transient(),
+            Self::Io { .. } => true,
+            _ => false,
+        }
+    }
+
+    pub(crate) fn unwritable(what: &'static str, value: impl Into<String>, reason: &'static str) -> Self {
+        Self::Unwritable { what, value: value.into(), reason }
+    }
+}
+
+fn shown(digest: Option<&Digest>) -> String {
+    digest.map_or_else(|| "absent".to_owned(), Digest::to_hex)
+}

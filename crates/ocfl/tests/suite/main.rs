@@ -1,0 +1,5 @@
+//! What this crate promises, against a store in memory and the published fixtures.
+
+mod memory;
+mod sample;
+mod writing;

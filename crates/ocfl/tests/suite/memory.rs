@@ -1,0 +1,271 @@
+//! A store in memory, atomic in its assemblies or not, that can be told to fail from some write on.
+
+use std::collections::BTreeMap;
+use std::io::{Cursor, Read};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use strongroom_digest::hash_reader;
+use strongroom_storage::{
+    Assembly, Body, Capabilities, Head, Key, Listed, PutCondition, PutOptions, StorageError, Store,
+};
+
+type Files = BTreeMap<Key, Vec<u8>>;
+
+#[derive(Default)]
+struct State {
+    files: Files,
+    assemblies: BTreeMap<String, Files>,
+    committed: Vec<String>,
+    /// Writes that still succeed, when any are to fail.
+    writes_left: Option<usize>,
+}
+
+#[derive(Clone)]
+pub(crate) struct MemoryStore {
+    atomic: bool,
+    state: Arc<Mutex<State>>,
+}
+
+struct MemoryAssembly {
+    store: MemoryStore,
+    id: String,
+    target: Key,
+}
+
+impl MemoryStore {
+    /// As a folder: assemblies are renamed in.
+    pub(crate) fn folder() -> Self {
+        Self { atomic: true, state: Arc::default() }
+    }
+
+    /// As S3: keys are final from the first put.
+    pub(crate) fn bucket() -> Self {
+        Self { atomic: false, state: Arc::default() }
+    }
+
+    /// Everything below a directory of the disk.
+    pub(crate) fn load(directory: &Path) -> Self {
+        let store = Self::folder();
+        store.load_below(directory, &Key::ROOT);
+        store
+    }
+
+    fn load_below(&self, directory: &Path, prefix: &Key) {
+        for entry in std::fs::read_dir(directory).unwrap() {
+            let entry = entry.unwrap();
+            let key = prefix.join(entry.file_name().to_str().unwrap()).unwrap();
+            if entry.file_type().unwrap().is_dir() {
+                self.load_below(&entry.path(), &key);
+            } else {
+                self.set(key.as_str(), &std::fs::read(entry.path()).unwrap());
+            }
+        }
+    }
+
+    pub(crate) fn set(&self, key: &str, bytes: &[u8]) {
+        self.lock().files.insert(Key::new(key).unwrap(), bytes.to_vec());
+    }
+
+    pub(crate) fn get(&self, key: &str) -> Option<Vec<u8>> {
+        self.lock().files.get(&Key::new(key).unwrap()).cloned()
+    }
+
+    pub(crate) fn remove(&self, key: &str) {
+        self.lock().files.remove(&Key::new(key).unwrap());
+    }
+
+    pub(crate) fn files(&self) -> Files {
+        self.lock().files.clone()
+    }
+
+    pub(crate) fn keys(&self) -> Vec<String> {
+        self.lock().files.keys().map(ToString::to_string).collect()
+    }
+
+    /// Lets `count` more writes succeed, or all of them.
+    pub(crate) fn fail_after(&self, count: Option<usize>) {
+        self.lock().writes_left = count;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap()
+    }
+
+    fn not_found(key: &Key) -> StorageError {
+        StorageError::NotFound { store: "memory".into(), key: key.clone() }
+    }
+
+    fn write(&self, key: &Key) -> Result<MutexGuard<'_, State>, StorageError> {
+        let mut state = self.lock();
+        if let Some(left) = state.writes_left.as_mut() {
+            if *left == 0 {
+                let source = std::io::Error::other("told to fail");
+                return Err(StorageError::Io { store: "memory".into(), act: "write", key: key.clone(), source });
+            }
+            *left -= 1;
+        }
+        Ok(state)
+    }
+
+    fn checked(key: &Key, body: &mut dyn Read, options: &PutOptions) -> Result<Vec<u8>, StorageError> {
+        let mut bytes = Vec::new();
+        let source = |source| StorageError::Source { store: "memory".into(), key: key.clone(), source };
+        body.read_to_end(&mut bytes).map_err(source)?;
+        let declared_size = options.size.unwrap_or(bytes.len() as u64);
+        let digest_holds = options.digest.is_none_or(|(algorithm, digest)| {
+            hash_reader(&*bytes, &[algorithm]).unwrap().1.get(algorithm) == Some(digest)
+        });
+        if declared_size != bytes.len() as u64 || !digest_holds {
+            return Err(StorageError::Mismatch {
+                store: "memory".into(),
+                key: key.clone(),
+                declared: format!("{:?}", options.digest),
+                found: "other bytes".into(),
+            });
+        }
+        Ok(bytes)
+    }
+}
+
+fn head_of(bytes: &[u8]) -> Head {
+    let etag = hash_reader(bytes, &[strongroom_digest::Algorithm::Md5]).unwrap().1;
+    let etag = etag.get(strongroom_digest::Algorithm::Md5).unwrap().to_hex();
+    Head { size: bytes.len() as u64, etag, class: None, readable: true, checksum: None }
+}
+
+impl Store for MemoryStore {
+    fn name(&self) -> &'static str {
+        "memory"
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { conditional_put: true, strong_checksum: false, atomic_assembly: self.atomic }
+    }
+
+    fn head(&self, key: &Key) -> Result<Head, StorageError> {
+        self.lock().files.get(key).map(|bytes| head_of(bytes)).ok_or_else(|| Self::not_found(key))
+    }
+
+    fn open(&self, key: &Key, offset: u64, length: Option<u64>) -> Result<Body, StorageError> {
+        let bytes = self.lock().files.get(key).cloned().ok_or_else(|| Self::not_found(key))?;
+        let mut cursor = Cursor::new(bytes);
+        cursor.set_position(offset);
+        Ok(Box::new(cursor.take(length.unwrap_or(u64::MAX))))
+    }
+
+    fn put(&self, key: &Key, body: &mut dyn Read, options: &PutOptions) -> Result<Head, StorageError> {
+        let bytes = Self::checked(key, body, options)?;
+        let head = head_of(&bytes);
+        let mut state = self.write(key)?;
+        let existing = state.files.get(key).map(|bytes| head_of(bytes).etag);
+        let holds = match &options.condition {
+            PutCondition::Always => true,
+            PutCondition::IfAbsent => existing.is_none(),
+            PutCondition::IfMatch(etag) => existing.as_ref() == Some(etag),
+        };
+        if !holds {
+            let condition = format!("{:?}", options.condition);
+            return Err(StorageError::Condition { store: "memory".into(), key: key.clone(), condition });
+        }
+        state.files.insert(key.clone(), bytes);
+        Ok(head)
+    }
+
+    fn sync(&self) -> Result<(), StorageError> {
+        Ok(())
+    }
+
+    fn list<'a>(
+        &'a self,
+        prefix: &Key,
+    ) -> Result<Box<dyn Iterator<Item = Result<Listed, StorageError>> + 'a>, StorageError> {
+        let prefix = prefix.clone();
+        let files = self.lock().files.clone().into_iter();
+        Ok(Box::new(
+            files
+                .filter(move |(key, _)| key.below(&prefix).is_some())
+                .map(|(key, bytes)| Ok(Listed { key, size: bytes.len() as u64 })),
+        ))
+    }
+
+    fn delete(&self, key: &Key) -> Result<(), StorageError> {
+        self.write(key)?.files.remove(key);
+        Ok(())
+    }
+
+    fn delete_all(&self, prefix: &Key) -> Result<(), StorageError> {
+        self.write(prefix)?.files.retain(|key, _| key != prefix && key.below(prefix).is_none());
+        Ok(())
+    }
+
+    fn assembly(&self, id: &str, target: &Key) -> Result<Box<dyn Assembly>, StorageError> {
+        self.lock().assemblies.entry(id.to_owned()).or_default();
+        Ok(Box::new(MemoryAssembly { store: self.clone(), id: id.to_owned(), target: target.clone() }))
+    }
+
+    fn assemblies(&self) -> Result<Vec<String>, StorageError> {
+        Ok(self.lock().assemblies.keys().cloned().collect())
+    }
+}
+
+impl MemoryAssembly {
+    fn bytes(&self, key: &Key) -> Result<Vec<u8>, StorageError> {
+        let state = self.store.lock();
+        let pending = state.assemblies.get(&self.id).and_then(|files| files.get(key));
+        let visible = self.target.join(key.as_str()).ok().and_then(|key| state.files.get(&key).cloned());
+        pending.cloned().or(visible).ok_or_else(|| MemoryStore::not_found(key))
+    }
+}
+
+impl Assembly for MemoryAssembly {
+    fn put(&self, key: &Key, body: &mut dyn Read, options: &PutOptions) -> Result<Head, StorageError> {
+        if !self.store.atomic {
+            return self.store.put(&self.target.join(key.as_str())?, body, options);
+        }
+        let bytes = MemoryStore::checked(key, body, options)?;
+        let head = head_of(&bytes);
+        let mut state = self.store.write(key)?;
+        state.assemblies.entry(self.id.clone()).or_default().insert(key.clone(), bytes);
+        Ok(head)
+    }
+
+    fn head(&self, key: &Key) -> Result<Head, StorageError> {
+        Ok(head_of(&self.bytes(key)?))
+    }
+
+    fn open(&self, key: &Key) -> Result<Body, StorageError> {
+        Ok(Box::new(Cursor::new(self.bytes(key)?)))
+    }
+
+    fn sync(&self) -> Result<(), StorageError> {
+        Ok(())
+    }
+
+    fn commit(&self) -> Result<(), StorageError> {
+        let mut state = self.store.write(&self.target)?;
+        let exists = state.files.keys().any(|key| key.below(&self.target).is_some());
+        if !self.store.atomic || state.committed.contains(&self.id) {
+            return Ok(());
+        }
+        if exists {
+            let reason = format!("{} exists", self.target);
+            return Err(StorageError::Unusable { store: "memory".into(), reason });
+        }
+        for (key, bytes) in state.assemblies.remove(&self.id).unwrap_or_default() {
+            state.files.insert(self.target.join(key.as_str())?, bytes);
+        }
+        state.committed.push(self.id.clone());
+        Ok(())
+    }
+
+    fn discard(&self) -> Result<(), StorageError> {
+        let mut state = self.store.write(&self.target)?;
+        state.assemblies.remove(&self.id);
+        if !self.store.atomic {
+            let target = self.target.clone();
+            state.files.retain(|key, _| key.below(&target).is_none());
+        }
+        Ok(())
+    }
+}
