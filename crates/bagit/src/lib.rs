@@ -3,5 +3,7 @@
 //! The crate stands alone: it takes paths and readers, knows no registry, no store and no queue.
 
 mod problem;
+mod profile;
 
+pub use profile::{BagFacts, Paths, Profile, ProfileError, Serialization, TagFact, TagRule};
 pub use problem::{Problem, Severity, Verdict};

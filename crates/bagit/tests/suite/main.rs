@@ -1,0 +1,3 @@
+//! What the crate promises, in one test binary.
+
+mod profile;
