@@ -54,6 +54,24 @@ pub enum DatabaseError {
         /// The file system.
         kind: String,
     },
+    /// The operating system does not let us read or write the file.
+    #[error("not allowed to {act} at {path}: {detail}")]
+    Permission {
+        /// The file or folder.
+        path: String,
+        /// What was tried.
+        act: String,
+        /// Why.
+        detail: String,
+    },
+    /// The file is damaged.
+    #[error("{path} is damaged ({detail}); restore a backup, or rebuild the registry from the stores")]
+    Corrupt {
+        /// The database.
+        path: String,
+        /// What the engine found.
+        detail: String,
+    },
     /// The caller's own function stopped the transaction; nothing was kept.
     #[error("{0}")]
     Aborted(String),

@@ -15,7 +15,14 @@ pub trait Transaction {
     ) -> Result<u64, DatabaseError>;
 
     /// Runs a statement and returns all its rows: for answers whose size the caller bounds, by `LIMIT` or by key.
-    fn query(&mut self, statement: Statement, values: &[Value]) -> Result<Vec<Row>, DatabaseError>;
+    fn query(&mut self, statement: Statement, values: &[Value]) -> Result<Vec<Row>, DatabaseError> {
+        let mut rows = Vec::new();
+        self.query_each(statement, values, &mut |row| {
+            rows.push(row);
+            Ok(())
+        })?;
+        Ok(rows)
+    }
 
     /// Runs a statement and hands its rows over one by one, with memory that does not grow with their number. An error of
     /// `take` ends it and is returned.
@@ -53,9 +60,13 @@ pub trait Database: Send + Sync {
 
     /// The dialect's folder name: `sqlite` or `postgres`.
     fn dialect(&self) -> &'static str;
+
+    /// A number that changes when anybody, in whatever process, has committed a change; cheap enough to ask for twenty
+    /// times a second. It is compared for equality only. An engine that cannot tell answers a new number each time.
+    fn revision(&self) -> Result<u64, DatabaseError>;
 }
 
-impl dyn Database {
+impl dyn Database + '_ {
     /// Runs `job` in a write transaction; its value, once durable. `E` is the caller's own error; any error rolls back.
     pub fn write<T, E, F>(&self, mut job: F) -> Result<T, E>
     where

@@ -1,0 +1,12 @@
+//! One step of a schema's history.
+
+/// A forward step from one schema version to the next. Steps are never edited once released, and never undone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Migration {
+    /// The version this step leads to; versions rise from 1 without gaps.
+    pub version: u32,
+    /// What the step is about, in a few words; kept in the database for the reader.
+    pub name: &'static str,
+    /// The statements, run together in one transaction.
+    pub sql: &'static str,
+}

@@ -1,0 +1,122 @@
+//! The embedded engine: one SQLite file in WAL mode, one writer thread with group commit, readers on their callers'
+//! threads. Several processes of one machine may open the same file; each group of writes is made under an exclusive
+//! `flock`, because SQLite's own lock lets a busy process starve the others.
+
+mod backup;
+mod connection;
+mod failure;
+mod file_system;
+mod lock;
+mod readers;
+mod schema;
+mod transaction;
+mod writer;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::clock::SteadyClock;
+use crate::{Clock, Database, DatabaseError, Migration, Statement, Statements, Transaction};
+
+use lock::WriteLock;
+use readers::Readers;
+use writer::Writer;
+
+/// What every thread that uses one database file shares.
+struct Shared {
+    path: PathBuf,
+    statements: Statements,
+    clock: SteadyClock,
+}
+
+/// One SQLite database file.
+///
+/// Durability is `synchronous=FULL`: a write that returned is on the disk. Dropping the last handle waits for the writes
+/// that are under way.
+pub struct Sqlite {
+    writer: Writer,
+    readers: Readers,
+    shared: Arc<Shared>,
+}
+
+impl Sqlite {
+    /// Opens the database at `path`, making the file if there is none, and brings its schema up to the last of
+    /// `migrations`.
+    ///
+    /// # Errors
+    /// [`DatabaseError::NetworkFileSystem`] where the folder is no local disk; [`DatabaseError::Schema`] where the file is
+    /// not one of ours or was made by a newer program; [`DatabaseError::Permission`], [`DatabaseError::Corrupt`] and
+    /// [`DatabaseError::Unavailable`] for what the disk says.
+    pub fn open(
+        path: &Path,
+        statements: Statements,
+        migrations: &[Migration],
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, DatabaseError> {
+        file_system::refuse_network(path)?;
+        let shared = Arc::new(Shared { path: path.to_owned(), statements, clock: SteadyClock::new(clock) });
+        let lock = WriteLock::beside(path)?;
+        let connection = {
+            let _held = lock.acquire()?;
+            let mut connection = connection::open_unchecked(path)?;
+            schema::refuse_foreign(&connection, path)?;
+            connection::prepare_for_writing(&connection, path)?;
+            schema::migrate(&mut connection, path, migrations, shared.clock.now())?;
+            connection
+        };
+        let readers = Readers::new(shared.clone());
+        let writer = Writer::start(connection, lock, shared.clone())?;
+        Ok(Self { writer, readers, shared })
+    }
+
+    /// The database file.
+    pub fn path(&self) -> &Path {
+        &self.shared.path
+    }
+
+    /// Writes a complete, consistent copy to the new file `to` while the database is in use. Nothing is left behind when
+    /// it fails, and an existing file is never overwritten.
+    pub fn backup(&self, to: &Path) -> Result<(), DatabaseError> {
+        self.readers.with_connection(|connection| backup::copy(connection, &self.shared.path, to))
+    }
+
+    /// Prepares every statement against the schema and names the first that does not fit: for tests, so that a misspelt
+    /// column is found without running the statement.
+    pub fn check_statements(&self) -> Result<(), DatabaseError> {
+        let mut names: Vec<&'static str> = self.shared.statements.names().collect();
+        names.sort_unstable();
+        self.readers.with_connection(|connection| {
+            for name in names {
+                let sql = self.shared.statements.sql(Statement(name)).unwrap_or_default();
+                connection
+                    .prepare(sql)
+                    .map_err(|error| DatabaseError::Statement { statement: name, detail: error.to_string() })?;
+            }
+            Ok(())
+        })
+    }
+}
+
+impl Database for Sqlite {
+    fn write_job(
+        &self,
+        job: Box<dyn FnMut(&mut dyn Transaction) -> Result<(), DatabaseError> + Send>,
+    ) -> Result<(), DatabaseError> {
+        self.writer.run(job)
+    }
+
+    fn read_job(
+        &self,
+        job: &mut dyn FnMut(&mut dyn Transaction) -> Result<(), DatabaseError>,
+    ) -> Result<(), DatabaseError> {
+        self.readers.run(job)
+    }
+
+    fn dialect(&self) -> &'static str {
+        "sqlite"
+    }
+
+    fn revision(&self) -> Result<u64, DatabaseError> {
+        self.readers.revision()
+    }
+}

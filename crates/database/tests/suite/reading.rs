@@ -1,0 +1,79 @@
+//! Reads: one state, beside the writers, and nothing but reads.
+
+use strongroom_database::DatabaseError;
+
+use super::{ALL, COUNT, add, home, note};
+
+#[test]
+fn a_read_sees_one_state_while_others_write() {
+    let home = home();
+    note(&*home.database, "first").expect("writes");
+    let counts: Vec<u64> = home
+        .database
+        .read(|transaction| {
+            let before = transaction.query(COUNT, &[])?[0].count(0)?;
+            note(&*home.database, "second")?;
+            let after = transaction.query(COUNT, &[])?[0].count(0)?;
+            Ok::<_, DatabaseError>(vec![before, after])
+        })
+        .expect("reads");
+    assert_eq!(counts, [1, 1]);
+}
+
+#[test]
+fn a_read_within_a_read_does_not_wait_for_itself() {
+    let home = home();
+    note(&*home.database, "one").expect("writes");
+    let mut depth = 0;
+    fn descend(home: &super::Home, depth: &mut u32) {
+        *depth += 1;
+        if *depth < 10 {
+            home.database
+                .read(|transaction| {
+                    transaction.query(ALL, &[])?;
+                    descend(home, depth);
+                    Ok::<_, DatabaseError>(())
+                })
+                .expect("reads");
+        }
+    }
+    descend(&home, &mut depth);
+    assert_eq!(depth, 10);
+}
+
+#[test]
+fn a_read_cannot_write() {
+    let home = home();
+    let error = home.database.read(|transaction| add(transaction, "smuggled")).expect_err("refused");
+    assert!(matches!(error, DatabaseError::Statement { statement: "add", .. }), "{error}");
+    assert!(super::texts(&*home.database).is_empty());
+}
+
+#[test]
+fn an_error_while_rows_are_handed_over_ends_the_query() {
+    let home = home();
+    note(&*home.database, "a").expect("writes");
+    note(&*home.database, "b").expect("writes");
+    let mut seen = 0;
+    let error = home
+        .database
+        .read(|transaction| {
+            transaction.query_each(ALL, &[], &mut |_| {
+                seen += 1;
+                Err(DatabaseError::Aborted("enough".into()))
+            })
+        })
+        .expect_err("ended");
+    assert!(matches!(error, DatabaseError::Aborted(_)), "{error}");
+    assert_eq!(seen, 1);
+}
+
+#[test]
+fn the_revision_tells_that_another_handle_has_committed() {
+    let home = home();
+    let other = super::open_at(&home.folder.path().join("registry.db")).expect("opens");
+    let before = home.database.revision().expect("a number");
+    assert_eq!(home.database.revision().expect("a number"), before);
+    note(&other, "from elsewhere").expect("writes");
+    assert_ne!(home.database.revision().expect("a number"), before);
+}
