@@ -49,8 +49,18 @@ pub enum StorageError {
         #[source]
         source: io::Error,
     },
+    /// Something lies where the key or a folder above it would have to be.
+    #[error("store {store}: {key} cannot lie there: {what}")]
+    InTheWay {
+        /// The store.
+        store: String,
+        /// The key.
+        key: Key,
+        /// What lies where.
+        what: &'static str,
+    },
     /// The store's disk or service failed.
-    #[error("store {store}: could not {act} {key}")]
+    #[error("store {store}: could not {act} {}", shown(key))]
     Io {
         /// The store.
         store: String,
@@ -78,11 +88,28 @@ pub enum StorageError {
 impl StorageError {
     /// Whether trying again later may succeed without anyone changing anything but free space or reachability.
     pub fn is_transient(&self) -> bool {
-        matches!(self, Self::Io { .. } | Self::Source { .. })
+        match self {
+            Self::Io { source, .. } | Self::Source { source, .. } => !matches!(
+                source.kind(),
+                io::ErrorKind::PermissionDenied
+                    | io::ErrorKind::ReadOnlyFilesystem
+                    | io::ErrorKind::InvalidInput
+                    | io::ErrorKind::InvalidData
+                    | io::ErrorKind::InvalidFilename
+                    | io::ErrorKind::NotFound
+                    | io::ErrorKind::Unsupported
+            ),
+            _ => false,
+        }
     }
 
     /// Whether nothing lies under the key.
     pub fn is_not_found(&self) -> bool {
         matches!(self, Self::NotFound { .. })
     }
+}
+
+/// The root has no text of its own.
+fn shown(key: &Key) -> &str {
+    if key.is_root() { "the whole store" } else { key.as_str() }
 }

@@ -4,9 +4,11 @@
 //! default. Layers (retry, concurrency limit, metering, fault injection) wrap any store.
 
 mod error;
+mod folder;
 mod key;
 mod store;
 
 pub use error::StorageError;
+pub use folder::FolderStore;
 pub use key::{Key, KeyError};
 pub use store::{Assembly, Body, Capabilities, Durability, Head, Listed, PutCondition, PutOptions, Store};

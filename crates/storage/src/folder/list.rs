@@ -1,0 +1,175 @@
+//! Listing a folder in byte order of the full key, with bounded memory.
+//!
+//! Within a directory, names sort as their keys do when a directory counts as its name with `/` behind it: `a-b` comes
+//! before `a/b`. A directory too large to hold is read again for each further batch of names.
+
+use std::collections::BinaryHeap;
+use std::ffi::CStr;
+use std::os::fd::OwnedFd;
+
+use rustix::fs::{self as rfs, AtFlags, Dir, FileType};
+use rustix::io::Errno;
+
+use super::{Folder, is_reserved};
+use crate::{Key, Listed, StorageError};
+
+/// Names of one directory held at a time.
+const BATCH: usize = 65_536;
+
+pub(super) struct Walk<'a> {
+    folder: &'a Folder,
+    batch: usize,
+    levels: Vec<Level>,
+}
+
+/// A directory on the way to the current key.
+struct Level {
+    directory: String,
+    /// Names yet to come, the last one first.
+    names: Vec<Entry>,
+    /// The last name of the batch, when names after it were left out.
+    more_after: Option<Vec<u8>>,
+}
+
+struct Entry {
+    /// The bytes of the name, with `/` behind it for a directory.
+    name: Vec<u8>,
+    /// Length in bytes; nothing for a directory.
+    size: Option<u64>,
+}
+
+impl<'a> Walk<'a> {
+    pub(super) fn new(folder: &'a Folder, prefix: &Key) -> Self {
+        Self::with_batch(folder, prefix, BATCH)
+    }
+
+    fn with_batch(folder: &'a Folder, prefix: &Key, batch: usize) -> Self {
+        let mut walk = Self { folder, batch, levels: Vec::new() };
+        walk.enter(prefix.as_str().to_owned());
+        walk
+    }
+
+    fn enter(&mut self, directory: String) {
+        self.levels.push(Level { directory, names: Vec::new(), more_after: Some(Vec::new()) });
+    }
+
+    /// Reads the next batch of the innermost directory.
+    fn refill(&mut self) -> Result<(), StorageError> {
+        let Some(level) = self.levels.last_mut() else { return Ok(()) };
+        let Some(after) = level.more_after.take() else { return Ok(()) };
+        match read_batch(self.folder, &level.directory, &after, self.batch) {
+            Ok((names, more_after)) => {
+                level.names = names;
+                level.more_after = more_after;
+                Ok(())
+            }
+            // Gone since its name was read, or a file: nothing lies under it.
+            Err(Errno::NOENT | Errno::NOTDIR) => Ok(()),
+            Err(errno) => {
+                let key = Key::new(level.directory.clone())?;
+                Err(self.folder.failed("list", &key, errno.into()))
+            }
+        }
+    }
+
+    fn take(&mut self, directory: &str, entry: Entry) -> Option<Result<Listed, StorageError>> {
+        let Entry { mut name, size } = entry;
+        if size.is_none() {
+            name.pop();
+        }
+        let full = match String::from_utf8(name) {
+            Ok(name) if directory.is_empty() => name,
+            Ok(name) => format!("{directory}/{name}"),
+            Err(error) => {
+                let shown = String::from_utf8_lossy(error.as_bytes()).into_owned();
+                let reason = format!("the name {shown:?} in folder {directory:?} is not UTF-8");
+                return Some(Err(StorageError::Unusable { store: self.folder.name.clone(), reason }));
+            }
+        };
+        let key = match Key::new(full) {
+            Ok(key) => key,
+            Err(error) => return Some(Err(error.into())),
+        };
+        if let Some(size) = size {
+            return Some(Ok(Listed { key, size }));
+        }
+        self.enter(key.as_str().to_owned());
+        None
+    }
+}
+
+impl Iterator for Walk<'_> {
+    type Item = Result<Listed, StorageError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let level = self.levels.last_mut()?;
+            if let Some(entry) = level.names.pop() {
+                let directory = level.directory.clone();
+                if let Some(item) = self.take(&directory, entry) {
+                    return Some(item);
+                }
+            } else if level.more_after.is_some() {
+                if let Err(error) = self.refill() {
+                    return Some(Err(error));
+                }
+            } else {
+                self.levels.pop();
+            }
+        }
+    }
+}
+
+type Batch = (Vec<Entry>, Option<Vec<u8>>);
+
+/// The `most` smallest names after `after`, the last one first; and the last name, when there are more.
+fn read_batch(folder: &Folder, directory: &str, after: &[u8], most: usize) -> Result<Batch, Errno> {
+    let open = folder.root.open_directory(directory)?;
+    let mut smallest: BinaryHeap<Vec<u8>> = BinaryHeap::new();
+    let mut is_cut = false;
+    for entry in Dir::read_from(&open)? {
+        let entry = entry?;
+        let Some(name) = sortable(&open, entry.file_name(), entry.file_type(), directory) else { continue };
+        if name.as_slice() <= after {
+            continue;
+        }
+        smallest.push(name);
+        if smallest.len() > most {
+            smallest.pop();
+            is_cut = true;
+        }
+    }
+    let names = smallest.into_sorted_vec();
+    let more_after = if is_cut { names.last().cloned() } else { None };
+    let sized = names.into_iter().rev().filter_map(|name| with_size(&open, name).transpose());
+    Ok((sized.collect::<Result<_, _>>()?, more_after))
+}
+
+/// The name as it sorts; nothing for what is neither file nor directory, or not of the store.
+fn sortable(open: &OwnedFd, name: &CStr, kind: FileType, directory: &str) -> Option<Vec<u8>> {
+    let bytes = name.to_bytes();
+    if bytes == b"." || bytes == b".." || (directory.is_empty() && is_reserved(bytes)) {
+        return None;
+    }
+    let kind = if kind == FileType::Unknown {
+        FileType::from_raw_mode(rfs::statat(open, name, AtFlags::SYMLINK_NOFOLLOW).ok()?.st_mode)
+    } else {
+        kind
+    };
+    match kind {
+        FileType::RegularFile => Some(bytes.to_vec()),
+        FileType::Directory => Some([bytes, b"/"].concat()),
+        _ => None,
+    }
+}
+
+fn with_size(open: &OwnedFd, name: Vec<u8>) -> Result<Option<Entry>, Errno> {
+    if name.ends_with(b"/") {
+        return Ok(Some(Entry { name, size: None }));
+    }
+    match rfs::statat(open, name.as_slice(), AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(stat) => Ok(Some(Entry { name, size: Some(stat.st_size.cast_unsigned()) })),
+        Err(Errno::NOENT) => Ok(None),
+        Err(errno) => Err(errno),
+    }
+}

@@ -1,0 +1,273 @@
+//! A store made of a folder: one file per key, bookkeeping in `.strongroom/` beside the keys.
+//!
+//! `.strongroom/store.json` says that the folder is a store, and which; `tmp/` holds files that have no place yet;
+//! `assembly/<id>/` what becomes visible as a whole; `lock` is what several processes agree by.
+
+mod assembly;
+mod durability;
+mod list;
+mod open;
+mod root;
+mod write;
+
+use std::fs::File;
+use std::io::{ErrorKind, Read, Seek, SeekFrom};
+use std::path::Path;
+use std::sync::Arc;
+
+use rustix::fs::{self as rfs, AtFlags, OFlags, Stat};
+use rustix::io::Errno;
+use uuid::Uuid;
+
+use self::assembly::FolderAssembly;
+use self::durability::Durability;
+use self::list::Walk;
+use self::root::{RACES, Root, is_directory, is_file, split};
+use crate::{Assembly, Body, Capabilities, Head, Key, Listed, PutOptions, StorageError, Store};
+
+const BOOKKEEPING: &str = ".strongroom";
+const DESCRIPTION: &str = ".strongroom/store.json";
+const TEMPORARY: &str = ".strongroom/tmp";
+const ASSEMBLIES: &str = ".strongroom/assembly";
+const LOCK: &str = ".strongroom/lock";
+
+/// A store in a folder of a local file system. Several threads and several processes of one machine may use the same
+/// folder at once. Cloning gives another handle to the same store.
+///
+/// Symbolic links are not followed, nor listed: a key is a regular file below the folder.
+#[derive(Debug, Clone)]
+pub struct FolderStore {
+    folder: Arc<Folder>,
+}
+
+#[derive(Debug)]
+struct Folder {
+    name: String,
+    id: Uuid,
+    root: Root,
+    durability: Durability,
+}
+
+impl FolderStore {
+    /// Makes the folder, where missing, and the store's bookkeeping in it; opens it when it is a store already.
+    pub fn create(name: impl Into<String>, path: impl AsRef<Path>) -> Result<Self, StorageError> {
+        Ok(Self { folder: Arc::new(open::create(name.into(), path.as_ref())?) })
+    }
+
+    /// Opens a folder that was made a store by [`FolderStore::create`]. Refuses any other: the empty mount point of a
+    /// disk that is not there must never pass for a store that lost everything.
+    pub fn open(name: impl Into<String>, path: impl AsRef<Path>) -> Result<Self, StorageError> {
+        Ok(Self { folder: Arc::new(open::open(name.into(), path.as_ref())?) })
+    }
+
+    /// Who this store is, wherever it is mounted and whatever the settings call it.
+    pub fn id(&self) -> Uuid {
+        self.folder.id
+    }
+
+    /// The folder.
+    pub fn path(&self) -> &Path {
+        self.folder.root.path()
+    }
+}
+
+impl Folder {
+    fn failed(&self, act: &'static str, key: &Key, source: std::io::Error) -> StorageError {
+        StorageError::Io { store: self.name.clone(), act, key: key.clone(), source }
+    }
+
+    fn not_found(&self, key: &Key) -> StorageError {
+        StorageError::NotFound { store: self.name.clone(), key: key.clone() }
+    }
+
+    fn unusable(&self, reason: impl Into<String>) -> StorageError {
+        StorageError::Unusable { store: self.name.clone(), reason: reason.into() }
+    }
+
+    /// Refuses the root and everything that belongs to the bookkeeping.
+    fn check(&self, key: &Key) -> Result<(), StorageError> {
+        if key.is_root() {
+            return Err(self.unusable("the root of a store is no key"));
+        }
+        self.check_prefix(key)
+    }
+
+    fn check_prefix(&self, prefix: &Key) -> Result<(), StorageError> {
+        let first = prefix.as_str().split('/').next().unwrap_or_default();
+        if is_reserved(first.as_bytes()) {
+            return Err(self.unusable(format!("{prefix} is not for keys: {first} belongs to the store itself")));
+        }
+        Ok(())
+    }
+
+    fn head_at(&self, relative: &str, key: &Key) -> Result<Head, StorageError> {
+        match self.root.stat(relative) {
+            Ok(stat) if is_file(&stat) => Ok(head_of(&stat)),
+            Ok(stat) if is_directory(&stat) => Err(self.not_found(key)),
+            Ok(_) => Err(self.not_a_file(key)),
+            Err(errno) => Err(self.look_failed("look at", key, errno)),
+        }
+    }
+
+    fn open_at(&self, relative: &str, key: &Key) -> Result<(File, u64), StorageError> {
+        // Without `NONBLOCK` a named pipe would wait for someone to write to it.
+        let opened = self.root.open_at(relative, OFlags::RDONLY | OFlags::NONBLOCK);
+        let file = File::from(opened.map_err(|errno| self.look_failed("open", key, errno))?);
+        let stat = rfs::fstat(&file).map_err(|errno| self.failed("open", key, errno.into()))?;
+        if is_directory(&stat) {
+            return Err(self.not_found(key));
+        }
+        if !is_file(&stat) {
+            return Err(self.not_a_file(key));
+        }
+        Ok((file, stat.st_size.cast_unsigned()))
+    }
+
+    fn look_failed(&self, act: &'static str, key: &Key, errno: Errno) -> StorageError {
+        match errno {
+            Errno::NOENT | Errno::NOTDIR => self.not_found(key),
+            Errno::LOOP | Errno::NXIO => self.not_a_file(key),
+            other => self.failed(act, key, other.into()),
+        }
+    }
+
+    fn not_a_file(&self, key: &Key) -> StorageError {
+        let what = "a symbolic link or special file lies there or on the way";
+        StorageError::InTheWay { store: self.name.clone(), key: key.clone(), what }
+    }
+
+    fn sync(&self) -> Result<(), StorageError> {
+        self.durability.sync(&self.root).map_err(|errno| self.failed("sync", &Key::ROOT, errno.into()))
+    }
+
+    /// Removes a directory and everything in it, out of sight first, so that it is gone in one step.
+    fn remove_tree(&self, relative: &str, key: &Key) -> Result<(), StorageError> {
+        let (parent, name) = split(relative);
+        let trash = format!("{TEMPORARY}/{}", Uuid::new_v4().simple());
+        {
+            let _lock = self.lock(key, false)?;
+            match self.root.stat(relative) {
+                Ok(stat) if is_directory(&stat) => {}
+                Ok(_) | Err(Errno::NOENT | Errno::NOTDIR) => return Ok(()),
+                Err(errno) => return Err(self.look_failed("delete", key, errno)),
+            }
+            let moved = self
+                .root
+                .open_directory(parent)
+                .and_then(|parent| rfs::renameat(parent, name, self.root.directory(), &trash));
+            match moved {
+                Ok(()) => {}
+                Err(Errno::NOENT | Errno::NOTDIR) => return Ok(()),
+                Err(errno) => return Err(self.failed("delete", key, errno.into())),
+            }
+        }
+        self.empty_trash(&trash).map_err(|source| self.failed("delete", key, source))
+    }
+
+    fn empty_trash(&self, trash: &str) -> std::io::Result<()> {
+        for _ in 0..RACES {
+            match std::fs::remove_dir_all(self.root.path().join(trash)) {
+                Ok(()) => return Ok(()),
+                Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+                // A put that was under way may still have named its file in there.
+                Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Err(ErrorKind::ResourceBusy.into())
+    }
+}
+
+impl Store for FolderStore {
+    fn name(&self) -> &str {
+        &self.folder.name
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { conditional_put: true, strong_checksum: false, atomic_assembly: true }
+    }
+
+    fn head(&self, key: &Key) -> Result<Head, StorageError> {
+        self.folder.check(key)?;
+        self.folder.head_at(key.as_str(), key)
+    }
+
+    fn open(&self, key: &Key, offset: u64, length: Option<u64>) -> Result<Body, StorageError> {
+        self.folder.check(key)?;
+        let (mut file, _) = self.folder.open_at(key.as_str(), key)?;
+        if offset > 0 {
+            file.seek(SeekFrom::Start(offset)).map_err(|source| self.folder.failed("open", key, source))?;
+        }
+        Ok(match length {
+            Some(length) => Box::new(file.take(length)),
+            None => Box::new(file),
+        })
+    }
+
+    fn put(&self, key: &Key, body: &mut dyn Read, options: &PutOptions) -> Result<Head, StorageError> {
+        self.folder.check(key)?;
+        self.folder.put_at(key.as_str(), "", key, body, options)
+    }
+
+    fn sync(&self) -> Result<(), StorageError> {
+        self.folder.sync()
+    }
+
+    fn list<'a>(
+        &'a self,
+        prefix: &Key,
+    ) -> Result<Box<dyn Iterator<Item = Result<Listed, StorageError>> + 'a>, StorageError> {
+        self.folder.check_prefix(prefix)?;
+        Ok(Box::new(Walk::new(&self.folder, prefix)))
+    }
+
+    fn delete(&self, key: &Key) -> Result<(), StorageError> {
+        let folder = &self.folder;
+        folder.check(key)?;
+        let (directory, name) = split(key.as_str());
+        {
+            let _lock = folder.lock(key, false)?;
+            let removed = folder.root.open_directory(directory).and_then(|parent| {
+                let stat = rfs::statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW)?;
+                // A directory is no key: nothing lies under this one.
+                if is_directory(&stat) { Ok(()) } else { rfs::unlinkat(&parent, name, AtFlags::empty()) }
+            });
+            match removed {
+                Ok(()) | Err(Errno::NOENT | Errno::NOTDIR) => {}
+                Err(errno) => return Err(folder.look_failed("delete", key, errno)),
+            }
+        }
+        folder.root.prune(directory, "");
+        Ok(())
+    }
+
+    fn delete_all(&self, prefix: &Key) -> Result<(), StorageError> {
+        self.folder.check(prefix)?;
+        self.folder.remove_tree(prefix.as_str(), prefix)?;
+        self.folder.root.prune(split(prefix.as_str()).0, "");
+        Ok(())
+    }
+
+    fn assembly(&self, id: &str, target: &Key) -> Result<Box<dyn Assembly>, StorageError> {
+        self.folder.check(target)?;
+        Ok(Box::new(FolderAssembly::new(Arc::clone(&self.folder), id, target)?))
+    }
+
+    fn assemblies(&self) -> Result<Vec<String>, StorageError> {
+        assembly::ids(&self.folder)
+    }
+}
+
+/// Names at the root that are not keys: ours, and what ext file systems keep at the root of a disk.
+fn is_reserved(first: &[u8]) -> bool {
+    first.starts_with(BOOKKEEPING.as_bytes()) || first == b"lost+found"
+}
+
+/// Inode, size and modification time, as a copy of a file under the same name never has them all.
+fn etag(stat: &Stat) -> String {
+    format!("{:x}-{:x}-{:x}.{:09}", stat.st_ino, stat.st_size, stat.st_mtime, stat.st_mtime_nsec)
+}
+
+fn head_of(stat: &Stat) -> Head {
+    Head { size: stat.st_size.cast_unsigned(), etag: etag(stat), class: None, readable: true, checksum: None }
+}

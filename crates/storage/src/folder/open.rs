@@ -1,0 +1,114 @@
+//! Making a folder a store, and recognising one.
+
+use std::fs::{self, File};
+use std::io::{ErrorKind, Write};
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use rustix::fs::{self as rfs, AtFlags};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::durability::Durability;
+use super::root::Root;
+use super::{ASSEMBLIES, BOOKKEEPING, DESCRIPTION, Folder, LOCK, TEMPORARY};
+use crate::StorageError;
+
+/// The layout of `.strongroom/` that this code keeps.
+const FORMAT: u32 = 1;
+/// Temporary files older than this belong to nobody any more.
+const STALE: Duration = Duration::from_hours(24);
+
+/// What `store.json` says.
+#[derive(Debug, Serialize, Deserialize)]
+struct Description {
+    format: u32,
+    store: Uuid,
+}
+
+pub(super) fn create(name: String, path: &Path) -> Result<Folder, StorageError> {
+    if !path.join(DESCRIPTION).exists() {
+        describe(path).map_err(|error| {
+            unusable(&name, format!("folder {} could not be made a store: {error}", path.display()))
+        })?;
+    }
+    open(name, path)
+}
+
+fn describe(path: &Path) -> std::io::Result<()> {
+    let bookkeeping = path.join(BOOKKEEPING);
+    fs::create_dir_all(path.join(TEMPORARY))?;
+    fs::create_dir_all(path.join(ASSEMBLIES))?;
+    File::options().create(true).append(true).open(path.join(LOCK))?;
+    let staged = path.join(format!("{TEMPORARY}/{}", Uuid::new_v4().simple()));
+    let mut file = File::options().write(true).create_new(true).open(&staged)?;
+    let description = Description { format: FORMAT, store: Uuid::now_v7() };
+    serde_json::to_writer_pretty(&mut file, &description)?;
+    file.write_all(b"\n")?;
+    file.sync_all()?;
+    // Of several who make the same store at once, one gives it its name.
+    match fs::hard_link(&staged, path.join(DESCRIPTION)) {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => fs::rename(&staged, path.join(DESCRIPTION))?,
+        _ => fs::remove_file(&staged)?,
+    }
+    for directory in [bookkeeping.as_path(), path, path.parent().unwrap_or(path)] {
+        let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
+        File::open(directory)?.sync_all()?;
+    }
+    Ok(())
+}
+
+pub(super) fn open(name: String, path: &Path) -> Result<Folder, StorageError> {
+    let shown = path.display();
+    let root = Root::open(path).map_err(|error| {
+        let advice = match error.kind() {
+            ErrorKind::NotFound => "is the disk mounted? a new store has to be created first",
+            ErrorKind::NotADirectory => "it is not a folder",
+            ErrorKind::PermissionDenied => "check its owner and permissions",
+            _ => "check the disk",
+        };
+        unusable(&name, format!("folder {shown} cannot be opened ({error}): {advice}"))
+    })?;
+    let text = fs::read(path.join(DESCRIPTION)).map_err(|error| match error.kind() {
+        ErrorKind::NotFound | ErrorKind::NotADirectory => unusable(
+            &name,
+            format!("folder {shown} has no {DESCRIPTION}: is the disk mounted? a new store has to be created first"),
+        ),
+        _ => unusable(&name, format!("{shown}/{DESCRIPTION} cannot be read: {error}")),
+    })?;
+    let description: Description = serde_json::from_slice(&text)
+        .map_err(|error| unusable(&name, format!("{shown}/{DESCRIPTION} is not a store's description: {error}")))?;
+    if description.format != FORMAT {
+        let format = description.format;
+        let reason = format!("folder {shown} has format {format}, this program knows {FORMAT}: use a newer one");
+        return Err(unusable(&name, reason));
+    }
+    let folder = Folder { name, id: description.store, root, durability: Durability::default() };
+    // A store on a read-only disk can still be read: what needs these will say so.
+    for directory in [TEMPORARY, ASSEMBLIES] {
+        let _ = folder.root.make_directory(directory, &mut |_| {});
+    }
+    sweep(&folder);
+    Ok(folder)
+}
+
+/// Removes what puts and deletions left behind that were cut short long ago.
+fn sweep(folder: &Folder) {
+    let Ok(entries) = fs::read_dir(folder.root.path().join(TEMPORARY)) else { return };
+    for entry in entries.flatten() {
+        let modified = entry.metadata().and_then(|metadata| metadata.modified());
+        let is_stale = modified.is_ok_and(|time| SystemTime::now().duration_since(time).is_ok_and(|age| age > STALE));
+        let (true, Some(name)) = (is_stale, entry.file_name().to_str().map(str::to_owned)) else { continue };
+        let relative = format!("{TEMPORARY}/{name}");
+        // What cannot be removed today is tried again at the next opening.
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            let _ = folder.empty_trash(&relative);
+        } else {
+            let _ = rfs::unlinkat(folder.root.directory(), &relative, AtFlags::empty());
+        }
+    }
+}
+
+fn unusable(name: &str, reason: String) -> StorageError {
+    StorageError::Unusable { store: name.to_owned(), reason }
+}

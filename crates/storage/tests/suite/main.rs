@@ -1,0 +1,3 @@
+//! What every store promises, proved for the folder store and for each layer over it.
+
+mod folder;
