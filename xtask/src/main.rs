@@ -1,1 +1,59 @@
-fn main() {}
+//! `cargo xtask`: the chores of the people who work on Strongroom. CI runs the same commands as people do.
+
+mod bench;
+mod check;
+mod fuzz;
+mod peers;
+mod place;
+mod setup;
+mod tally;
+mod test;
+
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+
+const USAGE: &str = "\
+cargo xtask COMMAND
+
+  setup [--no-peers]               look for the tools, install what is missing
+  test [--peers | --no-peers] [CARGO TEST ARGUMENTS]
+                                   every test, doc test and crash test, with other people's programs as witnesses
+  check [fmt lints docs links sql words]
+                                   format, lints, documentation, dead links, SQL pairs, machine paths
+  bench ingest|validate [--large]  our time and memory beside the bare work or a peer, in one run
+  fuzz [TARGET [--seconds N]]      list the fuzz targets, or run one
+  peers                            install the programs that tests compare with
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match run(&arguments) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: &[String]) -> Result<ExitCode> {
+    let Some((command, rest)) = arguments.split_first() else {
+        print!("{USAGE}");
+        return Ok(ExitCode::FAILURE);
+    };
+    match command.as_str() {
+        "setup" => setup::run(rest),
+        "test" => test::run(rest),
+        "check" => check::run(rest),
+        "bench" => bench::run(rest),
+        "fuzz" => fuzz::run(rest),
+        "peers" => peers::run(rest),
+        bench::MEASURE => bench::measure_child(rest),
+        "help" | "--help" | "-h" => {
+            print!("{USAGE}");
+            Ok(ExitCode::SUCCESS)
+        }
+        other => bail!("unknown command {other:?}\n\n{USAGE}"),
+    }
+}

@@ -1,0 +1,94 @@
+//! `cargo xtask bench`: our time beside the bare work or a peer, taken in the same run, because ratios hold where
+//! absolute times drift from machine to machine.
+
+mod bags;
+mod bare;
+mod ingest;
+mod validate;
+
+use std::path::PathBuf;
+use std::process::{Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use nix::sys::resource::{UsageWho, getrusage};
+
+use crate::place;
+
+/// The hidden command by which this program runs another one and reports what that needed.
+pub(crate) const MEASURE: &str = "measure";
+
+pub(crate) fn run(arguments: &[String]) -> Result<ExitCode> {
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match arguments.as_slice() {
+        ["ingest"] => ingest::run(false),
+        ["ingest", "--large"] => ingest::run(true),
+        ["validate"] => validate::run(false),
+        ["validate", "--large"] => validate::run(true),
+        _ => bail!("bench takes ingest or validate, and --large"),
+    }?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What a finished program needed.
+#[derive(Debug, Clone, Copy)]
+struct Need {
+    wall: Duration,
+    /// Processor time of all its threads.
+    cpu: Duration,
+    /// The largest resident set of one process, in bytes.
+    peak: u64,
+}
+
+/// Runs a program under a process of its own, whose only child it is, so that the kernel's account is of it alone.
+fn measured(program: &Command) -> Result<Need> {
+    let report = tempfile::NamedTempFile::new().context("cannot make a temporary file")?;
+    let mut measure = Command::new(std::env::current_exe().context("where is this program?")?);
+    measure.arg(MEASURE).arg(report.path()).arg(program.get_program()).args(program.get_args());
+    measure.stdin(Stdio::null()).stdout(Stdio::null());
+    place::succeed(&mut measure)?;
+    let text = std::fs::read_to_string(report.path()).context("cannot read the report")?;
+    let numbers: Vec<u64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    let [wall, cpu, peak] = numbers[..] else { bail!("the report reads {text:?}") };
+    Ok(Need { wall: Duration::from_micros(wall), cpu: Duration::from_micros(cpu), peak })
+}
+
+/// The other side of [`measured`]: the report's path, the program, its arguments.
+pub(crate) fn measure_child(arguments: &[String]) -> Result<ExitCode> {
+    let [report, program, rest @ ..] = arguments else { bail!("measure takes REPORT PROGRAM ARGUMENTS") };
+    let begin = Instant::now();
+    let status = Command::new(program).args(rest).status().with_context(|| format!("cannot run {program}"))?;
+    let wall = begin.elapsed();
+    let usage = getrusage(UsageWho::RUSAGE_CHILDREN).context("cannot ask for the resources used")?;
+    let microseconds = |time: nix::sys::time::TimeVal| time.tv_sec() * 1_000_000 + time.tv_usec();
+    let cpu = microseconds(usage.user_time()) + microseconds(usage.system_time());
+    // Linux counts the resident set in KiB.
+    std::fs::write(report, format!("{} {cpu} {}", wall.as_micros(), usage.max_rss() * 1024))
+        .with_context(|| format!("cannot write {report}"))?;
+    Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// A folder for one benchmark below the target folder, on the same disk as any checkout; removed when dropped.
+fn scratch() -> Result<tempfile::TempDir> {
+    let folder = place::target().join("bench");
+    std::fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    tempfile::tempdir_in(&folder).with_context(|| format!("cannot make a folder in {}", folder.display()))
+}
+
+/// The release build of the program.
+fn strongroom() -> Result<PathBuf> {
+    place::succeed(place::cargo().args(["build", "--release", "--package", "strongroom"]))?;
+    Ok(place::target().join("release/strongroom"))
+}
+
+fn seconds(time: Duration) -> String {
+    format!("{:.2}", time.as_secs_f64())
+}
+
+fn ratio(ours: Duration, theirs: Duration) -> String {
+    format!("{:.2}", ours.as_secs_f64() / theirs.as_secs_f64())
+}
+
+fn mebibytes(bytes: u64) -> String {
+    format!("{:.0}", bytes as f64 / 1_048_576.0)
+}

@@ -1,0 +1,88 @@
+//! `cargo xtask test`: every test there is, with its own set-up, and an honest account of what was not tested.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Command, ExitCode, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+use crate::peers::Peers;
+use crate::place;
+use crate::tally::Tally;
+
+pub(crate) fn run(arguments: &[String]) -> Result<ExitCode> {
+    let (switches, cargo_arguments): (Vec<&String>, Vec<&String>) =
+        arguments.iter().partition(|argument| ["--peers", "--no-peers"].contains(&argument.as_str()));
+    let peers = match switches.as_slice() {
+        [] if place::is_ci() => Peers::installed()?,
+        [] => Peers::installed_if_wanted()?,
+        [only] if *only == "--peers" => Peers::installed()?,
+        [only] if *only == "--no-peers" => Peers::default(),
+        _ => bail!("test takes one of --peers and --no-peers"),
+    };
+
+    let mut tally = Tally::default();
+    let mut faults = Vec::new();
+    let mut everything = place::cargo();
+    everything.args(["test", "--no-fail-fast"]);
+    if cargo_arguments.is_empty() {
+        everything.arg("--workspace");
+    } else {
+        everything.args(&cargo_arguments);
+    }
+    observe(everything, &peers, &mut tally, &mut faults)?;
+    if cargo_arguments.is_empty() && has_crash_tests() {
+        let mut crash = place::cargo();
+        crash.args(["test", "--no-fail-fast", "-p", "strongroom", "--features", "failpoints", "--test", "crash"]);
+        observe(crash, &peers, &mut tally, &mut faults)?;
+    }
+    Ok(account(&mut tally, &faults))
+}
+
+fn has_crash_tests() -> bool {
+    let tests = place::root().join("crates/cli/tests");
+    tests.join("crash.rs").exists() || tests.join("crash/main.rs").exists()
+}
+
+/// Runs one `cargo test`, shows its output as it comes and tallies it.
+fn observe(mut command: Command, peers: &Peers, tally: &mut Tally, faults: &mut Vec<String>) -> Result<()> {
+    command.args(["--", "--show-output"]).stdout(Stdio::piped());
+    peers.tell(&mut command);
+    let failed_before = tally.failed;
+    let mut child = command.spawn().with_context(|| format!("cannot run {command:?}"))?;
+    let output = child.stdout.take().context("the output of cargo test is not a pipe")?;
+    for line in BufReader::new(output).split(b'\n') {
+        let line = line.context("cannot read the output of cargo test")?;
+        let line = String::from_utf8_lossy(&line);
+        if tally.take(&line) {
+            println!("{line}");
+        }
+    }
+    let status = child.wait().context("cannot wait for cargo test")?;
+    if !status.success() && tally.failed == failed_before {
+        faults.push(format!(
+            "{command:?} ended with {status} and no failed test: it did not build, or a test program died"
+        ));
+    }
+    Ok(())
+}
+
+/// Prints what was skipped and why, and the closing line.
+fn account(tally: &mut Tally, faults: &[String]) -> ExitCode {
+    println!();
+    for name in &tally.ignored {
+        println!("ignored: {name}");
+    }
+    for (what, times) in &tally.skipped {
+        println!("skipped: {what}{}", if *times > 1 { format!(" ({times} times)") } else { String::new() });
+    }
+    for fault in faults {
+        println!("fault: {fault}");
+        tally.failed += 1;
+    }
+    let is_refused = place::is_ci() && tally.skips() > 0;
+    if is_refused {
+        println!("in CI nothing may be skipped");
+    }
+    println!("{}", tally.line());
+    if tally.failed > 0 || is_refused { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}
