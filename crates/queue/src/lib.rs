@@ -1,1 +1,18 @@
-//! what a task queue is: topics, leases, retries, dead letters
+//! What a task queue is: topics, leases, retries, dead letters.
+//!
+//! A task is a cheap, repeatable message in a topic; it may be delivered more than once and is forgotten when done. The
+//! functions in [`tasks`] work within a caller's transaction, so that a record and its next task change together.
+
+mod error;
+mod holder;
+mod schema;
+mod task;
+pub mod tasks;
+
+pub use error::QueueError;
+pub use holder::{Holder, Liveness};
+pub use schema::{SQLITE_SCHEMA_1, schema, statements};
+pub use task::{
+    Cursor, Enqueued, Heartbeat, Lease, LeaseRequest, Leased, NewTask, Outcome, Page, Settled, Settlement, TakenOver,
+    TaskId, TaskRecord, TaskState, TopicCounts,
+};

@@ -1,0 +1,36 @@
+-- Giving tasks to those who work on them, and keeping them there.
+
+-- name: queue_paused
+SELECT paused FROM topic WHERE name = ?1
+
+-- name: queue_due
+SELECT id, fair_key, priority FROM task INDEXED BY task_delayed
+WHERE state = 1 AND topic = ?1 AND ready_at <= ?2
+ORDER BY ready_at, id LIMIT ?3
+
+-- name: queue_make_ready
+UPDATE task SET state = 0, rank = ?2 WHERE id = ?1
+
+-- name: queue_lease
+UPDATE task SET state = 2, attempt = attempt + 1, spent = spent + 1, holder = ?3, lease_until = ?4
+WHERE id IN (
+    SELECT id FROM task INDEXED BY task_ready WHERE state = 0 AND topic = ?1 ORDER BY rank, ready_at, id LIMIT ?2
+)
+RETURNING id, attempt, key, payload, priority, fair_key, rank, ready_at, spent, max_attempts, enqueued_at, reason
+
+-- name: queue_advance
+INSERT INTO topic (name, clock) VALUES (?1, ?2)
+ON CONFLICT (name) DO UPDATE SET clock = excluded.clock WHERE excluded.clock > topic.clock
+
+-- name: queue_extend
+UPDATE task SET lease_until = max(lease_until, ?3) WHERE id = ?1 AND attempt = ?2 AND state = 2
+RETURNING lease_until, cancel_requested
+
+-- name: queue_checkpoint
+UPDATE task SET spent = 1 WHERE id = ?1 AND attempt = ?2 AND state = 2
+
+-- name: queue_next_ready
+SELECT 1 FROM task INDEXED BY task_ready WHERE state = 0 AND topic = ?1 LIMIT 1
+
+-- name: queue_next_due
+SELECT min(ready_at) FROM task INDEXED BY task_delayed WHERE state = 1 AND topic = ?1

@@ -1,0 +1,256 @@
+//! What people do to a queue, and what they see of it. Whatever could touch many rows takes a limit and says how many it
+//! touched, so that the caller repeats it in short transactions.
+
+use std::collections::BTreeMap;
+
+use strongroom_database::{Row, Statement, Time, Transaction, Value};
+
+use crate::{Cursor, Page, QueueError, TaskId, TaskRecord, TaskState, TopicCounts};
+
+use super::{priority, small, state};
+
+const TOPICS: Statement = Statement("queue_topics");
+const COUNT_READY: Statement = Statement("queue_count_ready");
+const COUNT_DELAYED: Statement = Statement("queue_count_delayed");
+const COUNT_LEASED: Statement = Statement("queue_count_leased");
+const COUNT_DEAD: Statement = Statement("queue_count_dead");
+const SET_PAUSED: Statement = Statement("queue_set_paused");
+const EMPTY_READY: Statement = Statement("queue_empty_ready");
+const EMPTY_DELAYED: Statement = Statement("queue_empty_delayed");
+const DELETE: Statement = Statement("queue_delete");
+const DELETE_LIVE_KEY: Statement = Statement("queue_delete_live_key");
+const DELETE_DEAD_KEY: Statement = Statement("queue_delete_dead_key");
+const DELETE_LIVE_KEYS: Statement = Statement("queue_delete_live_keys");
+const DELETE_DEAD_KEYS: Statement = Statement("queue_delete_dead_keys");
+const REQUEST_CANCEL: Statement = Statement("queue_request_cancel");
+const DEAD_OF_TOPIC: Statement = Statement("queue_dead_of_topic");
+const REVIVE: Statement = Statement("queue_revive");
+const SHOW: Statement = Statement("queue_show");
+const OF_KEY: Statement = Statement("queue_of_key");
+const LIST_READY: Statement = Statement("queue_list_ready");
+const LIST_DELAYED: Statement = Statement("queue_list_delayed");
+const LIST_LEASED: Statement = Statement("queue_list_leased");
+const LIST_DEAD: Statement = Statement("queue_list_dead");
+
+/// More tasks of one key than there are topics.
+const TASKS_OF_KEY: usize = 1_000;
+
+/// Exact counts of every topic that has tasks, was paused or was ever leased from, by name. It reads an index entry for each
+/// task: some 30 ms for a million.
+pub fn counts(transaction: &mut dyn Transaction) -> Result<Vec<TopicCounts>, QueueError> {
+    let now = transaction.now()?;
+    let mut topics: BTreeMap<String, TopicCounts> = BTreeMap::new();
+    let mut oldest: BTreeMap<String, Time> = BTreeMap::new();
+    for row in transaction.query(TOPICS, &[])? {
+        entry(&mut topics, &row)?.paused = row.truth(1)?;
+    }
+    for row in transaction.query(COUNT_READY, &[])? {
+        entry(&mut topics, &row)?.ready = row.count(1)?;
+        oldest.insert(row.text(0)?.to_owned(), row.time(2)?);
+    }
+    for row in transaction.query(COUNT_DELAYED, &[now.into()])? {
+        let (all, due, first) = (row.count(1)?, row.count(2)?, row.time(3)?);
+        let topic = entry(&mut topics, &row)?;
+        topic.delayed = all.saturating_sub(due);
+        topic.ready += due;
+        if due > 0 {
+            let since = oldest.entry(row.text(0)?.to_owned()).or_insert(first);
+            *since = first.min(*since);
+        }
+    }
+    for row in transaction.query(COUNT_LEASED, &[])? {
+        entry(&mut topics, &row)?.leased = row.count(1)?;
+    }
+    for row in transaction.query(COUNT_DEAD, &[])? {
+        entry(&mut topics, &row)?.dead = row.count(1)?;
+    }
+    for (topic, since) in oldest {
+        if let Some(counts) = topics.get_mut(&topic) {
+            counts.oldest_ready_seconds = Some((now.0.saturating_sub(since.0).max(0) / 1_000_000) as u64);
+        }
+    }
+    Ok(topics.into_values().collect())
+}
+
+fn entry<'a>(topics: &'a mut BTreeMap<String, TopicCounts>, row: &Row) -> Result<&'a mut TopicCounts, QueueError> {
+    let name = row.text(0)?;
+    let new = || TopicCounts { topic: name.to_owned(), ..TopicCounts::default() };
+    Ok(topics.entry(name.to_owned()).or_insert_with(new))
+}
+
+/// Stops leasing from a topic, or lets it go on. What is leased stays leased.
+pub fn set_paused(transaction: &mut dyn Transaction, topic: &str, paused: bool) -> Result<(), QueueError> {
+    transaction.execute(SET_PAUSED, &[topic.into(), paused.into()])?;
+    Ok(())
+}
+
+/// Deletes up to `limit` tasks of a topic that wait, ready or delayed; how many. What is leased is finished by its holder,
+/// and the dead stay.
+pub fn empty(transaction: &mut dyn Transaction, topic: &str, limit: usize) -> Result<u64, QueueError> {
+    let ready = transaction.execute(EMPTY_READY, &[topic.into(), limit.into()])?;
+    let left = (limit as u64).saturating_sub(ready);
+    Ok(ready + transaction.execute(EMPTY_DELAYED, &[topic.into(), left.into()])?)
+}
+
+/// Deletes a task, whatever its state; false where there is none. Who holds it finds the lease lost.
+pub fn delete(transaction: &mut dyn Transaction, task: TaskId) -> Result<bool, QueueError> {
+    Ok(transaction.execute(DELETE, &[task.0.into()])? == 1)
+}
+
+/// Deletes every task of a key in every topic, the dead as well; how many.
+pub fn delete_key(transaction: &mut dyn Transaction, key: &str) -> Result<u64, QueueError> {
+    let live = transaction.execute(DELETE_LIVE_KEY, &[key.into()])?;
+    Ok(live + transaction.execute(DELETE_DEAD_KEY, &[key.into()])?)
+}
+
+/// Deletes up to `limit` tasks whose keys begin with `prefix`, as [`delete_key`] does; how many. An empty prefix names
+/// nobody and deletes nothing.
+pub fn delete_keys_with_prefix(
+    transaction: &mut dyn Transaction,
+    prefix: &str,
+    limit: usize,
+) -> Result<u64, QueueError> {
+    let Some(end) = end_of_prefix(prefix) else { return Ok(0) };
+    let live = transaction.execute(DELETE_LIVE_KEYS, &[prefix.into(), end.as_str().into(), limit.into()])?;
+    let left = (limit as u64).saturating_sub(live);
+    Ok(live + transaction.execute(DELETE_DEAD_KEYS, &[prefix.into(), end.into(), left.into()])?)
+}
+
+/// The least text that comes behind every text with this prefix, in the order of code points, which is that of UTF-8 bytes.
+/// None for the empty prefix, and for one of highest characters only, which no key of ours has.
+fn end_of_prefix(prefix: &str) -> Option<String> {
+    let kept = prefix.trim_end_matches(char::MAX);
+    let last = kept.chars().next_back()?;
+    let next = (last..=char::MAX).nth(1)?;
+    Some(format!("{}{next}", &kept[..kept.len() - last.len_utf8()]))
+}
+
+/// Asks whoever holds a task of this key, now or later, to stop: the next heartbeat says so. How many tasks it concerns.
+pub fn request_cancel(transaction: &mut dyn Transaction, key: &str) -> Result<u64, QueueError> {
+    Ok(transaction.execute(REQUEST_CANCEL, &[key.into()])?)
+}
+
+/// Makes a dead task ready with its attempts unspent. False where it is not dead, or a live task has its topic and key and
+/// does its work.
+pub fn revive(transaction: &mut dyn Transaction, task: TaskId) -> Result<bool, QueueError> {
+    let now = transaction.now()?;
+    Ok(transaction.execute(REVIVE, &[task.0.into(), now.into()])? == 1)
+}
+
+/// As [`revive`], for up to `limit` dead tasks of a topic with ids above `after`: the ids of those looked at with whether each was
+/// revived. Go on behind the last until none comes.
+pub fn revive_topic(
+    transaction: &mut dyn Transaction,
+    topic: &str,
+    after: Option<TaskId>,
+    limit: usize,
+) -> Result<Vec<(TaskId, bool)>, QueueError> {
+    let after = after.map_or(0, |task| task.0);
+    let mut seen = Vec::new();
+    for row in transaction.query(DEAD_OF_TOPIC, &[topic.into(), after.into(), limit.into()])? {
+        let task = TaskId(row.integer(0)?);
+        seen.push((task, revive(transaction, task)?));
+    }
+    Ok(seen)
+}
+
+/// One task.
+pub fn show(transaction: &mut dyn Transaction, task: TaskId) -> Result<Option<TaskRecord>, QueueError> {
+    let now = transaction.now()?;
+    transaction.query_one(SHOW, &[task.0.into()])?.map(|row| record(&row, now)).transpose()
+}
+
+/// The live tasks of a key, in every topic: none means that nothing is under way for it.
+pub fn of_key(transaction: &mut dyn Transaction, key: &str) -> Result<Vec<TaskRecord>, QueueError> {
+    let now = transaction.now()?;
+    transaction.query(OF_KEY, &[key.into(), TASKS_OF_KEY.into()])?.iter().map(|row| record(row, now)).collect()
+}
+
+/// A page of the tasks of a topic in one state: ready ones in the order of the line, delayed ones by their time, leased ones
+/// by the end of the lease, dead ones by their ids.
+pub fn list(
+    transaction: &mut dyn Transaction,
+    topic: &str,
+    wanted: TaskState,
+    after: Option<Cursor>,
+    limit: usize,
+) -> Result<Page, QueueError> {
+    let now = transaction.now()?;
+    let start = after.unwrap_or(Cursor { part: 0, order: i64::MIN, time: i64::MIN, task: 0 });
+    let topic_value = || Value::from(topic);
+    let mut rows = Vec::new();
+    match wanted {
+        TaskState::Ready => {
+            // First the line, then those whose time has come and who join it when somebody next looks for work.
+            if start.part == 0 {
+                let values = [topic_value(), start.order.into(), start.time.into(), start.task.into(), limit.into()];
+                rows = transaction.query(LIST_READY, &values)?;
+            }
+            let left = limit.saturating_sub(rows.len());
+            if left > 0 {
+                let (time, task) = if start.part == 1 { (start.time, start.task) } else { (i64::MIN, 0) };
+                let values = [topic_value(), time.into(), task.into(), now.into(), left.into()];
+                rows.extend(transaction.query(LIST_DELAYED, &values)?);
+            }
+        }
+        TaskState::Delayed => {
+            let from = Time(start.time).max(now);
+            let task = if start.time > now.0 { start.task } else { i64::MAX };
+            let values = [topic_value(), from.into(), task.into(), Value::Integer(i64::MAX), limit.into()];
+            rows = transaction.query(LIST_DELAYED, &values)?;
+        }
+        TaskState::Leased => {
+            let values = [topic_value(), start.time.into(), start.task.into(), limit.into()];
+            rows = transaction.query(LIST_LEASED, &values)?;
+        }
+        TaskState::Dead => {
+            rows = transaction.query(LIST_DEAD, &[topic_value(), start.task.into(), limit.into()])?;
+        }
+    }
+    let next = match rows.last() {
+        Some(last) if rows.len() >= limit => Some(cursor_behind(last)?),
+        _ => None,
+    };
+    let tasks = rows.iter().map(|row| record(row, now)).collect::<Result<_, _>>()?;
+    Ok(Page { tasks, next })
+}
+
+fn cursor_behind(row: &Row) -> Result<Cursor, QueueError> {
+    let stored = row.integer(3)?;
+    Ok(Cursor {
+        part: i64::from(stored == state::DELAYED),
+        order: row.integer(6)?,
+        time: if stored == state::LEASED { row.integer(12)? } else { row.integer(7)? },
+        task: row.integer(0)?,
+    })
+}
+
+fn record(row: &Row, now: Time) -> Result<TaskRecord, QueueError> {
+    let ready_at = row.time(7)?;
+    let state = match row.integer(3)? {
+        state::READY => TaskState::Ready,
+        state::DELAYED if ready_at <= now => TaskState::Ready,
+        state::DELAYED => TaskState::Delayed,
+        state::LEASED => TaskState::Leased,
+        _ => TaskState::Dead,
+    };
+    Ok(TaskRecord {
+        task: TaskId(row.integer(0)?),
+        topic: row.text(1)?.to_owned(),
+        key: row.text(2)?.to_owned(),
+        state,
+        priority: priority(row, 4)?,
+        fair_key: row.text(5)?.to_owned(),
+        ready_at,
+        attempt: small(row, 8)?,
+        spent: small(row, 9)?,
+        max_attempts: small(row, 10)?,
+        holder: row.optional_text(11)?.map(str::to_owned),
+        lease_until: row.optional_time(12)?,
+        cancel_requested: row.truth(13)?,
+        enqueued_at: row.time(14)?,
+        reason: row.optional_text(15)?.map(str::to_owned),
+        again: row.optional_time(16)?.is_some(),
+        payload: row.bytes(17)?.to_vec(),
+    })
+}

@@ -1,0 +1,170 @@
+//! Giving tasks to workers and keeping them there.
+
+use std::time::Duration;
+
+use strongroom_database::{Statement, Time, Transaction};
+
+use crate::{Heartbeat, Lease, LeaseRequest, Leased, QueueError, TaskId};
+
+use super::turns::{Turns, turn};
+use super::{after, priority, small};
+
+const PAUSED: Statement = Statement("queue_paused");
+const DUE: Statement = Statement("queue_due");
+const MAKE_READY: Statement = Statement("queue_make_ready");
+const LEASE: Statement = Statement("queue_lease");
+const ADVANCE: Statement = Statement("queue_advance");
+const EXTEND: Statement = Statement("queue_extend");
+const CHECKPOINT: Statement = Statement("queue_checkpoint");
+const NEXT_READY: Statement = Statement("queue_next_ready");
+const NEXT_DUE: Statement = Statement("queue_next_due");
+
+/// How many delayed tasks of a topic join the line in one call at least.
+const DUE_AT_ONCE: usize = 256;
+
+/// Leases up to `limit` tasks, from the topics in order of preference, each topic's in the order of its line. The attempt
+/// counts from here on. Paused topics give none.
+pub fn lease(transaction: &mut dyn Transaction, request: &LeaseRequest) -> Result<Vec<Leased>, QueueError> {
+    let now = transaction.now()?;
+    let lease_until = after(now, request.duration);
+    let holder = request.holder.to_string();
+    let mut leased = Vec::new();
+    for topic in &request.topics {
+        let wanted = request.limit.saturating_sub(leased.len());
+        if wanted == 0 {
+            break;
+        }
+        if is_paused(transaction, topic)? {
+            continue;
+        }
+        admit_due(transaction, topic, now, wanted.max(DUE_AT_ONCE))?;
+        lease_from(transaction, topic, wanted, &holder, lease_until, &mut leased)?;
+    }
+    Ok(leased)
+}
+
+fn lease_from(
+    transaction: &mut dyn Transaction,
+    topic: &str,
+    wanted: usize,
+    holder: &str,
+    lease_until: Time,
+    leased: &mut Vec<Leased>,
+) -> Result<(), QueueError> {
+    let values = [topic.into(), wanted.into(), holder.into(), lease_until.into()];
+    let mut taken = Vec::new();
+    for row in transaction.query(LEASE, &values)? {
+        let place = (row.integer(6)?, row.time(7)?, row.integer(0)?);
+        let task = Leased {
+            lease: Lease { task: TaskId(row.integer(0)?), attempt: small(&row, 1)? },
+            topic: topic.to_owned(),
+            key: row.text(2)?.to_owned(),
+            payload: row.bytes(3)?.to_vec(),
+            priority: priority(&row, 4)?,
+            fair_key: row.text(5)?.to_owned(),
+            spent: small(&row, 8)?,
+            max_attempts: small(&row, 9)?,
+            lease_until,
+            enqueued_at: row.time(10)?,
+            reason: row.optional_text(11)?.map(str::to_owned),
+        };
+        taken.push((place, task));
+    }
+    // UPDATE ... RETURNING promises no order.
+    taken.sort_unstable_by_key(|(place, _)| *place);
+    let latest = taken.iter().map(|((rank, ..), task)| turn(*rank, task.priority)).max();
+    if let Some(latest) = latest {
+        transaction.execute(ADVANCE, &[topic.into(), latest.into()])?;
+    }
+    leased.extend(taken.into_iter().map(|(_, task)| task));
+    Ok(())
+}
+
+/// Delayed tasks whose time has come join the line, with the turn that is free now: what failed together does not come back
+/// in front of everybody.
+fn admit_due(transaction: &mut dyn Transaction, topic: &str, now: Time, limit: usize) -> Result<(), QueueError> {
+    let due = transaction.query(DUE, &[topic.into(), now.into(), limit.into()])?;
+    if due.is_empty() {
+        return Ok(());
+    }
+    let mut waiting = Vec::with_capacity(due.len());
+    for row in &due {
+        waiting.push((row.integer(0)?, row.text(1)?, priority(row, 2)?));
+    }
+    let shares = waiting.iter().map(|(_, fair_key, priority)| (topic, *fair_key, *priority));
+    let mut turns = Turns::reserve(transaction, shares)?;
+    for (id, fair_key, priority) in waiting {
+        let rank = turns.next_rank(topic, fair_key, priority);
+        turns.used(topic, fair_key, priority);
+        transaction.execute(MAKE_READY, &[id.into(), rank.into()])?;
+    }
+    Ok(())
+}
+
+fn is_paused(transaction: &mut dyn Transaction, topic: &str) -> Result<bool, QueueError> {
+    match transaction.query_one(PAUSED, &[topic.into()])? {
+        Some(row) => Ok(row.truth(0)?),
+        None => Ok(false),
+    }
+}
+
+/// Extends leases by `duration` from now, one answer for each, in order. A lease that has run out is extended as well, as
+/// long as nobody took the task over.
+pub fn heartbeat(
+    transaction: &mut dyn Transaction,
+    leases: &[Lease],
+    duration: Duration,
+) -> Result<Vec<Heartbeat>, QueueError> {
+    let until = after(transaction.now()?, duration);
+    let mut answers = Vec::with_capacity(leases.len());
+    for lease in leases {
+        let values = [lease.task.0.into(), lease.attempt.into(), until.into()];
+        answers.push(match transaction.query_one(EXTEND, &values)? {
+            None => Heartbeat::Lost,
+            Some(row) if row.truth(1)? => Heartbeat::CancelRequested(row.time(0)?),
+            Some(row) => Heartbeat::Held(row.time(0)?),
+        });
+    }
+    Ok(answers)
+}
+
+/// Notes that the work has come further than ever before: the attempts are counted anew, this one as the first. False where
+/// the lease is lost.
+pub fn checkpoint(transaction: &mut dyn Transaction, lease: Lease) -> Result<bool, QueueError> {
+    Ok(transaction.execute(CHECKPOINT, &[lease.task.0.into(), lease.attempt.into()])? == 1)
+}
+
+/// What a worker could expect of some topics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Prospect {
+    /// There is something to lease.
+    Work,
+    /// There is nothing yet; the first task becomes due at this time.
+    At(Time),
+    /// There is nothing.
+    Nothing,
+}
+
+/// Looks whether any of `topics` has something to lease, without leasing it. Paused topics have nothing.
+pub fn look(transaction: &mut dyn Transaction, topics: &[String]) -> Result<Prospect, QueueError> {
+    let now = transaction.now()?;
+    let mut earliest: Option<Time> = None;
+    for topic in topics {
+        if is_paused(transaction, topic)? {
+            continue;
+        }
+        if transaction.query_one(NEXT_READY, &[topic.into()])?.is_some() {
+            return Ok(Prospect::Work);
+        }
+        let due = match transaction.query_one(NEXT_DUE, &[topic.into()])? {
+            Some(row) => row.optional_time(0)?,
+            None => None,
+        };
+        match due {
+            Some(time) if time <= now => return Ok(Prospect::Work),
+            Some(time) => earliest = Some(earliest.map_or(time, |other| other.min(time))),
+            None => {}
+        }
+    }
+    Ok(earliest.map_or(Prospect::Nothing, Prospect::At))
+}

@@ -1,0 +1,51 @@
+//! What a queue does, as functions over an open transaction: whoever keeps records beside the tasks calls these in the
+//! transaction that changes the record, so that both are kept or neither.
+
+mod administer;
+mod enqueue;
+mod lease;
+mod settle;
+mod take_over;
+mod turns;
+
+pub use administer::{
+    counts, delete, delete_key, delete_keys_with_prefix, empty, list, of_key, request_cancel, revive, revive_topic,
+    set_paused, show,
+};
+pub use enqueue::enqueue;
+pub use lease::{Prospect, checkpoint, heartbeat, lease, look};
+pub use settle::settle;
+pub use take_over::{holders, take_over_expired, take_over_from};
+pub use turns::TURNS_PER_PRIORITY;
+
+use strongroom_database::{DatabaseError, Row, Time};
+
+/// The states as the table holds them.
+mod state {
+    pub(super) const READY: i64 = 0;
+    pub(super) const DELAYED: i64 = 1;
+    pub(super) const LEASED: i64 = 2;
+}
+
+/// A small number out of a row.
+fn small(row: &Row, column: usize) -> Result<u32, DatabaseError> {
+    u32::try_from(row.integer(column)?).map_err(|error| DatabaseError::Column {
+        column,
+        wanted: "a small count",
+        found: error.to_string(),
+    })
+}
+
+/// A priority out of a row.
+fn priority(row: &Row, column: usize) -> Result<i32, DatabaseError> {
+    i32::try_from(row.integer(column)?).map_err(|error| DatabaseError::Column {
+        column,
+        wanted: "a priority",
+        found: error.to_string(),
+    })
+}
+
+/// The time a duration after `now`.
+fn after(now: Time, duration: std::time::Duration) -> Time {
+    now.plus(i64::try_from(duration.as_micros()).unwrap_or(i64::MAX))
+}

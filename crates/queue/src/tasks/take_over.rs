@@ -1,0 +1,69 @@
+//! Taking tasks away from those who no longer work on them. The attempt stays counted, so that a task that kills its worker
+//! ends in the dead letters too.
+
+use strongroom_database::{Row, Statement, Time, Transaction};
+
+use crate::{Holder, Lease, QueueError, TakenOver, TaskId};
+
+use super::settle::{bury, release};
+use super::small;
+
+const EXPIRED: Statement = Statement("queue_expired");
+const HELD_BY: Statement = Statement("queue_held_by");
+const HOLDERS: Statement = Statement("queue_holders");
+const FORGET_TURNS: Statement = Statement("queue_forget_turns");
+
+/// Makes up to `limit` tasks ready again whose leases have run out, the longest ago first; those without attempts left are
+/// buried, and whoever keeps a record of them has to note it in this same transaction.
+pub fn take_over_expired(transaction: &mut dyn Transaction, limit: usize) -> Result<Vec<TakenOver>, QueueError> {
+    let now = transaction.now()?;
+    let rows = transaction.query(EXPIRED, &[now.into(), limit.into()])?;
+    if rows.is_empty() {
+        // The rows of those who wait no more say nothing; this is the quiet moment to drop them.
+        transaction.execute(FORGET_TURNS, &[])?;
+    }
+    rows.iter().map(|row| take_over(transaction, row, "the lease ran out", now)).collect()
+}
+
+/// As [`take_over_expired`], for all leases of a holder that is known to be gone, without waiting for them to run out.
+pub fn take_over_from(
+    transaction: &mut dyn Transaction,
+    holder: &Holder,
+    limit: usize,
+) -> Result<Vec<TakenOver>, QueueError> {
+    let now = transaction.now()?;
+    let rows = transaction.query(HELD_BY, &[holder.to_string().into(), limit.into()])?;
+    rows.iter().map(|row| take_over(transaction, row, "the holder's process has ended", now)).collect()
+}
+
+/// Everybody who holds a lease, for asking which of them are gone. Names that do not parse are left out.
+pub fn holders(transaction: &mut dyn Transaction) -> Result<Vec<Holder>, QueueError> {
+    let mut holders = Vec::new();
+    for row in transaction.query(HOLDERS, &[])? {
+        if let Some(Ok(holder)) = row.optional_text(0)?.map(str::parse) {
+            holders.push(holder);
+        }
+    }
+    Ok(holders)
+}
+
+fn take_over(transaction: &mut dyn Transaction, row: &Row, cause: &str, now: Time) -> Result<TakenOver, QueueError> {
+    let task = TaskId(row.integer(0)?);
+    let (spent, max_attempts) = (small(row, 4)?, small(row, 5)?);
+    let holder = row.optional_text(6)?.unwrap_or_default().to_owned();
+    let wanted_again = row.optional_time(7)?.is_some();
+    let buried =
+        (spent >= max_attempts).then(|| format!("{cause} on attempt {spent} of {max_attempts}, held by {holder}"));
+    match &buried {
+        Some(reason) => bury(transaction, task, reason, wanted_again, now)?,
+        None => release(transaction, task, 0, now)?,
+    }
+    Ok(TakenOver {
+        lease: Lease { task, attempt: small(row, 1)? },
+        topic: row.text(2)?.to_owned(),
+        key: row.text(3)?.to_owned(),
+        payload: row.bytes(8)?.to_vec(),
+        holder,
+        buried,
+    })
+}
