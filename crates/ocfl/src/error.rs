@@ -63,16 +63,16 @@ pub enum OcflError {
         reason: String,
     },
     /// The root inventory in the store is neither the one expected nor the one to be written.
-    #[error("object {key} in store {store}: the root inventory is {found}, expected was {expected}", found = shown(.found.as_ref()), expected = shown(.expected.as_ref()))]
+    #[error("object {key} in store {store}: the root inventory is {found}, expected was {expected}")]
     Head {
         /// The store.
         store: String,
         /// The object root.
         key: Key,
-        /// Digest of what should be there.
-        expected: Option<Digest>,
-        /// Digest of what is there.
-        found: Option<Digest>,
+        /// Digest of what should be there, or `absent`.
+        expected: String,
+        /// Digest of what is there, or `absent`.
+        found: String,
     },
     /// Bytes read back from a store differ from what was put.
     #[error("store {store}: {key} was read back as {found}, written was {written}")]
@@ -82,9 +82,19 @@ pub enum OcflError {
         /// The key.
         key: Key,
         /// Digest of what was written.
-        written: Digest,
-        /// Digest of what was read.
-        found: Digest,
+        written: String,
+        /// Digest of what was read, or `absent`.
+        found: String,
+    },
+    /// A purge cannot be planned or carried out as asked.
+    #[error("object {key} in store {store} cannot be purged: {reason}")]
+    Purge {
+        /// The store.
+        store: String,
+        /// The object root.
+        key: Key,
+        /// Why not.
+        reason: String,
     },
 }
 
@@ -103,6 +113,7 @@ impl OcflError {
     }
 }
 
-fn shown(digest: Option<&Digest>) -> String {
+/// A digest for an error's text.
+pub(crate) fn shown(digest: Option<&Digest>) -> String {
     digest.map_or_else(|| "absent".to_owned(), Digest::to_hex)
 }

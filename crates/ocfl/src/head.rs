@@ -3,6 +3,7 @@
 use strongroom_digest::{Algorithm, Digest, hash_reader};
 use strongroom_storage::{Key, PutCondition, PutOptions, StorageError, Store};
 
+use crate::error::shown;
 use crate::path::{INVENTORY, sidecar_name, sidecar_text};
 use crate::root::read_small;
 use crate::{InventorySeal, OcflError};
@@ -77,8 +78,8 @@ impl Replacement<'_> {
             return Err(OcflError::Head {
                 store: self.store.name().to_owned(),
                 key: self.directory.clone(),
-                expected: self.replaces.copied(),
-                found: found_digest,
+                expected: shown(self.replaces),
+                found: shown(found_digest.as_ref()),
             });
         }
         self.put_sidecar()?;
@@ -101,8 +102,8 @@ impl Replacement<'_> {
             other => Err(OcflError::ReadBack {
                 store: self.store.name().to_owned(),
                 key,
-                written: self.seal.digest,
-                found: other.map_or(self.seal.digest, |inventory| inventory.seal.digest),
+                written: self.seal.digest.to_hex(),
+                found: shown(other.map(|inventory| inventory.seal.digest).as_ref()),
             }),
         }
     }

@@ -3,6 +3,8 @@
 mod assembly;
 mod error;
 mod head;
+mod inventory;
+mod json;
 mod layout;
 mod object;
 mod path;
@@ -14,6 +16,8 @@ mod writer;
 pub use assembly::VersionAssembly;
 pub use error::OcflError;
 pub use head::StoredInventory;
+pub use inventory::{InventoryEntry, InventorySummary, read_inventory};
+pub use json::Limits;
 pub use layout::{Layout, Tuples};
 pub use object::Object;
 pub use path::{content_path, object_id};

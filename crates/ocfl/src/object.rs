@@ -1,10 +1,13 @@
 //! An object as it lies in a store: its root inventory, its logs, and reading what it holds.
 
-use strongroom_digest::Algorithm;
+use std::collections::HashMap;
+
+use strongroom_digest::{Algorithm, Digest};
 use strongroom_storage::{Key, PutOptions, Store};
 
 use crate::head::{StoredInventory, stored_inventory};
-use crate::{InventorySeal, OcflError};
+use crate::path::INVENTORY;
+use crate::{InventoryEntry, InventorySeal, InventorySummary, Limits, OcflError, VersionNumber, read_inventory};
 
 /// An object root in a store, whether or not anything lies there.
 #[derive(Clone)]
@@ -37,6 +40,64 @@ impl<'s> Object<'s> {
     /// Whether the root inventory in the store is this one.
     pub fn is_at(&self, seal: &InventorySeal) -> Result<bool, OcflError> {
         Ok(self.root_inventory()?.is_some_and(|inventory| inventory.seal == *seal))
+    }
+
+    /// Reads the root inventory with constant memory and hands each entry to `visit`, in the order of the document:
+    /// what `rebuild` walks. [`StorageError::NotFound`](strongroom_storage::StorageError::NotFound) where there is none.
+    pub fn read(
+        &self,
+        limits: Limits,
+        visit: &mut dyn FnMut(InventoryEntry<'_>) -> Result<(), OcflError>,
+    ) -> Result<InventorySummary, OcflError> {
+        let key = self.root.join(INVENTORY)?;
+        let body = self.store.open(&key, 0, None)?;
+        read_inventory(body, limits, visit).map_err(|error| match error {
+            OcflError::Inventory { code, message, .. } => {
+                OcflError::Inventory { code, what: format!("{key} in store {}", self.store.name()), message }
+            }
+            other => other,
+        })
+    }
+
+    /// Hands every file of a version to `visit`: logical path, digest, and where its content lies relative to the object
+    /// root. Reads the inventory three times; memory grows with the contents of the version.
+    pub fn read_state(
+        &self,
+        version: VersionNumber,
+        limits: Limits,
+        visit: &mut dyn FnMut(&str, Digest, &str) -> Result<(), OcflError>,
+    ) -> Result<InventorySummary, OcflError> {
+        let mut content_paths = HashMap::<Digest, String>::new();
+        self.read(limits, &mut |entry| {
+            if let InventoryEntry::State { version: of, digest, .. } = entry
+                && of == version
+            {
+                content_paths.entry(digest).or_default();
+            }
+            Ok(())
+        })?;
+        self.read(limits, &mut |entry| {
+            if let InventoryEntry::Manifest { digest, path } = entry
+                && let Some(content_path) = content_paths.get_mut(&digest)
+            {
+                path.clone_into(content_path);
+            }
+            Ok(())
+        })?;
+        self.read(limits, &mut |entry| {
+            let InventoryEntry::State { version: of, digest, path } = entry else { return Ok(()) };
+            if of != version {
+                return Ok(());
+            }
+            match content_paths.get(&digest) {
+                Some(content_path) if !content_path.is_empty() => visit(path, digest, content_path),
+                _ => Err(OcflError::Inventory {
+                    code: "E050",
+                    what: self.root.to_string(),
+                    message: format!("the manifest has no content for {path:?} of {version}"),
+                }),
+            }
+        })
     }
 
     /// Puts a small file into the object's `logs/`, replacing one of the same name. `name` is a single file name.
