@@ -1,1 +1,4 @@
 //! the work: worker runtime, ingest, fixity, restoration, rebuild
+
+pub mod event;
+pub mod runtime;

@@ -1,0 +1,133 @@
+//! Everything this crate reports, as typed events: emitted by name, with values as fields. Whoever wants a log line for
+//! something new adds a variant here.
+
+use std::fmt::Display;
+use std::time::Duration;
+
+use tracing::{debug, error, info, warn};
+
+/// Something worth reporting.
+#[derive(Debug)]
+pub enum Event<'a> {
+    /// Workers began to look for tasks.
+    RuntimeStarted {
+        /// Who they are, as records name them.
+        holder: &'a str,
+        /// How many topics they serve.
+        topics: usize,
+    },
+    /// Workers were asked to stop.
+    RuntimeDraining {
+        /// Tasks that run.
+        running: usize,
+        /// Tasks held but not begun, given back.
+        given_back: usize,
+    },
+    /// Workers stopped.
+    RuntimeStopped {
+        /// Tasks that still run and are left to the expiry of their leases.
+        abandoned: usize,
+    },
+    /// A task began.
+    TaskStarted {
+        /// Its topic.
+        topic: &'a str,
+        /// Its key: for a stage, the work item.
+        key: &'a str,
+        /// Which attempt.
+        attempt: i64,
+    },
+    /// A task ended and its end is on record.
+    TaskEnded {
+        /// Its topic.
+        topic: &'a str,
+        /// Its key.
+        key: &'a str,
+        /// How it ended, in one word.
+        end: &'a str,
+        /// The words for people, if any.
+        note: &'a str,
+        /// How long it ran.
+        elapsed: Duration,
+    },
+    /// A handler panicked; the attempt is spent.
+    TaskPanicked {
+        /// Its topic.
+        topic: &'a str,
+        /// Its key.
+        key: &'a str,
+        /// What the panic said.
+        message: &'a str,
+    },
+    /// A task is no longer ours; what it still does is dropped.
+    TaskLost {
+        /// Its topic.
+        topic: &'a str,
+        /// Its key.
+        key: &'a str,
+        /// How that was learned.
+        cause: &'a str,
+    },
+    /// The end of a task could not be recorded; its lease runs out and it is done again.
+    EndNotRecorded {
+        /// Its topic.
+        topic: &'a str,
+        /// Its key.
+        key: &'a str,
+        /// Why.
+        error: &'a dyn Display,
+    },
+    /// The registry did not answer; it is tried again.
+    RegistryUnavailable {
+        /// What was tried.
+        act: &'a str,
+        /// Why it failed.
+        error: &'a dyn Display,
+    },
+    /// A thread could not be started; work waits for one that runs.
+    ThreadNotStarted {
+        /// What it was for.
+        name: &'a str,
+        /// Why.
+        error: &'a dyn Display,
+    },
+    /// Tasks of dead or silent workers were taken over.
+    TasksReclaimed {
+        /// How many.
+        tasks: u64,
+    },
+    /// A stage says how far it is.
+    StageProgress {
+        /// The work item.
+        item: &'a dyn Display,
+        /// The stage.
+        stage: &'a dyn Display,
+        /// How far, in words.
+        note: &'a str,
+    },
+}
+
+impl Event<'_> {
+    /// Reports it.
+    pub fn emit(&self) {
+        match self {
+            Self::RuntimeStarted { holder, topics } => info!(holder, topics, "workers started"),
+            Self::RuntimeDraining { running, given_back } => info!(running, given_back, "workers are draining"),
+            Self::RuntimeStopped { abandoned: 0 } => info!("workers stopped"),
+            Self::RuntimeStopped { abandoned } => warn!(abandoned, "workers stopped with tasks still running"),
+            Self::TaskStarted { topic, key, attempt } => debug!(topic, key, attempt, "task started"),
+            Self::TaskEnded { topic, key, end, note, elapsed } => {
+                debug!(topic, key, end, note, ?elapsed, "task ended");
+            }
+            Self::TaskPanicked { topic, key, message } => error!(topic, key, message, "task panicked"),
+            Self::TaskLost { topic, key, cause } => warn!(topic, key, cause, "task is no longer held"),
+            Self::EndNotRecorded { topic, key, error } => {
+                error!(topic, key, %error, "end of task could not be recorded");
+            }
+            Self::RegistryUnavailable { act, error } => warn!(act, %error, "registry unavailable"),
+            Self::ThreadNotStarted { name, error } => error!(name, %error, "thread could not be started"),
+            Self::TasksReclaimed { tasks } => info!(tasks, "tasks of silent workers taken over"),
+            Self::StageProgress { item, stage, note } => debug!(%item, %stage, note, "stage progress"),
+        }
+    }
+}

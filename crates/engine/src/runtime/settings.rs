@@ -1,0 +1,60 @@
+//! How much of a topic one process takes on, and how long it may take: the `[workers."<topic>"]` tables.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use jiff::fmt::serde::unsigned_duration::friendly::compact::required as friendly;
+use serde::{Deserialize, Serialize};
+
+/// The settings of one topic's pool.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PoolSettings {
+    /// Tasks worked on at once.
+    pub workers: usize,
+    /// Tasks held beyond those being worked on.
+    pub buffer: usize,
+    /// Attempts that may go wrong before the work item fails, or the task is buried.
+    pub max_attempts: u32,
+    /// How long a task stays ours without a heartbeat.
+    #[serde(with = "friendly")]
+    pub lease: Duration,
+    /// How long a running task may take to reach a checkpoint once the process is asked to stop.
+    #[serde(with = "friendly")]
+    pub grace: Duration,
+}
+
+impl Default for PoolSettings {
+    fn default() -> Self {
+        Self { workers: 2, buffer: 0, max_attempts: 3, lease: Duration::from_secs(60), grace: Duration::from_secs(30) }
+    }
+}
+
+impl PoolSettings {
+    /// The same, with what would never work made to work: at least one worker and one attempt, and a lease of at least a
+    /// second.
+    #[must_use]
+    pub fn workable(mut self) -> Self {
+        self.workers = self.workers.max(1);
+        self.max_attempts = self.max_attempts.max(1);
+        self.lease = self.lease.max(Duration::from_secs(1));
+        self
+    }
+
+    /// The lease in microseconds, as the queue counts it.
+    pub fn lease_microseconds(&self) -> i64 {
+        i64::try_from(self.lease.as_micros()).unwrap_or(i64::MAX)
+    }
+}
+
+/// The pools' settings by topic; a topic that is not named has the defaults.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Pools(pub BTreeMap<String, PoolSettings>);
+
+impl Pools {
+    /// The settings of a topic.
+    pub fn of(&self, topic: &str) -> PoolSettings {
+        self.0.get(topic).cloned().unwrap_or_default().workable()
+    }
+}

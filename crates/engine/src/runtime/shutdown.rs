@@ -1,0 +1,75 @@
+//! The wish to stop, as signals give it: once to drain, twice to stop at once.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+/// Someone to be told when the wish changes.
+type Listener = dyn Fn() + Send + Sync;
+
+/// How much of a hurry there is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Urgency {
+    /// None: go on.
+    None,
+    /// Take nothing new, bring what runs to a checkpoint.
+    Drain,
+    /// Leave everything as it is.
+    AtOnce,
+}
+
+#[derive(Default)]
+struct State {
+    requests: u32,
+    listeners: Vec<Weak<Listener>>,
+}
+
+/// A flag shared by everything that has to stop. Clones are the same flag. It takes locks, so a signal handler proper may
+/// not call it; a thread that receives signals may.
+#[derive(Clone, Default)]
+pub struct Shutdown(Arc<Mutex<State>>);
+
+impl Shutdown {
+    /// Nobody wishes to stop yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Asks to stop. The first time: take nothing new and let what runs reach a checkpoint. From the second time on: stop
+    /// at once.
+    pub fn request(&self) {
+        let listeners: Vec<_> = {
+            let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            state.requests = state.requests.saturating_add(1);
+            state.listeners.iter().filter_map(Weak::upgrade).collect()
+        };
+        for listener in listeners {
+            listener();
+        }
+    }
+
+    /// Whether it was asked at all.
+    pub fn is_requested(&self) -> bool {
+        self.urgency() >= Urgency::Drain
+    }
+
+    pub(super) fn urgency(&self) -> Urgency {
+        match self.0.lock().unwrap_or_else(PoisonError::into_inner).requests {
+            0 => Urgency::None,
+            1 => Urgency::Drain,
+            _ => Urgency::AtOnce,
+        }
+    }
+
+    /// Calls `listener` at every request for as long as its owner keeps it.
+    pub(super) fn listen(&self, listener: &Arc<Listener>) {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        state.listeners.retain(|kept| kept.strong_count() > 0);
+        state.listeners.push(Arc::downgrade(listener));
+    }
+}
+
+impl fmt::Debug for Shutdown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Shutdown").field(&self.urgency()).finish()
+    }
+}
