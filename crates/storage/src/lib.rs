@@ -1,14 +1,18 @@
 //! What a store is, and the stores made of folders.
 //!
 //! A [`Store`] keeps bytes under [`Key`]s; it knows nothing of objects or records. [`FolderStore`] is the embedded
-//! default. Layers (retry, concurrency limit, metering, fault injection) wrap any store.
+//! default. Layers ([`Retry`], [`Limit`], [`Meter`], [`Faults`]) wrap any store as [`Layered`]. Every engine and layer
+//! passes [`conformance::run`].
 
+pub mod conformance;
 mod error;
 mod folder;
 mod key;
+mod layer;
 mod store;
 
 pub use error::StorageError;
 pub use folder::FolderStore;
 pub use key::{Key, KeyError};
+pub use layer::{Call, Counts, Fault, Faults, Layer, Layered, Limit, Meter, Operation, Retry, RetryPolicy};
 pub use store::{Assembly, Body, Capabilities, Durability, Head, Listed, PutCondition, PutOptions, Store};

@@ -173,3 +173,27 @@ fn with_size(open: &OwnedFd, name: Vec<u8>) -> Result<Option<Entry>, Errno> {
         Err(errno) => Err(errno),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{FolderStore, PutOptions, Store};
+
+    #[test]
+    fn a_directory_larger_than_a_batch_is_listed_whole_and_in_order() {
+        let folder = tempfile::TempDir::new().expect("a folder");
+        let store = FolderStore::create("primary", folder.path()).expect("a store");
+        let mut names: Vec<String> = (0..40).map(|n| format!("{}/{n}", n % 9)).collect();
+        names.extend((0..30).map(|n| format!("flat-{n}")));
+        for name in &names {
+            let key = Key::new(name.as_str()).expect("a key");
+            store.put(&key, &mut name.as_bytes(), &PutOptions::default()).expect("a put");
+        }
+        names.sort_unstable();
+        for batch in [1, 2, 7, 38, 39, 40, 1_000] {
+            let walk = Walk::with_batch(&store.folder, &Key::ROOT, batch);
+            let listed: Vec<String> = walk.map(|line| line.expect("a line").key.as_str().to_owned()).collect();
+            assert_eq!(listed, names, "in batches of {batch}");
+        }
+    }
+}

@@ -1,34 +1,58 @@
 //! What is true of folder stores beyond what every store promises.
 
-use std::io::Read;
+use std::fs;
+use std::io::{self, Read};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+use std::sync::mpsc;
+use std::time::{Duration, SystemTime};
 
-use strongroom_storage::{FolderStore, Key, PutOptions, StorageError, Store};
+use strongroom_storage::{Durability, FolderStore, Key, PutCondition, PutOptions, StorageError, Store};
 use tempfile::TempDir;
 
 fn key(text: &str) -> Key {
     Key::new(text).unwrap()
 }
 
+fn store() -> (TempDir, FolderStore) {
+    let folder = TempDir::new().unwrap();
+    let store = FolderStore::create("primary", folder.path()).unwrap();
+    (folder, store)
+}
+
 fn put(store: &dyn Store, name: &str, bytes: &[u8]) {
     store.put(&key(name), &mut &*bytes, &PutOptions::default()).unwrap();
 }
 
-fn read(store: &dyn Store, name: &str) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    store.open(&key(name), 0, None).unwrap().read_to_end(&mut bytes).unwrap();
-    bytes
+fn try_put(store: &dyn Store, name: &str) -> Result<(), StorageError> {
+    store.put(&key(name), &mut &b"bytes"[..], &PutOptions::default()).map(|_| ())
+}
+
+fn list(store: &dyn Store) -> Vec<String> {
+    store.list(&Key::ROOT).unwrap().map(|line| line.unwrap().key.as_str().to_owned()).collect()
+}
+
+/// Names in a folder.
+fn names(folder: &Path) -> Vec<String> {
+    let mut names: Vec<String> =
+        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort_unstable();
+    names
+}
+
+/// Nothing is left of anything: no key, no folder, no temporary file.
+fn is_clean(folder: &Path) -> bool {
+    names(folder) == [".strongroom"]
+        && names(&folder.join(".strongroom/tmp")).is_empty()
+        && names(&folder.join(".strongroom/assembly")).is_empty()
 }
 
 #[test]
 fn a_key_is_a_file_of_that_name() {
-    let folder = TempDir::new().unwrap();
-    let store = FolderStore::create("primary", folder.path()).unwrap();
+    let (folder, store) = store();
     put(&store, "example.edu/a/b", b"bytes");
-    assert_eq!(std::fs::read(folder.path().join("example.edu/a/b")).unwrap(), b"bytes");
-    assert_eq!(read(&store, "example.edu/a/b"), b"bytes");
-    store.delete(&key("example.edu/a/b")).unwrap();
-    let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-    assert_eq!(left, [".strongroom"]);
+    assert_eq!(fs::read(folder.path().join("example.edu/a/b")).unwrap(), b"bytes");
+    assert_eq!(names(folder.path()), [".strongroom", "example.edu"]);
 }
 
 #[test]
@@ -48,4 +72,268 @@ fn making_a_store_twice_keeps_who_it_is() {
     let first = FolderStore::create("primary", &path).unwrap();
     assert_eq!(FolderStore::create("primary", &path).unwrap().id(), first.id());
     assert_eq!(FolderStore::open("other", &path).unwrap().id(), first.id());
+    assert!(is_clean(&path));
+}
+
+#[test]
+fn a_store_of_a_newer_format_or_a_broken_description_is_refused() {
+    let (folder, store) = store();
+    let description = folder.path().join(".strongroom/store.json");
+    let text = format!("{{\"format\":2,\"store\":\"{}\"}}", store.id());
+    for (text, reason) in [(text.as_str(), "use a newer one"), ("{", "not a store's description")] {
+        fs::write(&description, text).unwrap();
+        let error = FolderStore::open("primary", folder.path()).unwrap_err();
+        assert!(error.to_string().contains(reason), "{error}");
+    }
+}
+
+#[test]
+fn deleting_leaves_no_folders() {
+    let (folder, store) = store();
+    put(&store, "a/b/c/d", b"x");
+    put(&store, "a/b/e", b"x");
+    store.delete(&key("a/b/c/d")).unwrap();
+    assert_eq!(names(&folder.path().join("a/b")), ["e"]);
+    store.delete(&key("a/b/e")).unwrap();
+    assert!(is_clean(folder.path()));
+    put(&store, "p/q/r/s", b"x");
+    store.delete_all(&key("p/q/r")).unwrap();
+    assert!(is_clean(folder.path()));
+}
+
+#[test]
+fn failures_leave_no_folders_and_no_temporary_files() {
+    struct Broken;
+    impl Read for Broken {
+        fn read(&mut self, _buffer: &mut [u8]) -> io::Result<usize> {
+            Err(io::Error::other("the source broke"))
+        }
+    }
+    let (folder, store) = store();
+    store.put(&key("a/b"), &mut Broken, &PutOptions::default()).unwrap_err();
+    let wrong = PutOptions { size: Some(1), ..PutOptions::default() };
+    store.put(&key("a/b"), &mut &b"bytes"[..], &wrong).unwrap_err();
+    let unmet = PutOptions { condition: PutCondition::IfMatch("x".to_owned()), ..PutOptions::default() };
+    store.put(&key("a/b"), &mut &b"bytes"[..], &unmet).unwrap_err();
+    let assembly = store.assembly("one", &key("t")).unwrap();
+    assembly.put(&key("a/b"), &mut Broken, &PutOptions::default()).unwrap_err();
+    assembly.put(&key("a/b"), &mut &b"bytes"[..], &wrong).unwrap_err();
+    assert!(is_clean(folder.path()));
+    assembly.put(&key("a/b"), &mut &b"bytes"[..], &PutOptions::default()).unwrap();
+    assert_eq!(names(&folder.path().join(".strongroom/tmp")), Vec::<String>::new());
+    assembly.discard().unwrap();
+    assert!(is_clean(folder.path()));
+}
+
+#[test]
+fn keys_of_the_bookkeeping_are_refused() {
+    let (_folder, store) = store();
+    for name in [".strongroom", ".strongroom/store.json", ".strongroom/tmp/x", ".strongroom-x/a", "lost+found/x"] {
+        assert!(matches!(try_put(&store, name), Err(StorageError::Unusable { .. })), "{name}");
+        assert!(store.head(&key(name)).is_err(), "{name}");
+        assert!(store.open(&key(name), 0, None).is_err(), "{name}");
+        assert!(store.delete(&key(name)).is_err(), "{name}");
+        assert!(store.delete_all(&key(name)).is_err(), "{name}");
+        assert!(store.list(&key(name)).is_err(), "{name}");
+        assert!(store.assembly("one", &key(name)).is_err(), "{name}");
+    }
+    put(&store, "a/.strongroom", b"below the root the name is free");
+    assert_eq!(list(&store), ["a/.strongroom"]);
+}
+
+#[test]
+fn a_key_cannot_lie_below_a_key_nor_over_others() {
+    let (_folder, store) = store();
+    put(&store, "a/b", b"old");
+    for name in ["a/b/c", "a/b/c/d", "a"] {
+        let refused = try_put(&store, name);
+        assert!(matches!(refused, Err(StorageError::InTheWay { .. })), "{name}: {refused:?}");
+    }
+    let if_absent = PutOptions { condition: PutCondition::IfAbsent, ..PutOptions::default() };
+    let refused = store.put(&key("a"), &mut &b"x"[..], &if_absent);
+    assert!(matches!(refused, Err(StorageError::InTheWay { .. })), "{refused:?}");
+    let assembly = store.assembly("one", &key("a/b")).unwrap();
+    assembly.put(&key("c"), &mut &b"x"[..], &PutOptions::default()).unwrap();
+    assert!(matches!(assembly.commit(), Err(StorageError::InTheWay { .. })));
+    assert_eq!(list(&store), ["a/b"]);
+}
+
+#[test]
+fn an_empty_folder_is_nobodys_key() {
+    let (folder, store) = store();
+    for name in ["k", "l", "m"] {
+        fs::create_dir_all(folder.path().join(name)).unwrap();
+    }
+    assert!(list(&store).is_empty());
+    put(&store, "k", b"x");
+    let if_absent = PutOptions { condition: PutCondition::IfAbsent, ..PutOptions::default() };
+    store.put(&key("l"), &mut &b"x"[..], &if_absent).unwrap();
+    let assembly = store.assembly("one", &key("m")).unwrap();
+    assembly.put(&key("a"), &mut &b"x"[..], &PutOptions::default()).unwrap();
+    assembly.commit().unwrap();
+    assert_eq!(list(&store), ["k", "l", "m/a"]);
+}
+
+#[test]
+fn symbolic_links_lead_nowhere() {
+    let (folder, store) = store();
+    let outside = TempDir::new().unwrap();
+    fs::write(outside.path().join("secret"), b"secret").unwrap();
+    put(&store, "inside/k", b"x");
+    symlink(outside.path(), folder.path().join("inside/folder")).unwrap();
+    symlink(outside.path().join("secret"), folder.path().join("inside/file")).unwrap();
+    assert_eq!(list(&store), ["inside/k"]);
+    for name in ["inside/file", "inside/folder/secret", "inside/folder"] {
+        assert!(store.head(&key(name)).is_err(), "{name}");
+        assert!(store.open(&key(name), 0, None).is_err(), "{name}");
+    }
+    assert!(try_put(&store, "inside/folder/new").is_err());
+    assert!(try_put(&store, "inside/folder/deeper/new").is_err());
+    // Nothing of the store lies behind a link, so there is nothing to delete.
+    store.delete(&key("inside/folder/secret")).unwrap();
+    store.delete_all(&key("inside/folder")).unwrap();
+    let assembly = store.assembly("one", &key("inside/folder/v1")).unwrap();
+    assembly.put(&key("a"), &mut &b"x"[..], &PutOptions::default()).unwrap();
+    assert!(assembly.commit().is_err());
+    assert_eq!(names(outside.path()), ["secret"]);
+    // A link where a key is put gives way itself; what it pointed to stays.
+    put(&store, "inside/file", b"new");
+    assert_eq!(fs::read(outside.path().join("secret")).unwrap(), b"secret");
+}
+
+#[test]
+fn a_named_pipe_is_no_key_and_does_not_block() {
+    let (folder, store) = store();
+    let pipe = folder.path().join("pipe");
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::from_raw_mode(0o600), 0)
+        .unwrap();
+    assert!(store.open(&key("pipe"), 0, None).is_err());
+    assert!(store.head(&key("pipe")).is_err());
+    assert!(list(&store).is_empty());
+}
+
+#[test]
+fn a_name_that_is_no_key_is_an_error_in_the_listing_and_does_not_end_it() {
+    use std::os::unix::ffi::OsStrExt;
+    let (folder, store) = store();
+    put(&store, "a", b"x");
+    put(&store, "z", b"x");
+    fs::write(folder.path().join(std::ffi::OsStr::from_bytes(b"m\xff")), b"x").unwrap();
+    fs::write(folder.path().join("n\nl"), b"x").unwrap();
+    let lines: Vec<_> = store.list(&Key::ROOT).unwrap().collect();
+    let found: Vec<bool> = lines.iter().map(Result::is_ok).collect();
+    assert_eq!(found, [true, false, false, true]);
+}
+
+#[test]
+fn stale_temporary_files_are_swept_at_opening_and_fresh_ones_stay() {
+    let (folder, store) = store();
+    drop(store);
+    let tmp = folder.path().join(".strongroom/tmp");
+    fs::create_dir_all(tmp.join("old-folder/deep")).unwrap();
+    fs::write(tmp.join("old-folder/deep/file"), b"x").unwrap();
+    for name in ["old", "fresh"] {
+        fs::write(tmp.join(name), b"x").unwrap();
+    }
+    let two_days_ago = SystemTime::now() - Duration::from_hours(48);
+    for name in ["old", "old-folder"] {
+        fs::File::open(tmp.join(name)).unwrap().set_modified(two_days_ago).unwrap();
+    }
+    FolderStore::open("primary", folder.path()).unwrap();
+    assert_eq!(names(&tmp), ["fresh"]);
+}
+
+#[test]
+fn a_put_cut_short_leaves_the_key_as_it_was() {
+    /// Yields bytes, then waits for ever, as a source does when the process is about to be killed.
+    struct Stuck(mpsc::Sender<()>, mpsc::Receiver<()>, bool);
+    impl Read for Stuck {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            if self.2 {
+                self.0.send(()).unwrap();
+                self.1.recv().ok();
+                return Err(io::Error::other("let go"));
+            }
+            self.2 = true;
+            buffer.fill(7);
+            Ok(buffer.len())
+        }
+    }
+    let (folder, store) = store();
+    put(&store, "k", b"old");
+    let (reached, is_reached) = mpsc::channel();
+    let (let_go, is_let_go) = mpsc::channel();
+    std::thread::scope(|scope| {
+        let writer = store.clone();
+        scope.spawn(move || {
+            let mut body = Stuck(reached, is_let_go, false);
+            writer.put(&key("k"), &mut body, &PutOptions::default()).unwrap_err();
+        });
+        is_reached.recv().unwrap();
+        // Another process opens the store at this moment: half of a put is not to be seen anywhere.
+        let other = FolderStore::open("primary", folder.path()).unwrap();
+        assert_eq!(list(&other), ["k"]);
+        assert_eq!(other.head(&key("k")).unwrap().size, 3);
+        assert_eq!(names(&folder.path().join(".strongroom/tmp")).len(), 1);
+        drop(let_go);
+    });
+    assert_eq!(names(&folder.path().join(".strongroom/tmp")).len(), 0);
+}
+
+#[test]
+fn two_handles_of_one_folder_agree_on_conditions() {
+    let (folder, first) = store();
+    let second = FolderStore::open("primary", folder.path()).unwrap();
+    put(&first, "counter", b"0");
+    std::thread::scope(|scope| {
+        for store in [&first, &second, &first, &second] {
+            scope.spawn(|| {
+                let mut left = 25;
+                while left > 0 {
+                    let etag = store.head(&key("counter")).unwrap().etag;
+                    let mut text = String::new();
+                    store.open(&key("counter"), 0, None).unwrap().read_to_string(&mut text).unwrap();
+                    let next = (text.parse::<u32>().unwrap() + 1).to_string();
+                    let options = PutOptions {
+                        condition: PutCondition::IfMatch(etag),
+                        durability: Durability::OnSync,
+                        ..PutOptions::default()
+                    };
+                    match store.put(&key("counter"), &mut next.as_bytes(), &options) {
+                        Ok(_) => left -= 1,
+                        Err(error) => assert!(matches!(error, StorageError::Condition { .. }), "{error}"),
+                    }
+                }
+            });
+        }
+    });
+    assert_eq!(fs::read(folder.path().join("counter")).unwrap(), b"100");
+}
+
+#[test]
+fn a_folder_that_may_not_be_written_is_a_lasting_error() {
+    let (folder, store) = store();
+    put(&store, "locked/k", b"x");
+    let locked = folder.path().join("locked");
+    fs::set_permissions(&locked, fs::Permissions::from_mode(0o555)).unwrap();
+    let outcome = try_put(&store, "locked/new");
+    let is_root = rustix::process::geteuid().is_root();
+    fs::set_permissions(&locked, fs::Permissions::from_mode(0o755)).unwrap();
+    if is_root {
+        println!("SKIPPED: the superuser may write everywhere");
+        return;
+    }
+    let error = outcome.unwrap_err();
+    assert!(matches!(&error, StorageError::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied));
+    assert!(!error.is_transient());
+    assert!(names(&folder.path().join(".strongroom/tmp")).is_empty());
+}
+
+#[test]
+fn new_files_have_the_rights_the_process_gives_not_those_of_temporary_files() {
+    let (folder, store) = store();
+    put(&store, "k", b"x");
+    fs::write(folder.path().join("plain"), b"x").unwrap();
+    let mode = |name: &str| fs::metadata(folder.path().join(name)).unwrap().permissions().mode();
+    assert_eq!(mode("k"), mode("plain"));
 }

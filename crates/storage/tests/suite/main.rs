@@ -1,3 +1,5 @@
 //! What every store promises, proved for the folder store and for each layer over it.
 
+mod conformance;
 mod folder;
+mod layers;
