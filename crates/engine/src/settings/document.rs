@@ -1,0 +1,220 @@
+//! The settings written out: the commented file of a new home, and the table of the book.
+
+use std::fmt::Write as _;
+
+use super::tree::{SECTIONS, Section, Setting, Shape};
+
+/// The stores of a new home: the four roles and two preservation stores, each a folder below `stores/`.
+pub const STARTING_STORES: &[&str] = &["receiving", "staging", "primary", "secondary", "restoration", "quarantine"];
+
+/// The storage options that deposits to APTrust may name (APTrust BagIt profile 2.3, tag `Storage-Option`).
+const OPTIONS: &[&str] = &[
+    "Standard",
+    "Glacier-OH",
+    "Glacier-OR",
+    "Glacier-VA",
+    "Glacier-Deep-OH",
+    "Glacier-Deep-OR",
+    "Glacier-Deep-VA",
+    "Wasabi-OR",
+    "Wasabi-TX",
+    "Wasabi-VA",
+];
+
+/// The `strongroom.toml` of a new home. What equals the default is there as a comment.
+pub fn starting_file() -> String {
+    let mut text = String::from(
+        "# Settings of this Strongroom home. Lines that start with # show the defaults.\n\
+         #\n\
+         # Each setting can also come from the environment, which wins over this file: fixity.interval is\n\
+         # STRONGROOM_FIXITY__INTERVAL. \"strongroom config show\" tells each value and where it comes from,\n\
+         # \"strongroom config check\" whether all is well.\n",
+    );
+    for section in SECTIONS {
+        let _ = write!(text, "\n# {}\n", section.about);
+        match (section.shape, section.key) {
+            (Shape::Plain, _) => {
+                let _ = writeln!(text, "[{}]", section.key);
+                for setting in section.settings {
+                    describe(&mut text, setting);
+                    let _ = writeln!(text, "# {} = {}", setting.name, setting.default.unwrap_or_default());
+                }
+            }
+            (Shape::Named, "stores") => starting_stores(&mut text, section),
+            (Shape::Named, _) => {
+                let _ = writeln!(text, "[{}.default]", section.key);
+                for setting in section.settings {
+                    describe(&mut text, setting);
+                    let _ = writeln!(text, "# {} = {}", setting.name, setting.default.unwrap_or_default());
+                }
+                let _ = writeln!(text, "# [{}.\"ingest.fetch\"]\n# workers = 4", section.key);
+            }
+            (Shape::Keys, _) => starting_placements(&mut text, section),
+        }
+    }
+    text
+}
+
+fn describe(text: &mut String, setting: &Setting) {
+    let _ = writeln!(text, "# {}: {} ({})", setting.name, setting.meaning, setting.kind.wanted());
+}
+
+fn starting_stores(text: &mut String, section: &Section) {
+    for setting in section.settings {
+        describe(text, setting);
+    }
+    for store in STARTING_STORES {
+        let _ = write!(text, "[stores.{store}]\nkind = \"folder\"\npath = \"stores/{store}\"\n");
+    }
+}
+
+fn starting_placements(text: &mut String, section: &Section) {
+    text.push_str(
+        "# Put the preservation stores on different disks: two folders of one disk are lost together.\n\
+         # All storage options that APTrust's depositors may name are kept in both stores, so that their bags go\n\
+         # through unchanged; name other stores here when there are any.\n",
+    );
+    let _ = writeln!(text, "[{}]", section.key);
+    for option in OPTIONS {
+        let _ = writeln!(text, "{option} = [\"primary\", \"secondary\"]");
+    }
+}
+
+/// The table of all settings for the book, in Markdown.
+pub fn markdown() -> String {
+    let mut text = String::new();
+    for section in SECTIONS {
+        let heading = match section.shape {
+            Shape::Plain | Shape::Keys => section.key.to_owned(),
+            Shape::Named => format!("{}.&lt;name&gt;", section.key),
+        };
+        let _ = write!(text, "## {heading}\n\n{}\n\n", section.about);
+        text.push_str("| setting | default | unit or form | meaning |\n|---|---|---|---|\n");
+        for setting in section.settings {
+            let default = setting.default.map_or_else(|| "must be given".to_owned(), |default| format!("`{default}`"));
+            let name = setting.name;
+            let _ = writeln!(text, "| `{name}` | {default} | {} | {} |", setting.kind.wanted(), setting.meaning);
+        }
+        text.push('\n');
+    }
+    text.truncate(text.trim_end().len());
+    text.push('\n');
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsString;
+    use std::path::Path;
+    use std::time::Duration;
+
+    use super::super::{Origin, Settings};
+    use super::starting_file;
+
+    #[test]
+    fn the_starting_file_states_nothing_but_stores_and_placements() {
+        let settings = Settings::from_toml(Path::new("/home"), &starting_file()).unwrap();
+        assert_eq!(settings.stores.len(), 6);
+        assert_eq!(settings.stores["primary"].path, Path::new("/home/stores/primary"));
+        assert_eq!(settings.placements.len(), 10);
+        assert_eq!(settings.registry_path(), Path::new("/home/registry.db"));
+        assert_eq!(settings.fixity.interval, Duration::from_secs(90 * 86_400));
+        assert_eq!(settings.workers_of("ingest.fetch").workers, 2);
+        assert_eq!(settings.preservation_stores(), ["primary", "secondary"]);
+    }
+
+    #[test]
+    fn every_commented_default_can_be_uncommented() {
+        let mut text = String::new();
+        for line in starting_file().lines() {
+            let body = line.strip_prefix("# ").unwrap_or(line);
+            let is_value = body.split_once(" = ").is_some_and(|(name, _)| !name.contains(' ')) || body.starts_with('[');
+            text.push_str(if is_value { body } else { line });
+            text.push('\n');
+        }
+        let commented = Settings::from_toml(Path::new("/h"), &starting_file()).unwrap();
+        let mut stated = Settings::from_toml(Path::new("/h"), &text).unwrap();
+        assert_eq!(stated.workers_of("ingest.fetch").workers, 4);
+        stated.workers.remove("ingest.fetch");
+        assert_eq!(stated, commented);
+    }
+
+    fn environment(pairs: &[(&str, &str)]) -> Vec<(OsString, OsString)> {
+        pairs.iter().map(|(name, value)| (OsString::from(name), OsString::from(value))).collect()
+    }
+
+    fn load(pairs: &[(&str, &str)]) -> Result<super::super::Loaded, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("strongroom.toml");
+        std::fs::write(&file, starting_file()).unwrap();
+        Settings::load(folder.path(), &file, environment(pairs)).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_environment_wins_over_the_file_and_is_told() {
+        let loaded = load(&[
+            ("STRONGROOM_FIXITY__MAX_PER_RUN", "7"),
+            ("STRONGROOM_WORKERS__INGEST_FETCH__WORKERS", "5"),
+            ("STRONGROOM_STORES__PRIMARY__PATH", "/mnt/disk"),
+            ("STRONGROOM_PLACEMENTS__GLACIER_OH", "secondary"),
+            ("STRONGROOM_HOME", "/elsewhere"),
+            ("PATH", "/bin"),
+        ])
+        .unwrap();
+        assert_eq!(loaded.settings.fixity.max_per_run, 7);
+        assert_eq!(loaded.settings.workers_of("ingest.fetch").workers, 5);
+        assert_eq!(loaded.settings.workers_of("ingest.write").workers, 2);
+        assert_eq!(loaded.settings.stores["primary"].path, Path::new("/mnt/disk"));
+        assert_eq!(loaded.settings.placements["Glacier-OH"], ["secondary"]);
+        let entry = loaded.entries.iter().find(|entry| entry.key == "fixity.max_per_run").unwrap();
+        assert_eq!(entry.origin, Origin::Environment("STRONGROOM_FIXITY__MAX_PER_RUN".to_owned()));
+    }
+
+    #[test]
+    fn unknown_names_are_refused_with_the_nearest() {
+        let error = load(&[("STRONGROOM_FIXITY__INTERVALL", "1d")]).unwrap_err();
+        assert!(error.contains("nearest is STRONGROOM_FIXITY__INTERVAL"), "{error}");
+        for (text, nearest) in [
+            ("[fixty]\ninterval = \"1d\"", "fixity"),
+            ("[fixity]\nintervall = \"1d\"", "fixity.interval"),
+            ("[stores.tape]\nkind = \"folder\"\npaht = \"x\"", "stores.tape.path"),
+            ("[workers.\"ingest.fetsh\"]\nworkers = 2", "ingest.fetch"),
+        ] {
+            let text = format!("{}\n{text}", starting_file().replace("[fixity]", "").replace("# ", "#"));
+            let error = Settings::from_toml(Path::new("/h"), &text).unwrap_err().to_string();
+            assert!(error.contains("the nearest is") && error.contains(nearest), "{error}");
+        }
+    }
+
+    #[test]
+    fn wrong_values_name_the_key_and_a_valid_example() {
+        for (variable, value, key, example) in [
+            ("STRONGROOM_FIXITY__INTERVAL", "90", "fixity.interval", "\"30m\""),
+            ("STRONGROOM_STAGING__CAPACITY", "lots", "staging.capacity", "\"10 GiB\""),
+            ("STRONGROOM_WORKERS__DEFAULT__WORKERS", "0", "workers.default.workers", "= 2"),
+            ("STRONGROOM_LOG__FORMAT", "xml", "log.format", "\"text\""),
+            ("STRONGROOM_INGEST__ALLOW_PRIVATE_ADDRESSES", "maybe", "ingest.allow_private_addresses", "true"),
+            ("STRONGROOM_REGISTRY__URL", "mysql://a:b@c/d", "registry.url", "\"sqlite:registry.db\""),
+            ("STRONGROOM_ROLES__STAGING", "stagin", "roles.staging", "nearest is staging"),
+            ("STRONGROOM_PLACEMENTS__STANDARD", "primary,thrid", "placements.Standard", "thrid"),
+            ("STRONGROOM_INGEST__DEFAULT_PLACEMENT", "Standart", "ingest.default_placement", "Standard"),
+        ] {
+            let error = load(&[(variable, value)]).unwrap_err();
+            assert!(error.contains(key) && error.contains(example), "{error}");
+        }
+        let error = load(&[("STRONGROOM_REGISTRY__URL", "postgres://u:p@h/d")]).unwrap_err();
+        assert!(error.contains("not in this build yet"), "{error}");
+    }
+
+    #[test]
+    fn a_secret_may_lie_in_a_file_and_is_never_shown() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("url");
+        std::fs::write(&path, "sqlite:elsewhere.db\n").unwrap();
+        let loaded = load(&[("STRONGROOM_REGISTRY__URL_FILE", path.to_str().unwrap())]).unwrap();
+        assert!(loaded.settings.registry_path().ends_with("elsewhere.db"));
+        let error = load(&[("STRONGROOM_REGISTRY__URL", "mysql://user:hidden@host/db")]).unwrap_err();
+        assert!(error.contains("mysql://user:********@host") && !error.contains("hidden"), "{error}");
+        assert!(load(&[("STRONGROOM_LOG__LEVEL_FILE", "x")]).is_err(), "only secrets are read from files");
+    }
+}

@@ -1,0 +1,18 @@
+//! Settings: one typed tree, read from `strongroom.toml` and the environment.
+//!
+//! The tree, the defaults, the units and the meanings are one table (`tree`); the commented file that a new home gets,
+//! `config show` and the book's table are made from it (`document`). Reading and its errors are in `load`.
+
+mod document;
+mod load;
+mod nearest;
+mod tree;
+mod units;
+
+pub use document::{STARTING_STORES, markdown, starting_file};
+pub use load::{Entry, Loaded, Origin, SettingsError};
+pub use nearest::nearest;
+pub use tree::{
+    Fetch, Fixity, Host, Ingest, Log, LogFormat, RegistrySettings, Roles, Settings, Staging, StoreKind, StoreSettings,
+    Workers,
+};

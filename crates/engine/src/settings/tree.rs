@@ -1,0 +1,276 @@
+//! The one table of settings: names, types, defaults, units, meanings. It may not know where values come from.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::Deserialize;
+
+/// What a value may look like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Any text.
+    Text,
+    /// A text that may hold a password; also read from a file, and masked when shown.
+    Secret,
+    /// A path; relative ones start at the home.
+    Path,
+    /// Bytes, with a unit.
+    Size,
+    /// A span of time, with a unit.
+    Span,
+    /// A whole number of at least this.
+    Count(i64),
+    /// `true` or `false`.
+    Flag,
+    /// A list of texts.
+    List,
+    /// One of these words.
+    Choice(&'static [&'static str]),
+}
+
+impl Kind {
+    /// What a value is, in words.
+    pub(super) fn wanted(self) -> String {
+        match self {
+            Self::Text | Self::Secret => "a text".to_owned(),
+            Self::Path => "a path".to_owned(),
+            Self::Size => "a size in bytes with a unit (kB, MB, GB, TB, KiB, MiB, GiB, TiB), or 0".to_owned(),
+            Self::Span => "a span of time with a unit (ms, s, m, h, d)".to_owned(),
+            Self::Count(least) => format!("a whole number, at least {least}"),
+            Self::Flag => "true or false".to_owned(),
+            Self::List => "a list of texts".to_owned(),
+            Self::Choice(words) => format!("one of {}", words.join(", ")),
+        }
+    }
+
+    /// A valid value, as it is written in the file.
+    pub(super) fn example(self) -> String {
+        match self {
+            Self::Text | Self::Secret => "\"text\"".to_owned(),
+            Self::Path => "\"stores/primary\"".to_owned(),
+            Self::Size => "\"10 GiB\"".to_owned(),
+            Self::Span => "\"30m\"".to_owned(),
+            Self::Count(least) => (least + 1).to_string(),
+            Self::Flag => "true".to_owned(),
+            Self::List => "[\"one\", \"two\"]".to_owned(),
+            Self::Choice(words) => format!("\"{}\"", words.first().unwrap_or(&"")),
+        }
+    }
+}
+
+/// One setting of a section.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Setting {
+    pub(super) name: &'static str,
+    /// As written in the file; none: it must be given.
+    pub(super) default: Option<&'static str>,
+    pub(super) kind: Kind,
+    pub(super) meaning: &'static str,
+}
+
+/// How the settings of a section are named.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// `section.setting`.
+    Plain,
+    /// `section.<name>.setting`, for any number of names.
+    Named,
+    /// `section.<name>`: the names are the keys.
+    Keys,
+}
+
+/// A table of the file.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Section {
+    pub(super) key: &'static str,
+    pub(super) shape: Shape,
+    pub(super) about: &'static str,
+    pub(super) settings: &'static [Setting],
+}
+
+macro_rules! sections {
+    ($($constant:ident $name:ident $key:literal $shape:ident $about:literal {
+        $($field:ident: $type:ty = $default:expr, $kind:expr, $meaning:literal;)*
+    })*) => {
+        $(
+            #[doc = $about]
+            #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+            #[serde(deny_unknown_fields)]
+            pub struct $name {
+                $(#[doc = $meaning] pub $field: $type,)*
+            }
+
+            const $constant: Section = Section {
+                key: $key,
+                shape: Shape::$shape,
+                about: $about,
+                settings: &[$(Setting {
+                    name: stringify!($field),
+                    default: $default,
+                    kind: $kind,
+                    meaning: $meaning,
+                },)*],
+            };
+        )*
+    };
+}
+
+sections! {
+    HOST Host "host" Plain "This machine." {
+        name: String = Some("\"\""), Kind::Text,
+            "how this machine is called in leases and logs; empty: the name the system has";
+    }
+    REGISTRY RegistrySettings "registry" Plain "The record of everything." {
+        url: String = Some("\"sqlite:registry.db\""), Kind::Secret,
+            "the database: sqlite: and a path, which starts at the home when relative; always on a local disk";
+    }
+    STORES StoreSettings "stores" Named "Places that keep bytes, by name." {
+        kind: StoreKind = Some("\"folder\""), Kind::Choice(&["folder"]), "what it is";
+        path: PathBuf = None, Kind::Path, "the folder, which starts at the home when relative";
+    }
+    ROLES Roles "roles" Plain "Which store serves which purpose beside preservation." {
+        receiving: String = Some("\"receiving\""), Kind::Text,
+            "where depositors put bags, in a folder named as their institution";
+        staging: String = Some("\"staging\""), Kind::Text, "where deposits lie while they are worked on";
+        restoration: String = Some("\"restoration\""), Kind::Text, "where objects and files are given back";
+        quarantine: String = Some("\"quarantine\""), Kind::Text, "where damaged bytes are kept as evidence";
+    }
+    STAGING Staging "staging" Plain "The space for deposits that are worked on." {
+        capacity: u64 = Some("\"0\""), Kind::Size,
+            "how much may lie in staging at once; a deposit waits until it fits; 0: no limit";
+    }
+    WORKERS Workers "workers" Named
+        "How each topic is worked on. The topic \"default\" sets what the others do not say." {
+        workers: usize = Some("2"), Kind::Count(1), "tasks at once";
+        buffer: usize = Some("0"), Kind::Count(0), "tasks held beyond those being worked on";
+        max_attempts: u32 = Some("3"), Kind::Count(1), "attempts before a person has to look";
+        lease: Duration = Some("\"60s\""), Kind::Span,
+            "how long a worker that fell silent keeps its task before another takes over";
+        grace: Duration = Some("\"30s\""), Kind::Span, "how long a stage may go on after the program was told to stop";
+    }
+    INGEST Ingest "ingest" Plain "Taking deposits in." {
+        default_placement: String = Some("\"Standard\""), Kind::Text,
+            "the placement of objects for which neither deposit nor collection names one";
+        default_profile: String = Some("\"aptrust-2.3\""), Kind::Text,
+            "the profile of bags for which neither bag nor collection names one; empty: none";
+        receiving_every: Duration = Some("\"1m\""), Kind::Span, "how often the receiving store is looked through for new bags";
+        url_hosts: Vec<String> = Some("[]"), Kind::List,
+            "the hosts from which a deposit may be fetched by URL; \"*.example.edu\" names all below; empty: none";
+        allow_private_addresses: bool = Some("false"), Kind::Flag,
+            "whether those hosts may have addresses of the local network or this machine";
+    }
+    FETCH Fetch "fetch" Plain "Files that a bag leaves to be fetched (fetch.txt)." {
+        hosts: Vec<String> = Some("[]"), Kind::List, "the hosts from which they may come, as ingest.url_hosts; empty: none";
+    }
+    FIXITY Fixity "fixity" Plain "Watching the copies." {
+        interval: Duration = Some("\"90d\""), Kind::Span, "each copy is checked again when its last check is this old";
+        every: Duration = Some("\"30m\""), Kind::Span, "how often copies that are due are looked for";
+        max_per_run: usize = Some("2500"), Kind::Count(1), "how many copies one such look takes at most";
+    }
+    LOG Log "log" Plain "What the program tells on standard error." {
+        level: String = Some("\"info\""), Kind::Choice(&["info", "error", "warn", "debug", "trace"]),
+            "from which weight on; -v and -q on the command line change it";
+        format: LogFormat = Some("\"text\""), Kind::Choice(&["text", "json"]), "lines for people, or one JSON object a line";
+    }
+}
+
+const PLACEMENTS: Section = Section {
+    key: "placements",
+    shape: Shape::Keys,
+    about: "The stores in which an object's copies belong, by the storage option a deposit may name.",
+    settings: &[Setting { name: "<name>", default: None, kind: Kind::List, meaning: "the stores that each keep a copy" }],
+};
+
+/// Every section, in the order of the file.
+pub(super) const SECTIONS: &[Section] =
+    &[HOST, REGISTRY, STORES, ROLES, PLACEMENTS, STAGING, WORKERS, INGEST, FETCH, FIXITY, LOG];
+
+/// What a store is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum StoreKind {
+    /// A folder of a local file system.
+    Folder,
+}
+
+/// How log lines look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// One object a line.
+    Json,
+}
+
+/// Everything that can be set. Paths are resolved against the home, defaults filled in, names checked.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// See [`Host`].
+    pub host: Host,
+    /// See [`RegistrySettings`].
+    pub registry: RegistrySettings,
+    /// See [`StoreSettings`].
+    pub stores: BTreeMap<String, StoreSettings>,
+    /// See [`Roles`].
+    pub roles: Roles,
+    /// The stores of each placement, by its name.
+    pub placements: BTreeMap<String, Vec<String>>,
+    /// See [`Staging`].
+    pub staging: Staging,
+    /// What is said of each topic; [`Settings::workers_of`] answers for all.
+    pub workers: BTreeMap<String, Workers>,
+    /// See [`Ingest`].
+    pub ingest: Ingest,
+    /// See [`Fetch`].
+    pub fetch: Fetch,
+    /// See [`Fixity`].
+    pub fixity: Fixity,
+    /// See [`Log`].
+    pub log: Log,
+}
+
+/// The name under which [`Settings::workers`] says what holds for topics not named.
+pub(super) const DEFAULT_TOPIC: &str = "default";
+
+impl Settings {
+    /// How a topic is worked on: as said of it, else as said of `default`.
+    pub fn workers_of(&self, topic: &str) -> Workers {
+        self.workers.get(topic).or_else(|| self.workers.get(DEFAULT_TOPIC)).cloned().unwrap_or(Workers {
+            workers: 2,
+            buffer: 0,
+            max_attempts: 3,
+            lease: Duration::from_mins(1),
+            grace: Duration::from_secs(30),
+        })
+    }
+
+    /// The database file of an SQLite registry.
+    pub fn registry_path(&self) -> PathBuf {
+        PathBuf::from(self.registry.url.strip_prefix("sqlite:").unwrap_or(&self.registry.url))
+    }
+
+    /// The name of this machine in leases and logs.
+    pub fn host_name(&self) -> String {
+        if self.host.name.is_empty() {
+            rustix::system::uname().nodename().to_string_lossy().into_owned()
+        } else {
+            self.host.name.clone()
+        }
+    }
+
+    /// The stores that a placement names, in order.
+    pub fn placement(&self, name: &str) -> Option<&[String]> {
+        self.placements.get(name).map(Vec::as_slice)
+    }
+
+    /// Every store that some placement names: the preservation stores.
+    pub fn preservation_stores(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = self.placements.values().flatten().map(String::as_str).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+}
