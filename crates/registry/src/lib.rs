@@ -1,1 +1,30 @@
-//! the record: institutions to events, work items, and the SQL that keeps them
+//! The record: institutions to events, work items, and the SQL that keeps them.
+//!
+//! Operations are plain functions over a [`Transaction`], one implementation for all engines; their SQL lies in `sql/`,
+//! one folder per dialect. [`Registry`] opens a database with them. Readers see published versions only.
+
+pub mod batches;
+mod error;
+pub mod events;
+mod ids;
+pub mod interim;
+pub mod items;
+pub mod leases;
+pub mod objects;
+mod registry;
+mod scope;
+pub mod tenants;
+pub mod versions;
+mod words;
+pub mod work;
+
+pub use error::RegistryError;
+pub use ids::{
+    BatchId, CollectionId, ContentId, EventId, FileId, FindingId, GenerationId, InstitutionId, ItemId, ObjectId,
+    VersionId,
+};
+pub use objects::{Description, Digests, Format};
+pub use registry::{Registry, migrations, statements};
+pub use scope::Scope;
+pub use strongroom_database::{Time, Transaction};
+pub use words::{Action, BatchState, CopyState, Decision, ItemStatus, ObjectState, Stage, VersionState};

@@ -1,0 +1,48 @@
+-- name: interim.file_put
+INSERT INTO interim_files (item_id, path, size, md5, sha1, sha256, sha512, modified, staging_key)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+ON CONFLICT (item_id, path) DO UPDATE SET size = ?3, md5 = ?4, sha1 = ?5, sha256 = ?6, sha512 = ?7, modified = ?8,
+    staging_key = ?9, mime = NULL, puid = NULL, format_name = NULL, format_version = NULL, format_method = NULL,
+    format_basis = NULL, decision = NULL, file_id = NULL, content_id = NULL
+-- name: interim.files_after
+SELECT path, size, md5, sha1, sha256, sha512, modified, staging_key, mime, puid, format_name, format_version,
+    format_method, format_basis, decision, file_id, content_id
+FROM interim_files WHERE item_id = ?1 AND path > ?2 ORDER BY path LIMIT ?3
+-- name: interim.file
+SELECT path, size, md5, sha1, sha256, sha512, modified, staging_key, mime, puid, format_name, format_version,
+    format_method, format_basis, decision, file_id, content_id
+FROM interim_files WHERE item_id = ?1 AND path = ?2
+-- name: interim.set_format
+UPDATE interim_files SET mime = ?3, puid = ?4, format_name = ?5, format_version = ?6, format_method = ?7,
+    format_basis = ?8
+WHERE item_id = ?1 AND path = ?2
+-- name: interim.set_decision
+UPDATE interim_files SET decision = ?3, file_id = ?4, content_id = ?5 WHERE item_id = ?1 AND path = ?2
+-- name: interim.totals
+SELECT count(*), coalesce(sum(size), 0), coalesce(sum(path LIKE 'data/%'), 0),
+    coalesce(sum(decision = 'new'), 0), coalesce(sum(decision = 'changed'), 0)
+FROM interim_files WHERE item_id = ?1
+-- name: interim.clear_files
+DELETE FROM interim_files WHERE item_id = ?1 AND path IN
+    (SELECT path FROM interim_files WHERE item_id = ?1 LIMIT ?2)
+-- name: interim.clear_facts
+DELETE FROM interim_facts WHERE item_id = ?1
+-- name: interim.set_fact
+INSERT INTO interim_facts (item_id, name, value) VALUES (?1, ?2, ?3)
+ON CONFLICT (item_id, name) DO UPDATE SET value = ?3
+-- name: interim.fact
+SELECT value FROM interim_facts WHERE item_id = ?1 AND name = ?2
+-- name: interim.unset_fact
+DELETE FROM interim_facts WHERE item_id = ?1 AND name = ?2
+-- name: space.reserve
+INSERT INTO reservations (item_id, bytes, created_at) VALUES (?1, ?2, ?3)
+ON CONFLICT (item_id) DO UPDATE SET bytes = ?2
+-- name: space.reserved
+SELECT coalesce(sum(bytes), 0) FROM reservations WHERE item_id <> ?1
+-- name: space.release
+DELETE FROM reservations WHERE item_id = ?1
+-- name: space.waiting
+SELECT id FROM work_items WHERE status = 'pending' AND stage = 'provision' ORDER BY priority, id LIMIT 100
+-- name: outbox.insert
+INSERT INTO outbox (id, institution_id, item_id, key, kind, payload, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+ON CONFLICT (key) DO NOTHING

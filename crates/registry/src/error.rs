@@ -1,0 +1,76 @@
+//! Everything that can go wrong with the record.
+
+use strongroom_database::DatabaseError;
+use strongroom_queue::QueueError;
+
+/// Why an operation on the record failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RegistryError {
+    /// The database failed or refused.
+    #[error(transparent)]
+    Database(#[from] DatabaseError),
+    /// The queue failed or refused.
+    #[error(transparent)]
+    Queue(QueueError),
+    /// The caller no longer holds what it writes to: another worker has taken over.
+    #[error("{what} {id} is no longer held by this worker")]
+    FenceLost {
+        /// What was held.
+        what: &'static str,
+        /// Which one.
+        id: String,
+    },
+    /// No such record, or not within the caller's institution.
+    #[error("no {what} {id:?}")]
+    NotFound {
+        /// What was looked for.
+        what: &'static str,
+        /// By which identifier.
+        id: String,
+    },
+    /// The record is not in a state in which this may be done.
+    #[error("{what} {id} is {state}: cannot {act}")]
+    State {
+        /// What the record is.
+        what: &'static str,
+        /// Which one.
+        id: String,
+        /// Its state.
+        state: String,
+        /// What was asked.
+        act: String,
+    },
+    /// A record of this name exists already.
+    #[error("{what} {id:?} exists already")]
+    Exists {
+        /// What the record is.
+        what: &'static str,
+        /// Which one.
+        id: String,
+    },
+    /// A stored value cannot be understood.
+    #[error("the record holds {found:?} where {wanted} belongs")]
+    Corrupt {
+        /// What belongs there.
+        wanted: &'static str,
+        /// What stands there.
+        found: String,
+    },
+}
+
+impl From<QueueError> for RegistryError {
+    fn from(error: QueueError) -> Self {
+        match error {
+            QueueError::Database(error) => Self::Database(error),
+            other => Self::Queue(other),
+        }
+    }
+}
+
+impl RegistryError {
+    /// Whether trying again later may succeed.
+    pub fn is_transient(&self) -> bool {
+        matches!(self, Self::Database(error) if error.is_transient())
+    }
+}

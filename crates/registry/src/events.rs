@@ -1,0 +1,243 @@
+//! PREMIS events: append-only. Acts that always come together when a file is taken in are one row, told apart on reading:
+//! a payload file's fixity checks against its manifests, its four digest calculations, its ingestion, its identifiers,
+//! its replication. The identifiers of the parts follow from that of the row, so that they never change.
+
+use serde::{Deserialize, Serialize};
+use strongroom_database::{Row, Statement, Time, Transaction};
+use strongroom_digest::{Algorithm, MultiHasher};
+use uuid::Uuid;
+
+use crate::interim::digest;
+use crate::{ContentId, Digests, EventId, FileId, InstitutionId, ItemId, ObjectId, RegistryError, Scope};
+
+/// An event as it is kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EventRow {
+    /// Its identifier.
+    pub id: EventId,
+    /// Whose it is.
+    pub institution: InstitutionId,
+    /// The object it is about.
+    pub object: Option<ObjectId>,
+    /// The file it is about.
+    pub file: Option<FileId>,
+    /// The content it is about.
+    pub content: Option<ContentId>,
+    /// The work item it happened in.
+    pub item: Option<ItemId>,
+    /// The version it belongs to; readers see it once that is published.
+    pub version: Option<u64>,
+    /// The act, by its term in the LoC vocabulary where it has one.
+    pub kind: String,
+    /// For a row that stands for several acts: which.
+    pub expansion: Option<Expansion>,
+    /// When, in microseconds since the epoch.
+    pub time: i64,
+    /// `success`, `failure` or `warning`.
+    pub outcome: String,
+    /// What was done.
+    pub detail: Option<String>,
+    /// What came of it.
+    pub outcome_detail: Option<String>,
+    /// What did it.
+    pub agent: String,
+}
+
+/// Which acts a row of kind `ingestion` stands for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Expansion {
+    /// The file is new: its identifiers were assigned.
+    pub new: bool,
+    /// The algorithms of the payload manifests that it was checked against.
+    pub checked: Vec<Algorithm>,
+    /// The stores that hold it.
+    pub stores: Vec<String>,
+}
+
+/// One event as people see it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    /// Its identifier.
+    pub id: EventId,
+    /// The act.
+    pub kind: String,
+    /// When.
+    pub time: Time,
+    /// How it went.
+    pub outcome: String,
+    /// What was done.
+    pub detail: Option<String>,
+    /// What came of it.
+    pub outcome_detail: Option<String>,
+    /// The object.
+    pub object: Option<ObjectId>,
+    /// The file.
+    pub file: Option<FileId>,
+    /// What did it.
+    pub agent: String,
+}
+
+/// An identifier that follows from others, so that making it again makes the same one.
+pub fn derived_id(from: Uuid, label: &str) -> EventId {
+    let mut hasher = MultiHasher::new(&[Algorithm::Sha256]);
+    hasher.update(from.as_bytes());
+    hasher.update(label.as_bytes());
+    let digests = hasher.finish();
+    let mut bytes = [0_u8; 16];
+    if let Some(digest) = digests.get(Algorithm::Sha256) {
+        for (byte, from) in bytes.iter_mut().zip(digest.as_bytes()) {
+            *byte = *from;
+        }
+    }
+    EventId(uuid::Builder::from_custom_bytes(bytes).into_uuid())
+}
+
+/// Appends events; those that are there already stay as they are.
+pub fn append(tx: &mut dyn Transaction, events: &[EventRow]) -> Result<(), RegistryError> {
+    let mut lists = Vec::with_capacity(events.len());
+    for event in events {
+        let expansion = event.expansion.as_ref().map(serde_json::to_string).transpose();
+        let expansion = expansion
+            .map_err(|_| RegistryError::Corrupt { wanted: "an event's parts", found: format!("{:?}", event.expansion) })?;
+        lists.push(vec![
+            event.id.into(),
+            event.institution.into(),
+            event.object.into(),
+            event.file.into(),
+            event.content.into(),
+            event.item.into(),
+            event.version.into(),
+            (&event.kind).into(),
+            expansion.into(),
+            event.time.into(),
+            (&event.outcome).into(),
+            event.detail.clone().into(),
+            event.outcome_detail.clone().into(),
+            (&event.agent).into(),
+        ]);
+    }
+    tx.execute_each(Statement("events.insert"), &mut lists.into_iter())?;
+    Ok(())
+}
+
+/// Where a listing of events goes on.
+#[derive(Debug, Clone, Copy)]
+pub struct EventCursor(Time, EventId);
+
+impl EventCursor {
+    /// Before the first.
+    pub const START: Self = Self(Time(i64::MIN), EventId(Uuid::nil()));
+}
+
+/// Events of an object (of one of its files when given) in order of time: at most `rows` rows, each told apart into its
+/// acts, and where to go on; `None` at the end.
+pub fn of_object(
+    tx: &mut dyn Transaction,
+    scope: Scope,
+    object: ObjectId,
+    file: Option<FileId>,
+    after: EventCursor,
+    rows: usize,
+) -> Result<(Vec<Event>, Option<EventCursor>), RegistryError> {
+    let found = tx.query(
+        Statement("events.of_object"),
+        &[object.into(), scope.value(), after.0.into(), after.1.into(), file.into(), rows.into()],
+    )?;
+    let mut events = Vec::new();
+    let mut cursor = None;
+    for row in &found {
+        let event = event_row(row)?;
+        cursor = Some(EventCursor(Time(event.time), event.id));
+        let path = row.optional_text(14)?;
+        let digests = match row.optional_bytes(15)? {
+            None => None,
+            Some(_) => Some(Digests {
+                md5: digest(row, 15)?,
+                sha1: digest(row, 16)?,
+                sha256: digest(row, 17)?,
+                sha512: digest(row, 18)?,
+            }),
+        };
+        expand(&event, path, digests.as_ref(), &mut events);
+    }
+    Ok((events, if found.len() < rows { None } else { cursor }))
+}
+
+/// The rows of a version, as they are kept with it in the stores.
+pub fn of_version(tx: &mut dyn Transaction, object: ObjectId, version: u64) -> Result<Vec<EventRow>, RegistryError> {
+    tx.query(Statement("events.of_version"), &[object.into(), version.into()])?.iter().map(event_row).collect()
+}
+
+fn expand(row: &EventRow, path: Option<&str>, digests: Option<&Digests>, events: &mut Vec<Event>) {
+    let part = |label: &str, kind: &str, detail: String, outcome_detail: Option<String>| Event {
+        id: if label.is_empty() { row.id } else { derived_id(row.id.0, label) },
+        kind: kind.to_owned(),
+        time: Time(row.time),
+        outcome: row.outcome.clone(),
+        detail: Some(detail),
+        outcome_detail,
+        object: row.object,
+        file: row.file,
+        agent: row.agent.clone(),
+    };
+    let (Some(parts), Some(digests)) = (&row.expansion, digests) else {
+        events.push(Event {
+            detail: row.detail.clone(),
+            ..part("", &row.kind, String::new(), row.outcome_detail.clone())
+        });
+        return;
+    };
+    let shown = path.map(|path| path.strip_prefix(crate::objects::DEPOSIT).unwrap_or(path)).unwrap_or_default();
+    let all = [
+        (Algorithm::Md5, digests.md5),
+        (Algorithm::Sha1, digests.sha1),
+        (Algorithm::Sha256, digests.sha256),
+        (Algorithm::Sha512, digests.sha512),
+    ];
+    if parts.new {
+        let file = row.file.map(|file| file.to_string()).unwrap_or_default();
+        events.push(part("path", "identifier assignment", "path within the object".into(), Some(shown.to_owned())));
+        events.push(part("uuid", "identifier assignment", "lasting identifier of the file".into(), Some(file)));
+    }
+    for (algorithm, digest) in all {
+        let detail = format!("calculated {algorithm} while the file was read");
+        let label = format!("digest {algorithm}");
+        events.push(part(&label, "message digest calculation", detail, Some(format!("{algorithm}:{digest}"))));
+    }
+    for (algorithm, digest) in all.into_iter().filter(|(algorithm, _)| parts.checked.contains(algorithm)) {
+        let detail = format!("compared with manifest-{algorithm}.txt");
+        events.push(part(&format!("check {algorithm}"), "fixity check", detail, Some(format!("{algorithm}:{digest}"))));
+    }
+    let stored = format!("stored and read back from {}", parts.stores.join(", "));
+    events.push(part("", &row.kind, stored, row.outcome_detail.clone()));
+    if parts.stores.len() > 1 {
+        let copies = format!("{} copies: {}", parts.stores.len(), parts.stores.join(", "));
+        events.push(part("replication", "replication", "copied to more than one store".into(), Some(copies)));
+    }
+}
+
+fn event_row(row: &Row) -> Result<EventRow, RegistryError> {
+    let expansion = row
+        .optional_text(8)?
+        .map(|text| {
+            serde_json::from_str(text)
+                .map_err(|_| RegistryError::Corrupt { wanted: "an event's parts", found: text.to_owned() })
+        })
+        .transpose()?;
+    Ok(EventRow {
+        id: EventId(row.uuid(0)?),
+        institution: InstitutionId(row.uuid(1)?),
+        object: row.optional_uuid(2)?.map(ObjectId),
+        file: row.optional_uuid(3)?.map(FileId),
+        content: row.optional_uuid(4)?.map(ContentId),
+        item: row.optional_uuid(5)?.map(ItemId),
+        version: row.optional_integer(6)?.map(i64::unsigned_abs),
+        kind: row.text(7)?.to_owned(),
+        expansion,
+        time: row.integer(9)?,
+        outcome: row.text(10)?.to_owned(),
+        detail: row.optional_text(11)?.map(str::to_owned),
+        outcome_detail: row.optional_text(12)?.map(str::to_owned),
+        agent: row.text(13)?.to_owned(),
+    })
+}

@@ -1,0 +1,71 @@
+//! Identifiers of records, each a type of its own. They are made by us (version 7: in order of time) before the first
+//! use, so that repeating an insert inserts nothing.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use strongroom_database::Value;
+use uuid::Uuid;
+
+macro_rules! ids {
+    ($($(#[$doc:meta])* $name:ident),* $(,)?) => {$(
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(pub Uuid);
+
+        impl $name {
+            /// A new identifier, later than those before it.
+            #[allow(clippy::new_without_default)]
+            pub fn new() -> Self {
+                Self(Uuid::now_v7())
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = uuid::Error;
+
+            fn from_str(text: &str) -> Result<Self, uuid::Error> {
+                text.parse().map(Self)
+            }
+        }
+
+        impl From<$name> for Value {
+            fn from(id: $name) -> Self {
+                Self::Uuid(id.0)
+            }
+        }
+    )*};
+}
+
+ids! {
+    /// An institution.
+    InstitutionId,
+    /// A collection.
+    CollectionId,
+    /// An object.
+    ObjectId,
+    /// A storage generation of an object: its OCFL id is `urn:uuid:` of this.
+    GenerationId,
+    /// A file: a path of an object, for ever.
+    FileId,
+    /// A content: distinct bytes within one generation of an object.
+    ContentId,
+    /// A version of an object.
+    VersionId,
+    /// A PREMIS event.
+    EventId,
+    /// A batch.
+    BatchId,
+    /// A work item.
+    ItemId,
+    /// A finding of damage.
+    FindingId,
+}

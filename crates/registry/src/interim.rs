@@ -1,0 +1,257 @@
+//! What an open work item knows of its deposit, row by row; the ledger of staging space; the outbox. Interim rows go when
+//! the item ends.
+
+use jiff::Timestamp;
+use strongroom_database::{Row, Statement, Time, Transaction, Value};
+use strongroom_digest::Digest;
+use uuid::Uuid;
+
+use crate::versions::ROWS_AT_ONCE;
+use crate::work::{self, Claim};
+use crate::{ContentId, Decision, Digests, FileId, Format, InstitutionId, ItemId, RegistryError};
+
+/// One file of a deposit.
+#[derive(Debug, Clone)]
+pub struct InterimFile {
+    /// Relative to the bag.
+    pub path: String,
+    /// Bytes.
+    pub size: u64,
+    /// All four.
+    pub digests: Digests,
+    /// When it was last modified, by the depositor's word.
+    pub modified: Option<Timestamp>,
+    /// Where its bytes lie in staging.
+    pub staging_key: String,
+    /// What it is.
+    pub format: Format,
+    /// What `compare` found.
+    pub decision: Option<Decision>,
+    /// The file it becomes or is.
+    pub file: Option<FileId>,
+    /// The content it becomes or is.
+    pub content: Option<ContentId>,
+}
+
+/// The totals of a deposit.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// All files.
+    pub files: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Payload files among them.
+    pub payload_files: u64,
+    /// Files at paths that the object does not have.
+    pub new: u64,
+    /// Files whose bytes differ from those kept.
+    pub changed: u64,
+}
+
+/// Puts rows for files that `fetch` has staged; at most 1,000 at a time.
+pub fn put_files(tx: &mut dyn Transaction, claim: &Claim, files: &[InterimFile]) -> Result<(), RegistryError> {
+    work::check_fence(tx, claim)?;
+    tx.execute_each(
+        Statement("interim.file_put"),
+        &mut files.iter().map(|file| {
+            vec![
+                claim.item.into(),
+                (&file.path).into(),
+                file.size.into(),
+                file.digests.md5.as_bytes().into(),
+                file.digests.sha1.as_bytes().into(),
+                file.digests.sha256.as_bytes().into(),
+                file.digests.sha512.as_bytes().into(),
+                file.modified.map(Time::from).into(),
+                (&file.staging_key).into(),
+            ]
+        }),
+    )?;
+    Ok(())
+}
+
+/// Rows in byte order of the path, after `after`.
+pub fn files_after(
+    tx: &mut dyn Transaction,
+    item: ItemId,
+    after: &str,
+    limit: usize,
+) -> Result<Vec<InterimFile>, RegistryError> {
+    tx.query(Statement("interim.files_after"), &[item.into(), after.into(), limit.into()])?
+        .iter()
+        .map(file_row)
+        .collect()
+}
+
+/// One row.
+pub fn file(tx: &mut dyn Transaction, item: ItemId, path: &str) -> Result<Option<InterimFile>, RegistryError> {
+    tx.query_one(Statement("interim.file"), &[item.into(), path.into()])?.as_ref().map(file_row).transpose()
+}
+
+/// Where bytes of a content lie in the item's staging.
+pub fn source_of_content(
+    tx: &mut dyn Transaction,
+    item: ItemId,
+    content: ContentId,
+) -> Result<Option<String>, RegistryError> {
+    let row = tx.query_one(Statement("interim.source_of_content"), &[item.into(), content.into()])?;
+    Ok(row.map(|row| row.text(0).map(str::to_owned)).transpose()?)
+}
+
+/// Notes formats.
+pub fn set_formats<'a>(
+    tx: &mut dyn Transaction,
+    claim: &Claim,
+    formats: &mut dyn Iterator<Item = (&'a str, &'a Format)>,
+) -> Result<(), RegistryError> {
+    work::check_fence(tx, claim)?;
+    tx.execute_each(
+        Statement("interim.set_format"),
+        &mut formats.map(|(path, format)| {
+            let mut values: Vec<Value> = vec![claim.item.into(), path.into()];
+            values.push(format.mime.clone().into());
+            values.push(format.puid.clone().into());
+            values.push(format.name.clone().into());
+            values.push(format.version.clone().into());
+            values.push(format.method.clone().into());
+            values.push(format.basis.clone().into());
+            values
+        }),
+    )?;
+    Ok(())
+}
+
+/// Notes what `compare` found, with the identifiers fixed for what is new.
+pub fn set_decisions(tx: &mut dyn Transaction, claim: &Claim, files: &[InterimFile]) -> Result<(), RegistryError> {
+    work::check_fence(tx, claim)?;
+    tx.execute_each(
+        Statement("interim.set_decision"),
+        &mut files.iter().map(|file| {
+            vec![
+                claim.item.into(),
+                (&file.path).into(),
+                file.decision.map(Decision::word).into(),
+                file.file.into(),
+                file.content.into(),
+            ]
+        }),
+    )?;
+    Ok(())
+}
+
+/// Counts and sums over the rows.
+pub fn totals(tx: &mut dyn Transaction, item: ItemId) -> Result<Totals, RegistryError> {
+    let Some(row) = tx.query_one(Statement("interim.totals"), &[item.into()])? else { return Ok(Totals::default()) };
+    Ok(Totals {
+        files: row.count(0)?,
+        bytes: row.count(1)?,
+        payload_files: row.count(2)?,
+        new: row.count(3)?,
+        changed: row.count(4)?,
+    })
+}
+
+/// Drops the facts and the reservation of an item, once its rows are gone.
+pub fn clear(tx: &mut dyn Transaction, item: ItemId) -> Result<(), RegistryError> {
+    tx.execute(Statement("interim.clear_facts"), &[item.into()])?;
+    tx.execute(Statement("space.release"), &[item.into()])?;
+    Ok(())
+}
+
+/// Drops up to [`ROWS_AT_ONCE`] rows of an item; whether all are gone.
+pub fn clear_files(tx: &mut dyn Transaction, item: ItemId) -> Result<bool, RegistryError> {
+    let dropped = tx.execute(Statement("interim.clear_files"), &[item.into(), ROWS_AT_ONCE.into()])?;
+    Ok(dropped < ROWS_AT_ONCE as u64)
+}
+
+/// A named fact of an item.
+pub fn fact(tx: &mut dyn Transaction, item: ItemId, name: &str) -> Result<Option<String>, RegistryError> {
+    let row = tx.query_one(Statement("interim.fact"), &[item.into(), name.into()])?;
+    Ok(row.map(|row| row.text(0).map(str::to_owned)).transpose()?)
+}
+
+/// Sets a named fact of an item.
+pub fn set_fact(tx: &mut dyn Transaction, claim: &Claim, name: &str, value: &str) -> Result<(), RegistryError> {
+    work::check_fence(tx, claim)?;
+    tx.execute(Statement("interim.set_fact"), &[claim.item.into(), name.into(), value.into()])?;
+    Ok(())
+}
+
+/// Forgets a named fact of an item.
+pub fn unset_fact(tx: &mut dyn Transaction, claim: &Claim, name: &str) -> Result<(), RegistryError> {
+    work::check_fence(tx, claim)?;
+    tx.execute(Statement("interim.unset_fact"), &[claim.item.into(), name.into()])?;
+    Ok(())
+}
+
+/// Reserves staging space: whether there was room. `capacity` is the whole of staging, in bytes.
+pub fn reserve(tx: &mut dyn Transaction, claim: &Claim, bytes: u64, capacity: u64) -> Result<bool, RegistryError> {
+    work::check_fence(tx, claim)?;
+    let now = tx.now()?;
+    let row = tx.query_one(Statement("space.reserved"), &[claim.item.into()])?;
+    let reserved = row.map_or(Ok(0), |row| row.count(0))?;
+    if reserved.saturating_add(bytes) > capacity {
+        return Ok(false);
+    }
+    tx.execute(Statement("space.reserve"), &[claim.item.into(), bytes.into(), now.into()])?;
+    Ok(true)
+}
+
+/// Gives staging space back before the item ends.
+pub fn release_space(tx: &mut dyn Transaction, claim: &Claim) -> Result<(), RegistryError> {
+    tx.execute(Statement("space.release"), &[claim.item.into()])?;
+    Ok(())
+}
+
+/// Puts a message out for delivery; once per key, however often it is put.
+pub fn put_out(
+    tx: &mut dyn Transaction,
+    institution: InstitutionId,
+    item: ItemId,
+    key: &str,
+    kind: &str,
+    payload: &str,
+) -> Result<(), RegistryError> {
+    let now = tx.now()?;
+    tx.execute(
+        Statement("outbox.insert"),
+        &[
+            Uuid::now_v7().into(),
+            institution.into(),
+            item.into(),
+            key.into(),
+            kind.into(),
+            payload.into(),
+            now.into(),
+        ],
+    )?;
+    Ok(())
+}
+
+fn file_row(row: &Row) -> Result<InterimFile, RegistryError> {
+    Ok(InterimFile {
+        path: row.text(0)?.to_owned(),
+        size: row.count(1)?,
+        digests: Digests { md5: digest(row, 2)?, sha1: digest(row, 3)?, sha256: digest(row, 4)?, sha512: digest(row, 5)? },
+        modified: row.optional_time(6)?.map(Time::timestamp),
+        staging_key: row.text(7)?.to_owned(),
+        format: Format {
+            mime: row.optional_text(8)?.map(str::to_owned),
+            puid: row.optional_text(9)?.map(str::to_owned),
+            name: row.optional_text(10)?.map(str::to_owned),
+            version: row.optional_text(11)?.map(str::to_owned),
+            method: row.optional_text(12)?.map(str::to_owned),
+            basis: row.optional_text(13)?.map(str::to_owned),
+        },
+        decision: row.optional_text(14)?.map(str::parse).transpose()?,
+        file: row.optional_uuid(15)?.map(FileId),
+        content: row.optional_uuid(16)?.map(ContentId),
+    })
+}
+
+/// A digest column.
+pub(crate) fn digest(row: &Row, column: usize) -> Result<Digest, RegistryError> {
+    let bytes = row.bytes(column)?;
+    Digest::from_bytes(bytes)
+        .map_err(|_| RegistryError::Corrupt { wanted: "a digest", found: format!("{} bytes", bytes.len()) })
+}

@@ -1,0 +1,536 @@
+//! Work items: made, looked at, and moved by people. Workers claim and move them in [`crate::work`].
+
+use serde::Serialize;
+use strongroom_database::{Row, Statement, Time, Transaction, Value};
+use strongroom_queue::{NewTask, tasks};
+use uuid::Uuid;
+
+use crate::{
+    Action, BatchId, CollectionId, FileId, InstitutionId, ItemId, ItemStatus, ObjectId, RegistryError, Scope, Stage,
+};
+
+/// A work item to be made.
+#[derive(Debug, Clone)]
+pub struct NewItem {
+    /// Fixed by the caller, so that a repeat makes nothing.
+    pub id: ItemId,
+    /// The submission it belongs to.
+    pub batch: Option<BatchId>,
+    /// Whose it is.
+    pub institution: InstitutionId,
+    /// The collection it is for.
+    pub collection: Option<CollectionId>,
+    /// What it does.
+    pub action: Action,
+    /// The object, where it is known already.
+    pub object: Option<ObjectId>,
+    /// The object's identifier, `<institution>/<name>`.
+    pub object_identifier: String,
+    /// The file, for acts on one.
+    pub file: Option<FileId>,
+    /// The name people know it by: the bag's file name.
+    pub name: String,
+    /// Where the payload is: a path or URL.
+    pub source: Option<String>,
+    /// Bytes, where known.
+    pub size: Option<u64>,
+    /// What was asked for, as JSON.
+    pub options: String,
+    /// Lower is sooner.
+    pub priority: i64,
+    /// Whether a person must release it first.
+    pub held: bool,
+    /// The first note.
+    pub note: String,
+}
+
+/// A work item as it stands.
+#[derive(Debug, Clone)]
+pub struct Item {
+    /// Its identifier.
+    pub id: ItemId,
+    /// See [`NewItem::batch`].
+    pub batch: Option<BatchId>,
+    /// See [`NewItem::institution`].
+    pub institution: InstitutionId,
+    /// The institution's domain name.
+    pub institution_identifier: String,
+    /// See [`NewItem::collection`].
+    pub collection: Option<CollectionId>,
+    /// The collection's short name.
+    pub collection_identifier: Option<String>,
+    /// See [`NewItem::action`].
+    pub action: Action,
+    /// See [`NewItem::object`].
+    pub object: Option<ObjectId>,
+    /// See [`NewItem::object_identifier`].
+    pub object_identifier: String,
+    /// See [`NewItem::file`].
+    pub file: Option<FileId>,
+    /// See [`NewItem::name`].
+    pub name: String,
+    /// See [`NewItem::source`].
+    pub source: Option<String>,
+    /// The payload's etag when it was received.
+    pub etag: Option<String>,
+    /// See [`NewItem::size`].
+    pub size: Option<u64>,
+    /// See [`NewItem::options`].
+    pub options: String,
+    /// The stage it is at.
+    pub stage: Stage,
+    /// Where it is.
+    pub status: ItemStatus,
+    /// See [`NewItem::priority`].
+    pub priority: i64,
+    /// The last thing that happened, in words.
+    pub note: Option<String>,
+    /// Whether a person should look.
+    pub needs_review: bool,
+    /// Attempts of the stage that ended in a transient error.
+    pub retry_count: u64,
+    /// Set when a person asked a worker to stop: the status the item is to get.
+    pub cancel_requested: Option<ItemStatus>,
+    /// Raised at each claim.
+    pub fence: i64,
+    /// Who holds it.
+    pub holder: Option<String>,
+    /// Until when.
+    pub lease_until: Option<Time>,
+    /// The version it made.
+    pub version: Option<u64>,
+    /// When it was made.
+    pub created_at: Time,
+    /// When it last changed.
+    pub updated_at: Time,
+}
+
+/// One line of an item's history.
+#[derive(Debug, Clone)]
+pub struct HistoryLine {
+    /// From 1.
+    pub number: u64,
+    /// When.
+    pub time: Time,
+    /// At which stage.
+    pub stage: Stage,
+    /// With which status.
+    pub status: ItemStatus,
+    /// What happened, in words.
+    pub note: Option<String>,
+    /// Who held it.
+    pub holder: Option<String>,
+    /// Under which fence.
+    pub fence: i64,
+}
+
+/// One problem of a deposit, as kept with its item.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ItemProblem {
+    /// `error` or `warning`.
+    pub severity: String,
+    /// A stable dotted word.
+    pub code: String,
+    /// The manifest or tag file it was found in.
+    pub file: Option<String>,
+    /// The path it is about.
+    pub path: Option<String>,
+    /// The line in the file.
+    pub line: Option<u64>,
+    /// What is wrong.
+    pub message: String,
+}
+
+/// Which items a listing shows.
+#[derive(Debug, Clone, Default)]
+pub struct ItemFilter {
+    /// Only this status.
+    pub status: Option<ItemStatus>,
+    /// Only this stage.
+    pub stage: Option<Stage>,
+    /// Only this action.
+    pub action: Option<Action>,
+    /// Only those that ask for review, or only those that do not.
+    pub needs_review: Option<bool>,
+    /// Only those made since.
+    pub since: Option<Time>,
+    /// Only those of a batch.
+    pub batch: Option<BatchId>,
+    /// Only those of an object.
+    pub object: Option<ObjectId>,
+}
+
+/// Makes an item and the task of its first stage. The task's topic, for waking workers after the commit.
+pub fn create(tx: &mut dyn Transaction, new: &NewItem) -> Result<String, RegistryError> {
+    let now = tx.now()?;
+    let stage = new.action.first_stage();
+    let status = if new.held { ItemStatus::Held } else { ItemStatus::Pending };
+    let made = tx.execute(
+        Statement("items.insert"),
+        &[
+            new.id.into(),
+            new.batch.into(),
+            new.institution.into(),
+            new.collection.into(),
+            new.action.word().into(),
+            new.object.into(),
+            (&new.object_identifier).into(),
+            new.file.into(),
+            (&new.name).into(),
+            new.source.clone().into(),
+            new.size.into(),
+            (&new.options).into(),
+            stage.word().into(),
+            status.word().into(),
+            new.priority.into(),
+            (&new.note).into(),
+            now.into(),
+        ],
+    )?;
+    let topic = stage.topic(new.action);
+    if made == 1 {
+        add_history(tx, new.id, stage, status, Some(&new.note), None)?;
+        if !new.held {
+            enqueue(tx, new.id, &topic, new.priority, new.institution)?;
+        }
+    }
+    Ok(topic)
+}
+
+/// Puts the item's task into a topic; a task that waits there already is brought forward to now.
+pub(crate) fn enqueue(
+    tx: &mut dyn Transaction,
+    id: ItemId,
+    topic: &str,
+    priority: i64,
+    institution: InstitutionId,
+) -> Result<(), RegistryError> {
+    let task = NewTask {
+        priority: i32::try_from(priority).unwrap_or(i32::MAX),
+        fair_key: institution.to_string(),
+        // The settings of the worker decide, when it leases; see `work::lease`.
+        max_attempts: u32::MAX,
+        ..NewTask::new(topic, id.to_string(), "")
+    };
+    tasks::enqueue(tx, &[task])?;
+    Ok(())
+}
+
+pub(crate) fn add_history(
+    tx: &mut dyn Transaction,
+    id: ItemId,
+    stage: Stage,
+    status: ItemStatus,
+    note: Option<&str>,
+    holder: Option<&str>,
+) -> Result<(), RegistryError> {
+    let now = tx.now()?;
+    tx.execute(
+        Statement("items.history_insert"),
+        &[id.into(), now.into(), stage.word().into(), status.word().into(), note.into(), holder.into()],
+    )?;
+    Ok(())
+}
+
+/// An item, or none within the scope.
+pub fn get(tx: &mut dyn Transaction, scope: Scope, id: ItemId) -> Result<Option<Item>, RegistryError> {
+    tx.query_one(Statement("items.get"), &[id.into(), scope.value()])?.as_ref().map(item_row).transpose()
+}
+
+/// An item that must exist.
+pub fn find(tx: &mut dyn Transaction, scope: Scope, id: ItemId) -> Result<Item, RegistryError> {
+    get(tx, scope, id)?.ok_or_else(|| RegistryError::NotFound { what: "work item", id: id.to_string() })
+}
+
+/// Items in order of their making, after `after`.
+pub fn list(
+    tx: &mut dyn Transaction,
+    scope: Scope,
+    filter: &ItemFilter,
+    after: Option<ItemId>,
+    limit: usize,
+) -> Result<Vec<Item>, RegistryError> {
+    tx.query(
+        Statement("items.list"),
+        &[
+            after.unwrap_or(ItemId(Uuid::nil())).into(),
+            scope.value(),
+            filter.status.map(ItemStatus::word).into(),
+            filter.stage.map(Stage::word).into(),
+            filter.action.map(Action::word).into(),
+            filter.needs_review.into(),
+            filter.since.into(),
+            filter.batch.into(),
+            filter.object.into(),
+            limit.into(),
+        ],
+    )?
+    .iter()
+    .map(item_row)
+    .collect()
+}
+
+/// How many items have each status; of one batch when given.
+pub fn counts(
+    tx: &mut dyn Transaction,
+    scope: Scope,
+    batch: Option<BatchId>,
+) -> Result<Vec<(ItemStatus, u64)>, RegistryError> {
+    tx.query(Statement("items.count_by_status"), &[scope.value(), batch.into()])?
+        .iter()
+        .map(|row| Ok((row.text(0)?.parse()?, row.count(1)?)))
+        .collect()
+}
+
+/// An item's history, oldest first.
+pub fn history(tx: &mut dyn Transaction, scope: Scope, id: ItemId) -> Result<Vec<HistoryLine>, RegistryError> {
+    tx.query(Statement("items.history"), &[id.into(), scope.value()])?
+        .iter()
+        .map(|row| {
+            Ok(HistoryLine {
+                number: row.count(0)?,
+                time: row.time(1)?,
+                stage: row.text(2)?.parse()?,
+                status: row.text(3)?.parse()?,
+                note: row.optional_text(4)?.map(str::to_owned),
+                holder: row.optional_text(5)?.map(str::to_owned),
+                fence: row.integer(6)?,
+            })
+        })
+        .collect()
+}
+
+/// The problems found in an item's deposit, at most `limit`.
+pub fn problems(
+    tx: &mut dyn Transaction,
+    scope: Scope,
+    id: ItemId,
+    limit: usize,
+) -> Result<Vec<ItemProblem>, RegistryError> {
+    tx.query(Statement("items.problems"), &[id.into(), scope.value(), limit.into()])?
+        .iter()
+        .map(|row| {
+            Ok(ItemProblem {
+                severity: row.text(0)?.to_owned(),
+                code: row.text(1)?.to_owned(),
+                file: row.optional_text(2)?.map(str::to_owned),
+                path: row.optional_text(3)?.map(str::to_owned),
+                line: row.optional_integer(4)?.map(|line| line.unsigned_abs()),
+                message: row.text(5)?.to_owned(),
+            })
+        })
+        .collect()
+}
+
+/// Replaces the problems kept with an item.
+pub(crate) fn put_problems(
+    tx: &mut dyn Transaction,
+    id: ItemId,
+    problems: &[ItemProblem],
+) -> Result<(), RegistryError> {
+    tx.execute(Statement("items.problems_clear"), &[id.into()])?;
+    tx.execute_each(
+        Statement("items.problem_insert"),
+        &mut problems.iter().zip(1_u64..).map(|(problem, number)| {
+            vec![
+                id.into(),
+                number.into(),
+                (&problem.severity).into(),
+                (&problem.code).into(),
+                problem.file.clone().into(),
+                problem.path.clone().into(),
+                problem.line.into(),
+                (&problem.message).into(),
+            ]
+        }),
+    )?;
+    Ok(())
+}
+
+/// What moves an item from one stage and status to another.
+pub(crate) struct Move<'a> {
+    pub(crate) stage: Stage,
+    pub(crate) status: ItemStatus,
+    pub(crate) note: Option<&'a str>,
+    pub(crate) needs_review: bool,
+    pub(crate) retry_count: u64,
+    pub(crate) cancel_requested: Option<ItemStatus>,
+    pub(crate) holder: Option<&'a str>,
+}
+
+/// The one way an item's status changes: checks the transition table, writes row and history.
+pub(crate) fn apply(tx: &mut dyn Transaction, item: &Item, change: &Move<'_>) -> Result<(), RegistryError> {
+    if !item.status.may_become(change.status) {
+        return Err(RegistryError::State {
+            what: "work item",
+            id: item.id.to_string(),
+            state: item.status.to_string(),
+            act: format!("make it {}", change.status),
+        });
+    }
+    let now = tx.now()?;
+    tx.execute(
+        Statement("items.move"),
+        &[
+            item.id.into(),
+            change.stage.word().into(),
+            change.status.word().into(),
+            change.note.into(),
+            change.needs_review.into(),
+            change.retry_count.into(),
+            now.into(),
+            change.cancel_requested.map(ItemStatus::word).into(),
+        ],
+    )?;
+    add_history(tx, item.id, change.stage, change.status, change.note, change.holder)
+}
+
+/// What a person may ask of an item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Request {
+    /// Keep it where it is until released.
+    Hold,
+    /// Let a held item go on.
+    Release,
+    /// End it.
+    Cancel,
+    /// Put it away; row and history stay.
+    Delete,
+    /// Work again from a stage, or from the one it stopped at.
+    Requeue(Option<Stage>),
+}
+
+/// Carries out a person's request. An item that a worker holds right now is asked to stop and follows at its next
+/// heartbeat. The topics that have new work.
+pub fn request(
+    tx: &mut dyn Transaction,
+    scope: Scope,
+    id: ItemId,
+    request: Request,
+    who: &str,
+) -> Result<Vec<String>, RegistryError> {
+    let item = find(tx, scope, id)?;
+    let refuse = |act: &str| RegistryError::State {
+        what: "work item",
+        id: id.to_string(),
+        state: format!("{} at {}", item.status, item.stage),
+        act: act.to_owned(),
+    };
+    let committing = crate::versions::of_item(tx, id)?.is_some_and(|v| v.state == crate::VersionState::Committing);
+    if committing && !matches!(request, Request::Requeue(None)) && !item.status.is_ended() {
+        return Err(refuse("change it: its version is being committed and only goes forward"));
+    }
+    let (status, stage, note) = match request {
+        Request::Hold => (ItemStatus::Held, item.stage, format!("held by {who}")),
+        Request::Release => {
+            if item.status != ItemStatus::Held {
+                return Err(refuse("release it: it is not held"));
+            }
+            (ItemStatus::Pending, item.stage, format!("released by {who}"))
+        }
+        Request::Cancel => (ItemStatus::Cancelled, item.stage, format!("cancelled by {who}")),
+        Request::Delete => (ItemStatus::Deleted, item.stage, format!("deleted by {who}")),
+        Request::Requeue(stage) => {
+            if !matches!(item.status, ItemStatus::Failed | ItemStatus::Cancelled | ItemStatus::Pending) {
+                return Err(refuse("requeue it: only failed, cancelled and pending items can be"));
+            }
+            let stage = requeue_stage(tx, &item, stage, committing)?;
+            (ItemStatus::Pending, stage, format!("requeued for {stage} by {who}"))
+        }
+    };
+    if item.status == ItemStatus::Started {
+        if !matches!(status, ItemStatus::Held | ItemStatus::Cancelled) {
+            return Err(refuse("do this while a worker holds it; cancel or hold it first"));
+        }
+        tx.execute(Statement("items.ask_cancel"), &[id.into(), status.word().into()])?;
+        return Ok(Vec::new());
+    }
+    let change = Move {
+        stage,
+        status,
+        note: Some(&note),
+        needs_review: false,
+        retry_count: 0,
+        cancel_requested: None,
+        holder: None,
+    };
+    apply(tx, &item, &change)?;
+    tasks::delete_key(tx, &id.to_string())?;
+    let mut topics = Vec::new();
+    if status == ItemStatus::Pending {
+        let topic = stage.topic(item.action);
+        enqueue(tx, id, &topic, item.priority, item.institution)?;
+        topics.push(topic);
+    }
+    if matches!(status, ItemStatus::Cancelled | ItemStatus::Deleted) {
+        topics.extend(crate::work::after_end(tx, &item, true)?);
+    }
+    if let Some(batch) = item.batch {
+        crate::batches::settle(tx, batch)?;
+    }
+    Ok(topics)
+}
+
+/// Where a requeued item begins: a later stage than `fetch` needs what `fetch` left behind.
+fn requeue_stage(
+    tx: &mut dyn Transaction,
+    item: &Item,
+    wanted: Option<Stage>,
+    committing: bool,
+) -> Result<Stage, RegistryError> {
+    let first = item.action.first_stage();
+    let stage = wanted.unwrap_or(item.stage);
+    if committing {
+        return Ok(Stage::Record);
+    }
+    if stage > item.stage {
+        return Err(RegistryError::State {
+            what: "work item",
+            id: item.id.to_string(),
+            state: format!("at {}", item.stage),
+            act: format!("requeue it for the later stage {stage}"),
+        });
+    }
+    let has_interim = crate::interim::fact(tx, item.id, "fetched")?.is_some();
+    Ok(if stage > Stage::Fetch && stage != Stage::Restore && !has_interim { first } else { stage })
+}
+
+pub(crate) fn item_row(row: &Row) -> Result<Item, RegistryError> {
+    Ok(Item {
+        id: ItemId(row.uuid(0)?),
+        batch: row.optional_uuid(1)?.map(BatchId),
+        institution: InstitutionId(row.uuid(2)?),
+        collection: row.optional_uuid(3)?.map(CollectionId),
+        action: row.text(4)?.parse()?,
+        object: row.optional_uuid(5)?.map(ObjectId),
+        object_identifier: row.text(6)?.to_owned(),
+        file: row.optional_uuid(7)?.map(FileId),
+        name: row.text(8)?.to_owned(),
+        source: row.optional_text(9)?.map(str::to_owned),
+        etag: row.optional_text(10)?.map(str::to_owned),
+        size: row.optional_integer(11)?.map(i64::unsigned_abs),
+        options: row.text(12)?.to_owned(),
+        stage: row.text(13)?.parse()?,
+        status: row.text(14)?.parse()?,
+        priority: row.integer(15)?,
+        note: row.optional_text(16)?.map(str::to_owned),
+        needs_review: row.truth(17)?,
+        retry_count: row.count(18)?,
+        cancel_requested: row.optional_text(19)?.map(str::parse).transpose()?,
+        fence: row.integer(20)?,
+        holder: row.optional_text(21)?.map(str::to_owned),
+        lease_until: row.optional_time(22)?,
+        version: row.optional_integer(23)?.map(i64::unsigned_abs),
+        created_at: row.time(24)?,
+        updated_at: row.time(25)?,
+        institution_identifier: row.text(26)?.to_owned(),
+        collection_identifier: row.optional_text(27)?.map(str::to_owned),
+    })
+}
+
+/// The next older open ingest of the same object: a newer one waits for it.
+pub fn older_open(tx: &mut dyn Transaction, item: &Item) -> Result<Option<ItemId>, RegistryError> {
+    let values: [Value; 3] = [item.institution.into(), (&item.object_identifier).into(), item.id.into()];
+    let row = tx.query_one(Statement("items.older_open"), &values)?;
+    Ok(row.map(|row| row.uuid(0).map(ItemId)).transpose()?)
+}

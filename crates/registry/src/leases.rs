@@ -1,0 +1,69 @@
+//! Object leases: who may change an object in the stores. One row an object, with a fence of its own; an object whose
+//! version is being committed can be taken over only by the one who commits it.
+
+use strongroom_database::{Statement, Time, Transaction};
+use uuid::Uuid;
+
+use crate::{ObjectId, RegistryError, VersionState, versions};
+
+/// What asking for an object's lease gave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hold {
+    /// Held under this fence. `kept` tells that it was held without a gap since the same owner last asked.
+    Held {
+        /// Raised whenever the owner changes.
+        fence: i64,
+        /// Whether nobody else can have changed the object in between.
+        kept: bool,
+    },
+    /// Somebody else holds it, until then.
+    Busy {
+        /// When it runs out, unless extended.
+        until: Time,
+    },
+}
+
+/// Takes or keeps the lease of an object for `owner` (a work item, or a fixity task's own identifier).
+pub fn hold(tx: &mut dyn Transaction, object: ObjectId, owner: Uuid, until: Time) -> Result<Hold, RegistryError> {
+    let now = tx.now()?;
+    let row = tx.query_one(Statement("leases.get"), &[object.into()])?;
+    let (fence, kept) = match row {
+        None => (1, false),
+        Some(row) => {
+            let (holder, fence, lease_until) = (row.uuid(0)?, row.integer(1)?, row.time(2)?);
+            if holder == owner {
+                // A lease that ran out and that nobody took in between is as good as kept.
+                (fence, lease_until.0 != 0)
+            } else if lease_until > now {
+                return Ok(Hold::Busy { until: lease_until });
+            } else {
+                (fence + 1, false)
+            }
+        }
+    };
+    let committed_by_other = versions::open_of_object(tx, object)?
+        .is_some_and(|v| v.state == VersionState::Committing && v.item.is_some_and(|item| item.0 != owner));
+    if committed_by_other {
+        return Ok(Hold::Busy { until: now.plus(5_000_000) });
+    }
+    tx.execute(Statement("leases.put"), &[object.into(), owner.into(), fence.into(), until.into()])?;
+    Ok(Hold::Held { fence, kept })
+}
+
+/// Extends every lease of an owner.
+pub fn extend_owner(tx: &mut dyn Transaction, owner: Uuid, until: Time) -> Result<(), RegistryError> {
+    tx.execute(Statement("leases.extend_owner"), &[owner.into(), until.into()])?;
+    Ok(())
+}
+
+/// Lets every lease of an owner go.
+pub fn release_owner(tx: &mut dyn Transaction, owner: Uuid) -> Result<(), RegistryError> {
+    tx.execute(Statement("leases.extend_owner"), &[owner.into(), Time(0).into()])?;
+    Ok(())
+}
+
+/// How many leases are live: none when nothing is at work.
+pub fn live(tx: &mut dyn Transaction) -> Result<u64, RegistryError> {
+    let now = tx.now()?;
+    Ok(tx.query_one(Statement("leases.live"), &[now.into()])?.map_or(Ok(0), |row| row.count(0))?)
+}

@@ -1,0 +1,388 @@
+//! Objects, their files, contents and copies, as readers see them: published versions only.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use strongroom_database::{Row, Statement, Time, Transaction};
+use strongroom_digest::Digest;
+use uuid::Uuid;
+
+use crate::interim::digest;
+use crate::{
+    CollectionId, ContentId, CopyState, FileId, GenerationId, InstitutionId, ObjectId, ObjectState, RegistryError, Scope,
+};
+
+/// The prefix of logical paths that people see, count and get back.
+pub const DEPOSIT: &str = "deposit/";
+
+/// The four digests of a content.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Digests {
+    /// MD5.
+    pub md5: Digest,
+    /// SHA-1.
+    pub sha1: Digest,
+    /// SHA-256.
+    pub sha256: Digest,
+    /// SHA-512.
+    pub sha512: Digest,
+}
+
+/// What a content's format is.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Format {
+    /// Its MIME type.
+    pub mime: Option<String>,
+    /// Its PRONOM identifier.
+    pub puid: Option<String>,
+    /// Its name.
+    pub name: Option<String>,
+    /// Its version.
+    pub version: Option<String>,
+    /// How it was identified: `container`, `signature`, `text`, `extension`.
+    pub method: Option<String>,
+    /// What the identification rests on.
+    pub basis: Option<String>,
+}
+
+/// What a deposit says an object is; kept with the version and taken over by the object when it is published.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Description {
+    /// Its title.
+    pub title: Option<String>,
+    /// Its description.
+    pub description: Option<String>,
+    /// `consortia`, `institution` or `restricted`.
+    pub access: Option<String>,
+    /// The placement its copies belong in.
+    pub placement: Option<String>,
+    /// The profile it was checked against.
+    pub profile: Option<String>,
+    /// `Source-Organization`.
+    pub source_organization: Option<String>,
+    /// `Bag-Group-Identifier`.
+    pub bag_group_identifier: Option<String>,
+    /// `Internal-Sender-Identifier`.
+    pub internal_sender_identifier: Option<String>,
+    /// `Internal-Sender-Description`.
+    pub internal_sender_description: Option<String>,
+    /// Identifiers the depositor uses.
+    pub local_ids: Vec<String>,
+}
+
+/// An object as it stands.
+#[derive(Debug, Clone)]
+pub struct Object {
+    /// Its identifier in records.
+    pub id: ObjectId,
+    /// Whose it is.
+    pub institution: InstitutionId,
+    /// The institution's domain name.
+    pub institution_identifier: String,
+    /// The collection's short name.
+    pub collection_identifier: Option<String>,
+    /// `<institution>/<name>`.
+    pub identifier: String,
+    /// The generation its copies belong to.
+    pub generation: GenerationId,
+    /// Where it is.
+    pub state: ObjectState,
+    /// What the deposits said.
+    pub description: Description,
+    /// Its ARK, where one was minted.
+    pub ark: Option<String>,
+    /// The latest published version; 0 while there is none.
+    pub head: u64,
+    /// Files that people see.
+    pub files: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// When it was first deposited.
+    pub created_at: Time,
+    /// When it last changed.
+    pub updated_at: Time,
+}
+
+/// A file with its content at one version.
+#[derive(Debug, Clone)]
+pub struct File {
+    /// For ever.
+    pub id: FileId,
+    /// The logical path, with its prefix.
+    pub path: String,
+    /// When it was last modified, by the depositor's word.
+    pub modified: Option<Timestamp>,
+    /// The content.
+    pub content: ContentId,
+    /// Bytes.
+    pub size: u64,
+    /// All four.
+    pub digests: Digests,
+    /// What it is.
+    pub format: Format,
+    /// The version in which the path got this content.
+    pub since: u64,
+    /// The version whose folder holds the bytes.
+    pub stored_in: u64,
+}
+
+/// One content in one store.
+#[derive(Debug, Clone)]
+pub struct Copy {
+    /// The store's name.
+    pub store: String,
+    /// The key within the store.
+    pub key: String,
+    /// The storage class, where the store has them.
+    pub class: Option<String>,
+    /// Where it is.
+    pub state: CopyState,
+    /// When it was put.
+    pub stored_at: Time,
+    /// When it was proved after that.
+    pub verified_at: Option<Time>,
+    /// When its digest was last right.
+    pub last_fixity_at: Option<Time>,
+}
+
+/// A content with what is needed to find and prove it.
+#[derive(Debug, Clone)]
+pub struct Content {
+    /// Its identifier.
+    pub id: ContentId,
+    /// The object it is of.
+    pub object: ObjectId,
+    /// The generation it is of.
+    pub generation: GenerationId,
+    /// Whose it is.
+    pub institution: InstitutionId,
+    /// The institution's domain name.
+    pub institution_identifier: String,
+    /// Bytes.
+    pub size: u64,
+    /// All four.
+    pub digests: Digests,
+    /// The version whose folder holds the bytes.
+    pub stored_in: u64,
+}
+
+/// Makes an object that nothing is published of yet, or finds the one of this identifier.
+pub fn find_or_make(
+    tx: &mut dyn Transaction,
+    institution: InstitutionId,
+    collection: Option<CollectionId>,
+    identifier: &str,
+    id: ObjectId,
+    generation: GenerationId,
+) -> Result<Object, RegistryError> {
+    let now = tx.now()?;
+    tx.execute(
+        Statement("objects.insert"),
+        &[id.into(), institution.into(), collection.into(), identifier.into(), generation.into(), now.into()],
+    )?;
+    by_identifier(tx, Scope::Institution(institution), identifier)?
+        .ok_or_else(|| RegistryError::NotFound { what: "object", id: identifier.into() })
+}
+
+/// An object by its identifier, `<institution>/<name>`.
+pub fn by_identifier(
+    tx: &mut dyn Transaction,
+    scope: Scope,
+    identifier: &str,
+) -> Result<Option<Object>, RegistryError> {
+    tx.query_one(Statement("objects.by_identifier"), &[identifier.into(), scope.value()])?
+        .as_ref()
+        .map(|row| object_row(tx, row))
+        .transpose()
+}
+
+/// An object by its identifier in records.
+pub fn get(tx: &mut dyn Transaction, scope: Scope, id: ObjectId) -> Result<Option<Object>, RegistryError> {
+    let row = tx.query_one(Statement("objects.get"), &[id.into(), scope.value()])?;
+    row.as_ref().map(|row| object_row(tx, row)).transpose()
+}
+
+/// An object by either: its identifier in records, or `<institution>/<name>`.
+pub fn find(tx: &mut dyn Transaction, scope: Scope, name: &str) -> Result<Object, RegistryError> {
+    let found = match name.parse::<ObjectId>() {
+        Ok(id) => get(tx, scope, id)?,
+        Err(_) => by_identifier(tx, scope, name)?,
+    };
+    found
+        .filter(|object| object.state != ObjectState::New)
+        .ok_or_else(|| RegistryError::NotFound { what: "object", id: name.into() })
+}
+
+/// Published objects in order of their making, after `after`.
+pub fn list(
+    tx: &mut dyn Transaction,
+    scope: Scope,
+    state: Option<ObjectState>,
+    after: Option<ObjectId>,
+    limit: usize,
+) -> Result<Vec<Object>, RegistryError> {
+    let after = after.unwrap_or(ObjectId(Uuid::nil()));
+    let rows = tx.query(
+        Statement("objects.list"),
+        &[after.into(), scope.value(), state.map(ObjectState::word).into(), limit.into()],
+    )?;
+    rows.iter().map(|row| object_row(tx, row)).collect()
+}
+
+/// The content a path has now: the file, and its content's identifier, SHA-512 and size where it has one.
+pub fn current(
+    tx: &mut dyn Transaction,
+    object: ObjectId,
+    path: &str,
+) -> Result<Option<(FileId, Option<(ContentId, Digest, u64)>)>, RegistryError> {
+    let Some(row) = tx.query_one(Statement("files.current"), &[object.into(), path.into()])? else { return Ok(None) };
+    let content = match row.optional_uuid(1)? {
+        None => None,
+        Some(id) => Some((ContentId(id), digest(&row, 2)?, row.count(3)?)),
+    };
+    Ok(Some((FileId(row.uuid(0)?), content)))
+}
+
+/// Files at a version in byte order of their logical path, after `after`; only those under `prefix` (which ends in `/`, or
+/// is empty for all).
+pub fn files(
+    tx: &mut dyn Transaction,
+    object: ObjectId,
+    version: u64,
+    prefix: &str,
+    after: &str,
+    limit: usize,
+) -> Result<Vec<File>, RegistryError> {
+    // '0' is the character after '/': everything under the prefix lies before it.
+    let end = match prefix.strip_suffix('/') {
+        Some(folder) => format!("{folder}0"),
+        None => "\u{10ffff}".to_owned(),
+    };
+    let after = if after < prefix { prefix } else { after };
+    tx.query(Statement("files.list"), &[object.into(), after.into(), end.into(), limit.into(), version.into()])?
+        .iter()
+        .map(file_row)
+        .collect()
+}
+
+/// One file by its identifier, with its object, as it is now.
+pub fn file(tx: &mut dyn Transaction, scope: Scope, id: FileId) -> Result<Option<(Object, File)>, RegistryError> {
+    let Some(row) = tx.query_one(Statement("files.get"), &[id.into(), scope.value()])? else { return Ok(None) };
+    let Some(object) = get(tx, scope, ObjectId(row.uuid(1)?))? else { return Ok(None) };
+    let row = tx.query_one(Statement("files.one"), &[id.into(), scope.value()])?;
+    Ok(row.as_ref().map(file_row).transpose()?.map(|file| (object, file)))
+}
+
+/// The copies of a content.
+pub fn copies(tx: &mut dyn Transaction, content: ContentId) -> Result<Vec<Copy>, RegistryError> {
+    tx.query(Statement("copies.of_content"), &[content.into()])?
+        .iter()
+        .map(|row| {
+            Ok(Copy {
+                store: row.text(0)?.to_owned(),
+                key: row.text(1)?.to_owned(),
+                class: row.optional_text(2)?.map(str::to_owned),
+                state: row.text(3)?.parse()?,
+                stored_at: row.time(4)?,
+                verified_at: row.optional_time(5)?,
+                last_fixity_at: row.optional_time(6)?,
+            })
+        })
+        .collect()
+}
+
+/// A content by its identifier.
+pub fn content(tx: &mut dyn Transaction, id: ContentId) -> Result<Option<Content>, RegistryError> {
+    let Some(row) = tx.query_one(Statement("contents.get"), &[id.into()])? else { return Ok(None) };
+    Ok(Some(Content {
+        id: ContentId(row.uuid(0)?),
+        object: ObjectId(row.uuid(1)?),
+        generation: GenerationId(row.uuid(2)?),
+        digests: Digests {
+            sha512: digest(&row, 3)?,
+            md5: digest(&row, 5)?,
+            sha1: digest(&row, 6)?,
+            sha256: digest(&row, 7)?,
+        },
+        size: row.count(4)?,
+        stored_in: row.count(8)?,
+        institution: InstitutionId(row.uuid(9)?),
+        institution_identifier: row.text(10)?.to_owned(),
+    }))
+}
+
+/// The stores that an object's inventories lie in, with when they were last checked.
+pub fn object_copies(
+    tx: &mut dyn Transaction,
+    object: ObjectId,
+) -> Result<Vec<(String, CopyState, Time)>, RegistryError> {
+    tx.query(Statement("object_copies.of_object"), &[object.into()])?
+        .iter()
+        .map(|row| Ok((row.text(0)?.to_owned(), row.text(1)?.parse()?, row.time(2)?)))
+        .collect()
+}
+
+fn object_row(tx: &mut dyn Transaction, row: &Row) -> Result<Object, RegistryError> {
+    let text = |column| row.optional_text(column).map(|text| text.map(str::to_owned));
+    let id = ObjectId(row.uuid(0)?);
+    let local_ids = tx
+        .query(Statement("local_ids.of_object"), &[id.into()])?
+        .iter()
+        .map(|row| row.text(0).map(str::to_owned))
+        .collect::<Result<_, _>>()?;
+    Ok(Object {
+        id,
+        institution: InstitutionId(row.uuid(1)?),
+        institution_identifier: row.text(2)?.to_owned(),
+        collection_identifier: text(3)?,
+        identifier: row.text(4)?.to_owned(),
+        generation: GenerationId(row.uuid(5)?),
+        state: row.text(6)?.parse()?,
+        description: Description {
+            title: text(7)?,
+            description: text(8)?,
+            access: text(9)?,
+            placement: text(11)?,
+            profile: text(12)?,
+            source_organization: text(13)?,
+            bag_group_identifier: text(14)?,
+            internal_sender_identifier: text(15)?,
+            internal_sender_description: text(16)?,
+            local_ids,
+        },
+        ark: text(10)?,
+        head: row.count(17)?,
+        files: row.count(18)?,
+        bytes: row.count(19)?,
+        created_at: row.time(20)?,
+        updated_at: row.time(21)?,
+    })
+}
+
+fn file_row(row: &Row) -> Result<File, RegistryError> {
+    let text = |column| row.optional_text(column).map(|text| text.map(str::to_owned));
+    Ok(File {
+        id: FileId(row.uuid(0)?),
+        path: row.text(1)?.to_owned(),
+        modified: row.optional_time(2)?.map(Time::timestamp),
+        content: ContentId(row.uuid(3)?),
+        size: row.count(4)?,
+        digests: Digests {
+            md5: digest(row, 5)?,
+            sha1: digest(row, 6)?,
+            sha256: digest(row, 7)?,
+            sha512: digest(row, 8)?,
+        },
+        format: Format {
+            puid: text(9)?,
+            mime: text(10)?,
+            name: text(11)?,
+            version: text(12)?,
+            method: text(13)?,
+            basis: None,
+        },
+        since: row.count(14)?,
+        stored_in: row.count(15)?,
+    })
+}

@@ -1,0 +1,252 @@
+//! Institutions and their collections.
+
+use serde::Serialize;
+use strongroom_database::{Row, Statement, Time, Transaction, Value};
+
+use crate::{CollectionId, InstitutionId, RegistryError, Scope};
+
+/// A tenant; nothing crosses its border.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Institution {
+    /// Its identifier in records.
+    pub id: InstitutionId,
+    /// Its domain name, such as `example.edu`; the folder of its storage root.
+    pub identifier: String,
+    /// What people call it.
+    pub name: String,
+    /// Whether it may deposit.
+    pub active: bool,
+    /// When it was added.
+    pub created_at: Time,
+}
+
+/// Objects under one set of rules.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Collection {
+    /// Its identifier in records.
+    pub id: CollectionId,
+    /// Whose it is.
+    pub institution: InstitutionId,
+    /// The owner's domain name.
+    pub institution_identifier: String,
+    /// Its short name, unique within the institution.
+    pub identifier: String,
+    /// What people call it.
+    pub name: String,
+    /// The profile its bags must keep; none: the bag's own, or the default.
+    pub profile: Option<String>,
+    /// The placement of its objects where a deposit names none.
+    pub placement: Option<String>,
+    /// Whether its deposits wait for a person.
+    pub held: bool,
+    /// When it was added.
+    pub created_at: Time,
+}
+
+/// What may be set on a collection.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct CollectionRules {
+    /// What people call it.
+    pub name: String,
+    /// See [`Collection::profile`].
+    pub profile: Option<String>,
+    /// See [`Collection::placement`].
+    pub placement: Option<String>,
+    /// See [`Collection::held`].
+    pub held: bool,
+}
+
+/// Whether a text can be an institution's identifier: a domain name in lower case, which is also a safe folder name.
+pub fn is_institution_identifier(text: &str) -> bool {
+    !text.is_empty()
+        && text.len() <= 253
+        && text.split('.').all(|label| {
+            !label.is_empty()
+                && label.len() <= 63
+                && !label.starts_with('-')
+                && !label.ends_with('-')
+                && label.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
+        })
+}
+
+/// Adds an institution.
+pub fn add_institution(
+    tx: &mut dyn Transaction,
+    id: InstitutionId,
+    identifier: &str,
+    name: &str,
+) -> Result<(), RegistryError> {
+    if institution(tx, Scope::System, identifier)?.is_some() {
+        return Err(RegistryError::Exists { what: "an institution", id: identifier.into() });
+    }
+    let now = tx.now()?;
+    tx.execute(
+        Statement("institutions.insert"),
+        &[id.into(), identifier.into(), name.into(), now.into()],
+    )?;
+    Ok(())
+}
+
+/// Changes an institution's name and whether it is active.
+pub fn set_institution(
+    tx: &mut dyn Transaction,
+    id: InstitutionId,
+    name: &str,
+    active: bool,
+) -> Result<(), RegistryError> {
+    let now = tx.now()?;
+    let state = if active { "active" } else { "deactivated" };
+    tx.execute(Statement("institutions.update"), &[id.into(), name.into(), state.into(), now.into()])?;
+    Ok(())
+}
+
+/// An institution by its domain name.
+pub fn institution(
+    tx: &mut dyn Transaction,
+    scope: Scope,
+    identifier: &str,
+) -> Result<Option<Institution>, RegistryError> {
+    tx.query_one(Statement("institutions.by_identifier"), &[identifier.into(), scope.value()])?
+        .as_ref()
+        .map(institution_row)
+        .transpose()
+}
+
+/// An institution by its identifier in records.
+pub fn institution_by_id(
+    tx: &mut dyn Transaction,
+    scope: Scope,
+    id: InstitutionId,
+) -> Result<Option<Institution>, RegistryError> {
+    tx.query_one(Statement("institutions.get"), &[id.into(), scope.value()])?
+        .as_ref()
+        .map(institution_row)
+        .transpose()
+}
+
+/// Institutions in order of their domain names, after `after`.
+pub fn institutions(
+    tx: &mut dyn Transaction,
+    scope: Scope,
+    after: &str,
+    limit: usize,
+) -> Result<Vec<Institution>, RegistryError> {
+    tx.query(Statement("institutions.list"), &[scope.value(), after.into(), limit.into()])?
+        .iter()
+        .map(institution_row)
+        .collect()
+}
+
+fn institution_row(row: &Row) -> Result<Institution, RegistryError> {
+    Ok(Institution {
+        id: InstitutionId(row.uuid(0)?),
+        identifier: row.text(1)?.to_owned(),
+        name: row.text(2)?.to_owned(),
+        active: row.text(3)? == "active",
+        created_at: row.time(4)?,
+    })
+}
+
+/// Adds a collection.
+pub fn add_collection(
+    tx: &mut dyn Transaction,
+    id: CollectionId,
+    institution: InstitutionId,
+    identifier: &str,
+    rules: &CollectionRules,
+) -> Result<(), RegistryError> {
+    if collection(tx, Scope::System, institution, identifier)?.is_some() {
+        return Err(RegistryError::Exists { what: "a collection", id: identifier.into() });
+    }
+    let now = tx.now()?;
+    tx.execute(
+        Statement("collections.insert"),
+        &[
+            id.into(),
+            institution.into(),
+            identifier.into(),
+            (&rules.name).into(),
+            rules.profile.clone().into(),
+            rules.placement.clone().into(),
+            rules.held.into(),
+            now.into(),
+        ],
+    )?;
+    Ok(())
+}
+
+/// Changes a collection's rules, or puts it away.
+pub fn set_collection(
+    tx: &mut dyn Transaction,
+    id: CollectionId,
+    rules: &CollectionRules,
+    active: bool,
+) -> Result<(), RegistryError> {
+    let now = tx.now()?;
+    let state = if active { "active" } else { "removed" };
+    tx.execute(
+        Statement("collections.update"),
+        &[
+            id.into(),
+            (&rules.name).into(),
+            rules.profile.clone().into(),
+            rules.placement.clone().into(),
+            rules.held.into(),
+            state.into(),
+            now.into(),
+        ],
+    )?;
+    Ok(())
+}
+
+/// A collection of an institution by its short name.
+pub fn collection(
+    tx: &mut dyn Transaction,
+    scope: Scope,
+    institution: InstitutionId,
+    identifier: &str,
+) -> Result<Option<Collection>, RegistryError> {
+    tx.query_one(
+        Statement("collections.by_identifier"),
+        &[institution.into(), identifier.into(), scope.value()],
+    )?
+    .as_ref()
+    .map(collection_row)
+    .transpose()
+}
+
+/// A collection by its identifier in records.
+pub fn collection_by_id(tx: &mut dyn Transaction, id: CollectionId) -> Result<Option<Collection>, RegistryError> {
+    tx.query_one(Statement("collections.get"), &[id.into()])?.as_ref().map(collection_row).transpose()
+}
+
+/// Every active collection in scope.
+pub fn collections(tx: &mut dyn Transaction, scope: Scope) -> Result<Vec<Collection>, RegistryError> {
+    tx.query(Statement("collections.list"), &[scope.value()])?.iter().map(collection_row).collect()
+}
+
+fn collection_row(row: &Row) -> Result<Collection, RegistryError> {
+    Ok(Collection {
+        id: CollectionId(row.uuid(0)?),
+        institution: InstitutionId(row.uuid(1)?),
+        institution_identifier: row.text(2)?.to_owned(),
+        identifier: row.text(3)?.to_owned(),
+        name: row.text(4)?.to_owned(),
+        profile: row.optional_text(5)?.map(str::to_owned),
+        placement: row.optional_text(6)?.map(str::to_owned),
+        held: row.truth(7)?,
+        created_at: row.time(9)?,
+    })
+}
+
+/// A fact about the registry itself.
+pub fn fact(tx: &mut dyn Transaction, name: &str) -> Result<Option<String>, RegistryError> {
+    let row = tx.query_one(Statement("facts.get"), &[name.into()])?;
+    Ok(row.map(|row| row.text(0).map(str::to_owned)).transpose()?)
+}
+
+/// Sets a fact about the registry itself.
+pub fn set_fact(tx: &mut dyn Transaction, name: &str, value: &str) -> Result<(), RegistryError> {
+    tx.execute(Statement("facts.set"), &[name.into(), Value::from(value)])?;
+    Ok(())
+}

@@ -1,0 +1,542 @@
+//! How a version becomes true in the record: prepared row by row, committed, published. Every write carries the fence of
+//! the work item that makes the version; readers see nothing of it before it is published.
+
+use jiff::Timestamp;
+use strongroom_database::{DatabaseError, Row, Statement, Time, Transaction};
+use strongroom_digest::Digest;
+use uuid::Uuid;
+
+use crate::interim::digest;
+use crate::work::{self, Claim};
+use crate::{
+    CollectionId, ContentId, Description, Digests, FileId, Format, GenerationId, InstitutionId, ItemId, ObjectId,
+    RegistryError, VersionId, VersionState,
+};
+
+/// At most this many rows change in one transaction, so that no other writer waits long.
+pub const ROWS_AT_ONCE: usize = 1_000;
+
+/// A version as it stands.
+#[derive(Debug, Clone)]
+pub struct Version {
+    /// Its identifier.
+    pub id: VersionId,
+    /// The object.
+    pub object: ObjectId,
+    /// The generation it is of.
+    pub generation: GenerationId,
+    /// From 1, within the generation.
+    pub number: u64,
+    /// Where it is.
+    pub state: VersionState,
+    /// The work item that makes or made it.
+    pub item: Option<ItemId>,
+    /// Why it was made, in words.
+    pub message: String,
+    /// Who had it made.
+    pub user: String,
+    /// SHA-512 of its inventory, once it is being committed.
+    pub inventory: Option<Digest>,
+    /// What the object is from it on.
+    pub description: Description,
+    /// Files that people see at it.
+    pub files: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// When it was begun.
+    pub created_at: Time,
+    /// When readers first saw it.
+    pub published_at: Option<Time>,
+}
+
+/// A file that gets a content with a version.
+#[derive(Debug, Clone)]
+pub struct NewEntry {
+    /// The file, made when there is none of this identifier.
+    pub file: FileId,
+    /// Its logical path.
+    pub path: String,
+    /// When it was last modified, by the depositor's word.
+    pub modified: Option<Timestamp>,
+    /// The content it gets.
+    pub content: ContentId,
+}
+
+/// A content that a version brings.
+#[derive(Debug, Clone)]
+pub struct NewContent {
+    /// Fixed by the caller; not used where the generation has these bytes already.
+    pub id: ContentId,
+    /// Bytes.
+    pub size: u64,
+    /// All four.
+    pub digests: Digests,
+    /// What it is, where that is known already.
+    pub format: Format,
+}
+
+/// What a version is made of and for.
+#[derive(Debug, Clone)]
+pub struct NewVersion<'a> {
+    /// The object.
+    pub object: ObjectId,
+    /// The generation.
+    pub generation: GenerationId,
+    /// One more than the head.
+    pub number: u64,
+    /// Why it is made.
+    pub message: &'a str,
+    /// Who has it made.
+    pub user: &'a str,
+    /// What the object is from it on.
+    pub description: &'a Description,
+}
+
+/// Begins a version, or returns the one that this item began before.
+pub fn prepare(tx: &mut dyn Transaction, claim: &Claim, new: &NewVersion<'_>) -> Result<Version, RegistryError> {
+    work::check_fence(tx, claim)?;
+    if let Some(version) = of_item(tx, claim.item)? {
+        return Ok(version);
+    }
+    let now = tx.now()?;
+    let description = serde_json::to_string(new.description)
+        .map_err(|_| RegistryError::Corrupt { wanted: "a description", found: format!("{:?}", new.description) })?;
+    tx.execute(
+        Statement("versions.insert"),
+        &[
+            VersionId::new().into(),
+            new.object.into(),
+            new.generation.into(),
+            new.number.into(),
+            VersionState::Preparing.word().into(),
+            claim.item.into(),
+            new.message.into(),
+            new.user.into(),
+            description.into(),
+            now.into(),
+        ],
+    )?;
+    tx.execute(Statement("items.set_version"), &[claim.item.into(), claim.fence.into(), new.number.into()])?;
+    of_item(tx, claim.item)?
+        .ok_or_else(|| RegistryError::NotFound { what: "version of work item", id: claim.item.to_string() })
+}
+
+/// The version that an item makes or made, unless it was dropped.
+pub fn of_item(tx: &mut dyn Transaction, item: ItemId) -> Result<Option<Version>, RegistryError> {
+    tx.query_one(Statement("versions.of_item"), &[item.into()])?.as_ref().map(version_row).transpose()
+}
+
+/// The version of an object that is being prepared or committed.
+pub fn open_of_object(tx: &mut dyn Transaction, object: ObjectId) -> Result<Option<Version>, RegistryError> {
+    tx.query_one(Statement("versions.open_of_object"), &[object.into()])?.as_ref().map(version_row).transpose()
+}
+
+/// Published versions of a generation, oldest first; the one being committed too, when `committing`.
+pub fn list(
+    tx: &mut dyn Transaction,
+    object: ObjectId,
+    generation: GenerationId,
+    committing: bool,
+) -> Result<Vec<Version>, RegistryError> {
+    let also = if committing { VersionState::Committing } else { VersionState::Published };
+    tx.query(Statement("versions.list"), &[object.into(), generation.into(), also.word().into()])?
+        .iter()
+        .map(version_row)
+        .collect()
+}
+
+/// Puts a content of a version that is being prepared; the identifier of these bytes in the generation, and whether they
+/// were there already.
+pub fn put_content(
+    tx: &mut dyn Transaction,
+    version: &Version,
+    content: &NewContent,
+) -> Result<(ContentId, u64), RegistryError> {
+    let now = tx.now()?;
+    let format = content.format.clone();
+    tx.execute(
+        Statement("contents.insert"),
+        &[
+            content.id.into(),
+            version.object.into(),
+            version.generation.into(),
+            content.digests.sha512.as_bytes().into(),
+            content.size.into(),
+            content.digests.md5.as_bytes().into(),
+            content.digests.sha1.as_bytes().into(),
+            content.digests.sha256.as_bytes().into(),
+            version.number.into(),
+            format.puid.into(),
+            format.mime.into(),
+            format.name.into(),
+            format.version.into(),
+            format.method.into(),
+            format.basis.into(),
+            now.into(),
+        ],
+    )?;
+    let key = [version.object.into(), version.generation.into(), content.digests.sha512.as_bytes().into()];
+    let row = tx.query_one(Statement("contents.by_digest"), &key)?;
+    let row = row.ok_or_else(|| RegistryError::NotFound { what: "content", id: content.digests.sha512.to_hex() })?;
+    Ok((ContentId(row.uuid(0)?), row.count(1)?))
+}
+
+/// Notes the formats of contents that a version brings.
+pub fn set_formats(
+    tx: &mut dyn Transaction,
+    claim: &Claim,
+    version: &Version,
+    formats: &mut dyn Iterator<Item = (ContentId, Format)>,
+) -> Result<(), RegistryError> {
+    work::check_fence(tx, claim)?;
+    tx.execute_each(
+        Statement("contents.set_format"),
+        &mut formats.map(|(content, format)| {
+            vec![
+                content.into(),
+                version.number.into(),
+                format.mime.into(),
+                format.puid.into(),
+                format.name.into(),
+                format.version.into(),
+                format.method.into(),
+                format.basis.into(),
+            ]
+        }),
+    )?;
+    Ok(())
+}
+
+/// Puts files and their entries; at most [`ROWS_AT_ONCE`] at a time. Repeating it puts nothing twice.
+pub fn put_entries(
+    tx: &mut dyn Transaction,
+    claim: &Claim,
+    version: &Version,
+    entries: &[NewEntry],
+) -> Result<(), RegistryError> {
+    work::check_fence(tx, claim)?;
+    let now = tx.now()?;
+    tx.execute_each(
+        Statement("files.insert"),
+        &mut entries.iter().map(|entry| {
+            let modified = entry.modified.map(Time::from);
+            vec![entry.file.into(), version.object.into(), (&entry.path).into(), modified.into(), now.into()]
+        }),
+    )?;
+    tx.execute_each(
+        Statement("entries.insert"),
+        &mut entries.iter().map(|entry| {
+            vec![
+                version.object.into(),
+                entry.file.into(),
+                version.generation.into(),
+                version.number.into(),
+                entry.content.into(),
+            ]
+        }),
+    )?;
+    Ok(())
+}
+
+/// A content on its way into a store.
+#[derive(Debug, Clone)]
+pub struct PendingCopy {
+    /// The content.
+    pub content: ContentId,
+    /// Its SHA-512.
+    pub sha512: Digest,
+    /// Bytes.
+    pub size: u64,
+}
+
+/// Contents that a version brings and that a store has not got yet, in order of their SHA-512, after `after`.
+pub fn uncopied(
+    tx: &mut dyn Transaction,
+    version: &Version,
+    store: &str,
+    after: Option<Digest>,
+    limit: usize,
+) -> Result<Vec<PendingCopy>, RegistryError> {
+    let after = after.map_or_else(Vec::new, |digest| digest.as_bytes().to_vec());
+    tx.query(
+        Statement("contents.uncopied"),
+        &[
+            version.object.into(),
+            version.generation.into(),
+            version.number.into(),
+            store.into(),
+            after.into(),
+            limit.into(),
+        ],
+    )?
+    .iter()
+    .map(|row| Ok(PendingCopy { content: ContentId(row.uuid(0)?), sha512: digest(row, 1)?, size: row.count(2)? }))
+    .collect()
+}
+
+/// A copy that was put and is durable.
+#[derive(Debug, Clone)]
+pub struct NewCopy {
+    /// The content.
+    pub content: ContentId,
+    /// Its key in the store.
+    pub key: String,
+    /// Its storage class.
+    pub class: Option<String>,
+}
+
+/// Records copies that are durable in a store; at most [`ROWS_AT_ONCE`] at a time.
+pub fn put_copies(
+    tx: &mut dyn Transaction,
+    claim: &Claim,
+    institution: InstitutionId,
+    object: ObjectId,
+    store: &str,
+    copies: &[NewCopy],
+) -> Result<(), RegistryError> {
+    work::check_fence(tx, claim)?;
+    let now = tx.now()?;
+    tx.execute_each(
+        Statement("copies.insert"),
+        &mut copies.iter().map(|copy| {
+            vec![
+                copy.content.into(),
+                store.into(),
+                institution.into(),
+                object.into(),
+                (&copy.key).into(),
+                copy.class.clone().into(),
+                now.into(),
+            ]
+        }),
+    )?;
+    Ok(())
+}
+
+/// Copies of a version in a store that are not proved yet, after `after`.
+pub fn unverified(
+    tx: &mut dyn Transaction,
+    version: &Version,
+    store: &str,
+    after: Option<ContentId>,
+    limit: usize,
+) -> Result<Vec<PendingCopy>, RegistryError> {
+    let after = after.unwrap_or(ContentId(Uuid::nil()));
+    tx.query(
+        Statement("copies.unverified"),
+        &[
+            version.object.into(),
+            store.into(),
+            version.generation.into(),
+            version.number.into(),
+            after.into(),
+            limit.into(),
+        ],
+    )?
+    .iter()
+    .map(|row| Ok(PendingCopy { content: ContentId(row.uuid(0)?), sha512: digest(row, 2)?, size: row.count(3)? }))
+    .collect()
+}
+
+/// Notes that copies were proved by digest.
+pub fn set_verified(
+    tx: &mut dyn Transaction,
+    claim: &Claim,
+    store: &str,
+    contents: &[ContentId],
+) -> Result<(), RegistryError> {
+    work::check_fence(tx, claim)?;
+    let now = tx.now()?;
+    tx.execute_each(
+        Statement("copies.verified"),
+        &mut contents.iter().map(|content| vec![(*content).into(), store.into(), now.into()]),
+    )?;
+    Ok(())
+}
+
+/// Forgets a copy that did not prove right, so that it is made again.
+pub fn forget_copy(
+    tx: &mut dyn Transaction,
+    claim: &Claim,
+    store: &str,
+    content: ContentId,
+) -> Result<(), RegistryError> {
+    work::check_fence(tx, claim)?;
+    tx.execute(Statement("copies.forget"), &[content.into(), store.into()])?;
+    Ok(())
+}
+
+/// How many contents of a version are without a proved copy in a store: none, when it may be committed.
+pub fn unproved(tx: &mut dyn Transaction, version: &Version, store: &str) -> Result<u64, RegistryError> {
+    let values = [version.object.into(), version.generation.into(), version.number.into(), store.into()];
+    Ok(tx.query_one(Statement("versions.any_verified_missing"), &values)?.map_or(Ok(0), |row| row.count(0))?)
+}
+
+/// Hands over every content of a generation up to a version, in order of SHA-512, with the version that holds its bytes:
+/// an inventory's manifest.
+pub fn manifest(
+    tx: &mut dyn Transaction,
+    object: ObjectId,
+    generation: GenerationId,
+    up_to: u64,
+    take: &mut dyn FnMut(Digest, u64) -> Result<(), DatabaseError>,
+) -> Result<(), RegistryError> {
+    tx.query_each(Statement("contents.manifest"), &[object.into(), generation.into(), up_to.into()], &mut |row| {
+        let sha512 = digest(&row, 0).map_err(|error| DatabaseError::Aborted(error.to_string()))?;
+        take(sha512, row.count(1)?)
+    })?;
+    Ok(())
+}
+
+/// Hands over the state of a version: SHA-512 and logical path, in order of both.
+pub fn state(
+    tx: &mut dyn Transaction,
+    object: ObjectId,
+    generation: GenerationId,
+    number: u64,
+    take: &mut dyn FnMut(Digest, &str) -> Result<(), DatabaseError>,
+) -> Result<(), RegistryError> {
+    tx.query_each(Statement("entries.state"), &[object.into(), generation.into(), number.into()], &mut |row| {
+        let sha512 = digest(&row, 0).map_err(|error| DatabaseError::Aborted(error.to_string()))?;
+        take(sha512, row.text(1)?)
+    })?;
+    Ok(())
+}
+
+/// From here only forward: fixes the digest of the version's inventory.
+pub fn commit(
+    tx: &mut dyn Transaction,
+    claim: &Claim,
+    version: &Version,
+    inventory: Digest,
+) -> Result<(), RegistryError> {
+    work::check_fence(tx, claim)?;
+    let values = [version.object.into(), version.generation.into(), version.number.into()];
+    let totals = tx.query_one(Statement("versions.totals"), &values)?;
+    let (files, bytes) = totals.map_or(Ok((0, 0)), |row| Ok::<_, DatabaseError>((row.count(0)?, row.count(1)?)))?;
+    let changed = tx.execute(
+        Statement("versions.commit"),
+        &[version.id.into(), inventory.as_bytes().into(), files.into(), bytes.into()],
+    )?;
+    if changed == 1 {
+        return Ok(());
+    }
+    Err(RegistryError::State {
+        what: "version",
+        id: version.number.to_string(),
+        state: version.state.to_string(),
+        act: "commit it".into(),
+    })
+}
+
+/// Makes a committed version the object's head: one short transaction. `stores` are those that hold it.
+pub fn publish(
+    tx: &mut dyn Transaction,
+    claim: &Claim,
+    institution: InstitutionId,
+    collection: Option<CollectionId>,
+    stores: &[String],
+) -> Result<(), RegistryError> {
+    work::check_fence(tx, claim)?;
+    let Some(version) = of_item(tx, claim.item)? else {
+        return Err(RegistryError::NotFound { what: "version of work item", id: claim.item.to_string() });
+    };
+    if version.state == VersionState::Published {
+        return Ok(());
+    }
+    let now = tx.now()?;
+    tx.execute(Statement("versions.publish"), &[version.id.into(), now.into()])?;
+    set_head(tx, &version, now, collection)?;
+    for store in stores {
+        tx.execute(
+            Statement("object_copies.insert"),
+            &[
+                version.object.into(),
+                store.into(),
+                institution.into(),
+                version.generation.into(),
+                now.into(),
+            ],
+        )?;
+    }
+    Ok(())
+}
+
+fn set_head(
+    tx: &mut dyn Transaction,
+    version: &Version,
+    now: Time,
+    collection: Option<CollectionId>,
+) -> Result<(), RegistryError> {
+    let said = version.description.clone();
+    tx.execute(
+        Statement("objects.publish"),
+        &[
+            version.object.into(),
+            version.number.into(),
+            version.files.into(),
+            version.bytes.into(),
+            said.title.into(),
+            said.description.into(),
+            said.access.into(),
+            said.placement.into(),
+            said.profile.into(),
+            said.source_organization.into(),
+            said.bag_group_identifier.into(),
+            said.internal_sender_identifier.into(),
+            said.internal_sender_description.into(),
+            now.into(),
+            collection.into(),
+        ],
+    )?;
+    for local_id in &version.description.local_ids {
+        tx.execute(Statement("local_ids.insert"), &[version.object.into(), local_id.into()])?;
+    }
+    Ok(())
+}
+
+/// Drops up to [`ROWS_AT_ONCE`] rows of a version that is being prepared; whether all are gone, and the version with them.
+pub fn drop_rows(tx: &mut dyn Transaction, version: &Version) -> Result<bool, RegistryError> {
+    if version.state != VersionState::Preparing {
+        return Err(RegistryError::State {
+            what: "version",
+            id: version.number.to_string(),
+            state: version.state.to_string(),
+            act: "drop it".into(),
+        });
+    }
+    let key = [version.object.into(), version.generation.into(), version.number.into(), ROWS_AT_ONCE.into()];
+    let events = [version.object.into(), version.number.into(), ROWS_AT_ONCE.into()];
+    let dropped = tx.execute(Statement("events.drop"), &events)?
+        + tx.execute(Statement("entries.drop"), &key)?
+        + tx.execute(Statement("copies.drop"), &key)?;
+    if dropped > 0 {
+        return Ok(false);
+    }
+    if tx.execute(Statement("contents.drop"), &key)? > 0 {
+        return Ok(false);
+    }
+    tx.execute(Statement("versions.drop"), &[version.id.into()])?;
+    Ok(true)
+}
+
+fn version_row(row: &Row) -> Result<Version, RegistryError> {
+    let description = row.text(9)?;
+    Ok(Version {
+        id: VersionId(row.uuid(0)?),
+        object: ObjectId(row.uuid(1)?),
+        generation: GenerationId(row.uuid(2)?),
+        number: row.count(3)?,
+        state: row.text(4)?.parse()?,
+        item: row.optional_uuid(5)?.map(ItemId),
+        message: row.text(6)?.to_owned(),
+        user: row.text(7)?.to_owned(),
+        inventory: row.optional_bytes(8)?.map(|_| digest(row, 8)).transpose()?,
+        description: serde_json::from_str(description)
+            .map_err(|_| RegistryError::Corrupt { wanted: "a description", found: description.to_owned() })?,
+        files: row.count(10)?,
+        bytes: row.count(11)?,
+        created_at: row.time(12)?,
+        published_at: row.optional_time(13)?,
+    })
+}

@@ -1,0 +1,241 @@
+//! The closed sets of words that records hold: actions, stages, states and the transitions between them.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::RegistryError;
+
+macro_rules! words {
+    ($($(#[$doc:meta])* $name:ident ($wanted:literal) { $($(#[$vdoc:meta])* $variant:ident = $word:literal),* $(,)? })*) => {$(
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        pub enum $name {
+            $($(#[$vdoc])* #[serde(rename = $word)] $variant,)*
+        }
+
+        impl $name {
+            /// Every one, in order.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),*];
+
+            /// The word in records, JSON and pages.
+            pub fn word(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $word,)*
+                }
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(self.word())
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = RegistryError;
+
+            fn from_str(text: &str) -> Result<Self, RegistryError> {
+                Self::ALL
+                    .iter()
+                    .copied()
+                    .find(|one| one.word() == text)
+                    .ok_or_else(|| RegistryError::Corrupt { wanted: $wanted, found: text.to_owned() })
+            }
+        }
+    )*};
+}
+
+words! {
+    /// What a work item does.
+    Action ("an action") {
+        /// Takes a deposit in.
+        Ingest = "ingest",
+        /// Gives an object back.
+        RestoreObject = "restore_object",
+        /// Gives one file back.
+        RestoreFile = "restore_file",
+    }
+
+    /// A step of a work item. Each has a topic of its own: `<group>.<stage>`.
+    Stage ("a stage") {
+        /// The payload is located and its etag noted.
+        Receive = "receive",
+        /// Its size is estimated and its priority adjusted.
+        Estimate = "estimate",
+        /// Staging space is reserved.
+        Provision = "provision",
+        /// The one pass over the bytes.
+        Fetch = "fetch",
+        /// The deposit against its rules.
+        Validate = "validate",
+        /// Which object it is.
+        Resolve = "resolve",
+        /// What is new against what is kept.
+        Compare = "compare",
+        /// What is not in staging yet.
+        Gather = "gather",
+        /// What is not identified yet.
+        Characterize = "characterize",
+        /// Copies into every store of the placement.
+        Write = "write",
+        /// Every new copy proved.
+        Verify = "verify",
+        /// The version becomes true.
+        Record = "record",
+        /// Those who asked are told.
+        Notify = "notify",
+        /// Nothing interim is left.
+        Cleanup = "cleanup",
+        /// The one stage of a restoration.
+        Restore = "restore",
+    }
+
+    /// Where a work item is.
+    ItemStatus ("a work item's status") {
+        /// Waits for a worker or a time.
+        Pending = "pending",
+        /// A worker has it.
+        Started = "started",
+        /// A person holds it back.
+        Held = "held",
+        /// It ended without success and asks for review.
+        Failed = "failed",
+        /// A person or a newer deposit ended it.
+        Cancelled = "cancelled",
+        /// Done.
+        Succeeded = "succeeded",
+        /// A person put it away; the row stays.
+        Deleted = "deleted",
+    }
+
+    /// Where a batch is.
+    BatchState ("a batch's state") {
+        /// Items are being made.
+        Pending = "pending",
+        /// A person holds it back.
+        Held = "held",
+        /// Items are at work.
+        Processing = "processing",
+        /// Its report is being made.
+        Reporting = "reporting",
+        /// Every item ended, none failed.
+        Completed = "completed",
+        /// Every item ended, some failed.
+        Failed = "failed",
+        /// Its report is being made anew.
+        UpdateReporting = "update_reporting",
+        /// A person put it away.
+        Deleted = "deleted",
+    }
+
+    /// Where an object is.
+    ObjectState ("an object's state") {
+        /// Nothing is published yet.
+        New = "new",
+        /// Kept.
+        Active = "active",
+        /// Every file was taken out.
+        Deleted = "deleted",
+    }
+
+    /// Where a version is.
+    VersionState ("a version's state") {
+        /// Rows and bytes are being prepared; it may be dropped.
+        Preparing = "preparing",
+        /// From here only forward.
+        Committing = "committing",
+        /// Readers see it.
+        Published = "published",
+        /// Given up before it was true.
+        Dropped = "dropped",
+    }
+
+    /// Where a copy is.
+    CopyState ("a copy's state") {
+        /// Kept, as far as is known.
+        Kept = "kept",
+        /// Its bytes are wrong.
+        Damaged = "damaged",
+        /// Nothing lies under its key.
+        Missing = "missing",
+    }
+
+    /// What `compare` found for a file.
+    Decision ("a decision") {
+        /// A path the object did not have.
+        New = "new",
+        /// A path whose bytes differ from those kept.
+        Changed = "changed",
+        /// Nothing to do.
+        Unchanged = "unchanged",
+    }
+}
+
+impl Stage {
+    /// The stages of an ingest, in order.
+    pub const INGEST: [Self; 14] = [
+        Self::Receive,
+        Self::Estimate,
+        Self::Provision,
+        Self::Fetch,
+        Self::Validate,
+        Self::Resolve,
+        Self::Compare,
+        Self::Gather,
+        Self::Characterize,
+        Self::Write,
+        Self::Verify,
+        Self::Record,
+        Self::Notify,
+        Self::Cleanup,
+    ];
+
+    /// The topic whose tasks are this stage.
+    pub fn topic(self, action: Action) -> String {
+        match action {
+            Action::Ingest => format!("ingest.{self}"),
+            Action::RestoreObject | Action::RestoreFile => format!("restoration.{self}"),
+        }
+    }
+
+    /// Whether an item at this stage may be held, cancelled or superseded: before its version is being committed.
+    pub fn is_before_record(self) -> bool {
+        self < Self::Record || self == Self::Restore
+    }
+}
+
+impl Action {
+    /// The stage a work item of this action begins with.
+    pub fn first_stage(self) -> Stage {
+        match self {
+            Self::Ingest => Stage::Receive,
+            Self::RestoreObject | Self::RestoreFile => Stage::Restore,
+        }
+    }
+}
+
+impl ItemStatus {
+    /// Whether nothing more will happen by itself.
+    pub fn is_ended(self) -> bool {
+        matches!(self, Self::Failed | Self::Cancelled | Self::Succeeded | Self::Deleted)
+    }
+
+    /// The one transition table: every path, an administrator's too, goes through it.
+    pub fn may_become(self, next: Self) -> bool {
+        match self {
+            Self::Pending => matches!(
+                next,
+                Self::Started | Self::Held | Self::Cancelled | Self::Failed | Self::Deleted | Self::Pending
+            ),
+            Self::Started => {
+                matches!(next, Self::Pending | Self::Held | Self::Failed | Self::Cancelled | Self::Succeeded | Self::Started)
+            }
+            Self::Held => matches!(next, Self::Pending | Self::Cancelled | Self::Deleted),
+            Self::Failed | Self::Cancelled => matches!(next, Self::Pending | Self::Deleted),
+            Self::Succeeded => matches!(next, Self::Deleted),
+            Self::Deleted => false,
+        }
+    }
+}

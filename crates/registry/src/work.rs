@@ -1,0 +1,534 @@
+//! How workers hold and move work items. Claiming an item and leasing its task are one transaction, with one heartbeat;
+//! every later write carries the fence that the claim raised; finishing a stage is one transaction that checks the fence,
+//! writes the outcome and the history, and enqueues the next task.
+
+use std::time::Duration;
+
+use strongroom_database::{Statement, Time, Transaction};
+use strongroom_queue::{
+    Heartbeat, Lease, LeaseRequest, Leased, NewTask, Outcome, Settled, Settlement, TaskId, TaskState, tasks,
+};
+
+use crate::items::{self, Item, ItemProblem, Move};
+use crate::{ItemId, ItemStatus, RegistryError, Scope, Stage, VersionState, batches, leases, versions};
+
+/// The topic of the task that clears what an ended item left behind.
+pub const SWEEP_TOPIC: &str = "ingest.sweep";
+
+/// An item held by one worker.
+#[derive(Debug, Clone)]
+pub struct Claim {
+    /// Which item.
+    pub item: ItemId,
+    /// What every write carries.
+    pub fence: i64,
+    /// The lease of the task behind it.
+    pub lease: Lease,
+    /// Attempts of the stage that are spent, this one included.
+    pub spent: u32,
+}
+
+/// A leased task, with the item it stands for where its topic is a stage.
+#[derive(Debug, Clone)]
+pub struct Assignment {
+    /// The task.
+    pub task: Leased,
+    /// The item as it was claimed, with its claim.
+    pub claimed: Option<(Claim, Box<Item>)>,
+}
+
+/// How a stage ended.
+#[derive(Debug, Clone)]
+pub enum StageEnd {
+    /// On to `next`.
+    Next {
+        /// The stage that follows.
+        next: Stage,
+        /// What to tell people.
+        note: String,
+    },
+    /// Not yet; look again at this time, or when someone wakes the item.
+    Defer {
+        /// When.
+        until: Time,
+        /// What it waits for.
+        note: String,
+    },
+    /// Went wrong in a way that may pass.
+    Transient {
+        /// When to try again.
+        retry_at: Time,
+        /// Give up when this many attempts went wrong.
+        max_attempts: u32,
+        /// The error in full.
+        note: String,
+    },
+    /// Went wrong for good.
+    Fatal {
+        /// The error in full.
+        note: String,
+        /// What was found in the deposit.
+        problems: Vec<ItemProblem>,
+    },
+    /// Back to an earlier stage, with what it left behind dropped.
+    Back {
+        /// The stage to go back to.
+        to: Stage,
+        /// Why.
+        note: String,
+    },
+    /// A person must look first.
+    Held {
+        /// Why.
+        note: String,
+    },
+    /// The item is done.
+    Succeeded {
+        /// What to tell people.
+        note: String,
+    },
+    /// The worker stops; the attempt is given back.
+    Released {
+        /// Why.
+        note: String,
+    },
+}
+
+/// How many attempts the tasks of a topic have, by the settings.
+pub type MaxAttempts<'a> = dyn Fn(&str) -> u32 + 'a;
+
+/// Leases tasks, and claims the items they stand for. Topics whose tasks are stages are recognised by their name; a task
+/// whose item has ended or moved on is settled on the spot and not returned. One whose attempts all ended without a word,
+/// with the worker gone, is buried, and its item fails, in the same transaction.
+pub fn lease(
+    tx: &mut dyn Transaction,
+    request: &LeaseRequest,
+    max_attempts: &MaxAttempts<'_>,
+) -> Result<Vec<Assignment>, RegistryError> {
+    let mut assignments = Vec::new();
+    for task in tasks::lease(tx, request)? {
+        let Some(stage) = stage_of_topic(&task.topic) else {
+            assignments.push(Assignment { task, claimed: None });
+            continue;
+        };
+        if task.spent > max_attempts(&task.topic) {
+            bury(tx, &task)?;
+            continue;
+        }
+        match claim(tx, &task, stage, &request.holder.to_string())? {
+            Some(claimed) => assignments.push(Assignment { task, claimed: Some(claimed) }),
+            None => {
+                tasks::settle(tx, &[Settlement { lease: task.lease, outcome: Outcome::Done }])?;
+            }
+        }
+    }
+    Ok(assignments)
+}
+
+/// The stage that a topic's tasks are, if they are one.
+pub fn stage_of_topic(topic: &str) -> Option<Stage> {
+    let (group, stage) = topic.split_once('.')?;
+    if !matches!(group, "ingest" | "restoration") {
+        return None;
+    }
+    stage.parse().ok()
+}
+
+fn claim(
+    tx: &mut dyn Transaction,
+    task: &Leased,
+    stage: Stage,
+    holder: &str,
+) -> Result<Option<(Claim, Box<Item>)>, RegistryError> {
+    let Ok(id) = task.key.parse::<ItemId>() else {
+        let reason = format!("the task's key {:?} is no work item", task.key);
+        tasks::settle(tx, &[Settlement { lease: task.lease, outcome: Outcome::Dead { reason } }])?;
+        return Ok(None);
+    };
+    let now = tx.now()?;
+    let values = [id.into(), holder.into(), task.lease_until.into(), now.into(), stage.word().into()];
+    let Some(row) = tx.query_one(Statement("items.claim"), &values)? else { return Ok(None) };
+    let fence = row.integer(0)?;
+    let item = items::find(tx, Scope::System, id)?;
+    items::add_history(tx, id, stage, ItemStatus::Started, None, Some(holder))?;
+    Ok(Some((Claim { item: id, fence, lease: task.lease, spent: task.spent }, Box::new(item))))
+}
+
+/// What a heartbeat learned of one assignment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pulse {
+    /// Still held, until then.
+    Held(Time),
+    /// Still held, but a person asks to stop.
+    StopRequested,
+    /// Another worker has it, or it ended.
+    Lost,
+}
+
+/// Extends tasks, items and the object leases of those items, all by one transaction.
+pub fn heartbeat(
+    tx: &mut dyn Transaction,
+    held: &[(Lease, Option<Claim>)],
+    duration: Duration,
+) -> Result<Vec<Pulse>, RegistryError> {
+    let leases: Vec<Lease> = held.iter().map(|(lease, _)| *lease).collect();
+    let mut pulses = Vec::with_capacity(held.len());
+    for ((_, claim), state) in held.iter().zip(tasks::heartbeat(tx, &leases, duration)?) {
+        let until = match state {
+            Heartbeat::Held(until) => until,
+            Heartbeat::CancelRequested(_) => {
+                pulses.push(Pulse::StopRequested);
+                continue;
+            }
+            Heartbeat::Lost => {
+                pulses.push(Pulse::Lost);
+                continue;
+            }
+        };
+        let Some(claim) = claim else {
+            pulses.push(Pulse::Held(until));
+            continue;
+        };
+        let values = [claim.item.into(), claim.fence.into(), until.into()];
+        match tx.query_one(Statement("items.extend"), &values)? {
+            None => pulses.push(Pulse::Lost),
+            Some(row) if row.optional_text(0)?.is_some() => pulses.push(Pulse::StopRequested),
+            Some(_) => {
+                leases::extend_owner(tx, claim.item.0, until)?;
+                pulses.push(Pulse::Held(until));
+            }
+        }
+    }
+    Ok(pulses)
+}
+
+/// Refuses when the claim is no longer current. Every write of a worker begins with it.
+pub fn check_fence(tx: &mut dyn Transaction, claim: &Claim) -> Result<(), RegistryError> {
+    match tx.query_one(Statement("items.fence"), &[claim.item.into(), claim.fence.into()])? {
+        Some(_) => Ok(()),
+        None => Err(RegistryError::FenceLost { what: "work item", id: claim.item.to_string() }),
+    }
+}
+
+/// Ends a stage. The topics that have new work; those waiting for them are to be woken after the commit.
+pub fn finish(
+    tx: &mut dyn Transaction,
+    claim: &Claim,
+    holder: &str,
+    end: &StageEnd,
+) -> Result<Vec<String>, RegistryError> {
+    check_fence(tx, claim)?;
+    let item = items::find(tx, Scope::System, claim.item)?;
+    let committing = versions::of_item(tx, item.id)?.is_some_and(|v| v.state == VersionState::Committing);
+    let plan = plan(&item, claim, end, committing);
+    let change = Move {
+        stage: plan.stage,
+        status: plan.status,
+        note: Some(&plan.note),
+        needs_review: plan.needs_review,
+        retry_count: plan.retry_count,
+        cancel_requested: None,
+        holder: Some(holder),
+    };
+    items::apply(tx, &item, &change)?;
+    if let StageEnd::Fatal { problems, .. } = end {
+        items::put_problems(tx, item.id, problems)?;
+    }
+    let settlement = Settlement { lease: claim.lease, outcome: plan.outcome };
+    if tasks::settle(tx, &[settlement])?.first() == Some(&Settled::Lost) {
+        return Err(RegistryError::FenceLost { what: "task", id: claim.item.to_string() });
+    }
+    let same_stage = plan.stage == item.stage && plan.goes_on_with_this_task;
+    let mut topics = Vec::new();
+    if plan.status == ItemStatus::Pending {
+        let topic = plan.stage.topic(item.action);
+        if !same_stage {
+            items::enqueue(tx, item.id, &topic, item.priority, item.institution)?;
+        }
+        topics.push(topic);
+    }
+    if plan.status.is_ended() || plan.status == ItemStatus::Held {
+        leases::release_owner(tx, item.id.0)?;
+    }
+    if plan.status.is_ended() {
+        // Spent attempts keep what was staged, so that a person can requeue where it stopped.
+        let sweep = !matches!(end, StageEnd::Transient { .. }) && plan.status != ItemStatus::Succeeded;
+        topics.extend(after_end(tx, &item, sweep)?);
+        if let Some(batch) = item.batch {
+            batches::settle(tx, batch)?;
+        }
+    }
+    Ok(topics)
+}
+
+struct Plan {
+    stage: Stage,
+    status: ItemStatus,
+    note: String,
+    needs_review: bool,
+    retry_count: u64,
+    outcome: Outcome,
+    goes_on_with_this_task: bool,
+}
+
+impl Plan {
+    fn waits(self, outcome: Outcome) -> Self {
+        Self { outcome, goes_on_with_this_task: true, ..self }
+    }
+}
+
+fn plan(item: &Item, claim: &Claim, end: &StageEnd, committing: bool) -> Plan {
+    let stay = |status, note: &str| Plan {
+        stage: item.stage,
+        status,
+        note: note.to_owned(),
+        needs_review: false,
+        retry_count: item.retry_count,
+        outcome: Outcome::Done,
+        goes_on_with_this_task: false,
+    };
+    // A person's request is met at the first moment at which the item is free and nothing is being committed.
+    if let Some(wanted) = item.cancel_requested
+        && !committing
+        && !matches!(end, StageEnd::Fatal { .. } | StageEnd::Succeeded { .. })
+    {
+        let next = if let StageEnd::Next { next, .. } | StageEnd::Back { to: next, .. } = end { *next } else { item.stage };
+        return Plan { stage: next, ..stay(wanted, &format!("{wanted} as asked")) };
+    }
+    let spent = u64::from(claim.spent);
+    match end {
+        StageEnd::Next { next, note } => Plan { stage: *next, retry_count: 0, ..stay(ItemStatus::Pending, note) },
+        StageEnd::Back { to, note } => Plan { stage: *to, retry_count: 0, ..stay(ItemStatus::Pending, note) },
+        StageEnd::Defer { until, note } => stay(ItemStatus::Pending, note).waits(Outcome::Defer(*until)),
+        StageEnd::Released { note } => stay(ItemStatus::Pending, note).waits(Outcome::Release),
+        StageEnd::Held { note } => stay(ItemStatus::Held, note),
+        StageEnd::Succeeded { note } => Plan { retry_count: 0, ..stay(ItemStatus::Succeeded, note) },
+        StageEnd::Fatal { note, .. } if committing => Plan {
+            needs_review: true,
+            retry_count: spent,
+            ..stay(ItemStatus::Pending, note).waits(Outcome::Defer(item.updated_at.plus(60_000_000)))
+        },
+        StageEnd::Fatal { note, .. } => Plan { needs_review: true, ..stay(ItemStatus::Failed, note) },
+        StageEnd::Transient { retry_at, max_attempts, note } => {
+            let gave_up = claim.spent >= *max_attempts;
+            if gave_up && !committing {
+                let note = format!("gave up after {spent} attempts: {note}");
+                Plan {
+                    needs_review: true,
+                    retry_count: spent,
+                    outcome: Outcome::Dead { reason: note.clone() },
+                    ..stay(ItemStatus::Failed, &note)
+                }
+            } else {
+                // From `committing` on there is only forward: it is tried for ever, and a person is asked to look.
+                let outcome = if gave_up {
+                    Outcome::Defer(*retry_at)
+                } else {
+                    Outcome::RetryAt { at: *retry_at, reason: note.clone() }
+                };
+                Plan {
+                    needs_review: gave_up,
+                    retry_count: spent,
+                    ..stay(ItemStatus::Pending, note).waits(outcome)
+                }
+            }
+        }
+    }
+}
+
+/// What the end of an item sets free: a newer deposit of the same object, and what it left in staging.
+pub(crate) fn after_end(tx: &mut dyn Transaction, item: &Item, sweep: bool) -> Result<Vec<String>, RegistryError> {
+    let mut topics = wake_younger(tx, item)?;
+    if sweep {
+        let task = NewTask {
+            fair_key: item.institution.to_string(),
+            max_attempts: 10,
+            ..NewTask::new(SWEEP_TOPIC, item.id.to_string(), "")
+        };
+        tasks::enqueue(tx, &[task])?;
+        topics.push(SWEEP_TOPIC.to_owned());
+    }
+    Ok(topics)
+}
+
+fn wake_younger(tx: &mut dyn Transaction, item: &Item) -> Result<Vec<String>, RegistryError> {
+    let values = [item.institution.into(), (&item.object_identifier).into(), item.id.into()];
+    let Some(row) = tx.query_one(Statement("items.younger_open"), &values)? else { return Ok(Vec::new()) };
+    let younger = items::find(tx, Scope::System, ItemId(row.uuid(0)?))?;
+    wake(tx, &younger).map(|topic| vec![topic])
+}
+
+/// Wakes items that wait for staging space.
+pub fn wake_provisioning(tx: &mut dyn Transaction) -> Result<Vec<String>, RegistryError> {
+    let mut topics = Vec::new();
+    for row in tx.query(Statement("space.waiting"), &[])? {
+        let item = items::find(tx, Scope::System, ItemId(row.uuid(0)?))?;
+        topics = vec![wake(tx, &item)?];
+    }
+    Ok(topics)
+}
+
+/// Brings an item's waiting task forward to now: enqueueing it again does just that.
+fn wake(tx: &mut dyn Transaction, item: &Item) -> Result<String, RegistryError> {
+    let topic = item.stage.topic(item.action);
+    items::enqueue(tx, item.id, &topic, item.priority, item.institution)?;
+    Ok(topic)
+}
+
+/// Takes over what dead or silent workers held, at most `limit` tasks of each cause. The topics that have work again.
+pub fn reclaim(tx: &mut dyn Transaction, limit: usize) -> Result<Vec<String>, RegistryError> {
+    let mut taken = tasks::take_over_expired(tx, limit)?;
+    for holder in tasks::holders(tx)? {
+        if holder.is_gone() {
+            taken.extend(tasks::take_over_from(tx, &holder, limit)?);
+        }
+    }
+    let mut topics: Vec<String> = Vec::new();
+    for task in taken {
+        if stage_of_topic(&task.topic).is_some()
+            && let Ok(id) = task.key.parse::<ItemId>()
+        {
+            tx.execute(Statement("items.released_by_force"), &[id.into()])?;
+        }
+        topics.push(task.topic);
+    }
+    topics.sort();
+    topics.dedup();
+    Ok(topics)
+}
+
+/// Buries a task whose attempts all ended without a word, and fails its item.
+fn bury(tx: &mut dyn Transaction, task: &Leased) -> Result<(), RegistryError> {
+    let last_word = task.reason.as_deref().map(|reason| format!("; the last word was: {reason}")).unwrap_or_default();
+    let reason = format!("gave up after {} attempts, whose workers stopped without a word{last_word}", task.spent - 1);
+    if let Ok(id) = task.key.parse::<ItemId>()
+        && let Some(item) = items::get(tx, Scope::System, id)?
+        && !item.status.is_ended()
+    {
+        if versions::of_item(tx, id)?.is_some_and(|version| version.state == VersionState::Committing) {
+            let now = tx.now()?;
+            let outcome = Outcome::Defer(now.plus(600_000_000));
+            tasks::settle(tx, &[Settlement { lease: task.lease, outcome }])?;
+            return Ok(());
+        }
+        tx.execute(Statement("items.raise_fence"), &[id.into()])?;
+        let change = Move {
+            stage: item.stage,
+            status: ItemStatus::Failed,
+            note: Some(&reason),
+            needs_review: true,
+            retry_count: u64::from(task.spent - 1),
+            cancel_requested: None,
+            holder: item.holder.as_deref(),
+        };
+        items::apply(tx, &item, &change)?;
+        after_end(tx, &item, false)?;
+        if let Some(batch) = item.batch {
+            batches::settle(tx, batch)?;
+        }
+    }
+    tasks::settle(tx, &[Settlement { lease: task.lease, outcome: Outcome::Dead { reason } }])?;
+    Ok(())
+}
+
+/// Brings dead tasks of a topic back, one or all; those that are a stage by requeueing their items. How many, and their
+/// topics.
+pub fn revive(
+    tx: &mut dyn Transaction,
+    topic: &str,
+    only: Option<TaskId>,
+    who: &str,
+) -> Result<(u64, Vec<String>), RegistryError> {
+    let mut revived = 0;
+    let mut topics = Vec::new();
+    let mut cursor = None;
+    loop {
+        let page = tasks::list(tx, topic, TaskState::Dead, cursor, 500)?;
+        for task in page.tasks {
+            if only.is_some_and(|only| only != task.task) {
+                continue;
+            }
+            match (stage_of_topic(topic), task.key.parse::<ItemId>()) {
+                (Some(_), Ok(id)) => {
+                    topics.extend(items::request(tx, Scope::System, id, items::Request::Requeue(None), who)?);
+                }
+                _ => {
+                    tasks::revive(tx, task.task)?;
+                    topics.push(topic.to_owned());
+                }
+            }
+            revived += 1;
+        }
+        match page.next {
+            Some(next) => cursor = Some(next),
+            None => return Ok((revived, topics)),
+        }
+    }
+}
+
+/// Gives each open item that has no task one. How many had none, and their topics. Repeated with the last identifier seen
+/// until it returns none, it has seen all.
+pub fn requeue_stranded(
+    tx: &mut dyn Transaction,
+    after: ItemId,
+    limit: usize,
+) -> Result<(Option<ItemId>, Vec<String>), RegistryError> {
+    let mut topics = Vec::new();
+    let mut last = None;
+    for row in tx.query(Statement("items.open_without_task"), &[after.into(), limit.into()])? {
+        let id = ItemId(row.uuid(0)?);
+        last = Some(id);
+        let item = items::find(tx, Scope::System, id)?;
+        let topic = item.stage.topic(item.action);
+        if tasks::of_key(tx, &id.to_string())?.iter().any(|task| task.topic == topic && task.state != TaskState::Dead) {
+            continue;
+        }
+        items::enqueue(tx, id, &topic, item.priority, item.institution)?;
+        items::add_history(tx, id, item.stage, item.status, Some("had no task and was given one"), None)?;
+        topics.push(topic);
+    }
+    Ok((last, topics))
+}
+
+/// Keeps what was found in a deposit that is taken in all the same.
+pub fn note_problems(tx: &mut dyn Transaction, claim: &Claim, problems: &[ItemProblem]) -> Result<(), RegistryError> {
+    check_fence(tx, claim)?;
+    items::put_problems(tx, claim.item, problems)
+}
+
+/// Sets the note of an item while it is being worked on: progress for people to see.
+pub fn set_note(tx: &mut dyn Transaction, claim: &Claim, note: &str) -> Result<(), RegistryError> {
+    let now = tx.now()?;
+    tx.execute(Statement("items.note"), &[claim.item.into(), claim.fence.into(), note.into(), now.into()])?;
+    Ok(())
+}
+
+/// Notes what was received: the payload's etag, its size where known, its name where it changed.
+pub fn set_source(
+    tx: &mut dyn Transaction,
+    claim: &Claim,
+    etag: &str,
+    size: Option<u64>,
+    name: Option<&str>,
+) -> Result<(), RegistryError> {
+    check_fence(tx, claim)?;
+    tx.execute(
+        Statement("items.set_source"),
+        &[claim.item.into(), claim.fence.into(), etag.into(), size.into(), name.into()],
+    )?;
+    Ok(())
+}
+
+/// Adjusts an item's priority from its next task on.
+pub fn set_priority(tx: &mut dyn Transaction, claim: &Claim, priority: i64) -> Result<(), RegistryError> {
+    check_fence(tx, claim)?;
+    tx.execute(Statement("items.set_priority"), &[claim.item.into(), priority.into()])?;
+    Ok(())
+}
+
+/// Notes which object the item is about.
+pub fn set_object(tx: &mut dyn Transaction, claim: &Claim, object: crate::ObjectId) -> Result<(), RegistryError> {
+    check_fence(tx, claim)?;
+    tx.execute(Statement("items.set_object"), &[claim.item.into(), claim.fence.into(), object.into()])?;
+    Ok(())
+}
