@@ -113,13 +113,13 @@ mod tests {
 
     #[test]
     fn the_starting_file_states_nothing_but_stores_and_placements() {
-        let settings = Settings::from_toml(Path::new("/home"), &starting_file()).unwrap();
+        let settings = Settings::from_toml(&starting_file()).unwrap();
         assert_eq!(settings.stores.len(), 6);
-        assert_eq!(settings.stores["primary"].path, Path::new("/home/stores/primary"));
+        assert_eq!(settings.stores["primary"].path, Path::new("stores/primary"));
         assert_eq!(settings.placements.len(), 10);
-        assert_eq!(settings.registry_path(), Path::new("/home/registry.db"));
+        assert_eq!(settings.registry_path(Path::new("/home")), Path::new("/home/registry.db"));
         assert_eq!(settings.fixity.interval, Duration::from_secs(90 * 86_400));
-        assert_eq!(settings.workers_of("ingest.fetch").workers, 2);
+        assert_eq!(settings.pool("ingest.fetch").workers, 2);
         assert_eq!(settings.preservation_stores(), ["primary", "secondary"]);
     }
 
@@ -132,9 +132,9 @@ mod tests {
             text.push_str(if is_value { body } else { line });
             text.push('\n');
         }
-        let commented = Settings::from_toml(Path::new("/h"), &starting_file()).unwrap();
-        let mut stated = Settings::from_toml(Path::new("/h"), &text).unwrap();
-        assert_eq!(stated.workers_of("ingest.fetch").workers, 4);
+        let commented = Settings::from_toml(&starting_file()).unwrap();
+        let mut stated = Settings::from_toml(&text).unwrap();
+        assert_eq!(stated.pool("ingest.fetch").workers, 4);
         stated.workers.remove("ingest.fetch");
         assert_eq!(stated, commented);
     }
@@ -147,7 +147,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("strongroom.toml");
         std::fs::write(&file, starting_file()).unwrap();
-        Settings::load(folder.path(), &file, environment(pairs)).map_err(|error| error.to_string())
+        Settings::load(&file, environment(pairs)).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -162,8 +162,8 @@ mod tests {
         ])
         .unwrap();
         assert_eq!(loaded.settings.fixity.max_per_run, 7);
-        assert_eq!(loaded.settings.workers_of("ingest.fetch").workers, 5);
-        assert_eq!(loaded.settings.workers_of("ingest.write").workers, 2);
+        assert_eq!(loaded.settings.pool("ingest.fetch").workers, 5);
+        assert_eq!(loaded.settings.pool("ingest.write").workers, 2);
         assert_eq!(loaded.settings.stores["primary"].path, Path::new("/mnt/disk"));
         assert_eq!(loaded.settings.placements["Glacier-OH"], ["secondary"]);
         let entry = loaded.entries.iter().find(|entry| entry.key == "fixity.max_per_run").unwrap();
@@ -181,7 +181,7 @@ mod tests {
             ("[workers.\"ingest.fetsh\"]\nworkers = 2", "ingest.fetch"),
         ] {
             let text = format!("{}\n{text}", starting_file().replace("[fixity]", "").replace("# ", "#"));
-            let error = Settings::from_toml(Path::new("/h"), &text).unwrap_err().to_string();
+            let error = Settings::from_toml(&text).unwrap_err().to_string();
             assert!(error.contains("the nearest is") && error.contains(nearest), "{error}");
         }
     }
@@ -212,7 +212,7 @@ mod tests {
         let path = folder.path().join("url");
         std::fs::write(&path, "sqlite:elsewhere.db\n").unwrap();
         let loaded = load(&[("STRONGROOM_REGISTRY__URL_FILE", path.to_str().unwrap())]).unwrap();
-        assert!(loaded.settings.registry_path().ends_with("elsewhere.db"));
+        assert!(loaded.settings.registry_path(Path::new("/home")).ends_with("elsewhere.db"));
         let error = load(&[("STRONGROOM_REGISTRY__URL", "mysql://user:hidden@host/db")]).unwrap_err();
         assert!(error.contains("mysql://user:********@host") && !error.contains("hidden"), "{error}");
         assert!(load(&[("STRONGROOM_LOG__LEVEL_FILE", "x")]).is_err(), "only secrets are read from files");

@@ -5,18 +5,15 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use strongroom_registry::{Action, Stage};
 use toml::{Table, Value};
 
 use super::nearest::nearest;
-use super::tree::{DEFAULT_TOPIC, Kind, SECTIONS, Section, Setting, Settings, Shape};
+use super::tree::{DEFAULT_TOPIC, Kind, SECTIONS, Section, Setting, Settings, Shape, topics};
 use super::units;
 
 const PREFIX: &str = "STRONGROOM_";
 /// Variables with our prefix that say where the home is and are no settings.
 const NOT_SETTINGS: &[&str] = &["STRONGROOM_HOME", "STRONGROOM_CONFIG"];
-/// Topics that no work item goes through.
-const OTHER_TOPICS: &[&str] = &["fixity.check"];
 
 /// What is wrong with the settings. The fix is part of the text.
 #[derive(Debug, thiserror::Error)]
@@ -145,9 +142,8 @@ struct Given {
 type Collected = BTreeMap<(usize, Option<String>, usize), Given>;
 
 impl Settings {
-    /// Reads the file, then the variables of `environment` that start with `STRONGROOM_`. Relative paths start at `home`.
+    /// Reads the file, then the variables of `environment` that start with `STRONGROOM_`.
     pub fn load(
-        home: &Path,
         file: &Path,
         environment: impl IntoIterator<Item = (OsString, OsString)>,
     ) -> Result<Loaded, SettingsError> {
@@ -155,16 +151,15 @@ impl Settings {
             std::io::ErrorKind::NotFound => SettingsError::Missing { path: file.to_owned() },
             _ => SettingsError::Unreadable { path: file.to_owned(), source },
         })?;
-        Self::read(home, file, &text, environment)
+        Self::read(file, &text, environment)
     }
 
     /// The settings that `text` states, without an environment.
-    pub fn from_toml(home: &Path, text: &str) -> Result<Self, SettingsError> {
-        Self::read(home, Path::new("strongroom.toml"), text, []).map(|loaded| loaded.settings)
+    pub fn from_toml(text: &str) -> Result<Self, SettingsError> {
+        Self::read(Path::new("strongroom.toml"), text, []).map(|loaded| loaded.settings)
     }
 
     fn read(
-        home: &Path,
         file: &Path,
         text: &str,
         environment: impl IntoIterator<Item = (OsString, OsString)>,
@@ -185,12 +180,16 @@ impl Settings {
         let mut entries = Vec::new();
         for given in collected.values() {
             let key = given.key();
-            place(&mut tree, given, settle(given, &key, home)?);
-            entries.push(Entry { value: shown(given), key, origin: given.origin.clone(), meaning: given.setting.meaning });
+            place(&mut tree, given, settle(given, &key)?);
+            entries.push(Entry {
+                value: shown(given),
+                key,
+                origin: given.origin.clone(),
+                meaning: given.setting.meaning,
+            });
         }
-        let settings: Settings = Value::Table(tree).try_into().map_err(|error: toml::de::Error| SettingsError::Unfit {
-            key: "settings".to_owned(),
-            reason: error.to_string(),
+        let settings: Settings = Value::Table(tree).try_into().map_err(|error: toml::de::Error| {
+            SettingsError::Unfit { key: "settings".to_owned(), reason: error.to_string() }
         })?;
         check(&settings)?;
         Ok(Loaded { settings, entries })
@@ -251,7 +250,12 @@ fn collect_file(table: &Table, origin: &Origin, collected: &mut Collected) -> Re
                 Shape::Keys => {
                     let Some(setting) = section.settings.first() else { continue };
                     let name = Some(name.clone());
-                    put(collected, s, 0, Given { section, setting, name, value: value.clone(), origin: origin.clone() });
+                    put(
+                        collected,
+                        s,
+                        0,
+                        Given { section, setting, name, value: value.clone(), origin: origin.clone() },
+                    );
                 }
                 Shape::Named => {
                     let path = format!("{key}.{}", quoted(name));
@@ -367,7 +371,11 @@ fn from_text(kind: Kind, text: &str) -> Value {
         Kind::Count(_) => text.trim().parse().map_or_else(|_| Value::String(text.to_owned()), Value::Integer),
         Kind::Flag => text.trim().parse().map_or_else(|_| Value::String(text.to_owned()), Value::Boolean),
         Kind::List => Value::Array(
-            text.split(',').map(str::trim).filter(|one| !one.is_empty()).map(|one| Value::String(one.to_owned())).collect(),
+            text.split(',')
+                .map(str::trim)
+                .filter(|one| !one.is_empty())
+                .map(|one| Value::String(one.to_owned()))
+                .collect(),
         ),
         _ => Value::String(text.to_owned()),
     }
@@ -376,9 +384,11 @@ fn from_text(kind: Kind, text: &str) -> Value {
 /// Which setting a variable overrides: section, setting, name, and whether the value is in a file.
 fn locate(variable: &str, collected: &Collected) -> Option<(usize, usize, Option<String>, bool)> {
     let path: Vec<String> = variable.strip_prefix(PREFIX)?.split("__").map(str::to_lowercase).collect();
-    let (s, section) = SECTIONS.iter().enumerate().find(|(_, section)| Some(section.key) == path.first().map(String::as_str))?;
+    let (s, section) =
+        SECTIONS.iter().enumerate().find(|(_, section)| Some(section.key) == path.first().map(String::as_str))?;
     let named = |part: &str| {
-        let known = collected.values().filter(|given| given.section.key == section.key).filter_map(|given| given.name.clone());
+        let known =
+            collected.values().filter(|given| given.section.key == section.key).filter_map(|given| given.name.clone());
         let topics = if section.key == "workers" { topics() } else { Vec::new() };
         known.chain(topics).find(|name| variable_part(name) == part).unwrap_or_else(|| part.to_owned())
     };
@@ -447,16 +457,19 @@ fn wrong(origin: &Origin, key: &str, found: &Value, wanted: &str, example: &str)
     }
 }
 
-/// Checks a value and gives it the form in which the tree takes it: bytes and seconds for units, paths from the home.
-fn settle(given: &Given, key: &str, home: &Path) -> Result<Value, SettingsError> {
+/// Checks a value and gives it the form in which the tree takes it: bytes and seconds for units.
+fn settle(given: &Given, key: &str) -> Result<Value, SettingsError> {
     let kind = given.setting.kind;
     let settled = match (kind, &given.value) {
         (Kind::Text, Value::String(_)) | (Kind::Flag, Value::Boolean(_)) => Some(given.value.clone()),
-        (Kind::Secret, Value::String(url)) => Some(Value::String(registry_url(key, url, home)?)),
-        (Kind::Path, Value::String(path)) if !path.is_empty() => {
-            home.join(path).to_str().map(|path| Value::String(path.to_owned()))
+        (Kind::Secret, Value::String(url)) => {
+            check_registry_url(key, url)?;
+            Some(given.value.clone())
         }
-        (Kind::Size, Value::String(text)) => units::size(text).and_then(|bytes| i64::try_from(bytes).ok()).map(Value::Integer),
+        (Kind::Path, Value::String(path)) if !path.is_empty() => Some(given.value.clone()),
+        (Kind::Size, Value::String(text)) => {
+            units::size(text).and_then(|bytes| i64::try_from(bytes).ok()).map(Value::Integer)
+        }
         (Kind::Size, Value::Integer(0)) => Some(Value::Integer(0)),
         (Kind::Span, Value::String(text)) => units::span(text).map(|span| {
             let mut table = Table::new();
@@ -474,18 +487,17 @@ fn settle(given: &Given, key: &str, home: &Path) -> Result<Value, SettingsError>
     settled.ok_or_else(|| wrong(&given.origin, key, &given.value, &kind.wanted(), &kind.example()))
 }
 
-/// The registry's URL with its path resolved.
-fn registry_url(key: &str, url: &str, home: &Path) -> Result<String, SettingsError> {
-    let unfit = |reason: String| SettingsError::Unfit { key: key.to_owned(), reason };
+/// Refuses a registry that this program cannot open.
+fn check_registry_url(key: &str, url: &str) -> Result<(), SettingsError> {
+    let unfit = |reason: String| Err(SettingsError::Unfit { key: key.to_owned(), reason });
     if url.starts_with("postgres:") || url.starts_with("postgresql:") {
-        return Err(unfit("postgresql is not in this build yet; use \"sqlite:registry.db\"".to_owned()));
+        return unfit("postgresql is not in this build yet; use \"sqlite:registry.db\"".to_owned());
     }
-    let path = url.strip_prefix("sqlite:").filter(|path| !path.is_empty()).ok_or_else(|| {
-        unfit(format!("{:?} is not a registry; valid is, for example, {key} = \"sqlite:registry.db\"", masked(url)))
-    })?;
-    match home.join(path).to_str() {
-        Some(path) => Ok(format!("sqlite:{path}")),
-        None => Err(unfit("the path of the home is not UTF-8; move it or name the registry's full path".to_owned())),
+    match url.strip_prefix("sqlite:") {
+        Some(path) if !path.is_empty() => Ok(()),
+        _ => {
+            unfit(format!("{:?} is not a registry; valid is, for example, {key} = \"sqlite:registry.db\"", masked(url)))
+        }
     }
 }
 
@@ -526,21 +538,14 @@ fn place(tree: &mut Table, given: &Given, value: Value) {
     }
 }
 
-/// Every topic that workers may be set for.
-fn topics() -> Vec<String> {
-    let mut topics: Vec<String> = Stage::INGEST.iter().map(|stage| stage.topic(Action::Ingest)).collect();
-    topics.push(Stage::Restore.topic(Action::RestoreObject));
-    topics.extend(OTHER_TOPICS.iter().map(|topic| (*topic).to_owned()));
-    topics.push(DEFAULT_TOPIC.to_owned());
-    topics
-}
-
 fn check(settings: &Settings) -> Result<(), SettingsError> {
     let unfit = |key: String, reason: String| Err(SettingsError::Unfit { key, reason });
     let mut paths: BTreeMap<&Path, &str> = BTreeMap::new();
     for (name, store) in &settings.stores {
         let key = format!("stores.{}", quoted(name));
-        if name.is_empty() || !name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_') {
+        if name.is_empty()
+            || !name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_')
+        {
             return unfit(key, "a store's name has lower-case letters, digits, - and _ only".to_owned());
         }
         if let Some(other) = paths.insert(&store.path, name) {
@@ -599,7 +604,10 @@ fn check(settings: &Settings) -> Result<(), SettingsError> {
             return unfit(key, format!("there is no such topic; the nearest is {near:?}"));
         }
         if workers.lease.as_secs() < 5 {
-            return unfit(format!("{key}.lease"), "shorter than 5s, a busy machine loses its own work; try \"60s\"".to_owned());
+            return unfit(
+                format!("{key}.lease"),
+                "shorter than 5s, a busy machine loses its own work; try \"60s\"".to_owned(),
+            );
         }
     }
     for (key, span) in [

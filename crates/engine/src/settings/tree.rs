@@ -1,10 +1,13 @@
 //! The one table of settings: names, types, defaults, units, meanings. It may not know where values come from.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Deserialize;
+use strongroom_registry::{Action, Stage};
+
+use crate::runtime::{PoolSettings, Pools};
 
 /// What a value may look like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -179,7 +182,12 @@ const PLACEMENTS: Section = Section {
     key: "placements",
     shape: Shape::Keys,
     about: "The stores in which an object's copies belong, by the storage option a deposit may name.",
-    settings: &[Setting { name: "<name>", default: None, kind: Kind::List, meaning: "the stores that each keep a copy" }],
+    settings: &[Setting {
+        name: "<name>",
+        default: None,
+        kind: Kind::List,
+        meaning: "the stores that each keep a copy",
+    }],
 };
 
 /// Every section, in the order of the file.
@@ -204,7 +212,7 @@ pub enum LogFormat {
     Json,
 }
 
-/// Everything that can be set. Paths are resolved against the home, defaults filled in, names checked.
+/// Everything that can be set, with defaults filled in and names checked. Relative paths start at the home.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
@@ -220,7 +228,7 @@ pub struct Settings {
     pub placements: BTreeMap<String, Vec<String>>,
     /// See [`Staging`].
     pub staging: Staging,
-    /// What is said of each topic; [`Settings::workers_of`] answers for all.
+    /// What is said of each topic; [`Settings::pools`] answers for all.
     pub workers: BTreeMap<String, Workers>,
     /// See [`Ingest`].
     pub ingest: Ingest,
@@ -235,21 +243,44 @@ pub struct Settings {
 /// The name under which [`Settings::workers`] says what holds for topics not named.
 pub(super) const DEFAULT_TOPIC: &str = "default";
 
+/// Topics that no work item goes through.
+const OTHER_TOPICS: &[&str] = &["fixity.check"];
+
+/// Every topic that workers may be set for.
+pub(super) fn topics() -> Vec<String> {
+    let mut topics: Vec<String> = Stage::INGEST.iter().map(|stage| stage.topic(Action::Ingest)).collect();
+    topics.push(Stage::Restore.topic(Action::RestoreObject));
+    topics.extend(OTHER_TOPICS.iter().map(|topic| (*topic).to_owned()));
+    topics.push(DEFAULT_TOPIC.to_owned());
+    topics
+}
+
 impl Settings {
-    /// How a topic is worked on: as said of it, else as said of `default`.
-    pub fn workers_of(&self, topic: &str) -> Workers {
-        self.workers.get(topic).or_else(|| self.workers.get(DEFAULT_TOPIC)).cloned().unwrap_or(Workers {
-            workers: 2,
-            buffer: 0,
-            max_attempts: 3,
-            lease: Duration::from_mins(1),
-            grace: Duration::from_secs(30),
+    /// How each topic is worked on: as said of it, else as said of `default`.
+    pub fn pools(&self) -> Pools {
+        Pools(topics().into_iter().map(|topic| (topic.clone(), self.pool(&topic))).collect())
+    }
+
+    /// How one topic is worked on.
+    pub fn pool(&self, topic: &str) -> PoolSettings {
+        let said = self.workers.get(topic).or_else(|| self.workers.get(DEFAULT_TOPIC));
+        said.map_or_else(PoolSettings::default, |said| PoolSettings {
+            workers: said.workers,
+            buffer: said.buffer,
+            max_attempts: said.max_attempts,
+            lease: said.lease,
+            grace: said.grace,
         })
     }
 
     /// The database file of an SQLite registry.
-    pub fn registry_path(&self) -> PathBuf {
-        PathBuf::from(self.registry.url.strip_prefix("sqlite:").unwrap_or(&self.registry.url))
+    pub fn registry_path(&self, home: &Path) -> PathBuf {
+        home.join(self.registry.url.strip_prefix("sqlite:").unwrap_or(&self.registry.url))
+    }
+
+    /// Every store's name and folder.
+    pub fn store_paths(&self, home: &Path) -> Vec<(String, PathBuf)> {
+        self.stores.iter().map(|(name, store)| (name.clone(), home.join(&store.path))).collect()
     }
 
     /// The name of this machine in leases and logs.
