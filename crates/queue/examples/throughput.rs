@@ -1,0 +1,159 @@
+//! How many tasks a second the embedded queue takes on this machine, every answer durable. Run it with
+//! `cargo run --release -p strongroom-queue --example throughput [FOLDER]`; the folder decides which disk is measured.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use strongroom_database::{Database, Migration, Sqlite, SystemClock};
+use strongroom_queue::{DatabaseQueue, Holder, LeaseRequest, NewTask, Outcome, Queue, Settlement, Wakeups};
+
+const PAYLOAD_BYTES: usize = 200;
+
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+fn main() -> Result<(), Failure> {
+    let folder = match std::env::args_os().nth(1) {
+        Some(folder) => tempfile::tempdir_in(folder)?,
+        None => tempfile::tempdir()?,
+    };
+    let migrations = [Migration { version: 1, name: "queue", sql: strongroom_queue::SQLITE_SCHEMA_1 }];
+    let path = folder.path().join("registry.db");
+    let database = Sqlite::open(&path, strongroom_queue::statements("sqlite"), &migrations, Arc::new(SystemClock))?;
+    let database: Arc<dyn Database> = Arc::new(database);
+    let queue = Arc::new(DatabaseQueue::new(database, Arc::new(Wakeups::default())));
+
+    report("enqueue, one caller, batches of 10,000", || enqueue(&queue, 1, 20_000, 10_000))?;
+    report("enqueue, 8 callers, one by one", || enqueue(&queue, 8, 40_000, 1))?;
+    report("enqueue, 64 callers, one by one", || enqueue(&queue, 64, 100_000, 1))?;
+    for backlog in [20_000, 1_000_000] {
+        fill(&queue, backlog)?;
+        println!("backlog {backlog}");
+        report("  lease and settle, 1 worker, one by one", || work(&queue, 1, 4_000, 1))?;
+        fill(&queue, backlog)?;
+        report("  lease and settle, 8 workers, one by one", || work(&queue, 8, 16_000, 1))?;
+        fill(&queue, backlog)?;
+        report("  lease and settle, 8 workers, batches of 10", || work(&queue, 8, 16_000, 10))?;
+        fill(&queue, backlog)?;
+        report("  lease and settle, 64 callers, one by one", || work(&queue, 64, 20_000, 1))?;
+        fill(&queue, backlog)?;
+        report("  lease and settle, 64 callers, batches of 10", || work(&queue, 64, 20_000, 10))?;
+        fill(&queue, backlog)?;
+        report("  lease and settle, 1 worker, batches of 100", || work(&queue, 1, 20_000, 100))?;
+        fill(&queue, backlog)?;
+        let began = Instant::now();
+        queue.counts()?;
+        println!("  counts: {:.1} ms", began.elapsed().as_secs_f64() * 1e3);
+    }
+    wake_ups(&queue)
+}
+
+fn report(what: &str, measure: impl FnOnce() -> Result<(usize, Duration), Failure>) -> Result<(), Failure> {
+    let (tasks, time) = measure()?;
+    println!("{what}: {:.0} tasks/s", tasks as f64 / time.as_secs_f64());
+    Ok(())
+}
+
+fn task(number: usize) -> NewTask {
+    let institution = format!("institution-{}", number % 5);
+    NewTask { fair_key: institution, ..NewTask::new("ingest.fetch", format!("{number:032}"), vec![7; PAYLOAD_BYTES]) }
+}
+
+static NEXT: AtomicUsize = AtomicUsize::new(0);
+
+fn enqueue(queue: &Arc<DatabaseQueue>, callers: usize, all: usize, batch: usize) -> Result<(usize, Duration), Failure> {
+    together(callers, |_| {
+        let mut sent = 0;
+        while sent < all / callers {
+            let first = NEXT.fetch_add(batch, Ordering::Relaxed);
+            let tasks: Vec<NewTask> = (first..first + batch).map(task).collect();
+            queue.enqueue(&tasks)?;
+            sent += batch;
+        }
+        Ok(sent)
+    })
+}
+
+fn work(queue: &Arc<DatabaseQueue>, workers: usize, all: usize, batch: usize) -> Result<(usize, Duration), Failure> {
+    let request = LeaseRequest {
+        topics: vec!["ingest.fetch".into()],
+        limit: batch,
+        holder: Holder::this_process(),
+        duration: Duration::from_secs(60),
+    };
+    together(workers, |_| {
+        let mut done = 0;
+        while done < all / workers {
+            let leased = queue.lease(&request)?;
+            let settlements: Vec<Settlement> =
+                leased.iter().map(|task| Settlement { lease: task.lease, outcome: Outcome::Done }).collect();
+            queue.settle(&settlements)?;
+            done += leased.len();
+        }
+        Ok(done)
+    })
+}
+
+fn together(
+    threads: usize,
+    run: impl Fn(usize) -> Result<usize, Failure> + Sync,
+) -> Result<(usize, Duration), Failure> {
+    let began = Instant::now();
+    let run = &run;
+    let all: Result<Vec<usize>, Failure> = std::thread::scope(|scope| {
+        let started: Vec<_> = (0..threads).map(|number| scope.spawn(move || run(number))).collect();
+        started.into_iter().map(|thread| thread.join().map_err(|_| "a thread panicked")?).collect()
+    });
+    Ok((all?.into_iter().sum(), began.elapsed()))
+}
+
+fn fill(queue: &Arc<DatabaseQueue>, backlog: u64) -> Result<(), Failure> {
+    let ready: u64 = queue.counts()?.iter().map(|topic| topic.ready).sum();
+    let missing = backlog.saturating_sub(ready) as usize;
+    for first in (0..missing).step_by(5_000) {
+        let batch = 5_000.min(missing - first);
+        let start = NEXT.fetch_add(batch, Ordering::Relaxed);
+        let tasks: Vec<NewTask> = (start..start + batch).map(task).collect();
+        queue.enqueue(&tasks)?;
+    }
+    Ok(())
+}
+
+/// From the call of enqueue to the waiting worker's lease, one task at a time, in one process.
+fn wake_ups(queue: &Arc<DatabaseQueue>) -> Result<(), Failure> {
+    let request = LeaseRequest {
+        topics: vec!["idle".into()],
+        limit: 1,
+        holder: Holder::this_process(),
+        duration: Duration::from_secs(60),
+    };
+    let (ready, waiting) = std::sync::mpsc::channel();
+    let (leased, seen) = std::sync::mpsc::channel();
+    let worker = {
+        let queue = queue.clone();
+        std::thread::spawn(move || -> Result<(), Failure> {
+            for _ in 0..500 {
+                ready.send(())?;
+                while !queue.wait_for_work(&request.topics, Instant::now() + Duration::from_secs(10))? {}
+                let tasks = queue.lease(&request)?;
+                leased.send(Instant::now())?;
+                queue.settle(
+                    &tasks.iter().map(|t| Settlement { lease: t.lease, outcome: Outcome::Done }).collect::<Vec<_>>(),
+                )?;
+            }
+            Ok(())
+        })
+    };
+    let mut times = Vec::new();
+    for number in 0..500 {
+        waiting.recv()?;
+        std::thread::sleep(Duration::from_millis(1));
+        let began = Instant::now();
+        queue.enqueue(&[NewTask::new("idle", format!("{number}"), "")])?;
+        times.push(seen.recv()?.duration_since(began));
+    }
+    worker.join().map_err(|_| "the worker panicked")??;
+    times.sort_unstable();
+    println!("idle wake-up: median {:?}, 99 % {:?}", times[250], times[494]);
+    Ok(())
+}

@@ -1,0 +1,119 @@
+//! Waking those who wait for work in this process, as soon as a transaction that made some has committed.
+
+use std::collections::HashMap;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+/// The waiting of one process. Share one among everybody who enqueues into and leases from the same queue.
+#[derive(Debug, Default)]
+pub struct Wakeups {
+    calls: Mutex<Calls>,
+    called: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Calls {
+    of_topic: HashMap<String, u64>,
+    to_everybody: u64,
+    interrupts: u64,
+}
+
+/// What had been called when somebody began to look for work: calls made since then are not missed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Registered {
+    calls: u64,
+    interrupts: u64,
+}
+
+/// Why waiting ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Waited {
+    Called,
+    Interrupted,
+    TimedOut,
+}
+
+impl Wakeups {
+    /// Wakes those who wait for one of these topics. To be called after the commit, not before.
+    pub fn notify<'a>(&self, topics: impl IntoIterator<Item = &'a str>) {
+        let mut calls = self.lock();
+        for topic in topics {
+            match calls.of_topic.get_mut(topic) {
+                Some(count) => *count += 1,
+                None => {
+                    calls.of_topic.insert(topic.to_owned(), 1);
+                }
+            }
+        }
+        drop(calls);
+        self.called.notify_all();
+    }
+
+    /// Wakes everybody to look: something may be ready, in whatever topic.
+    pub fn notify_everybody(&self) {
+        self.lock().to_everybody += 1;
+        self.called.notify_all();
+    }
+
+    /// Ends everybody's waiting, work or not: to be called when workers are to stop.
+    pub fn interrupt(&self) {
+        self.lock().interrupts += 1;
+        self.called.notify_all();
+    }
+
+    /// To be called before looking for work.
+    pub(crate) fn register(&self, topics: &[String]) -> Registered {
+        self.lock().registered(topics)
+    }
+
+    /// Waits for a call that came after `since`, until `deadline`.
+    pub(crate) fn wait(&self, topics: &[String], since: Registered, deadline: Instant) -> Waited {
+        let mut calls = self.lock();
+        loop {
+            let present = calls.registered(topics);
+            if present.interrupts != since.interrupts {
+                return Waited::Interrupted;
+            }
+            if present.calls != since.calls {
+                return Waited::Called;
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Waited::TimedOut;
+            }
+            calls = self.called.wait_timeout(calls, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Calls> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Calls {
+    fn registered(&self, topics: &[String]) -> Registered {
+        let of_topics: u64 = topics.iter().filter_map(|topic| self.of_topic.get(topic)).sum();
+        Registered { calls: of_topics + self.to_everybody, interrupts: self.interrupts }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_between_registering_and_waiting_is_not_missed() {
+        let wakeups = Wakeups::default();
+        let topics = ["a".to_owned()];
+        let now = Instant::now();
+        let since = wakeups.register(&topics);
+        assert_eq!(wakeups.wait(&topics, since, now), Waited::TimedOut);
+        wakeups.notify(["b"]);
+        assert_eq!(wakeups.wait(&topics, since, now), Waited::TimedOut);
+        wakeups.notify(["a"]);
+        assert_eq!(wakeups.wait(&topics, since, now), Waited::Called);
+        let since = wakeups.register(&topics);
+        wakeups.interrupt();
+        assert_eq!(wakeups.wait(&topics, since, now), Waited::Interrupted);
+    }
+}
