@@ -2,8 +2,33 @@
 //!
 //! The crate stands alone: it takes paths and readers, knows no registry, no store and no queue.
 
+mod check;
+mod codes;
+mod declaration;
+mod error;
+mod manifest;
+mod path;
 mod problem;
-mod profile;
+pub mod profile;
+mod report;
+mod source;
+mod spill;
+mod tag_file;
+mod text;
+mod validate;
+mod write;
 
-pub use profile::{BagFacts, Paths, Profile, ProfileError, Serialization, TagFact, TagRule};
+pub use check::{CheckOptions, Evidence, FileFact, FileFacts, ProfileChoice, check};
+pub use codes::{CODES, Rule};
+pub use declaration::{Declaration, Version};
+pub use error::BagError;
+pub use manifest::{FetchLine, ManifestKind, ManifestName};
+pub use path::{encode_path, escape_name, unsafe_reason};
 pub use problem::{Problem, Severity, Verdict};
+pub use profile::{BagFacts, Paths, Profile, ProfileError, TagFact, TagRule};
+pub use report::Report;
+pub use source::{Entry, Limits, Scan, Serialization, Source, Visitor};
+pub use tag_file::{Tag, TagFile};
+pub use text::Charset;
+pub use validate::validate;
+pub use write::{BagOptions, BagWriter, NamePolicy, NewFile, Reaction, WriteError, WriterOptions, WrittenBag, create};

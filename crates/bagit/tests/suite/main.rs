@@ -1,3 +1,5 @@
 //! What the crate promises, in one test binary.
 
+mod bags;
+mod conformance;
 mod profile;

@@ -1,0 +1,339 @@
+//! Names: which are safe, which travel well, how manifests encode them (RFC 8493 sections 2.1.3 and 5.2), and how bytes
+//! that are not UTF-8 are shown. Knows no files: it looks at text alone.
+
+use std::borrow::Cow;
+
+use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
+
+use crate::codes::{self, Rule};
+
+/// Longest path that the oldest common systems take, in characters (Windows `MAX_PATH` less its drive and end).
+const LONG: usize = 255;
+
+/// A name as text. Bytes that are not UTF-8 become `\xHH`, and in such a name a backslash is doubled, so that two different
+/// names stay different.
+pub fn escape_name(raw: &[u8]) -> String {
+    match std::str::from_utf8(raw) {
+        Ok(text) => text.to_owned(),
+        Err(_) => {
+            let mut text = String::with_capacity(raw.len() + 8);
+            for chunk in raw.utf8_chunks() {
+                text.push_str(&chunk.valid().replace('\\', "\\\\"));
+                for byte in chunk.invalid() {
+                    text.push_str(&format!("\\x{byte:02X}"));
+                }
+            }
+            text
+        }
+    }
+}
+
+/// The bytes of a name that [`escape_name`] has escaped.
+pub(crate) fn unescape_name(escaped: &str) -> Vec<u8> {
+    let mut raw = Vec::with_capacity(escaped.len());
+    let mut rest = escaped.as_bytes();
+    while let [first, after @ ..] = rest {
+        if *first == b'\\' {
+            if let [b'\\', after @ ..] = after {
+                raw.push(b'\\');
+                rest = after;
+                continue;
+            }
+            if let [b'x', high, low, after @ ..] = after
+                && let Some(high) = char::from(*high).to_digit(16)
+                && let Some(low) = char::from(*low).to_digit(16)
+            {
+                raw.push((high * 16 + low) as u8);
+                rest = after;
+                continue;
+            }
+        }
+        raw.push(*first);
+        rest = after;
+    }
+    raw
+}
+
+/// Why a path must not be used, or nothing. A safe path is relative, `/` separated, and means a file below the directory it
+/// starts from on every system.
+pub fn unsafe_reason(path: &str) -> Option<&'static str> {
+    if path.is_empty() {
+        return Some("it is empty");
+    }
+    if path.contains('\0') {
+        return Some("it has a NUL character");
+    }
+    if path.starts_with('/') {
+        return Some("it is absolute");
+    }
+    if path.starts_with('\\') {
+        return Some("it starts with a backslash, as absolute and UNC paths on Windows do");
+    }
+    if path.starts_with('~') {
+        return Some("it starts with ~, which some systems expand to a home directory");
+    }
+    let bytes = path.as_bytes();
+    if let [letter, b':', ..] = bytes
+        && letter.is_ascii_alphabetic()
+    {
+        return Some("it starts with a drive letter");
+    }
+    if starts_with_variable(path) {
+        return Some("it starts with an environment variable");
+    }
+    if path.split(['/', '\\']).any(|part| part == "..") {
+        return Some("it has the component ..");
+    }
+    if path.split('/').any(|part| part == ".") {
+        return Some("it has the component .");
+    }
+    if path.contains("//") {
+        return Some("it has an empty component");
+    }
+    None
+}
+
+/// `%NAME%` before the first separator.
+fn starts_with_variable(path: &str) -> bool {
+    let Some(rest) = path.strip_prefix('%') else { return false };
+    let Some((name, after)) = rest.split_once('%') else { return false };
+    !name.is_empty()
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        && !name.starts_with(|c: char| c.is_ascii_digit())
+        && (after.is_empty() || after.starts_with(['\\', '/']))
+}
+
+fn is_reserved_on_windows(component: &str) -> bool {
+    let stem = component.split('.').next().unwrap_or_default().trim_end();
+    let device = match stem.len() {
+        3 => ["con", "prn", "aux", "nul"].iter().any(|name| stem.eq_ignore_ascii_case(name)),
+        4 => {
+            let (name, digit) = stem.split_at_checked(3).unwrap_or((stem, ""));
+            (name.eq_ignore_ascii_case("com") || name.eq_ignore_ascii_case("lpt"))
+                && digit.bytes().all(|digit| digit.is_ascii_digit() && digit != b'0')
+        }
+        _ => false,
+    };
+    device || component.ends_with([' ', '.']) || component.contains(['<', '>', ':', '"', '|', '?', '*'])
+}
+
+fn is_system_file(name: &str) -> bool {
+    name.starts_with("._")
+        || [".DS_Store", "Thumbs.db", "desktop.ini", ".Spotlight-V100", ".Trashes", ".fseventsd", "ehthumbs.db"]
+            .iter()
+            .any(|known| name.eq_ignore_ascii_case(known))
+}
+
+/// What may make the name of an existing file travel badly.
+pub(crate) fn portability(path: &str, report: &mut dyn FnMut(Rule, String)) {
+    // Almost every name is plain; one look at the bytes spares it the closer ones.
+    if path.chars().any(char::is_control) {
+        report(codes::PATH_CONTROL_CHARACTER, format!("{path:?} has control characters"));
+    }
+    if path.contains('\\') {
+        report(codes::PATH_BACKSLASH, format!("{path:?} has a backslash"));
+    }
+    if path.len() > LONG && path.chars().count() > LONG {
+        report(codes::PATH_LONG, format!("the path has {} characters, more than {LONG}", path.chars().count()));
+    }
+    if path.split('/').any(is_reserved_on_windows) {
+        report(codes::PATH_RESERVED_NAME, format!("{path:?} cannot exist on Windows"));
+    }
+    if is_system_file(path.rsplit('/').next().unwrap_or_default()) {
+        report(codes::PATH_SYSTEM_FILE, format!("{path:?} is a file that operating systems leave behind"));
+    }
+}
+
+/// Which of the three encoded characters a decoding takes back.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Decoding {
+    /// `%0A`, `%0D` and `%25`.
+    Full,
+    /// `%0A` and `%0D` only, as writers do that leave a bare `%`.
+    LineEnds,
+}
+
+fn decode(text: &str, decoding: Decoding) -> Cow<'_, str> {
+    if !text.contains('%') {
+        return Cow::Borrowed(text);
+    }
+    let mut decoded = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('%') {
+        let (before, from) = rest.split_at(at);
+        decoded.push_str(before);
+        let character = match from.as_bytes().get(1..3) {
+            Some(b"0A" | b"0a") => Some('\n'),
+            Some(b"0D" | b"0d") => Some('\r'),
+            Some(b"25") if decoding == Decoding::Full => Some('%'),
+            _ => None,
+        };
+        decoded.push(character.unwrap_or('%'));
+        rest = &from[if character.is_some() { 3 } else { 1 }..];
+    }
+    decoded.push_str(rest);
+    Cow::Owned(decoded)
+}
+
+/// The readings of a listed path, the right one of its version first. From 1.0 on CR, LF and `%` are percent-encoded; before
+/// nothing was. Common writers keep to neither.
+pub(crate) fn readings(listed: &str, is_encoded: bool) -> Vec<Cow<'_, str>> {
+    if !listed.contains('%') {
+        return vec![Cow::Borrowed(listed)];
+    }
+    let raw = Cow::Borrowed(listed);
+    let line_ends = decode(listed, Decoding::LineEnds);
+    let full = decode(listed, Decoding::Full);
+    let order = if is_encoded { [full, raw, line_ends] } else { [raw, line_ends, full] };
+    let mut distinct: Vec<Cow<'_, str>> = Vec::with_capacity(3);
+    for reading in order {
+        if !distinct.contains(&reading) {
+            distinct.push(reading);
+        }
+    }
+    distinct
+}
+
+/// Unicode normal form C.
+pub(crate) fn normal_form(text: &str) -> Cow<'_, str> {
+    if text.is_ascii() || is_nfc_quick(text.chars()) == IsNormalized::Yes {
+        Cow::Borrowed(text)
+    } else {
+        Cow::Owned(text.nfc().collect())
+    }
+}
+
+/// The key under which a file meets every listed path that could mean it, under any reading and any normal form: decoding
+/// is repeated until nothing changes. The three encoded forms never overlap, so the order of decoding does not matter.
+pub(crate) fn meeting_key(path: &str) -> Cow<'_, str> {
+    if path.is_ascii() && !path.contains('%') {
+        return Cow::Borrowed(path);
+    }
+    // Taken apart first: composing could join a character of an encoded form with a mark that follows it.
+    let mut key: String = path.nfd().collect();
+    loop {
+        let next = decode(&key, Decoding::Full);
+        if next == key {
+            break;
+        }
+        key = next.into_owned();
+    }
+    let normal = normal_form(&key).into_owned();
+    if normal == path { Cow::Borrowed(path) } else { Cow::Owned(normal) }
+}
+
+/// The key under which paths meet that a system could take for one.
+pub(crate) fn collision_key(path: &str) -> Cow<'_, str> {
+    if path.is_ascii() {
+        if path.bytes().any(|byte| byte.is_ascii_uppercase()) {
+            return Cow::Owned(path.to_ascii_lowercase());
+        }
+        return Cow::Borrowed(path);
+    }
+    Cow::Owned(path.nfc().flat_map(char::to_lowercase).collect())
+}
+
+/// Encodes a path for a manifest of version 1.0: `%`, CR and LF, nothing else.
+pub fn encode_path(path: &str) -> String {
+    path.replace('%', "%25").replace('\n', "%0A").replace('\r', "%0D")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn paths_that_lead_out_on_any_system_are_unsafe() {
+        for path in [
+            "",
+            "/etc/passwd",
+            "../x",
+            "data/../../x",
+            "data/..",
+            "~/x",
+            "~root/x",
+            "C:\\x",
+            "c:x",
+            "%HomeDrive%\\x",
+            "%TEMP%",
+            "\\\\?\\UNC\\server",
+            "\\x",
+            "data/a\\..\\..\\b",
+            "\\.\\./x",
+            "data//x",
+            "data/./x",
+            "data/\0",
+        ] {
+            assert!(unsafe_reason(path).is_some(), "{path:?}");
+        }
+    }
+
+    #[test]
+    fn odd_but_harmless_paths_are_safe() {
+        for path in [
+            "data/%7Etest1.txt",
+            "data/%test2.txt",
+            "data/dir1/~test3.txt",
+            "data/a:b",
+            "%7Etest%2",
+            "data/...",
+            "data/..a",
+            "data/a ",
+        ] {
+            assert_eq!(unsafe_reason(path), None, "{path:?}");
+        }
+    }
+
+    #[test]
+    fn only_the_three_encoded_forms_are_decoded() {
+        assert_eq!(decode("a%0Ab%0dc%25d%7E%%2", Decoding::Full), "a\nb\rc%d%7E%%2");
+        assert_eq!(decode("a%0ab%25c", Decoding::LineEnds), "a\nb%25c");
+        assert_eq!(decode("%250A", Decoding::Full), "%0A");
+    }
+
+    #[test]
+    fn bytes_that_are_not_utf8_are_escaped_without_loss() {
+        assert_eq!(escape_name(b"caf\xE9"), "caf\\xE9");
+        assert_eq!(escape_name("café".as_bytes()), "café");
+        assert_ne!(escape_name(b"\\xE9\xFF"), escape_name(b"\xE9\xFF"));
+    }
+
+    #[test]
+    fn windows_devices_are_reserved_with_any_extension() {
+        for name in ["CON", "con.txt", "Lpt1", "com9.log", "a.", "b ", "x?y"] {
+            assert!(is_reserved_on_windows(name), "{name}");
+        }
+        for name in ["console", "com0", "lpt10", "a.b", "nullo"] {
+            assert!(!is_reserved_on_windows(name), "{name}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn an_escaped_name_is_taken_back(raw in prop::collection::vec(any::<u8>(), 1..20)) {
+            let escaped = escape_name(&raw);
+            if std::str::from_utf8(&raw).is_err() {
+                prop_assert_eq!(unescape_name(&escaped), raw);
+            }
+        }
+
+        #[test]
+        fn what_is_encoded_is_read_back(path in "[a-zA-Z%0-9\\r\\n ]{0,30}") {
+            let encoded = encode_path(&path);
+            prop_assert!(!encoded.contains(['\r', '\n']));
+            prop_assert_eq!(readings(&encoded, true)[0].to_string(), path);
+        }
+
+        #[test]
+        fn every_reading_of_a_listed_path_meets_its_file(listed in "[a%0-9ADd25é\\u{301}e]{0,24}") {
+            let key = meeting_key(&listed).into_owned();
+            for is_encoded in [true, false] {
+                for reading in readings(&listed, is_encoded) {
+                    prop_assert_eq!(meeting_key(&reading).into_owned(), key.clone());
+                    prop_assert_eq!(meeting_key(&normal_form(&reading)).into_owned(), key.clone());
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,315 @@
+//! The gate that every entry of a container passes before anyone sees it: names, kinds, duplicates, the one base directory,
+//! and the bounds against bombs. It collects what is wrong with the container.
+
+use std::collections::HashSet;
+use std::hash::{BuildHasher, RandomState};
+use std::io::{self, Read};
+
+use super::{Entry, Limits, Scan, Serialization, Visitor};
+use crate::codes::{self, Rule};
+use crate::error::BagError;
+use crate::path;
+use crate::problem::Problem;
+use crate::report::Collector;
+use crate::spill::Sorter;
+
+/// Below this much unpacked no ratio is too high: small files of zeros are common.
+const RATIO_FROM: u64 = 1 << 30;
+
+/// What an entry of a container is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum EntryKind {
+    File,
+    Directory,
+    /// A link, device, FIFO or socket, by the name people know it by.
+    Other(&'static str),
+}
+
+/// What became of an entry.
+pub(crate) enum Passage {
+    /// It may be shown, under this path.
+    File(String),
+    /// It is to be skipped.
+    Skip,
+    /// Nothing more is to be read.
+    Stop,
+}
+
+enum Base {
+    Unknown,
+    /// The base directory's name with a `/`, or nothing where files lie at the top.
+    Named(String),
+}
+
+pub(crate) struct Gate {
+    serialization: Serialization,
+    archive_name: Option<String>,
+    base: Base,
+    base_directory: Option<String>,
+    has_payload_directory: bool,
+    problems: Collector,
+    truncated: bool,
+    files: u64,
+    bytes: u64,
+    limits: Limits,
+    seen: Seen,
+    foreign: HashSet<String>,
+}
+
+impl Gate {
+    pub(crate) fn new(serialization: Serialization, archive_name: Option<String>, limits: &Limits) -> Self {
+        Self {
+            serialization,
+            archive_name,
+            base: if serialization == Serialization::Directory { Base::Named(String::new()) } else { Base::Unknown },
+            base_directory: None,
+            has_payload_directory: false,
+            problems: Collector::new(limits.problems),
+            truncated: false,
+            files: 0,
+            bytes: 0,
+            limits: limits.clone(),
+            seen: Seen::new(limits),
+            foreign: HashSet::new(),
+        }
+    }
+
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    pub(crate) fn set_base_directory(&mut self, name: Option<String>) {
+        self.base_directory = name;
+    }
+
+    pub(crate) fn problem(&mut self, problem: Problem) {
+        self.problems.push(problem);
+    }
+
+    /// Reports that the container cannot be read further.
+    pub(crate) fn stop(&mut self, rule: Rule, message: impl Into<String>) {
+        self.truncated = true;
+        self.problems.push(rule.problem(message));
+    }
+
+    /// Reports trouble with reading the container: a stream that ends too early, or damage.
+    pub(crate) fn stop_for(&mut self, error: &io::Error, place: &str) {
+        match error.kind() {
+            io::ErrorKind::UnexpectedEof => {
+                self.stop(codes::ARCHIVE_TRUNCATED, format!("the archive ends in the middle of {place}"))
+            }
+            io::ErrorKind::FileTooLarge => {
+                self.stop(codes::ARCHIVE_BOMB, format!("the archive unpacks to too much, in {place}"))
+            }
+            _ => self.stop(codes::ARCHIVE_CORRUPT, format!("{place} cannot be read: {error}")),
+        }
+    }
+
+    /// Looks at one entry. `raw` is its name in the container.
+    pub(crate) fn admit(&mut self, raw: &[u8], kind: EntryKind, size: u64) -> Result<Passage, BagError> {
+        if self.files >= self.limits.files {
+            self.stop(codes::ARCHIVE_BOMB, format!("there are more than {} files", self.limits.files));
+            return Ok(Passage::Stop);
+        }
+        let full = path::escape_name(raw);
+        let mut name = full.as_str();
+        while let Some(rest) = name.strip_prefix("./") {
+            name = rest.trim_start_matches('/');
+        }
+        let name = if kind == EntryKind::File { name } else { name.trim_end_matches('/') };
+        if kind == EntryKind::Directory && (name.is_empty() || name == ".") && !full.starts_with('/') {
+            return Ok(Passage::Skip);
+        }
+        if let Some(reason) = path::unsafe_reason(name) {
+            self.problem(codes::PATH_UNSAFE.problem(format!("the name of an entry is not safe: {reason}")).about(full));
+            return Ok(Passage::Skip);
+        }
+        let Some(relative) = self.below_base(name, kind) else { return Ok(Passage::Skip) };
+        let relative = relative.to_owned();
+        // Below the base directory the rules hold anew: `bag/~root/x` must not become `~root/x`.
+        if !relative.is_empty()
+            && let Some(reason) = path::unsafe_reason(&relative)
+        {
+            self.problem(codes::PATH_UNSAFE.problem(format!("the path is not safe: {reason}")).about(relative));
+            return Ok(Passage::Skip);
+        }
+        if relative.starts_with("data/") || (relative == "data" && kind == EntryKind::Directory) {
+            self.has_payload_directory = true;
+        }
+        match kind {
+            EntryKind::Directory => return Ok(Passage::Skip),
+            EntryKind::Other(what) => {
+                self.problem(
+                    codes::ENTRY_NOT_A_FILE
+                        .problem(format!("{what} is no regular file, and is not followed or opened"))
+                        .about(relative),
+                );
+                return Ok(Passage::Skip);
+            }
+            EntryKind::File => {}
+        }
+        if self.serialization != Serialization::Directory && self.seen.is_repeated(&relative)? {
+            self.problem(codes::ENTRY_DUPLICATE.problem("the archive has this path more than once").about(relative));
+            return Ok(Passage::Skip);
+        }
+        if std::str::from_utf8(raw).is_err() {
+            self.problem(
+                codes::PATH_NOT_UTF8
+                    .problem("the name is not UTF-8; it is shown with its odd bytes escaped")
+                    .about(&relative),
+            );
+        }
+        if size > self.limits.bytes - self.bytes.min(self.limits.bytes) {
+            self.stop(codes::ARCHIVE_BOMB, format!("the files have more than {} bytes", self.limits.bytes));
+            return Ok(Passage::Stop);
+        }
+        self.files += 1;
+        self.bytes += size;
+        Ok(Passage::File(relative))
+    }
+
+    fn below_base<'n>(&mut self, name: &'n str, kind: EntryKind) -> Option<&'n str> {
+        if let Base::Unknown = self.base {
+            let base = match name.split_once('/') {
+                Some((top, _)) => Some(top),
+                None if kind == EntryKind::Directory => Some(name),
+                None => None,
+            };
+            if let Some(top) = base {
+                self.base_directory = Some(top.to_owned());
+                self.base = Base::Named(format!("{top}/"));
+            } else {
+                let message = "files lie at the top of the archive and not in one base directory";
+                self.problem(codes::ARCHIVE_NO_BASE_DIRECTORY.problem(message).about(name));
+                self.base = Base::Named(String::new());
+            }
+        }
+        let Base::Named(base) = &self.base else { return None };
+        if let Some(relative) = name.strip_prefix(base.as_str()) {
+            return Some(relative);
+        }
+        if base.strip_suffix('/') == Some(name) && kind == EntryKind::Directory {
+            return Some("");
+        }
+        let (top, is_within) = name.split_once('/').map_or((name, false), |(top, _)| (top, true));
+        if self.foreign.len() < 1000 && self.foreign.insert(top.to_owned()) {
+            let problem = if is_within || kind == EntryKind::Directory {
+                let message = format!("the archive has a second top directory beside {:?}", base.trim_end_matches('/'));
+                codes::ARCHIVE_SEVERAL_DIRECTORIES.problem(message)
+            } else {
+                codes::ARCHIVE_NO_BASE_DIRECTORY
+                    .problem(format!("a file lies at the top of the archive, beside {:?}", base.trim_end_matches('/')))
+            };
+            self.problem(problem.about(top.to_owned()));
+        }
+        None
+    }
+
+    pub(crate) fn finish(self) -> Result<Scan, BagError> {
+        let mut problems = self.problems;
+        self.seen.finish(&mut problems)?;
+        Ok(Scan {
+            base_directory: self.base_directory,
+            archive_name: self.archive_name,
+            serialization: self.serialization,
+            has_payload_directory: self.has_payload_directory,
+            problems: problems.finish().problems,
+            truncated: self.truncated,
+            files: self.files,
+            bytes: self.bytes,
+        })
+    }
+}
+
+/// Which paths have been seen, by keyed hashes: in memory up to a bound, and beyond it sorted on disk and looked at when
+/// the scan ends.
+struct Seen {
+    state: RandomState,
+    hashes: HashSet<u64>,
+    most: usize,
+    overflow: Option<Sorter>,
+    limits: Limits,
+}
+
+impl Seen {
+    fn new(limits: &Limits) -> Self {
+        // A set of 8-byte hashes takes up to some 20 bytes each while it grows.
+        Self {
+            state: RandomState::new(),
+            hashes: HashSet::new(),
+            most: limits.memory / 4 / 20,
+            overflow: None,
+            limits: limits.clone(),
+        }
+    }
+
+    fn is_repeated(&mut self, path: &str) -> Result<bool, BagError> {
+        let hash = self.state.hash_one(path);
+        if self.hashes.len() < self.most {
+            return Ok(!self.hashes.insert(hash));
+        }
+        if self.hashes.contains(&hash) {
+            return Ok(true);
+        }
+        let limits = &self.limits;
+        let sorter =
+            self.overflow.get_or_insert_with(|| Sorter::new(limits.memory / 4, limits.temporary_directory.as_deref()));
+        sorter.push(path.as_bytes(), &[]).map_err(BagError::Spill)?;
+        Ok(false)
+    }
+
+    fn finish(self, problems: &mut Collector) -> Result<(), BagError> {
+        let Some(sorter) = self.overflow else { return Ok(()) };
+        let sorted = sorter.finish().map_err(BagError::Spill)?;
+        let mut last: Option<Vec<u8>> = None;
+        for record in sorted.iter().map_err(BagError::Spill)? {
+            let (path, _) = record.map_err(BagError::Spill)?;
+            if last.as_ref() == Some(&path) {
+                problems.push(
+                    codes::ENTRY_DUPLICATE
+                        .problem("the archive has this path more than once")
+                        .about(path::escape_name(&path)),
+                );
+            }
+            last = Some(path);
+        }
+        Ok(())
+    }
+}
+
+/// Whether what has been unpacked is too much for what it came from.
+pub(crate) fn is_out_of_proportion(packed: u64, unpacked: u64, limits: &Limits) -> bool {
+    unpacked > limits.bytes || (unpacked > RATIO_FROM && unpacked / packed.max(1) > limits.ratio)
+}
+
+/// A reader that remembers whether its source has failed, so that trouble with the source is told from trouble of the visitor.
+pub(crate) struct Watched<R> {
+    pub(crate) inner: R,
+    pub(crate) failure: Option<io::Error>,
+}
+
+impl<R: Read> Read for Watched<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.inner.read(buffer).map_err(|error| {
+            if error.kind() != io::ErrorKind::Interrupted {
+                self.failure.get_or_insert_with(|| io::Error::new(error.kind(), error.to_string()));
+            }
+            error
+        })
+    }
+}
+
+/// Shows a file to the visitor. The failure of the source comes back as the inner error, that of the visitor as the outer.
+pub(crate) fn show<R: Read>(
+    entry: &Entry,
+    reader: R,
+    visit: &mut Visitor<'_>,
+) -> Result<Result<R, io::Error>, BagError> {
+    let mut watched = Watched { inner: reader, failure: None };
+    let outcome = visit(entry, &mut watched);
+    if let Some(failure) = watched.failure {
+        return Ok(Err(failure));
+    }
+    outcome.map_err(BagError::Visit)?;
+    Ok(Ok(watched.inner))
+}

@@ -1,0 +1,289 @@
+//! Where a bag is read from: a directory, or a tar, tar.gz or zip archive, in one pass and without unpacking.
+//!
+//! A scan yields regular files with safe names and nothing else; all that is wrong with the container itself becomes a
+//! problem. It knows nothing of BagIt beyond the base directory.
+
+mod directory;
+mod gate;
+mod tar;
+mod zip;
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use crate::error::BagError;
+use crate::problem::Problem;
+
+use gate::Gate;
+pub(crate) use zip::member_problem;
+
+/// How a bag is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Serialization {
+    /// A directory: not serialized.
+    Directory,
+    /// A tar archive.
+    Tar,
+    /// A gzip-compressed tar archive.
+    TarGz,
+    /// A zip archive.
+    Zip,
+}
+
+impl Serialization {
+    /// The MIME type that profiles name; nothing for a directory.
+    pub fn mime(self) -> Option<&'static str> {
+        match self {
+            Self::Directory => None,
+            Self::Tar => Some("application/tar"),
+            Self::TarGz => Some("application/gzip"),
+            Self::Zip => Some("application/zip"),
+        }
+    }
+
+    /// Tells an archive by its first bytes (600 are enough), and where they do not say, by its name.
+    pub fn detect(head: &[u8], name: &str) -> Option<Self> {
+        let ends_with =
+            |extension: &str| name.len() > extension.len() && name.to_ascii_lowercase().ends_with(extension);
+        if head.starts_with(&[0x1F, 0x8B]) {
+            return Some(Self::TarGz);
+        }
+        if head.starts_with(b"PK\x03\x04") || head.starts_with(b"PK\x05\x06") {
+            return Some(Self::Zip);
+        }
+        if tar::is_header(head) {
+            return Some(Self::Tar);
+        }
+        if ends_with(".tar") {
+            Some(Self::Tar)
+        } else if ends_with(".tar.gz") || ends_with(".tgz") {
+            Some(Self::TarGz)
+        } else if ends_with(".zip") {
+            Some(Self::Zip)
+        } else {
+            None
+        }
+    }
+}
+
+/// Bounds that a scan keeps, so that a hostile archive costs no more than a large one.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// Most files.
+    pub files: u64,
+    /// Most bytes of all files together, unpacked.
+    pub bytes: u64,
+    /// Most bytes that one packed byte may become, once more than 1 GiB has been unpacked.
+    pub ratio: u64,
+    /// Memory for what grows with the number of files; beyond it goes to temporary files.
+    pub memory: usize,
+    /// Where temporary files go, if not where the system has them.
+    pub temporary_directory: Option<PathBuf>,
+    /// Most problems of each severity that are listed.
+    pub problems: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            files: 50_000_000,
+            bytes: 64 << 40,
+            ratio: 1_100,
+            memory: 64 << 20,
+            temporary_directory: None,
+            problems: 10_000,
+        }
+    }
+}
+
+/// A regular file of a bag.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// Relative to the bag's base directory, `/` separated; what is not UTF-8 is escaped (see [`crate::escape_name`]).
+    pub path: String,
+    /// Bytes, as the container states them.
+    pub size: u64,
+    /// When it was last modified, where the container says.
+    pub modified: Option<jiff::Timestamp>,
+    /// Where in the archive it lies: the place of its header, or 0.
+    pub(crate) location: u64,
+}
+
+/// What a scan found beside the files.
+#[derive(Debug, Clone)]
+pub struct Scan {
+    /// Name of the bag's base directory, where there is one.
+    pub base_directory: Option<String>,
+    /// File name of the archive; nothing for a directory.
+    pub archive_name: Option<String>,
+    /// How the bag is stored.
+    pub serialization: Serialization,
+    /// Whether there is a directory `data/`, be it empty.
+    pub has_payload_directory: bool,
+    /// What is wrong with the container and its entries.
+    pub problems: Vec<Problem>,
+    /// Whether the container could not be read to its end: it is truncated, damaged, or beyond the limits.
+    pub truncated: bool,
+    /// Regular files seen.
+    pub files: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+/// A callback that is shown each file and may read it.
+pub type Visitor<'v> = &'v mut dyn FnMut(&Entry, &mut dyn Read) -> io::Result<()>;
+
+/// A bag that can be scanned.
+pub struct Source {
+    input: Input,
+    serialization: Serialization,
+    archive_name: Option<String>,
+}
+
+enum Input {
+    Directory(PathBuf),
+    File(File),
+    Stream(Box<dyn Read + Send>),
+}
+
+impl Source {
+    /// Opens a directory or an archive, which is told by its first bytes and then by its name.
+    pub fn open(path: &Path) -> Result<Self, BagError> {
+        let metadata = std::fs::metadata(path).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => BagError::NotFound { path: path.to_owned() },
+            _ => BagError::io("look at", path, error),
+        })?;
+        if metadata.is_dir() {
+            return Ok(Self {
+                input: Input::Directory(path.to_owned()),
+                serialization: Serialization::Directory,
+                archive_name: None,
+            });
+        }
+        if !metadata.is_file() {
+            return Err(BagError::UnknownSerialization { path: path.to_owned() });
+        }
+        let mut file = directory::open_regular(path).map_err(|error| BagError::io("open", path, error))?;
+        let mut head = Vec::with_capacity(600);
+        (&mut file).take(600).read_to_end(&mut head).map_err(|error| BagError::io("read", path, error))?;
+        file.seek(SeekFrom::Start(0)).map_err(|error| BagError::io("read", path, error))?;
+        let name = path.file_name().map(|name| crate::path::escape_name(name.as_encoded_bytes()));
+        let serialization = Serialization::detect(&head, name.as_deref().unwrap_or_default())
+            .ok_or_else(|| BagError::UnknownSerialization { path: path.to_owned() })?;
+        Ok(Self { input: Input::File(file), serialization, archive_name: name })
+    }
+
+    /// Reads an archive from a stream. A zip archive is put into a temporary file first, since its directory is at its end.
+    pub fn from_stream(
+        stream: Box<dyn Read + Send>,
+        serialization: Serialization,
+        archive_name: Option<String>,
+    ) -> Self {
+        Self { input: Input::Stream(stream), serialization, archive_name }
+    }
+
+    /// How the bag is stored.
+    pub fn serialization(&self) -> Serialization {
+        self.serialization
+    }
+
+    /// File name of the archive; nothing for a directory.
+    pub fn archive_name(&self) -> Option<&str> {
+        self.archive_name.as_deref()
+    }
+
+    /// Shows every file to the visitor, in one pass: archives in their own order, directories by name. A visitor that
+    /// returns without reading skips the file, which costs nothing where the source can seek. An error of the visitor ends
+    /// the scan and comes back as [`BagError::Visit`]; damage to the container is a problem of the scan and no error.
+    pub fn scan(self, limits: &Limits, visit: Visitor<'_>) -> Result<Scan, BagError> {
+        let mut gate = Gate::new(self.serialization, self.archive_name, limits);
+        match (self.input, self.serialization) {
+            (Input::Directory(path), _) => directory::scan(&path, &mut gate, visit)?,
+            (Input::File(file), Serialization::Zip) => zip::scan(file, &mut gate, visit)?,
+            (Input::File(file), Serialization::TarGz) => tar::scan_gzip(Box::new(file), &mut gate, visit)?,
+            (Input::File(file), _) => tar::scan_file(file, &mut gate, visit)?,
+            (Input::Stream(stream), Serialization::Zip) => zip::scan(staged(stream, limits)?, &mut gate, visit)?,
+            (Input::Stream(stream), Serialization::TarGz) => tar::scan_gzip(stream, &mut gate, visit)?,
+            (Input::Stream(stream), _) => tar::scan_stream(stream, &mut gate, visit)?,
+        }
+        gate.finish()
+    }
+}
+
+fn staged(mut stream: Box<dyn Read + Send>, limits: &Limits) -> Result<File, BagError> {
+    let mut file = match &limits.temporary_directory {
+        Some(directory) => tempfile::tempfile_in(directory),
+        None => tempfile::tempfile(),
+    }
+    .map_err(BagError::Spill)?;
+    let mut buffer = vec![0; 256 * 1024];
+    loop {
+        match stream.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(length) => io::Write::write_all(&mut file, &buffer[..length]).map_err(BagError::Spill)?,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(BagError::Stream(error)),
+        }
+    }
+    file.seek(SeekFrom::Start(0)).map_err(BagError::Spill)?;
+    Ok(file)
+}
+
+/// Opens single members again, from any thread.
+pub(crate) enum Members {
+    Directory(PathBuf),
+    Tar(File),
+    Zip(File),
+}
+
+impl Members {
+    /// Nothing for a container that can only be read in order.
+    pub(crate) fn open(path: &Path, serialization: Serialization) -> Result<Option<Self>, BagError> {
+        let file = || directory::open_regular(path).map_err(|error| BagError::io("open", path, error));
+        Ok(match serialization {
+            Serialization::Directory => Some(Self::Directory(path.to_owned())),
+            Serialization::Tar => Some(Self::Tar(file()?)),
+            Serialization::Zip => Some(Self::Zip(file()?)),
+            Serialization::TarGz => None,
+        })
+    }
+
+    /// The bytes of a member that a scan has shown.
+    pub(crate) fn read(&self, entry: &Entry) -> io::Result<Box<dyn Read + Send + '_>> {
+        match self {
+            Self::Directory(base) => Ok(Box::new(directory::open_member(base, &entry.path)?)),
+            Self::Tar(file) => Ok(Box::new(PositionedReader::new(file, entry.location, entry.size))),
+            Self::Zip(file) => zip::open_member(file, entry.location),
+        }
+    }
+}
+
+/// Reads a stretch of a file without moving its cursor.
+pub(crate) struct PositionedReader<'f> {
+    file: &'f File,
+    position: u64,
+    left: u64,
+}
+
+impl<'f> PositionedReader<'f> {
+    pub(crate) fn new(file: &'f File, position: u64, length: u64) -> Self {
+        Self { file, position, left: length }
+    }
+}
+
+impl Read for PositionedReader<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let want = usize::try_from(self.left).unwrap_or(usize::MAX).min(buffer.len());
+        if want == 0 {
+            return Ok(0);
+        }
+        let length = std::os::unix::fs::FileExt::read_at(self.file, &mut buffer[..want], self.position)?;
+        if length == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        self.position += length as u64;
+        self.left -= length as u64;
+        Ok(length)
+    }
+}

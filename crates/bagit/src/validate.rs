@@ -1,0 +1,323 @@
+//! Validates a bag where it lies: a scan, the digests that its manifests ask for, and the check. Directories, tar and zip
+//! archives are hashed on all cores, the largest files first; a gzip stream in its order.
+
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use strongroom_digest::{Algorithm, hash_reader};
+
+use crate::check::record::{pack_fact, unpack_fact};
+use crate::check::{CheckOptions, Evidence, FileFact, FileFacts, check};
+use crate::codes;
+use crate::error::BagError;
+use crate::manifest::{ManifestKind, ManifestName, PAYLOAD};
+use crate::problem::Problem;
+use crate::report::Report;
+use crate::source::{Entry, Limits, Members, Scan, Serialization, Source};
+use crate::spill::{Iter, Sorted, Sorter};
+
+/// Files that a thread takes from the queue at once, at most.
+const BATCH: usize = 64;
+/// Bytes after which a batch is full.
+const BATCH_BYTES: u64 = 1 << 20;
+
+/// Validates the bag at `path`: a directory, or a tar, tar.gz or zip archive, which is not unpacked. Each byte is read once,
+/// whatever the number of manifests.
+pub fn validate(path: &Path, options: &CheckOptions) -> Result<Report, BagError> {
+    let source = Source::open(path)?;
+    let serialization = source.serialization();
+    let limits = &options.limits;
+    let (scan, evidence) = match Members::open(path, serialization)? {
+        Some(members) => hash_members(source, members, limits)?,
+        None => hash_stream(path, source, limits)?,
+    };
+    check(&evidence, &scan, options)
+}
+
+/// Facts in order of path, and where to read a file again.
+struct Spilled {
+    facts: Sorted,
+    again: Again,
+}
+
+enum Again {
+    Members(Members),
+    /// Only by reading the archive once more; tag files are kept in a file of their own.
+    Stream {
+        path: std::path::PathBuf,
+        tag_files: std::fs::File,
+        limits: Limits,
+    },
+}
+
+impl Evidence for Spilled {
+    fn files(&self) -> Result<FileFacts<'_>, BagError> {
+        let records = self.facts.iter().map_err(BagError::Spill)?;
+        Ok(Box::new(records.map(|record| {
+            let (key, packed) = record.map_err(BagError::Spill)?;
+            Ok(unpack_fact(&key, &packed).ok_or_else(broken)?.0)
+        })))
+    }
+
+    fn open(&self, path: &str) -> Result<Box<dyn Read + Send + '_>, BagError> {
+        let Some((fact, location)) = self.find(path)? else {
+            return Err(BagError::Evidence(format!("there is no file {path:?}").into()));
+        };
+        match &self.again {
+            Again::Members(members) => {
+                let entry = Entry { path: fact.path, size: fact.size, modified: None, location };
+                members.read(&entry).or_else(|error| Ok(Box::new(Failing(Some(error)))))
+            }
+            Again::Stream { tag_files, .. } if location != ELSEWHERE => {
+                Ok(Box::new(crate::source::PositionedReader::new(tag_files, location, fact.size)))
+            }
+            Again::Stream { path: archive, limits, .. } => reread(archive, path, limits),
+        }
+    }
+}
+
+impl Spilled {
+    fn find(&self, path: &str) -> Result<Option<(FileFact, u64)>, BagError> {
+        match self.facts.find(path.as_bytes()).map_err(BagError::Spill)? {
+            Some((key, packed)) => Ok(Some(unpack_fact(&key, &packed).ok_or_else(broken)?)),
+            None => Ok(None),
+        }
+    }
+}
+
+fn broken() -> BagError {
+    BagError::Spill(io::ErrorKind::InvalidData.into())
+}
+
+/// A reader of a file that cannot be opened: the trouble belongs to the bag and is told when it is read.
+struct Failing(Option<io::Error>);
+
+impl Read for Failing {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        self.0.take().map_or(Ok(0), Err)
+    }
+}
+
+/// The algorithms that a bag's manifests ask for.
+#[derive(Default)]
+struct Wanted {
+    payload: Vec<Algorithm>,
+    tag: Vec<Algorithm>,
+}
+
+impl Wanted {
+    fn note(&mut self, path: &str) {
+        let Some(manifest) = ManifestName::parse(path) else { return };
+        let Some(algorithm) = manifest.algorithm else { return };
+        let list = match manifest.kind {
+            ManifestKind::Payload => &mut self.payload,
+            ManifestKind::Tag => &mut self.tag,
+        };
+        if !list.contains(&algorithm) {
+            list.push(algorithm);
+        }
+    }
+
+    fn of(&self, path: &str) -> &[Algorithm] {
+        if path.starts_with(PAYLOAD) { &self.payload } else { &self.tag }
+    }
+}
+
+/// Lists the members, then hashes them in parallel.
+fn hash_members(source: Source, members: Members, limits: &Limits) -> Result<(Scan, Spilled), BagError> {
+    let mut queue = Sorter::new(limits.memory / 4, limits.temporary_directory.as_deref());
+    let mut wanted = Wanted::default();
+    let mut spill_failure = None;
+    let outcome = source.scan(limits, &mut |entry, _| {
+        wanted.note(&entry.path);
+        // Largest first.
+        let key = (!entry.size).to_be_bytes();
+        let mut value = entry.location.to_le_bytes().to_vec();
+        value.extend_from_slice(entry.path.as_bytes());
+        queue.push(&key, &value).map_err(|error| {
+            spill_failure = Some(BagError::Spill(io::Error::new(error.kind(), error.to_string())));
+            error
+        })
+    });
+    if let Some(failure) = spill_failure {
+        return Err(failure);
+    }
+    let mut scan = outcome?;
+    let queue = queue.finish().map_err(BagError::Spill)?;
+    let results = Sorter::new(limits.memory / 4, limits.temporary_directory.as_deref());
+    let work = Work {
+        queue: Mutex::new(queue.iter().map_err(BagError::Spill)?),
+        results: Mutex::new((results, Vec::new())),
+        wanted,
+        members: &members,
+        serialization: scan.serialization,
+        is_over: AtomicBool::new(false),
+    };
+    if !scan.truncated {
+        let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let outcomes: Vec<Result<(), BagError>> = std::thread::scope(|scope| {
+            let others: Vec<_> = (1..threads).map(|_| scope.spawn(|| work.run())).collect();
+            let own = work.run();
+            let others =
+                others.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+            others.chain([own]).collect()
+        });
+        outcomes.into_iter().collect::<Result<(), BagError>>()?;
+    }
+    let (results, problems) = work.results.into_inner().unwrap_or_else(PoisonError::into_inner);
+    scan.problems.extend(problems);
+    let facts = results.finish().map_err(BagError::Spill)?;
+    Ok((scan, Spilled { facts, again: Again::Members(members) }))
+}
+
+struct Work<'w> {
+    queue: Mutex<Iter<'w>>,
+    results: Mutex<(Sorter, Vec<Problem>)>,
+    wanted: Wanted,
+    members: &'w Members,
+    serialization: Serialization,
+    is_over: AtomicBool,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Work<'_> {
+    fn run(&self) -> Result<(), BagError> {
+        loop {
+            let outcome = self.take().and_then(|batch| {
+                let is_last = batch.is_empty();
+                self.hash(batch).map(|()| is_last)
+            });
+            match outcome {
+                Ok(false) => {}
+                Ok(true) => return Ok(()),
+                Err(error) => {
+                    self.is_over.store(true, Ordering::Relaxed);
+                    return Err(error);
+                }
+            }
+        }
+    }
+
+    /// The next files: one large one, or as many small ones as make a batch.
+    fn take(&self) -> Result<Vec<Entry>, BagError> {
+        let mut batch = Vec::new();
+        let mut bytes = 0;
+        if self.is_over.load(Ordering::Relaxed) {
+            return Ok(batch);
+        }
+        let mut queue = lock(&self.queue);
+        while batch.len() < BATCH && bytes < BATCH_BYTES {
+            let Some(record) = queue.next() else { break };
+            let (key, value) = record.map_err(BagError::Spill)?;
+            let (location, path) = value.split_first_chunk().ok_or_else(broken)?;
+            let size = !u64::from_be_bytes(*key.first_chunk().ok_or_else(broken)?);
+            let path = String::from_utf8(path.to_vec()).map_err(|_| broken())?;
+            bytes += size;
+            batch.push(Entry { path, size, modified: None, location: u64::from_le_bytes(*location) });
+        }
+        Ok(batch)
+    }
+
+    fn hash(&self, batch: Vec<Entry>) -> Result<(), BagError> {
+        let mut problems = Vec::new();
+        let mut facts = Vec::with_capacity(batch.len());
+        for entry in batch {
+            match self.members.read(&entry).and_then(|reader| hash_reader(reader, self.wanted.of(&entry.path))) {
+                // A file that has grown or shrunk since it was listed counts as what was read.
+                Ok((length, digests)) => {
+                    facts.push((pack_fact(length, entry.location, digests.iter(), ""), entry.path))
+                }
+                Err(error) => problems.push(self.unreadable(&error, &entry.path)),
+            }
+        }
+        let mut results = lock(&self.results);
+        for (packed, path) in facts {
+            results.0.push(path.as_bytes(), &packed).map_err(BagError::Spill)?;
+        }
+        results.1.extend(problems);
+        Ok(())
+    }
+
+    fn unreadable(&self, error: &io::Error, path: &str) -> Problem {
+        match self.serialization {
+            Serialization::Directory => {
+                codes::ENTRY_UNREADABLE.problem(format!("the file cannot be read: {error}")).about(path)
+            }
+            _ => crate::source::member_problem(error).about(path),
+        }
+    }
+}
+
+/// The place of a file that is not among the tag files kept.
+const ELSEWHERE: u64 = u64::MAX;
+
+/// Most bytes of tag files that are kept of a stream; others are read again from the archive.
+const MOST_KEPT: u64 = 4 << 30;
+
+/// Hashes a stream in its order, with every algorithm that is likely to be asked for: the manifests may come last.
+fn hash_stream(path: &Path, source: Source, limits: &Limits) -> Result<(Scan, Spilled), BagError> {
+    use io::Write;
+    let mut results = Sorter::new(limits.memory / 4, limits.temporary_directory.as_deref());
+    let mut tag_files = match &limits.temporary_directory {
+        Some(directory) => tempfile::tempfile_in(directory),
+        None => tempfile::tempfile(),
+    }
+    .map_err(BagError::Spill)?;
+    let mut kept = 0;
+    let scan = source.scan(limits, &mut |entry, reader| {
+        let is_kept =
+            !entry.path.starts_with(PAYLOAD) && entry.path.ends_with(".txt") && kept + entry.size <= MOST_KEPT;
+        let mut hasher = strongroom_digest::MultiHasher::new(&Algorithm::RECORDED);
+        let mut buffer = vec![0; 128 * 1024];
+        let mut length = 0;
+        loop {
+            let more = match reader.read(&mut buffer) {
+                Ok(0) => break,
+                Ok(more) => more,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            };
+            hasher.update(&buffer[..more]);
+            if is_kept {
+                tag_files.write_all(&buffer[..more])?;
+            }
+            length += more as u64;
+        }
+        let location = if is_kept { kept } else { ELSEWHERE };
+        if is_kept {
+            kept += length;
+        }
+        results.push(entry.path.as_bytes(), &pack_fact(length, location, hasher.finish().iter(), ""))
+    });
+    // What the visitor above fails with is always trouble with temporary files.
+    let scan = scan.map_err(|error| match error {
+        BagError::Visit(error) => BagError::Spill(error),
+        other => other,
+    })?;
+    let facts = results.finish().map_err(BagError::Spill)?;
+    let again = Again::Stream { path: path.to_owned(), tag_files, limits: limits.clone() };
+    Ok((scan, Spilled { facts, again }))
+}
+
+/// Reads one file of an archive that has no other way to it, into a temporary file.
+fn reread(archive: &Path, wanted: &str, limits: &Limits) -> Result<Box<dyn Read + Send>, BagError> {
+    use io::{Seek, Write};
+    let mut file = match &limits.temporary_directory {
+        Some(directory) => tempfile::tempfile_in(directory),
+        None => tempfile::tempfile(),
+    }
+    .map_err(BagError::Spill)?;
+    Source::open(archive)?.scan(limits, &mut |entry, reader| {
+        if entry.path == wanted {
+            io::copy(reader, &mut file)?;
+        }
+        Ok(())
+    })?;
+    file.flush().and_then(|()| file.rewind()).map_err(BagError::Spill)?;
+    Ok(Box::new(file))
+}
