@@ -1,0 +1,134 @@
+//! Why a bag could not be written.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use strongroom_digest::{Algorithm, Digest};
+
+use crate::Problem;
+
+/// What stopped the writing of a bag. Nothing is left at the target.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WriteError {
+    /// The target exists; nothing is ever written over.
+    #[error("{} exists already", path.display())]
+    TargetExists {
+        /// The target.
+        path: PathBuf,
+    },
+    /// The target lies inside the directory that is to be bagged.
+    #[error("the target {} is inside the source {}", target.display(), source_directory.display())]
+    TargetInsideSource {
+        /// The target.
+        target: PathBuf,
+        /// The source.
+        source_directory: PathBuf,
+    },
+    /// The source has entries that cannot or must not be bagged.
+    #[error("{} entries of {} cannot be bagged", problems.len() as u64 + more, path.display())]
+    Refused {
+        /// The source.
+        path: PathBuf,
+        /// What is wrong with which entry, up to a limit.
+        problems: Vec<Problem>,
+        /// How many further ones there are.
+        more: u64,
+    },
+    /// A path that no bag may have there.
+    #[error("{path:?} cannot be a path of the bag: {reason}")]
+    Path {
+        /// The path.
+        path: String,
+        /// Why not.
+        reason: &'static str,
+    },
+    /// A path was added twice.
+    #[error("{path:?} was added twice")]
+    Duplicate {
+        /// The path.
+        path: String,
+    },
+    /// A tag for `bag-info.txt` that cannot be written.
+    #[error("{label:?} cannot be a tag of bag-info.txt: {reason}")]
+    Tag {
+        /// The label.
+        label: String,
+        /// Why not.
+        reason: &'static str,
+    },
+    /// A set of options that makes no bag.
+    #[error("no bag can be written so: {reason}")]
+    Options {
+        /// Why not.
+        reason: &'static str,
+    },
+    /// A file gave more or fewer bytes than announced.
+    #[error("{path:?} was announced with {announced} bytes, but gave {found}")]
+    Size {
+        /// The path in the bag.
+        path: String,
+        /// Bytes announced.
+        announced: u64,
+        /// Bytes given, or those read until there were too many.
+        found: u64,
+    },
+    /// A file's digest is not the one the caller expects.
+    #[error("{path:?} has the {algorithm} digest {found}, not {expected}")]
+    Digest {
+        /// The path in the bag.
+        path: String,
+        /// Which digest.
+        algorithm: Algorithm,
+        /// What it should be.
+        expected: Digest,
+        /// What it is.
+        found: Digest,
+    },
+    /// A write failed before, so the bag cannot be finished.
+    #[error("the bag cannot be finished, because writing a file of it failed")]
+    Broken,
+    /// A file that goes into the bag could not be read.
+    #[error("could not read what goes to {path:?}")]
+    Read {
+        /// The path in the bag.
+        path: String,
+        /// Why it failed.
+        source: io::Error,
+    },
+    /// A file could not be written to the bag.
+    #[error("could not write {path:?} to the bag")]
+    Write {
+        /// The path in the bag.
+        path: String,
+        /// Why it failed.
+        source: io::Error,
+    },
+    /// The system refused something.
+    #[error("could not {act} {}", path.display())]
+    Io {
+        /// What was tried.
+        act: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// Why it failed.
+        source: io::Error,
+    },
+    /// What grows with the number of files could not be kept in temporary files.
+    #[error("could not keep records in temporary files")]
+    Spill(#[source] io::Error),
+    /// The archive could not be ended.
+    #[error("could not finish the archive")]
+    Finish(#[source] io::Error),
+}
+
+impl WriteError {
+    pub(super) fn io(act: &'static str, path: &Path, source: io::Error) -> Self {
+        Self::Io { act, path: path.to_owned(), source }
+    }
+
+    /// Whether trying again may help: the trouble is with the machine, not with the files or the call.
+    pub fn is_transient(&self) -> bool {
+        matches!(self, Self::Read { .. } | Self::Write { .. } | Self::Io { .. } | Self::Spill(_) | Self::Finish(_))
+    }
+}

@@ -1,0 +1,57 @@
+//! The text of what the writer makes itself: the declaration and `bag-info.txt`.
+
+use super::WriteError;
+
+/// `bagit.txt` of a bag of version 1.0 (RFC 8493 section 2.1.1).
+pub(super) const DECLARATION: &str = "BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n";
+
+/// The lines of `bag-info.txt`, in the order given. Line ends in a value become continuation lines.
+pub(super) fn bag_info(tags: &[(String, String)]) -> Result<String, WriteError> {
+    let mut text = String::new();
+    for (label, value) in tags {
+        check_label(label)?;
+        text.push_str(label);
+        text.push(':');
+        for (number, line) in value.split(['\r', '\n']).map(str::trim).filter(|line| !line.is_empty()).enumerate() {
+            text.push_str(if number == 0 { " " } else { "\n  " });
+            text.push_str(line);
+        }
+        if text.ends_with(':') {
+            // One blank must follow the colon, also where there is no value (RFC 8493 section 2.2.2).
+            text.push(' ');
+        }
+        text.push('\n');
+    }
+    Ok(text)
+}
+
+fn check_label(label: &str) -> Result<(), WriteError> {
+    let reason = if label.is_empty() {
+        "a label must not be empty"
+    } else if label.contains([':', '\r', '\n']) {
+        "a label must not have a colon or a line end"
+    } else if label.trim() != label {
+        "a label must not begin or end with white space"
+    } else {
+        return Ok(());
+    };
+    Err(WriteError::Tag { label: label.to_owned(), reason })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_with_line_ends_become_continuation_lines() {
+        let tags = [("A B", "one\r\n two\n\n"), ("Empty", ""), ("C", " x ")].map(|(l, v)| (l.to_owned(), v.to_owned()));
+        assert_eq!(bag_info(&tags).unwrap(), "A B: one\n  two\nEmpty: \nC: x\n");
+    }
+
+    #[test]
+    fn labels_that_no_reader_would_take_are_refused() {
+        for label in ["", "a:b", "a\nb", " a", "a "] {
+            assert!(matches!(bag_info(&[(label.to_owned(), String::new())]), Err(WriteError::Tag { .. })), "{label:?}");
+        }
+    }
+}
