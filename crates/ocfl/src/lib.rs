@@ -10,6 +10,7 @@ mod object;
 mod path;
 mod root;
 mod spec;
+mod validate;
 mod version;
 mod writer;
 
@@ -23,5 +24,6 @@ pub use object::Object;
 pub use path::{content_path, object_id};
 pub use root::{Objects, StorageRoot};
 pub use spec::SpecVersion;
+pub use validate::{Problem, Report, ValidateOptions, validate_object, validate_root};
 pub use version::{User, VersionDetails, VersionNumber};
 pub use writer::{InventoryHeader, InventorySeal, InventoryWriter};

@@ -1,5 +1,6 @@
 //! What this crate promises, against a store in memory and the published fixtures.
 
+mod fixtures;
 mod memory;
 mod reading;
 mod sample;
