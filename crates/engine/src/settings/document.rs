@@ -118,7 +118,7 @@ mod tests {
         assert_eq!(settings.stores["primary"].path, Path::new("stores/primary"));
         assert_eq!(settings.placements.len(), 10);
         assert_eq!(settings.registry_path(Path::new("/home")), Path::new("/home/registry.db"));
-        assert_eq!(settings.fixity.interval, Duration::from_secs(90 * 86_400));
+        assert_eq!(settings.fixity.interval, Duration::from_hours(90 * 24));
         assert_eq!(settings.pool("ingest.fetch").workers, 2);
         assert_eq!(settings.preservation_stores(), ["primary", "secondary"]);
     }

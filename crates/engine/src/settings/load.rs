@@ -45,25 +45,23 @@ pub enum SettingsError {
     #[error("{origin} sets {key}, which is no setting; the nearest is {nearest}")]
     Unknown {
         /// Where it stands.
-        origin: Origin,
+        origin: String,
         /// As it was written.
         key: String,
         /// The known key with the most similar name.
         nearest: String,
     },
     /// A value of the wrong kind.
-    #[error("{origin} sets {key} to {found}, which is not {wanted}; valid is, for example, {key} = {example}")]
+    #[error("{origin} sets {key} to {found}, which is not {wanted}")]
     Value {
         /// Where it stands.
-        origin: Origin,
+        origin: String,
         /// Its key.
         key: String,
         /// What stands there.
         found: String,
-        /// What belongs there.
+        /// What belongs there, with an example.
         wanted: String,
-        /// A value that would do.
-        example: String,
     },
     /// A setting without a default is not given.
     #[error("{key} is not set; give it in {path}, for example {key} = {example}")]
@@ -434,7 +432,7 @@ fn unknown(origin: &Origin, key: &str, names: &[String]) -> SettingsError {
         }
     }
     let nearest = nearest(key, known.iter().map(String::as_str)).unwrap_or_default().to_owned();
-    SettingsError::Unknown { origin: origin.clone(), key: key.to_owned(), nearest }
+    SettingsError::Unknown { origin: origin.to_string(), key: key.to_owned(), nearest }
 }
 
 fn as_variable(key: &str) -> String {
@@ -449,11 +447,10 @@ fn as_variable(key: &str) -> String {
 
 fn wrong(origin: &Origin, key: &str, found: &Value, wanted: &str, example: &str) -> SettingsError {
     SettingsError::Value {
-        origin: origin.clone(),
+        origin: origin.to_string(),
         key: key.to_owned(),
         found: found.to_string(),
-        wanted: wanted.to_owned(),
-        example: example.to_owned(),
+        wanted: format!("{wanted}; valid is, for example, {key} = {example}"),
     }
 }
 

@@ -155,8 +155,8 @@ sections! {
     INGEST Ingest "ingest" Plain "Taking deposits in." {
         default_placement: String = Some("\"Standard\""), Kind::Text,
             "the placement of objects for which neither deposit nor collection names one";
-        default_profile: String = Some("\"aptrust-2.3\""), Kind::Text,
-            "the profile of bags for which neither bag nor collection names one; empty: none";
+        default_profile: String = Some("\"\""), Kind::Text,
+            "the profile of bags for which neither bag nor collection names one; empty: aptrust-2.3 for bags with an aptrust-info.txt, none for others";
         receiving_every: Duration = Some("\"1m\""), Kind::Span, "how often the receiving store is looked through for new bags";
         url_hosts: Vec<String> = Some("[]"), Kind::List,
             "the hosts from which a deposit may be fetched by URL; \"*.example.edu\" names all below; empty: none";
