@@ -36,7 +36,8 @@ impl InventoryHeader {
 }
 
 /// Digest and size of a finished inventory: what a sidecar states and the record keeps.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "SealText", into = "SealText")]
 pub struct InventorySeal {
     /// The digest by the inventory's own algorithm.
     pub digest: Digest,
@@ -44,9 +45,9 @@ pub struct InventorySeal {
     pub size: u64,
 }
 
-/// The same, as text for records and plans.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct SealText {
+/// The same as records and plans keep it: the digest in hexadecimal.
+#[derive(Serialize, Deserialize)]
+struct SealText {
     digest: String,
     size: u64,
 }

@@ -27,6 +27,7 @@ pub fn validate_object(store: &dyn Store, root: &Key, options: &ValidateOptions)
         report: Report::new(options.limits.problems),
     };
     validation.run()?;
+    validation.report.sort();
     Ok(validation.report)
 }
 
@@ -328,7 +329,9 @@ impl Validation<'_> {
         let mut places: Option<HashMap<u32, Fingerprint>> = None;
         let mut spec_after = facts.spec;
         for (number, directory) in structure.versions.iter().rev() {
-            let Some(version) = facts.versions.get(number) else { continue };
+            if !facts.versions.contains_key(number) {
+                continue;
+            }
             let path = format!("{}/{INVENTORY}", directory.name);
             let Some(inventory) = self.read_inventory_of(&path, directory)? else { continue };
             self.check_sidecar(&format!("{}/", directory.name), &inventory, &directory.files)?;
@@ -376,7 +379,6 @@ impl Validation<'_> {
                     self.report.add("W011", path.as_str(), message);
                 }
             }
-            let _ = version;
         }
         Ok(())
     }

@@ -24,9 +24,9 @@ impl fmt::Display for Problem {
 /// The outcome of a validation.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Report {
-    /// Breaches of a MUST, in the order they were found.
+    /// Breaches of a MUST, by path.
     pub errors: Vec<Problem>,
-    /// Breaches of a SHOULD.
+    /// Breaches of a SHOULD, by path.
     pub warnings: Vec<Problem>,
     /// Problems beyond the limit that were counted and not kept.
     pub unreported: u64,
@@ -57,6 +57,15 @@ impl Report {
     /// The codes of all problems, errors first.
     pub fn codes(&self) -> impl Iterator<Item = &'static str> + '_ {
         self.errors.iter().chain(&self.warnings).map(|problem| problem.code)
+    }
+
+    /// Sorts by path, so that the same flaws give the same report.
+    pub(crate) fn sort(&mut self) {
+        for list in [&mut self.errors, &mut self.warnings] {
+            list.sort_by(|left, right| {
+                (&left.path, left.code, &left.message).cmp(&(&right.path, right.code, &right.message))
+            });
+        }
     }
 
     pub(crate) fn add(&mut self, code: &'static str, path: impl Into<String>, message: impl Into<String>) {

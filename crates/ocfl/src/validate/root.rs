@@ -49,6 +49,7 @@ pub fn validate_root(
         1 => {}
         _ => report.add("E076", "", "there is more than one declaration"),
     }
+    report.sort();
     Ok(report)
 }
 

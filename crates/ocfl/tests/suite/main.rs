@@ -2,6 +2,7 @@
 
 mod fixtures;
 mod memory;
+mod purging;
 mod reading;
 mod sample;
 mod writing;

@@ -1,0 +1,215 @@
+//! What is purged is gone from every version, what remains is a valid object, and a purge that was cut short is completed
+//! by its recorded plan.
+
+use strongroom_ocfl::{
+    InventoryEntry, Limits, Object, OcflError, PurgePlan, Tombstone, ValidateOptions, VersionNumber, content_path,
+    validate_object,
+};
+use strongroom_storage::Key;
+
+use crate::memory::MemoryStore;
+use crate::sample::{Sample, sha512};
+
+fn sample() -> Sample {
+    let mut sample = Sample::new(&[
+        &[("deposit/a.txt", "alpha"), ("deposit/b.txt", "beta"), ("deposit/secret.txt", "secret")],
+        &[("deposit/a.txt", "alpha"), ("deposit/b.txt", "beta"), ("deposit/secret.txt", "secret two")],
+        &[("deposit/a.txt", "alpha"), ("deposit/moved.txt", "beta")],
+    ]);
+    sample.fixity = true;
+    sample
+}
+
+fn tombstone() -> Tombstone {
+    Tombstone { name: "deletion-7.json".into(), text: "{\"deletion\":7}".into() }
+}
+
+fn root() -> Key {
+    Key::new("object").unwrap()
+}
+
+fn plan_paths(store: &MemoryStore, paths: &[&str]) -> PurgePlan {
+    let paths = paths.iter().map(|path| (*path).to_owned());
+    PurgePlan::for_paths(&Object::new(store, root()), paths, tombstone()).unwrap()
+}
+
+fn plan_object(store: &MemoryStore) -> PurgePlan {
+    let path = "metadata/v4/tombstone.json";
+    PurgePlan::for_object(&Object::new(store, root()), Sample::details(4), path, "purge-7", tombstone()).unwrap()
+}
+
+/// Every logical path with its version, and every content path.
+fn named(store: &MemoryStore) -> (Vec<(u32, String)>, Vec<String>) {
+    let (mut logical, mut contents) = (Vec::new(), Vec::new());
+    Object::new(store, root())
+        .read(Limits::default(), &mut |entry| {
+            match entry {
+                InventoryEntry::State { version, path, .. } => logical.push((version.number(), path.to_owned())),
+                InventoryEntry::Manifest { path, .. } => contents.push(path.to_owned()),
+                InventoryEntry::Fixity { .. } => {}
+            }
+            Ok(())
+        })
+        .unwrap();
+    logical.sort();
+    contents.sort();
+    (logical, contents)
+}
+
+fn warnings(store: &MemoryStore) -> Vec<(&'static str, String)> {
+    let report = validate_object(store, &root(), &ValidateOptions::default()).unwrap();
+    assert!(report.is_valid(), "{report:#?}");
+    report.warnings.into_iter().map(|warning| (warning.code, warning.path)).collect()
+}
+
+#[test]
+fn a_purged_file_is_gone_from_every_version() {
+    for store in [MemoryStore::folder(), MemoryStore::bucket()] {
+        sample().write(&store, &root());
+        let plan = plan_paths(&store, &["deposit/secret.txt"]);
+        plan.carry_out(&Object::new(&store, root())).unwrap();
+
+        assert_eq!(warnings(&store), []);
+        assert!(named(&store).0.iter().all(|(_, path)| path != "deposit/secret.txt"));
+        for (key, bytes) in store.files() {
+            let text = String::from_utf8_lossy(&bytes);
+            assert!(!text.contains("secret"), "{key}");
+            for secret in ["secret", "secret two"] {
+                assert!(!text.contains(&sha512(secret.as_bytes()).to_hex()), "{key}");
+            }
+        }
+        assert_eq!(store.get("object/logs/deletion-7.json").unwrap(), b"{\"deletion\":7}");
+        assert!(Object::new(&store, root()).is_at(&plan.after).unwrap());
+    }
+}
+
+#[test]
+fn a_content_that_another_path_uses_stays() {
+    let store = MemoryStore::folder();
+    sample().write(&store, &root());
+    plan_paths(&store, &["deposit/moved.txt"]).carry_out(&Object::new(&store, root())).unwrap();
+    assert_eq!(warnings(&store), []);
+    let beta = content_path(VersionNumber::FIRST, &sha512(b"beta"));
+    assert_eq!(store.get(&format!("object/{beta}")).unwrap(), b"beta");
+    assert!(named(&store).1.contains(&beta));
+}
+
+#[test]
+fn a_content_that_only_a_later_version_uses_costs_the_earlier_inventories() {
+    let store = MemoryStore::folder();
+    sample().write(&store, &root());
+    plan_paths(&store, &["deposit/b.txt"]).carry_out(&Object::new(&store, root())).unwrap();
+    assert_eq!(warnings(&store), [("W010", "v1".to_owned()), ("W010", "v2".to_owned())]);
+    let beta = content_path(VersionNumber::FIRST, &sha512(b"beta"));
+    assert_eq!(store.get(&format!("object/{beta}")).unwrap(), b"beta");
+}
+
+#[test]
+fn several_files_are_purged_at_once() {
+    let store = MemoryStore::bucket();
+    sample().write(&store, &root());
+    plan_paths(&store, &["deposit/b.txt", "deposit/moved.txt"]).carry_out(&Object::new(&store, root())).unwrap();
+    assert_eq!(warnings(&store), []);
+    let beta = content_path(VersionNumber::FIRST, &sha512(b"beta"));
+    assert_eq!(store.get(&format!("object/{beta}")), None);
+}
+
+#[test]
+fn a_purged_object_keeps_only_its_tombstone() {
+    for store in [MemoryStore::folder(), MemoryStore::bucket()] {
+        sample().write(&store, &root());
+        let plan = plan_object(&store);
+        plan.carry_out(&Object::new(&store, root())).unwrap();
+
+        assert_eq!(warnings(&store), []);
+        let (logical, contents) = named(&store);
+        assert_eq!(logical, [(4, "metadata/v4/tombstone.json".to_owned())]);
+        let tombstone = sha512(tombstone().text.as_bytes());
+        assert_eq!(contents, [content_path(VersionNumber::new(4).unwrap(), &tombstone)]);
+        assert_eq!(store.keys().iter().filter(|key| key.contains("/content/")).count(), 1);
+    }
+}
+
+#[test]
+fn a_purge_cut_short_at_any_write_is_completed_by_its_recorded_plan() {
+    type Planner = fn(&MemoryStore) -> PurgePlan;
+    let planners: [Planner; 3] = [
+        |store| plan_paths(store, &["deposit/secret.txt"]),
+        |store| plan_paths(store, &["deposit/b.txt", "deposit/a.txt"]),
+        plan_object,
+    ];
+    for make in [MemoryStore::folder, MemoryStore::bucket] {
+        for planner in planners {
+            let whole = make();
+            sample().write(&whole, &root());
+            planner(&whole).carry_out(&Object::new(&whole, root())).unwrap();
+            let mut writes = 0;
+            loop {
+                let store = make();
+                sample().write(&store, &root());
+                let recorded = serde_json::to_string(&planner(&store)).unwrap();
+                let plan: PurgePlan = serde_json::from_str(&recorded).unwrap();
+                let object = Object::new(&store, root());
+                store.fail_after(Some(writes));
+                let cut = plan.carry_out(&object).is_err();
+                store.fail_after(None);
+                let (_, contents) = named(&store);
+                for content in contents {
+                    assert!(
+                        store.get(&format!("object/{content}")).is_some(),
+                        "the root inventory names missing bytes"
+                    );
+                }
+                plan.carry_out(&object).unwrap();
+                assert_eq!(store.files(), whole.files(), "cut after {writes} writes");
+                writes += 1;
+                if !cut {
+                    break;
+                }
+            }
+            assert!(writes > 5, "every step was cut");
+        }
+    }
+}
+
+#[test]
+fn a_plan_is_refused_once_the_object_has_changed() {
+    let store = MemoryStore::folder();
+    let all = sample();
+    all.write_version(&store, &root(), 1).unwrap();
+    let plan = plan_paths(&store, &["deposit/secret.txt"]);
+    all.write_version(&store, &root(), 2).unwrap();
+    let before = store.files();
+    let refused = plan.carry_out(&Object::new(&store, root()));
+    assert!(matches!(refused, Err(OcflError::Head { .. })), "{refused:?}");
+    assert_eq!(store.files(), before);
+}
+
+#[test]
+fn a_path_that_no_version_has_cannot_be_purged() {
+    let store = MemoryStore::folder();
+    sample().write(&store, &root());
+    let object = Object::new(&store, root());
+    for paths in [vec!["deposit/none.txt".to_owned()], Vec::new()] {
+        let refused = PurgePlan::for_paths(&object, paths, tombstone());
+        assert!(matches!(refused, Err(OcflError::Purge { .. })), "{refused:?}");
+    }
+}
+
+#[test]
+fn a_file_of_an_object_that_others_wrote_can_be_purged() {
+    let fixture = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../../shared/fixtures/ocfl/1.1/good-objects/updates_all_actions");
+    if !fixture.is_dir() {
+        println!("SKIPPED: {} is absent", fixture.display());
+        return;
+    }
+    let store = MemoryStore::load(&fixture);
+    let object = Object::new(&store, Key::ROOT);
+    let paths = ["my_content/dracula.txt".to_owned()];
+    let plan = PurgePlan::for_paths(&object, paths, tombstone()).unwrap();
+    plan.carry_out(&object).unwrap();
+    let report = validate_object(&store, &Key::ROOT, &ValidateOptions::default()).unwrap();
+    assert!(report.is_valid(), "{report:#?}");
+    assert!(!String::from_utf8(store.get("inventory.json").unwrap()).unwrap().contains("\"my_content/dracula.txt\""));
+}
