@@ -93,29 +93,33 @@ pub trait Store: Send + Sync {
     /// Looks at a key without reading it. [`StorageError::NotFound`] when nothing lies there.
     fn head(&self, key: &Key) -> Result<Head, StorageError>;
 
-    /// Opens a key for reading from `offset` (0 for all), at most `length` bytes when given.
+    /// Opens a key for reading from `offset` (0 for all), at most `length` bytes when given. At or past the end there is
+    /// nothing to read, which is no error.
     fn open(&self, key: &Key, offset: u64, length: Option<u64>) -> Result<Body, StorageError>;
 
     /// Stores everything `body` yields under `key`, atomically: after an error or a crash the key is as it was before.
     fn put(&self, key: &Key, body: &mut dyn Read, options: &PutOptions) -> Result<Head, StorageError>;
 
-    /// Makes every put with [`Durability::OnSync`] that has returned durable.
+    /// Makes everything durable that has returned before: puts with [`Durability::OnSync`], and deletions. One call
+    /// serves all threads that wait for it. After a failure nothing more is promised until the store is opened anew.
     fn sync(&self) -> Result<(), StorageError>;
 
     /// Every key under `prefix` (a whole path segment prefix, or the empty one), in byte order of the key, streamed with
-    /// bounded memory.
+    /// bounded memory. `prefix` itself does not lie below itself. What lies there but is no key (a name that is not
+    /// UTF-8) is an error in its place, and the listing goes on.
     fn list<'a>(
         &'a self,
         prefix: &Key,
     ) -> Result<Box<dyn Iterator<Item = Result<Listed, StorageError>> + 'a>, StorageError>;
 
-    /// Removes a key; also succeeds when nothing lies there. Folders leave no empty directory behind.
+    /// Removes a key; also succeeds when nothing lies there. Folders leave no empty directory behind. Durable after the
+    /// next [`Store::sync`].
     fn delete(&self, key: &Key) -> Result<(), StorageError>;
 
-    /// Removes everything under `prefix`. Not for the empty prefix.
+    /// Removes everything under `prefix`, as [`Store::delete`] does. Not for the empty prefix.
     fn delete_all(&self, prefix: &Key) -> Result<(), StorageError>;
 
-    /// Opens the assembly `id` (made when missing), whose keys become visible under `target` by
+    /// Opens the assembly `id` (one segment of a key; made by its first put), whose keys become visible under `target` by
     /// [`Assembly::commit`]. Opening it again after a crash finds what was put. At most one per id is used at a time:
     /// the caller holds a lease.
     fn assembly(&self, id: &str, target: &Key) -> Result<Box<dyn Assembly>, StorageError>;
@@ -126,7 +130,9 @@ pub trait Store: Send + Sync {
 
 /// A group of keys that is written out of sight and becomes visible as a whole.
 pub trait Assembly: Send + Sync {
-    /// Stores bytes under `key`, relative to the target. Not durable before [`Assembly::sync`].
+    /// Stores bytes under `key`, relative to the target, as [`Store::put`] does. Not durable before
+    /// [`Assembly::sync`], whatever the options say. After a crash of the machine, what was put and not synced may be
+    /// there and damaged: prove it before relying on it.
     fn put(&self, key: &Key, body: &mut dyn Read, options: &PutOptions) -> Result<Head, StorageError>;
 
     /// As [`Store::head`], for a key of this assembly, also after commit.
@@ -138,7 +144,7 @@ pub trait Assembly: Send + Sync {
     /// Makes everything put so far durable.
     fn sync(&self) -> Result<(), StorageError>;
 
-    /// Makes everything visible under the target: one rename and a sync of the parent in a folder, nothing where keys
+    /// Makes everything durable and visible under the target: one rename and a sync of the parent in a folder, nothing where keys
     /// were final from the start. Repeating it after it happened succeeds. Refuses when the target exists otherwise.
     fn commit(&self) -> Result<(), StorageError>;
 

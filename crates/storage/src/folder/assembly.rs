@@ -177,6 +177,9 @@ impl Assembly for FolderAssembly {
         if !self.is_synced.load(Ordering::SeqCst) {
             self.sync()?;
         }
+        if self.folder.is_other_name(self.target.as_str(), &self.target)? {
+            return Err(self.folder.obstructed_by_case(&self.target));
+        }
         match self.rename() {
             Ok(()) => self.sync_name(),
             Err(Errno::EXIST | Errno::NOTEMPTY) => {

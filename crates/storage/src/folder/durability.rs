@@ -104,7 +104,7 @@ impl Durability {
 
     fn run(&self, root: &Root) -> Result<(), Errno> {
         let before = lock(&self.young).count;
-        sync_file_system(root.directory())?;
+        rustix::io::retry_on_intr(|| sync_file_system(root.directory()))?;
         lock(&self.young).noted.retain(|_, count| *count > before);
         Ok(())
     }

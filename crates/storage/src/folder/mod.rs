@@ -4,6 +4,7 @@
 //! `assembly/<id>/` what becomes visible as a whole; `lock` is what several processes agree by.
 
 mod assembly;
+mod case;
 mod durability;
 mod list;
 mod open;
@@ -46,6 +47,8 @@ struct Folder {
     id: Uuid,
     root: Root,
     durability: Durability,
+    /// Whether the file system takes names for the same that differ only in letter case.
+    folds_case: bool,
 }
 
 impl FolderStore {
@@ -101,6 +104,9 @@ impl Folder {
     }
 
     fn head_at(&self, relative: &str, key: &Key) -> Result<Head, StorageError> {
+        if self.is_other_name(relative, key)? {
+            return Err(self.not_found(key));
+        }
         match self.root.stat(relative) {
             Ok(stat) if is_file(&stat) => Ok(head_of(&stat)),
             Ok(stat) if is_directory(&stat) => Err(self.not_found(key)),
@@ -110,6 +116,9 @@ impl Folder {
     }
 
     fn open_at(&self, relative: &str, key: &Key) -> Result<(File, u64), StorageError> {
+        if self.is_other_name(relative, key)? {
+            return Err(self.not_found(key));
+        }
         // Without `NONBLOCK` a named pipe would wait for someone to write to it.
         let opened = self.root.open_at(relative, OFlags::RDONLY | OFlags::NONBLOCK);
         let file = File::from(opened.map_err(|errno| self.look_failed("open", key, errno))?);
@@ -137,13 +146,19 @@ impl Folder {
     }
 
     fn sync(&self) -> Result<(), StorageError> {
-        self.durability.sync(&self.root).map_err(|errno| self.failed("sync", &Key::ROOT, errno.into()))
+        self.durability.sync(&self.root).map_err(|errno| {
+            let reason = "what was written may not have reached the disk; check the disk, then start again";
+            self.unusable(format!("folder {}: {errno}: {reason}", self.root.path().display()))
+        })
     }
 
     /// Removes a directory and everything in it, out of sight first, so that it is gone in one step.
     fn remove_tree(&self, relative: &str, key: &Key) -> Result<(), StorageError> {
         let (parent, name) = split(relative);
         let trash = format!("{TEMPORARY}/{}", Uuid::new_v4().simple());
+        if self.is_other_name(relative, key)? {
+            return Ok(());
+        }
         {
             let _lock = self.lock(key, false)?;
             match self.root.stat(relative) {
@@ -224,6 +239,9 @@ impl Store for FolderStore {
     fn delete(&self, key: &Key) -> Result<(), StorageError> {
         let folder = &self.folder;
         folder.check(key)?;
+        if folder.is_other_name(key.as_str(), key)? {
+            return Ok(());
+        }
         let (directory, name) = split(key.as_str());
         {
             let _lock = folder.lock(key, false)?;

@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::durability::Durability;
 use super::root::Root;
-use super::{ASSEMBLIES, BOOKKEEPING, DESCRIPTION, Folder, LOCK, TEMPORARY};
+use super::{ASSEMBLIES, BOOKKEEPING, DESCRIPTION, Folder, LOCK, TEMPORARY, case};
 use crate::StorageError;
 
 /// The layout of `.strongroom/` that this code keeps.
@@ -83,7 +83,8 @@ pub(super) fn open(name: String, path: &Path) -> Result<Folder, StorageError> {
         let reason = format!("folder {shown} has format {format}, this program knows {FORMAT}: use a newer one");
         return Err(unusable(&name, reason));
     }
-    let folder = Folder { name, id: description.store, root, durability: Durability::default() };
+    let folds_case = case::folds_case(&root);
+    let folder = Folder { name, id: description.store, root, durability: Durability::default(), folds_case };
     // A store on a read-only disk can still be read: what needs these will say so.
     for directory in [TEMPORARY, ASSEMBLIES] {
         let _ = folder.root.make_directory(directory, &mut |_| {});

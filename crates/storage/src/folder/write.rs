@@ -83,6 +83,9 @@ impl Folder {
 
     /// Spares the reading of a body that has no chance.
     fn refuse_early(&self, relative: &str, key: &Key, condition: &PutCondition) -> Result<(), StorageError> {
+        if self.is_other_name(relative, key)? {
+            return Err(self.obstructed_by_case(key));
+        }
         let is_hopeless = match (condition, self.root.stat(relative)) {
             (PutCondition::IfAbsent, Ok(stat)) => is_file(&stat),
             (PutCondition::IfMatch(wanted), Ok(stat)) => *wanted != etag(&stat),
@@ -261,6 +264,11 @@ impl Folder {
             PutCondition::IfMatch(etag) => format!("only where etag {etag} lies"),
         };
         StorageError::Condition { store: self.name.clone(), key: key.clone(), condition }
+    }
+
+    pub(super) fn obstructed_by_case(&self, key: &Key) -> StorageError {
+        let what = "a name lies there that differs only in letter case or spelling";
+        StorageError::InTheWay { store: self.name.clone(), key: key.clone(), what }
     }
 
     pub(super) fn obstructed(&self, key: &Key, errno: Errno) -> StorageError {
