@@ -77,6 +77,7 @@ fn enqueue(queue: &Arc<DatabaseQueue>, callers: usize, all: usize, batch: usize)
 fn work(queue: &Arc<DatabaseQueue>, workers: usize, all: usize, batch: usize) -> Result<(usize, Duration), Failure> {
     let request = LeaseRequest {
         topics: vec!["ingest.fetch".into()],
+        keys: None,
         limit: batch,
         holder: Holder::this_process(),
         duration: Duration::from_secs(60),
@@ -123,6 +124,7 @@ fn fill(queue: &Arc<DatabaseQueue>, backlog: u64) -> Result<(), Failure> {
 fn wake_ups(queue: &Arc<DatabaseQueue>) -> Result<(), Failure> {
     let request = LeaseRequest {
         topics: vec!["idle".into()],
+        keys: None,
         limit: 1,
         holder: Holder::this_process(),
         duration: Duration::from_secs(60),

@@ -24,4 +24,4 @@ pub use task::{
     Cursor, Enqueued, Heartbeat, Lease, LeaseRequest, Leased, NewTask, Outcome, Page, Settled, Settlement, TakenOver,
     TaskId, TaskRecord, TaskState, TopicCounts,
 };
-pub use wakeups::Wakeups;
+pub use wakeups::{Registered, Waited, Wakeups};

@@ -1,7 +1,9 @@
 //! The words of a queue: tasks, leases, and what is asked and answered about them.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -90,6 +92,8 @@ impl Enqueued {
 pub struct LeaseRequest {
     /// The topics, the preferred one first: a later one is looked at when the earlier ones have no more.
     pub topics: Vec<String>,
+    /// Only tasks of these keys; none means of any.
+    pub keys: Option<Arc<HashSet<String>>>,
     /// The most tasks to lease.
     pub limit: usize,
     /// Who will hold them.

@@ -20,16 +20,19 @@ struct Calls {
 
 /// What had been called when somebody began to look for work: calls made since then are not missed.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Registered {
+pub struct Registered {
     calls: u64,
     interrupts: u64,
 }
 
 /// Why waiting ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Waited {
+pub enum Waited {
+    /// There may be work.
     Called,
+    /// Everybody is to stop waiting.
     Interrupted,
+    /// The deadline has come.
     TimedOut,
 }
 
@@ -62,12 +65,12 @@ impl Wakeups {
     }
 
     /// To be called before looking for work.
-    pub(crate) fn register(&self, topics: &[String]) -> Registered {
+    pub fn register(&self, topics: &[String]) -> Registered {
         self.lock().registered(topics)
     }
 
     /// Waits for a call that came after `since`, until `deadline`.
-    pub(crate) fn wait(&self, topics: &[String], since: Registered, deadline: Instant) -> Waited {
+    pub fn wait(&self, topics: &[String], since: Registered, deadline: Instant) -> Waited {
         let mut calls = self.lock();
         loop {
             let present = calls.registered(topics);

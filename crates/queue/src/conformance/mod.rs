@@ -50,6 +50,7 @@ macro_rules! conformance_suite {
             who_comes_late_joins_where_the_line_is_served
             tasks_that_failed_together_do_not_come_back_in_front
             topics_are_served_in_order_of_preference
+            only_tasks_of_the_keys_asked_for_are_leased
             a_delayed_task_comes_at_its_time_and_not_before
             one_task_of_a_topic_and_key_waits
             a_waiting_task_is_brought_forward_by_a_more_urgent_one
@@ -119,7 +120,7 @@ fn holder(number: u32) -> Holder {
 }
 
 fn request(limit: usize) -> LeaseRequest {
-    LeaseRequest { topics: vec![TOPIC.to_owned()], limit, holder: holder(1), duration: LEASE }
+    LeaseRequest { topics: vec![TOPIC.to_owned()], keys: None, limit, holder: holder(1), duration: LEASE }
 }
 
 fn take(queue: &dyn Queue, limit: usize) -> Vec<Leased> {

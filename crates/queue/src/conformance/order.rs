@@ -97,6 +97,7 @@ pub fn topics_are_served_in_order_of_preference(subject: &dyn Subject) {
     put(&*queue, &[on("b", "b1"), on("a", "a1"), on("c", "c1"), on("a", "a2")]);
     let request = LeaseRequest {
         topics: vec!["a".into(), "none".into(), "b".into()],
+        keys: None,
         limit: 10,
         holder: holder(1),
         duration: LEASE,
@@ -105,6 +106,24 @@ pub fn topics_are_served_in_order_of_preference(subject: &dyn Subject) {
     assert_eq!(keys(&leased), ["a1", "a2", "b1"]);
     assert_eq!(leased[2].topic, "b");
     assert!(queue.lease(&request).expect("leases").is_empty(), "c was not asked for");
+}
+
+/// In the order of the line, whether few keys are asked for or many.
+pub fn only_tasks_of_the_keys_asked_for_are_leased(subject: &dyn Subject) {
+    let queue = subject.queue();
+    put(&*queue, &(0..600).map(|number| task(&format!("{number}"))).collect::<Vec<_>>());
+    let among = |wanted: &[usize], limit: usize| {
+        let keys = wanted.iter().map(ToString::to_string).collect();
+        let request = LeaseRequest { keys: Some(std::sync::Arc::new(keys)), ..super::request(limit) };
+        queue.lease(&request).expect("leases").into_iter().map(|task| task.key).collect::<Vec<_>>()
+    };
+    assert_eq!(among(&[580, 3, 1000, 7], 2), ["3", "7"]);
+    assert_eq!(among(&[580, 3, 1000, 7], 2), ["580"], "what is leased is not leased twice");
+    let many: Vec<_> = (500..600).collect();
+    assert_eq!(among(&many, 3), ["500", "501", "502"]);
+    assert_eq!(among(&many, 200).len(), 96);
+    assert!(among(&[], 1).is_empty());
+    assert_eq!(take_one(&*queue).key, "0", "others are where they were");
 }
 
 /// Not a microsecond early, and due tasks count as ready.

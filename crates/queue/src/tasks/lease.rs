@@ -1,8 +1,9 @@
 //! Giving tasks to workers and keeping them there.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
-use strongroom_database::{Statement, Time, Transaction};
+use strongroom_database::{Row, Statement, Time, Transaction};
 
 use crate::{Heartbeat, Lease, LeaseRequest, Leased, QueueError, TaskId};
 
@@ -13,6 +14,9 @@ const PAUSED: Statement = Statement("queue_paused");
 const DUE: Statement = Statement("queue_due");
 const MAKE_READY: Statement = Statement("queue_make_ready");
 const LEASE: Statement = Statement("queue_lease");
+const LEASE_TASK: Statement = Statement("queue_lease_task");
+const READY_OF_KEY: Statement = Statement("queue_ready_of_key");
+const READY_BEHIND: Statement = Statement("queue_ready_behind");
 const ADVANCE: Statement = Statement("queue_advance");
 const EXTEND: Statement = Statement("queue_extend");
 const CHECKPOINT: Statement = Statement("queue_checkpoint");
@@ -21,6 +25,12 @@ const NEXT_DUE: Statement = Statement("queue_next_due");
 
 /// How many delayed tasks of a topic join the line in one call at least.
 const DUE_AT_ONCE: usize = 256;
+
+/// With more keys than these it is cheaper to walk the line than to look each of them up.
+const KEYS_LOOKED_UP: usize = 64;
+
+/// Tasks read at a time while the line is walked.
+const PLACES_AT_ONCE: usize = 256;
 
 /// Leases up to `limit` tasks, from the topics in order of preference, each topic's in the order of its line. The attempt
 /// counts from here on. Paused topics give none.
@@ -38,22 +48,71 @@ pub fn lease(transaction: &mut dyn Transaction, request: &LeaseRequest) -> Resul
             continue;
         }
         admit_due(transaction, topic, now, wanted.max(DUE_AT_ONCE))?;
-        lease_from(transaction, topic, wanted, &holder, lease_until, &mut leased)?;
+        let rows = match &request.keys {
+            None => {
+                let values = [topic.into(), wanted.into(), holder.as_str().into(), lease_until.into()];
+                transaction.query(LEASE, &values)?
+            }
+            Some(keys) => {
+                let mut rows = Vec::new();
+                for task in find(transaction, topic, keys, wanted)? {
+                    rows.extend(
+                        transaction
+                            .query_one(LEASE_TASK, &[task.into(), holder.as_str().into(), lease_until.into()])?,
+                    );
+                }
+                rows
+            }
+        };
+        take(transaction, topic, rows, lease_until, &mut leased)?;
     }
     Ok(leased)
 }
 
-fn lease_from(
+/// The first `wanted` ready tasks of a topic that have one of `keys`, by their ids. A few keys are looked up one by one; for
+/// many, the line is walked until enough are found.
+fn find(
     transaction: &mut dyn Transaction,
     topic: &str,
+    keys: &HashSet<String>,
     wanted: usize,
-    holder: &str,
+) -> Result<Vec<i64>, QueueError> {
+    let mut places = Vec::new();
+    if keys.len() <= KEYS_LOOKED_UP {
+        for key in keys {
+            if let Some(row) = transaction.query_one(READY_OF_KEY, &[key.into(), topic.into()])? {
+                places.push((row.integer(0)?, row.integer(1)?, row.integer(2)?));
+            }
+        }
+        places.sort_unstable();
+    } else {
+        let mut behind = (i64::MIN, i64::MIN, 0);
+        while places.len() < wanted {
+            let values = [topic.into(), behind.0.into(), behind.1.into(), behind.2.into(), PLACES_AT_ONCE.into()];
+            let page = transaction.query(READY_BEHIND, &values)?;
+            for row in &page {
+                behind = (row.integer(0)?, row.integer(1)?, row.integer(2)?);
+                if keys.contains(row.text(3)?) {
+                    places.push(behind);
+                }
+            }
+            if page.len() < PLACES_AT_ONCE {
+                break;
+            }
+        }
+    }
+    Ok(places.into_iter().take(wanted).map(|(_, _, task)| task).collect())
+}
+
+fn take(
+    transaction: &mut dyn Transaction,
+    topic: &str,
+    rows: Vec<Row>,
     lease_until: Time,
     leased: &mut Vec<Leased>,
 ) -> Result<(), QueueError> {
-    let values = [topic.into(), wanted.into(), holder.into(), lease_until.into()];
     let mut taken = Vec::new();
-    for row in transaction.query(LEASE, &values)? {
+    for row in rows {
         let place = (row.integer(6)?, row.time(7)?, row.integer(0)?);
         let task = Leased {
             lease: Lease { task: TaskId(row.integer(0)?), attempt: small(&row, 1)? },

@@ -448,7 +448,8 @@ fn step(
         Operation::Lease { topics, limit } => {
             let topics: Vec<String> = topics.into_iter().map(|topic| TOPICS[topic].to_owned()).collect();
             let expected = model.lease(&topics, limit);
-            let leased = queue.lease(&LeaseRequest { topics, limit, holder, duration: LEASE }).expect("leases");
+            let leased =
+                queue.lease(&LeaseRequest { topics, keys: None, limit, holder, duration: LEASE }).expect("leases");
             let leases: Vec<Lease> = leased.iter().map(|task| task.lease).collect();
             prop_assert_eq!(&leases, &expected);
             given.extend(leases);
