@@ -7,7 +7,6 @@ use std::time::Duration;
 use tracing::{debug, error, info, warn};
 
 /// Something worth reporting.
-#[derive(Debug)]
 pub enum Event<'a> {
     /// Workers began to look for tasks.
     RuntimeStarted {
@@ -35,7 +34,7 @@ pub enum Event<'a> {
         /// Its key: for a stage, the work item.
         key: &'a str,
         /// Which attempt.
-        attempt: i64,
+        attempt: u32,
     },
     /// A task ended and its end is on record.
     TaskEnded {
@@ -93,8 +92,8 @@ pub enum Event<'a> {
     },
     /// Tasks of dead or silent workers were taken over.
     TasksReclaimed {
-        /// How many.
-        tasks: u64,
+        /// Their topics.
+        topics: &'a [String],
     },
     /// A stage says how far it is.
     StageProgress {
@@ -126,7 +125,7 @@ impl Event<'_> {
             }
             Self::RegistryUnavailable { act, error } => warn!(act, %error, "registry unavailable"),
             Self::ThreadNotStarted { name, error } => error!(name, %error, "thread could not be started"),
-            Self::TasksReclaimed { tasks } => info!(tasks, "tasks of silent workers taken over"),
+            Self::TasksReclaimed { topics } => info!(?topics, "tasks of silent workers taken over"),
             Self::StageProgress { item, stage, note } => debug!(%item, %stage, note, "stage progress"),
         }
     }

@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use strongroom_queue::tasks::Outcome;
+use strongroom_queue::Outcome;
 use strongroom_registry::work::{self, Assignment, Claim, StageEnd};
 use strongroom_registry::{Registry, RegistryError, Time};
 
 use super::clock::MonotonicClock;
-use super::{PoolSettings, retry_delay};
+use super::{PoolSettings, TaskEnd, retry_delay};
 
 /// Why a task must stop before it is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -33,7 +33,7 @@ impl Interrupted {
     }
 }
 
-impl From<Interrupted> for super::TaskEnd {
+impl From<Interrupted> for TaskEnd {
     /// The end of a task, stage or not, that stopped for this reason.
     fn from(reason: Interrupted) -> Self {
         Self::Stage(reason.stage_end())
@@ -161,22 +161,13 @@ impl TaskContext {
     }
 
     /// The end of a task that went wrong in a way that may pass: again later, until its attempts are spent.
-    pub fn transient(&self, assignment: &Assignment, note: impl Into<String>) -> super::TaskEnd {
+    pub fn transient(&self, assignment: &Assignment, note: impl Into<String>) -> TaskEnd {
         let note = note.into();
-        let max_attempts = self.settings.max_attempts;
-        match &assignment.claimed {
-            Some((_, item)) => {
-                let attempt = u32::try_from(item.retry_count.saturating_add(1)).unwrap_or(u32::MAX);
-                let retry_at = self.time_after(retry_delay(attempt));
-                super::TaskEnd::Stage(StageEnd::Transient { retry_at, max_attempts, note })
-            }
-            None => {
-                let attempt = u32::try_from(assignment.task.lease.attempt).unwrap_or(u32::MAX);
-                if attempt >= max_attempts {
-                    return super::TaskEnd::Task(Outcome::Dead(format!("gave up after {attempt} attempts: {note}")));
-                }
-                super::TaskEnd::Task(Outcome::RetryAt(self.time_after(retry_delay(attempt))))
-            }
+        let retry_at = self.time_after(retry_delay(assignment.task.spent));
+        if assignment.claimed.is_some() {
+            TaskEnd::Stage(StageEnd::Transient { retry_at, max_attempts: self.settings.max_attempts, note })
+        } else {
+            TaskEnd::Task(Outcome::RetryAt { at: retry_at, reason: note })
         }
     }
 }

@@ -6,21 +6,39 @@
 //! Nothing waits for a poll that a finished task could announce, and everything still works by polling alone.
 
 mod backoff;
+mod bell;
 mod clock;
 mod context;
+mod core;
+mod dispatch;
+mod heartbeat;
+mod held;
+mod pool;
 mod settings;
 mod shutdown;
+mod sweeper;
 
+use std::collections::HashSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::time::Duration;
 
-use strongroom_queue::tasks::Outcome;
+use strongroom_queue::{Holder, Outcome};
 use strongroom_registry::work::{Assignment, StageEnd};
+use strongroom_registry::{ItemId, Registry, RegistryError};
 
 pub use backoff::retry_delay;
 pub use clock::{BootClock, MonotonicClock};
 pub use context::{Interrupted, TaskContext};
 pub use settings::{PoolSettings, Pools};
 pub use shutdown::Shutdown;
+
+use self::bell::{Bell, Over};
+use self::core::{Core, Tally};
+use self::dispatch::Dispatcher;
+use self::held::HeldTasks;
+use self::pool::Pool;
+use crate::event::Event;
 
 /// Does the tasks of one topic. It may be called for several tasks at once, from as many threads.
 pub trait Handler: Send + Sync {
@@ -53,5 +71,173 @@ impl From<Outcome> for TaskEnd {
     }
 }
 
-/// Handlers by topic, as the runtime takes them.
-pub type Handlers = Vec<Arc<dyn Handler>>;
+/// What came of a run.
+#[derive(Debug, Default)]
+pub struct Summary {
+    /// How often the queue was looked at for work.
+    pub looks: u64,
+    /// Tasks whose end was recorded, whichever it was.
+    pub ended: u64,
+    /// Tasks given back before they were begun.
+    pub given_back: u64,
+    /// Tasks whose handler panicked.
+    pub panicked: u64,
+    /// Tasks whose end could not be recorded, because somebody else had them by then or the registry did not answer.
+    pub dropped: u64,
+    /// Tasks that were still running when the run ended.
+    pub abandoned: usize,
+    /// Why the run ended by itself, where it did.
+    pub failure: Option<RegistryError>,
+}
+
+/// How a runtime is put together.
+pub struct Builder {
+    registry: Registry,
+    handlers: Vec<Arc<dyn Handler>>,
+    pools: Pools,
+    holder: Holder,
+    keys: Option<Arc<HashSet<String>>>,
+    clock: Arc<dyn MonotonicClock>,
+    poll_every: Duration,
+    beat_every: Option<Duration>,
+    sweep_every: Duration,
+}
+
+impl Builder {
+    /// The settings of the topics' pools.
+    #[must_use]
+    pub fn pools(mut self, pools: Pools) -> Self {
+        self.pools = pools;
+        self
+    }
+
+    /// Only tasks of these work items.
+    #[must_use]
+    pub fn only_items(mut self, items: impl IntoIterator<Item = ItemId>) -> Self {
+        self.keys = Some(Arc::new(items.into_iter().map(|item| item.to_string()).collect()));
+        self
+    }
+
+    /// Who holds the tasks; this process unless told otherwise.
+    #[must_use]
+    pub fn holder(mut self, holder: Holder) -> Self {
+        self.holder = holder;
+        self
+    }
+
+    /// By which clock the own leases are judged.
+    #[must_use]
+    pub fn clock(mut self, clock: Arc<dyn MonotonicClock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// The longest sleep without looking for work; one second unless told otherwise.
+    #[must_use]
+    pub fn poll_every(mut self, duration: Duration) -> Self {
+        self.poll_every = duration;
+        self
+    }
+
+    /// How often leases are extended; a third of the shortest lease unless told otherwise.
+    #[must_use]
+    pub fn beat_every(mut self, duration: Duration) -> Self {
+        self.beat_every = Some(duration);
+        self
+    }
+
+    /// How often tasks of dead or silent workers are taken over; five seconds unless told otherwise.
+    #[must_use]
+    pub fn sweep_every(mut self, duration: Duration) -> Self {
+        self.sweep_every = duration;
+        self
+    }
+
+    /// The runtime. Of several handlers for one topic the first is taken.
+    pub fn build(self) -> Runtime {
+        Runtime { plan: self }
+    }
+}
+
+/// Does tasks until told to stop.
+pub struct Runtime {
+    plan: Builder,
+}
+
+impl Runtime {
+    /// Begins a runtime over a registry. The handlers stand in the order of a work item's way: where there is work for
+    /// several, that of the later one is taken first, so that what is under way ends before something new begins.
+    pub fn builder(registry: Registry, handlers: Vec<Arc<dyn Handler>>) -> Builder {
+        Builder {
+            registry,
+            handlers,
+            pools: Pools::default(),
+            holder: Holder::this_process(),
+            keys: None,
+            clock: Arc::new(BootClock),
+            poll_every: Duration::from_secs(1),
+            beat_every: None,
+            sweep_every: Duration::from_secs(5),
+        }
+    }
+
+    /// Works until asked to stop, and returns when drained. Blocks its caller.
+    pub fn run(&self, shutdown: &Shutdown) -> Summary {
+        self.run_until(shutdown, &|| false)
+    }
+
+    /// As [`Self::run`], and stops by itself as soon as `done` holds. That is asked whenever a task may have ended a work
+    /// item, and at least once a second or as often as [`Builder::poll_every`] says.
+    pub fn run_until(&self, shutdown: &Shutdown, done: &dyn Fn() -> bool) -> Summary {
+        let plan = &self.plan;
+        let core = Arc::new(self.core());
+        Event::RuntimeStarted { holder: &core.holder_text, topics: core.pools.len() }.emit();
+        let listener: Arc<dyn Fn() + Send + Sync> = {
+            let core = Arc::downgrade(&core);
+            Arc::new(move || {
+                if let Some(core) = core.upgrade() {
+                    core.bell.ring();
+                }
+            })
+        };
+        shutdown.listen(&listener);
+        let shortest = core.pools.iter().map(|pool| pool.settings.lease).min().unwrap_or(Duration::from_secs(60));
+        let beat_every = plan.beat_every.unwrap_or(shortest / 3);
+        let heart = core.clone();
+        let sweeper = core.clone();
+        let sweep_every = plan.sweep_every;
+        // Without a heartbeat nothing may be held: with nothing to beat, threads are what is short, so nothing is begun.
+        if !core.spawn("heartbeat", move || heartbeat::beat(&heart, beat_every)) {
+            return Summary::default();
+        }
+        core.spawn("sweeper", move || sweeper::sweep(&sweeper, sweep_every));
+        Dispatcher { core, shutdown, done, poll_every: plan.poll_every }.run()
+    }
+
+    fn core(&self) -> Core {
+        let plan = &self.plan;
+        let mut pools: Vec<Pool> = Vec::new();
+        for handler in plan.handlers.iter().rev() {
+            pools.retain(|pool| pool.topic != handler.topic());
+            pools.push(Pool::new(handler.clone(), plan.pools.of(handler.topic())));
+        }
+        let topics: Vec<String> = pools.iter().map(|pool| pool.topic.clone()).collect();
+        let limits = pools.iter().map(|pool| (pool.topic.clone(), pool.settings.max_attempts));
+        Core {
+            registry: plan.registry.clone(),
+            holder: plan.holder.clone(),
+            holder_text: plan.holder.to_string().into(),
+            by_topic: topics.iter().cloned().zip(0..).collect(),
+            keys: plan.keys.clone(),
+            max_attempts: Arc::new(limits.collect()),
+            held: HeldTasks::default(),
+            clock: plan.clock.clone(),
+            bell: Bell::new(plan.registry.wakeups().clone(), topics),
+            over: Over::default(),
+            draining: AtomicBool::new(false),
+            threads: AtomicUsize::new(0),
+            tally: Tally::default(),
+            pools,
+        }
+    }
+}

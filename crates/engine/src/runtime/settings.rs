@@ -3,12 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use jiff::fmt::serde::unsigned_duration::friendly::compact::required as friendly;
-use serde::{Deserialize, Serialize};
-
 /// The settings of one topic's pool.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PoolSettings {
     /// Tasks worked on at once.
     pub workers: usize,
@@ -17,10 +13,8 @@ pub struct PoolSettings {
     /// Attempts that may go wrong before the work item fails, or the task is buried.
     pub max_attempts: u32,
     /// How long a task stays ours without a heartbeat.
-    #[serde(with = "friendly")]
     pub lease: Duration,
     /// How long a running task may take to reach a checkpoint once the process is asked to stop.
-    #[serde(with = "friendly")]
     pub grace: Duration,
 }
 
@@ -48,8 +42,7 @@ impl PoolSettings {
 }
 
 /// The pools' settings by topic; a topic that is not named has the defaults.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Pools(pub BTreeMap<String, PoolSettings>);
 
 impl Pools {

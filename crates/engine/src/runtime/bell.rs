@@ -1,0 +1,65 @@
+//! What the dispatcher sleeps on: it is woken when the queue has work for its topics, when a task ends, and when a stop is
+//! asked. It listens before it looks, so nothing is missed in between.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use strongroom_queue::{Registered, Waited, Wakeups};
+
+/// Tells the runtimes of one process apart.
+static RUNTIMES: AtomicU64 = AtomicU64::new(0);
+
+/// A place among the queue's wake-ups, with a topic of its own for what the runtime tells itself.
+#[derive(Debug)]
+pub(super) struct Bell {
+    wakeups: Arc<Wakeups>,
+    /// The topics served, and the own one last.
+    topics: Vec<String>,
+    own: String,
+}
+
+impl Bell {
+    pub(super) fn new(wakeups: Arc<Wakeups>, mut topics: Vec<String>) -> Self {
+        // No topic of the queue has a control character in its name.
+        let own = format!("\u{1}runtime {}", RUNTIMES.fetch_add(1, Ordering::Relaxed));
+        topics.push(own.clone());
+        Self { wakeups, topics, own }
+    }
+
+    /// Wakes the dispatcher.
+    pub(super) fn ring(&self) {
+        self.wakeups.notify([self.own.as_str()]);
+    }
+
+    /// To be called before looking at what one may wait for.
+    pub(super) fn listen(&self) -> Registered {
+        self.wakeups.register(&self.topics)
+    }
+
+    /// Sleeps until it rings, or has since `listening`, and at most for `at_most`; whether it rang.
+    pub(super) fn wait(&self, listening: Registered, at_most: Duration) -> bool {
+        self.wakeups.wait(&self.topics, listening, Instant::now() + at_most) != Waited::TimedOut
+    }
+}
+
+/// The end of a run, for the threads that do something every few seconds.
+#[derive(Debug, Default)]
+pub(super) struct Over {
+    over: Mutex<bool>,
+    declared: Condvar,
+}
+
+impl Over {
+    pub(super) fn declare(&self) {
+        *self.over.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.declared.notify_all();
+    }
+
+    /// Sleeps for `duration`, or until the end; whether the end has come.
+    pub(super) fn sleep(&self, duration: Duration) -> bool {
+        let guard = self.over.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.declared.wait_timeout_while(guard, duration, |over| !*over);
+        *waited.unwrap_or_else(PoisonError::into_inner).0
+    }
+}

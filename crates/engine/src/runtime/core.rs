@@ -1,0 +1,397 @@
+//! What all threads of one run share, and the two ways tasks move through it: leased into a pool, and ended.
+
+use std::collections::{HashMap, HashSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use strongroom_queue::{Holder, LeaseRequest, Outcome, Settled, Settlement, tasks};
+use strongroom_registry::work::{self, Assignment, Claim, StageEnd};
+use strongroom_registry::{Registry, RegistryError, Transaction};
+
+use super::bell::{Bell, Over};
+use super::clock::MonotonicClock;
+use super::context::{Interrupted, TaskContext};
+use super::held::{Held, HeldTasks};
+use super::pool::{Pool, Work};
+use super::{Summary, TaskEnd};
+use crate::event::Event;
+
+/// What is counted during a run.
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    pub(super) looks: AtomicU64,
+    pub(super) ended: AtomicU64,
+    pub(super) given_back: AtomicU64,
+    pub(super) panicked: AtomicU64,
+    pub(super) dropped: AtomicU64,
+}
+
+impl Tally {
+    pub(super) fn count(number: &AtomicU64) {
+        number.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn summary(&self) -> Summary {
+        let read = |number: &AtomicU64| number.load(Ordering::Relaxed);
+        Summary {
+            looks: read(&self.looks),
+            ended: read(&self.ended),
+            given_back: read(&self.given_back),
+            panicked: read(&self.panicked),
+            dropped: read(&self.dropped),
+            abandoned: 0,
+            failure: None,
+        }
+    }
+}
+
+/// Which tasks of a topic to lease, at most how many.
+#[derive(Debug, Clone)]
+pub(super) struct Wanted {
+    pub(super) pool: usize,
+    pub(super) limit: usize,
+    pub(super) request: LeaseRequest,
+}
+
+pub(super) struct Core {
+    pub(super) registry: Registry,
+    pub(super) holder: Holder,
+    pub(super) holder_text: Arc<str>,
+    /// In order of preference.
+    pub(super) pools: Vec<Pool>,
+    pub(super) by_topic: HashMap<String, usize>,
+    /// Only tasks of these keys.
+    pub(super) keys: Option<Arc<HashSet<String>>>,
+    pub(super) max_attempts: Arc<HashMap<String, u32>>,
+    pub(super) held: HeldTasks,
+    pub(super) clock: Arc<dyn MonotonicClock>,
+    pub(super) bell: Bell,
+    pub(super) over: Over,
+    pub(super) draining: AtomicBool,
+    pub(super) threads: AtomicUsize,
+    pub(super) tally: Tally,
+}
+
+/// How long between attempts to record the end of a task while the registry does not answer.
+const RECORD_AGAIN: Duration = Duration::from_millis(200);
+
+impl Core {
+    /// A request for up to `limit` tasks of a pool's topic.
+    pub(super) fn wanted(&self, pool: usize, limit: usize) -> Option<Wanted> {
+        let of = self.pools.get(pool)?;
+        let request = LeaseRequest {
+            topics: vec![of.topic.clone()],
+            keys: self.keys.clone(),
+            limit,
+            holder: self.holder.clone(),
+            duration: of.settings.lease,
+        };
+        Some(Wanted { pool, limit, request })
+    }
+
+    /// Leases what is wanted, within a transaction.
+    pub(super) fn lease_all(
+        tx: &mut dyn Transaction,
+        wanted: &[Wanted],
+        max_attempts: &HashMap<String, u32>,
+    ) -> Result<Vec<Assignment>, RegistryError> {
+        let mut assignments = Vec::new();
+        for one in wanted.iter().filter(|one| one.limit > 0) {
+            let limits = |topic: &str| max_attempts.get(topic).copied().unwrap_or(1);
+            assignments.extend(work::lease(tx, &one.request, &limits)?);
+        }
+        Ok(assignments)
+    }
+
+    /// Puts what was leased by a transaction begun at `asked_at` into the pools, and gives up the slots that were kept for
+    /// it. What no pool takes any more is given back.
+    pub(super) fn take_in(self: &Arc<Self>, wanted: &[Wanted], assignments: Vec<Assignment>, asked_at: Duration) {
+        let mut by_pool: HashMap<usize, Vec<Work>> = HashMap::new();
+        for assignment in assignments {
+            let Some(&index) = self.by_topic.get(&assignment.task.topic) else { continue };
+            let Some(pool) = self.pools.get(index) else { continue };
+            let held = self.held.add(Held::new(&assignment, &pool.settings, asked_at));
+            by_pool.entry(index).or_default().push(Work { assignment, held });
+        }
+        for one in wanted {
+            let Some(pool) = self.pools.get(one.pool) else { continue };
+            let work = by_pool.remove(&one.pool).unwrap_or_default();
+            let refused = pool.fill(one.limit, work, &|| self.start_thread(one.pool));
+            for work in refused {
+                self.give_back(&work);
+            }
+        }
+    }
+
+    fn start_thread(self: &Arc<Self>, index: usize) -> bool {
+        let Some(pool) = self.pools.get(index) else { return false };
+        let core = self.clone();
+        self.spawn(&pool.topic, move || {
+            let Some(pool) = core.pools.get(index) else { return };
+            while let Some(work) = pool.next() {
+                core.perform(index, pool, &work);
+            }
+        })
+    }
+
+    /// Starts a counted thread; whether it could be started.
+    pub(super) fn spawn(self: &Arc<Self>, name: &str, body: impl FnOnce() + Send + 'static) -> bool {
+        struct Counted(Arc<Core>);
+        impl Drop for Counted {
+            fn drop(&mut self) {
+                self.0.threads.fetch_sub(1, Ordering::SeqCst);
+                self.0.bell.ring();
+            }
+        }
+        self.threads.fetch_add(1, Ordering::SeqCst);
+        let counted = Counted(self.clone());
+        let started = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
+            let _counted = counted;
+            body();
+        });
+        if let Err(error) = &started {
+            Event::ThreadNotStarted { name, error }.emit();
+        }
+        started.is_ok()
+    }
+
+    /// Does one task on this thread and records its end.
+    fn perform(self: &Arc<Self>, index: usize, pool: &Pool, work: &Work) {
+        let began = Instant::now();
+        let context = TaskContext {
+            registry: self.registry.clone(),
+            holder: self.holder_text.clone(),
+            settings: pool.settings.clone(),
+            signal: work.held.signal.clone(),
+            clock: self.clock.clone(),
+        };
+        if self.draining.load(Ordering::SeqCst) {
+            work.held.signal.interrupt(Interrupted::Draining);
+        }
+        let task = &work.assignment.task;
+        let end = match context.check() {
+            Err(reason) => {
+                Tally::count(&self.tally.given_back);
+                TaskEnd::from(reason)
+            }
+            Ok(()) => {
+                Event::TaskStarted { topic: &task.topic, key: &task.key, attempt: task.lease.attempt }.emit();
+                let handler = &pool.handler;
+                catch_unwind(AssertUnwindSafe(|| handler.run(&work.assignment, &context))).unwrap_or_else(|panic| {
+                    let message = panic_message(panic.as_ref());
+                    Tally::count(&self.tally.panicked);
+                    Event::TaskPanicked { topic: &task.topic, key: &task.key, message }.emit();
+                    context.transient(&work.assignment, format!("the worker panicked: {message}"))
+                })
+            }
+        };
+        self.end(Some((index, pool)), work, end, began.elapsed());
+    }
+
+    /// Gives a task back that was not begun, with its attempt unspent.
+    pub(super) fn give_back(self: &Arc<Self>, work: &Work) {
+        Tally::count(&self.tally.given_back);
+        let end = TaskEnd::Task(Outcome::Release);
+        self.end(None, work, end, Duration::ZERO);
+    }
+
+    /// Records the end of a task. What may follow it at once - the next stage of its item, the next task for its thread -
+    /// is leased in the same transaction, so that nobody has to be woken to look for it.
+    fn end(self: &Arc<Self>, ran: Option<(usize, &Pool)>, work: &Work, end: TaskEnd, elapsed: Duration) {
+        let held = &work.held;
+        let record = Record::new(work, end);
+        held.begin_to_end();
+        let wanted = ran.map(|(index, pool)| self.successors(index, pool, &record)).unwrap_or_default();
+        let mut leasing = !wanted.is_empty();
+        let leased = loop {
+            let asked_at = self.clock.now();
+            let job = {
+                let (record, holder) = (record.clone(), self.holder_text.clone());
+                let wanted = if leasing { wanted.clone() } else { Vec::new() };
+                let max_attempts = self.max_attempts.clone();
+                move |tx: &mut dyn Transaction| {
+                    let topics = record.write(tx, &holder)?;
+                    Ok::<_, RegistryError>((topics, Self::lease_all(tx, &wanted, &max_attempts)?))
+                }
+            };
+            let error = match self.registry.write(job) {
+                Ok((topics, leased)) => {
+                    Tally::count(&self.tally.ended);
+                    record.emit(held, elapsed);
+                    self.announce(work, &topics, &leased);
+                    break Some((leased, asked_at));
+                }
+                Err(error) => error,
+            };
+            if let RegistryError::FenceLost { .. } = error {
+                Tally::count(&self.tally.dropped);
+                Event::TaskLost { topic: &held.topic, key: &held.key, cause: "its end was refused" }.emit();
+                break None;
+            }
+            let lost = held.signal.is_lost(self.clock.now());
+            if error.is_transient() && !lost {
+                Event::RegistryUnavailable { act: "record the end of a task", error: &error }.emit();
+                std::thread::sleep(RECORD_AGAIN);
+            } else if leasing {
+                // What failed may be the successor's record, not this task's.
+                leasing = false;
+            } else {
+                Tally::count(&self.tally.dropped);
+                Event::EndNotRecorded { topic: &held.topic, key: &held.key, error: &error }.emit();
+                break None;
+            }
+        };
+        self.held.remove(held.lease);
+        if let Some((_, pool)) = ran {
+            pool.ended();
+        }
+        let looked = leasing && leased.is_some();
+        let (leased, asked_at) = leased.unwrap_or_default();
+        self.take_in(&wanted, leased, asked_at);
+        // Where the free slot was offered to the queue in the transaction itself, there is nothing more to look for.
+        if !looked || record.ends_item() {
+            self.bell.ring();
+        }
+    }
+
+    /// The slots to fill when this task ends: one for the next stage, and the task's own.
+    fn successors(&self, index: usize, pool: &Pool, record: &Record) -> Vec<Wanted> {
+        let mut wanted = Vec::new();
+        if let Some(next) = record.next_topic().and_then(|topic| self.by_topic.get(&topic).copied())
+            && next != index
+            && let Some(next_pool) = self.pools.get(next)
+        {
+            let reserved = next_pool.reserve(1);
+            if reserved > 0 {
+                wanted.extend(self.wanted(next, reserved));
+            }
+        }
+        let reserved = pool.reserve_own();
+        if reserved > 0 {
+            wanted.extend(self.wanted(index, reserved));
+        }
+        wanted
+    }
+
+    /// Wakes those who wait for what the end of a task put into the queue, unless we have it already.
+    fn announce(&self, work: &Work, topics: &[String], leased: &[Assignment]) {
+        let is_ours = |topic: &String| {
+            leased.iter().any(|one| one.task.topic == *topic && one.task.key == work.assignment.task.key)
+        };
+        let others = topics.iter().filter(|topic| !is_ours(topic));
+        self.registry.wakeups().notify(others.map(String::as_str));
+    }
+}
+
+/// The end of a task as it is to be recorded.
+#[derive(Debug, Clone)]
+enum Record {
+    Stage { claim: Claim, end: StageEnd, next_topic: Option<String> },
+    Task { settlement: Settlement, topic: String },
+}
+
+impl Record {
+    /// An end of the wrong kind becomes the nearest of the right one: nothing may be left without an end.
+    fn new(work: &Work, end: TaskEnd) -> Self {
+        let task = &work.assignment.task;
+        let Some((claim, item)) = &work.assignment.claimed else {
+            let outcome = match end {
+                TaskEnd::Task(outcome) => outcome,
+                TaskEnd::Stage(end) => outcome_of(end),
+            };
+            return Self::Task { settlement: Settlement { lease: task.lease, outcome }, topic: task.topic.clone() };
+        };
+        let end = match end {
+            TaskEnd::Stage(end) => end,
+            TaskEnd::Task(outcome) => stage_end_of(outcome, task.max_attempts),
+        };
+        let next_topic = match &end {
+            StageEnd::Next { next, .. } | StageEnd::Back { to: next, .. } => Some(next.topic(item.action)),
+            _ => None,
+        };
+        Self::Stage { claim: claim.clone(), end, next_topic }
+    }
+
+    fn write(&self, tx: &mut dyn Transaction, holder: &str) -> Result<Vec<String>, RegistryError> {
+        match self {
+            Self::Stage { claim, end, .. } => work::finish(tx, claim, holder, end),
+            Self::Task { settlement, topic } => match tasks::settle(tx, std::slice::from_ref(settlement))?.first() {
+                Some(Settled::Ok | Settled::Buried) => Ok(vec![topic.clone()]),
+                _ => Err(RegistryError::FenceLost { what: "task", id: settlement.lease.task.to_string() }),
+            },
+        }
+    }
+
+    fn next_topic(&self) -> Option<String> {
+        match self {
+            Self::Stage { next_topic, .. } => next_topic.clone(),
+            Self::Task { .. } => None,
+        }
+    }
+
+    /// Whether the item may have ended by this.
+    fn ends_item(&self) -> bool {
+        self.next_topic().is_none()
+    }
+
+    fn emit(&self, held: &Held, elapsed: Duration) {
+        let (end, note) = match self {
+            Self::Stage { end, .. } => stage_words(end),
+            Self::Task { settlement, .. } => task_words(&settlement.outcome),
+        };
+        Event::TaskEnded { topic: &held.topic, key: &held.key, end, note, elapsed }.emit();
+    }
+}
+
+fn outcome_of(end: StageEnd) -> Outcome {
+    match end {
+        StageEnd::Next { .. } | StageEnd::Back { .. } | StageEnd::Succeeded { .. } => Outcome::Done,
+        StageEnd::Defer { until, .. } => Outcome::Defer(until),
+        StageEnd::Transient { retry_at, note, .. } => Outcome::RetryAt { at: retry_at, reason: note },
+        StageEnd::Fatal { note, .. } | StageEnd::Held { note } => Outcome::Dead { reason: note },
+        StageEnd::Released { .. } => Outcome::Release,
+    }
+}
+
+fn stage_end_of(outcome: Outcome, max_attempts: u32) -> StageEnd {
+    match outcome {
+        Outcome::Defer(until) => StageEnd::Defer { until, note: "waits".into() },
+        Outcome::RetryAt { at, reason } => StageEnd::Transient { retry_at: at, max_attempts, note: reason },
+        Outcome::Dead { reason } => StageEnd::Fatal { note: reason, problems: Vec::new() },
+        Outcome::Release => StageEnd::Released { note: "given back unbegun".into() },
+        Outcome::Done => StageEnd::Held { note: "the stage ended without saying what comes next".into() },
+    }
+}
+
+fn stage_words(end: &StageEnd) -> (&'static str, &str) {
+    match end {
+        StageEnd::Next { note, .. } => ("next", note),
+        StageEnd::Defer { note, .. } => ("deferred", note),
+        StageEnd::Transient { note, .. } => ("transient", note),
+        StageEnd::Fatal { note, .. } => ("fatal", note),
+        StageEnd::Back { note, .. } => ("back", note),
+        StageEnd::Held { note } => ("held", note),
+        StageEnd::Succeeded { note } => ("succeeded", note),
+        StageEnd::Released { note } => ("released", note),
+    }
+}
+
+fn task_words(outcome: &Outcome) -> (&'static str, &str) {
+    match outcome {
+        Outcome::Done => ("done", ""),
+        Outcome::RetryAt { reason, .. } => ("transient", reason),
+        Outcome::Defer(_) => ("deferred", ""),
+        Outcome::Dead { reason } => ("dead", reason),
+        Outcome::Release => ("released", ""),
+    }
+}
+
+fn panic_message(panic: &(dyn std::any::Any + Send)) -> &str {
+    panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("no message")
+}

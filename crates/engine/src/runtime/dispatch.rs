@@ -1,0 +1,192 @@
+//! The run itself: looks for tasks as long as there are free slots, sleeps when there is nothing, and drains at the end.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use strongroom_queue::Registered;
+use strongroom_queue::tasks::{self, Prospect};
+use strongroom_registry::RegistryError;
+use strongroom_registry::work::Assignment;
+
+use super::Summary;
+use super::context::Interrupted;
+use super::core::{Core, Tally, Wanted};
+use super::shutdown::{Shutdown, Urgency};
+use crate::event::Event;
+
+/// How often an idle process asks whether another one has changed anything; that is cheap.
+const GLANCE: Duration = Duration::from_millis(50);
+/// While the registry does not answer, it is asked this often at least.
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+/// How long to wait at the end for threads that have nothing left to do.
+const LEAVE_TAKING: Duration = Duration::from_secs(2);
+
+/// What one look for work found.
+enum Look {
+    /// Something was leased, or nothing more can be held.
+    Busy,
+    /// Nothing now; something at the latest after this time.
+    Idle(Duration),
+}
+
+pub(super) struct Dispatcher<'a> {
+    pub(super) core: Arc<Core>,
+    pub(super) shutdown: &'a Shutdown,
+    pub(super) done: &'a dyn Fn() -> bool,
+    /// The longest sleep without looking.
+    pub(super) poll_every: Duration,
+}
+
+impl Dispatcher<'_> {
+    pub(super) fn run(&self) -> Summary {
+        let failure = self.dispatch();
+        let abandoned = self.drain();
+        Event::RuntimeStopped { abandoned }.emit();
+        Summary { abandoned, failure, ..self.core.tally.summary() }
+    }
+
+    /// Leases and sleeps in turns until asked to stop, until done, or until the registry fails for good.
+    fn dispatch(&self) -> Option<RegistryError> {
+        let mut pause = GLANCE;
+        loop {
+            let listening = self.core.bell.listen();
+            if self.shutdown.is_requested() || (self.done)() {
+                return None;
+            }
+            let revision = self.core.registry.database().revision().ok();
+            match self.look() {
+                Ok(Look::Busy) => {
+                    pause = GLANCE;
+                    self.core.bell.wait(listening, self.poll_every);
+                }
+                Ok(Look::Idle(due)) => {
+                    pause = GLANCE;
+                    self.sleep(listening, revision, due.min(self.poll_every));
+                }
+                Err(error) if error.is_transient() => {
+                    Event::RegistryUnavailable { act: "look for work", error: &error }.emit();
+                    self.core.bell.wait(listening, pause);
+                    pause = (pause * 2).min(LONGEST_PAUSE);
+                }
+                Err(error) => return Some(error),
+            }
+        }
+    }
+
+    /// One look: every free slot of every topic, later stages first, in one transaction; and none at all where a read
+    /// shows that there is nothing to lease.
+    fn look(&self) -> Result<Look, RegistryError> {
+        Tally::count(&self.core.tally.looks);
+        let core = &self.core;
+        let mut wanted = Vec::new();
+        for (index, pool) in core.pools.iter().enumerate() {
+            let free = pool.reserve(usize::MAX);
+            if free > 0 {
+                wanted.extend(core.wanted(index, free));
+            }
+        }
+        if wanted.is_empty() {
+            return Ok(Look::Busy);
+        }
+        match self.lease(&wanted) {
+            Ok(Leasing::Nothing(idle_for)) => {
+                core.take_in(&wanted, Vec::new(), Duration::ZERO);
+                Ok(Look::Idle(idle_for))
+            }
+            Ok(Leasing::Leased(assignments, asked_at)) => {
+                let look = if assignments.is_empty() { Look::Idle(self.poll_every) } else { Look::Busy };
+                core.take_in(&wanted, assignments, asked_at);
+                Ok(look)
+            }
+            Err(error) => {
+                core.take_in(&wanted, Vec::new(), Duration::ZERO);
+                Err(error)
+            }
+        }
+    }
+
+    fn lease(&self, wanted: &[Wanted]) -> Result<Leasing, RegistryError> {
+        let topics: Vec<String> = wanted.iter().flat_map(|one| one.request.topics.iter().cloned()).collect();
+        let (prospect, now) =
+            self.core.registry.read(|tx| Ok::<_, RegistryError>((tasks::look(tx, &topics)?, tx.now()?)))?;
+        match prospect {
+            Prospect::Work => {}
+            Prospect::Nothing => return Ok(Leasing::Nothing(self.poll_every)),
+            Prospect::At(time) => {
+                let wait = u64::try_from(time.0.saturating_sub(now.0)).unwrap_or(0);
+                return Ok(Leasing::Nothing(Duration::from_micros(wait)));
+            }
+        }
+        let asked_at = self.core.clock.now();
+        let (wanted, max_attempts) = (wanted.to_vec(), self.core.max_attempts.clone());
+        let leased = self.core.registry.write(move |tx| Core::lease_all(tx, &wanted, &max_attempts))?;
+        Ok(Leasing::Leased(leased, asked_at))
+    }
+
+    /// Sleeps until the bell rings, another process has changed the registry since `revision`, or `at_most` has passed.
+    fn sleep(&self, listening: Registered, revision: Option<u64>, at_most: Duration) {
+        let began = Instant::now();
+        loop {
+            let left = at_most.saturating_sub(began.elapsed());
+            if self.core.bell.wait(listening, left.min(GLANCE)) || left <= GLANCE {
+                return;
+            }
+            if self.core.registry.database().revision().ok() != revision {
+                return;
+            }
+        }
+    }
+
+    /// Gives back what was not begun, asks what runs to stop, and waits for it as long as its grace lasts; how many tasks
+    /// are left running.
+    fn drain(&self) -> usize {
+        let core = &self.core;
+        core.draining.store(true, Ordering::SeqCst);
+        let unbegun: Vec<_> = core.pools.iter().flat_map(super::pool::Pool::close).collect();
+        for held in core.held.all() {
+            held.signal.interrupt(Interrupted::Draining);
+        }
+        let running = core.pools.iter().map(super::pool::Pool::running).sum();
+        Event::RuntimeDraining { running, given_back: unbegun.len() }.emit();
+        if self.shutdown.urgency() < Urgency::AtOnce {
+            for work in &unbegun {
+                core.give_back(work);
+            }
+        }
+        let began = Instant::now();
+        loop {
+            let listening = core.bell.listen();
+            // What has used up its grace is not waited for any more.
+            let waited_for = |pool: &&super::pool::Pool| pool.running() > 0 && began.elapsed() < pool.settings.grace;
+            let longest = core.pools.iter().filter(waited_for).map(|pool| pool.settings.grace).max();
+            let Some(grace) = longest.filter(|_| self.shutdown.urgency() < Urgency::AtOnce) else { break };
+            core.bell.wait(listening, grace.saturating_sub(began.elapsed()));
+        }
+        let abandoned = core.pools.iter().map(super::pool::Pool::running).sum();
+        core.over.declare();
+        self.take_leave(abandoned);
+        abandoned
+    }
+
+    /// Waits a moment for threads that are on their way out, so that the registry is closed when a run has ended well.
+    fn take_leave(&self, abandoned: usize) {
+        let began = Instant::now();
+        loop {
+            let listening = self.core.bell.listen();
+            let left = LEAVE_TAKING.saturating_sub(began.elapsed());
+            let at_once = self.shutdown.urgency() == Urgency::AtOnce;
+            if self.core.threads.load(Ordering::SeqCst) <= abandoned || left.is_zero() || at_once {
+                return;
+            }
+            self.core.bell.wait(listening, left);
+        }
+    }
+}
+
+enum Leasing {
+    /// A read showed that there is nothing, for so long.
+    Nothing(Duration),
+    /// What a transaction begun at this time of the monotonic clock leased.
+    Leased(Vec<Assignment>, Duration),
+}

@@ -1,0 +1,59 @@
+//! Keeps the leases alive: one thread, one transaction for everything held.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use strongroom_queue::Lease;
+use strongroom_registry::work::{self, Claim, Pulse};
+use strongroom_registry::{RegistryError, Transaction};
+
+use super::core::Core;
+use super::held::Held;
+use crate::event::Event;
+
+/// How soon to try again when the registry did not answer.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// Beats until the run is over. Where the registry cannot be reached it keeps trying; the tasks themselves see by the
+/// clock that their leases have run out.
+pub(super) fn beat(core: &Core, every: Duration) {
+    let mut pause = every;
+    while !core.over.sleep(pause) {
+        pause = match beat_once(core) {
+            Ok(()) => every,
+            Err(error) => {
+                Event::RegistryUnavailable { act: "extend leases", error: &error }.emit();
+                every.min(AGAIN)
+            }
+        };
+    }
+}
+
+/// Leases that are extended by the same time.
+type Group = (Duration, Vec<(Lease, Option<Claim>)>);
+
+fn beat_once(core: &Core) -> Result<(), RegistryError> {
+    let mut held = core.held.all();
+    if held.is_empty() {
+        return Ok(());
+    }
+    held.sort_by_key(|one| one.lease_for);
+    let groups: Vec<Group> = held.chunk_by(|one, other| one.lease_for == other.lease_for).map(group).collect();
+    let asked_at = core.clock.now();
+    let pulses = core.registry.write(move |tx: &mut dyn Transaction| {
+        let mut pulses: Vec<Pulse> = Vec::new();
+        for (duration, leases) in &groups {
+            pulses.extend(work::heartbeat(tx, leases, *duration)?);
+        }
+        Ok::<_, RegistryError>(pulses)
+    })?;
+    for (one, pulse) in held.iter().zip(pulses) {
+        one.feel(pulse, asked_at);
+    }
+    Ok(())
+}
+
+fn group(held: &[Arc<Held>]) -> Group {
+    let duration = held.first().map_or(Duration::ZERO, |one| one.lease_for);
+    (duration, held.iter().map(|one| (one.lease, one.claim.clone())).collect())
+}

@@ -1,0 +1,55 @@
+//! Takes over what dead or silent workers held, and gives work items without a task one. Every process does it; it changes
+//! nothing where there is nothing to do.
+
+use std::time::Duration;
+
+use strongroom_registry::work;
+use strongroom_registry::{ItemId, RegistryError, Transaction};
+use uuid::Uuid;
+
+use super::core::Core;
+use crate::event::Event;
+
+/// Tasks taken over in one transaction.
+const TASKS_AT_ONCE: usize = 500;
+/// Work items looked at in one transaction.
+const ITEMS_AT_ONCE: usize = 500;
+/// Transactions of work items in one sweep: a long list is walked over several.
+const PAGES: usize = 4;
+
+/// Sweeps at once, and then every so often until the run is over.
+pub(super) fn sweep(core: &Core, every: Duration) {
+    let mut after = ItemId(Uuid::nil());
+    loop {
+        if let Err(error) = sweep_once(core, &mut after) {
+            Event::RegistryUnavailable { act: "take over tasks of silent workers", error: &error }.emit();
+        }
+        if core.over.sleep(every) {
+            return;
+        }
+    }
+}
+
+fn sweep_once(core: &Core, after: &mut ItemId) -> Result<(), RegistryError> {
+    let topics = core.registry.write(|tx: &mut dyn Transaction| work::reclaim(tx, TASKS_AT_ONCE))?;
+    if !topics.is_empty() {
+        Event::TasksReclaimed { topics: &topics }.emit();
+        announce(core, &topics);
+    }
+    for _ in 0..PAGES {
+        let from = *after;
+        let (last, topics) =
+            core.registry.write(move |tx: &mut dyn Transaction| work::requeue_stranded(tx, from, ITEMS_AT_ONCE))?;
+        announce(core, &topics);
+        let Some(last) = last else {
+            *after = ItemId(Uuid::nil());
+            return Ok(());
+        };
+        *after = last;
+    }
+    Ok(())
+}
+
+fn announce(core: &Core, topics: &[String]) {
+    core.registry.wakeups().notify(topics.iter().map(String::as_str));
+}
