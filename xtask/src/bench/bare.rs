@@ -13,6 +13,8 @@ use sha2::{Digest, Sha256, Sha512};
 
 /// Does the work for every tar; the time it took.
 pub(super) fn run(tars: &[impl AsRef<Path>], folder: &Path) -> Result<Duration> {
+    std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    settle(folder)?;
     let begin = Instant::now();
     let copies = ["a", "b"].map(|name| folder.join(name));
     let mut buffer = vec![0; 1 << 20];
@@ -50,7 +52,34 @@ pub(super) fn run(tars: &[impl AsRef<Path>], folder: &Path) -> Result<Duration> 
         }
     }
     for copy in &copies {
-        nix::unistd::syncfs(File::open(copy)?).context("cannot sync the file system")?;
+        settle(copy)?;
     }
     Ok(begin.elapsed())
+}
+
+/// Lets the file system of a folder write out everything it still holds back.
+pub(super) fn settle(folder: &Path) -> Result<()> {
+    let folder = File::open(folder).with_context(|| format!("cannot open {}", folder.display()))?;
+    nix::unistd::syncfs(folder).context("cannot sync the file system")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::bags::{Run, write_tar};
+
+    #[test]
+    fn both_copies_hold_every_file_of_every_bag() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let tars = ["one", "two"]
+            .map(|name| write_tar(folder.path(), name, &[Run { files: 2, size: (1 << 20) + 3 }]).expect("a bag"));
+        super::run(&tars, &folder.path().join("bare")).expect("the work is done");
+        for copy in ["a", "b"] {
+            for bag in ["one", "two"] {
+                let data = folder.path().join("bare").join(copy).join(bag).join("data/000");
+                for file in ["000000.bin", "000001.bin"] {
+                    assert_eq!(std::fs::metadata(data.join(file)).expect("a file").len(), (1 << 20) + 3);
+                }
+            }
+        }
+    }
 }

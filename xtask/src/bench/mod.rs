@@ -18,14 +18,37 @@ use crate::place;
 /// The hidden command by which this program runs another one and reports what that needed.
 pub(crate) const MEASURE: &str = "measure";
 
+/// What a person asked for.
+#[derive(Debug, Default)]
+struct Options {
+    /// Also the cases that take minutes and gigabytes.
+    is_large: bool,
+    /// A program to measure instead of the release build of this checkout.
+    program: Option<PathBuf>,
+}
+
 pub(crate) fn run(arguments: &[String]) -> Result<ExitCode> {
-    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    match arguments.as_slice() {
-        ["ingest"] => ingest::run(false),
-        ["ingest", "--large"] => ingest::run(true),
-        ["validate"] => validate::run(false),
-        ["validate", "--large"] => validate::run(true),
-        _ => bail!("bench takes ingest or validate, and --large"),
+    if cfg!(debug_assertions) {
+        // The bare work, too, is measured with optimised code.
+        let mut optimised = place::cargo();
+        optimised.args(["run", "--quiet", "--release", "--package", "xtask", "--", "bench"]).args(arguments);
+        place::succeed(&mut optimised)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let Some((what, rest)) = arguments.split_first() else { bail!("bench takes ingest or validate") };
+    let mut options = Options::default();
+    let mut rest = rest.iter();
+    while let Some(option) = rest.next() {
+        match option.as_str() {
+            "--large" => options.is_large = true,
+            "--program" => options.program = Some(rest.next().context("--program takes a path")?.into()),
+            other => bail!("bench takes --large and --program PATH, found {other:?}"),
+        }
+    }
+    match what.as_str() {
+        "ingest" => ingest::run(&options),
+        "validate" => validate::run(&options),
+        other => bail!("bench takes ingest or validate, found {other:?}"),
     }?;
     Ok(ExitCode::SUCCESS)
 }
@@ -75,8 +98,11 @@ fn scratch() -> Result<tempfile::TempDir> {
     tempfile::tempdir_in(&folder).with_context(|| format!("cannot make a folder in {}", folder.display()))
 }
 
-/// The release build of the program.
-fn strongroom() -> Result<PathBuf> {
+/// The program to measure: the one asked for, or the release build.
+fn strongroom(options: &Options) -> Result<PathBuf> {
+    if let Some(program) = &options.program {
+        return std::path::absolute(program).with_context(|| format!("cannot find {}", program.display()));
+    }
     place::succeed(place::cargo().args(["build", "--release", "--package", "strongroom"]))?;
     Ok(place::target().join("release/strongroom"))
 }

@@ -5,7 +5,7 @@ use std::process::Command;
 use anyhow::{Context, Result};
 
 use super::bags::{Run, write_folder};
-use super::{measured, mebibytes, ratio, scratch, seconds, strongroom};
+use super::{Options, measured, mebibytes, ratio, scratch, seconds, strongroom};
 use crate::peers::Peers;
 
 struct Case {
@@ -26,13 +26,13 @@ const LARGE: [Case; 2] = [
     Case { name: "300,000 x 100 B", runs: &[Run { files: 300_000, size: 100 }] },
 ];
 
-pub(super) fn run(is_large: bool) -> Result<()> {
-    let program = strongroom()?;
+pub(super) fn run(options: &Options) -> Result<()> {
+    let program = strongroom(options)?;
     let peers = Peers::installed()?;
     let python = peers.python().context("no python with bagit")?;
     println!("| bag, md5 and sha256 | ours s | bagit-python s | ratio | our peak MiB | its peak MiB |");
     println!("|---|---|---|---|---|---|");
-    for case in CASES.iter().chain(if is_large { LARGE.iter() } else { [].iter() }) {
+    for case in CASES.iter().chain(if options.is_large { LARGE.iter() } else { [].iter() }) {
         let folder = scratch()?;
         let bag = write_folder(folder.path(), "example.edu.bench", case.runs)?;
         let mut validate = Command::new(&program);
