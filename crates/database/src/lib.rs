@@ -16,5 +16,5 @@ pub use error::DatabaseError;
 pub use migration::Migration;
 pub use sqlite::Sqlite;
 pub use statement::{Statement, Statements};
-pub use transaction::{Database, Transaction};
+pub use transaction::{Database, Transaction, WriteJob};
 pub use value::{Row, Time, Value};

@@ -42,15 +42,15 @@ pub trait Transaction {
     fn now(&mut self) -> Result<Time, DatabaseError>;
 }
 
+/// What a write transaction runs. It may be called again where the first run was undone.
+pub type WriteJob = Box<dyn FnMut(&mut dyn Transaction) -> Result<(), DatabaseError> + Send>;
+
 /// A database: one engine behind the port. Calls block. All methods may be called from many threads. A job may be run
 /// more than once (a serialisation conflict), so it acts through its transaction only.
 pub trait Database: Send + Sync {
     /// Runs `job` in a write transaction and returns when it is durable. An error of the job rolls everything back. The
     /// engine may commit several callers' jobs together; each job still succeeds or fails by itself.
-    fn write_job(
-        &self,
-        job: Box<dyn FnMut(&mut dyn Transaction) -> Result<(), DatabaseError> + Send>,
-    ) -> Result<(), DatabaseError>;
+    fn write_job(&self, job: WriteJob) -> Result<(), DatabaseError>;
 
     /// Runs `job` in a read transaction: one consistent state.
     fn read_job(

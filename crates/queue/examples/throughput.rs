@@ -80,7 +80,7 @@ fn work(queue: &Arc<DatabaseQueue>, workers: usize, all: usize, batch: usize) ->
         keys: None,
         limit: batch,
         holder: Holder::this_process(),
-        duration: Duration::from_secs(60),
+        duration: Duration::from_mins(1),
     };
     together(workers, |_| {
         let mut done = 0;
@@ -127,7 +127,7 @@ fn wake_ups(queue: &Arc<DatabaseQueue>) -> Result<(), Failure> {
         keys: None,
         limit: 1,
         holder: Holder::this_process(),
-        duration: Duration::from_secs(60),
+        duration: Duration::from_mins(1),
     };
     let (ready, waiting) = std::sync::mpsc::channel();
     let (leased, seen) = std::sync::mpsc::channel();

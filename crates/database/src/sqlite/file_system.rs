@@ -33,8 +33,8 @@ pub(super) fn refuse_network(_database: &Path) -> Result<(), DatabaseError> {
 #[cfg(target_os = "linux")]
 const FUSE: u32 = 0x6573_5546;
 
-/// Network and cluster file systems by their magic number (statfs(2), linux/magic.h; GPFS, Lustre, PanFS and BeeGFS from
-/// the table of GNU coreutils `stat`). 9P is left out: virtual machines use it for folders of their own host.
+/// Network and cluster file systems by their magic number (statfs(2), linux/magic.h; the last four from
+/// the table of `stat` in GNU coreutils). 9P is left out: virtual machines use it for folders of their own host.
 #[cfg(target_os = "linux")]
 const NETWORK_MAGIC: &[(u32, &str)] = &[
     (0x0000_6969, "NFS"),
@@ -46,9 +46,9 @@ const NETWORK_MAGIC: &[(u32, &str)] = &[
     (0x6B41_4653, "AFS"),
     (0x7375_7245, "Coda"),
     (0x00C3_6400, "Ceph"),
-    (0x0BD0_0BD0, "Lustre"),
     (0x0116_1970, "GFS2"),
     (0x7461_636F, "OCFS2"),
+    (0x0BD0_0BD0, "Lustre"),
     (0x4750_4653, "GPFS"),
     (0xAAD7_AAEA, "PanFS"),
     (0x1983_0326, "BeeGFS"),
@@ -97,7 +97,7 @@ fn network_fuse_of(folder: &Path) -> Option<String> {
 }
 
 /// The file system type of the mount that `folder` lies in: the longest mount point that leads to it, the last of equals
-/// (proc_pid_mountinfo(5)).
+/// (`proc_pid_mountinfo(5)`).
 #[cfg(target_os = "linux")]
 fn mount_type(mounts: &str, folder: &str) -> Option<String> {
     let mut best: Option<(usize, &str)> = None;

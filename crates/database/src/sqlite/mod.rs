@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::clock::SteadyClock;
-use crate::{Clock, Database, DatabaseError, Migration, Statement, Statements, Transaction};
+use crate::{Clock, Database, DatabaseError, Migration, Statement, Statements, Transaction, WriteJob};
 
 use lock::WriteLock;
 use readers::Readers;
@@ -98,10 +98,7 @@ impl Sqlite {
 }
 
 impl Database for Sqlite {
-    fn write_job(
-        &self,
-        job: Box<dyn FnMut(&mut dyn Transaction) -> Result<(), DatabaseError> + Send>,
-    ) -> Result<(), DatabaseError> {
+    fn write_job(&self, job: WriteJob) -> Result<(), DatabaseError> {
         self.writer.run(job)
     }
 

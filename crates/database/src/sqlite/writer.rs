@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 
-use crate::{DatabaseError, Transaction};
+use crate::{DatabaseError, WriteJob};
 
 use super::Shared;
 use super::failure::{Act, explain};
@@ -22,11 +22,10 @@ const GROUP_JOBS: usize = 256;
 /// No job is added to a group that has run this long.
 const GROUP_TIME: Duration = Duration::from_millis(50);
 
-type Work = Box<dyn FnMut(&mut dyn Transaction) -> Result<(), DatabaseError> + Send>;
 type Outcome = Result<(), DatabaseError>;
 
 struct Job {
-    work: Work,
+    work: WriteJob,
     answer: SyncSender<Outcome>,
 }
 
@@ -52,7 +51,7 @@ impl Writer {
     }
 
     /// Runs `work` and returns when its changes are durable, or when it failed and left none.
-    pub(super) fn run(&self, work: Work) -> Outcome {
+    pub(super) fn run(&self, work: WriteJob) -> Outcome {
         let (answer, outcome) = sync_channel(1);
         let stopped =
             || DatabaseError::Unavailable { act: "write".into(), detail: "the writer thread has stopped".into() };

@@ -20,25 +20,22 @@ fn a_read_sees_one_state_while_others_write() {
     assert_eq!(counts, [1, 1]);
 }
 
+fn read_within(home: &super::Home, depth: u32) -> u32 {
+    if depth == 10 {
+        return depth;
+    }
+    let reached: Result<u32, DatabaseError> = home.database.read(|transaction| {
+        transaction.query(ALL, &[])?;
+        Ok(read_within(home, depth + 1))
+    });
+    reached.expect("reads")
+}
+
 #[test]
 fn a_read_within_a_read_does_not_wait_for_itself() {
     let home = home();
     note(&*home.database, "one").expect("writes");
-    let mut depth = 0;
-    fn descend(home: &super::Home, depth: &mut u32) {
-        *depth += 1;
-        if *depth < 10 {
-            home.database
-                .read(|transaction| {
-                    transaction.query(ALL, &[])?;
-                    descend(home, depth);
-                    Ok::<_, DatabaseError>(())
-                })
-                .expect("reads");
-        }
-    }
-    descend(&home, &mut depth);
-    assert_eq!(depth, 10);
+    assert_eq!(read_within(&home, 0), 10);
 }
 
 #[test]

@@ -168,14 +168,13 @@ pub fn tasks_of_an_ended_process_are_taken_over_at_once(subject: &dyn Subject) {
 pub fn a_request_to_cancel_reaches_the_holder(subject: &dyn Subject) {
     let queue = subject.queue();
     put(&*queue, &[task("item"), task("other")]);
-    let leased = take(&*queue, 2);
+    let held: Vec<_> = take(&*queue, 2).iter().map(|task| task.lease).collect();
     assert_eq!(queue.request_cancel("item").expect("asks"), 1);
     assert_eq!(queue.request_cancel("nobody").expect("asks"), 0);
     let until = later(subject, seconds(90));
-    let leases: Vec<_> = leased.iter().map(|task| task.lease).collect();
-    let answers = queue.heartbeat(&leases, seconds(90)).expect("beats");
+    let answers = queue.heartbeat(&held, seconds(90)).expect("beats");
     assert_eq!(answers, [Heartbeat::CancelRequested(until), Heartbeat::Held(until)]);
-    end(&*queue, leases[0], Outcome::Done);
+    end(&*queue, held[0], Outcome::Done);
     put(&*queue, &[task("item")]);
     let fresh = take_one(&*queue).lease;
     assert!(matches!(queue.heartbeat(&[fresh], LEASE).expect("beats")[0], Heartbeat::Held(_)));

@@ -99,7 +99,7 @@ macro_rules! conformance_suite {
 }
 
 const TOPIC: &str = "ingest.fetch";
-const LEASE: Duration = Duration::from_secs(60);
+const LEASE: Duration = Duration::from_mins(1);
 
 fn task(key: &str) -> NewTask {
     NewTask::new(TOPIC, key, format!("payload of {key}"))

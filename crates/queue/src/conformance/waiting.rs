@@ -10,7 +10,7 @@ fn topics() -> Vec<String> {
 }
 
 fn far_away() -> Instant {
-    Instant::now() + Duration::from_secs(600)
+    Instant::now() + Duration::from_mins(10)
 }
 
 /// At once where there is some already, and as soon as somebody of this process makes some.

@@ -12,7 +12,7 @@ use strongroom_queue::{
     TopicCounts,
 };
 
-const LEASE: Duration = Duration::from_secs(60);
+const LEASE: Duration = Duration::from_mins(1);
 const TOPICS: [&str; 2] = ["ingest.fetch", "ingest.write"];
 
 #[derive(Debug, Clone)]
@@ -450,9 +450,9 @@ fn step(
             let expected = model.lease(&topics, limit);
             let leased =
                 queue.lease(&LeaseRequest { topics, keys: None, limit, holder, duration: LEASE }).expect("leases");
-            let leases: Vec<Lease> = leased.iter().map(|task| task.lease).collect();
-            prop_assert_eq!(&leases, &expected);
-            given.extend(leases);
+            let answered: Vec<Lease> = leased.iter().map(|task| task.lease).collect();
+            prop_assert_eq!(&answered, &expected);
+            given.extend(answered);
         }
         Operation::Settle { lease, outcome } => {
             let lease = pick(lease);
