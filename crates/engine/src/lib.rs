@@ -1,4 +1,19 @@
-//! the work: worker runtime, ingest, fixity, restoration, rebuild
+//! The work: worker runtime, ingest, fixity, restoration, rebuild. Every decision about preservation is made here; the
+//! crates below keep records and bytes, those above only ask.
 
+mod crash;
+mod error;
 pub mod event;
+mod formats;
+mod home;
+pub mod ingest;
+mod record;
 pub mod runtime;
+pub mod settings;
+
+pub(crate) use crash::crash_point;
+pub use error::{EngineError, chain};
+pub use home::{Home, Roles};
+
+/// What did an act, in events: this program and its version.
+pub const AGENT: &str = concat!("https://crates.io/crates/strongroom/", env!("CARGO_PKG_VERSION"));

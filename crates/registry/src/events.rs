@@ -3,7 +3,7 @@
 //! its replication. The identifiers of the parts follow from that of the row, so that they never change.
 
 use serde::{Deserialize, Serialize};
-use strongroom_database::{Row, Statement, Time, Transaction};
+use strongroom_database::{DatabaseError, Row, Statement, Time, Transaction};
 use strongroom_digest::{Algorithm, MultiHasher};
 use uuid::Uuid;
 
@@ -97,8 +97,10 @@ pub fn append(tx: &mut dyn Transaction, events: &[EventRow]) -> Result<(), Regis
     let mut lists = Vec::with_capacity(events.len());
     for event in events {
         let expansion = event.expansion.as_ref().map(serde_json::to_string).transpose();
-        let expansion = expansion
-            .map_err(|_| RegistryError::Corrupt { wanted: "an event's parts", found: format!("{:?}", event.expansion) })?;
+        let expansion = expansion.map_err(|_| RegistryError::Corrupt {
+            wanted: "an event's parts",
+            found: format!("{:?}", event.expansion),
+        })?;
         lists.push(vec![
             event.id.into(),
             event.institution.into(),
@@ -163,9 +165,17 @@ pub fn of_object(
     Ok((events, if found.len() < rows { None } else { cursor }))
 }
 
-/// The rows of a version, as they are kept with it in the stores.
-pub fn of_version(tx: &mut dyn Transaction, object: ObjectId, version: u64) -> Result<Vec<EventRow>, RegistryError> {
-    tx.query(Statement("events.of_version"), &[object.into(), version.into()])?.iter().map(event_row).collect()
+/// Hands over the rows of a version, as they are kept with it in the stores.
+pub fn of_version(
+    tx: &mut dyn Transaction,
+    object: ObjectId,
+    version: u64,
+    take: &mut dyn FnMut(EventRow) -> Result<(), DatabaseError>,
+) -> Result<(), RegistryError> {
+    tx.query_each(Statement("events.of_version"), &[object.into(), version.into()], &mut |row| {
+        take(event_row(&row).map_err(|error| DatabaseError::Aborted(error.to_string()))?)
+    })?;
+    Ok(())
 }
 
 fn expand(row: &EventRow, path: Option<&str>, digests: Option<&Digests>, events: &mut Vec<Event>) {

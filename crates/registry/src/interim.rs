@@ -88,16 +88,6 @@ pub fn file(tx: &mut dyn Transaction, item: ItemId, path: &str) -> Result<Option
     tx.query_one(Statement("interim.file"), &[item.into(), path.into()])?.as_ref().map(file_row).transpose()
 }
 
-/// Where bytes of a content lie in the item's staging.
-pub fn source_of_content(
-    tx: &mut dyn Transaction,
-    item: ItemId,
-    content: ContentId,
-) -> Result<Option<String>, RegistryError> {
-    let row = tx.query_one(Statement("interim.source_of_content"), &[item.into(), content.into()])?;
-    Ok(row.map(|row| row.text(0).map(str::to_owned)).transpose()?)
-}
-
 /// Notes formats.
 pub fn set_formats<'a>(
     tx: &mut dyn Transaction,
@@ -215,15 +205,7 @@ pub fn put_out(
     let now = tx.now()?;
     tx.execute(
         Statement("outbox.insert"),
-        &[
-            Uuid::now_v7().into(),
-            institution.into(),
-            item.into(),
-            key.into(),
-            kind.into(),
-            payload.into(),
-            now.into(),
-        ],
+        &[Uuid::now_v7().into(), institution.into(), item.into(), key.into(), kind.into(), payload.into(), now.into()],
     )?;
     Ok(())
 }
@@ -232,7 +214,12 @@ fn file_row(row: &Row) -> Result<InterimFile, RegistryError> {
     Ok(InterimFile {
         path: row.text(0)?.to_owned(),
         size: row.count(1)?,
-        digests: Digests { md5: digest(row, 2)?, sha1: digest(row, 3)?, sha256: digest(row, 4)?, sha512: digest(row, 5)? },
+        digests: Digests {
+            md5: digest(row, 2)?,
+            sha1: digest(row, 3)?,
+            sha256: digest(row, 4)?,
+            sha512: digest(row, 5)?,
+        },
         modified: row.optional_time(6)?.map(Time::timestamp),
         staging_key: row.text(7)?.to_owned(),
         format: Format {

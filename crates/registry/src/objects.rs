@@ -8,7 +8,8 @@ use uuid::Uuid;
 
 use crate::interim::digest;
 use crate::{
-    CollectionId, ContentId, CopyState, FileId, GenerationId, InstitutionId, ObjectId, ObjectState, RegistryError, Scope,
+    CollectionId, ContentId, CopyState, FileId, GenerationId, InstitutionId, ObjectId, ObjectState, RegistryError,
+    Scope,
 };
 
 /// The prefix of logical paths that people see, count and get back.

@@ -80,10 +80,7 @@ pub fn add_institution(
         return Err(RegistryError::Exists { what: "an institution", id: identifier.into() });
     }
     let now = tx.now()?;
-    tx.execute(
-        Statement("institutions.insert"),
-        &[id.into(), identifier.into(), name.into(), now.into()],
-    )?;
+    tx.execute(Statement("institutions.insert"), &[id.into(), identifier.into(), name.into(), now.into()])?;
     Ok(())
 }
 
@@ -118,10 +115,7 @@ pub fn institution_by_id(
     scope: Scope,
     id: InstitutionId,
 ) -> Result<Option<Institution>, RegistryError> {
-    tx.query_one(Statement("institutions.get"), &[id.into(), scope.value()])?
-        .as_ref()
-        .map(institution_row)
-        .transpose()
+    tx.query_one(Statement("institutions.get"), &[id.into(), scope.value()])?.as_ref().map(institution_row).transpose()
 }
 
 /// Institutions in order of their domain names, after `after`.
@@ -206,13 +200,10 @@ pub fn collection(
     institution: InstitutionId,
     identifier: &str,
 ) -> Result<Option<Collection>, RegistryError> {
-    tx.query_one(
-        Statement("collections.by_identifier"),
-        &[institution.into(), identifier.into(), scope.value()],
-    )?
-    .as_ref()
-    .map(collection_row)
-    .transpose()
+    tx.query_one(Statement("collections.by_identifier"), &[institution.into(), identifier.into(), scope.value()])?
+        .as_ref()
+        .map(collection_row)
+        .transpose()
 }
 
 /// A collection by its identifier in records.

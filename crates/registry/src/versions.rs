@@ -247,6 +247,8 @@ pub struct PendingCopy {
     pub sha512: Digest,
     /// Bytes.
     pub size: u64,
+    /// Where its bytes lie in the staging of the item that makes the version, where it came with the deposit.
+    pub staging_key: Option<String>,
 }
 
 /// Contents that a version brings and that a store has not got yet, in order of their SHA-512, after `after`.
@@ -267,10 +269,18 @@ pub fn uncopied(
             store.into(),
             after.into(),
             limit.into(),
+            version.item.into(),
         ],
     )?
     .iter()
-    .map(|row| Ok(PendingCopy { content: ContentId(row.uuid(0)?), sha512: digest(row, 1)?, size: row.count(2)? }))
+    .map(|row| {
+        Ok(PendingCopy {
+            content: ContentId(row.uuid(0)?),
+            sha512: digest(row, 1)?,
+            size: row.count(2)?,
+            staging_key: row.optional_text(3)?.map(str::to_owned),
+        })
+    })
     .collect()
 }
 
@@ -334,7 +344,10 @@ pub fn unverified(
         ],
     )?
     .iter()
-    .map(|row| Ok(PendingCopy { content: ContentId(row.uuid(0)?), sha512: digest(row, 2)?, size: row.count(3)? }))
+    .map(|row| {
+        let (content, sha512, size) = (ContentId(row.uuid(0)?), digest(row, 2)?, row.count(3)?);
+        Ok(PendingCopy { content, sha512, size, staging_key: None })
+    })
     .collect()
 }
 
@@ -446,17 +459,11 @@ pub fn publish(
     }
     let now = tx.now()?;
     tx.execute(Statement("versions.publish"), &[version.id.into(), now.into()])?;
-    set_head(tx, &version, now, collection)?;
+    set_head(tx, &version, collection)?;
     for store in stores {
         tx.execute(
             Statement("object_copies.insert"),
-            &[
-                version.object.into(),
-                store.into(),
-                institution.into(),
-                version.generation.into(),
-                now.into(),
-            ],
+            &[version.object.into(), store.into(), institution.into(), version.generation.into(), now.into()],
         )?;
     }
     Ok(())
@@ -465,7 +472,6 @@ pub fn publish(
 fn set_head(
     tx: &mut dyn Transaction,
     version: &Version,
-    now: Time,
     collection: Option<CollectionId>,
 ) -> Result<(), RegistryError> {
     let said = version.description.clone();
@@ -485,7 +491,8 @@ fn set_head(
             said.bag_group_identifier.into(),
             said.internal_sender_identifier.into(),
             said.internal_sender_description.into(),
-            now.into(),
+            // The time that the stores know too, so that a registry made from them says the same.
+            version.created_at.into(),
             collection.into(),
         ],
     )?;

@@ -230,7 +230,10 @@ impl ItemStatus {
                 Self::Started | Self::Held | Self::Cancelled | Self::Failed | Self::Deleted | Self::Pending
             ),
             Self::Started => {
-                matches!(next, Self::Pending | Self::Held | Self::Failed | Self::Cancelled | Self::Succeeded | Self::Started)
+                matches!(
+                    next,
+                    Self::Pending | Self::Held | Self::Failed | Self::Cancelled | Self::Succeeded | Self::Started
+                )
             }
             Self::Held => matches!(next, Self::Pending | Self::Cancelled | Self::Deleted),
             Self::Failed | Self::Cancelled => matches!(next, Self::Pending | Self::Deleted),

@@ -292,7 +292,8 @@ fn plan(item: &Item, claim: &Claim, end: &StageEnd, committing: bool) -> Plan {
         && !committing
         && !matches!(end, StageEnd::Fatal { .. } | StageEnd::Succeeded { .. })
     {
-        let next = if let StageEnd::Next { next, .. } | StageEnd::Back { to: next, .. } = end { *next } else { item.stage };
+        let next =
+            if let StageEnd::Next { next, .. } | StageEnd::Back { to: next, .. } = end { *next } else { item.stage };
         return Plan { stage: next, ..stay(wanted, &format!("{wanted} as asked")) };
     }
     let spent = u64::from(claim.spent);
@@ -326,11 +327,7 @@ fn plan(item: &Item, claim: &Claim, end: &StageEnd, committing: bool) -> Plan {
                 } else {
                     Outcome::RetryAt { at: *retry_at, reason: note.clone() }
                 };
-                Plan {
-                    needs_review: gave_up,
-                    retry_count: spent,
-                    ..stay(ItemStatus::Pending, note).waits(outcome)
-                }
+                Plan { needs_review: gave_up, retry_count: spent, ..stay(ItemStatus::Pending, note).waits(outcome) }
             }
         }
     }

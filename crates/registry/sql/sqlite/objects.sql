@@ -85,12 +85,12 @@ SELECT c.id, c.object_id, c.generation, c.sha512, c.size, c.md5, c.sha1, c.sha25
     i.identifier
 FROM contents c JOIN objects o ON o.id = c.object_id JOIN institutions i ON i.id = o.institution_id WHERE c.id = ?1
 -- name: contents.uncopied
-SELECT c.id, c.sha512, c.size FROM contents c
+SELECT c.id, c.sha512, c.size,
+    (SELECT i.staging_key FROM interim_files i WHERE i.item_id = ?7 AND i.content_id = c.id LIMIT 1)
+FROM contents c
 WHERE c.object_id = ?1 AND c.generation = ?2 AND c.version = ?3 AND c.sha512 > ?5
     AND NOT EXISTS (SELECT 1 FROM copies k WHERE k.content_id = c.id AND k.store = ?4)
 ORDER BY c.sha512 LIMIT ?6
--- name: interim.source_of_content
-SELECT staging_key, path FROM interim_files WHERE item_id = ?1 AND content_id = ?2 ORDER BY path LIMIT 1
 -- name: versions.insert
 INSERT INTO versions (id, object_id, generation, number, state, item_id, message, user_name, description, created_at)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)

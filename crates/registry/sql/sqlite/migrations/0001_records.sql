@@ -278,6 +278,8 @@ CREATE TABLE interim_files (
     PRIMARY KEY (item_id, path)
 ) STRICT, WITHOUT ROWID;
 
+CREATE INDEX interim_files_by_content ON interim_files (item_id, content_id) WHERE content_id IS NOT NULL;
+
 CREATE TABLE interim_facts (
     item_id BLOB NOT NULL REFERENCES work_items (id),
     name    TEXT NOT NULL,

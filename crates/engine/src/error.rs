@@ -1,0 +1,92 @@
+//! Why the engine could not do what a person asked. Errors of stages are [`crate::ingest::StageError`].
+
+use strongroom_bagit::BagError;
+use strongroom_database::DatabaseError;
+use strongroom_ocfl::OcflError;
+use strongroom_registry::RegistryError;
+use strongroom_storage::StorageError;
+
+/// Why the engine could not do what was asked.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum EngineError {
+    /// The record failed or refused.
+    #[error(transparent)]
+    Registry(#[from] RegistryError),
+    /// A store failed or refused.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    /// An OCFL object could not be read or written.
+    #[error(transparent)]
+    Ocfl(#[from] OcflError),
+    /// A bag could not be read or written.
+    #[error(transparent)]
+    Bag(#[from] BagError),
+    /// What was asked for does not exist.
+    #[error("there is no {what} {name:?}{hint}")]
+    NotFound {
+        /// What was looked for.
+        what: &'static str,
+        /// By which name.
+        name: String,
+        /// What to do, with a leading separator, or nothing.
+        hint: String,
+    },
+    /// What was asked for is not possible as it was asked.
+    #[error("{0}")]
+    Usage(String),
+    /// The settings contradict themselves or the home.
+    #[error("settings: {0}")]
+    Settings(String),
+    /// The system refused something.
+    #[error("could not {act} {path}")]
+    Io {
+        /// What was tried.
+        act: &'static str,
+        /// On what.
+        path: String,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+}
+
+impl From<DatabaseError> for EngineError {
+    fn from(error: DatabaseError) -> Self {
+        Self::Registry(error.into())
+    }
+}
+
+impl EngineError {
+    /// Whether trying again later may succeed.
+    pub fn is_transient(&self) -> bool {
+        match self {
+            Self::Registry(error) => error.is_transient(),
+            Self::Storage(error) => error.is_transient(),
+            Self::Ocfl(error) => error.is_transient(),
+            Self::Bag(error) => error.is_transient(),
+            Self::Io { .. } => true,
+            Self::NotFound { .. } | Self::Usage(_) | Self::Settings(_) => false,
+        }
+    }
+
+    /// The error and all that caused it, one behind the other.
+    pub fn chain(&self) -> String {
+        chain(self)
+    }
+}
+
+/// An error and all that caused it, one behind the other; what an error repeats of its source is told once.
+pub fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if !text.ends_with(&cause_text) {
+            text.push_str(": ");
+            text.push_str(&cause_text);
+        }
+        source = cause.source();
+    }
+    text
+}

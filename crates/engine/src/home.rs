@@ -1,0 +1,100 @@
+//! A home opened for work: its settings, its record, its stores.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use strongroom_database::SystemClock;
+use strongroom_registry::Registry;
+use strongroom_storage::{FolderStore, Key, Store};
+
+use crate::EngineError;
+use crate::settings::Settings;
+
+/// A home: everything the engine works with.
+pub struct Home {
+    /// The folder of the home.
+    pub directory: PathBuf,
+    /// Its settings.
+    pub settings: Settings,
+    /// Its record.
+    pub registry: Registry,
+    /// Every store, by name.
+    pub stores: BTreeMap<String, Arc<dyn Store>>,
+    /// The stores that have a role of their own.
+    pub roles: Roles,
+}
+
+/// Stores by role.
+pub struct Roles {
+    /// Where depositors put things.
+    pub receiving: Arc<dyn Store>,
+    /// Interim bytes.
+    pub staging: Arc<dyn Store>,
+    /// Where things are given back.
+    pub restoration: Arc<dyn Store>,
+    /// Bad bytes, kept as evidence.
+    pub quarantine: Arc<dyn Store>,
+}
+
+impl Home {
+    /// Opens the home at `directory` with these settings.
+    pub fn open(directory: &Path, settings: Settings) -> Result<Self, EngineError> {
+        let registry = Registry::open_sqlite(&settings.registry_path(directory), Arc::new(SystemClock))?;
+        Self::with_registry(directory, settings, registry)
+    }
+
+    /// Opens the home's stores beside a registry that is open already.
+    pub fn with_registry(directory: &Path, settings: Settings, registry: Registry) -> Result<Self, EngineError> {
+        let mut stores: BTreeMap<String, Arc<dyn Store>> = BTreeMap::new();
+        for (name, path) in settings.store_paths(directory) {
+            stores.insert(name.clone(), Arc::new(FolderStore::open(name, path)?));
+        }
+        let role = |role: &'static str, name: &str| {
+            stores.get(name).cloned().ok_or_else(|| {
+                EngineError::Settings(format!("roles.{role} names the store {name:?}, which does not exist"))
+            })
+        };
+        let roles = Roles {
+            receiving: role("receiving", &settings.roles.receiving)?,
+            staging: role("staging", &settings.roles.staging)?,
+            restoration: role("restoration", &settings.roles.restoration)?,
+            quarantine: role("quarantine", &settings.roles.quarantine)?,
+        };
+        Ok(Self { directory: directory.to_owned(), settings, registry, stores, roles })
+    }
+
+    /// The store of this name.
+    pub fn store(&self, name: &str) -> Result<&Arc<dyn Store>, EngineError> {
+        self.stores.get(name).ok_or_else(|| EngineError::NotFound {
+            what: "store",
+            name: name.to_owned(),
+            hint: format!(": the settings have {}", self.stores.keys().cloned().collect::<Vec<_>>().join(", ")),
+        })
+    }
+
+    /// The stores of a placement, in the order of the settings. The name is taken in any letter case.
+    pub fn placement(&self, name: &str) -> Result<(String, Vec<(String, Arc<dyn Store>)>), EngineError> {
+        let found = self.settings.placements.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
+        let Some((name, stores)) = found else {
+            return Err(EngineError::NotFound {
+                what: "placement",
+                name: name.to_owned(),
+                hint: format!(
+                    ": the settings have {}",
+                    self.settings.placements.keys().cloned().collect::<Vec<_>>().join(", ")
+                ),
+            });
+        };
+        let stores = stores
+            .iter()
+            .map(|store| Ok((store.clone(), self.store(store)?.clone())))
+            .collect::<Result<Vec<_>, EngineError>>()?;
+        Ok((name.clone(), stores))
+    }
+}
+
+/// Where an institution's storage root lies in every preservation store.
+pub(crate) fn storage_root(institution: &str) -> Result<Key, EngineError> {
+    Key::new(institution).map_err(|error| EngineError::Storage(error.into()))
+}

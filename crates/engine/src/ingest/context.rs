@@ -1,0 +1,217 @@
+//! What every stage has at hand, how its errors are told apart, and the handler that runs a stage as a task.
+
+use std::sync::Arc;
+
+use strongroom_bagit::BagError;
+use strongroom_database::DatabaseError;
+use strongroom_ocfl::OcflError;
+use strongroom_registry::items::{Item, ItemProblem};
+use strongroom_registry::work::{Assignment, Claim, StageEnd};
+use strongroom_registry::{
+    Registry, RegistryError, Stage, Time, Transaction, VersionState, interim, tenants, versions,
+};
+use strongroom_storage::{KeyError, StorageError, Store};
+
+use super::sweep;
+use crate::error::chain;
+use crate::runtime::{Handler, Interrupted, TaskContext, TaskEnd, retry_delay};
+use crate::{EngineError, Home, crash_point};
+
+/// How a stage can fail.
+#[derive(Debug)]
+pub enum StageError {
+    /// For good: the exact text is shown to the depositor, with what was found.
+    Fatal {
+        /// What is wrong.
+        note: String,
+        /// Everything that was found in the deposit.
+        problems: Vec<ItemProblem>,
+    },
+    /// May pass.
+    Transient(String),
+    /// What was staged is not what was fetched: fetch again.
+    StagingLost(String),
+    /// The worker drains, a person asked to stop, or the lease is gone.
+    Interrupted(Interrupted),
+}
+
+impl StageError {
+    /// A fatal error without problems of its own.
+    pub fn fatal(note: impl Into<String>) -> Self {
+        Self::Fatal { note: note.into(), problems: Vec::new() }
+    }
+}
+
+impl From<Interrupted> for StageError {
+    fn from(interrupted: Interrupted) -> Self {
+        Self::Interrupted(interrupted)
+    }
+}
+
+impl From<RegistryError> for StageError {
+    fn from(error: RegistryError) -> Self {
+        match error {
+            RegistryError::FenceLost { .. } => Self::Interrupted(Interrupted::LeaseLost),
+            other => Self::Transient(chain(&other)),
+        }
+    }
+}
+
+impl From<DatabaseError> for StageError {
+    fn from(error: DatabaseError) -> Self {
+        Self::Transient(chain(&error))
+    }
+}
+
+impl From<StorageError> for StageError {
+    fn from(error: StorageError) -> Self {
+        Self::Transient(chain(&error))
+    }
+}
+
+impl From<KeyError> for StageError {
+    fn from(error: KeyError) -> Self {
+        Self::Transient(chain(&error))
+    }
+}
+
+impl From<OcflError> for StageError {
+    fn from(error: OcflError) -> Self {
+        Self::Transient(chain(&error))
+    }
+}
+
+impl From<BagError> for StageError {
+    fn from(error: BagError) -> Self {
+        if error.is_transient() { Self::Transient(chain(&error)) } else { Self::fatal(chain(&error)) }
+    }
+}
+
+impl From<EngineError> for StageError {
+    fn from(error: EngineError) -> Self {
+        if error.is_transient() { Self::Transient(error.chain()) } else { Self::fatal(error.chain()) }
+    }
+}
+
+impl From<serde_json::Error> for StageError {
+    fn from(error: serde_json::Error) -> Self {
+        Self::Transient(format!("what an earlier stage left behind cannot be read: {error}"))
+    }
+}
+
+/// What a stage works with.
+pub(crate) struct StageContext<'a> {
+    pub(crate) home: &'a Home,
+    pub(crate) item: &'a Item,
+    pub(crate) claim: &'a Claim,
+    pub(crate) task: &'a TaskContext,
+}
+
+impl StageContext<'_> {
+    pub(crate) fn registry(&self) -> &Registry {
+        &self.home.registry
+    }
+
+    /// Runs a write transaction with the claim at hand; every operation in it checks the fence.
+    pub(crate) fn write<T, F>(&self, mut job: F) -> Result<T, StageError>
+    where
+        T: Send + 'static,
+        F: FnMut(&mut dyn Transaction, &Claim) -> Result<T, RegistryError> + Send + 'static,
+    {
+        let claim = self.claim.clone();
+        Ok(self.home.registry.write(move |tx| job(tx, &claim))?)
+    }
+
+    pub(crate) fn now(&self) -> Result<Time, StageError> {
+        Ok(self.home.registry.read(|tx| Ok::<_, RegistryError>(tx.now()?))?)
+    }
+
+    pub(crate) fn staging(&self) -> &Arc<dyn Store> {
+        &self.home.roles.staging
+    }
+
+    /// A fact that an earlier stage left behind.
+    pub(crate) fn fact<T: serde::de::DeserializeOwned>(&self, name: &str) -> Result<Option<T>, StageError> {
+        let text = self.home.registry.read(|tx| interim::fact(tx, self.item.id, name))?;
+        Ok(text.as_deref().map(serde_json::from_str).transpose()?)
+    }
+
+    /// A fact that an earlier stage must have left behind; without it the item begins anew.
+    pub(crate) fn expect<T: serde::de::DeserializeOwned>(&self, name: &str) -> Result<T, StageError> {
+        self.fact(name)?.ok_or_else(|| StageError::StagingLost(format!("what an earlier stage knew is gone ({name})")))
+    }
+
+    pub(crate) fn set_fact<T: serde::Serialize>(&self, name: &'static str, value: &T) -> Result<(), StageError> {
+        let text = serde_json::to_string(value)?;
+        self.write(move |tx, claim| interim::set_fact(tx, claim, name, &text))
+    }
+
+    /// The placement and profile that the item's collection asks for.
+    pub(crate) fn collection_rules(&self) -> Result<Option<tenants::Collection>, StageError> {
+        let Some(collection) = self.item.collection else { return Ok(None) };
+        Ok(self.registry().read(|tx| tenants::collection_by_id(tx, collection))?)
+    }
+}
+
+/// A stage's work. It does only what the interim record says is not done.
+pub(crate) type StageWork = fn(&StageContext<'_>) -> Result<StageEnd, StageError>;
+
+/// Runs a stage as the tasks of its topic.
+pub(crate) struct StageHandler {
+    pub(crate) home: Arc<Home>,
+    pub(crate) topic: String,
+    pub(crate) work: StageWork,
+}
+
+impl Handler for StageHandler {
+    fn topic(&self) -> &str {
+        &self.topic
+    }
+
+    fn run(&self, assignment: &Assignment, task: &TaskContext) -> TaskEnd {
+        let Some((claim, item)) = &assignment.claimed else {
+            let reason = "a stage's task without a work item".to_owned();
+            return TaskEnd::Task(strongroom_queue::Outcome::Dead { reason });
+        };
+        crash_point(&format!("{}.begin", self.topic));
+        let context = StageContext { home: &self.home, item, claim, task };
+        let end = match (self.work)(&context) {
+            Ok(end) => end,
+            Err(error) => self.end_of(&context, error),
+        };
+        crash_point(&format!("{}.end", self.topic));
+        TaskEnd::Stage(end)
+    }
+}
+
+impl StageHandler {
+    fn end_of(&self, context: &StageContext<'_>, error: StageError) -> StageEnd {
+        match error {
+            StageError::Fatal { note, problems } => StageEnd::Fatal { note, problems },
+            StageError::Interrupted(reason) => StageEnd::Released { note: reason.to_string() },
+            StageError::Transient(note) => self.transient(context, note),
+            StageError::StagingLost(note) => match restart(context) {
+                Ok(()) => StageEnd::Back { to: Stage::Provision, note: format!("{note}; fetching again") },
+                Err(_) => self.transient(context, note),
+            },
+        }
+    }
+
+    fn transient(&self, context: &StageContext<'_>, note: String) -> StageEnd {
+        let now = context.now().unwrap_or(context.item.updated_at);
+        let delay = retry_delay(context.claim.spent);
+        let retry_at = now.plus(i64::try_from(delay.as_micros()).unwrap_or(i64::MAX));
+        let max_attempts = self.home.settings.pool(&self.topic).max_attempts;
+        StageEnd::Transient { retry_at, max_attempts, note }
+    }
+}
+
+/// Drops what was staged, so that the next fetch is a first one.
+pub(crate) fn restart(context: &StageContext<'_>) -> Result<(), StageError> {
+    if let Some(version) = context.registry().read(|tx| versions::of_item(tx, context.item.id))?
+        && version.state == VersionState::Preparing
+    {
+        sweep::drop_version(context.home, &version, Some(context.claim))?;
+    }
+    sweep::clear_staging(context.home, context.item.id, Some(context.claim))
+}

@@ -1,0 +1,132 @@
+//! A payload: a path of this machine or a URL, with its size and an etag that changes when its bytes may have changed.
+
+use std::fs::{self, Metadata};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use strongroom_bagit::Source;
+use strongroom_digest::{Algorithm, MultiHasher};
+use url::Url;
+
+use super::web;
+use crate::Home;
+use crate::ingest::StageError;
+
+/// Where a deposit's bytes are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Payload {
+    /// On this machine. Never touched but for reading.
+    Path(PathBuf),
+    /// At a web server.
+    Url(Url),
+}
+
+/// What a look at a payload tells.
+#[derive(Debug, Clone)]
+pub(crate) struct Located {
+    /// Changes whenever the bytes may have changed.
+    pub(crate) etag: String,
+    /// Bytes as they lie there, packed or not; unknown for servers that do not say.
+    pub(crate) size: Option<u64>,
+}
+
+impl Payload {
+    /// Takes a source as a depositor writes it.
+    pub(crate) fn parse(source: &str) -> Result<Self, String> {
+        if source.starts_with("http://") || source.starts_with("https://") {
+            return Url::parse(source).map(Self::Url).map_err(|error| format!("{source:?} is not a URL: {error}"));
+        }
+        Ok(Self::Path(PathBuf::from(source)))
+    }
+
+    /// The last name of the path or URL.
+    pub(crate) fn file_name(&self) -> Option<String> {
+        match self {
+            Self::Path(path) => path.file_name().map(|name| name.to_string_lossy().into_owned()),
+            Self::Url(url) => url
+                .path_segments()
+                .and_then(|mut segments| segments.rfind(|segment| !segment.is_empty()))
+                .map(str::to_owned),
+        }
+    }
+
+    /// Looks at the payload without reading it.
+    pub(crate) fn locate(&self, home: &Home) -> Result<Located, StageError> {
+        match self {
+            Self::Path(path) => locate_path(path),
+            Self::Url(url) => web::locate(home, url),
+        }
+    }
+
+    /// Opens the payload as a bag to be read once.
+    pub(crate) fn open(&self, home: &Home) -> Result<Source, StageError> {
+        match self {
+            Self::Path(path) => Ok(Source::open(path)?),
+            Self::Url(url) => web::open(home, url),
+        }
+    }
+}
+
+fn locate_path(path: &Path) -> Result<Located, StageError> {
+    let metadata = look(path)?;
+    if !metadata.is_dir() {
+        return Ok(Located { etag: etag_of(&metadata), size: Some(metadata.len()) });
+    }
+    // A directory has no date for all that is in it; its manifests change with its content.
+    let mut etag = etag_of(&metadata);
+    let mut names: Vec<PathBuf> = fs::read_dir(path)
+        .and_then(|entries| entries.map(|entry| entry.map(|entry| entry.path())).collect())
+        .map_err(|error| unreadable(path, &error))?;
+    names.sort();
+    for name in names {
+        etag.push(';');
+        etag.push_str(&etag_of(&look(&name)?));
+    }
+    Ok(Located { etag: short(&etag), size: Some(tree_size(path)?) })
+}
+
+/// Bytes of all regular files below a directory; links are not followed.
+fn tree_size(path: &Path) -> Result<u64, StageError> {
+    let mut size = 0_u64;
+    let mut waiting = vec![path.to_owned()];
+    while let Some(directory) = waiting.pop() {
+        for entry in fs::read_dir(&directory).map_err(|error| unreadable(&directory, &error))? {
+            let entry = entry.map_err(|error| unreadable(&directory, &error))?;
+            let metadata = look(&entry.path())?;
+            if metadata.is_dir() {
+                waiting.push(entry.path());
+            } else if metadata.is_file() {
+                size = size.saturating_add(metadata.len());
+            }
+        }
+    }
+    Ok(size)
+}
+
+fn look(path: &Path) -> Result<Metadata, StageError> {
+    fs::symlink_metadata(path)
+        .and_then(|metadata| if metadata.is_symlink() { fs::metadata(path) } else { Ok(metadata) })
+        .map_err(|error| unreadable(path, &error))
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> StageError {
+    let note = format!("could not read {}: {error}", path.display());
+    match error.kind() {
+        std::io::ErrorKind::NotFound => StageError::fatal(format!("{note}; the deposit is gone from where it was")),
+        std::io::ErrorKind::PermissionDenied => {
+            StageError::fatal(format!("{note}; give the user that runs the workers leave to read it"))
+        }
+        _ => StageError::Transient(note),
+    }
+}
+
+fn etag_of(metadata: &Metadata) -> String {
+    format!("{:x}-{:x}-{:x}.{:x}", metadata.ino(), metadata.len(), metadata.mtime(), metadata.mtime_nsec())
+}
+
+/// A long etag as a digest.
+fn short(etag: &str) -> String {
+    let mut hasher = MultiHasher::new(&[Algorithm::Sha256]);
+    hasher.update(etag.as_bytes());
+    hasher.finish().get(Algorithm::Sha256).map(|digest| digest.to_hex()).unwrap_or_default()
+}

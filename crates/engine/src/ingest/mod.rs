@@ -1,0 +1,12 @@
+//! Taking deposits in: from the request to the fourteen stages, each a handler of its own topic.
+
+mod context;
+mod deposit;
+mod intake;
+mod stages;
+mod sweep;
+
+pub use context::StageError;
+pub use deposit::{DepositKind, DepositRequest, Deposited, deposit};
+pub use stages::handlers;
+pub use sweep::sweep_staging;

@@ -1,0 +1,270 @@
+//! compare: what is new, changed and unchanged against what is kept. From here to `record` the object's lease is held.
+//! Identifiers of what is new are fixed in the interim rows before anything uses them. A deposit that changes nothing
+//! makes no version.
+
+use std::collections::HashSet;
+
+use strongroom_ocfl::{StorageRoot, object_id};
+use strongroom_registry::interim::{self, InterimFile};
+use strongroom_registry::leases::{self, Hold};
+use strongroom_registry::objects::{self, DEPOSIT, Object};
+use strongroom_registry::versions::{self, NewContent, NewVersion, Version};
+use strongroom_registry::work::StageEnd;
+use strongroom_registry::{ContentId, Decision, FileId, RegistryError, Scope, Stage, VersionState};
+
+use super::resolve::Resolved;
+use super::{Findings, previous_inventory};
+use crate::home::storage_root;
+use crate::ingest::context::{StageContext, StageError};
+use crate::ingest::deposit::DepositOptions;
+use crate::ingest::intake::is_submission_file;
+
+/// How many rows are looked at and decided at once.
+const ROWS_AT_ONCE: usize = 500;
+/// How long to wait for somebody else's hold on the object, in microseconds.
+const WAIT_FOR_OBJECT: i64 = 1_000_000;
+
+pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
+    let resolved: Resolved = context.expect("resolved")?;
+    if let Hold::Busy { .. } = hold_object(context, &resolved)? {
+        let until = context.now()?.plus(WAIT_FOR_OBJECT);
+        return Ok(StageEnd::Defer { until, note: "waits for other work on the same object".into() });
+    }
+    let object = object(context, &resolved)?;
+    drop_stale_version(context, &object)?;
+    check_stores(context, &resolved, &object)?;
+    let counts = decide(context, &object)?;
+    if counts.new + counts.changed == 0 {
+        let note = format!("nothing changed: all {} files are kept already, no version is made", counts.unchanged);
+        return Ok(StageEnd::Next { next: Stage::Notify, note });
+    }
+    let version = prepare(context, &resolved, &object)?;
+    put_contents(context, &version)?;
+    let note = format!("{} new, {} changed, {} unchanged files", counts.new, counts.changed, counts.unchanged);
+    Ok(StageEnd::Next { next: Stage::Gather, note })
+}
+
+/// Takes or keeps the object's lease for this item; as long as the task's, and extended with it.
+pub(super) fn hold_object(context: &StageContext<'_>, resolved: &Resolved) -> Result<Hold, StageError> {
+    let object = resolved.object;
+    let lease = i64::try_from(context.task.settings().lease.as_micros()).unwrap_or(i64::MAX);
+    context.write(move |tx, claim| {
+        let until = tx.now()?.plus(lease);
+        leases::hold(tx, object, claim.item.0, until)
+    })
+}
+
+/// Keeps the object's lease in a later stage; when it was lost in between, the deposit is compared anew.
+pub(super) fn keep_object(context: &StageContext<'_>, resolved: &Resolved) -> Result<Option<StageEnd>, StageError> {
+    match hold_object(context, resolved)? {
+        Hold::Held { kept: true, .. } => Ok(None),
+        Hold::Held { kept: false, .. } => {
+            let committing = open_version(context)?.is_some_and(|version| version.state != VersionState::Preparing);
+            let note = "the object was free for others in between; comparing anew".to_owned();
+            Ok((!committing).then_some(StageEnd::Back { to: Stage::Compare, note }))
+        }
+        Hold::Busy { .. } => {
+            let until = context.now()?.plus(WAIT_FOR_OBJECT);
+            Ok(Some(StageEnd::Defer { until, note: "waits for other work on the same object".into() }))
+        }
+    }
+}
+
+/// The object as it is now.
+pub(super) fn object(context: &StageContext<'_>, resolved: &Resolved) -> Result<Object, StageError> {
+    context
+        .registry()
+        .read(|tx| objects::get(tx, Scope::System, resolved.object))?
+        .ok_or_else(|| StageError::Transient(format!("the object {} is gone from the record", resolved.object)))
+}
+
+/// The version this item makes.
+pub(super) fn open_version(context: &StageContext<'_>) -> Result<Option<Version>, StageError> {
+    Ok(context.registry().read(|tx| versions::of_item(tx, context.item.id))?)
+}
+
+/// The version that an earlier stage of this item has begun.
+pub(super) fn version(context: &StageContext<'_>) -> Result<Version, StageError> {
+    open_version(context)?.ok_or_else(|| StageError::StagingLost("the version that was begun is gone".into()))
+}
+
+/// Drops the rows of a version that this item began before the object moved on.
+fn drop_stale_version(context: &StageContext<'_>, object: &Object) -> Result<(), StageError> {
+    let Some(version) = open_version(context)? else { return Ok(()) };
+    if version.state != VersionState::Preparing || version.number == object.head + 1 {
+        return Ok(());
+    }
+    crate::ingest::sweep::drop_version(context.home, &version, Some(context.claim))?;
+    Ok(())
+}
+
+/// Refuses to build on a store that does not hold the object as the record has it.
+fn check_stores(context: &StageContext<'_>, resolved: &Resolved, object: &Object) -> Result<(), StageError> {
+    let expected = previous_inventory(context.home, object)?;
+    let (_, stores) = placement(context, resolved)?;
+    let prefix =
+        storage_root(&context.item.institution_identifier).map_err(|error| StageError::fatal(error.chain()))?;
+    for (name, store) in &stores {
+        let root = StorageRoot::init(store.as_ref(), &prefix)?;
+        let in_store = root.object(&object_id(&object.generation.to_string())?)?;
+        let found = in_store.root_inventory()?.map(|inventory| inventory.seal.digest);
+        if found != expected {
+            return Err(StageError::Transient(format!(
+                "store {name} does not hold {} as the record has it at version {}; `store check` and `fixity run` tell more",
+                object.identifier, object.head
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// The stores of the object's placement.
+pub(super) fn placement(
+    context: &StageContext<'_>,
+    resolved: &Resolved,
+) -> Result<(String, Vec<(String, std::sync::Arc<dyn strongroom_storage::Store>)>), StageError> {
+    context.home.placement(&resolved.placement).map_err(|error| StageError::fatal(error.chain()))
+}
+
+#[derive(Default)]
+struct Counts {
+    new: u64,
+    changed: u64,
+    unchanged: u64,
+}
+
+/// Decides file by file. Submission files are decided with the rest: they are kept when anything else is.
+fn decide(context: &StageContext<'_>, object: &Object) -> Result<Counts, StageError> {
+    let mut counts = Counts::default();
+    let mut known_parents = HashSet::new();
+    for_each_page(context, |mut rows| {
+        context.registry().read(|tx| {
+            for row in &mut rows {
+                row.content = None;
+                if is_submission_file(&row.path) {
+                    row.decision = Some(Decision::New);
+                    row.file.get_or_insert_with(FileId::new);
+                    continue;
+                }
+                let current = objects::current(tx, object.id, &format!("{DEPOSIT}{}", row.path))?;
+                let decision = match &current {
+                    Some((_, Some((_, sha512, size)))) if *sha512 == row.digests.sha512 && *size == row.size => {
+                        Decision::Unchanged
+                    }
+                    Some((_, Some(_))) => Decision::Changed,
+                    // A path that was once taken out has its identifier, and is new again.
+                    Some((_, None)) | None => Decision::New,
+                };
+                row.decision = Some(decision);
+                match current {
+                    Some((file, content)) => {
+                        row.file = Some(file);
+                        row.content = content.filter(|_| decision == Decision::Unchanged).map(|(content, ..)| content);
+                    }
+                    None => _ = row.file.get_or_insert_with(FileId::new),
+                }
+                match decision {
+                    Decision::New => counts.new += 1,
+                    Decision::Changed => counts.changed += 1,
+                    Decision::Unchanged => counts.unchanged += 1,
+                }
+            }
+            Ok::<_, RegistryError>(())
+        })?;
+        refuse_conflicts(context, object, &rows, &mut known_parents)?;
+        context.write(move |tx, claim| interim::set_decisions(tx, claim, &rows))
+    })?;
+    Ok(counts)
+}
+
+/// A new path may not be a folder of a kept file, nor a file a kept folder: together they could not be given back.
+fn refuse_conflicts(
+    context: &StageContext<'_>,
+    object: &Object,
+    rows: &[InterimFile],
+    known_parents: &mut HashSet<String>,
+) -> Result<(), StageError> {
+    for row in rows.iter().filter(|row| row.decision == Some(Decision::New)) {
+        let conflict = context.registry().read(|tx| {
+            let mut parent = row.path.as_str();
+            while let Some((up, _)) = parent.rsplit_once('/') {
+                if !known_parents.insert(up.to_owned()) {
+                    break;
+                }
+                let kept = objects::current(tx, object.id, &format!("{DEPOSIT}{up}"))?;
+                let is_kept_file = matches!(kept, Some((_, Some(_))));
+                if is_kept_file || interim::file(tx, context.item.id, up)?.is_some() {
+                    return Ok(Some(up.to_owned()));
+                }
+                parent = up;
+            }
+            if object.head == 0 {
+                return Ok(None);
+            }
+            let below = format!("{DEPOSIT}{}/", row.path);
+            let kept = objects::files(tx, object.id, object.head, &below, "", 1)?;
+            Ok::<_, RegistryError>(kept.first().map(|file| file.path.clone()))
+        })?;
+        if let Some(other) = conflict {
+            let note =
+                format!("{:?} cannot be kept beside {other:?}: one is a file where the other needs a folder", row.path);
+            return Err(StageError::fatal(note));
+        }
+        // The set is only a memory of folders seen lately.
+        if known_parents.len() > 10_000 {
+            known_parents.clear();
+        }
+    }
+    Ok(())
+}
+
+fn prepare(context: &StageContext<'_>, resolved: &Resolved, object: &Object) -> Result<Version, StageError> {
+    let findings: Findings = context.expect("findings")?;
+    let options: DepositOptions = serde_json::from_str(&context.item.options)?;
+    let mut description = findings.description;
+    description.placement = Some(resolved.placement.clone());
+    let (id, generation, number) = (object.id, object.generation, object.head + 1);
+    let message = options.note.unwrap_or_else(|| format!("deposit of {}", context.item.name));
+    let user = options.submitted_by;
+    context.write(move |tx, claim| {
+        let new =
+            NewVersion { object: id, generation, number, message: &message, user: &user, description: &description };
+        versions::prepare(tx, claim, &new)
+    })
+}
+
+/// Puts the contents that the version brings, and fixes in the interim rows which content each file gets.
+fn put_contents(context: &StageContext<'_>, version: &Version) -> Result<(), StageError> {
+    for_each_page(context, |rows| {
+        let version = version.clone();
+        context.write(move |tx, claim| {
+            let mut rows = rows.clone();
+            rows.retain(|row| row.decision != Some(Decision::Unchanged));
+            for row in &mut rows {
+                let content = NewContent {
+                    id: ContentId::new(),
+                    size: row.size,
+                    digests: row.digests,
+                    format: row.format.clone(),
+                };
+                row.content = Some(versions::put_content(tx, &version, &content)?.0);
+            }
+            interim::set_decisions(tx, claim, &rows)
+        })
+    })
+}
+
+/// Runs over the item's rows page by page, in byte order of the path.
+pub(super) fn for_each_page(
+    context: &StageContext<'_>,
+    mut act: impl FnMut(Vec<InterimFile>) -> Result<(), StageError>,
+) -> Result<(), StageError> {
+    let mut after = String::new();
+    loop {
+        context.task.check()?;
+        let rows = context.registry().read(|tx| interim::files_after(tx, context.item.id, &after, ROWS_AT_ONCE))?;
+        let Some(last) = rows.last() else { return Ok(()) };
+        after.clone_from(&last.path);
+        act(rows)?;
+    }
+}

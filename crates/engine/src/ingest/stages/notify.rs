@@ -1,0 +1,28 @@
+//! notify: those who asked are told. What is to be delivered is put out once, whatever happens to this stage.
+
+use strongroom_registry::work::StageEnd;
+use strongroom_registry::{Stage, interim};
+
+use crate::ingest::context::{StageContext, StageError};
+
+pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
+    let item = context.item;
+    let payload = serde_json::json!({
+        "item": item.id,
+        "batch": item.batch,
+        "object": item.object,
+        "identifier": item.object_identifier,
+        "version": item.version,
+        "note": item.note,
+    })
+    .to_string();
+    let institution = item.institution;
+    let note = item.note.clone().unwrap_or_default();
+    context.write(move |tx, claim| {
+        strongroom_registry::work::check_fence(tx, claim)?;
+        let key = format!("ingested {}", claim.item);
+        interim::put_out(tx, institution, claim.item, &key, "ingested", &payload)
+    })?;
+    // What `record` or `compare` said is what people want to read in the end.
+    Ok(StageEnd::Next { next: Stage::Cleanup, note })
+}

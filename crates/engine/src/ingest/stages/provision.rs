@@ -1,0 +1,33 @@
+//! provision: staging space is reserved before a byte is read. Nobody waits holding space.
+
+use strongroom_registry::work::StageEnd;
+use strongroom_registry::{Stage, interim};
+
+use crate::ingest::context::{StageContext, StageError};
+
+/// How long a deposit sleeps that finds no room, unless one that ends wakes it, in microseconds.
+const WAIT_FOR_ROOM: i64 = 60_000_000;
+
+pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
+    let wanted = context.item.size.unwrap_or(0);
+    let capacity = capacity(context);
+    if wanted > capacity {
+        return Err(StageError::fatal(format!(
+            "{wanted} bytes are more than all of staging ({capacity} bytes); raise staging.capacity or split the deposit"
+        )));
+    }
+    let has_room = context.write(move |tx, claim| interim::reserve(tx, claim, wanted, capacity))?;
+    if has_room {
+        return Ok(StageEnd::Next { next: Stage::Fetch, note: format!("{wanted} bytes of staging reserved") });
+    }
+    let until = context.now()?.plus(WAIT_FOR_ROOM);
+    Ok(StageEnd::Defer { until, note: format!("waits for {wanted} bytes of room in staging") })
+}
+
+/// The whole of staging in bytes.
+pub(super) fn capacity(context: &StageContext<'_>) -> u64 {
+    match context.home.settings.staging.capacity {
+        0 => i64::MAX.unsigned_abs(),
+        capacity => capacity,
+    }
+}

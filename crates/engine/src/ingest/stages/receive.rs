@@ -1,0 +1,39 @@
+//! receive: the payload is located and its etag noted. A newer deposit of an object waits for the older.
+
+use strongroom_registry::work::{self, StageEnd};
+use strongroom_registry::{Scope, Stage, items, tenants};
+
+use crate::ingest::context::{StageContext, StageError};
+use crate::ingest::intake::Payload;
+
+/// How long a newer deposit sleeps unless the older wakes it by ending, in microseconds.
+const WAIT_FOR_OLDER: i64 = 60_000_000;
+
+pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
+    let item = context.item;
+    let institution = context.registry().read(|tx| tenants::institution_by_id(tx, Scope::System, item.institution))?;
+    if !institution.is_some_and(|institution| institution.active) {
+        return Err(StageError::fatal(format!("the institution {} may not deposit", item.institution_identifier)));
+    }
+    let older = context.registry().read(|tx| {
+        let Some(older) = items::older_open(tx, item)? else { return Ok(None) };
+        items::get(tx, Scope::System, older)
+    })?;
+    if let Some(older) = older {
+        return Ok(StageEnd::Defer {
+            until: context.now()?.plus(WAIT_FOR_OLDER),
+            note: format!("waits for the older deposit {} ({} at {})", older.id, older.status, older.stage),
+        });
+    }
+    let payload = payload(context)?;
+    let located = payload.locate(context.home)?;
+    let etag = located.etag.clone();
+    context.write(move |tx, claim| work::set_source(tx, claim, &etag, located.size, None))?;
+    Ok(StageEnd::Next { next: Stage::Estimate, note: "the payload is there".into() })
+}
+
+/// The item's payload.
+pub(super) fn payload(context: &StageContext<'_>) -> Result<Payload, StageError> {
+    let source = context.item.source.as_deref().ok_or_else(|| StageError::fatal("the work item names no payload"))?;
+    Payload::parse(source).map_err(StageError::fatal)
+}

@@ -1,0 +1,95 @@
+//! resolve: which object the deposit is of, found or made, and where its copies belong.
+
+use serde::{Deserialize, Serialize};
+use strongroom_registry::items::ItemProblem;
+use strongroom_registry::objects::{self, Object};
+use strongroom_registry::work::{self, StageEnd};
+use strongroom_registry::{GenerationId, ObjectId, ObjectState, Scope, Stage, items};
+
+use super::Findings;
+use crate::EngineError;
+use crate::ingest::context::{StageContext, StageError};
+use crate::ingest::deposit::DepositOptions;
+
+/// The object and its placement, fixed for the rest of the way.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Resolved {
+    pub(crate) object: ObjectId,
+    pub(crate) generation: GenerationId,
+    pub(crate) placement: String,
+}
+
+pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
+    let item = context.item;
+    let options: DepositOptions = serde_json::from_str(&item.options)?;
+    let findings: Findings = context.expect("findings")?;
+    let scope = Scope::Institution(item.institution);
+    let known = context.registry().read(|tx| objects::by_identifier(tx, scope, &item.object_identifier))?;
+    let known = known.filter(|object| object.state != ObjectState::New);
+    if options.update && known.is_none() {
+        let note = format!("an update of {} was asked for, and there is no such object", item.object_identifier);
+        return Err(StageError::fatal(note));
+    }
+    let (placement, warning) = placement(context, &findings, known.as_ref())?;
+    let (institution, collection) = (item.institution, item.collection);
+    let identifier = item.object_identifier.clone();
+    let (new_object, new_generation) = (ObjectId::new(), GenerationId::new());
+    let object = context.write(move |tx, claim| {
+        let object = objects::find_or_make(tx, institution, collection, &identifier, new_object, new_generation)?;
+        work::set_object(tx, claim, object.id)?;
+        Ok(object)
+    })?;
+    if let Some(warning) = warning {
+        let mut problems =
+            context.registry().read(|tx| items::problems(tx, Scope::System, item.id, usize::MAX >> 1))?;
+        if !problems.contains(&warning) {
+            problems.push(warning);
+            context.write(move |tx, claim| work::note_problems(tx, claim, &problems))?;
+        }
+    }
+    let resolved = Resolved { object: object.id, generation: object.generation, placement };
+    context.set_fact("resolved", &resolved)?;
+    let note = if known.is_some() { "a further deposit of a known object" } else { "a new object" };
+    Ok(StageEnd::Next { next: Stage::Compare, note: note.into() })
+}
+
+/// The placement of the object's copies, and what to warn of. It is sticky: an object's files are never split.
+fn placement(
+    context: &StageContext<'_>,
+    findings: &Findings,
+    known: Option<&Object>,
+) -> Result<(String, Option<ItemProblem>), StageError> {
+    let home = context.home;
+    let warning = |code: &str, message: String| ItemProblem {
+        severity: "warning".into(),
+        code: code.into(),
+        file: None,
+        path: None,
+        line: None,
+        message,
+    };
+    let sticky = known.and_then(|object| object.description.placement.clone());
+    if let Some(kept) = sticky {
+        let differs = findings.storage_option.as_ref().filter(|(option, _)| !option.eq_ignore_ascii_case(&kept));
+        let warning = differs.map(|(option, _)| {
+            let message = format!("the deposit asks for {option}; the object stays in {kept} while it has files");
+            warning("deposit.placement_kept", message)
+        });
+        return Ok((kept, warning));
+    }
+    let default = || -> Result<String, StageError> {
+        let asked = context.collection_rules()?.and_then(|collection| collection.placement);
+        let name = asked.unwrap_or_else(|| home.settings.ingest.default_placement.clone());
+        Ok(home.placement(&name).map_err(|error| StageError::fatal(error.chain()))?.0)
+    };
+    let Some((option, replaceable)) = &findings.storage_option else { return Ok((default()?, None)) };
+    match home.placement(option) {
+        Ok((name, _)) => Ok((name, None)),
+        Err(EngineError::NotFound { .. }) if *replaceable => {
+            let name = default()?;
+            let message = format!("the deposit asks for the unknown storage option {option:?}; {name} is used");
+            Ok((name, Some(warning("deposit.placement_unknown", message))))
+        }
+        Err(error) => Err(StageError::fatal(error.chain())),
+    }
+}

@@ -1,0 +1,212 @@
+//! validate: the bag against every rule, from what the one pass has seen. Every problem at once; a bag that is not valid
+//! ends here, and stays where it is.
+
+use std::io::Read;
+
+use serde::{Deserialize, Serialize};
+use strongroom_bagit::{
+    BagError, CheckOptions, Evidence, FileFact, FileFacts, Problem, Profile, ProfileChoice, Report, Severity, Verdict,
+    check,
+};
+use strongroom_digest::Algorithm;
+use strongroom_registry::interim::{self, InterimFile};
+use strongroom_registry::items::ItemProblem;
+use strongroom_registry::work::{self, StageEnd};
+use strongroom_registry::{Description, Stage};
+use strongroom_storage::Key;
+
+use super::fetch::{Fetched, digest_of};
+use crate::ingest::context::{StageContext, StageError};
+use crate::ingest::deposit::DepositOptions;
+
+const ROWS_AT_ONCE: usize = 1_000;
+
+/// What the bag says of itself, for the stages after this one.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Findings {
+    pub(crate) description: Description,
+    /// The storage option as the depositor wrote it, and whether an unknown one may be replaced by the default.
+    pub(crate) storage_option: Option<(String, bool)>,
+    /// Algorithms of the payload manifests that every payload file was compared with.
+    pub(crate) manifests: Vec<Algorithm>,
+}
+
+pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
+    let fetched: Fetched = context.expect("fetched")?;
+    let evidence = StagedBag { context };
+    let options = CheckOptions {
+        profile: profile(context)?,
+        institution: Some(context.item.institution_identifier.clone()),
+        wrong_name_is_warning: true,
+        ..CheckOptions::default()
+    };
+    let report = check(&evidence, &fetched.scan(), &options)?;
+    let problems: Vec<ItemProblem> = report.problems.iter().map(item_problem).collect();
+    if !matches!(report.verdict, Verdict::Valid | Verdict::ValidWithWarnings) {
+        return Err(StageError::Fatal { note: summary(&report), problems });
+    }
+    let note = if problems.is_empty() { "the bag is valid".to_owned() } else { summary(&report) };
+    context.write(move |tx, claim| work::note_problems(tx, claim, &problems))?;
+    context.set_fact("findings", &findings(context, &report)?)?;
+    Ok(StageEnd::Next { next: Stage::Resolve, note })
+}
+
+fn summary(report: &Report) -> String {
+    let count = |severity| report.problems.iter().filter(|problem| problem.severity == severity).count();
+    let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
+    let verdict = match report.verdict {
+        Verdict::Valid => "valid",
+        Verdict::ValidWithWarnings => "valid, with warnings",
+        Verdict::Incomplete => "incomplete",
+        Verdict::Invalid => "invalid",
+        Verdict::NotABag => "not a bag",
+        Verdict::Unsupported => "of a kind that is not supported",
+    };
+    let worst = report.problems.iter().min_by_key(|problem| problem.severity);
+    let first = worst.map(|problem| format!("; first: {} {}", problem.code, problem.message)).unwrap_or_default();
+    format!("the bag is {verdict}: {errors} errors, {warnings} warnings{first}")
+}
+
+/// The profile that the collection asks for; else the one the bag names; else the default.
+fn profile(context: &StageContext<'_>) -> Result<ProfileChoice, StageError> {
+    let given = |name: &str| {
+        Profile::builtin(name)
+            .map(|profile| ProfileChoice::Given(Box::new(profile)))
+            .ok_or_else(|| StageError::fatal(format!("there is no profile {name:?}; see `bag validate --help`")))
+    };
+    if let Some(name) = context.collection_rules()?.and_then(|collection| collection.profile) {
+        return given(&name);
+    }
+    let mut info = String::new();
+    if let Some(file) = context.registry().read(|tx| interim::file(tx, context.item.id, "bag-info.txt"))? {
+        let body = context.staging().open(&Key::new(file.staging_key)?, 0, Some(1 << 20))?;
+        // Only looked through for a known identifier; the check itself decodes the file as the bag declares.
+        let mut bytes = Vec::new();
+        let mut limited = body.take(1 << 20);
+        limited.read_to_end(&mut bytes).map_err(|error| StageError::Transient(error.to_string()))?;
+        info = String::from_utf8_lossy(&bytes).into_owned();
+    }
+    let declared = info
+        .lines()
+        .filter_map(|line| line.split_once(':'))
+        .filter(|(label, _)| label.trim().eq_ignore_ascii_case("BagIt-Profile-Identifier"))
+        .any(|(_, value)| Profile::for_identifier(value.trim()).is_some());
+    if declared {
+        return Ok(ProfileChoice::Declared);
+    }
+    let default = &context.home.settings.ingest.default_profile;
+    if !default.is_empty() {
+        return given(default);
+    }
+    let has_aptrust_info =
+        context.registry().read(|tx| interim::file(tx, context.item.id, "aptrust-info.txt"))?.is_some();
+    if has_aptrust_info { given("aptrust-2.3") } else { Ok(ProfileChoice::Declared) }
+}
+
+fn findings(context: &StageContext<'_>, report: &Report) -> Result<Findings, StageError> {
+    let options: DepositOptions = serde_json::from_str(&context.item.options)?;
+    let tag = |file: &str, label: &str| {
+        report.tag(file, label).map(str::trim).find(|value| !value.is_empty()).map(str::to_owned)
+    };
+    let info = |label: &str| tag("bag-info.txt", label);
+    let apt = |label: &str| tag("aptrust-info.txt", label);
+    let name = context.item.object_identifier.split_once('/').map_or("", |(_, name)| name).to_owned();
+    let mut local_ids = options.local_ids;
+    local_ids.extend(info("Internal-Sender-Identifier"));
+    local_ids.sort();
+    local_ids.dedup();
+    let description = Description {
+        title: apt("Title")
+            .or_else(|| info("Internal-Identifier"))
+            .or_else(|| info("External-Identifier"))
+            .or(Some(name)),
+        description: apt("Description")
+            .or_else(|| info("Internal-Sender-Description"))
+            .or_else(|| info("External-Description")),
+        access: Some(apt("Access").map_or_else(|| "institution".to_owned(), |access| access.to_lowercase())),
+        placement: None,
+        profile: report.profile.clone(),
+        source_organization: info("Source-Organization"),
+        bag_group_identifier: info("Bag-Group-Identifier"),
+        internal_sender_identifier: info("Internal-Sender-Identifier"),
+        internal_sender_description: info("Internal-Sender-Description"),
+        local_ids,
+    };
+    let storage_option = apt("Storage-Option")
+        .map(|option| (option, false))
+        .or_else(|| info("APTrust-Storage-Option").map(|option| (option, true)));
+    Ok(Findings { description, storage_option, manifests: report.manifests.clone() })
+}
+
+fn item_problem(problem: &Problem) -> ItemProblem {
+    ItemProblem {
+        severity: match problem.severity {
+            Severity::Error => "error".into(),
+            Severity::Warning => "warning".into(),
+        },
+        code: problem.code.clone(),
+        file: problem.file.clone(),
+        path: problem.path.clone(),
+        line: problem.line,
+        message: problem.message.clone(),
+    }
+}
+
+/// A staged bag as evidence: facts from the interim rows, bytes from staging.
+struct StagedBag<'a, 'c> {
+    context: &'a StageContext<'c>,
+}
+
+impl Evidence for StagedBag<'_, '_> {
+    fn files(&self) -> Result<FileFacts<'_>, BagError> {
+        let mut page: std::vec::IntoIter<InterimFile> = Vec::new().into_iter();
+        let mut after = String::new();
+        let mut at_end = false;
+        Ok(Box::new(std::iter::from_fn(move || {
+            if page.len() == 0 && !at_end {
+                match self.page_after(&after) {
+                    Ok(rows) => {
+                        at_end = rows.len() < ROWS_AT_ONCE;
+                        if let Some(last) = rows.last() {
+                            after.clone_from(&last.path);
+                        }
+                        page = rows.into_iter();
+                    }
+                    Err(error) => {
+                        at_end = true;
+                        return Some(Err(error));
+                    }
+                }
+            }
+            page.next().map(|row| Ok(fact(row)))
+        })))
+    }
+
+    fn open(&self, path: &str) -> Result<Box<dyn Read + Send + '_>, BagError> {
+        let found = self.context.registry().read(|tx| interim::file(tx, self.context.item.id, path));
+        let file = found
+            .map_err(|error| BagError::Evidence(error.into()))?
+            .ok_or_else(|| BagError::Evidence(format!("{path} was not staged").into()))?;
+        let key = Key::new(file.staging_key).map_err(|error| BagError::Evidence(error.into()))?;
+        let body = self.context.staging().open(&key, 0, None).map_err(|error| BagError::Evidence(error.into()))?;
+        Ok(body)
+    }
+}
+
+impl StagedBag<'_, '_> {
+    fn page_after(&self, after: &str) -> Result<Vec<InterimFile>, BagError> {
+        self.context.task.check().map_err(|reason| BagError::Evidence(reason.into()))?;
+        self.context
+            .registry()
+            .read(|tx| interim::files_after(tx, self.context.item.id, after, ROWS_AT_ONCE))
+            .map_err(|error| BagError::Evidence(error.into()))
+    }
+}
+
+fn fact(row: InterimFile) -> FileFact {
+    let digests = Algorithm::RECORDED
+        .into_iter()
+        .filter_map(|algorithm| Some((algorithm, digest_of(&row.digests, algorithm)?)))
+        .collect();
+    FileFact { path: row.path, size: row.size, digests }
+}

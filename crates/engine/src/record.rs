@@ -1,0 +1,91 @@
+//! `metadata/vN/record.jsonl`: what an object's folder must say for a registry to be made from the stores alone. One JSON
+//! object a line: the object and version, then every file that the version brings, then its events.
+
+use std::io::{BufRead, Write};
+
+use serde::{Deserialize, Serialize};
+use strongroom_registry::events::EventRow;
+use strongroom_registry::objects::Digests;
+use strongroom_registry::{ContentId, Description, FileId, Format, GenerationId, InstitutionId, ItemId, ObjectId};
+
+/// The form written today.
+pub(crate) const FORM: u32 = 1;
+
+/// The logical path of the record of a version.
+pub(crate) fn path(version: u64) -> String {
+    format!("metadata/v{version}/record.jsonl")
+}
+
+/// One line.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(tag = "record", rename_all = "lowercase")]
+pub(crate) enum Line {
+    /// The first line.
+    Version(Box<VersionLine>),
+    /// A file that gets a content with this version.
+    File(Box<FileLine>),
+    /// An event of this version.
+    Event(Box<EventRow>),
+}
+
+/// The object and this version of it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct VersionLine {
+    pub(crate) form: u32,
+    pub(crate) institution: String,
+    pub(crate) institution_id: InstitutionId,
+    pub(crate) collection: Option<String>,
+    pub(crate) object: ObjectId,
+    pub(crate) identifier: String,
+    pub(crate) ark: Option<String>,
+    pub(crate) object_created_at: i64,
+    pub(crate) generation: GenerationId,
+    pub(crate) version: u64,
+    pub(crate) created_at: i64,
+    pub(crate) message: String,
+    pub(crate) user: String,
+    pub(crate) item: ItemId,
+    pub(crate) description: Description,
+    /// The record's own file and content: it cannot hold its own digests.
+    pub(crate) own_file: FileId,
+    pub(crate) own_content: ContentId,
+}
+
+/// A file and its content.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct FileLine {
+    pub(crate) file: FileId,
+    /// The logical path.
+    pub(crate) path: String,
+    pub(crate) modified: Option<jiff::Timestamp>,
+    pub(crate) content: ContentId,
+    pub(crate) size: u64,
+    pub(crate) md5: String,
+    pub(crate) sha1: String,
+    pub(crate) sha256: String,
+    pub(crate) sha512: String,
+    pub(crate) format: Format,
+}
+
+impl FileLine {
+    /// The digests as values.
+    pub(crate) fn digests(&self) -> Result<Digests, strongroom_digest::DigestError> {
+        Ok(Digests {
+            md5: self.md5.parse()?,
+            sha1: self.sha1.parse()?,
+            sha256: self.sha256.parse()?,
+            sha512: self.sha512.parse()?,
+        })
+    }
+}
+
+/// Writes one line.
+pub(crate) fn write_line(out: &mut dyn Write, line: &Line) -> std::io::Result<()> {
+    serde_json::to_writer(&mut *out, line)?;
+    out.write_all(b"\n")
+}
+
+/// Reads line by line.
+pub(crate) fn lines(input: impl BufRead) -> impl Iterator<Item = std::io::Result<Line>> {
+    input.lines().map(|line| Ok(serde_json::from_str(&line?)?))
+}
