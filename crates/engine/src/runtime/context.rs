@@ -163,7 +163,7 @@ impl TaskContext {
     /// The end of a task that went wrong in a way that may pass: again later, until its attempts are spent.
     pub fn transient(&self, assignment: &Assignment, note: impl Into<String>) -> TaskEnd {
         let note = note.into();
-        let retry_at = self.time_after(retry_delay(assignment.task.spent));
+        let retry_at = self.time_after(retry_delay(assignment.task.spent.into()));
         if assignment.claimed.is_some() {
             TaskEnd::Stage(StageEnd::Transient { retry_at, max_attempts: self.settings.max_attempts, note })
         } else {
