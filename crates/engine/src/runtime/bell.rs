@@ -10,6 +10,9 @@ use strongroom_queue::{Registered, Waited, Wakeups};
 /// Tells the runtimes of one process apart.
 static RUNTIMES: AtomicU64 = AtomicU64::new(0);
 
+/// No sleep is longer, so that no sum of times overflows.
+const LONGEST: Duration = Duration::from_hours(24);
+
 /// A place among the queue's wake-ups, with a topic of its own for what the runtime tells itself.
 #[derive(Debug)]
 pub(super) struct Bell {
@@ -39,7 +42,8 @@ impl Bell {
 
     /// Sleeps until it rings, or has since `listening`, and at most for `at_most`; whether it rang.
     pub(super) fn wait(&self, listening: Registered, at_most: Duration) -> bool {
-        self.wakeups.wait(&self.topics, listening, Instant::now() + at_most) != Waited::TimedOut
+        let deadline = Instant::now() + at_most.min(LONGEST);
+        self.wakeups.wait(&self.topics, listening, deadline) != Waited::TimedOut
     }
 }
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use strongroom_queue::{Holder, LeaseRequest, Outcome, Settled, Settlement, tasks};
-use strongroom_registry::work::{self, Assignment, Claim, StageEnd};
+use strongroom_queue::{Holder, LeaseRequest, Outcome};
+use strongroom_registry::work::{self, Assignment};
 use strongroom_registry::{Registry, RegistryError, Transaction};
 
 use super::bell::{Bell, Over};
@@ -15,6 +15,7 @@ use super::clock::MonotonicClock;
 use super::context::{Interrupted, TaskContext};
 use super::held::{Held, HeldTasks};
 use super::pool::{Pool, Work};
+use super::record::Record;
 use super::{Summary, TaskEnd};
 use crate::event::Event;
 
@@ -171,21 +172,18 @@ impl Core {
             work.held.signal.interrupt(Interrupted::Draining);
         }
         let task = &work.assignment.task;
-        let end = match context.check() {
-            Err(reason) => {
-                Tally::count(&self.tally.given_back);
-                TaskEnd::from(reason)
-            }
-            Ok(()) => {
-                Event::TaskStarted { topic: &task.topic, key: &task.key, attempt: task.lease.attempt }.emit();
-                let handler = &pool.handler;
-                catch_unwind(AssertUnwindSafe(|| handler.run(&work.assignment, &context))).unwrap_or_else(|panic| {
-                    let message = panic_message(panic.as_ref());
-                    Tally::count(&self.tally.panicked);
-                    Event::TaskPanicked { topic: &task.topic, key: &task.key, message }.emit();
-                    context.transient(&work.assignment, format!("the worker panicked: {message}"))
-                })
-            }
+        let end = if let Err(reason) = context.check() {
+            Tally::count(&self.tally.given_back);
+            TaskEnd::from(reason)
+        } else {
+            Event::TaskStarted { topic: &task.topic, key: &task.key, attempt: task.lease.attempt }.emit();
+            let handler = &pool.handler;
+            catch_unwind(AssertUnwindSafe(|| handler.run(&work.assignment, &context))).unwrap_or_else(|panic| {
+                let message = panic_message(panic.as_ref());
+                Tally::count(&self.tally.panicked);
+                Event::TaskPanicked { topic: &task.topic, key: &task.key, message }.emit();
+                context.transient(&work.assignment, format!("the worker panicked: {message}"))
+            })
         };
         self.end(Some((index, pool)), work, end, began.elapsed());
     }
@@ -282,109 +280,6 @@ impl Core {
         };
         let others = topics.iter().filter(|topic| !is_ours(topic));
         self.registry.wakeups().notify(others.map(String::as_str));
-    }
-}
-
-/// The end of a task as it is to be recorded.
-#[derive(Debug, Clone)]
-enum Record {
-    Stage { claim: Claim, end: StageEnd, next_topic: Option<String> },
-    Task { settlement: Settlement, topic: String },
-}
-
-impl Record {
-    /// An end of the wrong kind becomes the nearest of the right one: nothing may be left without an end.
-    fn new(work: &Work, end: TaskEnd) -> Self {
-        let task = &work.assignment.task;
-        let Some((claim, item)) = &work.assignment.claimed else {
-            let outcome = match end {
-                TaskEnd::Task(outcome) => outcome,
-                TaskEnd::Stage(end) => outcome_of(end),
-            };
-            return Self::Task { settlement: Settlement { lease: task.lease, outcome }, topic: task.topic.clone() };
-        };
-        let end = match end {
-            TaskEnd::Stage(end) => end,
-            TaskEnd::Task(outcome) => stage_end_of(outcome, task.max_attempts),
-        };
-        let next_topic = match &end {
-            StageEnd::Next { next, .. } | StageEnd::Back { to: next, .. } => Some(next.topic(item.action)),
-            _ => None,
-        };
-        Self::Stage { claim: claim.clone(), end, next_topic }
-    }
-
-    fn write(&self, tx: &mut dyn Transaction, holder: &str) -> Result<Vec<String>, RegistryError> {
-        match self {
-            Self::Stage { claim, end, .. } => work::finish(tx, claim, holder, end),
-            Self::Task { settlement, topic } => match tasks::settle(tx, std::slice::from_ref(settlement))?.first() {
-                Some(Settled::Ok | Settled::Buried) => Ok(vec![topic.clone()]),
-                _ => Err(RegistryError::FenceLost { what: "task", id: settlement.lease.task.to_string() }),
-            },
-        }
-    }
-
-    fn next_topic(&self) -> Option<String> {
-        match self {
-            Self::Stage { next_topic, .. } => next_topic.clone(),
-            Self::Task { .. } => None,
-        }
-    }
-
-    /// Whether the item may have ended by this.
-    fn ends_item(&self) -> bool {
-        self.next_topic().is_none()
-    }
-
-    fn emit(&self, held: &Held, elapsed: Duration) {
-        let (end, note) = match self {
-            Self::Stage { end, .. } => stage_words(end),
-            Self::Task { settlement, .. } => task_words(&settlement.outcome),
-        };
-        Event::TaskEnded { topic: &held.topic, key: &held.key, end, note, elapsed }.emit();
-    }
-}
-
-fn outcome_of(end: StageEnd) -> Outcome {
-    match end {
-        StageEnd::Next { .. } | StageEnd::Back { .. } | StageEnd::Succeeded { .. } => Outcome::Done,
-        StageEnd::Defer { until, .. } => Outcome::Defer(until),
-        StageEnd::Transient { retry_at, note, .. } => Outcome::RetryAt { at: retry_at, reason: note },
-        StageEnd::Fatal { note, .. } | StageEnd::Held { note } => Outcome::Dead { reason: note },
-        StageEnd::Released { .. } => Outcome::Release,
-    }
-}
-
-fn stage_end_of(outcome: Outcome, max_attempts: u32) -> StageEnd {
-    match outcome {
-        Outcome::Defer(until) => StageEnd::Defer { until, note: "waits".into() },
-        Outcome::RetryAt { at, reason } => StageEnd::Transient { retry_at: at, max_attempts, note: reason },
-        Outcome::Dead { reason } => StageEnd::Fatal { note: reason, problems: Vec::new() },
-        Outcome::Release => StageEnd::Released { note: "given back unbegun".into() },
-        Outcome::Done => StageEnd::Held { note: "the stage ended without saying what comes next".into() },
-    }
-}
-
-fn stage_words(end: &StageEnd) -> (&'static str, &str) {
-    match end {
-        StageEnd::Next { note, .. } => ("next", note),
-        StageEnd::Defer { note, .. } => ("deferred", note),
-        StageEnd::Transient { note, .. } => ("transient", note),
-        StageEnd::Fatal { note, .. } => ("fatal", note),
-        StageEnd::Back { note, .. } => ("back", note),
-        StageEnd::Held { note } => ("held", note),
-        StageEnd::Succeeded { note } => ("succeeded", note),
-        StageEnd::Released { note } => ("released", note),
-    }
-}
-
-fn task_words(outcome: &Outcome) -> (&'static str, &str) {
-    match outcome {
-        Outcome::Done => ("done", ""),
-        Outcome::RetryAt { reason, .. } => ("transient", reason),
-        Outcome::Defer(_) => ("deferred", ""),
-        Outcome::Dead { reason } => ("dead", reason),
-        Outcome::Release => ("released", ""),
     }
 }
 

@@ -12,11 +12,14 @@ use strongroom_registry::work::Assignment;
 use super::Summary;
 use super::context::Interrupted;
 use super::core::{Core, Tally, Wanted};
+use super::pool::Pool;
 use super::shutdown::{Shutdown, Urgency};
 use crate::event::Event;
 
 /// How often an idle process asks whether another one has changed anything; that is cheap.
 const GLANCE: Duration = Duration::from_millis(50);
+/// As good as at once, and yet no idle loop.
+const AT_ONCE: Duration = Duration::from_millis(1);
 /// While the registry does not answer, it is asked this often at least.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 /// How long to wait at the end for threads that have nothing left to do.
@@ -24,9 +27,11 @@ const LEAVE_TAKING: Duration = Duration::from_secs(2);
 
 /// What one look for work found.
 enum Look {
-    /// Something was leased, or nothing more can be held.
-    Busy,
-    /// Nothing now; something at the latest after this time.
+    /// Something was leased; there may be more.
+    Found,
+    /// No slot is free.
+    Full,
+    /// Nothing now; look again after this time at the latest.
     Idle(Duration),
 }
 
@@ -56,7 +61,8 @@ impl Dispatcher<'_> {
             }
             let revision = self.core.registry.database().revision().ok();
             match self.look() {
-                Ok(Look::Busy) => {
+                Ok(Look::Found) => pause = GLANCE,
+                Ok(Look::Full) => {
                     pause = GLANCE;
                     self.core.bell.wait(listening, self.poll_every);
                 }
@@ -87,7 +93,7 @@ impl Dispatcher<'_> {
             }
         }
         if wanted.is_empty() {
-            return Ok(Look::Busy);
+            return Ok(Look::Full);
         }
         match self.lease(&wanted) {
             Ok(Leasing::Nothing(idle_for)) => {
@@ -95,7 +101,13 @@ impl Dispatcher<'_> {
                 Ok(Look::Idle(idle_for))
             }
             Ok(Leasing::Leased(assignments, asked_at)) => {
-                let look = if assignments.is_empty() { Look::Idle(self.poll_every) } else { Look::Busy };
+                let look = match (assignments.is_empty(), &core.keys) {
+                    (false, _) => Look::Found,
+                    // Somebody else was faster, or what was there stood for nothing any more: there may be more behind it.
+                    (true, None) => Look::Idle(AT_ONCE),
+                    // What is there is for others.
+                    (true, Some(_)) => Look::Idle(self.poll_every),
+                };
                 core.take_in(&wanted, assignments, asked_at);
                 Ok(look)
             }
@@ -143,11 +155,11 @@ impl Dispatcher<'_> {
     fn drain(&self) -> usize {
         let core = &self.core;
         core.draining.store(true, Ordering::SeqCst);
-        let unbegun: Vec<_> = core.pools.iter().flat_map(super::pool::Pool::close).collect();
+        let unbegun: Vec<_> = core.pools.iter().flat_map(Pool::close).collect();
         for held in core.held.all() {
             held.signal.interrupt(Interrupted::Draining);
         }
-        let running = core.pools.iter().map(super::pool::Pool::running).sum();
+        let running = core.pools.iter().map(Pool::running).sum();
         Event::RuntimeDraining { running, given_back: unbegun.len() }.emit();
         if self.shutdown.urgency() < Urgency::AtOnce {
             for work in &unbegun {
@@ -158,12 +170,12 @@ impl Dispatcher<'_> {
         loop {
             let listening = core.bell.listen();
             // What has used up its grace is not waited for any more.
-            let waited_for = |pool: &&super::pool::Pool| pool.running() > 0 && began.elapsed() < pool.settings.grace;
+            let waited_for = |pool: &&Pool| pool.running() > 0 && began.elapsed() < pool.settings.grace;
             let longest = core.pools.iter().filter(waited_for).map(|pool| pool.settings.grace).max();
             let Some(grace) = longest.filter(|_| self.shutdown.urgency() < Urgency::AtOnce) else { break };
             core.bell.wait(listening, grace.saturating_sub(began.elapsed()));
         }
-        let abandoned = core.pools.iter().map(super::pool::Pool::running).sum();
+        let abandoned = core.pools.iter().map(Pool::running).sum();
         core.over.declare();
         self.take_leave(abandoned);
         abandoned

@@ -14,6 +14,7 @@ mod dispatch;
 mod heartbeat;
 mod held;
 mod pool;
+mod record;
 mod settings;
 mod shutdown;
 mod sweeper;
@@ -201,7 +202,7 @@ impl Runtime {
             })
         };
         shutdown.listen(&listener);
-        let shortest = core.pools.iter().map(|pool| pool.settings.lease).min().unwrap_or(Duration::from_secs(60));
+        let shortest = core.pools.iter().map(|pool| pool.settings.lease).min().unwrap_or(Duration::from_mins(1));
         let beat_every = plan.beat_every.unwrap_or(shortest / 3);
         let heart = core.clone();
         let sweeper = core.clone();

@@ -20,7 +20,7 @@ pub struct PoolSettings {
 
 impl Default for PoolSettings {
     fn default() -> Self {
-        Self { workers: 2, buffer: 0, max_attempts: 3, lease: Duration::from_secs(60), grace: Duration::from_secs(30) }
+        Self { workers: 2, buffer: 0, max_attempts: 3, lease: Duration::from_mins(1), grace: Duration::from_secs(30) }
     }
 }
 
