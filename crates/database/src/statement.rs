@@ -11,12 +11,13 @@ pub struct Statement(pub &'static str);
 pub struct Statements(HashMap<&'static str, &'static str>);
 
 impl Statements {
-    /// Takes every statement of a file's text.
+    /// Takes every statement of a file's text. Two statements of one name are a defect, which debug builds report.
     #[must_use]
     pub fn with(mut self, file: &'static str) -> Self {
         for block in file.split("-- name:").skip(1) {
             let (name, sql) = block.split_once('\n').unwrap_or((block, ""));
-            self.0.insert(name.trim(), sql.trim());
+            let earlier = self.0.insert(name.trim(), sql.trim());
+            debug_assert!(earlier.is_none(), "there are two statements named {}", name.trim());
         }
         self
     }
@@ -34,7 +35,10 @@ impl Statements {
     /// The statements of both sets.
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {
-        self.0.extend(other.0);
+        for (name, sql) in other.0 {
+            let earlier = self.0.insert(name, sql);
+            debug_assert!(earlier.is_none(), "there are two statements named {name}");
+        }
         self
     }
 }

@@ -23,6 +23,7 @@ fn main() -> Result<(), Failure> {
     let database: Arc<dyn Database> = Arc::new(database);
     let queue = Arc::new(DatabaseQueue::new(database, Arc::new(Wakeups::default())));
 
+    println!("one sync of 4 KiB: {:?}", sync_time(folder.path())?);
     report("enqueue, one caller, batches of 10,000", || enqueue(&queue, 1, 20_000, 10_000))?;
     report("enqueue, 8 callers, one by one", || enqueue(&queue, 8, 40_000, 1))?;
     report("enqueue, 64 callers, one by one", || enqueue(&queue, 64, 100_000, 1))?;
@@ -41,6 +42,7 @@ fn main() -> Result<(), Failure> {
         fill(&queue, backlog)?;
         report("  lease and settle, 1 worker, batches of 100", || work(&queue, 1, 20_000, 100))?;
         fill(&queue, backlog)?;
+        println!("  one sync of 4 KiB: {:?}", sync_time(folder.path())?);
         let began = Instant::now();
         queue.counts()?;
         println!("  counts: {:.1} ms", began.elapsed().as_secs_f64() * 1e3);
@@ -49,9 +51,28 @@ fn main() -> Result<(), Failure> {
 }
 
 fn report(what: &str, measure: impl FnOnce() -> Result<(usize, Duration), Failure>) -> Result<(), Failure> {
+    let busy_before = processor_time();
     let (tasks, time) = measure()?;
-    println!("{what}: {:.0} tasks/s", tasks as f64 / time.as_secs_f64());
+    let busy = processor_time().saturating_sub(busy_before).as_secs_f64() * 1e6 / tasks as f64;
+    println!("{what}: {:.0} tasks/s, {busy:.1} µs of processor time each", tasks as f64 / time.as_secs_f64());
     Ok(())
+}
+
+/// What this process has used so far: on a machine that is busy with other things it says more than the rate does.
+fn processor_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
+}
+
+/// What one durable commit costs on this disk at least.
+fn sync_time(folder: &std::path::Path) -> Result<Duration, Failure> {
+    let mut file = std::fs::File::create(folder.join("sync"))?;
+    let began = Instant::now();
+    for _ in 0..100 {
+        std::io::Write::write_all(&mut file, &[0; 4096])?;
+        file.sync_data()?;
+    }
+    Ok(began.elapsed() / 100)
 }
 
 fn task(number: usize) -> NewTask {

@@ -55,6 +55,10 @@ impl Writer {
         let (answer, outcome) = sync_channel(1);
         let stopped =
             || DatabaseError::Unavailable { act: "write".into(), detail: "the writer thread has stopped".into() };
+        if self.thread.as_ref().is_some_and(|thread| thread.thread().id() == std::thread::current().id()) {
+            // It would wait for itself for ever.
+            return Err(DatabaseError::Aborted("a write transaction was begun within another one".into()));
+        }
         let jobs = self.jobs.as_ref().ok_or_else(stopped)?;
         jobs.send(Job { work, answer }).map_err(|_| stopped())?;
         outcome.recv().unwrap_or_else(|_| Err(stopped()))
@@ -131,11 +135,13 @@ impl WriterThread {
         if self.connection.is_autocommit() {
             return outcome;
         }
-        if outcome.is_err() {
-            self.control("ROLLBACK TO job", "undo a job")?;
+        let undone = if outcome.is_err() { self.control("ROLLBACK TO job", "undo a job") } else { Ok(()) };
+        let ended = undone.and_then(|()| self.control("RELEASE job", "end a job"));
+        if ended.is_err() {
+            // What the job did cannot be told from what others did any more, so nothing of the group is kept.
+            let _ = self.control("ROLLBACK", "roll back");
         }
-        self.control("RELEASE job", "end a job")?;
-        outcome
+        outcome.and(ended)
     }
 
     fn control(&self, sql: &str, act: &'static str) -> Outcome {

@@ -193,3 +193,19 @@ fn what_was_written_is_there_after_reopening() {
     let again = open_at(&folder.path().join("registry.db")).expect("opens");
     assert_eq!(texts(&again), ["lasting"]);
 }
+
+#[test]
+fn a_write_within_a_write_is_refused_instead_of_waiting_for_itself() {
+    let home = home();
+    let same = home.database.clone();
+    let error = home
+        .database
+        .write(move |transaction| {
+            add(transaction, "outer")?;
+            note(&*same, "inner")
+        })
+        .expect_err("refused");
+    assert!(error.to_string().contains("within another"), "{error}");
+    assert!(texts(&*home.database).is_empty());
+    note(&*home.database, "after").expect("goes on");
+}
