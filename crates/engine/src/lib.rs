@@ -10,10 +10,12 @@ pub mod ingest;
 mod record;
 pub mod runtime;
 pub mod settings;
+mod work;
 
 pub(crate) use crash::crash_point;
 pub use error::{EngineError, chain};
 pub use home::{Home, Roles};
+pub use work::{handlers, runtime as runtime_over, work_on};
 
 /// What did an act, in events: this program and its version.
 pub const AGENT: &str = concat!("https://crates.io/crates/strongroom/", env!("CARGO_PKG_VERSION"));

@@ -199,7 +199,7 @@ impl StageHandler {
 
     fn transient(&self, context: &StageContext<'_>, note: String) -> StageEnd {
         let now = context.now().unwrap_or(context.item.updated_at);
-        let delay = retry_delay(context.claim.spent);
+        let delay = retry_delay(context.claim.spent.into());
         let retry_at = now.plus(i64::try_from(delay.as_micros()).unwrap_or(i64::MAX));
         let max_attempts = self.home.settings.pool(&self.topic).max_attempts;
         StageEnd::Transient { retry_at, max_attempts, note }

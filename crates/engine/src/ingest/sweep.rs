@@ -30,7 +30,7 @@ impl Handler for SweepHandler {
         match sweep(&self.home, item) {
             Ok(()) => TaskEnd::Task(Outcome::Done),
             Err(error) => {
-                let at = context.time_after(retry_delay(assignment.task.spent));
+                let at = context.time_after(retry_delay(assignment.task.spent.into()));
                 TaskEnd::Task(Outcome::RetryAt { at, reason: format!("{error:?}") })
             }
         }

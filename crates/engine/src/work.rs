@@ -1,0 +1,48 @@
+//! Putting the workers together: every handler of the system, a runtime over them, and waiting for work items to end.
+
+use std::sync::Arc;
+
+use strongroom_queue::{TaskState, tasks};
+use strongroom_registry::{ItemId, RegistryError, Scope, items};
+
+use crate::runtime::{Builder, Handler, Runtime, Shutdown, Summary};
+use crate::{EngineError, Home, ingest};
+
+/// Every handler of the system, in the order of a work item's way.
+pub fn handlers(home: &Arc<Home>) -> Vec<Arc<dyn Handler>> {
+    ingest::handlers(home)
+}
+
+/// A runtime over all topics, or over those named; an unknown name is an error.
+pub fn runtime(home: &Arc<Home>, topics: Option<&[String]>) -> Result<Builder, EngineError> {
+    let mut handlers = handlers(home);
+    if let Some(topics) = topics {
+        let known: Vec<String> = handlers.iter().map(|handler| handler.topic().to_owned()).collect();
+        for topic in topics {
+            if !known.contains(topic) {
+                let known = known.join(", ");
+                return Err(EngineError::Usage(format!("there is no topic {topic:?}; the topics are {known}")));
+            }
+        }
+        handlers.retain(|handler| topics.iter().any(|topic| topic == handler.topic()));
+    }
+    Ok(Runtime::builder(home.registry.clone(), handlers).pools(home.settings.pools()))
+}
+
+/// Works on these items, under their leases, until all have ended and nothing of them is left to clear up; whoever else
+/// works on them counts too.
+pub fn work_on(home: &Arc<Home>, items: &[ItemId], shutdown: &Shutdown) -> Result<Summary, EngineError> {
+    let runtime = runtime(home, None)?.only_items(items.iter().copied()).build();
+    let done = || items.iter().all(|item| has_ended(home, *item).unwrap_or(false));
+    Ok(runtime.run_until(shutdown, &done))
+}
+
+fn has_ended(home: &Home, id: ItemId) -> Result<bool, RegistryError> {
+    home.registry.read(|tx| {
+        let Some(item) = items::get(tx, Scope::System, id)? else { return Ok(true) };
+        if !item.status.is_ended() && item.status != strongroom_registry::ItemStatus::Held {
+            return Ok(false);
+        }
+        Ok(tasks::of_key(tx, &id.to_string())?.iter().all(|task| task.state == TaskState::Dead))
+    })
+}
