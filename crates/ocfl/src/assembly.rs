@@ -5,7 +5,7 @@
 //! directory; where keys are final from the first put, nothing counts until the root inventory names it. In both, the
 //! root inventory is put last.
 
-use std::io::Read;
+use std::io::{self, Read};
 
 use strongroom_digest::{Algorithm, Digest, hash_reader};
 use strongroom_storage::{Assembly, Body, Durability, Head, Key, PutOptions, StorageError, Store};
@@ -81,7 +81,8 @@ impl<'s> VersionAssembly<'s> {
     }
 
     /// Puts the version's inventory with its sidecar, and for the first version the object's declaration. `inventory`
-    /// yields the bytes that `seal` describes.
+    /// yields the bytes that `seal` describes. What is there already is not put again, so that a repeat after
+    /// [`Self::commit`] leaves no second assembly behind; for contents, ask [`Self::head_content`] first.
     pub fn put_inventory(&self, seal: &InventorySeal, inventory: &mut dyn Read) -> Result<(), OcflError> {
         self.put_inventory_at(&self.prefix(), seal, inventory)?;
         if self.version.number() > 1 {
@@ -138,21 +139,39 @@ impl<'s> VersionAssembly<'s> {
     }
 
     fn put_inventory_at(&self, prefix: &str, seal: &InventorySeal, bytes: &mut dyn Read) -> Result<(), OcflError> {
-        let options = PutOptions {
-            digest: Some((Algorithm::Sha512, seal.digest)),
-            size: Some(seal.size),
-            durability: Durability::OnSync,
-            ..PutOptions::default()
-        };
-        self.assembly.put(&Key::new(format!("{prefix}{INVENTORY}"))?, bytes, &options)?;
+        let key = Key::new(format!("{prefix}{INVENTORY}"))?;
+        if !self.verify(&key, seal)? {
+            let options = PutOptions {
+                digest: Some((Algorithm::Sha512, seal.digest)),
+                size: Some(seal.size),
+                durability: Durability::OnSync,
+                ..PutOptions::default()
+            };
+            self.assembly.put(&key, bytes, &options)?;
+        }
         self.put_text(&format!("{prefix}{}", sidecar_name(Algorithm::Sha512)), &sidecar_text(&seal.digest))
     }
 
     fn put_text(&self, name: &str, text: &str) -> Result<(), OcflError> {
+        let key = Key::new(name)?;
+        if self.holds_text(&key, text)? {
+            return Ok(());
+        }
         let options =
             PutOptions { size: Some(text.len() as u64), durability: Durability::OnSync, ..PutOptions::default() };
-        self.assembly.put(&Key::new(name)?, &mut text.as_bytes(), &options)?;
+        self.assembly.put(&key, &mut text.as_bytes(), &options)?;
         Ok(())
+    }
+
+    fn holds_text(&self, key: &Key, text: &str) -> Result<bool, OcflError> {
+        let body = match self.assembly.open(key) {
+            Ok(body) => body,
+            Err(error) if error.is_not_found() => return Ok(false),
+            Err(error) => return Err(error.into()),
+        };
+        let mut found = Vec::new();
+        body.take(text.len() as u64 + 1).read_to_end(&mut found).map_err(|source| self.unread(key, source))?;
+        Ok(found == text.as_bytes())
     }
 
     fn verify(&self, key: &Key, seal: &InventorySeal) -> Result<bool, OcflError> {
@@ -161,10 +180,12 @@ impl<'s> VersionAssembly<'s> {
             Err(error) if error.is_not_found() => return Ok(false),
             Err(error) => return Err(error.into()),
         };
-        let (size, digests) = hash_reader(body, &[Algorithm::Sha512]).map_err(|source| {
-            let store = self.store.name().to_owned();
-            OcflError::Storage(StorageError::Io { store, act: "read", key: key.clone(), source })
-        })?;
+        let (size, digests) = hash_reader(body, &[Algorithm::Sha512]).map_err(|source| self.unread(key, source))?;
         Ok(size == seal.size && digests.get(Algorithm::Sha512) == Some(seal.digest))
+    }
+
+    fn unread(&self, key: &Key, source: io::Error) -> OcflError {
+        let store = self.store.name().to_owned();
+        OcflError::Storage(StorageError::Io { store, act: "read", key: key.clone(), source })
     }
 }

@@ -414,7 +414,7 @@ impl Strict {
                 }
             }
             Event::Created(_) | Event::Message(_) | Event::UserName(_) | Event::UserAddress(_) => {
-                self.detail(event)?;
+                self.detail(&event)?;
             }
         }
         Ok(())
@@ -445,10 +445,10 @@ impl Strict {
         Ok(())
     }
 
-    fn detail(&mut self, event: Event<'_>) -> Result<(), OcflError> {
+    fn detail(&mut self, event: &Event<'_>) -> Result<(), OcflError> {
         let Some(details) = &mut self.details else { return Ok(()) };
         let nobody = || User { name: String::new(), address: None };
-        match event {
+        match *event {
             Event::UserName(text) => text.clone_into(&mut details.user.get_or_insert_with(nobody).name),
             Event::UserAddress(text) => details.user.get_or_insert_with(nobody).address = Some(text.to_owned()),
             Event::Message(text) => details.message = Some(text.to_owned()),

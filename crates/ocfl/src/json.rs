@@ -133,14 +133,13 @@ impl<R: Read> JsonReader<R> {
             (Expect::Nothing, None) => Ok(Step::End),
             (Expect::Nothing, Some(_)) => Err(self.fault("something follows the document")),
             (_, None) => Err(self.fault("the document ends too early")),
-            (Expect::Value, Some(byte)) => self.value(byte),
-            (Expect::FirstValueOrEnd, Some(b']')) => self.close(Step::ArrayEnd),
-            (Expect::FirstValueOrEnd, Some(byte)) => self.value(byte),
-            (Expect::FirstKeyOrEnd, Some(b'}')) => self.close(Step::ObjectEnd),
+            (Expect::FirstValueOrEnd, Some(b']')) => Ok(self.close(Step::ArrayEnd)),
+            (Expect::Value | Expect::FirstValueOrEnd, Some(byte)) => self.value(byte),
+            (Expect::FirstKeyOrEnd, Some(b'}')) => Ok(self.close(Step::ObjectEnd)),
             (Expect::FirstKeyOrEnd, Some(byte)) => self.key(byte),
             (Expect::CommaOrEnd, Some(byte)) => match (self.containers.last(), byte) {
-                (Some(Container::Object), b'}') => self.close(Step::ObjectEnd),
-                (Some(Container::Array), b']') => self.close(Step::ArrayEnd),
+                (Some(Container::Object), b'}') => Ok(self.close(Step::ObjectEnd)),
+                (Some(Container::Array), b']') => Ok(self.close(Step::ArrayEnd)),
                 (Some(Container::Object), b',') => {
                     self.advance();
                     let byte = self.skip_space()?.ok_or_else(|| self.fault("the document ends too early"))?;
@@ -196,11 +195,11 @@ impl<R: Read> JsonReader<R> {
         Ok(step)
     }
 
-    fn close(&mut self, step: Step) -> Result<Step, OcflError> {
+    fn close(&mut self, step: Step) -> Step {
         self.advance();
         self.containers.pop();
         self.after_value();
-        Ok(step)
+        step
     }
 
     fn after_value(&mut self) {

@@ -26,6 +26,6 @@ pub use path::{content_path, object_id};
 pub use purge::{PurgePlan, PurgeScope, Tombstone};
 pub use root::{Objects, StorageRoot};
 pub use spec::SpecVersion;
-pub use validate::{Problem, Report, ValidateOptions, validate_object, validate_root};
+pub use validate::{Problem, Report, ValidateOptions, Validated, validate_directory, validate_object, validate_root};
 pub use version::{User, VersionDetails, VersionNumber};
 pub use writer::{InventoryHeader, InventorySeal, InventoryWriter};

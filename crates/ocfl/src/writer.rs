@@ -96,9 +96,8 @@ pub struct InventoryWriter<W: Write> {
     algorithm: Algorithm,
     ordered: bool,
     section: Section,
-    manifest_done: bool,
-    versions_done: bool,
-    fixity_done: bool,
+    /// Blocks that were begun; each comes once.
+    blocks: Vec<Section>,
     last_version: Option<VersionNumber>,
     fixity_algorithms: Vec<String>,
     last: Option<(Digest, String)>,
@@ -123,9 +122,7 @@ impl<W: Write> InventoryWriter<W> {
             algorithm: header.algorithm,
             ordered: true,
             section: Section::Top,
-            manifest_done: false,
-            versions_done: false,
-            fixity_done: false,
+            blocks: Vec::new(),
             last_version: None,
             fixity_algorithms: Vec::new(),
             last: None,
@@ -162,7 +159,7 @@ impl<W: Write> InventoryWriter<W> {
     /// Begins the entry of a version. Every version from the first to the head is written, in order.
     pub fn version(&mut self, number: VersionNumber, details: &VersionDetails) -> Result<(), OcflError> {
         let follows = self.last_version.map_or(1, |last| last.number().saturating_add(1)) == number.number();
-        if !follows || number > self.head || (self.versions_done && self.section != Section::State) {
+        if !follows || number > self.head || (self.blocks.contains(&Section::State) && self.section != Section::State) {
             return Err(OcflError::unwritable(
                 "a version",
                 number.to_string(),
@@ -181,10 +178,10 @@ impl<W: Write> InventoryWriter<W> {
             self.raw("}\n    },")?;
         } else {
             self.close()?;
+            self.blocks.push(Section::State);
             self.raw(",\n  \"versions\": {")?;
         }
         self.section = Section::State;
-        self.versions_done = true;
         self.last_version = Some(number);
         self.raw("\n    ")?;
         self.string(&number.to_string())?;
@@ -243,7 +240,7 @@ impl<W: Write> InventoryWriter<W> {
     /// Ends the inventory and says what it has become.
     pub fn finish(mut self) -> Result<(W, InventorySeal), OcflError> {
         self.close()?;
-        if !self.manifest_done {
+        if !self.blocks.contains(&Section::Manifest) {
             self.raw(",\n  \"manifest\": {}")?;
         }
         if self.last_version != Some(self.head) {
@@ -261,17 +258,13 @@ impl<W: Write> InventoryWriter<W> {
     }
 
     fn open(&mut self, section: Section, what: &'static str, value: &str) -> Result<(), OcflError> {
-        let (done, name) = match section {
-            Section::Manifest => (&mut self.manifest_done, ",\n  \"manifest\": {"),
-            _ => (&mut self.fixity_done, ",\n  \"fixity\": {"),
-        };
-        if *done {
+        if self.blocks.contains(&section) {
             return Err(OcflError::unwritable(what, value, "its block was already closed"));
         }
-        *done = true;
         self.close()?;
         self.section = section;
-        self.raw(name)
+        self.blocks.push(section);
+        self.raw(if section == Section::Manifest { ",\n  \"manifest\": {" } else { ",\n  \"fixity\": {" })
     }
 
     /// Ends whatever block is open.

@@ -3,8 +3,8 @@
 //! A state is kept as a fingerprint only: the sum of keyed hashes of its entries, so that a hundred versions of a large
 //! object take no more memory than one. The keys are drawn at random per validation; nobody can aim at a collision.
 
-use std::collections::HashMap;
 use std::collections::hash_map::{Entry, RandomState};
+use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasher;
 use std::io::Read;
 
@@ -106,7 +106,7 @@ pub(super) fn check_inventory(
         declared_spec: None,
         keys: HashMap::new(),
         used: HashMap::new(),
-        fixity_keys: HashMap::new(),
+        fixity_keys: HashSet::new(),
         block: Block::None,
         digest: None,
         version: None,
@@ -201,7 +201,7 @@ struct Check<'p> {
     /// Digests of the states, each with a version that uses it.
     used: HashMap<WrittenDigest, u32>,
     /// Digests of the fixity algorithm being read.
-    fixity_keys: HashMap<Digest, ()>,
+    fixity_keys: HashSet<Digest>,
     block: Block,
     digest: Option<WrittenDigest>,
     version: Option<(u32, VersionFacts)>,
@@ -238,13 +238,10 @@ impl Check<'_> {
             }
             Event::Version(name) => {
                 self.version_names.push(name.to_owned());
-                let number = match name.parse::<VersionNumber>() {
-                    Ok(number) => number.number(),
-                    Err(_) => {
-                        self.flaw(report, "E046", format!("{name:?} is not the name of a version directory"));
-                        0
-                    }
-                };
+                let number = name.parse::<VersionNumber>().map_or(0, VersionNumber::number);
+                if number == 0 {
+                    self.flaw(report, "E046", format!("{name:?} is not the name of a version directory"));
+                }
                 self.version = Some((number, VersionFacts { name: name.to_owned(), ..VersionFacts::default() }));
             }
             Event::State => {
@@ -345,7 +342,7 @@ impl Check<'_> {
                 self.used.entry(written).or_insert(number);
             }
             Block::Fixity(algorithm) => {
-                if self.fixity_keys.insert(digest, ()).is_some() {
+                if !self.fixity_keys.insert(digest) {
                     self.flaw(report, "E097", format!("the digest {text} occurs more than once in a fixity block"));
                 }
                 if let Some(algorithm) = algorithm

@@ -1,16 +1,18 @@
 //! Validation of objects and storage roots over any store, with the codes of the specification.
 //!
 //! A store has keys and no directories, so what only an empty directory or a link could show (E024, E073, E090, W003) is
-//! for the store's own checks.
+//! found by [`validate_directory`] alone.
 
 mod algorithms;
 mod contents;
+mod directory;
 mod facts;
 mod object;
 mod paths;
 mod report;
 mod root;
 
+pub use directory::{Validated, validate_directory};
 pub use object::validate_object;
 pub use report::{Problem, Report};
 pub use root::validate_root;

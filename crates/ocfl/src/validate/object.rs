@@ -430,23 +430,19 @@ impl Validation<'_> {
         contents: &mut Contents,
     ) -> Result<(), OcflError> {
         for (path, written) in prior.manifest.iter() {
-            match facts.manifest.find(path) {
-                Some(index) => {
-                    if let Some(algorithm) = prior.algorithm {
-                        let expected = (FixityAlgorithm::Known(algorithm), written.digest);
-                        contents.expect(facts, index, expected, "E092", &prior.path);
-                    }
+            if let Some(index) = facts.manifest.find(path) {
+                if let Some(algorithm) = prior.algorithm {
+                    let expected = (FixityAlgorithm::Known(algorithm), written.digest);
+                    contents.expect(facts, index, expected, "E092", &prior.path);
                 }
-                None => {
-                    let there = self.root.join(path).ok().map(|key| self.store.head(&key));
-                    match there {
-                        Some(Ok(_)) => {}
-                        Some(Err(error)) if !error.is_not_found() => return Err(error.into()),
-                        _ => {
-                            let message = format!("the manifest of {} names a content that is not there", prior.path);
-                            self.report.add("E092", path, message);
-                        }
-                    }
+                continue;
+            }
+            match self.root.join(path).ok().map(|key| self.store.head(&key)) {
+                Some(Ok(_)) => {}
+                Some(Err(error)) if !error.is_not_found() => return Err(error.into()),
+                _ => {
+                    let message = format!("the manifest of {} names a content that is not there", prior.path);
+                    self.report.add("E092", path, message);
                 }
             }
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use strongroom_ocfl::{Report, ValidateOptions, validate_object};
+use strongroom_ocfl::{Report, ValidateOptions, Validated, validate_directory, validate_object};
 use strongroom_storage::Key;
 
 use crate::memory::MemoryStore;
@@ -26,6 +26,9 @@ fn reports(kind: &str, quick: bool) -> Option<Vec<(String, Report)>> {
             let store = MemoryStore::load(&entry.path());
             let options = ValidateOptions { quick, ..ValidateOptions::default() };
             let report = validate_object(&store, &Key::ROOT, &options).unwrap();
+            // A directory without a declaration is still taken for an object, unless it has a layout file.
+            let on_disk = validate_directory(&entry.path(), &options, &mut |_, _| {}).unwrap();
+            assert_eq!(on_disk, Validated::Object(report.clone()));
             reports.push((format!("{version}/{kind}/{}", entry.file_name().display()), report));
         }
     }

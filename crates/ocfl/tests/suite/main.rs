@@ -1,6 +1,8 @@
 //! What this crate promises, against a store in memory and the published fixtures.
 
+mod codes;
 mod fixtures;
+mod folder;
 mod memory;
 mod purging;
 mod reading;
