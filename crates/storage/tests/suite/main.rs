@@ -1,5 +1,6 @@
 //! What every store promises, proved for the folder store and for each layer over it.
 
 mod conformance;
+mod crash;
 mod folder;
 mod layers;
