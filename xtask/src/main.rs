@@ -1,6 +1,8 @@
 //! `cargo xtask`: the chores of the people who work on Strongroom. CI runs the same commands as people do.
 
 mod bench;
+#[cfg(test)]
+mod book;
 mod check;
 mod fuzz;
 mod peers;
