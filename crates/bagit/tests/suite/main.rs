@@ -3,3 +3,5 @@
 mod bags;
 mod conformance;
 mod profile;
+mod rules;
+mod write;
