@@ -7,8 +7,9 @@ use std::cell::RefCell;
 
 use super::codes::severity;
 use super::names::has_control_character;
-use super::{BAG_INFO, BagFacts, IDENTIFIER, Pattern, Profile, Serialization, TagFact, TagRule, same_label};
+use super::{BAG_INFO, BagFacts, IDENTIFIER, Pattern, Profile, SerializationRule, TagFact, TagRule, same_label};
 use crate::Problem;
+use crate::manifest::ManifestName;
 
 impl Profile {
     /// Reports every way in which a bag breaks this profile. Memory does not grow with the number of files.
@@ -51,14 +52,14 @@ impl Check<'_, '_> {
         let profile = self.profile;
         let accepted = profile.accept_serialization.join(", ");
         match (self.facts.serialization, profile.serialization) {
-            (None, Serialization::Required) => self.problem(
+            (None, SerializationRule::Required) => self.problem(
                 "serialization",
                 None,
                 None,
                 None,
                 format!("the bag is a directory, but the profile wants an archive of type {accepted}"),
             ),
-            (Some(mime), Serialization::Forbidden) => self.problem(
+            (Some(mime), SerializationRule::Forbidden) => self.problem(
                 "serialization",
                 None,
                 None,
@@ -263,8 +264,7 @@ impl Check<'_, '_> {
 
 /// Files that are judged as manifests, declaration or fetch list, not as tag files.
 fn is_governed_elsewhere(path: &str) -> bool {
-    matches!(path, "bagit.txt" | "bag-info.txt" | "fetch.txt")
-        || (!path.contains('/') && (path.starts_with("manifest-") || path.starts_with("tagmanifest-")))
+    matches!(path, "bagit.txt" | "bag-info.txt" | "fetch.txt") || ManifestName::parse(path).is_some()
 }
 
 fn is_allowed(allowed: Option<&[Pattern]>, path: &str) -> bool {

@@ -6,7 +6,7 @@
 use serde_json::{Map, Value};
 
 use super::document::Reader;
-use super::{Profile, Serialization, TagRule};
+use super::{Profile, SerializationRule, TagRule};
 
 pub(super) fn is_dart(fields: &Map<String, Value>) -> bool {
     fields.contains_key("bagItProfileInfo")
@@ -29,12 +29,12 @@ pub(super) fn read(reader: &mut Reader, fields: &Map<String, Value>) -> Profile 
     profile.accept_versions = reader.list(fields, "acceptBagItVersion").unwrap_or_default();
     profile.accept_serialization = reader.list(fields, "acceptSerialization").unwrap_or_default();
     profile.serialization = match reader.text(fields, "serialization").as_deref() {
-        Some("forbidden") => Serialization::Forbidden,
-        Some("required") => Serialization::Required,
-        Some("optional" | "") | None => Serialization::Optional,
+        Some("forbidden") => SerializationRule::Forbidden,
+        Some("required") => SerializationRule::Required,
+        Some("optional" | "") | None => SerializationRule::Optional,
         Some(other) => {
             reader.report("field_value", format!("serialization is {other:?}, not forbidden, required or optional"));
-            Serialization::Optional
+            SerializationRule::Optional
         }
     };
     profile.allow_fetch = reader.boolean(fields, "allowFetchTxt").unwrap_or(true);

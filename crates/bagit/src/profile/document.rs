@@ -4,7 +4,7 @@
 use serde_json::{Map, Value};
 
 use super::codes::severity;
-use super::{BAG_INFO, IDENTIFIER, Pattern, Profile, ProfileError, Serialization, TagRule, dart, same_label};
+use super::{BAG_INFO, IDENTIFIER, Pattern, Profile, ProfileError, SerializationRule, TagRule, dart, same_label};
 use crate::Problem;
 
 /// A profile is a page or two; this bounds what a stranger's document can cost.
@@ -162,16 +162,18 @@ fn read_info(reader: &mut Reader, fields: &Map<String, Value>, profile: &mut Pro
 fn read_serialization(reader: &mut Reader, fields: &Map<String, Value>, profile: &mut Profile) {
     let stated = reader.text(fields, SERIALIZATION);
     profile.serialization = match stated.as_deref() {
-        Some("forbidden") => Serialization::Forbidden,
-        Some("required") => Serialization::Required,
-        Some("optional") | None => Serialization::Optional,
+        Some("forbidden") => SerializationRule::Forbidden,
+        Some("required") => SerializationRule::Required,
+        Some("optional") | None => SerializationRule::Optional,
         Some(other) => {
             reader.report("field_value", format!("{SERIALIZATION} is {other:?}, not forbidden, required or optional"));
-            Serialization::Optional
+            SerializationRule::Optional
         }
     };
     profile.accept_serialization = reader.list(fields, ACCEPT_SERIALIZATION).unwrap_or_default();
-    if stated.is_some() && profile.serialization != Serialization::Forbidden && profile.accept_serialization.is_empty()
+    if stated.is_some()
+        && profile.serialization != SerializationRule::Forbidden
+        && profile.accept_serialization.is_empty()
     {
         reader.report(
             "field_missing",

@@ -43,7 +43,7 @@ pub enum ProfileError {
 
 /// Whether bags may come as archives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Serialization {
+pub enum SerializationRule {
     /// As directories only.
     Forbidden,
     /// As archives only.
@@ -77,6 +77,10 @@ pub struct TagRule {
 
 /// A BagIt profile.
 #[derive(Debug, Clone)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a field of the specification, and any combination is a profile"
+)]
 pub struct Profile {
     name: String,
     identifier: String,
@@ -86,7 +90,7 @@ pub struct Profile {
     /// Other spellings of `identifier` that bags carry.
     spellings: Vec<String>,
     identifier_required: bool,
-    serialization: Serialization,
+    serialization: SerializationRule,
     accept_serialization: Vec<String>,
     accept_versions: Vec<String>,
     accept_encodings: Vec<String>,
@@ -118,7 +122,7 @@ impl Profile {
             source_organization: String::new(),
             spellings: Vec::new(),
             identifier_required: true,
-            serialization: Serialization::Optional,
+            serialization: SerializationRule::Optional,
             accept_serialization: Vec::new(),
             accept_versions: Vec::new(),
             accept_encodings: Vec::new(),
@@ -166,7 +170,7 @@ impl Profile {
     }
 
     /// Whether bags may come as archives.
-    pub fn serialization(&self) -> Serialization {
+    pub fn serialization(&self) -> SerializationRule {
         self.serialization
     }
 

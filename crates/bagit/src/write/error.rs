@@ -81,9 +81,9 @@ pub enum WriteError {
         /// Which digest.
         algorithm: Algorithm,
         /// What it should be.
-        expected: Digest,
+        expected: Box<Digest>,
         /// What it is.
-        found: Digest,
+        found: Box<Digest>,
     },
     /// A write failed before, so the bag cannot be finished.
     #[error("the bag cannot be finished, because writing a file of it failed")]

@@ -53,7 +53,7 @@ impl Listing {
             let (path, _) = record.map_err(WriteError::Spill)?;
             if path == before && !is_first {
                 let encoded = String::from_utf8_lossy(&path).into_owned();
-                let path = readings(&encoded, true).first().map_or(encoded.clone(), |path| path.to_string());
+                let path = readings(&encoded, true).first().map_or(encoded.clone(), ToString::to_string);
                 return Err(WriteError::Duplicate { path });
             }
             (before, is_first) = (path, false);

@@ -25,6 +25,7 @@ pub(crate) use codes::CODES;
 pub use error::WriteError;
 pub use names::{NamePolicy, Reaction};
 
+use crate::manifest::{ManifestKind, ManifestName};
 use crate::path::unsafe_reason;
 use crate::{Problem, Serialization, Severity};
 use listing::Listing;
@@ -344,7 +345,8 @@ impl<'w> BagWriter<'w> {
     fn put_tag_file(&mut self, file: &NewFile<'_>, reader: impl Read) -> Result<DigestSet, WriteError> {
         let digests = self.put(file, reader)?;
         self.written.tag_files += 1;
-        if !file.path.starts_with("tagmanifest-") || file.path.contains('/') {
+        // No tag manifest lists one (RFC 8493 section 2.2.1).
+        if ManifestName::parse(file.path).is_none_or(|name| name.kind != ManifestKind::Tag) {
             self.tag_files.add(file.path, &digests).map_err(WriteError::Spill)?;
         }
         Ok(digests)
@@ -388,6 +390,7 @@ impl<'w> BagWriter<'w> {
         let digests = hasher.finish();
         for (algorithm, expected) in file.expected.into_iter().flat_map(DigestSet::iter) {
             if let Some(found) = digests.get(algorithm).filter(|found| *found != expected) {
+                let (expected, found) = (Box::new(expected), Box::new(found));
                 return Err(WriteError::Digest { path: file.path.to_owned(), algorithm, expected, found });
             }
         }
@@ -407,10 +410,7 @@ impl std::fmt::Debug for BagWriter<'_> {
 
 /// A file at the top of a bag that BagIt defines (RFC 8493 section 2).
 fn is_special(path: &str) -> bool {
-    matches!(path, "bagit.txt" | "bag-info.txt" | "fetch.txt")
-        || ((path.starts_with("manifest-") || path.starts_with("tagmanifest-"))
-            && !path.contains('/')
-            && path.ends_with(".txt"))
+    matches!(path, "bagit.txt" | "bag-info.txt" | "fetch.txt") || ManifestName::parse(path).is_some()
 }
 
 fn path_error(path: &str, reason: &'static str) -> WriteError {

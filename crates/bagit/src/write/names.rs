@@ -65,9 +65,9 @@ impl Names {
     /// Reports each name that collides with the one sorted before it.
     pub(super) fn finish(self, report: &mut dyn FnMut(Problem)) -> io::Result<()> {
         let Some(sorter) = self.sorter else { return Ok(()) };
-        let sorted = sorter.finish()?;
+        let in_order = sorter.finish()?;
         let mut before: Option<(Vec<u8>, Vec<u8>)> = None;
-        for record in sorted.iter()? {
+        for record in in_order.iter()? {
             let (key, path) = record?;
             if let Some((key_before, path_before)) = &before
                 && *key_before == key

@@ -18,6 +18,8 @@ const SMALL: u64 = 0xF000_0000;
 /// Central directory bytes kept in memory.
 const DIRECTORY_IN_MEMORY: usize = 1 << 20;
 
+/// Unix (3), version 4.5 (APPNOTE 4.4.2).
+const MADE_BY: u16 = 0x032D;
 const DEFLATED: u16 = 8;
 const STORED: u16 = 0;
 /// Sizes and checksum follow the data (bit 3); the name is UTF-8 (bit 11).
@@ -129,8 +131,7 @@ impl<'w> ZipSink<'w> {
             extra.u16(0x0001).u16(zip64.0.len() as u16).0.extend_from_slice(&zip64.0);
         }
         let mut record = Fields::default();
-        // Made by Unix (3), version 4.5.
-        record.u32(0x0201_4b50).u16(3 << 8 | 45).u16(if needs_zip64 { 45 } else { 20 }).u16(header.flags);
+        record.u32(0x0201_4b50).u16(MADE_BY).u16(if needs_zip64 { 45 } else { 20 }).u16(header.flags);
         record.u16(header.method).u32(header.dos_time).u32(crc).u32(compressed).u32(size);
         record.u16(header.name.len() as u16).u16(extra.0.len() as u16).u16(0).u16(0).u16(0);
         record.u32(header.attributes).u32(offset);
@@ -214,7 +215,7 @@ impl Sink for ZipSink<'_> {
         let entries = u16::try_from(self.entries).ok().filter(|entries| *entries != u16::MAX);
         let small = |value: u64| u32::try_from(value).ok().filter(|value| *value != IN_ZIP64);
         if entries.is_none() || small(length).is_none() || small(start).is_none() {
-            record.u32(0x0606_4b50).u64(44).u16(3 << 8 | 45).u16(45).u32(0).u32(0);
+            record.u32(0x0606_4b50).u64(44).u16(MADE_BY).u16(45).u32(0).u32(0);
             record.u64(self.entries).u64(self.entries).u64(length).u64(start);
             record.u32(0x0706_4b50).u32(0).u64(start + length).u32(1);
         }
@@ -284,6 +285,6 @@ mod tests {
         assert_eq!(dos_time(0), 1 << 21 | 1 << 16);
         assert_eq!(dos_time(i64::MAX), 1 << 21 | 1 << 16);
         // 2001-09-09T01:46:40Z.
-        assert_eq!(dos_time(1_000_000_000), 21 << 25 | 9 << 21 | 9 << 16 | 1 << 11 | 46 << 5 | 20);
+        assert_eq!(dos_time(1_000_000_000), (21 << 25) + (9 << 21) + (9 << 16) + (1 << 11) + (46 << 5) + 20);
     }
 }

@@ -7,7 +7,8 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use strongroom_bagit::{
-    BagOptions, BagWriter, NamePolicy, NewFile, Reaction, Serialization, Severity, WriteError, WriterOptions, create,
+    BagOptions, BagWriter, CheckOptions, NamePolicy, NewFile, Reaction, Serialization, Severity, Verdict, WriteError,
+    WriterOptions, create, validate,
 };
 use strongroom_digest::{Algorithm, DigestSet, hash_reader};
 
@@ -449,4 +450,31 @@ fn a_target_inside_the_source_is_refused() {
     let inside = create(folder.path(), &folder.path().join("bag"), &BagOptions::default());
     assert!(matches!(inside, Err(WriteError::TargetInsideSource { .. })));
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn what_is_written_is_valid() {
+    let folder = tempfile::tempdir().unwrap();
+    for form in FORMS {
+        let target = folder.path().join(format!("{form:?}"));
+        write_sample(BagWriter::create(&target, form, options(&Algorithm::ALL)).unwrap());
+        let report = validate(&target, &CheckOptions::default()).unwrap();
+        // The sample has names that travel badly, which is worth a warning.
+        let errors: Vec<_> = report.problems.iter().filter(|problem| problem.severity == Severity::Error).collect();
+        assert!(errors.is_empty(), "{form:?}: {errors:?}");
+        assert_eq!((report.payload_files, report.payload_bytes), (6, 600_010));
+    }
+}
+
+#[test]
+fn what_is_written_of_ordinary_names_gives_no_warning() {
+    let folder = tempfile::tempdir().unwrap();
+    for form in FORMS {
+        let target = folder.path().join(format!("{form:?}"));
+        let mut writer = BagWriter::create(&target, form, options(&Algorithm::RECORDED)).unwrap();
+        writer.add_payload(&NewFile::new("data/a/b.txt", 1), &b"b"[..]).unwrap();
+        writer.finish(&tags(&[("Source-Organization", "example.edu")])).unwrap();
+        let report = validate(&target, &CheckOptions::default()).unwrap();
+        assert_eq!((report.verdict, report.problems), (Verdict::Valid, vec![]), "{form:?}");
+    }
 }
