@@ -1,4 +1,57 @@
 //! OCFL 1.1 objects: plan, write, read, validate and purge, over any store.
+//!
+//! A [`StorageRoot`] lies below a prefix of a [`Store`](strongroom_storage::Store) and leads from an id to the place of an
+//! [`Object`], by a [`Layout`]. The crate knows no record: what an inventory shall say is handed to it entry by entry, and
+//! what it says is handed out the same way, so that no inventory is ever held as a whole.
+//!
+//! | to | use |
+//! |---|---|
+//! | make or open a storage root, find and walk objects | [`StorageRoot`] |
+//! | write an inventory, and learn its digest | [`InventoryWriter`] |
+//! | write a version, so that it comes to be as a whole | [`VersionAssembly`] |
+//! | see what a store holds now, read it, leave a log | [`Object`] |
+//! | take files or an object out of every version | [`PurgePlan`] |
+//! | validate, with the codes of the specification | [`validate_object`], [`validate_root`], [`validate_directory`] |
+//!
+//! A version becomes true in steps that may each be repeated:
+//!
+//! ```
+//! use strongroom_digest::{Algorithm, hash_reader};
+//! use strongroom_ocfl::{
+//!     InventoryHeader, InventoryWriter, StorageRoot, User, ValidateOptions, VersionAssembly, VersionDetails,
+//!     VersionNumber, content_path, object_id, validate_object,
+//! };
+//! use strongroom_storage::{FolderStore, Key};
+//!
+//! # let folder = tempfile::tempdir()?;
+//! let store = FolderStore::create("primary", folder.path())?;
+//! let root = StorageRoot::init(&store, &Key::new("example.edu")?)?;
+//! let id = object_id("0192f5e1-7c2b-7000-8000-0123456789ab")?;
+//! let object = root.object(&id)?;
+//!
+//! // Contents, each under its digest.
+//! let (v1, bytes) = (VersionNumber::FIRST, b"hello\n");
+//! let sha512 = hash_reader(&bytes[..], &[Algorithm::Sha512])?.1.get(Algorithm::Sha512).ok_or("no digest")?;
+//! let assembly = VersionAssembly::open(&store, "item-1", object.root(), v1)?;
+//! assembly.put_content(&sha512, 6, None, &mut &bytes[..])?;
+//!
+//! // The inventory, written once for all stores.
+//! let user = User { name: "Archivist".into(), address: Some("mailto:archivist@example.edu".into()) };
+//! let mut writer = InventoryWriter::new(Vec::new(), &InventoryHeader::new(&*id, v1))?;
+//! writer.manifest(&sha512, &content_path(v1, &sha512))?;
+//! writer.version(v1, &VersionDetails::new("2026-01-31T12:00:00Z".parse()?, "deposit", user))?;
+//! writer.state(&sha512, "deposit/data/hello.txt")?;
+//! let (inventory, seal) = writer.finish()?;
+//! assembly.put_inventory(&seal, &mut &*inventory)?;
+//! assembly.sync()?;
+//!
+//! // Proved, then made true.
+//! assert!(assembly.verify_content(&sha512, 6)? && assembly.verify_inventory(&seal)?);
+//! assembly.commit(&seal, None)?;
+//! assert!(object.is_at(&seal)?);
+//! assert!(validate_object(&store, object.root(), &ValidateOptions::default())?.is_valid());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod assembly;
 mod error;
