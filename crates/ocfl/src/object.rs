@@ -3,11 +3,15 @@
 use std::collections::HashMap;
 
 use strongroom_digest::{Algorithm, Digest};
-use strongroom_storage::{Key, PutOptions, Store};
+use strongroom_storage::{Body, Key, PutOptions, Store};
 
-use crate::head::{StoredInventory, stored_inventory};
+use crate::head::{Replacement, StoredInventory, stored_inventory};
 use crate::path::INVENTORY;
-use crate::{InventoryEntry, InventorySeal, InventorySummary, Limits, OcflError, VersionNumber, read_inventory};
+use crate::root::read_small;
+use crate::spec::declaration_text;
+use crate::{
+    InventoryEntry, InventorySeal, InventorySummary, Limits, OcflError, SpecVersion, VersionNumber, read_inventory,
+};
 
 /// An object root in a store, whether or not anything lies there.
 #[derive(Clone)]
@@ -40,6 +44,51 @@ impl<'s> Object<'s> {
     /// Whether the root inventory in the store is this one.
     pub fn is_at(&self, seal: &InventorySeal) -> Result<bool, OcflError> {
         Ok(self.root_inventory()?.is_some_and(|inventory| inventory.seal == *seal))
+    }
+
+    /// SHA-512 and size of the inventory that lies in the directory of a version; `None` when there is none.
+    pub fn version_inventory(&self, version: VersionNumber) -> Result<Option<StoredInventory>, OcflError> {
+        stored_inventory(self.store, &self.root.join(&version.to_string())?, Algorithm::Sha512)
+    }
+
+    /// Whether the object's declaration of OCFL 1.1 is there and says what it should.
+    pub fn is_declared(&self) -> Result<bool, OcflError> {
+        let name = SpecVersion::V1_1.object_declaration();
+        let text = read_small(self.store, &self.root.join(&name)?)?;
+        Ok(text.as_deref() == Some(declaration_text(&name).as_bytes()))
+    }
+
+    /// Puts the object's declaration of OCFL 1.1, also over a damaged one.
+    pub fn restore_declaration(&self) -> Result<(), OcflError> {
+        let name = SpecVersion::V1_1.object_declaration();
+        let text = declaration_text(&name);
+        let options = PutOptions { size: Some(text.len() as u64), ..PutOptions::default() };
+        self.store.put(&self.root.join(&name)?, &mut text.as_bytes(), &options)?;
+        Ok(())
+    }
+
+    /// Puts the recorded inventory of a version, or the root inventory, where the store holds another, `damaged`, or none;
+    /// then its sidecar is right as well. `source` opens the bytes that `seal` describes, and is not asked when they are
+    /// there already. Refused when the store holds neither.
+    pub fn restore_inventory(
+        &self,
+        of: Option<VersionNumber>,
+        seal: &InventorySeal,
+        damaged: Option<&Digest>,
+        source: &mut dyn FnMut() -> Result<Body, OcflError>,
+    ) -> Result<(), OcflError> {
+        let directory = match of {
+            Some(version) => self.root.join(&version.to_string())?,
+            None => self.root.clone(),
+        };
+        let replacement = Replacement {
+            store: self.store,
+            directory: &directory,
+            algorithm: Algorithm::Sha512,
+            seal: *seal,
+            replaces: damaged,
+        };
+        replacement.make(source)
     }
 
     /// Reads the root inventory with constant memory and hands each entry to `visit`, in the order of the document:

@@ -192,3 +192,33 @@ fn a_log_is_a_single_file_below_logs() {
     assert!(object.put_log("", b"").is_err());
     assert!(store.head(&Key::new("object/logs/b").unwrap()).is_err());
 }
+
+#[test]
+fn a_damaged_inventory_sidecar_or_declaration_is_put_back() {
+    let store = MemoryStore::folder();
+    let root = Key::new("object").unwrap();
+    let sample = three_versions();
+    sample.write(&store, &root);
+    let whole = store.files();
+    let object = Object::new(&store, root);
+    for (of, directory) in [(None, "object"), (Some(VersionNumber::new(2).unwrap()), "object/v2")] {
+        let (bytes, seal) = sample.inventory(of.map_or(3, VersionNumber::number) as usize);
+        let mut source =
+            || -> Result<strongroom_storage::Body, OcflError> { Ok(Box::new(std::io::Cursor::new(bytes.clone()))) };
+        store.set(&format!("{directory}/inventory.json"), b"{}");
+        assert!(matches!(object.restore_inventory(of, &seal, None, &mut source), Err(OcflError::Head { .. })));
+        object.restore_inventory(of, &seal, Some(&sha512(b"{}")), &mut source).unwrap();
+        store.remove(&format!("{directory}/inventory.json"));
+        store.set(&format!("{directory}/inventory.json.sha512"), b"x");
+        object.restore_inventory(of, &seal, None, &mut source).unwrap();
+        store.set(&format!("{directory}/inventory.json.sha512"), b"x");
+        object.restore_inventory(of, &seal, None, &mut || panic!("it is there already")).unwrap();
+    }
+    assert!(object.is_declared().unwrap());
+    store.set("object/0=ocfl_object_1.1", b"damaged");
+    assert!(!object.is_declared().unwrap());
+    object.restore_declaration().unwrap();
+    assert_eq!(store.files(), whole);
+    let second = object.version_inventory(VersionNumber::new(2).unwrap()).unwrap().unwrap();
+    assert_eq!(second.seal, sample.inventory(2).1);
+}
