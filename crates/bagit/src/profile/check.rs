@@ -4,10 +4,11 @@
 //! then the rest. A caller that wants to stop there looks for `profile.serialization` and `profile.version`.
 
 use std::cell::RefCell;
+use std::collections::HashMap;
 
 use super::codes::severity;
 use super::names::has_control_character;
-use super::{BAG_INFO, BagFacts, IDENTIFIER, Pattern, Profile, SerializationRule, TagFact, TagRule, same_label};
+use super::{BAG_INFO, BagFacts, IDENTIFIER, Patterns, Profile, SerializationRule, TagFact, TagRule, same_label};
 use crate::Problem;
 use crate::manifest::ManifestName;
 
@@ -205,16 +206,16 @@ impl Check<'_, '_> {
 
     fn tag_files(&self) {
         let profile = self.profile;
-        let mut found = vec![false; profile.tag_files_required.len()];
+        let mut required = Required::new(&profile.tag_files_required);
         (self.facts.tag_files)(&mut |path| {
             self.name(path);
-            mark(&mut found, &profile.tag_files_required, path);
-            if !is_governed_elsewhere(path) && !is_allowed(profile.tag_files_allowed.as_deref(), path) {
+            required.found(path);
+            if !is_governed_elsewhere(path) && !is_allowed(profile.tag_files_allowed.as_ref(), path) {
                 let message = format!("the profile does not allow the tag file {path:?}");
                 self.problem("tag_file_not_allowed", None, Some(path), None, message);
             }
         });
-        for missing in unmarked(&found, &profile.tag_files_required) {
+        for missing in required.missing() {
             let message = format!("required tag file {missing:?} is missing");
             self.problem("tag_file_required", None, Some(missing), None, message);
         }
@@ -222,16 +223,16 @@ impl Check<'_, '_> {
 
     fn payload_files(&self) {
         let (profile, facts) = (self.profile, self.facts);
-        let mut found = vec![false; profile.payload_files_required.len()];
+        let mut required = Required::new(&profile.payload_files_required);
         (facts.payload_paths)(&mut |path| {
             self.name(path);
-            mark(&mut found, &profile.payload_files_required, path);
-            if !is_allowed(profile.payload_files_allowed.as_deref(), path) {
+            required.found(path);
+            if !is_allowed(profile.payload_files_allowed.as_ref(), path) {
                 let message = format!("the profile does not allow the payload file {path:?}");
                 self.problem("payload_file_not_allowed", None, Some(path), None, message);
             }
         });
-        for missing in unmarked(&found, &profile.payload_files_required) {
+        for missing in required.missing() {
             let what = if missing.ends_with('/') { "directory" } else { "file" };
             let message = format!("required payload {what} {missing:?} is missing");
             self.problem("payload_file_required", None, Some(missing), None, message);
@@ -267,19 +268,36 @@ fn is_governed_elsewhere(path: &str) -> bool {
     matches!(path, "bagit.txt" | "bag-info.txt" | "fetch.txt") || ManifestName::parse(path).is_some()
 }
 
-fn is_allowed(allowed: Option<&[Pattern]>, path: &str) -> bool {
-    allowed.is_none_or(|patterns| patterns.iter().any(|pattern| pattern.matches(path)))
+fn is_allowed(allowed: Option<&Patterns>, path: &str) -> bool {
+    allowed.is_none_or(|patterns| patterns.matches(path))
 }
 
-/// Marks the required entries that `path` satisfies: itself, or a directory (ending in `/`) that it lies in.
-fn mark(found: &mut [bool], required: &[String], path: &str) {
-    for (found, entry) in found.iter_mut().zip(required) {
-        *found |= path == entry || (entry.ends_with('/') && path.starts_with(entry.as_str()));
+/// Paths that have to be there, and which of them were seen. One that ends in `/` is a directory with something in it.
+struct Required<'p> {
+    seen: HashMap<&'p str, bool>,
+    in_order: &'p [String],
+}
+
+impl<'p> Required<'p> {
+    fn new(paths: &'p [String]) -> Self {
+        Self { seen: paths.iter().map(|path| (path.as_str(), false)).collect(), in_order: paths }
     }
-}
 
-fn unmarked<'r>(found: &[bool], required: &'r [String]) -> impl Iterator<Item = &'r str> {
-    found.iter().zip(required).filter(|(found, _)| !**found).map(|(_, entry)| entry.as_str())
+    fn found(&mut self, path: &str) {
+        if self.seen.is_empty() {
+            return;
+        }
+        let directories = path.match_indices('/').map(|(at, _)| &path[..=at]);
+        for name in directories.chain([path]) {
+            if let Some(seen) = self.seen.get_mut(name) {
+                *seen = true;
+            }
+        }
+    }
+
+    fn missing(&self) -> impl Iterator<Item = &'p str> {
+        self.in_order.iter().map(String::as_str).filter(|&path| self.seen.get(path) == Some(&false))
+    }
 }
 
 /// Whether two MIME types mean the same container. Several spellings of each are in use.

@@ -43,7 +43,7 @@ pub(super) fn read(reader: &mut Reader, fields: &Map<String, Value>) -> Profile 
     profile.tag_manifests_required = reader.algorithms(fields, "tagManifestsRequired").unwrap_or_default();
     profile.tag_manifests_allowed = some_if_any(reader.algorithms(fields, "tagManifestsAllowed"));
     profile.tag_files_required = reader.list(fields, "tagFilesRequired").unwrap_or_default();
-    profile.tag_files_allowed = some_if_any(reader.patterns(fields, "tagFilesAllowed"));
+    profile.tag_files_allowed = reader.patterns(fields, "tagFilesAllowed").filter(|patterns| !patterns.is_empty());
     profile.base_directory_matches_archive = reader.boolean(fields, "tarDirMustMatchName").unwrap_or(false);
     match fields.get("tags") {
         Some(Value::Array(tags)) => tags.iter().for_each(|tag| read_tag(reader, tag, &mut profile)),

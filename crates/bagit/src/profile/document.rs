@@ -4,11 +4,11 @@
 use serde_json::{Map, Value};
 
 use super::codes::severity;
-use super::{BAG_INFO, IDENTIFIER, Pattern, Profile, ProfileError, SerializationRule, TagRule, dart, same_label};
+use super::{BAG_INFO, IDENTIFIER, Patterns, Profile, ProfileError, SerializationRule, TagRule, dart, same_label};
 use crate::Problem;
 
 /// A profile is a page or two; this bounds what a stranger's document can cost.
-const LENGTH_LIMIT: usize = 4 << 20;
+const LENGTH_LIMIT: usize = 1 << 20;
 
 const INFO: &str = "BagIt-Profile-Info";
 const SERIALIZATION: &str = "Serialization";
@@ -88,14 +88,14 @@ fn read_standard(reader: &mut Reader, fields: &Map<String, Value>) -> Profile {
 
     profile.tag_files_required = reader.list(fields, "Tag-Files-Required").unwrap_or_default();
     profile.tag_files_allowed = reader.patterns(fields, "Tag-Files-Allowed");
-    reader.covered("Tag-Files", &profile.tag_files_required, profile.tag_files_allowed.as_deref());
+    reader.covered("Tag-Files", &profile.tag_files_required, profile.tag_files_allowed.as_ref());
     for needless in profile.tag_files_required.iter().filter(|path| is_required_elsewhere(path)) {
         reader
             .report("needless", format!("Tag-Files-Required should not list {needless:?}, which other rules require"));
     }
     profile.payload_files_required = reader.list(fields, "Payload-Files-Required").unwrap_or_default();
     profile.payload_files_allowed = reader.patterns(fields, "Payload-Files-Allowed");
-    reader.covered("Payload-Files", &profile.payload_files_required, profile.payload_files_allowed.as_deref());
+    reader.covered("Payload-Files", &profile.payload_files_required, profile.payload_files_allowed.as_ref());
     for path in profile.payload_files_required.iter().filter(|path| !path.starts_with("data/")) {
         reader.report("field_value", format!("Payload-Files-Required lists {path:?}, which is not in data/"));
     }
@@ -358,8 +358,8 @@ impl Reader {
         Some(list)
     }
 
-    pub(super) fn patterns(&mut self, fields: &Map<String, Value>, field: &str) -> Option<Vec<Pattern>> {
-        Some(self.list(fields, field)?.iter().map(|text| Pattern::new(text)).collect())
+    pub(super) fn patterns(&mut self, fields: &Map<String, Value>, field: &str) -> Option<Patterns> {
+        self.list(fields, field).map(Patterns::new)
     }
 
     pub(super) fn algorithms(&mut self, fields: &Map<String, Value>, field: &str) -> Option<Vec<String>> {
@@ -380,9 +380,9 @@ impl Reader {
         }
     }
 
-    fn covered(&mut self, what: &str, required: &[String], allowed: Option<&[Pattern]>) {
+    fn covered(&mut self, what: &str, required: &[String], allowed: Option<&Patterns>) {
         let Some(allowed) = allowed else { return };
-        for missing in required.iter().filter(|path| !allowed.iter().any(|pattern| pattern.matches(path))) {
+        for missing in required.iter().filter(|path| !allowed.matches(path)) {
             self.report("not_allowed", format!("{what}-Required lists {missing:?}, which {what}-Allowed leaves out"));
         }
     }

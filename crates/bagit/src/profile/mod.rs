@@ -16,7 +16,7 @@ mod pattern;
 pub(crate) use codes::CODES;
 pub use facts::{BagFacts, Paths, TagFact};
 
-use pattern::Pattern;
+use pattern::Patterns;
 
 /// Why a document is no profile at all.
 #[derive(Debug, thiserror::Error)]
@@ -102,9 +102,9 @@ pub struct Profile {
     tag_manifests_required: Vec<String>,
     tag_manifests_allowed: Option<Vec<String>>,
     tag_files_required: Vec<String>,
-    tag_files_allowed: Option<Vec<Pattern>>,
+    tag_files_allowed: Option<Patterns>,
     payload_files_required: Vec<String>,
-    payload_files_allowed: Option<Vec<Pattern>>,
+    payload_files_allowed: Option<Patterns>,
     tag_rules: Vec<TagRule>,
     base_directory_matches_archive: bool,
     forbid_control_characters: bool,

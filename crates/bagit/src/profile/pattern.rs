@@ -3,19 +3,43 @@
 //! `*` stands for zero or more characters and crosses `/`: the specification's default `['*']` means every file,
 //! those in folders too. Matching is linear in pattern and path, whatever the pattern.
 
+use std::collections::HashSet;
+
+/// Paths and path patterns, of which one has to match. Plain paths, however many, cost one look-up.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Patterns {
+    paths: HashSet<String>,
+    patterns: Vec<Pattern>,
+}
+
+impl Patterns {
+    pub(crate) fn new(list: Vec<String>) -> Self {
+        let (patterns, paths): (Vec<_>, _) = list.into_iter().partition(|text| text.contains('*'));
+        Self { paths: paths.into_iter().collect(), patterns: patterns.iter().map(|text| Pattern::new(text)).collect() }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.paths.is_empty() && self.patterns.is_empty()
+    }
+
+    pub(crate) fn matches(&self, path: &str) -> bool {
+        self.paths.contains(path) || self.patterns.iter().any(|pattern| pattern.matches(path))
+    }
+}
+
 /// A path or a path pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Pattern {
+struct Pattern {
     text: String,
 }
 
 impl Pattern {
-    pub(crate) fn new(text: &str) -> Self {
+    fn new(text: &str) -> Self {
         Self { text: text.to_owned() }
     }
 
     /// Whether the pattern stands for the whole of `path`.
-    pub(crate) fn matches(&self, path: &str) -> bool {
+    fn matches(&self, path: &str) -> bool {
         let Some((first, others)) = self.text.split_once('*') else { return self.text == path };
         let Some(mut rest) = path.strip_prefix(first) else { return false };
         let (middle, last) = others.rsplit_once('*').unwrap_or(("", others));

@@ -119,6 +119,18 @@ pub struct WrittenBag {
 ///
 /// Paths are relative to the bag. Nothing is seen at the target before [`BagWriter::finish`] has returned; a writer that is
 /// dropped leaves nothing. A stream of the caller's own has of course received what was written so far.
+///
+/// ```
+/// use strongroom_bagit::{BagWriter, NewFile, Serialization, WriterOptions};
+///
+/// let mut archive = Vec::new();
+/// let options = WriterOptions { base_directory: Some("letters".to_owned()), ..WriterOptions::default() };
+/// let mut writer = BagWriter::to_writer(&mut archive, Serialization::Tar, options)?;
+/// writer.add_payload(&NewFile::new("data/1.txt", 5), "Dear ".as_bytes())?;
+/// let written = writer.finish(&[("Source-Organization".to_owned(), "example.edu".to_owned())])?;
+/// assert_eq!(written.payload_bytes, 5);
+/// # Ok::<(), strongroom_bagit::WriteError>(())
+/// ```
 pub struct BagWriter<'w> {
     sink: Box<dyn Sink + 'w>,
     options: WriterOptions,
