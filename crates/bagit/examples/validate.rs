@@ -20,7 +20,13 @@ fn main() -> ExitCode {
                 println!("{argument}: {:?}, {} files, {} bytes", report.verdict, report.files, report.bytes);
                 for problem in report.problems.iter().take(20) {
                     let (file, path) = (problem.file.as_deref().unwrap_or("-"), problem.path.as_deref().unwrap_or("-"));
-                    println!("  {:?} {} {file}:{} {path}: {}", problem.severity, problem.code, problem.line.unwrap_or(0), problem.message);
+                    println!(
+                        "  {:?} {} {file}:{} {path}: {}",
+                        problem.severity,
+                        problem.code,
+                        problem.line.unwrap_or(0),
+                        problem.message
+                    );
                 }
             }
             Err(error) => {

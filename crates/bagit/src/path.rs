@@ -13,19 +13,15 @@ const LONG: usize = 255;
 /// A name as text. Bytes that are not UTF-8 become `\xHH`, and in such a name a backslash is doubled, so that two different
 /// names stay different.
 pub fn escape_name(raw: &[u8]) -> String {
-    match std::str::from_utf8(raw) {
-        Ok(text) => text.to_owned(),
-        Err(_) => {
-            let mut text = String::with_capacity(raw.len() + 8);
-            for chunk in raw.utf8_chunks() {
-                text.push_str(&chunk.valid().replace('\\', "\\\\"));
-                for byte in chunk.invalid() {
-                    text.push_str(&format!("\\x{byte:02X}"));
-                }
-            }
-            text
-        }
+    if let Ok(text) = std::str::from_utf8(raw) {
+        return text.to_owned();
     }
+    let mut text = String::with_capacity(raw.len() + 8);
+    for chunk in raw.utf8_chunks() {
+        text.push_str(&chunk.valid().replace('\\', "\\\\"));
+        text.extend(chunk.invalid().iter().map(|byte| format!("\\x{byte:02X}")));
+    }
+    text
 }
 
 /// The bytes of a name that [`escape_name`] has escaped.

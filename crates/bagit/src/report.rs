@@ -146,7 +146,9 @@ mod tests {
     fn missing_files_alone_make_a_bag_incomplete() {
         let verdict = |rules: &[codes::Rule]| {
             let mut collector = Collector::new(9);
-            rules.iter().for_each(|rule| collector.push(rule.problem("x")));
+            for rule in rules {
+                collector.push(rule.problem("x"));
+            }
             collector.finish().verdict
         };
         assert_eq!(

@@ -1,6 +1,6 @@
 //! Sorting more records than memory should hold: an external merge sort of small byte records.
 //!
-//! Records are (key, value) byte strings, ordered by key and then value. Up to the budget they stay in memory; beyond
+//! Iter are (key, value) byte strings, ordered by key and then value. Up to the budget they stay in memory; beyond
 //! it sorted runs go to one anonymous temporary file, and reading merges them. Reading may be repeated.
 
 use std::cmp::Reverse;
@@ -28,6 +28,9 @@ struct Run {
 
 /// One record read back.
 pub(crate) type Record = (Vec<u8>, Vec<u8>);
+
+/// The next record of a run, and the run's number.
+type Head = (Vec<u8>, Vec<u8>, usize);
 
 /// Takes records in any order.
 pub(crate) struct Sorter {
@@ -132,6 +135,7 @@ impl Sorter {
 
 impl Sorted {
     /// The records in order, from the first.
+    #[expect(clippy::iter_not_returning_iterator, reason = "beginning to read may fail")]
     pub(crate) fn iter(&self) -> io::Result<Iter<'_>> {
         let mut heap = BinaryHeap::new();
         let mut readers = Vec::with_capacity(self.runs.len());
@@ -176,7 +180,7 @@ impl Sorted {
 pub(crate) struct Iter<'a> {
     sorted: &'a Sorted,
     next: usize,
-    heap: BinaryHeap<Reverse<(Vec<u8>, Vec<u8>, usize)>>,
+    heap: BinaryHeap<Reverse<Head>>,
     readers: Vec<RunReader<'a>>,
 }
 

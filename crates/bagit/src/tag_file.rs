@@ -46,7 +46,7 @@ impl TagFile<'_> {
         let is_strict = self.version.is_strict();
         while let Some(line) = lines.next()? {
             let mut say = |rule: codes::Rule, message: String| {
-                report(rule.problem(message).in_file(self.name).at_line(line.number))
+                report(rule.problem(message).in_file(self.name).at_line(line.number));
             };
             match line.fault {
                 Some(LineFault::Malformed) => say(codes::ENCODING_MALFORMED, "the line cannot be decoded".to_owned()),
@@ -97,7 +97,10 @@ impl TagFile<'_> {
             }
             if !value.starts_with([' ', '\t']) && is_strict {
                 say(blame, format!("the colon after {:?} is not followed by a space or tab", shorten(label)));
-            } else if is_strict && !value.trim().is_empty() && value.get(1..).is_some_and(|rest| rest.starts_with([' ', '\t'])) {
+            } else if is_strict
+                && !value.trim().is_empty()
+                && value.get(1..).is_some_and(|rest| rest.starts_with([' ', '\t']))
+            {
                 say(
                     codes::BAG_INFO_WHITESPACE,
                     format!("the colon after {:?} is followed by more than one space or tab", shorten(label)),
@@ -119,7 +122,7 @@ pub(crate) fn report_mark(file: &str, mark: Mark, version: Version, report: &mut
     match mark {
         Mark::AsExpected => {}
         Mark::Unwanted => {
-            report(codes::ENCODING_BOM.problem("the file starts with a byte order mark").in_file(file).at_line(1))
+            report(codes::ENCODING_BOM.problem("the file starts with a byte order mark").in_file(file).at_line(1));
         }
         Mark::Missing => {
             let rule = if version.is_strict() { codes::ENCODING_BOM_MISSING } else { codes::ENCODING_BOM_ASSUMED };

@@ -158,7 +158,6 @@ impl<'r> Lines<'r> {
     }
 
     /// The next line, or nothing at the end. A line end at the end of the file begins no further line.
-    #[expect(clippy::should_implement_trait, reason = "a line borrows from the reader")]
     pub(crate) fn next(&mut self) -> io::Result<Option<Line<'_>>> {
         self.raw.clear();
         let mut is_too_long = false;

@@ -136,9 +136,8 @@ fn hash_members(source: Source, members: Members, limits: &Limits) -> Result<(Sc
         let key = (!entry.size).to_be_bytes();
         let mut value = entry.location.to_le_bytes().to_vec();
         value.extend_from_slice(entry.path.as_bytes());
-        queue.push(&key, &value).map_err(|error| {
+        queue.push(&key, &value).inspect_err(|error| {
             spill_failure = Some(BagError::Spill(io::Error::new(error.kind(), error.to_string())));
-            error
         })
     });
     if let Some(failure) = spill_failure {
@@ -230,7 +229,7 @@ impl Work<'_> {
             match self.members.read(&entry).and_then(|reader| hash_reader(reader, self.wanted.of(&entry.path))) {
                 // A file that has grown or shrunk since it was listed counts as what was read.
                 Ok((length, digests)) => {
-                    facts.push((pack_fact(length, entry.location, digests.iter(), ""), entry.path))
+                    facts.push((pack_fact(length, entry.location, digests.iter(), ""), entry.path));
                 }
                 Err(error) => problems.push(self.unreadable(&error, &entry.path)),
             }
@@ -270,8 +269,7 @@ fn hash_stream(path: &Path, source: Source, limits: &Limits) -> Result<(Scan, Sp
     .map_err(BagError::Spill)?;
     let mut kept = 0;
     let scan = source.scan(limits, &mut |entry, reader| {
-        let is_kept =
-            !entry.path.starts_with(PAYLOAD) && entry.path.ends_with(".txt") && kept + entry.size <= MOST_KEPT;
+        let is_kept = !entry.path.starts_with(PAYLOAD) && kept + entry.size <= MOST_KEPT;
         let mut hasher = strongroom_digest::MultiHasher::new(&Algorithm::RECORDED);
         let mut buffer = vec![0; 128 * 1024];
         let mut length = 0;

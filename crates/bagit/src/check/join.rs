@@ -362,7 +362,6 @@ impl Join<'_, '_> {
         }
         let about = |problem: Problem| self.check.report(problem.about(file.path.as_str()));
         match ManifestName::parse(&file.path).map(|name| name.kind) {
-            Some(ManifestKind::Tag) => {}
             Some(ManifestKind::Payload) => {
                 for number in unlisted {
                     let problem = codes::TAG_MANIFEST_MANIFEST_UNLISTED
@@ -383,7 +382,7 @@ impl Join<'_, '_> {
                 );
                 self.has_told_of_sets = true;
             }
-            None => {}
+            Some(ManifestKind::Tag) | None => {}
         }
     }
 

@@ -124,7 +124,7 @@ fn read_fetch(check: &Check<'_>, charset: Charset, version: Version, sorter: &mu
         };
         let listed = parsed.path;
         let about = |rule: Rule, message: String| {
-            check.report(rule.problem(message).in_file(FETCH).at_line(line).about(listed.clone()))
+            check.report(rule.problem(message).in_file(FETCH).at_line(line).about(listed.clone()));
         };
         if let Some(reason) = manifest::unsafe_listing(&listed) {
             about(codes::PATH_UNSAFE, format!("the path to fetch to is not safe: {reason}"));

@@ -79,9 +79,11 @@ fn is_date(value: &str) -> bool {
 
 /// `N of T` or `N of ?`; common baggers write the number alone, or leave the value empty.
 fn is_count(value: &str) -> bool {
-    value.is_empty() || number(value).is_some() || value
-        .split_once(" of ")
-        .is_some_and(|(nth, total)| number(nth).is_some() && (total == "?" || number(total).is_some()))
+    value.is_empty()
+        || number(value).is_some()
+        || value
+            .split_once(" of ")
+            .is_some_and(|(nth, total)| number(nth).is_some() && (total == "?" || number(total).is_some()))
 }
 
 #[cfg(test)]
@@ -94,7 +96,9 @@ mod tests {
         for value in ["", "1", "1.", ".1", "1.2.3", "-1.2", "a.b", "1. 2", "99999999999999999999.1"] {
             assert_eq!(parse_oxum(value), None, "{value}");
         }
-        assert!(is_date("2008-01-15") && is_date("2020-09-24T20:25:08Z") && !is_date("2008-13-15") && !is_date("15.1.2008"));
+        assert!(
+            is_date("2008-01-15") && is_date("2020-09-24T20:25:08Z") && !is_date("2008-13-15") && !is_date("15.1.2008")
+        );
         assert!(is_count("1 of 15") && is_count("3 of ?") && !is_count("1/15") && !is_count("? of 3"));
     }
 }

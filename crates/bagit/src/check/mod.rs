@@ -160,9 +160,7 @@ impl Check<'_> {
         if let Some(profile) = &profile {
             let rest = profile.tag_files_with_rules();
             for file in rest.into_iter().filter(|file| *file != bag_info && *file != declaration::FILE) {
-                if !survey.info_files.iter().any(|known| known == file)
-                    && survey.tag_file_exists(self.evidence, file)?
-                {
+                if !survey.info_files.iter().any(|known| known == file) && Survey::has_file(self.evidence, file)? {
                     self.read_tags(file, charset, version, false)?;
                 }
             }

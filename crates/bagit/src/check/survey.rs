@@ -95,7 +95,8 @@ impl Survey {
         }
     }
 
-    pub(super) fn tag_file_exists(&self, evidence: &dyn Evidence, wanted: &str) -> Result<bool, BagError> {
+    /// Whether a file is there; used for the few tag files that a profile has rules for.
+    pub(super) fn has_file(evidence: &dyn Evidence, wanted: &str) -> Result<bool, BagError> {
         for fact in evidence.files()? {
             let fact = fact?;
             if fact.path == wanted {

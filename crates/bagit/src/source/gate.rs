@@ -92,17 +92,23 @@ impl Gate {
         self.problems.push(rule.problem(message));
     }
 
-    /// Reports trouble with reading the container: a stream that ends too early, or damage.
-    pub(crate) fn stop_for(&mut self, error: &io::Error, place: &str) {
+    /// Reports trouble with reading the container: a stream that ends too early, or damage. Trouble of another kind is not
+    /// the container's, and comes back.
+    pub(crate) fn stop_for(&mut self, error: io::Error, place: &str) -> Result<(), BagError> {
         match error.kind() {
             io::ErrorKind::UnexpectedEof => {
-                self.stop(codes::ARCHIVE_TRUNCATED, format!("the archive ends in the middle of {place}"))
+                self.stop(codes::ARCHIVE_TRUNCATED, format!("the archive ends in the middle of {place}"));
             }
             io::ErrorKind::FileTooLarge => {
-                self.stop(codes::ARCHIVE_BOMB, format!("the archive unpacks to too much, in {place}"))
+                self.stop(codes::ARCHIVE_BOMB, format!("the archive unpacks to too much, in {place}"));
             }
-            _ => self.stop(codes::ARCHIVE_CORRUPT, format!("{place} cannot be read: {error}")),
+            // What decompression and our own parsing say of bytes that make no sense.
+            io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput => {
+                self.stop(codes::ARCHIVE_CORRUPT, format!("{place} cannot be read: {error}"));
+            }
+            _ => return Err(BagError::Stream(error)),
         }
+        Ok(())
     }
 
     /// Looks at one entry. `raw` is its name in the container.
@@ -260,9 +266,9 @@ impl Seen {
 
     fn finish(self, problems: &mut Collector) -> Result<(), BagError> {
         let Some(sorter) = self.overflow else { return Ok(()) };
-        let sorted = sorter.finish().map_err(BagError::Spill)?;
+        let paths = sorter.finish().map_err(BagError::Spill)?;
         let mut last: Option<Vec<u8>> = None;
-        for record in sorted.iter().map_err(BagError::Spill)? {
+        for record in paths.iter().map_err(BagError::Spill)? {
             let (path, _) = record.map_err(BagError::Spill)?;
             if last.as_ref() == Some(&path) {
                 problems.push(
@@ -290,11 +296,10 @@ pub(crate) struct Watched<R> {
 
 impl<R: Read> Read for Watched<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.inner.read(buffer).map_err(|error| {
+        self.inner.read(buffer).inspect_err(|error| {
             if error.kind() != io::ErrorKind::Interrupted {
                 self.failure.get_or_insert_with(|| io::Error::new(error.kind(), error.to_string()));
             }
-            error
         })
     }
 }

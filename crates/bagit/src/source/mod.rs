@@ -200,10 +200,10 @@ impl Source {
         let mut gate = Gate::new(self.serialization, self.archive_name, limits);
         match (self.input, self.serialization) {
             (Input::Directory(path), _) => directory::scan(&path, &mut gate, visit)?,
-            (Input::File(file), Serialization::Zip) => zip::scan(file, &mut gate, visit)?,
+            (Input::File(file), Serialization::Zip) => zip::scan(&file, &mut gate, visit)?,
             (Input::File(file), Serialization::TarGz) => tar::scan_gzip(Box::new(file), &mut gate, visit)?,
             (Input::File(file), _) => tar::scan_file(file, &mut gate, visit)?,
-            (Input::Stream(stream), Serialization::Zip) => zip::scan(staged(stream, limits)?, &mut gate, visit)?,
+            (Input::Stream(stream), Serialization::Zip) => zip::scan(&staged(stream, limits)?, &mut gate, visit)?,
             (Input::Stream(stream), Serialization::TarGz) => tar::scan_gzip(stream, &mut gate, visit)?,
             (Input::Stream(stream), _) => tar::scan_stream(stream, &mut gate, visit)?,
         }

@@ -287,13 +287,11 @@ fn scan<I: Input>(mut input: I, gate: &mut Gate, mut visit: Visitor<'_>) -> Resu
             }
             Ok(_) => {}
             Err(error) => {
-                gate.stop_for(&error, &format!("the header at byte {place}"));
-                return Ok(());
+                return gate.stop_for(error, &format!("the header at byte {place}"));
             }
         }
         if block.iter().all(|byte| *byte == 0) {
-            read_to_end(&mut input, gate);
-            return Ok(());
+            return read_to_end(&mut input, gate);
         }
         let header = Header(&block);
         if !header.is_intact() {
@@ -313,8 +311,7 @@ fn scan<I: Input>(mut input: I, gate: &mut Gate, mut visit: Visitor<'_>) -> Resu
             let data = match read_extension(&mut input, stated) {
                 Ok(data) => data,
                 Err(error) => {
-                    gate.stop_for(&error, &format!("the extended header at byte {place}"));
-                    return Ok(());
+                    return gate.stop_for(error, &format!("the extended header at byte {place}"));
                 }
             };
             place = place.saturating_add(stated + padding(stated));
@@ -419,8 +416,7 @@ fn scan<I: Input>(mut input: I, gate: &mut Gate, mut visit: Visitor<'_>) -> Resu
                     match gate::show(&entry, Body { input: &mut input, left: size }, &mut visit)? {
                         Ok(body) => left = body.left,
                         Err(error) => {
-                            gate.stop_for(&error, &format!("{shown:?}"));
-                            return Ok(());
+                            return gate.stop_for(error, &format!("{shown:?}"));
                         }
                     }
                 }
@@ -429,26 +425,25 @@ fn scan<I: Input>(mut input: I, gate: &mut Gate, mut visit: Visitor<'_>) -> Resu
             },
         }
         if let Err(error) = input.skip(left.saturating_add(padding(size))) {
-            gate.stop_for(&error, &format!("{shown:?}"));
-            return Ok(());
+            return gate.stop_for(error, &format!("{shown:?}"));
         }
     }
 }
 
 /// Looks at what follows the first block of zeros: zeros only, in a sound archive. Reading on also proves the checksum of a
 /// gzip stream.
-fn read_to_end(input: &mut impl Read, gate: &mut Gate) {
+fn read_to_end(input: &mut impl Read, gate: &mut Gate) -> Result<(), BagError> {
     let mut buffer = vec![0; 64 * 1024];
     loop {
         match input.read(&mut buffer) {
-            Ok(0) => return,
+            Ok(0) => return Ok(()),
             Ok(length) if buffer[..length].iter().any(|byte| *byte != 0) => {
                 gate.problem(codes::ARCHIVE_TRAILING_DATA.problem("bytes follow the end mark of the archive"));
-                return;
+                return Ok(());
             }
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return gate.stop_for(&error, "the padding after the last member"),
+            Err(error) => return gate.stop_for(error, "the padding after the last member"),
         }
     }
 }

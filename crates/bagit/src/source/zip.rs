@@ -290,16 +290,15 @@ pub(super) fn open_member(file: &File, location: u64) -> io::Result<Box<dyn Read
     central.open(file, local.data)
 }
 
-pub(super) fn scan(file: File, gate: &mut Gate, mut visit: Visitor<'_>) -> Result<(), BagError> {
-    let directory = match find_directory(&file) {
+pub(super) fn scan(file: &File, gate: &mut Gate, mut visit: Visitor<'_>) -> Result<(), BagError> {
+    let directory = match find_directory(file) {
         Ok(directory) => directory,
         Err(error) => {
-            gate.stop_for(&error, "the search for its central directory");
-            return Ok(());
+            return gate.stop_for(error, "the search for its central directory");
         }
     };
     // Positioned reads serve the members, so the cursor belongs to the directory alone.
-    let mut cursor = &file;
+    let mut cursor = file;
     cursor.seek(SeekFrom::Start(directory.start)).map_err(BagError::Stream)?;
     let mut reader = BufReader::with_capacity(64 * 1024, cursor).take(directory.end - directory.start);
     let limits = gate.limits();
@@ -310,14 +309,13 @@ pub(super) fn scan(file: File, gate: &mut Gate, mut visit: Visitor<'_>) -> Resul
         let central = match Central::read(&mut reader) {
             Ok(central) => central,
             Err(error) => {
-                gate.stop_for(&error, "the central directory");
-                return Ok(());
+                return gate.stop_for(error, "the central directory");
             }
         };
         let here = location;
         location += central.length;
         entries += 1;
-        if !scan_member(&file, &central, here, gate, &mut extents, &mut visit)? {
+        if !scan_member(file, &central, here, gate, &mut extents, &mut visit)? {
             return Ok(());
         }
     }

@@ -45,7 +45,7 @@ impl Bag {
             let mut manifest = String::new();
             for (path, content) in bag.files.iter().filter(|(path, _)| path.starts_with("data/")) {
                 let path = if version == "1.0" { encode_path(path) } else { path.clone() };
-                manifest += &format!("{}  {path}\n", digest(*algorithm, content));
+                manifest.extend([&digest(*algorithm, content), "  ", &path, "\n"]);
             }
             bag.set(&format!("manifest-{algorithm}.txt"), &manifest);
         }
@@ -91,7 +91,9 @@ impl Bag {
         let mut manifests = Vec::new();
         for algorithm in &self.algorithms {
             let lines = self.files.iter().filter(|(path, _)| !path.starts_with("data/"));
-            let text: String = lines.map(|(path, content)| format!("{}  {path}\n", digest(*algorithm, content))).collect();
+            let lines: Vec<String> =
+                lines.map(|(path, content)| format!("{}  {path}\n", digest(*algorithm, content))).collect();
+            let text = lines.concat();
             manifests.push((format!("tagmanifest-{algorithm}.txt"), text));
         }
         for (name, text) in manifests {
@@ -196,8 +198,12 @@ pub(crate) fn warnings(report: &Report) -> Vec<&str> {
 }
 
 fn of_severity(report: &Report, severity: Severity) -> Vec<&str> {
-    let mut codes: Vec<&str> =
-        report.problems.iter().filter(|problem| problem.severity == severity).map(|problem| problem.code.as_str()).collect();
+    let mut codes: Vec<&str> = report
+        .problems
+        .iter()
+        .filter(|problem| problem.severity == severity)
+        .map(|problem| problem.code.as_str())
+        .collect();
     codes.sort_unstable();
     codes.dedup();
     codes

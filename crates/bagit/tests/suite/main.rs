@@ -2,6 +2,7 @@
 
 mod bags;
 mod conformance;
+mod containers;
 mod profile;
 mod rules;
 mod write;

@@ -10,7 +10,10 @@ fn assert_errors(bag: &Bag, expected: &[&str]) {
     let report = bag.judge();
     assert_eq!(errors(&report), expected, "{:#?}", report.problems);
     for problem in &report.problems {
-        assert!(CODES.iter().any(|(code, severity, _)| *code == problem.code && *severity == problem.severity), "{problem:?}");
+        assert!(
+            CODES.iter().any(|(code, severity, _)| *code == problem.code && *severity == problem.severity),
+            "{problem:?}"
+        );
     }
 }
 
@@ -76,21 +79,35 @@ fn a_missing_file_makes_a_bag_incomplete_and_a_changed_one_invalid() {
     let report = Bag::plain().with("data/a.txt", "alphb").judge();
     assert_eq!((report.verdict, errors(&report)), (Verdict::Invalid, vec!["manifest.digest_mismatch"]));
     let problem = &report.problems[0];
-    assert_eq!((problem.file.as_deref(), problem.path.as_deref(), problem.line), (Some("manifest-sha256.txt"), Some("data/a.txt"), Some(1)));
+    assert_eq!(
+        (problem.file.as_deref(), problem.path.as_deref(), problem.line),
+        (Some("manifest-sha256.txt"), Some("data/a.txt"), Some(1))
+    );
 }
 
 #[test]
 fn every_problem_is_reported_at_once() {
-    let bag = Bag::plain().with("data/a.txt", "other").without("data/sub/b.txt").with("data/extra", "x").adding("bag-info.txt", "nonsense\n");
+    let bag = Bag::plain()
+        .with("data/a.txt", "other")
+        .without("data/sub/b.txt")
+        .with("data/extra", "x")
+        .adding("bag-info.txt", "nonsense\n");
     assert_errors(
         &bag,
-        &["bag_info.malformed", "manifest.digest_mismatch", "manifest.file_missing", "manifest.file_unlisted", "oxum.mismatch"],
+        &[
+            "bag_info.malformed",
+            "manifest.digest_mismatch",
+            "manifest.file_missing",
+            "manifest.file_unlisted",
+            "oxum.mismatch",
+        ],
     );
 }
 
 #[test]
 fn a_directory_without_the_parts_of_a_bag_is_told_what_it_lacks() {
-    let report = Bag::plain().without("bagit.txt").without("manifest-sha256.txt").without("tagmanifest-sha256.txt").judge();
+    let report =
+        Bag::plain().without("bagit.txt").without("manifest-sha256.txt").without("tagmanifest-sha256.txt").judge();
     assert_eq!(report.verdict, Verdict::NotABag);
     assert_errors(&Bag::plain().without("bagit.txt").without("tagmanifest-sha256.txt"), &["bagit.declaration"]);
     assert_errors(&Bag::plain().without("manifest-sha256.txt").sealed(), &["manifest.missing"]);
@@ -99,13 +116,22 @@ fn a_directory_without_the_parts_of_a_bag_is_told_what_it_lacks() {
 #[test]
 fn versions_encodings_and_algorithms_that_are_not_known_are_unsupported_and_not_invalid() {
     let unknown_version = Bag::plain().replacing("bagit.txt", "1.0", "2.0").sealed().judge();
-    assert_eq!((unknown_version.verdict, errors(&unknown_version)), (Verdict::Unsupported, vec!["bagit.version_unsupported"]));
+    assert_eq!(
+        (unknown_version.verdict, errors(&unknown_version)),
+        (Verdict::Unsupported, vec!["bagit.version_unsupported"])
+    );
     let unknown_encoding = Bag::plain().replacing("bagit.txt", "UTF-8", "UTF-9").sealed().judge();
-    assert_eq!((unknown_encoding.verdict, errors(&unknown_encoding)), (Verdict::Unsupported, vec!["bagit.encoding_unsupported"]));
+    assert_eq!(
+        (unknown_encoding.verdict, errors(&unknown_encoding)),
+        (Verdict::Unsupported, vec!["bagit.encoding_unsupported"])
+    );
     let bag = Bag::plain();
     let lines = String::from_utf8(bag.files["manifest-sha256.txt"].clone()).unwrap();
     let unknown_algorithm = bag.with("manifest-tiger.txt", lines).sealed().judge();
-    assert_eq!((unknown_algorithm.verdict, errors(&unknown_algorithm)), (Verdict::Unsupported, vec!["manifest.algorithm_unsupported"]));
+    assert_eq!(
+        (unknown_algorithm.verdict, errors(&unknown_algorithm)),
+        (Verdict::Unsupported, vec!["manifest.algorithm_unsupported"])
+    );
 }
 
 #[test]
@@ -189,12 +215,15 @@ fn a_manifest_that_is_not_in_the_declared_encoding_is_reported_by_line() {
 #[test]
 fn tag_files_are_read_in_the_declared_encoding() {
     let payload = [("café.txt", "x")];
-    let latin: Vec<u8> = format!("{}  data/café.txt\n", digest(Algorithm::Md5, b"x")).chars().map(|c| c as u8).collect();
+    let latin: Vec<u8> =
+        format!("{}  data/café.txt\n", digest(Algorithm::Md5, b"x")).chars().map(|c| c as u8).collect();
     let bag = Bag::new("1.0", &[Algorithm::Md5], &payload).replacing("bagit.txt", "UTF-8", "ISO-8859-1");
     assert_valid(&bag.with("manifest-md5.txt", latin).sealed());
 
     for has_mark in [true, false] {
-        let mut bag = Bag::new("1.0", &[Algorithm::Md5], &payload).replacing("bagit.txt", "UTF-8", "UTF-16").without("tagmanifest-md5.txt");
+        let mut bag = Bag::new("1.0", &[Algorithm::Md5], &payload)
+            .replacing("bagit.txt", "UTF-8", "UTF-16")
+            .without("tagmanifest-md5.txt");
         for file in ["manifest-md5.txt", "bag-info.txt"] {
             let text = String::from_utf8(bag.files[file].clone()).unwrap();
             let mark = if has_mark { "\u{feff}" } else { "" };
@@ -216,7 +245,8 @@ fn tag_manifests_list_payload_manifests_and_neither_payload_nor_tag_manifests() 
     let bag = two_manifests("1.0");
     let line = line_of(&bag, "tagmanifest-md5.txt", "manifest-sha512.txt");
     assert_errors(&bag.clone().replacing("tagmanifest-md5.txt", &line, ""), &["tag_manifest.manifest_unlisted"]);
-    let tag_manifest = format!("{}  tagmanifest-sha512.txt\n", digest(Algorithm::Md5, &bag.files["tagmanifest-sha512.txt"]));
+    let tag_manifest =
+        format!("{}  tagmanifest-sha512.txt\n", digest(Algorithm::Md5, &bag.files["tagmanifest-sha512.txt"]));
     assert_errors(&bag.clone().adding("tagmanifest-md5.txt", &tag_manifest), &["tag_manifest.lists_tag_manifest"]);
     let payload = format!("{}  data/a.txt\n", digest(Algorithm::Md5, b"alpha"));
     assert_errors(&bag.clone().adding("tagmanifest-md5.txt", &payload), &["tag_manifest.lists_payload"]);
@@ -230,7 +260,10 @@ fn tag_manifests_list_payload_manifests_and_neither_payload_nor_tag_manifests() 
 #[test]
 fn payload_oxum_counts_in_any_letter_case_and_occurs_once() {
     assert_errors(&Bag::plain().replacing("bag-info.txt", "9.2", "9.3").sealed(), &["oxum.mismatch"]);
-    assert_errors(&Bag::plain().replacing("bag-info.txt", "Payload-Oxum: 9.2", "payload-oxum: 8.2").sealed(), &["oxum.mismatch"]);
+    assert_errors(
+        &Bag::plain().replacing("bag-info.txt", "Payload-Oxum: 9.2", "payload-oxum: 8.2").sealed(),
+        &["oxum.mismatch"],
+    );
     assert_errors(&Bag::plain().replacing("bag-info.txt", "9.2", "9,2").sealed(), &["oxum.malformed"]);
     assert_errors(&Bag::plain().adding("bag-info.txt", "Payload-Oxum: 9.2\n").sealed(), &["oxum.repeated"]);
 }
@@ -250,7 +283,10 @@ fn bag_info_is_strict_in_1_0_only() {
         assert_valid(&bag.replacing("bagit.txt", "1.0", "0.97").sealed());
     }
     assert_valid(&Bag::plain().adding("bag-info.txt", "Contact Name: x\n\tand y\nContact Name:\tz\n").sealed());
-    assert_warnings(&Bag::plain().adding("bag-info.txt", "Bag-Count: 1 of 2\nbag-count: 1 of ?\n").sealed(), &["bag_info.repeated"]);
+    assert_warnings(
+        &Bag::plain().adding("bag-info.txt", "Bag-Count: 1 of 2\nbag-count: 1 of ?\n").sealed(),
+        &["bag_info.repeated"],
+    );
     assert_warnings(&Bag::plain().adding("bag-info.txt", "Bagging-Date: yesterday\n").sealed(), &["bag_info.value"]);
 }
 
@@ -287,21 +323,29 @@ fn in_1_0_a_file_to_fetch_is_in_every_manifest() {
 
 #[test]
 fn paths_are_percent_encoded_as_1_0_asks() {
-    let payload = [("a\nb", "1"), ("c\rd", "2"), ("50%", "3"), ("%0A", "4"), ("%7E", "5"), ("end ", "6"), (" start", "7")];
+    let payload =
+        [("a\nb", "1"), ("c\rd", "2"), ("50%", "3"), ("%0A", "4"), ("%7E", "5"), ("end ", "6"), (" start", "7")];
     let report = Bag::new("1.0", &[Algorithm::Sha256], &payload).judge();
     assert_eq!(errors(&report), [""; 0], "{:#?}", report.problems);
     assert_eq!(warnings(&report), ["path.control_character", "path.reserved_name"]);
-    let lower = Bag::new("1.0", &[Algorithm::Sha256], &[("a\nb", "1")]).replacing("manifest-sha256.txt", "%0A", "%0a").sealed();
+    let lower =
+        Bag::new("1.0", &[Algorithm::Sha256], &[("a\nb", "1")]).replacing("manifest-sha256.txt", "%0A", "%0a").sealed();
     assert_warnings(&lower, &["path.control_character"]);
 }
 
 #[test]
 fn a_path_encoded_as_common_baggers_do_is_taken_with_a_warning_if_only_one_file_can_be_meant() {
-    let bare = Bag::new("1.0", &[Algorithm::Sha256], &[("a%25b", "1")]).replacing("manifest-sha256.txt", "a%2525b", "a%25b").sealed();
+    let bare = Bag::new("1.0", &[Algorithm::Sha256], &[("a%25b", "1")])
+        .replacing("manifest-sha256.txt", "a%2525b", "a%25b")
+        .sealed();
     assert_warnings(&bare, &["path.percent_encoding"]);
-    let line_ends = Bag::new("1.0", &[Algorithm::Sha256], &[("a\n%25", "1")]).replacing("manifest-sha256.txt", "%0A%2525", "%0A%25").sealed();
+    let line_ends = Bag::new("1.0", &[Algorithm::Sha256], &[("a\n%25", "1")])
+        .replacing("manifest-sha256.txt", "%0A%2525", "%0A%25")
+        .sealed();
     assert_warnings(&line_ends, &["path.control_character", "path.percent_encoding"]);
-    let early = Bag::new("0.97", &[Algorithm::Sha256], &[("a\nb", "1")]).with("manifest-sha256.txt", format!("{}  data/a%0Ab\n", digest(Algorithm::Sha256, b"1"))).sealed();
+    let early = Bag::new("0.97", &[Algorithm::Sha256], &[("a\nb", "1")])
+        .with("manifest-sha256.txt", format!("{}  data/a%0Ab\n", digest(Algorithm::Sha256, b"1")))
+        .sealed();
     assert_warnings(&early, &["path.control_character", "path.percent_encoding"]);
 }
 
@@ -316,7 +360,9 @@ fn files_whose_names_look_like_encodings_of_one_another_are_kept_apart() {
 
 #[test]
 fn names_that_differ_in_normal_form_are_matched_with_a_warning() {
-    let bag = Bag::new("1.0", &[Algorithm::Sha256], &[("cafe\u{301}.txt", "x")]).replacing("manifest-sha256.txt", "e\u{301}", "é").sealed();
+    let bag = Bag::new("1.0", &[Algorithm::Sha256], &[("cafe\u{301}.txt", "x")])
+        .replacing("manifest-sha256.txt", "e\u{301}", "é")
+        .sealed();
     assert_warnings(&bag, &["path.normalization"]);
     let both = Bag::new("1.0", &[Algorithm::Sha256], &[("cafe\u{301}.txt", "x"), ("café.txt", "y")]);
     assert_warnings(&both, &["path.case"]);
@@ -353,7 +399,10 @@ fn an_empty_payload_is_valid_but_needs_its_directory() {
 
 #[test]
 fn versions_up_to_0_95_have_a_package_info() {
-    let bag = Bag::new("0.95", &[Algorithm::Md5], &[("a", "x")]).without("bag-info.txt").with("package-info.txt", "Payload-Oxum: 2.1\n").sealed();
+    let bag = Bag::new("0.95", &[Algorithm::Md5], &[("a", "x")])
+        .without("bag-info.txt")
+        .with("package-info.txt", "Payload-Oxum: 2.1\n")
+        .sealed();
     assert_errors(&bag, &["oxum.mismatch"]);
 }
 
@@ -372,7 +421,8 @@ fn the_list_of_problems_is_bounded_and_says_so() {
 
 #[test]
 fn what_is_spilled_to_disk_is_judged_as_what_stays_in_memory() {
-    let names: Vec<(String, String)> = (0..3000).map(|number| (format!("d{}/é%{number}.txt", number % 7), format!("{number}"))).collect();
+    let names: Vec<(String, String)> =
+        (0..3000).map(|number| (format!("d{}/é%{number}.txt", number % 7), format!("{number}"))).collect();
     let payload: Vec<(&str, &str)> = names.iter().map(|(name, content)| (name.as_str(), content.as_str())).collect();
     let bag = Bag::new("1.0", &[Algorithm::Md5, Algorithm::Sha512], &payload);
     let options = CheckOptions { limits: Limits { memory: 0, ..Limits::default() }, ..CheckOptions::default() };
@@ -381,5 +431,8 @@ fn what_is_spilled_to_disk_is_judged_as_what_stays_in_memory() {
     let spoilt = bag.with("data/d3/é%3.txt", "other").without("data/d4/é%4.txt").with("data/new", "n");
     let small = spoilt.judge_with(&options);
     assert_eq!(small.problems, spoilt.judge().problems);
-    assert_eq!(errors(&small), ["manifest.digest_mismatch", "manifest.file_missing", "manifest.file_unlisted", "oxum.mismatch"]);
+    assert_eq!(
+        errors(&small),
+        ["manifest.digest_mismatch", "manifest.file_missing", "manifest.file_unlisted", "oxum.mismatch"]
+    );
 }

@@ -1,0 +1,388 @@
+//! Archives and directories, honest and hostile: what each yields, and that none leads out, hangs or is read two ways.
+
+use std::fs;
+use std::io::{self, Read, Write};
+use std::path::Path;
+
+use strongroom_bagit::{BagError, CheckOptions, Entry, Limits, Report, Scan, Serialization, Source, Verdict, validate};
+use strongroom_digest::Algorithm;
+use tempfile::TempDir;
+
+use crate::bags::{Bag, errors, gzip, judge_archive, tar_header, tar_member, warnings};
+
+fn scan_with(archive: Vec<u8>, serialization: Serialization, limits: &Limits) -> (Vec<(String, Vec<u8>)>, Scan) {
+    let mut files = Vec::new();
+    let source = Source::from_stream(Box::new(io::Cursor::new(archive)), serialization, Some("bag".to_owned()));
+    let scan = source.scan(limits, &mut |entry, reader| {
+        let mut content = Vec::new();
+        reader.read_to_end(&mut content)?;
+        assert_eq!(content.len() as u64, entry.size);
+        files.push((entry.path.clone(), content));
+        Ok(())
+    });
+    (files, scan.unwrap())
+}
+
+fn scan(archive: Vec<u8>, serialization: Serialization) -> (Vec<(String, Vec<u8>)>, Vec<String>) {
+    let (files, scan) = scan_with(archive, serialization, &Limits::default());
+    (files, scan.problems.into_iter().map(|problem| problem.code).collect())
+}
+
+/// A tar archive of members, closed.
+fn archive(members: &[Vec<u8>]) -> Vec<u8> {
+    let mut archive = members.concat();
+    archive.extend([0; 1024]);
+    archive
+}
+
+fn pax(records: &[(&str, &str)]) -> Vec<u8> {
+    let mut data = String::new();
+    for (key, value) in records {
+        let rest = format!(" {key}={value}\n");
+        let mut length = rest.len() + 1;
+        while length != rest.len() + length.to_string().len() {
+            length += 1;
+        }
+        data.push_str(&length.to_string());
+        data.push_str(&rest);
+    }
+    tar_member("PaxHeaders/x", b'x', data.as_bytes())
+}
+
+#[test]
+fn a_bag_is_judged_alike_in_every_serialization() {
+    let valid =
+        Bag::new("1.0", &[Algorithm::Md5, Algorithm::Sha512], &[("a", "alpha"), ("d/e/f", "beta"), ("empty", "")]);
+    let spoilt =
+        valid.clone().with("data/a", "other").without("data/d/e/f").with("data/new", "x").with("bag-info.txt", "x");
+    for (bag, verdict) in [(valid, Verdict::Valid), (spoilt, Verdict::Invalid)] {
+        let directory = bag.judge();
+        assert_eq!(directory.verdict, verdict, "{:#?}", directory.problems);
+        for (name, archive) in [
+            ("bag.tar", bag.tar()),
+            ("bag.tar.gz", gzip(&bag.tar())),
+            ("bag.tgz", gzip(&bag.tar())),
+            ("bag.zip", bag.zip()),
+        ] {
+            let report = judge_archive(name, &archive);
+            assert_eq!(report.problems, directory.problems, "{name}");
+            assert_eq!((report.files, report.bytes), (directory.files, directory.bytes), "{name}");
+        }
+    }
+}
+
+#[test]
+fn algorithms_that_a_stream_was_not_hashed_with_are_computed_afterwards() {
+    let bag = Bag::new("1.0", &[Algorithm::Sha3_256, Algorithm::Sha224], &[("a", "alpha")]);
+    assert_eq!(judge_archive("bag.tgz", &gzip(&bag.tar())).verdict, Verdict::Valid);
+    let report = judge_archive("bag.tgz", &gzip(&bag.with("data/a", "alphb").tar()));
+    assert_eq!(errors(&report), ["manifest.digest_mismatch"]);
+}
+
+#[test]
+fn the_serialization_is_told_by_the_first_bytes_and_then_by_the_name() {
+    let bag = Bag::plain();
+    assert_eq!(Serialization::detect(&bag.tar(), "x.zip"), Some(Serialization::Tar));
+    assert_eq!(Serialization::detect(&bag.zip(), "x.tar"), Some(Serialization::Zip));
+    assert_eq!(Serialization::detect(&gzip(b"x"), "x"), Some(Serialization::TarGz));
+    assert_eq!(Serialization::detect(b"", "x.TAR"), Some(Serialization::Tar));
+    assert_eq!(Serialization::detect(b"plain text", "notes"), None);
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("notes");
+    fs::write(&path, "plain text").unwrap();
+    assert!(matches!(validate(&path, &CheckOptions::default()), Err(BagError::UnknownSerialization { .. })));
+    assert!(validate(&path.join("none"), &CheckOptions::default()).is_err());
+    assert!(matches!(validate(Path::new("no such bag"), &CheckOptions::default()), Err(BagError::NotFound { .. })));
+}
+
+#[test]
+fn a_visitor_may_skip_and_its_own_error_comes_back_as_it_is() {
+    for (serialization, archive) in [
+        (Serialization::Tar, Bag::plain().tar()),
+        (Serialization::TarGz, gzip(&Bag::plain().tar())),
+        (Serialization::Zip, Bag::plain().zip()),
+    ] {
+        let mut seen = 0;
+        let source = Source::from_stream(Box::new(io::Cursor::new(archive.clone())), serialization, None);
+        let scan = source.scan(&Limits::default(), &mut |_: &Entry, _: &mut dyn Read| {
+            seen += 1;
+            Ok(())
+        });
+        let scan = scan.unwrap();
+        assert_eq!((seen, scan.files, scan.problems), (6, 6, vec![]));
+        assert_eq!((scan.base_directory.as_deref(), scan.has_payload_directory), (Some("bag"), true));
+        let source = Source::from_stream(Box::new(io::Cursor::new(archive)), serialization, None);
+        let outcome = source.scan(&Limits::default(), &mut |_, _| Err(io::Error::other("lease lost")));
+        assert!(matches!(outcome, Err(BagError::Visit(error)) if error.to_string() == "lease lost"));
+    }
+}
+
+#[test]
+fn archives_that_end_early_are_truncated_wherever_they_are_cut() {
+    let tar = Bag::plain().tar();
+    let end = tar.len() - 1024;
+    for cut in (1..end).step_by(97).filter(|cut| cut % 512 != 0) {
+        let (_, scan) = scan_with(tar[..cut].to_vec(), Serialization::Tar, &Limits::default());
+        assert!(
+            scan.truncated && scan.problems.iter().any(|problem| problem.code == "archive.truncated"),
+            "cut at {cut}"
+        );
+        assert_eq!(judge_archive("bag.tar", &tar[..cut]).verdict, Verdict::Invalid);
+    }
+    let packed = gzip(&tar);
+    for cut in (20..packed.len()).step_by(13) {
+        let report = judge_archive("bag.tgz", &packed[..cut]);
+        assert_eq!(errors(&report), ["archive.truncated"], "cut at {cut}");
+    }
+    let zip = Bag::plain().zip();
+    for cut in (40..zip.len()).step_by(41) {
+        assert_eq!(errors(&judge_archive("bag.zip", &zip[..cut])), ["archive.truncated"], "cut at {cut}");
+    }
+}
+
+#[test]
+fn a_tar_archive_without_its_end_mark_is_taken_with_a_warning() {
+    let tar = Bag::plain().tar();
+    let report = judge_archive("bag.tar", &tar[..tar.len() - 1024]);
+    assert_eq!((report.verdict, warnings(&report)), (Verdict::ValidWithWarnings, vec!["archive.no_end_mark"]));
+    let trailing = [tar, tar_member("bag/hidden", b'0', b"x")].concat();
+    assert_eq!(warnings(&judge_archive("bag.tar", &trailing)), ["archive.trailing_data"]);
+}
+
+#[test]
+fn damaged_archives_are_corrupt() {
+    let mut tar = Bag::plain().tar();
+    tar[5] ^= 1;
+    assert_eq!(errors(&judge_archive("bag.tar", &tar)), ["archive.corrupt"]);
+    let mut packed = gzip(&Bag::plain().tar());
+    let checksum = packed.len() - 8;
+    packed[checksum] ^= 1;
+    assert_eq!(errors(&judge_archive("bag.tgz", &packed)), ["archive.corrupt"]);
+    let mut zip = Bag::plain().zip();
+    let name = b"bag/data/a.txt";
+    let data = zip.windows(name.len()).position(|window| window == name).unwrap() + name.len();
+    zip[data + 1] ^= 0x10;
+    let report = judge_archive("bag.zip", &zip);
+    assert_eq!(errors(&report), ["archive.corrupt", "manifest.file_missing"]);
+    assert_eq!(report.verdict, Verdict::Invalid);
+}
+
+#[test]
+fn members_with_unsafe_names_are_reported_and_never_shown() {
+    for name in
+        ["../evil", "bag/../../evil", "/etc/passwd", "bag/~root/x", "~/x", "C:/x", "bag/data//x", "bag/a\\..\\..\\b"]
+    {
+        let (files, codes) = scan(
+            archive(&[tar_member("bag/bagit.txt", b'0', b"x"), tar_member(name, b'0', b"evil")]),
+            Serialization::Tar,
+        );
+        assert_eq!((files.len(), codes), (1, vec!["path.unsafe".to_owned()]), "{name}");
+    }
+}
+
+#[test]
+fn links_devices_and_fifos_are_reported_and_never_shown() {
+    for kind in *b"12346" {
+        let (files, codes) = scan(archive(&[tar_member("bag/data/x", kind, b"")]), Serialization::Tar);
+        assert_eq!((files.len(), codes), (0, vec!["entry.not_a_file".to_owned()]), "{}", char::from(kind));
+    }
+}
+
+#[test]
+fn members_with_the_same_path_are_reported_and_the_first_is_shown() {
+    let twice = archive(&[tar_member("bag/a", b'0', b"1"), tar_member("./bag/a", b'0', b"2")]);
+    let (files, codes) = scan(twice.clone(), Serialization::Tar);
+    assert_eq!((files, codes), (vec![("a".to_owned(), b"1".to_vec())], vec!["entry.duplicate".to_owned()]));
+    let limits = Limits { memory: 0, ..Limits::default() };
+    let (_, scan) = scan_with(twice, Serialization::Tar, &limits);
+    assert_eq!(scan.problems[0].code, "entry.duplicate");
+}
+
+#[test]
+fn an_archive_has_one_base_directory() {
+    let (files, codes) =
+        scan(archive(&[tar_member("bag/a", b'0', b"1"), tar_member("other/a", b'0', b"2")]), Serialization::Tar);
+    assert_eq!((files.len(), codes), (1, vec!["archive.several_directories".to_owned()]));
+    let (_, codes) =
+        scan(archive(&[tar_member("bagit.txt", b'0', b"1"), tar_member("data/a", b'0', b"2")]), Serialization::Tar);
+    assert_eq!(codes, ["archive.no_base_directory"]);
+}
+
+/// CVE-2025-62518: a program that reads the ustar size sees members that one that reads the pax size skips as bytes.
+#[test]
+fn a_member_whose_headers_state_two_sizes_smuggles_nothing() {
+    let hidden = archive(&[tar_member("bag/evil", b'0', b"evil")]);
+    for (stated, real) in [(0, hidden.len() as u64), (hidden.len() as u64, 0), (512, hidden.len() as u64)] {
+        let mut members = vec![tar_member("bag/bagit.txt", b'0', b"x"), pax(&[("size", &real.to_string())])];
+        let mut member = tar_header("bag/inner.tar", b'0', stated).to_vec();
+        member.extend_from_slice(&hidden);
+        members.push(member);
+        let (files, codes) = scan(archive(&members), Serialization::Tar);
+        assert_eq!((files.len(), codes), (1, vec!["archive.size_conflict".to_owned()]));
+    }
+    let mut link = tar_header("bag/link", b'1', 1024).to_vec();
+    link.extend(tar_member("bag/evil", b'0', b"evil"));
+    assert_eq!(scan(archive(&[link]), Serialization::Tar), (vec![], vec!["archive.size_conflict".to_owned()]));
+}
+
+#[test]
+fn pax_and_gnu_names_sizes_and_times_are_read() {
+    let long = format!("bag/{}/file", "d".repeat(120));
+    let members = [
+        pax(&[("path", &long), ("mtime", "1700000000.25"), ("size", "3")]),
+        tar_member("bag/short", b'0', b"pax"),
+        tar_member("././@LongLink", b'L', format!("{long}2\0").as_bytes()),
+        tar_member("bag/short", b'0', b"gnu!"),
+    ];
+    let mut times = Vec::new();
+    let source = Source::from_stream(Box::new(io::Cursor::new(archive(&members))), Serialization::Tar, None);
+    let scan = source.scan(&Limits::default(), &mut |entry, _| {
+        times.push((entry.path.clone(), entry.size, entry.modified.map(jiff::Timestamp::as_second)));
+        Ok(())
+    });
+    assert_eq!(scan.unwrap().problems, []);
+    let path = long.strip_prefix("bag/").unwrap().to_owned();
+    assert_eq!(times, [(path.clone(), 3, Some(1_700_000_000)), (format!("{path}2"), 4, Some(0))]);
+}
+
+#[test]
+fn sparse_members_and_unknown_kinds_are_unsupported_and_never_shown() {
+    let sparse =
+        archive(&[pax(&[("GNU.sparse.major", "1"), ("GNU.sparse.name", "bag/x")]), tar_member("bag/x", b'0', b"map")]);
+    assert_eq!(scan(sparse, Serialization::Tar), (vec![], vec!["archive.unsupported_entry".to_owned()]));
+    assert_eq!(
+        scan(archive(&[tar_member("bag/x", b'S', b"map")]), Serialization::Tar),
+        (vec![], vec!["archive.unsupported_entry".to_owned()])
+    );
+}
+
+#[test]
+fn an_extended_header_without_end_costs_no_memory() {
+    let mut huge = tar_header("x", b'x', 1 << 32).to_vec();
+    huge.extend([b'1'; 4096]);
+    assert_eq!(scan(huge.clone(), Serialization::Tar).1, ["archive.corrupt"]);
+    huge[156] = b'L';
+    assert!(!scan(huge, Serialization::Tar).1.is_empty());
+    for records in [&b"0 path=x\n"[..], b"99999999999999999999 path=x\n", b"9 path=xx\n", b"path", b"10 size=-1\n"] {
+        let broken = archive(&[tar_member("x", b'x', records), tar_member("bag/x", b'0', b"")]);
+        assert_eq!(scan(broken, Serialization::Tar).1, ["archive.corrupt"], "{records:?}");
+    }
+}
+
+#[test]
+fn bounds_on_files_bytes_and_ratio_hold() {
+    let files = Limits { files: 3, ..Limits::default() };
+    let (shown, found) = scan_with(Bag::plain().tar(), Serialization::Tar, &files);
+    assert!(shown.len() == 3 && found.truncated && found.problems[0].code == "archive.bomb");
+    let bytes = Limits { bytes: 20, ..Limits::default() };
+    for (serialization, archive) in [
+        (Serialization::Tar, Bag::plain().tar()),
+        (Serialization::Zip, Bag::plain().zip()),
+        (Serialization::TarGz, gzip(&Bag::plain().tar())),
+    ] {
+        let (_, found) = scan_with(archive, serialization, &bytes);
+        assert!(found.truncated && found.problems[0].code == "archive.bomb", "{:?}", found.problems);
+    }
+}
+
+#[test]
+fn a_zip_member_is_bound_to_what_its_headers_state() {
+    let zip = Bag::plain().zip();
+    let central = zip.windows(4).position(|window| window == b"PK\x01\x02").unwrap();
+    let find =
+        |name: &[u8], from: usize| from + zip[from..].windows(name.len()).position(|window| window == name).unwrap();
+    // Another name in the central directory than in the local header.
+    let mut renamed = zip.clone();
+    renamed[find(b"bag/data/a.txt", central) + 9] = b'z';
+    assert!(errors(&judge_archive("bag.zip", &renamed)).contains(&"archive.name_conflict"));
+    // Another size.
+    let mut resized = zip.clone();
+    resized[find(b"bag/data/a.txt", central) - 22] ^= 1;
+    assert!(errors(&judge_archive("bag.zip", &resized)).contains(&"archive.size_conflict"));
+    // Encrypted, as both headers say.
+    let mut encrypted = zip.clone();
+    encrypted[find(b"bag/data/a.txt", central) - 38] |= 1;
+    assert!(errors(&judge_archive("bag.zip", &encrypted)).contains(&"archive.encrypted"));
+    // A member that lies within another.
+    let mut overlapping = zip.clone();
+    let first = find(b"bag/data/a.txt", central) - 4;
+    let other = find(b"bag/data/sub/b.txt", central) - 4;
+    let place: [u8; 4] = zip[other..other + 4].try_into().unwrap();
+    overlapping[first..first + 4].copy_from_slice(&place);
+    assert!(errors(&judge_archive("bag.zip", &overlapping)).iter().any(|code| code.starts_with("archive.")));
+}
+
+#[test]
+fn a_zip_bomb_of_overlapping_members_is_refused() {
+    // Two entries of the directory with the same name in both headers, and the same bytes.
+    let mut writer = zip::ZipWriter::new(io::Cursor::new(Vec::new()));
+    writer.start_file("bag/x", zip::write::SimpleFileOptions::default()).unwrap();
+    writer.write_all(b"content").unwrap();
+    let zip = writer.finish().unwrap().into_inner();
+    let central = zip.windows(4).position(|window| window == b"PK\x01\x02").unwrap();
+    let end = zip.windows(4).position(|window| window == b"PK\x05\x06").unwrap();
+    let mut twice = zip[..end].to_vec();
+    twice.extend_from_slice(&zip[central..end]);
+    let mut tail = zip[end..].to_vec();
+    tail[8] = 2;
+    tail[10] = 2;
+    let size = 2 * (end - central) as u32;
+    tail[12..16].copy_from_slice(&size.to_le_bytes());
+    twice.extend(tail);
+    let (files, codes) = scan(twice, Serialization::Zip);
+    assert_eq!((files.len(), codes), (1, vec!["entry.duplicate".to_owned(), "archive.overlap".to_owned()]));
+}
+
+fn spoil_directory(spoil: impl FnOnce(&Path)) -> Report {
+    let directory = TempDir::new().unwrap();
+    let bag = directory.path().join("bag");
+    Bag::plain().write(&bag);
+    spoil(&bag);
+    validate(&bag, &CheckOptions::default()).unwrap()
+}
+
+#[test]
+fn links_and_fifos_in_a_directory_are_neither_followed_nor_opened() {
+    use std::os::unix::fs::symlink;
+    let report = spoil_directory(|bag| {
+        fs::remove_file(bag.join("data/a.txt")).unwrap();
+        symlink("/etc/hostname", bag.join("data/a.txt")).unwrap();
+        symlink("/", bag.join("data/root")).unwrap();
+        symlink(".", bag.join("data/loop")).unwrap();
+    });
+    assert_eq!(errors(&report), ["entry.not_a_file", "manifest.file_missing"]);
+    assert_eq!(report.problems.iter().filter(|problem| problem.code == "entry.not_a_file").count(), 3);
+    let report = spoil_directory(|bag| {
+        fs::remove_file(bag.join("data/a.txt")).unwrap();
+        let made = std::process::Command::new("mkfifo").arg(bag.join("data/a.txt")).status().unwrap();
+        assert!(made.success());
+    });
+    assert_eq!(errors(&report), ["entry.not_a_file", "manifest.file_missing"]);
+}
+
+#[test]
+fn a_name_that_is_not_utf8_is_shown_escaped_and_can_be_read() {
+    use std::os::unix::ffi::OsStrExt;
+    let report = spoil_directory(|bag| {
+        let name = std::ffi::OsStr::from_bytes(b"caf\xE9");
+        fs::write(bag.join("data").join(name), "x").unwrap();
+    });
+    let about: Vec<_> = report
+        .problems
+        .iter()
+        .map(|problem| (problem.code.as_str(), problem.path.as_deref().unwrap_or_default()))
+        .collect();
+    assert!(about.contains(&("path.not_utf8", "data/caf\\xE9")), "{about:?}");
+    assert!(about.contains(&("manifest.file_unlisted", "data/caf\\xE9")), "{about:?}");
+    assert!(!errors(&report).contains(&"entry.unreadable"));
+}
+
+#[test]
+fn a_deep_directory_is_walked_without_end_of_stack() {
+    let directory = TempDir::new().unwrap();
+    let bag = directory.path().join("bag");
+    let deep = format!("{}x", "d/".repeat(500));
+    Bag::new("1.0", &[Algorithm::Md5], &[(&deep, "x")]).write(&bag);
+    let report = validate(&bag, &CheckOptions::default()).unwrap();
+    assert_eq!((report.verdict, warnings(&report)), (Verdict::ValidWithWarnings, vec!["path.long"]));
+}
