@@ -1,1 +1,43 @@
-fn main() {}
+//! The `strongroom` program: reads the command line, does one command, answers with an exit code.
+//!
+//! It holds no decision about preservation; those are the engine's.
+
+mod arguments;
+mod commands;
+mod context;
+mod failure;
+mod logging;
+mod output;
+mod progress;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use arguments::Arguments;
+use context::Context;
+use failure::Exit;
+
+fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // Help that nobody reads to its end is no failure.
+            let _ = error.print();
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+        }
+    };
+    let context = Context::new(&arguments.global);
+    let outcome = commands::run(arguments.command, &context).and_then(|exit| {
+        context.output.flush()?;
+        Ok(exit)
+    });
+    match outcome {
+        Ok(exit) => exit.into(),
+        Err(failure) => {
+            let _ = context.output.flush();
+            failure.tell();
+            Exit::from(&failure).into()
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! The command line: what every command takes, and which commands there are.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::commands::{
+    backup, bag, batches, bench, collection, config, init, institution, items, objects, ocfl, queue, shell, store,
+};
+
+/// Keeps deposits: checks them, stores verified copies, watches the copies, and gives them back.
+#[derive(Debug, Parser)]
+#[command(name = "strongroom", version, max_term_width = 100, subcommand_required = true)]
+#[command(
+    after_help = "Exit codes: 0 done; 1 done, and the answer is no; 2 wrong usage or settings; 3 not found; 4 not \
+                  allowed; 5 a disk or service out of reach; 130 interrupted."
+)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What every command takes.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Global options")]
+pub(crate) struct Global {
+    /// The home [default: $STRONGROOM_HOME, else ./strongroom]
+    #[arg(long, global = true, value_name = "DIR", conflicts_with = "config")]
+    pub(crate) home: Option<PathBuf>,
+    /// The settings file; its folder is the home
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Answer in JSON Lines on standard output, with nothing else there
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// Tell less on standard error
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub(crate) quiet: bool,
+    /// Tell more on standard error; repeat for more still
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub(crate) verbose: u8,
+}
+
+/// What can be done.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Make a home: settings, registry, stores and a first institution
+    Init(init::Init),
+    /// Show what was submitted together
+    #[command(subcommand)]
+    Batches(batches::Batches),
+    /// Show and steer work items
+    #[command(subcommand)]
+    Items(items::Items),
+    /// Show what is kept
+    #[command(subcommand)]
+    Objects(objects::Objects),
+    /// Show and steer the task queue
+    #[command(subcommand)]
+    Queue(queue::Queue),
+    /// Show and check the stores
+    #[command(subcommand)]
+    Store(store::Store),
+    /// Copy the registry while it is in use
+    Backup(backup::Backup),
+    /// Show and change institutions
+    #[command(subcommand)]
+    Institution(institution::Institution),
+    /// Show and change collections
+    #[command(subcommand)]
+    Collection(collection::Collection),
+    /// Make, check and show bags; needs no home
+    #[command(subcommand)]
+    Bag(bag::Bag),
+    /// Check OCFL objects and storage roots; needs no home
+    #[command(subcommand)]
+    Ocfl(ocfl::Ocfl),
+    /// Check and show the settings
+    #[command(subcommand)]
+    Config(config::Config),
+    /// Measure this machine; needs no home
+    Bench(bench::Bench),
+    /// Print the completions of a shell
+    Completions(shell::Completions),
+    /// Write the manual pages
+    Man(shell::Man),
+}

@@ -1,0 +1,134 @@
+//! `bench`: what this machine can do, in one table.
+
+use std::hint::black_box;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use strongroom_database::SystemClock;
+use strongroom_digest::{Algorithm, MultiHasher};
+use strongroom_queue::{Holder, LeaseRequest, NewTask, Outcome as End, Settlement, tasks};
+use strongroom_registry::{Registry, RegistryError};
+use strongroom_storage::{Durability, FolderStore, Key, PutOptions, StorageError, Store as _};
+use uuid::Uuid;
+
+use crate::context::Context;
+use crate::failure::{Exit, Failure, Outcome};
+use crate::output::report;
+use crate::progress;
+
+const BLOCK: usize = 1 << 20;
+
+/// Measure this machine; needs no home
+#[derive(Debug, Args)]
+pub(crate) struct Bench {
+    /// Where to measure the disk, in a folder that is removed again [default: where the system keeps temporary files]
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+    /// How long each measurement takes
+    #[arg(long, value_name = "SECONDS", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=60))]
+    seconds: u64,
+}
+
+report! {
+    /// One measurement.
+    Measured { what: String, value: f64, unit: String }
+}
+
+pub(crate) fn run(command: &Bench, context: &Context) -> Outcome {
+    let parent = command.dir.clone().unwrap_or_else(std::env::temp_dir);
+    let folder = parent.join(format!("strongroom-bench-{}", Uuid::new_v4().simple()));
+    std::fs::create_dir(&folder).map_err(|error| Failure::io("make the folder", &folder, &error))?;
+    let duration = Duration::from_secs(command.seconds);
+    let outcome = measure(&folder, duration, context);
+    std::fs::remove_dir_all(&folder).map_err(|error| Failure::io("remove", &folder, &error))?;
+    let mut table = context.output.table(&["what", "value", "unit"]);
+    for measured in outcome? {
+        table.row(&measured)?;
+    }
+    table.end("")?;
+    Ok(Exit::Done)
+}
+
+fn measure(folder: &std::path::Path, duration: Duration, context: &Context) -> Result<Vec<Measured>, Failure> {
+    let bar = progress::steps(context, 8, "digests");
+    let mut rows = Vec::new();
+    let mut add = |what: String, value: f64, unit: &str| {
+        bar.inc(1);
+        rows.push(Measured { what, value: (value * 10.0).round() / 10.0, unit: unit.to_owned() });
+    };
+    let four = [Algorithm::Md5, Algorithm::Sha1, Algorithm::Sha256, Algorithm::Sha512];
+    for algorithm in four {
+        add(format!("digest {algorithm}"), digest_rate(&[algorithm], duration), "MiB/s");
+    }
+    add("digest all four in one pass".to_owned(), digest_rate(&four, duration), "MiB/s");
+    bar.set_message("store");
+    add("store put, durable on return".to_owned(), put_rate(folder, duration, Durability::OnReturn)?, "files/s");
+    add("store put, synced together".to_owned(), put_rate(folder, duration, Durability::OnSync)?, "files/s");
+    bar.set_message("queue");
+    add("queue enqueue, lease and settle, 100 at once".to_owned(), queue_rate(folder, duration)?, "tasks/s");
+    bar.finish_and_clear();
+    Ok(rows)
+}
+
+/// MiB a second.
+fn digest_rate(algorithms: &[Algorithm], duration: Duration) -> f64 {
+    let block: Vec<u8> = (0..BLOCK).map(|index| (index * 31 % 251) as u8).collect();
+    let mut hasher = MultiHasher::new(algorithms);
+    let begin = Instant::now();
+    let mut blocks = 0_u32;
+    while begin.elapsed() < duration {
+        hasher.update(&block);
+        blocks += 1;
+    }
+    black_box(hasher.finish());
+    f64::from(blocks) / begin.elapsed().as_secs_f64()
+}
+
+/// Files of 4 KiB a second.
+fn put_rate(folder: &std::path::Path, duration: Duration, durability: Durability) -> Result<f64, Failure> {
+    let path = folder.join(format!("store-{durability:?}"));
+    std::fs::create_dir(&path).map_err(|error| Failure::io("make the folder", &path, &error))?;
+    let store = FolderStore::create("bench", &path)?;
+    let bytes = [7_u8; 4096];
+    let begin = Instant::now();
+    let mut files = 0_u32;
+    while begin.elapsed() < duration {
+        let key = Key::new(&format!("{:02x}/{files}", files % 256)).map_err(StorageError::from)?;
+        let options = PutOptions { durability, ..PutOptions::default() };
+        store.put(&key, &mut io::Cursor::new(bytes), &options)?;
+        files += 1;
+    }
+    store.sync()?;
+    Ok(f64::from(files) / begin.elapsed().as_secs_f64())
+}
+
+fn queue_rate(folder: &std::path::Path, duration: Duration) -> Result<f64, Failure> {
+    const AT_ONCE: usize = 100;
+    const TOPIC: &str = "bench";
+    let registry = Registry::open_sqlite(&folder.join("registry.db"), Arc::new(SystemClock))?;
+    let holder = Holder::this_process();
+    let begin = Instant::now();
+    let (mut done, mut round) = (0_u32, 0_u32);
+    while begin.elapsed() < duration {
+        round += 1;
+        let new: Vec<NewTask> =
+            (0..AT_ONCE).map(|index| NewTask::new(TOPIC, format!("{round}-{index}"), Vec::new())).collect();
+        registry.write(move |tx| tasks::enqueue(tx, &new).map_err(RegistryError::from))?;
+        let request = LeaseRequest {
+            topics: vec![TOPIC.to_owned()],
+            limit: AT_ONCE,
+            holder: holder.clone(),
+            duration: Duration::from_mins(1),
+            keys: None,
+        };
+        let leased = registry.write(move |tx| tasks::lease(tx, &request).map_err(RegistryError::from))?;
+        done += leased.len() as u32;
+        let ends: Vec<Settlement> =
+            leased.iter().map(|task| Settlement { lease: task.lease, outcome: End::Done }).collect();
+        registry.write(move |tx| tasks::settle(tx, &ends).map_err(RegistryError::from))?;
+    }
+    Ok(f64::from(done) / begin.elapsed().as_secs_f64())
+}

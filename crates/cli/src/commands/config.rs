@@ -1,0 +1,82 @@
+//! `config`: what is set, where it comes from, and whether it is all right.
+
+use clap::Subcommand;
+use strongroom_engine::settings::{Origin, markdown};
+use strongroom_storage::FolderStore;
+
+use crate::context::Context;
+use crate::failure::{Exit, Failure, Outcome};
+use crate::output::report;
+
+/// Check and show the settings
+#[derive(Debug, Subcommand)]
+pub(crate) enum Config {
+    /// Check settings, stores and registry; exit 0 when all is well
+    Check,
+    /// Show every setting with its value, its source and its meaning; secrets masked
+    Show,
+    /// Print the table of all settings for the book
+    #[command(hide = true)]
+    Document,
+}
+
+report! {
+    /// One setting.
+    SettingLine { key: String, value: String, source: String, meaning: String }
+}
+
+report! {
+    /// One thing that was checked.
+    Checked { check: String, ok: bool, message: Option<String> }
+}
+
+pub(crate) fn run(command: &Config, context: &Context) -> Outcome {
+    match command {
+        Config::Check => check(context),
+        Config::Show => show(context),
+        Config::Document => {
+            context.output.raw(markdown().as_bytes())?;
+            Ok(Exit::Done)
+        }
+    }
+}
+
+fn show(context: &Context) -> Outcome {
+    let loaded = context.settings()?;
+    let mut table = context.output.table(&["key", "value", "source", "meaning"]);
+    for entry in loaded.entries {
+        let source = match &entry.origin {
+            Origin::Default => "default".to_owned(),
+            Origin::File(_) => "file".to_owned(),
+            Origin::Environment(name) => format!("env {name}"),
+        };
+        let (key, value, meaning) = (entry.key, entry.value, entry.meaning.to_owned());
+        table.row(&SettingLine { key, value, source, meaning })?;
+    }
+    table.end("there are no settings")?;
+    Ok(Exit::Done)
+}
+
+fn check(context: &Context) -> Outcome {
+    let settings = context.settings()?.settings;
+    let mut first: Option<Failure> = None;
+    let mut lines = vec![Checked { check: "settings".to_owned(), ok: true, message: None }];
+    let mut note = |check: String, outcome: Result<(), Failure>| {
+        let message = outcome.as_ref().err().map(ToString::to_string);
+        lines.push(Checked { check, ok: outcome.is_ok(), message });
+        if let Err(failure) = outcome {
+            first.get_or_insert(failure);
+        }
+    };
+    for (name, path) in settings.store_paths(&context.home) {
+        let opened = FolderStore::open(name.as_str(), &path).map(|_| ()).map_err(Failure::from);
+        note(format!("store {name}"), opened);
+    }
+    note("registry".to_owned(), context.registry_of(&settings).map(|_| ()));
+    let mut table = context.output.table(&["check", "ok", "message"]);
+    for line in &lines {
+        table.row(line)?;
+    }
+    table.end("")?;
+    first.map_or(Ok(Exit::Done), Err)
+}

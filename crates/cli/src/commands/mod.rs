@@ -1,0 +1,44 @@
+//! The commands, a file for each group, and what several of them share: how records look as reports.
+
+pub(crate) mod backup;
+pub(crate) mod bag;
+pub(crate) mod batches;
+pub(crate) mod bench;
+pub(crate) mod collection;
+pub(crate) mod config;
+pub(crate) mod init;
+pub(crate) mod institution;
+pub(crate) mod items;
+pub(crate) mod objects;
+pub(crate) mod ocfl;
+pub(crate) mod queue;
+pub(crate) mod shell;
+pub(crate) mod store;
+
+use crate::arguments::Command;
+use crate::context::Context;
+use crate::failure::Outcome;
+
+/// Rows that a listing reads at once.
+const PAGE: usize = 500;
+
+/// Does a command.
+pub(crate) fn run(command: Command, context: &Context) -> Outcome {
+    match command {
+        Command::Init(command) => init::run(&command, context),
+        Command::Batches(command) => batches::run(command, context),
+        Command::Items(command) => items::run(command, context),
+        Command::Objects(command) => objects::run(command, context),
+        Command::Queue(command) => queue::run(command, context),
+        Command::Store(command) => store::run(&command, context),
+        Command::Backup(command) => backup::run(&command, context),
+        Command::Institution(command) => institution::run(command, context),
+        Command::Collection(command) => collection::run(command, context),
+        Command::Bag(command) => bag::run(&command, context),
+        Command::Ocfl(command) => ocfl::run(&command, context),
+        Command::Config(command) => config::run(&command, context),
+        Command::Bench(command) => bench::run(&command, context),
+        Command::Completions(command) => shell::completions(&command, context),
+        Command::Man(command) => shell::man(&command, context),
+    }
+}

@@ -1,0 +1,121 @@
+//! `ocfl`: OCFL objects and storage roots in any folder, whoever made them.
+
+use std::path::{Path, PathBuf};
+
+use clap::Subcommand;
+use strongroom_ocfl::{Report, ValidateOptions, Validated, validate_directory};
+
+use crate::context::Context;
+use crate::failure::{Exit, Failure, Outcome};
+use crate::output::{printable, report, size};
+use crate::progress;
+
+/// Check OCFL objects and storage roots; needs no home
+#[derive(Debug, Subcommand)]
+pub(crate) enum Ocfl {
+    /// Validate an object or a storage root, every digest included; exit 1 if anything is wrong
+    Validate {
+        /// The folder of the object or storage root
+        dir: PathBuf,
+        /// Leave contents unread: check names and inventories only
+        #[arg(long)]
+        quick: bool,
+    },
+}
+
+report! {
+    /// A problem.
+    OcflProblem { code: String, path: String, message: String }
+}
+
+report! {
+    /// What a validation found.
+    OcflReport {
+        path: String,
+        verdict: String,
+        id: Option<String>,
+        head: Option<String>,
+        files: u64,
+        bytes: u64,
+        errors: Vec<OcflProblem>,
+        warnings: Vec<OcflProblem>,
+        unreported: u64,
+    }
+}
+
+pub(crate) fn run(command: &Ocfl, context: &Context) -> Outcome {
+    match command {
+        Ocfl::Validate { dir, quick } => validate(dir, *quick, context),
+    }
+}
+
+fn validate(dir: &Path, quick: bool, context: &Context) -> Outcome {
+    if let Err(error) = std::fs::read_dir(dir) {
+        return Err(Failure::io("validate", dir, &error));
+    }
+    let options = ValidateOptions { quick, ..ValidateOptions::default() };
+    let bar = progress::spinner(context, format!("validating {}", dir.display()));
+    let (mut all_valid, mut closed) = (true, None);
+    let validated = validate_directory(dir, &options, &mut |key, report| {
+        bar.inc(1);
+        all_valid &= report.is_valid();
+        let is_worth_telling = context.output.is_json() || !report.errors.is_empty() || !report.warnings.is_empty();
+        if is_worth_telling && closed.is_none() {
+            closed = tell(key, &report, "files", context).err();
+        }
+    })?;
+    bar.finish_and_clear();
+    if let Some(closed) = closed {
+        return Err(closed);
+    }
+    let (report, what) = match &validated {
+        Validated::Object(report) => (report, "files"),
+        Validated::Root(report) => (report, "objects"),
+    };
+    all_valid &= report.is_valid();
+    tell(&dir.display().to_string(), report, what, context)?;
+    Ok(if all_valid { Exit::Done } else { Exit::No })
+}
+
+fn tell(path: &str, report: &Report, counted: &str, context: &Context) -> Result<(), Failure> {
+    let problems = |list: &[strongroom_ocfl::Problem]| {
+        list.iter()
+            .map(|problem| OcflProblem {
+                code: problem.code.to_owned(),
+                path: problem.path.clone(),
+                message: problem.message.clone(),
+            })
+            .collect::<Vec<_>>()
+    };
+    let verdict = match (report.is_valid(), report.warnings.is_empty()) {
+        (false, _) => "invalid",
+        (true, false) => "valid_with_warnings",
+        (true, true) => "valid",
+    };
+    let line = OcflReport {
+        path: path.to_owned(),
+        verdict: verdict.to_owned(),
+        id: report.id.clone(),
+        head: report.head.clone(),
+        files: report.count,
+        bytes: report.bytes,
+        errors: problems(&report.errors),
+        warnings: problems(&report.warnings),
+        unreported: report.unreported,
+    };
+    if context.output.is_json() {
+        return context.output.json(&line);
+    }
+    for (severity, problem) in
+        line.errors.iter().map(|one| ("error", one)).chain(line.warnings.iter().map(|one| ("warning", one)))
+    {
+        let text = format!("  {severity:7} {} {} {}", problem.code, problem.path, problem.message);
+        context.output.say(printable(&text))?;
+    }
+    let count = if report.bytes > 0 {
+        format!("{} {counted}, {}", line.files, size(line.bytes))
+    } else {
+        format!("{} {counted}", line.files)
+    };
+    context.output.say(printable(&format!("{path}: {verdict} ({count})")))
+}

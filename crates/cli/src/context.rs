@@ -1,0 +1,83 @@
+//! What every command gets: where the home is, how to answer, and the doors to settings, registry and engine.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use strongroom_database::SystemClock;
+use strongroom_engine::settings::{Loaded, Settings};
+use strongroom_registry::Registry;
+
+use crate::arguments::Global;
+use crate::failure::{Exit, Failure};
+use crate::output::Output;
+
+/// The name of the settings file within a home.
+pub(crate) const SETTINGS_FILE: &str = "strongroom.toml";
+
+/// The surroundings of a command.
+pub(crate) struct Context {
+    pub(crate) output: Output,
+    /// The folder of the home.
+    pub(crate) home: PathBuf,
+    /// The settings file.
+    pub(crate) settings_file: PathBuf,
+    pub(crate) is_quiet: bool,
+    verbosity: i8,
+}
+
+impl Context {
+    pub(crate) fn new(global: &Global) -> Self {
+        let home = global
+            .home
+            .clone()
+            .or_else(|| std::env::var_os("STRONGROOM_HOME").filter(|home| !home.is_empty()).map(PathBuf::from))
+            .unwrap_or_else(|| PathBuf::from("strongroom"));
+        let (home, settings_file) = match &global.config {
+            Some(file) => {
+                let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty());
+                (parent.unwrap_or(Path::new(".")).to_owned(), file.clone())
+            }
+            None => (home.clone(), home.join(SETTINGS_FILE)),
+        };
+        let verbosity = i8::try_from(global.verbose).unwrap_or(3) - i8::from(global.quiet);
+        Self { output: Output::new(global.json), home, settings_file, is_quiet: global.quiet, verbosity }
+    }
+
+    /// Reads the settings, and begins to log as they say.
+    pub(crate) fn settings(&self) -> Result<Loaded, Failure> {
+        let loaded = Settings::load(&self.settings_file, std::env::vars_os())?;
+        crate::logging::start(&loaded.settings.log, self.verbosity);
+        Ok(loaded)
+    }
+
+    /// Opens the record of the home, which must exist.
+    pub(crate) fn registry(&self) -> Result<Registry, Failure> {
+        let settings = self.settings()?.settings;
+        self.registry_of(&settings)
+    }
+
+    pub(crate) fn registry_of(&self, settings: &Settings) -> Result<Registry, Failure> {
+        let path = settings.registry_path(&self.home);
+        self.check_registry(&path)?;
+        Ok(Registry::open_sqlite(&path, Arc::new(SystemClock))?)
+    }
+
+    /// Opening would make an empty registry where none is; that would hide a disk that is not mounted.
+    pub(crate) fn check_registry(&self, path: &Path) -> Result<(), Failure> {
+        match path.try_exists() {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(Failure::new(Exit::NotFound, format!("there is no registry at {}", path.display()))
+                .next("restore a backup, or make it from the stores with \"strongroom rebuild\"")),
+            Err(error) => Err(Failure::io("look at the registry", path, &error)),
+        }
+    }
+
+    /// Who asks, as history names them.
+    pub(crate) fn who() -> String {
+        ["USER", "LOGNAME"]
+            .into_iter()
+            .filter_map(|name| std::env::var(name).ok())
+            .find(|name| !name.is_empty())
+            .unwrap_or_else(|| "console".to_owned())
+    }
+}

@@ -1,0 +1,299 @@
+//! Why a command ended, as people read it and as scripts do: the one place where errors become texts and exit codes.
+
+use std::error::Error;
+use std::fmt::Display;
+use std::io::{self, Write as _};
+use std::path::Path;
+use std::process::ExitCode;
+
+use strongroom_bagit::{BagError, WriteError};
+use strongroom_database::DatabaseError;
+use strongroom_engine::EngineError;
+use strongroom_engine::settings::SettingsError;
+use strongroom_ocfl::OcflError;
+use strongroom_queue::QueueError;
+use strongroom_registry::RegistryError;
+use strongroom_storage::StorageError;
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// Done.
+    Done,
+    /// Done, and the answer is no: an invalid bag, a failed item, damage found.
+    No,
+    /// Wrong usage or settings.
+    Usage,
+    /// What was asked for does not exist.
+    NotFound,
+    /// The system, or the state of a record, does not allow it.
+    NotAllowed,
+    /// A disk or service it needs does not answer.
+    OutOfReach,
+    /// Stopped by a signal.
+    Interrupted,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(match exit {
+            Exit::Done => 0,
+            Exit::No => 1,
+            Exit::Usage => 2,
+            Exit::NotFound => 3,
+            Exit::NotAllowed => 4,
+            Exit::OutOfReach => 5,
+            Exit::Interrupted => 130,
+        })
+    }
+}
+
+impl From<&Failure> for Exit {
+    fn from(failure: &Failure) -> Self {
+        failure.exit
+    }
+}
+
+/// A command that could not be done.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    exit: Exit,
+    message: String,
+    next: Option<String>,
+}
+
+pub(crate) type Outcome = Result<Exit, Failure>;
+
+impl Failure {
+    pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
+        Self { exit, message: message.into(), next: None }
+    }
+
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self::new(Exit::Usage, message)
+    }
+
+    pub(crate) fn not_found(what: &str, name: impl Display) -> Self {
+        Self::new(Exit::NotFound, format!("there is no {what} \"{name}\""))
+    }
+
+    /// Adds what to do next, unless that is said already.
+    pub(crate) fn next(mut self, advice: impl Into<String>) -> Self {
+        self.next.get_or_insert_with(|| advice.into());
+        self
+    }
+
+    /// What was tried, put before the cause.
+    pub(crate) fn while_trying(mut self, act: impl Display) -> Self {
+        if !self.is_silent() {
+            self.message = format!("could not {act}: {}", self.message);
+        }
+        self
+    }
+
+    /// An error of the system about a path.
+    pub(crate) fn io(act: &str, path: &Path, error: &io::Error) -> Self {
+        let (exit, next) = of_io(error);
+        Self { exit, message: format!("could not {act} {}: {error}", path.display()), next }
+    }
+
+    /// Standard output is closed: whoever read it has enough.
+    pub(crate) fn closed_output() -> Self {
+        Self::new(Exit::Done, "")
+    }
+
+    fn is_silent(&self) -> bool {
+        self.message.is_empty()
+    }
+
+    /// Says it on standard error.
+    pub(crate) fn tell(&self) {
+        if self.is_silent() {
+            return;
+        }
+        let mut error = io::stderr().lock();
+        let _ = writeln!(error, "error: {}", self.message);
+        if let Some(next) = &self.next {
+            let _ = writeln!(error, "  next: {next}");
+        }
+    }
+
+    fn of(exit: Exit, next: Option<String>, error: &dyn Error) -> Self {
+        Self { exit, message: strongroom_engine::chain(error), next }
+    }
+}
+
+/// The exit code and advice for an error of the system.
+fn of_io(error: &io::Error) -> (Exit, Option<String>) {
+    let (exit, next) = match error.kind() {
+        io::ErrorKind::NotFound => (Exit::NotFound, Some("check the path")),
+        io::ErrorKind::PermissionDenied => {
+            (Exit::NotAllowed, Some("check owner and permissions, or run as another user"))
+        }
+        io::ErrorKind::ReadOnlyFilesystem => (Exit::NotAllowed, Some("the file system is mounted read-only")),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            (Exit::OutOfReach, Some("the disk is full: make room and try again"))
+        }
+        io::ErrorKind::AlreadyExists | io::ErrorKind::InvalidFilename | io::ErrorKind::NotADirectory => {
+            (Exit::Usage, Some("name another path"))
+        }
+        _ => (Exit::OutOfReach, None),
+    };
+    (exit, next.map(str::to_owned))
+}
+
+impl From<DatabaseError> for Failure {
+    fn from(error: DatabaseError) -> Self {
+        let (exit, next) = of_database(&error);
+        Self::of(exit, next.map(str::to_owned), &error)
+    }
+}
+
+fn of_database(error: &DatabaseError) -> (Exit, Option<&'static str>) {
+    match error {
+        DatabaseError::Unavailable { .. } => (Exit::OutOfReach, Some("check the disk of the home, and try again")),
+        DatabaseError::Schema { .. } | DatabaseError::NetworkFileSystem { .. } => (Exit::Usage, None),
+        DatabaseError::Permission { .. } => (Exit::NotAllowed, Some("check owner and permissions of the home")),
+        _ => (Exit::OutOfReach, None),
+    }
+}
+
+impl From<RegistryError> for Failure {
+    fn from(error: RegistryError) -> Self {
+        let (exit, next) = of_registry(&error);
+        Self::of(exit, next, &error)
+    }
+}
+
+fn of_registry(error: &RegistryError) -> (Exit, Option<String>) {
+    match error {
+        RegistryError::Database(error) => {
+            let (exit, next) = of_database(error);
+            (exit, next.map(str::to_owned))
+        }
+        RegistryError::NotFound { what, .. } => (Exit::NotFound, listing_of(what)),
+        RegistryError::State { .. } => (Exit::NotAllowed, None),
+        RegistryError::Exists { .. } => (Exit::Usage, Some("choose another name".to_owned())),
+        _ => (Exit::OutOfReach, None),
+    }
+}
+
+/// Which command lists what was not found.
+fn listing_of(what: &str) -> Option<String> {
+    let command = match what {
+        "work item" => "items list",
+        "batch" => "batches list",
+        "object" => "objects list",
+        "file" => "objects files OBJECT",
+        "institution" => "institution list",
+        "collection" => "collection list",
+        _ => return None,
+    };
+    Some(format!("\"strongroom {command}\" shows those there are"))
+}
+
+impl From<QueueError> for Failure {
+    fn from(error: QueueError) -> Self {
+        match error {
+            QueueError::Database(error) => error.into(),
+            other => Self::of(Exit::Usage, None, &other),
+        }
+    }
+}
+
+impl From<StorageError> for Failure {
+    fn from(error: StorageError) -> Self {
+        let (exit, next) = of_storage(&error);
+        Self::of(exit, next, &error)
+    }
+}
+
+fn of_storage(error: &StorageError) -> (Exit, Option<String>) {
+    match error {
+        StorageError::NotFound { .. } => (Exit::NotFound, None),
+        StorageError::Io { source, .. } | StorageError::Source { source, .. } => of_io(source),
+        StorageError::Key(_) => (Exit::Usage, None),
+        _ => (Exit::OutOfReach, None),
+    }
+}
+
+impl From<OcflError> for Failure {
+    fn from(error: OcflError) -> Self {
+        let (exit, next) = of_ocfl(&error);
+        Self::of(exit, next, &error)
+    }
+}
+
+fn of_ocfl(error: &OcflError) -> (Exit, Option<String>) {
+    match error {
+        OcflError::Storage(error) => of_storage(error),
+        OcflError::Io { source, .. } => of_io(source),
+        OcflError::Key(_) => (Exit::Usage, None),
+        _ => (Exit::No, None),
+    }
+}
+
+impl From<BagError> for Failure {
+    fn from(error: BagError) -> Self {
+        let (exit, next) = of_bag(&error);
+        Self::of(exit, next, &error)
+    }
+}
+
+fn of_bag(error: &BagError) -> (Exit, Option<String>) {
+    match error {
+        BagError::Io { source, .. } | BagError::Stream(source) | BagError::Spill(source) | BagError::Visit(source) => {
+            of_io(source)
+        }
+        BagError::NotFound { .. } => (Exit::NotFound, Some("check the path".to_owned())),
+        BagError::UnknownSerialization { .. } => (Exit::No, None),
+        BagError::Profile(_) => (Exit::Usage, None),
+        _ => (Exit::OutOfReach, None),
+    }
+}
+
+impl From<WriteError> for Failure {
+    fn from(error: WriteError) -> Self {
+        let (exit, next) = match &error {
+            WriteError::Io { source, .. } => of_io(source),
+            WriteError::Finish(source) | WriteError::Spill(source) => of_io(source),
+            WriteError::Refused { .. } => (Exit::No, Some("the problems are listed above".to_owned())),
+            WriteError::TargetExists { .. } => (Exit::Usage, Some("name a target that does not exist".to_owned())),
+            _ => (Exit::Usage, None),
+        };
+        Self::of(exit, next, &error)
+    }
+}
+
+impl From<SettingsError> for Failure {
+    fn from(error: SettingsError) -> Self {
+        let (exit, next) = match &error {
+            SettingsError::Missing { .. } => (Exit::NotFound, None),
+            SettingsError::Unreadable { source, .. } => of_io(source),
+            _ => (Exit::Usage, Some("\"strongroom config show\" lists all settings once they are right".to_owned())),
+        };
+        Self::of(exit, next, &error)
+    }
+}
+
+impl From<EngineError> for Failure {
+    fn from(error: EngineError) -> Self {
+        let (exit, next) = match &error {
+            EngineError::Registry(error) => of_registry(error),
+            EngineError::Storage(error) => of_storage(error),
+            EngineError::Ocfl(error) => of_ocfl(error),
+            EngineError::Bag(error) => of_bag(error),
+            EngineError::NotFound { .. } => (Exit::NotFound, None),
+            EngineError::Usage(_) | EngineError::Settings(_) => (Exit::Usage, None),
+            EngineError::Io { source, .. } => of_io(source),
+            _ => (Exit::OutOfReach, None),
+        };
+        Self::of(exit, next, &error)
+    }
+}
+
+impl Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)
+    }
+}

@@ -1,0 +1,230 @@
+//! What a command answers on standard output: tables and fields for people, JSON Lines for scripts. A reader that goes
+//! away ends the command quietly.
+
+use std::cell::RefCell;
+use std::io::{self, BufWriter, Stdout, Write as _};
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::failure::{Exit, Failure};
+
+/// Rows that a table gathers before it knows how wide its columns are.
+const TABLE_ROWS: usize = 500;
+/// Wider cells are cut in tables of several columns.
+const CELL: usize = 60;
+
+/// One thing to tell, whose fields are fixed names.
+pub(crate) trait Report: Serialize {
+    /// Names and values in order.
+    fn fields(&self) -> Vec<(&'static str, Value)>;
+}
+
+/// Declares a report: one list of fields for JSON and for people.
+macro_rules! report {
+    ($(#[$meta:meta])* $name:ident { $($field:ident: $type:ty),* $(,)? }) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, serde::Serialize)]
+        pub(crate) struct $name {
+            $(pub(crate) $field: $type,)*
+        }
+
+        impl $crate::output::Report for $name {
+            fn fields(&self) -> Vec<(&'static str, serde_json::Value)> {
+                vec![$((
+                    stringify!($field).trim_start_matches("r#"),
+                    serde_json::to_value(&self.$field).unwrap_or_default(),
+                ),)*]
+            }
+        }
+    };
+}
+pub(crate) use report;
+
+/// Standard output.
+pub(crate) struct Output {
+    is_json: bool,
+    writer: RefCell<BufWriter<Stdout>>,
+}
+
+impl Output {
+    pub(crate) fn new(is_json: bool) -> Self {
+        Self { is_json, writer: RefCell::new(BufWriter::new(io::stdout())) }
+    }
+
+    pub(crate) fn is_json(&self) -> bool {
+        self.is_json
+    }
+
+    /// A line for people; nothing where scripts read.
+    pub(crate) fn say(&self, line: impl AsRef<str>) -> Result<(), Failure> {
+        if self.is_json { Ok(()) } else { self.line(line.as_ref()) }
+    }
+
+    /// A line, whoever reads.
+    pub(crate) fn line(&self, line: &str) -> Result<(), Failure> {
+        writeln!(self.writer.borrow_mut(), "{line}").map_err(|error| failed(&error))
+    }
+
+    /// Bytes as they are.
+    pub(crate) fn raw(&self, bytes: &[u8]) -> Result<(), Failure> {
+        self.writer.borrow_mut().write_all(bytes).map_err(|error| failed(&error))
+    }
+
+    /// Where a library writes a document.
+    pub(crate) fn with_writer<T>(&self, write: impl FnOnce(&mut dyn io::Write) -> T) -> T {
+        write(&mut *self.writer.borrow_mut())
+    }
+
+    /// One JSON object on one line.
+    pub(crate) fn json(&self, value: &impl Serialize) -> Result<(), Failure> {
+        let text = serde_json::to_string(value)
+            .map_err(|error| Failure::new(Exit::OutOfReach, format!("could not write the answer as JSON: {error}")))?;
+        self.line(&text)
+    }
+
+    /// One thing with all its fields.
+    pub(crate) fn show(&self, report: &impl Report) -> Result<(), Failure> {
+        if self.is_json {
+            return self.json(report);
+        }
+        let fields = report.fields();
+        let width = fields.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+        for (name, value) in fields {
+            let text = text_of(&value);
+            if !text.is_empty() {
+                self.line(&format!("{name:width$}  {text}"))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A table whose rows come one by one; for people only these columns.
+    pub(crate) fn table<'o>(&'o self, columns: &'static [&'static str]) -> Table<'o> {
+        Table { output: self, columns, rows: Vec::new(), is_begun: false }
+    }
+
+    /// Hands over what was written so far.
+    pub(crate) fn flush(&self) -> Result<(), Failure> {
+        self.writer.borrow_mut().flush().map_err(|error| failed(&error))
+    }
+}
+
+/// See [`Output::table`].
+pub(crate) struct Table<'o> {
+    output: &'o Output,
+    columns: &'static [&'static str],
+    rows: Vec<Vec<String>>,
+    is_begun: bool,
+}
+
+impl Table<'_> {
+    /// Adds a row.
+    pub(crate) fn row(&mut self, report: &impl Report) -> Result<(), Failure> {
+        if self.output.is_json {
+            return self.output.json(report);
+        }
+        let fields = report.fields();
+        let cell = |column: &&str| {
+            let value = fields.iter().find(|(name, _)| name == column).map_or(&Value::Null, |(_, value)| value);
+            text_of(value)
+        };
+        let mut cells: Vec<String> = self.columns.iter().map(cell).collect();
+        // The last column may be as long as it is: nothing stands behind it.
+        let before_last = cells.len().saturating_sub(1);
+        for cell in cells.iter_mut().take(before_last) {
+            *cell = shortened(cell);
+        }
+        self.rows.push(cells);
+        if self.rows.len() >= TABLE_ROWS { self.write() } else { Ok(()) }
+    }
+
+    /// Ends the table; `none` is said where it has no rows.
+    pub(crate) fn end(mut self, none: &str) -> Result<(), Failure> {
+        if self.rows.is_empty() && !self.is_begun {
+            return self.output.say(none);
+        }
+        self.write()
+    }
+
+    fn write(&mut self) -> Result<(), Failure> {
+        let mut lines: Vec<Vec<String>> = Vec::with_capacity(self.rows.len() + 1);
+        if !self.is_begun {
+            lines.push(self.columns.iter().map(|column| column.replace('_', " ").to_uppercase()).collect());
+        }
+        lines.append(&mut self.rows);
+        self.is_begun = true;
+        let mut widths = vec![0; self.columns.len()];
+        for line in &lines {
+            for (width, cell) in widths.iter_mut().zip(line) {
+                *width = (*width).max(cell.chars().count());
+            }
+        }
+        for line in &lines {
+            let cells: Vec<String> = line.iter().zip(&widths).map(|(cell, &width)| format!("{cell:width$}")).collect();
+            self.output.line(cells.join("  ").trim_end())?;
+        }
+        Ok(())
+    }
+}
+
+/// A value for people: control characters of strangers' names never reach a terminal.
+fn text_of(value: &Value) -> String {
+    let text = match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        Value::Bool(true) => "yes".to_owned(),
+        Value::Bool(false) => "no".to_owned(),
+        Value::Array(values) => values.iter().map(text_of).collect::<Vec<_>>().join(", "),
+        Value::Object(fields) => fields
+            .iter()
+            .filter(|(_, value)| !value.is_null())
+            .map(|(name, value)| format!("{name}={}", text_of(value)))
+            .collect::<Vec<_>>()
+            .join(" "),
+        other => other.to_string(),
+    };
+    printable(&text)
+}
+
+/// A text that does nothing to a terminal.
+pub(crate) fn printable(text: &str) -> String {
+    if !text.chars().any(char::is_control) {
+        return text.to_owned();
+    }
+    text.chars().map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() }).collect()
+}
+
+fn shortened(text: &str) -> String {
+    if text.chars().count() <= CELL {
+        return text.to_owned();
+    }
+    let mut short: String = text.chars().take(CELL - 1).collect();
+    short.push('…');
+    short
+}
+
+fn failed(error: &io::Error) -> Failure {
+    if error.kind() == io::ErrorKind::BrokenPipe {
+        return Failure::closed_output();
+    }
+    Failure::new(Exit::OutOfReach, format!("could not write to standard output: {error}"))
+}
+
+/// Bytes in the unit that reads best.
+pub(crate) fn size(bytes: u64) -> String {
+    const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
+    if bytes < 1024 {
+        return format!("{bytes} B");
+    }
+    let mut value = bytes as f64;
+    let mut unit = "B";
+    for next in UNITS {
+        if value < 1024.0 {
+            break;
+        }
+        value /= 1024.0;
+        unit = next;
+    }
+    format!("{value:.1} {unit}")
+}
