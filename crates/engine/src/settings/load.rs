@@ -432,7 +432,8 @@ fn unknown(origin: &Origin, key: &str, names: &[String]) -> SettingsError {
         }
     }
     let nearest = nearest(key, known.iter().map(String::as_str)).unwrap_or_default().to_owned();
-    SettingsError::Unknown { origin: origin.to_string(), key: key.to_owned(), nearest }
+    let origin = if is_variable { "the environment".to_owned() } else { origin.to_string() };
+    SettingsError::Unknown { origin, key: key.to_owned(), nearest }
 }
 
 fn as_variable(key: &str) -> String {
