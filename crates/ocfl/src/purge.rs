@@ -30,6 +30,10 @@ const IN_MEMORY: usize = 8 << 20;
 pub struct PurgePlan {
     /// The OCFL id of the object.
     pub id: String,
+    /// Its newest version before the purge.
+    pub head: VersionNumber,
+    /// The digest algorithm of its root inventory.
+    pub algorithm: Algorithm,
     /// The root inventory before the purge.
     pub before: InventorySeal,
     /// The root inventory after it.
@@ -100,37 +104,39 @@ impl PurgePlan {
         if paths.is_empty() {
             return Err(refused(object, "no path was named".to_owned()));
         }
+        let mut holding = Vec::<(Digest, String)>::new();
         object.read(Limits::default(), &mut |entry| {
-            if let InventoryEntry::State { version, digest, path } = entry
-                && !paths.contains(path)
-                && let Some(first_use) = digests.get_mut(&digest)
-            {
-                *first_use = Some(first_use.map_or(version, |known| known.min(version)));
+            match entry {
+                InventoryEntry::State { version, digest, path } if !paths.contains(path) => {
+                    if let Some(first_use) = digests.get_mut(&digest) {
+                        *first_use = Some(first_use.map_or(version, |known| known.min(version)));
+                    }
+                }
+                InventoryEntry::Manifest { digest, path } if digests.contains_key(&digest) => {
+                    holding.push((digest, path.to_owned()));
+                }
+                _ => {}
             }
             Ok(())
         })?;
+        let header = summary.header;
         let mut contents = BTreeSet::new();
         let mut without_inventory = BTreeSet::new();
-        object.read(Limits::default(), &mut |entry| {
-            let InventoryEntry::Manifest { digest, path } = entry else { return Ok(()) };
-            match digests.get(&digest) {
-                None => {}
-                Some(None) => {
-                    contents.insert(path.to_owned());
-                }
-                Some(Some(first_use)) => {
-                    let holds = path.split('/').next().and_then(|name| name.parse::<VersionNumber>().ok());
-                    let holds = holds.map_or(u32::MAX, VersionNumber::number);
-                    let between = |version: &VersionNumber| version.number() >= holds && version < first_use;
-                    without_inventory.extend(summary.header.head.up_to().filter(between));
-                }
-            }
-            Ok(())
-        })?;
-        let before = current(object, summary.header.algorithm)?;
+        for (digest, path) in holding {
+            let Some(first_use) = digests.get(&digest).copied().flatten() else {
+                contents.insert(path);
+                continue;
+            };
+            let holder = path.split('/').next().and_then(|name| name.parse::<VersionNumber>().ok());
+            let between =
+                |version: &VersionNumber| holder.is_some_and(|holder| holder <= *version) && *version < first_use;
+            without_inventory.extend(header.head.up_to().filter(between));
+        }
+        let before = current(object, header.algorithm)?;
         let scope = PurgeScope::Paths { paths, contents, without_inventory };
-        let rewritten = rewrite(&mut || open_inventory(object, object.root()), &scope)?;
-        Ok(Self { id: summary.header.id, before, after: rewritten.seal, scope, tombstone })
+        let after = rewrite(&mut || open_inventory(object, object.root()), &scope)?.seal;
+        let InventoryHeader { id, head, algorithm, .. } = header;
+        Ok(Self { id, head, algorithm, before, after, scope, tombstone })
     }
 
     /// Plans to take everything out of an object. What stays is one more version with the tombstone under the logical
@@ -153,7 +159,8 @@ impl PurgePlan {
         let version = header.head.next()?;
         let (_, after) = tombstone_inventory(&summary, version, &details, path, &tombstone)?;
         let scope = PurgeScope::Object { version, details, path: path.to_owned(), assembly: assembly.to_owned() };
-        Ok(Self { id: summary.header.id, before, after, scope, tombstone })
+        let InventoryHeader { id, head, algorithm, .. } = summary.header;
+        Ok(Self { id, head, algorithm, before, after, scope, tombstone })
     }
 
     /// Carries the plan out in the store that `object` lies in. Refused when the object's root inventory is neither the
@@ -161,8 +168,9 @@ impl PurgePlan {
     pub fn carry_out(&self, object: &Object<'_>) -> Result<(), OcflError> {
         match &self.scope {
             PurgeScope::Paths { contents, without_inventory, .. } => {
-                let head = self.replace_root_inventory(object)?;
-                for version in head.up_to().rev() {
+                self.replace_root_inventory(object)?;
+                self.copy_root_inventory(object)?;
+                for version in self.head.up_to().rev().skip(1) {
                     if without_inventory.contains(&version) {
                         remove_inventory(object, version)?;
                     } else {
@@ -188,21 +196,30 @@ impl PurgePlan {
         Ok(())
     }
 
-    /// Puts the root inventory without the paths; returns the head.
-    fn replace_root_inventory(&self, object: &Object<'_>) -> Result<VersionNumber, OcflError> {
-        let summary = object.read(Limits::default(), &mut |_| Ok(()))?;
+    /// Puts the root inventory without the paths.
+    fn replace_root_inventory(&self, object: &Object<'_>) -> Result<(), OcflError> {
         let replacement = Replacement {
             store: object.store(),
             directory: object.root(),
-            algorithm: summary.header.algorithm,
+            algorithm: self.algorithm,
             seal: self.after,
             replaces: Some(&self.before.digest),
         };
-        replacement.make(&mut || {
-            let rewritten = rewrite(&mut || open_inventory(object, object.root()), &self.scope)?;
-            Ok(rewritten.body())
-        })?;
-        Ok(summary.header.head)
+        replacement.make(&mut || Ok(rewrite(&mut || open_inventory(object, object.root()), &self.scope)?.body()))
+    }
+
+    /// Gives the newest version the inventory that the root has now, where it has one of its own.
+    fn copy_root_inventory(&self, object: &Object<'_>) -> Result<(), OcflError> {
+        let directory = object.root().join(&self.head.to_string())?;
+        let Some(found) = stored_inventory(object.store(), &directory, self.algorithm)? else { return Ok(()) };
+        let replacement = Replacement {
+            store: object.store(),
+            directory: &directory,
+            algorithm: self.algorithm,
+            seal: self.after,
+            replaces: Some(&found.seal.digest),
+        };
+        replacement.make(&mut || open_inventory(object, object.root()))
     }
 
     fn rewrite_version_inventory(&self, object: &Object<'_>, version: VersionNumber) -> Result<(), OcflError> {

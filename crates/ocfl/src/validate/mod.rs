@@ -11,6 +11,7 @@ mod object;
 mod paths;
 mod report;
 mod root;
+mod states;
 
 pub use directory::{Validated, validate_directory};
 pub use object::validate_object;

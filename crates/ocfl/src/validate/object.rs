@@ -8,8 +8,9 @@ use strongroom_storage::{Key, StorageError, Store};
 
 use super::algorithms::FixityAlgorithm;
 use super::contents::Contents;
-use super::facts::{Facts, Fingerprint, Fingerprints, check_inventory, read_fixity, states_by_place};
+use super::facts::{Facts, check_inventory, read_fixity};
 use super::report::Report;
+use super::states::{Fingerprint, Fingerprints, states_by_place};
 use super::{REGISTERED_EXTENSIONS, ValidateOptions};
 use crate::path::{CONTENT, INVENTORY, sidecar_name};
 use crate::root::read_small;
