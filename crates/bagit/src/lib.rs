@@ -6,6 +6,7 @@ mod check;
 mod codes;
 mod declaration;
 mod error;
+pub mod fetch;
 mod manifest;
 mod path;
 mod problem;

@@ -16,6 +16,7 @@ use crate::error::BagError;
 use crate::problem::Problem;
 
 use gate::Gate;
+pub(crate) use directory::open_member;
 pub(crate) use zip::member_problem;
 
 /// How a bag is stored.

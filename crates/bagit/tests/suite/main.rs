@@ -3,6 +3,9 @@
 mod bags;
 mod conformance;
 mod containers;
+mod deposits;
+mod evidence;
+mod fetching;
 mod profile;
 mod rules;
 mod write;
