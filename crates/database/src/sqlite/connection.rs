@@ -4,6 +4,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 use crate::DatabaseError;
@@ -62,6 +63,10 @@ fn open(path: &Path, access: OpenFlags) -> Result<Connection, DatabaseError> {
     let connection = Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)
         .map_err(|error| explain(path, Act::Other("open the database"), &error))?;
     connection.busy_timeout(BUSY_TIMEOUT).map_err(|error| explain(path, Act::Other("open the database"), &error))?;
+    // A plan that may depend on the values given is made anew whenever they change; that costs more than it could gain.
+    connection
+        .set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)
+        .map_err(|error| explain(path, Act::Other("open the database"), &error))?;
     connection.set_prepared_statement_cache_capacity(CACHED_STATEMENTS);
     Ok(connection)
 }
