@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 use strongroom_queue::Registered;
 use strongroom_queue::tasks::{self, Prospect};
 use strongroom_registry::RegistryError;
-use strongroom_registry::work::Assignment;
 
 use super::Summary;
 use super::context::Interrupted;
@@ -81,59 +80,54 @@ impl Dispatcher<'_> {
     }
 
     /// One look: every free slot of every topic, later stages first, in one transaction; and none at all where a read
-    /// shows that there is nothing to lease.
+    /// shows that there is nothing to lease. Slots are kept only after that read: until then the end of a task may fill
+    /// them.
     fn look(&self) -> Result<Look, RegistryError> {
         Tally::count(&self.core.tally.looks);
         let core = &self.core;
-        let mut wanted = Vec::new();
+        let open: Vec<String> =
+            core.pools.iter().filter(|pool| pool.free() > 0).map(|pool| pool.topic.clone()).collect();
+        if open.is_empty() {
+            return Ok(Look::Full);
+        }
+        let (prospect, now) = core.registry.read(|tx| Ok::<_, RegistryError>((tasks::look(tx, &open)?, tx.now()?)))?;
+        match prospect {
+            Prospect::Work => self.lease(),
+            Prospect::Nothing => Ok(Look::Idle(self.poll_every)),
+            Prospect::At(time) => {
+                let wait = u64::try_from(time.0.saturating_sub(now.0)).unwrap_or(0);
+                Ok(Look::Idle(Duration::from_micros(wait)))
+            }
+        }
+    }
+
+    fn lease(&self) -> Result<Look, RegistryError> {
+        let core = &self.core;
+        let mut wanted: Vec<Wanted> = Vec::new();
         for (index, pool) in core.pools.iter().enumerate() {
             let free = pool.reserve(usize::MAX);
             if free > 0 {
                 wanted.extend(core.wanted(index, free));
             }
         }
-        if wanted.is_empty() {
-            return Ok(Look::Full);
-        }
-        match self.lease(&wanted) {
-            Ok(Leasing::Nothing(idle_for)) => {
-                core.take_in(&wanted, Vec::new(), Duration::ZERO);
-                Ok(Look::Idle(idle_for))
-            }
-            Ok(Leasing::Leased(assignments, asked_at)) => {
-                let look = match (assignments.is_empty(), &core.keys) {
-                    (false, _) => Look::Found,
-                    // Somebody else was faster, or what was there stood for nothing any more: there may be more behind it.
-                    (true, None) => Look::Idle(AT_ONCE),
-                    // What is there is for others.
-                    (true, Some(_)) => Look::Idle(self.poll_every),
-                };
-                core.take_in(&wanted, assignments, asked_at);
-                Ok(look)
-            }
-            Err(error) => {
-                core.take_in(&wanted, Vec::new(), Duration::ZERO);
-                Err(error)
-            }
-        }
-    }
-
-    fn lease(&self, wanted: &[Wanted]) -> Result<Leasing, RegistryError> {
-        let topics: Vec<String> = wanted.iter().flat_map(|one| one.request.topics.iter().cloned()).collect();
-        let (prospect, now) =
-            self.core.registry.read(|tx| Ok::<_, RegistryError>((tasks::look(tx, &topics)?, tx.now()?)))?;
-        match prospect {
-            Prospect::Work => {}
-            Prospect::Nothing => return Ok(Leasing::Nothing(self.poll_every)),
-            Prospect::At(time) => {
-                let wait = u64::try_from(time.0.saturating_sub(now.0)).unwrap_or(0);
-                return Ok(Leasing::Nothing(Duration::from_micros(wait)));
-            }
-        }
-        let asked_at = self.core.clock.now();
-        let (wanted, max_attempts) = (wanted.to_vec(), self.core.max_attempts.clone());
-        let leased = self.core.registry.write(move |tx| Core::lease_all(tx, &wanted, &max_attempts))?;
-        Ok(Leasing::Leased(leased, asked_at))
+        let asked_at = core.clock.now();
+        let leased = core.registry.write({
+            let (wanted, max_attempts) = (wanted.clone(), core.max_attempts.clone());
+            move |tx| Core::lease_all(tx, &wanted, &max_attempts)
+        });
+        let (assignments, failure) = match leased {
+            Ok(assignments) => (assignments, None),
+            Err(error) => (Vec::new(), Some(error)),
+        };
+        let look = match (assignments.is_empty(), &core.keys) {
+            (false, _) => Look::Found,
+            // Somebody else was faster, or what was there stood for nothing any more: there may be more behind it.
+            (true, None) => Look::Idle(AT_ONCE),
+            // What is there is for others.
+            (true, Some(_)) => Look::Idle(self.poll_every),
+        };
+        core.take_in(&wanted, assignments, asked_at);
+        failure.map_or(Ok(look), Err)
     }
 
     /// Sleeps until the bell rings, another process has changed the registry since `revision`, or `at_most` has passed.
@@ -194,11 +188,4 @@ impl Dispatcher<'_> {
             self.core.bell.wait(listening, left);
         }
     }
-}
-
-enum Leasing {
-    /// A read showed that there is nothing, for so long.
-    Nothing(Duration),
-    /// What a transaction begun at this time of the monotonic clock leased.
-    Leased(Vec<Assignment>, Duration),
 }

@@ -53,14 +53,23 @@ impl Pool {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps up to `limit` free slots for tasks about to be leased; how many. Each is used or given up by [`Self::fill`].
-    pub(super) fn reserve(&self, limit: usize) -> usize {
-        let mut state = self.state();
+    /// Slots that are free right now.
+    pub(super) fn free(&self) -> usize {
+        self.free_of(&self.state())
+    }
+
+    fn free_of(&self, state: &State) -> usize {
         if state.closed {
             return 0;
         }
         let used = state.waiting.len() + state.running + state.reserved;
-        let granted = (self.settings.workers + self.settings.buffer).saturating_sub(used).min(limit);
+        self.settings.workers.saturating_add(self.settings.buffer).saturating_sub(used)
+    }
+
+    /// Keeps up to `limit` free slots for tasks about to be leased; how many. Each is used or given up by [`Self::fill`].
+    pub(super) fn reserve(&self, limit: usize) -> usize {
+        let mut state = self.state();
+        let granted = self.free_of(&state).min(limit);
         state.reserved += granted;
         granted
     }

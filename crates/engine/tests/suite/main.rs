@@ -1,0 +1,3 @@
+//! What the engine promises, proved against a real registry.
+
+mod runtime;
