@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use proptest::prelude::*;
-use strongroom_bagit::{BagFacts, Paths, Problem, Profile, ProfileError, Severity, TagFact};
+use strongroom_bagit::{
+    BagFacts, CheckOptions, Paths, Problem, Profile, ProfileChoice, ProfileError, Severity, TagFact, validate,
+};
 
 fn tag<'a>(file: &'a str, label: &'a str, value: &'a str) -> TagFact<'a> {
     TagFact { file, label, value, line: Some(1) }
@@ -359,6 +361,35 @@ fn profiles_in_the_form_of_dart_say_the_same_as_ours() {
         }
         let required = |profile: &Profile| profile.tag_rules().iter().filter(|rule| rule.required).count();
         assert_eq!(required(&theirs), required(&ours), "{name}");
+    }
+}
+
+#[test]
+fn published_bags_keep_or_break_their_profile_as_their_names_say() {
+    let bags = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/fixtures/bags");
+    if !bags.is_dir() {
+        println!("SKIPPED: no fixture bags");
+        return;
+    }
+    let (aptrust, btr) = ("aptrust-2.3", "btr-1.0");
+    let cases: [(&str, &str, &[&str]); 9] = [
+        ("example.edu.sample_good.tar", aptrust, &[]),
+        ("example.edu.tagsample_good.tar", aptrust, &[]),
+        ("example.edu.tagsample_good.tgz", aptrust, &["profile.serialization"]),
+        ("example.edu.sample_no_md5_manifest.tar", aptrust, &["profile.manifest_required"]),
+        ("example.edu.sample_wrong_folder_name.tar", aptrust, &["profile.base_directory_name"]),
+        ("example.edu.tagsample_bad.tar", aptrust, &["profile.tag_empty", "profile.tag_value", "profile.tag_value"]),
+        ("test.edu.sample_illegal_control.tar", aptrust, &["profile.name_control_character"]),
+        ("test.edu.btr_good_sha512.tar", btr, &[]),
+        ("test.edu.btr_bad_missing_required_tags.tar", btr, &["profile.tag_required"; 3]),
+    ];
+    for (bag, name, expected) in cases {
+        let choice = ProfileChoice::Given(Box::new(Profile::builtin(name).unwrap()));
+        let report = validate(&bags.join(bag), &CheckOptions { profile: choice, ..CheckOptions::default() }).unwrap();
+        let mut found: Vec<_> = report.problems.iter().map(|problem| problem.code.as_str()).collect();
+        found.retain(|code| code.starts_with("profile."));
+        found.sort_unstable();
+        assert_eq!(found, expected, "{bag}");
     }
 }
 

@@ -143,13 +143,14 @@ fn every_form_holds_the_same_bag() {
                 })
                 .collect();
             lines.sort();
-            let expected: String = lines.iter().map(|(path, digest)| format!("{digest}  {path}\n")).collect();
-            assert_eq!(text(&bag, &format!("manifest-{algorithm}.txt")), expected);
-            let expected: String =
-                ["bag-info.txt", "bagit.txt", "manifest-md5.txt", "manifest-sha512.txt", "meta/note.txt"]
-                    .iter()
-                    .map(|&path| format!("{}  {path}\n", digest(&bag[path], algorithm)))
-                    .collect();
+            let as_text = |lines: &[(String, String)]| {
+                lines.iter().fold(String::new(), |text, (path, digest)| text + digest + "  " + path + "\n")
+            };
+            assert_eq!(text(&bag, &format!("manifest-{algorithm}.txt")), as_text(&lines));
+            let expected = as_text(
+                &["bag-info.txt", "bagit.txt", "manifest-md5.txt", "manifest-sha512.txt", "meta/note.txt"]
+                    .map(|path| (path.to_owned(), digest(&bag[path], algorithm))),
+            );
             assert_eq!(text(&bag, &format!("tagmanifest-{algorithm}.txt")), expected);
         }
         assert_eq!(bag[&long_path()], b"long");
@@ -239,7 +240,8 @@ fn a_writer_that_is_dropped_leaves_nothing() {
 #[test]
 fn a_file_that_is_not_as_announced_breaks_the_bag() {
     let expected: DigestSet = hash_reader(&b"ab"[..], &[Algorithm::Sha1]).unwrap().1;
-    let cases: [(NewFile<'_>, fn(&WriteError) -> bool); 3] = [
+    type IsExpected = fn(&WriteError) -> bool;
+    let cases: [(NewFile<'_>, IsExpected); 3] = [
         (NewFile::new("data/a", 1), |error| matches!(error, WriteError::Size { announced: 1, found: 2, .. })),
         (NewFile::new("data/a", 3), |error| matches!(error, WriteError::Size { announced: 3, found: 2, .. })),
         (NewFile::new("data/a", 2).expecting(&expected), |error| {
