@@ -13,7 +13,7 @@ pub(super) const EMPTY_DIRECTORY: &str = "write.empty_directory";
 pub(crate) const CODES: &[(&str, Severity, &str)] = &[
     (NOT_A_FILE, Error, "a link, device, FIFO or socket, which is not bagged"),
     (NAME_NOT_UTF8, Error, "a name is not UTF-8, so no manifest can list it"),
-    (NAME_CASE, Warning, "two paths differ only in letter case (RFC 8493 section 6.1)"),
-    (NAME_NORMAL_FORM, Error, "two paths differ only in Unicode normal form (RFC 8493 section 5.2)"),
+    (NAME_CASE, Warning, "two paths differ only in letter case (RFC 8493 section 6)"),
+    (NAME_NORMAL_FORM, Error, "two paths differ only in Unicode normal form (RFC 8493 section 6)"),
     (EMPTY_DIRECTORY, Warning, "an empty directory is left out; a .keep file in it would keep it"),
 ];

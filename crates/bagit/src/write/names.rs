@@ -19,8 +19,8 @@ pub enum Reaction {
     Refuse,
 }
 
-/// How colliding names are met. By default letter case is warned of and normal form refused: RFC 8493 discourages the one
-/// (section 6.1) and asks to prevent the other (section 5.2).
+/// How colliding names are met. By default letter case is warned of and normal form refused: RFC 8493 section 6
+/// discourages the one and asks to prevent the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NamePolicy {
     /// For paths that differ only in letter case.

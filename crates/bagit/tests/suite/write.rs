@@ -237,10 +237,11 @@ fn a_writer_that_is_dropped_leaves_nothing() {
     }
 }
 
+type IsExpected = fn(&WriteError) -> bool;
+
 #[test]
 fn a_file_that_is_not_as_announced_breaks_the_bag() {
     let expected: DigestSet = hash_reader(&b"ab"[..], &[Algorithm::Sha1]).unwrap().1;
-    type IsExpected = fn(&WriteError) -> bool;
     let cases: [(NewFile<'_>, IsExpected); 3] = [
         (NewFile::new("data/a", 1), |error| matches!(error, WriteError::Size { announced: 1, found: 2, .. })),
         (NewFile::new("data/a", 3), |error| matches!(error, WriteError::Size { announced: 3, found: 2, .. })),
