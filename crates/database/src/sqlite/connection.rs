@@ -70,3 +70,30 @@ fn open(path: &Path, access: OpenFlags) -> Result<Connection, DatabaseError> {
     connection.set_prepared_statement_cache_capacity(CACHED_STATEMENTS);
     Ok(connection)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_is_made_once_whatever_the_values() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let connection = open_unchecked(&folder.path().join("plan.db")).expect("opens");
+        connection
+            .execute_batch(
+                "CREATE TABLE task (id INTEGER PRIMARY KEY, topic TEXT, state INTEGER);
+                 CREATE INDEX ready ON task (topic) WHERE state = 0;",
+            )
+            .expect("makes a table");
+        let mut statement = connection
+            .prepare(
+                "UPDATE task SET state = 2
+                 WHERE id IN (SELECT id FROM task WHERE state = 0 AND topic = ?1 ORDER BY id LIMIT ?2)",
+            )
+            .expect("fits");
+        for limit in 1..5 {
+            statement.execute((format!("topic {limit}"), limit)).expect("runs");
+        }
+        assert_eq!(statement.get_status(rusqlite::StatementStatus::RePrepare), 0);
+    }
+}
