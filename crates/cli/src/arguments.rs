@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
-    backup, bag, batches, bench, collection, config, init, institution, items, objects, ocfl, queue, shell, store,
+    backup, bag, batches, bench, collection, config, deposit, init, institution, items, objects, ocfl, queue, shell,
+    store, work,
 };
 
 /// Keeps deposits: checks them, stores verified copies, watches the copies, and gives them back.
@@ -48,6 +49,12 @@ pub(crate) struct Global {
 pub(crate) enum Command {
     /// Make a home: settings, registry, stores and a first institution
     Init(init::Init),
+    /// Run everything until told to stop: workers and producers
+    Serve(work::Serve),
+    /// Run workers until told to stop
+    Work(work::Work),
+    /// Hand in payloads to be kept
+    Deposit(deposit::Deposit),
     /// Show what was submitted together
     #[command(subcommand)]
     Batches(batches::Batches),

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use strongroom_database::SystemClock;
+use strongroom_engine::Home;
 use strongroom_engine::settings::{Loaded, Settings};
 use strongroom_registry::Registry;
 
@@ -43,11 +44,31 @@ impl Context {
         Self { output: Output::new(global.json), home, settings_file, is_quiet: global.quiet, verbosity }
     }
 
-    /// Reads the settings, and begins to log as they say.
+    /// Reads the settings, and begins to log as they say, but a level less: a command that ends tells by its answer.
     pub(crate) fn settings(&self) -> Result<Loaded, Failure> {
         let loaded = Settings::load(&self.settings_file, std::env::vars_os())?;
-        crate::logging::start(&loaded.settings.log, self.verbosity);
+        crate::logging::start(&loaded.settings.log, self.verbosity - 1);
         Ok(loaded)
+    }
+
+    /// Opens the home with its stores, for a command that ends by itself.
+    pub(crate) fn open_home(&self) -> Result<Arc<Home>, Failure> {
+        let settings = self.settings()?.settings;
+        self.open(settings)
+    }
+
+    /// As [`Self::open_home`], for a program that runs until it is told to stop and logs what it does.
+    pub(crate) fn open_home_for_service(&self) -> Result<Arc<Home>, Failure> {
+        let loaded = Settings::load(&self.settings_file, std::env::vars_os())?;
+        crate::logging::start(&loaded.settings.log, self.verbosity);
+        self.open(loaded.settings)
+    }
+
+    fn open(&self, settings: Settings) -> Result<Arc<Home>, Failure> {
+        self.check_registry(&settings.registry_path(&self.home))?;
+        let home = Home::open(&self.home, settings)
+            .map_err(|error| Failure::from(error).while_trying(format!("open the home {}", self.home.display())))?;
+        Ok(Arc::new(home))
     }
 
     /// Opens the record of the home, which must exist.

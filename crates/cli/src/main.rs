@@ -9,6 +9,7 @@ mod failure;
 mod logging;
 mod output;
 mod progress;
+mod signals;
 
 use std::process::ExitCode;
 

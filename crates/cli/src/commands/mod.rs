@@ -6,6 +6,7 @@ pub(crate) mod batches;
 pub(crate) mod bench;
 pub(crate) mod collection;
 pub(crate) mod config;
+pub(crate) mod deposit;
 pub(crate) mod init;
 pub(crate) mod institution;
 pub(crate) mod items;
@@ -14,6 +15,8 @@ pub(crate) mod ocfl;
 pub(crate) mod queue;
 pub(crate) mod shell;
 pub(crate) mod store;
+pub(crate) mod wait;
+pub(crate) mod work;
 
 use crate::arguments::Command;
 use crate::context::Context;
@@ -26,6 +29,9 @@ const PAGE: usize = 500;
 pub(crate) fn run(command: Command, context: &Context) -> Outcome {
     match command {
         Command::Init(command) => init::run(&command, context),
+        Command::Serve(command) => work::serve(&command, context),
+        Command::Work(command) => work::work(&command, context),
+        Command::Deposit(command) => deposit::run(command, context),
         Command::Batches(command) => batches::run(command, context),
         Command::Items(command) => items::run(command, context),
         Command::Objects(command) => objects::run(command, context),

@@ -1,0 +1,188 @@
+//! `deposit`: hands payloads to the engine, and with `--wait` works on them until they end.
+
+use clap::{Args, ValueEnum};
+use strongroom_digest::{Algorithm, Digest};
+use strongroom_engine::Home;
+use strongroom_engine::ingest::{DepositKind, DepositRequest, Deposited, deposit};
+use strongroom_registry::items::{self, Item, ItemProblem};
+use strongroom_registry::{BatchId, ItemId, ItemStatus, RegistryError, Scope, Stage, tenants};
+
+use super::wait::{Ended, wait};
+use crate::context::Context;
+use crate::failure::{Exit, Failure, Outcome};
+use crate::output::{printable, report};
+
+/// Hand in payloads to be kept
+#[derive(Debug, Args)]
+pub(crate) struct Deposit {
+    /// Files, folders or URLs, a work item each
+    #[arg(required = true, value_name = "PATH|URL")]
+    sources: Vec<String>,
+    /// Whose they are [default: the only institution, where there is one only]
+    #[arg(long, value_name = "DOMAIN")]
+    institution: Option<String>,
+    /// The collection they go to
+    #[arg(long, value_name = "NAME")]
+    collection: Option<String>,
+    /// What they are
+    #[arg(long = "type", value_enum, default_value_t = Kind::Auto)]
+    kind: Kind,
+    /// The depositor's own identifier of the object; repeat for several
+    #[arg(long = "local-id", value_name = "ID")]
+    local_ids: Vec<String>,
+    /// The object's name, where it is not the payload's
+    #[arg(long, value_name = "NAME")]
+    primary_id: Option<String>,
+    /// A note to keep with the deposit
+    #[arg(long)]
+    note: Option<String>,
+    /// The digest the payload must have as a file, such as sha256:9f86…
+    #[arg(long, value_name = "ALGORITHM:HEX", value_parser = digest)]
+    digest: Option<(Algorithm, Digest)>,
+    /// Refuse to make new objects: each must exist already
+    #[arg(long)]
+    update: bool,
+    /// Work on these deposits here and now, until they end; exit 1 if any does not succeed
+    #[arg(long)]
+    wait: bool,
+}
+
+/// What is handed in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Kind {
+    /// Told by looking
+    Auto,
+    /// BagIt bags
+    Bag,
+    /// Single files (not in this version)
+    File,
+    /// Archives whose members are the object (not in this version)
+    Container,
+    /// Manifests that name the files of an object (not in this version)
+    Manifest,
+    /// Manifests of manifests (not in this version)
+    BatchManifest,
+    /// Manifests of single-file objects (not in this version)
+    SingleFileBatchManifest,
+    /// Manifests of containers (not in this version)
+    ContainerBatchManifest,
+}
+
+report! {
+    /// A work item as it ended, or as it was made.
+    DepositReport {
+        batch: Option<BatchId>,
+        item: ItemId,
+        object: String,
+        status: ItemStatus,
+        stage: Stage,
+        note: Option<String>,
+        version: Option<u64>,
+        problems: Vec<ItemProblem>,
+    }
+}
+
+impl DepositReport {
+    fn new(item: Item, problems: Vec<ItemProblem>) -> Self {
+        Self {
+            batch: item.batch,
+            item: item.id,
+            object: item.object_identifier,
+            status: item.status,
+            stage: item.stage,
+            note: item.note,
+            version: item.version,
+            problems,
+        }
+    }
+}
+
+fn digest(text: &str) -> Result<(Algorithm, Digest), String> {
+    let (name, hex) = text.split_once(':').ok_or("it has not the form ALGORITHM:HEX")?;
+    let algorithm: Algorithm = name.parse().map_err(|error| format!("{error}"))?;
+    let digest: Digest = hex.parse().map_err(|error| format!("{error}"))?;
+    if digest.as_bytes().len() == algorithm.length() {
+        Ok((algorithm, digest))
+    } else {
+        Err(format!("a {algorithm} digest has {} hex digits", algorithm.length() * 2))
+    }
+}
+
+pub(crate) fn run(command: Deposit, context: &Context) -> Outcome {
+    let kind = match command.kind {
+        Kind::Auto => DepositKind::Auto,
+        Kind::Bag => DepositKind::Bag,
+        other => {
+            let name = other.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
+            return Err(Failure::usage(format!("deposits of type {name} are not in this version"))
+                .next("make a bag of it with \"strongroom bag create\", and deposit that"));
+        }
+    };
+    let home = context.open_home()?;
+    let institution = match command.institution {
+        Some(institution) => institution,
+        None => only_institution(&home)?,
+    };
+    let request = DepositRequest {
+        institution,
+        collection: command.collection,
+        kind,
+        sources: command.sources,
+        local_ids: command.local_ids,
+        primary_id: command.primary_id,
+        note: command.note,
+        digest: command.digest,
+        update: command.update,
+        submitted_by: Context::who(),
+    };
+    let Deposited { batch, items } = deposit(&home, &request)?;
+    if command.wait {
+        return wait(&home, &items, context, &mut |item, problems| told(item, problems, context));
+    }
+    for id in items {
+        let item = home.registry.read(|tx| items::find(tx, Scope::System, id))?;
+        if context.output.is_json() {
+            context.output.json(&DepositReport::new(item, Vec::new()))?;
+        } else {
+            context.output.say(printable(&format!("accepted  {}  item {id}", item.object_identifier)))?;
+        }
+    }
+    context.output.say(format!(
+        "batch {batch}; workers take it from here: \"strongroom work\" or \"strongroom serve\" where none runs yet"
+    ))?;
+    Ok(Exit::Done)
+}
+
+/// One line for an item that ended; whether it succeeded.
+fn told(item: Item, problems: Vec<ItemProblem>, context: &Context) -> Result<Ended, Failure> {
+    let ended = Ended::of(item.status);
+    let report = DepositReport::new(item, problems);
+    if context.output.is_json() {
+        context.output.json(&report)?;
+        return Ok(ended);
+    }
+    let version = report.version.map(|version| format!("  version {version}")).unwrap_or_default();
+    let note = report.note.as_deref().unwrap_or_default();
+    context.output.say(printable(&format!("{:9}  {}{version}  {note}", report.status, report.object)))?;
+    for problem in &report.problems {
+        let place = [&problem.file, &problem.path].into_iter().flatten().cloned().collect::<Vec<_>>().join(" ");
+        context
+            .output
+            .say(printable(&format!("  {:7} {} {place}: {}", problem.severity, problem.code, problem.message)))?;
+    }
+    if ended == Ended::Otherwise {
+        context.output.say(format!("  next: strongroom items history {}", report.item))?;
+    }
+    Ok(ended)
+}
+
+fn only_institution(home: &Home) -> Result<String, Failure> {
+    let mut known =
+        home.registry.read(|tx| Ok::<_, RegistryError>(tenants::institutions(tx, Scope::System, "", 2)?))?;
+    known.retain(|institution| institution.active);
+    match known.as_slice() {
+        [only] => Ok(only.identifier.clone()),
+        _ => Err(Failure::usage("whose deposit this is must be said: give --institution")
+            .next("\"strongroom institution list\" shows those there are")),
+    }
+}

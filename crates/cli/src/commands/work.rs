@@ -1,0 +1,67 @@
+//! `serve`, `work` and `schedule`: what runs until it is told to stop.
+
+use clap::Args;
+use strongroom_engine::runtime::{Pools, Shutdown};
+use strongroom_engine::{handlers, runtime_over};
+
+use crate::context::Context;
+use crate::failure::{Exit, Failure, Outcome};
+use crate::signals;
+
+/// Run everything: workers and producers
+#[derive(Debug, Args)]
+pub(crate) struct Serve {
+    /// Tasks at once in each topic [default: as the settings say]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    workers: Option<u16>,
+}
+
+/// Run workers until told to stop
+#[derive(Debug, Args)]
+pub(crate) struct Work {
+    /// Only these topics, separated by commas [default: all]
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    topics: Option<Vec<String>>,
+    /// Tasks at once in each topic [default: as the settings say]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    workers: Option<u16>,
+}
+
+pub(crate) fn work(command: &Work, context: &Context) -> Outcome {
+    let home = context.open_home_for_service()?;
+    let shutdown = signals::watch()?;
+    run_workers(&home, command.topics.as_deref(), command.workers, &shutdown)
+}
+
+pub(crate) fn serve(command: &Serve, context: &Context) -> Outcome {
+    let home = context.open_home_for_service()?;
+    if !context.is_quiet {
+        eprintln!("serving workers; the HTTP side is not in this version");
+    }
+    let shutdown = signals::watch()?;
+    run_workers(&home, None, command.workers, &shutdown)
+}
+
+fn run_workers(
+    home: &std::sync::Arc<strongroom_engine::Home>,
+    topics: Option<&[String]>,
+    workers: Option<u16>,
+    shutdown: &Shutdown,
+) -> Outcome {
+    let mut builder = runtime_over(home, topics)?;
+    if let Some(workers) = workers {
+        let Pools(mut pools) = home.settings.pools();
+        for handler in handlers(home) {
+            pools.entry(handler.topic().to_owned()).or_default();
+        }
+        for pool in pools.values_mut() {
+            pool.workers = usize::from(workers);
+        }
+        builder = builder.pools(Pools(pools));
+    }
+    let summary = builder.build().run(shutdown);
+    match summary.failure {
+        Some(failure) => Err(Failure::from(failure).while_trying("go on working")),
+        None => Ok(Exit::Done),
+    }
+}
