@@ -21,8 +21,10 @@ pub struct InterimFile {
     pub digests: Digests,
     /// When it was last modified, by the depositor's word.
     pub modified: Option<Timestamp>,
-    /// Where its bytes lie in staging.
+    /// Under which key its bytes lie in staging.
     pub staging_key: String,
+    /// From which byte on.
+    pub staging_offset: u64,
     /// What it is.
     pub format: Format,
     /// What `compare` found.
@@ -64,6 +66,7 @@ pub fn put_files(tx: &mut dyn Transaction, claim: &Claim, files: &[InterimFile])
                 file.digests.sha512.as_bytes().into(),
                 file.modified.map(Time::from).into(),
                 (&file.staging_key).into(),
+                file.staging_offset.into(),
             ]
         }),
     )?;
@@ -222,6 +225,7 @@ fn file_row(row: &Row) -> Result<InterimFile, RegistryError> {
         },
         modified: row.optional_time(6)?.map(Time::timestamp),
         staging_key: row.text(7)?.to_owned(),
+        staging_offset: row.count(17)?,
         format: Format {
             mime: row.optional_text(8)?.map(str::to_owned),
             puid: row.optional_text(9)?.map(str::to_owned),

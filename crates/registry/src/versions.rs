@@ -247,8 +247,9 @@ pub struct PendingCopy {
     pub sha512: Digest,
     /// Bytes.
     pub size: u64,
-    /// Where its bytes lie in the staging of the item that makes the version, where it came with the deposit.
-    pub staging_key: Option<String>,
+    /// Where its bytes lie in the staging of the item that makes the version (key and first byte), where it came with the
+    /// deposit.
+    pub staged: Option<(String, u64)>,
 }
 
 /// Contents that a version brings and that a store has not got yet, in order of their SHA-512, after `after`.
@@ -278,7 +279,10 @@ pub fn uncopied(
             content: ContentId(row.uuid(0)?),
             sha512: digest(row, 1)?,
             size: row.count(2)?,
-            staging_key: row.optional_text(3)?.map(str::to_owned),
+            staged: match row.optional_text(3)? {
+                None => None,
+                Some(key) => Some((key.to_owned(), row.count(4)?)),
+            },
         })
     })
     .collect()
@@ -346,7 +350,7 @@ pub fn unverified(
     .iter()
     .map(|row| {
         let (content, sha512, size) = (ContentId(row.uuid(0)?), digest(row, 2)?, row.count(3)?);
-        Ok(PendingCopy { content, sha512, size, staging_key: None })
+        Ok(PendingCopy { content, sha512, size, staged: None })
     })
     .collect()
 }

@@ -4,6 +4,7 @@ mod context;
 mod deposit;
 mod intake;
 mod stages;
+mod staging;
 mod sweep;
 
 pub use context::StageError;

@@ -1,16 +1,17 @@
 -- name: interim.file_put
-INSERT INTO interim_files (item_id, path, size, md5, sha1, sha256, sha512, modified, staging_key)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+INSERT INTO interim_files (item_id, path, size, md5, sha1, sha256, sha512, modified, staging_key,
+    staging_offset)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
 ON CONFLICT (item_id, path) DO UPDATE SET size = ?3, md5 = ?4, sha1 = ?5, sha256 = ?6, sha512 = ?7, modified = ?8,
-    staging_key = ?9, mime = NULL, puid = NULL, format_name = NULL, format_version = NULL, format_method = NULL,
+    staging_key = ?9, staging_offset = ?10, mime = NULL, puid = NULL, format_name = NULL, format_version = NULL, format_method = NULL,
     format_basis = NULL, decision = NULL, file_id = NULL, content_id = NULL
 -- name: interim.files_after
 SELECT path, size, md5, sha1, sha256, sha512, modified, staging_key, mime, puid, format_name, format_version,
-    format_method, format_basis, decision, file_id, content_id
+    format_method, format_basis, decision, file_id, content_id, staging_offset
 FROM interim_files WHERE item_id = ?1 AND path > ?2 ORDER BY path LIMIT ?3
 -- name: interim.file
 SELECT path, size, md5, sha1, sha256, sha512, modified, staging_key, mime, puid, format_name, format_version,
-    format_method, format_basis, decision, file_id, content_id
+    format_method, format_basis, decision, file_id, content_id, staging_offset
 FROM interim_files WHERE item_id = ?1 AND path = ?2
 -- name: interim.set_format
 UPDATE interim_files SET mime = ?3, puid = ?4, format_name = ?5, format_version = ?6, format_method = ?7,

@@ -85,9 +85,9 @@ SELECT c.id, c.object_id, c.generation, c.sha512, c.size, c.md5, c.sha1, c.sha25
     i.identifier
 FROM contents c JOIN objects o ON o.id = c.object_id JOIN institutions i ON i.id = o.institution_id WHERE c.id = ?1
 -- name: contents.uncopied
-SELECT c.id, c.sha512, c.size,
-    (SELECT i.staging_key FROM interim_files i WHERE i.item_id = ?7 AND i.content_id = c.id LIMIT 1)
-FROM contents c
+SELECT c.id, c.sha512, c.size, i.staging_key, i.staging_offset
+FROM contents c LEFT JOIN interim_files i ON i.item_id = ?7 AND i.path =
+    (SELECT x.path FROM interim_files x WHERE x.item_id = ?7 AND x.content_id = c.id LIMIT 1)
 WHERE c.object_id = ?1 AND c.generation = ?2 AND c.version = ?3 AND c.sha512 > ?5
     AND NOT EXISTS (SELECT 1 FROM copies k WHERE k.content_id = c.id AND k.store = ?4)
 ORDER BY c.sha512 LIMIT ?6

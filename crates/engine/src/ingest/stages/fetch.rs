@@ -1,29 +1,21 @@
 //! fetch: the one pass. Each byte is read once from where it came, hashed with every recorded algorithm on the way, and
-//! written to staging. What was staged before an interruption is not staged again. Staged bytes need not be synced: every
-//! later reader of them declares their digest, and what a power cut took is fetched again.
+//! written to staging. What was staged before an interruption is not staged again.
 
-use std::io::{self, Read};
+use std::io;
 
 use serde::{Deserialize, Serialize};
-use strongroom_bagit::{BagError, Entry, Limits, Problem, Scan, Serialization};
-use strongroom_digest::{Algorithm, Digest, HashingReader, hash_reader};
-use strongroom_registry::interim::{self, InterimFile};
+use strongroom_bagit::{BagError, Limits, Problem, Scan, Serialization};
+use strongroom_digest::{Algorithm, Digest, hash_reader};
+use strongroom_registry::interim;
 use strongroom_registry::work::{self, StageEnd};
-use strongroom_registry::{Digests, Format, Stage};
-use strongroom_storage::{Durability, PutOptions, StorageError};
+use strongroom_registry::{Digests, Stage};
 
 use super::provision;
 use super::receive::payload;
-use crate::crash_point;
 use crate::ingest::context::{StageContext, StageError, restart};
 use crate::ingest::deposit::DepositOptions;
 use crate::ingest::intake::Payload;
-use crate::runtime::TaskContext;
-
-/// Rows that wait to be recorded are recorded at the latest when there are so many...
-const ROWS_AT_ONCE: usize = 500;
-/// ... or when their files have so many bytes together.
-const BYTES_AT_ONCE: u64 = 256 << 20;
+use crate::ingest::staging::{Interruptible, Staging, Stopped, interruption};
 
 /// What later stages need to know of the scan.
 #[derive(Debug, Serialize, Deserialize)]
@@ -83,15 +75,13 @@ pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
         let mut staging = Staging::begin(context)?;
         let source = payload.open(context.home)?;
         let scanned = source.scan(&Limits::default(), &mut |entry, bytes| staging.take(entry, bytes));
-        if staging.growth_refused {
-            return grow(context, staging.bytes);
-        }
-        let scan = match (scanned, staging.failure.take()) {
-            (_, Some(failure)) => return Err(failure),
-            (Err(BagError::Visit(error)), None) => return Err(StageError::Transient(error.to_string())),
-            (scanned, None) => scanned?,
+        let scan = match (staging.stopped(), scanned) {
+            (Some(Stopped::NoRoom(bytes)), _) => return grow(context, bytes),
+            (Some(Stopped::Failed(failure)), _) => return Err(failure),
+            (None, Err(BagError::Visit(error))) => return Err(StageError::Transient(error.to_string())),
+            (None, scanned) => scanned?,
         };
-        staging.record_rows()?;
+        staging.record()?;
         if payload.locate(context.home)?.etag != located.etag {
             return start_over(context, &payload);
         }
@@ -133,158 +123,12 @@ fn check_declared_digest(context: &StageContext<'_>, payload: &Payload) -> Resul
     let unreadable = |error: io::Error| StageError::fatal(format!("could not read {}: {error}", path.display()));
     let file = std::fs::File::open(path).map_err(unreadable)?;
     let interruptible = Interruptible { bytes: file, task: context.task };
-    let (_, digests) = hash_reader(interruptible, &[algorithm]).map_err(|error| interruption(context, error))?;
+    let (_, digests) = hash_reader(interruptible, &[algorithm]).map_err(|error| interruption(context, &error))?;
     let found = digests.get(algorithm).map(|digest| digest.to_hex()).unwrap_or_default();
     if found == declared {
         return Ok(());
     }
     Err(StageError::fatal(format!("the payload has {algorithm}:{found}, declared was {algorithm}:{declared}")))
-}
-
-/// Writes the files of a scan to staging and notes them in batches.
-struct Staging<'a, 'c> {
-    context: &'a StageContext<'c>,
-    number: u64,
-    resumes: bool,
-    rows: Vec<InterimFile>,
-    unrecorded_bytes: u64,
-    bytes: u64,
-    reserved: u64,
-    growth_refused: bool,
-    failure: Option<StageError>,
-}
-
-impl<'a, 'c> Staging<'a, 'c> {
-    fn begin(context: &'a StageContext<'c>) -> Result<Self, StageError> {
-        let totals = context.registry().read(|tx| interim::totals(tx, context.item.id))?;
-        Ok(Self {
-            context,
-            number: 0,
-            resumes: totals.files > 0,
-            rows: Vec::with_capacity(ROWS_AT_ONCE),
-            unrecorded_bytes: 0,
-            bytes: 0,
-            reserved: context.item.size.unwrap_or(0),
-            growth_refused: false,
-            failure: None,
-        })
-    }
-
-    /// Takes one file. What goes wrong is kept in `failure`; the error returned only ends the scan.
-    fn take(&mut self, entry: &Entry, bytes: &mut dyn Read) -> io::Result<()> {
-        self.try_take(entry, bytes).map_err(|failure| {
-            let text = format!("{failure:?}");
-            self.failure = Some(failure);
-            io::Error::other(text)
-        })
-    }
-
-    fn try_take(&mut self, entry: &Entry, bytes: &mut dyn Read) -> Result<(), StageError> {
-        self.context.task.check()?;
-        self.number += 1;
-        self.bytes = self.bytes.saturating_add(entry.size);
-        if self.bytes > self.reserved {
-            self.reserve_more()?;
-        }
-        if self.resumes && self.is_recorded(entry)? {
-            return Ok(());
-        }
-        // A thousand files a folder keeps listings and removals quick.
-        let key = format!("{}/{}/{}", self.context.item.id, self.number / 1000, self.number);
-        let interruptible = Interruptible { bytes, task: self.context.task };
-        let mut hashing = HashingReader::new(interruptible, &Algorithm::RECORDED);
-        let options = PutOptions { size: Some(entry.size), durability: Durability::OnSync, ..PutOptions::default() };
-        let key_in_store = strongroom_storage::Key::new(key.clone())?;
-        match self.context.staging().put(&key_in_store, &mut hashing, &options) {
-            Ok(_) => {}
-            Err(StorageError::Source { source, .. }) => return Err(interruption(self.context, source)),
-            Err(error) => return Err(error.into()),
-        }
-        let (size, digests) = hashing.finish();
-        let digest = |algorithm| digests.get(algorithm).ok_or_else(|| StageError::Transient("no digest".into()));
-        let digests = Digests {
-            md5: digest(Algorithm::Md5)?,
-            sha1: digest(Algorithm::Sha1)?,
-            sha256: digest(Algorithm::Sha256)?,
-            sha512: digest(Algorithm::Sha512)?,
-        };
-        self.rows.push(InterimFile {
-            path: entry.path.clone(),
-            size,
-            digests,
-            modified: entry.modified,
-            staging_key: key,
-            format: Format::default(),
-            decision: None,
-            file: None,
-            content: None,
-        });
-        self.unrecorded_bytes += size;
-        if self.rows.len() >= ROWS_AT_ONCE || self.unrecorded_bytes >= BYTES_AT_ONCE {
-            self.record_rows()?;
-            crash_point("ingest.fetch.middle");
-        }
-        Ok(())
-    }
-
-    fn is_recorded(&mut self, entry: &Entry) -> Result<bool, StageError> {
-        let known = self.context.registry().read(|tx| interim::file(tx, self.context.item.id, &entry.path))?;
-        let Some(known) = known.filter(|known| known.size == entry.size) else { return Ok(false) };
-        let key = strongroom_storage::Key::new(known.staging_key)?;
-        match self.context.staging().head(&key) {
-            Ok(head) => Ok(head.size == entry.size),
-            Err(error) if error.is_not_found() => Ok(false),
-            Err(error) => Err(error.into()),
-        }
-    }
-
-    /// Unpacked, a deposit can be larger than it lay there.
-    fn reserve_more(&mut self) -> Result<(), StageError> {
-        let wanted = self.bytes.saturating_add(self.bytes / 4);
-        let capacity = provision::capacity(self.context);
-        if self.bytes > capacity {
-            return Err(StageError::fatal(format!(
-                "unpacked it is more than all of staging ({capacity} bytes); raise staging.capacity or split the deposit"
-            )));
-        }
-        let wanted = wanted.min(capacity);
-        if self.context.write(move |tx, claim| interim::reserve(tx, claim, wanted, capacity))? {
-            self.reserved = wanted;
-            return Ok(());
-        }
-        self.growth_refused = true;
-        Err(StageError::Transient("no room".into()))
-    }
-
-    fn record_rows(&mut self) -> Result<(), StageError> {
-        if self.rows.is_empty() {
-            return Ok(());
-        }
-        let rows = std::mem::replace(&mut self.rows, Vec::with_capacity(ROWS_AT_ONCE));
-        self.unrecorded_bytes = 0;
-        self.context.write(move |tx, claim| interim::put_files(tx, claim, &rows))
-    }
-}
-
-/// A reader that stops when the task must.
-pub(crate) struct Interruptible<'t, R> {
-    pub(crate) bytes: R,
-    pub(crate) task: &'t TaskContext,
-}
-
-impl<R: Read> Read for Interruptible<'_, R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.task.check().map_err(io::Error::other)?;
-        self.bytes.read(buffer)
-    }
-}
-
-/// Tells an interruption from trouble with the source.
-fn interruption(context: &StageContext<'_>, error: io::Error) -> StageError {
-    match context.task.check() {
-        Err(reason) => reason.into(),
-        Ok(()) => StageError::Transient(format!("could not read the payload: {error}")),
-    }
 }
 
 /// A recorded digest by its algorithm.

@@ -3,25 +3,20 @@
 
 use strongroom_registry::work::StageEnd;
 use strongroom_registry::{Decision, Stage};
-use strongroom_storage::Key;
 
 use super::compare::for_each_page;
 use crate::ingest::context::{StageContext, StageError};
+use crate::ingest::staging::Presence;
 
 pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
     let mut needed = 0_u64;
+    let mut presence = Presence::default();
     for_each_page(context, |rows| {
         for row in rows.iter().filter(|row| row.decision != Some(Decision::Unchanged)) {
-            match context.staging().head(&Key::new(row.staging_key.as_str())?) {
-                Ok(head) if head.size == row.size => needed += 1,
-                Ok(_) => {
-                    return Err(StageError::StagingLost(format!("{:?} in staging is not what was fetched", row.path)));
-                }
-                Err(error) if error.is_not_found() => {
-                    return Err(StageError::StagingLost(format!("{:?} is gone from staging", row.path)));
-                }
-                Err(error) => return Err(error.into()),
+            if !presence.of(context, row)? {
+                return Err(StageError::StagingLost(format!("{:?} is gone from staging", row.path)));
             }
+            needed += 1;
         }
         Ok(())
     })?;

@@ -13,11 +13,11 @@ use strongroom_registry::interim::{self, InterimFile};
 use strongroom_registry::items::ItemProblem;
 use strongroom_registry::work::{self, StageEnd};
 use strongroom_registry::{Description, Stage};
-use strongroom_storage::Key;
 
 use super::fetch::{Fetched, digest_of};
 use crate::ingest::context::{StageContext, StageError};
 use crate::ingest::deposit::DepositOptions;
+use crate::ingest::staging;
 
 const ROWS_AT_ONCE: usize = 1_000;
 
@@ -79,11 +79,10 @@ fn profile(context: &StageContext<'_>) -> Result<ProfileChoice, StageError> {
     }
     let mut info = String::new();
     if let Some(file) = context.registry().read(|tx| interim::file(tx, context.item.id, "bag-info.txt"))? {
-        let body = context.staging().open(&Key::new(file.staging_key)?, 0, Some(1 << 20))?;
         // Only looked through for a known identifier; the check itself decodes the file as the bag declares.
+        let mut body = staging::open(context, &file.staging_key, file.staging_offset, file.size.min(1 << 20))?;
         let mut bytes = Vec::new();
-        let mut limited = body.take(1 << 20);
-        limited.read_to_end(&mut bytes).map_err(|error| StageError::Transient(error.to_string()))?;
+        body.read_to_end(&mut bytes).map_err(|error| StageError::Transient(error.to_string()))?;
         info = String::from_utf8_lossy(&bytes).into_owned();
     }
     let declared = info
@@ -187,9 +186,9 @@ impl Evidence for StagedBag<'_, '_> {
         let file = found
             .map_err(|error| BagError::Evidence(error.into()))?
             .ok_or_else(|| BagError::Evidence(format!("{path} was not staged").into()))?;
-        let key = Key::new(file.staging_key).map_err(|error| BagError::Evidence(error.into()))?;
-        let body = self.context.staging().open(&key, 0, None).map_err(|error| BagError::Evidence(error.into()))?;
-        Ok(body)
+        staging::open(self.context, &file.staging_key, file.staging_offset, file.size)
+            .map(|body| body as Box<dyn Read + Send>)
+            .map_err(|error| BagError::Evidence(format!("{error:?}").into()))
     }
 }
 

@@ -17,17 +17,17 @@ use strongroom_registry::interim::InterimFile;
 use strongroom_registry::objects::{DEPOSIT, Object};
 use strongroom_registry::versions::{self, NewContent, NewCopy, NewEntry, Version};
 use strongroom_registry::work::StageEnd;
-use strongroom_registry::{ContentId, Decision, Digests, FileId, Format, RegistryError, Stage, VersionState};
+use strongroom_registry::{ContentId, Decision, FileId, Format, RegistryError, Stage, VersionState};
 use strongroom_storage::{Durability, Key, PutOptions, StorageError, Store};
 
 use super::compare::{for_each_page, keep_object, object, placement, version};
-use super::fetch::Interruptible;
 use super::resolve::Resolved;
 use super::{Findings, Seal};
 use crate::error::chain;
 use crate::home::storage_root;
 use crate::ingest::context::{StageContext, StageError};
 use crate::ingest::intake::is_submission_file;
+use crate::ingest::staging::{self, Interruptible};
 use crate::record::{self, FileLine, Line, VersionLine};
 use crate::{AGENT, crash_point};
 
@@ -211,13 +211,7 @@ fn put_record(context: &StageContext<'_>, version: &Version, object: &Object) ->
     let options = PutOptions { durability: Durability::OnSync, ..PutOptions::default() };
     context.staging().put(&Key::new(key.clone())?, &mut hashing, &options)?;
     let (size, digests) = hashing.finish();
-    let digest = |algorithm| digests.get(algorithm).ok_or_else(|| StageError::Transient("no digest".into()));
-    let digests = Digests {
-        md5: digest(Algorithm::Md5)?,
-        sha1: digest(Algorithm::Sha1)?,
-        sha256: digest(Algorithm::Sha256)?,
-        sha512: digest(Algorithm::Sha512)?,
-    };
+    let digests = staging::recorded(&digests)?;
     let mime = Some("application/jsonl".to_owned());
     let format = Format { mime, method: Some("extension".into()), ..Format::default() };
     let new = NewContent { id: content, size, digests, format };
@@ -384,16 +378,12 @@ fn write_to_store(
         let mut copies = Vec::with_capacity(page.len());
         for pending in &page {
             context.task.check()?;
-            let key = match &pending.staging_key {
-                Some(key) => key,
-                None if pending.content == record.content => &record.staging_key,
+            let (key, offset) = match &pending.staged {
+                Some((key, offset)) => (key, *offset),
+                None if pending.content == record.content => (&record.staging_key, 0),
                 None => return Err(StageError::StagingLost(format!("nothing staged has sha512:{}", pending.sha512))),
             };
-            let staged = match context.staging().open(&Key::new(key.as_str())?, 0, None) {
-                Ok(staged) => staged,
-                Err(error) if error.is_not_found() => return Err(StageError::StagingLost(error.to_string())),
-                Err(error) => return Err(error.into()),
-            };
+            let staged = staging::open(context, key, offset, pending.size)?;
             let mut body = Interruptible { bytes: staged, task: context.task };
             match assembly.put_content(&pending.sha512, pending.size, None, &mut body) {
                 Ok(_) => {}

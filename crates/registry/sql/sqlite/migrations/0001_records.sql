@@ -264,7 +264,9 @@ CREATE TABLE interim_files (
     sha256         BLOB NOT NULL,
     sha512         BLOB NOT NULL,
     modified       INTEGER,
+    -- Where its bytes lie in staging; small files lie behind each other under one key.
     staging_key    TEXT NOT NULL,
+    staging_offset INTEGER NOT NULL,
     mime           TEXT,
     puid           TEXT,
     format_name    TEXT,

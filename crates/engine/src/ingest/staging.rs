@@ -1,0 +1,265 @@
+//! A deposit's bytes in staging. Small files lie behind each other in packs, so that a deposit of many costs the store few
+//! puts and few removals; large ones lie by themselves. Staged bytes are not synced: every later reader of them declares
+//! their digest, and what a power cut took is fetched again.
+
+use std::io::{self, Read};
+
+use strongroom_bagit::Entry;
+use strongroom_digest::{Algorithm, DigestSet, HashingReader, hash_reader};
+use strongroom_registry::interim::{self, InterimFile};
+use strongroom_registry::{Digests, Format};
+use strongroom_storage::{Body, Durability, Key, PutOptions, StorageError};
+
+use super::context::{StageContext, StageError};
+use super::stages::capacity;
+use crate::crash_point;
+use crate::runtime::TaskContext;
+
+/// Files up to this size lie in packs.
+const SMALL: u64 = 256 << 10;
+/// A pack is put when it has so many bytes...
+const PACK: usize = 8 << 20;
+/// ... or so many files wait to be recorded...
+const ROWS_AT_ONCE: usize = 1_000;
+/// ... or when they have so many bytes together, wherever they lie.
+const BYTES_AT_ONCE: u64 = 256 << 20;
+
+/// Opens a staged file. What is gone is [`StageError::StagingLost`].
+pub(crate) fn open(context: &StageContext<'_>, key: &str, offset: u64, size: u64) -> Result<Body, StageError> {
+    match context.staging().open(&Key::new(key)?, offset, Some(size)) {
+        Ok(body) => Ok(body),
+        Err(error) if error.is_not_found() => Err(StageError::StagingLost(error.to_string())),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Tells whether staged files are still there, as far as that can be seen without reading them.
+#[derive(Default)]
+pub(crate) struct Presence {
+    last: Option<(String, Option<u64>)>,
+}
+
+impl Presence {
+    /// Whether a file's bytes can be there: neighbours in a pack are looked up once.
+    pub(crate) fn of(&mut self, context: &StageContext<'_>, file: &InterimFile) -> Result<bool, StageError> {
+        let known = self.last.as_ref().filter(|(key, _)| *key == file.staging_key).map(|(_, size)| *size);
+        let size = match known {
+            Some(size) => size,
+            None => match context.staging().head(&Key::new(file.staging_key.as_str())?) {
+                Ok(head) => Some(head.size),
+                Err(error) if error.is_not_found() => None,
+                Err(error) => return Err(error.into()),
+            },
+        };
+        self.last = Some((file.staging_key.clone(), size));
+        Ok(size.is_some_and(|size| size >= file.staging_offset.saturating_add(file.size)))
+    }
+}
+
+/// Takes the files of a scan into staging and records them in batches.
+pub(crate) struct Staging<'a, 'c> {
+    context: &'a StageContext<'c>,
+    /// Of the file taken last, from 1.
+    number: u64,
+    resumes: bool,
+    presence: Presence,
+    pack: Vec<u8>,
+    pack_key: String,
+    rows: Vec<InterimFile>,
+    unrecorded_bytes: u64,
+    bytes: u64,
+    reserved: u64,
+    growth_refused: bool,
+    failure: Option<StageError>,
+}
+
+/// Why a scan into staging ended early.
+pub(crate) enum Stopped {
+    /// There is no room for more than so many bytes right now.
+    NoRoom(u64),
+    /// Something else.
+    Failed(StageError),
+}
+
+impl<'a, 'c> Staging<'a, 'c> {
+    pub(crate) fn begin(context: &'a StageContext<'c>) -> Result<Self, StageError> {
+        let totals = context.registry().read(|tx| interim::totals(tx, context.item.id))?;
+        Ok(Self {
+            context,
+            number: 0,
+            resumes: totals.files > 0,
+            presence: Presence::default(),
+            pack: Vec::new(),
+            pack_key: String::new(),
+            rows: Vec::new(),
+            unrecorded_bytes: 0,
+            bytes: 0,
+            reserved: context.item.size.unwrap_or(0),
+            growth_refused: false,
+            failure: None,
+        })
+    }
+
+    /// Takes one file. What goes wrong is kept for [`Self::stopped`]; the error returned only ends the scan.
+    pub(crate) fn take(&mut self, entry: &Entry, bytes: &mut dyn Read) -> io::Result<()> {
+        self.try_take(entry, bytes).map_err(|failure| {
+            self.failure = Some(failure);
+            io::Error::other("the file could not be staged")
+        })
+    }
+
+    /// Why taking a file failed, if it did.
+    pub(crate) fn stopped(&mut self) -> Option<Stopped> {
+        if self.growth_refused {
+            return Some(Stopped::NoRoom(self.bytes));
+        }
+        self.failure.take().map(Stopped::Failed)
+    }
+
+    fn try_take(&mut self, entry: &Entry, bytes: &mut dyn Read) -> Result<(), StageError> {
+        self.context.task.check()?;
+        self.number += 1;
+        self.bytes = self.bytes.saturating_add(entry.size);
+        if self.bytes > self.reserved {
+            self.reserve_more()?;
+        }
+        if self.resumes && self.is_recorded(entry)? {
+            return Ok(());
+        }
+        let bytes = Interruptible { bytes, task: self.context.task };
+        let (key, offset, size, digests) =
+            if entry.size <= SMALL { self.pack(entry, bytes)? } else { self.put_alone(entry, bytes)? };
+        self.rows.push(InterimFile {
+            path: entry.path.clone(),
+            size,
+            digests: recorded(&digests)?,
+            modified: entry.modified,
+            staging_key: key,
+            staging_offset: offset,
+            format: Format::default(),
+            decision: None,
+            file: None,
+            content: None,
+        });
+        self.unrecorded_bytes += size;
+        let is_full = self.rows.len() >= ROWS_AT_ONCE || self.unrecorded_bytes >= BYTES_AT_ONCE;
+        if is_full || self.pack.len() >= PACK {
+            self.record()?;
+            crash_point("ingest.fetch.middle");
+        }
+        Ok(())
+    }
+
+    fn pack(&mut self, entry: &Entry, bytes: impl Read) -> Result<(String, u64, u64, DigestSet), StageError> {
+        if self.pack.is_empty() && self.rows.iter().all(|row| row.staging_key != self.pack_key) {
+            // Named by its first file: a pack that was recorded before an interruption is never written over.
+            self.pack_key = format!("{}/pack-{}", self.context.item.id, self.number);
+        }
+        let start = self.pack.len();
+        bytes.take(SMALL + 1).read_to_end(&mut self.pack).map_err(|error| interruption(self.context, &error))?;
+        let packed = self.pack.get(start..).unwrap_or_default();
+        let size = packed.len() as u64;
+        if size != entry.size {
+            return Err(StageError::Transient(format!("{:?} has {size} bytes and not {}", entry.path, entry.size)));
+        }
+        let (_, digests) =
+            hash_reader(packed, &Algorithm::RECORDED).map_err(|error| interruption(self.context, &error))?;
+        Ok((self.pack_key.clone(), start as u64, size, digests))
+    }
+
+    fn put_alone(&self, entry: &Entry, bytes: impl Read) -> Result<(String, u64, u64, DigestSet), StageError> {
+        let key = format!("{}/file-{}", self.context.item.id, self.number);
+        let mut hashing = HashingReader::new(bytes, &Algorithm::RECORDED);
+        let options = PutOptions { size: Some(entry.size), durability: Durability::OnSync, ..PutOptions::default() };
+        match self.context.staging().put(&Key::new(key.clone())?, &mut hashing, &options) {
+            Ok(_) => {}
+            Err(StorageError::Source { source, .. }) => return Err(interruption(self.context, &source)),
+            Err(error) => return Err(error.into()),
+        }
+        let (size, digests) = hashing.finish();
+        Ok((key, 0, size, digests))
+    }
+
+    fn is_recorded(&mut self, entry: &Entry) -> Result<bool, StageError> {
+        let known = self.context.registry().read(|tx| interim::file(tx, self.context.item.id, &entry.path))?;
+        match known.filter(|known| known.size == entry.size) {
+            Some(known) => self.presence.of(self.context, &known),
+            None => Ok(false),
+        }
+    }
+
+    /// Unpacked, a deposit can be larger than it lay there.
+    fn reserve_more(&mut self) -> Result<(), StageError> {
+        let capacity = capacity(self.context);
+        if self.bytes > capacity {
+            return Err(StageError::fatal(format!(
+                "unpacked it is more than all of staging ({capacity} bytes); raise staging.capacity or split the deposit"
+            )));
+        }
+        let wanted = self.bytes.saturating_add(self.bytes / 4).min(capacity);
+        if self.context.write(move |tx, claim| interim::reserve(tx, claim, wanted, capacity))? {
+            self.reserved = wanted;
+            return Ok(());
+        }
+        self.growth_refused = true;
+        Err(StageError::Transient("no room in staging".into()))
+    }
+
+    /// Puts the pack, then records every file that waits.
+    pub(crate) fn record(&mut self) -> Result<(), StageError> {
+        if !self.pack.is_empty() {
+            let options = PutOptions {
+                size: Some(self.pack.len() as u64),
+                durability: Durability::OnSync,
+                ..PutOptions::default()
+            };
+            let key = Key::new(self.pack_key.as_str())?;
+            self.context.staging().put(&key, &mut self.pack.as_slice(), &options)?;
+            self.pack.clear();
+        } else if self.rows.iter().any(|row| row.staging_key == self.pack_key) {
+            // A pack of empty files only.
+            let key = Key::new(self.pack_key.as_str())?;
+            self.context.staging().put(&key, &mut io::empty(), &PutOptions::default())?;
+        }
+        if self.rows.is_empty() {
+            return Ok(());
+        }
+        let rows = std::mem::take(&mut self.rows);
+        self.unrecorded_bytes = 0;
+        self.context.write(move |tx, claim| interim::put_files(tx, claim, &rows))
+    }
+}
+
+/// The four digests out of a set that has them.
+pub(crate) fn recorded(digests: &DigestSet) -> Result<Digests, StageError> {
+    let digest = |algorithm| {
+        digests.get(algorithm).ok_or_else(|| StageError::Transient(format!("no {algorithm} was calculated")))
+    };
+    Ok(Digests {
+        md5: digest(Algorithm::Md5)?,
+        sha1: digest(Algorithm::Sha1)?,
+        sha256: digest(Algorithm::Sha256)?,
+        sha512: digest(Algorithm::Sha512)?,
+    })
+}
+
+/// A reader that stops when the task must.
+pub(crate) struct Interruptible<'t, R> {
+    pub(crate) bytes: R,
+    pub(crate) task: &'t TaskContext,
+}
+
+impl<R: Read> Read for Interruptible<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.task.check().map_err(io::Error::other)?;
+        self.bytes.read(buffer)
+    }
+}
+
+/// Tells an interruption from trouble with the source.
+pub(crate) fn interruption(context: &StageContext<'_>, error: &io::Error) -> StageError {
+    match context.task.check() {
+        Err(reason) => reason.into(),
+        Ok(()) => StageError::Transient(format!("could not read the payload: {error}")),
+    }
+}
