@@ -1,3 +1,4 @@
 //! What the engine promises, proved against a real registry.
 
+mod fixture;
 mod runtime;

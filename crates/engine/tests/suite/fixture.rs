@@ -1,0 +1,184 @@
+//! A home of its own for a test: real folder stores, a real registry, a clock that the test moves, and bags that are
+//! ingested through every stage.
+
+use std::fmt::Write;
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use strongroom_bagit::{BagWriter, NewFile, Serialization, WriterOptions};
+use strongroom_database::{Clock, SystemClock, Time};
+use strongroom_digest::Algorithm;
+use strongroom_engine::ingest::{DepositRequest, deposit};
+use strongroom_engine::runtime::Shutdown;
+use strongroom_engine::settings::Settings;
+use strongroom_engine::{Home, work_on};
+use strongroom_registry::objects::{self, Object};
+use strongroom_registry::{InstitutionId, ItemStatus, Registry, Scope, items, tenants};
+use strongroom_storage::{FolderStore, Key};
+use tempfile::TempDir;
+
+/// The one institution.
+pub(crate) const INSTITUTION: &str = "test.edu";
+/// The stores of every placement.
+pub(crate) const KEPT_IN: [&str; 2] = ["primary", "secondary"];
+
+const STORES: [&str; 6] = ["receiving", "staging", "primary", "secondary", "restoration", "quarantine"];
+const PLACEMENTS: [&str; 10] = [
+    "Standard",
+    "Glacier-OH",
+    "Glacier-OR",
+    "Glacier-VA",
+    "Glacier-Deep-OH",
+    "Glacier-Deep-OR",
+    "Glacier-Deep-VA",
+    "Wasabi-OR",
+    "Wasabi-VA",
+    "Wasabi-TX",
+];
+
+/// The system's clock, moved by the test.
+#[derive(Default)]
+pub(crate) struct MovedClock(AtomicI64);
+
+impl MovedClock {
+    /// Moves it forward.
+    pub(crate) fn advance(&self, by: Duration) {
+        self.0.fetch_add(i64::try_from(by.as_micros()).expect("fits"), Ordering::SeqCst);
+    }
+}
+
+impl Clock for MovedClock {
+    fn now(&self) -> Time {
+        SystemClock.now().plus(self.0.load(Ordering::SeqCst))
+    }
+}
+
+/// A home that goes when it is dropped.
+pub(crate) struct TestHome {
+    pub(crate) home: Arc<Home>,
+    pub(crate) clock: Arc<MovedClock>,
+    folder: TempDir,
+}
+
+impl Deref for TestHome {
+    type Target = Arc<Home>;
+
+    fn deref(&self) -> &Arc<Home> {
+        &self.home
+    }
+}
+
+/// A home with the institution `test.edu`, where every placement is `primary` and `secondary`.
+pub(crate) fn home() -> TestHome {
+    home_with("")
+}
+
+/// The same with further settings, as TOML tables.
+pub(crate) fn home_with(settings: &str) -> TestHome {
+    let folder = TempDir::new().expect("makes a folder");
+    let mut text = String::from("[placements]\n");
+    for placement in PLACEMENTS {
+        writeln!(text, "{placement} = {KEPT_IN:?}").expect("writes");
+    }
+    for store in STORES {
+        write!(text, "[stores.{store}]\nkind = \"folder\"\npath = \"stores/{store}\"\n").expect("writes");
+        FolderStore::create(store, folder.path().join("stores").join(store)).expect("makes a store");
+    }
+    text.push_str(settings);
+    let settings = Settings::from_toml(&text).expect("settings");
+    let clock = Arc::new(MovedClock::default());
+    let registry = Registry::open_sqlite(&settings.registry_path(folder.path()), clock.clone()).expect("a registry");
+    registry
+        .write(|tx| tenants::add_institution(tx, InstitutionId::new(), INSTITUTION, "Test University"))
+        .expect("adds the institution");
+    let home = Arc::new(Home::with_registry(folder.path(), settings, registry).expect("opens the home"));
+    TestHome { home, clock, folder }
+}
+
+impl TestHome {
+    /// The folder of the home; `bags/` below it is for deposits.
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The file that holds a key of a store.
+    pub(crate) fn file(&self, store: &str, key: &str) -> PathBuf {
+        self.folder.path().join("stores").join(store).join(key)
+    }
+
+    /// Every key of a store, in order.
+    pub(crate) fn keys(&self, store: &str) -> Vec<String> {
+        let store = self.home.store(store).expect("a store");
+        let listing = store.list(&Key::ROOT).expect("lists");
+        listing.map(|listed| listed.expect("a key").key.to_string()).collect()
+    }
+
+    /// Writes a bag that the APTrust profile accepts: `<name>.tar`, with these payload files.
+    pub(crate) fn bag(&self, name: &str, files: &[(&str, &[u8])]) -> PathBuf {
+        let folder = self.folder.path().join("bags");
+        std::fs::create_dir_all(&folder).expect("makes a folder");
+        let path = folder.join(format!("{name}.tar"));
+        let options = WriterOptions { algorithms: vec![Algorithm::Md5, Algorithm::Sha256], ..WriterOptions::default() };
+        let mut writer = BagWriter::create(&path, Serialization::Tar, options).expect("begins a bag");
+        for (file, bytes) in files {
+            let file = format!("data/{file}");
+            writer.add_payload(&NewFile::new(&file, bytes.len() as u64), *bytes).expect("adds a file");
+        }
+        let info = format!("Title: {name}\nAccess: Institution\nStorage-Option: Standard\n");
+        writer.add_tag_file(&NewFile::new("aptrust-info.txt", info.len() as u64), info.as_bytes()).expect("adds tags");
+        let tags = [
+            ("Source-Organization", "Test University"),
+            ("Bagging-Date", "2026-01-31"),
+            ("Bag-Count", ""),
+            ("Bag-Group-Identifier", ""),
+            ("Internal-Sender-Description", ""),
+            ("Internal-Sender-Identifier", ""),
+        ];
+        let tags = tags.map(|(label, value)| (label.to_owned(), value.to_owned()));
+        writer.finish(&tags).expect("finishes the bag");
+        path
+    }
+
+    /// Makes a bag, ingests it, and returns the object; depositing the same name again makes a version.
+    pub(crate) fn ingest(&self, name: &str, files: &[(&str, &[u8])]) -> Object {
+        let bag = self.bag(name, files);
+        let request = DepositRequest {
+            institution: INSTITUTION.into(),
+            sources: vec![bag.to_str().expect("UTF-8").to_owned()],
+            submitted_by: "tester".into(),
+            ..DepositRequest::default()
+        };
+        let made = deposit(&self.home, &request).expect("deposits");
+        work_on(&self.home, &made.items, &Shutdown::new()).expect("works");
+        for id in made.items {
+            let item = self.home.registry.read(|tx| items::find(tx, Scope::System, id)).expect("the item");
+            assert_eq!(item.status, ItemStatus::Succeeded, "{:?} at {}", item.note, item.stage);
+        }
+        self.object(name)
+    }
+
+    /// An object by its name.
+    pub(crate) fn object(&self, name: &str) -> Object {
+        let identifier = format!("{INSTITUTION}/{name}");
+        self.home.registry.read(|tx| objects::find(tx, Scope::System, &identifier)).expect("the object")
+    }
+}
+
+#[test]
+fn an_ingested_bag_is_kept_in_both_stores() {
+    let home = home();
+    let object = home.ingest("letters", &[("a.txt", b"one"), ("b/c.txt", b"two")]);
+    assert_eq!((object.head, object.files), (1, 4));
+    let files = home.registry.read(|tx| objects::files(tx, object.id, 1, "deposit/", "", 100)).expect("files");
+    for file in files {
+        let copies = home.registry.read(|tx| objects::copies(tx, file.content)).expect("copies");
+        assert_eq!(copies.iter().map(|copy| copy.store.as_str()).collect::<Vec<_>>(), KEPT_IN);
+        for copy in copies {
+            assert!(home.file(&copy.store, &copy.key).is_file());
+        }
+    }
+    assert!(home.keys("staging").is_empty());
+}
