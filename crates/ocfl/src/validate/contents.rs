@@ -62,7 +62,8 @@ impl Contents {
             self.sources.push(source.to_owned());
         }
         let source = self.sources.len() as u32 - 1;
-        let expected = self.extra.entry(index as u32).or_default();
+        // Most contents have one, and a hundred thousand lists with room for more would cost as much as the rest.
+        let expected = self.extra.entry(index as u32).or_insert_with(|| Vec::with_capacity(1));
         if !expected.iter().any(|one| one.algorithm == algorithm && one.digest == digest) {
             expected.push(Expectation { algorithm, digest, code, source });
         }

@@ -304,12 +304,15 @@ impl Validation<'_> {
             return Ok(());
         }
         let Some(body) = self.open(&of.path)? else { return Ok(()) };
+        let is_root = std::ptr::eq(facts, of);
         let report = &mut self.report;
         read_fixity(body, self.options.limits, &mut |algorithm, digest, path| {
-            if of.manifest.find(path).is_none() {
+            let at_root = facts.manifest.find(path);
+            let is_named = if is_root { at_root.is_some() } else { of.manifest.find(path).is_some() };
+            if !is_named {
                 report.add("E057", of.path.as_str(), format!("the fixity block names {path:?}, the manifest does not"));
             }
-            match facts.manifest.find(path) {
+            match at_root {
                 Some(index) if contents.is_found(index) => {
                     contents.expect(facts, index, (algorithm, digest), "E093", &of.path);
                 }
@@ -430,14 +433,28 @@ impl Validation<'_> {
         number: u32,
         contents: &mut Contents,
     ) -> Result<(), OcflError> {
-        for (path, written) in prior.manifest.iter() {
-            if let Some(index) = facts.manifest.find(path) {
-                if let Some(algorithm) = prior.algorithm {
+        let mut only_prior = Vec::new();
+        let report = &mut self.report;
+        facts.manifest.walk_with(&prior.manifest, &mut |at_root, at_prior| match (at_root, at_prior) {
+            (Some(index), Some(at_prior)) => {
+                if let (Some(algorithm), Some((_, written))) = (prior.algorithm, prior.manifest.get(at_prior)) {
                     let expected = (FixityAlgorithm::Known(algorithm), written.digest);
                     contents.expect(facts, index, expected, "E092", &prior.path);
                 }
-                continue;
             }
+            (Some(index), None) => {
+                let Some((path, _)) = facts.manifest.get(index) else { return };
+                let version = path.split('/').next().and_then(|name| name.parse::<VersionNumber>().ok());
+                let is_earlier = version.is_some_and(|version| version.number() <= number);
+                if is_earlier && contents.is_found(index) {
+                    report.add("E023", path, format!("the content is not in the manifest of {}", prior.path));
+                }
+            }
+            (None, Some(at_prior)) => only_prior.push(at_prior),
+            (None, None) => {}
+        });
+        for at_prior in only_prior {
+            let Some((path, _)) = prior.manifest.get(at_prior) else { continue };
             match self.root.join(path).ok().map(|key| self.store.head(&key)) {
                 Some(Ok(_)) => {}
                 Some(Err(error)) if !error.is_not_found() => return Err(error.into()),
@@ -445,13 +462,6 @@ impl Validation<'_> {
                     let message = format!("the manifest of {} names a content that is not there", prior.path);
                     self.report.add("E092", path, message);
                 }
-            }
-        }
-        for (index, (path, _)) in facts.manifest.iter().enumerate() {
-            let version = path.split('/').next().and_then(|name| name.parse::<VersionNumber>().ok());
-            let is_earlier = version.is_some_and(|version| version.number() <= number);
-            if is_earlier && contents.is_found(index) && prior.manifest.find(path).is_none() {
-                self.report.add("E023", path, format!("the content is not in the manifest of {}", prior.path));
             }
         }
         Ok(())

@@ -1,5 +1,7 @@
 //! Many paths in little memory: one text, and where each path lies in it.
 
+use std::cmp::Ordering;
+
 use crate::path::{by_element, lies_below};
 
 /// Paths in one text, each with a value.
@@ -85,6 +87,22 @@ impl<T: Copy> PathTable<T> {
         self.entries.get(index).map(|entry| (Self::path_of(&self.text, *entry), entry.value))
     }
 
+    /// Walks two sorted tables side by side: for each path its index here and there, where it is in both or in one.
+    pub(super) fn walk_with(&self, other: &Self, visit: &mut dyn FnMut(Option<usize>, Option<usize>)) {
+        let (mut here, mut there) = (0, 0);
+        loop {
+            let order = match (self.get(here), other.get(there)) {
+                (None, None) => return,
+                (Some(_), None) => Ordering::Less,
+                (None, Some(_)) => Ordering::Greater,
+                (Some((path, _)), Some((other_path, _))) => by_element(path, other_path),
+            };
+            visit(order.is_le().then_some(here), order.is_ge().then_some(there));
+            here += usize::from(order.is_le());
+            there += usize::from(order.is_ge());
+        }
+    }
+
     pub(super) fn iter(&self) -> impl Iterator<Item = (&str, T)> {
         self.entries.iter().map(|entry| (Self::path_of(&self.text, *entry), entry.value))
     }
@@ -106,5 +124,20 @@ mod tests {
         let place = table.find("b-c").unwrap();
         assert_eq!(table.get(place), Some(("b-c", 2)));
         assert_eq!(table.find("b/"), None);
+    }
+
+    #[test]
+    fn two_tables_are_walked_side_by_side() {
+        let table = |paths: &[&str]| {
+            let mut table = PathTable::default();
+            for path in paths {
+                table.push(path, ());
+            }
+            table.sort();
+            table
+        };
+        let mut steps = Vec::new();
+        table(&["a", "c", "d"]).walk_with(&table(&["b", "c", "e"]), &mut |here, there| steps.push((here, there)));
+        assert_eq!(steps, [(Some(0), None), (None, Some(0)), (Some(1), Some(1)), (Some(2), None), (None, Some(2))]);
     }
 }
