@@ -11,9 +11,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ureq::config::Config;
-use ureq::http::Uri;
+use ureq::http::{Response, Uri};
+use ureq::typestate::WithoutBody;
 use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver};
 use ureq::unversioned::transport::{DefaultConnector, NextTimeout};
+use ureq::{Body, RequestBuilder};
 use url::Url;
 
 use crate::declaration::{self, Declaration, Version};
@@ -42,12 +44,7 @@ pub struct FetchOptions {
 
 impl Default for FetchOptions {
     fn default() -> Self {
-        Self {
-            hosts: Vec::new(),
-            allow_private_networks: false,
-            most_bytes: 5 << 40,
-            timeout: Duration::from_secs(6 * 3600),
-        }
+        Self { hosts: Vec::new(), allow_private_networks: false, most_bytes: 5 << 40, timeout: Duration::from_hours(6) }
     }
 }
 
@@ -156,6 +153,25 @@ pub fn complete(
     Ok(is_complete)
 }
 
+/// An opened download.
+pub struct Download {
+    /// The bytes.
+    pub body: Box<dyn Read + Send>,
+    /// How many the server says there are.
+    pub length: Option<u64>,
+    /// The server's `ETag`, or else `Last-Modified`: changes when the bytes may have changed.
+    pub etag: Option<String>,
+}
+
+/// Makes a request of a URL.
+type Request<'r> = dyn Fn(&str) -> RequestBuilder<WithoutBody> + 'r;
+
+fn described(response: &Response<Body>) -> (Option<u64>, Option<String>) {
+    let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
+    let length = header("content-length").and_then(|length| length.parse().ok());
+    (length, header("etag").or_else(|| header("last-modified")))
+}
+
 /// Downloads from allowed hosts.
 #[derive(Debug)]
 pub struct Fetcher {
@@ -172,7 +188,7 @@ impl Fetcher {
             // A proxy would resolve names out of our sight.
             .proxy(None)
             .timeout_connect(Some(Duration::from_secs(30)))
-            .timeout_recv_response(Some(Duration::from_secs(120)))
+            .timeout_recv_response(Some(Duration::from_mins(2)))
             .timeout_recv_body(Some(options.timeout))
             .user_agent(concat!("strongroom/", env!("CARGO_PKG_VERSION")))
             .build();
@@ -182,18 +198,28 @@ impl Fetcher {
     }
 
     /// Opens an allowed URL; redirects are followed where they are allowed too.
-    pub fn open(&self, url: &str) -> Result<Box<dyn Read + Send>, FetchError> {
+    pub fn open(&self, url: &str) -> Result<Download, FetchError> {
+        let response = self.ask(url, &|url| self.agent.get(url))?;
+        let (length, etag) = described(&response);
+        Ok(Download { body: Box::new(response.into_body().into_reader()), length, etag })
+    }
+
+    /// Looks at an allowed URL without reading it: its length and a text that changes when its bytes may have changed, as
+    /// far as the server says.
+    pub fn look(&self, url: &str) -> Result<(Option<u64>, Option<String>), FetchError> {
+        Ok(described(&self.ask(url, &|url| self.agent.head(url))?))
+    }
+
+    fn ask(&self, url: &str, request: &Request<'_>) -> Result<Response<Body>, FetchError> {
         let mut url = self.allowed(url, None)?;
         for _ in 0..=MOST_REDIRECTS {
-            let response = self
-                .agent
-                .get(url.as_str())
+            let response = request(url.as_str())
                 .header("accept-encoding", "identity")
                 .call()
                 .map_err(|source| FetchError::Transport { url: url.to_string(), source: Box::new(source) })?;
             let status = response.status().as_u16();
             match status {
-                200 => return Ok(Box::new(response.into_body().into_reader())),
+                200 => return Ok(response),
                 301 | 302 | 303 | 307 | 308 => {
                     let location = response.headers().get("location").and_then(|value| value.to_str().ok());
                     let Some(location) = location else { return Err(FetchError::Status { url: url.into(), status }) };
@@ -244,7 +270,7 @@ impl Fetcher {
             return Ok(FetchOutcome::Present);
         }
         let parent = make_parents(bag, relative).map_err(fail)?;
-        let reader = self.open(&line.url)?;
+        let reader = self.open(&line.url)?.body;
         let mut file = tempfile::Builder::new().prefix(".fetching-").tempfile_in(&parent).map_err(fail)?;
         let most = line.length.unwrap_or(self.options.most_bytes).min(self.options.most_bytes);
         let found = io::copy(&mut reader.take(most.saturating_add(1)), &mut file).map_err(fail)?;

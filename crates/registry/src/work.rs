@@ -175,27 +175,25 @@ pub fn heartbeat(
     let mut pulses = Vec::with_capacity(held.len());
     for ((_, claim), state) in held.iter().zip(tasks::heartbeat(tx, &leases, duration)?) {
         let until = match state {
-            Heartbeat::Held(until) => until,
-            Heartbeat::CancelRequested(_) => {
-                pulses.push(Pulse::StopRequested);
-                continue;
-            }
+            Heartbeat::Held(until) | Heartbeat::CancelRequested(until) => until,
             Heartbeat::Lost => {
                 pulses.push(Pulse::Lost);
                 continue;
             }
         };
         let Some(claim) = claim else {
-            pulses.push(Pulse::Held(until));
+            let is_asked = matches!(state, Heartbeat::CancelRequested(_));
+            pulses.push(if is_asked { Pulse::StopRequested } else { Pulse::Held(until) });
             continue;
         };
         let values = [claim.item.into(), claim.fence.into(), until.into()];
         match tx.query_one(Statement("items.extend"), &values)? {
             None => pulses.push(Pulse::Lost),
-            Some(row) if row.optional_text(0)?.is_some() => pulses.push(Pulse::StopRequested),
-            Some(_) => {
+            Some(row) => {
+                // One that is asked to stop and is committing goes on all the same.
                 leases::extend_owner(tx, claim.item.0, until)?;
-                pulses.push(Pulse::Held(until));
+                let is_asked = row.optional_text(0)?.is_some() || matches!(state, Heartbeat::CancelRequested(_));
+                pulses.push(if is_asked { Pulse::StopRequested } else { Pulse::Held(until) });
             }
         }
     }

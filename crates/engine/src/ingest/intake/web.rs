@@ -1,16 +1,48 @@
 //! Payloads at web servers: only from hosts that the settings allow, never from private networks unless they allow that.
 
-use strongroom_bagit::Source;
+use strongroom_bagit::fetch::{FetchError, FetchOptions, Fetcher};
+use strongroom_bagit::{Serialization, Source};
 use url::Url;
 
 use super::Located;
 use crate::Home;
+use crate::error::chain;
 use crate::ingest::StageError;
 
-pub(super) fn locate(_home: &Home, url: &Url) -> Result<Located, StageError> {
-    Err(StageError::fatal(format!("{url} cannot be fetched")))
+/// Size and etag as the server tells them.
+pub(super) fn locate(home: &Home, url: &Url) -> Result<Located, StageError> {
+    let (size, etag) = fetcher(home).look(url.as_str()).map_err(failure)?;
+    // A server that tells neither is taken at its word by what it says of the length.
+    let etag = etag.or_else(|| size.map(|size| format!("length {size}"))).unwrap_or_else(|| "unknown".into());
+    Ok(Located { etag, size })
 }
 
-pub(super) fn open(_home: &Home, url: &Url) -> Result<Source, StageError> {
-    Err(StageError::fatal(format!("{url} cannot be fetched")))
+/// The payload as a bag that is read once, as it comes.
+pub(super) fn open(home: &Home, url: &Url) -> Result<Source, StageError> {
+    let name = url.path_segments().and_then(|mut segments| segments.next_back()).unwrap_or_default().to_owned();
+    let serialization = Serialization::detect(&[], &name).ok_or_else(|| {
+        StageError::fatal(format!("{url} does not name a tar, tar.gz, tgz or zip archive, by its ending"))
+    })?;
+    let download = fetcher(home).open(url.as_str()).map_err(failure)?;
+    Ok(Source::from_stream(download.body, serialization, Some(name)))
+}
+
+fn fetcher(home: &Home) -> Fetcher {
+    Fetcher::new(&FetchOptions {
+        hosts: home.settings.ingest.url_hosts.clone(),
+        allow_private_networks: home.settings.ingest.allow_private_addresses,
+        ..FetchOptions::default()
+    })
+}
+
+fn failure(error: FetchError) -> StageError {
+    match error {
+        FetchError::Refused { .. } => {
+            StageError::fatal(format!("{error}; ingest.url_hosts in the settings allows hosts"))
+        }
+        FetchError::Status { status, .. } if (400..500).contains(&status) && status != 408 && status != 429 => {
+            StageError::fatal(chain(&error))
+        }
+        other => StageError::Transient(chain(&other)),
+    }
 }
