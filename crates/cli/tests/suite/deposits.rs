@@ -1,0 +1,125 @@
+//! A deposit from the bag to the object, through the program.
+
+use crate::program::{Place, assert_keys};
+
+#[test]
+fn a_bag_goes_in_and_is_shown_with_everything_it_has() {
+    let place = Place::with_home();
+    place.bag("greeting", "hello\n");
+    let item =
+        place.run(["deposit", "greeting.tar", "--local-id", "doi:10.0/x", "--wait", "--json"]).succeeds().object();
+    assert_keys(&item, &["batch", "item", "object", "status", "stage", "note", "version", "problems"]);
+    assert_eq!(item["status"], "succeeded", "{item}");
+    assert_eq!(item["version"], 1);
+    assert_eq!(item["object"], "example.edu/greeting");
+
+    let object = place.run(["objects", "show", "example.edu/greeting", "--json"]).succeeds().object();
+    assert_keys(
+        &object,
+        &[
+            "object",
+            "identifier",
+            "ark",
+            "local_ids",
+            "title",
+            "description",
+            "access",
+            "state",
+            "institution",
+            "collection",
+            "placement",
+            "profile",
+            "source_organization",
+            "versions",
+            "head",
+            "files",
+            "bytes",
+            "created_at",
+            "updated_at",
+        ],
+    );
+    assert_eq!(object["title"], "A greeting");
+    assert_eq!(object["source_organization"], "Example University");
+    assert_eq!(object["placement"], "Standard");
+    let id = object["object"].as_str().unwrap();
+
+    let files = place.run(["objects", "files", id, "--json"]).succeeds().json();
+    let payload = files.iter().find(|file| file["path"] == "data/greeting.txt").unwrap();
+    for key in ["path", "size", "digests", "puid", "mime", "format_method", "state", "copies"] {
+        assert!(payload.get(key).is_some(), "{key} is missing in {payload}");
+    }
+    assert_keys(&payload["digests"], &["md5", "sha1", "sha256", "sha512"]);
+    assert_eq!(payload["digests"]["md5"], "b1946ac92492d2347c6235b4d2611184", "md5 of \"hello\\n\"");
+    let copies = payload["copies"].as_array().unwrap();
+    assert_eq!(copies.len(), 2);
+    assert_keys(&copies[0], &["store", "key", "state", "stored_at", "verified_at", "last_fixity_at"]);
+    for copy in copies {
+        let path = format!("home/stores/{}/{}", copy["store"].as_str().unwrap(), copy["key"].as_str().unwrap());
+        assert_eq!(std::fs::read_to_string(place.path(&path)).unwrap(), "hello\n");
+    }
+
+    let events = place.run(["objects", "events", id, "--json"]).succeeds().json();
+    assert_keys(
+        &events[0],
+        &["event", "type", "time", "outcome", "detail", "outcome_detail", "object", "file", "agent"],
+    );
+    assert!(events.iter().any(|event| event["type"] == "ingestion"));
+    let versions = place.run(["objects", "versions", id, "--json"]).succeeds().object();
+    assert_eq!(versions["version"], 1);
+    for store in ["primary", "secondary"] {
+        place.run(["ocfl", "validate", &format!("home/stores/{store}/example.edu")]).succeeds();
+    }
+    assert!(place.path("greeting.tar").exists(), "what was deposited is never touched");
+}
+
+#[test]
+fn every_storage_option_of_aptrust_goes_through() {
+    let place = Place::with_home();
+    for option in ["Glacier-OH", "Glacier-Deep-VA", "Wasabi-TX"] {
+        let name = option.to_lowercase();
+        place.write(&format!("{name}/a.txt"), option);
+        place.write("info.txt", format!("Title: T\nAccess: Consortia\nStorage-Option: {option}\n"));
+        let target = format!("{name}.tar");
+        place
+            .run(["bag", "create", &name, &target, "--algorithm", "md5", "--tag-file", "aptrust-info.txt=info.txt"])
+            .succeeds();
+        place.run(["deposit", &target, "--wait"]).succeeds();
+        let object = place.run(["objects", "show", &format!("example.edu/{name}"), "--json"]).succeeds().object();
+        assert_eq!(object["placement"], option);
+    }
+}
+
+#[test]
+fn a_worker_in_another_process_takes_a_deposit_to_its_end() {
+    let place = Place::with_home();
+    place.bag("greeting", "hello\n");
+    place.run(["deposit", "greeting.tar"]).succeeds();
+    let mut worker =
+        place.command().args(["work", "--workers", "1"]).stderr(std::process::Stdio::null()).spawn().unwrap();
+    let ended = (0..600).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        place.run(["items", "list", "--status", "succeeded", "--json"]).json().len() == 1
+    });
+    let pid = worker.id().to_string();
+    let told = std::process::Command::new("kill").args(["-TERM", &pid]).status().unwrap();
+    let status = worker.wait().unwrap();
+    assert!(told.success() && ended, "the deposit did not end");
+    assert_eq!(status.code(), Some(0), "a drained worker ends well");
+}
+
+#[test]
+fn several_deposits_end_one_by_one_and_one_that_fails_decides_the_answer() {
+    let place = Place::with_home();
+    place.bag("one", "1\n");
+    place.write("two.tar", "no bag");
+    let answer = place.run(["deposit", "one.tar", "two.tar", "--wait", "--json"]);
+    assert_eq!(answer.code, Some(1), "{answer:?}");
+    let mut ends: Vec<(String, String)> = answer
+        .json()
+        .iter()
+        .map(|item| (item["object"].as_str().unwrap().to_owned(), item["status"].as_str().unwrap().to_owned()))
+        .collect();
+    ends.sort();
+    assert_eq!(ends[0], ("example.edu/one".to_owned(), "succeeded".to_owned()));
+    assert_eq!(ends[1].1, "failed");
+}

@@ -1,0 +1,88 @@
+//! Making a home, and looking after it.
+
+use std::fs;
+
+use crate::program::{Place, assert_keys};
+
+#[test]
+fn a_new_home_passes_its_own_checks() {
+    let place = Place::with_home();
+    place.run(["config", "check"]).succeeds();
+    place.run(["store", "check"]).succeeds();
+    let stores = place.run(["store", "list", "--json"]).succeeds().json();
+    assert_eq!(stores.len(), 6);
+    let institutions = place.run(["institution", "list", "--json"]).succeeds().object();
+    assert_eq!(institutions["institution"], "example.edu");
+    let collection = place.run(["collection", "list", "--json"]).succeeds().object();
+    assert_eq!(collection["institution"], "example.edu");
+    assert!(place.path("home/stores/receiving/example.edu").is_dir());
+}
+
+#[test]
+fn init_answers_in_json() {
+    let place = Place::empty();
+    let made = place.run(["init", "here", "--json"]).succeeds().object();
+    assert_keys(&made, &["home", "settings", "institution", "collection"]);
+    assert_eq!(made["home"], "here");
+}
+
+#[test]
+fn without_a_folder_init_makes_the_home_of_the_environment() {
+    let place = Place::empty();
+    place.run(["init"]).succeeds();
+    assert!(place.path("home/strongroom.toml").is_file());
+}
+
+#[test]
+fn a_second_init_is_refused_and_changes_nothing() {
+    let place = Place::with_home();
+    let before = place.files(".");
+    place.run(["init", "home"]).fails(2, &["a home already", "nothing was changed"]);
+    assert_eq!(place.files("."), before);
+}
+
+#[test]
+fn init_refuses_a_folder_with_something_in_it() {
+    let place = Place::empty();
+    place.write("full/notes.txt", "mine");
+    place.run(["init", "full"]).fails(2, &["not an empty folder"]);
+    place.write("file", "mine");
+    place.run(["init", "file"]).fails(2, &["file"]);
+    place.run(["init", "absent/home"]).fails(3, &["absent"]);
+    assert_eq!(place.files(".").len(), 2, "nothing is left behind");
+}
+
+#[test]
+fn init_takes_an_empty_folder() {
+    let place = Place::empty();
+    fs::create_dir(place.path("home")).unwrap();
+    place.run(["init", "home"]).succeeds();
+    place.run(["config", "check"]).succeeds();
+}
+
+#[test]
+fn a_home_may_be_moved() {
+    let place = Place::with_home();
+    fs::rename(place.path("home"), place.path("moved")).unwrap();
+    place.run(["--home", "moved", "config", "check"]).succeeds();
+    place.run(["--config", "moved/strongroom.toml", "store", "check"]).succeeds();
+}
+
+#[test]
+fn without_a_home_the_way_to_one_is_told() {
+    let place = Place::empty();
+    place.run(["items", "list"]).fails(3, &["home/strongroom.toml", "strongroom init"]);
+}
+
+#[test]
+fn a_backup_can_be_opened_as_a_home() {
+    let place = Place::with_home();
+    let backup = place.run(["backup", "backups", "--json"]).succeeds().object();
+    assert_keys(&backup, &["backup", "registry", "bytes"]);
+    assert!(backup["bytes"].as_u64().unwrap() > 0);
+    let folder = backup["backup"].as_str().unwrap();
+    let listed = place.run(["--home", folder, "institution", "list", "--json"]).succeeds().object();
+    assert_eq!(listed["institution"], "example.edu");
+    place.run(["backup", "backups"]).succeeds();
+    assert_eq!(fs::read_dir(place.path("backups")).unwrap().count(), 2, "each backup is kept");
+}

@@ -1,0 +1,10 @@
+//! What a person does with the program, done through the program.
+
+mod bad_input;
+mod bags;
+mod deposits;
+mod help;
+mod homes;
+mod program;
+mod records;
+mod settings;

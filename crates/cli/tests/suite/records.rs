@@ -1,0 +1,125 @@
+//! Institutions, collections, items, batches, objects and the queue, as scripts see them.
+
+use crate::program::{Place, assert_keys};
+
+#[test]
+fn institutions_are_added_changed_and_put_away() {
+    let place = Place::with_home();
+    place.run(["institution", "add", "Other.Edu"]).fails(2, &["Other.Edu", "lower case"]);
+    place.run(["institution", "add", "other.edu", "--name", "Other"]).succeeds();
+    place.run(["institution", "add", "other.edu"]).fails(2, &["other.edu", "exists already"]);
+    place.run(["institution", "set", "other.edu", "--name", "Another"]).succeeds();
+    let removed = place.run(["institution", "remove", "other.edu", "--json"]).succeeds().object();
+    assert_keys(&removed, &["institution", "name", "active", "created_at"]);
+    assert_eq!(removed["active"], false);
+    assert_eq!(removed["name"], "Another");
+    place.bag("greeting", "hello\n");
+    place.run(["deposit", "greeting.tar", "--institution", "other.edu"]).fails(2, &["other.edu", "deactivated"]);
+    place.run(["institution", "set", "other.edu", "--active", "true"]).succeeds();
+    place.run(["deposit", "greeting.tar", "--institution", "other.edu"]).succeeds();
+}
+
+#[test]
+fn collections_have_rules_that_exist() {
+    let place = Place::with_home();
+    let which =
+        |command: &'static str, name: &'static str| vec!["collection", command, name, "--institution", "example.edu"];
+    let with = |mut arguments: Vec<&'static str>, more: &[&'static str]| {
+        arguments.extend_from_slice(more);
+        arguments
+    };
+    place.run(with(which("add", "theses"), &["--placement", "Standart"])).fails(2, &["Standart", "Standard"]);
+    place.run(with(which("add", "theses"), &["--profile", "aptrst-2.3"])).fails(2, &["aptrust-2.3"]);
+    place.run(which("show", "theses")).fails(3, &["theses"]);
+    place.run(with(which("add", "theses"), &["--placement", "Wasabi-OR", "--held", "true"])).succeeds();
+    let shown = place.run(with(which("show", "theses"), &["--json"])).succeeds().object();
+    assert_keys(&shown, &["collection", "institution", "name", "profile", "placement", "held", "created_at"]);
+    assert_eq!(shown["placement"], "Wasabi-OR");
+    assert_eq!(shown["held"], true);
+    let set = place.run(with(which("set", "theses"), &["--placement", "", "--json"])).succeeds().object();
+    assert_eq!(set["placement"], serde_json::Value::Null);
+    assert_eq!(set["held"], true, "what is not said stays");
+}
+
+#[test]
+fn a_deposit_waits_for_workers_and_can_be_steered() {
+    let place = Place::with_home();
+    place.bag("greeting", "hello\n");
+    let made = place.run(["deposit", "greeting.tar", "--json"]).succeeds().object();
+    let (item, batch) = (made["item"].as_str().unwrap(), made["batch"].as_str().unwrap());
+    let shown = place.run(["items", "show", item, "--json"]).succeeds().object();
+    assert_keys(
+        &shown,
+        &[
+            "item",
+            "batch",
+            "action",
+            "institution",
+            "collection",
+            "object",
+            "file",
+            "stage",
+            "status",
+            "priority",
+            "attempts",
+            "retry_count",
+            "needs_review",
+            "holder",
+            "lease_until",
+            "note",
+            "problems",
+            "created_at",
+            "updated_at",
+            "size",
+        ],
+    );
+    assert_eq!(shown["status"], "pending");
+    assert_eq!(shown["stage"], "receive");
+    let queue = place.run(["queue", "list", "--json"]).succeeds().json();
+    let topic = queue.iter().find(|topic| topic["topic"] == "ingest.receive").unwrap();
+    assert_keys(topic, &["topic", "ready", "delayed", "leased", "dead", "oldest_ready_seconds", "paused"]);
+    assert_eq!(topic["ready"], 1);
+    place.run(["items", "hold", item]).succeeds();
+    place.run(["items", "requeue", item]).fails(4, &["held"]);
+    assert_eq!(place.run(["items", "list", "--status", "held", "--json"]).succeeds().json().len(), 1);
+    assert_eq!(place.run(["items", "list", "--status", "pending", "--json"]).succeeds().json().len(), 0);
+    place.run(["batches", "release", batch]).succeeds();
+    let cancelled = place.run(["batches", "cancel", batch, "--json"]).succeeds().object();
+    assert_eq!(cancelled["open"], 0);
+    let report = place.run(["batches", "report", batch, "--json"]);
+    assert_eq!(report.code, Some(1), "{report:?}");
+    assert_eq!(report.json().len(), 2, "the batch and its item");
+    let history = place.run(["items", "history", item, "--json"]).succeeds().json();
+    let statuses: Vec<_> = history.iter().map(|line| line["status"].as_str().unwrap()).collect();
+    assert_eq!(statuses, ["pending", "held", "pending", "cancelled"]);
+    place.run(["items", "delete", item]).succeeds();
+    assert_eq!(place.run(["items", "show", item, "--json"]).succeeds().object()["status"], "deleted");
+}
+
+#[test]
+fn a_request_for_several_items_is_carried_out_for_all_or_none() {
+    let place = Place::with_home();
+    place.bag("one", "1\n");
+    place.bag("two", "2\n");
+    let made = place.run(["deposit", "one.tar", "two.tar", "--json"]).succeeds().json();
+    let ids: Vec<&str> = made.iter().map(|item| item["item"].as_str().unwrap()).collect();
+    place.run(["items", "hold", ids[0]]).succeeds();
+    place.run(["items", "release", ids[0], ids[1]]).fails(4, &["not held"]);
+    assert_eq!(place.run(["items", "show", ids[0], "--json"]).succeeds().object()["status"], "held");
+}
+
+#[test]
+fn topics_are_paused_and_emptied() {
+    let place = Place::with_home();
+    place.bag("greeting", "hello\n");
+    place.run(["deposit", "greeting.tar"]).succeeds();
+    let paused = place.run(["queue", "pause", "ingest.receive", "--json"]).succeeds().object();
+    assert_eq!(paused["paused"], true);
+    let resumed = place.run(["queue", "resume", "ingest.receive", "--json"]).succeeds().object();
+    assert_eq!(resumed["paused"], false);
+    let task = place.run(["queue", "show", "ingest.receive", "--json"]).succeeds().object();
+    assert_eq!(task["state"], "ready");
+    let emptied = place.run(["queue", "empty", "ingest.receive", "--json"]).succeeds().object();
+    assert_eq!(emptied["tasks"], 1);
+    assert_eq!(place.run(["queue", "dead", "--json"]).succeeds().stdout, "");
+}

@@ -1,0 +1,75 @@
+//! Settings from file and environment, through the program.
+
+use crate::program::{Place, assert_keys};
+
+#[test]
+fn each_setting_is_shown_with_its_source() {
+    let place = Place::with_home();
+    let lines =
+        place.run_with(&[("STRONGROOM_FIXITY__MAX_PER_RUN", "7")], ["config", "show", "--json"]).succeeds().json();
+    let find = |key: &str| lines.iter().find(|line| line["key"] == key).unwrap();
+    assert_keys(&lines[0], &["key", "value", "source", "meaning"]);
+    assert_eq!(find("fixity.max_per_run")["value"], "7");
+    assert_eq!(find("fixity.max_per_run")["source"], "env STRONGROOM_FIXITY__MAX_PER_RUN");
+    assert_eq!(find("fixity.interval")["source"], "default");
+    assert_eq!(find("stores.primary.path")["source"], "file");
+}
+
+#[test]
+fn every_storage_option_of_aptrust_has_a_placement() {
+    let place = Place::with_home();
+    let lines = place.run(["config", "show", "--json"]).succeeds().json();
+    for option in [
+        "Standard",
+        "Glacier-OH",
+        "Glacier-OR",
+        "Glacier-VA",
+        "Glacier-Deep-OH",
+        "Glacier-Deep-OR",
+        "Glacier-Deep-VA",
+        "Wasabi-OR",
+        "Wasabi-TX",
+        "Wasabi-VA",
+    ] {
+        let key = format!("placements.{option}");
+        assert!(lines.iter().any(|line| line["key"] == key.as_str()), "{key}");
+    }
+}
+
+#[test]
+fn an_unknown_setting_is_refused_with_the_nearest() {
+    let place = Place::with_home();
+    place
+        .run_with(&[("STRONGROOM_FIXITY__INTERVALL", "9d")], ["config", "show"])
+        .fails(2, &["STRONGROOM_FIXITY__INTERVALL", "the nearest is STRONGROOM_FIXITY__INTERVAL"]);
+    place.write("home/strongroom.toml", "[fixty]\ninterval = \"9d\"\n");
+    place.run(["items", "list"]).fails(2, &["fixty", "the nearest is fixity"]);
+}
+
+#[test]
+fn a_wrong_value_is_refused_with_an_example() {
+    let place = Place::with_home();
+    place
+        .run_with(&[("STRONGROOM_FIXITY__INTERVAL", "ninety days")], ["config", "check"])
+        .fails(2, &["fixity.interval", "ninety days", "\"30m\""]);
+    place.write("home/strongroom.toml", "[fixity\n");
+    place.run(["config", "check"]).fails(2, &["strongroom.toml", "TOML"]);
+}
+
+#[test]
+fn postgresql_is_refused_until_it_is_there_and_its_password_is_not_shown() {
+    let place = Place::with_home();
+    let answer = place
+        .run_with(&[("STRONGROOM_REGISTRY__URL", "postgres://user:hidden@host/db")], ["items", "list"])
+        .fails(2, &["registry.url", "not in this build yet"]);
+    assert!(!answer.stderr.contains("hidden"));
+}
+
+#[test]
+fn the_book_and_the_program_know_the_same_settings() {
+    let book = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/settings.md");
+    let place = Place::empty();
+    let table = place.run(["config", "document"]).succeeds().stdout;
+    let text = std::fs::read_to_string(&book).unwrap();
+    assert!(text.ends_with(&table), "docs/settings.md must end with the output of `strongroom config document`");
+}
