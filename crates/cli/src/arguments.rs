@@ -27,8 +27,9 @@ pub(crate) struct Arguments {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Global options")]
 pub(crate) struct Global {
-    /// The home [default: $STRONGROOM_HOME, else ./strongroom]
+    /// The home
     #[arg(long, global = true, value_name = "DIR", conflicts_with = "config")]
+    #[arg(help = "The home [default: $STRONGROOM_HOME, else ./strongroom]")]
     pub(crate) home: Option<PathBuf>,
     /// The settings file; its folder is the home
     #[arg(long, global = true, value_name = "FILE")]

@@ -65,7 +65,7 @@ impl Context {
     }
 
     fn open(&self, settings: Settings) -> Result<Arc<Home>, Failure> {
-        self.check_registry(&settings.registry_path(&self.home))?;
+        Self::check_registry(&settings.registry_path(&self.home))?;
         let home = Home::open(&self.home, settings)
             .map_err(|error| Failure::from(error).while_trying(format!("open the home {}", self.home.display())))?;
         Ok(Arc::new(home))
@@ -79,12 +79,12 @@ impl Context {
 
     pub(crate) fn registry_of(&self, settings: &Settings) -> Result<Registry, Failure> {
         let path = settings.registry_path(&self.home);
-        self.check_registry(&path)?;
+        Self::check_registry(&path)?;
         Ok(Registry::open_sqlite(&path, Arc::new(SystemClock))?)
     }
 
     /// Opening would make an empty registry where none is; that would hide a disk that is not mounted.
-    pub(crate) fn check_registry(&self, path: &Path) -> Result<(), Failure> {
+    pub(crate) fn check_registry(path: &Path) -> Result<(), Failure> {
         match path.try_exists() {
             Ok(true) => Ok(()),
             Ok(false) => Err(Failure::new(Exit::NotFound, format!("there is no registry at {}", path.display()))

@@ -255,8 +255,7 @@ fn of_bag(error: &BagError) -> (Exit, Option<String>) {
 impl From<WriteError> for Failure {
     fn from(error: WriteError) -> Self {
         let (exit, next) = match &error {
-            WriteError::Io { source, .. } => of_io(source),
-            WriteError::Finish(source) | WriteError::Spill(source) => of_io(source),
+            WriteError::Io { source, .. } | WriteError::Finish(source) | WriteError::Spill(source) => of_io(source),
             WriteError::Refused { .. } => (Exit::No, Some("the problems are listed above".to_owned())),
             WriteError::TargetExists { .. } => (Exit::Usage, Some("name a target that does not exist".to_owned())),
             _ => (Exit::Usage, None),

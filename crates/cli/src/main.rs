@@ -20,6 +20,8 @@ use context::Context;
 use failure::Exit;
 
 fn main() -> ExitCode {
+    #[cfg(feature = "failpoints")]
+    strongroom_engine::arm_crash_points();
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {

@@ -71,11 +71,6 @@ impl Output {
         self.writer.borrow_mut().write_all(bytes).map_err(|error| failed(&error))
     }
 
-    /// Where a library writes a document.
-    pub(crate) fn with_writer<T>(&self, write: impl FnOnce(&mut dyn io::Write) -> T) -> T {
-        write(&mut *self.writer.borrow_mut())
-    }
-
     /// One JSON object on one line.
     pub(crate) fn json(&self, value: &impl Serialize) -> Result<(), Failure> {
         let text = serde_json::to_string(value)

@@ -28,7 +28,7 @@ report! {
 pub(crate) fn run(command: &Backup, context: &Context) -> Outcome {
     let settings = context.settings()?.settings;
     let registry = settings.registry_path(&context.home);
-    context.check_registry(&registry)?;
+    Context::check_registry(&registry)?;
     let time = Timestamp::now().to_zoned(TimeZone::UTC).strftime("%Y%m%dT%H%M%S%.6fZ").to_string();
     let folder = command.dir.join(format!("strongroom-{time}"));
     fs::create_dir_all(&command.dir).map_err(|error| Failure::io("make the folder", &command.dir, &error))?;

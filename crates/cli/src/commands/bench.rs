@@ -96,7 +96,7 @@ fn put_rate(folder: &std::path::Path, duration: Duration, durability: Durability
     let begin = Instant::now();
     let mut files = 0_u32;
     while begin.elapsed() < duration {
-        let key = Key::new(&format!("{:02x}/{files}", files % 256)).map_err(StorageError::from)?;
+        let key = Key::new(format!("{:02x}/{files}", files % 256)).map_err(StorageError::from)?;
         let options = PutOptions { durability, ..PutOptions::default() };
         store.put(&key, &mut io::Cursor::new(bytes), &options)?;
         files += 1;

@@ -1,7 +1,7 @@
 //! `config`: what is set, where it comes from, and whether it is all right.
 
 use clap::Subcommand;
-use strongroom_engine::settings::{Origin, markdown};
+use strongroom_engine::settings::Origin;
 use strongroom_storage::FolderStore;
 
 use crate::context::Context;
@@ -15,9 +15,6 @@ pub(crate) enum Config {
     Check,
     /// Show every setting with its value, its source and its meaning; secrets masked
     Show,
-    /// Print the table of all settings for the book
-    #[command(hide = true)]
-    Document,
 }
 
 report! {
@@ -34,10 +31,6 @@ pub(crate) fn run(command: &Config, context: &Context) -> Outcome {
     match command {
         Config::Check => check(context),
         Config::Show => show(context),
-        Config::Document => {
-            context.output.raw(markdown().as_bytes())?;
-            Ok(Exit::Done)
-        }
     }
 }
 

@@ -5,7 +5,7 @@ use strongroom_digest::{Algorithm, Digest};
 use strongroom_engine::Home;
 use strongroom_engine::ingest::{DepositKind, DepositRequest, Deposited, deposit};
 use strongroom_registry::items::{self, Item, ItemProblem};
-use strongroom_registry::{BatchId, ItemId, ItemStatus, RegistryError, Scope, Stage, tenants};
+use strongroom_registry::{BatchId, ItemId, ItemStatus, Scope, Stage, tenants};
 
 use super::wait::{Ended, wait};
 use crate::context::Context;
@@ -161,9 +161,8 @@ fn told(item: Item, problems: Vec<ItemProblem>, context: &Context) -> Result<End
         context.output.json(&report)?;
         return Ok(ended);
     }
-    let version = report.version.map(|version| format!("  version {version}")).unwrap_or_default();
     let note = report.note.as_deref().unwrap_or_default();
-    context.output.say(printable(&format!("{:9}  {}{version}  {note}", report.status, report.object)))?;
+    context.output.say(printable(&format!("{:9}  {}  {note}", report.status, report.object)))?;
     for problem in &report.problems {
         let place = [&problem.file, &problem.path].into_iter().flatten().cloned().collect::<Vec<_>>().join(" ");
         context
@@ -177,8 +176,7 @@ fn told(item: Item, problems: Vec<ItemProblem>, context: &Context) -> Result<End
 }
 
 fn only_institution(home: &Home) -> Result<String, Failure> {
-    let mut known =
-        home.registry.read(|tx| Ok::<_, RegistryError>(tenants::institutions(tx, Scope::System, "", 2)?))?;
+    let mut known = home.registry.read(|tx| tenants::institutions(tx, Scope::System, "", 2))?;
     known.retain(|institution| institution.active);
     match known.as_slice() {
         [only] => Ok(only.identifier.clone()),

@@ -74,8 +74,8 @@ pub(crate) struct Filter {
     /// Only this stage
     #[arg(long)]
     stage: Option<String>,
-    /// Only this action: ingest, restore_object or restore_file
-    #[arg(long)]
+    /// Only this action
+    #[arg(long, help = "Only this action: ingest, restore_object or restore_file")]
     action: Option<String>,
     /// Only those of this institution
     #[arg(long, value_name = "DOMAIN")]
@@ -163,7 +163,7 @@ pub(crate) fn run(command: Items, context: &Context) -> Outcome {
         Items::Show { item } => show(&item, context),
         Items::History { item } => history(&item, context),
         Items::Requeue { items, stage } => {
-            let stage = stage.as_deref().map(|stage| word(stage, "stage", Stage::ALL, |one| one.word())).transpose()?;
+            let stage = stage.as_deref().map(|stage| word(stage, "stage", Stage::ALL, Stage::word)).transpose()?;
             ask(&items, Request::Requeue(stage), context)
         }
         Items::Hold { items } => ask(&items, Request::Hold, context),
@@ -209,10 +209,10 @@ fn list(filter: &Filter, context: &Context) -> Outcome {
         status: filter
             .status
             .as_deref()
-            .map(|text| word(text, "status", ItemStatus::ALL, |one| one.word()))
+            .map(|text| word(text, "status", ItemStatus::ALL, ItemStatus::word))
             .transpose()?,
-        stage: filter.stage.as_deref().map(|text| word(text, "stage", Stage::ALL, |one| one.word())).transpose()?,
-        action: filter.action.as_deref().map(|text| word(text, "action", Action::ALL, |one| one.word())).transpose()?,
+        stage: filter.stage.as_deref().map(|text| word(text, "stage", Stage::ALL, Stage::word)).transpose()?,
+        action: filter.action.as_deref().map(|text| word(text, "action", Action::ALL, Action::word)).transpose()?,
         needs_review: filter.needs_review.then_some(true),
         since: filter.since.as_deref().map(since).transpose()?,
         batch: None,

@@ -203,7 +203,7 @@ pub(crate) fn find(registry: &Registry, name: &str) -> Result<Object, Failure> {
 
 fn list(registry: &Registry, institution: Option<&str>, state: Option<&str>, context: &Context) -> Outcome {
     let state = state
-        .map(|state| word(state, "state", &[ObjectState::Active, ObjectState::Deleted], |one| one.word()))
+        .map(|state| word(state, "state", &[ObjectState::Active, ObjectState::Deleted], ObjectState::word))
         .transpose()?;
     let scope = scope(registry, institution)?;
     let mut table = context.output.table(&["object", "identifier", "title", "state", "versions", "files", "bytes"]);

@@ -93,7 +93,7 @@ fn check(settings: &Settings, wanted: &[String], context: &Context) -> Outcome {
 fn probe(name: &str, path: &Path) -> Result<(), Failure> {
     let store = FolderStore::open(name, path)?;
     let text = Uuid::new_v4().to_string();
-    let key = Key::new(&format!("probe-{text}")).map_err(StorageError::from)?;
+    let key = Key::new(format!("probe-{text}")).map_err(StorageError::from)?;
     store.put(&key, &mut text.as_bytes(), &PutOptions::default())?;
     let outcome: Result<String, Failure> = (|| {
         let mut found = String::new();

@@ -64,12 +64,3 @@ fn postgresql_is_refused_until_it_is_there_and_its_password_is_not_shown() {
         .fails(2, &["registry.url", "not in this build yet"]);
     assert!(!answer.stderr.contains("hidden"));
 }
-
-#[test]
-fn the_book_and_the_program_know_the_same_settings() {
-    let book = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/settings.md");
-    let place = Place::empty();
-    let table = place.run(["config", "document"]).succeeds().stdout;
-    let text = std::fs::read_to_string(&book).unwrap();
-    assert!(text.ends_with(&table), "docs/settings.md must end with the output of `strongroom config document`");
-}
