@@ -164,7 +164,7 @@ sections! {
             "whether those hosts may have addresses of the local network or this machine";
     }
     FETCH Fetch "fetch" Plain "Files that a bag leaves to be fetched (fetch.txt)." {
-        hosts: Vec<String> = Some("[]"), Kind::List, "the hosts from which they may come, as ingest.url_hosts; empty: none";
+        hosts: Vec<String> = Some("[]"), Kind::List, "the hosts from which they may come, written like the hosts of deposits; empty: none";
     }
     FIXITY Fixity "fixity" Plain "Watching the copies." {
         interval: Duration = Some("\"90d\""), Kind::Span, "each copy is checked again when its last check is this old";
