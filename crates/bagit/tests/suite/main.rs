@@ -6,6 +6,7 @@ mod containers;
 mod deposits;
 mod evidence;
 mod fetching;
+mod mutations;
 mod profile;
 mod rules;
 mod write;
