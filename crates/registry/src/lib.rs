@@ -6,6 +6,7 @@
 pub mod batches;
 mod error;
 pub mod events;
+pub mod fixity;
 mod ids;
 pub mod interim;
 pub mod items;
@@ -27,4 +28,6 @@ pub use objects::{Description, Digests, Format};
 pub use registry::{Registry, migrations, statements};
 pub use scope::Scope;
 pub use strongroom_database::{Time, Transaction};
-pub use words::{Action, BatchState, CopyState, Decision, ItemStatus, ObjectState, Stage, VersionState};
+pub use words::{
+    Action, BatchState, CopyState, Decision, FindingKind, FindingState, ItemStatus, ObjectState, Stage, VersionState,
+};

@@ -162,6 +162,26 @@ words! {
         Missing = "missing",
     }
 
+    /// What a finding says is wrong.
+    FindingKind ("a finding's kind") {
+        /// The bytes of a copy.
+        Damaged = "damaged",
+        /// Nothing lies where a copy should.
+        Missing = "missing",
+        /// A declaration, an inventory or a sidecar.
+        Inventory = "inventory",
+    }
+
+    /// What became of a finding.
+    FindingState ("a finding's state") {
+        /// Nothing yet.
+        Open = "open",
+        /// Put right, and proved.
+        Repaired = "repaired",
+        /// No copy proved right to repair it from.
+        Unrepairable = "unrepairable",
+    }
+
     /// What `compare` found for a file.
     Decision ("a decision") {
         /// A path the object did not have.

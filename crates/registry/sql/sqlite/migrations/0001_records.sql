@@ -141,10 +141,12 @@ CREATE TABLE copies (
     last_fixity_at INTEGER,
     -- When it was last looked at with any outcome; what fixity orders by.
     checked_at     INTEGER NOT NULL,
+    -- When a copy that could not be read was last looked at by its size and class only.
+    attested_at    INTEGER,
     PRIMARY KEY (content_id, store)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX copies_by_check ON copies (checked_at);
-CREATE INDEX copies_by_object ON copies (object_id, store);
+CREATE INDEX copies_by_check ON copies (store, checked_at, content_id);
+CREATE INDEX copies_by_object ON copies (object_id, store, checked_at, content_id);
 
 -- What of an object besides contents lies in a store: declaration, inventories and sidecars, watched as one.
 CREATE TABLE object_copies (
@@ -157,7 +159,7 @@ CREATE TABLE object_copies (
     last_fixity_at INTEGER,
     PRIMARY KEY (object_id, store)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX object_copies_by_check ON object_copies (checked_at);
+CREATE INDEX object_copies_by_check ON object_copies (store, checked_at, object_id);
 
 -- Immutable. `expansion` names acts that always come together and are told apart on reading; see the events module.
 CREATE TABLE events (
@@ -331,6 +333,7 @@ CREATE TABLE findings (
     found_at       INTEGER NOT NULL,
     repaired_at    INTEGER
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX findings_by_object ON findings (object_id, store);
 CREATE INDEX findings_open ON findings (institution_id, found_at) WHERE state <> 'repaired';
 
 CREATE TABLE schedules (

@@ -1,0 +1,445 @@
+//! Watching, as the record keeps it: which copies are due, what came of each check, what was found wrong and what became
+//! of it. A check's event and its time are one transaction. Only copies of published versions are ever due.
+
+use strongroom_database::{Row, Statement, Time, Transaction};
+use strongroom_digest::Digest;
+use uuid::Uuid;
+
+use crate::events::{self, EventRow};
+use crate::interim::digest;
+use crate::{
+    ContentId, CopyState, FindingId, FindingKind, FindingState, GenerationId, InstitutionId, ObjectId, RegistryError,
+    Scope,
+};
+
+/// Where a listing in order of the last check goes on: behind this time and identifier.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DueCursor(pub Time, pub Uuid);
+
+impl DueCursor {
+    /// Before the first.
+    pub const START: Self = Self(Time(i64::MIN), Uuid::nil());
+}
+
+/// A copy that is due: of a content, or of what an object has besides contents.
+#[derive(Debug, Clone)]
+pub struct Due {
+    /// Its object.
+    pub object: ObjectId,
+    /// Whose it is, by domain name.
+    pub institution_identifier: String,
+    /// Where it stands in the listing.
+    pub cursor: DueCursor,
+}
+
+/// Copies of contents in a store whose last check is no later than `before`, oldest first.
+pub fn due_contents(
+    tx: &mut dyn Transaction,
+    scope: Scope,
+    store: &str,
+    before: Time,
+    after: DueCursor,
+    limit: usize,
+) -> Result<Vec<Due>, RegistryError> {
+    due(tx, Statement("fixity.due_contents"), scope, store, before, after, limit)
+}
+
+/// The same for the declarations and inventories of objects.
+pub fn due_objects(
+    tx: &mut dyn Transaction,
+    scope: Scope,
+    store: &str,
+    before: Time,
+    after: DueCursor,
+    limit: usize,
+) -> Result<Vec<Due>, RegistryError> {
+    due(tx, Statement("fixity.due_objects"), scope, store, before, after, limit)
+}
+
+fn due(
+    tx: &mut dyn Transaction,
+    statement: Statement,
+    scope: Scope,
+    store: &str,
+    before: Time,
+    after: DueCursor,
+    limit: usize,
+) -> Result<Vec<Due>, RegistryError> {
+    let values = [store.into(), before.into(), after.0.into(), after.1.into(), scope.value(), limit.into()];
+    tx.query(statement, &values)?
+        .iter()
+        .map(|row| {
+            Ok(Due {
+                object: ObjectId(row.uuid(0)?),
+                institution_identifier: row.text(3)?.to_owned(),
+                cursor: DueCursor(row.time(2)?, row.uuid(1)?),
+            })
+        })
+        .collect()
+}
+
+/// A copy of a content with what is needed to check it.
+#[derive(Debug, Clone)]
+pub struct WatchedCopy {
+    /// The content.
+    pub content: ContentId,
+    /// Its object.
+    pub object: ObjectId,
+    /// Whose it is.
+    pub institution: InstitutionId,
+    /// Whose it is, by domain name.
+    pub institution_identifier: String,
+    /// The store.
+    pub store: String,
+    /// The key within it.
+    pub key: String,
+    /// The storage class, where the store has them.
+    pub class: Option<String>,
+    /// What is known of it.
+    pub state: CopyState,
+    /// When it was last looked at.
+    pub checked_at: Time,
+    /// The digest it must have.
+    pub sha512: Digest,
+    /// The size it must have.
+    pub size: u64,
+}
+
+impl WatchedCopy {
+    /// Where it stands in a listing by the last check.
+    pub fn cursor(&self) -> DueCursor {
+        DueCursor(self.checked_at, self.content.0)
+    }
+}
+
+/// Due copies of one object's contents in one store, oldest first.
+pub fn due_of_object(
+    tx: &mut dyn Transaction,
+    object: ObjectId,
+    store: &str,
+    before: Time,
+    after: DueCursor,
+    limit: usize,
+) -> Result<Vec<WatchedCopy>, RegistryError> {
+    let values = [object.into(), store.into(), before.into(), after.0.into(), after.1.into(), limit.into()];
+    tx.query(Statement("fixity.due_of_object"), &values)?.iter().map(watched_copy).collect()
+}
+
+/// Every copy of a content that readers see.
+pub fn copies_of_content(tx: &mut dyn Transaction, content: ContentId) -> Result<Vec<WatchedCopy>, RegistryError> {
+    tx.query(Statement("fixity.copies_of_content"), &[content.into()])?.iter().map(watched_copy).collect()
+}
+
+/// What of an object lies in a store besides contents.
+#[derive(Debug, Clone)]
+pub struct WatchedObject {
+    /// The object.
+    pub object: ObjectId,
+    /// The store.
+    pub store: String,
+    /// Whose it is.
+    pub institution: InstitutionId,
+    /// Whose it is, by domain name.
+    pub institution_identifier: String,
+    /// The generation it is of.
+    pub generation: GenerationId,
+    /// What is known of it.
+    pub state: CopyState,
+    /// When it was last looked at.
+    pub checked_at: Time,
+}
+
+/// What of an object lies in a store besides contents; `None` when nothing should.
+pub fn object_copy(
+    tx: &mut dyn Transaction,
+    object: ObjectId,
+    store: &str,
+) -> Result<Option<WatchedObject>, RegistryError> {
+    let Some(row) = tx.query_one(Statement("fixity.object_copy"), &[object.into(), store.into()])? else {
+        return Ok(None);
+    };
+    Ok(Some(WatchedObject {
+        object: ObjectId(row.uuid(0)?),
+        store: row.text(1)?.to_owned(),
+        institution: InstitutionId(row.uuid(2)?),
+        institution_identifier: row.text(3)?.to_owned(),
+        generation: GenerationId(row.uuid(4)?),
+        state: row.text(5)?.parse()?,
+        checked_at: row.time(6)?,
+    }))
+}
+
+/// How a copy was found right.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Proof {
+    /// Read, and its digest is right.
+    Read,
+    /// It cannot be read now; what the store says of it is right.
+    Attested,
+}
+
+/// Records that copies were found right: time and event of each together. One that somebody else recorded since it was
+/// listed gets neither. At most [`ROWS_AT_ONCE`](crate::versions::ROWS_AT_ONCE) at a time; how many were recorded.
+pub fn record_right(
+    tx: &mut dyn Transaction,
+    checks: &[(ContentId, String, Time, Proof, EventRow)],
+) -> Result<usize, RegistryError> {
+    let now = tx.now()?;
+    let mut recorded = Vec::with_capacity(checks.len());
+    for (content, store, seen, proof, event) in checks {
+        let statement = match proof {
+            Proof::Read => Statement("fixity.passed"),
+            Proof::Attested => Statement("fixity.attested"),
+        };
+        // A check in the same microsecond as the last still moves the clock on.
+        let now = Time(now.0.max(seen.0 + 1));
+        if tx.execute(statement, &[(*content).into(), store.into(), (*seen).into(), now.into()])? == 1 {
+            recorded.push(event.clone());
+        }
+    }
+    events::append(tx, &recorded)?;
+    Ok(recorded.len())
+}
+
+/// Records that a copy is wrong.
+pub fn set_damaged(
+    tx: &mut dyn Transaction,
+    content: ContentId,
+    store: &str,
+    state: CopyState,
+) -> Result<(), RegistryError> {
+    let now = tx.now()?;
+    tx.execute(Statement("fixity.damaged"), &[content.into(), store.into(), state.word().into(), now.into()])?;
+    Ok(())
+}
+
+/// Records that a copy is right again, by its digest.
+pub fn set_mended(tx: &mut dyn Transaction, content: ContentId, store: &str) -> Result<(), RegistryError> {
+    let now = tx.now()?;
+    tx.execute(Statement("fixity.mended"), &[content.into(), store.into(), now.into()])?;
+    Ok(())
+}
+
+/// Makes a copy the first to be looked at: there is reason to doubt it.
+pub fn make_due(tx: &mut dyn Transaction, content: ContentId, store: &str) -> Result<(), RegistryError> {
+    tx.execute(Statement("fixity.make_due"), &[content.into(), store.into(), Time(0).into()])?;
+    Ok(())
+}
+
+/// Records that declarations and inventories of an object in a store are right.
+pub fn set_object_right(tx: &mut dyn Transaction, object: ObjectId, store: &str) -> Result<(), RegistryError> {
+    let now = tx.now()?;
+    tx.execute(Statement("fixity.object_passed"), &[object.into(), store.into(), now.into()])?;
+    Ok(())
+}
+
+/// Records that they are not.
+pub fn set_object_damaged(tx: &mut dyn Transaction, object: ObjectId, store: &str) -> Result<(), RegistryError> {
+    let now = tx.now()?;
+    let values = [object.into(), store.into(), CopyState::Damaged.word().into(), now.into()];
+    tx.execute(Statement("fixity.object_damaged"), &values)?;
+    Ok(())
+}
+
+/// How well the copies in one store are watched. Contents, and what objects have besides, count alike.
+#[derive(Debug, Clone)]
+pub struct Coverage {
+    /// The store.
+    pub store: String,
+    /// Copies that should lie there.
+    pub copies: u64,
+    /// Bytes of the contents among them.
+    pub bytes: u64,
+    /// Found right by digest within the interval.
+    pub checked: u64,
+    /// Never found right by digest.
+    pub never: u64,
+    /// Looked at by size and class only, because they could not be read.
+    pub attested: u64,
+    /// Known to be wrong.
+    pub damaged: u64,
+    /// Due now.
+    pub due: u64,
+    /// When the one that waits longest was last looked at.
+    pub oldest: Option<Time>,
+}
+
+/// How well copies are watched, store by store; `since` is the beginning of the interval.
+pub fn report(tx: &mut dyn Transaction, scope: Scope, since: Time) -> Result<Vec<Coverage>, RegistryError> {
+    tx.query(Statement("fixity.report"), &[scope.value(), since.into()])?
+        .iter()
+        .map(|row| {
+            Ok(Coverage {
+                store: row.text(0)?.to_owned(),
+                copies: row.count(1)?,
+                bytes: row.count(2)?,
+                // Of copies that were never checked SQL knows no comparison.
+                checked: row.optional_integer(3)?.unwrap_or(0).unsigned_abs(),
+                never: row.count(4)?,
+                attested: row.count(5)?,
+                damaged: row.count(6)?,
+                due: row.count(7)?,
+                oldest: row.optional_time(8)?,
+            })
+        })
+        .collect()
+}
+
+/// Something wrong that was found, and what became of it.
+#[derive(Debug, Clone)]
+pub struct Finding {
+    /// Its identifier.
+    pub id: FindingId,
+    /// Whose it is.
+    pub institution: InstitutionId,
+    /// Whose it is, by domain name.
+    pub institution_identifier: String,
+    /// The object.
+    pub object: ObjectId,
+    /// The object by its name.
+    pub object_identifier: String,
+    /// The content; none where inventories or declarations are wrong.
+    pub content: Option<ContentId>,
+    /// The store.
+    pub store: String,
+    /// The key within it; for inventories the object root.
+    pub key: String,
+    /// What is wrong.
+    pub kind: FindingKind,
+    /// What became of it.
+    pub state: FindingState,
+    /// In words.
+    pub detail: String,
+    /// Where the bad bytes are kept.
+    pub quarantine_key: Option<String>,
+    /// When it was found.
+    pub found_at: Time,
+    /// When it was repaired.
+    pub repaired_at: Option<Time>,
+}
+
+/// A finding to be opened.
+#[derive(Debug, Clone)]
+pub struct NewFinding {
+    /// Fixed by the caller.
+    pub id: FindingId,
+    /// Whose it is.
+    pub institution: InstitutionId,
+    /// The object.
+    pub object: ObjectId,
+    /// The content, if it is about one.
+    pub content: Option<ContentId>,
+    /// The store.
+    pub store: String,
+    /// The key within it.
+    pub key: String,
+    /// What is wrong.
+    pub kind: FindingKind,
+    /// In words.
+    pub detail: String,
+}
+
+/// Opens a finding, or says anew what is wrong in one that is not solved.
+pub fn open_finding(tx: &mut dyn Transaction, new: &NewFinding) -> Result<(), RegistryError> {
+    let now = tx.now()?;
+    tx.execute(
+        Statement("findings.insert"),
+        &[
+            new.id.into(),
+            new.institution.into(),
+            new.object.into(),
+            new.content.into(),
+            (&new.store).into(),
+            (&new.key).into(),
+            new.kind.word().into(),
+            (&new.detail).into(),
+            now.into(),
+        ],
+    )?;
+    tx.execute(Statement("findings.reopen"), &[new.id.into(), new.kind.word().into(), (&new.detail).into()])?;
+    Ok(())
+}
+
+/// Notes where a finding's bad bytes are kept.
+pub fn set_quarantined(tx: &mut dyn Transaction, id: FindingId, key: &str) -> Result<(), RegistryError> {
+    tx.execute(Statement("findings.quarantined"), &[id.into(), key.into()])?;
+    Ok(())
+}
+
+/// Says what became of a finding.
+pub fn close_finding(
+    tx: &mut dyn Transaction,
+    id: FindingId,
+    state: FindingState,
+    detail: &str,
+) -> Result<(), RegistryError> {
+    let repaired_at = if state == FindingState::Repaired { Some(tx.now()?) } else { None };
+    tx.execute(Statement("findings.close"), &[id.into(), state.word().into(), detail.into(), repaired_at.into()])?;
+    Ok(())
+}
+
+/// The finding of a copy (of an object's inventories where `content` is none) that is not solved.
+pub fn unsolved(
+    tx: &mut dyn Transaction,
+    object: ObjectId,
+    store: &str,
+    content: Option<ContentId>,
+) -> Result<Option<Finding>, RegistryError> {
+    let values = [object.into(), store.into(), content.into()];
+    tx.query_one(Statement("findings.unsolved"), &values)?.as_ref().map(finding_row).transpose()
+}
+
+/// A finding by its identifier.
+pub fn finding(tx: &mut dyn Transaction, scope: Scope, id: FindingId) -> Result<Option<Finding>, RegistryError> {
+    tx.query_one(Statement("findings.get"), &[id.into(), scope.value()])?.as_ref().map(finding_row).transpose()
+}
+
+/// Findings in order of their making, after `after`: those not repaired, or all.
+pub fn findings(
+    tx: &mut dyn Transaction,
+    scope: Scope,
+    repaired_too: bool,
+    after: Option<FindingId>,
+    limit: usize,
+) -> Result<Vec<Finding>, RegistryError> {
+    let after = after.unwrap_or(FindingId(Uuid::nil()));
+    tx.query(Statement("findings.list"), &[after.into(), scope.value(), repaired_too.into(), limit.into()])?
+        .iter()
+        .map(finding_row)
+        .collect()
+}
+
+fn watched_copy(row: &Row) -> Result<WatchedCopy, RegistryError> {
+    Ok(WatchedCopy {
+        content: ContentId(row.uuid(0)?),
+        object: ObjectId(row.uuid(1)?),
+        institution: InstitutionId(row.uuid(2)?),
+        institution_identifier: row.text(3)?.to_owned(),
+        store: row.text(4)?.to_owned(),
+        key: row.text(5)?.to_owned(),
+        class: row.optional_text(6)?.map(str::to_owned),
+        state: row.text(7)?.parse()?,
+        checked_at: row.time(8)?,
+        sha512: digest(row, 9)?,
+        size: row.count(10)?,
+    })
+}
+
+fn finding_row(row: &Row) -> Result<Finding, RegistryError> {
+    Ok(Finding {
+        id: FindingId(row.uuid(0)?),
+        institution: InstitutionId(row.uuid(1)?),
+        institution_identifier: row.text(2)?.to_owned(),
+        object: ObjectId(row.uuid(3)?),
+        object_identifier: row.text(4)?.to_owned(),
+        content: row.optional_uuid(5)?.map(ContentId),
+        store: row.text(6)?.to_owned(),
+        key: row.text(7)?.to_owned(),
+        kind: row.text(8)?.parse()?,
+        state: row.text(9)?.parse()?,
+        detail: row.text(10)?.to_owned(),
+        quarantine_key: row.optional_text(11)?.map(str::to_owned),
+        found_at: row.time(12)?,
+        repaired_at: row.optional_time(13)?,
+    })
+}
