@@ -9,6 +9,12 @@ pub(crate) fn crash_point(name: &str) {
     });
 }
 
+/// Arms the points that the environment variable `FAILPOINTS` names, for as long as the process lives.
+#[cfg(feature = "failpoints")]
+pub fn arm_crash_points() {
+    std::mem::forget(fail::FailScenario::setup());
+}
+
 /// Nothing.
 #[cfg(not(feature = "failpoints"))]
 pub(crate) fn crash_point(_name: &str) {}

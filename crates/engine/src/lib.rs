@@ -12,6 +12,8 @@ pub mod runtime;
 pub mod settings;
 mod work;
 
+#[cfg(feature = "failpoints")]
+pub use crash::arm_crash_points;
 pub(crate) use crash::crash_point;
 pub use error::{EngineError, chain};
 pub use home::{Home, Roles};

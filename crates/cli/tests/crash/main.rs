@@ -1,0 +1,283 @@
+//! Kills the real program at every stage boundary, once each, starts it again, and compares what is there in the end with
+//! what an undisturbed run leaves.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+use strongroom_bagit::{BagWriter, NewFile, Serialization, WriterOptions};
+use strongroom_digest::Algorithm;
+use strongroom_engine::Home;
+use strongroom_engine::settings::Settings;
+use strongroom_ocfl::{StorageRoot, ValidateOptions, validate_root};
+use strongroom_queue::tasks;
+use strongroom_registry::events::{self, EventCursor};
+use strongroom_registry::{RegistryError, Scope, Stage, items, leases, objects, versions};
+use strongroom_storage::Key;
+use tempfile::TempDir;
+
+const SIGKILL: i32 = 9;
+const NAME: &str = "example.edu.letters";
+const OBJECT: &str = "example.edu/example.edu.letters";
+
+/// A home that holds version 1 of the object, and the bag that will make version 2. Copied for each run.
+struct Template {
+    directory: TempDir,
+}
+
+impl Template {
+    fn get() -> &'static Self {
+        static TEMPLATE: OnceLock<Template> = OnceLock::new();
+        TEMPLATE.get_or_init(|| {
+            let directory = TempDir::new().expect("a temporary folder");
+            let first = directory.path().join("first");
+            let second = directory.path().join("second");
+            fs::create_dir_all(&first).expect("a folder");
+            fs::create_dir_all(&second).expect("a folder");
+            bag(&first.join(format!("{NAME}.tar")), 40, "as it was");
+            bag(&second.join(format!("{NAME}.tar")), 60, "as it is");
+            let home = directory.path().join("home");
+            succeed(program(&home).arg("init").arg(&home));
+            let bag = first.join(format!("{NAME}.tar"));
+            succeed(program(&home).arg("deposit").arg(bag).args(["--institution", "example.edu", "--wait"]));
+            Template { directory }
+        })
+    }
+
+    fn copy(&self) -> (TempDir, PathBuf, PathBuf) {
+        let copy = TempDir::new().expect("a temporary folder");
+        let status =
+            Command::new("cp").arg("-a").arg(self.directory.path()).arg(copy.path()).status().expect("cp runs");
+        assert!(status.success());
+        let root = copy.path().join(self.directory.path().file_name().expect("a name"));
+        let bag = root.join("second").join(format!("{NAME}.tar"));
+        (copy, root.join("home"), bag)
+    }
+}
+
+/// A bag of `files` payload files; every third one says `what`, the others never change.
+fn bag(path: &Path, files: usize, what: &str) {
+    let options = WriterOptions {
+        algorithms: vec![Algorithm::Md5, Algorithm::Sha256],
+        base_directory: Some(NAME.to_owned()),
+        ..WriterOptions::default()
+    };
+    let mut writer = BagWriter::create(path, Serialization::Tar, options).expect("a bag is begun");
+    for number in 0..files {
+        let text = if number % 3 == 0 { format!("letter {number}, {what}") } else { format!("letter {number}") };
+        let path = format!("data/box {}/letter {number}.txt", number % 4);
+        let file = NewFile::new(&path, text.len() as u64);
+        writer.add_payload(&file, text.as_bytes()).expect("a file is added");
+    }
+    // Larger than what staging packs together.
+    let scan = vec![u8::try_from(what.len()).unwrap_or_default(); 400_000];
+    writer.add_payload(&NewFile::new("data/scan.tif", scan.len() as u64), scan.as_slice()).expect("a file is added");
+    let info = "Title: Letters\nAccess: Institution\nStorage-Option: Standard\n";
+    writer
+        .add_tag_file(&NewFile::new("aptrust-info.txt", info.len() as u64), info.as_bytes())
+        .expect("a tag file is added");
+    writer.finish(&[("Source-Organization".to_owned(), "Example".to_owned())]).expect("the bag is finished");
+}
+
+fn program(home: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_strongroom"));
+    command.env("STRONGROOM_HOME", home).env_remove("FAILPOINTS");
+    command
+}
+
+fn succeed(command: &mut Command) -> Output {
+    let output = command.output().expect("the program starts");
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+    output
+}
+
+fn open(home: &Path) -> Home {
+    let text = fs::read_to_string(home.join("strongroom.toml")).expect("settings");
+    Home::open(home, Settings::from_toml(&text).expect("settings")).expect("a home")
+}
+
+/// What an end state must have in common with every other: whatever is not an identifier of the second deposit.
+#[derive(Debug, PartialEq, Eq)]
+struct EndState {
+    /// Path to size, SHA-512, media type and copies.
+    files: BTreeMap<String, (u64, String, Option<String>, Vec<String>)>,
+    /// Path to the file's identifier, of files that version 1 had.
+    identifiers: BTreeMap<String, String>,
+    /// Kind of event and path to how often.
+    events: BTreeMap<(String, String), usize>,
+    versions: Vec<(u64, u64, u64)>,
+}
+
+fn end_state(home: &Path) -> EndState {
+    let home = open(home);
+    let object = home.registry.read(|tx| objects::find(tx, Scope::System, OBJECT)).expect("the object");
+    let all = home.registry.read(|tx| objects::files(tx, object.id, object.head, "", "", 10_000)).expect("its files");
+    let before = home
+        .registry
+        .read(|tx| objects::files(tx, object.id, 1, "deposit/", "", 10_000))
+        .expect("the files of version 1");
+    let mut files = BTreeMap::new();
+    let mut paths = BTreeMap::new();
+    for file in &all {
+        let copies = home.registry.read(|tx| objects::copies(tx, file.content)).expect("copies");
+        assert!(copies.iter().all(|copy| copy.verified_at.is_some()), "{} has unproved copies", file.path);
+        for copy in &copies {
+            let store = home.store(&copy.store).expect("its store");
+            let head = store.head(&Key::new(copy.key.as_str()).expect("a key")).expect("the copy is there");
+            assert_eq!(head.size, file.size, "{}", copy.key);
+        }
+        let stores = copies.into_iter().map(|copy| copy.store).collect();
+        // The version's record holds the identifiers of the run.
+        let sha512 = if file.path.starts_with("metadata/") { String::new() } else { file.digests.sha512.to_hex() };
+        let size = if file.path.starts_with("metadata/") { 0 } else { file.size };
+        files.insert(file.path.clone(), (size, sha512, file.format.mime.clone(), stores));
+        paths.insert(file.id, file.path.clone());
+    }
+    let identifiers = before.iter().map(|file| (file.path.clone(), file.id.to_string())).collect();
+    for file in &before {
+        let now = all.iter().find(|now| now.path == file.path).expect("a file stays");
+        assert_eq!(now.id, file.id, "{} keeps its identifier", file.path);
+    }
+    let mut counted = BTreeMap::new();
+    let mut seen = std::collections::HashSet::new();
+    let mut cursor = Some(EventCursor::START);
+    while let Some(after) = cursor {
+        let (page, next) = home
+            .registry
+            .read(|tx| events::of_object(tx, Scope::System, object.id, None, after, 100))
+            .expect("its events");
+        for event in page {
+            assert!(seen.insert(event.id), "event {} stands twice", event.id);
+            let path = event.file.and_then(|file| paths.get(&file).cloned()).unwrap_or_default();
+            *counted.entry((event.kind, path)).or_default() += 1;
+        }
+        cursor = next;
+    }
+    let versions = home
+        .registry
+        .read(|tx| versions::list(tx, object.id, object.generation, true))
+        .expect("its versions")
+        .into_iter()
+        .map(|version| (version.number, version.files, version.bytes))
+        .collect();
+    nothing_is_left(&home);
+    stores_are_valid(&home);
+    EndState { files, identifiers, events: counted, versions }
+}
+
+fn nothing_is_left(home: &Home) {
+    let staged: Vec<_> = home.roles.staging.list(&Key::ROOT).expect("a listing").collect();
+    assert!(staged.is_empty(), "staging holds {staged:?}");
+    for (name, store) in &home.stores {
+        assert_eq!(store.assemblies().expect("assemblies"), Vec::<String>::new(), "{name} holds assemblies");
+    }
+    home.registry
+        .read(|tx| {
+            for counts in tasks::counts(tx)? {
+                let tasks = counts.ready + counts.delayed + counts.leased + counts.dead;
+                assert_eq!(tasks, 0, "{} has tasks", counts.topic);
+            }
+            assert_eq!(leases::live(tx)?, 0, "object leases are held");
+            for item in items::list(tx, Scope::System, &items::ItemFilter::default(), None, 100)? {
+                assert!(item.status.is_ended(), "{} is {}", item.id, item.status);
+                assert!(item.holder.is_none());
+            }
+            Ok::<_, RegistryError>(())
+        })
+        .expect("the registry is read");
+}
+
+fn stores_are_valid(home: &Home) {
+    for name in ["primary", "secondary"] {
+        let store = home.store(name).expect("a preservation store");
+        let prefix = Key::new("example.edu").expect("a key");
+        StorageRoot::open(store.as_ref(), &prefix).expect("a storage root");
+        let mut objects = 0;
+        let report = validate_root(store.as_ref(), &prefix, &ValidateOptions::default(), &mut |key, report| {
+            objects += 1;
+            assert!(report.errors.is_empty(), "{key} in {name}: {:?}", report.errors);
+        })
+        .expect("a report");
+        assert!(report.errors.is_empty(), "{name}: {:?}", report.errors);
+        assert_eq!(objects, 1, "objects in {name}");
+    }
+}
+
+fn undisturbed() -> &'static EndState {
+    static STATE: OnceLock<EndState> = OnceLock::new();
+    STATE.get_or_init(|| {
+        let (_copy, home, bag) = Template::get().copy();
+        succeed(program(&home).arg("deposit").arg(bag).args(["--institution", "example.edu", "--wait"]));
+        end_state(&home)
+    })
+}
+
+/// Dies at `point`, is started again, and must end as if nothing had happened.
+fn survive(point: &str) {
+    let (_copy, home, bag) = Template::get().copy();
+    let output = program(&home)
+        .env("FAILPOINTS", format!("{point}=1*return"))
+        .arg("deposit")
+        .arg(bag)
+        .args(["--institution", "example.edu", "--wait"])
+        .output()
+        .expect("the program starts");
+    assert_eq!(
+        output.status.signal(),
+        Some(SIGKILL),
+        "{point} was not reached: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    finish(&home);
+    let state = end_state(&home);
+    assert_eq!(&state, undisturbed(), "after a kill at {point}");
+}
+
+/// Runs workers until no item is open, then asks them to stop.
+fn finish(home: &Path) {
+    let mut workers = program(home).args(["-q", "work"]).spawn().expect("the program starts");
+    let watched = open(home);
+    loop {
+        let is_over = watched
+            .registry
+            .read(|tx| {
+                let open = items::list(tx, Scope::System, &items::ItemFilter::default(), None, 100)?
+                    .iter()
+                    .any(|item| !item.status.is_ended());
+                let tasks: u64 =
+                    tasks::counts(tx)?.iter().map(|counts| counts.ready + counts.delayed + counts.leased).sum();
+                Ok::<_, RegistryError>(!open && tasks == 0)
+            })
+            .expect("the registry is read");
+        if is_over {
+            break;
+        }
+        assert!(workers.try_wait().expect("a state").is_none(), "the workers ended before their work");
+        std::thread::yield_now();
+        std::thread::park_timeout(std::time::Duration::from_millis(20));
+    }
+    let pid = workers.id().to_string();
+    let status = Command::new("kill").arg("-TERM").arg(pid).status().expect("kill runs");
+    assert!(status.success());
+    let ended = workers.wait().expect("an end");
+    assert_eq!(ended.code(), Some(0), "asked to stop, workers exit with 0");
+}
+
+#[test]
+fn an_ingest_ends_as_undisturbed_when_killed_at_any_stage_boundary() {
+    for stage in Stage::INGEST {
+        for side in ["begin", "end"] {
+            survive(&format!("ingest.{stage}.{side}"));
+        }
+    }
+}
+
+#[test]
+fn an_ingest_ends_as_undisturbed_when_killed_within_a_stage() {
+    for point in ["ingest.write.middle", "ingest.record.committing", "ingest.record.middle"] {
+        survive(point);
+    }
+}
