@@ -1,6 +1,19 @@
 //! BagIt 0.93 to 1.0 (RFC 8493): read, validate and write bags, as directories, tar, tar.gz and zip; BagIt Profiles 1.4.
 //!
 //! The crate stands alone: it takes paths and readers, knows no registry, no store and no queue.
+//!
+//! [`validate`] judges a bag where it lies. Who takes a bag in and keeps its bytes on the way calls [`Source::scan`], and then
+//! [`check`] with an [`Evidence`] of what was kept, so that each byte is read once.
+//!
+//! ```no_run
+//! use strongroom_bagit::{CheckOptions, validate};
+//!
+//! let report = validate("deposits/bag.tar".as_ref(), &CheckOptions::default())?;
+//! for problem in &report.problems {
+//!     println!("{}: {}", problem.code, problem.message);
+//! }
+//! # Ok::<(), strongroom_bagit::BagError>(())
+//! ```
 
 mod check;
 mod codes;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
 use strongroom_digest::Algorithm;
 
 use crate::codes;
@@ -9,7 +10,7 @@ use crate::problem::{Problem, Severity, Verdict};
 use crate::tag_file::Tag;
 
 /// The outcome of a check.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
     /// What it comes to.
     pub verdict: Verdict,

@@ -12,15 +12,18 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::BagError;
 use crate::problem::Problem;
 
-use gate::Gate;
 pub(crate) use directory::open_member;
+use gate::Gate;
 pub(crate) use zip::member_problem;
 
 /// How a bag is stored.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Serialization {
     /// A directory: not serialized.
     Directory,
@@ -111,8 +114,8 @@ pub struct Entry {
     pub(crate) location: u64,
 }
 
-/// What a scan found beside the files.
-#[derive(Debug, Clone)]
+/// What a scan found beside the files. It may be kept and checked later.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Scan {
     /// Name of the bag's base directory, where there is one.
     pub base_directory: Option<String>,
