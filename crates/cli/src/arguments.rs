@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
-    backup, bag, batches, bench, collection, config, deposit, init, institution, items, objects, ocfl, queue, shell,
-    store, work,
+    backup, bag, batches, bench, collection, config, demo, deposit, init, institution, items, objects, ocfl, queue,
+    shell, store, work,
 };
 
 /// Keeps deposits: checks them, stores verified copies, watches the copies, and gives them back.
@@ -50,6 +50,8 @@ pub(crate) struct Global {
 pub(crate) enum Command {
     /// Make a home: settings, registry, stores and a first institution
     Init(init::Init),
+    /// Show the whole job on sample deposits, in a folder of its own
+    Demo(demo::Arguments),
     /// Run everything until told to stop: workers and producers
     Serve(work::Serve),
     /// Run workers until told to stop

@@ -93,6 +93,11 @@ impl Context {
         }
     }
 
+    /// How much more than the settings say is logged.
+    pub(crate) fn verbosity(&self) -> i8 {
+        self.verbosity
+    }
+
     /// Who asks, as history names them.
     pub(crate) fn who() -> String {
         ["USER", "LOGNAME"]

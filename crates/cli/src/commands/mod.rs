@@ -6,6 +6,7 @@ pub(crate) mod batches;
 pub(crate) mod bench;
 pub(crate) mod collection;
 pub(crate) mod config;
+pub(crate) mod demo;
 pub(crate) mod deposit;
 pub(crate) mod init;
 pub(crate) mod institution;
@@ -29,6 +30,7 @@ const PAGE: usize = 500;
 pub(crate) fn run(command: Command, context: &Context) -> Outcome {
     match command {
         Command::Init(command) => init::run(&command, context),
+        Command::Demo(arguments) => demo::run(&arguments, context),
         Command::Serve(command) => work::serve(&command, context),
         Command::Work(command) => work::work(&command, context),
         Command::Deposit(command) => deposit::run(command, context),

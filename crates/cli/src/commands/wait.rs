@@ -6,6 +6,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
+use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::{Home, work_on};
 use strongroom_registry::items::{self, Item, ItemProblem};
 use strongroom_registry::{ItemId, ItemStatus, RegistryError, Scope};
@@ -37,14 +38,24 @@ impl Ended {
 /// Tells one item that ended.
 pub(crate) type Tell<'t> = &'t mut dyn FnMut(Item, Vec<ItemProblem>) -> Result<Ended, Failure>;
 
-/// Works on `items` until all have ended.
+/// Works on `items` until all have ended, or a signal asks to stop.
 pub(crate) fn wait(home: &Arc<Home>, items: &[ItemId], context: &Context, tell: Tell<'_>) -> Outcome {
-    let shutdown = signals::watch()?;
+    wait_until(home, items, context, &signals::watch()?, tell)
+}
+
+/// As [`wait`], under a wish to stop that is there already.
+pub(crate) fn wait_until(
+    home: &Arc<Home>,
+    items: &[ItemId],
+    context: &Context,
+    shutdown: &Shutdown,
+    tell: Tell<'_>,
+) -> Outcome {
     let bar = progress::steps(context, items.len() as u64, "");
     let (sender, receiver) = mpsc::channel();
     let (summary, exit) = thread::scope(|scope| {
         let worker = scope.spawn(|| {
-            let summary = work_on(home, items, &shutdown);
+            let summary = work_on(home, items, shutdown);
             // The receiver is there until this thread has been joined.
             let _ = sender.send(());
             summary

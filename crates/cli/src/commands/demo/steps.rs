@@ -1,0 +1,139 @@
+//! The steps of the demonstration, in order.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use strongroom_engine::Home;
+use strongroom_engine::ingest::{DepositRequest, deposit};
+use strongroom_engine::runtime::Shutdown;
+use strongroom_engine::settings::Settings;
+use strongroom_registry::items;
+use strongroom_registry::{ItemId, ItemStatus, Scope, Stage};
+
+use super::super::init::{COLLECTION, INSTITUTION};
+use super::super::wait::{Ended, wait_until};
+use super::samples::{self, LETTERS};
+use crate::context::{Context, SETTINGS_FILE};
+use crate::failure::{Exit, Failure};
+use crate::output::printable;
+
+/// The demonstration.
+pub(super) struct Demo<'c> {
+    pub(super) dir: PathBuf,
+    pub(super) context: &'c Context,
+    pub(super) shutdown: Shutdown,
+}
+
+/// What a step came to.
+pub(super) struct Done {
+    pub(super) ok: bool,
+    pub(super) result: String,
+}
+
+type Step<'c> = fn(&Demo<'c>, &Arc<Home>) -> Result<Done, Failure>;
+
+impl<'c> Demo<'c> {
+    /// The steps, by what they do.
+    pub(super) fn steps() -> Vec<(&'static str, Step<'c>)> {
+        vec![
+            ("depositing three bags", Self::deposit_bags),
+            ("depositing one of them again, with a page changed", Self::deposit_again),
+            ("depositing a bag that was damaged on its way", Self::deposit_damaged),
+        ]
+    }
+
+    /// Opens the home with its own settings only: what the environment says is for other homes.
+    pub(super) fn open(&self, home: &Path) -> Result<Arc<Home>, Failure> {
+        let file = home.join(SETTINGS_FILE);
+        let settings = Settings::load(&file, [])?.settings;
+        crate::logging::start(&settings.log, self.context.verbosity() - 1);
+        Ok(Arc::new(Home::open(home, settings)?))
+    }
+
+    fn deposits(&self) -> PathBuf {
+        self.dir.join("deposits")
+    }
+
+    fn deposit_bags(&self, home: &Arc<Home>) -> Result<Done, Failure> {
+        let paths = samples::first()
+            .iter()
+            .map(|sample| samples::write(sample, &self.deposits()))
+            .collect::<Result<Vec<_>, Failure>>()?;
+        let ended = self.take_in(home, &paths)?;
+        let succeeded = ended.iter().filter(|status| **status == ItemStatus::Succeeded).count();
+        Ok(Done {
+            ok: succeeded == paths.len(),
+            result: format!("{succeeded} of {} taken in, each with two proved copies", paths.len()),
+        })
+    }
+
+    fn deposit_again(&self, home: &Arc<Home>) -> Result<Done, Failure> {
+        let path = self.deposits().join(format!("{LETTERS}.tar"));
+        std::fs::remove_file(&path).map_err(|error| Failure::io("replace", &path, &error))?;
+        let path = samples::write(&samples::letters("Dear sister, the ship has arrived safely.\n"), &self.deposits())?;
+        let ended = self.take_in(home, &[path])?;
+        let name = format!("{INSTITUTION}/{LETTERS}");
+        let object = super::super::objects::find(&home.registry, &name)?;
+        Ok(Done {
+            ok: ended == [ItemStatus::Succeeded] && object.head == 2,
+            result: format!("{name} has {} versions; only what changed was stored", object.head),
+        })
+    }
+
+    fn deposit_damaged(&self, home: &Arc<Home>) -> Result<Done, Failure> {
+        let path = samples::write_damaged(&self.deposits())?;
+        let ended = self.take_in(home, &[path])?;
+        Ok(Done {
+            ok: ended == [ItemStatus::Failed],
+            result: "refused, with the file and the digest that is wrong; nothing was stored".to_owned(),
+        })
+    }
+
+    /// Deposits payloads, and tells the stages that each goes through; how each ended.
+    fn take_in(&self, home: &Arc<Home>, paths: &[PathBuf]) -> Result<Vec<ItemStatus>, Failure> {
+        let request = DepositRequest {
+            institution: INSTITUTION.to_owned(),
+            collection: Some(COLLECTION.to_owned()),
+            sources: paths.iter().map(|path| path.display().to_string()).collect(),
+            submitted_by: "demo".to_owned(),
+            ..DepositRequest::default()
+        };
+        let ids = deposit(home, &request)?.items;
+        self.work(home, &ids)
+    }
+
+    /// Works on items until they end, and tells what happened; how each ended.
+    fn work(&self, home: &Arc<Home>, ids: &[ItemId]) -> Result<Vec<ItemStatus>, Failure> {
+        let ends: RefCell<BTreeMap<ItemId, ItemStatus>> = RefCell::default();
+        let exit = wait_until(home, ids, self.context, &self.shutdown, &mut |item, problems| {
+            let stages = self.stages(home, item.id)?;
+            self.say(&format!("  {}: {}", item.object_identifier, stages.join(" > ")))?;
+            self.say(&format!("    {}: {}", item.status, item.note.as_deref().unwrap_or_default()))?;
+            for problem in problems.iter().take(3) {
+                let path = problem.path.as_deref().unwrap_or_default();
+                self.say(&format!("    {} {} {path}: {}", problem.severity, problem.code, problem.message))?;
+            }
+            ends.borrow_mut().insert(item.id, item.status);
+            Ok(Ended::of(item.status))
+        })?;
+        if exit == Exit::Interrupted {
+            return Err(Failure::new(Exit::Interrupted, "interrupted"));
+        }
+        let ends = ends.into_inner();
+        Ok(ids.iter().filter_map(|id| ends.get(id).copied()).collect())
+    }
+
+    fn say(&self, line: &str) -> Result<(), Failure> {
+        self.context.output.say(printable(line))
+    }
+
+    /// The stages that an item went through, in order.
+    fn stages(&self, home: &Home, id: ItemId) -> Result<Vec<&'static str>, Failure> {
+        let lines = home.registry.read(|tx| items::history(tx, Scope::System, id))?;
+        let mut stages: Vec<&'static str> = lines.into_iter().map(|line| Stage::word(line.stage)).collect();
+        stages.dedup();
+        Ok(stages)
+    }
+}
