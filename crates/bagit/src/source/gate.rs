@@ -74,6 +74,11 @@ impl Gate {
         }
     }
 
+    /// Bytes of the files let through so far, as the container states them.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
     pub(crate) fn limits(&self) -> &Limits {
         &self.limits
     }

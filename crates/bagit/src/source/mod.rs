@@ -93,7 +93,8 @@ impl Default for Limits {
         Self {
             files: 50_000_000,
             bytes: 64 << 40,
-            ratio: 1_100,
+            // Text and images come to 20 at most; a whole bag beyond this is zeros.
+            ratio: 250,
             memory: 64 << 20,
             temporary_directory: None,
             problems: 10_000,

@@ -297,6 +297,7 @@ pub(super) fn scan(file: &File, gate: &mut Gate, mut visit: Visitor<'_>) -> Resu
             return gate.stop_for(error, "the search for its central directory");
         }
     };
+    let length = file.metadata().map_err(BagError::Stream)?.len();
     // Positioned reads serve the members, so the cursor belongs to the directory alone.
     let mut cursor = file;
     cursor.seek(SeekFrom::Start(directory.start)).map_err(BagError::Stream)?;
@@ -316,6 +317,10 @@ pub(super) fn scan(file: &File, gate: &mut Gate, mut visit: Visitor<'_>) -> Resu
         location += central.length;
         entries += 1;
         if !scan_member(file, &central, here, gate, &mut extents, &mut visit)? {
+            return Ok(());
+        }
+        if gate::is_out_of_proportion(length, gate.bytes(), gate.limits()) {
+            gate.stop(codes::ARCHIVE_BOMB, format!("{length} bytes unpack to more than {}", gate.bytes()));
             return Ok(());
         }
     }

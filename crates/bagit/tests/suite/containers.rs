@@ -285,6 +285,24 @@ fn bounds_on_files_bytes_and_ratio_hold() {
     }
 }
 
+/// Zeros by the gigabyte in a few kilobytes.
+#[test]
+fn an_archive_that_unpacks_out_of_all_proportion_is_refused() {
+    const MEBIBYTES: usize = 1100;
+    let zeros = gzip(&vec![0; 1 << 20]);
+    let header = gzip(&tar_header("bag/data/zeros", b'0', (MEBIBYTES as u64) << 20));
+    let bomb = [header, zeros.repeat(MEBIBYTES)].concat();
+    let source = Source::from_stream(Box::new(io::Cursor::new(bomb)), Serialization::TarGz, None);
+    let mut read = 0;
+    let scan = source.scan(&Limits::default(), &mut |_, reader| {
+        read = io::copy(reader, &mut io::sink())?;
+        Ok(())
+    });
+    let scan = scan.unwrap();
+    assert!(scan.truncated && scan.problems[0].code == "archive.bomb", "{:?}", scan.problems);
+    assert_eq!(read, 0, "the visitor is stopped, too");
+}
+
 #[test]
 fn a_zip_member_is_bound_to_what_its_headers_state() {
     let zip = Bag::plain().zip();
