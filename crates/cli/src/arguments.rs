@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
-    backup, bag, batches, bench, collection, config, demo, deposit, init, institution, items, objects, ocfl, queue,
-    shell, store, work,
+    backup, bag, batches, bench, collection, config, demo, deposit, fixity, init, institution, items, objects, ocfl,
+    queue, shell, store, work,
 };
 
 /// Keeps deposits: checks them, stores verified copies, watches the copies, and gives them back.
@@ -70,6 +70,9 @@ pub(crate) enum Command {
     /// Show and steer the task queue
     #[command(subcommand)]
     Queue(queue::Queue),
+    /// Watch the copies, and repair what is damaged
+    #[command(subcommand)]
+    Fixity(fixity::Fixity),
     /// Show and check the stores
     #[command(subcommand)]
     Store(store::Store),

@@ -7,14 +7,20 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use strongroom_bagit::{BagWriter, NewFile, Serialization, WriterOptions};
 use strongroom_database::SystemClock;
 use strongroom_digest::{Algorithm, MultiHasher};
+use strongroom_engine::ingest::{DepositRequest, deposit};
+use strongroom_engine::runtime::Shutdown;
+use strongroom_engine::settings::Settings;
+use strongroom_engine::{Home, work_on};
 use strongroom_queue::{Holder, LeaseRequest, NewTask, Outcome as End, Settlement, tasks};
-use strongroom_registry::{Registry, RegistryError};
+use strongroom_registry::{ItemStatus, Registry, RegistryError, Scope, items};
 use strongroom_storage::{Durability, FolderStore, Key, PutOptions, StorageError, Store as _};
 use uuid::Uuid;
 
-use crate::context::Context;
+use super::init;
+use crate::context::{Context, SETTINGS_FILE};
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output::report;
 use crate::progress;
@@ -53,7 +59,7 @@ pub(crate) fn run(command: &Bench, context: &Context) -> Outcome {
 }
 
 fn measure(folder: &std::path::Path, duration: Duration, context: &Context) -> Result<Vec<Measured>, Failure> {
-    let bar = progress::steps(context, 8, "digests");
+    let bar = progress::steps(context, 10, "digests");
     let mut rows = Vec::new();
     let mut add = |what: String, value: f64, unit: &str| {
         bar.inc(1);
@@ -69,6 +75,11 @@ fn measure(folder: &std::path::Path, duration: Duration, context: &Context) -> R
     add("store put, synced together".to_owned(), put_rate(folder, duration, Durability::OnSync)?, "files/s");
     bar.set_message("queue");
     add("queue enqueue, lease and settle, 100 at once".to_owned(), queue_rate(folder, duration)?, "tasks/s");
+    bar.set_message("ingest");
+    let (files, _) = ingest_rate(folder, 2_000, 512)?;
+    add("ingest of 2,000 files of 512 B, two copies".to_owned(), files, "files/s");
+    let (_, mib) = ingest_rate(folder, 4, 32 << 20)?;
+    add("ingest of 4 files of 32 MiB, two copies".to_owned(), mib, "MiB/s");
     bar.finish_and_clear();
     Ok(rows)
 }
@@ -131,4 +142,47 @@ fn queue_rate(folder: &std::path::Path, duration: Duration) -> Result<f64, Failu
         registry.write(move |tx| tasks::settle(tx, &ends).map_err(RegistryError::from))?;
     }
     Ok(f64::from(done) / begin.elapsed().as_secs_f64())
+}
+
+/// Files and MiB a second, from the deposit of a bag until it is kept and cleared up.
+fn ingest_rate(folder: &std::path::Path, files: u32, size: usize) -> Result<(f64, f64), Failure> {
+    let place = folder.join(format!("ingest-{files}"));
+    let home_folder = place.join("home");
+    std::fs::create_dir(&place).map_err(|error| Failure::io("make the folder", &place, &error))?;
+    init::make(&home_folder)?;
+    let bag = place.join("bench.tar");
+    let options = WriterOptions { algorithms: vec![Algorithm::Md5], ..WriterOptions::default() };
+    let mut writer = BagWriter::create(&bag, Serialization::Tar, options)?;
+    let mut bytes = vec![0x5a_u8; size];
+    for number in 0..files {
+        // No two files are equal: equal ones would be kept once.
+        for (byte, new) in bytes.iter_mut().zip(number.to_be_bytes()) {
+            *byte = new;
+        }
+        let path = format!("data/{:03}/{number}", number % 1_000);
+        writer.add_payload(&NewFile::new(&path, size as u64), bytes.as_slice())?;
+    }
+    let info = b"Title: A measurement\nAccess: Institution\n";
+    writer.add_tag_file(&NewFile::new("aptrust-info.txt", info.len() as u64), info.as_slice())?;
+    writer.finish(&[])?;
+    let settings = Settings::load(&home_folder.join(SETTINGS_FILE), [])?.settings;
+    let home = Arc::new(Home::open(&home_folder, settings)?);
+    let request = DepositRequest {
+        institution: init::INSTITUTION.to_owned(),
+        sources: vec![bag.display().to_string()],
+        submitted_by: "bench".to_owned(),
+        ..DepositRequest::default()
+    };
+    let begin = Instant::now();
+    let items = deposit(&home, &request)?.items;
+    work_on(&home, &items, &Shutdown::new())?;
+    let seconds = begin.elapsed().as_secs_f64();
+    for id in items {
+        let item = home.registry.read(|tx| items::find(tx, Scope::System, id))?;
+        if item.status != ItemStatus::Succeeded {
+            let note = item.note.unwrap_or_default();
+            return Err(Failure::new(Exit::No, format!("the deposit of the measurement did not succeed: {note}")));
+        }
+    }
+    Ok((f64::from(files) / seconds, f64::from(files) * size as f64 / (1 << 20) as f64 / seconds))
 }

@@ -8,6 +8,7 @@ pub(crate) mod collection;
 pub(crate) mod config;
 pub(crate) mod demo;
 pub(crate) mod deposit;
+pub(crate) mod fixity;
 pub(crate) mod init;
 pub(crate) mod institution;
 pub(crate) mod items;
@@ -34,6 +35,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         Command::Serve(command) => work::serve(&command, context),
         Command::Work(command) => work::work(&command, context),
         Command::Deposit(command) => deposit::run(command, context),
+        Command::Fixity(command) => fixity::run(&command, context),
         Command::Batches(command) => batches::run(command, context),
         Command::Items(command) => items::run(command, context),
         Command::Objects(command) => objects::run(command, context),
