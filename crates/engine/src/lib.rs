@@ -4,10 +4,12 @@
 mod crash;
 mod error;
 pub mod event;
+pub mod fixity;
 mod formats;
 mod home;
 pub mod ingest;
 mod record;
+pub mod restoration;
 pub mod runtime;
 pub mod settings;
 mod work;

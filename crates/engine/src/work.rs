@@ -6,11 +6,13 @@ use strongroom_queue::{TaskState, tasks};
 use strongroom_registry::{ItemId, RegistryError, Scope, items};
 
 use crate::runtime::{Builder, Handler, Runtime, Shutdown, Summary};
-use crate::{EngineError, Home, ingest};
+use crate::{EngineError, Home, ingest, restoration};
 
 /// Every handler of the system, in the order of a work item's way.
 pub fn handlers(home: &Arc<Home>) -> Vec<Arc<dyn Handler>> {
-    ingest::handlers(home)
+    let mut handlers = ingest::handlers(home);
+    handlers.extend(restoration::handlers(home));
+    handlers
 }
 
 /// A runtime over all topics, or over those named; an unknown name is an error.

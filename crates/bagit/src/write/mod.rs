@@ -292,6 +292,18 @@ impl<'w> BagWriter<'w> {
         Ok(self.written)
     }
 
+    /// Puts the bag in its place as it was given, with nothing made by the writer but a `bagit.txt` where there was none:
+    /// for giving a bag back byte for byte, with whatever manifests and tags it had.
+    pub fn finish_as_given(mut self) -> Result<WrittenBag, WriteError> {
+        if self.is_broken {
+            return Err(WriteError::Broken);
+        }
+        self.declare()?;
+        self.judge_names()?;
+        self.sink.finish().map_err(WriteError::Finish)?;
+        Ok(self.written)
+    }
+
     /// Writes the declaration, unless it is there.
     fn declare(&mut self) -> Result<(), WriteError> {
         const PATH: &str = "bagit.txt";

@@ -8,6 +8,8 @@ mod staging;
 mod sweep;
 
 pub use context::StageError;
+pub(crate) use context::{StageContext, StageHandler};
 pub use deposit::{DepositKind, DepositRequest, Deposited, deposit};
 pub use stages::handlers;
+pub(crate) use staging::Interruptible;
 pub use sweep::sweep_staging;

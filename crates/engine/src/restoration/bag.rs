@@ -1,0 +1,150 @@
+//! An object as a bag made anew: every file at a version, in order of its path, with the manifests that the object's profile
+//! asks for. Memory does not grow with the number of files.
+
+use std::io::{Read, Write};
+use std::time::SystemTime;
+
+use strongroom_bagit::{
+    BagWriter, Charset, Declaration, ManifestName, NamePolicy, NewFile, Profile, Serialization, Tag, TagFile, Version,
+    WriterOptions,
+};
+use strongroom_digest::{Algorithm, DigestSet};
+use strongroom_registry::objects::{self, Digests, File, Object};
+
+use super::proof::Proof;
+use super::target::{Given, Target, shown_path};
+use super::{bag_trouble, for_each_page, object_name, tags};
+use crate::ingest::{StageContext, StageError};
+
+const BAG_INFO: &str = "bag-info.txt";
+
+pub(super) fn give(
+    context: &StageContext<'_>,
+    target: &Target,
+    object: &Object,
+    version: u64,
+) -> Result<Given, StageError> {
+    let proof = Proof::new(context, object);
+    let name = object_name(object);
+    let archive = format!("{name}.tar");
+    proof.until_right(|| {
+        target.put(context, &[&archive], None, &mut |out| write(context, &proof, object, version, name, out))
+    })
+}
+
+fn write(
+    context: &StageContext<'_>,
+    proof: &Proof<'_>,
+    object: &Object,
+    version: u64,
+    name: &str,
+    out: &mut (dyn Write + Send),
+) -> Result<(), StageError> {
+    let algorithms = algorithms(object.description.profile.as_deref());
+    // Of the item, not of the clock: an attempt made again gives the same bytes.
+    let made = context.item.created_at.timestamp();
+    let options = WriterOptions {
+        algorithms: algorithms.to_vec(),
+        base_directory: Some(name.to_owned()),
+        timestamp: made.into(),
+        names: NamePolicy::WARN,
+        ..WriterOptions::default()
+    };
+    let trouble = |error| bag_trouble(context, &error);
+    let mut bag = BagWriter::to_writer(out, Serialization::Tar, options).map_err(trouble)?;
+    let mut original_tags = Vec::new();
+    let mut payload_bytes = 0;
+    for_each_page(context, object, version, objects::DEPOSIT, &mut |page| {
+        for file in page {
+            let path = shown_path(&file.path);
+            if path == BAG_INFO {
+                original_tags = read_tags(context, proof, object, file)?;
+            } else if ManifestName::parse(path).is_none() {
+                // A manifest spelled so that the deposit kept it as a tag file would speak of another bag.
+                let digests = expected(&file.digests, algorithms);
+                let new = new_file(path, file, &digests);
+                let is_payload = path.starts_with("data/");
+                payload_bytes += if is_payload { file.size } else { 0 };
+                proof.read(file, &mut |bytes| {
+                    let added = if is_payload { bag.add_payload(&new, bytes) } else { bag.add_tag_file(&new, bytes) };
+                    added.map(drop).map_err(trouble)
+                })?;
+            }
+        }
+        Ok(())
+    })?;
+    let date = made.to_zoned(jiff::tz::TimeZone::UTC).date().to_string();
+    bag.finish(&tags::rewritten(&original_tags, &date, payload_bytes)).map_err(trouble)?;
+    Ok(())
+}
+
+/// A file on its way into a bag, with the time and the digests on record.
+pub(super) fn new_file<'f>(path: &'f str, file: &File, digests: &'f DigestSet) -> NewFile<'f> {
+    let new = NewFile::new(path, file.size).expecting(digests);
+    match file.modified {
+        Some(time) => new.modified(SystemTime::from(time)),
+        None => new,
+    }
+}
+
+/// The recorded digests of these algorithms.
+pub(super) fn expected(digests: &Digests, algorithms: &[Algorithm]) -> DigestSet {
+    let recorded = [
+        (Algorithm::Md5, digests.md5),
+        (Algorithm::Sha1, digests.sha1),
+        (Algorithm::Sha256, digests.sha256),
+        (Algorithm::Sha512, digests.sha512),
+    ];
+    recorded.into_iter().filter(|(algorithm, _)| algorithms.contains(algorithm)).collect()
+}
+
+/// The manifests that the object's profile asks for.
+fn algorithms(profile: Option<&str>) -> &'static [Algorithm] {
+    let profile = profile.and_then(|name| Profile::builtin(name).or_else(|| Profile::for_identifier(name)));
+    if profile.is_some_and(|profile| profile.name().starts_with("btr")) {
+        &[Algorithm::Sha1, Algorithm::Sha256, Algorithm::Sha512]
+    } else {
+        &[Algorithm::Md5, Algorithm::Sha256]
+    }
+}
+
+/// The tags of a deposit's `bag-info.txt`, read as the deposit's declaration says.
+fn read_tags(
+    context: &StageContext<'_>,
+    proof: &Proof<'_>,
+    object: &Object,
+    file: &File,
+) -> Result<Vec<Tag>, StageError> {
+    let (version, charset) = declared(context, proof, object, file.since)?;
+    let mut tags = Vec::new();
+    proof.read(file, &mut |bytes| {
+        // What is odd about the lines was told when the deposit was taken in.
+        let parsed = TagFile { name: BAG_INFO, charset, version }.parse(bytes, &mut |_| {});
+        tags = parsed.map_err(|error| StageError::Transient(format!("could not read {BAG_INFO}: {error}")))?;
+        Ok(())
+    })?;
+    Ok(tags)
+}
+
+/// BagIt version and encoding of the deposit that made a version.
+fn declared(
+    context: &StageContext<'_>,
+    proof: &Proof<'_>,
+    object: &Object,
+    version: u64,
+) -> Result<(Version, Charset), StageError> {
+    let prefix = format!("submission/v{version}/");
+    let mut said = (Version::V0_97, Charset::UTF_8);
+    for_each_page(context, object, version, &prefix, &mut |page| {
+        let Some(file) = page.iter().find(|file| file.path.strip_prefix(&prefix) == Some("bagit.txt")) else {
+            return Ok(());
+        };
+        proof.read(file, &mut |bytes: &mut dyn Read| {
+            let declaration = Declaration::parse(bytes, &mut |_| {})
+                .map_err(|error| StageError::Transient(format!("could not read bagit.txt: {error}")))?;
+            said = (declaration.version.unwrap_or(said.0), declaration.charset().unwrap_or(said.1));
+            Ok(())
+        })
+    })?;
+    Ok(said)
+}

@@ -1,0 +1,37 @@
+//! A single file, as it is now.
+
+use std::io;
+use std::time::SystemTime;
+
+use strongroom_registry::Scope;
+use strongroom_registry::objects::{self, Object};
+
+use super::proof::Proof;
+use super::target::{Given, Target, shown_path};
+use super::{file_id, object_name};
+use crate::ingest::{StageContext, StageError};
+
+pub(super) fn give(context: &StageContext<'_>, target: &Target) -> Result<(Object, Given), StageError> {
+    let id = file_id(context)?;
+    let scope = Scope::Institution(context.item.institution);
+    let (object, file) = context
+        .registry()
+        .read(|tx| objects::file(tx, scope, id))?
+        .ok_or_else(|| StageError::fatal(format!("the file {id} has been taken out")))?;
+    let proof = Proof::new(context, &object);
+    let mut path = vec![object_name(&object)];
+    path.extend(shown_path(&file.path).split('/'));
+    let modified = file.modified.map(SystemTime::from);
+    let given = proof.until_right(|| {
+        target.put(context, &path, modified, &mut |out| {
+            proof.read(&file, &mut |bytes| match io::copy(bytes, out) {
+                Ok(_) => Ok(()),
+                Err(error) => match context.task.check() {
+                    Err(reason) => Err(reason.into()),
+                    Ok(()) => Err(StageError::Transient(format!("could not copy {:?}: {error}", file.path))),
+                },
+            })
+        })
+    })?;
+    Ok((object, given))
+}

@@ -1,0 +1,137 @@
+//! Giving back: an object as a bag made anew, a deposit byte for byte as it was sent, or a single file. Every byte is
+//! proved against the record on its way out, and nothing is seen under its final name before it is whole and right.
+
+mod bag;
+mod file;
+mod proof;
+mod request;
+mod submission;
+mod tags;
+mod target;
+
+use std::sync::Arc;
+
+use strongroom_bagit::WriteError;
+use strongroom_registry::events::{self, EventRow};
+use strongroom_registry::objects::{self, Object};
+use strongroom_registry::work::{self, StageEnd};
+use strongroom_registry::{Action, FileId, Scope, Stage};
+
+pub use request::{RestoreFileRequest, RestoreRequest, request_file, request_object};
+
+use crate::AGENT;
+use crate::Home;
+use crate::error::chain;
+use crate::ingest::{StageContext, StageError, StageHandler};
+use crate::runtime::Handler;
+use request::RestoreOptions;
+use target::{Given, Target};
+
+/// How many rows are read at once.
+const ROWS_AT_ONCE: usize = 500;
+
+/// The handler of the one stage of a restoration.
+pub fn handlers(home: &Arc<Home>) -> Vec<Arc<dyn Handler>> {
+    let topic = Stage::Restore.topic(Action::RestoreObject);
+    vec![Arc::new(StageHandler { home: home.clone(), topic, work: run })]
+}
+
+fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
+    let options: RestoreOptions = serde_json::from_str(&context.item.options)?;
+    let target = Target::of(context, &options)?;
+    let (object, given, what) = match context.item.action {
+        Action::RestoreFile => {
+            let (object, given) = file::give(context, &target)?;
+            (object, given, "given back as a file".to_owned())
+        }
+        _ => {
+            let object = object(context)?;
+            let version = options.version.unwrap_or(object.head);
+            let (given, form) = if options.submission {
+                (submission::give(context, &target, &object, version)?, "byte for byte as deposited")
+            } else {
+                (bag::give(context, &target, &object, version)?, "as a bag")
+            };
+            (object, given, format!("version {version} given back {form}"))
+        }
+    };
+    note_dissemination(context, &object, &what, &given)?;
+    Ok(StageEnd::Succeeded { note: format!("{what}: {given}") })
+}
+
+/// The object that the item is about.
+fn object(context: &StageContext<'_>) -> Result<Object, StageError> {
+    let scope = Scope::Institution(context.item.institution);
+    let id = context.item.object.ok_or_else(|| StageError::fatal("the work item names no object"))?;
+    context
+        .registry()
+        .read(|tx| objects::get(tx, scope, id))?
+        .ok_or_else(|| StageError::fatal(format!("there is no object {}", context.item.object_identifier)))
+}
+
+/// The object's name within its institution: what the bag is called.
+fn object_name(object: &Object) -> &str {
+    object.identifier.split_once('/').map_or(object.identifier.as_str(), |(_, name)| name)
+}
+
+/// Records that the object left the house; once for each work item.
+fn note_dissemination(
+    context: &StageContext<'_>,
+    object: &Object,
+    what: &str,
+    given: &Given,
+) -> Result<(), StageError> {
+    let event = EventRow {
+        id: events::derived_id(context.item.id.0, "dissemination"),
+        institution: object.institution,
+        object: Some(object.id),
+        file: context.item.file,
+        content: None,
+        item: Some(context.item.id),
+        version: None,
+        kind: "dissemination".into(),
+        expansion: None,
+        time: context.now()?.0,
+        outcome: "success".into(),
+        detail: Some(what.to_owned()),
+        outcome_detail: Some(given.to_string()),
+        agent: AGENT.into(),
+    };
+    context.write(move |tx, claim| {
+        work::check_fence(tx, claim)?;
+        events::append(tx, std::slice::from_ref(&event))
+    })
+}
+
+/// Runs over the files of a version under `prefix`, page by page in byte order of the path.
+fn for_each_page(
+    context: &StageContext<'_>,
+    object: &Object,
+    version: u64,
+    prefix: &str,
+    act: &mut dyn FnMut(&[objects::File]) -> Result<(), StageError>,
+) -> Result<(), StageError> {
+    let mut after = String::new();
+    loop {
+        context.task.check()?;
+        let page =
+            context.registry().read(|tx| objects::files(tx, object.id, version, prefix, &after, ROWS_AT_ONCE))?;
+        let Some(last) = page.last() else { return Ok(()) };
+        after.clone_from(&last.path);
+        act(&page)?;
+    }
+}
+
+/// What went wrong with writing a bag.
+fn bag_trouble(context: &StageContext<'_>, error: &WriteError) -> StageError {
+    match context.task.check() {
+        Err(reason) => reason.into(),
+        Ok(()) if error.is_transient() => StageError::Transient(chain(error)),
+        Ok(()) => StageError::fatal(chain(error)),
+    }
+}
+
+/// The file that the item is about.
+fn file_id(context: &StageContext<'_>) -> Result<FileId, StageError> {
+    context.item.file.ok_or_else(|| StageError::fatal("the work item names no file"))
+}

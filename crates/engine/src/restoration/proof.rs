@@ -1,0 +1,257 @@
+//! Reading a content so that what comes out is right: proved by its SHA-512 on the way, from the next copy where one is
+//! wrong. A small content is proved before its first byte is handed on; a large one while it passes, and where it turns out
+//! wrong in the end, whoever writes begins again without that copy.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashSet;
+use std::io::{self, Read};
+use std::sync::Arc;
+
+use strongroom_digest::{Algorithm, Digest, MultiHasher};
+use strongroom_registry::events::{self, EventRow};
+use strongroom_registry::items::ItemProblem;
+use strongroom_registry::objects::{self, Copy, File, Object};
+use strongroom_registry::{ContentId, CopyState, work};
+use strongroom_storage::{Key, Store};
+
+use crate::AGENT;
+use crate::ingest::{Interruptible, StageContext, StageError};
+
+/// Contents up to this many bytes are proved before they are handed on.
+const SMALL: u64 = 4 << 20;
+
+/// Takes a proved, or proving, content.
+pub(super) type Take<'t> = dyn FnMut(&mut dyn Read) -> Result<(), StageError> + 't;
+
+/// Reads contents of one object.
+pub(super) struct Proof<'c> {
+    context: &'c StageContext<'c>,
+    object: &'c Object,
+    /// Copies that were found wrong or could not be read.
+    avoided: RefCell<HashSet<(ContentId, String)>>,
+    begin_again: Cell<bool>,
+}
+
+/// Why a copy is of no use.
+enum Fault {
+    /// It was read and is not what the record says.
+    Wrong(String),
+    /// It could not be read; that may pass.
+    Unreadable(String),
+}
+
+impl<'c> Proof<'c> {
+    pub(super) fn new(context: &'c StageContext<'c>, object: &'c Object) -> Self {
+        Self { context, object, avoided: RefCell::default(), begin_again: Cell::new(false) }
+    }
+
+    /// Runs `attempt` until it succeeds, or fails for another reason than a copy that was right only in the beginning.
+    pub(super) fn until_right<T>(&self, mut attempt: impl FnMut() -> Result<T, StageError>) -> Result<T, StageError> {
+        loop {
+            match attempt() {
+                Err(error) if !matches!(error, StageError::Interrupted(_)) && self.begin_again.take() => {}
+                other => return other,
+            }
+        }
+    }
+
+    /// Hands the content of a file to `take`.
+    pub(super) fn read(&self, file: &File, take: &mut Take<'_>) -> Result<(), StageError> {
+        let copies = self.context.registry().read(|tx| objects::copies(tx, file.content))?;
+        let mut faults = Vec::new();
+        let mut may_pass = false;
+        for copy in self.in_order(copies) {
+            if self.avoided.borrow().contains(&(file.content, copy.store.clone())) {
+                faults.push(format!("{} is wrong", copy.store));
+                continue;
+            }
+            match self.read_copy(file, &copy, take) {
+                Ok(()) => return Ok(()),
+                Err((Some(fault), error)) => {
+                    self.context.task.check()?;
+                    let (is_wrong, text) = match fault {
+                        Fault::Wrong(text) => (true, text),
+                        Fault::Unreadable(text) => (false, text),
+                    };
+                    may_pass |= !is_wrong;
+                    self.avoided.borrow_mut().insert((file.content, copy.store.clone()));
+                    self.note_fault(file, &copy, &text, is_wrong)?;
+                    faults.push(text);
+                    if file.size > SMALL && error.is_some() {
+                        // Some of it has been handed on: what was written with it cannot stay.
+                        self.begin_again.set(true);
+                        return error.map_or(Ok(()), Err);
+                    }
+                }
+                Err((None, error)) => return error.map_or(Ok(()), Err),
+            }
+        }
+        let note = format!("no copy of {:?} can be given back: {}", file.path, faults.join("; "));
+        if may_pass || faults.is_empty() && !self.object_is_whole(file)? {
+            return Err(StageError::Transient(note));
+        }
+        let problem = ItemProblem {
+            severity: "error".into(),
+            code: "restoration.no_right_copy".into(),
+            file: None,
+            path: Some(super::target::shown_path(&file.path).to_owned()),
+            line: None,
+            message: note.clone(),
+        };
+        Err(StageError::Fatal { note, problems: vec![problem] })
+    }
+
+    /// Whether the record, which knows no copy, still has the content: it does not while the file is being taken out.
+    fn object_is_whole(&self, file: &File) -> Result<bool, StageError> {
+        Ok(self.context.registry().read(|tx| objects::content(tx, file.content))?.is_some())
+    }
+
+    /// Copies that should be right first, then in the order of the placement.
+    fn in_order(&self, mut copies: Vec<Copy>) -> Vec<Copy> {
+        let placement = self.object.description.placement.as_deref().unwrap_or_default();
+        let stores = self.context.home.placement(placement).map(|(_, stores)| stores).unwrap_or_default();
+        copies.sort_by_key(|copy| {
+            let position = stores.iter().position(|(name, _)| *name == copy.store);
+            (copy.state != CopyState::Kept, position.unwrap_or(stores.len()))
+        });
+        copies
+    }
+
+    /// Reads one copy. On failure: what is wrong with the copy, if it is the copy, and what the taker made of it.
+    fn read_copy(
+        &self,
+        file: &File,
+        copy: &Copy,
+        take: &mut Take<'_>,
+    ) -> Result<(), (Option<Fault>, Option<StageError>)> {
+        let unreadable = |text: String| (Some(Fault::Unreadable(format!("{}: {text}", copy.store))), None);
+        let store: &Arc<dyn Store> = self.context.home.store(&copy.store).map_err(|error| unreadable(error.chain()))?;
+        let key = Key::new(copy.key.as_str()).map_err(|error| unreadable(error.to_string()))?;
+        let body = match store.open(&key, 0, None) {
+            Ok(body) => Interruptible { bytes: body, task: self.context.task },
+            Err(error) if error.is_not_found() => {
+                let text = format!("{}: nothing lies under {key}", copy.store);
+                return Err((Some(Fault::Wrong(text)), None));
+            }
+            Err(error) => return Err(unreadable(crate::error::chain(&error))),
+        };
+        let mut proving = Proving::new(body, file.size, file.digests.sha512);
+        if file.size <= SMALL {
+            let mut bytes = Vec::with_capacity(usize::try_from(file.size).unwrap_or_default());
+            if let Err(error) = proving.read_to_end(&mut bytes) {
+                return Err((Some(proving.fault(&copy.store, &error)), None));
+            }
+            return take(&mut bytes.as_slice()).map_err(|error| (None, Some(error)));
+        }
+        match take(&mut proving) {
+            Ok(()) => Ok(()),
+            Err(error) => match proving.failed.take() {
+                Some(cause) => Err((Some(proving.fault(&copy.store, &cause)), Some(error))),
+                None => Err((None, Some(error))),
+            },
+        }
+    }
+
+    /// Records that a copy did not prove, once for each item and copy.
+    fn note_fault(&self, file: &File, copy: &Copy, text: &str, is_wrong: bool) -> Result<(), StageError> {
+        if !is_wrong {
+            return Ok(());
+        }
+        let label = format!("restoration check {} {}", file.content, copy.store);
+        let event = EventRow {
+            id: events::derived_id(self.context.item.id.0, &label),
+            institution: self.object.institution,
+            object: Some(self.object.id),
+            file: Some(file.id),
+            content: Some(file.content),
+            item: Some(self.context.item.id),
+            version: None,
+            kind: "fixity check".into(),
+            expansion: None,
+            time: self.context.now()?.0,
+            outcome: "failure".into(),
+            detail: Some(format!("read from {} to be given back", copy.store)),
+            outcome_detail: Some(text.to_owned()),
+            agent: AGENT.into(),
+        };
+        self.context.write(move |tx, claim| {
+            work::check_fence(tx, claim)?;
+            events::append(tx, std::slice::from_ref(&event))
+        })
+    }
+}
+
+/// Reads a content and fails at the latest at its end where it is not the one that was asked for.
+struct Proving<R> {
+    bytes: R,
+    size: u64,
+    sha512: Digest,
+    hasher: Option<MultiHasher>,
+    /// What was found instead, where it was read to the end.
+    found: Option<String>,
+    /// The first failure.
+    failed: Option<io::Error>,
+}
+
+impl<R: Read> Proving<R> {
+    fn new(bytes: R, size: u64, sha512: Digest) -> Self {
+        let hasher = Some(MultiHasher::new(&[Algorithm::Sha512]));
+        Self { bytes, size, sha512, hasher, found: None, failed: None }
+    }
+
+    fn fault(&self, store: &str, error: &io::Error) -> Fault {
+        match &self.found {
+            Some(found) => Fault::Wrong(format!("{store}: {found}")),
+            None => Fault::Unreadable(format!("{store}: {error}")),
+        }
+    }
+
+    fn wrong(&mut self, found: String) -> io::Error {
+        let error = || io::Error::new(io::ErrorKind::InvalidData, found.clone());
+        self.failed = Some(error());
+        let error = error();
+        self.found = Some(found);
+        error
+    }
+
+    fn at_end(&mut self) -> io::Result<usize> {
+        let Some(hasher) = self.hasher.take() else {
+            return if self.found.is_some() { Err(io::ErrorKind::InvalidData.into()) } else { Ok(0) };
+        };
+        let length = hasher.length();
+        if length != self.size {
+            return Err(self.wrong(format!("{length} bytes, on record are {}", self.size)));
+        }
+        match hasher.finish().get(Algorithm::Sha512) {
+            Some(found) if found == self.sha512 => Ok(0),
+            Some(found) => Err(self.wrong(format!("sha512:{found}, on record is sha512:{}", self.sha512))),
+            None => Err(io::Error::other("the sha512 was not computed")),
+        }
+    }
+}
+
+impl<R: Read> Read for Proving<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if buffer.is_empty() {
+            return Ok(0);
+        }
+        match self.bytes.read(buffer) {
+            Ok(0) => self.at_end(),
+            Ok(length) => {
+                let Some(hasher) = &mut self.hasher else { return Err(io::ErrorKind::InvalidData.into()) };
+                hasher.update(buffer.get(..length).unwrap_or_default());
+                if hasher.length() > self.size {
+                    let size = self.size;
+                    self.hasher = None;
+                    return Err(self.wrong(format!("more than the {size} bytes on record")));
+                }
+                Ok(length)
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Err(error),
+            Err(error) => {
+                self.failed = Some(io::Error::new(error.kind(), error.to_string()));
+                Err(error)
+            }
+        }
+    }
+}
