@@ -6,11 +6,13 @@ use strongroom_queue::{TaskState, tasks};
 use strongroom_registry::{ItemId, RegistryError, Scope, items};
 
 use crate::runtime::{Builder, Handler, Runtime, Shutdown, Summary};
-use crate::{EngineError, Home, ingest, restoration};
+use crate::{EngineError, Home, fixity, ingest, restoration};
 
 /// Every handler of the system, in the order of a work item's way.
 pub fn handlers(home: &Arc<Home>) -> Vec<Arc<dyn Handler>> {
-    let mut handlers = ingest::handlers(home);
+    // First is last in line: watching waits for those who wait for an answer.
+    let mut handlers = fixity::handlers(home);
+    handlers.extend(ingest::handlers(home));
     handlers.extend(restoration::handlers(home));
     handlers
 }

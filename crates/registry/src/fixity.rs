@@ -201,15 +201,21 @@ pub fn record_right(
     Ok(recorded.len())
 }
 
-/// Records that a copy is wrong.
+/// Records that a copy is wrong. It stays due: the check is over when it is known what became of the damage.
 pub fn set_damaged(
     tx: &mut dyn Transaction,
     content: ContentId,
     store: &str,
     state: CopyState,
 ) -> Result<(), RegistryError> {
+    tx.execute(Statement("fixity.damaged"), &[content.into(), store.into(), state.word().into()])?;
+    Ok(())
+}
+
+/// Records that a copy that is wrong was looked at to the end: there is nothing to repair it from now.
+pub fn set_given_up(tx: &mut dyn Transaction, content: ContentId, store: &str) -> Result<(), RegistryError> {
     let now = tx.now()?;
-    tx.execute(Statement("fixity.damaged"), &[content.into(), store.into(), state.word().into(), now.into()])?;
+    tx.execute(Statement("fixity.given_up"), &[content.into(), store.into(), now.into()])?;
     Ok(())
 }
 
@@ -233,11 +239,17 @@ pub fn set_object_right(tx: &mut dyn Transaction, object: ObjectId, store: &str)
     Ok(())
 }
 
-/// Records that they are not.
+/// Records that they are not. They stay due, as copies do.
 pub fn set_object_damaged(tx: &mut dyn Transaction, object: ObjectId, store: &str) -> Result<(), RegistryError> {
-    let now = tx.now()?;
-    let values = [object.into(), store.into(), CopyState::Damaged.word().into(), now.into()];
+    let values = [object.into(), store.into(), CopyState::Damaged.word().into()];
     tx.execute(Statement("fixity.object_damaged"), &values)?;
+    Ok(())
+}
+
+/// Records that they were looked at to the end, and that there is nothing to repair them from now.
+pub fn set_object_given_up(tx: &mut dyn Transaction, object: ObjectId, store: &str) -> Result<(), RegistryError> {
+    let now = tx.now()?;
+    tx.execute(Statement("fixity.object_given_up"), &[object.into(), store.into(), now.into()])?;
     Ok(())
 }
 

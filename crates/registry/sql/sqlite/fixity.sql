@@ -45,7 +45,9 @@ WHERE content_id = ?1 AND store = ?2 AND checked_at = ?3
 -- name: fixity.attested
 UPDATE copies SET checked_at = ?4, attested_at = ?4 WHERE content_id = ?1 AND store = ?2 AND checked_at = ?3
 -- name: fixity.damaged
-UPDATE copies SET state = ?3, checked_at = ?4 WHERE content_id = ?1 AND store = ?2
+UPDATE copies SET state = ?3 WHERE content_id = ?1 AND store = ?2
+-- name: fixity.given_up
+UPDATE copies SET checked_at = ?3 WHERE content_id = ?1 AND store = ?2
 -- name: fixity.mended
 UPDATE copies SET state = 'kept', checked_at = ?3, last_fixity_at = ?3, verified_at = ?3
 WHERE content_id = ?1 AND store = ?2
@@ -54,7 +56,9 @@ UPDATE copies SET checked_at = min(checked_at, ?3) WHERE content_id = ?1 AND sto
 -- name: fixity.object_passed
 UPDATE object_copies SET state = 'kept', checked_at = ?3, last_fixity_at = ?3 WHERE object_id = ?1 AND store = ?2
 -- name: fixity.object_damaged
-UPDATE object_copies SET state = ?3, checked_at = ?4 WHERE object_id = ?1 AND store = ?2
+UPDATE object_copies SET state = ?3 WHERE object_id = ?1 AND store = ?2
+-- name: fixity.object_given_up
+UPDATE object_copies SET checked_at = ?3 WHERE object_id = ?1 AND store = ?2
 -- name: fixity.report
 SELECT s.store, count(*), sum(s.bytes), sum(s.last_fixity_at >= ?2), sum(s.last_fixity_at IS NULL), sum(s.attested),
     sum(s.state <> 'kept'), sum(s.checked_at <= ?2), min(s.checked_at)

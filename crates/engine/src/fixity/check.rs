@@ -1,0 +1,93 @@
+//! Looking at one copy: read and hashed where it can be read, else what the store says of it. It changes nothing.
+
+use std::io::{self, Read};
+
+use strongroom_digest::{Algorithm, Digest, hash_reader};
+use strongroom_registry::fixity::WatchedCopy;
+use strongroom_storage::{Head, Key, StorageError, Store};
+
+use super::Halt;
+use crate::EngineError;
+use crate::runtime::Interrupted;
+
+/// Whether to go on, asked while bytes flow.
+pub(crate) type GoOn<'a> = dyn Fn() -> Result<(), Interrupted> + Sync + 'a;
+
+/// What lies under a key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Seen {
+    /// The right bytes.
+    Right,
+    /// Not to be read now; size, and checksum where the store has one, are right.
+    Attested { size: u64, class: String },
+    /// Other bytes.
+    Wrong(Wrong),
+    /// Nothing.
+    Missing,
+}
+
+/// Bytes that are not the right ones.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Wrong {
+    /// Their size.
+    pub(super) size: u64,
+    /// Their digest; none where they could not be read.
+    pub(super) sha512: Option<Digest>,
+}
+
+/// Looks at a copy.
+pub(super) fn look(store: &dyn Store, copy: &WatchedCopy, go_on: &GoOn<'_>) -> Result<Seen, Halt> {
+    let key = Key::new(copy.key.as_str()).map_err(StorageError::from)?;
+    // A plain store need not be asked first: what cannot be opened there is not there.
+    let head = match store.head(&key) {
+        Ok(head) => head,
+        Err(error) if error.is_not_found() => return Ok(Seen::Missing),
+        Err(error) => return Err(error.into()),
+    };
+    if !head.readable {
+        return Ok(attest(&head, copy));
+    }
+    let (size, sha512) = match read(store, &key, go_on) {
+        Ok(found) => found,
+        Err(Halt::Engine(EngineError::Storage(error))) if error.is_not_found() => return Ok(Seen::Missing),
+        Err(halt) => return Err(halt),
+    };
+    let is_right = size == copy.size && sha512 == copy.sha512;
+    Ok(if is_right { Seen::Right } else { Seen::Wrong(Wrong { size, sha512: Some(sha512) }) })
+}
+
+fn attest(head: &Head, copy: &WatchedCopy) -> Seen {
+    let checksum = head.checksum.filter(|(algorithm, _)| *algorithm == Algorithm::Sha512).map(|(_, digest)| digest);
+    if head.size == copy.size && checksum.is_none_or(|digest| digest == copy.sha512) {
+        return Seen::Attested { size: head.size, class: head.class.clone().unwrap_or_default() };
+    }
+    Seen::Wrong(Wrong { size: head.size, sha512: checksum })
+}
+
+/// Size and SHA-512 of what lies under a key.
+pub(super) fn read(store: &dyn Store, key: &Key, go_on: &GoOn<'_>) -> Result<(u64, Digest), Halt> {
+    let body = store.open(key, 0, None)?;
+    let (size, digests) =
+        hash_reader(Interruptible { body, go_on }, &[Algorithm::Sha512]).map_err(|source| match go_on() {
+            Err(interrupted) => Halt::Interrupted(interrupted),
+            Ok(()) => {
+                Halt::from(StorageError::Io { store: store.name().to_owned(), act: "read", key: key.clone(), source })
+            }
+        })?;
+    let sha512 = digests.get(Algorithm::Sha512);
+    let sha512 = sha512.ok_or_else(|| EngineError::Usage("sha512 was not computed".into()))?;
+    Ok((size, sha512))
+}
+
+/// Bytes that stop flowing when asked to stop.
+pub(super) struct Interruptible<'a, R> {
+    pub(super) body: R,
+    pub(super) go_on: &'a GoOn<'a>,
+}
+
+impl<R: Read> Read for Interruptible<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        (self.go_on)().map_err(|interrupted| io::Error::other(interrupted.to_string()))?;
+        self.body.read(buffer)
+    }
+}

@@ -1,0 +1,454 @@
+//! What an object has in a store besides contents: its declaration, its root inventory (that of the recorded head), the
+//! inventory of each version, and their sidecars. What differs from the record is put back as recorded, from wherever the
+//! recorded bytes still lie.
+
+use std::io::Read;
+
+use strongroom_digest::{Algorithm, Digest, hash_reader};
+use strongroom_ocfl::{InventorySeal, Object, VersionNumber};
+use strongroom_registry::events::{self, EventRow};
+use strongroom_registry::fixity::{self as record, NewFinding, WatchedObject};
+use strongroom_registry::versions::{self, Version};
+use strongroom_registry::{FindingId, FindingKind, FindingState, ObjectId, RegistryError, objects};
+use strongroom_storage::{Key, StorageError, Store};
+
+use super::evidence::{self, About, Log, Witness, object_root};
+use super::lease::ObjectHold;
+use super::repair::Treated;
+use super::{GoOn, Halt, check, now};
+use crate::{EngineError, Home};
+
+const INVENTORY: &str = "inventory.json";
+const SIDECAR: &str = "inventory.json.sha512";
+/// The declaration of an object of OCFL 1.1 (section 3.3): its name, and what it says.
+const DECLARATION: (&str, &str) = ("0=ocfl_object_1.1", "ocfl_object_1.1\n");
+/// No sidecar or declaration is near this long; more is not compared.
+const SMALL: u64 = 64 * 1024;
+
+/// One of the files that are watched together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Declaration,
+    Inventory(Place),
+    Sidecar(Place),
+}
+
+/// The object root, or a version's directory; with the number of the version whose inventory belongs there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Root(u64),
+    Version(u64),
+}
+
+impl Place {
+    fn number(self) -> u64 {
+        match self {
+            Self::Root(number) | Self::Version(number) => number,
+        }
+    }
+
+    fn file(self, name: &str) -> String {
+        match self {
+            Self::Root(_) => name.to_owned(),
+            Self::Version(number) => format!("v{number}/{name}"),
+        }
+    }
+}
+
+/// A file that is not as recorded.
+#[derive(Debug, Clone)]
+struct Fault {
+    part: Part,
+    /// Relative to the object root.
+    file: String,
+    /// Size and digest of what lies there.
+    found: Option<(u64, Digest)>,
+    /// The digest recorded.
+    expected: Option<Digest>,
+}
+
+impl Fault {
+    fn words(&self) -> String {
+        let found = if self.found.is_some() { "differs" } else { "is missing" };
+        format!("{} {found}", self.file)
+    }
+}
+
+/// The object's files in one store, as the record has them.
+struct Files<'a> {
+    store: &'a dyn Store,
+    root: Key,
+    /// What belongs where: the head's inventory twice.
+    places: Vec<(Place, Digest)>,
+}
+
+impl<'a> Files<'a> {
+    fn new(store: &'a dyn Store, root: Key, versions: &[Version]) -> Self {
+        let recorded = |version: &Version| version.inventory.map(|digest| (version.number, digest));
+        let head = versions.last().and_then(recorded).map(|(number, digest)| (Place::Root(number), digest));
+        let each = versions.iter().filter_map(recorded).map(|(number, digest)| (Place::Version(number), digest));
+        Self { store, root, places: head.into_iter().chain(each).collect() }
+    }
+
+    fn key(&self, file: &str) -> Result<Key, Halt> {
+        Ok(self.root.join(file).map_err(StorageError::from)?)
+    }
+
+    fn object(&self) -> Object<'a> {
+        Object::new(self.store, self.root.clone())
+    }
+
+    /// Everything that differs from the record.
+    fn faults(&self, go_on: &GoOn<'_>) -> Result<Vec<Fault>, Halt> {
+        let mut faults = Vec::new();
+        self.compare_text(Part::Declaration, DECLARATION.0, DECLARATION.1, &mut faults)?;
+        for (place, expected) in &self.places {
+            go_on()?;
+            let file = place.file(INVENTORY);
+            let found = seal(self.store, &self.key(&file)?, go_on)?;
+            if found.map(|(_, digest)| digest) != Some(*expected) {
+                faults.push(Fault { part: Part::Inventory(*place), file, found, expected: Some(*expected) });
+            }
+            let text = format!("{expected} {INVENTORY}\n");
+            self.compare_text(Part::Sidecar(*place), &place.file(SIDECAR), &text, &mut faults)?;
+        }
+        Ok(faults)
+    }
+
+    fn compare_text(&self, part: Part, file: &str, expected: &str, faults: &mut Vec<Fault>) -> Result<(), Halt> {
+        let key = self.key(file)?;
+        let found = read_small(self.store, &key)?;
+        if found.as_deref() == Some(expected.as_bytes()) {
+            return Ok(());
+        }
+        let found = match found {
+            Some(_) => seal(self.store, &key, &|| Ok(()))?,
+            None => None,
+        };
+        let digest = digest_of(expected.as_bytes());
+        faults.push(Fault { part, file: file.to_owned(), found, expected: digest });
+        Ok(())
+    }
+
+    /// The recorded bytes of an inventory, wherever they lie among `all` stores.
+    fn recorded(
+        &self,
+        fault: &Fault,
+        place: Place,
+        all: &[Files<'a>],
+        go_on: &GoOn<'_>,
+    ) -> Option<(InventorySeal, &'a dyn Store, Key)> {
+        let expected = fault.expected?;
+        for files in std::iter::once(self).chain(all) {
+            for (other, digest) in &files.places {
+                if other.number() != place.number() || *digest != expected {
+                    continue;
+                }
+                let Ok(key) = files.key(&other.file(INVENTORY)) else { continue };
+                // A store that does not answer is one that cannot help.
+                if let Ok(Some((size, digest))) = seal(files.store, &key, go_on)
+                    && digest == expected
+                {
+                    return Some((InventorySeal { digest, size }, files.store, key));
+                }
+            }
+        }
+        None
+    }
+}
+
+/// Checks the object's files in a store, and repairs what is not as recorded.
+pub(super) fn check(home: &Home, watched: &WatchedObject, go_on: &GoOn<'_>) -> Result<Treated, Halt> {
+    let (watched_object, generation) = (watched.object, watched.generation);
+    let versions = home.registry.read(|tx| versions::list(tx, watched_object, generation, false))?;
+    let store = home.store(&watched.store)?.as_ref();
+    let root = object_root(&watched.institution_identifier, generation)?;
+    let faults = Files::new(store, root, &versions).faults(go_on)?;
+    if faults.is_empty() && watched.state == strongroom_registry::CopyState::Kept {
+        let event = passed(watched, now(home)?);
+        let (object, store) = (watched.object, watched.store.clone());
+        home.registry.write(move |tx| {
+            record::set_object_right(tx, object, &store)?;
+            events::append(tx, std::slice::from_ref(&event))
+        })?;
+        return Ok(Treated::Right);
+    }
+    treat(home, watched.object, &watched.store, go_on)
+}
+
+/// Looks again under the object's lease, and repairs.
+pub(super) fn treat(home: &Home, object: ObjectId, store: &str, go_on: &GoOn<'_>) -> Result<Treated, Halt> {
+    let hold = ObjectHold::take(home, object)?;
+    let unsolved = home.registry.read(|tx| record::unsolved(tx, object, store, None))?.map(|finding| finding.id);
+    let Some(watched) = home.registry.read(|tx| record::object_copy(tx, object, store))? else {
+        super::close_gone(&hold, unsolved)?;
+        return Ok(Treated::Gone);
+    };
+    let versions = home.registry.read(|tx| versions::list(tx, object, watched.generation, false))?;
+    let root = object_root(&watched.institution_identifier, watched.generation)?;
+    let files = Files::new(home.store(store)?.as_ref(), root.clone(), &versions);
+    let faults = files.faults(go_on)?;
+    let case = Case { home, hold, watched: &watched, files, go_on };
+    if faults.is_empty() {
+        case.record_right(unsolved)?;
+        return Ok(Treated::Right);
+    }
+    let others = home.registry.read(|tx| objects::object_copies(tx, object))?;
+    let others: Vec<Files<'_>> = others
+        .iter()
+        .filter(|(other, _, _)| other != store)
+        .filter_map(|(other, _, _)| home.store(other).ok())
+        .map(|other| Files::new(other.as_ref(), root.clone(), &versions))
+        .collect();
+    case.repair(unsolved.unwrap_or_else(FindingId::new), &faults, &others)
+}
+
+/// One object in one store under treatment.
+struct Case<'a> {
+    home: &'a Home,
+    hold: ObjectHold<'a>,
+    watched: &'a WatchedObject,
+    files: Files<'a>,
+    go_on: &'a GoOn<'a>,
+}
+
+impl Case<'_> {
+    fn record_right(&self, finding: Option<FindingId>) -> Result<(), Halt> {
+        let event = passed(self.watched, now(self.home)?);
+        let (object, store) = (self.watched.object, self.watched.store.clone());
+        self.hold.write(move |tx| {
+            record::set_object_right(tx, object, &store)?;
+            events::append(tx, std::slice::from_ref(&event))?;
+            match finding {
+                Some(id) => record::close_finding(tx, id, FindingState::Repaired, "found right when looked at again"),
+                None => Ok(()),
+            }
+        })
+    }
+
+    fn event(&self, kind: &str, outcome: &str, detail: String, came_of_it: String) -> Result<EventRow, Halt> {
+        Ok(about(self.watched).event(now(self.home)?, kind, outcome, detail, came_of_it))
+    }
+
+    fn repair(&self, id: FindingId, faults: &[Fault], others: &[Files<'_>]) -> Result<Treated, Halt> {
+        let words = faults.iter().map(Fault::words).collect::<Vec<_>>().join(", ");
+        let mut acts = vec![self.open(id, &words)?];
+        let mut kept = Vec::new();
+        for fault in faults {
+            self.quarantine(id, fault, &mut kept, &mut acts)?;
+        }
+        let mut unsolved = Vec::new();
+        // Inventories first: restoring one restores its sidecar.
+        for fault in faults.iter().filter(|fault| matches!(fault.part, Part::Inventory(_))) {
+            if !self.put_back(fault, others)? {
+                unsolved.push(format!("no store has the recorded {}", fault.file));
+            }
+        }
+        for fault in faults.iter().filter(|fault| !matches!(fault.part, Part::Inventory(_))) {
+            self.put_back(fault, others)?;
+        }
+        for fault in self.files.faults(self.go_on)? {
+            if unsolved.is_empty() {
+                unsolved.push(format!("after the repair {}", fault.words()));
+            }
+        }
+        self.close(id, &words, &kept, &unsolved, acts)
+    }
+
+    fn open(&self, id: FindingId, words: &str) -> Result<EventRow, Halt> {
+        let watched = self.watched;
+        let detail = format!("declaration and inventories of {} in store {}", self.files.root, watched.store);
+        let event = self.event("fixity check", "failure", detail, words.to_owned())?;
+        let finding = NewFinding {
+            id,
+            institution: watched.institution,
+            object: watched.object,
+            content: None,
+            store: watched.store.clone(),
+            key: self.files.root.to_string(),
+            kind: FindingKind::Inventory,
+            detail: words.to_owned(),
+        };
+        let (object, store, row) = (watched.object, watched.store.clone(), event.clone());
+        self.hold.write(move |tx| {
+            record::open_finding(tx, &finding)?;
+            record::set_object_damaged(tx, object, &store)?;
+            events::append(tx, std::slice::from_ref(&row))
+        })?;
+        Ok(event)
+    }
+
+    fn quarantine(
+        &self,
+        id: FindingId,
+        fault: &Fault,
+        kept: &mut Vec<String>,
+        acts: &mut Vec<EventRow>,
+    ) -> Result<(), Halt> {
+        let Some(found) = fault.found else { return Ok(()) };
+        let from = self.files.key(&fault.file)?;
+        let witness = Witness {
+            institution: &self.watched.institution_identifier,
+            object: self.watched.object,
+            finding: id,
+            store: self.files.store,
+            key: &from,
+            expected: fault.expected,
+            found,
+            found_at: now(self.home)?,
+        };
+        let key = evidence::quarantine(self.home, &self.hold, &witness, self.go_on)?.to_string();
+        let detail = format!(
+            "the bytes found as {from} in store {} are kept in store {}",
+            self.watched.store,
+            self.home.roles.quarantine.name()
+        );
+        let event = self.event("quarantine", "success", detail, format!("{key} sha512:{}", found.1))?;
+        // One finding may have several files: it names the first, the events name all.
+        let first = kept.is_empty();
+        let (row, text) = (event.clone(), key.clone());
+        self.hold.write(move |tx| {
+            if first {
+                record::set_quarantined(tx, id, &text)?;
+            }
+            events::append(tx, std::slice::from_ref(&row))
+        })?;
+        kept.push(key);
+        acts.push(event);
+        Ok(())
+    }
+
+    /// Puts one file back; false when its recorded bytes are nowhere.
+    fn put_back(&self, fault: &Fault, others: &[Files<'_>]) -> Result<bool, Halt> {
+        self.hold.keep()?;
+        let object = self.files.object();
+        let place = match fault.part {
+            Part::Declaration => {
+                object.restore_declaration()?;
+                return Ok(true);
+            }
+            Part::Inventory(place) | Part::Sidecar(place) => place,
+        };
+        let of = match place {
+            Place::Root(_) => None,
+            Place::Version(number) => Some(version_number(number)?),
+        };
+        if let Part::Sidecar(_) = fault.part {
+            // Its inventory is right, or there is nothing to put beside it.
+            let inventory = seal(self.files.store, &self.files.key(&place.file(INVENTORY))?, self.go_on)?;
+            let recorded = self.files.places.iter().find(|(other, _)| *other == place).map(|(_, digest)| *digest);
+            let Some((size, digest)) = inventory.filter(|(_, digest)| Some(*digest) == recorded) else {
+                return Ok(false);
+            };
+            let nothing_to_put = &mut || Err(gone());
+            object.restore_inventory(of, &InventorySeal { digest, size }, None, nothing_to_put)?;
+            return Ok(true);
+        }
+        let Some((seal, from, key)) = self.files.recorded(fault, place, others, self.go_on) else { return Ok(false) };
+        let damaged = fault.found.map(|(_, digest)| digest);
+        object.restore_inventory(of, &seal, damaged.as_ref(), &mut || Ok(from.open(&key, 0, None)?))?;
+        Ok(true)
+    }
+
+    fn close(
+        &self,
+        id: FindingId,
+        words: &str,
+        kept: &[String],
+        unsolved: &[String],
+        mut acts: Vec<EventRow>,
+    ) -> Result<Treated, Halt> {
+        let watched = self.watched;
+        let is_repaired = unsolved.is_empty();
+        let place = format!("{} in store {}", self.files.root, watched.store);
+        let evidence = if kept.is_empty() { String::new() } else { format!("; bad bytes kept as {}", kept.join(", ")) };
+        let detail = if is_repaired {
+            format!("{place}: {words}; put back as recorded and read back{evidence}")
+        } else {
+            format!("{place}: {words}; cannot be repaired: {}{evidence}", unsolved.join("; "))
+        };
+        let (act, outcome) = if is_repaired { ("repair", "success") } else { ("damage", "failure") };
+        acts.push(self.event("recovery", outcome, detail.clone(), words.to_owned())?);
+        if is_repaired {
+            acts.push(passed(watched, now(self.home)?));
+        }
+        let log = Log {
+            act,
+            finding: id,
+            object: watched.object,
+            content: None,
+            store: &watched.store,
+            key: self.files.root.as_str(),
+            kind: FindingKind::Inventory.word(),
+            detail: &detail,
+            expected_sha512: None,
+            found_sha512: None,
+            quarantine_key: kept.first().map(String::as_str),
+            repaired_from: None,
+            time: now(self.home)?.to_string(),
+            events: &acts,
+        };
+        evidence::put_log(self.home, &watched.institution_identifier, watched.generation, &log)?;
+        let (object, store, text) = (watched.object, watched.store.clone(), detail);
+        self.hold.write(move |tx| {
+            events::append(tx, &acts)?;
+            if is_repaired {
+                record::set_object_right(tx, object, &store)?;
+            } else {
+                record::set_object_given_up(tx, object, &store)?;
+            }
+            let state = if is_repaired { FindingState::Repaired } else { FindingState::Unrepairable };
+            record::close_finding(tx, id, state, &text)?;
+            Ok::<_, RegistryError>(())
+        })?;
+        Ok(if is_repaired { Treated::Repaired } else { Treated::Unrepairable })
+    }
+}
+
+fn about(watched: &WatchedObject) -> About {
+    About { institution: watched.institution, object: watched.object, content: None }
+}
+
+fn passed(watched: &WatchedObject, time: strongroom_registry::Time) -> EventRow {
+    let detail = format!("declaration, inventories and sidecars in store {} compared with the record", watched.store);
+    about(watched).event(time, "fixity check", "success", detail, "as recorded".into())
+}
+
+fn version_number(number: u64) -> Result<VersionNumber, Halt> {
+    let number = u32::try_from(number).map_err(|error| EngineError::Usage(error.to_string()))?;
+    Ok(VersionNumber::new(number)?)
+}
+
+fn gone() -> strongroom_ocfl::OcflError {
+    let source = std::io::Error::from(std::io::ErrorKind::NotFound);
+    strongroom_ocfl::OcflError::Io { act: "read an inventory that was there before", source }
+}
+
+/// Size and digest of what lies under a key; none where nothing does.
+fn seal(store: &dyn Store, key: &Key, go_on: &GoOn<'_>) -> Result<Option<(u64, Digest)>, Halt> {
+    match check::read(store, key, go_on) {
+        Ok(found) => Ok(Some(found)),
+        Err(Halt::Engine(EngineError::Storage(error))) if error.is_not_found() => Ok(None),
+        Err(halt) => Err(halt),
+    }
+}
+
+fn digest_of(bytes: &[u8]) -> Option<Digest> {
+    hash_reader(bytes, &[Algorithm::Sha512]).ok().and_then(|(_, digests)| digests.get(Algorithm::Sha512))
+}
+
+fn read_small(store: &dyn Store, key: &Key) -> Result<Option<Vec<u8>>, Halt> {
+    let mut body = match store.open(key, 0, Some(SMALL)) {
+        Ok(body) => body,
+        Err(error) if error.is_not_found() => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    let mut bytes = Vec::new();
+    body.read_to_end(&mut bytes).map_err(|source| StorageError::Io {
+        store: store.name().to_owned(),
+        act: "read",
+        key: key.clone(),
+        source,
+    })?;
+    Ok(Some(bytes))
+}

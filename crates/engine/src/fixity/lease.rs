@@ -1,0 +1,104 @@
+//! Holding an object while what lies in the stores is repaired. Each hold has an owner of its own, so that two processes,
+//! or two attempts of one task, are never taken for the same.
+
+use std::cell::Cell;
+use std::io::{self, Read};
+use std::time::{Duration, Instant};
+
+use strongroom_registry::leases::{self, Hold};
+use strongroom_registry::{ObjectId, RegistryError, Time, Transaction};
+use uuid::Uuid;
+
+use super::Halt;
+use crate::Home;
+
+/// How long a hold lasts without being kept, in microseconds.
+const LEASE: i64 = 60_000_000;
+/// How often it is kept while bytes flow.
+const KEEP_EVERY: Duration = Duration::from_secs(10);
+
+/// The lease of an object. Let go when dropped.
+pub(super) struct ObjectHold<'h> {
+    home: &'h Home,
+    object: ObjectId,
+    owner: Uuid,
+    fence: i64,
+    kept_at: Cell<Instant>,
+}
+
+impl<'h> ObjectHold<'h> {
+    /// Takes the lease, or says when to ask again.
+    pub(super) fn take(home: &'h Home, object: ObjectId) -> Result<Self, Halt> {
+        let owner = Uuid::now_v7();
+        let hold = home.registry.write(move |tx| {
+            let until = tx.now()?.plus(LEASE);
+            leases::hold(tx, object, owner, until)
+        })?;
+        match hold {
+            Hold::Held { fence, .. } => Ok(Self { home, object, owner, fence, kept_at: Cell::new(Instant::now()) }),
+            Hold::Busy { until } => Err(Halt::Busy(until)),
+        }
+    }
+
+    /// Keeps it; refused when somebody else had it in between.
+    pub(super) fn keep(&self) -> Result<(), Halt> {
+        let (object, owner, fence) = (self.object, self.owner, self.fence);
+        self.home.registry.write(move |tx| keep(tx, object, owner, fence))?;
+        self.kept_at.set(Instant::now());
+        Ok(())
+    }
+
+    /// Runs a write transaction that also proves the hold: nothing is recorded by one who lost it.
+    pub(super) fn write<T, F>(&self, mut job: F) -> Result<T, Halt>
+    where
+        T: Send + 'static,
+        F: FnMut(&mut dyn Transaction) -> Result<T, RegistryError> + Send + 'static,
+    {
+        let (object, owner, fence) = (self.object, self.owner, self.fence);
+        Ok(self.home.registry.write(move |tx| {
+            keep(tx, object, owner, fence)?;
+            job(tx)
+        })?)
+    }
+
+    /// The bytes of `body`, with the hold kept while they flow.
+    pub(super) fn keeping<R: Read>(&self, body: R) -> Keeping<'_, 'h, R> {
+        Keeping { hold: self, body }
+    }
+}
+
+fn keep(tx: &mut dyn Transaction, object: ObjectId, owner: Uuid, fence: i64) -> Result<(), RegistryError> {
+    let until = tx.now()?.plus(LEASE);
+    match leases::hold(tx, object, owner, until)? {
+        Hold::Held { fence: now, kept: true } if now == fence => Ok(()),
+        _ => Err(RegistryError::FenceLost { what: "object", id: object.to_string() }),
+    }
+}
+
+impl Drop for ObjectHold<'_> {
+    fn drop(&mut self) {
+        let owner = self.owner;
+        // Where this fails the lease runs out by itself.
+        let _ = self.home.registry.write(move |tx| leases::release_owner(tx, owner));
+    }
+}
+
+/// See [`ObjectHold::keeping`].
+pub(super) struct Keeping<'a, 'h, R> {
+    hold: &'a ObjectHold<'h>,
+    body: R,
+}
+
+impl<R: Read> Read for Keeping<'_, '_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.hold.kept_at.get().elapsed() >= KEEP_EVERY {
+            self.hold.keep().map_err(|halt| io::Error::other(halt.to_string()))?;
+        }
+        self.body.read(buffer)
+    }
+}
+
+/// When to look again for an object that somebody else holds: not before its lease can be free, and soon.
+pub(super) fn ask_again(now: Time, until: Time) -> Time {
+    until.min(now.plus(30_000_000)).max(now.plus(1_000_000))
+}

@@ -1,0 +1,140 @@
+//! Watching: every copy has its own clock, oldest first, and no window lets one slip out. A readable copy is read and
+//! hashed; one that cannot be read now is attested by what its store says, which is never called passed. Damage leads to
+//! quarantine, repair from a copy that proves right, proof and evidence.
+//!
+//! One object in one store is the unit: its declaration and inventories, then its contents. Reading takes no lease; what
+//! seems wrong is looked at again under the object's lease, so that a deposit under way is never taken for damage.
+
+mod check;
+mod evidence;
+mod handler;
+mod inventories;
+mod lease;
+mod repair;
+mod run;
+mod unit;
+
+use serde::Serialize;
+use strongroom_database::DatabaseError;
+use strongroom_ocfl::OcflError;
+use strongroom_registry::events::EventRow;
+use strongroom_registry::fixity::{self as record, WatchedCopy};
+use strongroom_registry::{FindingId, FindingState, RegistryError, Time};
+use strongroom_storage::StorageError;
+
+use self::check::GoOn;
+use self::evidence::About;
+use self::lease::ObjectHold;
+use crate::runtime::{Interrupted, Shutdown};
+use crate::{EngineError, Home};
+
+pub use handler::{TOPIC, handlers};
+pub use run::{Mended, enqueue_due, enqueue_due_of, problems, repair, report, run};
+
+/// Which copies a person asks about.
+#[derive(Debug, Clone, Default)]
+pub struct FixityRequest {
+    /// Only those of the institution with this domain name.
+    pub institution: Option<String>,
+    /// Only those of this object, by identifier or `<institution>/<name>`.
+    pub object: Option<String>,
+    /// Only those in this store.
+    pub store: Option<String>,
+    /// Also those whose last check is fresh.
+    pub all: bool,
+    /// At most this many copies.
+    pub max: Option<usize>,
+    /// Asks to stop early: what was done is kept.
+    pub stop: Shutdown,
+}
+
+/// What a round of checks came to. Copies are those of contents, and one for an object's declaration and inventories in a
+/// store.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct FixitySummary {
+    /// Copies looked at to the end.
+    pub checked: u64,
+    /// Read and right.
+    pub passed: u64,
+    /// Not readable now; what their store says of them is right.
+    pub attested: u64,
+    /// Found wrong or missing.
+    pub damaged: u64,
+    /// Of the damaged: put right, and proved.
+    pub repaired: u64,
+    /// Of the damaged: without a copy to repair them from.
+    pub unrepairable: u64,
+    /// Seemed wrong while somebody else worked on the object; they are looked at again later.
+    pub postponed: u64,
+    /// Could not be looked at, because a store or the registry did not answer; they stay due.
+    pub failed: u64,
+    /// Bytes read of contents.
+    pub bytes: u64,
+    /// Why copies could not be looked at: the first few reasons.
+    pub errors: Vec<String>,
+}
+
+/// Why a check or a repair stops before its end.
+#[derive(Debug, thiserror::Error)]
+enum Halt {
+    /// Somebody else holds the object, until then.
+    #[error("somebody else works on the object until {0}")]
+    Busy(Time),
+    /// The process stops, or the task is no longer ours.
+    #[error(transparent)]
+    Interrupted(#[from] Interrupted),
+    /// Something failed or refused.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+}
+
+impl From<RegistryError> for Halt {
+    fn from(error: RegistryError) -> Self {
+        Self::Engine(error.into())
+    }
+}
+
+impl From<DatabaseError> for Halt {
+    fn from(error: DatabaseError) -> Self {
+        Self::Engine(error.into())
+    }
+}
+
+impl From<StorageError> for Halt {
+    fn from(error: StorageError) -> Self {
+        Self::Engine(error.into())
+    }
+}
+
+impl From<OcflError> for Halt {
+    fn from(error: OcflError) -> Self {
+        Self::Engine(error.into())
+    }
+}
+
+/// The registry's time.
+fn now(home: &Home) -> Result<Time, RegistryError> {
+    home.registry.read(|tx| Ok(tx.now()?))
+}
+
+fn about(copy: &WatchedCopy) -> About {
+    About { institution: copy.institution, object: copy.object, content: Some(copy.content) }
+}
+
+/// The event of a copy that was read and is right.
+fn passed(copy: &WatchedCopy, time: Time) -> EventRow {
+    let detail = format!("read from store {}: {}", copy.store, copy.key);
+    about(copy).event(time, "fixity check", "success", detail, format!("sha512:{}", copy.sha512))
+}
+
+/// The event of a copy that could not be read. Not a fixity check: nobody saw its bytes.
+fn attested(copy: &WatchedCopy, time: Time, size: u64, class: &str) -> EventRow {
+    let detail = format!("not readable now in store {}, not read: {}", copy.store, copy.key);
+    about(copy).event(time, "validation", "success", detail, format!("{size} bytes, class {class}, as the store says"))
+}
+
+/// Closes the finding of something that is no longer kept.
+fn close_gone(hold: &ObjectHold<'_>, finding: Option<FindingId>) -> Result<(), Halt> {
+    let Some(id) = finding else { return Ok(()) };
+    hold.write(move |tx| record::close_finding(tx, id, FindingState::Repaired, "no longer kept: nothing to repair"))
+}

@@ -1,0 +1,318 @@
+//! A copy that is not right: looked at again under the object's lease, its bad bytes kept, replaced from a copy that
+//! proves right while it is read, and proved. A crash at any point leaves something that the next check completes; the
+//! bad bytes are in quarantine and read back before anything takes their place.
+
+use strongroom_digest::Algorithm;
+use strongroom_registry::events::{self, EventRow};
+use strongroom_registry::fixity::{self as record, NewFinding, Proof, WatchedCopy};
+use strongroom_registry::{
+    CopyState, FindingId, FindingKind, FindingState, GenerationId, RegistryError, Scope, objects,
+};
+use strongroom_storage::{Key, PutOptions, StorageError, Store};
+
+use super::check::{self, Interruptible, Seen, Wrong};
+use super::evidence::{self, About, Log, Witness};
+use super::lease::ObjectHold;
+use super::{GoOn, Halt, now};
+use crate::error::chain;
+use crate::{EngineError, Home, crash_point};
+
+/// What became of a copy that seemed wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Treated {
+    /// It should no longer be there: somebody took it out in between.
+    Gone,
+    /// Under the lease it is right.
+    Right,
+    /// It cannot be read now; what the store says of it is right.
+    Attested,
+    /// Wrong, and put right.
+    Repaired,
+    /// Wrong, and there is nothing to repair it from.
+    Unrepairable,
+}
+
+/// Where a repair's bytes came from, or why there are none.
+enum Source {
+    Store(String),
+    None(String),
+}
+
+/// Treats a copy that seemed wrong, or that the record knows to be wrong.
+pub(super) fn treat(home: &Home, suspect: &WatchedCopy, go_on: &GoOn<'_>) -> Result<Treated, Halt> {
+    let hold = ObjectHold::take(home, suspect.object)?;
+    let copies = home.registry.read(|tx| record::copies_of_content(tx, suspect.content))?;
+    let object = home.registry.read(|tx| objects::get(tx, Scope::System, suspect.object))?;
+    let unsolved =
+        home.registry.read(|tx| record::unsolved(tx, suspect.object, &suspect.store, Some(suspect.content)))?;
+    let copy = copies.iter().find(|copy| copy.store == suspect.store);
+    let (Some(copy), Some(object)) = (copy, object) else {
+        super::close_gone(&hold, unsolved.map(|finding| finding.id))?;
+        return Ok(Treated::Gone);
+    };
+    let case = Case { home, hold, copy, generation: object.generation, go_on };
+    let store = home.store(&copy.store)?.as_ref();
+    let seen = check::look(store, copy, go_on)?;
+    let wrong = match seen {
+        Seen::Right => {
+            case.record_right(unsolved.map(|finding| finding.id))?;
+            return Ok(Treated::Right);
+        }
+        Seen::Attested { .. } => return Ok(Treated::Attested),
+        Seen::Wrong(wrong) => Some(wrong),
+        Seen::Missing => None,
+    };
+    let finding = unsolved.map_or_else(FindingId::new, |finding| finding.id);
+    let mut acts = vec![case.open(finding, wrong.as_ref())?];
+    crash_point("fixity.check.found");
+    let quarantined = case.quarantine(finding, wrong.as_ref(), store, &mut acts)?;
+    crash_point("fixity.check.quarantined");
+    let witness_kept = wrong.is_none() || quarantined.is_some();
+    let source = if witness_kept {
+        case.replace(store, &copies)?
+    } else {
+        Source::None("its bytes cannot be read now, so they cannot be kept as evidence; thaw it first".into())
+    };
+    crash_point("fixity.check.replaced");
+    case.close(finding, wrong.as_ref(), quarantined.as_ref(), source, acts)
+}
+
+/// One copy under treatment.
+struct Case<'a> {
+    home: &'a Home,
+    hold: ObjectHold<'a>,
+    copy: &'a WatchedCopy,
+    generation: GenerationId,
+    go_on: &'a GoOn<'a>,
+}
+
+impl Case<'_> {
+    fn about(&self) -> About {
+        About { institution: self.copy.institution, object: self.copy.object, content: Some(self.copy.content) }
+    }
+
+    fn place(&self) -> String {
+        format!("{} in store {}", self.copy.key, self.copy.store)
+    }
+
+    fn event(&self, kind: &str, outcome: &str, detail: String, came_of_it: String) -> Result<EventRow, Halt> {
+        Ok(self.about().event(now(self.home)?, kind, outcome, detail, came_of_it))
+    }
+
+    /// The copy is right after all: the check is recorded, and what was found before is solved.
+    fn record_right(&self, finding: Option<FindingId>) -> Result<(), Halt> {
+        let event = super::passed(self.copy, now(self.home)?);
+        let check = (self.copy.content, self.copy.store.clone(), self.copy.checked_at, Proof::Read, event);
+        self.hold.write(move |tx| {
+            record::record_right(tx, std::slice::from_ref(&check))?;
+            match finding {
+                Some(id) => record::close_finding(tx, id, FindingState::Repaired, "found right when looked at again"),
+                None => Ok(()),
+            }
+        })
+    }
+
+    /// Opens the finding and records the failed check, together.
+    fn open(&self, id: FindingId, wrong: Option<&Wrong>) -> Result<EventRow, Halt> {
+        let copy = self.copy;
+        let expected = format!("expected sha512:{} of {} bytes", copy.sha512, copy.size);
+        let (kind, state, found) = match wrong {
+            None => (FindingKind::Missing, CopyState::Missing, "found nothing".to_owned()),
+            Some(wrong) => (FindingKind::Damaged, CopyState::Damaged, format!("found {}", shown(wrong))),
+        };
+        let event = self.event("fixity check", "failure", format!("{}: {expected}", self.place()), found.clone())?;
+        let finding = NewFinding {
+            id,
+            institution: copy.institution,
+            object: copy.object,
+            content: Some(copy.content),
+            store: copy.store.clone(),
+            key: copy.key.clone(),
+            kind,
+            detail: format!("{expected}, {found}"),
+        };
+        let (content, store, row) = (copy.content, copy.store.clone(), event.clone());
+        self.hold.write(move |tx| {
+            record::open_finding(tx, &finding)?;
+            record::set_damaged(tx, content, &store, state)?;
+            events::append(tx, std::slice::from_ref(&row))
+        })?;
+        Ok(event)
+    }
+
+    /// Keeps the bad bytes, where there are any that can be read.
+    fn quarantine(
+        &self,
+        id: FindingId,
+        wrong: Option<&Wrong>,
+        store: &dyn Store,
+        acts: &mut Vec<EventRow>,
+    ) -> Result<Option<Key>, Halt> {
+        let Some(Wrong { size, sha512: Some(sha512) }) = wrong else { return Ok(None) };
+        let from = Key::new(self.copy.key.as_str()).map_err(StorageError::from)?;
+        if !store.head(&from)?.readable {
+            return Ok(None);
+        }
+        let witness = Witness {
+            institution: &self.copy.institution_identifier,
+            object: self.copy.object,
+            finding: id,
+            store,
+            key: &from,
+            expected: Some(self.copy.sha512),
+            found: (*size, *sha512),
+            found_at: now(self.home)?,
+        };
+        let key = evidence::quarantine(self.home, &self.hold, &witness, self.go_on)?;
+        let detail =
+            format!("the bytes found as {} are kept in store {}", self.place(), self.home.roles.quarantine.name());
+        let event = self.event("quarantine", "success", detail, format!("{key} sha512:{sha512}"))?;
+        let (row, text) = (event.clone(), key.to_string());
+        self.hold.write(move |tx| {
+            record::set_quarantined(tx, id, &text)?;
+            events::append(tx, std::slice::from_ref(&row))
+        })?;
+        acts.push(event);
+        Ok(Some(key))
+    }
+
+    /// Puts the bytes of the first copy that proves right while it is read, and reads them back.
+    fn replace(&self, store: &dyn Store, copies: &[WatchedCopy]) -> Result<Source, Halt> {
+        let key = Key::new(self.copy.key.as_str()).map_err(StorageError::from)?;
+        let mut reasons = Vec::new();
+        let mut others: Vec<&WatchedCopy> = copies.iter().filter(|other| other.store != self.copy.store).collect();
+        others.sort_by_key(|other| other.state != CopyState::Kept);
+        for other in others {
+            (self.go_on)()?;
+            self.hold.keep()?;
+            match self.replace_from(store, &key, other)? {
+                None => return Ok(Source::Store(other.store.clone())),
+                Some(reason) => reasons.push(format!("{}: {reason}", other.store)),
+            }
+        }
+        if reasons.is_empty() {
+            reasons.push("there is no other copy".into());
+        }
+        Ok(Source::None(reasons.join("; ")))
+    }
+
+    /// None when the copy was replaced and reads back right; else why this source did not serve.
+    fn replace_from(&self, store: &dyn Store, key: &Key, other: &WatchedCopy) -> Result<Option<String>, Halt> {
+        let from = match self.home.store(&other.store) {
+            Ok(from) => from,
+            Err(error) => return Ok(Some(error.chain())),
+        };
+        let other_key = Key::new(other.key.as_str()).map_err(StorageError::from)?;
+        let head = match from.head(&other_key) {
+            Ok(head) => head,
+            Err(error) if error.is_not_found() => return self.doubt(other, "nothing lies there".into()),
+            Err(error) => return Err(error.into()),
+        };
+        if !head.readable {
+            return Ok(Some("cannot be read before it is thawed".into()));
+        }
+        let body = from.open(&other_key, 0, None)?;
+        let mut body = self.hold.keeping(Interruptible { body, go_on: self.go_on });
+        let options = PutOptions {
+            digest: Some((Algorithm::Sha512, self.copy.sha512)),
+            size: Some(self.copy.size),
+            class: self.copy.class.clone(),
+            ..PutOptions::default()
+        };
+        match store.put(key, &mut body, &options) {
+            Ok(_) => {}
+            Err(error @ StorageError::Mismatch { .. }) => {
+                (self.go_on)()?;
+                return self.doubt(other, chain(&error));
+            }
+            Err(error @ (StorageError::InTheWay { .. } | StorageError::Unusable { .. })) => {
+                return Ok(Some(chain(&error)));
+            }
+            Err(error) => {
+                (self.go_on)()?;
+                return Err(error.into());
+            }
+        }
+        match check::look(store, self.copy, self.go_on)? {
+            Seen::Right | Seen::Attested { .. } => Ok(None),
+            _ => Err(EngineError::Storage(StorageError::Unusable {
+                store: store.name().to_owned(),
+                reason: format!("{key} was replaced and does not read back right"),
+            })
+            .into()),
+        }
+    }
+
+    /// Another copy that is wrong too is looked at next.
+    fn doubt(&self, other: &WatchedCopy, reason: String) -> Result<Option<String>, Halt> {
+        let (content, store) = (other.content, other.store.clone());
+        self.hold.write(move |tx| record::make_due(tx, content, &store))?;
+        Ok(Some(reason))
+    }
+
+    /// Tells what came of it: in the object's logs, then in the record.
+    fn close(
+        &self,
+        id: FindingId,
+        wrong: Option<&Wrong>,
+        quarantined: Option<&Key>,
+        source: Source,
+        mut acts: Vec<EventRow>,
+    ) -> Result<Treated, Halt> {
+        let copy = self.copy;
+        let kept = quarantined.map(|key| format!(", bad bytes kept as {key}")).unwrap_or_default();
+        let (act, treated, detail, from) = match source {
+            Source::Store(from) => {
+                let detail = format!("{} replaced from store {from} and read back{kept}", self.place());
+                let proof = format!("sha512:{}", copy.sha512);
+                acts.push(self.event("recovery", "success", detail.clone(), proof)?);
+                acts.push(super::passed(copy, now(self.home)?));
+                ("repair", Treated::Repaired, detail, Some(from))
+            }
+            Source::None(reason) => {
+                let detail = format!("{} cannot be repaired: {reason}{kept}", self.place());
+                acts.push(self.event("recovery", "failure", detail.clone(), reason)?);
+                ("damage", Treated::Unrepairable, detail, None)
+            }
+        };
+        let log = Log {
+            act,
+            finding: id,
+            object: copy.object,
+            content: Some(copy.content),
+            store: &copy.store,
+            key: &copy.key,
+            kind: if wrong.is_some() { "damaged" } else { "missing" },
+            detail: &detail,
+            expected_sha512: Some(copy.sha512.to_hex()),
+            found_sha512: wrong.and_then(|wrong| wrong.sha512).map(|digest| digest.to_hex()),
+            quarantine_key: quarantined.map(Key::as_str),
+            repaired_from: from.as_deref(),
+            time: now(self.home)?.to_string(),
+            events: &acts,
+        };
+        evidence::put_log(self.home, &copy.institution_identifier, self.generation, &log)?;
+        crash_point("fixity.check.logged");
+        let (content, store, text) = (copy.content, copy.store.clone(), detail);
+        let is_repaired = treated == Treated::Repaired;
+        self.hold.write(move |tx| {
+            // Those that are on record already stay as they are.
+            events::append(tx, &acts)?;
+            if is_repaired {
+                record::set_mended(tx, content, &store)?;
+            } else {
+                record::set_given_up(tx, content, &store)?;
+            }
+            let state = if is_repaired { FindingState::Repaired } else { FindingState::Unrepairable };
+            record::close_finding(tx, id, state, &text)?;
+            Ok::<_, RegistryError>(())
+        })?;
+        Ok(treated)
+    }
+}
+
+fn shown(wrong: &Wrong) -> String {
+    let digest =
+        wrong.sha512.map_or_else(|| "bytes that cannot be read".to_owned(), |digest| format!("sha512:{digest}"));
+    format!("{digest} of {} bytes", wrong.size)
+}

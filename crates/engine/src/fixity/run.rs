@@ -1,0 +1,340 @@
+//! What people and schedules ask of watching: enqueue what is due, check it here and now, report, repair a finding.
+
+use std::collections::HashSet;
+
+use strongroom_queue::{NewTask, tasks};
+use strongroom_registry::fixity::{self as record, Coverage, Due, DueCursor, Finding};
+use strongroom_registry::{FindingId, FindingState, ObjectId, RegistryError, Scope, Time, objects, tenants};
+
+use super::handler::{self, TOPIC};
+use super::repair::{Treated, treat};
+use super::unit::Unit;
+use super::{FixityRequest, FixitySummary, Halt, inventories, now};
+use crate::runtime::Interrupted;
+use crate::{EngineError, Home};
+
+/// Due copies listed of each store at once.
+const LISTED_AT_ONCE: usize = 1_000;
+/// Tasks enqueued in one transaction.
+const TASKS_AT_ONCE: usize = 500;
+/// Reasons kept in a summary.
+const ERRORS_KEPT: usize = 5;
+
+/// A copy last looked at by then is due.
+pub(super) fn due_before(home: &Home, now: Time) -> Time {
+    let interval = i64::try_from(home.settings.fixity.interval.as_micros()).unwrap_or(i64::MAX);
+    Time(now.0.saturating_sub(interval))
+}
+
+/// Enqueues the checks of copies that are due, oldest first and as many as the settings allow; how many tasks there are
+/// for them. What waits already is not enqueued twice.
+pub fn enqueue_due(home: &Home) -> Result<u64, EngineError> {
+    enqueue_due_of(home, &FixityRequest { max: Some(home.settings.fixity.max_per_run), ..FixityRequest::default() })
+}
+
+/// As [`enqueue_due`], of those copies that the request names.
+pub fn enqueue_due_of(home: &Home, request: &FixityRequest) -> Result<u64, EngineError> {
+    let asked = Asked::of(home, request)?;
+    let mut left = request.max.unwrap_or(usize::MAX);
+    let mut made = 0;
+    let max_attempts = home.settings.pool(TOPIC).max_attempts;
+    let mut rounds = asked.rounds();
+    while left > 0 && !request.stop.is_requested() {
+        let (units, copies) = rounds.next(left)?;
+        if units.is_empty() {
+            break;
+        }
+        left = left.saturating_sub(copies);
+        made += units.len() as u64;
+        for some in units.chunks(TASKS_AT_ONCE) {
+            let new: Vec<NewTask> = some
+                .iter()
+                .map(|unit| NewTask {
+                    fair_key: unit.institution.clone(),
+                    max_attempts,
+                    ..NewTask::new(TOPIC, handler::key(unit.object, &unit.store), Vec::new())
+                })
+                .collect();
+            home.registry.write_and_wake(move |tx| {
+                tasks::enqueue(tx, &new)?;
+                Ok::<_, RegistryError>(vec![TOPIC.to_owned()])
+            })?;
+        }
+    }
+    Ok(made)
+}
+
+/// Checks due copies here and now, oldest first, through the same steps as the workers; `progress` hears of each object
+/// in a store that is done. What somebody else works on is left to the workers.
+pub fn run(
+    home: &Home,
+    request: &FixityRequest,
+    progress: &mut dyn FnMut(&FixitySummary),
+) -> Result<FixitySummary, EngineError> {
+    let asked = Asked::of(home, request)?;
+    let mut summary = FixitySummary::default();
+    let mut left = request.max.unwrap_or(usize::MAX);
+    let go_on = || if request.stop.is_requested() { Err(Interrupted::Draining) } else { Ok(()) };
+    let mut rounds = asked.rounds();
+    while left > 0 && !request.stop.is_requested() {
+        let (units, _) = rounds.next(left)?;
+        if units.is_empty() {
+            break;
+        }
+        for found in units {
+            let unit = Unit { home, object: found.object, store: &found.store, before: asked.before, go_on: &go_on };
+            let before = summary.checked + summary.failed + summary.postponed;
+            let checked = match unit.check(left, &mut summary) {
+                Ok(checked) => checked,
+                Err(Halt::Engine(error)) => return Err(error),
+                // Asked to stop: what was done is on record.
+                Err(Halt::Interrupted(_) | Halt::Busy(_)) => return Ok(summary),
+            };
+            let done = summary.checked + summary.failed + summary.postponed - before;
+            left = left.saturating_sub(usize::try_from(done).unwrap_or(usize::MAX));
+            if let Some(error) = checked.failure
+                && summary.errors.len() < ERRORS_KEPT
+            {
+                summary.errors.push(error.chain());
+            }
+            if checked.busy_until.is_some() {
+                postpone(home, &found)?;
+            }
+            progress(&summary);
+            if left == 0 {
+                break;
+            }
+        }
+    }
+    Ok(summary)
+}
+
+/// Leaves an object in a store to the workers.
+fn postpone(home: &Home, unit: &FoundUnit) -> Result<(), EngineError> {
+    let task = NewTask {
+        fair_key: unit.institution.clone(),
+        max_attempts: home.settings.pool(TOPIC).max_attempts,
+        ..NewTask::new(TOPIC, handler::key(unit.object, &unit.store), Vec::new())
+    };
+    home.registry.write_and_wake(move |tx| {
+        tasks::enqueue(tx, std::slice::from_ref(&task))?;
+        Ok::<_, RegistryError>(vec![TOPIC.to_owned()])
+    })?;
+    Ok(())
+}
+
+/// How well copies are watched, store by store.
+pub fn report(home: &Home, institution: Option<&str>) -> Result<Vec<Coverage>, EngineError> {
+    let scope = scope(home, institution)?;
+    let since = due_before(home, now(home)?);
+    Ok(home.registry.read(|tx| record::report(tx, scope, since))?)
+}
+
+/// Findings that are not solved, in order of their making, after `after`.
+pub fn problems(
+    home: &Home,
+    institution: Option<&str>,
+    after: Option<FindingId>,
+    limit: usize,
+) -> Result<Vec<Finding>, EngineError> {
+    let scope = scope(home, institution)?;
+    Ok(home.registry.read(|tx| record::findings(tx, scope, false, after, limit))?)
+}
+
+/// What came of asking for a repair.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mended {
+    /// It was wrong, and is put right and proved.
+    Repaired,
+    /// It is right; somebody or something put it right before.
+    Right,
+    /// There is still nothing to repair it from.
+    Unrepairable,
+    /// It is no longer kept.
+    Gone,
+}
+
+/// Tries to repair what a finding tells of, here and now.
+pub fn repair(home: &Home, id: FindingId) -> Result<Mended, EngineError> {
+    let finding = home.registry.read(|tx| record::finding(tx, Scope::System, id))?;
+    let Some(finding) = finding else {
+        let hint = ": `fixity problems` shows those there are".to_owned();
+        return Err(EngineError::NotFound { what: "finding", name: id.to_string(), hint });
+    };
+    if finding.state == FindingState::Repaired {
+        return Ok(Mended::Right);
+    }
+    let go_on = || Ok(());
+    let treated = match finding.content {
+        None => inventories::treat(home, finding.object, &finding.store, &go_on),
+        Some(content) => {
+            let copies = home.registry.read(|tx| record::copies_of_content(tx, content))?;
+            match copies.iter().find(|copy| copy.store == finding.store) {
+                Some(copy) => treat(home, copy, &go_on),
+                None => gone(home, finding.object, id),
+            }
+        }
+    };
+    match treated {
+        Ok(Treated::Repaired) => Ok(Mended::Repaired),
+        Ok(Treated::Right | Treated::Attested) => Ok(Mended::Right),
+        Ok(Treated::Unrepairable) => Ok(Mended::Unrepairable),
+        Ok(Treated::Gone) => Ok(Mended::Gone),
+        Err(Halt::Busy(until)) => Err(EngineError::Usage(format!(
+            "the object {} is being worked on until {until}; try again then",
+            finding.object_identifier
+        ))),
+        Err(Halt::Interrupted(reason)) => Err(EngineError::Usage(reason.to_string())),
+        Err(Halt::Engine(error)) => Err(error),
+    }
+}
+
+fn gone(home: &Home, object: ObjectId, id: FindingId) -> Result<Treated, Halt> {
+    let hold = super::ObjectHold::take(home, object)?;
+    super::close_gone(&hold, Some(id))?;
+    Ok(Treated::Gone)
+}
+
+fn scope(home: &Home, institution: Option<&str>) -> Result<Scope, EngineError> {
+    let Some(name) = institution else { return Ok(Scope::System) };
+    let found = home.registry.read(|tx| tenants::institution(tx, Scope::System, name))?;
+    let found = found.ok_or_else(|| EngineError::NotFound {
+        what: "institution",
+        name: name.to_owned(),
+        hint: ": `institution list` shows those there are".into(),
+    })?;
+    Ok(Scope::Institution(found.id))
+}
+
+/// An object in a store that has something due.
+struct FoundUnit {
+    object: ObjectId,
+    store: String,
+    institution: String,
+}
+
+/// A request, looked up.
+struct Asked<'h> {
+    home: &'h Home,
+    before: Time,
+    scope: Scope,
+    stores: Vec<String>,
+    object: Option<objects::Object>,
+}
+
+impl<'h> Asked<'h> {
+    fn of(home: &'h Home, request: &FixityRequest) -> Result<Self, EngineError> {
+        let now = now(home)?;
+        let before = if request.all { now } else { due_before(home, now) };
+        let scope = scope(home, request.institution.as_deref())?;
+        let object = match &request.object {
+            None => None,
+            Some(name) => Some(home.registry.read(|tx| objects::find(tx, scope, name))?),
+        };
+        let stores = match &request.store {
+            Some(name) => vec![home.store(name)?.name().to_owned()],
+            None => home.stores.keys().cloned().collect(),
+        };
+        Ok(Self { home, before, scope, stores, object })
+    }
+
+    fn rounds(&self) -> Rounds<'_> {
+        let start = self
+            .stores
+            .iter()
+            .map(|store| [Listing::new(store, record::due_contents), Listing::new(store, record::due_objects)]);
+        Rounds { asked: self, listings: start.flatten().collect(), object_done: false }
+    }
+}
+
+type ListDue = fn(
+    &mut dyn strongroom_registry::Transaction,
+    Scope,
+    &str,
+    Time,
+    DueCursor,
+    usize,
+) -> Result<Vec<Due>, RegistryError>;
+
+/// What is due in one store, page by page.
+struct Listing<'a> {
+    store: &'a str,
+    list: ListDue,
+    after: DueCursor,
+    page: std::collections::VecDeque<Due>,
+    ended: bool,
+}
+
+impl<'a> Listing<'a> {
+    fn new(store: &'a str, list: ListDue) -> Self {
+        Self { store, list, after: DueCursor::START, page: std::collections::VecDeque::new(), ended: false }
+    }
+
+    /// The oldest that was not taken yet.
+    fn oldest(&mut self, asked: &Asked<'_>) -> Result<Option<Time>, EngineError> {
+        if self.page.is_empty() && !self.ended {
+            let (store, list, after) = (self.store, self.list, self.after);
+            let registry = &asked.home.registry;
+            let found = registry.read(|tx| list(tx, asked.scope, store, asked.before, after, LISTED_AT_ONCE))?;
+            self.ended = found.len() < LISTED_AT_ONCE;
+            if let Some(last) = found.last() {
+                self.after = last.cursor;
+            }
+            self.page = found.into();
+        }
+        Ok(self.page.front().map(|due| due.cursor.0))
+    }
+}
+
+/// Walks what is due in all stores, oldest first: a listing by store, so that a store that does not answer holds up no
+/// other, merged by the time of the last check. Each goes on behind what it has given, so that nothing that stays due is
+/// met twice.
+struct Rounds<'a> {
+    asked: &'a Asked<'a>,
+    listings: Vec<Listing<'a>>,
+    object_done: bool,
+}
+
+impl Rounds<'_> {
+    /// The next units, of at most `limit` due copies, oldest first; and how many copies that were. None at the end.
+    fn next(&mut self, limit: usize) -> Result<(Vec<FoundUnit>, usize), EngineError> {
+        if let Some(object) = &self.asked.object {
+            let units =
+                if std::mem::replace(&mut self.object_done, true) { Vec::new() } else { self.of_object(object)? };
+            let copies = units.len();
+            return Ok((units, copies));
+        }
+        let mut units = Vec::new();
+        let mut known = HashSet::new();
+        let mut copies = 0;
+        while copies < limit.min(LISTED_AT_ONCE) {
+            let mut oldest: Option<(Time, usize)> = None;
+            for (index, listing) in self.listings.iter_mut().enumerate() {
+                if let Some(time) = listing.oldest(self.asked)?
+                    && oldest.is_none_or(|(best, _)| time < best)
+                {
+                    oldest = Some((time, index));
+                }
+            }
+            let Some(listing) = oldest.and_then(|(_, index)| self.listings.get_mut(index)) else { break };
+            let Some(due) = listing.page.pop_front() else { break };
+            copies += 1;
+            if known.insert((due.object, listing.store)) {
+                units.push(FoundUnit {
+                    object: due.object,
+                    store: listing.store.to_owned(),
+                    institution: due.institution_identifier,
+                });
+            }
+        }
+        Ok((units, copies))
+    }
+
+    fn of_object(&self, object: &objects::Object) -> Result<Vec<FoundUnit>, EngineError> {
+        let stores = self.asked.home.registry.read(|tx| objects::object_copies(tx, object.id))?;
+        let stores = stores.into_iter().map(|(store, _, _)| store).filter(|store| self.asked.stores.contains(store));
+        Ok(stores
+            .map(|store| FoundUnit { object: object.id, store, institution: object.institution_identifier.clone() })
+            .collect())
+    }
+}

@@ -1,0 +1,206 @@
+//! One object in one store: its due copies, page by page, so that small files cost one transaction together. What is found
+//! right is recorded at once; what seems wrong is treated one by one.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use strongroom_registry::fixity::{self as record, DueCursor, Proof, WatchedCopy};
+use strongroom_registry::{CopyState, ObjectId, Time};
+use strongroom_storage::Store;
+
+use super::check::{self, Seen};
+use super::repair::{self, Treated};
+use super::{FixitySummary, GoOn, Halt, attested, inventories, now, passed};
+use crate::{EngineError, Home, crash_point};
+
+/// Copies listed and recorded at once.
+const COPIES_AT_ONCE: usize = 500;
+/// Bytes read before what was found is recorded.
+const BYTES_AT_ONCE: u64 = 1 << 30;
+/// A store that fails this often in one unit is left alone for now.
+const FAILURES: u64 = 10;
+
+/// What one unit came to.
+#[derive(Debug, Default)]
+pub(super) struct Checked {
+    /// When to look again for what somebody else holds.
+    pub(super) busy_until: Option<Time>,
+    /// The first thing that could not be checked, and why.
+    pub(super) failure: Option<EngineError>,
+    /// How many could not be checked.
+    failures: u64,
+}
+
+/// An object in a store, with what to do there.
+pub(super) struct Unit<'a> {
+    pub(super) home: &'a Home,
+    pub(super) object: ObjectId,
+    pub(super) store: &'a str,
+    /// Copies last looked at later are fresh.
+    pub(super) before: Time,
+    pub(super) go_on: &'a GoOn<'a>,
+}
+
+impl Unit<'_> {
+    /// Checks at most `limit` due copies. What is done is recorded, also where this returns early.
+    pub(super) fn check(&self, limit: usize, summary: &mut FixitySummary) -> Result<Checked, Halt> {
+        let mut checked = Checked::default();
+        let mut left = limit;
+        let store = self.home.store(self.store)?;
+        if left > 0 {
+            left -= self.check_object(summary, &mut checked)?;
+        }
+        let mut after = DueCursor::START;
+        while left > 0 && checked.failures < FAILURES {
+            let (object, name, before) = (self.object, self.store, self.before);
+            let most = left.min(COPIES_AT_ONCE);
+            let mut page =
+                self.home.registry.read(|tx| record::due_of_object(tx, object, name, before, after, most))?;
+            let mut bytes = 0;
+            let fitting = page.iter().take_while(|copy| {
+                let fits = bytes < BYTES_AT_ONCE;
+                bytes += copy.size;
+                fits
+            });
+            page.truncate(fitting.count());
+            let Some(last) = page.last() else { break };
+            after = last.cursor();
+            left -= page.len();
+            self.check_page(store.as_ref(), &page, summary, &mut checked)?;
+        }
+        Ok(checked)
+    }
+
+    /// The object's declaration and inventories, where they are due; how many copies that were.
+    fn check_object(&self, summary: &mut FixitySummary, checked: &mut Checked) -> Result<usize, Halt> {
+        let (object, name) = (self.object, self.store);
+        let Some(watched) = self.home.registry.read(|tx| record::object_copy(tx, object, name))? else { return Ok(0) };
+        if watched.checked_at > self.before {
+            return Ok(0);
+        }
+        let treated = inventories::check(self.home, &watched, self.go_on);
+        count(treated, summary, checked)?;
+        Ok(1)
+    }
+
+    fn check_page(
+        &self,
+        store: &dyn Store,
+        page: &[WatchedCopy],
+        summary: &mut FixitySummary,
+        checked: &mut Checked,
+    ) -> Result<(), Halt> {
+        let seen = self.look(store, page);
+        let time = now(self.home)?;
+        let mut right = Vec::with_capacity(page.len());
+        let mut suspects = Vec::new();
+        let mut interrupted = None;
+        for (copy, seen) in page.iter().zip(seen) {
+            let (proof, event) = match seen {
+                None => continue,
+                Some(Err(Halt::Interrupted(reason))) => {
+                    interrupted = Some(reason);
+                    continue;
+                }
+                Some(Err(halt)) => {
+                    count(Err(halt), summary, checked)?;
+                    continue;
+                }
+                Some(Ok(Seen::Right)) if copy.state == CopyState::Kept => {
+                    summary.passed += 1;
+                    summary.bytes += copy.size;
+                    (Proof::Read, passed(copy, time))
+                }
+                Some(Ok(Seen::Attested { size, class })) => {
+                    summary.attested += 1;
+                    (Proof::Attested, attested(copy, time, size, &class))
+                }
+                Some(Ok(_)) => {
+                    suspects.push(copy);
+                    continue;
+                }
+            };
+            summary.checked += 1;
+            right.push((copy.content, copy.store.clone(), copy.checked_at, proof, event));
+        }
+        crash_point("fixity.check.read");
+        if !right.is_empty() {
+            self.home.registry.write(move |tx| record::record_right(tx, &right))?;
+        }
+        if let Some(reason) = interrupted {
+            return Err(Halt::Interrupted(reason));
+        }
+        for copy in suspects {
+            (self.go_on)()?;
+            summary.bytes += copy.size;
+            count(repair::treat(self.home, copy, self.go_on), summary, checked)?;
+        }
+        Ok(())
+    }
+
+    /// Looks at a page with two threads; none for what was not looked at any more.
+    fn look(&self, store: &dyn Store, page: &[WatchedCopy]) -> Vec<Option<Result<Seen, Halt>>> {
+        let next = AtomicUsize::new(0);
+        let work = || {
+            let mut found = Vec::new();
+            loop {
+                let index = next.fetch_add(1, Ordering::Relaxed);
+                let Some(copy) = page.get(index) else { return found };
+                let seen = (self.go_on)().map_err(Halt::Interrupted);
+                let seen = seen.and_then(|()| check::look(store, copy, self.go_on));
+                let stop = matches!(seen, Err(Halt::Interrupted(_)));
+                found.push((index, seen));
+                if stop {
+                    return found;
+                }
+            }
+        };
+        let mut seen: Vec<Option<Result<Seen, Halt>>> = Vec::new();
+        seen.resize_with(page.len(), || None);
+        let both = std::thread::scope(|scope| {
+            if page.len() < 2 {
+                return [work(), Vec::new()];
+            }
+            let other = scope.spawn(&work);
+            // A thread that panicked leaves its copies due.
+            [work(), other.join().unwrap_or_default()]
+        });
+        for (index, outcome) in both.into_iter().flatten() {
+            if let Some(slot) = seen.get_mut(index) {
+                *slot = Some(outcome);
+            }
+        }
+        seen
+    }
+}
+
+/// Counts how one copy ended. What stops only that copy is noted; what stops everything is returned.
+fn count(treated: Result<Treated, Halt>, summary: &mut FixitySummary, checked: &mut Checked) -> Result<(), Halt> {
+    match treated {
+        Ok(Treated::Gone) => return Ok(()),
+        Ok(Treated::Right) => summary.passed += 1,
+        Ok(Treated::Attested) => summary.attested += 1,
+        Ok(Treated::Repaired) => {
+            summary.damaged += 1;
+            summary.repaired += 1;
+        }
+        Ok(Treated::Unrepairable) => {
+            summary.damaged += 1;
+            summary.unrepairable += 1;
+        }
+        Err(Halt::Busy(until)) => {
+            summary.postponed += 1;
+            let earlier = checked.busy_until.map_or(until, |known| known.min(until));
+            checked.busy_until = Some(earlier);
+            return Ok(());
+        }
+        Err(Halt::Engine(error)) => {
+            summary.failed += 1;
+            checked.failures += 1;
+            checked.failure.get_or_insert(error);
+            return Ok(());
+        }
+        Err(halt @ Halt::Interrupted(_)) => return Err(halt),
+    }
+    summary.checked += 1;
+    Ok(())
+}
