@@ -39,21 +39,18 @@ pub fn handlers(home: &Arc<Home>) -> Vec<Arc<dyn Handler>> {
 fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
     let options: RestoreOptions = serde_json::from_str(&context.item.options)?;
     let target = Target::of(context, &options)?;
-    let (object, given, what) = match context.item.action {
-        Action::RestoreFile => {
-            let (object, given) = file::give(context, &target)?;
-            (object, given, "given back as a file".to_owned())
-        }
-        _ => {
-            let object = object(context)?;
-            let version = options.version.unwrap_or(object.head);
-            let (given, form) = if options.submission {
-                (submission::give(context, &target, &object, version)?, "byte for byte as deposited")
-            } else {
-                (bag::give(context, &target, &object, version)?, "as a bag")
-            };
-            (object, given, format!("version {version} given back {form}"))
-        }
+    let (object, given, what) = if context.item.action == Action::RestoreFile {
+        let (object, given) = file::give(context, &target)?;
+        (object, given, "given back as a file".to_owned())
+    } else {
+        let object = object(context)?;
+        let version = options.version.unwrap_or(object.head);
+        let (given, form) = if options.submission {
+            (submission::give(context, &target, &object, version)?, "byte for byte as deposited")
+        } else {
+            (bag::give(context, &target, &object, version)?, "as a bag")
+        };
+        (object, given, format!("version {version} given back {form}"))
     };
     note_dissemination(context, &object, &what, &given)?;
     Ok(StageEnd::Succeeded { note: format!("{what}: {given}") })

@@ -121,6 +121,8 @@ impl TestHome {
         let folder = self.folder.path().join("bags");
         std::fs::create_dir_all(&folder).expect("makes a folder");
         let path = folder.join(format!("{name}.tar"));
+        // The bag of an earlier deposit of this name.
+        let _ = std::fs::remove_file(&path);
         let options = WriterOptions { algorithms: vec![Algorithm::Md5, Algorithm::Sha256], ..WriterOptions::default() };
         let mut writer = BagWriter::create(&path, Serialization::Tar, options).expect("begins a bag");
         for (file, bytes) in files {

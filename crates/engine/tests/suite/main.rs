@@ -1,4 +1,5 @@
 //! What the engine promises, proved against a real registry.
 
 mod fixture;
+mod restoration;
 mod runtime;
