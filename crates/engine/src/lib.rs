@@ -4,6 +4,7 @@
 mod crash;
 mod error;
 pub mod event;
+pub mod export;
 pub mod fixity;
 mod formats;
 mod home;

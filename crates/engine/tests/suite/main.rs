@@ -1,7 +1,7 @@
 //! What the engine promises, proved against a real registry.
 
-mod fixity;
 mod export;
+mod fixity;
 mod fixture;
 mod restoration;
 mod runtime;

@@ -1,0 +1,206 @@
+//! An object as a PREMIS 3 document: the object, its head version, every file of it with digests, format and copies, every
+//! event, and who took part.
+
+use std::collections::BTreeSet;
+use std::io::Write;
+
+use strongroom_digest::Algorithm;
+use strongroom_ocfl::{Layout, object_id};
+use strongroom_premis::{
+    Agent, AgentKind, AgentRole, Event, EventType, File, Fixity, Format, Identifier, IntellectualEntity, LinkedAgent,
+    LinkedObject, Outcome, PremisError, PremisWriter, Relationship, RelationshipKind, Representation, Storage,
+};
+use strongroom_registry::events::{self, EventCursor};
+use strongroom_registry::objects::{self, Copy, DEPOSIT, Object};
+use strongroom_registry::{RegistryError, Scope};
+
+use crate::home::storage_root;
+use crate::{EngineError, Home};
+
+/// How many rows are read at once.
+const ROWS_AT_ONCE: usize = 500;
+
+/// Writes the PREMIS document of an object as it is published.
+///
+/// # Errors
+/// The record cannot be read, or `out` refuses bytes.
+pub fn premis(home: &Home, object: &Object, out: &mut dyn Write) -> Result<(), EngineError> {
+    let mut document = PremisWriter::new(out).map_err(|error| unwritable(object, error))?;
+    let representation = Identifier::new("OCFL", format!("urn:uuid:{}/v{}", object.generation, object.head));
+    document.object(&entity(object, &representation).into()).map_err(|error| unwritable(object, error))?;
+    let whole = whole(home, object, &representation)?;
+    document.object(&whole.into()).map_err(|error| unwritable(object, error))?;
+    let mut after = String::new();
+    loop {
+        let page = files(home, object, &after)?;
+        let Some((last, _)) = page.last() else { break };
+        after.clone_from(&last.path);
+        for (file, copies) in &page {
+            let described = described(file, copies, &representation);
+            document.object(&described.into()).map_err(|error| unwritable(object, error))?;
+        }
+    }
+    let mut agents = BTreeSet::new();
+    let mut cursor = Some(EventCursor::START);
+    while let Some(from) = cursor {
+        let (page, next) = home.registry.read(|tx| {
+            events::of_object(tx, Scope::Institution(object.institution), object.id, None, from, ROWS_AT_ONCE)
+        })?;
+        for act in page {
+            document.event(&told(object, &act)).map_err(|error| unwritable(object, error))?;
+            agents.insert(act.agent);
+        }
+        cursor = next;
+    }
+    for agent in &agents {
+        document.agent(&software(agent)).map_err(|error| unwritable(object, error))?;
+    }
+    let owner = Identifier::new("domain", object.institution_identifier.as_str());
+    let owner = Agent::new(owner, AgentKind::Organization, object.institution_identifier.as_str());
+    document.agent(&owner).map_err(|error| unwritable(object, error))?;
+    document.finish().map_err(|error| unwritable(object, error))?;
+    Ok(())
+}
+
+fn unwritable(object: &Object, error: PremisError) -> EngineError {
+    match error {
+        PremisError::Output(source) => {
+            EngineError::Io { act: "write the PREMIS document of", path: object.identifier.clone(), source }
+        }
+        other => EngineError::Usage(other.to_string()),
+    }
+}
+
+fn entity(object: &Object, representation: &Identifier) -> IntellectualEntity {
+    let said = &object.description;
+    let mut entity = IntellectualEntity::new(Identifier::from(object.id.0));
+    entity.other_identifiers.push(Identifier::new("local", object.identifier.as_str()));
+    entity.other_identifiers.extend(object.ark.iter().map(|ark| Identifier::new("ARK", ark.as_str())));
+    entity.other_identifiers.extend(said.local_ids.iter().map(|id| Identifier::new("depositor", id.as_str())));
+    let properties = [
+        ("title", &said.title),
+        ("description", &said.description),
+        ("access", &said.access),
+        ("placement", &said.placement),
+        ("profile", &said.profile),
+        ("source organization", &said.source_organization),
+        ("bag group identifier", &said.bag_group_identifier),
+        ("internal sender identifier", &said.internal_sender_identifier),
+        ("internal sender description", &said.internal_sender_description),
+        ("collection", &object.collection_identifier),
+    ];
+    for (name, value) in properties {
+        // An empty property would say nothing.
+        if let Some(value) = value.as_ref().filter(|value| !value.is_empty()) {
+            entity.properties.push((name.to_owned(), value.clone()));
+        }
+    }
+    entity.relationships.push(Relationship::new(RelationshipKind::IsRepresentedBy, representation.clone()));
+    entity
+}
+
+/// The head version as a whole, with where its inventories lie.
+fn whole(home: &Home, object: &Object, identifier: &Identifier) -> Result<Representation, EngineError> {
+    let stores = home.registry.read(|tx| objects::object_copies(tx, object.id))?;
+    let path = Layout::ours().path(&object_id(&object.generation.to_string())?)?;
+    let root = format!("{}/{path}", storage_root(&object.institution_identifier)?);
+    let mut whole = Representation::new(identifier.clone());
+    whole.properties.push(("version".into(), object.head.to_string()));
+    whole.storage = stores
+        .into_iter()
+        .map(|(store, ..)| Storage { location_kind: "key".into(), location: root.clone(), medium: Some(store) })
+        .collect();
+    whole.relationships.push(Relationship::new(RelationshipKind::Represents, Identifier::from(object.id.0)));
+    Ok(whole)
+}
+
+/// A page of files with their copies.
+fn files(home: &Home, object: &Object, after: &str) -> Result<Vec<(objects::File, Vec<Copy>)>, EngineError> {
+    Ok(home.registry.read(|tx| {
+        let page = objects::files(tx, object.id, object.head, "", after, ROWS_AT_ONCE)?;
+        page.into_iter()
+            .map(|file| {
+                let copies = objects::copies(tx, file.content)?;
+                Ok((file, copies))
+            })
+            .collect::<Result<Vec<_>, RegistryError>>()
+    })?)
+}
+
+fn described(file: &objects::File, copies: &[Copy], representation: &Identifier) -> File {
+    let (format, other) = formats(&file.format);
+    let mut described = File::new(Identifier::from(file.id.0), format);
+    described.other_formats.extend(other);
+    let digests = &file.digests;
+    described.fixity = [
+        (Algorithm::Md5, digests.md5),
+        (Algorithm::Sha1, digests.sha1),
+        (Algorithm::Sha256, digests.sha256),
+        (Algorithm::Sha512, digests.sha512),
+    ]
+    .map(|(algorithm, digest)| Fixity { algorithm, digest, originator: Some("strongroom".into()) })
+    .to_vec();
+    described.size = Some(file.size);
+    described.original_name = Some(file.path.strip_prefix(DEPOSIT).unwrap_or(&file.path).to_owned());
+    described.storage = copies
+        .iter()
+        .map(|copy| Storage {
+            location_kind: "key".into(),
+            location: copy.key.clone(),
+            medium: Some(match &copy.class {
+                Some(class) => format!("{} ({class})", copy.store),
+                None => copy.store.clone(),
+            }),
+        })
+        .collect();
+    described.relationships.push(Relationship::new(RelationshipKind::IsPartOf, representation.clone()));
+    described
+}
+
+/// The format that was identified, and the media type where it says something else.
+fn formats(known: &strongroom_registry::Format) -> (Format, Option<Format>) {
+    let media_type = known.mime.clone().map(Format::named);
+    let mut format = match (&known.puid, &known.name) {
+        (Some(puid), name) => {
+            let name = name.as_ref().or(known.mime.as_ref()).unwrap_or(puid);
+            Format::pronom(name.as_str(), known.version.clone(), puid.as_str())
+        }
+        (None, Some(name)) => Format { version: known.version.clone(), ..Format::named(name.as_str()) },
+        (None, None) => return (noted(media_type.unwrap_or_else(Format::unknown), known), None),
+    };
+    format = noted(format, known);
+    let other = media_type.filter(|other| other.name != format.name);
+    (format, other)
+}
+
+fn noted(mut format: Format, known: &strongroom_registry::Format) -> Format {
+    format.notes.extend(known.method.iter().map(|method| format!("identified by {method}")));
+    format
+}
+
+fn told(object: &Object, act: &events::Event) -> Event {
+    let identifier = Identifier::from(act.id.0);
+    let mut event = Event::new(identifier, EventType::from(act.kind.as_str()), act.time.timestamp());
+    event.detail.clone_from(&act.detail);
+    event.outcome = Some(Outcome::from(act.outcome.as_str()));
+    event.outcome_notes.extend(act.outcome_detail.clone());
+    event.agents = vec![
+        LinkedAgent { identifier: Identifier::new("URI", act.agent.as_str()), role: Some(AgentRole::ExecutingProgram) },
+        LinkedAgent {
+            identifier: Identifier::new("domain", object.institution_identifier.as_str()),
+            role: Some(AgentRole::Implementer),
+        },
+    ];
+    let about = act.file.map_or(object.id.0, |file| file.0);
+    event.objects.push(LinkedObject { identifier: Identifier::from(about), role: None });
+    event
+}
+
+/// A program by its address, whose last segment is its version.
+fn software(address: &str) -> Agent {
+    let mut segments = address.rsplit('/');
+    let (version, name) = (segments.next().unwrap_or_default(), segments.next().unwrap_or(address));
+    let mut agent = Agent::new(Identifier::new("URI", address), AgentKind::Software, name);
+    agent.version = Some(version.to_owned()).filter(|version| !version.is_empty());
+    agent
+}

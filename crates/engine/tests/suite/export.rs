@@ -1,0 +1,27 @@
+//! What the record says, in forms that others read.
+
+use strongroom_engine::export;
+
+use crate::fixture;
+
+#[test]
+fn a_premis_document_tells_every_file_copy_event_and_agent() {
+    let home = fixture::home();
+    home.ingest("letters", &[("a.txt", b"one"), ("b/c & d.txt", b"two")]);
+    let object = home.ingest("letters", &[("a.txt", b"changed")]);
+    let mut document = Vec::new();
+    export::premis(&home, &object, &mut document).expect("writes");
+    let text = String::from_utf8(document).expect("UTF-8");
+    let count = |part: &str| text.matches(part).count();
+    assert!(text.contains(&object.id.to_string()));
+    assert_eq!(count("<originalName>data/b/c &amp; d.txt</originalName>"), 1);
+    assert_eq!(count("<originalName>metadata/v2/record.jsonl</originalName>"), 1);
+    let files = count("xsi:type=\"file\"");
+    assert_eq!(count("<fixity>"), 4 * files);
+    assert_eq!(count("<storageMedium>secondary</storageMedium>"), files + 1);
+    // Calculated four times for each file that a deposit brought.
+    assert_eq!(count(">message digest calculation<") % 4, 0);
+    assert!(count(">ingestion<") >= 4);
+    assert_eq!(count("<agentType"), 2);
+    assert!(text.ends_with("</premis>\n"));
+}
