@@ -95,6 +95,38 @@ pub enum Event<'a> {
         /// Their topics.
         topics: &'a [String],
     },
+    /// A copy was found wrong.
+    DamageFound {
+        /// The store.
+        store: &'a str,
+        /// The key within it; for inventories the object root.
+        key: &'a str,
+        /// What was found.
+        detail: &'a str,
+    },
+    /// A copy that was found wrong was repaired, or cannot be.
+    DamageTreated {
+        /// Whether it is right again.
+        repaired: bool,
+        /// What was done, or why nothing could be.
+        detail: &'a str,
+    },
+    /// The turn of a schedule came and it ran.
+    ScheduleRan {
+        /// Its name.
+        name: &'a str,
+        /// What it did.
+        outcome: &'a str,
+        /// How long it took.
+        elapsed: Duration,
+    },
+    /// The turn of a schedule came and it failed; it is tried again soon.
+    ScheduleFailed {
+        /// Its name.
+        name: &'a str,
+        /// Why.
+        error: &'a dyn Display,
+    },
     /// A stage says how far it is.
     StageProgress {
         /// The work item.
@@ -126,6 +158,11 @@ impl Event<'_> {
             Self::RegistryUnavailable { act, error } => warn!(act, %error, "registry unavailable"),
             Self::ThreadNotStarted { name, error } => error!(name, %error, "thread could not be started"),
             Self::TasksReclaimed { topics } => info!(?topics, "tasks of silent workers taken over"),
+            Self::DamageFound { store, key, detail } => error!(store, key, detail, "damage found"),
+            Self::DamageTreated { repaired: true, detail } => warn!(detail, "damage repaired"),
+            Self::DamageTreated { repaired: false, detail } => error!(detail, "damage cannot be repaired"),
+            Self::ScheduleRan { name, outcome, elapsed } => debug!(name, outcome, ?elapsed, "schedule ran"),
+            Self::ScheduleFailed { name, error } => warn!(name, %error, "schedule failed"),
             Self::StageProgress { item, stage, note } => debug!(%item, %stage, note, "stage progress"),
         }
     }

@@ -12,6 +12,7 @@ pub mod ingest;
 mod record;
 pub mod restoration;
 pub mod runtime;
+pub mod schedule;
 pub mod settings;
 mod work;
 

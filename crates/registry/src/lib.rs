@@ -13,6 +13,7 @@ pub mod items;
 pub mod leases;
 pub mod objects;
 mod registry;
+pub mod schedules;
 mod scope;
 pub mod tenants;
 pub mod versions;

@@ -16,6 +16,7 @@ use super::evidence::{self, About, Log, Witness, object_root};
 use super::lease::ObjectHold;
 use super::repair::Treated;
 use super::{GoOn, Halt, check, now};
+use crate::event::Event;
 use crate::{EngineError, Home};
 
 const INVENTORY: &str = "inventory.json";
@@ -275,6 +276,7 @@ impl Case<'_> {
             record::set_object_damaged(tx, object, &store)?;
             events::append(tx, std::slice::from_ref(&row))
         })?;
+        Event::DamageFound { store: &watched.store, key: self.files.root.as_str(), detail: words }.emit();
         Ok(event)
     }
 
@@ -389,7 +391,7 @@ impl Case<'_> {
             events: &acts,
         };
         evidence::put_log(self.home, &watched.institution_identifier, watched.generation, &log)?;
-        let (object, store, text) = (watched.object, watched.store.clone(), detail);
+        let (object, store, text) = (watched.object, watched.store.clone(), detail.clone());
         self.hold.write(move |tx| {
             events::append(tx, &acts)?;
             if is_repaired {
@@ -401,6 +403,7 @@ impl Case<'_> {
             record::close_finding(tx, id, state, &text)?;
             Ok::<_, RegistryError>(())
         })?;
+        Event::DamageTreated { repaired: is_repaired, detail: &detail }.emit();
         Ok(if is_repaired { Treated::Repaired } else { Treated::Unrepairable })
     }
 }

@@ -15,6 +15,7 @@ use super::evidence::{self, About, Log, Witness};
 use super::lease::ObjectHold;
 use super::{GoOn, Halt, now};
 use crate::error::chain;
+use crate::event::Event;
 use crate::{EngineError, Home, crash_point};
 
 /// What became of a copy that seemed wrong.
@@ -137,6 +138,7 @@ impl Case<'_> {
             record::set_damaged(tx, content, &store, state)?;
             events::append(tx, std::slice::from_ref(&row))
         })?;
+        Event::DamageFound { store: &copy.store, key: &copy.key, detail: &found }.emit();
         Ok(event)
     }
 
@@ -293,7 +295,7 @@ impl Case<'_> {
         };
         evidence::put_log(self.home, &copy.institution_identifier, self.generation, &log)?;
         crash_point("fixity.check.logged");
-        let (content, store, text) = (copy.content, copy.store.clone(), detail);
+        let (content, store, text) = (copy.content, copy.store.clone(), detail.clone());
         let is_repaired = treated == Treated::Repaired;
         self.hold.write(move |tx| {
             // Those that are on record already stay as they are.
@@ -307,6 +309,7 @@ impl Case<'_> {
             record::close_finding(tx, id, state, &text)?;
             Ok::<_, RegistryError>(())
         })?;
+        Event::DamageTreated { repaired: is_repaired, detail: &detail }.emit();
         Ok(treated)
     }
 }

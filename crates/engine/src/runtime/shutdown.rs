@@ -1,7 +1,8 @@
 //! The wish to stop, as signals give it: once to drain, twice to stop at once.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
+use std::time::Duration;
 
 /// Someone to be told when the wish changes.
 type Listener = dyn Fn() + Send + Sync;
@@ -50,6 +51,26 @@ impl Shutdown {
     /// Whether it was asked at all.
     pub fn is_requested(&self) -> bool {
         self.urgency() >= Urgency::Drain
+    }
+
+    /// Sleeps until it is asked, and at most for `at_most`; whether it was asked.
+    pub fn wait(&self, at_most: Duration) -> bool {
+        let asked = Arc::new((Mutex::new(self.is_requested()), Condvar::new()));
+        let listener: Arc<Listener> = Arc::new({
+            let asked = asked.clone();
+            move || {
+                *asked.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
+                asked.1.notify_all();
+            }
+        });
+        self.listen(&listener);
+        // It may have been asked before anybody listened.
+        if self.is_requested() {
+            return true;
+        }
+        let guard = asked.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = asked.1.wait_timeout_while(guard, at_most, |asked| !*asked);
+        *waited.unwrap_or_else(PoisonError::into_inner).0
     }
 
     pub(super) fn urgency(&self) -> Urgency {

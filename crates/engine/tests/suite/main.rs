@@ -5,3 +5,4 @@ mod fixity;
 mod fixture;
 mod restoration;
 mod runtime;
+mod schedule;

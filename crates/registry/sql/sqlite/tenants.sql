@@ -36,6 +36,7 @@ ON CONFLICT (name) DO UPDATE SET holder = ?3, lease_until = ?4
 WHERE schedules.next_run_at <= ?2 AND (schedules.lease_until IS NULL OR schedules.lease_until <= ?2)
 RETURNING 1
 -- name: schedules.done
-UPDATE schedules SET last_run_at = ?2, next_run_at = ?3, holder = NULL, lease_until = NULL WHERE name = ?1
+UPDATE schedules SET last_run_at = coalesce(?2, last_run_at), next_run_at = ?3, holder = NULL, lease_until = NULL
+WHERE name = ?1 AND holder = ?4
 -- name: schedules.list
 SELECT name, last_run_at, next_run_at, holder, lease_until FROM schedules ORDER BY name

@@ -1,0 +1,114 @@
+//! What is done every so often: each producer has a schedule in the record, leased while it runs, so that any number of
+//! processes may run this and each turn is taken once. A producer only finds work and enqueues it, or sweeps; repeating
+//! one does no harm.
+
+use std::time::{Duration, Instant};
+
+use strongroom_queue::Holder;
+use strongroom_registry::schedules::{self, Schedule};
+use strongroom_registry::{RegistryError, Time};
+
+use crate::event::Event;
+use crate::runtime::Shutdown;
+use crate::{EngineError, Home, fixity, ingest};
+
+/// How long a turn may take before another process may take it over, in microseconds.
+const LEASE: i64 = 30 * 60 * 1_000_000;
+/// How soon a turn that failed is tried again.
+const AFTER_FAILURE: Duration = Duration::from_mins(1);
+/// The longest sleep: another process may have taken a turn and gone.
+const LONGEST_SLEEP: Duration = Duration::from_mins(1);
+/// The shortest, so that a clock that stands still costs no processor.
+const SHORTEST_SLEEP: Duration = Duration::from_millis(100);
+/// How often staging is looked through for what no open work item owns.
+const SWEEP_EVERY: Duration = Duration::from_hours(1);
+
+/// What a schedule does when its turn comes, told in words.
+type Produce = fn(&Home) -> Result<String, EngineError>;
+
+struct Producer {
+    name: &'static str,
+    every: Duration,
+    produce: Produce,
+}
+
+fn producers(home: &Home) -> [Producer; 2] {
+    [
+        Producer { name: "fixity", every: home.settings.fixity.every, produce: check_copies },
+        Producer { name: "staging", every: SWEEP_EVERY, produce: sweep_staging },
+    ]
+}
+
+fn check_copies(home: &Home) -> Result<String, EngineError> {
+    Ok(format!("{} objects in stores have copies that are due", fixity::enqueue_due(home)?))
+}
+
+fn sweep_staging(home: &Home) -> Result<String, EngineError> {
+    Ok(format!("{} leftovers removed from staging", ingest::sweep_staging(home)?))
+}
+
+/// Runs what is due whenever it is, until asked to stop. Whatever fails is tried again.
+pub fn run(home: &Home, shutdown: &Shutdown) {
+    while !shutdown.is_requested() {
+        let sleep = match run_due(home, shutdown) {
+            Ok(sleep) => sleep,
+            Err(error) => {
+                Event::RegistryUnavailable { act: "take the turn of a schedule", error: &error.chain() }.emit();
+                AFTER_FAILURE
+            }
+        };
+        if shutdown.wait(sleep.clamp(SHORTEST_SLEEP, LONGEST_SLEEP)) {
+            return;
+        }
+    }
+}
+
+/// Runs every schedule whose turn it is, once; how long until the next turn of any.
+pub fn run_due(home: &Home, shutdown: &Shutdown) -> Result<Duration, EngineError> {
+    let holder = Holder::this_process().to_string();
+    for producer in producers(home) {
+        if shutdown.is_requested() {
+            break;
+        }
+        take_turn(home, &producer, &holder)?;
+    }
+    let (now, known) = home.registry.read(|tx| Ok::<_, RegistryError>((tx.now()?, schedules::list(tx)?)))?;
+    let names: Vec<&str> = producers(home).iter().map(|producer| producer.name).collect();
+    let next = known.iter().filter(|schedule| names.contains(&schedule.name.as_str())).map(|one| one.next_run_at).min();
+    let wait = next.map_or(0, |next| next.0.saturating_sub(now.0)).max(0);
+    Ok(Duration::from_micros(wait.unsigned_abs()))
+}
+
+fn take_turn(home: &Home, producer: &Producer, holder: &str) -> Result<(), EngineError> {
+    let (name, owner) = (producer.name, holder.to_owned());
+    let is_ours = home.registry.write(move |tx| {
+        let until = tx.now()?.plus(LEASE);
+        schedules::take(tx, name, &owner, until)
+    })?;
+    if !is_ours {
+        return Ok(());
+    }
+    let began = Instant::now();
+    let outcome = (producer.produce)(home);
+    let (has_run, next) = match &outcome {
+        Ok(did) => {
+            Event::ScheduleRan { name, outcome: did, elapsed: began.elapsed() }.emit();
+            (true, producer.every)
+        }
+        Err(error) => {
+            Event::ScheduleFailed { name, error: &error.chain() }.emit();
+            (false, AFTER_FAILURE.min(producer.every))
+        }
+    };
+    let (owner, next) = (holder.to_owned(), i64::try_from(next.as_micros()).unwrap_or(i64::MAX));
+    home.registry.write(move |tx| {
+        let at: Time = tx.now()?.plus(next);
+        schedules::end(tx, name, &owner, has_run, at)
+    })?;
+    Ok(())
+}
+
+/// Every schedule with its last run and its next.
+pub fn list(home: &Home) -> Result<Vec<Schedule>, EngineError> {
+    Ok(home.registry.read(schedules::list)?)
+}
