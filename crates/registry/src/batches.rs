@@ -3,7 +3,8 @@
 use strongroom_database::{Row, Statement, Time, Transaction};
 use uuid::Uuid;
 
-use crate::{BatchId, BatchState, CollectionId, InstitutionId, RegistryError, Scope};
+use crate::items::{self, Item, ItemFilter, Request};
+use crate::{BatchId, BatchState, CollectionId, InstitutionId, ItemStatus, RegistryError, Scope, work};
 
 /// A batch as it stands.
 #[derive(Debug, Clone)]
@@ -30,7 +31,7 @@ pub struct Batch {
     pub updated_at: Time,
 }
 
-/// Makes a batch, `processing` from the start: its items come in the same transaction.
+/// Makes a batch, `processing` from the start: its items come in the same transaction. A repeat makes nothing.
 pub fn create(
     tx: &mut dyn Transaction,
     id: BatchId,
@@ -80,24 +81,72 @@ pub fn set_state(tx: &mut dyn Transaction, id: BatchId, state: BatchState) -> Re
     Ok(())
 }
 
-/// Derives a batch's state from its items, whenever one of them ended or was taken up again.
+/// Carries out a person's request for every item of a batch that it means, all or none: those at work or waiting are held,
+/// the held are released, the open are cancelled, all are put away, the failed are requeued. Items whose version is
+/// committed go on to their end. The topics that have new work.
+pub fn request(
+    tx: &mut dyn Transaction,
+    scope: Scope,
+    id: BatchId,
+    request: Request,
+    who: &str,
+) -> Result<Vec<String>, RegistryError> {
+    if get(tx, scope, id)?.is_none() {
+        return Err(RegistryError::NotFound { what: "batch", id: id.to_string() });
+    }
+    let filter = ItemFilter { batch: Some(id), ..ItemFilter::default() };
+    let (mut topics, mut after) = (Vec::new(), None);
+    loop {
+        let page = items::list(tx, scope, &filter, after, PAGE)?;
+        let Some(last) = page.last() else { break };
+        after = Some(last.id);
+        for item in page.iter().filter(|item| is_meant(request, item)) {
+            let stops_it = matches!(request, Request::Hold | Request::Cancel);
+            if stops_it && work::goes_only_forward(tx, item.id)? {
+                continue;
+            }
+            topics.extend(items::request(tx, scope, item.id, request, who)?);
+        }
+    }
+    match request {
+        Request::Delete => set_state(tx, id, BatchState::Deleted)?,
+        _ => settle(tx, id)?,
+    }
+    topics.sort();
+    topics.dedup();
+    Ok(topics)
+}
+
+/// Items looked at in one go.
+const PAGE: usize = 500;
+
+/// Whether a request for a batch means an item; the others are left as they are.
+fn is_meant(request: Request, item: &Item) -> bool {
+    match request {
+        Request::Hold => matches!(item.status, ItemStatus::Pending | ItemStatus::Started),
+        Request::Release => item.status == ItemStatus::Held || item.cancel_requested == Some(ItemStatus::Held),
+        Request::Cancel => !item.status.is_ended(),
+        Request::Delete => item.status != ItemStatus::Deleted,
+        Request::Requeue(_) => item.status == ItemStatus::Failed,
+    }
+}
+
+/// Derives a batch's state from its items, whenever one of them came to rest or was taken up again: `processing` while one
+/// is at work or waits, `held` when all that are open are held, then `failed` or `completed`.
 pub(crate) fn settle(tx: &mut dyn Transaction, id: BatchId) -> Result<(), RegistryError> {
     let Some(batch) = get(tx, Scope::System, id)? else { return Ok(()) };
     if batch.state == BatchState::Deleted {
         return Ok(());
     }
-    let state = if count(tx, Statement("batches.open_items"), id)? > 0 {
-        BatchState::Processing
-    } else if count(tx, Statement("batches.failed_items"), id)? > 0 {
-        BatchState::Failed
-    } else {
-        BatchState::Completed
+    let Some(row) = tx.query_one(Statement("batches.has_items"), &[id.into()])? else { return Ok(()) };
+    let (at_work, held, failed) = (row.truth(0)?, row.truth(1)?, row.truth(2)?);
+    let state = match (at_work, held, failed) {
+        (true, _, _) => BatchState::Processing,
+        (false, true, _) => BatchState::Held,
+        (false, false, true) => BatchState::Failed,
+        (false, false, false) => BatchState::Completed,
     };
     if state == batch.state { Ok(()) } else { set_state(tx, id, state) }
-}
-
-fn count(tx: &mut dyn Transaction, statement: Statement, id: BatchId) -> Result<u64, RegistryError> {
-    Ok(tx.query_one(statement, &[id.into()])?.map_or(Ok(0), |row| row.count(0))?)
 }
 
 fn batch_row(row: &Row) -> Result<Batch, RegistryError> {

@@ -190,8 +190,14 @@ pub fn reserve(tx: &mut dyn Transaction, claim: &Claim, bytes: u64, capacity: u6
     Ok(true)
 }
 
+/// Whether staging space is reserved for an item.
+pub(crate) fn has_reservation(tx: &mut dyn Transaction, item: ItemId) -> Result<bool, RegistryError> {
+    Ok(tx.query_one(Statement("space.of_item"), &[item.into()])?.is_some())
+}
+
 /// Gives staging space back before the item ends.
 pub fn release_space(tx: &mut dyn Transaction, claim: &Claim) -> Result<(), RegistryError> {
+    work::check_fence(tx, claim)?;
     tx.execute(Statement("space.release"), &[claim.item.into()])?;
     Ok(())
 }

@@ -7,6 +7,7 @@ use uuid::Uuid;
 
 use crate::{
     Action, BatchId, CollectionId, FileId, InstitutionId, ItemId, ItemStatus, ObjectId, RegistryError, Scope, Stage,
+    VersionState,
 };
 
 /// A work item to be made.
@@ -250,8 +251,9 @@ pub fn list(
     after: Option<ItemId>,
     limit: usize,
 ) -> Result<Vec<Item>, RegistryError> {
+    let statement = if filter.batch.is_some() { "items.list_of_batch" } else { "items.list" };
     tx.query(
-        Statement("items.list"),
+        Statement(statement),
         &[
             after.unwrap_or(ItemId(Uuid::nil())).into(),
             scope.value(),
@@ -276,10 +278,11 @@ pub fn counts(
     scope: Scope,
     batch: Option<BatchId>,
 ) -> Result<Vec<(ItemStatus, u64)>, RegistryError> {
-    tx.query(Statement("items.count_by_status"), &[scope.value(), batch.into()])?
-        .iter()
-        .map(|row| Ok((row.text(0)?.parse()?, row.count(1)?)))
-        .collect()
+    let rows = match batch {
+        None => tx.query(Statement("items.count_by_status"), &[scope.value()])?,
+        Some(batch) => tx.query(Statement("items.count_by_status_of_batch"), &[scope.value(), batch.into()])?,
+    };
+    rows.iter().map(|row| Ok((row.text(0)?.parse()?, row.count(1)?))).collect()
 }
 
 /// An item's history, oldest first.
@@ -416,9 +419,15 @@ pub fn request(
         state: format!("{} at {}", item.status, item.stage),
         act: act.to_owned(),
     };
-    let committing = crate::versions::of_item(tx, id)?.is_some_and(|v| v.state == crate::VersionState::Committing);
-    if committing && !matches!(request, Request::Requeue(None)) && !item.status.is_ended() {
-        return Err(refuse("change it: its version is being committed and only goes forward"));
+    let only_forward = crate::work::goes_only_forward(tx, id)?;
+    let stops_it = matches!(request, Request::Hold | Request::Cancel | Request::Delete);
+    if only_forward && stops_it && !item.status.is_ended() {
+        return Err(refuse("stop it: its version is committed and only goes forward"));
+    }
+    if request == Request::Release && item.cancel_requested == Some(ItemStatus::Held) {
+        // The worker that has it was asked to stop, and need not.
+        tx.execute(Statement("items.ask_cancel"), &[id.into(), Value::Null])?;
+        return Ok(Vec::new());
     }
     let (status, stage, note) = match request {
         Request::Hold => (ItemStatus::Held, item.stage, format!("held by {who}")),
@@ -434,7 +443,7 @@ pub fn request(
             if !matches!(item.status, ItemStatus::Failed | ItemStatus::Cancelled | ItemStatus::Pending) {
                 return Err(refuse("requeue it: only failed, cancelled and pending items can be"));
             }
-            let stage = requeue_stage(tx, &item, stage, committing)?;
+            let stage = requeue_stage(tx, &item, stage)?;
             (ItemStatus::Pending, stage, format!("requeued for {stage} by {who}"))
         }
     };
@@ -462,37 +471,48 @@ pub fn request(
         enqueue(tx, id, &topic, item.priority, item.institution)?;
         topics.push(topic);
     }
-    if matches!(status, ItemStatus::Cancelled | ItemStatus::Deleted) {
-        topics.extend(crate::work::after_end(tx, &item, true)?);
-    }
-    if let Some(batch) = item.batch {
+    topics.extend(crate::work::come_to_rest(tx, &item, status, true)?);
+    if status == ItemStatus::Pending
+        && let Some(batch) = item.batch
+    {
         crate::batches::settle(tx, batch)?;
     }
     Ok(topics)
 }
 
-/// Where a requeued item begins: a later stage than `fetch` needs what `fetch` left behind.
-fn requeue_stage(
-    tx: &mut dyn Transaction,
-    item: &Item,
-    wanted: Option<Stage>,
-    committing: bool,
-) -> Result<Stage, RegistryError> {
-    let first = item.action.first_stage();
+/// Where a requeued item begins: the stage asked for, or an earlier one where what that needs is gone, or a later one where
+/// there is no way back.
+fn requeue_stage(tx: &mut dyn Transaction, item: &Item, wanted: Option<Stage>) -> Result<Stage, RegistryError> {
     let stage = wanted.unwrap_or(item.stage);
-    if committing {
-        return Ok(Stage::Record);
+    let refuse = |what: &str| RegistryError::State {
+        what: "work item",
+        id: item.id.to_string(),
+        state: format!("at {}", item.stage),
+        act: format!("requeue it for {what} {stage}"),
+    };
+    if !item.action.stages().contains(&stage) {
+        return Err(refuse("a stage that it does not have,"));
     }
     if stage > item.stage {
-        return Err(RegistryError::State {
-            what: "work item",
-            id: item.id.to_string(),
-            state: format!("at {}", item.stage),
-            act: format!("requeue it for the later stage {stage}"),
-        });
+        return Err(refuse("the later stage"));
     }
-    let has_interim = crate::interim::fact(tx, item.id, "fetched")?.is_some();
-    Ok(if stage > Stage::Fetch && stage != Stage::Restore && !has_interim { first } else { stage })
+    if item.action != Action::Ingest {
+        return Ok(stage);
+    }
+    match crate::versions::of_item(tx, item.id)?.map(|version| version.state) {
+        Some(VersionState::Committing) => return Ok(Stage::Record),
+        // What the earlier stages are for has been reached.
+        Some(VersionState::Published) => return Ok(stage.max(Stage::Notify).min(item.stage.max(Stage::Notify))),
+        _ => {}
+    }
+    if stage > Stage::Fetch && crate::interim::fact(tx, item.id, "fetched")?.is_none() {
+        return Ok(item.action.first_stage());
+    }
+    // Nothing is staged without room reserved for it.
+    if stage == Stage::Fetch && !crate::interim::has_reservation(tx, item.id)? {
+        return Ok(Stage::Provision);
+    }
+    Ok(stage)
 }
 
 pub(crate) fn item_row(row: &Row) -> Result<Item, RegistryError> {

@@ -50,7 +50,7 @@ pub fn hold(tx: &mut dyn Transaction, object: ObjectId, owner: Uuid, until: Time
     Ok(Hold::Held { fence, kept })
 }
 
-/// Extends every lease of an owner.
+/// Extends every lease that an owner has not let go.
 pub fn extend_owner(tx: &mut dyn Transaction, owner: Uuid, until: Time) -> Result<(), RegistryError> {
     tx.execute(Statement("leases.extend_owner"), &[owner.into(), until.into()])?;
     Ok(())
@@ -58,7 +58,7 @@ pub fn extend_owner(tx: &mut dyn Transaction, owner: Uuid, until: Time) -> Resul
 
 /// Lets every lease of an owner go.
 pub fn release_owner(tx: &mut dyn Transaction, owner: Uuid) -> Result<(), RegistryError> {
-    tx.execute(Statement("leases.extend_owner"), &[owner.into(), Time(0).into()])?;
+    tx.execute(Statement("leases.release_owner"), &[owner.into()])?;
     Ok(())
 }
 

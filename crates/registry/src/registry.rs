@@ -30,6 +30,7 @@ pub fn migrations() -> Vec<Migration> {
     vec![
         Migration { version: 1, name: "task queue", sql: strongroom_queue::SQLITE_SCHEMA_1 },
         Migration { version: 2, name: "records", sql: include_str!("../sql/sqlite/migrations/0001_records.sql") },
+        Migration { version: 3, name: "indexes", sql: include_str!("../sql/sqlite/migrations/0002_indexes.sql") },
     ]
 }
 

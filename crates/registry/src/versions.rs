@@ -145,13 +145,40 @@ pub fn list(
         .collect()
 }
 
-/// Puts a content of a version that is being prepared; the identifier of these bytes in the generation, and whether they
-/// were there already.
+/// Refuses rows for a version that is not being prepared: one that was dropped or committed meanwhile.
+fn check_preparing(tx: &mut dyn Transaction, version: &Version, act: &str) -> Result<(), RegistryError> {
+    let state = state_of(tx, version)?;
+    if state == VersionState::Preparing {
+        return Ok(());
+    }
+    Err(refusal(version, state, act))
+}
+
+/// The version's state now, whatever the caller has read before.
+fn state_of(tx: &mut dyn Transaction, version: &Version) -> Result<VersionState, RegistryError> {
+    match tx.query_one(Statement("versions.state"), &[version.id.into()])? {
+        Some(row) => row.text(0)?.parse(),
+        None => Err(RegistryError::NotFound { what: "version", id: version.id.to_string() }),
+    }
+}
+
+fn refusal(version: &Version, state: VersionState, act: &str) -> RegistryError {
+    RegistryError::State {
+        what: "version",
+        id: version.number.to_string(),
+        state: state.to_string(),
+        act: act.to_owned(),
+    }
+}
+
+/// Puts a content of a version that is being prepared; the identifier of these bytes in the generation, and the version
+/// whose folder holds them. The caller checks its fence in the same transaction.
 pub fn put_content(
     tx: &mut dyn Transaction,
     version: &Version,
     content: &NewContent,
 ) -> Result<(ContentId, u64), RegistryError> {
+    check_preparing(tx, version, "put a content into it")?;
     let now = tx.now()?;
     let format = content.format.clone();
     tx.execute(
@@ -215,6 +242,7 @@ pub fn put_entries(
     entries: &[NewEntry],
 ) -> Result<(), RegistryError> {
     work::check_fence(tx, claim)?;
+    check_preparing(tx, version, "put entries into it")?;
     let now = tx.now()?;
     tx.execute_each(
         Statement("files.insert"),
@@ -420,7 +448,8 @@ pub fn state(
     Ok(())
 }
 
-/// From here only forward: fixes the digest of the version's inventory.
+/// From here only forward: fixes the digest of the version's inventory. Repeating it with the same digest changes nothing;
+/// with another it is refused.
 pub fn commit(
     tx: &mut dyn Transaction,
     claim: &Claim,
@@ -438,12 +467,8 @@ pub fn commit(
     if changed == 1 {
         return Ok(());
     }
-    Err(RegistryError::State {
-        what: "version",
-        id: version.number.to_string(),
-        state: version.state.to_string(),
-        act: "commit it".into(),
-    })
+    let state = state_of(tx, version)?;
+    Err(refusal(version, state, "commit it with this inventory"))
 }
 
 /// Makes a committed version the object's head: one short transaction. `stores` are those that hold it.
@@ -462,7 +487,9 @@ pub fn publish(
         return Ok(());
     }
     let now = tx.now()?;
-    tx.execute(Statement("versions.publish"), &[version.id.into(), now.into()])?;
+    if tx.execute(Statement("versions.publish"), &[version.id.into(), now.into()])? != 1 {
+        return Err(refusal(&version, version.state, "publish it"));
+    }
     set_head(tx, &version, collection)?;
     for store in stores {
         tx.execute(
@@ -506,20 +533,19 @@ fn set_head(
     Ok(())
 }
 
-/// Drops up to [`ROWS_AT_ONCE`] rows of a version that is being prepared; whether all are gone, and the version with them.
+/// Drops some rows of a version that is being prepared, about [`ROWS_AT_ONCE`] at a time, with the files that only it knew;
+/// whether all are gone, and the version with them. The caller holds the item's claim, or nobody does: it has ended.
 pub fn drop_rows(tx: &mut dyn Transaction, version: &Version) -> Result<bool, RegistryError> {
-    if version.state != VersionState::Preparing {
-        return Err(RegistryError::State {
-            what: "version",
-            id: version.number.to_string(),
-            state: version.state.to_string(),
-            act: "drop it".into(),
-        });
+    match state_of(tx, version)? {
+        VersionState::Dropped => return Ok(true),
+        VersionState::Preparing => {}
+        state => return Err(refusal(version, state, "drop it")),
     }
+    // The item tells its events from those of a version of the same number in an earlier generation.
+    let events = [version.object.into(), version.number.into(), ROWS_AT_ONCE.into(), version.item.into()];
     let key = [version.object.into(), version.generation.into(), version.number.into(), ROWS_AT_ONCE.into()];
-    let events = [version.object.into(), version.number.into(), ROWS_AT_ONCE.into()];
     let dropped = tx.execute(Statement("events.drop"), &events)?
-        + tx.execute(Statement("entries.drop"), &key)?
+        + drop_entries(tx, version)?
         + tx.execute(Statement("copies.drop"), &key)?;
     if dropped > 0 {
         return Ok(false);
@@ -529,6 +555,21 @@ pub fn drop_rows(tx: &mut dyn Transaction, version: &Version) -> Result<bool, Re
     }
     tx.execute(Statement("versions.drop"), &[version.id.into()])?;
     Ok(true)
+}
+
+fn drop_entries(tx: &mut dyn Transaction, version: &Version) -> Result<u64, RegistryError> {
+    let key = [version.object.into(), version.generation.into(), version.number.into(), ROWS_AT_ONCE.into()];
+    let mut files = Vec::new();
+    for row in tx.query(Statement("entries.of_version"), &key)? {
+        files.push(FileId(row.uuid(0)?));
+    }
+    let [object, generation, number, _] = key;
+    let dropped = tx.execute_each(
+        Statement("entries.drop"),
+        &mut files.iter().map(|file| vec![object.clone(), generation.clone(), number.clone(), (*file).into()]),
+    )?;
+    tx.execute_each(Statement("files.drop_unused"), &mut files.iter().map(|file| vec![(*file).into()]))?;
+    Ok(dropped)
 }
 
 fn version_row(row: &Row) -> Result<Version, RegistryError> {

@@ -219,14 +219,17 @@ impl Stage {
             Action::RestoreObject | Action::RestoreFile => format!("restoration.{self}"),
         }
     }
-
-    /// Whether an item at this stage may be held, cancelled or superseded: before its version is being committed.
-    pub fn is_before_record(self) -> bool {
-        self < Self::Record || self == Self::Restore
-    }
 }
 
 impl Action {
+    /// The stages of its items, in order.
+    pub fn stages(self) -> &'static [Stage] {
+        match self {
+            Self::Ingest => &Stage::INGEST,
+            Self::RestoreObject | Self::RestoreFile => &[Stage::Restore],
+        }
+    }
+
     /// The stage a work item of this action begins with.
     pub fn first_stage(self) -> Stage {
         match self {

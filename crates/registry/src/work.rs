@@ -10,7 +10,12 @@ use strongroom_queue::{
 };
 
 use crate::items::{self, Item, ItemProblem, Move};
-use crate::{ItemId, ItemStatus, RegistryError, Scope, Stage, VersionState, batches, leases, versions};
+use crate::{Action, ItemId, ItemStatus, RegistryError, Scope, Stage, VersionState, batches, leases, versions};
+
+/// How long an item rests whose version is being committed and whose worker cannot go on, in microseconds.
+const REST_WHILE_COMMITTING: i64 = 60_000_000;
+/// The same where its workers stopped without a word as often as a task may try.
+const REST_AFTER_CRASHES: i64 = 600_000_000;
 
 /// The topic of the task that clears what an ended item left behind.
 pub const SWEEP_TOPIC: &str = "ingest.sweep";
@@ -35,6 +40,16 @@ pub struct Assignment {
     pub task: Leased,
     /// The item as it was claimed, with its claim.
     pub claimed: Option<(Claim, Box<Item>)>,
+}
+
+/// What a look for work gave.
+#[derive(Debug, Clone, Default)]
+pub struct Leasing {
+    /// What was leased.
+    pub assignments: Vec<Assignment>,
+    /// The topics that have new work because items ended on the way; those waiting for them are to be woken after the
+    /// commit.
+    pub topics: Vec<String>,
 }
 
 /// How a stage ended.
@@ -98,31 +113,27 @@ pub enum StageEnd {
 pub type MaxAttempts<'a> = dyn Fn(&str) -> u32 + 'a;
 
 /// Leases tasks, and claims the items they stand for. Topics whose tasks are stages are recognised by their name; a task
-/// whose item has ended or moved on is settled on the spot and not returned. One whose attempts all ended without a word,
-/// with the worker gone, is buried, and its item fails, in the same transaction.
+/// whose item has ended or moved on is settled on the spot and not returned. So is one whose item a person asked to hold
+/// or cancel while a worker had it. One whose attempts all ended without a word, with the worker gone, is buried, and its
+/// item fails, in the same transaction.
 pub fn lease(
     tx: &mut dyn Transaction,
     request: &LeaseRequest,
     max_attempts: &MaxAttempts<'_>,
-) -> Result<Vec<Assignment>, RegistryError> {
-    let mut assignments = Vec::new();
+) -> Result<Leasing, RegistryError> {
+    let holder = request.holder.to_string();
+    let mut leasing = Leasing::default();
     for task in tasks::lease(tx, request)? {
         let Some(stage) = stage_of_topic(&task.topic) else {
-            assignments.push(Assignment { task, claimed: None });
+            leasing.assignments.push(Assignment { task, claimed: None });
             continue;
         };
-        if task.spent > max_attempts(&task.topic) {
-            bury(tx, &task)?;
-            continue;
-        }
-        match claim(tx, &task, stage, &request.holder.to_string())? {
-            Some(claimed) => assignments.push(Assignment { task, claimed: Some(claimed) }),
-            None => {
-                tasks::settle(tx, &[Settlement { lease: task.lease, outcome: Outcome::Done }])?;
-            }
+        let limit = max_attempts(&task.topic);
+        if let Some(claimed) = take_up(tx, &task, stage, &holder, limit, &mut leasing.topics)? {
+            leasing.assignments.push(Assignment { task, claimed: Some(claimed) });
         }
     }
-    Ok(assignments)
+    Ok(leasing)
 }
 
 /// The stage that a topic's tasks are, if they are one.
@@ -134,24 +145,83 @@ pub fn stage_of_topic(topic: &str) -> Option<Stage> {
     stage.parse().ok()
 }
 
-fn claim(
+/// Claims the item that a leased task stands for; none where the task was settled instead.
+fn take_up(
     tx: &mut dyn Transaction,
     task: &Leased,
     stage: Stage,
     holder: &str,
+    max_attempts: u32,
+    topics: &mut Vec<String>,
 ) -> Result<Option<(Claim, Box<Item>)>, RegistryError> {
     let Ok(id) = task.key.parse::<ItemId>() else {
         let reason = format!("the task's key {:?} is no work item", task.key);
-        tasks::settle(tx, &[Settlement { lease: task.lease, outcome: Outcome::Dead { reason } }])?;
+        settle(tx, task.lease, Outcome::Dead { reason })?;
         return Ok(None);
     };
+    let is_meant = |item: &Item| {
+        matches!(item.status, ItemStatus::Pending | ItemStatus::Started) && item.stage.topic(item.action) == task.topic
+    };
+    let Some(mut item) = items::get(tx, Scope::System, id)?.filter(is_meant) else {
+        settle(tx, task.lease, Outcome::Done)?;
+        return Ok(None);
+    };
+    if let Some(wanted) = request_to_carry_out(tx, &item)? {
+        settle(tx, task.lease, Outcome::Done)?;
+        topics.extend(carry_out(tx, &item, wanted)?);
+        return Ok(None);
+    }
+    if task.spent > max_attempts {
+        topics.extend(give_up(tx, task, &item)?);
+        return Ok(None);
+    }
     let now = tx.now()?;
     let values = [id.into(), holder.into(), task.lease_until.into(), now.into(), stage.word().into()];
-    let Some(row) = tx.query_one(Statement("items.claim"), &values)? else { return Ok(None) };
-    let fence = row.integer(0)?;
-    let item = items::find(tx, Scope::System, id)?;
+    let Some(row) = tx.query_one(Statement("items.claim"), &values)? else {
+        settle(tx, task.lease, Outcome::Done)?;
+        return Ok(None);
+    };
     items::add_history(tx, id, stage, ItemStatus::Started, None, Some(holder))?;
-    Ok(Some((Claim { item: id, fence, lease: task.lease, spent: task.spent }, Box::new(item))))
+    item.fence = row.integer(0)?;
+    item.status = ItemStatus::Started;
+    item.holder = Some(holder.to_owned());
+    item.lease_until = Some(task.lease_until);
+    item.updated_at = now;
+    Ok(Some((Claim { item: id, fence: item.fence, lease: task.lease, spent: task.spent }, Box::new(item))))
+}
+
+fn settle(tx: &mut dyn Transaction, lease: Lease, outcome: Outcome) -> Result<Settled, RegistryError> {
+    let settled = tasks::settle(tx, &[Settlement { lease, outcome }])?;
+    Ok(settled.first().copied().unwrap_or(Settled::Lost))
+}
+
+/// The status that a person asked for while a worker had the item, where it may still be given.
+fn request_to_carry_out(tx: &mut dyn Transaction, item: &Item) -> Result<Option<ItemStatus>, RegistryError> {
+    let Some(wanted) = item.cancel_requested else { return Ok(None) };
+    Ok(if goes_only_forward(tx, item.id)? { None } else { Some(wanted) })
+}
+
+/// Gives an item that nobody works on any more the status that a person asked for. The topics that have new work.
+fn carry_out(tx: &mut dyn Transaction, item: &Item, wanted: ItemStatus) -> Result<Vec<String>, RegistryError> {
+    let note = format!("{wanted} as asked");
+    let change = Move {
+        stage: item.stage,
+        status: wanted,
+        note: Some(&note),
+        needs_review: false,
+        retry_count: item.retry_count,
+        cancel_requested: None,
+        holder: item.holder.as_deref(),
+    };
+    items::apply(tx, item, &change)?;
+    come_to_rest(tx, item, wanted, true)
+}
+
+/// Whether an item's version is being committed or has been published: from there the item cannot be held, cancelled or
+/// put away before it ends.
+pub(crate) fn goes_only_forward(tx: &mut dyn Transaction, item: ItemId) -> Result<bool, RegistryError> {
+    let version = versions::of_item(tx, item)?;
+    Ok(version.is_some_and(|v| matches!(v.state, VersionState::Committing | VersionState::Published)))
 }
 
 /// What a heartbeat learned of one assignment.
@@ -217,8 +287,9 @@ pub fn finish(
 ) -> Result<Vec<String>, RegistryError> {
     check_fence(tx, claim)?;
     let item = items::find(tx, Scope::System, claim.item)?;
-    let committing = versions::of_item(tx, item.id)?.is_some_and(|v| v.state == VersionState::Committing);
-    let plan = plan(&item, claim, end, committing);
+    let version = versions::of_item(tx, item.id)?.map(|version| version.state);
+    let now = tx.now()?;
+    let plan = plan(&item, claim, end, version, now);
     let change = Move {
         stage: plan.stage,
         status: plan.status,
@@ -232,30 +303,25 @@ pub fn finish(
     if let StageEnd::Fatal { problems, .. } = end {
         items::put_problems(tx, item.id, problems)?;
     }
-    let settlement = Settlement { lease: claim.lease, outcome: plan.outcome };
-    if tasks::settle(tx, &[settlement])?.first() == Some(&Settled::Lost) {
+    let outcome = match plan.outcome {
+        // Somebody woke the item while it was decided that it should sleep.
+        Outcome::Defer(_) if tasks::show(tx, claim.lease.task)?.is_some_and(|task| task.again) => Outcome::Done,
+        outcome => outcome,
+    };
+    if settle(tx, claim.lease, outcome)? == Settled::Lost {
         return Err(RegistryError::FenceLost { what: "task", id: claim.item.to_string() });
     }
-    let same_stage = plan.stage == item.stage && plan.goes_on_with_this_task;
     let mut topics = Vec::new();
     if plan.status == ItemStatus::Pending {
         let topic = plan.stage.topic(item.action);
-        if !same_stage {
+        if !plan.goes_on_with_this_task {
             items::enqueue(tx, item.id, &topic, item.priority, item.institution)?;
         }
         topics.push(topic);
     }
-    if plan.status.is_ended() || plan.status == ItemStatus::Held {
-        leases::release_owner(tx, item.id.0)?;
-    }
-    if plan.status.is_ended() {
-        // Spent attempts keep what was staged, so that a person can requeue where it stopped.
-        let sweep = !matches!(end, StageEnd::Transient { .. }) && plan.status != ItemStatus::Succeeded;
-        topics.extend(after_end(tx, &item, sweep)?);
-        if let Some(batch) = item.batch {
-            batches::settle(tx, batch)?;
-        }
-    }
+    // Spent attempts keep what was staged, so that a person can requeue where it stopped.
+    let sweep = plan.status == ItemStatus::Cancelled || matches!(end, StageEnd::Fatal { .. });
+    topics.extend(come_to_rest(tx, &item, plan.status, sweep)?);
     Ok(topics)
 }
 
@@ -275,7 +341,9 @@ impl Plan {
     }
 }
 
-fn plan(item: &Item, claim: &Claim, end: &StageEnd, committing: bool) -> Plan {
+fn plan(item: &Item, claim: &Claim, end: &StageEnd, version: Option<VersionState>, now: Time) -> Plan {
+    let committing = version == Some(VersionState::Committing);
+    let only_forward = committing || version == Some(VersionState::Published);
     let stay = |status, note: &str| Plan {
         stage: item.stage,
         status,
@@ -287,7 +355,7 @@ fn plan(item: &Item, claim: &Claim, end: &StageEnd, committing: bool) -> Plan {
     };
     // A person's request is met at the first moment at which the item is free and nothing is being committed.
     if let Some(wanted) = item.cancel_requested
-        && !committing
+        && !only_forward
         && !matches!(end, StageEnd::Fatal { .. } | StageEnd::Succeeded { .. })
     {
         let next =
@@ -305,7 +373,7 @@ fn plan(item: &Item, claim: &Claim, end: &StageEnd, committing: bool) -> Plan {
         StageEnd::Fatal { note, .. } if committing => Plan {
             needs_review: true,
             retry_count: spent,
-            ..stay(ItemStatus::Pending, note).waits(Outcome::Defer(item.updated_at.plus(60_000_000)))
+            ..stay(ItemStatus::Pending, note).waits(Outcome::Defer(now.plus(REST_WHILE_COMMITTING)))
         },
         StageEnd::Fatal { note, .. } => Plan { needs_review: true, ..stay(ItemStatus::Failed, note) },
         StageEnd::Transient { retry_at, max_attempts, note } => {
@@ -331,17 +399,34 @@ fn plan(item: &Item, claim: &Claim, end: &StageEnd, committing: bool) -> Plan {
     }
 }
 
-/// What the end of an item sets free: a newer deposit of the same object, and what it left in staging.
-pub(crate) fn after_end(tx: &mut dyn Transaction, item: &Item, sweep: bool) -> Result<Vec<String>, RegistryError> {
-    let mut topics = wake_younger(tx, item)?;
-    if sweep {
-        let task = NewTask {
-            fair_key: item.institution.to_string(),
-            max_attempts: 10,
-            ..NewTask::new(SWEEP_TOPIC, item.id.to_string(), "")
-        };
-        tasks::enqueue(tx, &[task])?;
-        topics.push(SWEEP_TOPIC.to_owned());
+/// What an item's coming to rest brings with it: its object leases go; where it ended, a newer deposit of the same object
+/// is woken and, when `sweep`, the task is enqueued that clears what it left behind; its batch is derived anew. Nothing
+/// for a status that is no rest. The topics that have new work.
+pub(crate) fn come_to_rest(
+    tx: &mut dyn Transaction,
+    item: &Item,
+    status: ItemStatus,
+    sweep: bool,
+) -> Result<Vec<String>, RegistryError> {
+    if !status.is_ended() && status != ItemStatus::Held {
+        return Ok(Vec::new());
+    }
+    leases::release_owner(tx, item.id.0)?;
+    let mut topics = Vec::new();
+    if status.is_ended() {
+        topics = wake_younger(tx, item)?;
+        if sweep {
+            let task = NewTask {
+                fair_key: item.institution.to_string(),
+                max_attempts: 10,
+                ..NewTask::new(SWEEP_TOPIC, item.id.to_string(), "")
+            };
+            tasks::enqueue(tx, &[task])?;
+            topics.push(SWEEP_TOPIC.to_owned());
+        }
+    }
+    if let Some(batch) = item.batch {
+        batches::settle(tx, batch)?;
     }
     Ok(topics)
 }
@@ -358,8 +443,9 @@ pub fn wake_provisioning(tx: &mut dyn Transaction) -> Result<Vec<String>, Regist
     let mut topics = Vec::new();
     for row in tx.query(Statement("space.waiting"), &[])? {
         let item = items::find(tx, Scope::System, ItemId(row.uuid(0)?))?;
-        topics = vec![wake(tx, &item)?];
+        topics.push(wake(tx, &item)?);
     }
+    topics.dedup();
     Ok(topics)
 }
 
@@ -382,8 +468,11 @@ pub fn reclaim(tx: &mut dyn Transaction, limit: usize) -> Result<Vec<String>, Re
     for task in taken {
         if stage_of_topic(&task.topic).is_some()
             && let Ok(id) = task.key.parse::<ItemId>()
+            && let Some(item) = items::get(tx, Scope::System, id)?
+            && item.status == ItemStatus::Started
+            && item.stage.topic(item.action) == task.topic
         {
-            tx.execute(Statement("items.released_by_force"), &[id.into()])?;
+            topics.extend(release_by_force(tx, &item)?);
         }
         topics.push(task.topic);
     }
@@ -392,38 +481,53 @@ pub fn reclaim(tx: &mut dyn Transaction, limit: usize) -> Result<Vec<String>, Re
     Ok(topics)
 }
 
-/// Buries a task whose attempts all ended without a word, and fails its item.
-fn bury(tx: &mut dyn Transaction, task: &Leased) -> Result<(), RegistryError> {
-    let last_word = task.reason.as_deref().map(|reason| format!("; the last word was: {reason}")).unwrap_or_default();
-    let reason = format!("gave up after {} attempts, whose workers stopped without a word{last_word}", task.spent - 1);
-    if let Ok(id) = task.key.parse::<ItemId>()
-        && let Some(item) = items::get(tx, Scope::System, id)?
-        && !item.status.is_ended()
-    {
-        if versions::of_item(tx, id)?.is_some_and(|version| version.state == VersionState::Committing) {
-            let now = tx.now()?;
-            let outcome = Outcome::Defer(now.plus(600_000_000));
-            tasks::settle(tx, &[Settlement { lease: task.lease, outcome }])?;
-            return Ok(());
-        }
-        tx.execute(Statement("items.raise_fence"), &[id.into()])?;
-        let change = Move {
-            stage: item.stage,
-            status: ItemStatus::Failed,
-            note: Some(&reason),
-            needs_review: true,
-            retry_count: u64::from(task.spent - 1),
-            cancel_requested: None,
-            holder: item.holder.as_deref(),
-        };
-        items::apply(tx, &item, &change)?;
-        after_end(tx, &item, false)?;
-        if let Some(batch) = item.batch {
-            batches::settle(tx, batch)?;
-        }
+/// Takes an item away from a worker that is silent or gone, and meets a person's request that was waiting for it. The
+/// topics that have new work.
+fn release_by_force(tx: &mut dyn Transaction, item: &Item) -> Result<Vec<String>, RegistryError> {
+    if let Some(wanted) = request_to_carry_out(tx, item)? {
+        tasks::delete_key(tx, &item.id.to_string())?;
+        return carry_out(tx, item, wanted);
     }
-    tasks::settle(tx, &[Settlement { lease: task.lease, outcome: Outcome::Dead { reason } }])?;
-    Ok(())
+    let change = Move {
+        stage: item.stage,
+        status: ItemStatus::Pending,
+        note: Some("its worker stopped without a word"),
+        needs_review: item.needs_review,
+        retry_count: item.retry_count,
+        cancel_requested: None,
+        holder: item.holder.as_deref(),
+    };
+    items::apply(tx, item, &change)?;
+    Ok(Vec::new())
+}
+
+/// Buries a task whose attempts all ended without a word, and fails its item. One whose version is being committed only
+/// goes forward: it rests, and then has as many attempts again. The topics that have new work.
+fn give_up(tx: &mut dyn Transaction, task: &Leased, item: &Item) -> Result<Vec<String>, RegistryError> {
+    let attempts = task.spent - 1;
+    let last_word = task.reason.as_deref().map(|reason| format!("; the last word was: {reason}")).unwrap_or_default();
+    let committing = versions::of_item(tx, item.id)?.is_some_and(|version| version.state == VersionState::Committing);
+    let (status, outcome, note) = if committing {
+        let note = format!("rests after {attempts} attempts, whose workers stopped without a word{last_word}");
+        tasks::checkpoint(tx, task.lease)?;
+        (ItemStatus::Pending, Outcome::Defer(tx.now()?.plus(REST_AFTER_CRASHES)), note)
+    } else {
+        let note = format!("gave up after {attempts} attempts, whose workers stopped without a word{last_word}");
+        (ItemStatus::Failed, Outcome::Dead { reason: note.clone() }, note)
+    };
+    tx.execute(Statement("items.raise_fence"), &[item.id.into()])?;
+    let change = Move {
+        stage: item.stage,
+        status,
+        note: Some(&note),
+        needs_review: true,
+        retry_count: u64::from(attempts),
+        cancel_requested: None,
+        holder: item.holder.as_deref(),
+    };
+    items::apply(tx, item, &change)?;
+    settle(tx, task.lease, outcome)?;
+    come_to_rest(tx, item, status, false)
 }
 
 /// Brings dead tasks of a topic back, one or all; those that are a stage by requeueing their items. How many, and their
@@ -448,7 +552,9 @@ pub fn revive(
                     topics.extend(items::request(tx, Scope::System, id, items::Request::Requeue(None), who)?);
                 }
                 _ => {
-                    tasks::revive(tx, task.task)?;
+                    if !tasks::revive(tx, task.task)? {
+                        continue;
+                    }
                     topics.push(topic.to_owned());
                 }
             }
@@ -461,28 +567,46 @@ pub fn revive(
     }
 }
 
-/// Gives each open item that has no task one. How many had none, and their topics. Repeated with the last identifier seen
-/// until it returns none, it has seen all.
-pub fn requeue_stranded(
+/// Open items that have no task, among at most `limit` open ones behind `after`; and the last one looked at, to go on
+/// behind, until there is none. A read: nobody is kept from writing by it.
+pub fn stranded(
     tx: &mut dyn Transaction,
     after: ItemId,
     limit: usize,
-) -> Result<(Option<ItemId>, Vec<String>), RegistryError> {
-    let mut topics = Vec::new();
+) -> Result<(Option<ItemId>, Vec<ItemId>), RegistryError> {
+    let mut found = Vec::new();
     let mut last = None;
-    for row in tx.query(Statement("items.open_without_task"), &[after.into(), limit.into()])? {
+    for row in tx.query(Statement("items.open_after"), &[after.into(), limit.into()])? {
         let id = ItemId(row.uuid(0)?);
+        let (action, stage): (Action, Stage) = (row.text(1)?.parse()?, row.text(2)?.parse()?);
         last = Some(id);
-        let item = items::find(tx, Scope::System, id)?;
+        if !has_task(tx, id, &stage.topic(action))? {
+            found.push(id);
+        }
+    }
+    Ok((last, found))
+}
+
+/// Gives those of these items that are open and still have no task one. Their topics.
+pub fn requeue_stranded(tx: &mut dyn Transaction, found: &[ItemId]) -> Result<Vec<String>, RegistryError> {
+    let mut topics = Vec::new();
+    for id in found {
+        let Some(item) = items::get(tx, Scope::System, *id)? else { continue };
         let topic = item.stage.topic(item.action);
-        if tasks::of_key(tx, &id.to_string())?.iter().any(|task| task.topic == topic && task.state != TaskState::Dead) {
+        let is_open = matches!(item.status, ItemStatus::Pending | ItemStatus::Started);
+        if !is_open || has_task(tx, item.id, &topic)? {
             continue;
         }
-        items::enqueue(tx, id, &topic, item.priority, item.institution)?;
-        items::add_history(tx, id, item.stage, item.status, Some("had no task and was given one"), None)?;
+        items::enqueue(tx, item.id, &topic, item.priority, item.institution)?;
+        items::add_history(tx, item.id, item.stage, item.status, Some("had no task and was given one"), None)?;
         topics.push(topic);
     }
-    Ok((last, topics))
+    Ok(topics)
+}
+
+fn has_task(tx: &mut dyn Transaction, item: ItemId, topic: &str) -> Result<bool, RegistryError> {
+    let live = tasks::of_key(tx, &item.to_string())?;
+    Ok(live.iter().any(|task| task.topic == topic))
 }
 
 /// Keeps what was found in a deposit that is taken in all the same.
@@ -493,6 +617,7 @@ pub fn note_problems(tx: &mut dyn Transaction, claim: &Claim, problems: &[ItemPr
 
 /// Sets the note of an item while it is being worked on: progress for people to see.
 pub fn set_note(tx: &mut dyn Transaction, claim: &Claim, note: &str) -> Result<(), RegistryError> {
+    check_fence(tx, claim)?;
     let now = tx.now()?;
     tx.execute(Statement("items.note"), &[claim.item.into(), claim.fence.into(), note.into(), now.into()])?;
     Ok(())

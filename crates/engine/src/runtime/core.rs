@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use strongroom_queue::{Holder, LeaseRequest, Outcome};
-use strongroom_registry::work::{self, Assignment};
+use strongroom_registry::work::{self, Assignment, Leasing};
 use strongroom_registry::{Registry, RegistryError, Transaction};
 
 use super::bell::{Bell, Over};
@@ -92,18 +92,20 @@ impl Core {
         Some(Wanted { pool, limit, request })
     }
 
-    /// Leases what is wanted, within a transaction.
+    /// Leases what is wanted, within a transaction; with the topics that have new work by it.
     pub(super) fn lease_all(
         tx: &mut dyn Transaction,
         wanted: &[Wanted],
         max_attempts: &HashMap<String, u32>,
-    ) -> Result<Vec<Assignment>, RegistryError> {
-        let mut assignments = Vec::new();
+    ) -> Result<Leasing, RegistryError> {
+        let mut all = Leasing::default();
         for one in wanted.iter().filter(|one| one.limit > 0) {
             let limits = |topic: &str| max_attempts.get(topic).copied().unwrap_or(1);
-            assignments.extend(work::lease(tx, &one.request, &limits)?);
+            let leasing = work::lease(tx, &one.request, &limits)?;
+            all.assignments.extend(leasing.assignments);
+            all.topics.extend(leasing.topics);
         }
-        Ok(assignments)
+        Ok(all)
     }
 
     /// Puts what was leased by a transaction begun at `asked_at` into the pools, and gives up the slots that were kept for
@@ -210,8 +212,10 @@ impl Core {
                 let wanted = if leasing { wanted.clone() } else { Vec::new() };
                 let max_attempts = self.max_attempts.clone();
                 move |tx: &mut dyn Transaction| {
-                    let topics = record.write(tx, &holder)?;
-                    Ok::<_, RegistryError>((topics, Self::lease_all(tx, &wanted, &max_attempts)?))
+                    let mut topics = record.write(tx, &holder)?;
+                    let leasing = Self::lease_all(tx, &wanted, &max_attempts)?;
+                    topics.extend(leasing.topics);
+                    Ok::<_, RegistryError>((topics, leasing.assignments))
                 }
             };
             let error = match self.registry.write(job) {

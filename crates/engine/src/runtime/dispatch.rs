@@ -116,7 +116,10 @@ impl Dispatcher<'_> {
             move |tx| Core::lease_all(tx, &wanted, &max_attempts)
         });
         let (assignments, failure) = match leased {
-            Ok(assignments) => (assignments, None),
+            Ok(leasing) => {
+                core.registry.wakeups().notify(leasing.topics.iter().map(String::as_str));
+                (leasing.assignments, None)
+            }
             Err(error) => (Vec::new(), Some(error)),
         };
         let look = match (assignments.is_empty(), &core.keys) {

@@ -12,9 +12,9 @@ use crate::event::Event;
 
 /// Tasks taken over in one transaction.
 const TASKS_AT_ONCE: usize = 500;
-/// Work items looked at in one transaction.
+/// Work items looked at in one read.
 const ITEMS_AT_ONCE: usize = 500;
-/// Transactions of work items in one sweep: a long list is walked over several.
+/// Pages of work items in one sweep: a long list is walked over several.
 const PAGES: usize = 4;
 
 /// Sweeps at once, and then every so often until the run is over.
@@ -38,9 +38,11 @@ fn sweep_once(core: &Core, after: &mut ItemId) -> Result<(), RegistryError> {
     }
     for _ in 0..PAGES {
         let from = *after;
-        let (last, topics) =
-            core.registry.write(move |tx: &mut dyn Transaction| work::requeue_stranded(tx, from, ITEMS_AT_ONCE))?;
-        announce(core, &topics);
+        let (last, stranded) = core.registry.read(|tx| work::stranded(tx, from, ITEMS_AT_ONCE))?;
+        if !stranded.is_empty() {
+            let topics = core.registry.write(move |tx: &mut dyn Transaction| work::requeue_stranded(tx, &stranded))?;
+            announce(core, &topics);
+        }
         let Some(last) = last else {
             *after = ItemId(Uuid::nil());
             return Ok(());

@@ -20,7 +20,7 @@ WHERE item_id = ?1 AND path = ?2
 -- name: interim.set_decision
 UPDATE interim_files SET decision = ?3, file_id = ?4, content_id = ?5 WHERE item_id = ?1 AND path = ?2
 -- name: interim.totals
-SELECT count(*), coalesce(sum(size), 0), coalesce(sum(path LIKE 'data/%'), 0),
+SELECT count(*), coalesce(sum(size), 0), coalesce(sum(path >= 'data/' AND path < 'data0'), 0),
     coalesce(sum(decision = 'new'), 0), coalesce(sum(decision = 'changed'), 0)
 FROM interim_files WHERE item_id = ?1
 -- name: interim.clear_files
@@ -40,6 +40,8 @@ INSERT INTO reservations (item_id, bytes, created_at) VALUES (?1, ?2, ?3)
 ON CONFLICT (item_id) DO UPDATE SET bytes = ?2
 -- name: space.reserved
 SELECT coalesce(sum(bytes), 0) FROM reservations WHERE item_id <> ?1
+-- name: space.of_item
+SELECT bytes FROM reservations WHERE item_id = ?1
 -- name: space.release
 DELETE FROM reservations WHERE item_id = ?1
 -- name: space.waiting

@@ -18,7 +18,18 @@ SELECT w.id, w.batch_id, w.institution_id, w.collection_id, w.action, w.object_i
 FROM work_items w JOIN institutions i ON i.id = w.institution_id LEFT JOIN collections c ON c.id = w.collection_id
 WHERE w.id > ?1 AND (?2 IS NULL OR w.institution_id = ?2) AND (?3 IS NULL OR w.status = ?3)
     AND (?4 IS NULL OR w.stage = ?4) AND (?5 IS NULL OR w.action = ?5) AND (?6 IS NULL OR w.needs_review = ?6)
-    AND (?7 IS NULL OR w.created_at >= ?7) AND (?8 IS NULL OR w.batch_id = ?8) AND (?9 IS NULL OR w.object_id = ?9)
+    AND (?7 IS NULL OR w.created_at >= ?7) AND ?8 IS NULL AND (?9 IS NULL OR w.object_id = ?9)
+    AND (w.status <> 'deleted' OR ?3 = 'deleted')
+ORDER BY w.id LIMIT ?10
+-- name: items.list_of_batch
+SELECT w.id, w.batch_id, w.institution_id, w.collection_id, w.action, w.object_id, w.object_identifier, w.file_id,
+    w.name, w.source, w.etag, w.size, w.options, w.stage, w.status, w.priority, w.note, w.needs_review, w.retry_count,
+    w.cancel_requested, w.fence, w.holder, w.lease_until, w.version, w.created_at, w.updated_at, i.identifier,
+    c.identifier
+FROM work_items w JOIN institutions i ON i.id = w.institution_id LEFT JOIN collections c ON c.id = w.collection_id
+WHERE w.id > ?1 AND (?2 IS NULL OR w.institution_id = ?2) AND (?3 IS NULL OR w.status = ?3)
+    AND (?4 IS NULL OR w.stage = ?4) AND (?5 IS NULL OR w.action = ?5) AND (?6 IS NULL OR w.needs_review = ?6)
+    AND (?7 IS NULL OR w.created_at >= ?7) AND w.batch_id = ?8 AND (?9 IS NULL OR w.object_id = ?9)
     AND (w.status <> 'deleted' OR ?3 = 'deleted')
 ORDER BY w.id LIMIT ?10
 -- name: items.claim
@@ -37,8 +48,6 @@ UPDATE work_items SET stage = ?2, status = ?3, note = coalesce(?4, note), needs_
 WHERE id = ?1
 -- name: items.raise_fence
 UPDATE work_items SET fence = fence + 1 WHERE id = ?1
--- name: items.released_by_force
-UPDATE work_items SET status = 'pending', holder = NULL, lease_until = NULL WHERE id = ?1 AND status = 'started'
 -- name: items.note
 UPDATE work_items SET note = ?3, updated_at = ?4 WHERE id = ?1 AND fence = ?2
 -- name: items.set_source
@@ -58,16 +67,17 @@ WHERE institution_id = ?1 AND object_identifier = ?2 AND id < ?3 AND status IN (
 ORDER BY id DESC LIMIT 1
 -- name: items.younger_open
 SELECT id FROM work_items
-WHERE institution_id = ?1 AND object_identifier = ?2 AND id > ?3 AND status IN ('pending', 'started')
-    AND action = 'ingest'
+WHERE institution_id = ?1 AND object_identifier = ?2 AND id > ?3 AND status IN ('pending', 'started', 'held')
+    AND status <> 'held' AND action = 'ingest'
 ORDER BY id LIMIT 1
--- name: items.open_without_task
-SELECT w.id, w.stage, w.action, w.priority, w.institution_id FROM work_items w
-WHERE w.status IN ('pending', 'started') AND w.id > ?1
-ORDER BY w.id LIMIT ?2
+-- name: items.open_after
+SELECT id, action, stage FROM work_items INDEXED BY work_items_at_work
+WHERE status IN ('pending', 'started') AND id > ?1
+ORDER BY id LIMIT ?2
 -- name: items.count_by_status
-SELECT status, count(*) FROM work_items WHERE (?1 IS NULL OR institution_id = ?1) AND (?2 IS NULL OR batch_id = ?2)
-GROUP BY status
+SELECT status, count(*) FROM work_items WHERE ?1 IS NULL OR institution_id = ?1 GROUP BY status
+-- name: items.count_by_status_of_batch
+SELECT status, count(*) FROM work_items WHERE batch_id = ?2 AND (?1 IS NULL OR institution_id = ?1) GROUP BY status
 -- name: items.history_insert
 INSERT INTO item_history (item_id, number, time, stage, status, note, holder, fence)
 SELECT ?1, coalesce((SELECT max(number) FROM item_history WHERE item_id = ?1), 0) + 1, ?2, ?3, ?4, ?5, ?6, fence
@@ -89,6 +99,7 @@ WHERE p.item_id = ?1 AND (?2 IS NULL OR w.institution_id = ?2) ORDER BY p.number
 -- name: batches.insert
 INSERT INTO batches (id, institution_id, collection_id, type, state, submitted_by, note, created_at, updated_at)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8)
+ON CONFLICT (id) DO NOTHING
 -- name: batches.get
 SELECT b.id, b.institution_id, i.identifier, c.identifier, b.type, b.state, b.submitted_by, b.note, b.created_at,
     b.updated_at
@@ -101,7 +112,7 @@ FROM batches b JOIN institutions i ON i.id = b.institution_id LEFT JOIN collecti
 WHERE b.id > ?1 AND (?2 IS NULL OR b.institution_id = ?2) AND (b.state <> 'deleted') ORDER BY b.id LIMIT ?3
 -- name: batches.set_state
 UPDATE batches SET state = ?2, updated_at = ?3 WHERE id = ?1
--- name: batches.open_items
-SELECT count(*) FROM work_items WHERE batch_id = ?1 AND status IN ('pending', 'started', 'held')
--- name: batches.failed_items
-SELECT count(*) FROM work_items WHERE batch_id = ?1 AND status IN ('failed', 'cancelled')
+-- name: batches.has_items
+SELECT EXISTS (SELECT 1 FROM work_items WHERE batch_id = ?1 AND status IN ('pending', 'started')),
+    EXISTS (SELECT 1 FROM work_items WHERE batch_id = ?1 AND status = 'held'),
+    EXISTS (SELECT 1 FROM work_items WHERE batch_id = ?1 AND status IN ('failed', 'cancelled'))

@@ -29,11 +29,6 @@ UPDATE objects SET state = 'active', head = ?2, files = ?3, bytes = ?4, title = 
 WHERE id = ?1
 -- name: objects.restore_record
 UPDATE objects SET created_at = ?2, updated_at = ?3, ark = ?4 WHERE id = ?1
--- name: objects.delete_new
-DELETE FROM objects WHERE id = ?1 AND state = 'new'
-    AND NOT EXISTS (SELECT 1 FROM versions v WHERE v.object_id = objects.id AND v.state <> 'dropped')
-    AND NOT EXISTS (SELECT 1 FROM files f WHERE f.object_id = objects.id)
-    AND NOT EXISTS (SELECT 1 FROM versions v WHERE v.object_id = objects.id)
 -- name: local_ids.insert
 INSERT INTO local_ids (object_id, local_id) VALUES (?1, ?2) ON CONFLICT DO NOTHING
 -- name: local_ids.of_object
@@ -101,17 +96,19 @@ FROM versions WHERE item_id = ?1 AND state <> 'dropped' ORDER BY id DESC LIMIT 1
 -- name: versions.open_of_object
 SELECT id, object_id, generation, number, state, item_id, message, user_name, inventory_sha512, description, files,
     bytes, created_at, published_at
-FROM versions WHERE object_id = ?1 AND state IN ('preparing', 'committing') LIMIT 1
+FROM versions WHERE object_id = ?1 AND state <> 'dropped' AND state IN ('preparing', 'committing') LIMIT 1
 -- name: versions.list
 SELECT v.id, v.object_id, v.generation, v.number, v.state, v.item_id, v.message, v.user_name, v.inventory_sha512,
     v.description, v.files, v.bytes, v.created_at, v.published_at
-FROM versions v JOIN objects o ON o.id = v.object_id
-WHERE v.object_id = ?1 AND v.generation = ?2 AND v.state IN ('published', ?3) ORDER BY v.number
+FROM versions v
+WHERE v.object_id = ?1 AND v.generation = ?2 AND v.state <> 'dropped' AND v.state IN ('published', ?3) ORDER BY v.number
+-- name: versions.state
+SELECT state FROM versions WHERE id = ?1
 -- name: versions.drop
 UPDATE versions SET state = 'dropped' WHERE id = ?1 AND state = 'preparing'
 -- name: versions.commit
 UPDATE versions SET state = 'committing', inventory_sha512 = ?2, files = ?3, bytes = ?4
-WHERE id = ?1 AND state IN ('preparing', 'committing')
+WHERE id = ?1 AND (state = 'preparing' OR (state = 'committing' AND inventory_sha512 = ?2))
 -- name: versions.publish
 UPDATE versions SET state = 'published', published_at = ?2 WHERE id = ?1 AND state = 'committing'
 -- name: versions.describe
@@ -164,7 +161,9 @@ SELECT owner, fence, lease_until FROM object_leases WHERE object_id = ?1
 INSERT INTO object_leases (object_id, owner, fence, lease_until) VALUES (?1, ?2, ?3, ?4)
 ON CONFLICT (object_id) DO UPDATE SET owner = ?2, fence = ?3, lease_until = ?4
 -- name: leases.extend_owner
-UPDATE object_leases SET lease_until = ?2 WHERE owner = ?1
+UPDATE object_leases SET lease_until = ?2 WHERE owner = ?1 AND lease_until > 0
+-- name: leases.release_owner
+UPDATE object_leases SET lease_until = 0 WHERE owner = ?1
 -- name: leases.live
 SELECT count(*) FROM object_leases WHERE lease_until > ?1
 -- name: events.of_object
@@ -180,10 +179,14 @@ SELECT e.id, e.institution_id, e.object_id, e.file_id, e.content_id, e.item_id, 
     e.outcome, e.detail, e.outcome_detail, e.agent, NULL, NULL, NULL, NULL, NULL
 FROM events e WHERE e.object_id = ?1 AND e.version = ?2 ORDER BY e.time, e.id
 -- name: events.drop
-DELETE FROM events WHERE id IN (SELECT id FROM events WHERE object_id = ?1 AND version = ?2 LIMIT ?3)
+DELETE FROM events WHERE id IN
+    (SELECT id FROM events WHERE object_id = ?1 AND version = ?2 AND item_id = ?4 LIMIT ?3)
+-- name: entries.of_version
+SELECT file_id FROM entries WHERE object_id = ?1 AND generation = ?2 AND version = ?3 LIMIT ?4
 -- name: entries.drop
-DELETE FROM entries WHERE object_id = ?1 AND generation = ?2 AND version = ?3 AND file_id IN
-    (SELECT file_id FROM entries WHERE object_id = ?1 AND generation = ?2 AND version = ?3 LIMIT ?4)
+DELETE FROM entries WHERE object_id = ?1 AND generation = ?2 AND version = ?3 AND file_id = ?4
+-- name: files.drop_unused
+DELETE FROM files WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM entries e WHERE e.file_id = files.id)
 -- name: copies.drop
 DELETE FROM copies WHERE content_id IN (SELECT k.content_id FROM contents c JOIN copies k ON k.content_id = c.id
     WHERE c.object_id = ?1 AND c.generation = ?2 AND c.version = ?3 LIMIT ?4)

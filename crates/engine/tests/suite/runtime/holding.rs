@@ -19,7 +19,7 @@ fn lease_as(registry: &Registry, holder: Holder) -> Vec<Assignment> {
         holder,
         duration: Duration::from_mins(1),
     };
-    registry.write(move |tx| work::lease(tx, &request, &|_| 3)).expect("leases")
+    registry.write(move |tx| work::lease(tx, &request, &|_| 3)).expect("leases").assignments
 }
 
 fn elsewhere() -> Holder {
@@ -67,7 +67,7 @@ fn a_task_that_was_taken_over_stops_and_its_end_changes_nothing() {
                 work::reclaim(tx, 10)?;
                 work::lease(tx, &request, &|_| 3)
             });
-            !taken.expect("takes over").is_empty()
+            !taken.expect("takes over").assignments.is_empty()
         });
         run.join().expect("ends")
     });
