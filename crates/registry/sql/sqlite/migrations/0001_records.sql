@@ -147,6 +147,8 @@ CREATE TABLE copies (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX copies_by_check ON copies (store, checked_at, content_id);
 CREATE INDEX copies_by_object ON copies (object_id, store, checked_at, content_id);
+-- What `verify` has still to prove: empty when nothing is being taken in.
+CREATE INDEX copies_unverified ON copies (object_id, store, content_id) WHERE verified_at IS NULL;
 
 -- What of an object besides contents lies in a store: declaration, inventories and sidecars, watched as one.
 CREATE TABLE object_copies (
