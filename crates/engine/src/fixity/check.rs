@@ -50,10 +50,19 @@ pub(super) fn look(store: &dyn Store, copy: &WatchedCopy, go_on: &GoOn<'_>) -> R
     let (size, sha512) = match read(store, &key, go_on) {
         Ok(found) => found,
         Err(Halt::Engine(EngineError::Storage(error))) if error.is_not_found() => return Ok(Seen::Missing),
+        Err(Halt::Engine(EngineError::Storage(error))) if is_unreadable(&error) => {
+            return Ok(Seen::Wrong(Wrong { size: head.size, sha512: None }));
+        }
         Err(halt) => return Err(halt),
     };
     let is_right = size == copy.size && sha512 == copy.sha512;
     Ok(if is_right { Seen::Right } else { Seen::Wrong(Wrong { size, sha512: Some(sha512) }) })
+}
+
+/// Whether the medium itself gave up on these bytes (`EIO`): everything else says nothing about them.
+pub(super) fn is_unreadable(error: &StorageError) -> bool {
+    let (StorageError::Io { source, .. } | StorageError::Source { source, .. }) = error else { return false };
+    source.raw_os_error() == Some(rustix::io::Errno::IO.raw_os_error())
 }
 
 fn attest(head: &Head, copy: &WatchedCopy) -> Seen {

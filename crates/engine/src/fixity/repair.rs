@@ -16,7 +16,11 @@ use super::lease::ObjectHold;
 use super::{GoOn, Halt, now};
 use crate::error::chain;
 use crate::event::Event;
-use crate::{EngineError, Home, crash_point};
+use crate::{Home, crash_point};
+
+/// Why a copy whose bytes could not be kept is not replaced.
+const NOT_KEPT: &str = "its bytes cannot be read now, so they could not be kept as evidence before it is replaced: thaw it, \
+     or set it aside by hand, and check again";
 
 /// What became of a copy that seemed wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,6 +41,16 @@ pub(super) enum Treated {
 enum Source {
     Store(String),
     None(String),
+}
+
+/// What came of one source.
+enum Attempt {
+    /// The copy is replaced, and reads back right.
+    Served,
+    /// It cannot serve, for this reason.
+    Refused(String),
+    /// Its store does not answer.
+    Silent(StorageError),
 }
 
 /// Treats a copy that seemed wrong, or that the record knows to be wrong.
@@ -69,11 +83,7 @@ pub(super) fn treat(home: &Home, suspect: &WatchedCopy, go_on: &GoOn<'_>) -> Res
     let quarantined = case.quarantine(finding, wrong.as_ref(), store, &mut acts)?;
     crash_point("fixity.check.quarantined");
     let witness_kept = wrong.is_none() || quarantined.is_some();
-    let source = if witness_kept {
-        case.replace(store, &copies)?
-    } else {
-        Source::None("its bytes cannot be read now, so they cannot be kept as evidence; thaw it first".into())
-    };
+    let source = if witness_kept { case.replace(store, &copies)? } else { Source::None(NOT_KEPT.into()) };
     crash_point("fixity.check.replaced");
     case.close(finding, wrong.as_ref(), quarantined.as_ref(), source, acts)
 }
@@ -182,15 +192,21 @@ impl Case<'_> {
     fn replace(&self, store: &dyn Store, copies: &[WatchedCopy]) -> Result<Source, Halt> {
         let key = Key::new(self.copy.key.as_str()).map_err(StorageError::from)?;
         let mut reasons = Vec::new();
+        // A store that does not answer says nothing of its copy: where no other serves, the repair is tried again.
+        let mut silent = None;
         let mut others: Vec<&WatchedCopy> = copies.iter().filter(|other| other.store != self.copy.store).collect();
         others.sort_by_key(|other| other.state != CopyState::Kept);
         for other in others {
             (self.go_on)()?;
             self.hold.keep()?;
             match self.replace_from(store, &key, other)? {
-                None => return Ok(Source::Store(other.store.clone())),
-                Some(reason) => reasons.push(format!("{}: {reason}", other.store)),
+                Attempt::Served => return Ok(Source::Store(other.store.clone())),
+                Attempt::Refused(reason) => reasons.push(format!("{}: {reason}", other.store)),
+                Attempt::Silent(error) => silent = silent.or(Some(error)),
             }
+        }
+        if let Some(error) = silent {
+            return Err(error.into());
         }
         if reasons.is_empty() {
             reasons.push("there is no other copy".into());
@@ -198,22 +214,23 @@ impl Case<'_> {
         Ok(Source::None(reasons.join("; ")))
     }
 
-    /// None when the copy was replaced and reads back right; else why this source did not serve.
-    fn replace_from(&self, store: &dyn Store, key: &Key, other: &WatchedCopy) -> Result<Option<String>, Halt> {
+    /// Replaces the copy by another's bytes and reads it back.
+    fn replace_from(&self, store: &dyn Store, key: &Key, other: &WatchedCopy) -> Result<Attempt, Halt> {
         let from = match self.home.store(&other.store) {
             Ok(from) => from,
-            Err(error) => return Ok(Some(error.chain())),
+            Err(error) => return Ok(Attempt::Refused(error.chain())),
         };
         let other_key = Key::new(other.key.as_str()).map_err(StorageError::from)?;
-        let head = match from.head(&other_key) {
-            Ok(head) => head,
-            Err(error) if error.is_not_found() => return self.doubt(other, "nothing lies there".into()),
-            Err(error) => return Err(error.into()),
+        let body = match from.head(&other_key) {
+            Ok(head) if !head.readable => return Ok(Attempt::Refused("cannot be read before it is thawed".into())),
+            Ok(_) => from.open(&other_key, 0, None),
+            Err(error) => Err(error),
         };
-        if !head.readable {
-            return Ok(Some("cannot be read before it is thawed".into()));
-        }
-        let body = from.open(&other_key, 0, None)?;
+        let body = match body {
+            Ok(body) => body,
+            Err(error) if error.is_not_found() => return self.doubt(other, "nothing lies there".into()),
+            Err(error) => return Ok(Attempt::Silent(error)),
+        };
         let mut body = self.hold.keeping(Interruptible { body, go_on: self.go_on });
         let options = PutOptions {
             digest: Some((Algorithm::Sha512, self.copy.sha512)),
@@ -221,35 +238,31 @@ impl Case<'_> {
             class: self.copy.class.clone(),
             ..PutOptions::default()
         };
-        match store.put(key, &mut body, &options) {
-            Ok(_) => {}
-            Err(error @ StorageError::Mismatch { .. }) => {
-                (self.go_on)()?;
-                return self.doubt(other, chain(&error));
-            }
-            Err(error @ (StorageError::InTheWay { .. } | StorageError::Unusable { .. })) => {
-                return Ok(Some(chain(&error)));
-            }
-            Err(error) => {
-                (self.go_on)()?;
-                return Err(error.into());
-            }
+        if let Err(error) = store.put(key, &mut body, &options) {
+            (self.go_on)()?;
+            return match error {
+                StorageError::Mismatch { .. } => self.doubt(other, chain(&error)),
+                StorageError::Source { .. } if check::is_unreadable(&error) => self.doubt(other, chain(&error)),
+                StorageError::Source { .. } => Ok(Attempt::Silent(error)),
+                StorageError::InTheWay { .. } | StorageError::Unusable { .. } => Ok(Attempt::Refused(chain(&error))),
+                _ => Err(error.into()),
+            };
         }
         match check::look(store, self.copy, self.go_on)? {
-            Seen::Right | Seen::Attested { .. } => Ok(None),
-            _ => Err(EngineError::Storage(StorageError::Unusable {
+            Seen::Right | Seen::Attested { .. } => Ok(Attempt::Served),
+            _ => Err(StorageError::Unusable {
                 store: store.name().to_owned(),
                 reason: format!("{key} was replaced and does not read back right"),
-            })
+            }
             .into()),
         }
     }
 
     /// Another copy that is wrong too is looked at next.
-    fn doubt(&self, other: &WatchedCopy, reason: String) -> Result<Option<String>, Halt> {
+    fn doubt(&self, other: &WatchedCopy, reason: String) -> Result<Attempt, Halt> {
         let (content, store) = (other.content, other.store.clone());
         self.hold.write(move |tx| record::make_due(tx, content, &store))?;
-        Ok(Some(reason))
+        Ok(Attempt::Refused(reason))
     }
 
     /// Tells what came of it: in the object's logs, then in the record.

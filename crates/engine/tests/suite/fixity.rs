@@ -15,7 +15,7 @@ use strongroom_registry::fixity::{self as record, Finding};
 use strongroom_registry::leases::{self, Hold};
 use strongroom_registry::objects::{self, Copy, Object};
 use strongroom_registry::{CopyState, FindingKind, FindingState, RegistryError, Scope};
-use strongroom_storage::{Fault, Faults, FolderStore, Layered, Operation};
+use strongroom_storage::{Body, Call, Fault, Faults, FolderStore, Layer, Layered, Operation, StorageError};
 use uuid::Uuid;
 
 use crate::fixture::{INSTITUTION, KEPT_IN, TestHome, home};
@@ -383,6 +383,82 @@ fn a_read_that_went_wrong_once_is_no_damage() {
     assert_eq!((summary.damaged, summary.failed, summary.passed), (0, 0, summary.checked), "{summary:?}");
     assert!(findings(&made).is_empty());
     assert_eq!(outcomes(&made, &object, "fixity check", "failure"), 0);
+}
+
+/// A disk with a sector that cannot be read.
+struct BadSector(String);
+
+impl Layer for BadSector {
+    fn call<T>(&self, _: Call<'_>, act: &mut dyn FnMut() -> Result<T, StorageError>) -> Result<T, StorageError> {
+        act()
+    }
+
+    fn open(&self, call: Call<'_>, act: &mut dyn FnMut() -> Result<Body, StorageError>) -> Result<Body, StorageError> {
+        if call.key.as_str() == self.0 { Ok(Box::new(Unreadable)) } else { act() }
+    }
+}
+
+struct Unreadable;
+
+impl std::io::Read for Unreadable {
+    fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
+        Err(rustix::io::Errno::IO.into())
+    }
+}
+
+/// The same home, with a store of which one key cannot be read.
+fn with_bad_sector(made: &TestHome, store: &str, key: &str) -> Home {
+    let folder = FolderStore::open(store, made.path().join("stores").join(store)).expect("opens");
+    let mut home = Home::with_registry(made.path(), made.settings.clone(), made.registry.clone()).expect("opens");
+    home.stores.insert(store.into(), Arc::new(Layered::new(Arc::new(folder), BadSector(key.into()))));
+    home
+}
+
+#[test]
+fn bytes_that_the_disk_cannot_read_are_reported_and_not_replaced_without_evidence() {
+    let made = home();
+    let object = letters(&made);
+    let key = copy(&made, &object, "deposit/data/a.txt", "primary").key;
+    let summary = run(&with_bad_sector(&made, "primary", &key), &all());
+    assert_eq!((summary.damaged, summary.unrepairable, summary.failed), (1, 1, 0), "{summary:?}");
+    let open = fixity::problems(&made, None, None, 10).expect("problems");
+    assert!(open[0].detail.contains("set it aside by hand"), "{open:?}");
+    // Set aside by hand, it is put back.
+    fs::remove_file(made.file("primary", &key)).expect("removes");
+    assert_eq!(fixity::repair(&made, open[0].id).expect("repairs"), Mended::Repaired);
+    assert_eq!(fs::read(made.file("primary", &key)).expect("reads"), b"dear reader");
+}
+
+#[test]
+fn a_source_that_the_disk_cannot_read_repairs_nothing() {
+    let made = home();
+    let object = letters(&made);
+    let key = copy(&made, &object, "deposit/data/a.txt", "primary").key;
+    fs::remove_file(made.file("primary", &key)).expect("removes");
+    let source = copy(&made, &object, "deposit/data/a.txt", "secondary").key;
+    let summary = run(&with_bad_sector(&made, "secondary", &source), &all());
+    assert_eq!((summary.damaged, summary.unrepairable), (2, 2), "{summary:?}");
+    assert!(!made.file("primary", &key).exists(), "nothing half-written is left");
+    let summary = run(&made, &all());
+    assert_eq!((summary.repaired, summary.unrepairable), (1, 0), "the disk is read again: {summary:?}");
+}
+
+#[test]
+fn a_store_that_does_not_answer_is_no_reason_to_give_a_copy_up() {
+    let made = home();
+    let object = letters(&made);
+    let key = copy(&made, &object, "deposit/data/a.txt", "primary").key;
+    damage(&made, "primary", &key);
+    let secondary = FolderStore::open("secondary", made.path().join("stores/secondary")).expect("opens");
+    let faulty = Arc::new(Layered::new(Arc::new(secondary), Faults::new()));
+    faulty.layer().plan(Operation::Head, 1, Fault::Fail(std::io::ErrorKind::TimedOut));
+    let mut cut = Home::with_registry(made.path(), made.settings.clone(), made.registry.clone()).expect("opens");
+    cut.stores.insert("secondary".into(), faulty);
+    let only = FixityRequest { store: Some("primary".into()), ..all() };
+    let summary = run(&cut, &only);
+    assert_eq!((summary.failed, summary.unrepairable), (1, 0), "{summary:?}");
+    let summary = run(&cut, &only);
+    assert_eq!((summary.repaired, summary.unrepairable), (1, 0), "{summary:?}");
 }
 
 #[test]
