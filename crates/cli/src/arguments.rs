@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
     backup, bag, batches, bench, collection, config, demo, deposit, fixity, init, institution, items, objects, ocfl,
-    queue, shell, store, work,
+    queue, restore, shell, store, work,
 };
 
 /// Keeps deposits: checks them, stores verified copies, watches the copies, and gives them back.
@@ -56,6 +56,8 @@ pub(crate) enum Command {
     Serve(work::Serve),
     /// Run workers until told to stop
     Work(work::Work),
+    /// Run only producers until told to stop
+    Schedule(work::ScheduleOnly),
     /// Hand in payloads to be kept
     Deposit(deposit::Deposit),
     /// Show what was submitted together
@@ -67,6 +69,9 @@ pub(crate) enum Command {
     /// Show what is kept
     #[command(subcommand)]
     Objects(objects::Objects),
+    /// Give back what is kept
+    #[command(subcommand)]
+    Restore(restore::Restore),
     /// Show and steer the task queue
     #[command(subcommand)]
     Queue(queue::Queue),

@@ -1,11 +1,12 @@
 //! What a command answers on standard output: tables and fields for people, JSON Lines for scripts. A reader that goes
 //! away ends the command quietly.
 
-use std::cell::RefCell;
+use std::cell::{RefCell, RefMut};
 use std::io::{self, BufWriter, Stdout, Write as _};
 
 use serde::Serialize;
 use serde_json::Value;
+use strongroom_engine::EngineError;
 
 use crate::failure::{Exit, Failure};
 
@@ -71,6 +72,16 @@ impl Output {
         self.writer.borrow_mut().write_all(bytes).map_err(|error| failed(&error))
     }
 
+    /// A document that the engine writes. A reader that goes away ends it quietly.
+    pub(crate) fn document(
+        &self,
+        write: impl FnOnce(&mut dyn io::Write) -> Result<(), EngineError>,
+    ) -> Result<(), Failure> {
+        let mut writer = Watched { writer: self.writer.borrow_mut(), is_closed: false };
+        let outcome = write(&mut writer);
+        if writer.is_closed { Err(Failure::closed_output()) } else { Ok(outcome?) }
+    }
+
     /// One JSON object on one line.
     pub(crate) fn json(&self, value: &impl Serialize) -> Result<(), Failure> {
         let text = serde_json::to_string(value)
@@ -102,6 +113,22 @@ impl Output {
     /// Hands over what was written so far.
     pub(crate) fn flush(&self) -> Result<(), Failure> {
         self.writer.borrow_mut().flush().map_err(|error| failed(&error))
+    }
+}
+
+/// A writer that remembers whether its reader went away.
+struct Watched<'o> {
+    writer: RefMut<'o, BufWriter<Stdout>>,
+    is_closed: bool,
+}
+
+impl io::Write for Watched<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.writer.write(bytes).inspect_err(|error| self.is_closed |= error.kind() == io::ErrorKind::BrokenPipe)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.writer.flush().inspect_err(|error| self.is_closed |= error.kind() == io::ErrorKind::BrokenPipe)
     }
 }
 

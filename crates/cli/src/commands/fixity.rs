@@ -1,19 +1,46 @@
 //! `fixity`: how well the copies are watched, what was found, and what became of it.
 
 use clap::{Args, Subcommand};
-use jiff::{SignedDuration, Timestamp};
+use strongroom_engine::fixity::{self, FixityRequest, FixitySummary, Mended};
 use strongroom_registry::fixity::{self as record, Coverage, Finding};
-use strongroom_registry::{ContentId, FindingId, Registry, Time};
+use strongroom_registry::{ContentId, FindingId, Registry, Scope};
 
 use super::PAGE;
 use super::institution::scope;
+use super::items::identifier;
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
-use crate::output::report;
+use crate::output::{report, size};
+use crate::{progress, signals};
 
 /// Watch the copies, and repair what is damaged
 #[derive(Debug, Subcommand)]
 pub(crate) enum Fixity {
+    /// Check copies that are due, here and now, and repair what is damaged; exit 1 if anything is found
+    Run {
+        #[command(flatten)]
+        whose: Whose,
+        /// Only those of this object: its identifier, or <institution>/<name>
+        #[arg(long)]
+        object: Option<String>,
+        /// Only those in this store
+        #[arg(long)]
+        store: Option<String>,
+        /// Also those whose last check is fresh
+        #[arg(long)]
+        all: bool,
+        /// At most this many copies
+        #[arg(long, value_name = "N")]
+        max: Option<usize>,
+        /// Leave the checks to the workers: only put them into the queue
+        #[arg(long)]
+        enqueue: bool,
+    },
+    /// Try to repair what is not repaired yet: the findings named, or all; exit 1 if anything stays damaged
+    Repair {
+        /// Their identifiers, as "fixity problems" shows them
+        findings: Vec<String>,
+    },
     /// Say how well the copies in each store are watched
     Report(Whose),
     /// List what is wrong and not repaired; exit 1 if there is anything
@@ -67,6 +94,49 @@ report! {
     }
 }
 
+report! {
+    /// What a round of checks came to.
+    RunReport {
+        checked: u64,
+        passed: u64,
+        attested: u64,
+        damaged: u64,
+        repaired: u64,
+        unrepairable: u64,
+        postponed: u64,
+        failed: u64,
+        bytes: u64,
+        errors: Vec<String>,
+    }
+}
+
+report! {
+    /// What was left to the workers.
+    Enqueued { topic: String, tasks: u64 }
+}
+
+report! {
+    /// What came of a repair.
+    RepairReport { finding: FindingId, outcome: String }
+}
+
+impl From<FixitySummary> for RunReport {
+    fn from(summary: FixitySummary) -> Self {
+        Self {
+            checked: summary.checked,
+            passed: summary.passed,
+            attested: summary.attested,
+            damaged: summary.damaged,
+            repaired: summary.repaired,
+            unrepairable: summary.unrepairable,
+            postponed: summary.postponed,
+            failed: summary.failed,
+            bytes: summary.bytes,
+            errors: summary.errors,
+        }
+    }
+}
+
 impl From<Coverage> for CoverageReport {
     fn from(coverage: Coverage) -> Self {
         Self {
@@ -104,21 +174,82 @@ impl From<Finding> for FindingReport {
 
 pub(crate) fn run(command: &Fixity, context: &Context) -> Outcome {
     match command {
+        Fixity::Run { whose, object, store, all, max, enqueue } => {
+            let request = FixityRequest {
+                institution: whose.institution.clone(),
+                object: object.clone(),
+                store: store.clone(),
+                all: *all,
+                max: *max,
+                stop: signals::watch()?,
+            };
+            check(&request, *enqueue, context)
+        }
+        Fixity::Repair { findings } => repair(findings, context),
         Fixity::Report(whose) => coverage(whose, context),
         Fixity::Problems { whose, all } => problems(&context.registry()?, whose, *all, context),
     }
 }
 
+fn check(request: &FixityRequest, enqueue: bool, context: &Context) -> Outcome {
+    let home = context.open_home()?;
+    if enqueue {
+        let tasks = fixity::enqueue_due_of(&home, request)?;
+        context.output.show(&Enqueued { topic: fixity::TOPIC.to_owned(), tasks })?;
+        return Ok(Exit::Done);
+    }
+    let bar = progress::spinner(context, "checking copies");
+    let summary = fixity::run(&home, request, &mut |so_far| {
+        let size = size(so_far.bytes);
+        bar.set_message(format!("checked {} copies, {size}, {} damaged", so_far.checked, so_far.damaged));
+    });
+    bar.finish_and_clear();
+    let summary = summary?;
+    let exit = if request.stop.is_requested() {
+        Exit::Interrupted
+    } else if summary.damaged > 0 {
+        Exit::No
+    } else if summary.failed > 0 {
+        Exit::OutOfReach
+    } else {
+        Exit::Done
+    };
+    context.output.show(&RunReport::from(summary))?;
+    Ok(exit)
+}
+
+fn repair(findings: &[String], context: &Context) -> Outcome {
+    let mut ids = findings.iter().map(|id| identifier(id, "finding")).collect::<Result<Vec<FindingId>, Failure>>()?;
+    let home = context.open_home()?;
+    if ids.is_empty() {
+        each_finding(&home.registry, Scope::System, false, |finding| {
+            ids.push(finding.id);
+            Ok(())
+        })?;
+    }
+    let mut table = context.output.table(&["finding", "outcome"]);
+    let mut exit = Exit::Done;
+    for finding in ids {
+        let outcome = match fixity::repair(&home, finding)? {
+            Mended::Repaired => "repaired",
+            Mended::Right => "right",
+            Mended::Gone => "gone",
+            Mended::Unrepairable => {
+                exit = Exit::No;
+                "unrepairable"
+            }
+        };
+        table.row(&RepairReport { finding, outcome: outcome.to_owned() })?;
+    }
+    table.end("there is nothing to repair")?;
+    Ok(exit)
+}
+
 fn coverage(whose: &Whose, context: &Context) -> Outcome {
-    let settings = context.settings()?.settings;
-    let registry = context.registry_of(&settings)?;
-    let scope = scope(&registry, whose.institution.as_deref())?;
-    let interval = SignedDuration::try_from(settings.fixity.interval).unwrap_or(SignedDuration::MAX);
-    // An interval longer than time itself begins with it.
-    let since = Time::from(Timestamp::now().checked_sub(interval).unwrap_or(Timestamp::MIN));
+    let home = context.open_home()?;
     let mut table =
         context.output.table(&["store", "copies", "checked", "never", "attested", "due", "damaged", "oldest"]);
-    for store in registry.read(|tx| record::report(tx, scope, since))? {
+    for store in fixity::report(&home, whose.institution.as_deref())? {
         table.row(&CoverageReport::from(store))?;
     }
     table.end("there are no copies")?;
@@ -140,7 +271,7 @@ fn problems(registry: &Registry, whose: &Whose, all: bool, context: &Context) ->
 /// Hands over findings one by one, oldest first.
 fn each_finding(
     registry: &Registry,
-    scope: strongroom_registry::Scope,
+    scope: Scope,
     repaired_too: bool,
     mut take: impl FnMut(Finding) -> Result<(), Failure>,
 ) -> Result<(), Failure> {

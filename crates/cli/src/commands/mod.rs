@@ -15,6 +15,7 @@ pub(crate) mod items;
 pub(crate) mod objects;
 pub(crate) mod ocfl;
 pub(crate) mod queue;
+pub(crate) mod restore;
 pub(crate) mod shell;
 pub(crate) mod store;
 pub(crate) mod wait;
@@ -36,6 +37,8 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         Command::Work(command) => work::work(&command, context),
         Command::Deposit(command) => deposit::run(command, context),
         Command::Fixity(command) => fixity::run(&command, context),
+        Command::Schedule(command) => work::schedule(&command, context),
+        Command::Restore(command) => restore::run(command, context),
         Command::Batches(command) => batches::run(command, context),
         Command::Items(command) => items::run(command, context),
         Command::Objects(command) => objects::run(command, context),

@@ -50,6 +50,8 @@ pub(crate) enum Objects {
     },
     /// List its versions
     Versions(Which),
+    /// Print it as a PREMIS 3 document, with its files, events and agents
+    Premis(Which),
 }
 
 /// Names an object.
@@ -180,6 +182,7 @@ impl From<Object> for ObjectReport {
 pub(crate) fn run(command: Objects, context: &Context) -> Outcome {
     let registry = context.registry()?;
     match command {
+        Objects::Premis(which) => premis(&which.object, context),
         Objects::List { institution, state } => list(&registry, institution.as_deref(), state.as_deref(), context),
         Objects::Show(which) => {
             context.output.show(&ObjectReport::from(find(&registry, &which.object)?))?;
@@ -194,6 +197,13 @@ pub(crate) fn run(command: Objects, context: &Context) -> Outcome {
         }
         Objects::Versions(which) => list_versions(&registry, &find(&registry, &which.object)?, context),
     }
+}
+
+fn premis(name: &str, context: &Context) -> Outcome {
+    let home = context.open_home()?;
+    let object = find(&home.registry, name)?;
+    context.output.document(|out| strongroom_engine::export::premis(&home, &object, out))?;
+    Ok(Exit::Done)
 }
 
 /// An object that must exist.

@@ -13,6 +13,7 @@ use strongroom_registry::{ItemId, ItemStatus, RegistryError, Scope};
 
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
+use crate::output::printable;
 use crate::{progress, signals};
 
 /// Problems told with one item.
@@ -62,10 +63,11 @@ pub(crate) fn wait_until(
         });
         let mut open: BTreeSet<ItemId> = items.iter().copied().collect();
         let mut exit = Ok(Exit::Done);
+        let mut patience = Patience { context, told: BTreeSet::new() };
         loop {
             let is_over = !matches!(receiver.recv_timeout(LOOK_EVERY), Err(RecvTimeoutError::Timeout));
             if exit.is_ok() {
-                exit = look(home, &mut open, &bar, tell).and_then(|all_well| {
+                exit = look(home, &mut open, &bar, &mut patience, tell).and_then(|all_well| {
                     context.output.flush()?;
                     Ok(if all_well { exit.unwrap_or(Exit::No) } else { Exit::No })
                 });
@@ -92,11 +94,32 @@ pub(crate) fn wait_until(
     Ok(if open.is_empty() { exit } else { Exit::No })
 }
 
+/// Says on standard error, once for each, that an item waits for something this command does not work on.
+struct Patience<'c> {
+    context: &'c Context,
+    told: BTreeSet<ItemId>,
+}
+
+impl Patience<'_> {
+    fn ask(&mut self, item: &Item) {
+        let note = item.note.as_deref().unwrap_or_default();
+        // What a stage defers for says so in its note.
+        let waits = item.status == ItemStatus::Pending && note.starts_with("waits");
+        if waits && !self.context.is_quiet && self.told.insert(item.id) {
+            eprintln!("{} {}", printable(&item.object_identifier), printable(note));
+            eprintln!(
+                "  next: let workers run (\"strongroom work\"), or end what it waits for (\"strongroom items cancel\")"
+            );
+        }
+    }
+}
+
 /// Tells the items that ended since the last look; whether all of these ended well.
 fn look(
     home: &Home,
     open: &mut BTreeSet<ItemId>,
     bar: &indicatif::ProgressBar,
+    patience: &mut Patience<'_>,
     tell: Tell<'_>,
 ) -> Result<bool, Failure> {
     let mut all_well = true;
@@ -109,6 +132,7 @@ fn look(
         })?;
         let (item, problems) = found;
         if !is_over(item.status) {
+            bar.suspend(|| patience.ask(&item));
             bar.set_message(format!("{} {}", item.object_identifier, item.stage));
             continue;
         }

@@ -1,11 +1,14 @@
 //! `serve`, `work` and `schedule`: what runs until it is told to stop.
 
+use std::thread;
+
 use clap::Args;
 use strongroom_engine::runtime::{Pools, Shutdown};
-use strongroom_engine::{handlers, runtime_over};
+use strongroom_engine::{handlers, runtime_over, schedule};
 
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
+use crate::output::report;
 use crate::signals;
 
 /// Run everything: workers and producers
@@ -33,13 +36,52 @@ pub(crate) fn work(command: &Work, context: &Context) -> Outcome {
     run_workers(&home, command.topics.as_deref(), command.workers, &shutdown)
 }
 
+/// Run only producers until told to stop: what is done every so often
+#[derive(Debug, Args)]
+pub(crate) struct ScheduleOnly {
+    /// Take the turns that are due now, and end
+    #[arg(long)]
+    once: bool,
+}
+
+report! {
+    /// A schedule.
+    ScheduleReport { schedule: String, last_run_at: Option<String>, next_run_at: String }
+}
+
+pub(crate) fn schedule(command: &ScheduleOnly, context: &Context) -> Outcome {
+    let home = context.open_home_for_service()?;
+    let shutdown = signals::watch()?;
+    if !command.once {
+        schedule::run(&home, &shutdown);
+        return Ok(Exit::Done);
+    }
+    schedule::run_due(&home, &shutdown)?;
+    let mut table = context.output.table(&["schedule", "last_run_at", "next_run_at"]);
+    for one in schedule::list(&home)? {
+        table.row(&ScheduleReport {
+            schedule: one.name,
+            last_run_at: one.last_run_at.map(|time| time.to_string()),
+            next_run_at: one.next_run_at.to_string(),
+        })?;
+    }
+    table.end("there are no schedules")?;
+    Ok(Exit::Done)
+}
+
 pub(crate) fn serve(command: &Serve, context: &Context) -> Outcome {
     let home = context.open_home_for_service()?;
     if !context.is_quiet {
-        eprintln!("serving workers; the HTTP side is not in this version");
+        eprintln!("running workers and schedules; the HTTP side is not in this version");
     }
     let shutdown = signals::watch()?;
-    run_workers(&home, None, command.workers, &shutdown)
+    thread::scope(|scope| {
+        scope.spawn(|| schedule::run(&home, &shutdown));
+        let outcome = run_workers(&home, None, command.workers, &shutdown);
+        // Where the workers ended by themselves, the producers have nobody to work for.
+        shutdown.request();
+        outcome
+    })
 }
 
 fn run_workers(

@@ -108,6 +108,95 @@ fn a_worker_in_another_process_takes_a_deposit_to_its_end() {
 }
 
 #[test]
+fn what_went_in_comes_back() {
+    let place = Place::with_home();
+    place.bag("greeting", "hello\n");
+    place.run(["deposit", "greeting.tar", "--wait"]).succeeds();
+    std::fs::create_dir(place.path("out")).unwrap();
+    let object = "example.edu/greeting";
+    let item = place.run(["restore", "object", object, "--to", "out", "--wait", "--json"]).succeeds().object();
+    assert_eq!(item["action"], "restore_object");
+    assert_eq!(item["status"], "succeeded");
+    place.run(["bag", "validate", "out/greeting.tar", "--profile", "aptrust-2.3"]).succeeds();
+    place.run(["restore", "object", object, "--to", "out", "--wait"]).fails(2, &["out/greeting.tar", "exists"]);
+    place.run(["restore", "object", object, "--version", "7"]).fails(3, &["version", "7"]);
+    let files = place.run(["objects", "files", object, "--json"]).succeeds().json();
+    let file = files.iter().find(|file| file["path"] == "data/greeting.txt").unwrap()["file"].as_str().unwrap();
+    place.run(["restore", "file", file, "--to", "out", "--wait"]).succeeds();
+    assert_eq!(std::fs::read_to_string(place.path("out/greeting.txt")).unwrap(), "hello\n");
+    let asked = place.run(["restore", "object", object, "--json"]).succeeds().object();
+    assert_eq!(asked["status"], "pending", "without --wait the workers see to it");
+}
+
+#[test]
+fn damage_is_found_repaired_and_told() {
+    let place = Place::with_home();
+    place.bag("greeting", "hello\n");
+    place.run(["deposit", "greeting.tar", "--wait"]).succeeds();
+    place.run(["fixity", "run", "--all"]).succeeds();
+    let files = place.run(["objects", "files", "example.edu/greeting", "--json"]).succeeds().json();
+    let payload = files.iter().find(|file| file["path"] == "data/greeting.txt").unwrap();
+    let copy = &payload["copies"][0];
+    let path =
+        place.path(&format!("home/stores/{}/{}", copy["store"].as_str().unwrap(), copy["key"].as_str().unwrap()));
+    std::fs::write(&path, "hullo\n").unwrap();
+    let answer = place.run(["fixity", "run", "--all", "--json"]);
+    assert_eq!(answer.code, Some(1), "damage was found: {answer:?}");
+    let summary = answer.object();
+    assert_eq!((&summary["damaged"], &summary["repaired"]), (&1.into(), &1.into()));
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "hello\n");
+    place.run(["fixity", "problems"]).succeeds();
+    let finding = place.run(["fixity", "problems", "--all", "--json"]).succeeds().object();
+    assert_eq!(finding["state"], "repaired");
+    for store in place.run(["fixity", "report", "--json"]).succeeds().json() {
+        assert_keys(&store, &["store", "copies", "bytes", "checked", "never", "attested", "damaged", "due", "oldest"]);
+        assert_eq!(store["damaged"], 0);
+    }
+    for copy in payload["copies"].as_array().unwrap() {
+        let (store, key) = (copy["store"].as_str().unwrap(), copy["key"].as_str().unwrap());
+        std::fs::remove_file(place.path(&format!("home/stores/{store}/{key}"))).unwrap();
+    }
+    assert_eq!(place.run(["fixity", "run", "--all"]).code, Some(1));
+    assert_eq!(place.run(["fixity", "problems"]).code, Some(1), "nothing is left to repair it from");
+    assert_eq!(place.run(["fixity", "repair"]).code, Some(1));
+}
+
+#[test]
+fn an_object_is_told_as_a_premis_document() {
+    let place = Place::with_home();
+    place.bag("greeting", "hello\n");
+    place.run(["deposit", "greeting.tar", "--wait"]).succeeds();
+    let document = place.run(["objects", "premis", "example.edu/greeting"]).succeeds().stdout;
+    assert!(document.starts_with("<?xml") && document.trim_end().ends_with("</premis>"), "{document}");
+    assert!(document.contains("data/greeting.txt"));
+}
+
+#[test]
+fn the_demonstration_does_the_whole_job_and_can_be_repeated() {
+    let place = Place::empty();
+    for _ in 0..2 {
+        let steps = place.run(["demo", "show", "--json"]).succeeds().json();
+        assert!(steps.len() >= 5);
+        assert!(steps.iter().all(|step| step["ok"] == true), "{steps:?}");
+        assert_keys(&steps[0], &["step", "ok", "result", "seconds"]);
+    }
+    place.write("mine/notes.txt", "mine");
+    place.run(["demo", "mine"]).fails(2, &["mine", "not made by a demonstration"]);
+    assert!(place.path("mine/notes.txt").exists());
+    let told = place.run(["demo", "show"]).succeeds().stdout;
+    assert!(told.trim_end().ends_with("strongroom --home show/home objects list"), "{told}");
+}
+
+#[test]
+fn schedules_take_their_turns_once() {
+    let place = Place::with_home();
+    let schedules = place.run(["schedule", "--once", "--json"]).succeeds().json();
+    assert!(schedules.iter().any(|one| one["schedule"] == "fixity"));
+    let again = place.run(["schedule", "--once", "--json"]).succeeds().json();
+    assert_eq!(schedules, again, "nothing was due");
+}
+
+#[test]
 fn several_deposits_end_one_by_one_and_one_that_fails_decides_the_answer() {
     let place = Place::with_home();
     place.bag("one", "1\n");

@@ -1,5 +1,6 @@
 //! `demo`: the whole job on sample deposits, in a folder of its own: in, watched, damaged, repaired, and given back.
 
+mod compare;
 mod samples;
 mod steps;
 

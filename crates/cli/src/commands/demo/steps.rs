@@ -2,22 +2,31 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use strongroom_bagit::{CheckOptions, Verdict};
 use strongroom_engine::Home;
+use strongroom_engine::fixity::{self, FixityRequest};
 use strongroom_engine::ingest::{DepositRequest, deposit};
+use strongroom_engine::restoration::{RestoreRequest, request_object};
 use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::settings::Settings;
-use strongroom_registry::items;
-use strongroom_registry::{ItemId, ItemStatus, Scope, Stage};
+use strongroom_registry::objects;
+use strongroom_registry::{ItemId, ItemStatus, RegistryError, Scope, Stage, items};
 
 use super::super::init::{COLLECTION, INSTITUTION};
+use super::super::objects::find;
 use super::super::wait::{Ended, wait_until};
+use super::compare::compare;
 use super::samples::{self, LETTERS};
 use crate::context::{Context, SETTINGS_FILE};
 use crate::failure::{Exit, Failure};
 use crate::output::printable;
+
+/// Where the payload of a bag lies in an object.
+const PAYLOAD: &str = "deposit/data/";
 
 /// The demonstration.
 pub(super) struct Demo<'c> {
@@ -41,6 +50,8 @@ impl<'c> Demo<'c> {
             ("depositing three bags", Self::deposit_bags),
             ("depositing one of them again, with a page changed", Self::deposit_again),
             ("depositing a bag that was damaged on its way", Self::deposit_damaged),
+            ("damaging a copy, finding it and repairing it", Self::damage_and_repair),
+            ("giving an object back, byte for byte", Self::give_back),
         ]
     }
 
@@ -48,7 +59,10 @@ impl<'c> Demo<'c> {
     pub(super) fn open(&self, home: &Path) -> Result<Arc<Home>, Failure> {
         let file = home.join(SETTINGS_FILE);
         let settings = Settings::load(&file, [])?.settings;
-        crate::logging::start(&settings.log, self.context.verbosity() - 1);
+        // The damage is ours and no alarm; who wants to see it all asks for it.
+        if self.context.verbosity() > 0 {
+            crate::logging::start(&settings.log, self.context.verbosity());
+        }
         Ok(Arc::new(Home::open(home, settings)?))
     }
 
@@ -75,7 +89,7 @@ impl<'c> Demo<'c> {
         let path = samples::write(&samples::letters("Dear sister, the ship has arrived safely.\n"), &self.deposits())?;
         let ended = self.take_in(home, &[path])?;
         let name = format!("{INSTITUTION}/{LETTERS}");
-        let object = super::super::objects::find(&home.registry, &name)?;
+        let object = find(&home.registry, &name)?;
         Ok(Done {
             ok: ended == [ItemStatus::Succeeded] && object.head == 2,
             result: format!("{name} has {} versions; only what changed was stored", object.head),
@@ -89,6 +103,66 @@ impl<'c> Demo<'c> {
             ok: ended == [ItemStatus::Failed],
             result: "refused, with the file and the digest that is wrong; nothing was stored".to_owned(),
         })
+    }
+
+    /// Changes a byte of a copy behind the program's back, checks all copies, and looks at the copy again.
+    fn damage_and_repair(&self, home: &Arc<Home>) -> Result<Done, Failure> {
+        let object = find(&home.registry, &format!("{INSTITUTION}/{LETTERS}"))?;
+        let copy = home.registry.read(|tx| {
+            let file = objects::files(tx, object.id, object.head, PAYLOAD, "", 1)?.into_iter().next();
+            match file {
+                Some(file) => Ok::<_, RegistryError>(objects::copies(tx, file.content)?.into_iter().next()),
+                None => Ok(None),
+            }
+        })?;
+        let copy = copy.ok_or_else(|| Failure::not_found("copy of", &object.identifier))?;
+        let folders = home.settings.store_paths(&home.directory);
+        let folder = folders.into_iter().find(|(name, _)| *name == copy.store).map(|(_, path)| path);
+        let path = folder.ok_or_else(|| Failure::not_found("store", &copy.store))?.join(&copy.key);
+        let right = fs::read(&path).map_err(|error| Failure::io("read", &path, &error))?;
+        let mut wrong = right.clone();
+        if let Some(byte) = wrong.first_mut() {
+            *byte ^= 1;
+        }
+        fs::write(&path, wrong).map_err(|error| Failure::io("damage", &path, &error))?;
+        self.say(&format!("  changed one byte of {}", path.display()))?;
+        let request = FixityRequest { all: true, stop: self.shutdown.clone(), ..FixityRequest::default() };
+        let summary = fixity::run(home, &request, &mut |_| {})?;
+        let (checked, damaged, repaired) = (summary.checked, summary.damaged, summary.repaired);
+        self.say(&format!("  checked {checked} copies: {damaged} damaged, {repaired} repaired"))?;
+        let is_right = fs::read(&path).map_err(|error| Failure::io("read", &path, &error))? == right;
+        let again = fixity::run(home, &request, &mut |_| {})?;
+        self.say(&format!("  checked {} copies again: {} damaged", again.checked, again.damaged))?;
+        Ok(Done {
+            ok: (damaged, repaired, again.damaged) == (1, 1, 0) && is_right,
+            result: format!("found 1 of {checked} copies damaged, repaired it from the other store, proved it"),
+        })
+    }
+
+    /// Gives an object back as it was sent, and compares every file with the deposit.
+    fn give_back(&self, home: &Arc<Home>) -> Result<Done, Failure> {
+        let deposited = self.deposits().join(format!("{LETTERS}.tar"));
+        let to = self.dir.join("given-back");
+        fs::create_dir(&to).map_err(|error| Failure::io("make the folder", &to, &error))?;
+        let request = RestoreRequest {
+            object: format!("{INSTITUTION}/{LETTERS}"),
+            to: Some(to.clone()),
+            submission: true,
+            requested_by: "demo".to_owned(),
+            ..RestoreRequest::default()
+        };
+        let ended = self.work(home, &[request_object(home, &request)?])?;
+        let back = to.join(format!("{LETTERS}.tar"));
+        let report = strongroom_bagit::validate(&back, &CheckOptions::default())?;
+        let is_valid = matches!(report.verdict, Verdict::Valid | Verdict::ValidWithWarnings);
+        let (is_same, result) = match compare(&deposited, &back)? {
+            Ok(files) => {
+                (true, format!("{}: all {files} files equal byte for byte, and the bag is valid", back.display()))
+            }
+            Err(path) => (false, format!("{}: {path} differs from what was deposited", back.display())),
+        };
+        self.say(&format!("  {result}"))?;
+        Ok(Done { ok: ended == [ItemStatus::Succeeded] && is_valid && is_same, result })
     }
 
     /// Deposits payloads, and tells the stages that each goes through; how each ended.
