@@ -1,9 +1,10 @@
 //! Putting the workers together: every handler of the system, a runtime over them, and waiting for work items to end.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use strongroom_queue::{TaskState, tasks};
-use strongroom_registry::{ItemId, RegistryError, Scope, items};
+use strongroom_registry::{Action, ItemId, RegistryError, Scope, items};
 
 use crate::runtime::{Builder, Handler, Runtime, Shutdown, Summary};
 use crate::{EngineError, Home, fixity, ingest, restoration};
@@ -34,11 +35,30 @@ pub fn runtime(home: &Arc<Home>, topics: Option<&[String]>) -> Result<Builder, E
 }
 
 /// Works on these items, under their leases, until all have ended and nothing of them is left to clear up; whoever else
-/// works on them counts too.
+/// works on them counts too. Older deposits that they wait for are worked on with them.
 pub fn work_on(home: &Arc<Home>, items: &[ItemId], shutdown: &Shutdown) -> Result<Summary, EngineError> {
-    let runtime = runtime(home, None)?.only_items(items.iter().copied()).build();
+    let runtime = runtime(home, None)?.only_items(with_older(home, items)?).build();
     let done = || items.iter().all(|item| has_ended(home, *item).unwrap_or(false));
     Ok(runtime.run_until(shutdown, &done))
+}
+
+/// The items, and the open deposits of the same objects that come before them.
+fn with_older(home: &Home, chosen: &[ItemId]) -> Result<BTreeSet<ItemId>, RegistryError> {
+    home.registry.read(|tx| {
+        let mut all = BTreeSet::new();
+        for id in chosen {
+            let mut next = Some(*id);
+            while let Some(id) = next.take() {
+                if all.insert(id)
+                    && let Some(item) = items::get(tx, Scope::System, id)?
+                    && item.action == Action::Ingest
+                {
+                    next = items::older_open(tx, &item)?;
+                }
+            }
+        }
+        Ok(all)
+    })
 }
 
 fn has_ended(home: &Home, id: ItemId) -> Result<bool, RegistryError> {
