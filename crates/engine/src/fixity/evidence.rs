@@ -126,7 +126,7 @@ fn lies_there(store: &dyn Store, key: &Key, expected: (u64, Digest), go_on: &GoO
     }
 }
 
-/// One act, as it is kept in an object's `logs/`.
+/// One act, as it is kept in an object's `logs/`: `damage` when it was found and kept, then `repair` or `unrepairable`.
 #[derive(Debug, Serialize)]
 pub(super) struct Log<'a> {
     pub(super) act: &'a str,
@@ -141,9 +141,15 @@ pub(super) struct Log<'a> {
     pub(super) found_sha512: Option<String>,
     pub(super) quarantine_key: Option<&'a str>,
     pub(super) repaired_from: Option<&'a str>,
-    pub(super) time: String,
+    #[serde(serialize_with = "as_text")]
+    pub(super) time: Time,
     /// The events of the act, whole.
     pub(super) events: &'a [EventRow],
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // the serializer's own form
+fn as_text<S: serde::Serializer>(time: &Time, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(time)
 }
 
 #[derive(Serialize)]
@@ -153,11 +159,12 @@ struct Formed<'a> {
     log: &'a Log<'a>,
 }
 
-/// Puts the log into every store that holds the object; at least one must take it. Repeating it replaces it.
+/// Puts the log into every store that holds the object; at least one must take it. Logs sort by time.
 pub(super) fn put_log(home: &Home, institution: &str, generation: GenerationId, log: &Log<'_>) -> Result<(), Halt> {
     let bytes = serde_json::to_vec_pretty(&Formed { form: FORM, log })
         .map_err(|error| EngineError::Usage(error.to_string()))?;
-    let name = format!("{}-{}.json", log.act, log.finding);
+    let moment = log.time.timestamp().strftime("%Y%m%dT%H%M%S.%6fZ");
+    let name = format!("{moment}-{}-{}.json", log.act, log.finding);
     let object = log.object;
     let stores = home.registry.read(|tx| objects::object_copies(tx, object))?;
     let mut failure = None;

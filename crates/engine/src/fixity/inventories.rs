@@ -7,7 +7,7 @@ use std::io::Read;
 use strongroom_digest::{Algorithm, Digest, hash_reader};
 use strongroom_ocfl::{InventorySeal, Object, VersionNumber};
 use strongroom_registry::events::{self, EventRow};
-use strongroom_registry::fixity::{self as record, NewFinding, WatchedObject};
+use strongroom_registry::fixity::{self as record, Finding, NewFinding, WatchedObject};
 use strongroom_registry::versions::{self, Version};
 use strongroom_registry::{FindingId, FindingKind, FindingState, ObjectId, RegistryError, objects};
 use strongroom_storage::{Key, StorageError, Store};
@@ -180,9 +180,9 @@ pub(super) fn check(home: &Home, watched: &WatchedObject, go_on: &GoOn<'_>) -> R
 /// Looks again under the object's lease, and repairs.
 pub(super) fn treat(home: &Home, object: ObjectId, store: &str, go_on: &GoOn<'_>) -> Result<Treated, Halt> {
     let hold = ObjectHold::take(home, object)?;
-    let unsolved = home.registry.read(|tx| record::unsolved(tx, object, store, None))?.map(|finding| finding.id);
+    let unsolved = home.registry.read(|tx| record::unsolved(tx, object, store, None))?;
     let Some(watched) = home.registry.read(|tx| record::object_copy(tx, object, store))? else {
-        super::close_gone(&hold, unsolved)?;
+        super::close_gone(&hold, unsolved.map(|finding| finding.id))?;
         return Ok(Treated::Gone);
     };
     let versions = home.registry.read(|tx| versions::list(tx, object, watched.generation, false))?;
@@ -201,7 +201,7 @@ pub(super) fn treat(home: &Home, object: ObjectId, store: &str, go_on: &GoOn<'_>
         .filter_map(|(other, _, _)| home.store(other).ok())
         .map(|other| Files::new(other.as_ref(), root.clone(), &versions))
         .collect();
-    case.repair(unsolved.unwrap_or_else(FindingId::new), &faults, &others)
+    case.repair(unsolved.map_or_else(FindingId::new, |finding| finding.id), &faults, &others)
 }
 
 /// One object in one store under treatment.
@@ -214,17 +214,53 @@ struct Case<'a> {
 }
 
 impl Case<'_> {
-    fn record_right(&self, finding: Option<FindingId>) -> Result<(), Halt> {
-        let event = passed(self.watched, now(self.home)?);
+    fn record_right(&self, finding: Option<Finding>) -> Result<(), Halt> {
+        let mut acts = vec![passed(self.watched, now(self.home)?)];
         let (object, store) = (self.watched.object, self.watched.store.clone());
+        let mut solved = None;
+        if let Some(finding) = finding {
+            let detail = format!(
+                "{} in store {store} is as recorded again: put back by hand, or by a repair that was cut short",
+                self.files.root
+            );
+            acts.push(self.event("recovery", "success", detail.clone(), finding.detail)?);
+            self.log("repair", finding.id, finding.quarantine_key.as_deref(), &detail, &acts)?;
+            solved = Some((finding.id, detail));
+        }
         self.hold.write(move |tx| {
             record::set_object_right(tx, object, &store)?;
-            events::append(tx, std::slice::from_ref(&event))?;
-            match finding {
-                Some(id) => record::close_finding(tx, id, FindingState::Repaired, "found right when looked at again"),
-                None => Ok(()),
-            }
+            events::append(tx, &acts)?;
+            let Some((id, detail)) = &solved else { return Ok(()) };
+            record::close_finding(tx, *id, FindingState::Repaired, detail)
         })
+    }
+
+    fn log(
+        &self,
+        act: &str,
+        finding: FindingId,
+        quarantine_key: Option<&str>,
+        detail: &str,
+        events: &[EventRow],
+    ) -> Result<(), Halt> {
+        let watched = self.watched;
+        let log = Log {
+            act,
+            finding,
+            object: watched.object,
+            content: None,
+            store: &watched.store,
+            key: self.files.root.as_str(),
+            kind: FindingKind::Inventory.word(),
+            detail,
+            expected_sha512: None,
+            found_sha512: None,
+            quarantine_key,
+            repaired_from: None,
+            time: now(self.home)?,
+            events,
+        };
+        evidence::put_log(self.home, &watched.institution_identifier, watched.generation, &log)
     }
 
     fn event(&self, kind: &str, outcome: &str, detail: String, came_of_it: String) -> Result<EventRow, Halt> {
@@ -238,6 +274,7 @@ impl Case<'_> {
         for fault in faults {
             self.quarantine(id, fault, &mut kept, &mut acts)?;
         }
+        self.log("damage", id, kept.first().map(String::as_str), &words, &acts)?;
         let mut unsolved = Vec::new();
         // Inventories first: restoring one restores its sidecar.
         for fault in faults.iter().filter(|fault| matches!(fault.part, Part::Inventory(_))) {
@@ -253,7 +290,7 @@ impl Case<'_> {
                 unsolved.push(format!("after the repair {}", fault.words()));
             }
         }
-        self.close(id, &words, &kept, &unsolved, acts)
+        self.close(id, &words, &kept, &unsolved)
     }
 
     fn open(&self, id: FindingId, words: &str) -> Result<EventRow, Halt> {
@@ -305,7 +342,9 @@ impl Case<'_> {
             self.watched.store,
             self.home.roles.quarantine.name()
         );
-        let event = self.event("quarantine", "success", detail, format!("{key} sha512:{}", found.1))?;
+        let mut event = self.event("quarantine", "success", detail, format!("{key} sha512:{}", found.1))?;
+        // The same bytes are kept once for a finding, however often it is looked at.
+        event.id = events::derived_id(id.0, &key);
         // One finding may have several files: it names the first, the events name all.
         let first = kept.is_empty();
         let (row, text) = (event.clone(), key.clone());
@@ -352,14 +391,7 @@ impl Case<'_> {
         Ok(true)
     }
 
-    fn close(
-        &self,
-        id: FindingId,
-        words: &str,
-        kept: &[String],
-        unsolved: &[String],
-        mut acts: Vec<EventRow>,
-    ) -> Result<Treated, Halt> {
+    fn close(&self, id: FindingId, words: &str, kept: &[String], unsolved: &[String]) -> Result<Treated, Halt> {
         let watched = self.watched;
         let is_repaired = unsolved.is_empty();
         let place = format!("{} in store {}", self.files.root, watched.store);
@@ -369,28 +401,12 @@ impl Case<'_> {
         } else {
             format!("{place}: {words}; cannot be repaired: {}{evidence}", unsolved.join("; "))
         };
-        let (act, outcome) = if is_repaired { ("repair", "success") } else { ("damage", "failure") };
-        acts.push(self.event("recovery", outcome, detail.clone(), words.to_owned())?);
+        let (act, outcome) = if is_repaired { ("repair", "success") } else { ("unrepairable", "failure") };
+        let mut acts = vec![self.event("recovery", outcome, detail.clone(), words.to_owned())?];
         if is_repaired {
             acts.push(passed(watched, now(self.home)?));
         }
-        let log = Log {
-            act,
-            finding: id,
-            object: watched.object,
-            content: None,
-            store: &watched.store,
-            key: self.files.root.as_str(),
-            kind: FindingKind::Inventory.word(),
-            detail: &detail,
-            expected_sha512: None,
-            found_sha512: None,
-            quarantine_key: kept.first().map(String::as_str),
-            repaired_from: None,
-            time: now(self.home)?.to_string(),
-            events: &acts,
-        };
-        evidence::put_log(self.home, &watched.institution_identifier, watched.generation, &log)?;
+        self.log(act, id, kept.first().map(String::as_str), &detail, &acts)?;
         let (object, store, text) = (watched.object, watched.store.clone(), detail.clone());
         self.hold.write(move |tx| {
             events::append(tx, &acts)?;

@@ -4,7 +4,7 @@
 
 use strongroom_digest::Algorithm;
 use strongroom_registry::events::{self, EventRow};
-use strongroom_registry::fixity::{self as record, NewFinding, Proof, WatchedCopy};
+use strongroom_registry::fixity::{self as record, Finding, NewFinding, Proof, WatchedCopy};
 use strongroom_registry::{
     CopyState, FindingId, FindingKind, FindingState, GenerationId, RegistryError, Scope, objects,
 };
@@ -70,7 +70,7 @@ pub(super) fn treat(home: &Home, suspect: &WatchedCopy, go_on: &GoOn<'_>) -> Res
     let seen = check::look(store, copy, go_on)?;
     let wrong = match seen {
         Seen::Right => {
-            case.record_right(unsolved.map(|finding| finding.id))?;
+            case.record_right(unsolved)?;
             return Ok(Treated::Right);
         }
         Seen::Attested { .. } => return Ok(Treated::Attested),
@@ -82,10 +82,13 @@ pub(super) fn treat(home: &Home, suspect: &WatchedCopy, go_on: &GoOn<'_>) -> Res
     crash_point("fixity.check.found");
     let quarantined = case.quarantine(finding, wrong.as_ref(), store, &mut acts)?;
     crash_point("fixity.check.quarantined");
+    let kind = kind(wrong.as_ref());
+    let key = quarantined.as_ref().map(Key::as_str);
+    case.log("damage", finding, kind, wrong.as_ref(), key, None, "found when it was checked", &acts)?;
     let witness_kept = wrong.is_none() || quarantined.is_some();
     let source = if witness_kept { case.replace(store, &copies)? } else { Source::None(NOT_KEPT.into()) };
     crash_point("fixity.check.replaced");
-    case.close(finding, wrong.as_ref(), quarantined.as_ref(), source, acts)
+    case.close(finding, wrong.as_ref(), quarantined.as_ref(), source)
 }
 
 /// One copy under treatment.
@@ -111,16 +114,67 @@ impl Case<'_> {
     }
 
     /// The copy is right after all: the check is recorded, and what was found before is solved.
-    fn record_right(&self, finding: Option<FindingId>) -> Result<(), Halt> {
-        let event = super::passed(self.copy, now(self.home)?);
-        let check = (self.copy.content, self.copy.store.clone(), self.copy.checked_at, Proof::Read, event);
+    fn record_right(&self, finding: Option<Finding>) -> Result<(), Halt> {
+        let copy = self.copy;
+        let event = super::passed(copy, now(self.home)?);
+        let check = (copy.content, copy.store.clone(), copy.checked_at, Proof::Read, event.clone());
+        let mut recovery = None;
+        if let Some(finding) = finding {
+            let detail =
+                format!("{} is right again: put back by hand, or by a repair that was cut short", self.place());
+            let came_of_it = format!("sha512:{}", copy.sha512);
+            let acts = [self.event("recovery", "success", detail.clone(), came_of_it)?, event];
+            self.log(
+                "repair",
+                finding.id,
+                finding.kind,
+                None,
+                finding.quarantine_key.as_deref(),
+                None,
+                &detail,
+                &acts,
+            )?;
+            let [act, _] = acts;
+            recovery = Some((finding.id, detail, act));
+        }
         self.hold.write(move |tx| {
             record::record_right(tx, std::slice::from_ref(&check))?;
-            match finding {
-                Some(id) => record::close_finding(tx, id, FindingState::Repaired, "found right when looked at again"),
-                None => Ok(()),
-            }
+            let Some((id, detail, act)) = &recovery else { return Ok(()) };
+            events::append(tx, std::slice::from_ref(act))?;
+            record::close_finding(tx, *id, FindingState::Repaired, detail)
         })
+    }
+
+    #[allow(clippy::too_many_arguments)] // one document out of everything that is known of the act
+    fn log(
+        &self,
+        act: &str,
+        finding: FindingId,
+        kind: FindingKind,
+        wrong: Option<&Wrong>,
+        quarantine_key: Option<&str>,
+        repaired_from: Option<&str>,
+        detail: &str,
+        events: &[EventRow],
+    ) -> Result<(), Halt> {
+        let copy = self.copy;
+        let log = Log {
+            act,
+            finding,
+            object: copy.object,
+            content: Some(copy.content),
+            store: &copy.store,
+            key: &copy.key,
+            kind: kind.word(),
+            detail,
+            expected_sha512: Some(copy.sha512.to_hex()),
+            found_sha512: wrong.and_then(|wrong| wrong.sha512).map(|digest| digest.to_hex()),
+            quarantine_key,
+            repaired_from,
+            time: now(self.home)?,
+            events,
+        };
+        evidence::put_log(self.home, &copy.institution_identifier, self.generation, &log)
     }
 
     /// Opens the finding and records the failed check, together.
@@ -178,7 +232,9 @@ impl Case<'_> {
         let key = evidence::quarantine(self.home, &self.hold, &witness, self.go_on)?;
         let detail =
             format!("the bytes found as {} are kept in store {}", self.place(), self.home.roles.quarantine.name());
-        let event = self.event("quarantine", "success", detail, format!("{key} sha512:{sha512}"))?;
+        let mut event = self.event("quarantine", "success", detail, format!("{key} sha512:{sha512}"))?;
+        // The same bytes are kept once for a finding, however often it is looked at.
+        event.id = events::derived_id(id.0, key.as_str());
         let (row, text) = (event.clone(), key.to_string());
         self.hold.write(move |tx| {
             record::set_quarantined(tx, id, &text)?;
@@ -272,9 +328,9 @@ impl Case<'_> {
         wrong: Option<&Wrong>,
         quarantined: Option<&Key>,
         source: Source,
-        mut acts: Vec<EventRow>,
     ) -> Result<Treated, Halt> {
         let copy = self.copy;
+        let mut acts = Vec::new();
         let kept = quarantined.map(|key| format!(", bad bytes kept as {key}")).unwrap_or_default();
         let (act, treated, detail, from) = match source {
             Source::Store(from) => {
@@ -287,31 +343,15 @@ impl Case<'_> {
             Source::None(reason) => {
                 let detail = format!("{} cannot be repaired: {reason}{kept}", self.place());
                 acts.push(self.event("recovery", "failure", detail.clone(), reason)?);
-                ("damage", Treated::Unrepairable, detail, None)
+                ("unrepairable", Treated::Unrepairable, detail, None)
             }
         };
-        let log = Log {
-            act,
-            finding: id,
-            object: copy.object,
-            content: Some(copy.content),
-            store: &copy.store,
-            key: &copy.key,
-            kind: if wrong.is_some() { "damaged" } else { "missing" },
-            detail: &detail,
-            expected_sha512: Some(copy.sha512.to_hex()),
-            found_sha512: wrong.and_then(|wrong| wrong.sha512).map(|digest| digest.to_hex()),
-            quarantine_key: quarantined.map(Key::as_str),
-            repaired_from: from.as_deref(),
-            time: now(self.home)?.to_string(),
-            events: &acts,
-        };
-        evidence::put_log(self.home, &copy.institution_identifier, self.generation, &log)?;
+        let key = quarantined.map(Key::as_str);
+        self.log(act, id, kind(wrong), wrong, key, from.as_deref(), &detail, &acts)?;
         crash_point("fixity.check.logged");
         let (content, store, text) = (copy.content, copy.store.clone(), detail.clone());
         let is_repaired = treated == Treated::Repaired;
         self.hold.write(move |tx| {
-            // Those that are on record already stay as they are.
             events::append(tx, &acts)?;
             if is_repaired {
                 record::set_mended(tx, content, &store)?;
@@ -325,6 +365,10 @@ impl Case<'_> {
         Event::DamageTreated { repaired: is_repaired, detail: &detail }.emit();
         Ok(treated)
     }
+}
+
+fn kind(wrong: Option<&Wrong>) -> FindingKind {
+    if wrong.is_some() { FindingKind::Damaged } else { FindingKind::Missing }
 }
 
 fn shown(wrong: &Wrong) -> String {

@@ -160,7 +160,7 @@ impl Unit<'_> {
             if page.len() < 2 {
                 return [work(), Vec::new()];
             }
-            let other = scope.spawn(&work);
+            let other = scope.spawn(work);
             // A thread that panicked leaves its copies due.
             [work(), other.join().unwrap_or_default()]
         });

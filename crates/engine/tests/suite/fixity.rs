@@ -131,10 +131,15 @@ fn a_flipped_bit_is_found_and_repaired_in_either_store() {
         }
         for store in KEPT_IN {
             let logs = logs(&home, store);
-            let [log] = logs.as_slice() else { panic!("one log in {store}: {logs:?}") };
-            let text = fs::read_to_string(home.file(store, log)).expect("reads");
-            let log: serde_json::Value = serde_json::from_str(&text).expect("JSON");
-            assert_eq!((log["act"].as_str(), log["events"].as_array().map(Vec::len)), (Some("repair"), Some(4)));
+            let acts: Vec<_> = logs
+                .iter()
+                .map(|log| {
+                    let text = fs::read_to_string(home.file(store, log)).expect("reads");
+                    let log: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+                    (log["act"].as_str().expect("an act").to_owned(), log["events"].as_array().map(Vec::len))
+                })
+                .collect();
+            assert_eq!(acts, [("damage".to_owned(), Some(2)), ("repair".to_owned(), Some(2))], "in {store}");
         }
         let again = run(&home, &all());
         assert_eq!((again.damaged, again.checked), (0, again.passed), "{again:?}");
@@ -364,6 +369,36 @@ fn what_was_cut_short_is_completed_and_told_once() {
         assert_eq!((found.len(), found[0].state), (1, FindingState::Repaired));
         assert_eq!(outcomes(&made, &object, "recovery", "success"), 1);
         assert_eq!(outcomes(&made, &object, "quarantine", "success"), 1);
+    }
+}
+
+#[test]
+fn a_repair_cut_short_after_the_copy_was_replaced_is_told_all_the_same() {
+    let made = home();
+    let object = letters(&made);
+    let key = copy(&made, &object, "deposit/data/a.txt", "primary").key;
+    damage(&made, "primary", &key);
+    // In each store the log of the damage is put; then the copy; then the log of the repair, which fails in both.
+    let mut cut = Home::with_registry(made.path(), made.settings.clone(), made.registry.clone()).expect("opens");
+    for (store, nth) in [("primary", 3), ("secondary", 2)] {
+        let folder = FolderStore::open(store, made.path().join("stores").join(store)).expect("opens");
+        let faulty = Layered::new(Arc::new(folder), Faults::new());
+        faulty.layer().plan(Operation::Put, nth, Fault::Fail(std::io::ErrorKind::Other));
+        cut.stores.insert(store.into(), Arc::new(faulty));
+    }
+    let summary = run(&cut, &all());
+    assert_eq!((summary.failed, summary.repaired), (1, 0), "{summary:?}");
+    assert_eq!(fs::read(made.file("primary", &key)).expect("reads"), b"dear reader");
+    assert_eq!(findings(&made)[0].state, FindingState::Open);
+    assert_eq!(outcomes(&made, &object, "recovery", "success"), 0);
+
+    let summary = run(&made, &all());
+    assert_eq!((summary.damaged, summary.checked), (0, summary.passed), "{summary:?}");
+    let found = findings(&made);
+    assert_eq!((found.len(), found[0].state), (1, FindingState::Repaired));
+    assert_eq!(outcomes(&made, &object, "recovery", "success"), 1);
+    for store in KEPT_IN {
+        assert!(logs(&made, store).last().is_some_and(|log| log.contains("-repair-")));
     }
 }
 
