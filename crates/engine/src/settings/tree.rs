@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Deserialize;
-use strongroom_registry::{Action, Stage};
+use strongroom_registry::{Action, Stage, work};
 
+use crate::fixity;
 use crate::runtime::{PoolSettings, Pools};
 
 /// What a value may look like.
@@ -244,7 +245,7 @@ pub struct Settings {
 pub(super) const DEFAULT_TOPIC: &str = "default";
 
 /// Topics that no work item goes through.
-const OTHER_TOPICS: &[&str] = &["fixity.check"];
+const OTHER_TOPICS: &[&str] = &[fixity::TOPIC, work::SWEEP_TOPIC];
 
 /// Every topic that workers may be set for.
 pub(super) fn topics() -> Vec<String> {
