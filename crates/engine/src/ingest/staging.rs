@@ -3,6 +3,7 @@
 //! their digest, and what a power cut took is fetched again.
 
 use std::io::{self, Read};
+use std::path::Path;
 
 use strongroom_bagit::Entry;
 use strongroom_digest::{Algorithm, DigestSet, HashingReader, hash_reader};
@@ -11,6 +12,7 @@ use strongroom_registry::{Digests, Format};
 use strongroom_storage::{Body, Durability, Key, PutOptions, StorageError};
 
 use super::context::{StageContext, StageError};
+use super::intake::unreadable;
 use super::stages::capacity;
 use crate::crash_point;
 use crate::runtime::TaskContext;
@@ -156,14 +158,14 @@ impl<'a, 'c> Staging<'a, 'c> {
             self.pack_key = format!("{}/pack-{}", self.context.item.id, self.number);
         }
         let start = self.pack.len();
-        bytes.take(SMALL + 1).read_to_end(&mut self.pack).map_err(|error| interruption(self.context, &error))?;
+        bytes.take(SMALL + 1).read_to_end(&mut self.pack).map_err(|error| self.interruption(entry, &error))?;
         let packed = self.pack.get(start..).unwrap_or_default();
         let size = packed.len() as u64;
         if size != entry.size {
             return Err(StageError::Transient(format!("{:?} has {size} bytes and not {}", entry.path, entry.size)));
         }
         let (_, digests) =
-            hash_reader(packed, &Algorithm::RECORDED).map_err(|error| interruption(self.context, &error))?;
+            hash_reader(packed, &Algorithm::RECORDED).map_err(|error| self.interruption(entry, &error))?;
         Ok((self.pack_key.clone(), start as u64, size, digests))
     }
 
@@ -173,11 +175,15 @@ impl<'a, 'c> Staging<'a, 'c> {
         let options = PutOptions { size: Some(entry.size), durability: Durability::OnSync, ..PutOptions::default() };
         match self.context.staging().put(&Key::new(key.clone())?, &mut hashing, &options) {
             Ok(_) => {}
-            Err(StorageError::Source { source, .. }) => return Err(interruption(self.context, &source)),
+            Err(StorageError::Source { source, .. }) => return Err(self.interruption(entry, &source)),
             Err(error) => return Err(error.into()),
         }
         let (size, digests) = hashing.finish();
         Ok((key, 0, size, digests))
+    }
+
+    fn interruption(&self, entry: &Entry, error: &io::Error) -> StageError {
+        interruption(self.context, Path::new(&entry.path), error)
     }
 
     fn is_recorded(&mut self, entry: &Entry) -> Result<bool, StageError> {
@@ -256,10 +262,10 @@ impl<R: Read> Read for Interruptible<'_, R> {
     }
 }
 
-/// Tells an interruption from trouble with the source.
-pub(crate) fn interruption(context: &StageContext<'_>, error: &io::Error) -> StageError {
+/// Tells an interruption from trouble with the file that is read.
+pub(crate) fn interruption(context: &StageContext<'_>, path: &Path, error: &io::Error) -> StageError {
     match context.task.check() {
         Err(reason) => reason.into(),
-        Ok(()) => StageError::Transient(format!("could not read the payload: {error}")),
+        Ok(()) => unreadable(path, error),
     }
 }

@@ -109,7 +109,8 @@ fn look(path: &Path) -> Result<Metadata, StageError> {
         .map_err(|error| unreadable(path, &error))
 }
 
-fn unreadable(path: &Path, error: &std::io::Error) -> StageError {
+/// Why a file of a payload cannot be read: for good where only a person can change it.
+pub(crate) fn unreadable(path: &Path, error: &std::io::Error) -> StageError {
     let note = format!("could not read {}: {error}", path.display());
     match error.kind() {
         std::io::ErrorKind::NotFound => StageError::fatal(format!("{note}; the deposit is gone from where it was")),

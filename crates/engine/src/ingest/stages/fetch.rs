@@ -123,7 +123,7 @@ fn check_declared_digest(context: &StageContext<'_>, payload: &Payload) -> Resul
     let unreadable = |error: io::Error| StageError::fatal(format!("could not read {}: {error}", path.display()));
     let file = std::fs::File::open(path).map_err(unreadable)?;
     let interruptible = Interruptible { bytes: file, task: context.task };
-    let (_, digests) = hash_reader(interruptible, &[algorithm]).map_err(|error| interruption(context, &error))?;
+    let (_, digests) = hash_reader(interruptible, &[algorithm]).map_err(|error| interruption(context, path, &error))?;
     let found = digests.get(algorithm).map(|digest| digest.to_hex()).unwrap_or_default();
     if found == declared {
         return Ok(());
