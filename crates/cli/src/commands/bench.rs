@@ -184,5 +184,5 @@ fn ingest_rate(folder: &std::path::Path, files: u32, size: usize) -> Result<(f64
             return Err(Failure::new(Exit::No, format!("the deposit of the measurement did not succeed: {note}")));
         }
     }
-    Ok((f64::from(files) / seconds, f64::from(files) * size as f64 / (1 << 20) as f64 / seconds))
+    Ok((f64::from(files) / seconds, f64::from(files) * size as f64 / BLOCK as f64 / seconds))
 }

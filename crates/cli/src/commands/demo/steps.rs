@@ -182,7 +182,7 @@ impl<'c> Demo<'c> {
     fn work(&self, home: &Arc<Home>, ids: &[ItemId]) -> Result<Vec<ItemStatus>, Failure> {
         let ends: RefCell<BTreeMap<ItemId, ItemStatus>> = RefCell::default();
         let exit = wait_until(home, ids, self.context, &self.shutdown, &mut |item, problems| {
-            let stages = self.stages(home, item.id)?;
+            let stages = stages(home, item.id)?;
             self.say(&format!("  {}: {}", item.object_identifier, stages.join(" > ")))?;
             self.say(&format!("    {}: {}", item.status, item.note.as_deref().unwrap_or_default()))?;
             for problem in problems.iter().take(3) {
@@ -202,12 +202,12 @@ impl<'c> Demo<'c> {
     fn say(&self, line: &str) -> Result<(), Failure> {
         self.context.output.say(printable(line))
     }
+}
 
-    /// The stages that an item went through, in order.
-    fn stages(&self, home: &Home, id: ItemId) -> Result<Vec<&'static str>, Failure> {
-        let lines = home.registry.read(|tx| items::history(tx, Scope::System, id))?;
-        let mut stages: Vec<&'static str> = lines.into_iter().map(|line| Stage::word(line.stage)).collect();
-        stages.dedup();
-        Ok(stages)
-    }
+/// The stages that an item went through, in order.
+fn stages(home: &Home, id: ItemId) -> Result<Vec<&'static str>, Failure> {
+    let lines = home.registry.read(|tx| items::history(tx, Scope::System, id))?;
+    let mut stages: Vec<&'static str> = lines.into_iter().map(|line| Stage::word(line.stage)).collect();
+    stages.dedup();
+    Ok(stages)
 }
