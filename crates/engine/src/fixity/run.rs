@@ -1,6 +1,6 @@
 //! What people and schedules ask of watching: enqueue what is due, check it here and now, report, repair a finding.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet, VecDeque};
 
 use strongroom_queue::{NewTask, tasks};
 use strongroom_registry::fixity::{self as record, Coverage, Due, DueCursor, Finding};
@@ -27,7 +27,8 @@ pub(super) fn due_before(home: &Home, now: Time) -> Time {
 }
 
 /// Enqueues the checks of copies that are due, oldest first and as many as the settings allow; how many tasks there are
-/// for them. What waits already is not enqueued twice.
+/// for them. What waits already is not enqueued twice. Every store has its share, so that one whose copies stay due,
+/// because it does not answer, holds up no other.
 pub fn enqueue_due(home: &Home) -> Result<u64, EngineError> {
     enqueue_due_of(home, &FixityRequest { max: Some(home.settings.fixity.max_per_run), ..FixityRequest::default() })
 }
@@ -39,6 +40,7 @@ pub fn enqueue_due_of(home: &Home, request: &FixityRequest) -> Result<u64, Engin
     let mut made = 0;
     let max_attempts = home.settings.pool(TOPIC).max_attempts;
     let mut rounds = asked.rounds();
+    rounds.share(left)?;
     while left > 0 && !request.stop.is_requested() {
         let (units, copies) = rounds.next(left)?;
         if units.is_empty() {
@@ -243,7 +245,13 @@ impl<'h> Asked<'h> {
             .stores
             .iter()
             .map(|store| [Listing::new(store, record::due_contents), Listing::new(store, record::due_objects)]);
-        Rounds { asked: self, listings: start.flatten().collect(), object_done: false }
+        Rounds {
+            asked: self,
+            listings: start.flatten().collect(),
+            share: usize::MAX,
+            taken: BTreeMap::new(),
+            object_done: false,
+        }
     }
 }
 
@@ -261,13 +269,13 @@ struct Listing<'a> {
     store: &'a str,
     list: ListDue,
     after: DueCursor,
-    page: std::collections::VecDeque<Due>,
+    page: VecDeque<Due>,
     ended: bool,
 }
 
 impl<'a> Listing<'a> {
     fn new(store: &'a str, list: ListDue) -> Self {
-        Self { store, list, after: DueCursor::START, page: std::collections::VecDeque::new(), ended: false }
+        Self { store, list, after: DueCursor::START, page: VecDeque::new(), ended: false }
     }
 
     /// The oldest that was not taken yet.
@@ -292,10 +300,25 @@ impl<'a> Listing<'a> {
 struct Rounds<'a> {
     asked: &'a Asked<'a>,
     listings: Vec<Listing<'a>>,
+    /// How many copies of one store come before those of others that are younger.
+    share: usize,
+    taken: BTreeMap<&'a str, usize>,
     object_done: bool,
 }
 
 impl Rounds<'_> {
+    /// Gives each store that has something due the same share of `all`; what one does not need falls to the others.
+    fn share(&mut self, all: usize) -> Result<(), EngineError> {
+        let mut stores = HashSet::new();
+        for listing in &mut self.listings {
+            if listing.oldest(self.asked)?.is_some() {
+                stores.insert(listing.store);
+            }
+        }
+        self.share = all.div_ceil(stores.len().max(1));
+        Ok(())
+    }
+
     /// The next units, of at most `limit` due copies, oldest first; and how many copies that were. None at the end.
     fn next(&mut self, limit: usize) -> Result<(Vec<FoundUnit>, usize), EngineError> {
         if let Some(object) = &self.asked.object {
@@ -308,17 +331,19 @@ impl Rounds<'_> {
         let mut known = HashSet::new();
         let mut copies = 0;
         while copies < limit.min(LISTED_AT_ONCE) {
-            let mut oldest: Option<(Time, usize)> = None;
+            let mut first: Option<((bool, Time), usize)> = None;
             for (index, listing) in self.listings.iter_mut().enumerate() {
-                if let Some(time) = listing.oldest(self.asked)?
-                    && oldest.is_none_or(|(best, _)| time < best)
-                {
-                    oldest = Some((time, index));
+                let Some(time) = listing.oldest(self.asked)? else { continue };
+                let had_its_share = self.taken.get(listing.store).is_some_and(|taken| *taken >= self.share);
+                let rank = (had_its_share, time);
+                if first.is_none_or(|(best, _)| rank < best) {
+                    first = Some((rank, index));
                 }
             }
-            let Some(listing) = oldest.and_then(|(_, index)| self.listings.get_mut(index)) else { break };
+            let Some(listing) = first.and_then(|(_, index)| self.listings.get_mut(index)) else { break };
             let Some(due) = listing.page.pop_front() else { break };
             copies += 1;
+            *self.taken.entry(listing.store).or_default() += 1;
             if known.insert((due.object, listing.store)) {
                 units.push(FoundUnit {
                     object: due.object,

@@ -15,7 +15,10 @@ use strongroom_registry::fixity::{self as record, Finding};
 use strongroom_registry::leases::{self, Hold};
 use strongroom_registry::objects::{self, Copy, Object};
 use strongroom_registry::{CopyState, FindingKind, FindingState, RegistryError, Scope};
-use strongroom_storage::{Body, Call, Fault, Faults, FolderStore, Layer, Layered, Operation, StorageError};
+use strongroom_storage::{
+    Assembly, Body, Call, Capabilities, Fault, Faults, FolderStore, Head, Key, Layer, Layered, Listed, Operation,
+    PutOptions, StorageError, Store,
+};
 use uuid::Uuid;
 
 use crate::fixture::{INSTITUTION, KEPT_IN, TestHome, home};
@@ -540,6 +543,115 @@ fn workers_check_what_was_enqueued_and_only_once() {
     assert_eq!(fs::read(home.file("secondary", &key)).expect("reads"), b"dear reader");
     assert_eq!(findings(&home)[0].state, FindingState::Repaired);
     assert_eq!(run(&home, &FixityRequest::default()), FixitySummary::default(), "nothing is due any more");
+}
+
+#[test]
+fn a_store_whose_copies_stay_due_holds_up_no_other() {
+    let home = home();
+    let first = home.ingest("first", &[("a.txt", b"one")]);
+    home.ingest("second", &[("a.txt", b"two")]);
+    // Everything in one store is older than anything in the other.
+    home.clock.advance(Duration::from_hours(1));
+    run(&home, &FixityRequest { store: Some("secondary".into()), ..all() });
+    home.clock.advance(INTERVAL);
+    assert_eq!(
+        fixity::enqueue_due_of(&home, &FixityRequest { max: Some(2), ..FixityRequest::default() }).expect("enqueues"),
+        2
+    );
+    for store in KEPT_IN {
+        let key = format!("{}/{store}", first.id);
+        let waiting = home.registry.read(|tx| Ok::<_, RegistryError>(tasks::of_key(tx, &key)?)).expect("tasks");
+        assert_eq!(waiting.len(), 1, "{store} has its share");
+    }
+}
+
+/// A store whose contents cannot be read before they are thawed.
+struct Cold(FolderStore);
+
+impl Cold {
+    fn is_cold(key: &Key) -> bool {
+        key.as_str().contains("/content/")
+    }
+}
+
+impl Store for Cold {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.0.capabilities()
+    }
+
+    fn head(&self, key: &Key) -> Result<Head, StorageError> {
+        let head = self.0.head(key)?;
+        Ok(if Self::is_cold(key) { Head { readable: false, class: Some("GLACIER".into()), ..head } } else { head })
+    }
+
+    fn open(&self, key: &Key, offset: u64, length: Option<u64>) -> Result<Body, StorageError> {
+        assert!(!Self::is_cold(key), "a cold content was opened");
+        self.0.open(key, offset, length)
+    }
+
+    fn put(&self, key: &Key, body: &mut dyn std::io::Read, options: &PutOptions) -> Result<Head, StorageError> {
+        self.0.put(key, body, options)
+    }
+
+    fn sync(&self) -> Result<(), StorageError> {
+        self.0.sync()
+    }
+
+    fn list<'a>(
+        &'a self,
+        prefix: &Key,
+    ) -> Result<Box<dyn Iterator<Item = Result<Listed, StorageError>> + 'a>, StorageError> {
+        self.0.list(prefix)
+    }
+
+    fn delete(&self, key: &Key) -> Result<(), StorageError> {
+        self.0.delete(key)
+    }
+
+    fn delete_all(&self, prefix: &Key) -> Result<(), StorageError> {
+        self.0.delete_all(prefix)
+    }
+
+    fn assembly(&self, id: &str, target: &Key) -> Result<Box<dyn Assembly>, StorageError> {
+        self.0.assembly(id, target)
+    }
+
+    fn assemblies(&self) -> Result<Vec<String>, StorageError> {
+        self.0.assemblies()
+    }
+}
+
+#[test]
+fn a_cold_copy_is_attested_and_never_called_passed() {
+    let made = home();
+    let object = letters(&made);
+    let mut cold = Home::with_registry(made.path(), made.settings.clone(), made.registry.clone()).expect("opens");
+    let folder = FolderStore::open("secondary", made.path().join("stores/secondary")).expect("opens");
+    cold.stores.insert("secondary".into(), Arc::new(Cold(folder)));
+    let only = FixityRequest { store: Some("secondary".into()), ..all() };
+    let before = copy(&made, &object, "deposit/data/a.txt", "secondary");
+    let checks = outcomes(&made, &object, "fixity check", "success");
+    let summary = run(&cold, &only);
+    assert_eq!((summary.passed, summary.attested), (1, summary.checked - 1), "inventories are readable: {summary:?}");
+    assert_eq!(outcomes(&made, &object, "fixity check", "success"), checks + 1);
+    let after = copy(&made, &object, "deposit/data/a.txt", "secondary");
+    assert_eq!(after.last_fixity_at, before.last_fixity_at);
+    let report = fixity::report(&cold, None).expect("reports");
+    assert_eq!((report[0].attested, report[1].attested), (0, summary.attested));
+    assert_eq!(run(&cold, &FixityRequest::default()), FixitySummary::default(), "fresh by its own date");
+
+    // It is no source either, and where its size is wrong that is said.
+    let key = copy(&made, &object, "deposit/data/a.txt", "primary").key;
+    damage(&made, "primary", &key);
+    fs::write(made.file("secondary", &after.key), b"short").expect("writes");
+    let summary = run(&cold, &all());
+    assert_eq!((summary.damaged, summary.unrepairable), (2, 2), "{summary:?}");
+    let open = fixity::problems(&made, None, None, 10).expect("problems");
+    assert!(open.iter().all(|finding| finding.detail.contains("thaw")), "{open:?}");
 }
 
 #[test]
