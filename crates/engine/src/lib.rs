@@ -9,6 +9,7 @@ pub mod fixity;
 mod formats;
 mod home;
 pub mod ingest;
+pub mod rebuild;
 mod record;
 pub mod restoration;
 pub mod runtime;

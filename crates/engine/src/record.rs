@@ -6,7 +6,9 @@ use std::io::{BufRead, Write};
 use serde::{Deserialize, Serialize};
 use strongroom_registry::events::EventRow;
 use strongroom_registry::objects::Digests;
-use strongroom_registry::{ContentId, Description, FileId, Format, GenerationId, InstitutionId, ItemId, ObjectId};
+use strongroom_registry::{
+    ContentId, Description, FileId, Format, GenerationId, InstitutionId, ItemId, ObjectId, VersionId,
+};
 
 /// The form written today.
 pub(crate) const FORM: u32 = 1;
@@ -14,6 +16,11 @@ pub(crate) const FORM: u32 = 1;
 /// The logical path of the record of a version.
 pub(crate) fn path(version: u64) -> String {
     format!("metadata/v{version}/record.jsonl")
+}
+
+/// The format of a record itself.
+pub(crate) fn format() -> Format {
+    Format { mime: Some("application/jsonl".into()), method: Some("extension".into()), ..Format::default() }
 }
 
 /// One line.
@@ -34,6 +41,7 @@ pub(crate) struct VersionLine {
     pub(crate) form: u32,
     pub(crate) institution: String,
     pub(crate) institution_id: InstitutionId,
+    pub(crate) institution_name: String,
     pub(crate) collection: Option<String>,
     pub(crate) object: ObjectId,
     pub(crate) identifier: String,
@@ -41,6 +49,7 @@ pub(crate) struct VersionLine {
     pub(crate) object_created_at: i64,
     pub(crate) generation: GenerationId,
     pub(crate) version: u64,
+    pub(crate) version_id: VersionId,
     pub(crate) created_at: i64,
     pub(crate) message: String,
     pub(crate) user: String,

@@ -12,6 +12,7 @@ pub mod interim;
 pub mod items;
 pub mod leases;
 pub mod objects;
+pub mod rebuild;
 mod registry;
 pub mod schedules;
 mod scope;

@@ -23,6 +23,7 @@ pub fn statements() -> Statements {
         .with(include_str!("../sql/sqlite/interim.sql"))
         .with(include_str!("../sql/sqlite/objects.sql"))
         .with(include_str!("../sql/sqlite/fixity.sql"))
+        .with(include_str!("../sql/sqlite/rebuild.sql"))
 }
 
 /// The schema's history, oldest first.

@@ -500,7 +500,7 @@ pub fn publish(
     Ok(())
 }
 
-fn set_head(
+pub(crate) fn set_head(
     tx: &mut dyn Transaction,
     version: &Version,
     collection: Option<CollectionId>,

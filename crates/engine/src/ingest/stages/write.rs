@@ -17,7 +17,7 @@ use strongroom_registry::interim::InterimFile;
 use strongroom_registry::objects::{DEPOSIT, Object};
 use strongroom_registry::versions::{self, NewContent, NewCopy, NewEntry, Version};
 use strongroom_registry::work::StageEnd;
-use strongroom_registry::{ContentId, Decision, FileId, Format, RegistryError, Stage, VersionState};
+use strongroom_registry::{ContentId, Decision, FileId, RegistryError, Scope, Stage, VersionState};
 use strongroom_storage::{Durability, Key, PutOptions, StorageError, Store};
 
 use super::compare::{for_each_page, keep_object, object, placement, version};
@@ -212,9 +212,7 @@ fn put_record(context: &StageContext<'_>, version: &Version, object: &Object) ->
     context.staging().put(&Key::new(key.clone())?, &mut hashing, &options)?;
     let (size, digests) = hashing.finish();
     let digests = staging::recorded(&digests)?;
-    let mime = Some("application/jsonl".to_owned());
-    let format = Format { mime, method: Some("extension".into()), ..Format::default() };
-    let new = NewContent { id: content, size, digests, format };
+    let new = NewContent { id: content, size, digests, format: record::format() };
     let entry = NewEntry { file, path: record::path(version.number), modified: None, content };
     let record = StagedRecord { file, content, staging_key: key };
     let fact = serde_json::to_string(&record)?;
@@ -236,8 +234,12 @@ fn write_record(
     out: &mut dyn Write,
 ) -> Result<(), StageError> {
     let unwritable = |error: io::Error| StageError::Transient(format!("could not write the version's record: {error}"));
+    let institution = context
+        .registry()
+        .read(|tx| strongroom_registry::tenants::institution_by_id(tx, Scope::System, context.item.institution))?;
     let first = VersionLine {
         form: record::FORM,
+        institution_name: institution.map(|institution| institution.name).unwrap_or_default(),
         institution: context.item.institution_identifier.clone(),
         institution_id: context.item.institution,
         collection: context.item.collection_identifier.clone().or_else(|| object.collection_identifier.clone()),
@@ -247,6 +249,7 @@ fn write_record(
         object_created_at: object.created_at.0,
         generation: version.generation,
         version: version.number,
+        version_id: version.id,
         created_at: version.created_at.0,
         message: version.message.clone(),
         user: version.user.clone(),

@@ -1,0 +1,414 @@
+//! One object: its inventory is read once, and as soon as the state of a version has passed by, that version's record is
+//! turned into rows. Only when the rows say what the inventory says is the object published; else they go again.
+
+use std::io::{BufReader, Read};
+
+use serde::Deserialize;
+use strongroom_database::DatabaseError;
+use strongroom_digest::{Algorithm, Digest, DigestSet, HashingReader};
+use strongroom_ocfl::{InventoryEntry, Limits, Object, OcflError, VersionNumber, content_path, object_id};
+use strongroom_registry::events::{self, EventRow};
+use strongroom_registry::rebuild::{self as rows, RecordedFile, RecordedObject, RecordedVersion};
+use strongroom_registry::{Digests, Time, versions};
+use strongroom_storage::{Key, Store};
+
+use super::state::{Held, Lines, line};
+use super::{Fault, Summary, copies};
+use crate::Home;
+use crate::record::{self, FileLine, Line, VersionLine};
+
+/// Files put at once: each is up to three rows, and a transaction changes at most a thousand.
+const FILES_AT_ONCE: usize = 300;
+/// Events put at once.
+const EVENTS_AT_ONCE: usize = 1_000;
+/// The largest file of `logs/` that is looked at.
+const LARGEST_LOG: u64 = 16 << 20;
+
+/// An object on its way back.
+struct Rebuilding<'r> {
+    home: &'r Home,
+    store: &'r dyn Store,
+    root: &'r Key,
+    institution: &'r str,
+    /// SHA-512 of the root inventory.
+    inventory: Digest,
+    /// Known from the first record on.
+    identity: Option<RecordedObject>,
+    versions: Vec<RecordedVersion>,
+    files: u64,
+    events: u64,
+    /// Whether an earlier run has put the object there as it is now.
+    is_known: bool,
+}
+
+/// Makes the rows of the object at `root`.
+pub(super) fn rebuild(
+    home: &Home,
+    store: &dyn Store,
+    institution: &str,
+    root: &Key,
+    summary: &mut Summary,
+) -> Result<(), Fault> {
+    let mut rebuilding = Rebuilding {
+        home,
+        store,
+        root,
+        institution,
+        inventory: checked_inventory(store, root)?,
+        identity: None,
+        versions: Vec::new(),
+        files: 0,
+        events: 0,
+        is_known: false,
+    };
+    let outcome = rebuilding.rows(summary);
+    if rebuilding.is_known {
+        summary.known += 1;
+        return Ok(());
+    }
+    if let (Err(Fault::Object(_)), Some(identity)) = (&outcome, &rebuilding.identity) {
+        let (object, generation) = (identity.id, identity.generation);
+        while !home.registry.write(move |tx| rows::drop_rows(tx, object, generation))? {}
+    }
+    if outcome.is_ok() {
+        summary.versions += rebuilding.versions.len() as u64;
+        summary.files += rebuilding.files;
+        summary.events += rebuilding.events;
+    }
+    outcome
+}
+
+impl Rebuilding<'_> {
+    fn rows(&mut self, summary: &mut Summary) -> Result<(), Fault> {
+        let mut held = Held::default();
+        self.read_versions(&mut held)?;
+        let Some(identity) = self.identity.clone() else { return Err(Fault::Object("it has no version".into())) };
+        self.compare(&identity, &held)?;
+        let placement = self.versions.last().and_then(|version| version.description.placement.clone());
+        let stores = copies::put(self.home, self.store, self.root, &identity, &self.inventory, placement, summary)?;
+        self.put_logs(&identity)?;
+        self.publish(identity, stores, summary)
+    }
+
+    /// Reads the inventory, and the record of each version when its state has passed by.
+    fn read_versions(&mut self, held: &mut Held) -> Result<(), Fault> {
+        let object = Object::new(self.store, self.root.clone());
+        let mut fault = None;
+        let read = object.read(Limits::default(), &mut |entry| {
+            let step = match entry {
+                InventoryEntry::Manifest { digest, path } => {
+                    held.contents.insert(line(&digest, ""));
+                    held.manifest.add(line(&digest, path));
+                    Ok(())
+                }
+                InventoryEntry::State { version, digest, path } => {
+                    self.take_state(held, version.number(), &digest, path)
+                }
+                InventoryEntry::Fixity { .. } => Ok(()),
+            };
+            step.map_err(|why| {
+                fault = Some(why);
+                OcflError::Inventory { code: "", what: self.root.to_string(), message: "reading stopped".into() }
+            })
+        });
+        if let Some(fault) = fault {
+            return Err(fault);
+        }
+        let head = read?.header;
+        self.advance(held, u64::from(head.head.number()))?;
+        self.take_record(held)?;
+        match &self.identity {
+            Some(identity) if object_id(&identity.generation.to_string())? != head.id => Err(Fault::Object(format!(
+                "the inventory is of {}, the records are of {}",
+                head.id, identity.generation
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    fn take_state(&mut self, held: &mut Held, number: u32, digest: &Digest, path: &str) -> Result<(), Fault> {
+        let number = u64::from(number);
+        self.advance(held, number)?;
+        if held.versions.len() as u64 != number {
+            return Err(Fault::Object("the inventory does not have its versions in order".into()));
+        }
+        if path == record::path(number) {
+            held.record = Some(*digest);
+        }
+        let state = line(digest, path);
+        held.state.insert(state);
+        if let Some(version) = held.versions.last_mut() {
+            version.add(state);
+        }
+        Ok(())
+    }
+
+    /// Goes on to version `number`, which ends those before it.
+    fn advance(&mut self, held: &mut Held, number: u64) -> Result<(), Fault> {
+        while (held.versions.len() as u64) < number {
+            if !held.versions.is_empty() {
+                self.take_record(held)?;
+            }
+            held.versions.push(Lines::default());
+            held.state.clear();
+            held.record = None;
+        }
+        Ok(())
+    }
+
+    /// Turns the record of the version whose state has been read into rows.
+    fn take_record(&mut self, held: &Held) -> Result<(), Fault> {
+        let number = held.versions.len() as u64;
+        let Some(digest) = &held.record else {
+            return Err(Fault::Object(format!("version {number} has no {}", record::path(number))));
+        };
+        let folder = VersionNumber::new(u32::try_from(number).unwrap_or(u32::MAX))?;
+        let key = self.root.join(&content_path(folder, digest))?;
+        let bad = |error: &dyn std::fmt::Display| Fault::Object(format!("the record {key} cannot be read: {error}"));
+        let mut hashing = HashingReader::new(self.store.open(&key, 0, None)?, &Algorithm::RECORDED);
+        let mut first: Option<Box<VersionLine>> = None;
+        let mut files = Vec::with_capacity(FILES_AT_ONCE);
+        let mut events = Vec::new();
+        for line in record::lines(BufReader::new(&mut hashing)) {
+            match (line.map_err(|error| bad(&error))?, &first) {
+                (Line::Version(line), None) => {
+                    self.put_version(number, &line)?;
+                    first = Some(line);
+                }
+                (Line::File(line), Some(version)) => {
+                    files.push(recorded_file(*line, held).map_err(|error| bad(&error))?);
+                    if files.len() >= FILES_AT_ONCE {
+                        self.put_files(version, std::mem::take(&mut files))?;
+                    }
+                }
+                (Line::Event(event), Some(_)) => {
+                    events.push(*event);
+                    if events.len() >= EVENTS_AT_ONCE {
+                        self.put_events(std::mem::take(&mut events))?;
+                    }
+                }
+                _ => return Err(bad(&"its lines are not in order")),
+            }
+        }
+        let Some(version) = first else { return Err(bad(&"it is empty")) };
+        let (size, digests) = hashing.finish();
+        let digests = recorded(&digests).ok_or_else(|| bad(&"a digest was not computed"))?;
+        if digests.sha512 != *digest {
+            return Err(bad(&format!("it has sha512:{}", digests.sha512)));
+        }
+        files.push(RecordedFile {
+            file: version.own_file,
+            path: record::path(number),
+            modified: None,
+            content: version.own_content,
+            size,
+            digests,
+            format: record::format(),
+            has_content: true,
+            has_entry: true,
+        });
+        self.put_files(&version, files)?;
+        self.put_events(events)
+    }
+
+    /// Takes the first line of a record: whose and which version it is.
+    fn put_version(&mut self, number: u64, said: &VersionLine) -> Result<(), Fault> {
+        let wrong = |what: &str| Fault::Object(format!("{} says another {what}", record::path(number)));
+        if said.form != record::FORM {
+            return Err(Fault::Object(format!("{} has the unknown form {}", record::path(number), said.form)));
+        }
+        if said.institution != self.institution {
+            return Err(wrong("institution"));
+        }
+        if said.version != number {
+            return Err(wrong("version"));
+        }
+        let is_another = |known: &RecordedObject| known.id != said.object || known.generation != said.generation;
+        if self.identity.as_ref().is_some_and(is_another) {
+            return Err(wrong("object"));
+        }
+        if self.identity.is_none() {
+            let generation = said.generation;
+            let published = self.home.registry.read(|tx| rows::published(tx, generation))?;
+            self.is_known = published.is_some_and(|(_, inventory)| inventory == Some(self.inventory));
+            if self.is_known {
+                return Err(Fault::Object("it is known".into()));
+            }
+        }
+        let (id, identifier) = (said.institution_id, said.institution.clone());
+        let name = if said.institution_name.is_empty() { &said.institution } else { &said.institution_name }.clone();
+        let collection = said.collection.clone();
+        let collection = self.home.registry.write(move |tx| {
+            rows::put_institution(tx, id, &identifier, &name)?;
+            collection.as_ref().map(|collection| rows::put_collection(tx, id, collection)).transpose()
+        })?;
+        let identity = self.identity.get_or_insert_with(|| RecordedObject {
+            id: said.object,
+            institution: said.institution_id,
+            collection,
+            identifier: said.identifier.clone(),
+            generation: said.generation,
+            ark: said.ark.clone(),
+            created_at: Time(said.object_created_at),
+        });
+        identity.collection = identity.collection.or(collection);
+        let version = RecordedVersion {
+            id: said.version_id,
+            number,
+            item: said.item,
+            message: said.message.clone(),
+            user: said.user.clone(),
+            description: said.description.clone(),
+            created_at: Time(said.created_at),
+        };
+        let (identity, put) = (identity.clone(), version.clone());
+        self.home.registry.write(move |tx| rows::put_version(tx, &identity, &put))?;
+        self.versions.push(version);
+        Ok(())
+    }
+
+    fn put_files(&mut self, version: &VersionLine, files: Vec<RecordedFile>) -> Result<(), Fault> {
+        self.files += files.len() as u64;
+        let (object, generation, number) = (version.object, version.generation, version.version);
+        let created_at = Time(version.created_at);
+        self.home.registry.write(move |tx| rows::put_files(tx, object, generation, number, created_at, &files))?;
+        Ok(())
+    }
+
+    fn put_events(&mut self, rows: Vec<EventRow>) -> Result<(), Fault> {
+        if rows.is_empty() {
+            return Ok(());
+        }
+        self.events += rows.len() as u64;
+        self.home.registry.write(move |tx| events::append(tx, &rows))?;
+        Ok(())
+    }
+
+    /// Whether the rows say what the inventory says: every version's state, and where every content lies.
+    fn compare(&self, identity: &RecordedObject, held: &Held) -> Result<(), Fault> {
+        let (object, generation) = (identity.id, identity.generation);
+        for (expected, version) in held.versions.iter().zip(&self.versions) {
+            let mut found = Lines::default();
+            self.home.registry.read(|tx| {
+                found = Lines::default();
+                versions::state(tx, object, generation, version.number, &mut |sha512, path| {
+                    found.add(line(&sha512, path));
+                    Ok(())
+                })
+            })?;
+            if found != *expected {
+                return Err(Fault::Object(format!(
+                    "the records do not make version {} what the inventory says it is",
+                    version.number
+                )));
+            }
+        }
+        let mut found = Lines::default();
+        self.home.registry.read(|tx| {
+            found = Lines::default();
+            versions::manifest(tx, object, generation, u64::MAX >> 1, &mut |sha512, stored_in| {
+                let number = u32::try_from(stored_in).map_err(|error| DatabaseError::Aborted(error.to_string()))?;
+                let number = VersionNumber::new(number).map_err(|error| DatabaseError::Aborted(error.to_string()))?;
+                found.add(line(&sha512, &content_path(number, &sha512)));
+                Ok(())
+            })
+        })?;
+        if found == held.manifest {
+            return Ok(());
+        }
+        Err(Fault::Object("the records do not name the contents that the inventory names".into()))
+    }
+
+    /// Takes the events that later acts have left in `logs/`. Files there that are not ours say nothing.
+    fn put_logs(&mut self, identity: &RecordedObject) -> Result<(), Fault> {
+        #[derive(Deserialize)]
+        struct Log {
+            events: Vec<EventRow>,
+        }
+        for listed in self.store.list(&self.root.join("logs")?)? {
+            let listed = listed?;
+            if listed.size > LARGEST_LOG {
+                continue;
+            }
+            let mut bytes = Vec::new();
+            let mut body = self.store.open(&listed.key, 0, Some(LARGEST_LOG))?;
+            body.read_to_end(&mut bytes).map_err(|error| unreadable(&listed.key, &error))?;
+            let Ok(mut log) = serde_json::from_slice::<Log>(&bytes) else { continue };
+            log.events.retain(|event| event.object == Some(identity.id) && event.institution == identity.institution);
+            self.put_events(log.events)?;
+        }
+        Ok(())
+    }
+
+    fn publish(&mut self, identity: RecordedObject, stores: Vec<String>, summary: &mut Summary) -> Result<(), Fault> {
+        let mut recorded = Vec::with_capacity(self.versions.len());
+        let head = self.versions.len();
+        for (version, number) in self.versions.iter().zip(1..) {
+            let inventory = if number == head { Some(self.inventory) } else { self.inventory_of(version, summary)? };
+            recorded.push((version.clone(), inventory));
+        }
+        self.home.registry.write(move |tx| rows::publish(tx, &identity, &recorded, &stores))?;
+        Ok(())
+    }
+
+    /// The digest of an older version's own inventory, where it still has one: they may be taken out.
+    fn inventory_of(&self, version: &RecordedVersion, summary: &mut Summary) -> Result<Option<Digest>, Fault> {
+        let folder = self.root.join(&format!("v{}", version.number))?;
+        if self.store.head(&folder.join("inventory.json")?).is_err_and(|error| error.is_not_found()) {
+            return Ok(None);
+        }
+        match checked_inventory(self.store, &folder) {
+            Ok(digest) => Ok(Some(digest)),
+            Err(Fault::Object(reason)) => {
+                summary.note(self.store.name(), folder.as_str(), reason);
+                Ok(None)
+            }
+            Err(stop) => Err(stop),
+        }
+    }
+}
+
+fn recorded_file(said: FileLine, held: &Held) -> Result<RecordedFile, strongroom_digest::DigestError> {
+    let digests = said.digests()?;
+    Ok(RecordedFile {
+        file: said.file,
+        modified: said.modified,
+        content: said.content,
+        size: said.size,
+        digests,
+        format: said.format,
+        // What was taken out since is named by the record of its time, and no more by the inventory.
+        has_content: held.contents.contains(&line(&digests.sha512, "")),
+        has_entry: held.state.contains(&line(&digests.sha512, &said.path)),
+        path: said.path,
+    })
+}
+
+fn recorded(digests: &DigestSet) -> Option<Digests> {
+    Some(Digests {
+        md5: digests.get(Algorithm::Md5)?,
+        sha1: digests.get(Algorithm::Sha1)?,
+        sha256: digests.get(Algorithm::Sha256)?,
+        sha512: digests.get(Algorithm::Sha512)?,
+    })
+}
+
+/// The SHA-512 of an inventory, which its sidecar must state.
+fn checked_inventory(store: &dyn Store, directory: &Key) -> Result<Digest, Fault> {
+    let key = directory.join("inventory.json")?;
+    let mut hashing = HashingReader::new(store.open(&key, 0, None)?, &[Algorithm::Sha512]);
+    std::io::copy(&mut hashing, &mut std::io::sink()).map_err(|error| unreadable(&key, &error))?;
+    let digest = hashing.finish().1.get(Algorithm::Sha512);
+    let digest = digest.ok_or_else(|| Fault::Object(format!("the sha512 of {key} was not computed")))?;
+    let sidecar = directory.join("inventory.json.sha512")?;
+    let mut text = String::new();
+    store.open(&sidecar, 0, Some(1_024))?.read_to_string(&mut text).map_err(|error| unreadable(&sidecar, &error))?;
+    if text.split_whitespace().next() != Some(digest.to_hex().as_str()) {
+        return Err(Fault::Object(format!("{key} has sha512:{digest}, its sidecar says another")));
+    }
+    Ok(digest)
+}
+
+fn unreadable(key: &Key, error: &std::io::Error) -> Fault {
+    Fault::Object(format!("could not read {key}: {error}"))
+}

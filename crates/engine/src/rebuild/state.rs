@@ -1,0 +1,45 @@
+//! What an inventory says, in a few bytes for each line: sets that answer whether a version has a path with a content, and
+//! sums that tell whether two lists have the same lines, in whatever order.
+
+use std::collections::HashSet;
+
+use strongroom_digest::{Algorithm, Digest, MultiHasher};
+
+/// A line of an inventory as a number: sixteen bytes of its SHA-256.
+pub(super) fn line(digest: &Digest, path: &str) -> u128 {
+    let mut hasher = MultiHasher::new(&[Algorithm::Sha256]);
+    hasher.update(digest.as_bytes());
+    hasher.update(path.as_bytes());
+    let hashed = hasher.finish().get(Algorithm::Sha256);
+    let raw = hashed.as_ref().and_then(|hashed| hashed.as_bytes().first_chunk::<16>().copied());
+    u128::from_be_bytes(raw.unwrap_or_default())
+}
+
+/// How many lines, and their sum.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Lines {
+    count: u64,
+    sum: u128,
+}
+
+impl Lines {
+    pub(super) fn add(&mut self, line: u128) {
+        self.count += 1;
+        self.sum = self.sum.wrapping_add(line);
+    }
+}
+
+/// The lines of one version, and of the manifest.
+#[derive(Debug, Default)]
+pub(super) struct Held {
+    /// Digests of contents that the manifest names.
+    pub(super) contents: HashSet<u128>,
+    /// The manifest, with content paths.
+    pub(super) manifest: Lines,
+    /// Lines of the version that is read now.
+    pub(super) state: HashSet<u128>,
+    /// The digest of the record of the version that is read now.
+    pub(super) record: Option<Digest>,
+    /// The sums of the versions, in order.
+    pub(super) versions: Vec<Lines>,
+}

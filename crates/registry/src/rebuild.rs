@@ -1,0 +1,378 @@
+//! Rows made from what the preservation stores say, into a registry that nobody works with. Everything may be repeated: what
+//! is there already stays as it is. As in an ingest, readers see an object once its versions are published, all at once.
+
+use jiff::Timestamp;
+use strongroom_database::{Statement, Time, Transaction};
+use strongroom_digest::Digest;
+
+use crate::interim::digest;
+use crate::versions::ROWS_AT_ONCE;
+use crate::{
+    CollectionId, ContentId, Description, Digests, FileId, Format, GenerationId, InstitutionId, ItemId, ObjectId,
+    RegistryError, Scope, VersionId, tenants, versions,
+};
+
+/// The fact that says that a rebuild was begun and has not ended.
+const UNDER_WAY: &str = "rebuild";
+
+/// Refuses a registry that holds work, or objects that no rebuild has begun to put there; marks it as being rebuilt.
+pub fn begin(tx: &mut dyn Transaction) -> Result<(), RegistryError> {
+    let row = tx.query_one(Statement("rebuild.in_use"), &[])?;
+    let in_use = |column| row.as_ref().map_or(Ok(false), |row| row.truth(column));
+    let (objects, work) = (in_use(0)?, in_use(1)? || in_use(2)?);
+    let is_under_way = tenants::fact(tx, UNDER_WAY)?.as_deref() == Some("begun");
+    if work || objects && !is_under_way {
+        return Err(RegistryError::State {
+            what: "registry",
+            id: "of this home".into(),
+            state: if work { "in use: it has work items".into() } else { "in use: it has objects".into() },
+            act: "rebuild it; make a new home with the same stores for that".into(),
+        });
+    }
+    tenants::set_fact(tx, UNDER_WAY, "begun")
+}
+
+/// Marks the rebuild as ended: from here the registry is in use.
+pub fn end(tx: &mut dyn Transaction) -> Result<(), RegistryError> {
+    tenants::set_fact(tx, UNDER_WAY, "ended")
+}
+
+/// Makes the institution of a record. One of the same domain name but another identifier gives way, with its collections,
+/// as long as it has no objects.
+pub fn put_institution(
+    tx: &mut dyn Transaction,
+    id: InstitutionId,
+    identifier: &str,
+    name: &str,
+) -> Result<(), RegistryError> {
+    let now = tx.now()?;
+    let known = tenants::institution(tx, Scope::System, identifier)?;
+    let Some(known) = known else {
+        return tenants::add_institution(tx, id, identifier, name);
+    };
+    if known.id == id {
+        return Ok(());
+    }
+    let state = if known.active { "active" } else { "deactivated" };
+    let aside = format!("{identifier} gives way");
+    tx.execute(Statement("rebuild.rename_institution"), &[known.id.into(), aside.into()])?;
+    tx.execute(
+        Statement("rebuild.insert_institution"),
+        &[id.into(), identifier.into(), known.name.into(), state.into(), known.created_at.into(), now.into()],
+    )?;
+    tx.execute(Statement("rebuild.move_collections"), &[known.id.into(), id.into()])?;
+    // Refused by the database where anything else refers to it.
+    tx.execute(Statement("rebuild.drop_institution"), &[known.id.into()])?;
+    Ok(())
+}
+
+/// The collection of this short name, made where there is none.
+pub fn put_collection(
+    tx: &mut dyn Transaction,
+    institution: InstitutionId,
+    identifier: &str,
+) -> Result<CollectionId, RegistryError> {
+    if let Some(known) = tenants::collection(tx, Scope::System, institution, identifier)? {
+        return Ok(known.id);
+    }
+    let id = CollectionId::new();
+    let rules = tenants::CollectionRules { name: identifier.to_owned(), ..tenants::CollectionRules::default() };
+    tenants::add_collection(tx, id, institution, identifier, &rules)?;
+    Ok(id)
+}
+
+/// An object as a record tells of it.
+#[derive(Debug, Clone)]
+pub struct RecordedObject {
+    /// Its identifier.
+    pub id: ObjectId,
+    /// Whose it is.
+    pub institution: InstitutionId,
+    /// The collection it was first deposited for.
+    pub collection: Option<CollectionId>,
+    /// `<institution>/<name>`.
+    pub identifier: String,
+    /// The generation.
+    pub generation: GenerationId,
+    /// Its ARK.
+    pub ark: Option<String>,
+    /// When it was first deposited.
+    pub created_at: Time,
+}
+
+/// A version as a record tells of it.
+#[derive(Debug, Clone)]
+pub struct RecordedVersion {
+    /// Its identifier.
+    pub id: VersionId,
+    /// From 1, within the generation.
+    pub number: u64,
+    /// The work item that made it.
+    pub item: ItemId,
+    /// Why it was made.
+    pub message: String,
+    /// Who had it made.
+    pub user: String,
+    /// What the object is from it on.
+    pub description: Description,
+    /// When it was begun.
+    pub created_at: Time,
+}
+
+/// Puts an object and one of its versions, which nobody sees yet.
+pub fn put_version(
+    tx: &mut dyn Transaction,
+    object: &RecordedObject,
+    version: &RecordedVersion,
+) -> Result<(), RegistryError> {
+    tx.execute(
+        Statement("rebuild.insert_object"),
+        &[
+            object.id.into(),
+            object.institution.into(),
+            object.collection.into(),
+            (&object.identifier).into(),
+            object.generation.into(),
+            object.ark.clone().into(),
+            object.created_at.into(),
+        ],
+    )?;
+    let scope = Scope::Institution(object.institution);
+    let known = crate::objects::by_identifier(tx, scope, &object.identifier)?;
+    if known.is_none_or(|known| known.id != object.id) {
+        return Err(RegistryError::Exists { what: "another object", id: object.identifier.clone() });
+    }
+    let description = serde_json::to_string(&version.description)
+        .map_err(|_| RegistryError::Corrupt { wanted: "a description", found: format!("{:?}", version.description) })?;
+    tx.execute(
+        Statement("rebuild.insert_version"),
+        &[
+            version.id.into(),
+            object.id.into(),
+            object.generation.into(),
+            version.number.into(),
+            version.item.into(),
+            (&version.message).into(),
+            (&version.user).into(),
+            description.into(),
+            version.created_at.into(),
+        ],
+    )?;
+    Ok(())
+}
+
+/// A file that got a content with a version.
+#[derive(Debug, Clone)]
+pub struct RecordedFile {
+    /// The file.
+    pub file: FileId,
+    /// Its logical path.
+    pub path: String,
+    /// When it was last modified.
+    pub modified: Option<Timestamp>,
+    /// The content.
+    pub content: ContentId,
+    /// Bytes.
+    pub size: u64,
+    /// All four.
+    pub digests: Digests,
+    /// What it is.
+    pub format: Format,
+    /// Whether the stores still hold the content: bytes that were taken out have no row.
+    pub has_content: bool,
+    /// Whether the version still has the path.
+    pub has_entry: bool,
+}
+
+/// Puts the files of a version; three rows each at most, so a third of [`ROWS_AT_ONCE`] at a time.
+pub fn put_files(
+    tx: &mut dyn Transaction,
+    object: ObjectId,
+    generation: GenerationId,
+    version: u64,
+    created_at: Time,
+    files: &[RecordedFile],
+) -> Result<(), RegistryError> {
+    tx.execute_each(
+        Statement("files.insert"),
+        &mut files.iter().map(|file| {
+            let modified = file.modified.map(Time::from);
+            vec![file.file.into(), object.into(), (&file.path).into(), modified.into(), created_at.into()]
+        }),
+    )?;
+    tx.execute_each(
+        Statement("contents.insert"),
+        &mut files.iter().filter(|file| file.has_content).map(|file| {
+            let format = file.format.clone();
+            vec![
+                file.content.into(),
+                object.into(),
+                generation.into(),
+                file.digests.sha512.as_bytes().into(),
+                file.size.into(),
+                file.digests.md5.as_bytes().into(),
+                file.digests.sha1.as_bytes().into(),
+                file.digests.sha256.as_bytes().into(),
+                version.into(),
+                format.puid.into(),
+                format.mime.into(),
+                format.name.into(),
+                format.version.into(),
+                format.method.into(),
+                format.basis.into(),
+                created_at.into(),
+            ]
+        }),
+    )?;
+    tx.execute_each(
+        Statement("entries.insert"),
+        &mut files
+            .iter()
+            .filter(|file| file.has_entry && file.has_content)
+            .map(|file| vec![object.into(), file.file.into(), generation.into(), version.into(), file.content.into()]),
+    )?;
+    Ok(())
+}
+
+/// A content and where its bytes should lie.
+#[derive(Debug, Clone)]
+pub struct RecordedContent {
+    /// Its identifier.
+    pub id: ContentId,
+    /// Its SHA-512.
+    pub sha512: Digest,
+    /// Bytes.
+    pub size: u64,
+    /// The version whose folder holds them.
+    pub stored_in: u64,
+    /// When that version was begun.
+    pub created_at: Time,
+}
+
+/// Contents of a generation in order of their SHA-512, after `after`.
+pub fn contents(
+    tx: &mut dyn Transaction,
+    object: ObjectId,
+    generation: GenerationId,
+    after: Option<Digest>,
+    limit: usize,
+) -> Result<Vec<RecordedContent>, RegistryError> {
+    let after = after.map_or_else(Vec::new, |digest| digest.as_bytes().to_vec());
+    tx.query(Statement("rebuild.contents"), &[object.into(), generation.into(), after.into(), limit.into()])?
+        .iter()
+        .map(|row| {
+            Ok(RecordedContent {
+                id: ContentId(row.uuid(0)?),
+                sha512: digest(row, 1)?,
+                size: row.count(2)?,
+                stored_in: row.count(3)?,
+                created_at: row.time(4)?,
+            })
+        })
+        .collect()
+}
+
+/// A copy that a store was seen to hold.
+#[derive(Debug, Clone)]
+pub struct RecordedCopy {
+    /// The content.
+    pub content: ContentId,
+    /// Its key in the store.
+    pub key: String,
+    /// Its storage class.
+    pub class: Option<String>,
+    /// When it was put, as far as is known.
+    pub stored_at: Time,
+}
+
+/// Puts copies, which are due to be checked at once; at most [`ROWS_AT_ONCE`] at a time.
+pub fn put_copies(
+    tx: &mut dyn Transaction,
+    institution: InstitutionId,
+    object: ObjectId,
+    store: &str,
+    copies: &[RecordedCopy],
+) -> Result<(), RegistryError> {
+    tx.execute_each(
+        Statement("rebuild.insert_copy"),
+        &mut copies.iter().map(|copy| {
+            vec![
+                copy.content.into(),
+                store.into(),
+                institution.into(),
+                object.into(),
+                (&copy.key).into(),
+                copy.class.clone().into(),
+                copy.stored_at.into(),
+            ]
+        }),
+    )?;
+    Ok(())
+}
+
+/// The latest version of a generation that is published already, with the digest of its inventory.
+pub fn published(
+    tx: &mut dyn Transaction,
+    generation: GenerationId,
+) -> Result<Option<(u64, Option<Digest>)>, RegistryError> {
+    let Some(row) = tx.query_one(Statement("rebuild.published"), &[generation.into()])? else { return Ok(None) };
+    Ok(Some((row.count(0)?, row.optional_bytes(1)?.map(|_| digest(&row, 1)).transpose()?)))
+}
+
+/// Lets readers see an object: its versions, oldest first, each with the digest of its inventory where it still has one, and
+/// the stores that hold it.
+pub fn publish(
+    tx: &mut dyn Transaction,
+    object: &RecordedObject,
+    recorded: &[(RecordedVersion, Option<Digest>)],
+    stores: &[String],
+) -> Result<(), RegistryError> {
+    tx.execute(Statement("rebuild.set_generation"), &[object.id.into(), object.generation.into()])?;
+    let known = crate::objects::get(tx, Scope::System, object.id)?;
+    // An older generation is kept for its versions; what the object is now, the newest says.
+    let is_newest = known.is_some_and(|known| known.generation == object.generation);
+    for (version, inventory) in recorded {
+        let key = [object.id.into(), object.generation.into(), version.number.into()];
+        let totals = tx.query_one(Statement("versions.totals"), &key)?;
+        let (files, bytes) = match totals {
+            Some(row) => (row.count(0)?, row.count(1)?),
+            None => (0, 0),
+        };
+        let inventory = inventory.map(|digest| digest.as_bytes().to_vec());
+        let [id, generation, number] = key;
+        tx.execute(
+            Statement("rebuild.publish_version"),
+            &[id, generation, number, inventory.into(), files.into(), bytes.into()],
+        )?;
+    }
+    if is_newest {
+        for version in versions::list(tx, object.id, object.generation, false)? {
+            versions::set_head(tx, &version, object.collection)?;
+        }
+    }
+    for store in stores {
+        tx.execute(
+            Statement("rebuild.insert_object_copy"),
+            &[object.id.into(), store.into(), object.institution.into(), object.generation.into()],
+        )?;
+    }
+    Ok(())
+}
+
+/// Drops up to [`ROWS_AT_ONCE`] rows of a generation that could not be read to its end; whether all are gone.
+pub fn drop_rows(tx: &mut dyn Transaction, object: ObjectId, generation: GenerationId) -> Result<bool, RegistryError> {
+    let key = [object.into(), generation.into(), ROWS_AT_ONCE.into()];
+    for statement in
+        ["rebuild.drop_events", "rebuild.drop_entries", "rebuild.drop_copies", "rebuild.drop_contents"].map(Statement)
+    {
+        if tx.execute(statement, &key)? > 0 {
+            return Ok(false);
+        }
+    }
+    if tx.execute(Statement("rebuild.drop_files"), &[object.into(), ROWS_AT_ONCE.into()])? > 0 {
+        return Ok(false);
+    }
+    tx.execute(Statement("rebuild.drop_versions"), &[object.into(), generation.into()])?;
+    tx.execute(Statement("rebuild.drop_object"), &[object.into()])?;
+    Ok(true)
+}
