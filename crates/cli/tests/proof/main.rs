@@ -1,0 +1,14 @@
+//! What the program promises, proved through the program itself: on bags of other people, judged by programs of other
+//! people, and while it is stopped, killed, crowded and refused what it needs.
+
+mod deposits;
+mod fixtures;
+mod homes;
+mod judgements;
+mod peers;
+#[path = "../suite/program.rs"]
+#[allow(dead_code)] // what only the other tests need
+mod program;
+mod refusals;
+mod stopping;
+mod together;

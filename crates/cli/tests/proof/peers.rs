@@ -1,0 +1,74 @@
+//! What we write, put before validators that others wrote. Where one is absent, the test says so.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::deposits::{home_with_deposits, take_in};
+use crate::homes::{PRESERVATION, walk};
+
+/// A peer, by the variable that says where it is.
+pub(crate) fn peer(variable: &str, what: &str) -> Option<OsString> {
+    let found = std::env::var_os(variable);
+    if found.is_none() {
+        println!("SKIPPED: {what}: {variable} is not set");
+    }
+    found
+}
+
+/// Runs a peer, which must be content.
+#[track_caller]
+fn accepts(command: &mut Command) {
+    let output = command.output().unwrap();
+    assert!(
+        output.status.success(),
+        "{command:?}: {}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+/// The object roots below a storage root.
+fn objects(root: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    walk(root, &mut |path| {
+        if path.file_name().is_some_and(|name| name == "0=ocfl_object_1.1") {
+            found.push(path.parent().unwrap().to_owned());
+        }
+    });
+    found
+}
+
+#[test]
+fn every_object_in_every_store_is_accepted_by_rocfl() {
+    let Some(rocfl) = peer("STRONGROOM_PEERS_ROCFL", "stores before rocfl") else { return };
+    let Some(place) = home_with_deposits() else { return };
+    take_in(&place, "bags/deposits-updated");
+    for store in PRESERVATION {
+        let root = place.path(&format!("home/stores/{store}/test.edu"));
+        assert_eq!(objects(&root).len(), 5);
+        accepts(Command::new(&rocfl).arg("--root").arg(root).arg("validate"));
+    }
+}
+
+#[test]
+fn every_object_in_every_store_is_accepted_by_ocfl_py() {
+    const VALIDATE: &str = "
+import sys
+from ocfl.validator import Validator
+for path in sys.argv[1:]:
+    validator = Validator()
+    if not validator.validate_object(path):
+        sys.exit(path + ': ' + str(validator))
+";
+    let Some(python) = peer("STRONGROOM_PEERS_PYTHON", "stores before ocfl-py") else { return };
+    let Some(place) = home_with_deposits() else { return };
+    take_in(&place, "bags/deposits-updated");
+    let mut found = Vec::new();
+    for store in PRESERVATION {
+        found.extend(objects(&place.path(&format!("home/stores/{store}/test.edu"))));
+    }
+    assert_eq!(found.len(), 10);
+    // It knows no storage layout 0004, so object by object.
+    accepts(Command::new(python).args(["-c", VALIDATE]).args(found));
+}
