@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
     backup, bag, batches, bench, collection, config, demo, deposit, fixity, init, institution, items, objects, ocfl,
-    queue, restore, shell, store, work,
+    queue, rebuild, restore, shell, store, work,
 };
 
 /// Keeps deposits: checks them, stores verified copies, watches the copies, and gives them back.
@@ -81,6 +81,8 @@ pub(crate) enum Command {
     /// Show and check the stores
     #[command(subcommand)]
     Store(store::Store),
+    /// Make a registry from a preservation store alone
+    Rebuild(rebuild::Rebuild),
     /// Copy the registry while it is in use
     Backup(backup::Backup),
     /// Show and change institutions

@@ -15,6 +15,7 @@ pub(crate) mod items;
 pub(crate) mod objects;
 pub(crate) mod ocfl;
 pub(crate) mod queue;
+pub(crate) mod rebuild;
 pub(crate) mod restore;
 pub(crate) mod shell;
 pub(crate) mod store;
@@ -44,6 +45,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         Command::Objects(command) => objects::run(command, context),
         Command::Queue(command) => queue::run(command, context),
         Command::Store(command) => store::run(&command, context),
+        Command::Rebuild(command) => rebuild::run(&command, context),
         Command::Backup(command) => backup::run(&command, context),
         Command::Institution(command) => institution::run(command, context),
         Command::Collection(command) => collection::run(command, context),

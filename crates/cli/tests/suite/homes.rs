@@ -86,3 +86,42 @@ fn a_backup_can_be_opened_as_a_home() {
     place.run(["backup", "backups"]).succeeds();
     assert_eq!(fs::read_dir(place.path("backups")).unwrap().count(), 2, "each backup is kept");
 }
+
+#[test]
+fn a_lost_registry_is_made_again_from_a_store() {
+    let place = Place::with_home();
+    place.bag("greeting", "hello\n");
+    place.run(["deposit", "greeting.tar", "--wait"]).succeeds();
+    let object = |place: &Place| place.run(["objects", "show", "example.edu/greeting", "--json"]).succeeds().object();
+    let files = |place: &Place| place.run(["objects", "files", "example.edu/greeting", "--json"]).succeeds().json();
+    let paths = |files: Vec<serde_json::Value>| -> Vec<_> {
+        files.into_iter().map(|file| (file["file"].clone(), file["path"].clone(), file["digests"].clone())).collect()
+    };
+    let (before, files_before) = (object(&place), paths(files(&place)));
+    for name in ["registry.db", "registry.db-wal", "registry.db-shm"] {
+        let _ = fs::remove_file(place.path("home").join(name));
+    }
+    let summary = place.run(["rebuild", "--json"]).succeeds().object();
+    assert_eq!(summary["objects"], 1, "{summary}");
+    assert_eq!(summary["problems"].as_array().unwrap().len(), 0);
+    let after = object(&place);
+    for key in ["object", "identifier", "title", "placement", "head", "files", "bytes", "created_at"] {
+        assert_eq!(after[key], before[key], "{key}");
+    }
+    assert_eq!(paths(files(&place)), files_before);
+    place.run(["fixity", "run", "--all"]).succeeds();
+}
+
+#[test]
+fn a_rebuild_of_a_home_in_use_is_refused_and_changes_nothing() {
+    let place = Place::with_home();
+    place.bag("greeting", "hello\n");
+    place.run(["deposit", "greeting.tar", "--wait"]).succeeds();
+    let before = place.files("home");
+    let objects = place.run(["objects", "list", "--json"]).succeeds().stdout;
+    place.run(["rebuild"]).fails(4, &["in use"]);
+    place.run(["rebuild", "--store", "tertiary"]).fails(3, &["tertiary"]);
+    place.run(["rebuild", "--adopt"]).fails(2, &["not in this version"]);
+    assert_eq!(place.files("home"), before);
+    assert_eq!(place.run(["objects", "list", "--json"]).succeeds().stdout, objects);
+}
