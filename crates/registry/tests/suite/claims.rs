@@ -1,0 +1,226 @@
+//! Claiming, losing and giving up; items without a task.
+
+use std::time::Duration;
+
+use strongroom_queue::{Lease, TaskState, tasks};
+use strongroom_registry::items::{NewItem, Request};
+use strongroom_registry::leases::{self, Hold};
+use strongroom_registry::work::{self, Pulse};
+use strongroom_registry::{Action, ItemId, ItemStatus, RegistryError, Stage};
+use uuid::Uuid;
+
+use super::world::*;
+
+pub(crate) fn a_claim_and_the_lease_of_its_task_come_together(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let id = world.item();
+    let before = world.find(id);
+    let undone = world.refused(|tx| {
+        let request = strongroom_queue::LeaseRequest {
+            topics: vec![Stage::Receive.topic(Action::Ingest)],
+            keys: None,
+            limit: 1,
+            holder: holder(1),
+            duration: LEASE,
+        };
+        assert_eq!(work::lease(tx, &request, &|_| 3)?.assignments.len(), 1);
+        Err::<(), _>(RegistryError::NotFound { what: "anything", id: String::new() })
+    });
+    assert!(matches!(undone, RegistryError::NotFound { .. }));
+    assert_eq!(world.find(id).status, ItemStatus::Pending, "neither is claimed");
+    assert_eq!(world.tasks(id)[0].state, TaskState::Ready, "nor leased");
+
+    let (claim, item) = world.claim(Stage::Receive);
+    let kept = world.find(id);
+    assert_eq!((item.status, item.fence), (kept.status, kept.fence), "the claim tells what is kept");
+    assert_eq!((item.holder.clone(), item.lease_until), (kept.holder.clone(), kept.lease_until));
+    assert_eq!(item.updated_at, kept.updated_at);
+    assert_eq!(kept.fence, before.fence + 1);
+    assert_eq!(kept.holder, Some(holder(1).to_string()));
+    let task = &world.tasks(id)[0];
+    assert_eq!((task.state, task.lease_until), (TaskState::Leased, kept.lease_until));
+    assert_eq!((claim.lease, claim.spent), (Lease { task: task.task, attempt: task.attempt }, 1));
+    assert!(world.lease(2, Stage::Receive, 9).assignments.is_empty(), "an item is held by one worker at a time");
+}
+
+pub(crate) fn a_worker_that_stops_without_a_word_loses_its_item(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let (lost, item) = world.claimed_at(Stage::Fetch);
+    assert!(world.reclaim().is_empty(), "while its lease lasts nobody takes it");
+    assert_eq!(world.crash(), ["ingest.fetch"]);
+    assert_eq!(world.status(item.id), (Stage::Fetch, ItemStatus::Pending));
+    assert_eq!(world.find(item.id).holder, None);
+    assert_eq!(world.history(item.id).last().expect("a line").status, ItemStatus::Pending);
+    let pulses = world.write({
+        let lost = lost.clone();
+        move |tx| work::heartbeat(tx, &[(lost.lease, Some(lost.clone()))], LEASE)
+    });
+    assert_eq!(pulses, [Pulse::Lost]);
+    let refused = world.try_finish(&lost, &next(Stage::Validate)).expect_err("it is lost");
+    assert!(matches!(refused, RegistryError::FenceLost { .. }), "{refused}");
+    let (taken, _) = world.claim_as(2, Stage::Fetch);
+    assert!(taken.fence > lost.fence);
+    assert_eq!(taken.spent, 2, "the attempt of the one that crashed counts");
+    assert!(matches!(world.try_finish(&lost, &succeeded()), Err(RegistryError::FenceLost { .. })));
+    world.finish(&taken, &next(Stage::Validate));
+    assert_eq!(world.status(item.id), (Stage::Validate, ItemStatus::Pending));
+}
+
+pub(crate) fn a_task_whose_item_has_moved_on_is_settled_unseen(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let (claim, item) = world.claimed_at(Stage::Fetch);
+    // Wanted once more while it is worked on: its task comes back when the item is elsewhere.
+    world.write(move |tx| {
+        let task = strongroom_queue::NewTask::new("ingest.fetch", item.id.to_string(), "");
+        tasks::enqueue(tx, &[task])?;
+        Ok(())
+    });
+    world.finish(&claim, &next(Stage::Validate));
+    assert_eq!(world.topics(claim.item).len(), 2);
+    assert!(world.lease(1, Stage::Fetch, 9).assignments.is_empty());
+    assert_eq!(world.topics(claim.item), ["ingest.validate"]);
+    assert_eq!(world.status(claim.item), (Stage::Validate, ItemStatus::Pending));
+    world.write(|tx| {
+        tasks::enqueue(tx, &[strongroom_queue::NewTask::new("ingest.fetch", "no item", "")])?;
+        Ok(())
+    });
+    assert!(world.lease(1, Stage::Fetch, 9).assignments.is_empty());
+    assert_eq!(world.dead(Stage::Fetch), 1, "what can never be read is buried with its reason");
+}
+
+pub(crate) fn attempts_of_workers_that_crash_are_counted_and_the_item_fails_with_its_task(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let id = world.item();
+    for attempt in 1..=MAX_ATTEMPTS {
+        let (claim, _) = world.claim_as(attempt, Stage::Receive);
+        assert_eq!(claim.spent, attempt);
+        world.crash();
+    }
+    let fence = world.find(id).fence;
+    assert!(world.lease(9, Stage::Receive, 9).assignments.is_empty());
+    let item = world.find(id);
+    assert_eq!((item.stage, item.status), (Stage::Receive, ItemStatus::Failed));
+    assert!(item.needs_review);
+    assert!(item.fence > fence);
+    assert!(item.note.expect("a note").contains("gave up after 3 attempts"));
+    assert_eq!(world.dead(Stage::Receive), 1, "task and item ended together");
+    assert!(world.topics(id).is_empty(), "what was staged is kept: nothing is swept");
+    assert_eq!(world.history(id).last().expect("a line").status, ItemStatus::Failed);
+}
+
+pub(crate) fn giving_up_wakes_the_newer_deposit(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let older = world.item();
+    world.drive(older, Stage::Fetch);
+    let younger = world.item();
+    let (waiting, _) = world.claim(Stage::Receive);
+    let hour = world.later(Duration::from_hours(1));
+    world.finish(&waiting, &work::StageEnd::Defer { until: hour, note: "an older deposit is open".into() });
+    for _ in 0..MAX_ATTEMPTS {
+        world.claim(Stage::Fetch);
+        world.crash();
+    }
+    assert!(world.lease(1, Stage::Receive, 9).assignments.is_empty(), "the newer one still waits");
+    let leasing = world.lease(1, Stage::Fetch, 9);
+    assert_eq!(world.find(older).status, ItemStatus::Failed);
+    assert_eq!(leasing.topics, ["ingest.receive"], "the runtime is told whom to wake");
+    assert_eq!(world.claim(Stage::Receive).0.item, younger);
+}
+
+pub(crate) fn a_committing_item_rests_after_crashes_and_is_tried_again(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let (claim, _) = world.committing();
+    let id = claim.item;
+    world.crash();
+    for _ in 1..MAX_ATTEMPTS {
+        world.claim(Stage::Record);
+        world.crash();
+    }
+    for _ in 0..3 {
+        assert!(world.lease(1, Stage::Record, 9).assignments.is_empty(), "it rests");
+        let item = world.find(id);
+        assert_eq!((item.stage, item.status), (Stage::Record, ItemStatus::Pending));
+        assert!(item.needs_review, "a person should look");
+        subject.advance(Duration::from_mins(11));
+        for _ in 0..MAX_ATTEMPTS {
+            assert_eq!(world.claim(Stage::Record).0.item, id, "it is tried as often again");
+            world.crash();
+        }
+    }
+    assert_eq!(world.dead(Stage::Record), 0);
+}
+
+pub(crate) fn a_heartbeat_extends_task_item_and_object_lease_together(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let object = world.object("bag").id;
+    let (claim, item) = world.claimed_at(Stage::Write);
+    let until = item.lease_until.expect("a lease");
+    world.write(move |tx| leases::hold(tx, object, item.id.0, until));
+    subject.advance(Duration::from_secs(40));
+    let beat = {
+        let claim = claim.clone();
+        move |world: &World<'_>| {
+            let claim = claim.clone();
+            world.write(move |tx| work::heartbeat(tx, &[(claim.lease, Some(claim.clone()))], LEASE))
+        }
+    };
+    let expected = world.later(LEASE);
+    assert_eq!(beat(&world), [Pulse::Held(expected)]);
+    assert_eq!(world.find(item.id).lease_until, Some(expected));
+    assert_eq!(world.tasks(item.id)[0].lease_until, Some(expected));
+    let other = Uuid::from_u128(1);
+    let hold = world.write(move |tx| leases::hold(tx, object, other, expected));
+    assert_eq!(hold, Hold::Busy { until: expected });
+    world.ask(item.id, Request::Hold).expect("is asked");
+    assert_eq!(beat(&world), [Pulse::StopRequested]);
+    world.finish(&claim, &next(Stage::Verify));
+    assert_eq!(beat(&world), [Pulse::Lost]);
+}
+
+pub(crate) fn every_stranded_item_and_no_other_is_given_a_task(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let healthy = world.item_named("healthy");
+    let (claim, _) = world.claim(Stage::Receive);
+    let deferred = world.item_named("deferred");
+    let (waiting, _) = world.claim(Stage::Receive);
+    let hour = world.later(Duration::from_hours(1));
+    world.finish(&waiting, &work::StageEnd::Defer { until: hour, note: "waits".into() });
+    let held = world.make(&NewItem { held: true, ..world.new_item("held") });
+    let cancelled = world.item_named("cancelled");
+    world.ask(cancelled, Request::Cancel).expect("is cancelled");
+    let stranded: Vec<ItemId> = (0..5).map(|number| world.item_named(&format!("stranded-{number}"))).collect();
+    let elsewhere = stranded[0];
+    world.write({
+        let stranded = stranded.clone();
+        move |tx| {
+            for id in &stranded {
+                tasks::delete_key(tx, &id.to_string())?;
+            }
+            // A task of another stage does not count.
+            tasks::enqueue(tx, &[strongroom_queue::NewTask::new("ingest.fetch", elsewhere.to_string(), "")])?;
+            Ok(())
+        }
+    });
+    let mut found = Vec::new();
+    let mut after = ItemId(Uuid::nil());
+    while let (Some(last), some) = world.read(|tx| work::stranded(tx, after, 2)) {
+        assert!(last > after);
+        after = last;
+        found.extend(some);
+    }
+    assert_eq!(found, stranded);
+    // Between the read and the write one of them ends, and another gets its task.
+    world.ask(stranded[1], Request::Cancel).expect("is cancelled");
+    let everybody = [found, vec![healthy, deferred, held, cancelled]].concat();
+    let topics = world.write({
+        let everybody = everybody.clone();
+        move |tx| work::requeue_stranded(tx, &everybody)
+    });
+    assert_eq!(topics, ["ingest.receive"; 4]);
+    assert!(world.write(move |tx| work::requeue_stranded(tx, &everybody)).is_empty(), "once is enough");
+    let leased = world.lease(1, Stage::Receive, 99).assignments;
+    let leased: Vec<ItemId> = leased.into_iter().filter_map(|one| one.claimed).map(|(claim, _)| claim.item).collect();
+    assert_eq!(leased.len(), 4);
+    assert!(stranded.iter().all(|id| *id == stranded[1] || leased.contains(id)));
+    assert_eq!(world.find(healthy).fence, claim.fence, "who works is not disturbed");
+}

@@ -1,0 +1,281 @@
+//! How a stage ends: item, history, task and whoever waits change together.
+
+use std::time::Duration;
+
+use strongroom_queue::{NewTask, TaskState, tasks};
+use strongroom_registry::items::{self, ItemProblem, Request};
+use strongroom_registry::work::{self, Claim, SWEEP_TOPIC, StageEnd};
+use strongroom_registry::{ItemId, ItemStatus, Scope, Stage};
+
+use super::world::*;
+
+/// What the last line of the history says.
+fn last_word(world: &World<'_>, id: ItemId) -> (Stage, ItemStatus, String) {
+    let line = world.history(id).pop().expect("a line");
+    (line.stage, line.status, line.note.unwrap_or_default())
+}
+
+pub(crate) fn next_goes_on_with_a_new_task(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let id = world.item();
+    let (claim, _) = world.claim(Stage::Receive);
+    assert_eq!(world.finish(&claim, &next(Stage::Estimate)), ["ingest.estimate"]);
+    let item = world.find(id);
+    assert_eq!((item.stage, item.status, item.retry_count), (Stage::Estimate, ItemStatus::Pending, 0));
+    assert_eq!((item.holder, item.lease_until), (None, None));
+    let tasks = world.tasks(id);
+    assert_eq!(tasks.len(), 1, "the task of the stage is done");
+    assert_eq!((tasks[0].topic.as_str(), tasks[0].state, tasks[0].spent), ("ingest.estimate", TaskState::Ready, 0));
+    assert_eq!(last_word(&world, id), (Stage::Estimate, ItemStatus::Pending, "on to estimate".into()));
+    let numbers: Vec<u64> = world.history(id).iter().map(|line| line.number).collect();
+    assert_eq!(numbers, [1, 2, 3], "submitted, started, ended");
+}
+
+pub(crate) fn defer_waits_with_the_same_task_and_spends_nothing(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let id = world.item();
+    for _ in 0..MAX_ATTEMPTS * 2 {
+        let (claim, _) = world.claim(Stage::Receive);
+        assert_eq!(claim.spent, 1, "waiting is no failure");
+        let until = world.later(Duration::from_mins(10));
+        world.finish(&claim, &StageEnd::Defer { until, note: "not yet".into() });
+        let task = &world.tasks(id)[0];
+        assert_eq!((task.task, task.state, task.ready_at), (claim.lease.task, TaskState::Delayed, until));
+        assert_eq!(world.status(id), (Stage::Receive, ItemStatus::Pending));
+        assert_eq!(last_word(&world, id).2, "not yet");
+        assert!(world.lease(1, Stage::Receive, 1).assignments.is_empty());
+        subject.advance(Duration::from_mins(10));
+    }
+}
+
+pub(crate) fn defer_does_not_sleep_through_a_wake_up(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let (waiting, item) = world.claimed_at(Stage::Provision);
+    // Room is made while the stage decides that there is none; only items that wait are woken, so by hand:
+    let id = item.id;
+    world.write(move |tx| {
+        tasks::enqueue(tx, &[NewTask { max_attempts: 9, ..NewTask::new("ingest.provision", id.to_string(), "") }])?;
+        Ok(())
+    });
+    let until = world.later(Duration::from_hours(1));
+    world.finish(&waiting, &StageEnd::Defer { until, note: "no room".into() });
+    let (again, _) = world.claim(Stage::Provision);
+    world.finish(&again, &StageEnd::Defer { until, note: "no room".into() });
+    assert!(world.lease(1, Stage::Provision, 1).assignments.is_empty(), "it was woken once");
+}
+
+fn transient(world: &World<'_>) -> StageEnd {
+    StageEnd::Transient {
+        retry_at: world.later(Duration::from_secs(5)),
+        max_attempts: MAX_ATTEMPTS,
+        note: "the store is out of reach".into(),
+    }
+}
+
+pub(crate) fn transient_errors_are_retried_until_the_attempts_are_spent(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let (claim, item) = world.claimed_at(Stage::Write);
+    let id = item.id;
+    world.finish(&claim, &transient(&world));
+    assert_eq!((world.status(id), world.find(id).retry_count), ((Stage::Write, ItemStatus::Pending), 1));
+    assert_eq!(last_word(&world, id).2, "the store is out of reach");
+    assert!(world.lease(1, Stage::Write, 1).assignments.is_empty(), "not before its time");
+    subject.advance(Duration::from_secs(5));
+    world.claim(Stage::Write);
+    world.crash();
+    let (claim, _) = world.claim(Stage::Write);
+    assert_eq!(claim.spent, MAX_ATTEMPTS, "a crash counts as well");
+    world.finish(&claim, &transient(&world));
+    let item = world.find(id);
+    assert_eq!((item.stage, item.status), (Stage::Write, ItemStatus::Failed));
+    assert!(item.needs_review);
+    assert!(item.note.expect("a note").ends_with("the store is out of reach"), "the exact text is shown");
+    assert_eq!(world.dead(Stage::Write), 1);
+    assert!(world.topics(id).is_empty(), "what was staged is kept");
+}
+
+pub(crate) fn fatal_fails_the_item_and_sweeps_behind_it(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let (claim, item) = world.claimed_at(Stage::Validate);
+    let problem = |line| ItemProblem {
+        severity: "error".into(),
+        code: "manifest.file_missing".into(),
+        file: Some("manifest-md5.txt".into()),
+        path: Some("data/a".into()),
+        line: Some(line),
+        message: "is not there".into(),
+    };
+    world.write({
+        let (claim, before) = (claim.clone(), problem(9));
+        move |tx| work::note_problems(tx, &claim, std::slice::from_ref(&before))
+    });
+    let problems = vec![problem(1), problem(2)];
+    let topics = world.finish(&claim, &StageEnd::Fatal { note: "invalid".into(), problems: problems.clone() });
+    assert_eq!(topics, [SWEEP_TOPIC]);
+    let item = world.find(item.id);
+    assert_eq!((item.stage, item.status, item.needs_review), (Stage::Validate, ItemStatus::Failed, true));
+    assert_eq!(item.note.as_deref(), Some("invalid"));
+    assert_eq!(last_word(&world, item.id), (Stage::Validate, ItemStatus::Failed, "invalid".into()));
+    assert_eq!(world.topics(item.id), [SWEEP_TOPIC]);
+    assert_eq!(world.dead(Stage::Validate), 0);
+    assert_eq!(world.read(|tx| items::problems(tx, Scope::System, item.id, 10)), problems);
+    assert_eq!(world.read(|tx| items::problems(tx, Scope::System, item.id, 1)), problems[..1]);
+}
+
+pub(crate) fn back_begins_an_earlier_stage_afresh(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let (claim, item) = world.claimed_at(Stage::Write);
+    let back = StageEnd::Back { to: Stage::Provision, note: "staging is lost".into() };
+    assert_eq!(world.finish(&claim, &back), ["ingest.provision"]);
+    assert_eq!(world.status(item.id), (Stage::Provision, ItemStatus::Pending));
+    assert_eq!(world.topics(item.id), ["ingest.provision"]);
+    assert_eq!(last_word(&world, item.id).2, "staging is lost");
+    let (claim, _) = world.claim(Stage::Provision);
+    assert_eq!(claim.spent, 1);
+    // Back to the stage itself is a task of its own too.
+    world.finish(&claim, &StageEnd::Back { to: Stage::Provision, note: "once more".into() });
+    assert_eq!(world.claim(Stage::Provision).0.spent, 1);
+}
+
+pub(crate) fn held_waits_for_a_person_without_a_task(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let (claim, item) = world.claimed_at(Stage::Notify);
+    assert!(world.finish(&claim, &StageEnd::Held { note: "look at this".into() }).is_empty());
+    assert_eq!(world.status(item.id), (Stage::Notify, ItemStatus::Held));
+    assert!(world.topics(item.id).is_empty());
+    assert_eq!(world.ask(item.id, Request::Release).expect("goes on"), ["ingest.notify"]);
+    assert_eq!(world.claim(Stage::Notify).0.item, item.id);
+}
+
+pub(crate) fn succeeded_ends_without_a_sweep(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let (claim, item) = world.claimed_at(Stage::Cleanup);
+    assert!(world.finish(&claim, &succeeded()).is_empty());
+    assert_eq!(last_word(&world, item.id), (Stage::Cleanup, ItemStatus::Succeeded, "done".into()));
+    assert!(world.topics(item.id).is_empty());
+    assert!(!world.find(item.id).needs_review);
+}
+
+pub(crate) fn released_gives_the_attempt_back(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let (claim, item) = world.claimed_at(Stage::Fetch);
+    for _ in 0..MAX_ATTEMPTS * 2 {
+        let (id, fence) = (item.id, world.find(item.id).fence);
+        let held = Claim { fence, lease: lease_of(&world, id), ..claim.clone() };
+        world.finish(&held, &StageEnd::Released { note: "the worker drains".into() });
+        assert_eq!(world.status(id), (Stage::Fetch, ItemStatus::Pending));
+        assert_eq!(last_word(&world, id).2, "the worker drains");
+        assert_eq!(world.claim(Stage::Fetch).0.spent, 1, "at once, with nothing spent");
+    }
+}
+
+fn lease_of(world: &World<'_>, id: ItemId) -> strongroom_queue::Lease {
+    let task = &world.tasks(id)[0];
+    strongroom_queue::Lease { task: task.task, attempt: task.attempt }
+}
+
+pub(crate) fn a_committing_item_does_not_fail(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let (claim, _) = world.committing();
+    let id = claim.item;
+    world.finish(&claim, &fatal());
+    let item = world.find(id);
+    assert_eq!((item.stage, item.status, item.needs_review), (Stage::Record, ItemStatus::Pending, true));
+    assert!(world.lease(1, Stage::Record, 1).assignments.is_empty(), "it rests first");
+    subject.advance(Duration::from_mins(2));
+    for _ in 0..MAX_ATTEMPTS * 2 {
+        let (claim, _) = world.claim(Stage::Record);
+        world.finish(&claim, &transient(&world));
+        assert_eq!(world.status(id), (Stage::Record, ItemStatus::Pending));
+        subject.advance(Duration::from_secs(5));
+    }
+    assert!(world.find(id).needs_review);
+    assert_eq!(world.dead(Stage::Record), 0);
+    let (claim, _) = world.claim(Stage::Record);
+    world.publish(&claim, &[]);
+    world.finish(&claim, &next(Stage::Notify));
+    assert!(!world.find(id).needs_review, "in the end it went well");
+}
+
+pub(crate) fn revive_brings_task_and_item_back(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let ids = [world.item_named("a"), world.item_named("b")];
+    for _ in 0..MAX_ATTEMPTS {
+        assert_eq!(world.lease(1, Stage::Receive, 9).assignments.len(), 2);
+        world.crash();
+    }
+    world.lease(1, Stage::Receive, 9);
+    assert_eq!(world.dead(Stage::Receive), 2);
+    let dead = world.read(|tx| Ok(tasks::list(tx, "ingest.receive", TaskState::Dead, None, 9)?.tasks));
+    let only = dead.iter().find(|task| task.key == ids[1].to_string()).expect("is dead").task;
+    let (count, topics) = world.write(move |tx| work::revive(tx, "ingest.receive", Some(only), "a person"));
+    assert_eq!((count, topics), (1, vec!["ingest.receive".to_owned()]));
+    assert_eq!(world.status(ids[0]), (Stage::Receive, ItemStatus::Failed));
+    assert_eq!(world.status(ids[1]), (Stage::Receive, ItemStatus::Pending));
+    assert_eq!(world.claim(Stage::Receive).0.spent, 1, "with all its attempts");
+    let (count, _) = world.write(|tx| work::revive(tx, "ingest.receive", None, "a person"));
+    assert_eq!((count, world.dead(Stage::Receive)), (1, 0));
+    assert!(!world.find(ids[0]).needs_review);
+
+    world.write(|tx| {
+        tasks::enqueue(tx, &[NewTask { max_attempts: 1, ..NewTask::new(SWEEP_TOPIC, "a", "") }])?;
+        let leased = tasks::lease(
+            tx,
+            &strongroom_queue::LeaseRequest {
+                topics: vec![SWEEP_TOPIC.into()],
+                keys: None,
+                limit: 1,
+                holder: holder(1),
+                duration: LEASE,
+            },
+        )?;
+        let outcome = strongroom_queue::Outcome::Dead { reason: "no".into() };
+        tasks::settle(tx, &[strongroom_queue::Settlement { lease: leased[0].lease, outcome }])?;
+        Ok(())
+    });
+    let (count, topics) = world.write(|tx| work::revive(tx, SWEEP_TOPIC, None, "a person"));
+    assert_eq!((count, topics), (1, vec![SWEEP_TOPIC.to_owned()]), "a task that is no stage comes back as itself");
+    assert_eq!(world.write(|tx| work::revive(tx, SWEEP_TOPIC, None, "a person")).0, 0);
+}
+
+pub(crate) fn a_newer_deposit_is_woken_however_the_older_one_ends(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let ways: [fn(&World<'_>, ItemId) -> Vec<String>; 5] = [
+        |world, _| world.finish(&world.claim(Stage::Fetch).0, &succeeded()),
+        |world, _| world.finish(&world.claim(Stage::Fetch).0, &fatal()),
+        |world, _| {
+            let give_up = StageEnd::Transient { retry_at: world.now(), max_attempts: 1, note: "no".into() };
+            world.finish(&world.claim(Stage::Fetch).0, &give_up)
+        },
+        |world, id| world.ask(id, Request::Cancel).expect("is cancelled"),
+        |world, id| world.ask(id, Request::Delete).expect("is put away"),
+    ];
+    for (number, end) in ways.into_iter().enumerate() {
+        let name = format!("bag-{number}");
+        let older = world.item_named(&name);
+        world.drive(older, Stage::Fetch);
+        let [younger, youngest] = [world.item_named(&name), world.item_named(&name)];
+        let other = world.item_named("another object");
+        let hour = world.later(Duration::from_hours(1));
+        for id in [younger, youngest, other] {
+            let (claim, item) = world.claim(Stage::Receive);
+            assert_eq!(claim.item, id);
+            let waits_for = world.read(|tx| items::older_open(tx, &item));
+            assert_eq!(
+                waits_for,
+                [(younger, older), (youngest, younger)].into_iter().find(|one| one.0 == id).map(|one| one.1)
+            );
+            world.finish(&claim, &StageEnd::Defer { until: hour, note: "waits".into() });
+        }
+        assert!(world.lease(1, Stage::Receive, 9).assignments.is_empty());
+        assert!(end(&world, older).contains(&"ingest.receive".to_owned()), "way {number}");
+        let (claim, item) = world.claim(Stage::Receive);
+        assert_eq!(claim.item, younger, "way {number}");
+        assert_eq!(world.read(|tx| items::older_open(tx, &item)), None);
+        assert!(world.lease(1, Stage::Receive, 9).assignments.is_empty(), "the others still wait");
+        for id in [youngest, other] {
+            world.ask(id, Request::Cancel).expect("out of the way");
+        }
+        world.finish(&claim, &succeeded());
+    }
+}

@@ -1,0 +1,116 @@
+//! A claim that is no longer current changes nothing, whatever is tried with it.
+
+use strongroom_registry::versions::{self, NewCopy, NewEntry, Version};
+use strongroom_registry::work::{self, Claim, StageEnd};
+use strongroom_registry::{
+    ContentId, Decision, Description, FileId, Format, InstitutionId, ItemStatus, ObjectId, RegistryError, Stage,
+    Transaction, interim,
+};
+
+use super::world::*;
+
+type Write = fn(&mut dyn Transaction, &Claim, &Version) -> Result<(), RegistryError>;
+
+/// Everything a worker writes with its claim.
+const WRITES: &[(&str, Write)] = &[
+    ("check_fence", |tx, claim, _| work::check_fence(tx, claim)),
+    ("note_problems", |tx, claim, _| work::note_problems(tx, claim, &[])),
+    ("set_note", |tx, claim, _| work::set_note(tx, claim, "late")),
+    ("set_source", |tx, claim, _| work::set_source(tx, claim, "late", Some(1), Some("late"))),
+    ("set_priority", |tx, claim, _| work::set_priority(tx, claim, 1)),
+    ("set_object", |tx, claim, _| work::set_object(tx, claim, ObjectId::new())),
+    ("put_files", |tx, claim, _| interim::put_files(tx, claim, &[interim_file("late", b"late")])),
+    ("set_formats of files", |tx, claim, _| {
+        interim::set_formats(tx, claim, &mut [("data/a", &Format::default())].into_iter())
+    }),
+    ("set_decisions", |tx, claim, _| {
+        let mut file = interim_file("data/a", b"a");
+        file.decision = Some(Decision::Changed);
+        interim::set_decisions(tx, claim, &[file])
+    }),
+    ("set_fact", |tx, claim, _| interim::set_fact(tx, claim, "kept", "late")),
+    ("unset_fact", |tx, claim, _| interim::unset_fact(tx, claim, "kept")),
+    ("reserve", |tx, claim, _| interim::reserve(tx, claim, 77, 1_000).map(|_| ())),
+    ("release_space", |tx, claim, _| interim::release_space(tx, claim)),
+    ("prepare", |tx, claim, version| {
+        let description = Description::default();
+        let new = versions::NewVersion {
+            object: version.object,
+            generation: version.generation,
+            number: 9,
+            message: "late",
+            user: "late",
+            description: &description,
+        };
+        versions::prepare(tx, claim, &new).map(|_| ())
+    }),
+    ("set_formats of contents", |tx, claim, version| {
+        versions::set_formats(tx, claim, version, &mut [(ContentId::new(), Format::default())].into_iter())
+    }),
+    ("put_entries", |tx, claim, version| {
+        let entry = NewEntry { file: FileId::new(), path: "late".into(), modified: None, content: ContentId::new() };
+        versions::put_entries(tx, claim, version, &[entry])
+    }),
+    ("put_copies", |tx, claim, version| {
+        let copy = NewCopy { content: ContentId::new(), key: "late".into(), class: None };
+        versions::put_copies(tx, claim, InstitutionId::new(), version.object, "late", &[copy])
+    }),
+    ("set_verified", |tx, claim, _| versions::set_verified(tx, claim, "late", &[ContentId::new()])),
+    ("forget_copy", |tx, claim, _| versions::forget_copy(tx, claim, "late", ContentId::new())),
+    ("commit", |tx, claim, version| versions::commit(tx, claim, version, digests(b"late").sha512)),
+    ("publish", |tx, claim, _| versions::publish(tx, claim, InstitutionId::new(), None, &[])),
+    ("finish", |tx, claim, _| work::finish(tx, claim, "late", &next(Stage::Cleanup)).map(|_| ())),
+];
+
+/// An item that a worker has, with something of everything.
+fn at_work(world: &World<'_>) -> (Claim, Version) {
+    let object = world.object("bag");
+    let (claim, _) = world.claimed_at(Stage::Write);
+    let held = claim.clone();
+    world.write(move |tx| {
+        interim::put_files(tx, &held, &[interim_file("data/a", b"a")])?;
+        interim::set_fact(tx, &held, "kept", "by the first")?;
+        interim::reserve(tx, &held, 10, 1_000)
+    });
+    let version = world.prepare(&claim, &object);
+    (claim, version)
+}
+
+fn refuses_all(world: &World<'_>, claim: &Claim, version: &Version) {
+    let before = world.find(claim.item);
+    for (name, write) in WRITES {
+        let (claim, version) = (claim.clone(), version.clone());
+        let refused = world.refused(move |tx| write(tx, &claim, &version));
+        assert!(matches!(refused, RegistryError::FenceLost { .. }), "{name}: {refused}");
+    }
+    let after = world.find(claim.item);
+    assert_eq!((after.note, after.updated_at, after.priority), (before.note, before.updated_at, before.priority));
+    assert_eq!((after.etag, after.object, after.version), (before.etag, before.object, before.version));
+    let item = claim.item;
+    world.read(|tx| {
+        assert_eq!(interim::totals(tx, item)?.files, 1);
+        assert_eq!(interim::fact(tx, item, "kept")?.as_deref(), Some("by the first"));
+        let version = versions::of_item(tx, item)?.expect("a version");
+        assert_eq!((version.number, version.state.word()), (1, "preparing"));
+        Ok(())
+    });
+}
+
+pub(crate) fn every_write_of_a_worker_is_refused_once_the_item_is_lost(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let (claim, version) = at_work(&world);
+    world.crash();
+    refuses_all(&world, &claim, &version);
+    let (taken, _) = world.claim_as(2, Stage::Write);
+    refuses_all(&world, &claim, &version);
+    world.write(move |tx| work::check_fence(tx, &taken));
+}
+
+pub(crate) fn every_write_of_a_worker_is_refused_after_its_stage_ended(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let (claim, version) = at_work(&world);
+    world.finish(&claim, &StageEnd::Held { note: "the last word".into() });
+    refuses_all(&world, &claim, &version);
+    let item = world.find(claim.item);
+    assert_eq!((item.status, item.note.as_deref()), (ItemStatus::Held, Some("the last word")));
+}

@@ -1,0 +1,119 @@
+//! The record against its engines. A case is a function over a [`Subject`](world::Subject), named for the rule it proves;
+//! [`conformance_suite!`] makes a test of each for one engine.
+
+mod batching;
+mod claims;
+mod endings;
+mod events;
+mod fences;
+mod isolation;
+mod model;
+mod requests;
+mod space;
+mod sqlite;
+mod transitions;
+mod versioning;
+mod world;
+
+/// A test for each case; `$make` is a function that gives a fresh [`Subject`](world::Subject).
+macro_rules! conformance_suite {
+    ($make:path) => {
+        conformance_suite! { $make:
+            claims {
+                a_claim_and_the_lease_of_its_task_come_together
+                a_worker_that_stops_without_a_word_loses_its_item
+                a_task_whose_item_has_moved_on_is_settled_unseen
+                attempts_of_workers_that_crash_are_counted_and_the_item_fails_with_its_task
+                giving_up_wakes_the_newer_deposit
+                a_committing_item_rests_after_crashes_and_is_tried_again
+                a_heartbeat_extends_task_item_and_object_lease_together
+                every_stranded_item_and_no_other_is_given_a_task
+            }
+            endings {
+                next_goes_on_with_a_new_task
+                defer_waits_with_the_same_task_and_spends_nothing
+                defer_does_not_sleep_through_a_wake_up
+                transient_errors_are_retried_until_the_attempts_are_spent
+                fatal_fails_the_item_and_sweeps_behind_it
+                back_begins_an_earlier_stage_afresh
+                held_waits_for_a_person_without_a_task
+                succeeded_ends_without_a_sweep
+                released_gives_the_attempt_back
+                a_committing_item_does_not_fail
+                revive_brings_task_and_item_back
+                a_newer_deposit_is_woken_however_the_older_one_ends
+            }
+            requests {
+                a_waiting_item_is_held_released_and_cancelled
+                a_started_item_is_asked_and_follows_when_its_stage_ends
+                a_request_is_carried_out_when_the_worker_dies
+                a_request_is_carried_out_instead_of_the_next_claim
+                a_release_withdraws_a_hold_that_was_only_asked_for
+                a_cancelled_item_is_swept_however_its_stage_ended
+                a_failed_item_that_is_deleted_is_swept_and_keeps_its_history
+                a_committed_item_cannot_be_stopped
+                requeueing_goes_no_later_and_back_where_what_is_needed_is_gone
+                a_stage_of_another_action_is_refused
+                an_item_at_rest_holds_no_object
+            }
+            batching {
+                the_state_of_a_batch_follows_from_its_items
+                a_batch_is_held_and_released_as_one
+                a_batch_is_cancelled_but_for_what_is_committed
+                a_deleted_batch_stays_deleted
+                making_a_batch_twice_makes_one
+                counts_and_listings_of_a_batch_are_its_own
+            }
+            events {
+                a_new_payload_file_tells_ten_acts
+                the_parts_of_an_event_keep_their_identifiers
+                events_of_a_version_are_seen_with_it
+                every_event_is_on_exactly_one_page
+            }
+            fences {
+                every_write_of_a_worker_is_refused_once_the_item_is_lost
+                every_write_of_a_worker_is_refused_after_its_stage_ended
+            }
+            isolation {
+                nothing_of_another_institution_is_seen
+            }
+            space {
+                the_ledger_never_exceeds_the_capacity
+                space_comes_back_and_those_who_wait_are_woken
+                one_owner_holds_an_object
+                a_lease_that_ran_out_is_taken_over_with_a_higher_fence
+                a_committing_object_is_kept_for_its_item
+                a_released_lease_is_not_extended
+                totals_count_the_payload
+            }
+            transitions {
+                items_take_the_transitions_of_the_table_and_no_other
+            }
+            versioning {
+                readers_see_a_version_when_it_is_published_and_not_before
+                a_dropped_version_leaves_no_rows
+                a_version_of_the_same_number_keeps_its_events_when_a_later_one_is_dropped
+                putting_rows_again_changes_nothing
+                a_dropped_version_takes_no_more_rows
+                a_version_that_is_committing_is_not_dropped
+                a_commit_fixes_the_inventory
+                a_version_is_not_published_before_it_is_committed
+                an_object_is_made_once
+            }
+        }
+    };
+    ($make:path: $($module:ident { $($case:ident)* })*) => { conformance_suite! { @ $make: $($($module $case)*)* } };
+    (@ $make:path: $($module:ident $case:ident)*) => {
+        #[test]
+        fn random_work_follows_the_model() {
+            crate::model::random_work_follows_the_model(|| Box::new($make()));
+        }
+        $(
+            #[test]
+            fn $case() {
+                crate::$module::$case(&$make());
+            }
+        )*
+    };
+}
+pub(crate) use conformance_suite;

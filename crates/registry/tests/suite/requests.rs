@@ -1,0 +1,240 @@
+//! What people ask of items.
+
+use strongroom_registry::items::{NewItem, Request};
+use strongroom_registry::leases::{self, Hold};
+use strongroom_registry::work::{SWEEP_TOPIC, StageEnd};
+use strongroom_registry::{Action, ItemStatus, RegistryError, Stage, interim};
+use uuid::Uuid;
+
+use super::world::*;
+
+pub(crate) fn a_waiting_item_is_held_released_and_cancelled(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let id = world.make(&NewItem { held: true, ..world.new_item("held from the start") });
+    assert_eq!((world.find(id).status, world.topics(id).len()), (ItemStatus::Held, 0));
+    assert_eq!(world.ask(id, Request::Release).expect("goes on"), ["ingest.receive"]);
+    assert_eq!(world.topics(id), ["ingest.receive"]);
+    world.ask(id, Request::Hold).expect("is held");
+    assert_eq!((world.find(id).status, world.topics(id).len()), (ItemStatus::Held, 0));
+    assert_eq!(world.find(id).note.as_deref(), Some("held by a person"));
+    assert_eq!(world.ask(id, Request::Cancel).expect("is cancelled"), [SWEEP_TOPIC]);
+    assert_eq!((world.find(id).status, world.topics(id)), (ItemStatus::Cancelled, vec![SWEEP_TOPIC.to_owned()]));
+    let statuses: Vec<ItemStatus> = world.history(id).iter().map(|line| line.status).collect();
+    assert_eq!(statuses, [ItemStatus::Held, ItemStatus::Pending, ItemStatus::Held, ItemStatus::Cancelled]);
+    world.ask(id, Request::Requeue(None)).expect("begins again");
+    assert_eq!(world.topics(id), ["ingest.receive"], "nothing is swept from under it");
+}
+
+pub(crate) fn a_started_item_is_asked_and_follows_when_its_stage_ends(subject: &dyn Subject) {
+    let world = World::new(subject);
+    for (request, status) in [(Request::Hold, ItemStatus::Held), (Request::Cancel, ItemStatus::Cancelled)] {
+        let (claim, item) = world.claimed_at(Stage::Fetch);
+        assert!(world.ask(item.id, request).expect("is asked").is_empty());
+        assert_eq!(world.find(item.id).status, ItemStatus::Started);
+        assert_eq!(world.find(item.id).cancel_requested, Some(status));
+        for refused in [Request::Delete, Request::Requeue(None)] {
+            assert!(matches!(world.ask(item.id, refused), Err(RegistryError::State { .. })), "{refused:?}");
+        }
+        world.finish(&claim, &next(Stage::Validate));
+        let item = world.find(item.id);
+        assert_eq!((item.stage, item.status, item.cancel_requested), (Stage::Validate, status, None));
+        let expected: &[&str] = if status == ItemStatus::Held { &[] } else { &[SWEEP_TOPIC] };
+        assert_eq!(world.topics(item.id), expected);
+    }
+}
+
+pub(crate) fn a_request_is_carried_out_when_the_worker_dies(subject: &dyn Subject) {
+    let world = World::new(subject);
+    for (request, status) in [(Request::Hold, ItemStatus::Held), (Request::Cancel, ItemStatus::Cancelled)] {
+        let (_, item) = world.claimed_at(Stage::Fetch);
+        world.ask(item.id, request).expect("is asked");
+        let topics = world.crash();
+        let item = world.find(item.id);
+        assert_eq!((item.stage, item.status, item.cancel_requested), (Stage::Fetch, status, None));
+        assert_eq!(world.history(item.id).last().expect("a line").status, status);
+        let expected: &[&str] = if status == ItemStatus::Held { &[] } else { &[SWEEP_TOPIC] };
+        assert_eq!(world.topics(item.id), expected);
+        assert!(expected.iter().all(|topic| topics.iter().any(|told| told == topic)), "{topics:?}");
+    }
+}
+
+pub(crate) fn a_request_is_carried_out_instead_of_the_next_claim(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let (_, item) = world.claimed_at(Stage::Fetch);
+    world.ask(item.id, Request::Cancel).expect("is asked");
+    subject.advance(LEASE * 2);
+    // Somebody who knows tasks only has taken it over.
+    world.write(|tx| {
+        strongroom_queue::tasks::take_over_expired(tx, 9)?;
+        Ok(())
+    });
+    let leasing = world.lease(2, Stage::Fetch, 9);
+    assert!(leasing.assignments.is_empty());
+    assert_eq!(leasing.topics, [SWEEP_TOPIC]);
+    assert_eq!(world.find(item.id).status, ItemStatus::Cancelled);
+    assert_eq!(world.topics(item.id), [SWEEP_TOPIC]);
+}
+
+pub(crate) fn a_release_withdraws_a_hold_that_was_only_asked_for(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let (claim, item) = world.claimed_at(Stage::Fetch);
+    world.ask(item.id, Request::Hold).expect("is asked");
+    world.ask(item.id, Request::Release).expect("is asked no more");
+    world.finish(&claim, &next(Stage::Validate));
+    assert_eq!(world.status(item.id), (Stage::Validate, ItemStatus::Pending));
+    assert!(matches!(world.ask(item.id, Request::Release), Err(RegistryError::State { .. })));
+}
+
+pub(crate) fn a_cancelled_item_is_swept_however_its_stage_ended(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let ends: [fn(&World<'_>) -> StageEnd; 6] = [
+        |_| next(Stage::Validate),
+        |_| StageEnd::Back { to: Stage::Provision, note: "back".into() },
+        |world| StageEnd::Defer { until: world.now(), note: "waits".into() },
+        |world| StageEnd::Transient { retry_at: world.now(), max_attempts: 3, note: "no".into() },
+        |_| StageEnd::Held { note: "held".into() },
+        |_| StageEnd::Released { note: "asked to stop".into() },
+    ];
+    for end in ends {
+        let (claim, item) = world.claimed_at(Stage::Fetch);
+        world.ask(item.id, Request::Cancel).expect("is asked");
+        let end = end(&world);
+        assert_eq!(world.finish(&claim, &end), [SWEEP_TOPIC], "{end:?}");
+        assert_eq!(
+            (world.find(item.id).status, world.topics(item.id)),
+            (ItemStatus::Cancelled, vec![SWEEP_TOPIC.into()])
+        );
+    }
+}
+
+pub(crate) fn a_failed_item_that_is_deleted_is_swept_and_keeps_its_history(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let (claim, item) = world.claimed_at(Stage::Fetch);
+    let give_up = StageEnd::Transient { retry_at: world.now(), max_attempts: 1, note: "no".into() };
+    world.finish(&claim, &give_up);
+    assert!(world.topics(item.id).is_empty());
+    assert_eq!(world.ask(item.id, Request::Delete).expect("is put away"), [SWEEP_TOPIC]);
+    assert_eq!(world.topics(item.id), [SWEEP_TOPIC]);
+    assert_eq!(world.dead(Stage::Fetch), 0, "its dead task goes with it");
+    assert_eq!(world.find(item.id).status, ItemStatus::Deleted);
+    assert!(world.history(item.id).len() >= 5);
+}
+
+pub(crate) fn a_committed_item_cannot_be_stopped(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let (claim, _) = world.committing();
+    let id = claim.item;
+    let refuse_all = || {
+        for request in [Request::Hold, Request::Cancel, Request::Delete] {
+            let refused = world.ask(id, request).expect_err("it only goes forward");
+            assert!(matches!(refused, RegistryError::State { .. }), "{request:?}: {refused}");
+        }
+    };
+    refuse_all();
+    world.crash();
+    refuse_all();
+    assert_eq!(world.ask(id, Request::Requeue(Some(Stage::Fetch))).expect("goes on"), ["ingest.record"]);
+    let (claim, _) = world.claim(Stage::Record);
+    world.publish(&claim, &[]);
+    world.finish(&claim, &next(Stage::Notify));
+    refuse_all();
+    let (claim, _) = world.claim(Stage::Notify);
+    world.finish(&claim, &next(Stage::Cleanup));
+    let (claim, _) = world.claim(Stage::Cleanup);
+    world.finish(&claim, &fatal());
+    world.ask(id, Request::Requeue(Some(Stage::Receive))).expect("begins again");
+    assert_eq!(world.status(id), (Stage::Notify, ItemStatus::Pending), "not before what has been reached");
+    let (claim, _) = world.claim(Stage::Notify);
+    world.finish(&claim, &succeeded());
+    world.ask(id, Request::Delete).expect("what has ended may be put away");
+}
+
+pub(crate) fn requeueing_goes_no_later_and_back_where_what_is_needed_is_gone(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let failed_at = |stage, has_staged| {
+        let (claim, item) = world.claimed_at(stage);
+        if has_staged {
+            let claim = claim.clone();
+            world.write(move |tx| {
+                interim::set_fact(tx, &claim, "fetched", "true")?;
+                interim::reserve(tx, &claim, 1, 1_000)
+            });
+        }
+        world.finish(&claim, &fatal());
+        item.id
+    };
+    let requeue = |id, stage| {
+        world.ask(id, Request::Requeue(stage)).map(|_| {
+            let reached = world.find(id).stage;
+            world.ask(id, Request::Delete).expect("out of the way");
+            reached
+        })
+    };
+    assert!(matches!(requeue(failed_at(Stage::Fetch, true), Some(Stage::Write)), Err(RegistryError::State { .. })));
+    let cases = [
+        (Stage::Write, true, None, Stage::Write),
+        (Stage::Write, true, Some(Stage::Validate), Stage::Validate),
+        (Stage::Write, false, None, Stage::Receive),
+        (Stage::Write, false, Some(Stage::Validate), Stage::Receive),
+        (Stage::Write, false, Some(Stage::Estimate), Stage::Estimate),
+        (Stage::Write, true, Some(Stage::Fetch), Stage::Fetch),
+        (Stage::Fetch, false, None, Stage::Provision),
+    ];
+    for (stage, has_staged, wanted, reached) in cases {
+        let found = requeue(failed_at(stage, has_staged), wanted).expect("is requeued");
+        assert_eq!(found, reached, "{stage}, staged {has_staged}, asked for {wanted:?}");
+    }
+    let id = failed_at(Stage::Validate, true);
+    assert_eq!(world.ask(id, Request::Requeue(None)).expect("is requeued"), ["ingest.validate"]);
+    let item = world.find(id);
+    assert_eq!((item.status, item.needs_review, item.retry_count), (ItemStatus::Pending, false, 0));
+    assert_eq!(world.topics(id), ["ingest.validate"], "the sweep that was to clear its staging is gone");
+}
+
+pub(crate) fn a_stage_of_another_action_is_refused(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let id = world.make(&NewItem { action: Action::RestoreObject, ..world.new_item("bag") });
+    assert_eq!(world.topics(id), ["restoration.restore"]);
+    for stage in INGEST {
+        let refused = world.ask(id, Request::Requeue(Some(stage))).expect_err("it has one stage");
+        assert!(matches!(refused, RegistryError::State { .. }), "{refused}");
+    }
+    world.ask(id, Request::Requeue(Some(Stage::Restore))).expect("its own");
+    assert_eq!(world.topics(id), ["restoration.restore"]);
+    let ingest = world.item();
+    assert!(world.ask(ingest, Request::Requeue(Some(Stage::Restore))).is_err());
+}
+
+pub(crate) fn an_item_at_rest_holds_no_object(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let object = world.object("bag").id;
+    let until = world.later(LEASE * 60);
+    let is_free = || {
+        let other = Uuid::from_u128(7);
+        let hold = world.write(move |tx| leases::hold(tx, object, other, until));
+        world.write(move |tx| leases::release_owner(tx, other));
+        matches!(hold, Hold::Held { .. })
+    };
+    let waiting = || {
+        let (claim, item) = world.claimed_at(Stage::Compare);
+        world.write(move |tx| leases::hold(tx, object, item.id.0, until));
+        world.finish(&claim, &next(Stage::Write));
+        assert!(!is_free(), "between two stages it is kept");
+        item.id
+    };
+    for request in [Request::Hold, Request::Cancel, Request::Delete] {
+        let id = waiting();
+        world.ask(id, request).expect("comes to rest");
+        assert!(is_free(), "{request:?}");
+        if request != Request::Delete {
+            world.ask(id, Request::Delete).expect("out of the way");
+        }
+    }
+    waiting();
+    for _ in 0..MAX_ATTEMPTS {
+        world.claim(Stage::Write);
+        world.crash();
+    }
+    world.lease(1, Stage::Write, 1);
+    assert!(is_free(), "given up");
+}

@@ -1,0 +1,270 @@
+//! How a version becomes true in the record, and how it is given up.
+
+use strongroom_registry::events::{self, EventCursor, EventRow};
+use strongroom_registry::objects::{self, Object};
+use strongroom_registry::versions::{self, NewCopy, NewEntry, Version};
+use strongroom_registry::{
+    ContentId, Description, EventId, FileId, GenerationId, ItemId, ObjectId, ObjectState, RegistryError, Scope, Stage,
+    VersionState,
+};
+
+use super::world::*;
+
+/// What a reader finds out about an object.
+fn seen(world: &World<'_>, object: &Object, file: FileId) -> (bool, usize, usize, bool, usize, usize) {
+    world.read(|tx| {
+        let head = objects::get(tx, Scope::System, object.id)?.map_or(0, |object| object.head);
+        Ok((
+            objects::find(tx, Scope::System, &object.identifier).is_ok(),
+            objects::list(tx, Scope::System, None, None, 9)?.len(),
+            objects::files(tx, object.id, head, "", "", 9)?.len(),
+            objects::file(tx, Scope::System, file)?.is_some(),
+            versions::list(tx, object.id, object.generation, false)?.len(),
+            events::of_object(tx, Scope::System, object.id, None, EventCursor::START, 99)?.0.len(),
+        ))
+    })
+}
+
+fn put_event(world: &World<'_>, version: &Version, file: FileId, content: ContentId) -> EventRow {
+    let event = super::events::row(world, version, file, content);
+    let kept = event.clone();
+    world.write(move |tx| events::append(tx, std::slice::from_ref(&kept)));
+    event
+}
+
+pub(crate) fn readers_see_a_version_when_it_is_published_and_not_before(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let object = world.object("bag");
+    let (claim, _) = world.claimed_at(Stage::Write);
+    let said = Description { title: Some("A map".into()), local_ids: vec!["m-1".into()], ..Description::default() };
+    let (held, of) = (claim.clone(), object.clone());
+    let version = world.write(move |tx| versions::prepare(tx, &held, &new_version(&of, &said)));
+    let (file, content) = world.put(&claim, &version, "deposit/data/a", b"a");
+    world.put(&claim, &version, "submission/v1/bagit.txt", b"bagit");
+    put_event(&world, &version, file, content);
+    let nothing = (false, 0, 0, false, 0, 0);
+    assert_eq!(seen(&world, &object, file), nothing);
+    assert_eq!(world.read(|tx| versions::unproved(tx, &version, "primary")), 2);
+    world.copy(&claim, &version, "primary", &[content]);
+    assert_eq!(world.read(|tx| versions::unproved(tx, &version, "primary")), 1);
+    world.commit(&claim, &version);
+    assert_eq!(seen(&world, &object, file), nothing);
+    world.publish(&claim, &["primary"]);
+    assert_eq!(seen(&world, &object, file), (true, 1, 2, true, 1, 10));
+    let found = world.read(|tx| objects::find(tx, Scope::System, &object.identifier));
+    assert_eq!((found.state, found.head, found.files, found.bytes), (ObjectState::Active, 1, 1, 1));
+    assert_eq!((found.description.title.as_deref(), found.description.local_ids.len()), (Some("A map"), 1));
+    assert_eq!(world.find(claim.item).version, Some(1));
+    world.publish(&claim, &["primary"]);
+    world.finish(&claim, &succeeded());
+
+    // A second version: readers keep the first until it is published.
+    let (claim, _) = world.claimed_at(Stage::Write);
+    let version = world.prepare(&claim, &found);
+    let content = new_content(b"changed");
+    let (held, of) = (claim.clone(), version.clone());
+    world.write(move |tx| {
+        let id = versions::put_content(tx, &of, &content)?.0;
+        let entry = NewEntry { file, path: "deposit/data/a".into(), modified: None, content: id };
+        versions::put_entries(tx, &held, &of, &[entry])
+    });
+    let size = || world.read(|tx| objects::file(tx, Scope::System, file)).expect("is there").1.size;
+    assert_eq!(size(), 1);
+    world.commit(&claim, &version);
+    assert_eq!(size(), 1);
+    world.publish(&claim, &["primary"]);
+    assert_eq!(size(), 7);
+    let at = |number| world.read(|tx| objects::files(tx, object.id, number, "deposit/", "", 9))[0].size;
+    assert_eq!((at(1), at(2)), (1, 7), "every version stays as it was");
+}
+
+pub(crate) fn a_dropped_version_leaves_no_rows(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let object = world.object("bag");
+    let (claim, _) = world.claimed_at(Stage::Write);
+    let version = world.prepare(&claim, &object);
+    let many = versions::ROWS_AT_ONCE + 10;
+    let (held, of) = (claim.clone(), version.clone());
+    let entries: Vec<(Vec<u8>, FileId)> = (0..many).map(|n| (n.to_string().into_bytes(), FileId::new())).collect();
+    let files = entries.clone();
+    world.write(move |tx| {
+        for (bytes, file) in &files {
+            let content = versions::put_content(tx, &of, &new_content(bytes))?.0;
+            let path = format!("deposit/data/{}", String::from_utf8_lossy(bytes));
+            versions::put_entries(tx, &held, &of, &[NewEntry { file: *file, path, modified: None, content }])?;
+        }
+        Ok(())
+    });
+    let pending = world.read(|tx| versions::uncopied(tx, &version, "primary", None, many));
+    assert_eq!(pending.len(), many);
+    let contents: Vec<ContentId> = pending.iter().map(|one| one.content).collect();
+    world.copy(&claim, &version, "primary", &contents);
+    put_event(&world, &version, entries[0].1, contents[0]);
+    let drop_some = {
+        let version = version.clone();
+        move |world: &World<'_>| {
+            let version = version.clone();
+            world.write(move |tx| versions::drop_rows(tx, &version))
+        }
+    };
+    let mut turns = 1;
+    while !drop_some(&world) {
+        turns += 1;
+    }
+    assert!(turns > 2, "no transaction drops them all");
+    assert!(drop_some(&world), "a repeat finds nothing to do");
+    world.read(|tx| {
+        assert!(versions::of_item(tx, claim.item)?.is_none());
+        assert!(versions::open_of_object(tx, object.id)?.is_none());
+        assert_eq!(versions::unproved(tx, &version, "primary")?, 0, "no contents");
+        assert!(versions::uncopied(tx, &version, "primary", None, 9)?.is_empty());
+        let mut left = 0;
+        events::of_version(tx, object.id, 1, &mut |_| {
+            left += 1;
+            Ok(())
+        })?;
+        assert_eq!(left, 0, "no events");
+        for content in &contents {
+            assert!(objects::content(tx, *content)?.is_none());
+            assert!(objects::copies(tx, *content)?.is_empty());
+        }
+        assert!(objects::current(tx, object.id, "deposit/data/0")?.is_none(), "no files");
+        Ok(())
+    });
+    let again = world.prepare(&claim, &object);
+    assert_eq!((again.number, again.id == version.id), (1, false), "the number is free again");
+}
+
+pub(crate) fn a_version_of_the_same_number_keeps_its_events_when_a_later_one_is_dropped(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let object = world.object("bag");
+    let (claim, _) = world.claimed_at(Stage::Write);
+    let version = world.prepare(&claim, &object);
+    let (file, content) = world.put(&claim, &version, "deposit/data/a", b"a");
+    put_event(&world, &version, file, content);
+    world.commit(&claim, &version);
+    world.publish(&claim, &[]);
+    world.finish(&claim, &succeeded());
+    // Deposited again after deletion: a new generation begins at 1.
+    let (claim, _) = world.claimed_at(Stage::Write);
+    let reborn = Object { generation: GenerationId::new(), head: 0, ..object.clone() };
+    let later = world.prepare(&claim, &reborn);
+    assert_eq!(later.number, version.number);
+    let (file, content) = world.put(&claim, &later, "deposit/data/b", b"b");
+    put_event(&world, &later, file, content);
+    let dropped = later.clone();
+    while !world.write({
+        let dropped = dropped.clone();
+        move |tx| versions::drop_rows(tx, &dropped)
+    }) {}
+    let found = world.read(|tx| events::of_object(tx, Scope::System, object.id, None, EventCursor::START, 99)).0;
+    assert_eq!(found.len(), 10);
+    assert_eq!(world.read(|tx| objects::files(tx, object.id, 1, "", "", 9)).len(), 1);
+}
+
+pub(crate) fn putting_rows_again_changes_nothing(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let object = world.object("bag");
+    let (claim, item) = world.claimed_at(Stage::Write);
+    let version = world.prepare(&claim, &object);
+    assert_eq!(world.prepare(&claim, &object).id, version.id);
+    let (file, content) = world.put(&claim, &version, "deposit/data/a", b"a");
+    let (_, same) = world.put(&claim, &version, "deposit/data/copy", b"a");
+    assert_eq!(same, content, "equal bytes are kept once");
+    let event = EventRow { id: EventId::new(), ..super::events::row(&world, &version, file, content) };
+    for _ in 0..2 {
+        let (claim, version, event, institution) = (claim.clone(), version.clone(), event.clone(), world.ours);
+        world.write(move |tx| {
+            let entry = NewEntry { file, path: "deposit/data/a".into(), modified: None, content };
+            versions::put_entries(tx, &claim, &version, &[entry])?;
+            let copy = NewCopy { content, key: "key".into(), class: None };
+            versions::put_copies(tx, &claim, institution, version.object, "primary", &[copy])?;
+            versions::set_verified(tx, &claim, "primary", &[content])?;
+            events::append(tx, std::slice::from_ref(&event))
+        });
+    }
+    assert_eq!(world.read(|tx| objects::copies(tx, content)).len(), 1);
+    let found = world.read(|tx| versions::of_item(tx, item.id)).expect("a version");
+    assert_eq!(found.state, VersionState::Preparing);
+    world.commit(&claim, &version);
+    world.commit(&claim, &version);
+    world.publish(&claim, &["primary"]);
+    let stores = vec!["primary".to_owned()];
+    let (held, institution) = (claim.clone(), world.ours);
+    world.write(move |tx| versions::publish(tx, &held, institution, None, &stores));
+    assert_eq!(world.read(|tx| objects::files(tx, object.id, 1, "", "", 9)).len(), 2);
+    let kept = world.read(|tx| versions::list(tx, object.id, object.generation, true));
+    assert_eq!((kept.len(), kept[0].files, kept[0].bytes), (1, 2, 2));
+}
+
+fn refused_state<T: Send + 'static>(
+    world: &World<'_>,
+    job: impl FnMut(&mut dyn strongroom_registry::Transaction) -> Result<T, RegistryError> + Send + 'static,
+) {
+    let refused = world.refused(job);
+    assert!(matches!(refused, RegistryError::State { what: "version", .. }), "{refused}");
+}
+
+pub(crate) fn a_dropped_version_takes_no_more_rows(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let object = world.object("bag");
+    let (claim, _) = world.claimed_at(Stage::Write);
+    let version = world.prepare(&claim, &object);
+    let dropped = version.clone();
+    assert!(world.write(move |tx| versions::drop_rows(tx, &dropped)));
+    let of = version.clone();
+    refused_state(&world, move |tx| versions::put_content(tx, &of, &new_content(b"late")));
+    let (held, of) = (claim.clone(), version.clone());
+    refused_state(&world, move |tx| {
+        let entry =
+            NewEntry { file: FileId::new(), path: "deposit/a".into(), modified: None, content: ContentId::new() };
+        versions::put_entries(tx, &held, &of, &[entry])
+    });
+    refused_state(&world, move |tx| versions::commit(tx, &claim, &version, digests(b"late").sha512));
+}
+
+pub(crate) fn a_version_that_is_committing_is_not_dropped(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let (claim, stale) = world.committing();
+    assert_eq!(stale.state, VersionState::Preparing, "whoever drops it may have read it before");
+    let version = stale.clone();
+    refused_state(&world, move |tx| versions::drop_rows(tx, &version));
+    let of = stale.clone();
+    refused_state(&world, move |tx| versions::put_content(tx, &of, &new_content(b"late")));
+    world.publish(&claim, &[]);
+    refused_state(&world, move |tx| versions::drop_rows(tx, &stale));
+}
+
+pub(crate) fn a_commit_fixes_the_inventory(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let (claim, version) = world.committing();
+    let (held, of) = (claim.clone(), version.clone());
+    refused_state(&world, move |tx| versions::commit(tx, &held, &of, digests(b"another").sha512));
+    world.commit(&claim, &version);
+    let kept = world.read(|tx| versions::of_item(tx, claim.item)).expect("a version");
+    assert_eq!((kept.state, kept.inventory), (VersionState::Committing, Some(digests(b"inventory").sha512)));
+}
+
+pub(crate) fn a_version_is_not_published_before_it_is_committed(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let object = world.object("bag");
+    let (claim, _) = world.claimed_at(Stage::Write);
+    world.prepare(&claim, &object);
+    let institution = world.ours;
+    refused_state(&world, move |tx| versions::publish(tx, &claim, institution, None, &[]));
+    let kept = world.read(|tx| objects::get(tx, Scope::System, object.id)).expect("is there");
+    assert_eq!((kept.state, kept.head), (ObjectState::New, 0));
+}
+
+pub(crate) fn an_object_is_made_once(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let first = world.object("bag");
+    assert_eq!(world.object("bag").id, first.id, "by its name");
+    let (institution, identifier) = (world.ours, first.identifier.clone());
+    let again =
+        world.write(move |tx| objects::find_or_make(tx, institution, None, &identifier, first.id, first.generation));
+    assert_eq!((again.id, again.generation), (first.id, first.generation));
+    let unknown = ItemId::new();
+    assert!(world.read(|tx| versions::of_item(tx, unknown)).is_none());
+    assert!(world.read(|tx| objects::get(tx, Scope::System, ObjectId::new())).is_none());
+}

@@ -1,0 +1,332 @@
+//! What every case needs: a registry of some engine, two institutions, and short words for what workers and people do.
+
+use std::time::Duration;
+
+use strongroom_digest::{Algorithm, MultiHasher};
+use strongroom_queue::{Holder, LeaseRequest, TaskRecord, tasks};
+use strongroom_registry::interim::InterimFile;
+use strongroom_registry::items::{self, HistoryLine, Item, NewItem, Request};
+use strongroom_registry::objects::{self, Object};
+use strongroom_registry::tenants::{self, CollectionRules};
+use strongroom_registry::versions::{self, NewContent, NewCopy, NewEntry, NewVersion, Version};
+use strongroom_registry::work::{self, Assignment, Claim, Leasing, StageEnd};
+use strongroom_registry::{
+    Action, BatchId, CollectionId, ContentId, Description, Digests, FileId, Format, GenerationId, InstitutionId,
+    ItemId, ItemStatus, ObjectId, Registry, RegistryError, Scope, Stage, Time, Transaction, batches,
+};
+
+/// An engine under test, with nothing in it.
+pub(crate) trait Subject {
+    /// The registry.
+    fn registry(&self) -> Registry;
+
+    /// Lets time pass.
+    fn advance(&self, by: Duration);
+}
+
+pub(crate) const LEASE: Duration = Duration::from_mins(1);
+pub(crate) const MAX_ATTEMPTS: u32 = 3;
+pub(crate) const INGEST: [Stage; 14] = Stage::INGEST;
+
+/// A registry with two institutions.
+pub(crate) struct World<'a> {
+    pub(crate) subject: &'a dyn Subject,
+    pub(crate) registry: Registry,
+    pub(crate) ours: InstitutionId,
+    pub(crate) theirs: InstitutionId,
+    pub(crate) collection: CollectionId,
+}
+
+impl<'a> World<'a> {
+    pub(crate) fn new(subject: &'a dyn Subject) -> Self {
+        let registry = subject.registry();
+        let (ours, theirs, collection) = (InstitutionId::new(), InstitutionId::new(), CollectionId::new());
+        registry
+            .write(move |tx| {
+                tenants::add_institution(tx, ours, "example.edu", "Ours")?;
+                tenants::add_institution(tx, theirs, "example.org", "Theirs")?;
+                let rules = CollectionRules { name: "Maps".into(), ..CollectionRules::default() };
+                tenants::add_collection(tx, collection, ours, "maps", &rules)
+            })
+            .expect("institutions");
+        Self { subject, registry, ours, theirs, collection }
+    }
+
+    pub(crate) fn write<T: Send + 'static>(
+        &self,
+        job: impl FnMut(&mut dyn Transaction) -> Result<T, RegistryError> + Send + 'static,
+    ) -> T {
+        self.registry.write(job).expect("is written")
+    }
+
+    pub(crate) fn refused<T: Send + 'static>(
+        &self,
+        job: impl FnMut(&mut dyn Transaction) -> Result<T, RegistryError> + Send + 'static,
+    ) -> RegistryError {
+        self.registry.write(job).err().expect("is refused")
+    }
+
+    pub(crate) fn read<T>(&self, job: impl FnMut(&mut dyn Transaction) -> Result<T, RegistryError>) -> T {
+        self.registry.read(job).expect("is read")
+    }
+
+    pub(crate) fn now(&self) -> Time {
+        self.read(|tx| Ok(tx.now()?))
+    }
+
+    pub(crate) fn later(&self, by: Duration) -> Time {
+        self.now().plus(by.as_micros() as i64)
+    }
+
+    /// An ingest of ours, waiting for its first stage.
+    pub(crate) fn item(&self) -> ItemId {
+        self.item_named("bag")
+    }
+
+    pub(crate) fn item_named(&self, name: &str) -> ItemId {
+        self.make(&self.new_item(name))
+    }
+
+    pub(crate) fn make(&self, new: &NewItem) -> ItemId {
+        let (id, new) = (new.id, new.clone());
+        self.write(move |tx| items::create(tx, &new));
+        id
+    }
+
+    pub(crate) fn new_item(&self, name: &str) -> NewItem {
+        NewItem {
+            id: ItemId::new(),
+            batch: None,
+            institution: self.ours,
+            collection: Some(self.collection),
+            action: Action::Ingest,
+            object: None,
+            object_identifier: format!("example.edu/{name}"),
+            file: None,
+            name: name.to_owned(),
+            source: None,
+            size: None,
+            options: "{}".into(),
+            priority: 50,
+            held: false,
+            note: "submitted".into(),
+        }
+    }
+
+    /// A batch with so many items.
+    pub(crate) fn batch(&self, count: usize) -> (BatchId, Vec<ItemId>) {
+        let (id, institution) = (BatchId::new(), self.ours);
+        self.write(move |tx| batches::create(tx, id, institution, None, "bag", "someone", None));
+        let items = (0..count).map(|number| NewItem { batch: Some(id), ..self.new_item(&format!("bag-{number}")) });
+        (id, items.map(|new| self.make(&new)).collect())
+    }
+
+    /// What a worker of this number gets at a stage.
+    pub(crate) fn lease(&self, worker: u32, stage: Stage, limit: usize) -> Leasing {
+        let request = LeaseRequest {
+            topics: vec![stage.topic(Action::Ingest)],
+            keys: None,
+            limit,
+            holder: holder(worker),
+            duration: LEASE,
+        };
+        self.write(move |tx| work::lease(tx, &request, &|_| MAX_ATTEMPTS))
+    }
+
+    /// The one assignment that waits at a stage.
+    pub(crate) fn claim(&self, stage: Stage) -> (Claim, Item) {
+        self.claim_as(1, stage)
+    }
+
+    pub(crate) fn claim_as(&self, worker: u32, stage: Stage) -> (Claim, Item) {
+        let mut leased: Vec<Assignment> = self.lease(worker, stage, 1).assignments;
+        let claimed = leased.pop().and_then(|one| one.claimed).expect("something waits at the stage");
+        (claimed.0, *claimed.1)
+    }
+
+    /// Takes a new item on to a stage and claims it there.
+    pub(crate) fn claimed_at(&self, stage: Stage) -> (Claim, Item) {
+        let id = self.item();
+        self.drive(id, stage);
+        self.claim(stage)
+    }
+
+    /// Takes an item from its first stage to another, where it waits.
+    pub(crate) fn drive(&self, id: ItemId, stage: Stage) {
+        if stage == Stage::Receive {
+            return;
+        }
+        let (claim, _) = self.claim(Stage::Receive);
+        assert_eq!(claim.item, id, "the only one that waits");
+        self.finish(&claim, &next(stage));
+    }
+
+    pub(crate) fn finish(&self, claim: &Claim, end: &StageEnd) -> Vec<String> {
+        self.try_finish(claim, end).expect("the stage ends")
+    }
+
+    pub(crate) fn try_finish(&self, claim: &Claim, end: &StageEnd) -> Result<Vec<String>, RegistryError> {
+        let (claim, end) = (claim.clone(), end.clone());
+        self.registry.write(move |tx| work::finish(tx, &claim, &holder(1).to_string(), &end))
+    }
+
+    pub(crate) fn reclaim(&self) -> Vec<String> {
+        self.write(|tx| work::reclaim(tx, 100))
+    }
+
+    /// The worker that holds something stops without a word, and its lease runs out.
+    pub(crate) fn crash(&self) -> Vec<String> {
+        self.subject.advance(LEASE * 2);
+        self.reclaim()
+    }
+
+    pub(crate) fn ask(&self, id: ItemId, request: Request) -> Result<Vec<String>, RegistryError> {
+        self.registry.write(move |tx| items::request(tx, Scope::System, id, request, "a person"))
+    }
+
+    pub(crate) fn find(&self, id: ItemId) -> Item {
+        self.read(|tx| items::find(tx, Scope::System, id))
+    }
+
+    pub(crate) fn status(&self, id: ItemId) -> (Stage, ItemStatus) {
+        let item = self.find(id);
+        (item.stage, item.status)
+    }
+
+    pub(crate) fn history(&self, id: ItemId) -> Vec<HistoryLine> {
+        self.read(|tx| items::history(tx, Scope::System, id))
+    }
+
+    /// The live tasks of an item.
+    pub(crate) fn tasks(&self, id: ItemId) -> Vec<TaskRecord> {
+        self.read(|tx| Ok(tasks::of_key(tx, &id.to_string())?))
+    }
+
+    pub(crate) fn topics(&self, id: ItemId) -> Vec<String> {
+        self.tasks(id).into_iter().map(|task| task.topic).collect()
+    }
+
+    /// How many dead tasks a stage has.
+    pub(crate) fn dead(&self, stage: Stage) -> usize {
+        let topic = stage.topic(Action::Ingest);
+        self.read(|tx| Ok(tasks::list(tx, &topic, strongroom_queue::TaskState::Dead, None, 100)?.tasks.len()))
+    }
+
+    pub(crate) fn object(&self, name: &str) -> Object {
+        let (institution, collection, identifier) = (self.ours, self.collection, format!("example.edu/{name}"));
+        let (id, generation) = (ObjectId::new(), GenerationId::new());
+        self.write(move |tx| objects::find_or_make(tx, institution, Some(collection), &identifier, id, generation))
+    }
+
+    /// Begins the version after the head.
+    pub(crate) fn prepare(&self, claim: &Claim, object: &Object) -> Version {
+        let (claim, object) = (claim.clone(), object.clone());
+        self.write(move |tx| versions::prepare(tx, &claim, &new_version(&object, &Description::default())))
+    }
+
+    /// Puts one file with these bytes into a version that is being prepared.
+    pub(crate) fn put(&self, claim: &Claim, version: &Version, path: &str, bytes: &[u8]) -> (FileId, ContentId) {
+        let (claim, version, file) = (claim.clone(), version.clone(), FileId::new());
+        let content = new_content(bytes);
+        let path = path.to_owned();
+        self.write(move |tx| {
+            let id = versions::put_content(tx, &version, &content)?.0;
+            let entry = NewEntry { file, path: path.clone(), modified: None, content: id };
+            versions::put_entries(tx, &claim, &version, &[entry])?;
+            Ok((file, id))
+        })
+    }
+
+    pub(crate) fn copy(&self, claim: &Claim, version: &Version, store: &'static str, contents: &[ContentId]) {
+        let (claim, version, institution) = (claim.clone(), version.clone(), self.ours);
+        let copies: Vec<NewCopy> = contents
+            .iter()
+            .map(|content| NewCopy { content: *content, key: format!("key/{content}"), class: None })
+            .collect();
+        let contents = contents.to_vec();
+        self.write(move |tx| {
+            versions::put_copies(tx, &claim, institution, version.object, store, &copies)?;
+            versions::set_verified(tx, &claim, store, &contents)
+        });
+    }
+
+    pub(crate) fn commit(&self, claim: &Claim, version: &Version) {
+        let (claim, version) = (claim.clone(), version.clone());
+        self.write(move |tx| versions::commit(tx, &claim, &version, digests(b"inventory").sha512));
+    }
+
+    pub(crate) fn publish(&self, claim: &Claim, stores: &[&str]) {
+        let stores: Vec<String> = stores.iter().map(|store| (*store).to_owned()).collect();
+        let (claim, institution, collection) = (claim.clone(), self.ours, self.collection);
+        self.write(move |tx| versions::publish(tx, &claim, institution, Some(collection), &stores));
+    }
+
+    /// An item at `record` whose version, with one file, is being committed.
+    pub(crate) fn committing(&self) -> (Claim, Version) {
+        let object = self.object("bag");
+        let (claim, _) = self.claimed_at(Stage::Record);
+        let version = self.prepare(&claim, &object);
+        self.put(&claim, &version, "deposit/data/a", b"a");
+        self.commit(&claim, &version);
+        (claim, version)
+    }
+}
+
+pub(crate) fn holder(worker: u32) -> Holder {
+    Holder::new("test.invalid", worker, "0-0-1")
+}
+
+pub(crate) fn new_version<'v>(object: &Object, description: &'v Description) -> NewVersion<'v> {
+    NewVersion {
+        object: object.id,
+        generation: object.generation,
+        number: object.head + 1,
+        message: "a deposit",
+        user: "someone",
+        description,
+    }
+}
+
+pub(crate) fn new_content(bytes: &[u8]) -> NewContent {
+    NewContent { id: ContentId::new(), size: bytes.len() as u64, digests: digests(bytes), format: Format::default() }
+}
+
+pub(crate) fn interim_file(path: &str, bytes: &[u8]) -> InterimFile {
+    InterimFile {
+        path: path.to_owned(),
+        size: bytes.len() as u64,
+        digests: digests(bytes),
+        modified: None,
+        staging_key: format!("staging/{path}"),
+        staging_offset: 0,
+        format: Format::default(),
+        decision: None,
+        file: None,
+        content: None,
+    }
+}
+
+pub(crate) fn digests(bytes: &[u8]) -> Digests {
+    let mut hasher = MultiHasher::new(&Algorithm::RECORDED);
+    hasher.update(bytes);
+    let digests = hasher.finish();
+    let of = |algorithm| digests.get(algorithm).expect("is calculated").to_owned();
+    Digests {
+        md5: of(Algorithm::Md5),
+        sha1: of(Algorithm::Sha1),
+        sha256: of(Algorithm::Sha256),
+        sha512: of(Algorithm::Sha512),
+    }
+}
+
+pub(crate) fn next(stage: Stage) -> StageEnd {
+    StageEnd::Next { next: stage, note: format!("on to {stage}") }
+}
+
+pub(crate) fn fatal() -> StageEnd {
+    StageEnd::Fatal { note: "a fatal error".into(), problems: Vec::new() }
+}
+
+pub(crate) fn succeeded() -> StageEnd {
+    StageEnd::Succeeded { note: "done".into() }
+}
