@@ -1,6 +1,9 @@
 //! Watching over real stores: what is damaged is found, kept as evidence, put right and proved; what is fresh is left
 //! alone; what cannot be put right is said.
 
+#[cfg(feature = "failpoints")]
+mod crash;
+
 use std::fs;
 use std::sync::Arc;
 use std::time::Duration;

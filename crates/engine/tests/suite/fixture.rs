@@ -88,6 +88,7 @@ pub(crate) fn home_with(settings: &str) -> TestHome {
         FolderStore::create(store, folder.path().join("stores").join(store)).expect("makes a store");
     }
     text.push_str(settings);
+    std::fs::write(folder.path().join("strongroom.toml"), &text).expect("writes the settings");
     let settings = Settings::from_toml(&text).expect("settings");
     let clock = Arc::new(MovedClock::default());
     let registry = Registry::open_sqlite(&settings.registry_path(folder.path()), clock.clone()).expect("a registry");
