@@ -3,14 +3,18 @@
 //! The tree, the defaults, the units and the meanings are one table (`tree`); the commented file that a new home gets,
 //! `config show` and the book's table are made from it (`document`). Reading and its errors are in `load`.
 
+mod check;
 mod document;
+mod environment;
+mod error;
 mod load;
 mod nearest;
 mod tree;
 mod units;
 
 pub use document::{STARTING_STORES, markdown, starting_file};
-pub use load::{Entry, Loaded, Origin, SettingsError};
+pub use error::{Origin, SettingsError};
+pub use load::{Entry, Loaded};
 pub use nearest::nearest;
 pub use tree::{
     Fetch, Fixity, Host, Ingest, Log, LogFormat, RegistrySettings, Roles, Settings, Staging, StoreKind, StoreSettings,

@@ -1,0 +1,94 @@
+//! Whether settings fit each other: names that others mention exist, and nothing serves two purposes.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::error::SettingsError;
+use super::load::quoted;
+use super::nearest::nearest;
+use super::tree::{Settings, topics};
+
+/// The first thing that does not fit.
+pub(super) fn check(settings: &Settings) -> Result<(), SettingsError> {
+    let unfit = |key: String, reason: String| Err(SettingsError::Unfit { key, reason });
+    let mut paths: BTreeMap<&Path, &str> = BTreeMap::new();
+    for (name, store) in &settings.stores {
+        let key = format!("stores.{}", quoted(name));
+        if name.is_empty()
+            || !name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_')
+        {
+            return unfit(key, "a store's name has lower-case letters, digits, - and _ only".to_owned());
+        }
+        if let Some(other) = paths.insert(&store.path, name) {
+            return unfit(format!("{key}.path"), format!("store {other} has the same folder; each needs its own"));
+        }
+    }
+    let no_store = |name: &str| {
+        let near = nearest(name, settings.stores.keys().map(String::as_str));
+        let near = near.map(|near| format!("; the nearest is {near}")).unwrap_or_default();
+        format!("there is no store {name:?} in [stores]{near}")
+    };
+    let roles = &settings.roles;
+    let roles = [
+        ("receiving", &roles.receiving),
+        ("staging", &roles.staging),
+        ("restoration", &roles.restoration),
+        ("quarantine", &roles.quarantine),
+    ];
+    for (index, (role, store)) in roles.iter().enumerate() {
+        let key = format!("roles.{role}");
+        if !settings.stores.contains_key(*store) {
+            return unfit(key, no_store(store));
+        }
+        if let Some((other, _)) = roles.iter().take(index).find(|(_, earlier)| earlier == store) {
+            return unfit(key, format!("store {store:?} is roles.{other} already; each role needs a store of its own"));
+        }
+    }
+    for (name, stores) in &settings.placements {
+        let key = format!("placements.{}", quoted(name));
+        if stores.is_empty() {
+            return unfit(key, "it names no store; an object needs at least one copy".to_owned());
+        }
+        for (index, store) in stores.iter().enumerate() {
+            if !settings.stores.contains_key(store) {
+                return unfit(key, no_store(store));
+            }
+            if let Some((role, _)) = roles.iter().find(|(_, name)| *name == store) {
+                return unfit(key, format!("store {store:?} is roles.{role} and cannot preserve"));
+            }
+            if stores.iter().take(index).any(|earlier| earlier == store) {
+                return unfit(key, format!("store {store:?} is named twice; copies in one store are one copy"));
+            }
+        }
+    }
+    let default = &settings.ingest.default_placement;
+    if !settings.placements.contains_key(default) {
+        let near = nearest(default, settings.placements.keys().map(String::as_str));
+        let near = near.map(|near| format!("; the nearest is {near}")).unwrap_or_default();
+        return unfit("ingest.default_placement".to_owned(), format!("there is no placement {default:?}{near}"));
+    }
+    let topics = topics();
+    for (topic, workers) in &settings.workers {
+        let key = format!("workers.{}", quoted(topic));
+        if !topics.contains(topic) {
+            let near = nearest(topic, topics.iter().map(String::as_str)).unwrap_or_default();
+            return unfit(key, format!("there is no such topic; the nearest is {near:?}"));
+        }
+        if workers.lease.as_secs() < 5 {
+            return unfit(
+                format!("{key}.lease"),
+                "shorter than 5s, a busy machine loses its own work; try \"60s\"".to_owned(),
+            );
+        }
+    }
+    for (key, span) in [
+        ("fixity.interval", settings.fixity.interval),
+        ("fixity.every", settings.fixity.every),
+        ("ingest.receiving_every", settings.ingest.receiving_every),
+    ] {
+        if span.as_secs() == 0 {
+            return unfit(key.to_owned(), "it is less than a second; try \"30m\"".to_owned());
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,106 @@
+//! Settings from the environment: `STRONGROOM_FIXITY__INTERVAL` is `fixity.interval`. A variable with our prefix that is no
+//! setting is an error.
+
+use std::ffi::OsString;
+
+use toml::Value;
+
+use super::error::{Origin, SettingsError};
+use super::load::{Collected, Given, find_setting, put, unknown};
+use super::tree::{Kind, SECTIONS, Shape, topics};
+
+const PREFIX: &str = "STRONGROOM_";
+/// Variables with our prefix that say where the home is and are no settings.
+const NOT_SETTINGS: &[&str] = &["STRONGROOM_HOME"];
+
+/// Adds what the environment sets.
+pub(super) fn collect_environment(
+    environment: impl IntoIterator<Item = (OsString, OsString)>,
+    collected: &mut Collected,
+) -> Result<(), SettingsError> {
+    let mut variables: Vec<(String, OsString)> = environment
+        .into_iter()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value)))
+        .filter(|(name, _)| name.starts_with(PREFIX) && !NOT_SETTINGS.contains(&name.as_str()))
+        .collect();
+    variables.sort();
+    for (variable, value) in variables {
+        let origin = Origin::Environment(variable.clone());
+        let Ok(text) = value.into_string() else {
+            return Err(SettingsError::Unfit { key: variable, reason: "its value is not UTF-8".to_owned() });
+        };
+        let (s, i, name, from_file) = locate(&variable, collected).ok_or_else(|| {
+            let names: Vec<String> = collected.values().filter_map(|given| given.name.clone()).collect();
+            unknown(&origin, &variable, &names)
+        })?;
+        let section = &SECTIONS[s];
+        let setting = &section.settings[i];
+        let text = if from_file { secret_file(&variable, &text)? } else { text };
+        let value = from_text(setting.kind, &text);
+        put(collected, s, i, Given { section, setting, name, value, origin });
+    }
+    Ok(())
+}
+
+fn secret_file(variable: &str, path: &str) -> Result<String, SettingsError> {
+    let text = std::fs::read_to_string(path).map_err(|error| SettingsError::Unfit {
+        key: variable.to_owned(),
+        reason: format!("the file {path:?} that it names cannot be read: {error}"),
+    })?;
+    Ok(text.trim_end_matches(['\n', '\r']).to_owned())
+}
+
+fn from_text(kind: Kind, text: &str) -> Value {
+    match kind {
+        Kind::Count(_) => text.trim().parse().map_or_else(|_| Value::String(text.to_owned()), Value::Integer),
+        Kind::Flag => text.trim().parse().map_or_else(|_| Value::String(text.to_owned()), Value::Boolean),
+        Kind::List => Value::Array(
+            text.split(',')
+                .map(str::trim)
+                .filter(|one| !one.is_empty())
+                .map(|one| Value::String(one.to_owned()))
+                .collect(),
+        ),
+        _ => Value::String(text.to_owned()),
+    }
+}
+
+/// Which setting a variable overrides: section, setting, name, and whether the value is in a file.
+fn locate(variable: &str, collected: &Collected) -> Option<(usize, usize, Option<String>, bool)> {
+    let path: Vec<String> = variable.strip_prefix(PREFIX)?.split("__").map(str::to_lowercase).collect();
+    let (s, section) =
+        SECTIONS.iter().enumerate().find(|(_, section)| Some(section.key) == path.first().map(String::as_str))?;
+    let named = |part: &str| {
+        let known =
+            collected.values().filter(|given| given.section.key == section.key).filter_map(|given| given.name.clone());
+        let topics = if section.key == "workers" { topics() } else { Vec::new() };
+        known.chain(topics).find(|name| variable_part(name) == part).unwrap_or_else(|| part.to_owned())
+    };
+    let (name, field) = match (section.shape, path.as_slice()) {
+        (Shape::Plain, [_, field]) => (None, field.as_str()),
+        (Shape::Named, [_, name, field]) => (Some(named(name)), field.as_str()),
+        (Shape::Keys, [_, name]) => return Some((s, 0, Some(named(name)), false)),
+        _ => return None,
+    };
+    if let Some((i, _)) = find_setting(section, field) {
+        return Some((s, i, name, false));
+    }
+    let (i, setting) = find_setting(section, field.strip_suffix("_file")?)?;
+    (setting.kind == Kind::Secret).then_some((s, i, name, true))
+}
+
+/// How a name is written in a variable's name, where only letters, digits and `_` are at home.
+fn variable_part(name: &str) -> String {
+    name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' }).collect()
+}
+
+/// The variable that sets a key.
+pub(super) fn as_variable(key: &str) -> String {
+    let parts: Vec<String> = key.splitn(2, '.').map(str::to_owned).collect();
+    let tail = parts.get(1).map(String::as_str).unwrap_or_default();
+    let tail = match tail.rsplit_once('.') {
+        Some((name, field)) => format!("{}__{field}", variable_part(name.trim_matches('"'))),
+        None => tail.to_owned(),
+    };
+    format!("{PREFIX}{}__{tail}", parts.first().map(String::as_str).unwrap_or_default()).to_uppercase()
+}

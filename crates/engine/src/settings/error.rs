@@ -1,0 +1,92 @@
+//! What can be wrong with settings. The fix is part of each text.
+
+use std::path::PathBuf;
+
+/// What is wrong with the settings. The fix is part of the text.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SettingsError {
+    /// There is no such file.
+    #[error("no settings at {path}: make a home with \"strongroom init\", or name another with --home")]
+    Missing {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file cannot be read.
+    #[error("settings {path} cannot be read: {source}")]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The file is not TOML.
+    #[error("settings {path} are not valid TOML: {detail}")]
+    Syntax {
+        /// The file.
+        path: PathBuf,
+        /// Where and why.
+        detail: String,
+    },
+    /// No such setting.
+    #[error("{origin} sets {key}, which is no setting; the nearest is {nearest}")]
+    Unknown {
+        /// Where it stands.
+        origin: String,
+        /// As it was written.
+        key: String,
+        /// The known key with the most similar name.
+        nearest: String,
+    },
+    /// A value of the wrong kind.
+    #[error("{origin} sets {key} to {found}, which is not {wanted}")]
+    Value {
+        /// Where it stands.
+        origin: String,
+        /// Its key.
+        key: String,
+        /// What stands there.
+        found: String,
+        /// What belongs there, with an example.
+        wanted: String,
+    },
+    /// A setting without a default is not given.
+    #[error("{key} is not set; give it in {path}, for example {key} = {example}")]
+    Required {
+        /// Its key.
+        key: String,
+        /// The file.
+        path: PathBuf,
+        /// A value that would do.
+        example: String,
+    },
+    /// Values that do not fit each other, or that this program cannot serve.
+    #[error("{key}: {reason}")]
+    Unfit {
+        /// The key to change.
+        key: String,
+        /// Why, and what to do.
+        reason: String,
+    },
+}
+
+/// Where a value comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// Nobody set it.
+    Default,
+    /// The settings file.
+    File(PathBuf),
+    /// This variable.
+    Environment(String),
+}
+
+impl std::fmt::Display for Origin {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Default => write!(f, "default"),
+            Self::File(path) => write!(f, "{}", path.display()),
+            Self::Environment(name) => write!(f, "environment variable {name}"),
+        }
+    }
+}
