@@ -190,7 +190,8 @@ fn acts_that_the_stores_tell_of_come_back() {
     let damaged = used.file(&copies[0].store, &copies[0].key);
     std::fs::remove_file(&damaged).expect("removes");
     std::fs::write(&damaged, b"other bytes").expect("writes");
-    let checked = fixity::run(&used, &FixityRequest { all: true, ..FixityRequest::default() }).expect("checks");
+    let checked =
+        fixity::run(&used, &FixityRequest { all: true, ..FixityRequest::default() }, &mut |_| {}).expect("checks");
     assert_eq!(checked.repaired, 1, "{checked:?}");
 
     let fresh = fixture::home();
