@@ -3,9 +3,9 @@
 
 #[cfg(feature = "failpoints")]
 mod crash;
+mod failing_stores;
 
 use std::fs;
-use std::sync::Arc;
 use std::time::Duration;
 
 use strongroom_database::Time;
@@ -18,10 +18,6 @@ use strongroom_registry::fixity::{self as record, Finding};
 use strongroom_registry::leases::{self, Hold};
 use strongroom_registry::objects::{self, Copy, Object};
 use strongroom_registry::{CopyState, FindingKind, FindingState, RegistryError, Scope};
-use strongroom_storage::{
-    Assembly, Body, Call, Capabilities, Fault, Faults, FolderStore, Head, Key, Layer, Layered, Listed, Operation,
-    PutOptions, StorageError, Store,
-};
 use uuid::Uuid;
 
 use crate::fixture::{INSTITUTION, KEPT_IN, TestHome, home};
@@ -350,159 +346,6 @@ fn a_repair_waits_while_somebody_else_works_on_the_object() {
 }
 
 #[test]
-fn what_was_cut_short_is_completed_and_told_once() {
-    for (operation, nth) in [(Operation::Put, 1), (Operation::Put, 2), (Operation::Open, 1), (Operation::Open, 2)] {
-        let made = home();
-        let object = letters(&made);
-        let key = copy(&made, &object, "deposit/data/a.txt", "primary").key;
-        damage(&made, "primary", &key);
-        // The quarantine fails in the middle: the finding is open, nothing is replaced.
-        let quarantine = FolderStore::open("quarantine", made.path().join("stores/quarantine")).expect("opens");
-        let faulty = Arc::new(Layered::new(Arc::new(quarantine), Faults::new()));
-        faulty.layer().plan(operation, nth, Fault::Fail(std::io::ErrorKind::Other));
-        let mut cut = Home::with_registry(made.path(), made.settings.clone(), made.registry.clone()).expect("opens");
-        cut.roles.quarantine = faulty.clone();
-        let summary = run(&cut, &all());
-        assert_eq!((faulty.layer().happened(), summary.failed, summary.repaired), (1, 1, 0), "{summary:?}");
-        assert!(summary.errors[0].contains("a planned fault"), "{summary:?}");
-        assert_ne!(fs::read(made.file("primary", &key)).expect("reads"), b"dear reader", "the witness is still there");
-        assert_eq!(findings(&made)[0].state, FindingState::Open);
-
-        // It stays due, so that an ordinary round completes it.
-        let summary = run(&made, &all());
-        assert_eq!((summary.damaged, summary.repaired), (1, 1), "{summary:?}");
-        let found = findings(&made);
-        assert_eq!((found.len(), found[0].state), (1, FindingState::Repaired));
-        assert_eq!(outcomes(&made, &object, "recovery", "success"), 1);
-        assert_eq!(outcomes(&made, &object, "quarantine", "success"), 1);
-    }
-}
-
-#[test]
-fn a_repair_cut_short_after_the_copy_was_replaced_is_told_all_the_same() {
-    let made = home();
-    let object = letters(&made);
-    let key = copy(&made, &object, "deposit/data/a.txt", "primary").key;
-    damage(&made, "primary", &key);
-    // In each store the log of the damage is put; then the copy; then the log of the repair, which fails in both.
-    let mut cut = Home::with_registry(made.path(), made.settings.clone(), made.registry.clone()).expect("opens");
-    for (store, nth) in [("primary", 3), ("secondary", 2)] {
-        let folder = FolderStore::open(store, made.path().join("stores").join(store)).expect("opens");
-        let faulty = Layered::new(Arc::new(folder), Faults::new());
-        faulty.layer().plan(Operation::Put, nth, Fault::Fail(std::io::ErrorKind::Other));
-        cut.stores.insert(store.into(), Arc::new(faulty));
-    }
-    let summary = run(&cut, &all());
-    assert_eq!((summary.failed, summary.repaired), (1, 0), "{summary:?}");
-    assert_eq!(fs::read(made.file("primary", &key)).expect("reads"), b"dear reader");
-    assert_eq!(findings(&made)[0].state, FindingState::Open);
-    assert_eq!(outcomes(&made, &object, "recovery", "success"), 0);
-
-    let summary = run(&made, &all());
-    assert_eq!((summary.damaged, summary.checked), (0, summary.passed), "{summary:?}");
-    let found = findings(&made);
-    assert_eq!((found.len(), found[0].state), (1, FindingState::Repaired));
-    assert_eq!(outcomes(&made, &object, "recovery", "success"), 1);
-    for store in KEPT_IN {
-        assert!(logs(&made, store).last().is_some_and(|log| log.contains("-repair-")));
-    }
-}
-
-#[test]
-fn a_read_that_went_wrong_once_is_no_damage() {
-    let made = home();
-    let object = letters(&made);
-    let primary = FolderStore::open("primary", made.path().join("stores/primary")).expect("opens");
-    let faulty = Arc::new(Layered::new(Arc::new(primary), Faults::new()));
-    // The declaration, two inventories and two sidecars are opened before the first content.
-    faulty.layer().plan(Operation::Open, 6, Fault::CorruptByte { at: 0 });
-    let mut flaky = Home::with_registry(made.path(), made.settings.clone(), made.registry.clone()).expect("opens");
-    flaky.stores.insert("primary".into(), faulty.clone());
-    let only = FixityRequest { store: Some("primary".into()), ..all() };
-    let summary = run(&flaky, &only);
-    assert_eq!(faulty.layer().happened(), 1);
-    assert_eq!((summary.damaged, summary.failed, summary.passed), (0, 0, summary.checked), "{summary:?}");
-    assert!(findings(&made).is_empty());
-    assert_eq!(outcomes(&made, &object, "fixity check", "failure"), 0);
-}
-
-/// A disk with a sector that cannot be read.
-struct BadSector(String);
-
-impl Layer for BadSector {
-    fn call<T>(&self, _: Call<'_>, act: &mut dyn FnMut() -> Result<T, StorageError>) -> Result<T, StorageError> {
-        act()
-    }
-
-    fn open(&self, call: Call<'_>, act: &mut dyn FnMut() -> Result<Body, StorageError>) -> Result<Body, StorageError> {
-        if call.key.as_str() == self.0 { Ok(Box::new(Unreadable)) } else { act() }
-    }
-}
-
-struct Unreadable;
-
-impl std::io::Read for Unreadable {
-    fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
-        Err(rustix::io::Errno::IO.into())
-    }
-}
-
-/// The same home, with a store of which one key cannot be read.
-fn with_bad_sector(made: &TestHome, store: &str, key: &str) -> Home {
-    let folder = FolderStore::open(store, made.path().join("stores").join(store)).expect("opens");
-    let mut home = Home::with_registry(made.path(), made.settings.clone(), made.registry.clone()).expect("opens");
-    home.stores.insert(store.into(), Arc::new(Layered::new(Arc::new(folder), BadSector(key.into()))));
-    home
-}
-
-#[test]
-fn bytes_that_the_disk_cannot_read_are_reported_and_not_replaced_without_evidence() {
-    let made = home();
-    let object = letters(&made);
-    let key = copy(&made, &object, "deposit/data/a.txt", "primary").key;
-    let summary = run(&with_bad_sector(&made, "primary", &key), &all());
-    assert_eq!((summary.damaged, summary.unrepairable, summary.failed), (1, 1, 0), "{summary:?}");
-    let open = fixity::problems(&made, None, None, 10).expect("problems");
-    assert!(open[0].detail.contains("set it aside by hand"), "{open:?}");
-    // Set aside by hand, it is put back.
-    fs::remove_file(made.file("primary", &key)).expect("removes");
-    assert_eq!(fixity::repair(&made, open[0].id).expect("repairs"), Mended::Repaired);
-    assert_eq!(fs::read(made.file("primary", &key)).expect("reads"), b"dear reader");
-}
-
-#[test]
-fn a_source_that_the_disk_cannot_read_repairs_nothing() {
-    let made = home();
-    let object = letters(&made);
-    let key = copy(&made, &object, "deposit/data/a.txt", "primary").key;
-    fs::remove_file(made.file("primary", &key)).expect("removes");
-    let source = copy(&made, &object, "deposit/data/a.txt", "secondary").key;
-    let summary = run(&with_bad_sector(&made, "secondary", &source), &all());
-    assert_eq!((summary.damaged, summary.unrepairable), (2, 2), "{summary:?}");
-    assert!(!made.file("primary", &key).exists(), "nothing half-written is left");
-    let summary = run(&made, &all());
-    assert_eq!((summary.repaired, summary.unrepairable), (1, 0), "the disk is read again: {summary:?}");
-}
-
-#[test]
-fn a_store_that_does_not_answer_is_no_reason_to_give_a_copy_up() {
-    let made = home();
-    let object = letters(&made);
-    let key = copy(&made, &object, "deposit/data/a.txt", "primary").key;
-    damage(&made, "primary", &key);
-    let secondary = FolderStore::open("secondary", made.path().join("stores/secondary")).expect("opens");
-    let faulty = Arc::new(Layered::new(Arc::new(secondary), Faults::new()));
-    faulty.layer().plan(Operation::Head, 1, Fault::Fail(std::io::ErrorKind::TimedOut));
-    let mut cut = Home::with_registry(made.path(), made.settings.clone(), made.registry.clone()).expect("opens");
-    cut.stores.insert("secondary".into(), faulty);
-    let only = FixityRequest { store: Some("primary".into()), ..all() };
-    let summary = run(&cut, &only);
-    assert_eq!((summary.failed, summary.unrepairable), (1, 0), "{summary:?}");
-    let summary = run(&cut, &only);
-    assert_eq!((summary.repaired, summary.unrepairable), (1, 0), "{summary:?}");
-}
-
-#[test]
 fn a_source_that_turns_out_damaged_is_looked_at_next() {
     let home = home();
     let object = letters(&home);
@@ -566,95 +409,6 @@ fn a_store_whose_copies_stay_due_holds_up_no_other() {
         let waiting = home.registry.read(|tx| Ok::<_, RegistryError>(tasks::of_key(tx, &key)?)).expect("tasks");
         assert_eq!(waiting.len(), 1, "{store} has its share");
     }
-}
-
-/// A store whose contents cannot be read before they are thawed.
-struct Cold(FolderStore);
-
-impl Cold {
-    fn is_cold(key: &Key) -> bool {
-        key.as_str().contains("/content/")
-    }
-}
-
-impl Store for Cold {
-    fn name(&self) -> &str {
-        self.0.name()
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        self.0.capabilities()
-    }
-
-    fn head(&self, key: &Key) -> Result<Head, StorageError> {
-        let head = self.0.head(key)?;
-        Ok(if Self::is_cold(key) { Head { readable: false, class: Some("GLACIER".into()), ..head } } else { head })
-    }
-
-    fn open(&self, key: &Key, offset: u64, length: Option<u64>) -> Result<Body, StorageError> {
-        assert!(!Self::is_cold(key), "a cold content was opened");
-        self.0.open(key, offset, length)
-    }
-
-    fn put(&self, key: &Key, body: &mut dyn std::io::Read, options: &PutOptions) -> Result<Head, StorageError> {
-        self.0.put(key, body, options)
-    }
-
-    fn sync(&self) -> Result<(), StorageError> {
-        self.0.sync()
-    }
-
-    fn list<'a>(
-        &'a self,
-        prefix: &Key,
-    ) -> Result<Box<dyn Iterator<Item = Result<Listed, StorageError>> + 'a>, StorageError> {
-        self.0.list(prefix)
-    }
-
-    fn delete(&self, key: &Key) -> Result<(), StorageError> {
-        self.0.delete(key)
-    }
-
-    fn delete_all(&self, prefix: &Key) -> Result<(), StorageError> {
-        self.0.delete_all(prefix)
-    }
-
-    fn assembly(&self, id: &str, target: &Key) -> Result<Box<dyn Assembly>, StorageError> {
-        self.0.assembly(id, target)
-    }
-
-    fn assemblies(&self) -> Result<Vec<String>, StorageError> {
-        self.0.assemblies()
-    }
-}
-
-#[test]
-fn a_cold_copy_is_attested_and_never_called_passed() {
-    let made = home();
-    let object = letters(&made);
-    let mut cold = Home::with_registry(made.path(), made.settings.clone(), made.registry.clone()).expect("opens");
-    let folder = FolderStore::open("secondary", made.path().join("stores/secondary")).expect("opens");
-    cold.stores.insert("secondary".into(), Arc::new(Cold(folder)));
-    let only = FixityRequest { store: Some("secondary".into()), ..all() };
-    let before = copy(&made, &object, "deposit/data/a.txt", "secondary");
-    let checks = outcomes(&made, &object, "fixity check", "success");
-    let summary = run(&cold, &only);
-    assert_eq!((summary.passed, summary.attested), (1, summary.checked - 1), "inventories are readable: {summary:?}");
-    assert_eq!(outcomes(&made, &object, "fixity check", "success"), checks + 1);
-    let after = copy(&made, &object, "deposit/data/a.txt", "secondary");
-    assert_eq!(after.last_fixity_at, before.last_fixity_at);
-    let report = fixity::report(&cold, None).expect("reports");
-    assert_eq!((report[0].attested, report[1].attested), (0, summary.attested));
-    assert_eq!(run(&cold, &FixityRequest::default()), FixitySummary::default(), "fresh by its own date");
-
-    // It is no source either, and where its size is wrong that is said.
-    let key = copy(&made, &object, "deposit/data/a.txt", "primary").key;
-    damage(&made, "primary", &key);
-    fs::write(made.file("secondary", &after.key), b"short").expect("writes");
-    let summary = run(&cold, &all());
-    assert_eq!((summary.damaged, summary.unrepairable), (2, 2), "{summary:?}");
-    let open = fixity::problems(&made, None, None, 10).expect("problems");
-    assert!(open.iter().all(|finding| finding.detail.contains("thaw")), "{open:?}");
 }
 
 #[test]
