@@ -27,7 +27,7 @@ pub struct EventRow {
     pub item: Option<ItemId>,
     /// The version it belongs to; readers see it once that is published.
     pub version: Option<u64>,
-    /// The act, by its term in the LoC vocabulary where it has one.
+    /// The act, by its term in the Library of Congress vocabulary where it has one.
     pub kind: String,
     /// For a row that stands for several acts: which.
     pub expansion: Option<Expansion>,

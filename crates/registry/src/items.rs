@@ -251,9 +251,12 @@ pub fn list(
     after: Option<ItemId>,
     limit: usize,
 ) -> Result<Vec<Item>, RegistryError> {
-    let statement = if filter.batch.is_some() { "items.list_of_batch" } else { "items.list" };
+    let statement = match filter.batch {
+        None => Statement("items.list"),
+        Some(_) => Statement("items.list_of_batch"),
+    };
     tx.query(
-        Statement(statement),
+        statement,
         &[
             after.unwrap_or(ItemId(Uuid::nil())).into(),
             scope.value(),
@@ -318,7 +321,7 @@ pub fn problems(
                 code: row.text(1)?.to_owned(),
                 file: row.optional_text(2)?.map(str::to_owned),
                 path: row.optional_text(3)?.map(str::to_owned),
-                line: row.optional_integer(4)?.map(|line| line.unsigned_abs()),
+                line: row.optional_integer(4)?.map(i64::unsigned_abs),
                 message: row.text(5)?.to_owned(),
             })
         })
@@ -403,8 +406,8 @@ pub enum Request {
     Requeue(Option<Stage>),
 }
 
-/// Carries out a person's request. An item that a worker holds right now is asked to stop and follows at its next
-/// heartbeat. The topics that have new work.
+/// Carries out a person's request. An item that a worker holds right now is asked to stop; it is met when the stage ends,
+/// or when the worker has died. The topics that have new work.
 pub fn request(
     tx: &mut dyn Transaction,
     scope: Scope,

@@ -231,12 +231,15 @@ pub fn list(
     rows.iter().map(|row| object_row(tx, row)).collect()
 }
 
-/// The content a path has now: the file, and its content's identifier, SHA-512 and size where it has one.
+/// A content as `compare` needs it: identifier, SHA-512, size in bytes.
+pub type ContentBrief = (ContentId, Digest, u64);
+
+/// The content a path has now: the file, and its content where it has one.
 pub fn current(
     tx: &mut dyn Transaction,
     object: ObjectId,
     path: &str,
-) -> Result<Option<(FileId, Option<(ContentId, Digest, u64)>)>, RegistryError> {
+) -> Result<Option<(FileId, Option<ContentBrief>)>, RegistryError> {
     let Some(row) = tx.query_one(Statement("files.current"), &[object.into(), path.into()])? else { return Ok(None) };
     let content = match row.optional_uuid(1)? {
         None => None,
@@ -275,7 +278,7 @@ pub fn file(tx: &mut dyn Transaction, scope: Scope, id: FileId) -> Result<Option
     Ok(row.as_ref().map(file_row).transpose()?.map(|file| (object, file)))
 }
 
-/// The copies of a content.
+/// The copies of a content of an object that was found within a scope.
 pub fn copies(tx: &mut dyn Transaction, content: ContentId) -> Result<Vec<Copy>, RegistryError> {
     tx.query(Statement("copies.of_content"), &[content.into()])?
         .iter()
@@ -293,7 +296,7 @@ pub fn copies(tx: &mut dyn Transaction, content: ContentId) -> Result<Vec<Copy>,
         .collect()
 }
 
-/// A content by its identifier.
+/// A content by its identifier, for workers: it takes no scope.
 pub fn content(tx: &mut dyn Transaction, id: ContentId) -> Result<Option<Content>, RegistryError> {
     let Some(row) = tx.query_one(Statement("contents.get"), &[id.into()])? else { return Ok(None) };
     Ok(Some(Content {

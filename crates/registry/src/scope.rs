@@ -1,4 +1,7 @@
-//! On whose behalf a record is read or changed. Every query is bound to an institution unless the caller is the system.
+//! On whose behalf a record is read or changed. What people name (institutions, collections, batches, items, objects,
+//! files, findings, events) is looked up with a scope, and every such query is bound to it. What hangs on a record (an
+//! object's versions, contents and copies, an item's interim rows) is reached by the identifier that such a look-up gave
+//! and takes no scope: an identifier from outside is never passed to those functions.
 
 use strongroom_database::Value;
 
@@ -7,7 +10,7 @@ use crate::InstitutionId;
 /// On whose behalf.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
-    /// The system itself: workers, producers, an administrator at the console.
+    /// The system itself: workers, producers, an administrator at the console. The functions that take a claim act for it.
     System,
     /// One institution; nothing of another is seen.
     Institution(InstitutionId),

@@ -206,7 +206,7 @@ pub fn collection(
         .transpose()
 }
 
-/// A collection by its identifier in records.
+/// A collection by its identifier in records, for workers: an item names it, so it takes no scope.
 pub fn collection_by_id(tx: &mut dyn Transaction, id: CollectionId) -> Result<Option<Collection>, RegistryError> {
     tx.query_one(Statement("collections.get"), &[id.into()])?.as_ref().map(collection_row).transpose()
 }

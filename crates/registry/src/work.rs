@@ -547,16 +547,12 @@ pub fn revive(
             if only.is_some_and(|only| only != task.task) {
                 continue;
             }
-            match (stage_of_topic(topic), task.key.parse::<ItemId>()) {
-                (Some(_), Ok(id)) => {
-                    topics.extend(items::request(tx, Scope::System, id, items::Request::Requeue(None), who)?);
-                }
-                _ => {
-                    if !tasks::revive(tx, task.task)? {
-                        continue;
-                    }
-                    topics.push(topic.to_owned());
-                }
+            if let (Some(_), Ok(id)) = (stage_of_topic(topic), task.key.parse::<ItemId>()) {
+                topics.extend(items::request(tx, Scope::System, id, items::Request::Requeue(None), who)?);
+            } else if tasks::revive(tx, task.task)? {
+                topics.push(topic.to_owned());
+            } else {
+                continue;
             }
             revived += 1;
         }

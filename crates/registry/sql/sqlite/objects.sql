@@ -27,8 +27,6 @@ UPDATE objects SET state = 'active', head = ?2, files = ?3, bytes = ?4, title = 
     internal_sender_identifier = ?12, internal_sender_description = ?13, updated_at = ?14,
     collection_id = coalesce(collection_id, ?15)
 WHERE id = ?1
--- name: objects.restore_record
-UPDATE objects SET created_at = ?2, updated_at = ?3, ark = ?4 WHERE id = ?1
 -- name: local_ids.insert
 INSERT INTO local_ids (object_id, local_id) VALUES (?1, ?2) ON CONFLICT DO NOTHING
 -- name: local_ids.of_object
@@ -111,8 +109,6 @@ UPDATE versions SET state = 'committing', inventory_sha512 = ?2, files = ?3, byt
 WHERE id = ?1 AND (state = 'preparing' OR (state = 'committing' AND inventory_sha512 = ?2))
 -- name: versions.publish
 UPDATE versions SET state = 'published', published_at = ?2 WHERE id = ?1 AND state = 'committing'
--- name: versions.describe
-UPDATE versions SET inventory_sha512 = ?2, files = ?3, bytes = ?4, published_at = ?5 WHERE id = ?1
 -- name: entries.insert
 INSERT INTO entries (object_id, file_id, generation, version, content_id) VALUES (?1, ?2, ?3, ?4, ?5)
 ON CONFLICT DO NOTHING
@@ -139,11 +135,6 @@ UPDATE copies SET verified_at = ?3, checked_at = ?3, last_fixity_at = ?3 WHERE c
 DELETE FROM copies WHERE content_id = ?1 AND store = ?2 AND verified_at IS NULL
 -- name: copies.of_content
 SELECT store, key, class, state, stored_at, verified_at, last_fixity_at FROM copies WHERE content_id = ?1 ORDER BY store
--- name: copies.restored_record
-INSERT INTO copies (content_id, store, institution_id, object_id, key, class, state, stored_at, verified_at,
-    last_fixity_at, checked_at)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
-ON CONFLICT DO NOTHING
 -- name: object_copies.insert
 INSERT INTO object_copies (object_id, store, institution_id, generation, state, checked_at, last_fixity_at)
 VALUES (?1, ?2, ?3, ?4, 'kept', ?5, ?5)

@@ -113,7 +113,7 @@ impl Known {
     fn end(&mut self, end: End) {
         let wanted = self.asked.take();
         match (end, wanted) {
-            (End::Fatal, _) => self.rest(ItemStatus::Failed),
+            (End::Fatal, _) | (End::GiveUp, None) => self.rest(ItemStatus::Failed),
             (End::Succeeded, _) => self.rest(ItemStatus::Succeeded),
             (End::Next(stage), Some(wanted)) => {
                 self.stage = STAGES[stage];
@@ -121,7 +121,6 @@ impl Known {
             }
             (_, Some(wanted)) => self.rest(wanted),
             (End::Next(stage), None) => self.go_on(STAGES[stage]),
-            (End::GiveUp, None) => self.rest(ItemStatus::Failed),
             (End::Retry, None) if self.spent == MAX_ATTEMPTS => self.rest(ItemStatus::Failed),
             (End::Held, None) => self.rest(ItemStatus::Held),
             (End::Retry, None) => (self.status, self.sleeps) = (ItemStatus::Pending, true),

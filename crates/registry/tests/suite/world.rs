@@ -310,7 +310,7 @@ pub(crate) fn digests(bytes: &[u8]) -> Digests {
     let mut hasher = MultiHasher::new(&Algorithm::RECORDED);
     hasher.update(bytes);
     let digests = hasher.finish();
-    let of = |algorithm| digests.get(algorithm).expect("is calculated").to_owned();
+    let of = |algorithm| digests.get(algorithm).expect("is calculated");
     Digests {
         md5: of(Algorithm::Md5),
         sha1: of(Algorithm::Sha1),
