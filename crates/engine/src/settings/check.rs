@@ -81,11 +81,7 @@ pub(super) fn check(settings: &Settings) -> Result<(), SettingsError> {
             );
         }
     }
-    for (key, span) in [
-        ("fixity.interval", settings.fixity.interval),
-        ("fixity.every", settings.fixity.every),
-        ("ingest.receiving_every", settings.ingest.receiving_every),
-    ] {
+    for (key, span) in [("fixity.interval", settings.fixity.interval), ("fixity.every", settings.fixity.every)] {
         if span.as_secs() == 0 {
             return unfit(key.to_owned(), "it is less than a second; try \"30m\"".to_owned());
         }

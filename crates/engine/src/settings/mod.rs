@@ -17,6 +17,5 @@ pub use error::{Origin, SettingsError};
 pub use load::{Entry, Loaded};
 pub use nearest::nearest;
 pub use tree::{
-    Fetch, Fixity, Host, Ingest, Log, LogFormat, RegistrySettings, Roles, Settings, Staging, StoreKind, StoreSettings,
-    Workers,
+    Fixity, Ingest, Log, LogFormat, RegistrySettings, Roles, Settings, Staging, StoreKind, StoreSettings, Workers,
 };

@@ -121,10 +121,6 @@ macro_rules! sections {
 }
 
 sections! {
-    HOST Host "host" Plain "This machine." {
-        name: String = Some("\"\""), Kind::Text,
-            "how this machine is called in leases and logs; empty: the name the system has";
-    }
     REGISTRY RegistrySettings "registry" Plain "The record of everything." {
         url: String = Some("\"sqlite:registry.db\""), Kind::Secret,
             "the database: sqlite: and a path, which starts at the home when relative; always on a local disk";
@@ -158,14 +154,10 @@ sections! {
             "the placement of objects for which neither deposit nor collection names one";
         default_profile: String = Some("\"\""), Kind::Text,
             "the profile of bags for which neither bag nor collection names one; empty: aptrust-2.3 for bags with an aptrust-info.txt, none for others";
-        receiving_every: Duration = Some("\"1m\""), Kind::Span, "how often the receiving store is looked through for new bags";
         url_hosts: Vec<String> = Some("[]"), Kind::List,
             "the hosts from which a deposit may be fetched by URL; \"*.example.edu\" names all below; empty: none";
         allow_private_addresses: bool = Some("false"), Kind::Flag,
             "whether those hosts may have addresses of the local network or this machine";
-    }
-    FETCH Fetch "fetch" Plain "Files that a bag leaves to be fetched (fetch.txt)." {
-        hosts: Vec<String> = Some("[]"), Kind::List, "the hosts from which they may come, written like the hosts of deposits; empty: none";
     }
     FIXITY Fixity "fixity" Plain "Watching the copies." {
         interval: Duration = Some("\"90d\""), Kind::Span, "each copy is checked again when its last check is this old";
@@ -192,8 +184,7 @@ const PLACEMENTS: Section = Section {
 };
 
 /// Every section, in the order of the file.
-pub(super) const SECTIONS: &[Section] =
-    &[HOST, REGISTRY, STORES, ROLES, PLACEMENTS, STAGING, WORKERS, INGEST, FETCH, FIXITY, LOG];
+pub(super) const SECTIONS: &[Section] = &[REGISTRY, STORES, ROLES, PLACEMENTS, STAGING, WORKERS, INGEST, FIXITY, LOG];
 
 /// What a store is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -217,8 +208,6 @@ pub enum LogFormat {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    /// See [`Host`].
-    pub host: Host,
     /// See [`RegistrySettings`].
     pub registry: RegistrySettings,
     /// See [`StoreSettings`].
@@ -233,8 +222,6 @@ pub struct Settings {
     pub workers: BTreeMap<String, Workers>,
     /// See [`Ingest`].
     pub ingest: Ingest,
-    /// See [`Fetch`].
-    pub fetch: Fetch,
     /// See [`Fixity`].
     pub fixity: Fixity,
     /// See [`Log`].
@@ -282,15 +269,6 @@ impl Settings {
     /// Every store's name and folder.
     pub fn store_paths(&self, home: &Path) -> Vec<(String, PathBuf)> {
         self.stores.iter().map(|(name, store)| (name.clone(), home.join(&store.path))).collect()
-    }
-
-    /// The name of this machine in leases and logs.
-    pub fn host_name(&self) -> String {
-        if self.host.name.is_empty() {
-            rustix::system::uname().nodename().to_string_lossy().into_owned()
-        } else {
-            self.host.name.clone()
-        }
     }
 
     /// The stores that a placement names, in order.
