@@ -446,6 +446,9 @@ pub fn request(
             if !matches!(item.status, ItemStatus::Failed | ItemStatus::Cancelled | ItemStatus::Pending) {
                 return Err(refuse("requeue it: only failed, cancelled and pending items can be"));
             }
+            if crate::work::is_being_swept(tx, id)? {
+                return Err(refuse("requeue it while what it left behind is cleared away; try again in a moment"));
+            }
             let stage = requeue_stage(tx, &item, stage)?;
             (ItemStatus::Pending, stage, format!("requeued for {stage} by {who}"))
         }

@@ -431,6 +431,12 @@ pub(crate) fn come_to_rest(
     Ok(topics)
 }
 
+/// Whether somebody clears up behind an item right now: whoever does reads once that it has ended.
+pub(crate) fn is_being_swept(tx: &mut dyn Transaction, item: ItemId) -> Result<bool, RegistryError> {
+    let live = tasks::of_key(tx, &item.to_string())?;
+    Ok(live.iter().any(|task| task.topic == SWEEP_TOPIC && task.state == TaskState::Leased))
+}
+
 fn wake_younger(tx: &mut dyn Transaction, item: &Item) -> Result<Vec<String>, RegistryError> {
     let values = [item.institution.into(), (&item.object_identifier).into(), item.id.into()];
     let Some(row) = tx.query_one(Statement("items.younger_open"), &values)? else { return Ok(Vec::new()) };

@@ -1,8 +1,9 @@
 //! What people ask of items.
 
+use strongroom_queue::LeaseRequest;
 use strongroom_registry::items::{NewItem, Request};
 use strongroom_registry::leases::{self, Hold};
-use strongroom_registry::work::{SWEEP_TOPIC, StageEnd};
+use strongroom_registry::work::{self, SWEEP_TOPIC, StageEnd};
 use strongroom_registry::{Action, ItemStatus, RegistryError, Stage, interim};
 use uuid::Uuid;
 
@@ -189,6 +190,22 @@ pub(crate) fn requeueing_goes_no_later_and_back_where_what_is_needed_is_gone(sub
     let item = world.find(id);
     assert_eq!((item.status, item.needs_review, item.retry_count), (ItemStatus::Pending, false, 0));
     assert_eq!(world.topics(id), ["ingest.validate"], "the sweep that was to clear its staging is gone");
+}
+
+pub(crate) fn an_item_is_not_requeued_while_it_is_swept(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let (claim, item) = world.claimed_at(Stage::Validate);
+    world.finish(&claim, &fatal());
+    let sweeping =
+        LeaseRequest { topics: vec![SWEEP_TOPIC.into()], keys: None, limit: 1, holder: holder(2), duration: LEASE };
+    let sweep = world.write(move |tx| work::lease(tx, &sweeping, &|_| 3)).assignments;
+    assert_eq!(sweep.len(), 1);
+    let refused = world.ask(item.id, Request::Requeue(None)).expect_err("what it needs is being cleared away");
+    assert!(matches!(refused, RegistryError::State { .. }), "{refused}");
+    assert_eq!(world.find(item.id).status, ItemStatus::Failed);
+    world.crash();
+    world.ask(item.id, Request::Requeue(None)).expect("nobody sweeps any more");
+    assert_eq!(world.topics(item.id), ["ingest.receive"]);
 }
 
 pub(crate) fn a_stage_of_another_action_is_refused(subject: &dyn Subject) {
