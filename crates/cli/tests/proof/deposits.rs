@@ -13,9 +13,9 @@ use crate::homes::{PRESERVATION, nothing_is_left, stored_contents};
 use crate::program::Place;
 
 /// The deposits, first and updated, as they are called and by the object that is made of them.
-const DEPOSITS: [&str; 5] =
+pub(crate) const DEPOSITS: [&str; 5] =
     ["test.edu.apt-001", "test.edu.btr-001", "test.edu.glacier-oh", "test.edu.standard-storage", "test.edu.wasabi-or"];
-const UPDATED: [&str; 2] = ["test.edu.apt-001", "test.edu.btr-001"];
+pub(crate) const UPDATED: [&str; 2] = ["test.edu.apt-001", "test.edu.btr-001"];
 
 /// A home that has taken in the first deposits; nothing where they are absent.
 pub(crate) fn home_with_deposits() -> Option<Place> {
@@ -43,13 +43,13 @@ pub(crate) fn take_in(place: &Place, folder: &str) -> Option<BTreeMap<String, Va
 }
 
 /// The files of an object by their path.
-fn files(place: &Place, name: &str) -> BTreeMap<String, Value> {
+pub(crate) fn files(place: &Place, name: &str) -> BTreeMap<String, Value> {
     let listed = place.run(["objects", "files", &format!("test.edu/{name}"), "--json"]).succeeds().json();
     listed.into_iter().map(|file| (file["path"].as_str().unwrap().to_owned(), file)).collect()
 }
 
 /// What the system's own programs say of a bag: its files, without those that describe the bag, and their digests.
-fn witnessed(place: &Place, bag: &Path) -> BTreeMap<String, BTreeMap<&'static str, String>> {
+pub(crate) fn witnessed(place: &Place, bag: &Path) -> BTreeMap<String, BTreeMap<&'static str, String>> {
     let folder = place.path("unpacked");
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir(&folder).unwrap();

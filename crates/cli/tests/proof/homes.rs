@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use strongroom_engine::Home;
 use strongroom_engine::settings::Settings;
+use strongroom_queue::tasks;
 use strongroom_registry::items::{self, Item, ItemFilter};
 use strongroom_registry::{Scope, leases};
 
@@ -42,7 +43,7 @@ pub(crate) fn until<T>(what: &str, mut probe: impl FnMut() -> Option<T>) -> T {
             return answer;
         }
         assert!(begun.elapsed() < PATIENCE, "waited in vain until {what}");
-        std::thread::park_timeout(Duration::from_millis(2));
+        std::thread::park_timeout(Duration::from_millis(5));
     }
 }
 
@@ -90,13 +91,15 @@ impl Drop for Running {
     }
 }
 
-/// Workers until no item is open, then SIGTERM; they must end well.
+/// Workers until no item is open and no task waits, then SIGTERM; they must end well.
 pub(crate) fn work_to_the_end(place: &Place, environment: &[(&str, &str)]) {
     let home = open(place);
     let mut workers = Running::of(place.command().args(["-q", "work"]).envs(environment.iter().copied()));
-    until("every item has ended", || {
+    until("every item and task has ended", || {
         assert!(!workers.has_ended(), "the workers ended before their work");
-        all_items(&home).iter().all(|item| item.status.is_ended()).then_some(())
+        let tasks = home.registry.read(|tx| tasks::counts(tx)).unwrap();
+        let waiting: u64 = tasks.iter().map(|topic| topic.ready + topic.delayed + topic.leased).sum();
+        (waiting == 0 && all_items(&home).iter().all(|item| item.status.is_ended())).then_some(())
     });
     assert_eq!(workers.terminate().code(), Some(0), "asked to stop, workers end well");
 }

@@ -10,5 +10,6 @@ mod peers;
 #[allow(dead_code)] // what only the other tests need
 mod program;
 mod refusals;
+mod restorations;
 mod stopping;
 mod together;

@@ -18,7 +18,7 @@ pub(crate) fn peer(variable: &str, what: &str) -> Option<OsString> {
 
 /// Runs a peer, which must be content.
 #[track_caller]
-fn accepts(command: &mut Command) {
+pub(crate) fn accepts(command: &mut Command) {
     let output = command.output().unwrap();
     assert!(
         output.status.success(),

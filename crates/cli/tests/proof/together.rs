@@ -6,7 +6,7 @@ use std::process::{Child, Stdio};
 use serde_json::Value;
 
 use crate::fixtures::{Made, make_bag};
-use crate::homes::{Running, end_state, nothing_is_left, stored_contents};
+use crate::homes::{Running, end_state, nothing_is_left, stored_contents, work_to_the_end};
 use crate::program::{Answer, Place};
 
 /// Begins a deposit that is waited for.
@@ -115,4 +115,45 @@ fn the_same_bag_deposited_twice_at_once_makes_one_version() {
     alone.run(["deposit", &bag, "--wait"]).succeeds();
     assert_eq!(twice, end_state(&alone, "example.edu/letters"));
     assert_eq!(stored_contents(&place).len(), stored_contents(&alone).len());
+}
+
+#[test]
+fn deposits_go_in_while_every_copy_is_checked_and_neither_minds_the_other() {
+    let place = Place::with_home();
+    let bags: Vec<[String; 2]> = (0..4)
+        .map(|number| {
+            ["first", "second"].map(|says| {
+                let path = make_bag(&place.path(says), &format!("letters-{number}"), small(says));
+                path.to_string_lossy().into_owned()
+            })
+        })
+        .collect();
+    let [first, second] = [0, 1].map(|which| bags.iter().map(|bag| bag[which].clone()).collect::<Vec<_>>());
+    end_deposit(begin_deposit(&place, &first));
+
+    let mut deposit = begin_deposit(&place, &second);
+    let mut rounds = 0;
+    let is_over = |deposit: &mut Child| deposit.try_wait().unwrap().is_some();
+    while rounds == 0 || !is_over(&mut deposit) {
+        let report = place.run(["fixity", "run", "--all", "--json"]).succeeds().object();
+        assert_eq!(report["checked"], report["passed"], "{report}");
+        for key in ["damaged", "unrepairable", "failed"] {
+            assert_eq!(report[key], 0, "{report}");
+        }
+        rounds += 1;
+    }
+    for item in end_deposit(deposit) {
+        assert_eq!(item["version"], 2, "{item}");
+    }
+
+    // What was in somebody's hands at the time was left to the workers.
+    work_to_the_end(&place, &[]);
+    // In the end every copy there is can be checked, the inventory of each object in each store too, and is right.
+    let report = place.run(["fixity", "run", "--all", "--json"]).succeeds().object();
+    let inventories = bags.len() * crate::homes::PRESERVATION.len();
+    assert_eq!(report["passed"], stored_contents(&place).len() + inventories, "{report}");
+    nothing_is_left(&place);
+    for store in crate::homes::PRESERVATION {
+        place.run(["ocfl", "validate", &format!("home/stores/{store}/example.edu")]).succeeds();
+    }
 }
