@@ -151,39 +151,10 @@ fn report_on(registry: &Registry, id: BatchId, context: &Context) -> Outcome {
     Ok(if batch.succeeded == batch.items { Exit::Done } else { Exit::No })
 }
 
-/// Whether a request means an item of this status; the others are left as they are.
-fn is_meant(request: Request, status: ItemStatus) -> bool {
-    match request {
-        Request::Hold => matches!(status, ItemStatus::Pending | ItemStatus::Started),
-        Request::Release => status == ItemStatus::Held,
-        Request::Cancel => !status.is_ended(),
-        Request::Delete => status != ItemStatus::Deleted,
-        Request::Requeue(_) => false,
-    }
-}
-
 /// Carries out a request for the items it means, all or none.
 fn ask(registry: &Registry, which: &Which, request: Request, context: &Context) -> Outcome {
     let id: BatchId = identifier(&which.batch, "batch")?;
     let who = Context::who();
-    registry.write_and_wake(move |tx| {
-        find(tx, id)?;
-        let filter = ItemFilter { batch: Some(id), ..ItemFilter::default() };
-        let (mut topics, mut after) = (Vec::new(), None);
-        loop {
-            let page = items::list(tx, Scope::System, &filter, after, PAGE)?;
-            let Some(last) = page.last().map(|item| item.id) else { break };
-            after = Some(last);
-            for item in page.iter().filter(|item| is_meant(request, item.status)) {
-                topics.extend(items::request(tx, Scope::System, item.id, request, &who)?);
-            }
-        }
-        match request {
-            Request::Hold => batches::set_state(tx, id, BatchState::Held)?,
-            Request::Delete => batches::set_state(tx, id, BatchState::Deleted)?,
-            _ => {}
-        }
-        Ok::<_, RegistryError>(topics)
-    })?;
+    registry.write_and_wake(move |tx| batches::request(tx, Scope::System, id, request, &who))?;
     show(registry, id, context)
 }
