@@ -13,6 +13,7 @@ pub mod items;
 pub mod leases;
 pub mod objects;
 pub mod rebuild;
+mod recovery;
 mod registry;
 pub mod schedules;
 mod scope;

@@ -1,0 +1,129 @@
+//! How work comes back that nobody does any more: taken over from workers that are silent or gone, revived from the dead
+//! letters, and given a task anew. Part of [`crate::work`].
+
+use strongroom_database::{Statement, Transaction};
+use strongroom_queue::{TaskId, TaskState, tasks};
+
+use crate::items::{self, Item, Move};
+use crate::work::{carry_out, request_to_carry_out, stage_of_topic};
+use crate::{Action, ItemId, ItemStatus, RegistryError, Scope, Stage};
+
+/// Takes over what dead or silent workers held, at most `limit` tasks of each cause. The topics that have work again.
+pub fn reclaim(tx: &mut dyn Transaction, limit: usize) -> Result<Vec<String>, RegistryError> {
+    let mut taken = tasks::take_over_expired(tx, limit)?;
+    for holder in tasks::holders(tx)? {
+        if holder.is_gone() {
+            taken.extend(tasks::take_over_from(tx, &holder, limit)?);
+        }
+    }
+    let mut topics: Vec<String> = Vec::new();
+    for task in taken {
+        if stage_of_topic(&task.topic).is_some()
+            && let Ok(id) = task.key.parse::<ItemId>()
+            && let Some(item) = items::get(tx, Scope::System, id)?
+            && item.status == ItemStatus::Started
+            && item.stage.topic(item.action) == task.topic
+        {
+            topics.extend(release_by_force(tx, &item)?);
+        }
+        topics.push(task.topic);
+    }
+    topics.sort();
+    topics.dedup();
+    Ok(topics)
+}
+
+/// Takes an item away from a worker that is silent or gone, and meets a person's request that was waiting for it. The
+/// topics that have new work.
+fn release_by_force(tx: &mut dyn Transaction, item: &Item) -> Result<Vec<String>, RegistryError> {
+    if let Some(wanted) = request_to_carry_out(tx, item)? {
+        tasks::delete_key(tx, &item.id.to_string())?;
+        return carry_out(tx, item, wanted);
+    }
+    let change = Move {
+        stage: item.stage,
+        status: ItemStatus::Pending,
+        note: Some("its worker stopped without a word"),
+        needs_review: item.needs_review,
+        retry_count: item.retry_count,
+        cancel_requested: None,
+        holder: item.holder.as_deref(),
+    };
+    items::apply(tx, item, &change)?;
+    Ok(Vec::new())
+}
+
+/// Brings dead tasks of a topic back, one or all; those that are a stage by requeueing their items. How many, and their
+/// topics.
+pub fn revive(
+    tx: &mut dyn Transaction,
+    topic: &str,
+    only: Option<TaskId>,
+    who: &str,
+) -> Result<(u64, Vec<String>), RegistryError> {
+    let mut revived = 0;
+    let mut topics = Vec::new();
+    let mut cursor = None;
+    loop {
+        let page = tasks::list(tx, topic, TaskState::Dead, cursor, 500)?;
+        for task in page.tasks {
+            if only.is_some_and(|only| only != task.task) {
+                continue;
+            }
+            if let (Some(_), Ok(id)) = (stage_of_topic(topic), task.key.parse::<ItemId>()) {
+                topics.extend(items::request(tx, Scope::System, id, items::Request::Requeue(None), who)?);
+            } else if tasks::revive(tx, task.task)? {
+                topics.push(topic.to_owned());
+            } else {
+                continue;
+            }
+            revived += 1;
+        }
+        match page.next {
+            Some(next) => cursor = Some(next),
+            None => return Ok((revived, topics)),
+        }
+    }
+}
+
+/// Open items that have no task, among at most `limit` open ones behind `after`; and the last one looked at, to go on
+/// behind, until there is none. A read: nobody is kept from writing by it.
+pub fn stranded(
+    tx: &mut dyn Transaction,
+    after: ItemId,
+    limit: usize,
+) -> Result<(Option<ItemId>, Vec<ItemId>), RegistryError> {
+    let mut found = Vec::new();
+    let mut last = None;
+    for row in tx.query(Statement("items.open_after"), &[after.into(), limit.into()])? {
+        let id = ItemId(row.uuid(0)?);
+        let (action, stage): (Action, Stage) = (row.text(1)?.parse()?, row.text(2)?.parse()?);
+        last = Some(id);
+        if !has_task(tx, id, &stage.topic(action))? {
+            found.push(id);
+        }
+    }
+    Ok((last, found))
+}
+
+/// Gives those of these items that are open and still have no task one. Their topics.
+pub fn requeue_stranded(tx: &mut dyn Transaction, found: &[ItemId]) -> Result<Vec<String>, RegistryError> {
+    let mut topics = Vec::new();
+    for id in found {
+        let Some(item) = items::get(tx, Scope::System, *id)? else { continue };
+        let topic = item.stage.topic(item.action);
+        let is_open = matches!(item.status, ItemStatus::Pending | ItemStatus::Started);
+        if !is_open || has_task(tx, item.id, &topic)? {
+            continue;
+        }
+        items::enqueue(tx, item.id, &topic, item.priority, item.institution)?;
+        items::add_history(tx, item.id, item.stage, item.status, Some("had no task and was given one"), None)?;
+        topics.push(topic);
+    }
+    Ok(topics)
+}
+
+fn has_task(tx: &mut dyn Transaction, item: ItemId, topic: &str) -> Result<bool, RegistryError> {
+    let live = tasks::of_key(tx, &item.to_string())?;
+    Ok(live.iter().any(|task| task.topic == topic))
+}
