@@ -9,7 +9,7 @@ use crate::interim::digest;
 use crate::versions::ROWS_AT_ONCE;
 use crate::{
     CollectionId, ContentId, Description, Digests, FileId, Format, GenerationId, InstitutionId, ItemId, ObjectId,
-    RegistryError, Scope, VersionId, tenants, versions,
+    ObjectState, RegistryError, Scope, VersionId, tenants, versions,
 };
 
 /// The fact that says that a rebuild was begun and has not ended.
@@ -326,6 +326,7 @@ pub fn publish(
     object: &RecordedObject,
     recorded: &[(RecordedVersion, Option<Digest>)],
     stores: &[String],
+    state: ObjectState,
 ) -> Result<(), RegistryError> {
     tx.execute(Statement("rebuild.set_generation"), &[object.id.into(), object.generation.into()])?;
     let known = crate::objects::get(tx, Scope::System, object.id)?;
@@ -349,6 +350,7 @@ pub fn publish(
         for version in versions::list(tx, object.id, object.generation, false)? {
             versions::set_head(tx, &version, object.collection)?;
         }
+        tx.execute(Statement("rebuild.set_state"), &[object.id.into(), state.word().into()])?;
     }
     for store in stores {
         tx.execute(

@@ -9,7 +9,7 @@ use strongroom_digest::{Algorithm, Digest, DigestSet, HashingReader};
 use strongroom_ocfl::{InventoryEntry, Limits, Object, OcflError, VersionNumber, content_path, object_id};
 use strongroom_registry::events::{self, EventRow};
 use strongroom_registry::rebuild::{self as rows, RecordedFile, RecordedObject, RecordedVersion};
-use strongroom_registry::{Digests, Time, versions};
+use strongroom_registry::{Digests, ObjectState, Time, versions};
 use strongroom_storage::{Key, Store};
 
 use super::state::{Held, Lines, line};
@@ -87,7 +87,9 @@ impl Rebuilding<'_> {
         let placement = self.versions.last().and_then(|version| version.description.placement.clone());
         let stores = copies::put(self.home, self.store, self.root, &identity, &self.inventory, placement, summary)?;
         self.put_logs(&identity)?;
-        self.publish(identity, stores, summary)
+        // Of an object that was taken out, the last version holds nothing but its own record.
+        let state = if held.state.len() == 1 { ObjectState::Deleted } else { ObjectState::Active };
+        self.publish(identity, stores, held.versions.len() as u64, state, summary)
     }
 
     /// Reads the inventory, and the record of each version when its state has passed by.
@@ -114,13 +116,13 @@ impl Rebuilding<'_> {
         if let Some(fault) = fault {
             return Err(fault);
         }
-        let head = read?.header;
-        self.advance(held, u64::from(head.head.number()))?;
+        let header = read?.header;
+        self.advance(held, u64::from(header.head.number()))?;
         self.take_record(held)?;
         match &self.identity {
-            Some(identity) if object_id(&identity.generation.to_string())? != head.id => Err(Fault::Object(format!(
+            Some(identity) if object_id(&identity.generation.to_string())? != header.id => Err(Fault::Object(format!(
                 "the inventory is of {}, the records are of {}",
-                head.id, identity.generation
+                header.id, identity.generation
             ))),
             _ => Ok(()),
         }
@@ -160,6 +162,10 @@ impl Rebuilding<'_> {
     fn take_record(&mut self, held: &Held) -> Result<(), Fault> {
         let number = held.versions.len() as u64;
         let Some(digest) = &held.record else {
+            if held.state.is_empty() {
+                // The version of an object that was taken out: what it was, the last version's record tells.
+                return Ok(());
+            }
             return Err(Fault::Object(format!("version {number} has no {}", record::path(number))));
         };
         let folder = VersionNumber::new(u32::try_from(number).unwrap_or(u32::MAX))?;
@@ -287,20 +293,18 @@ impl Rebuilding<'_> {
     /// Whether the rows say what the inventory says: every version's state, and where every content lies.
     fn compare(&self, identity: &RecordedObject, held: &Held) -> Result<(), Fault> {
         let (object, generation) = (identity.id, identity.generation);
-        for (expected, version) in held.versions.iter().zip(&self.versions) {
+        for (expected, number) in held.versions.iter().zip(1_u64..) {
             let mut found = Lines::default();
             self.home.registry.read(|tx| {
                 found = Lines::default();
-                versions::state(tx, object, generation, version.number, &mut |sha512, path| {
+                versions::state(tx, object, generation, number, &mut |sha512, path| {
                     found.add(line(&sha512, path));
                     Ok(())
                 })
             })?;
             if found != *expected {
-                return Err(Fault::Object(format!(
-                    "the records do not make version {} what the inventory says it is",
-                    version.number
-                )));
+                let reason = format!("the records do not make version {number} what the inventory says it is");
+                return Err(Fault::Object(reason));
             }
         }
         let mut found = Lines::default();
@@ -340,14 +344,21 @@ impl Rebuilding<'_> {
         Ok(())
     }
 
-    fn publish(&mut self, identity: RecordedObject, stores: Vec<String>, summary: &mut Summary) -> Result<(), Fault> {
+    fn publish(
+        &mut self,
+        identity: RecordedObject,
+        stores: Vec<String>,
+        head: u64,
+        state: ObjectState,
+        summary: &mut Summary,
+    ) -> Result<(), Fault> {
         let mut recorded = Vec::with_capacity(self.versions.len());
-        let head = self.versions.len();
-        for (version, number) in self.versions.iter().zip(1..) {
-            let inventory = if number == head { Some(self.inventory) } else { self.inventory_of(version, summary)? };
+        for version in &self.versions {
+            let is_head = version.number == head;
+            let inventory = if is_head { Some(self.inventory) } else { self.inventory_of(version, summary)? };
             recorded.push((version.clone(), inventory));
         }
-        self.home.registry.write(move |tx| rows::publish(tx, &identity, &recorded, &stores))?;
+        self.home.registry.write(move |tx| rows::publish(tx, &identity, &recorded, &stores, state))?;
         Ok(())
     }
 

@@ -6,12 +6,12 @@ use std::collections::HashSet;
 use strongroom_digest::{Algorithm, Digest, MultiHasher};
 
 /// A line of an inventory as a number: sixteen bytes of its SHA-256.
-pub(super) fn line(digest: &Digest, path: &str) -> u128 {
+pub(super) fn line(content: &Digest, path: &str) -> u128 {
     let mut hasher = MultiHasher::new(&[Algorithm::Sha256]);
-    hasher.update(digest.as_bytes());
+    hasher.update(content.as_bytes());
     hasher.update(path.as_bytes());
-    let hashed = hasher.finish().get(Algorithm::Sha256);
-    let raw = hashed.as_ref().and_then(|hashed| hashed.as_bytes().first_chunk::<16>().copied());
+    let digest = hasher.finish().get(Algorithm::Sha256);
+    let raw = digest.as_ref().and_then(|digest| digest.as_bytes().first_chunk::<16>().copied());
     u128::from_be_bytes(raw.unwrap_or_default())
 }
 

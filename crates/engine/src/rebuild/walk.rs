@@ -53,14 +53,14 @@ impl<'s> Walk<'s> {
             _ => None,
         }
     }
+}
 
-    /// The object root that a key declares.
-    fn declared(&self, key: &Key) -> Option<Key> {
-        let (directory, name) = key.as_str().rsplit_once('/')?;
-        let (_, below_top) = directory.split_once('/')?;
-        let is_declaration = name.starts_with("0=ocfl_object_") && !below_top.starts_with("extensions/");
-        if is_declaration { Key::new(directory).ok() } else { None }
-    }
+/// The object root that a key declares.
+fn declared(key: &Key) -> Option<Key> {
+    let (directory, name) = key.as_str().rsplit_once('/')?;
+    let (_, below_top) = directory.split_once('/')?;
+    let is_declaration = name.starts_with("0=ocfl_object_") && !below_top.starts_with("extensions/");
+    if is_declaration { Key::new(directory).ok() } else { None }
 }
 
 impl Iterator for Walk<'_> {
@@ -85,7 +85,7 @@ impl Iterator for Walk<'_> {
                 return Some(Ok(problem));
             }
             let Some((institution, true)) = self.top.clone() else { continue };
-            if let Some(root) = self.declared(&key) {
+            if let Some(root) = declared(&key) {
                 self.object = Some(root.clone());
                 return Some(Ok(Found::Object { institution, root }));
             }

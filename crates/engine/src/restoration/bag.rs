@@ -148,3 +148,20 @@ fn declared(
     })?;
     Ok(said)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn manifests_follow_the_profile_by_name_and_by_identifier() {
+        let btr = [Algorithm::Sha1, Algorithm::Sha256, Algorithm::Sha512];
+        for profile in ["btr-1.0", "https://github.com/dpscollaborative/btr_bagit_profile/releases/download/1.0/x.json"]
+        {
+            assert_eq!(algorithms(Some(profile)), btr, "{profile}");
+        }
+        for profile in [None, Some("aptrust-2.3"), Some("of our own")] {
+            assert_eq!(algorithms(profile), [Algorithm::Md5, Algorithm::Sha256], "{profile:?}");
+        }
+    }
+}

@@ -5,12 +5,20 @@ use std::path::Path;
 use strongroom_engine::fixity::{self, FixityRequest};
 use strongroom_engine::rebuild::{self, Summary};
 use strongroom_engine::{Home, restoration};
+use strongroom_ocfl::{Layout, PurgePlan, Tombstone, User, VersionDetails, object_id};
 use strongroom_registry::events::{self, Event, EventCursor};
 use strongroom_registry::objects::{self, Object};
-use strongroom_registry::{Scope, tenants, versions};
-use strongroom_storage::Key;
+use strongroom_registry::{FileId, ObjectState, Scope, tenants, versions};
+use strongroom_storage::{Key, Store};
 
 use crate::fixture::{self, INSTITUTION, KEPT_IN, TestHome};
+
+/// Copies both preservation stores.
+fn copy_stores(from: &TestHome, to: &TestHome) {
+    for store in KEPT_IN {
+        copy_store(from, to, store);
+    }
+}
 
 /// Copies a store's files into the same store of another home.
 fn copy_store(from: &TestHome, to: &TestHome, store: &str) {
@@ -88,7 +96,7 @@ fn a_registry_made_from_either_store_says_the_same() {
     let used = used_home();
     for store in KEPT_IN {
         let fresh = fixture::home();
-        KEPT_IN.iter().for_each(|kept| copy_store(&used, &fresh, kept));
+        copy_stores(&used, &fresh);
         let summary = rebuilt(&fresh, store);
         assert!(summary.is_complete(), "{:?}", summary.problems);
         assert_eq!((summary.objects, summary.versions, summary.missing), (2, 3, 0));
@@ -120,7 +128,7 @@ fn one_store_is_enough_and_what_the_others_lack_is_told() {
 fn the_rebuilt_registry_takes_deposits_and_gives_objects_back() {
     let used = used_home();
     let fresh = fixture::home();
-    KEPT_IN.iter().for_each(|kept| copy_store(&used, &fresh, kept));
+    copy_stores(&used, &fresh);
     rebuilt(&fresh, KEPT_IN[0]);
     let object = fresh.ingest("letters", &[("a.txt", b"one, changed"), ("e.txt", b"new")]);
     assert_eq!((object.head, object.id), (3, used.object("letters").id));
@@ -142,7 +150,7 @@ fn a_registry_in_use_and_a_store_with_a_role_are_refused() {
 fn an_object_that_cannot_be_read_is_told_and_comes_from_another_store_later() {
     let used = used_home();
     let fresh = fixture::home();
-    KEPT_IN.iter().for_each(|kept| copy_store(&used, &fresh, kept));
+    copy_stores(&used, &fresh);
     let letters = used.object("letters");
     let files = used.registry.read(|tx| objects::files(tx, letters.id, 2, "metadata/v2/", "", 10)).expect("files");
     let copies = used.registry.read(|tx| objects::copies(tx, files[0].content)).expect("copies");
@@ -195,7 +203,7 @@ fn acts_that_the_stores_tell_of_come_back() {
     assert_eq!(checked.repaired, 1, "{checked:?}");
 
     let fresh = fixture::home();
-    KEPT_IN.iter().for_each(|kept| copy_store(&used, &fresh, kept));
+    copy_stores(&used, &fresh);
     let summary = rebuilt(&fresh, KEPT_IN[0]);
     assert!(summary.is_complete(), "{:?}", summary.problems);
     let (before, after) = (all_events(&used, &letters), all_events(&fresh, &letters));
@@ -203,6 +211,75 @@ fn acts_that_the_stores_tell_of_come_back() {
     let lost: Vec<_> = before.iter().filter(|event| !after.contains(event)).collect();
     assert!(lost.iter().all(|event| event.kind == "fixity check" && event.outcome == "success"), "{lost:?}");
     assert!(after.iter().any(|event| event.kind == "repair" || event.outcome == "failure"), "{after:?}");
+}
+
+/// The object as it lies in a store.
+fn in_store<'s>(store: &'s dyn Store, object: &Object) -> strongroom_ocfl::Object<'s> {
+    let path = Layout::ours().path(&object_id(&object.generation.to_string()).expect("an id")).expect("a path");
+    let root = format!("{}/{path}", object.institution_identifier);
+    strongroom_ocfl::Object::new(store, Key::new(root).expect("a key"))
+}
+
+fn tombstone(text: &str) -> Tombstone {
+    Tombstone { name: "taken-out.json".into(), text: text.into() }
+}
+
+#[test]
+fn what_was_taken_out_of_the_stores_does_not_come_back() {
+    let used = used_home();
+    let letters = used.object("letters");
+    let out = ["deposit/data/b/c.txt", "deposit/data/a.txt"];
+    for store in KEPT_IN {
+        let store = used.store(store).expect("a store");
+        let object = in_store(store.as_ref(), &letters);
+        let plan = PurgePlan::for_paths(&object, out.map(str::to_owned), tombstone("{}")).expect("plans");
+        plan.carry_out(&object).expect("takes out");
+    }
+    let fresh = fixture::home();
+    copy_stores(&used, &fresh);
+    let summary = rebuilt(&fresh, KEPT_IN[0]);
+    assert!(summary.is_complete(), "{:?}", summary.problems);
+    for version in 1..=2 {
+        let paths = |home: &Home| -> Vec<String> {
+            let files = home.registry.read(|tx| objects::files(tx, letters.id, version, "deposit/data/", "", 100));
+            files.expect("files").into_iter().map(|file| file.path).collect()
+        };
+        let mut expected = paths(&used);
+        expected.retain(|path| !out.contains(&path.as_str()));
+        assert!(!expected.is_empty());
+        assert_eq!(paths(&fresh), expected, "version {version}");
+    }
+    assert_eq!(fresh.object("letters").files, letters.files - 2);
+}
+
+#[test]
+fn an_object_that_was_taken_out_comes_back_as_deleted() {
+    let used = used_home();
+    let letters = used.object("letters");
+    let files = used.registry.read(|tx| objects::files(tx, letters.id, 2, "metadata/v2/", "", 10)).expect("files");
+    let copies = used.registry.read(|tx| objects::copies(tx, files[0].content)).expect("copies");
+    let record = std::fs::read_to_string(used.file(&copies[0].store, &copies[0].key)).expect("reads");
+    let mut first: serde_json::Value = serde_json::from_str(record.lines().next().expect("a line")).expect("json");
+    first["version"] = 3.into();
+    for id in ["version_id", "own_file", "own_content"] {
+        first[id] = FileId::new().to_string().into();
+    }
+    let user = Some(User { name: "tester".into(), address: None });
+    let details = VersionDetails { created: "2026-01-31T12:00:00Z".into(), message: Some("taken out".into()), user };
+    for store in KEPT_IN {
+        let store = used.store(store).expect("a store");
+        let object = in_store(store.as_ref(), &letters);
+        let text = tombstone(&format!("{first}\n"));
+        let path = "metadata/v3/record.jsonl";
+        let plan = PurgePlan::for_object(&object, details.clone(), path, "deletion", text).expect("plans");
+        plan.carry_out(&object).expect("takes out");
+    }
+    let fresh = fixture::home();
+    copy_stores(&used, &fresh);
+    let summary = rebuilt(&fresh, KEPT_IN[0]);
+    assert!(summary.is_complete(), "{:?}", summary.problems);
+    let object = fresh.object("letters");
+    assert_eq!((object.id, object.state, object.head, object.files), (letters.id, ObjectState::Deleted, 3, 0));
 }
 
 #[test]

@@ -198,6 +198,17 @@ fn without_a_right_copy_the_item_fails_and_nothing_is_left() {
 }
 
 #[test]
+fn what_an_attempt_that_was_cut_short_left_in_the_folder_goes() {
+    let home = fixture::home();
+    home.ingest("letters", &[("a.txt", b"one")]);
+    let folder = TempDir::new().expect("a folder");
+    let id = request_object(&home, &to(&folder, "letters")).expect("asks");
+    std::fs::write(folder.path().join(format!(".{id}-0.partial")), "half of a bag").expect("writes");
+    assert_eq!(worked(&home, id).status, ItemStatus::Succeeded);
+    assert_eq!(names(folder.path()), ["letters.tar"]);
+}
+
+#[test]
 fn without_a_folder_the_bag_lies_at_the_institutions_place() {
     let home = fixture::home();
     home.ingest("letters", &[("a.txt", b"one"), ("big.bin", &large())]);

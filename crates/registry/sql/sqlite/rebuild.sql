@@ -21,6 +21,8 @@ ON CONFLICT DO NOTHING
 -- name: rebuild.publish_version
 UPDATE versions SET state = 'published', inventory_sha512 = ?4, files = ?5, bytes = ?6, published_at = created_at
 WHERE object_id = ?1 AND generation = ?2 AND number = ?3 AND state = 'preparing'
+-- name: rebuild.set_state
+UPDATE objects SET state = ?2 WHERE id = ?1
 -- name: rebuild.published
 SELECT number, inventory_sha512 FROM versions WHERE generation = ?1 AND state = 'published' ORDER BY number DESC LIMIT 1
 -- name: rebuild.contents
