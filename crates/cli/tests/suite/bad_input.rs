@@ -98,13 +98,9 @@ fn a_folder_that_cannot_be_read_is_not_allowed() {
     let place = Place::empty();
     place.write("closed/data/file.txt", "text");
     fs::set_permissions(place.path("closed"), fs::Permissions::from_mode(0o000)).unwrap();
-    if fs::read_dir(place.path("closed")).is_ok() {
-        println!("SKIPPED: this user may read every folder");
-    } else {
-        place.run(["bag", "validate", "closed"]).fails(4, &["closed", "permission"]);
-        place.run(["bag", "create", "closed", "bag.tar"]).fails(4, &["closed", "permission"]);
-        place.run(["init", "closed/home"]).fails(4, &["closed", "permission"]);
-    }
+    place.run_bound_by_permissions(&["bag", "validate", "closed"]).fails(4, &["closed", "permission"]);
+    place.run_bound_by_permissions(&["bag", "create", "closed", "bag.tar"]).fails(4, &["closed", "permission"]);
+    place.run_bound_by_permissions(&["init", "closed/home"]).fails(4, &["closed", "permission"]);
     fs::set_permissions(place.path("closed"), fs::Permissions::from_mode(0o700)).unwrap();
 }
 
