@@ -264,8 +264,11 @@ fn an_object_that_was_taken_out_comes_back_as_deleted() {
     for id in ["version_id", "own_file", "own_content"] {
         first[id] = FileId::new().to_string().into();
     }
-    let user = Some(User { name: "tester".into(), address: None });
-    let details = VersionDetails { created: "2026-01-31T12:00:00Z".into(), message: Some("taken out".into()), user };
+    let details = VersionDetails {
+        created: "2026-01-31T12:00:00Z".into(),
+        message: Some("taken out".into()),
+        user: Some(User { name: "tester".into(), address: None }),
+    };
     for store in KEPT_IN {
         let store = used.store(store).expect("a store");
         let object = in_store(store.as_ref(), &letters);
