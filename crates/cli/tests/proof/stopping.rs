@@ -21,6 +21,7 @@ const OBJECT: &str = "example.edu/letters";
 /// Small files for a few rounds of records, then large ones that take their time.
 const MADE: Made = Made { small: 3_000, large: (2, 20 << 20), says: "once" };
 const TO_FETCH: &str = "ingest.receive,ingest.estimate,ingest.provision,ingest.fetch";
+const TO_WRITE: &str = "ingest.validate,ingest.resolve,ingest.compare,ingest.gather,ingest.characterize,ingest.write";
 /// Each kill costs an attempt, as it should; here there may be many in one stage.
 const MANY_ATTEMPTS: &[(&str, &str)] = &[("STRONGROOM_WORKERS__DEFAULT__MAX_ATTEMPTS", "100")];
 
@@ -116,7 +117,7 @@ fn a_worker_asked_to_stop_within_a_large_bag_ends_well_and_another_goes_on_where
     }
 
     // A third is stopped while it writes.
-    let mut third = Running::start(&place, &["-q", "work"]);
+    let mut third = Running::start(&place, &["-q", "work", "--topics", TO_WRITE]);
     until("a part of the contents is in a store", || {
         assert!(!third.has_ended());
         (copies_of(&home, item) > 0).then_some(())
