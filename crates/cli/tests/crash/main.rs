@@ -84,6 +84,9 @@ fn bag(path: &Path, files: usize, what: &str) {
 
 fn program(home: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_strongroom"));
+    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("STRONGROOM_")) {
+        command.env_remove(name);
+    }
     command.env("STRONGROOM_HOME", home).env_remove("FAILPOINTS");
     command
 }
