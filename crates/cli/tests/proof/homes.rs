@@ -19,6 +19,9 @@ use crate::program::Place;
 /// How long a condition may take to come true before the test fails. Nothing is measured by it.
 const PATIENCE: Duration = Duration::from_mins(2);
 
+/// SIGTERM (15) in the mask of signals that a process catches.
+const SIGTERM_BIT: u64 = 1 << 14;
+
 /// The two stores that keep bytes.
 pub(crate) const PRESERVATION: [&str; 2] = ["primary", "secondary"];
 
@@ -65,8 +68,15 @@ impl Running {
         self.child.try_wait().unwrap().is_some()
     }
 
-    /// SIGTERM; how it ended.
+    /// SIGTERM, as soon as it listens to that; how it ended.
     pub(crate) fn terminate(mut self) -> ExitStatus {
+        let status = format!("/proc/{}/status", self.child.id());
+        until("the program listens to SIGTERM", || {
+            assert!(self.child.try_wait().unwrap().is_none(), "it had ended before it was asked to");
+            let text = fs::read_to_string(&status).unwrap_or_default();
+            let Some(caught) = text.lines().find_map(|line| line.strip_prefix("SigCgt:")) else { return Some(()) };
+            (u64::from_str_radix(caught.trim(), 16).unwrap() & SIGTERM_BIT != 0).then_some(())
+        });
         let told = Command::new("kill").arg("-TERM").arg(self.child.id().to_string()).status().unwrap();
         assert!(told.success());
         until("a program that was asked to stop has ended", || self.child.try_wait().unwrap())
