@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// A task queue. Every call blocks, is one atomic change unless it says otherwise, and is durable when it returns. The rules
-/// are those of [`crate::conformance`], which every engine passes.
+/// are those of the conformance suite, which every engine passes.
 pub trait Queue: Send + Sync {
     /// See [`crate::tasks::enqueue`].
     fn enqueue(&self, tasks: &[NewTask]) -> Result<Vec<Enqueued>, QueueError>;

@@ -68,6 +68,8 @@ pub struct Description {
     pub internal_sender_identifier: Option<String>,
     /// `Internal-Sender-Description`.
     pub internal_sender_description: Option<String>,
+    /// The name of the folder that the deposit came in, which a version gives back with its submission.
+    pub base_directory: Option<String>,
     /// Identifiers the depositor uses.
     pub local_ids: Vec<String>,
 }
@@ -353,6 +355,7 @@ fn object_row(tx: &mut dyn Transaction, row: &Row) -> Result<Object, RegistryErr
             bag_group_identifier: text(14)?,
             internal_sender_identifier: text(15)?,
             internal_sender_description: text(16)?,
+            base_directory: None,
             local_ids,
         },
         ark: text(10)?,

@@ -313,9 +313,11 @@ pub fn put_copies(
 /// The latest version of a generation that is published already, with the digest of its inventory.
 pub fn published(
     tx: &mut dyn Transaction,
+    object: ObjectId,
     generation: GenerationId,
 ) -> Result<Option<(u64, Option<Digest>)>, RegistryError> {
-    let Some(row) = tx.query_one(Statement("rebuild.published"), &[generation.into()])? else { return Ok(None) };
+    let values = [object.into(), generation.into()];
+    let Some(row) = tx.query_one(Statement("rebuild.published"), &values)? else { return Ok(None) };
     Ok(Some((row.count(0)?, row.optional_bytes(1)?.map(|_| digest(&row, 1)).transpose()?)))
 }
 

@@ -384,7 +384,7 @@ fn plan(item: &Item, claim: &Claim, end: &StageEnd, version: Option<VersionState
         StageEnd::Transient { retry_at, max_attempts, note } => {
             let gave_up = claim.spent >= *max_attempts;
             if gave_up && !committing {
-                let note = format!("gave up after {spent} attempts: {note}");
+                let note = format!("gave up after {}: {note}", attempts_in_words(spent));
                 Plan {
                     needs_review: true,
                     retry_count: spent,
@@ -478,7 +478,8 @@ fn give_up(tx: &mut dyn Transaction, task: &Leased, item: &Item) -> Result<Vec<S
         tasks::checkpoint(tx, task.lease)?;
         (ItemStatus::Pending, Outcome::Defer(tx.now()?.plus(REST_AFTER_CRASHES)), note)
     } else {
-        let note = format!("gave up after {attempts} attempts, whose workers stopped without a word{last_word}");
+        let note =
+            format!("gave up after {}, whose workers stopped without a word{last_word}", attempts_in_words(attempts));
         (ItemStatus::Failed, Outcome::Dead { reason: note.clone() }, note)
     };
     tx.execute(Statement("items.raise_fence"), &[item.id.into()])?;
@@ -538,4 +539,11 @@ pub fn set_object(tx: &mut dyn Transaction, claim: &Claim, object: crate::Object
     check_fence(tx, claim)?;
     tx.execute(Statement("items.set_object"), &[claim.item.into(), claim.fence.into(), object.into()])?;
     Ok(())
+}
+
+fn attempts_in_words(number: impl Into<u64>) -> String {
+    match number.into() {
+        1 => "1 attempt".to_owned(),
+        number => format!("{number} attempts"),
+    }
 }

@@ -91,7 +91,8 @@ impl DepositReport {
             status: item.status,
             stage: item.stage,
             note: item.note,
-            version: item.version,
+            // The version that an item was making counts once it is there.
+            version: item.version.filter(|_| item.status == ItemStatus::Succeeded),
             problems,
         }
     }

@@ -20,7 +20,7 @@ pub(crate) enum Fixity {
     Run {
         #[command(flatten)]
         whose: Whose,
-        /// Only those of this object: its identifier, or <institution>/<name>
+        /// Only those of this object: its identifier, or INSTITUTION/NAME
         #[arg(long)]
         object: Option<String>,
         /// Only those in this store

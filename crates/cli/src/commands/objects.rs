@@ -57,7 +57,7 @@ pub(crate) enum Objects {
 /// Names an object.
 #[derive(Debug, Args)]
 pub(crate) struct Which {
-    /// Its identifier, or <institution>/<name>
+    /// Its identifier, or INSTITUTION/NAME
     object: String,
 }
 

@@ -18,7 +18,7 @@ use crate::output::{printable, report};
 pub(crate) enum Restore {
     /// Give an object back as a bag
     Object {
-        /// Its identifier, or <institution>/<name>
+        /// Its identifier, or INSTITUTION/NAME
         object: String,
         /// The version [default: the newest]
         #[arg(long, value_name = "N")]

@@ -31,8 +31,8 @@ pub(crate) struct Work {
 }
 
 pub(crate) fn work(command: &Work, context: &Context) -> Outcome {
-    let home = context.open_home_for_service()?;
     let shutdown = signals::watch()?;
+    let home = context.open_home_for_service()?;
     run_workers(&home, command.topics.as_deref(), command.workers, &shutdown)
 }
 
@@ -50,8 +50,8 @@ report! {
 }
 
 pub(crate) fn schedule(command: &ScheduleOnly, context: &Context) -> Outcome {
-    let home = context.open_home_for_service()?;
     let shutdown = signals::watch()?;
+    let home = context.open_home_for_service()?;
     if !command.once {
         schedule::run(&home, &shutdown);
         return Ok(Exit::Done);
@@ -70,11 +70,11 @@ pub(crate) fn schedule(command: &ScheduleOnly, context: &Context) -> Outcome {
 }
 
 pub(crate) fn serve(command: &Serve, context: &Context) -> Outcome {
+    let shutdown = signals::watch()?;
     let home = context.open_home_for_service()?;
     if !context.is_quiet {
         eprintln!("running workers and schedules; the HTTP side is not in this version");
     }
-    let shutdown = signals::watch()?;
     thread::scope(|scope| {
         scope.spawn(|| schedule::run(&home, &shutdown));
         let outcome = run_workers(&home, None, command.workers, &shutdown);

@@ -234,8 +234,7 @@ impl Rebuilding<'_> {
             return Err(wrong("object"));
         }
         if self.identity.is_none() {
-            let generation = said.generation;
-            let published = self.home.registry.read(|tx| rows::published(tx, generation))?;
+            let published = self.home.registry.read(|tx| rows::published(tx, said.object, said.generation))?;
             self.is_known = published.is_some_and(|(_, inventory)| inventory == Some(self.inventory));
             if self.is_known {
                 return Err(Fault::Object("it is known".into()));

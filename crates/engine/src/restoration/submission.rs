@@ -7,6 +7,7 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use strongroom_bagit::{BagWriter, ManifestKind, ManifestName, NamePolicy, Serialization, WriterOptions, encode_path};
 use strongroom_digest::Algorithm;
 use strongroom_registry::objects::{self, File, Object};
+use strongroom_registry::versions;
 
 use super::bag::{expected, new_file};
 use super::proof::Proof;
@@ -26,9 +27,16 @@ pub(super) fn give(
     let proof = Proof::new(context, object);
     let name = object_name(object);
     let archive = format!("{name}.tar");
+    let published = context.registry().read(|tx| versions::list(tx, object.id, object.generation, false))?;
+    let folder = published
+        .into_iter()
+        .find(|one| one.number == version)
+        .and_then(|one| one.description.base_directory)
+        .unwrap_or_else(|| name.to_owned());
     proof.until_right(|| {
         let listed = Listed::read(context, &proof, object, version)?;
-        target.put(context, &[&archive], None, &mut |out| write(context, &proof, object, version, &listed, name, out))
+        target
+            .put(context, &[&archive], None, &mut |out| write(context, &proof, object, version, &listed, &folder, out))
     })
 }
 

@@ -24,7 +24,8 @@ WHERE object_id = ?1 AND generation = ?2 AND number = ?3 AND state = 'preparing'
 -- name: rebuild.set_state
 UPDATE objects SET state = ?2 WHERE id = ?1
 -- name: rebuild.published
-SELECT number, inventory_sha512 FROM versions WHERE generation = ?1 AND state = 'published' ORDER BY number DESC LIMIT 1
+SELECT number, inventory_sha512 FROM versions
+WHERE object_id = ?1 AND generation = ?2 AND state = 'published' ORDER BY number DESC LIMIT 1
 -- name: rebuild.contents
 SELECT id, sha512, size, version, created_at FROM contents
 WHERE object_id = ?1 AND generation = ?2 AND sha512 > ?3 ORDER BY sha512 LIMIT ?4

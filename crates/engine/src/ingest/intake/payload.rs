@@ -4,7 +4,7 @@ use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use strongroom_bagit::Source;
+use strongroom_bagit::{BagError, Source};
 use strongroom_digest::{Algorithm, MultiHasher};
 use url::Url;
 
@@ -61,7 +61,10 @@ impl Payload {
     /// Opens the payload as a bag to be read once.
     pub(crate) fn open(&self, home: &Home) -> Result<Source, StageError> {
         match self {
-            Self::Path(path) => Ok(Source::open(path)?),
+            Self::Path(path) => Source::open(path).map_err(|error| match error {
+                BagError::Io { source, path, .. } => unreadable(&path, &source),
+                other => other.into(),
+            }),
             Self::Url(url) => web::open(home, url),
         }
     }

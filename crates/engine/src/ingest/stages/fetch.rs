@@ -3,8 +3,7 @@
 
 use std::io;
 
-use serde::{Deserialize, Serialize};
-use strongroom_bagit::{BagError, Limits, Problem, Scan, Serialization};
+use strongroom_bagit::{BagError, Limits, Scan};
 use strongroom_digest::{Algorithm, Digest, hash_reader};
 use strongroom_registry::interim;
 use strongroom_registry::work::{self, StageEnd};
@@ -17,60 +16,13 @@ use crate::ingest::deposit::DepositOptions;
 use crate::ingest::intake::Payload;
 use crate::ingest::staging::{Interruptible, Staging, Stopped, interruption};
 
-/// What later stages need to know of the scan.
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Fetched {
-    base_directory: Option<String>,
-    archive_name: Option<String>,
-    serialization: String,
-    has_payload_directory: bool,
-    problems: Vec<Problem>,
-    truncated: bool,
-    files: u64,
-    bytes: u64,
-}
-
-impl Fetched {
-    fn new(scan: Scan) -> Self {
-        Self {
-            base_directory: scan.base_directory,
-            archive_name: scan.archive_name,
-            serialization: scan.serialization.mime().unwrap_or_default().to_owned(),
-            has_payload_directory: scan.has_payload_directory,
-            problems: scan.problems,
-            truncated: scan.truncated,
-            files: scan.files,
-            bytes: scan.bytes,
-        }
-    }
-
-    /// The scan as the validator takes it.
-    pub(super) fn scan(&self) -> Scan {
-        let all = [Serialization::Directory, Serialization::Tar, Serialization::TarGz, Serialization::Zip];
-        let serialization = all
-            .into_iter()
-            .find(|one| one.mime().unwrap_or_default() == self.serialization)
-            .unwrap_or(Serialization::Directory);
-        Scan {
-            base_directory: self.base_directory.clone(),
-            archive_name: self.archive_name.clone(),
-            serialization,
-            has_payload_directory: self.has_payload_directory,
-            problems: self.problems.clone(),
-            truncated: self.truncated,
-            files: self.files,
-            bytes: self.bytes,
-        }
-    }
-}
-
 pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
     let payload = payload(context)?;
     let located = payload.locate(context.home)?;
     if context.item.etag.as_ref() != Some(&located.etag) {
         return start_over(context, &payload);
     }
-    if context.fact::<Fetched>("fetched")?.is_none() {
+    if context.fact::<Scan>("fetched")?.is_none() {
         check_declared_digest(context, &payload)?;
         let mut staging = Staging::begin(context)?;
         let source = payload.open(context.home)?;
@@ -85,7 +37,7 @@ pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
         if payload.locate(context.home)?.etag != located.etag {
             return start_over(context, &payload);
         }
-        context.set_fact("fetched", &Fetched::new(scan))?;
+        context.set_fact("fetched", &scan)?;
     }
     let totals = context.registry().read(|tx| interim::totals(tx, context.item.id))?;
     let note = format!("{} files, {} bytes read and hashed", totals.files, totals.bytes);

@@ -5,8 +5,8 @@ use std::io::Read;
 
 use serde::{Deserialize, Serialize};
 use strongroom_bagit::{
-    BagError, CheckOptions, Evidence, FileFact, FileFacts, Problem, Profile, ProfileChoice, Report, Severity, Verdict,
-    check,
+    BagError, CheckOptions, Evidence, FileFact, FileFacts, Problem, Profile, ProfileChoice, Report, Scan, Severity,
+    Verdict, check,
 };
 use strongroom_digest::Algorithm;
 use strongroom_registry::interim::{self, InterimFile};
@@ -14,7 +14,7 @@ use strongroom_registry::items::ItemProblem;
 use strongroom_registry::work::{self, StageEnd};
 use strongroom_registry::{Description, Stage};
 
-use super::fetch::{Fetched, digest_of};
+use super::fetch::digest_of;
 use crate::ingest::context::{StageContext, StageError};
 use crate::ingest::deposit::DepositOptions;
 use crate::ingest::staging;
@@ -32,7 +32,7 @@ pub(crate) struct Findings {
 }
 
 pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
-    let fetched: Fetched = context.expect("fetched")?;
+    let scan: Scan = context.expect("fetched")?;
     let evidence = StagedBag { context };
     let options = CheckOptions {
         profile: profile(context)?,
@@ -40,14 +40,14 @@ pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
         wrong_name_is_warning: true,
         ..CheckOptions::default()
     };
-    let report = check(&evidence, &fetched.scan(), &options)?;
+    let report = check(&evidence, &scan, &options)?;
     let problems: Vec<ItemProblem> = report.problems.iter().map(item_problem).collect();
     if !matches!(report.verdict, Verdict::Valid | Verdict::ValidWithWarnings) {
         return Err(StageError::Fatal { note: summary(&report), problems });
     }
     let note = if problems.is_empty() { "the bag is valid".to_owned() } else { summary(&report) };
     context.write(move |tx, claim| work::note_problems(tx, claim, &problems))?;
-    context.set_fact("findings", &findings(context, &report)?)?;
+    context.set_fact("findings", &findings(context, &report, &scan)?)?;
     Ok(StageEnd::Next { next: Stage::Resolve, note })
 }
 
@@ -64,7 +64,7 @@ fn summary(report: &Report) -> String {
     };
     let worst = report.problems.iter().min_by_key(|problem| problem.severity);
     let first = worst.map(|problem| format!("; first: {} {}", problem.code, problem.message)).unwrap_or_default();
-    format!("the bag is {verdict}: {errors} errors, {warnings} warnings{first}")
+    format!("the bag is {verdict} (errors: {errors}, warnings: {warnings}){first}")
 }
 
 /// The profile that the collection asks for; else the one the bag names; else the default.
@@ -102,7 +102,7 @@ fn profile(context: &StageContext<'_>) -> Result<ProfileChoice, StageError> {
     if has_aptrust_info { given("aptrust-2.3") } else { Ok(ProfileChoice::Declared) }
 }
 
-fn findings(context: &StageContext<'_>, report: &Report) -> Result<Findings, StageError> {
+fn findings(context: &StageContext<'_>, report: &Report, scan: &Scan) -> Result<Findings, StageError> {
     let options: DepositOptions = serde_json::from_str(&context.item.options)?;
     let tag = |file: &str, label: &str| {
         report.tag(file, label).map(str::trim).find(|value| !value.is_empty()).map(str::to_owned)
@@ -129,6 +129,7 @@ fn findings(context: &StageContext<'_>, report: &Report) -> Result<Findings, Sta
         bag_group_identifier: info("Bag-Group-Identifier"),
         internal_sender_identifier: info("Internal-Sender-Identifier"),
         internal_sender_description: info("Internal-Sender-Description"),
+        base_directory: scan.base_directory.clone(),
         local_ids,
     };
     let storage_option = apt("Storage-Option")
