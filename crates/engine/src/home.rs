@@ -25,6 +25,9 @@ pub struct Home {
     pub roles: Roles,
 }
 
+/// A store with its name in the settings.
+pub type NamedStore = (String, Arc<dyn Store>);
+
 /// Stores by role.
 pub struct Roles {
     /// Where depositors put things.
@@ -74,7 +77,7 @@ impl Home {
     }
 
     /// The stores of a placement, in the order of the settings. The name is taken in any letter case.
-    pub fn placement(&self, name: &str) -> Result<(String, Vec<(String, Arc<dyn Store>)>), EngineError> {
+    pub fn placement(&self, name: &str) -> Result<(String, Vec<NamedStore>), EngineError> {
         let found = self.settings.placements.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
         let Some((name, stores)) = found else {
             return Err(EngineError::NotFound {

@@ -21,7 +21,7 @@ mod work;
 pub use crash::arm_crash_points;
 pub(crate) use crash::crash_point;
 pub use error::{EngineError, chain};
-pub use home::{Home, Roles};
+pub use home::{Home, NamedStore, Roles};
 pub use work::{handlers, runtime as runtime_over, work_on};
 
 /// What did an act, in events: this program and its version.

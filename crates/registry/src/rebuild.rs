@@ -366,9 +366,12 @@ pub fn publish(
 /// Drops up to [`ROWS_AT_ONCE`] rows of a generation that could not be read to its end; whether all are gone.
 pub fn drop_rows(tx: &mut dyn Transaction, object: ObjectId, generation: GenerationId) -> Result<bool, RegistryError> {
     let key = [object.into(), generation.into(), ROWS_AT_ONCE.into()];
-    for statement in
-        ["rebuild.drop_events", "rebuild.drop_entries", "rebuild.drop_copies", "rebuild.drop_contents"].map(Statement)
-    {
+    for statement in [
+        Statement("rebuild.drop_events"),
+        Statement("rebuild.drop_entries"),
+        Statement("rebuild.drop_copies"),
+        Statement("rebuild.drop_contents"),
+    ] {
         if tx.execute(statement, &key)? > 0 {
             return Ok(false);
         }

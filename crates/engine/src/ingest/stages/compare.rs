@@ -14,7 +14,7 @@ use strongroom_registry::{ContentId, Decision, FileId, RegistryError, Scope, Sta
 
 use super::resolve::Resolved;
 use super::{Findings, previous_inventory};
-use crate::home::storage_root;
+use crate::home::{NamedStore, storage_root};
 use crate::ingest::context::{StageContext, StageError};
 use crate::ingest::deposit::DepositOptions;
 use crate::ingest::intake::is_submission_file;
@@ -122,7 +122,7 @@ fn check_stores(context: &StageContext<'_>, resolved: &Resolved, object: &Object
 pub(super) fn placement(
     context: &StageContext<'_>,
     resolved: &Resolved,
-) -> Result<(String, Vec<(String, std::sync::Arc<dyn strongroom_storage::Store>)>), StageError> {
+) -> Result<(String, Vec<NamedStore>), StageError> {
     context.home.placement(&resolved.placement).map_err(|error| StageError::fatal(error.chain()))
 }
 

@@ -24,7 +24,7 @@ use super::compare::{for_each_page, keep_object, object, placement, version};
 use super::resolve::Resolved;
 use super::{Findings, Seal};
 use crate::error::chain;
-use crate::home::storage_root;
+use crate::home::{NamedStore, storage_root};
 use crate::ingest::context::{StageContext, StageError};
 use crate::ingest::intake::is_submission_file;
 use crate::ingest::staging::{self, Interruptible};
@@ -71,7 +71,7 @@ pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
 
 /// Acts on every store at the same time; the outcomes in the order of the stores.
 pub(super) fn in_every_store<T: Send>(
-    stores: &[(String, Arc<dyn Store>)],
+    stores: &[NamedStore],
     act: impl Fn(&str, &Arc<dyn Store>) -> Result<T, StageError> + Sync,
 ) -> Vec<Result<T, StageError>> {
     let act = &act;
