@@ -67,6 +67,32 @@ fn an_invalid_bag_is_refused_with_every_problem_and_stays_where_it_is() {
     nothing_is_left(&place);
 }
 
+#[test]
+fn a_bag_that_was_cut_off_is_refused_at_once_wherever_the_cut_is() {
+    let place = Place::with_home();
+    for number in 0..3_u8 {
+        place.write(&format!("payload/{number}.bin"), vec![number; 400_000]);
+        place.write(&format!("payload/{number}.txt"), format!("text {number}"));
+    }
+    for form in ["tar", "tar.gz", "zip"] {
+        place.run(["bag", "create", "payload", &format!("whole.{form}"), "--algorithm", "md5"]).succeeds();
+        let whole = fs::read(place.path(&format!("whole.{form}"))).unwrap();
+        for eighth in 1..8 {
+            let name = format!("cut-{eighth}.{form}");
+            place.write(&name, &whole[..whole.len() / 8 * eighth]);
+            let answer = place.run(["deposit", &name, "--wait", "--json"]);
+            assert_eq!(answer.code, Some(1), "{name}: {answer:?}");
+            let item = answer.object();
+            assert_eq!(item["stage"], "validate", "{name}: {item}");
+            let problems = item["problems"].as_array().unwrap();
+            let is_told = problems.iter().any(|problem| problem["code"].as_str().unwrap().starts_with("archive."));
+            assert!(is_told, "{name}: {item}");
+        }
+    }
+    nothing_is_published(&place);
+    nothing_is_left(&place);
+}
+
 /// Another program, in the place and with the environment of ours.
 fn beside(place: &Place, program: &str, arguments: &[&str]) -> Command {
     let model = place.command();

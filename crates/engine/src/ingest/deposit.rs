@@ -10,6 +10,9 @@ use strongroom_registry::{Action, BatchId, ItemId, RegistryError, Scope, batches
 use super::intake::{Payload, bag_name};
 use crate::{EngineError, Home};
 
+/// The priority of a deposit before its size is known; large ones come a little later.
+pub(crate) const PRIORITY: i64 = 50;
+
 /// What is deposited.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -97,6 +100,10 @@ pub fn deposit(home: &Home, request: &DepositRequest) -> Result<Deposited, Engin
     if request.sources.len() > 1 && (request.primary_id.is_some() || request.digest.is_some()) {
         return Err(EngineError::Usage("a primary id or a digest can only be given for a single deposit".into()));
     }
+    if request.digest.is_some() && request.sources.iter().any(|source| Payload::is_url(source)) {
+        let advice = "a digest can only be declared for a file of this machine: fetch the payload first";
+        return Err(EngineError::Usage(advice.into()));
+    }
     let options = DepositOptions {
         local_ids: request.local_ids.clone(),
         digest: request.digest.map(|(algorithm, digest)| (algorithm, digest.to_hex())),
@@ -124,7 +131,7 @@ pub fn deposit(home: &Home, request: &DepositRequest) -> Result<Deposited, Engin
             source: Some(source),
             size: None,
             options: options.clone(),
-            priority: 50,
+            priority: PRIORITY,
             held: collection.as_ref().is_some_and(|collection| collection.held),
             note: request.note.clone().unwrap_or_else(|| "deposited".into()),
         });

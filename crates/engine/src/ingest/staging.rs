@@ -5,7 +5,7 @@
 use std::io::{self, Read};
 use std::path::Path;
 
-use strongroom_bagit::Entry;
+use strongroom_bagit::{Entry, Serialization};
 use strongroom_digest::{Algorithm, DigestSet, HashingReader, hash_reader};
 use strongroom_registry::interim::{self, InterimFile};
 use strongroom_registry::{Digests, Format};
@@ -61,6 +61,7 @@ impl Presence {
 /// Takes the files of a scan into staging and records them in batches.
 pub(crate) struct Staging<'a, 'c> {
     context: &'a StageContext<'c>,
+    is_archive: bool,
     /// Of the file taken last, from 1.
     number: u64,
     resumes: bool,
@@ -84,10 +85,11 @@ pub(crate) enum Stopped {
 }
 
 impl<'a, 'c> Staging<'a, 'c> {
-    pub(crate) fn begin(context: &'a StageContext<'c>) -> Result<Self, StageError> {
+    pub(crate) fn begin(context: &'a StageContext<'c>, form: Serialization) -> Result<Self, StageError> {
         let totals = context.registry().read(|tx| interim::totals(tx, context.item.id))?;
         Ok(Self {
             context,
+            is_archive: form != Serialization::Directory,
             number: 0,
             resumes: totals.files > 0,
             presence: Presence::default(),
@@ -102,12 +104,21 @@ impl<'a, 'c> Staging<'a, 'c> {
         })
     }
 
-    /// Takes one file. What goes wrong is kept for [`Self::stopped`]; the error returned only ends the scan.
+    /// Takes one file. What goes wrong on our side is kept for [`Self::stopped`]; the error returned only ends the scan.
+    /// What is wrong within an archive is for the scan to say: damage is a finding and no failure.
     pub(crate) fn take(&mut self, entry: &Entry, bytes: &mut dyn Read) -> io::Result<()> {
-        self.try_take(entry, bytes).map_err(|failure| {
-            self.failure = Some(failure);
-            io::Error::other("the file could not be staged")
-        })
+        let mut source = Watched { bytes, has_failed: false };
+        let packed = self.pack.len();
+        match self.try_take(entry, &mut source) {
+            Ok(()) => Ok(()),
+            Err(failure) => {
+                self.pack.truncate(packed);
+                if !(source.has_failed && self.is_archive) {
+                    self.failure = Some(failure);
+                }
+                Err(io::Error::other("the file could not be staged"))
+            }
+        }
     }
 
     /// Why taking a file failed, if it did.
@@ -247,6 +258,18 @@ pub(crate) fn recorded(digests: &DigestSet) -> Result<Digests, StageError> {
         sha256: digest(Algorithm::Sha256)?,
         sha512: digest(Algorithm::Sha512)?,
     })
+}
+
+/// A reader that remembers whether it failed.
+struct Watched<'b> {
+    bytes: &'b mut dyn Read,
+    has_failed: bool,
+}
+
+impl Read for Watched<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.bytes.read(buffer).inspect_err(|error| self.has_failed |= error.kind() != io::ErrorKind::Interrupted)
+    }
 }
 
 /// A reader that stops when the task must.

@@ -31,9 +31,14 @@ pub(crate) struct Located {
 }
 
 impl Payload {
+    /// Whether a source is a URL rather than a path.
+    pub(crate) fn is_url(source: &str) -> bool {
+        source.starts_with("http://") || source.starts_with("https://")
+    }
+
     /// Takes a source as a depositor writes it.
     pub(crate) fn parse(source: &str) -> Result<Self, String> {
-        if source.starts_with("http://") || source.starts_with("https://") {
+        if Self::is_url(source) {
             return Url::parse(source).map(Self::Url).map_err(|error| format!("{source:?} is not a URL: {error}"));
         }
         Ok(Self::Path(PathBuf::from(source)))
@@ -61,10 +66,7 @@ impl Payload {
     /// Opens the payload as a bag to be read once.
     pub(crate) fn open(&self, home: &Home) -> Result<Source, StageError> {
         match self {
-            Self::Path(path) => Source::open(path).map_err(|error| match error {
-                BagError::Io { source, path, .. } => unreadable(&path, &source),
-                other => other.into(),
-            }),
+            Self::Path(path) => Source::open(path).map_err(bag_trouble),
             Self::Url(url) => web::open(home, url),
         }
     }
@@ -121,6 +123,14 @@ pub(crate) fn unreadable(path: &Path, error: &std::io::Error) -> StageError {
             StageError::fatal(format!("{note}; give the user that runs the workers leave to read it"))
         }
         _ => StageError::Transient(note),
+    }
+}
+
+/// Trouble with reading a bag, with advice where a person can help.
+pub(crate) fn bag_trouble(error: BagError) -> StageError {
+    match error {
+        BagError::Io { source, path, .. } => unreadable(&path, &source),
+        other => other.into(),
     }
 }
 

@@ -4,6 +4,7 @@ use strongroom_registry::Stage;
 use strongroom_registry::work::{self, StageEnd};
 
 use crate::ingest::context::{StageContext, StageError};
+use crate::ingest::deposit::PRIORITY;
 
 /// Up to so many bytes, so much is added to the priority; ageing sees to it that large ones have their turn.
 const STEPS: [(u64, i64); 3] = [(1 << 30, 0), (64 << 30, 5), (u64::MAX, 10)];
@@ -11,9 +12,8 @@ const STEPS: [(u64, i64); 3] = [(1 << 30, 0), (64 << 30, 5), (u64::MAX, 10)];
 pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
     let size = context.item.size.unwrap_or(0);
     let add = STEPS.iter().find(|(limit, _)| size <= *limit).map_or(0, |(_, add)| *add);
-    // From a fixed base, so that a repeat does not add twice.
-    if add > 0 && context.item.priority % 100 == 50 {
-        let priority = context.item.priority + add;
+    let priority = PRIORITY + add;
+    if priority != context.item.priority {
         context.write(move |tx, claim| work::set_priority(tx, claim, priority))?;
     }
     let note = match context.item.size {

@@ -13,7 +13,7 @@ use super::provision;
 use super::receive::payload;
 use crate::ingest::context::{StageContext, StageError, restart};
 use crate::ingest::deposit::DepositOptions;
-use crate::ingest::intake::Payload;
+use crate::ingest::intake::{Payload, bag_trouble};
 use crate::ingest::staging::{Interruptible, Staging, Stopped, interruption};
 
 pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
@@ -24,14 +24,15 @@ pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
     }
     if context.fact::<Scan>("fetched")?.is_none() {
         check_declared_digest(context, &payload)?;
-        let mut staging = Staging::begin(context)?;
         let source = payload.open(context.home)?;
+        let mut staging = Staging::begin(context, source.serialization())?;
         let scanned = source.scan(&Limits::default(), &mut |entry, bytes| staging.take(entry, bytes));
         let scan = match (staging.stopped(), scanned) {
             (Some(Stopped::NoRoom(bytes)), _) => return grow(context, bytes),
             (Some(Stopped::Failed(failure)), _) => return Err(failure),
             (None, Err(BagError::Visit(error))) => return Err(StageError::Transient(error.to_string())),
-            (None, scanned) => scanned?,
+            (None, Err(error)) => return Err(bag_trouble(error)),
+            (None, Ok(scan)) => scan,
         };
         staging.record()?;
         if payload.locate(context.home)?.etag != located.etag {
