@@ -98,6 +98,21 @@ pub enum FetchError {
     },
 }
 
+impl FetchError {
+    /// Whether asking again later may help: the trouble is with the way or the server, not with what was asked.
+    pub fn is_transient(&self) -> bool {
+        match self {
+            Self::Refused { .. } => false,
+            Self::Status { status, .. } => *status >= 500 || matches!(status, 408 | 425 | 429),
+            // That is how an address that is not public is refused.
+            Self::Transport { source, .. } => {
+                !matches!(&**source, ureq::Error::Io(error) if error.kind() == io::ErrorKind::PermissionDenied)
+            }
+            Self::Length { .. } | Self::Io { .. } => true,
+        }
+    }
+}
+
 /// What became of one line of `fetch.txt`.
 #[derive(Debug)]
 #[non_exhaustive]

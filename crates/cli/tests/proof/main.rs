@@ -13,3 +13,4 @@ mod refusals;
 mod restorations;
 mod stopping;
 mod together;
+mod urls;

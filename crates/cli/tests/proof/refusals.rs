@@ -184,18 +184,6 @@ fn a_full_disk_fails_a_deposit_clearly_and_room_lets_it_go_on() {
     }
 }
 
-/// The program as somebody whom permissions bind: root without the powers to overrule them.
-fn bound_by_permissions(place: &Place, arguments: &[&str]) -> Answer {
-    let is_root = Command::new("id").arg("-u").output().unwrap().stdout == b"0\n";
-    let program = env!("CARGO_BIN_EXE_strongroom");
-    let mut command = if is_root {
-        beside(place, "setpriv", &["--bounding-set=-dac_override,-dac_read_search", program])
-    } else {
-        beside(place, program, &[])
-    };
-    Answer::of(command.args(arguments))
-}
-
 fn forbid(path: &Path, is_forbidden: bool) {
     let mode = match (is_forbidden, path.is_dir()) {
         (true, _) => 0o000,
@@ -215,7 +203,7 @@ fn what_may_not_be_read_is_named_and_goes_in_once_it_may() {
     {
         let path = place.path(forbidden);
         forbid(&path, true);
-        let answer = bound_by_permissions(&place, &["deposit", "letters", "--wait", "--json"]);
+        let answer = place.run_bound_by_permissions(&["deposit", "letters", "--wait", "--json"]);
         forbid(&path, false);
         assert_eq!(answer.code, Some(1), "{forbidden}: {answer:?}");
         let item = answer.object();
@@ -242,7 +230,7 @@ fn a_store_that_may_not_be_written_fails_a_deposit_and_names_itself() {
     place.bag("letters", "text");
     let store = place.path("home/stores/secondary");
     fs::set_permissions(&store, fs::Permissions::from_mode(0o555)).unwrap();
-    let answer = bound_by_permissions(&place, &["deposit", "letters.tar", "--wait", "--json"]);
+    let answer = place.run_bound_by_permissions(&["deposit", "letters.tar", "--wait", "--json"]);
     forbid(&store, false);
     assert_eq!(answer.code, Some(1), "{answer:?}");
     let item = answer.object();

@@ -54,15 +54,21 @@ fn from_text(kind: Kind, text: &str) -> Value {
     match kind {
         Kind::Count(_) => text.trim().parse().map_or_else(|_| Value::String(text.to_owned()), Value::Integer),
         Kind::Flag => text.trim().parse().map_or_else(|_| Value::String(text.to_owned()), Value::Boolean),
-        Kind::List => Value::Array(
-            text.split(',')
-                .map(str::trim)
-                .filter(|one| !one.is_empty())
-                .map(|one| Value::String(one.to_owned()))
-                .collect(),
-        ),
+        Kind::List => list_from_text(text),
         _ => Value::String(text.to_owned()),
     }
+}
+
+/// A list as the file has it, in brackets and quotes, or its members separated by commas.
+fn list_from_text(text: &str) -> Value {
+    let as_in_file = text.trim_start().starts_with('[').then(|| format!("list = {text}").parse::<toml::Table>());
+    if let Some(Ok(mut table)) = as_in_file
+        && let Some(list) = table.remove("list")
+    {
+        return list;
+    }
+    let members = text.split(',').map(str::trim).filter(|one| !one.is_empty());
+    Value::Array(members.map(|one| Value::String(one.to_owned())).collect())
 }
 
 /// Which setting a variable overrides: section, setting, name, and whether the value is in a file.
@@ -103,4 +109,17 @@ pub(super) fn as_variable(key: &str) -> String {
         None => tail.to_owned(),
     };
     format!("{PREFIX}{}__{tail}", parts.first().map(String::as_str).unwrap_or_default()).to_uppercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_is_taken_with_commas_and_as_the_file_has_it() {
+        let wanted = Value::Array(vec![Value::String("a.example".into()), Value::String("b.example:8443".into())]);
+        assert_eq!(from_text(Kind::List, "a.example, b.example:8443"), wanted);
+        assert_eq!(from_text(Kind::List, r#"["a.example", "b.example:8443"]"#), wanted);
+        assert_eq!(from_text(Kind::List, ""), Value::Array(Vec::new()));
+    }
 }

@@ -40,9 +40,7 @@ fn failure(error: FetchError) -> StageError {
         FetchError::Refused { .. } => {
             StageError::fatal(format!("{error}; ingest.url_hosts in the settings allows hosts"))
         }
-        FetchError::Status { status, .. } if (400..500).contains(&status) && status != 408 && status != 429 => {
-            StageError::fatal(chain(&error))
-        }
-        other => StageError::Transient(chain(&other)),
+        other if other.is_transient() => StageError::Transient(chain(&other)),
+        other => StageError::fatal(chain(&other)),
     }
 }
