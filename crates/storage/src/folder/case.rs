@@ -2,6 +2,8 @@
 //!
 //! There, a key is what its own directories call it; anything else that the file system finds for it is not the key.
 
+use std::os::fd::OwnedFd;
+
 use rustix::fs::{self as rfs, AtFlags, Dir};
 use rustix::io::Errno;
 
@@ -32,20 +34,10 @@ fn find_other_name(root: &Root, relative: &str) -> Result<bool, Errno> {
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(false),
             Err(errno) => return Err(errno),
         };
-        let exists = || rfs::statat(&open, name, AtFlags::SYMLINK_NOFOLLOW).is_ok();
-        if !exists() {
-            return Ok(false);
-        }
-        let mut bears_name = false;
-        for entry in Dir::read_from(&open)? {
-            if entry?.file_name().to_bytes() == name.as_bytes() {
-                bears_name = true;
-                break;
-            }
-        }
-        // Asked again, because it may have been removed while the directory was read.
-        if !bears_name && exists() {
-            return Ok(true);
+        match bears_name(&open, name)? {
+            Some(true) => {}
+            Some(false) => return Ok(true),
+            None => return Ok(false),
         }
         if !directory.is_empty() {
             directory.push('/');
@@ -53,6 +45,25 @@ fn find_other_name(root: &Root, relative: &str) -> Result<bool, Errno> {
         directory.push_str(name);
     }
     Ok(false)
+}
+
+/// How often a directory is read before what it does not list is taken for another name. Others may remove and make a name
+/// while it is read; where the file system folds names, no reading ever lists it.
+const READINGS: usize = 16;
+
+/// Whether what the file system finds under a name is listed by that name; nothing where it finds nothing.
+fn bears_name(directory: &OwnedFd, name: &str) -> Result<Option<bool>, Errno> {
+    for _ in 0..READINGS {
+        if rfs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW).is_err() {
+            return Ok(None);
+        }
+        for entry in Dir::read_from(directory)? {
+            if entry?.file_name().to_bytes() == name.as_bytes() {
+                return Ok(Some(true));
+            }
+        }
+    }
+    Ok(Some(false))
 }
 
 #[cfg(test)]
