@@ -64,11 +64,14 @@ impl Place {
             return self.run(arguments);
         }
         let mut command = Command::new("setpriv");
-        command
-            .args(["--bounding-set=-dac_override,-dac_read_search", env!("CARGO_BIN_EXE_strongroom")])
-            .env("STRONGROOM_HOME", "home")
-            .current_dir(self.folder.path())
-            .stdin(Stdio::null());
+        command.args(["--bounding-set=-dac_override,-dac_read_search", env!("CARGO_BIN_EXE_strongroom")]);
+        for (name, value) in self.command().get_envs() {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        command.current_dir(self.folder.path()).stdin(Stdio::null());
         Answer::of(command.args(arguments))
     }
 
