@@ -94,7 +94,8 @@ pub(crate) fn wait_until(
     Ok(if open.is_empty() { exit } else { Exit::No })
 }
 
-/// Says on standard error, once for each, that an item waits for something this command does not work on.
+/// Says on standard error, once for each, what an item waits for. Older deposits of its object are worked on with it; what a
+/// person holds back, or other workers are at, this command cannot end.
 struct Patience<'c> {
     context: &'c Context,
     told: BTreeSet<ItemId>,
@@ -108,7 +109,7 @@ impl Patience<'_> {
         if waits && !self.context.is_quiet && self.told.insert(item.id) {
             eprintln!("{} {}", printable(&item.object_identifier), printable(note));
             eprintln!(
-                "  next: let workers run (\"strongroom work\"), or end what it waits for (\"strongroom items cancel\")"
+                "  next: nothing, unless what it waits for is held: then \"strongroom items release\" or \"cancel\" it"
             );
         }
     }

@@ -108,6 +108,15 @@ fn a_worker_in_another_process_takes_a_deposit_to_its_end() {
 }
 
 #[test]
+fn waiting_for_a_deposit_works_on_the_older_one_of_its_object_too() {
+    let place = Place::with_home();
+    place.bag("greeting", "hello\n");
+    place.run(["deposit", "greeting.tar"]).succeeds();
+    place.run(["deposit", "greeting.tar", "--wait"]).succeeds();
+    assert_eq!(place.run(["items", "list", "--status", "succeeded", "--json"]).json().len(), 2);
+}
+
+#[test]
 fn what_went_in_comes_back() {
     let place = Place::with_home();
     place.bag("greeting", "hello\n");

@@ -33,8 +33,6 @@ INSERT INTO interim_facts (item_id, name, value) VALUES (?1, ?2, ?3)
 ON CONFLICT (item_id, name) DO UPDATE SET value = ?3
 -- name: interim.fact
 SELECT value FROM interim_facts WHERE item_id = ?1 AND name = ?2
--- name: interim.unset_fact
-DELETE FROM interim_facts WHERE item_id = ?1 AND name = ?2
 -- name: space.reserve
 INSERT INTO reservations (item_id, bytes, created_at) VALUES (?1, ?2, ?3)
 ON CONFLICT (item_id) DO UPDATE SET bytes = ?2

@@ -29,7 +29,6 @@ const WRITES: &[(&str, Write)] = &[
         interim::set_decisions(tx, claim, &[file])
     }),
     ("set_fact", |tx, claim, _| interim::set_fact(tx, claim, "kept", "late")),
-    ("unset_fact", |tx, claim, _| interim::unset_fact(tx, claim, "kept")),
     ("reserve", |tx, claim, _| interim::reserve(tx, claim, 77, 1_000).map(|_| ())),
     ("release_space", |tx, claim, _| interim::release_space(tx, claim)),
     ("prepare", |tx, claim, version| {
