@@ -1,0 +1,1 @@
+//! Finds sequences in bytes.
