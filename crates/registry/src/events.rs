@@ -1,6 +1,6 @@
 //! PREMIS events: append-only. Acts that always come together when a file is taken in are one row, told apart on reading:
-//! a payload file's fixity checks against its manifests, its four digest calculations, its ingestion, its identifiers,
-//! its replication. The identifiers of the parts follow from that of the row, so that they never change.
+//! a payload file's fixity checks against its manifests, its four digest calculations, the identification of its format,
+//! its ingestion, its identifiers, its replication. The identifiers of the parts follow from that of the row, so that they never change.
 
 use serde::{Deserialize, Serialize};
 use strongroom_database::{DatabaseError, Row, Statement, Time, Transaction};
@@ -8,7 +8,7 @@ use strongroom_digest::{Algorithm, MultiHasher};
 use uuid::Uuid;
 
 use crate::interim::digest;
-use crate::{ContentId, Digests, EventId, FileId, InstitutionId, ItemId, ObjectId, RegistryError, Scope};
+use crate::{ContentId, Digests, EventId, FileId, Format, InstitutionId, ItemId, ObjectId, RegistryError, Scope};
 
 /// An event as it is kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,6 +52,9 @@ pub struct Expansion {
     pub checked: Vec<Algorithm>,
     /// The stores that hold it.
     pub stores: Vec<String>,
+    /// What its format was found to be; none where nobody tried.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub format: Option<Format>,
 }
 
 /// One event as people see it.
@@ -75,6 +78,25 @@ pub struct Event {
     pub file: Option<FileId>,
     /// What did it.
     pub agent: String,
+}
+
+/// The act of finding out a file's format, by its term.
+pub const FORMAT_IDENTIFICATION: &str = "format identification";
+
+/// The outcome of an identification, and what was found: all PRONOM identifiers, the file's format first, or `unknown`.
+pub fn identified(format: &Format) -> (&'static str, String) {
+    match (&format.puid, &format.others) {
+        (Some(puid), Some(others)) => ("success", format!("{puid} {others}")),
+        (Some(puid), None) => ("success", puid.clone()),
+        (None, _) => ("warning", "unknown".to_owned()),
+    }
+}
+
+/// How a format was identified, with what it rests on, what to be wary of, and by which signature files.
+pub fn identification_detail(format: &Format) -> String {
+    let method = format.method.as_ref().map(|method| format!("by {method}"));
+    let found = [method, format.basis.clone(), format.warning.clone(), format.signatures.clone()];
+    found.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
 /// An identifier that follows from others, so that making it again makes the same one.
@@ -217,6 +239,12 @@ fn expand(row: &EventRow, path: Option<&str>, digests: Option<&Digests>, events:
     for (algorithm, digest) in all.into_iter().filter(|(algorithm, _)| parts.checked.contains(algorithm)) {
         let detail = format!("compared with manifest-{algorithm}.txt");
         events.push(part(&format!("check {algorithm}"), "fixity check", detail, Some(format!("{algorithm}:{digest}"))));
+    }
+    if let Some(format) = &parts.format {
+        let (outcome, found) = identified(format);
+        let detail = identification_detail(format);
+        let act = part("format", FORMAT_IDENTIFICATION, detail, Some(found));
+        events.push(Event { outcome: outcome.to_owned(), ..act });
     }
     let stored = format!("stored and read back from {}", parts.stores.join(", "));
     events.push(part("", &row.kind, stored, row.outcome_detail.clone()));

@@ -50,13 +50,13 @@ pub struct Totals {
     pub changed: u64,
 }
 
-/// Puts rows for files that `fetch` has staged; at most 1,000 at a time.
+/// Puts rows for files that `fetch` has staged, with their formats where it could tell; at most 1,000 at a time.
 pub fn put_files(tx: &mut dyn Transaction, claim: &Claim, files: &[InterimFile]) -> Result<(), RegistryError> {
     work::check_fence(tx, claim)?;
     tx.execute_each(
         Statement("interim.file_put"),
         &mut files.iter().map(|file| {
-            vec![
+            let mut values = vec![
                 claim.item.into(),
                 (&file.path).into(),
                 file.size.into(),
@@ -67,7 +67,9 @@ pub fn put_files(tx: &mut dyn Transaction, claim: &Claim, files: &[InterimFile])
                 file.modified.map(Time::from).into(),
                 (&file.staging_key).into(),
                 file.staging_offset.into(),
-            ]
+            ];
+            values.extend(file.format.values());
+            values
         }),
     )?;
     Ok(())
@@ -102,12 +104,7 @@ pub fn set_formats<'a>(
         Statement("interim.set_format"),
         &mut formats.map(|(path, format)| {
             let mut values: Vec<Value> = vec![claim.item.into(), path.into()];
-            values.push(format.mime.clone().into());
-            values.push(format.puid.clone().into());
-            values.push(format.name.clone().into());
-            values.push(format.version.clone().into());
-            values.push(format.method.clone().into());
-            values.push(format.basis.clone().into());
+            values.extend(format.values());
             values
         }),
     )?;
@@ -224,18 +221,11 @@ fn file_row(row: &Row) -> Result<InterimFile, RegistryError> {
         },
         modified: row.optional_time(6)?.map(Time::timestamp),
         staging_key: row.text(7)?.to_owned(),
-        staging_offset: row.count(17)?,
-        format: Format {
-            mime: row.optional_text(8)?.map(str::to_owned),
-            puid: row.optional_text(9)?.map(str::to_owned),
-            name: row.optional_text(10)?.map(str::to_owned),
-            version: row.optional_text(11)?.map(str::to_owned),
-            method: row.optional_text(12)?.map(str::to_owned),
-            basis: row.optional_text(13)?.map(str::to_owned),
-        },
-        decision: row.optional_text(14)?.map(str::parse).transpose()?,
-        file: row.optional_uuid(15)?.map(FileId),
-        content: row.optional_uuid(16)?.map(ContentId),
+        staging_offset: row.count(8)?,
+        decision: row.optional_text(9)?.map(str::parse).transpose()?,
+        file: row.optional_uuid(10)?.map(FileId),
+        content: row.optional_uuid(11)?.map(ContentId),
+        format: Format::of_row(row, 12)?,
     })
 }
 

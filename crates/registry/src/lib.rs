@@ -7,6 +7,8 @@ pub mod batches;
 mod error;
 pub mod events;
 pub mod fixity;
+mod format;
+pub mod identification;
 mod ids;
 pub mod interim;
 pub mod items;
@@ -23,11 +25,12 @@ mod words;
 pub mod work;
 
 pub use error::RegistryError;
+pub use format::Format;
 pub use ids::{
     BatchId, CollectionId, ContentId, EventId, FileId, FindingId, GenerationId, InstitutionId, ItemId, ObjectId,
     VersionId,
 };
-pub use objects::{Description, Digests, Format};
+pub use objects::{Description, Digests};
 pub use registry::{Registry, migrations, statements};
 pub use scope::Scope;
 pub use strongroom_database::{Time, Transaction};

@@ -8,8 +8,8 @@ use uuid::Uuid;
 
 use crate::interim::digest;
 use crate::{
-    CollectionId, ContentId, CopyState, FileId, GenerationId, InstitutionId, ObjectId, ObjectState, RegistryError,
-    Scope,
+    CollectionId, ContentId, CopyState, FileId, Format, GenerationId, InstitutionId, ObjectId, ObjectState,
+    RegistryError, Scope,
 };
 
 /// The prefix of logical paths that people see, count and get back.
@@ -26,24 +26,6 @@ pub struct Digests {
     pub sha256: Digest,
     /// SHA-512.
     pub sha512: Digest,
-}
-
-/// What a content's format is.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Format {
-    /// Its MIME type.
-    pub mime: Option<String>,
-    /// Its PRONOM identifier.
-    pub puid: Option<String>,
-    /// Its name.
-    pub name: Option<String>,
-    /// Its version.
-    pub version: Option<String>,
-    /// How it was identified: `container`, `signature`, `text`, `extension`.
-    pub method: Option<String>,
-    /// What the identification rests on.
-    pub basis: Option<String>,
 }
 
 /// What a deposit says an object is; kept with the version and taken over by the object when it is published.
@@ -368,7 +350,6 @@ fn object_row(tx: &mut dyn Transaction, row: &Row) -> Result<Object, RegistryErr
 }
 
 fn file_row(row: &Row) -> Result<File, RegistryError> {
-    let text = |column| row.optional_text(column).map(|text| text.map(str::to_owned));
     Ok(File {
         id: FileId(row.uuid(0)?),
         path: row.text(1)?.to_owned(),
@@ -381,15 +362,8 @@ fn file_row(row: &Row) -> Result<File, RegistryError> {
             sha256: digest(row, 7)?,
             sha512: digest(row, 8)?,
         },
-        format: Format {
-            puid: text(9)?,
-            mime: text(10)?,
-            name: text(11)?,
-            version: text(12)?,
-            method: text(13)?,
-            basis: None,
-        },
-        since: row.count(14)?,
-        stored_in: row.count(15)?,
+        format: Format::of_row(row, 9)?,
+        since: row.count(18)?,
+        stored_in: row.count(19)?,
     })
 }

@@ -203,7 +203,6 @@ pub fn put_files(
     tx.execute_each(
         Statement("contents.insert"),
         &mut files.iter().filter(|file| file.has_content).map(|file| {
-            let format = file.format.clone();
             vec![
                 file.content.into(),
                 object.into(),
@@ -214,22 +213,18 @@ pub fn put_files(
                 file.digests.sha1.as_bytes().into(),
                 file.digests.sha256.as_bytes().into(),
                 version.into(),
-                format.puid.into(),
-                format.mime.into(),
-                format.name.into(),
-                format.version.into(),
-                format.method.into(),
-                format.basis.into(),
                 created_at.into(),
             ]
         }),
     )?;
     tx.execute_each(
         Statement("entries.insert"),
-        &mut files
-            .iter()
-            .filter(|file| file.has_entry && file.has_content)
-            .map(|file| vec![object.into(), file.file.into(), generation.into(), version.into(), file.content.into()]),
+        &mut files.iter().filter(|file| file.has_entry && file.has_content).map(|file| {
+            let mut values =
+                vec![object.into(), file.file.into(), generation.into(), version.into(), file.content.into()];
+            values.extend(file.format.values());
+            values
+        }),
     )?;
     Ok(())
 }

@@ -23,6 +23,7 @@ pub fn statements() -> Statements {
         .with(include_str!("../sql/sqlite/interim.sql"))
         .with(include_str!("../sql/sqlite/objects.sql"))
         .with(include_str!("../sql/sqlite/fixity.sql"))
+        .with(include_str!("../sql/sqlite/identification.sql"))
         .with(include_str!("../sql/sqlite/rebuild.sql"))
 }
 
@@ -32,6 +33,7 @@ pub fn migrations() -> Vec<Migration> {
         Migration { version: 1, name: "task queue", sql: strongroom_queue::SQLITE_SCHEMA_1 },
         Migration { version: 2, name: "records", sql: include_str!("../sql/sqlite/migrations/0001_records.sql") },
         Migration { version: 3, name: "indexes", sql: include_str!("../sql/sqlite/migrations/0002_indexes.sql") },
+        Migration { version: 4, name: "formats", sql: include_str!("../sql/sqlite/migrations/0003_formats.sql") },
     ]
 }
 

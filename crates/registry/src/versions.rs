@@ -60,6 +60,8 @@ pub struct NewEntry {
     pub modified: Option<Timestamp>,
     /// The content it gets.
     pub content: ContentId,
+    /// What it is.
+    pub format: Format,
 }
 
 /// A content that a version brings.
@@ -71,8 +73,6 @@ pub struct NewContent {
     pub size: u64,
     /// All four.
     pub digests: Digests,
-    /// What it is, where that is known already.
-    pub format: Format,
 }
 
 /// What a version is made of and for.
@@ -180,7 +180,6 @@ pub fn put_content(
 ) -> Result<(ContentId, u64), RegistryError> {
     check_preparing(tx, version, "put a content into it")?;
     let now = tx.now()?;
-    let format = content.format.clone();
     tx.execute(
         Statement("contents.insert"),
         &[
@@ -193,12 +192,6 @@ pub fn put_content(
             content.digests.sha1.as_bytes().into(),
             content.digests.sha256.as_bytes().into(),
             version.number.into(),
-            format.puid.into(),
-            format.mime.into(),
-            format.name.into(),
-            format.version.into(),
-            format.method.into(),
-            format.basis.into(),
             now.into(),
         ],
     )?;
@@ -206,32 +199,6 @@ pub fn put_content(
     let row = tx.query_one(Statement("contents.by_digest"), &key)?;
     let row = row.ok_or_else(|| RegistryError::NotFound { what: "content", id: content.digests.sha512.to_hex() })?;
     Ok((ContentId(row.uuid(0)?), row.count(1)?))
-}
-
-/// Notes the formats of contents that a version brings.
-pub fn set_formats(
-    tx: &mut dyn Transaction,
-    claim: &Claim,
-    version: &Version,
-    formats: &mut dyn Iterator<Item = (ContentId, Format)>,
-) -> Result<(), RegistryError> {
-    work::check_fence(tx, claim)?;
-    tx.execute_each(
-        Statement("contents.set_format"),
-        &mut formats.map(|(content, format)| {
-            vec![
-                content.into(),
-                version.number.into(),
-                format.mime.into(),
-                format.puid.into(),
-                format.name.into(),
-                format.version.into(),
-                format.method.into(),
-                format.basis.into(),
-            ]
-        }),
-    )?;
-    Ok(())
 }
 
 /// Puts files and their entries; at most [`ROWS_AT_ONCE`] at a time. Repeating it puts nothing twice.
@@ -254,13 +221,15 @@ pub fn put_entries(
     tx.execute_each(
         Statement("entries.insert"),
         &mut entries.iter().map(|entry| {
-            vec![
+            let mut values = vec![
                 version.object.into(),
                 entry.file.into(),
                 version.generation.into(),
                 version.number.into(),
                 entry.content.into(),
-            ]
+            ];
+            values.extend(entry.format.values());
+            values
         }),
     )?;
     Ok(())

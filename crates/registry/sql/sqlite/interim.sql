@@ -1,21 +1,25 @@
 -- name: interim.file_put
 INSERT INTO interim_files (item_id, path, size, md5, sha1, sha256, sha512, modified, staging_key,
-    staging_offset)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
+    staging_offset, puid, mime, format_name, format_version, format_method, format_basis, format_signatures,
+    format_warning, format_others)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)
 ON CONFLICT (item_id, path) DO UPDATE SET size = ?3, md5 = ?4, sha1 = ?5, sha256 = ?6, sha512 = ?7, modified = ?8,
-    staging_key = ?9, staging_offset = ?10, mime = NULL, puid = NULL, format_name = NULL, format_version = NULL, format_method = NULL,
-    format_basis = NULL, decision = NULL, file_id = NULL, content_id = NULL
+    staging_key = ?9, staging_offset = ?10, puid = ?11, mime = ?12, format_name = ?13, format_version = ?14,
+    format_method = ?15, format_basis = ?16, format_signatures = ?17, format_warning = ?18, format_others = ?19,
+    decision = NULL, file_id = NULL, content_id = NULL
 -- name: interim.files_after
-SELECT path, size, md5, sha1, sha256, sha512, modified, staging_key, mime, puid, format_name, format_version,
-    format_method, format_basis, decision, file_id, content_id, staging_offset
+SELECT path, size, md5, sha1, sha256, sha512, modified, staging_key, staging_offset, decision, file_id,
+    content_id, puid, mime, format_name, format_version, format_method, format_basis, format_signatures, format_warning,
+    format_others
 FROM interim_files WHERE item_id = ?1 AND path > ?2 ORDER BY path LIMIT ?3
 -- name: interim.file
-SELECT path, size, md5, sha1, sha256, sha512, modified, staging_key, mime, puid, format_name, format_version,
-    format_method, format_basis, decision, file_id, content_id, staging_offset
+SELECT path, size, md5, sha1, sha256, sha512, modified, staging_key, staging_offset, decision, file_id,
+    content_id, puid, mime, format_name, format_version, format_method, format_basis, format_signatures, format_warning,
+    format_others
 FROM interim_files WHERE item_id = ?1 AND path = ?2
 -- name: interim.set_format
-UPDATE interim_files SET mime = ?3, puid = ?4, format_name = ?5, format_version = ?6, format_method = ?7,
-    format_basis = ?8
+UPDATE interim_files SET puid = ?3, mime = ?4, format_name = ?5, format_version = ?6, format_method = ?7,
+    format_basis = ?8, format_signatures = ?9, format_warning = ?10, format_others = ?11
 WHERE item_id = ?1 AND path = ?2
 -- name: interim.set_decision
 UPDATE interim_files SET decision = ?3, file_id = ?4, content_id = ?5 WHERE item_id = ?1 AND path = ?2

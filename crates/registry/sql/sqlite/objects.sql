@@ -46,8 +46,8 @@ WHERE o.id = ?1 AND f.path = ?2
 SELECT f.id, f.object_id, f.path FROM files f JOIN objects o ON o.id = f.object_id
 WHERE f.id = ?1 AND (?2 IS NULL OR o.institution_id = ?2)
 -- name: files.list
-SELECT f.id, f.path, f.modified, c.id, c.size, c.md5, c.sha1, c.sha256, c.sha512, c.puid, c.mime, c.format_name,
-    c.format_version, c.format_method, e.version, c.version
+SELECT f.id, f.path, f.modified, c.id, c.size, c.md5, c.sha1, c.sha256, c.sha512, e.puid, e.mime, e.format_name, e.format_version, e.format_method,
+    e.format_basis, e.format_signatures, e.format_warning, e.format_others, e.version, c.version
 FROM objects o
 JOIN files f ON f.object_id = o.id
 JOIN entries e ON e.file_id = f.id AND e.generation = o.generation AND e.version =
@@ -56,8 +56,8 @@ JOIN contents c ON c.id = e.content_id
 WHERE o.id = ?1 AND f.path > ?2 AND f.path < ?3
 ORDER BY f.path LIMIT ?4
 -- name: files.one
-SELECT f.id, f.path, f.modified, c.id, c.size, c.md5, c.sha1, c.sha256, c.sha512, c.puid, c.mime, c.format_name,
-    c.format_version, c.format_method, e.version, c.version
+SELECT f.id, f.path, f.modified, c.id, c.size, c.md5, c.sha1, c.sha256, c.sha512, e.puid, e.mime, e.format_name, e.format_version, e.format_method,
+    e.format_basis, e.format_signatures, e.format_warning, e.format_others, e.version, c.version
 FROM objects o
 JOIN files f ON f.object_id = o.id
 JOIN entries e ON e.file_id = f.id AND e.generation = o.generation AND e.version =
@@ -65,9 +65,8 @@ JOIN entries e ON e.file_id = f.id AND e.generation = o.generation AND e.version
 JOIN contents c ON c.id = e.content_id
 WHERE f.id = ?1 AND (?2 IS NULL OR o.institution_id = ?2)
 -- name: contents.insert
-INSERT INTO contents (id, object_id, generation, sha512, size, md5, sha1, sha256, version, puid, mime, format_name,
-    format_version, format_method, format_basis, created_at)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)
+INSERT INTO contents (id, object_id, generation, sha512, size, md5, sha1, sha256, version, created_at)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
 ON CONFLICT DO NOTHING
 -- name: contents.by_digest
 SELECT id, version FROM contents WHERE object_id = ?1 AND generation = ?2 AND sha512 = ?3
@@ -110,7 +109,9 @@ WHERE id = ?1 AND (state = 'preparing' OR (state = 'committing' AND inventory_sh
 -- name: versions.publish
 UPDATE versions SET state = 'published', published_at = ?2 WHERE id = ?1 AND state = 'committing'
 -- name: entries.insert
-INSERT INTO entries (object_id, file_id, generation, version, content_id) VALUES (?1, ?2, ?3, ?4, ?5)
+INSERT INTO entries (object_id, file_id, generation, version, content_id, puid, mime, format_name, format_version,
+    format_method, format_basis, format_signatures, format_warning, format_others)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)
 ON CONFLICT DO NOTHING
 -- name: entries.state
 SELECT c.sha512, f.path
@@ -185,9 +186,6 @@ DELETE FROM copies WHERE content_id IN (SELECT k.content_id FROM contents c JOIN
 -- name: contents.drop
 DELETE FROM contents WHERE id IN
     (SELECT id FROM contents WHERE object_id = ?1 AND generation = ?2 AND version = ?3 LIMIT ?4)
--- name: contents.set_format
-UPDATE contents SET mime = ?3, puid = ?4, format_name = ?5, format_version = ?6, format_method = ?7, format_basis = ?8
-WHERE id = ?1 AND version = ?2
 -- name: versions.totals
 SELECT count(*), coalesce(sum(c.size), 0)
 FROM files f

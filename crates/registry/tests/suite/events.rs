@@ -25,6 +25,7 @@ pub(crate) fn row(world: &World<'_>, version: &Version, file: FileId, content: C
             new: true,
             checked: vec![Algorithm::Md5, Algorithm::Sha256],
             stores: vec!["primary".into(), "oregon".into()],
+            format: None,
         }),
         time: version.created_at.0,
         outcome: "success".into(),

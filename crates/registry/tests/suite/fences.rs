@@ -43,11 +43,14 @@ const WRITES: &[(&str, Write)] = &[
         };
         versions::prepare(tx, claim, &new).map(|_| ())
     }),
-    ("set_formats of contents", |tx, claim, version| {
-        versions::set_formats(tx, claim, version, &mut [(ContentId::new(), Format::default())].into_iter())
-    }),
     ("put_entries", |tx, claim, version| {
-        let entry = NewEntry { file: FileId::new(), path: "late".into(), modified: None, content: ContentId::new() };
+        let entry = NewEntry {
+            file: FileId::new(),
+            path: "late".into(),
+            modified: None,
+            content: ContentId::new(),
+            format: Format::default(),
+        };
         versions::put_entries(tx, claim, version, &[entry])
     }),
     ("put_copies", |tx, claim, version| {

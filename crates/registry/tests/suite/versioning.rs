@@ -4,8 +4,8 @@ use strongroom_registry::events::{self, EventCursor, EventRow};
 use strongroom_registry::objects::{self, Object};
 use strongroom_registry::versions::{self, NewCopy, NewEntry, Version};
 use strongroom_registry::{
-    ContentId, Description, EventId, FileId, GenerationId, ItemId, ObjectId, ObjectState, RegistryError, Scope, Stage,
-    VersionState,
+    ContentId, Description, EventId, FileId, Format, GenerationId, ItemId, ObjectId, ObjectState, RegistryError, Scope,
+    Stage, VersionState,
 };
 
 use super::world::*;
@@ -65,7 +65,8 @@ pub(crate) fn readers_see_a_version_when_it_is_published_and_not_before(subject:
     let (held, of) = (claim.clone(), version.clone());
     world.write(move |tx| {
         let id = versions::put_content(tx, &of, &content)?.0;
-        let entry = NewEntry { file, path: "deposit/data/a".into(), modified: None, content: id };
+        let entry =
+            NewEntry { file, path: "deposit/data/a".into(), modified: None, content: id, format: Format::default() };
         versions::put_entries(tx, &held, &of, &[entry])
     });
     let size = || world.read(|tx| objects::file(tx, Scope::System, file)).expect("is there").1.size;
@@ -91,7 +92,12 @@ pub(crate) fn a_dropped_version_leaves_no_rows(subject: &dyn Subject) {
         for (bytes, file) in &files {
             let content = versions::put_content(tx, &of, &new_content(bytes))?.0;
             let path = format!("deposit/data/{}", String::from_utf8_lossy(bytes));
-            versions::put_entries(tx, &held, &of, &[NewEntry { file: *file, path, modified: None, content }])?;
+            versions::put_entries(
+                tx,
+                &held,
+                &of,
+                &[NewEntry { file: *file, path, modified: None, content, format: Format::default() }],
+            )?;
         }
         Ok(())
     });
@@ -175,7 +181,8 @@ pub(crate) fn putting_rows_again_changes_nothing(subject: &dyn Subject) {
     for _ in 0..2 {
         let (claim, version, event, institution) = (claim.clone(), version.clone(), event.clone(), world.ours);
         world.write(move |tx| {
-            let entry = NewEntry { file, path: "deposit/data/a".into(), modified: None, content };
+            let entry =
+                NewEntry { file, path: "deposit/data/a".into(), modified: None, content, format: Format::default() };
             versions::put_entries(tx, &claim, &version, &[entry])?;
             let copy = NewCopy { content, key: "key".into(), class: None };
             versions::put_copies(tx, &claim, institution, version.object, "primary", &[copy])?;
@@ -216,8 +223,13 @@ pub(crate) fn a_dropped_version_takes_no_more_rows(subject: &dyn Subject) {
     refused_state(&world, move |tx| versions::put_content(tx, &of, &new_content(b"late")));
     let (held, of) = (claim.clone(), version.clone());
     refused_state(&world, move |tx| {
-        let entry =
-            NewEntry { file: FileId::new(), path: "deposit/a".into(), modified: None, content: ContentId::new() };
+        let entry = NewEntry {
+            file: FileId::new(),
+            path: "deposit/a".into(),
+            modified: None,
+            content: ContentId::new(),
+            format: Format::default(),
+        };
         versions::put_entries(tx, &held, &of, &[entry])
     });
     refused_state(&world, move |tx| versions::commit(tx, &claim, &version, digests(b"late").sha512));

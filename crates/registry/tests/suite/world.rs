@@ -231,7 +231,7 @@ impl<'a> World<'a> {
         let path = path.to_owned();
         self.write(move |tx| {
             let id = versions::put_content(tx, &version, &content)?.0;
-            let entry = NewEntry { file, path: path.clone(), modified: None, content: id };
+            let entry = NewEntry { file, path: path.clone(), modified: None, content: id, format: Format::default() };
             versions::put_entries(tx, &claim, &version, &[entry])?;
             Ok((file, id))
         })
@@ -288,7 +288,7 @@ pub(crate) fn new_version<'v>(object: &Object, description: &'v Description) -> 
 }
 
 pub(crate) fn new_content(bytes: &[u8]) -> NewContent {
-    NewContent { id: ContentId::new(), size: bytes.len() as u64, digests: digests(bytes), format: Format::default() }
+    NewContent { id: ContentId::new(), size: bytes.len() as u64, digests: digests(bytes) }
 }
 
 pub(crate) fn interim_file(path: &str, bytes: &[u8]) -> InterimFile {

@@ -1,14 +1,13 @@
 //! characterize: what each new content is, for those that are not identified yet.
 
 use strongroom_registry::work::StageEnd;
-use strongroom_registry::{Decision, Stage, interim, versions};
+use strongroom_registry::{Decision, Stage, interim};
 
-use super::compare::{for_each_page, version};
+use super::compare::for_each_page;
 use crate::formats;
 use crate::ingest::context::{StageContext, StageError};
 
 pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
-    let version = version(context)?;
     let mut identified = 0_u64;
     let mut others = 0_u64;
     for_each_page(context, |mut rows| {
@@ -23,11 +22,8 @@ pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
                 others += 1;
             }
         }
-        let version = version.clone();
         context.write(move |tx, claim| {
-            interim::set_formats(tx, claim, &mut rows.iter().map(|row| (row.path.as_str(), &row.format)))?;
-            let mut formats = rows.iter().filter_map(|row| Some((row.content?, row.format.clone())));
-            versions::set_formats(tx, claim, &version, &mut formats)
+            interim::set_formats(tx, claim, &mut rows.iter().map(|row| (row.path.as_str(), &row.format)))
         })
     })?;
     let note = format!("{identified} files identified by extension, {others} not");

@@ -241,12 +241,7 @@ fn put_contents(context: &StageContext<'_>, version: &Version) -> Result<(), Sta
             let mut rows = rows.clone();
             rows.retain(|row| row.decision != Some(Decision::Unchanged));
             for row in &mut rows {
-                let content = NewContent {
-                    id: ContentId::new(),
-                    size: row.size,
-                    digests: row.digests,
-                    format: row.format.clone(),
-                };
+                let content = NewContent { id: ContentId::new(), size: row.size, digests: row.digests };
                 row.content = Some(versions::put_content(tx, &version, &content)?.0);
             }
             interim::set_decisions(tx, claim, &rows)

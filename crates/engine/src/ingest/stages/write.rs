@@ -17,7 +17,7 @@ use strongroom_registry::interim::InterimFile;
 use strongroom_registry::objects::{DEPOSIT, Object};
 use strongroom_registry::versions::{self, NewContent, NewCopy, NewEntry, Version};
 use strongroom_registry::work::StageEnd;
-use strongroom_registry::{ContentId, Decision, FileId, RegistryError, Scope, Stage, VersionState};
+use strongroom_registry::{ContentId, Decision, FileId, Format, RegistryError, Scope, Stage, VersionState};
 use strongroom_storage::{Durability, Key, PutOptions, StorageError, Store};
 
 use super::compare::{for_each_page, keep_object, object, placement, version};
@@ -111,7 +111,7 @@ fn put_rows(
                 return Err(StageError::StagingLost(format!("{:?} was never compared", row.path)));
             };
             let path = logical_path(&row.path, version.number);
-            entries.push(NewEntry { file, path, modified: row.modified, content });
+            entries.push(NewEntry { file, path, modified: row.modified, content, format: row.format.clone() });
             file_events.push(file_event(context, version, object, row, &findings, stores, file, content));
         }
         let version = version.clone();
@@ -153,6 +153,7 @@ fn file_event(
             new: row.decision == Some(Decision::New),
             checked: if is_payload { findings.manifests.clone() } else { Vec::new() },
             stores: stores.to_vec(),
+            format: Some(row.format.clone()).filter(Format::was_tried),
         }),
         time: version.created_at.0,
         outcome: "success".into(),
@@ -212,8 +213,9 @@ fn put_record(context: &StageContext<'_>, version: &Version, object: &Object) ->
     context.staging().put(&Key::new(key.clone())?, &mut hashing, &options)?;
     let (size, digests) = hashing.finish();
     let digests = staging::recorded(&digests)?;
-    let new = NewContent { id: content, size, digests, format: record::format() };
-    let entry = NewEntry { file, path: record::path(version.number), modified: None, content };
+    let new = NewContent { id: content, size, digests };
+    let path = record::path(version.number);
+    let entry = NewEntry { file, path, modified: None, content, format: record::format() };
     let record = StagedRecord { file, content, staging_key: key };
     let fact = serde_json::to_string(&record)?;
     let version = version.clone();

@@ -1,0 +1,123 @@
+//! Formats that were found with other signature files than those in use, and what identifying them anew gave. Records that
+//! this program itself puts beside the files of an object have no format to find out.
+
+use strongroom_database::{Statement, Transaction};
+use strongroom_digest::Digest;
+use uuid::Uuid;
+
+use crate::interim::digest;
+use crate::{ContentId, FileId, Format, GenerationId, ObjectId, RegistryError, Scope};
+
+/// An object that has files identified with other signature files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ObjectBehind {
+    /// Which.
+    pub object: ObjectId,
+    /// Whose it is, by domain name.
+    pub institution_identifier: String,
+}
+
+/// What a path holds from a version on, identified with other signature files.
+#[derive(Debug, Clone)]
+pub struct FileBehind {
+    /// The version.
+    pub version: u64,
+    /// The file.
+    pub file: FileId,
+    /// Its logical path, with its prefix.
+    pub path: String,
+    /// What it holds.
+    pub content: ContentId,
+    /// Bytes.
+    pub size: u64,
+    /// SHA-512 of the bytes.
+    pub sha512: Digest,
+    /// What it was found to be.
+    pub format: Format,
+}
+
+/// A format for what a path holds from a version on.
+#[derive(Debug, Clone)]
+pub struct NewFormat {
+    /// The version.
+    pub version: u64,
+    /// The file.
+    pub file: FileId,
+    /// What it is.
+    pub format: Format,
+}
+
+/// Objects with files that were not identified with `signatures`, in order of their making, after `after`.
+pub fn objects_behind(
+    tx: &mut dyn Transaction,
+    scope: Scope,
+    signatures: &str,
+    after: Option<ObjectId>,
+    limit: usize,
+) -> Result<Vec<ObjectBehind>, RegistryError> {
+    let after = after.unwrap_or(ObjectId(Uuid::nil()));
+    tx.query(
+        Statement("identification.objects_behind"),
+        &[after.into(), scope.value(), signatures.into(), limit.into()],
+    )?
+    .iter()
+    .map(|row| Ok(ObjectBehind { object: ObjectId(row.uuid(0)?), institution_identifier: row.text(1)?.to_owned() }))
+    .collect()
+}
+
+/// How many files of an object were not identified with `signatures`, of all its versions, and their bytes.
+pub fn amount_behind(
+    tx: &mut dyn Transaction,
+    object: ObjectId,
+    signatures: &str,
+) -> Result<(u64, u64), RegistryError> {
+    let row = tx.query_one(Statement("identification.amount_behind"), &[object.into(), signatures.into()])?;
+    row.map_or(Ok((0, 0)), |row| Ok((row.count(0)?, row.count(1)?)))
+}
+
+/// Files of an object that were not identified with `signatures`, of all its versions, after one of a version.
+pub fn files_behind(
+    tx: &mut dyn Transaction,
+    object: ObjectId,
+    signatures: &str,
+    after: Option<(u64, FileId)>,
+    limit: usize,
+) -> Result<Vec<FileBehind>, RegistryError> {
+    let (version, file) = after.unwrap_or((0, FileId(Uuid::nil())));
+    tx.query(
+        Statement("identification.files_behind"),
+        &[object.into(), signatures.into(), version.into(), file.into(), limit.into()],
+    )?
+    .iter()
+    .map(|row| {
+        Ok(FileBehind {
+            version: row.count(0)?,
+            file: FileId(row.uuid(1)?),
+            path: row.text(2)?.to_owned(),
+            content: ContentId(row.uuid(3)?),
+            size: row.count(4)?,
+            sha512: digest(row, 5)?,
+            format: Format::of_row(row, 6)?,
+        })
+    })
+    .collect()
+}
+
+/// Notes formats; at most [`crate::versions::ROWS_AT_ONCE`] at a time. The caller holds the object, or nobody else knows it yet. What was
+/// taken out meanwhile stays so.
+pub fn set_formats(
+    tx: &mut dyn Transaction,
+    object: ObjectId,
+    generation: GenerationId,
+    formats: &[NewFormat],
+) -> Result<(), RegistryError> {
+    tx.execute_each(
+        Statement("identification.set_format"),
+        &mut formats.iter().map(|new| {
+            let mut values = vec![object.into(), generation.into(), new.version.into(), new.file.into()];
+            values.extend(new.format.values());
+            values
+        }),
+    )?;
+    Ok(())
+}
