@@ -15,6 +15,7 @@ pub mod restoration;
 pub mod runtime;
 pub mod schedule;
 pub mod settings;
+pub mod signatures;
 mod work;
 
 #[cfg(feature = "failpoints")]
