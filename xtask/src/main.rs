@@ -8,6 +8,7 @@ mod fuzz;
 mod peers;
 mod place;
 mod setup;
+mod signatures;
 mod tally;
 mod test;
 
@@ -26,6 +27,8 @@ cargo xtask COMMAND
   bench ingest|validate [--large] [--program PATH]
                                    our time and memory beside the bare work or a peer, in one run
   fuzz [TARGET [--seconds N]]      list the fuzz targets, or run one
+  signatures BINARY.xml CONTAINER.xml
+                                   make the signatures that ship with the program
   peers                            install the programs that tests compare with
 ";
 
@@ -51,6 +54,7 @@ fn run(arguments: &[String]) -> Result<ExitCode> {
         "check" => check::run(rest),
         "bench" => bench::run(rest),
         "fuzz" => fuzz::run(rest),
+        "signatures" => signatures::run(rest),
         "peers" => peers::run(rest),
         bench::MEASURE => bench::measure_child(rest),
         "help" | "--help" | "-h" => {

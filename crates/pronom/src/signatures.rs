@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::pattern::Sequence;
+use crate::error::PronomError;
+use crate::pattern::{Gap, Link, MAX_GAP, Sequence};
 
 /// A pair of signature files, binary and container.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,6 +20,8 @@ pub struct SignatureSet {
     pub containers: Vec<ContainerSignature>,
     /// Formats (by index) which, once found by bytes, ask for a look inside.
     pub triggers: Vec<(ContainerKind, u32)>,
+    /// What the files hold that can tell no format and was left out, one sentence each.
+    pub skipped: Vec<String>,
 }
 
 /// A published signature file.
@@ -91,4 +94,81 @@ pub struct MemberRule {
     pub path: String,
     /// Signatures of which one must match the member's content; where empty, the name is enough.
     pub signatures: Vec<Vec<Sequence>>,
+}
+
+impl SignatureSet {
+    /// Whether all parts fit together, so that whoever works with the set may rely on it: indices lead somewhere, nothing
+    /// is empty that must not be, gaps do not end before they begin, and no format outranks itself, in however many steps.
+    pub(crate) fn validate(&self) -> Result<(), PronomError> {
+        let formats = self.formats.len();
+        let is_known = |index: u32| usize::try_from(index).is_ok_and(|index| index < formats);
+        for format in &self.formats {
+            let is_right = !format.puid.is_empty() && format.outranks.iter().copied().all(is_known);
+            require(is_right, || format!("format {}", format.puid))?;
+        }
+        for signature in &self.signatures {
+            let is_right = is_known(signature.format) && are_sequences_sound(&signature.sequences);
+            require(is_right, || format!("signature {}", signature.id))?;
+        }
+        for signature in &self.containers {
+            let is_right = is_known(signature.format)
+                && !signature.rules.is_empty()
+                && signature.rules.iter().all(|rule| {
+                    !rule.path.is_empty() && rule.signatures.iter().all(|sequences| are_sequences_sound(sequences))
+                });
+            require(is_right, || format!("container signature {}", signature.id))?;
+        }
+        require(self.triggers.iter().all(|(_, format)| is_known(*format)), || "triggers".to_owned())?;
+        self.validate_priorities()
+    }
+
+    /// Takes away formats that outrank nothing that is left, until none is left or those that outrank each other.
+    fn validate_priorities(&self) -> Result<(), PronomError> {
+        let mut open: Vec<usize> = self.formats.iter().map(|format| format.outranks.len()).collect();
+        let mut outranked_by: Vec<Vec<usize>> = vec![Vec::new(); self.formats.len()];
+        for (index, format) in self.formats.iter().enumerate() {
+            for outranked in &format.outranks {
+                if let Some(list) =
+                    usize::try_from(*outranked).ok().and_then(|outranked| outranked_by.get_mut(outranked))
+                {
+                    list.push(index);
+                }
+            }
+        }
+        let mut done: Vec<usize> =
+            open.iter().enumerate().filter_map(|(index, open)| (*open == 0).then_some(index)).collect();
+        while let Some(index) = done.pop() {
+            for above in outranked_by.get_mut(index).map(std::mem::take).unwrap_or_default() {
+                if let Some(open) = open.get_mut(above) {
+                    *open = open.saturating_sub(1);
+                    if *open == 0 {
+                        done.push(above);
+                    }
+                }
+            }
+        }
+        match self.formats.iter().zip(&open).find(|(_, open)| **open > 0) {
+            Some((format, _)) => Err(PronomError::Inconsistent {
+                what: format!("format {}", format.puid),
+                reason: "its priorities lead back to where they began".to_owned(),
+            }),
+            None => Ok(()),
+        }
+    }
+}
+
+fn are_sequences_sound(sequences: &[Sequence]) -> bool {
+    let is_gap_sound = |gap: Gap| gap.max.unwrap_or(gap.min) >= gap.min && gap.max.unwrap_or(gap.min) <= MAX_GAP;
+    let is_link_sound = |link: &Link| {
+        is_gap_sound(link.gap) && !link.choices.is_empty() && link.choices.iter().all(|piece| !piece.is_empty())
+    };
+    let is_sound = |sequence: &Sequence| !sequence.links.is_empty() && sequence.links.iter().all(is_link_sound);
+    !sequences.is_empty() && sequences.iter().all(is_sound)
+}
+
+fn require(is_right: bool, what: impl FnOnce() -> String) -> Result<(), PronomError> {
+    if is_right {
+        return Ok(());
+    }
+    Err(PronomError::Inconsistent { what: what(), reason: "it has no format, or a part of it is empty".to_owned() })
 }

@@ -1,11 +1,17 @@
 //! Signatures as what they are once read: a chain of fixed-length pieces with gaps between them. Every part of the syntax
 //! (fragments, alternatives, wildcards, subsequences) comes down to this.
 
+mod chain;
 mod syntax;
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use chain::Chain;
 pub use syntax::parse_pattern;
+pub(crate) use syntax::parse_chain;
+
+/// No gap is longer, one tebibyte: a larger number is a mistake, and sums of these do not overflow.
+pub(crate) const MAX_GAP: u64 = 1 << 40;
 
 /// Where a sequence is measured from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,6 +80,13 @@ impl Gap {
     /// At least so many bytes.
     pub const fn at_least(bytes: u64) -> Self {
         Self { min: bytes, max: None }
+    }
+
+    /// This gap and another one right behind it, as one.
+    #[must_use]
+    pub(crate) fn followed_by(self, next: Self) -> Self {
+        let max = self.max.zip(next.max).map(|(max, next)| max.saturating_add(next));
+        Self { min: self.min.saturating_add(next.min), max }
     }
 }
 
