@@ -1,0 +1,3 @@
+//! The tests of this crate, one module for each concern.
+
+mod skeletons;
