@@ -12,7 +12,7 @@ use crate::knowledge::Knowledge;
 use crate::matching::open::{Open, Run};
 use crate::observation::Observation;
 use crate::options::Options;
-use crate::signatures::{ContainerKind, Release, SignatureSet};
+use crate::signatures::{Release, SignatureSet};
 use crate::source::Source;
 use crate::weighing::{Evidence, FileName, weigh};
 
@@ -81,17 +81,6 @@ impl Identifier {
     /// Identifies bytes that pass by once.
     pub fn observe(&self, name: &str, options: &Options) -> Observation<'_> {
         Observation::new(&self.0, FileName::new(name), *options)
-    }
-}
-
-/// What kind of container bytes begin like: MS-CFB 2.2, APPNOTE 4.3.7.
-pub(crate) fn container_kind(beginning: &[u8]) -> Option<ContainerKind> {
-    if beginning.starts_with(&[0xD0, 0xCF, 0x11, 0xE0, 0xA1, 0xB1, 0x1A, 0xE1]) {
-        Some(ContainerKind::Ole2)
-    } else if beginning.starts_with(b"PK\x03\x04") {
-        Some(ContainerKind::Zip)
-    } else {
-        None
     }
 }
 
@@ -165,7 +154,7 @@ impl Look<'_> {
     }
 
     fn look_inside(&self, head: &[u8], evidence: &mut Evidence) -> io::Result<()> {
-        if let Some(kind) = container_kind(head) {
+        if let Some(kind) = evidence.container_kind(self.knowledge, head) {
             evidence.inside(self.knowledge.look_inside(kind, self.source, self.deadline)?);
         }
         Ok(())

@@ -24,6 +24,7 @@ pub(crate) struct Knowledge {
     pub(crate) signatures: Vec<Signature>,
     pub(crate) index: Index,
     pub(crate) plain_text: Option<u32>,
+    triggers: Vec<(ContainerKind, u32)>,
     ole2: Inside,
     zip: Inside,
     by_extension: HashMap<String, Vec<u32>>,
@@ -75,6 +76,7 @@ impl Knowledge {
             ole2: Inside::new(ContainerKind::Ole2, &set.containers),
             zip: Inside::new(ContainerKind::Zip, &set.containers),
             by_extension,
+            triggers: set.triggers,
             outranks: closure(&set.formats),
             has_signature,
             formats: set.formats.into_iter().map(Arc::new).collect(),
@@ -90,6 +92,11 @@ impl Knowledge {
             ContainerKind::Zip => &self.zip,
         };
         inside.look(kind, source, deadline)
+    }
+
+    /// The kind of container that a format asks to be looked into as.
+    pub(crate) fn triggered(&self, format: u32) -> Option<ContainerKind> {
+        self.triggers.iter().find(|(_, trigger)| *trigger == format).map(|(kind, _)| *kind)
     }
 
     /// Begins to follow signatures, given by position.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::answer::{Identification, Warning};
-use crate::identifier::{HEAD, container_kind, note};
+use crate::identifier::{HEAD, note};
 use crate::inside::Told;
 use crate::knowledge::Knowledge;
 use crate::matching::open::{Open, Run};
@@ -109,10 +109,6 @@ impl<'i> Observation<'i> {
         let knowledge = &**self.knowledge;
         let head = std::mem::take(&mut self.head);
         self.evidence.keep_beginning(&head, false);
-        self.kind = container_kind(&head);
-        if self.kind.is_some() {
-            self.evidence.expect_inside();
-        }
         // What only the end tells has to be followed from here on, the end being unknown.
         let mut by_end = Run::new(knowledge.open(knowledge.index.at_end()), &[], false);
         by_end.update(&head, None);
@@ -121,7 +117,11 @@ impl<'i> Observation<'i> {
         candidates.retain_mut(|open| open.step(&head, 0, None));
         open.extend(candidates);
         let mut run = Run::new(open, &head, true);
-        note(self.knowledge, run.take_matched(), &mut self.evidence);
+        note(knowledge, run.take_matched(), &mut self.evidence);
+        self.kind = self.evidence.container_kind(knowledge, &head);
+        if self.kind.is_some() {
+            self.evidence.expect_inside();
+        }
         let evidence = &self.evidence;
         run.retain(|number| evidence.could_use(knowledge, number));
         self.run = Some(run);
@@ -134,7 +134,8 @@ impl<'i> Observation<'i> {
             return Observed::Complete(self.of_few_bytes());
         };
         note(self.knowledge, run.finish(), &mut self.evidence);
-        match self.kind {
+        // A format that asks for a look inside may have been decided by the end.
+        match self.kind.or_else(|| self.evidence.container_kind(self.knowledge, &[])) {
             None => Observed::Complete(weigh(self.knowledge, self.evidence)),
             Some(kind) => Observed::Container(Pending {
                 knowledge: Arc::clone(self.knowledge),
@@ -151,7 +152,7 @@ impl<'i> Observation<'i> {
         let head = self.head.as_slice();
         self.evidence.keep_beginning(head, true);
         note(knowledge, knowledge.matches_in(head), &mut self.evidence);
-        if let Some(kind) = container_kind(head) {
+        if let Some(kind) = self.evidence.container_kind(knowledge, head) {
             let deadline = Instant::now() + self.options.time_limit;
             // Bytes in memory do not fail to be read.
             if let Ok(told) = knowledge.look_inside(kind, &head, deadline) {

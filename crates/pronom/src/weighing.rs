@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::answer::{Basis, Identification, Match, Method, Span, Warning};
 use crate::inside::Told;
 use crate::knowledge::{Knowledge, Signature};
+use crate::signatures::{ContainerKind, Format};
 use crate::text;
 
 /// The text test looks at so much of the beginning, as file(1) does.
@@ -88,6 +89,12 @@ impl Evidence {
         self.hits.push(Hit { signature: id, format, stands_in, spans });
     }
 
+    /// The kind of container to look into: as it begins, else as one of the formats found by bytes asks.
+    pub(crate) fn container_kind(&self, knowledge: &Knowledge, beginning: &[u8]) -> Option<ContainerKind> {
+        let mut triggered = self.hits.iter().filter_map(|hit| knowledge.triggered(hit.format));
+        container_kind(beginning).or_else(|| triggered.next())
+    }
+
     /// The inside is not known yet.
     pub(crate) fn expect_inside(&mut self) {
         self.inside = Contents::Expected;
@@ -120,6 +127,17 @@ impl Evidence {
         }
         let mut certain = self.hits.iter().filter(|hit| !hit.stands_in || do_stand_in);
         !certain.any(|hit| hit.format == signature.format || knowledge.outranks(hit.format, signature.format))
+    }
+}
+
+/// What kind of container bytes begin like: MS-CFB 2.2, APPNOTE 4.3.7.
+fn container_kind(beginning: &[u8]) -> Option<ContainerKind> {
+    if beginning.starts_with(&[0xD0, 0xCF, 0x11, 0xE0, 0xA1, 0xB1, 0x1A, 0xE1]) {
+        Some(ContainerKind::Ole2)
+    } else if beginning.starts_with(b"PK\x03\x04") {
+        Some(ContainerKind::Zip)
+    } else {
+        None
     }
 }
 
@@ -242,6 +260,6 @@ fn by_name_and_text(
     }
 }
 
-fn formats(knowledge: &Knowledge, indices: impl Iterator<Item = u32>) -> Vec<Arc<crate::signatures::Format>> {
+fn formats(knowledge: &Knowledge, indices: impl Iterator<Item = u32>) -> Vec<Arc<Format>> {
     indices.filter_map(|index| knowledge.formats.get(index as usize).map(Arc::clone)).collect()
 }

@@ -177,3 +177,6 @@ fn longest(pieces: &[Piece]) -> usize {
 fn total(pieces: &[Piece]) -> usize {
     pieces.iter().map(Piece::len).sum()
 }
+
+#[cfg(test)]
+mod tests;

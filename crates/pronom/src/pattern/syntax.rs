@@ -293,3 +293,6 @@ impl Parser<'_> {
 fn fault<T>(position: usize, reason: impl Into<String>) -> Result<T, Fault> {
     Err(Fault { position, reason: reason.into() })
 }
+
+#[cfg(test)]
+mod tests;
