@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
-    backup, bag, batches, bench, collection, config, demo, deposit, fixity, init, institution, items, objects, ocfl,
-    queue, rebuild, restore, shell, store, work,
+    backup, bag, batches, bench, collection, config, demo, deposit, fixity, identify, init, institution, items,
+    objects, ocfl, queue, rebuild, restore, shell, signatures, store, work,
 };
 
 /// Keeps deposits: checks them, stores verified copies, watches the copies, and gives them back.
@@ -97,6 +97,11 @@ pub(crate) enum Command {
     /// Check OCFL objects and storage roots; needs no home
     #[command(subcommand)]
     Ocfl(ocfl::Ocfl),
+    /// Say which formats files have, by PRONOM; needs no home
+    Identify(identify::Identify),
+    /// Show, install and choose the signatures by which formats are identified
+    #[command(subcommand)]
+    Signatures(signatures::Signatures),
     /// Check and show the settings
     #[command(subcommand)]
     Config(config::Config),

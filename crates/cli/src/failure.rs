@@ -10,6 +10,7 @@ use strongroom_bagit::{BagError, WriteError};
 use strongroom_database::DatabaseError;
 use strongroom_engine::EngineError;
 use strongroom_engine::settings::SettingsError;
+use strongroom_engine::signatures::SignaturesError;
 use strongroom_ocfl::OcflError;
 use strongroom_queue::QueueError;
 use strongroom_registry::RegistryError;
@@ -285,6 +286,26 @@ impl From<EngineError> for Failure {
             EngineError::NotFound { .. } => (Exit::NotFound, None),
             EngineError::Usage(_) | EngineError::Settings(_) => (Exit::Usage, None),
             EngineError::Io { source, .. } => of_io(source),
+            _ => (Exit::OutOfReach, None),
+        };
+        Self::of(exit, next, &error)
+    }
+}
+
+impl From<SignaturesError> for Failure {
+    fn from(error: SignaturesError) -> Self {
+        let (exit, next) = match &error {
+            SignaturesError::Unusable { .. } => (Exit::Usage, None),
+            SignaturesError::Older(_) | SignaturesError::Refused(_) => (Exit::NotAllowed, None),
+            SignaturesError::Damaged { .. } => {
+                let advice = "install both files anew with \"strongroom signatures update --allow-older\", or go back to \
+                              others with \"strongroom signatures use NAME\"";
+                (Exit::OutOfReach, Some(advice.to_owned()))
+            }
+            SignaturesError::NotFound(_) => {
+                (Exit::NotFound, Some("\"strongroom signatures show\" lists those there are".to_owned()))
+            }
+            SignaturesError::Io { source, .. } => of_io(source),
             _ => (Exit::OutOfReach, None),
         };
         Self::of(exit, next, &error)

@@ -46,7 +46,10 @@ pub enum SignaturesError {
     /// No such pair is installed.
     #[error("there are no installed signatures {0:?}")]
     NotFound(String),
-    /// It is older than what is in use, or cannot be installed for another reason.
+    /// It is older than what is in use.
+    #[error("{0}")]
+    Older(String),
+    /// It cannot be installed or used as it was asked.
     #[error("{0}")]
     Refused(String),
     /// The system refused something.
@@ -79,6 +82,14 @@ pub struct Published {
     pub name: String,
     /// The XML.
     pub bytes: Vec<u8>,
+}
+
+impl Published {
+    fn document(&self) -> xml::Document<'_> {
+        // A name without digits tells no release from another; then the version within the file names it.
+        let name = Some(self.name.as_str()).filter(|name| name.bytes().any(|byte| byte.is_ascii_digit()));
+        xml::Document { name, bytes: &self.bytes }
+    }
 }
 
 /// Signatures with the name under which they are chosen.
@@ -224,7 +235,7 @@ fn folder(home: &Path) -> PathBuf {
 }
 
 /// The name of the signatures in use.
-fn current(home: &Path) -> Result<String, SignaturesError> {
+pub fn current(home: &Path) -> Result<String, SignaturesError> {
     let path = folder(home).join(CURRENT);
     let damaged =
         |reason: &str| SignaturesError::Damaged { path: path.display().to_string(), reason: reason.to_owned() };
@@ -269,7 +280,8 @@ fn keep(
 }
 
 fn parse(binary: &Published, container: Option<&Published>) -> Result<SignatureSet, SignaturesError> {
-    xml::read(&binary.bytes, container.map(|container| container.bytes.as_slice()))
+    let container = container.map(Published::document);
+    xml::read(binary.document(), container)
         .map_err(|source| SignaturesError::Unusable { file: binary.name.clone(), source })
 }
 
@@ -281,7 +293,7 @@ fn refuse_older(before: Option<&Release>, new: Option<&Release>) -> Result<(), S
             "{} (version {}) is older than {} (version {}), which is in use",
             new.name, new.version, before.name, before.version
         );
-        return Err(SignaturesError::Refused(reason));
+        return Err(SignaturesError::Older(reason));
     }
     Ok(())
 }

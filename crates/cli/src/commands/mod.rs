@@ -9,6 +9,7 @@ pub(crate) mod config;
 pub(crate) mod demo;
 pub(crate) mod deposit;
 pub(crate) mod fixity;
+pub(crate) mod identify;
 pub(crate) mod init;
 pub(crate) mod institution;
 pub(crate) mod items;
@@ -18,6 +19,7 @@ pub(crate) mod queue;
 pub(crate) mod rebuild;
 pub(crate) mod restore;
 pub(crate) mod shell;
+pub(crate) mod signatures;
 pub(crate) mod store;
 pub(crate) mod wait;
 pub(crate) mod work;
@@ -51,6 +53,8 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         Command::Collection(command) => collection::run(command, context),
         Command::Bag(command) => bag::run(&command, context),
         Command::Ocfl(command) => ocfl::run(&command, context),
+        Command::Identify(command) => identify::run(&command, context),
+        Command::Signatures(command) => signatures::run(command, context),
         Command::Config(command) => config::run(&command, context),
         Command::Bench(command) => bench::run(&command, context),
         Command::Completions(command) => shell::completions(&command, context),
