@@ -6,6 +6,8 @@ use strongroom_ocfl::OcflError;
 use strongroom_registry::RegistryError;
 use strongroom_storage::StorageError;
 
+use crate::signatures::SignaturesError;
+
 /// Why the engine could not do what was asked.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -22,6 +24,9 @@ pub enum EngineError {
     /// A bag could not be read or written.
     #[error(transparent)]
     Bag(#[from] BagError),
+    /// Signatures could not be used.
+    #[error(transparent)]
+    Signatures(#[from] SignaturesError),
     /// What was asked for does not exist.
     #[error("there is no {what} {name:?}{hint}")]
     NotFound {
@@ -65,6 +70,7 @@ impl EngineError {
             Self::Storage(error) => error.is_transient(),
             Self::Ocfl(error) => error.is_transient(),
             Self::Bag(error) => error.is_transient(),
+            Self::Signatures(error) => error.is_transient(),
             Self::Io { .. } => true,
             Self::NotFound { .. } | Self::Usage(_) | Self::Settings(_) => false,
         }

@@ -9,6 +9,7 @@ use strongroom_registry::Registry;
 use strongroom_storage::{FolderStore, Key, Store};
 
 use crate::EngineError;
+use crate::identification::Identifiers;
 use crate::settings::Settings;
 
 /// A home: everything the engine works with.
@@ -23,6 +24,8 @@ pub struct Home {
     pub stores: BTreeMap<String, Arc<dyn Store>>,
     /// The stores that have a role of their own.
     pub roles: Roles,
+    /// What files are identified with.
+    pub(crate) identifiers: Identifiers,
 }
 
 /// A store with its name in the settings.
@@ -64,7 +67,8 @@ impl Home {
             restoration: role("restoration", &settings.roles.restoration)?,
             quarantine: role("quarantine", &settings.roles.quarantine)?,
         };
-        Ok(Self { directory: directory.to_owned(), settings, registry, stores, roles })
+        let identifiers = Identifiers::default();
+        Ok(Self { directory: directory.to_owned(), settings, registry, stores, roles, identifiers })
     }
 
     /// The store of this name.

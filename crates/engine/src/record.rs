@@ -18,9 +18,9 @@ pub(crate) fn path(version: u64) -> String {
     format!("metadata/v{version}/record.jsonl")
 }
 
-/// The format of a record itself.
+/// The format of a record itself, which nobody needs to find out.
 pub(crate) fn format() -> Format {
-    Format { mime: Some("application/jsonl".into()), method: Some("extension".into()), ..Format::default() }
+    Format { mime: Some("application/jsonl".into()), ..Format::default() }
 }
 
 /// One line.

@@ -1,6 +1,7 @@
 //! Formats that were found with other signature files than those in use, and what identifying them anew gave. Records that
 //! this program itself puts beside the files of an object have no format to find out.
 
+use serde::{Deserialize, Serialize};
 use strongroom_database::{Statement, Transaction};
 use strongroom_digest::Digest;
 use uuid::Uuid;
@@ -20,6 +21,8 @@ pub struct ObjectBehind {
 /// What a path holds from a version on, identified with other signature files.
 #[derive(Debug, Clone)]
 pub struct FileBehind {
+    /// The generation of the object.
+    pub generation: GenerationId,
     /// The version.
     pub version: u64,
     /// The file.
@@ -37,7 +40,7 @@ pub struct FileBehind {
 }
 
 /// A format for what a path holds from a version on.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewFormat {
     /// The version.
     pub version: u64,
@@ -91,13 +94,14 @@ pub fn files_behind(
     .iter()
     .map(|row| {
         Ok(FileBehind {
-            version: row.count(0)?,
-            file: FileId(row.uuid(1)?),
-            path: row.text(2)?.to_owned(),
-            content: ContentId(row.uuid(3)?),
-            size: row.count(4)?,
-            sha512: digest(row, 5)?,
-            format: Format::of_row(row, 6)?,
+            generation: GenerationId(row.uuid(0)?),
+            version: row.count(1)?,
+            file: FileId(row.uuid(2)?),
+            path: row.text(3)?.to_owned(),
+            content: ContentId(row.uuid(4)?),
+            size: row.count(5)?,
+            sha512: digest(row, 6)?,
+            format: Format::of_row(row, 7)?,
         })
     })
     .collect()

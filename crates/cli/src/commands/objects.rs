@@ -116,6 +116,12 @@ report! {
         puid: Option<String>,
         mime: Option<String>,
         format_method: Option<String>,
+        format_name: Option<String>,
+        format_version: Option<String>,
+        format_basis: Option<String>,
+        format_signatures: Option<String>,
+        format_warning: Option<String>,
+        format_others: Option<String>,
         state: ObjectState,
         copies: Vec<CopyReport>,
     }
@@ -245,7 +251,16 @@ fn files(
         None | Some("") => DEPOSIT.to_owned(),
         Some(folder) => format!("{DEPOSIT}{folder}/"),
     };
-    let mut table = context.output.table(&["path", "size", "puid", "mime", "copies"]);
+    let mut table = context.output.table(&[
+        "path",
+        "size",
+        "puid",
+        "format_name",
+        "format_version",
+        "format_method",
+        "format_warning",
+        "copies",
+    ]);
     let mut after = String::new();
     loop {
         let page = registry.read(|tx| {
@@ -283,6 +298,12 @@ fn files(
                 puid: file.format.puid,
                 mime: file.format.mime,
                 format_method: file.format.method,
+                format_name: file.format.name,
+                format_version: file.format.version,
+                format_basis: file.format.basis,
+                format_signatures: file.format.signatures,
+                format_warning: file.format.warning,
+                format_others: file.format.others,
                 state: object.state,
                 copies,
             })?;

@@ -128,9 +128,9 @@ fn files(home: &Home, object: &Object, after: &str) -> Result<Vec<(objects::File
 }
 
 fn described(file: &objects::File, copies: &[Copy], representation: &Identifier) -> File {
-    let (format, other) = formats(&file.format);
+    let (format, others) = formats(&file.format);
     let mut described = File::new(Identifier::from(file.id.0), format);
-    described.other_formats.extend(other);
+    described.other_formats = others;
     let digests = &file.digests;
     described.fixity = [
         (Algorithm::Md5, digests.md5),
@@ -157,24 +157,36 @@ fn described(file: &objects::File, copies: &[Copy], representation: &Identifier)
     described
 }
 
-/// The format that was identified, and the media type where it says something else.
-fn formats(known: &strongroom_registry::Format) -> (Format, Option<Format>) {
-    let media_type = known.mime.clone().map(Format::named);
-    let mut format = match (&known.puid, &known.name) {
+/// The format that was identified; then every other that matches as well, and the media types where they say something
+/// else.
+fn formats(known: &strongroom_registry::Format) -> (Format, Vec<Format>) {
+    let mut others: Vec<Format> = Vec::new();
+    for puid in known.others.iter().flat_map(|others| others.split(' ')) {
+        let notes = vec!["matches as well".to_owned()];
+        others.push(Format { notes, ..Format::pronom(puid, None, puid) });
+    }
+    let mut media_types = known.mime.iter().flat_map(|types| types.split(", ")).map(Format::named);
+    let format = match (&known.puid, &known.name) {
         (Some(puid), name) => {
             let name = name.as_ref().or(known.mime.as_ref()).unwrap_or(puid);
             Format::pronom(name.as_str(), known.version.clone(), puid.as_str())
         }
         (None, Some(name)) => Format { version: known.version.clone(), ..Format::named(name.as_str()) },
-        (None, None) => return (noted(media_type.unwrap_or_else(Format::unknown), known), None),
+        (None, None) => media_types.next().unwrap_or_else(Format::unknown),
     };
-    format = noted(format, known);
-    let other = media_type.filter(|other| other.name != format.name);
-    (format, other)
+    others.extend(media_types.filter(|other| other.name != format.name));
+    (noted(format, known), others)
 }
 
+/// Says how a format was identified, by which signature files, and what to be wary of.
 fn noted(mut format: Format, known: &strongroom_registry::Format) -> Format {
-    format.notes.extend(known.method.iter().map(|method| format!("identified by {method}")));
+    let how = known.method.as_ref().map(|method| match &known.basis {
+        Some(basis) => format!("identified by {method}: {basis}"),
+        None => format!("identified by {method}"),
+    });
+    let with = known.signatures.as_ref().map(|signatures| format!("signatures: {signatures}"));
+    let wary = known.warning.as_ref().map(|warning| format!("warning: {warning}"));
+    format.notes.extend([how, with, wary].into_iter().flatten());
     format
 }
 

@@ -6,12 +6,8 @@ use strongroom_digest::{Algorithm, Digest, hash_reader};
 use strongroom_registry::fixity::WatchedCopy;
 use strongroom_storage::{Head, Key, StorageError, Store};
 
-use super::Halt;
+use super::{GoOn, Halt};
 use crate::EngineError;
-use crate::runtime::Interrupted;
-
-/// Whether to go on, asked while bytes flow.
-pub(crate) type GoOn<'a> = dyn Fn() -> Result<(), Interrupted> + Sync + 'a;
 
 /// What lies under a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,7 +70,7 @@ fn attest(head: &Head, copy: &WatchedCopy) -> Seen {
 }
 
 /// Size and SHA-512 of what lies under a key.
-pub(super) fn read(store: &dyn Store, key: &Key, go_on: &GoOn<'_>) -> Result<(u64, Digest), Halt> {
+pub(crate) fn read(store: &dyn Store, key: &Key, go_on: &GoOn<'_>) -> Result<(u64, Digest), Halt> {
     let body = store.open(key, 0, None)?;
     let (size, digests) =
         hash_reader(Interruptible { body, go_on }, &[Algorithm::Sha512]).map_err(|source| match go_on() {

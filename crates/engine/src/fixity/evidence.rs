@@ -3,16 +3,13 @@
 
 use serde::Serialize;
 use strongroom_digest::{Algorithm, Digest};
-use strongroom_ocfl::{Layout, Object, object_id};
 use strongroom_registry::events::EventRow;
-use strongroom_registry::{ContentId, EventId, FindingId, GenerationId, InstitutionId, ObjectId, Time, objects};
+use strongroom_registry::{ContentId, EventId, FindingId, GenerationId, InstitutionId, ObjectId, Time};
 use strongroom_storage::{Key, PutOptions, StorageError, Store};
 
-use super::GoOn;
-use super::Halt;
 use super::check::{self, Interruptible};
-use super::lease::ObjectHold;
-use crate::home::storage_root;
+use super::{GoOn, Halt, ObjectHold};
+use crate::logs;
 use crate::{AGENT, EngineError, Home};
 
 /// The form of log files written today.
@@ -159,35 +156,10 @@ struct Formed<'a> {
     log: &'a Log<'a>,
 }
 
-/// Puts the log into every store that holds the object; at least one must take it. Logs sort by time.
+/// Puts the log into every store that holds the object.
 pub(super) fn put_log(home: &Home, institution: &str, generation: GenerationId, log: &Log<'_>) -> Result<(), Halt> {
     let bytes = serde_json::to_vec_pretty(&Formed { form: FORM, log })
         .map_err(|error| EngineError::Usage(error.to_string()))?;
-    let moment = log.time.timestamp().strftime("%Y%m%dT%H%M%S.%6fZ");
-    let name = format!("{moment}-{}-{}.json", log.act, log.finding);
-    let object = log.object;
-    let stores = home.registry.read(|tx| objects::object_copies(tx, object))?;
-    let mut failure = None;
-    let mut is_kept = false;
-    for (store, _, _) in stores {
-        let put = home.store(&store).and_then(|store| {
-            let in_store = Object::new(store.as_ref(), object_root(institution, generation)?);
-            Ok(in_store.put_log(&name, &bytes)?)
-        });
-        match put {
-            Ok(_) => is_kept = true,
-            Err(error) => failure = Some(error),
-        }
-    }
-    match failure {
-        Some(error) if !is_kept => Err(error.into()),
-        _ => Ok(()),
-    }
-}
-
-/// Where an object lies in every preservation store. Asks no store: what declares the storage root may be damaged.
-pub(super) fn object_root(institution: &str, generation: GenerationId) -> Result<Key, EngineError> {
-    let id = object_id(&generation.to_string())?;
-    let path = Layout::ours().path(&id)?;
-    Ok(storage_root(institution)?.join(path.as_str()).map_err(StorageError::from)?)
+    let name = logs::name(log.time, log.act, log.finding.0);
+    Ok(logs::put(home, institution, log.object, generation, &name, &bytes)?)
 }

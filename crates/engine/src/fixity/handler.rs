@@ -7,8 +7,9 @@ use strongroom_registry::ObjectId;
 use strongroom_registry::work::Assignment;
 
 use super::unit::Unit;
-use super::{FixitySummary, Halt, lease, now, run};
+use super::{FixitySummary, Halt, now, run};
 use crate::Home;
+use crate::hold::ask_again;
 use crate::runtime::{Handler, TaskContext, TaskEnd};
 
 /// The topic of checks.
@@ -44,7 +45,7 @@ impl Handler for CheckHandler {
             Ok(Some(end)) => context.transient(assignment, end),
             Err(Halt::Busy(until)) => {
                 let now = context.time_after(std::time::Duration::ZERO);
-                Outcome::Defer(lease::ask_again(now, until)).into()
+                Outcome::Defer(ask_again(now, until)).into()
             }
             Err(Halt::Interrupted(reason)) => reason.into(),
             Err(Halt::Engine(error)) => context.transient(assignment, error.chain()),

@@ -12,11 +12,11 @@ use strongroom_registry::versions::{self, Version};
 use strongroom_registry::{FindingId, FindingKind, FindingState, ObjectId, RegistryError, objects};
 use strongroom_storage::{Key, StorageError, Store};
 
-use super::evidence::{self, About, Log, Witness, object_root};
-use super::lease::ObjectHold;
+use super::evidence::{self, About, Log, Witness};
 use super::repair::Treated;
-use super::{GoOn, Halt, check, now};
+use super::{GoOn, Halt, ObjectHold, check, now};
 use crate::event::Event;
+use crate::logs::object_root;
 use crate::{EngineError, Home};
 
 const INVENTORY: &str = "inventory.json";

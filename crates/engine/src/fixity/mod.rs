@@ -9,25 +9,20 @@ mod check;
 mod evidence;
 mod handler;
 mod inventories;
-mod lease;
 mod repair;
 mod run;
 mod unit;
 
 use serde::Serialize;
-use strongroom_database::DatabaseError;
-use strongroom_ocfl::OcflError;
 use strongroom_registry::events::EventRow;
 use strongroom_registry::fixity::{self as record, WatchedCopy};
-use strongroom_registry::{FindingId, FindingState, RegistryError, Time};
-use strongroom_storage::StorageError;
+use strongroom_registry::{FindingId, FindingState, Time};
 
-use self::check::GoOn;
 use self::evidence::About;
-use self::lease::ObjectHold;
-use crate::runtime::{Interrupted, Shutdown};
-use crate::{EngineError, Home};
+use crate::hold::{GoOn, Halt, ObjectHold, now};
+use crate::runtime::Shutdown;
 
+pub(crate) use check::read as read_copy;
 pub use handler::{TOPIC, handlers};
 pub use run::{Mended, enqueue_due, enqueue_due_of, problems, repair, report, run};
 
@@ -72,49 +67,6 @@ pub struct FixitySummary {
     pub bytes: u64,
     /// Why copies could not be looked at: the first few reasons.
     pub errors: Vec<String>,
-}
-
-/// Why a check or a repair stops before its end.
-#[derive(Debug, thiserror::Error)]
-enum Halt {
-    /// Somebody else holds the object, until then.
-    #[error("somebody else works on the object until {0}")]
-    Busy(Time),
-    /// The process stops, or the task is no longer ours.
-    #[error(transparent)]
-    Interrupted(#[from] Interrupted),
-    /// Something failed or refused.
-    #[error(transparent)]
-    Engine(#[from] EngineError),
-}
-
-impl From<RegistryError> for Halt {
-    fn from(error: RegistryError) -> Self {
-        Self::Engine(error.into())
-    }
-}
-
-impl From<DatabaseError> for Halt {
-    fn from(error: DatabaseError) -> Self {
-        Self::Engine(error.into())
-    }
-}
-
-impl From<StorageError> for Halt {
-    fn from(error: StorageError) -> Self {
-        Self::Engine(error.into())
-    }
-}
-
-impl From<OcflError> for Halt {
-    fn from(error: OcflError) -> Self {
-        Self::Engine(error.into())
-    }
-}
-
-/// The registry's time.
-fn now(home: &Home) -> Result<Time, RegistryError> {
-    home.registry.read(|tx| Ok(tx.now()?))
 }
 
 fn about(copy: &WatchedCopy) -> About {

@@ -12,8 +12,7 @@ use strongroom_storage::{Key, PutOptions, StorageError, Store};
 
 use super::check::{self, Interruptible, Seen, Wrong};
 use super::evidence::{self, About, Log, Witness};
-use super::lease::ObjectHold;
-use super::{GoOn, Halt, now};
+use super::{GoOn, Halt, ObjectHold, now};
 use crate::error::chain;
 use crate::event::Event;
 use crate::{Home, crash_point};

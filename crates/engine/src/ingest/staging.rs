@@ -1,4 +1,4 @@
-//! A deposit's bytes in staging. Small files lie behind each other in packs, so that a deposit of many costs the store few
+//! A deposit's bytes in staging, hashed and identified on their way. Small files lie behind each other in packs, so that a deposit of many costs the store few
 //! puts and few removals; large ones lie by themselves. Staged bytes are not synced: every later reader of them declares
 //! their digest, and what a power cut took is fetched again.
 
@@ -7,6 +7,7 @@ use std::path::Path;
 
 use strongroom_bagit::{Entry, Serialization};
 use strongroom_digest::{Algorithm, DigestSet, HashingReader, hash_reader};
+use strongroom_pronom::Observation;
 use strongroom_registry::interim::{self, InterimFile};
 use strongroom_registry::{Digests, Format};
 use strongroom_storage::{Body, Durability, Key, PutOptions, StorageError};
@@ -15,6 +16,7 @@ use super::context::{StageContext, StageError};
 use super::intake::unreadable;
 use super::stages::capacity;
 use crate::crash_point;
+use crate::identification::{Identifying, StoredSource};
 use crate::runtime::TaskContext;
 
 /// Files up to this size lie in packs.
@@ -66,6 +68,7 @@ pub(crate) struct Staging<'a, 'c> {
     number: u64,
     resumes: bool,
     presence: Presence,
+    identifying: Identifying,
     pack: Vec<u8>,
     pack_key: String,
     rows: Vec<InterimFile>,
@@ -93,6 +96,7 @@ impl<'a, 'c> Staging<'a, 'c> {
             number: 0,
             resumes: totals.files > 0,
             presence: Presence::default(),
+            identifying: identifying(context)?,
             pack: Vec::new(),
             pack_key: String::new(),
             rows: Vec::new(),
@@ -140,16 +144,16 @@ impl<'a, 'c> Staging<'a, 'c> {
             return Ok(());
         }
         let bytes = Interruptible { bytes, task: self.context.task };
-        let (key, offset, size, digests) =
-            if entry.size <= SMALL { self.pack(entry, bytes)? } else { self.put_alone(entry, bytes)? };
+        let staged = if entry.size <= SMALL { self.pack(entry, bytes)? } else { self.put_alone(entry, bytes)? };
+        let size = staged.size;
         self.rows.push(InterimFile {
             path: entry.path.clone(),
             size,
-            digests: recorded(&digests)?,
+            digests: recorded(&staged.digests)?,
             modified: entry.modified,
-            staging_key: key,
-            staging_offset: offset,
-            format: Format::default(),
+            staging_key: staged.key,
+            staging_offset: staged.offset,
+            format: staged.format,
             decision: None,
             file: None,
             content: None,
@@ -163,7 +167,7 @@ impl<'a, 'c> Staging<'a, 'c> {
         Ok(())
     }
 
-    fn pack(&mut self, entry: &Entry, bytes: impl Read) -> Result<(String, u64, u64, DigestSet), StageError> {
+    fn pack(&mut self, entry: &Entry, bytes: impl Read) -> Result<Staged, StageError> {
         if self.pack.is_empty() && self.rows.iter().all(|row| row.staging_key != self.pack_key) {
             // Named by its first file: a pack that was recorded before an interruption is never written over.
             self.pack_key = format!("{}/pack-{}", self.context.item.id, self.number);
@@ -177,20 +181,28 @@ impl<'a, 'c> Staging<'a, 'c> {
         }
         let (_, digests) =
             hash_reader(packed, &Algorithm::RECORDED).map_err(|error| self.interruption(entry, &error))?;
-        Ok((self.pack_key.clone(), start as u64, size, digests))
+        let format = self.identifying.of_bytes(&entry.path, packed);
+        Ok(Staged { key: self.pack_key.clone(), offset: start as u64, size, digests, format })
     }
 
-    fn put_alone(&self, entry: &Entry, bytes: impl Read) -> Result<(String, u64, u64, DigestSet), StageError> {
-        let key = format!("{}/file-{}", self.context.item.id, self.number);
-        let mut hashing = HashingReader::new(bytes, &Algorithm::RECORDED);
+    fn put_alone(&self, entry: &Entry, bytes: impl Read) -> Result<Staged, StageError> {
+        let key = Key::new(format!("{}/file-{}", self.context.item.id, self.number))?;
+        let mut passing = Observed {
+            bytes: HashingReader::new(bytes, &Algorithm::RECORDED),
+            observation: self.identifying.observe(&entry.path),
+        };
         let options = PutOptions { size: Some(entry.size), durability: Durability::OnSync, ..PutOptions::default() };
-        match self.context.staging().put(&Key::new(key.clone())?, &mut hashing, &options) {
+        match self.context.staging().put(&key, &mut passing, &options) {
             Ok(_) => {}
             Err(StorageError::Source { source, .. }) => return Err(self.interruption(entry, &source)),
             Err(error) => return Err(error.into()),
         }
-        let (size, digests) = hashing.finish();
-        Ok((key, 0, size, digests))
+        let (size, digests) = passing.bytes.finish();
+        let go_on = || self.context.task.check();
+        let source = StoredSource::new(self.context.staging().as_ref(), &key, 0, size, &go_on);
+        // What cannot be read back now is left to `characterize`.
+        let format = self.identifying.of_observed(passing.observation.finish(), &source).unwrap_or_default();
+        Ok(Staged { key: key.to_string(), offset: 0, size, digests, format })
     }
 
     fn interruption(&self, entry: &Entry, error: &io::Error) -> StageError {
@@ -244,6 +256,34 @@ impl<'a, 'c> Staging<'a, 'c> {
         let rows = std::mem::take(&mut self.rows);
         self.unrecorded_bytes = 0;
         self.context.write(move |tx, claim| interim::put_files(tx, claim, &rows))
+    }
+}
+
+/// What files are identified with. Without it a deposit waits: none is taken in unlooked at.
+pub(crate) fn identifying(context: &StageContext<'_>) -> Result<Identifying, StageError> {
+    Identifying::of(context.home).map_err(|error| StageError::Transient(error.chain()))
+}
+
+/// A file that was taken into staging.
+struct Staged {
+    key: String,
+    offset: u64,
+    size: u64,
+    digests: DigestSet,
+    format: Format,
+}
+
+/// A reader that offers what passes through it to an identification.
+struct Observed<'a, R> {
+    bytes: R,
+    observation: Observation<'a>,
+}
+
+impl<R: Read> Read for Observed<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let length = self.bytes.read(buffer)?;
+        self.observation.update(buffer.get(..length).unwrap_or_default());
+        Ok(length)
     }
 }
 

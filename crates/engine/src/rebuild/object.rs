@@ -8,6 +8,7 @@ use strongroom_database::DatabaseError;
 use strongroom_digest::{Algorithm, Digest, DigestSet, HashingReader};
 use strongroom_ocfl::{InventoryEntry, Limits, Object, OcflError, VersionNumber, content_path, object_id};
 use strongroom_registry::events::{self, EventRow};
+use strongroom_registry::identification::{self, NewFormat};
 use strongroom_registry::rebuild::{self as rows, RecordedFile, RecordedObject, RecordedVersion};
 use strongroom_registry::{Digests, ObjectState, Time, versions};
 use strongroom_storage::{Key, Store};
@@ -322,11 +323,14 @@ impl Rebuilding<'_> {
         Err(Fault::Object("the records do not name the contents that the inventory names".into()))
     }
 
-    /// Takes the events that later acts have left in `logs/`. Files there that are not ours say nothing.
+    /// Takes the events that later acts have left in `logs/`, and the formats that files were found to have by then, in
+    /// order of time. Files there that are not ours say nothing.
     fn put_logs(&mut self, identity: &RecordedObject) -> Result<(), Fault> {
         #[derive(Deserialize)]
         struct Log {
             events: Vec<EventRow>,
+            #[serde(default)]
+            formats: Vec<NewFormat>,
         }
         for listed in self.store.list(&self.root.join("logs")?)? {
             let listed = listed?;
@@ -339,6 +343,11 @@ impl Rebuilding<'_> {
             let Ok(mut log) = serde_json::from_slice::<Log>(&bytes) else { continue };
             log.events.retain(|event| event.object == Some(identity.id) && event.institution == identity.institution);
             self.put_events(log.events)?;
+            let (object, generation) = (identity.id, identity.generation);
+            for formats in log.formats.chunks(FILES_AT_ONCE) {
+                let formats = formats.to_vec();
+                self.home.registry.write(move |tx| identification::set_formats(tx, object, generation, &formats))?;
+            }
         }
         Ok(())
     }

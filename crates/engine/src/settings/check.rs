@@ -81,7 +81,12 @@ pub(super) fn check(settings: &Settings) -> Result<(), SettingsError> {
             );
         }
     }
-    for (key, span) in [("fixity.interval", settings.fixity.interval), ("fixity.every", settings.fixity.every)] {
+    let spans = [
+        ("identification.time_limit", settings.identification.time_limit),
+        ("fixity.interval", settings.fixity.interval),
+        ("fixity.every", settings.fixity.every),
+    ];
+    for (key, span) in spans {
         if span.as_secs() == 0 {
             return unfit(key.to_owned(), "it is less than a second; try \"30m\"".to_owned());
         }

@@ -7,8 +7,8 @@ use std::time::Duration;
 use serde::Deserialize;
 use strongroom_registry::{Action, Stage, work};
 
-use crate::fixity;
 use crate::runtime::{PoolSettings, Pools};
+use crate::{fixity, identification};
 
 /// What a value may look like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -159,6 +159,11 @@ sections! {
         allow_private_addresses: bool = Some("false"), Kind::Flag,
             "whether those hosts may have addresses of the local network or this machine";
     }
+    IDENTIFICATION Identification "identification" Plain "Finding out what formats files have." {
+        window: u64 = Some("\"0\""), Kind::Size, "how much is looked at from each end of a file; 0: all of it";
+        time_limit: Duration = Some("\"5m\""), Kind::Span,
+            "how long one file may take; after that the answer is what is known by then, with a warning";
+    }
     FIXITY Fixity "fixity" Plain "Watching the copies." {
         interval: Duration = Some("\"90d\""), Kind::Span, "each copy is checked again when its last check is this old";
         every: Duration = Some("\"30m\""), Kind::Span, "how often copies that are due are looked for";
@@ -184,7 +189,8 @@ const PLACEMENTS: Section = Section {
 };
 
 /// Every section, in the order of the file.
-pub(super) const SECTIONS: &[Section] = &[REGISTRY, STORES, ROLES, PLACEMENTS, STAGING, WORKERS, INGEST, FIXITY, LOG];
+pub(super) const SECTIONS: &[Section] =
+    &[REGISTRY, STORES, ROLES, PLACEMENTS, STAGING, WORKERS, INGEST, IDENTIFICATION, FIXITY, LOG];
 
 /// What a store is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -222,6 +228,8 @@ pub struct Settings {
     pub workers: BTreeMap<String, Workers>,
     /// See [`Ingest`].
     pub ingest: Ingest,
+    /// See [`Identification`].
+    pub identification: Identification,
     /// See [`Fixity`].
     pub fixity: Fixity,
     /// See [`Log`].
@@ -232,7 +240,7 @@ pub struct Settings {
 pub(super) const DEFAULT_TOPIC: &str = "default";
 
 /// Topics that no work item goes through.
-const OTHER_TOPICS: &[&str] = &[fixity::TOPIC, work::SWEEP_TOPIC];
+const OTHER_TOPICS: &[&str] = &[fixity::TOPIC, identification::TOPIC, work::SWEEP_TOPIC];
 
 /// Every topic that workers may be set for.
 pub(super) fn topics() -> Vec<String> {

@@ -1,31 +1,66 @@
-//! characterize: what each new content is, for those that are not identified yet.
+//! characterize: what each file is, for those that `fetch` could not identify as they passed by. They are read from staging,
+//! wherever an identification asks.
 
+use std::io::ErrorKind;
+
+use strongroom_registry::interim::InterimFile;
 use strongroom_registry::work::StageEnd;
-use strongroom_registry::{Decision, Stage, interim};
+use strongroom_registry::{Decision, Format, Stage, interim};
+use strongroom_storage::Key;
 
 use super::compare::for_each_page;
-use crate::formats;
+use crate::identification::{Identifying, SourceTrouble, StoredSource};
 use crate::ingest::context::{StageContext, StageError};
+use crate::ingest::staging::identifying;
 
 pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
     let mut identified = 0_u64;
-    let mut others = 0_u64;
+    let mut unknown = 0_u64;
+    // Made ready only where something is left to do.
+    let mut known: Option<Identifying> = None;
     for_each_page(context, |mut rows| {
         rows.retain(|row| row.decision != Some(Decision::Unchanged));
-        for row in &mut rows {
-            if row.format.method.is_none() {
-                row.format = formats::by_extension(&row.path);
-            }
-            if row.format.method.is_some() {
+        let mut found = Vec::new();
+        for row in &rows {
+            let format = if row.format.was_tried() {
+                row.format.clone()
+            } else {
+                let with = match known.take() {
+                    Some(with) => with,
+                    None => identifying(context)?,
+                };
+                let format = identify(context, known.insert(with), row)?;
+                found.push((row.path.clone(), format.clone()));
+                format
+            };
+            if format.puid.is_some() {
                 identified += 1;
             } else {
-                others += 1;
+                unknown += 1;
             }
         }
+        if found.is_empty() {
+            return Ok(());
+        }
         context.write(move |tx, claim| {
-            interim::set_formats(tx, claim, &mut rows.iter().map(|row| (row.path.as_str(), &row.format)))
+            interim::set_formats(tx, claim, &mut found.iter().map(|(path, format)| (path.as_str(), format)))
         })
     })?;
-    let note = format!("{identified} files identified by extension, {others} not");
+    let note = format!("{identified} files identified, {unknown} of no known format");
     Ok(StageEnd::Next { next: Stage::Write, note })
+}
+
+fn identify(context: &StageContext<'_>, with: &Identifying, row: &InterimFile) -> Result<Format, StageError> {
+    let key = Key::new(row.staging_key.as_str())?;
+    let go_on = || context.task.check();
+    let source = StoredSource::new(context.staging().as_ref(), &key, row.staging_offset, row.size, &go_on);
+    with.of_stored(&row.path, &source).map_err(|error| match StoredSource::trouble(error) {
+        SourceTrouble::Store(error) if error.is_not_found() => StageError::StagingLost(error.to_string()),
+        SourceTrouble::Store(error) => error.into(),
+        SourceTrouble::Interrupted(reason) => reason.into(),
+        SourceTrouble::Other(error) if error.kind() == ErrorKind::UnexpectedEof => {
+            StageError::StagingLost(format!("{:?} is cut off in staging", row.path))
+        }
+        SourceTrouble::Other(error) => StageError::Transient(format!("could not identify {:?}: {error}", row.path)),
+    })
 }

@@ -1,5 +1,5 @@
-//! fetch: the one pass. Each byte is read once from where it came, hashed with every recorded algorithm on the way, and
-//! written to staging. What was staged before an interruption is not staged again.
+//! fetch: the one pass. Each byte is read once from where it came, hashed with every recorded algorithm and offered to
+//! identification on the way, and written to staging. What was staged before an interruption is not staged again.
 
 use std::io;
 

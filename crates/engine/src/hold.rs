@@ -1,24 +1,74 @@
-//! Holding an object while what lies in the stores is repaired. Each hold has an owner of its own, so that two processes,
-//! or two attempts of one task, are never taken for the same.
+//! Acting on an object beside work items: holding it while what lies in the stores or is known of it is changed, and why such
+//! an act stops. Each hold has an owner of its own, so that two processes, or two attempts of one task, are never taken for
+//! the same.
 
 use std::cell::Cell;
 use std::io::{self, Read};
 use std::time::{Duration, Instant};
 
+use strongroom_database::DatabaseError;
+use strongroom_ocfl::OcflError;
 use strongroom_registry::leases::{self, Hold};
 use strongroom_registry::{ObjectId, RegistryError, Time, Transaction};
+use strongroom_storage::StorageError;
 use uuid::Uuid;
 
-use super::Halt;
-use crate::Home;
+use crate::runtime::Interrupted;
+use crate::{EngineError, Home};
 
 /// How long a hold lasts without being kept, in microseconds.
 const LEASE: i64 = 60_000_000;
 /// How often it is kept while bytes flow.
 const KEEP_EVERY: Duration = Duration::from_secs(10);
 
+/// Whether to go on, asked while bytes flow.
+pub(crate) type GoOn<'a> = dyn Fn() -> Result<(), Interrupted> + Sync + 'a;
+
+/// Why an act on an object stops before its end.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Halt {
+    /// Somebody else holds the object, until then.
+    #[error("somebody else works on the object until {0}")]
+    Busy(Time),
+    /// The process stops, or the task is no longer ours.
+    #[error(transparent)]
+    Interrupted(#[from] Interrupted),
+    /// Something failed or refused.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+}
+
+impl From<RegistryError> for Halt {
+    fn from(error: RegistryError) -> Self {
+        Self::Engine(error.into())
+    }
+}
+
+impl From<DatabaseError> for Halt {
+    fn from(error: DatabaseError) -> Self {
+        Self::Engine(error.into())
+    }
+}
+
+impl From<StorageError> for Halt {
+    fn from(error: StorageError) -> Self {
+        Self::Engine(error.into())
+    }
+}
+
+impl From<OcflError> for Halt {
+    fn from(error: OcflError) -> Self {
+        Self::Engine(error.into())
+    }
+}
+
+/// The registry's time.
+pub(crate) fn now(home: &Home) -> Result<Time, RegistryError> {
+    home.registry.read(|tx| Ok(tx.now()?))
+}
+
 /// The lease of an object. Let go when dropped.
-pub(super) struct ObjectHold<'h> {
+pub(crate) struct ObjectHold<'h> {
     home: &'h Home,
     object: ObjectId,
     owner: Uuid,
@@ -28,7 +78,7 @@ pub(super) struct ObjectHold<'h> {
 
 impl<'h> ObjectHold<'h> {
     /// Takes the lease, or says when to ask again.
-    pub(super) fn take(home: &'h Home, object: ObjectId) -> Result<Self, Halt> {
+    pub(crate) fn take(home: &'h Home, object: ObjectId) -> Result<Self, Halt> {
         let owner = Uuid::now_v7();
         let hold = home.registry.write(move |tx| {
             let until = tx.now()?.plus(LEASE);
@@ -41,7 +91,7 @@ impl<'h> ObjectHold<'h> {
     }
 
     /// Keeps it; refused when somebody else had it in between.
-    pub(super) fn keep(&self) -> Result<(), Halt> {
+    pub(crate) fn keep(&self) -> Result<(), Halt> {
         let (object, owner, fence) = (self.object, self.owner, self.fence);
         self.home.registry.write(move |tx| keep(tx, object, owner, fence))?;
         self.kept_at.set(Instant::now());
@@ -49,7 +99,7 @@ impl<'h> ObjectHold<'h> {
     }
 
     /// Runs a write transaction that also proves the hold: nothing is recorded by one who lost it.
-    pub(super) fn write<T, F>(&self, mut job: F) -> Result<T, Halt>
+    pub(crate) fn write<T, F>(&self, mut job: F) -> Result<T, Halt>
     where
         T: Send + 'static,
         F: FnMut(&mut dyn Transaction) -> Result<T, RegistryError> + Send + 'static,
@@ -62,7 +112,7 @@ impl<'h> ObjectHold<'h> {
     }
 
     /// The bytes of `body`, with the hold kept while they flow.
-    pub(super) fn keeping<R: Read>(&self, body: R) -> Keeping<'_, 'h, R> {
+    pub(crate) fn keeping<R: Read>(&self, body: R) -> Keeping<'_, 'h, R> {
         Keeping { hold: self, body }
     }
 }
@@ -84,7 +134,7 @@ impl Drop for ObjectHold<'_> {
 }
 
 /// See [`ObjectHold::keeping`].
-pub(super) struct Keeping<'a, 'h, R> {
+pub(crate) struct Keeping<'a, 'h, R> {
     hold: &'a ObjectHold<'h>,
     body: R,
 }
@@ -99,6 +149,6 @@ impl<R: Read> Read for Keeping<'_, '_, R> {
 }
 
 /// When to look again for an object that somebody else holds: not before its lease can be free, and soon.
-pub(super) fn ask_again(now: Time, until: Time) -> Time {
+pub(crate) fn ask_again(now: Time, until: Time) -> Time {
     until.min(now.plus(30_000_000)).max(now.plus(1_000_000))
 }

@@ -1,0 +1,57 @@
+//! The tasks of topic `signatures.reidentify`: one object each, whose files were identified with other signature files.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use strongroom_queue::Outcome;
+use strongroom_registry::ObjectId;
+use strongroom_registry::work::Assignment;
+
+use super::renewal::Renewal;
+use super::{Identifying, ReidentifySummary};
+use crate::Home;
+use crate::hold::{Halt, ask_again};
+use crate::runtime::{Handler, TaskContext, TaskEnd};
+
+/// The topic of identification anew.
+pub const TOPIC: &str = "signatures.reidentify";
+
+/// The handlers of identification anew.
+pub fn handlers(home: &Arc<Home>) -> Vec<Arc<dyn Handler>> {
+    vec![Arc::new(RenewalHandler { home: home.clone() })]
+}
+
+struct RenewalHandler {
+    home: Arc<Home>,
+}
+
+impl Handler for RenewalHandler {
+    fn topic(&self) -> &str {
+        TOPIC
+    }
+
+    fn run(&self, assignment: &Assignment, context: &TaskContext) -> TaskEnd {
+        let Ok(object) = assignment.task.key.parse::<ObjectId>() else {
+            return Outcome::Dead { reason: "the task's key is no object".into() }.into();
+        };
+        match self.renew(object, context) {
+            Ok(None) => Outcome::Done.into(),
+            Ok(Some(reason)) => context.transient(assignment, reason),
+            Err(Halt::Busy(until)) => Outcome::Defer(ask_again(context.time_after(Duration::ZERO), until)).into(),
+            Err(Halt::Interrupted(reason)) => reason.into(),
+            Err(Halt::Engine(error)) => context.transient(assignment, error.chain()),
+        }
+    }
+}
+
+impl RenewalHandler {
+    /// Identifies what was not identified with the signature files in use now; why some files could not be.
+    fn renew(&self, object: ObjectId, context: &TaskContext) -> Result<Option<String>, Halt> {
+        let with = Identifying::of(&self.home)?;
+        let go_on = || context.check();
+        let renewal = Renewal { home: &self.home, object, with: &with, go_on: &go_on };
+        let mut summary = ReidentifySummary::default();
+        renewal.renew(&mut summary)?;
+        Ok(summary.errors.into_iter().next())
+    }
+}

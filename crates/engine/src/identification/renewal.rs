@@ -1,0 +1,250 @@
+//! One object whose files were identified with other signature files, page by page. Bytes are read in ranges from the first
+//! copy that can be read; an answer that changed is believed only of a copy that proves right. Reading takes no lease: what
+//! changed is recorded under the object's, in its logs first.
+
+use strongroom_digest::Digest;
+use strongroom_registry::events::{self, EventRow, FORMAT_IDENTIFICATION};
+use strongroom_registry::identification::{self as record, FileBehind, NewFormat};
+use strongroom_registry::objects::{self, Copy, Object};
+use strongroom_registry::{CopyState, EventId, Format, ObjectId, Scope, Time};
+use strongroom_storage::{Key, StorageError};
+use uuid::Uuid;
+
+use super::log::{ACT, FORM};
+use super::{Identifying, Log, ReidentifySummary, SourceTrouble, StoredSource};
+use crate::error::chain;
+use crate::fixity::read_copy;
+use crate::hold::{GoOn, Halt, ObjectHold, now};
+use crate::{AGENT, EngineError, Home, crash_point, logs};
+
+/// Files listed and recorded at once.
+const FILES_AT_ONCE: usize = 200;
+/// An object of which this many files could not be read is left alone for now.
+const FAILURES: u64 = 10;
+/// Reasons kept in a summary.
+const ERRORS_KEPT: usize = 5;
+
+/// An object, with what its files are identified with.
+pub(super) struct Renewal<'a> {
+    pub(super) home: &'a Home,
+    pub(super) object: ObjectId,
+    pub(super) with: &'a Identifying,
+    pub(super) go_on: &'a GoOn<'a>,
+}
+
+/// What came of one file.
+enum Outcome {
+    Found(Format),
+    /// Its copies cannot be read before they are thawed.
+    Cold,
+    /// No copy could be read, for these reasons.
+    Failed(String),
+}
+
+/// What came of one copy.
+enum Attempt {
+    Found(Format),
+    Cold,
+    Refused(String),
+}
+
+impl Renewal<'_> {
+    /// Identifies what is behind. What is done is recorded, also where this returns early.
+    pub(super) fn renew(&self, summary: &mut ReidentifySummary) -> Result<(), Halt> {
+        let Some(object) = self.home.registry.read(|tx| objects::get(tx, Scope::System, self.object))? else {
+            return Ok(());
+        };
+        let failed_before = summary.failed;
+        let mut after = None;
+        while summary.failed - failed_before < FAILURES {
+            (self.go_on)()?;
+            let signatures = self.with.signatures();
+            let page = self
+                .home
+                .registry
+                .read(|tx| record::files_behind(tx, self.object, signatures, after, FILES_AT_ONCE))?;
+            let Some(last) = page.last() else { break };
+            after = Some((last.version, last.file));
+            let mut found = Vec::with_capacity(page.len());
+            let mut halt = None;
+            for file in &page {
+                match self.identify(file) {
+                    Ok(Outcome::Found(format)) => found.push((file, format)),
+                    Ok(Outcome::Cold) => summary.cold += 1,
+                    Ok(Outcome::Failed(reason)) => {
+                        summary.failed += 1;
+                        if summary.errors.len() < ERRORS_KEPT {
+                            summary.errors.push(format!("{}: {reason}", file.path));
+                        }
+                    }
+                    Err(reason) => {
+                        halt = Some(reason);
+                        break;
+                    }
+                }
+            }
+            self.record(&object, &found, summary)?;
+            if let Some(halt) = halt {
+                return Err(halt);
+            }
+        }
+        summary.objects += 1;
+        Ok(())
+    }
+
+    fn identify(&self, file: &FileBehind) -> Result<Outcome, Halt> {
+        let copies = self.home.registry.read(|tx| objects::copies(tx, file.content))?;
+        let mut reasons = Vec::new();
+        let mut is_cold = false;
+        for copy in copies.iter().filter(|copy| copy.state == CopyState::Kept) {
+            (self.go_on)()?;
+            match self.look(file, copy)? {
+                Attempt::Found(format) => return Ok(Outcome::Found(format)),
+                Attempt::Cold => is_cold = true,
+                Attempt::Refused(reason) => reasons.push(format!("{}: {reason}", copy.store)),
+            }
+        }
+        if reasons.is_empty() && is_cold {
+            return Ok(Outcome::Cold);
+        }
+        if reasons.is_empty() {
+            reasons.push("no copy of it is known to be right".into());
+        }
+        Ok(Outcome::Failed(reasons.join("; ")))
+    }
+
+    /// Identifies a file from one of its copies.
+    fn look(&self, file: &FileBehind, copy: &Copy) -> Result<Attempt, Halt> {
+        let store = match self.home.store(&copy.store) {
+            Ok(store) => store.as_ref(),
+            Err(error) => return Ok(Attempt::Refused(error.chain())),
+        };
+        let key = Key::new(copy.key.as_str()).map_err(StorageError::from)?;
+        match store.head(&key) {
+            Ok(head) if !head.readable => return Ok(Attempt::Cold),
+            Ok(head) if head.size != file.size => {
+                return Ok(Attempt::Refused(format!("it has {} bytes and not {}", head.size, file.size)));
+            }
+            Ok(_) => {}
+            Err(error) => return Ok(Attempt::Refused(chain(&error))),
+        }
+        let source = StoredSource::new(store, &key, 0, file.size, self.go_on);
+        let format = match self.with.of_stored(&file.path, &source).map_err(StoredSource::trouble) {
+            Ok(format) => format,
+            Err(SourceTrouble::Interrupted(reason)) => return Err(reason.into()),
+            Err(SourceTrouble::Store(error)) => return Ok(Attempt::Refused(chain(&error))),
+            Err(SourceTrouble::Other(error)) => return Ok(Attempt::Refused(error.to_string())),
+        };
+        if !format.agrees_with(&file.format) {
+            match read_copy(store, &key, self.go_on) {
+                Ok((size, sha512)) if is_right(file, size, &sha512) => {}
+                Ok(_) => return Ok(Attempt::Refused("its bytes are not the recorded ones".into())),
+                Err(Halt::Engine(error)) => return Ok(Attempt::Refused(error.chain())),
+                Err(halt) => return Err(halt),
+            }
+        }
+        Ok(Attempt::Found(format))
+    }
+
+    /// Records what was found: what changed under the object's lease, and in its logs; of what did not, the signature files.
+    fn record(
+        &self,
+        object: &Object,
+        found: &[(&FileBehind, Format)],
+        summary: &mut ReidentifySummary,
+    ) -> Result<(), Halt> {
+        let (same, changed): (Vec<_>, Vec<_>) =
+            found.iter().partition(|(file, format)| Format { signatures: None, ..format.clone() } == before(file));
+        summary.unchanged += same.len() as u64;
+        for formats in of_each_generation(&same) {
+            let (generation, formats) = formats;
+            let id = object.id;
+            self.home.registry.write(move |tx| record::set_formats(tx, id, generation, &formats))?;
+        }
+        if changed.is_empty() {
+            return Ok(());
+        }
+        let hold = ObjectHold::take(self.home, object.id)?;
+        let time = now(self.home)?;
+        for (generation, formats) in of_each_generation(&changed) {
+            let acts: Vec<EventRow> = changed
+                .iter()
+                .filter(|(file, format)| file.generation == generation && !format.agrees_with(&file.format))
+                .map(|(file, format)| event(object, file, format, time))
+                .collect();
+            let log = Log {
+                form: FORM,
+                act: ACT.to_owned(),
+                object: object.id,
+                generation,
+                signatures: self.with.signatures().to_owned(),
+                time: time.to_string(),
+                formats: formats.clone(),
+                events: acts.clone(),
+            };
+            let bytes = serde_json::to_vec(&log).map_err(|error| EngineError::Usage(error.to_string()))?;
+            let name = logs::name(time, ACT, Uuid::now_v7());
+            logs::put(self.home, &object.institution_identifier, object.id, generation, &name, &bytes)?;
+            crash_point("signatures.reidentify.logged");
+            summary.changed += acts.len() as u64;
+            summary.unchanged += (formats.len() - acts.len()) as u64;
+            let id = object.id;
+            hold.write(move |tx| {
+                record::set_formats(tx, id, generation, &formats)?;
+                events::append(tx, &acts)
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// What was known, but for the signature files that it was found with.
+fn before(file: &FileBehind) -> Format {
+    Format { signatures: None, ..file.format.clone() }
+}
+
+fn is_right(file: &FileBehind, size: u64, sha512: &Digest) -> bool {
+    size == file.size && *sha512 == file.sha512
+}
+
+/// The formats of each generation: an object is of one, unless it was deposited again while its files were read.
+fn of_each_generation(found: &[&(&FileBehind, Format)]) -> Vec<(strongroom_registry::GenerationId, Vec<NewFormat>)> {
+    let mut generations: Vec<(strongroom_registry::GenerationId, Vec<NewFormat>)> = Vec::new();
+    for (file, format) in found {
+        let new = NewFormat { version: file.version, file: file.file, format: format.clone() };
+        match generations.iter_mut().find(|(generation, _)| *generation == file.generation) {
+            Some((_, formats)) => formats.push(new),
+            None => generations.push((file.generation, vec![new])),
+        }
+    }
+    generations
+}
+
+/// The event of an answer that changed.
+fn event(object: &Object, file: &FileBehind, format: &Format, time: Time) -> EventRow {
+    let (outcome, found) = events::identified(format);
+    let earlier = file.format.signatures.as_ref();
+    let (detail, came_of_it) = match earlier {
+        Some(signatures) => {
+            let detail = format!("{}; before with {signatures}", events::identification_detail(format));
+            (detail, format!("{} -> {found}", events::identified(&file.format).1))
+        }
+        None => (events::identification_detail(format), found),
+    };
+    EventRow {
+        id: EventId::new(),
+        institution: object.institution,
+        object: Some(object.id),
+        file: Some(file.file),
+        content: Some(file.content),
+        item: None,
+        version: None,
+        kind: FORMAT_IDENTIFICATION.into(),
+        expansion: None,
+        time: time.0,
+        outcome: outcome.into(),
+        detail: Some(detail),
+        outcome_detail: Some(came_of_it),
+        agent: AGENT.into(),
+    }
+}

@@ -1,0 +1,176 @@
+//! What people ask of identification anew: say what is behind, leave it to the workers, or do it here and now.
+
+use serde::Serialize;
+use strongroom_queue::{NewTask, tasks};
+use strongroom_registry::identification::{self as record, ObjectBehind};
+use strongroom_registry::{ObjectId, RegistryError, Scope, objects, tenants};
+
+use super::Identifying;
+use super::handler::TOPIC;
+use super::renewal::Renewal;
+use crate::hold::Halt;
+use crate::runtime::{Interrupted, Shutdown};
+use crate::{EngineError, Home};
+
+/// Objects listed, and tasks enqueued in one transaction.
+const OBJECTS_AT_ONCE: usize = 500;
+
+/// Whose files are asked about: those that were not identified with the signature files in use.
+#[derive(Debug, Clone, Default)]
+pub struct ReidentifyRequest {
+    /// Only those of the institution with this domain name.
+    pub institution: Option<String>,
+    /// Only those of this object, by identifier or `<institution>/<name>`.
+    pub object: Option<String>,
+    /// Asks to stop early: what was done is kept.
+    pub stop: Shutdown,
+}
+
+/// How much is behind.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Behind {
+    /// The signature files in use.
+    pub signatures: String,
+    /// Objects with files that were not identified with them.
+    pub objects: u64,
+    /// Those files, of all versions.
+    pub files: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+/// What identifying anew came to.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct ReidentifySummary {
+    /// Objects looked at to the end.
+    pub objects: u64,
+    /// Files that are something else now, or found in another way.
+    pub changed: u64,
+    /// Files that are what they were.
+    pub unchanged: u64,
+    /// Files whose copies cannot be read before they are thawed.
+    pub cold: u64,
+    /// Objects that somebody else works on: left to the workers.
+    pub postponed: u64,
+    /// Files that could not be read.
+    pub failed: u64,
+    /// Why: the first few reasons.
+    pub errors: Vec<String>,
+}
+
+/// Says how much was not identified with the signature files in use. Reads no file.
+pub fn behind(home: &Home, request: &ReidentifyRequest) -> Result<Behind, EngineError> {
+    let with = Identifying::of(home)?;
+    let mut sum = Behind { signatures: with.signatures().to_owned(), ..Behind::default() };
+    each_page(home, request, &with, &mut |page| {
+        for one in page {
+            let (files, bytes) = home.registry.read(|tx| record::amount_behind(tx, one.object, with.signatures()))?;
+            sum.objects += u64::from(files > 0);
+            sum.files += files;
+            sum.bytes += bytes;
+        }
+        Ok(true)
+    })?;
+    Ok(sum)
+}
+
+/// Enqueues a task for each object with files that were not identified with the signature files in use; how many. What
+/// waits already is not enqueued twice.
+pub fn enqueue(home: &Home, request: &ReidentifyRequest) -> Result<u64, EngineError> {
+    let with = Identifying::of(home)?;
+    let mut made = 0;
+    each_page(home, request, &with, &mut |page| {
+        made += page.len() as u64;
+        put_tasks(home, page)?;
+        Ok(true)
+    })?;
+    Ok(made)
+}
+
+/// Identifies anew here and now, through the same steps as the workers; `progress` hears of each object that is done. What
+/// somebody else works on is left to the workers.
+pub fn run(
+    home: &Home,
+    request: &ReidentifyRequest,
+    progress: &mut dyn FnMut(&ReidentifySummary),
+) -> Result<ReidentifySummary, EngineError> {
+    let with = Identifying::of(home)?;
+    let mut summary = ReidentifySummary::default();
+    let go_on = || if request.stop.is_requested() { Err(Interrupted::Draining) } else { Ok(()) };
+    each_page(home, request, &with, &mut |page| {
+        for one in page {
+            let renewal = Renewal { home, object: one.object, with: &with, go_on: &go_on };
+            match renewal.renew(&mut summary) {
+                Ok(()) => {}
+                Err(Halt::Busy(_)) => {
+                    summary.postponed += 1;
+                    put_tasks(home, std::slice::from_ref(one))?;
+                }
+                // Asked to stop: what was done is on record.
+                Err(Halt::Interrupted(_)) => return Ok(false),
+                Err(Halt::Engine(error)) => return Err(error),
+            }
+            progress(&summary);
+        }
+        Ok(true)
+    })?;
+    Ok(summary)
+}
+
+fn put_tasks(home: &Home, objects: &[ObjectBehind]) -> Result<(), EngineError> {
+    let max_attempts = home.settings.pool(TOPIC).max_attempts;
+    let new: Vec<NewTask> = objects
+        .iter()
+        .map(|one| NewTask {
+            fair_key: one.institution_identifier.clone(),
+            max_attempts,
+            ..NewTask::new(TOPIC, one.object.to_string(), Vec::new())
+        })
+        .collect();
+    home.registry.write_and_wake(move |tx| {
+        tasks::enqueue(tx, &new)?;
+        Ok::<_, RegistryError>(vec![TOPIC.to_owned()])
+    })?;
+    Ok(())
+}
+
+/// Hands over the objects that are behind, page by page, until there are no more or `take` says to stop.
+fn each_page(
+    home: &Home,
+    request: &ReidentifyRequest,
+    with: &Identifying,
+    take: &mut dyn FnMut(&[ObjectBehind]) -> Result<bool, EngineError>,
+) -> Result<(), EngineError> {
+    let scope = match &request.institution {
+        None => Scope::System,
+        Some(name) => {
+            let found = home.registry.read(|tx| tenants::institution(tx, Scope::System, name))?;
+            let found = found.ok_or_else(|| EngineError::NotFound {
+                what: "institution",
+                name: name.clone(),
+                hint: ": `institution list` shows those there are".into(),
+            })?;
+            Scope::Institution(found.id)
+        }
+    };
+    if let Some(name) = &request.object {
+        let object = home.registry.read(|tx| objects::find(tx, scope, name))?;
+        let (files, _) = home.registry.read(|tx| record::amount_behind(tx, object.id, with.signatures()))?;
+        if files > 0 {
+            let institution_identifier = object.institution_identifier;
+            take(&[ObjectBehind { object: object.id, institution_identifier }])?;
+        }
+        return Ok(());
+    }
+    let mut after: Option<ObjectId> = None;
+    while !request.stop.is_requested() {
+        let page =
+            home.registry.read(|tx| record::objects_behind(tx, scope, with.signatures(), after, OBJECTS_AT_ONCE))?;
+        let Some(last) = page.last() else { break };
+        after = Some(last.object);
+        if !take(&page)? {
+            break;
+        }
+    }
+    Ok(())
+}
