@@ -1,3 +1,5 @@
 //! The tests of this crate, one module for each concern.
 
+mod containers;
+mod signature_files;
 mod skeletons;
