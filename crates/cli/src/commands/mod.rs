@@ -17,6 +17,7 @@ pub(crate) mod objects;
 pub(crate) mod ocfl;
 pub(crate) mod queue;
 pub(crate) mod rebuild;
+pub(crate) mod reidentify;
 pub(crate) mod restore;
 pub(crate) mod shell;
 pub(crate) mod signatures;

@@ -10,6 +10,7 @@ use strongroom_engine::signatures::{self, BUILT_IN, Named, Published, Signatures
 use strongroom_pronom::{Release, SignatureSet};
 use url::Url;
 
+use super::reidentify::{self, Reidentify};
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output::report;
@@ -47,6 +48,8 @@ pub(crate) enum Signatures {
         /// Their name, as "show" tells it
         name: String,
     },
+    /// Identify anew the files that were identified with other signatures than those in use
+    Reidentify(Reidentify),
 }
 
 report! {
@@ -71,6 +74,7 @@ report! {
 pub(crate) fn run(command: Signatures, context: &Context) -> Outcome {
     match command {
         Signatures::Show => show(context),
+        Signatures::Reidentify(command) => reidentify::run(&command, context),
         Signatures::Update { sources, allow_older } => update(&sources, allow_older, context),
         Signatures::Use { name } => {
             tell_use(&signatures::choose(&context.home, &name)?, context)?;
