@@ -1,5 +1,6 @@
 //! The tests of this crate, one module for each concern.
 
+mod compiled_signatures;
 mod containers;
 mod signature_files;
 mod skeletons;
