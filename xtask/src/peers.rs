@@ -1,5 +1,5 @@
-//! Programs of other people that tests take as witnesses: bagit-python, ocfl-py and lxml in a Python environment of
-//! their own, and rocfl. Everything lies below `target/peers` and is kept between runs.
+//! Programs of other people that tests take as witnesses: bagit-python, ocfl-py, lxml and pygfried (siegfried as a
+//! library) in a Python environment of their own, and rocfl. Everything lies below `target/peers` and is kept between runs.
 
 use std::fs;
 use std::io::{IsTerminal, Write};
@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail};
 use crate::place;
 
 /// The Python packages, pinned.
-const PACKAGES: [&str; 3] = ["bagit==1.9.0", "lxml==6.1.3", "ocfl-py==2.1.0"];
+const PACKAGES: [&str; 4] = ["bagit==1.9.0", "lxml==6.1.3", "ocfl-py==2.1.0", "pygfried==2.2.0"];
 /// The version of rocfl, without its S3 part: tests use folders only.
 const ROCFL: &str = "1.7.0";
 

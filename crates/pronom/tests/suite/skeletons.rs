@@ -5,6 +5,40 @@ use std::path::{Path, PathBuf};
 
 use strongroom_pronom::{Identifier, Options, xml};
 
+/// Skeletons that no longer match what PRONOM's V122 asks for: the file, what it is by V122, and why.
+const STALE: [(&str, &[&str], &str); 6] = [
+    (
+        "fmt-1651-signature-id-1987.fit",
+        &[],
+        "changed: signature 1987 asks for 2E464954 at offset 8; the skeleton has 464954 at 9, without the dot",
+    ),
+    (
+        "fmt-1915-signature-id-2265.mso",
+        &[],
+        "changed: signature 2265 asks for 01F0 behind a gap of two bytes; the skeleton has 010F there",
+    ),
+    (
+        "fmt-1968-signature-id-2317.aea",
+        &[],
+        "changed: signature 2317 asks for 00080000 at the beginning; the skeleton has nothing but zeros there",
+    ),
+    (
+        "fmt-61-signature-id-78.xls",
+        &[],
+        "withdrawn: V122 has no signature 78; fmt/61 is told by container signatures, and the skeleton is no container",
+    ),
+    (
+        "fmt-935-signature-id-1279.png",
+        &["fmt/11"],
+        "changed: signature 1279 also asks for 6663544C00000000 anywhere, which the skeleton lacks; what is left is a PNG",
+    ),
+    (
+        "x-fmt-39-signature-id-546.dbq",
+        &["x-fmt/10"],
+        "moved: signature 546 is one of x-fmt/10 in V122; x-fmt/39 has signature 2300 instead",
+    ),
+];
+
 fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/fixtures/pronom")
 }
@@ -31,10 +65,10 @@ fn expected(name: &str) -> Option<String> {
 }
 
 #[test]
-fn every_skeleton_is_what_its_name_says() {
+fn every_skeleton_but_the_stale_ones_is_what_its_name_says() {
     let folder = fixtures();
     if !folder.is_dir() {
-        println!("SKIPPED: the PRONOM fixtures are not there");
+        println!("SKIPPED: the skeletons of PRONOM: {} is not there", folder.display());
         return;
     }
     let binary = fs::read(folder.join("DROID_SignatureFile_V122.xml")).unwrap();
@@ -44,17 +78,19 @@ fn every_skeleton_is_what_its_name_says() {
     let identifier = Identifier::new(set);
     let mut paths = Vec::new();
     files(&folder.join("skeletons"), &mut paths);
-    paths.sort();
-    let mut wrong = Vec::new();
+    assert_eq!(paths.len(), 2_447);
+    let mut otherwise = Vec::new();
     for path in &paths {
         let name = path.file_name().unwrap().to_str().unwrap();
         let bytes = fs::read(path).unwrap();
         let answer = identifier.identify(name, &bytes.as_slice(), &Options::default()).unwrap();
-        let puids: Vec<&str> = answer.matches.iter().map(|one| one.format.puid.as_str()).collect();
-        if puids != [expected(name).unwrap().as_str()] {
-            wrong.push(format!("{name}: {puids:?} {:?}", answer.warnings));
+        let puids: Vec<String> = answer.matches.iter().map(|found| found.format.puid.clone()).collect();
+        if puids != [expected(name).unwrap()] {
+            otherwise.push((name.to_owned(), puids));
         }
     }
-    println!("{}", wrong.join("\n"));
-    assert_eq!(wrong.len(), 6);
+    otherwise.sort();
+    let stale =
+        STALE.map(|(name, puids, _)| (name.to_owned(), puids.iter().map(ToString::to_string).collect::<Vec<_>>()));
+    assert_eq!(otherwise, stale);
 }
