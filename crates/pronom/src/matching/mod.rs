@@ -9,3 +9,6 @@ pub(crate) mod needle;
 pub(crate) mod open;
 mod reach;
 pub(crate) mod tail;
+
+#[cfg(test)]
+mod tests;

@@ -16,17 +16,22 @@ const PATIENCE: usize = 256;
 /// The best literal part of a piece; `None` where it has none.
 pub(super) fn of(piece: &Piece) -> Option<Needle> {
     let mut best: Option<(u32, usize, usize)> = None;
-    let mut run = 0;
+    let (mut run, mut score) = (0, 0);
     for (index, class) in piece.0.iter().enumerate() {
-        run = if matches!(class, ByteClass::Is(_)) { run + 1 } else { 0 };
-        if run == 0 {
+        let ByteClass::Is(byte) = class else {
+            (run, score) = (0, 0);
             continue;
+        };
+        run += 1;
+        score += rarity(*byte);
+        if run > LONGEST
+            && let Some(ByteClass::Is(left)) = piece.0.get(index - LONGEST)
+        {
+            score -= rarity(*left);
         }
-        let length = run.min(LONGEST);
-        let from = index + 1 - length;
-        let score = piece.0.get(from..=index)?.iter().map(rarity).sum();
         if best.is_none_or(|(known, ..)| score > known) {
-            best = Some((score, from, length));
+            let length = run.min(LONGEST);
+            best = Some((score, index + 1 - length, length));
         }
     }
     let (_, offset, length) = best?;
@@ -36,14 +41,13 @@ pub(super) fn of(piece: &Piece) -> Option<Needle> {
 }
 
 /// How much a byte tells: padding says little, letters more, the rest most.
-fn rarity(class: &ByteClass) -> u32 {
-    match class {
-        ByteClass::Is(0x00 | 0xFF) => 1,
-        ByteClass::Is(b' ' | b'\n' | b'\r' | b'0') => 4,
-        ByteClass::Is(byte) if byte.is_ascii_lowercase() => 6,
-        ByteClass::Is(byte) if byte.is_ascii_alphanumeric() => 7,
-        ByteClass::Is(_) => 8,
-        _ => 0,
+const fn rarity(byte: u8) -> u32 {
+    match byte {
+        0x00 | 0xFF => 1,
+        b' ' | b'\n' | b'\r' | b'0' => 4,
+        b'a'..=b'z' => 6,
+        b'A'..=b'Z' | b'1'..=b'9' => 7,
+        _ => 8,
     }
 }
 

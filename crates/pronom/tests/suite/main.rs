@@ -4,3 +4,4 @@ mod compiled_signatures;
 mod containers;
 mod signature_files;
 mod skeletons;
+mod ways;
