@@ -3,6 +3,7 @@
 mod export;
 mod fixity;
 mod fixture;
+mod identification;
 mod rebuild;
 mod restoration;
 mod runtime;

@@ -14,7 +14,7 @@ use strongroom_storage::{Key, Store};
 use crate::fixture::{self, INSTITUTION, KEPT_IN, TestHome};
 
 /// Copies both preservation stores.
-fn copy_stores(from: &TestHome, to: &TestHome) {
+pub(crate) fn copy_stores(from: &TestHome, to: &TestHome) {
     for store in KEPT_IN {
         copy_store(from, to, store);
     }
@@ -38,7 +38,7 @@ fn copy_tree(from: &Path, to: &Path) {
     }
 }
 
-fn rebuilt(home: &Home, store: &str) -> Summary {
+pub(crate) fn rebuilt(home: &Home, store: &str) -> Summary {
     rebuild::run(home, store, &mut |_| {}).expect("rebuilds")
 }
 
@@ -46,14 +46,14 @@ fn all_objects(home: &Home) -> Vec<Object> {
     home.registry.read(|tx| objects::list(tx, Scope::System, None, None, 1_000)).expect("objects")
 }
 
-fn all_events(home: &Home, object: &Object) -> Vec<Event> {
+pub(crate) fn all_events(home: &Home, object: &Object) -> Vec<Event> {
     let read =
         home.registry.read(|tx| events::of_object(tx, Scope::System, object.id, None, EventCursor::START, 100_000));
     read.expect("events").0
 }
 
 /// All that readers see of the objects, but for times that only the registry knows and copies outside `stores`.
-fn dump(home: &Home, stores: &[&str]) -> Vec<String> {
+pub(crate) fn dump(home: &Home, stores: &[&str]) -> Vec<String> {
     let mut lines = Vec::new();
     for object in all_objects(home) {
         lines.push(format!("{object:?}"));
