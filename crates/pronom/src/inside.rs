@@ -252,7 +252,7 @@ impl<'i> Look<'i> {
     }
 }
 
-/// Where an OpenDocument package says which of its members are encrypted (OpenDocument 1.3, part 2, 4.8).
+/// Where a package of OASIS `OpenDocument` says which of its members are encrypted (version 1.3, part 2, 4.8).
 const OPEN_DOCUMENT_MANIFEST: &str = "META-INF/manifest.xml";
 /// The mark is looked for in so many bytes.
 const MANIFEST_BYTES: u64 = 256 << 10;

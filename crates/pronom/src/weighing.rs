@@ -226,7 +226,8 @@ fn by_name_and_text(
     answer: &mut Identification,
 ) {
     let with_extension = name.extensions.iter().map(|extension| knowledge.with_extension(extension));
-    let suggested: Vec<u32> = with_extension.into_iter().find(|formats| !formats.is_empty()).unwrap_or_default().to_vec();
+    let suggested: Vec<u32> =
+        with_extension.into_iter().find(|formats| !formats.is_empty()).unwrap_or_default().to_vec();
     let is_text = |format: u32| knowledge.plain_text == Some(format);
     let open: Vec<u32> =
         suggested.iter().copied().filter(|format| !knowledge.has_signature(*format) && !is_text(*format)).collect();

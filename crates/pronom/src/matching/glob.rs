@@ -91,16 +91,9 @@ fn class(text: &str) -> Option<(Part, usize)> {
     let mut set = Vec::new();
     let mut rest = characters.as_slice();
     while let [from, tail @ ..] = rest {
-        rest = match tail {
-            ['-', to, tail @ ..] => {
-                set.push((*from, *to));
-                tail
-            }
-            _ => {
-                set.push((*from, *from));
-                tail
-            }
-        };
+        let (to, after) = if let ['-', to, after @ ..] = tail { (to, after) } else { (from, tail) };
+        set.push((*from, *to));
+        rest = after;
     }
     (!set.is_empty()).then_some((Part::In { set, inverted }, length + 1))
 }

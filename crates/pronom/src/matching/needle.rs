@@ -65,7 +65,7 @@ enum Search {
     Nothing,
     /// Not searched: any of them may be there.
     Unknown,
-    One(memmem::Finder<'static>),
+    One(Box<memmem::Finder<'static>>),
     Packed(Box<Searcher>),
     Automaton(Box<AhoCorasick>),
 }
@@ -133,14 +133,16 @@ impl NeedleSet {
 
 impl Search {
     fn new(needles: &[Vec<u8>]) -> Self {
-        if let [] = needles {
+        if needles.is_empty() {
             return Self::Nothing;
         }
         if let [only] = needles {
-            return Self::One(memmem::Finder::new(only).into_owned());
+            return Self::One(Box::new(memmem::Finder::new(only).into_owned()));
         }
         let packed = (needles.len() <= 64)
-            .then(|| packed::Config::new().match_kind(packed::MatchKind::LeftmostFirst).builder().extend(needles).build())
+            .then(|| {
+                packed::Config::new().match_kind(packed::MatchKind::LeftmostFirst).builder().extend(needles).build()
+            })
             .flatten();
         if let Some(searcher) = packed {
             return Self::Packed(Box::new(searcher));

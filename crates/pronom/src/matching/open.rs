@@ -18,8 +18,7 @@ pub(crate) struct Pattern {
 impl Pattern {
     pub(crate) fn new(sequences: &[Sequence]) -> Self {
         let anchored = |anchor| sequences.iter().filter(move |sequence| sequence.anchor == anchor);
-        let mut forward: Vec<Chain> =
-            anchored(Anchor::Beginning).map(|sequence| Chain::new(&sequence.links)).collect();
+        let mut forward: Vec<Chain> = anchored(Anchor::Beginning).map(|sequence| Chain::new(&sequence.links)).collect();
         forward.sort_by_key(|chain| chain.links.first().map(|link| link.gap.max.unwrap_or(u64::MAX) - link.gap.min));
         let mut backward: Vec<Tail> = anchored(Anchor::End).map(|sequence| Tail::new(&sequence.links)).collect();
         backward.sort_by_key(|tail| tail.depth);

@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 
-use super::open::{Open, Pattern, Run};
 use super::index::Index;
+use super::open::{Open, Pattern, Run};
 use crate::answer::Span;
 use crate::pattern::{Anchor, ByteClass, ByteSet, Gap, Link, Piece, Sequence};
 
@@ -65,7 +65,9 @@ fn class() -> impl Strategy<Value = ByteClass> {
         1 => Just(ByteClass::Any),
         1 => prop::collection::vec(byte(), 1..3).prop_map(|bytes| {
             let mut set = ByteSet::default();
-            bytes.into_iter().for_each(|byte| set.insert(byte));
+            for byte in bytes {
+                set.insert(byte);
+            }
             ByteClass::In(set)
         }),
     ]
@@ -141,7 +143,9 @@ proptest! {
         let anchor = if from_end { Anchor::End } else { Anchor::Beginning };
         if from_end {
             // With an unbounded gap it is told as two parts.
-            links.iter_mut().for_each(|link| link.gap.max = link.gap.max.or(Some(link.gap.min + 8)));
+            for link in &mut links {
+                link.gap.max = link.gap.max.or(Some(link.gap.min + 8));
+            }
         }
         let sequence = Sequence { anchor, links };
         if let Some(spans) = said(&Pattern::new(std::slice::from_ref(&sequence)), &bytes, &cuts) {

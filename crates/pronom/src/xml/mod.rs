@@ -39,14 +39,32 @@ pub fn read(binary: Document<'_>, container: Option<Document<'_>>) -> Result<Sig
         skipped: read.skipped,
     };
     if let Some(container) = container {
-        let read = containers::read(&container, &set.formats, &mut assembly)?;
-        set.container = Some(read.release);
-        set.containers = read.signatures;
-        set.triggers = read.triggers;
-        set.skipped.extend(read.skipped);
+        add_container(&container, &mut set, &mut assembly)?;
     }
     set.validate()?;
     Ok(set)
+}
+
+/// Reads a container signature file in the place of the one that a set has. What was left out of the binary file stays
+/// listed.
+pub fn replace_container(container: Document<'_>, set: &mut SignatureSet) -> Result<(), PronomError> {
+    // Only signatures of the binary file are listed by that word first.
+    set.skipped.retain(|line| line.starts_with("signature "));
+    add_container(&container, set, &mut assembly::Assembly::default())?;
+    set.validate()
+}
+
+fn add_container(
+    container: &Document<'_>,
+    set: &mut SignatureSet,
+    assembly: &mut assembly::Assembly,
+) -> Result<(), PronomError> {
+    let read = containers::read(container, &set.formats, assembly)?;
+    set.container = Some(read.release);
+    set.containers = read.signatures;
+    set.triggers = read.triggers;
+    set.skipped.extend(read.skipped);
+    Ok(())
 }
 
 /// The release that a document is, without a date.

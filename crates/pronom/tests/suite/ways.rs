@@ -93,11 +93,11 @@ impl Source for Counted<'_> {
 #[test]
 fn of_a_large_file_only_what_is_needed_is_read() {
     let identifier = Identifier::builtin().unwrap();
-    let mut bytes = b"RIFF\0\0\x80\x02WAVEfmt \x10\0\0\0\x01\0".to_vec();
+    let mut bytes = b"fLaC\0\0\0\x22\x10\0\x10\0".to_vec();
     bytes.resize(40 << 20, 0);
     let source = Counted { bytes: &bytes, read: Cell::new(0) };
-    let answer = identifier.identify("tape.wav", &source, &Options::default()).unwrap();
-    assert_eq!(puids(&answer), ["fmt/6"]);
+    let answer = identifier.identify("tape.flac", &source, &Options::default()).unwrap();
+    assert_eq!(puids(&answer), ["fmt/279"]);
     assert!(source.read.get() < 400 << 10, "{} bytes were read", source.read.get());
 }
 
@@ -106,7 +106,9 @@ fn an_answer_that_a_window_cut_short_says_so() {
     let identifier = Identifier::builtin().unwrap();
     let mut bytes = b"%PDF-1.4\n".to_vec();
     bytes.resize(1 << 20, b' ');
-    bytes.extend_from_slice(b"xmlns:pdfaid=\"http://www.aiim.org/pdfa/ns/id/\" pdfaid:part=\"1\" pdfaid:conformance=\"B\"");
+    bytes.extend_from_slice(
+        b"xmlns:pdfaid=\"http://www.aiim.org/pdfa/ns/id/\" pdfaid:part=\"1\" pdfaid:conformance=\"B\"",
+    );
     bytes.resize(2 << 20, b' ');
     bytes.extend_from_slice(b"%%EOF\n");
     let whole = identifier.identify("a.pdf", &bytes.as_slice(), &Options::default()).unwrap();
