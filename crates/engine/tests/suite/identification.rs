@@ -2,17 +2,19 @@
 
 use std::io::{Cursor, Write};
 use std::path::Path;
+use std::sync::Arc;
 
 use strongroom_database::Time;
 use strongroom_engine::identification::{self, ReidentifyRequest, ReidentifySummary};
 use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::signatures::{self, Published};
-use strongroom_engine::{export, runtime_over};
+use strongroom_engine::{Home, export, runtime_over};
 use strongroom_queue::tasks;
 use strongroom_registry::events::Event;
 use strongroom_registry::leases::{self, Hold};
 use strongroom_registry::objects::{self, Object};
 use strongroom_registry::{Format, RegistryError};
+use strongroom_storage::{Fault, Faults, FolderStore, Layered, Operation};
 use uuid::Uuid;
 use zip::CompressionMethod;
 use zip::write::SimpleFileOptions;
@@ -203,6 +205,24 @@ fn hostile_containers_are_taken_in_with_a_warning() {
         assert!(format.was_tried(), "{path}");
         assert!(format.warning.as_ref().is_some_and(|warning| warning.contains("not readable")), "{path}: {format:?}");
     }
+}
+
+#[test]
+fn what_could_not_be_read_back_while_it_was_fetched_is_identified_later() {
+    let mut home = home();
+    let folder = FolderStore::open("staging", home.path().join("stores/staging")).expect("opens");
+    let faulty = Arc::new(Layered::new(Arc::new(folder), Faults::new()));
+    // The first to be opened is the container, right after it was put.
+    faulty.layer().plan(Operation::Open, 1, Fault::Fail(std::io::ErrorKind::Other));
+    let mut cut = Home::with_registry(home.path(), home.settings.clone(), home.registry.clone()).expect("opens");
+    cut.roles.staging = faulty.clone();
+    home.home = Arc::new(cut);
+    let object = home.ingest("letters", &[("a.docx", &document(700 << 10))]);
+    assert_eq!(faulty.layer().happened(), 1);
+    let found = format(&home, &object, "a.docx");
+    assert_eq!(brief(&found), (Some("fmt/412"), Some("2007 onwards"), Some("container")));
+    let told = identifications(&home, &object);
+    assert_eq!(told.iter().filter(|event| event.outcome_detail.as_deref() == Some("fmt/412")).count(), 1);
 }
 
 #[test]

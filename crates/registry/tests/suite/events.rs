@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use strongroom_digest::Algorithm;
-use strongroom_registry::events::{self, Event, EventCursor, EventRow, Expansion};
+use strongroom_registry::events::{self, Event, EventCursor, EventRow, Expansion, FORMAT_IDENTIFICATION};
 use strongroom_registry::versions::Version;
-use strongroom_registry::{ContentId, EventId, FileId, ObjectId, Scope, Stage};
+use strongroom_registry::{ContentId, EventId, FileId, Format, ObjectId, Scope, Stage};
 use uuid::Uuid;
 
 use super::world::*;
@@ -77,6 +77,44 @@ pub(crate) fn a_new_payload_file_tells_ten_acts(subject: &dyn Subject) {
     let ids: BTreeSet<EventId> = found.iter().map(|event| event.id).collect();
     assert_eq!(ids.len(), 10, "each act has an identifier of its own");
     assert!(found.iter().all(|event| event.file == Some(file) && event.outcome == "success"));
+}
+
+pub(crate) fn a_file_that_was_identified_tells_as_what_and_how(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let (claim, version, file, event) = prepared(&world);
+    let text = |text: &str| Some(text.to_owned());
+    let identified = Format {
+        puid: text("fmt/1"),
+        others: text("fmt/2 fmt/3"),
+        method: text("signature"),
+        basis: text("signature 7 at 0 (4 bytes)"),
+        signatures: text("DROID_SignatureFile_V1"),
+        warning: text("3 formats fit equally well"),
+        ..Format::default()
+    };
+    let unknown = Format { signatures: text("DROID_SignatureFile_V1"), ..Format::default() };
+    for format in [identified, unknown] {
+        let expansion = event.expansion.clone().map(|parts| Expansion { format: Some(format), ..parts });
+        let row = EventRow { id: EventId::new(), expansion, ..event.clone() };
+        world.write(move |tx| events::append(tx, std::slice::from_ref(&row)));
+    }
+    world.commit(&claim, &version);
+    world.publish(&claim, &["primary", "oregon"]);
+    let mut found = all(&world, version.object, Some(file), 100);
+    found.retain(|event| event.kind == FORMAT_IDENTIFICATION);
+    let mut told: Vec<_> = found
+        .iter()
+        .map(|event| (event.outcome.as_str(), event.outcome_detail.as_deref(), event.detail.as_deref()))
+        .collect();
+    told.sort_unstable();
+    let how = "by signature; signature 7 at 0 (4 bytes); 3 formats fit equally well; DROID_SignatureFile_V1";
+    assert_eq!(
+        told,
+        [
+            ("success", Some("fmt/1 fmt/2 fmt/3"), Some(how)),
+            ("warning", Some("unknown"), Some("DROID_SignatureFile_V1"))
+        ]
+    );
 }
 
 pub(crate) fn the_parts_of_an_event_keep_their_identifiers(subject: &dyn Subject) {

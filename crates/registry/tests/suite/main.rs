@@ -6,6 +6,7 @@ mod claims;
 mod endings;
 mod events;
 mod fences;
+mod identification;
 mod isolation;
 mod model;
 mod requests;
@@ -67,6 +68,7 @@ macro_rules! conformance_suite {
             }
             events {
                 a_new_payload_file_tells_ten_acts
+                a_file_that_was_identified_tells_as_what_and_how
                 the_parts_of_an_event_keep_their_identifiers
                 events_of_a_version_are_seen_with_it
                 every_event_is_on_exactly_one_page
@@ -74,6 +76,10 @@ macro_rules! conformance_suite {
             fences {
                 every_write_of_a_worker_is_refused_once_the_item_is_lost
                 every_write_of_a_worker_is_refused_after_its_stage_ended
+            }
+            identification {
+                files_of_other_signatures_are_behind_until_they_are_identified_anew
+                what_nobody_sees_yet_or_nobody_may_see_is_not_behind
             }
             isolation {
                 nothing_of_another_institution_is_seen

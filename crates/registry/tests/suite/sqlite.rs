@@ -65,6 +65,59 @@ fn a_registry_of_any_earlier_version_is_brought_forward() {
 }
 
 #[test]
+fn formats_of_contents_become_those_of_what_paths_hold() {
+    const EARLIER: &str = "-- name: test.insert
+INSERT INTO entries (object_id, file_id, generation, version, content_id) VALUES (?1, ?2, ?3, 1, ?4)
+-- name: test.content
+INSERT INTO contents (id, object_id, generation, sha512, size, md5, sha1, sha256, version, mime, format_method, created_at)
+VALUES (?4, ?1, ?3, x'00', 1, x'00', x'00', x'00', 1, 'text/plain', 'extension', 0)
+-- name: test.file
+INSERT INTO files (id, object_id, path, created_at) VALUES (?2, ?1, hex(?2), 0)
+-- name: test.object
+INSERT INTO objects (id, institution_id, identifier, generation, state, created_at, updated_at)
+VALUES (?1, ?5, 'a', ?3, 'active', 0, 0)
+-- name: test.institution
+INSERT INTO institutions (id, identifier, name, state, created_at, updated_at) VALUES (?5, 'a', 'a', 'active', 0, 0)
+";
+    const LATER: &str = "-- name: test.formats
+SELECT mime, format_method, puid, format_signatures FROM entries
+";
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("registry.db");
+    let earlier = Sqlite::open(&path, statements().with(EARLIER), &migrations()[..3], system_clock()).expect("opens");
+    let earlier: Arc<dyn Database> = Arc::new(earlier);
+    let [object, generation, content, institution] = std::array::from_fn(|_| Value::from(uuid::Uuid::now_v7()));
+    let files = [(); 2].map(|()| Value::from(uuid::Uuid::now_v7()));
+    earlier
+        .write::<_, RegistryError, _>(move |tx| {
+            let values =
+                |file: &Value| [object.clone(), file.clone(), generation.clone(), content.clone(), institution.clone()];
+            for (index, file) in files.iter().enumerate() {
+                let all = values(file);
+                if index == 0 {
+                    tx.execute(Statement("test.institution"), &all)?;
+                    tx.execute(Statement("test.object"), &all)?;
+                    tx.execute(Statement("test.content"), &all[..4])?;
+                }
+                tx.execute(Statement("test.file"), &all[..2])?;
+                tx.execute(Statement("test.insert"), &all[..4])?;
+            }
+            Ok(())
+        })
+        .expect("is written");
+    drop(earlier);
+    let later =
+        Sqlite::open(&path, statements().with(LATER), &migrations(), system_clock()).expect("is brought forward");
+    let later: Arc<dyn Database> = Arc::new(later);
+    let rows = later.read::<_, RegistryError, _>(|tx| Ok(tx.query(Statement("test.formats"), &[])?)).expect("is read");
+    assert_eq!(rows.len(), 2);
+    for row in rows {
+        let columns = [0, 1, 2, 3].map(|column| row.optional_text(column).expect("a text"));
+        assert_eq!(columns, [Some("text/plain"), Some("extension"), None, None]);
+    }
+}
+
+#[test]
 fn migrations_rise_from_one_without_gaps() {
     let numbers: Vec<u32> = migrations().iter().map(|migration| migration.version).collect();
     assert_eq!(numbers, (1..=numbers.len() as u32).collect::<Vec<_>>());
