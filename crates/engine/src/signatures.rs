@@ -2,11 +2,12 @@
 //! program. Installed pairs lie below `signatures/`, each in a folder of its own with the two XML files and their compiled
 //! form; the file `signatures/current` names the one in use. Whoever identifies files asks here.
 
+use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
-use strongroom_pronom::{Identifier, PronomError, Release, SignatureSet, builtin, compiled, xml};
+use strongroom_pronom::{ContainerSignature, Identifier, PronomError, Release, SignatureSet, builtin, compiled, xml};
 
 /// The name under which the signatures that come with the program are chosen.
 pub const BUILT_IN: &str = "built-in";
@@ -172,21 +173,23 @@ pub fn install(
         return Err(SignaturesError::io("install signatures in the home", home, error));
     }
     let before = current_or_default(home, allow_older)?;
-    let kept_binary = keep(home, before.as_ref(), binary, Kind::Binary)?;
-    let kept_container = keep(home, before.as_ref(), container, Kind::Container)?;
-    let (Some(new_binary), new_container) = (binary.or(kept_binary.as_ref()), container.or(kept_container.as_ref()))
-    else {
-        return Err(SignaturesError::Refused(
-            "the binary signature file in use is not at hand as XML: give both files".to_owned(),
-        ));
-    };
-    let set = parse(new_binary, new_container)?;
+    let set = combine(before.as_ref(), binary, container)?;
     if !allow_older && let Some(before) = &before {
         refuse_older(Some(&before.set.binary), Some(&set.binary))?;
         refuse_older(before.set.container.as_ref(), set.container.as_ref())?;
     }
     let name = folder_name(&set)?;
-    store(home, &name, &set, new_binary, new_container)?;
+    let mut files: Vec<(String, &[u8])> = Vec::new();
+    let kept_binary = binary.is_none().then(|| published_of(home, before.as_ref(), Some(&set.binary))).flatten();
+    let kept_container =
+        container.is_none().then(|| published_of(home, before.as_ref(), set.container.as_ref())).flatten();
+    if let Some(file) = binary.or(kept_binary.as_ref()) {
+        files.push((file_name(&set.binary), &file.bytes));
+    }
+    if let (Some(file), Some(release)) = (container.or(kept_container.as_ref()), &set.container) {
+        files.push((file_name(release), &file.bytes));
+    }
+    store(home, &name, &set, &files)?;
     make_current(home, &name)?;
     Ok(Named { name, set })
 }
@@ -223,13 +226,6 @@ pub fn versions(binary: &Release, container: Option<&Release>) -> String {
     }
 }
 
-/// One of the two files of a pair.
-#[derive(Clone, Copy)]
-enum Kind {
-    Binary,
-    Container,
-}
-
 fn folder(home: &Path) -> PathBuf {
     home.join(FOLDER)
 }
@@ -257,32 +253,79 @@ fn current_or_default(home: &Path, insists: bool) -> Result<Option<Named>, Signa
     }
 }
 
-/// The file of the pair in use that a new pair takes over, where none is given.
-fn keep(
-    home: &Path,
+/// The signatures of new files, with those of the files in use where only one is new.
+fn combine(
     before: Option<&Named>,
-    given: Option<&Published>,
-    kind: Kind,
-) -> Result<Option<Published>, SignaturesError> {
-    let Some(before) = before.filter(|_| given.is_none()) else { return Ok(None) };
-    let release = match kind {
-        Kind::Binary => Some(&before.set.binary),
-        Kind::Container => before.set.container.as_ref(),
-    };
-    let Some(release) = release else { return Ok(None) };
-    let path = folder(home).join(&before.name).join(format!("{}.xml", release.name));
-    if before.name == BUILT_IN || !path.exists() {
-        let reason =
-            format!("{} is in use but not at hand as XML: give the binary and the container file", release.name);
-        return Err(SignaturesError::Refused(reason));
+    binary: Option<&Published>,
+    container: Option<&Published>,
+) -> Result<SignatureSet, SignaturesError> {
+    match (binary, container) {
+        (Some(binary), Some(_)) => parse(binary, container),
+        (Some(binary), None) => {
+            let mut set = parse(binary, None)?;
+            if let Some(before) = before {
+                adopt_containers(&mut set, &before.set);
+            }
+            Ok(set)
+        }
+        (None, Some(container)) => {
+            let Some(before) = before else {
+                let reason = "a container signature file alone needs sound signatures in use: give both files";
+                return Err(SignaturesError::Refused(reason.to_owned()));
+            };
+            let mut set = before.set.clone();
+            xml::replace_container(container.document(), &mut set)
+                .map_err(|source| SignaturesError::Unusable { file: container.name.clone(), source })?;
+            Ok(set)
+        }
+        (None, None) => Err(SignaturesError::Refused("no signature file was given".to_owned())),
     }
-    publish(&path).map(Some)
+}
+
+/// Takes over the container signatures of other signatures, for the formats that both know.
+fn adopt_containers(set: &mut SignatureSet, from: &SignatureSet) {
+    let known: HashMap<&str, u32> =
+        set.formats.iter().zip(0_u32..).map(|(format, index)| (format.puid.as_str(), index)).collect();
+    let puid = |format: u32| from.formats.get(format as usize).map_or("", |format| format.puid.as_str());
+    let mut skipped = Vec::new();
+    let mut containers = Vec::new();
+    for signature in &from.containers {
+        match known.get(puid(signature.format)) {
+            Some(&format) => containers.push(ContainerSignature { format, ..signature.clone() }),
+            None => skipped.push(format!(
+                "container signature {} belongs to {}, an unknown format",
+                signature.id,
+                puid(signature.format)
+            )),
+        }
+    }
+    let triggers = from
+        .triggers
+        .iter()
+        .filter_map(|(kind, format)| known.get(puid(*format)).map(|&format| (*kind, format)))
+        .collect();
+    set.container.clone_from(&from.container);
+    set.containers = containers;
+    set.triggers = triggers;
+    set.skipped.extend(skipped);
+}
+
+/// The file that a release came from, where the pair in use has it as XML.
+fn published_of(home: &Path, before: Option<&Named>, release: Option<&Release>) -> Option<Published> {
+    publish(&folder(home).join(&before?.name).join(file_name(release?))).ok()
+}
+
+fn file_name(release: &Release) -> String {
+    format!("{}.xml", release.name)
 }
 
 fn parse(binary: &Published, container: Option<&Published>) -> Result<SignatureSet, SignaturesError> {
-    let container = container.map(Published::document);
-    xml::read(binary.document(), container)
-        .map_err(|source| SignaturesError::Unusable { file: binary.name.clone(), source })
+    let unusable = |file: &Published, source| SignaturesError::Unusable { file: file.name.clone(), source };
+    let mut set = xml::read(binary.document(), None).map_err(|source| unusable(binary, source))?;
+    if let Some(container) = container {
+        xml::replace_container(container.document(), &mut set).map_err(|source| unusable(container, source))?;
+    }
+    Ok(set)
 }
 
 fn refuse_older(before: Option<&Release>, new: Option<&Release>) -> Result<(), SignaturesError> {
@@ -315,13 +358,7 @@ fn is_safe(name: &str) -> bool {
 }
 
 /// Puts a pair into its folder, whole or not at all.
-fn store(
-    home: &Path,
-    name: &str,
-    set: &SignatureSet,
-    binary: &Published,
-    container: Option<&Published>,
-) -> Result<(), SignaturesError> {
+fn store(home: &Path, name: &str, set: &SignatureSet, files: &[(String, &[u8])]) -> Result<(), SignaturesError> {
     let target = folder(home).join(name);
     if target.exists() {
         match read(home, name) {
@@ -343,13 +380,12 @@ fn store(
     let parent = folder(home);
     fs::create_dir_all(&parent).map_err(|error| SignaturesError::io("make the folder", &parent, error))?;
     let compiled =
-        compiled::encode(set).map_err(|source| SignaturesError::Unusable { file: binary.name.clone(), source })?;
+        compiled::encode(set).map_err(|source| SignaturesError::Unusable { file: name.to_owned(), source })?;
     let fail = |error| SignaturesError::io("install signatures in", &target, error);
     let staged = tempfile::Builder::new().prefix(".new-").tempdir_in(&parent).map_err(fail)?;
     write_synced(&staged.path().join(COMPILED), &compiled).map_err(fail)?;
-    write_synced(&staged.path().join(format!("{}.xml", set.binary.name)), &binary.bytes).map_err(fail)?;
-    if let (Some(release), Some(container)) = (&set.container, container) {
-        write_synced(&staged.path().join(format!("{}.xml", release.name)), &container.bytes).map_err(fail)?;
+    for (file, bytes) in files {
+        write_synced(&staged.path().join(file), bytes).map_err(fail)?;
     }
     sync_folder(staged.path()).map_err(fail)?;
     fs::rename(staged.path(), &target).map_err(fail)?;

@@ -5,6 +5,8 @@ mod bags;
 mod deposits;
 mod help;
 mod homes;
+mod identify;
 mod program;
 mod records;
 mod settings;
+mod signatures;

@@ -96,7 +96,8 @@ impl Siegfried {
             format.puid.clone(),
             format.name.clone(),
             format.version.clone().unwrap_or_default(),
-            format.mime.clone().unwrap_or_default(),
+            // Only the first of several.
+            format.mime.as_deref().and_then(|mime| mime.split(", ").next()).unwrap_or_default().to_owned(),
             String::new(),
             printable(&basis.join("; ")),
             warnings.join("; "),

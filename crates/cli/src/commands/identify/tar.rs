@@ -28,7 +28,7 @@ struct Extension {
 
 /// Whether this begins with the header of a tar.
 pub(super) fn is_header(beginning: &[u8]) -> bool {
-    beginning.first_chunk::<BLOCK>().is_some_and(is_intact)
+    beginning.first_chunk::<BLOCK>().is_some_and(|block| block.first() != Some(&0) && is_intact(block))
 }
 
 /// Visits the regular files of a tar in its order. `visit` says whether to go on.
@@ -125,7 +125,7 @@ fn is_intact(block: &[u8; BLOCK]) -> bool {
         .enumerate()
         .map(|(at, byte)| if (148..156).contains(&at) { u32::from(b' ') } else { u32::from(*byte) })
         .sum::<u32>();
-    block.first() != Some(&0) && Header::from_byte_slice(block).cksum().is_ok_and(|stated| stated == sum)
+    Header::from_byte_slice(block).cksum().is_ok_and(|stated| stated == sum)
 }
 
 fn malformed(reason: impl Into<String>) -> io::Error {
