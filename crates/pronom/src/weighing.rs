@@ -55,14 +55,12 @@ impl FileName {
         let name = path.rsplit('/').next().unwrap_or(path).to_lowercase();
         let mut extensions = Vec::new();
         let mut parts = name.rsplitn(3, '.');
-        if let (Some(last), Some(before)) = (parts.next(), parts.next()) {
-            let is_hidden = before.is_empty() && parts.clone().next().is_none();
-            if !last.is_empty() && !is_hidden {
-                if parts.next().is_some_and(|stem| !stem.is_empty()) && !before.is_empty() {
-                    extensions.push(format!("{before}.{last}"));
-                }
-                extensions.push(last.to_owned());
+        // As for DROID and siegfried, `.pdf` is a name with an extension.
+        if let (Some(last), Some(before)) = (parts.next().filter(|last| !last.is_empty()), parts.next()) {
+            if !before.is_empty() && parts.next().is_some_and(|stem| !stem.is_empty()) {
+                extensions.push(format!("{before}.{last}"));
             }
+            extensions.push(last.to_owned());
         }
         Self { extensions }
     }
@@ -263,4 +261,21 @@ fn by_name_and_text(
 
 fn formats(knowledge: &Knowledge, indices: impl Iterator<Item = u32>) -> Vec<Arc<Format>> {
     indices.filter_map(|index| knowledge.formats.get(index as usize).map(Arc::clone)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::FileName;
+
+    #[test]
+    fn an_extension_is_what_follows_the_last_dot_or_the_last_two() {
+        let extensions = |name: &str| FileName::new(name).extensions;
+        assert_eq!(extensions("a/b.c/Scan 1.TIF"), ["tif"]);
+        assert_eq!(extensions("package.src.rpm"), ["src.rpm", "rpm"]);
+        assert_eq!(extensions(".pdf"), ["pdf"]);
+        assert_eq!(extensions("a?b#c%20.png"), ["png"]);
+        assert!(extensions("v1.0/README").is_empty());
+        assert!(extensions("name.").is_empty());
+        assert!(extensions("").is_empty());
+    }
 }
