@@ -218,14 +218,6 @@ pub fn publish(path: &Path) -> Result<Published, SignaturesError> {
     Ok(Published { name, bytes })
 }
 
-/// The versions of a pair in one text, as records carry it: `DROID_SignatureFile_V125; container-signature-20260119`.
-pub fn versions(binary: &Release, container: Option<&Release>) -> String {
-    match container {
-        Some(container) => format!("{}; {}", binary.name, container.name),
-        None => binary.name.clone(),
-    }
-}
-
 fn folder(home: &Path) -> PathBuf {
     home.join(FOLDER)
 }

@@ -128,6 +128,7 @@ fn update(sources: &[String], allow_older: bool, context: &Context) -> Outcome {
         })?;
     bar.finish_and_clear();
     tell_use(&named, context)?;
+    context.output.say("files identified before keep their formats until \"strongroom signatures reidentify\"")?;
     Ok(Exit::Done)
 }
 

@@ -40,7 +40,7 @@ impl Identifying {
         let settings = &home.settings.identification;
         let options =
             Options { window: Some(settings.window).filter(|window| *window > 0), time_limit: settings.time_limit };
-        let signatures = signatures::versions(identifier.binary_release(), identifier.container_release());
+        let signatures = identifier.signatures();
         Ok(Self { identifier, options, signatures })
     }
 

@@ -32,6 +32,7 @@ use archives::Archives;
 use entry::{Found, Trouble, TroubleKind};
 use examine::Examiner;
 use report::{Form, Reporter};
+use siegfried::Siegfried;
 
 /// Say which formats files have, by PRONOM; needs no home
 #[derive(Debug, Args)]
@@ -99,9 +100,11 @@ pub(crate) fn run(command: &Identify, context: &Context) -> Outcome {
     let targets = command.targets()?;
     let form = command.form(context)?;
     let set = command.load(context)?;
-    let reporter = Reporter::new(form, &set, &context.output)?;
+    let siegfried = if form == Form::Siegfried { Siegfried::new(&set) } else { Siegfried::default() };
+    let identifier = Identifier::new(set);
+    let reporter = Reporter::new(form, identifier.signatures(), siegfried, &context.output)?;
     let examiner = Arc::new(Examiner {
-        identifier: Identifier::new(set),
+        identifier,
         options: command.options(),
         archives: command.archives.then_some(Archives {
             depth: command.depth,

@@ -2,8 +2,7 @@
 //! for whoever has tools for them.
 
 use serde::Serialize;
-use strongroom_engine::signatures;
-use strongroom_pronom::{Format, Match, SignatureSet};
+use strongroom_pronom::{Format, Match};
 
 use super::csv;
 use super::entry::{Entry, Trouble};
@@ -75,14 +74,17 @@ struct JsonCandidate<'e> {
 
 impl<'o> Reporter<'o> {
     /// Begins, with the header line where there is one.
-    pub(super) fn new(form: Form, set: &SignatureSet, output: &'o Output) -> Result<Self, Failure> {
-        let siegfried = if form == Form::Siegfried { Siegfried::new(set) } else { Siegfried::default() };
+    pub(super) fn new(
+        form: Form,
+        signatures: String,
+        siegfried: Siegfried,
+        output: &'o Output,
+    ) -> Result<Self, Failure> {
         match form {
             Form::Text | Form::Json => {}
             Form::Csv => output.line(&csv::line(COLUMNS))?,
             Form::Siegfried => output.line(&csv::line(Siegfried::COLUMNS))?,
         }
-        let signatures = signatures::versions(&set.binary, set.container.as_ref());
         Ok(Self { form, output, signatures, siegfried })
     }
 
