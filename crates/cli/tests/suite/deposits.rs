@@ -48,6 +48,10 @@ fn a_bag_goes_in_and_is_shown_with_everything_it_has() {
     for key in ["path", "size", "digests", "puid", "mime", "format_method", "state", "copies"] {
         assert!(payload.get(key).is_some(), "{key} is missing in {payload}");
     }
+    for key in ["name", "version", "basis", "signatures", "warning", "others"] {
+        assert!(payload.get(format!("format_{key}")).is_some(), "format_{key} is missing in {payload}");
+    }
+    assert_eq!((&payload["puid"], &payload["format_method"]), (&"x-fmt/111".into(), &"text".into()));
     assert_keys(&payload["digests"], &["md5", "sha1", "sha256", "sha512"]);
     assert_eq!(payload["digests"]["md5"], "b1946ac92492d2347c6235b4d2611184", "md5 of \"hello\\n\"");
     let copies = payload["copies"].as_array().unwrap();

@@ -8,5 +8,6 @@ mod homes;
 mod identify;
 mod program;
 mod records;
+mod reidentify;
 mod settings;
 mod signatures;
