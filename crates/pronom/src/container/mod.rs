@@ -45,8 +45,8 @@ impl From<ContainerError> for io::Error {
 /// directory. `visit` says whether to go on; a stop is no error.
 ///
 /// An error is about the container; members that were found before stay found. Trouble with one member is reported where
-/// that member is opened or read. Working memory stays below 1 MiB, and below 5 MiB for an OLE2 directory made to need
-/// the most. Past the deadline the visit ends with [`ContainerError::TimeSpent`], and reading a member with
+/// that member is opened or read. Working memory stays below 1 MiB, and below 8 MiB for an OLE2 file made to need the
+/// most. Past the deadline the visit ends with [`ContainerError::TimeSpent`], and reading a member with
 /// [`io::ErrorKind::TimedOut`].
 pub fn visit_members(
     kind: ContainerKind,

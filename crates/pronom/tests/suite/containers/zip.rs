@@ -1,6 +1,7 @@
 //! Archives: those that writers make, and those that lie about where things are and how large.
 
-use std::io::{Cursor, ErrorKind, Read, Write};
+use std::io::{self, Cursor, ErrorKind, Read, Write};
+use std::time::{Duration, Instant};
 
 use flate2::{Compress, Compression, FlushCompress};
 use strongroom_pronom::ContainerKind::Zip;
@@ -317,8 +318,8 @@ fn more_members_than_the_end_record_can_count_are_all_listed() {
     assert_eq!(paths(Zip, [directory, end].concat().as_slice()).len(), 70_000);
 }
 
-#[test]
-fn a_prefix_of_ten_gigabytes_of_zeros_costs_a_prefix() {
+/// An archive of one member, of so many zeros as the number says.
+fn bomb() -> (Vec<u8>, u64) {
     // Each piece ends at a byte with an empty dictionary, so the same piece again is more of the same.
     const PIECE: usize = 64 << 20;
     const PIECES: usize = 160;
@@ -330,7 +331,13 @@ fn a_prefix_of_ten_gigabytes_of_zeros_costs_a_prefix() {
     let extra = [b"\x01\0\x08\0".as_slice(), &total.to_le_bytes()].concat();
     let compressed = data.len() as u32;
     let header = Header { name: b"bomb", method: 8, compressed, size: u32::MAX, extra: &extra, ..Header::default() };
-    let source = Watched::new(single(&header, &data, &header));
+    (single(&header, &data, &header), total)
+}
+
+#[test]
+fn a_prefix_of_ten_gigabytes_of_zeros_costs_a_prefix() {
+    let (bytes, total) = bomb();
+    let source = Watched::new(bytes);
     visit_members(Zip, &source, None, &mut |member| {
         assert_eq!(member.size(), total);
         let mut prefix = vec![1; 1 << 20];
@@ -341,4 +348,19 @@ fn a_prefix_of_ten_gigabytes_of_zeros_costs_a_prefix() {
     .expect("a sound archive");
     let (read, most) = *source.read.borrow();
     assert!(read < 256 << 10 && most <= 128 << 10, "{read} bytes were read, at most {most} at once");
+}
+
+#[test]
+fn reading_a_member_ends_when_its_time_is_spent() {
+    let (bytes, _) = bomb();
+    let deadline = Instant::now() + Duration::from_millis(50);
+    let ended = visit_members(Zip, &bytes.as_slice(), Some(deadline), &mut |member| {
+        // On a slow machine the time may be over before the member is opened.
+        if let Ok(mut content) = member.open() {
+            let error = io::copy(&mut content, &mut io::sink()).expect_err("ten gigabytes take longer");
+            assert_eq!(error.kind(), ErrorKind::TimedOut);
+        }
+        false
+    });
+    assert!(matches!(ended, Ok(()) | Err(ContainerError::TimeSpent)), "{ended:?}");
 }
