@@ -2,27 +2,27 @@
 //! that tell of it. Of files whose answer stayed the same nothing is kept there: a registry that is made from the stores has
 //! them identified anew once more, with the same answer.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use strongroom_registry::events::EventRow;
 use strongroom_registry::identification::NewFormat;
 use strongroom_registry::{GenerationId, ObjectId};
 
 /// The form of log files written today.
-pub(crate) const FORM: u32 = 1;
+pub(super) const FORM: u32 = 1;
 /// The act, in the names of log files.
-pub(crate) const ACT: &str = "identification";
+pub(super) const ACT: &str = "identification";
 
 /// One act, of some files of an object.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Log {
-    pub(crate) form: u32,
-    pub(crate) act: String,
-    pub(crate) object: ObjectId,
-    pub(crate) generation: GenerationId,
+#[derive(Debug, Serialize)]
+pub(super) struct Log<'a> {
+    pub(super) form: u32,
+    pub(super) act: &'a str,
+    pub(super) object: ObjectId,
+    pub(super) generation: GenerationId,
     /// The signature files, by name.
-    pub(crate) signatures: String,
-    pub(crate) time: String,
-    pub(crate) formats: Vec<NewFormat>,
+    pub(super) signatures: &'a str,
+    pub(super) time: String,
+    pub(super) formats: &'a [NewFormat],
     /// The events of the act, whole.
-    pub(crate) events: Vec<EventRow>,
+    pub(super) events: &'a [EventRow],
 }

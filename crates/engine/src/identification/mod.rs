@@ -17,7 +17,6 @@ use crate::signatures::{self, SignaturesError};
 use crate::{EngineError, Home};
 
 pub use handler::{TOPIC, handlers};
-pub(crate) use log::Log;
 pub use request::{Behind, ReidentifyRequest, ReidentifySummary, behind, enqueue, run};
 pub(crate) use source::{SourceTrouble, StoredSource};
 

@@ -10,8 +10,8 @@ use strongroom_registry::{CopyState, EventId, Format, ObjectId, Scope, Time};
 use strongroom_storage::{Key, StorageError};
 use uuid::Uuid;
 
-use super::log::{ACT, FORM};
-use super::{Identifying, Log, ReidentifySummary, SourceTrouble, StoredSource};
+use super::log::{ACT, FORM, Log};
+use super::{Identifying, ReidentifySummary, SourceTrouble, StoredSource};
 use crate::error::chain;
 use crate::fixity::read_copy;
 use crate::hold::{GoOn, Halt, ObjectHold, now};
@@ -54,9 +54,11 @@ impl Renewal<'_> {
         let Some(object) = self.home.registry.read(|tx| objects::get(tx, Scope::System, self.object))? else {
             return Ok(());
         };
-        let failed_before = summary.failed;
+        // While somebody works on the object nothing could be recorded: reading would be for nothing.
+        drop(ObjectHold::take(self.home, object.id)?);
+        let give_up_at = summary.failed + FAILURES;
         let mut after = None;
-        while summary.failed - failed_before < FAILURES {
+        while summary.failed < give_up_at {
             (self.go_on)()?;
             let signatures = self.with.signatures();
             let page = self
@@ -66,29 +68,37 @@ impl Renewal<'_> {
             let Some(last) = page.last() else { break };
             after = Some((last.version, last.file));
             let mut found = Vec::with_capacity(page.len());
-            let mut halt = None;
-            for file in &page {
-                match self.identify(file) {
-                    Ok(Outcome::Found(format)) => found.push((file, format)),
-                    Ok(Outcome::Cold) => summary.cold += 1,
-                    Ok(Outcome::Failed(reason)) => {
-                        summary.failed += 1;
-                        if summary.errors.len() < ERRORS_KEPT {
-                            summary.errors.push(format!("{}: {reason}", file.path));
-                        }
+            let looked = self.look_at(&page, give_up_at, &mut found, summary);
+            self.record(&object, &found, summary)?;
+            looked?;
+        }
+        summary.objects += 1;
+        Ok(())
+    }
+
+    /// Identifies the files of a page, until there are too many failures.
+    fn look_at<'p>(
+        &self,
+        page: &'p [FileBehind],
+        give_up_at: u64,
+        found: &mut Vec<(&'p FileBehind, Format)>,
+        summary: &mut ReidentifySummary,
+    ) -> Result<(), Halt> {
+        for file in page {
+            match self.identify(file)? {
+                Outcome::Found(format) => found.push((file, format)),
+                Outcome::Cold => summary.cold += 1,
+                Outcome::Failed(reason) => {
+                    summary.failed += 1;
+                    if summary.errors.len() < ERRORS_KEPT {
+                        summary.errors.push(format!("{}: {reason}", file.path));
                     }
-                    Err(reason) => {
-                        halt = Some(reason);
+                    if summary.failed >= give_up_at {
                         break;
                     }
                 }
             }
-            self.record(&object, &found, summary)?;
-            if let Some(halt) = halt {
-                return Err(halt);
-            }
         }
-        summary.objects += 1;
         Ok(())
     }
 
@@ -174,13 +184,13 @@ impl Renewal<'_> {
                 .collect();
             let log = Log {
                 form: FORM,
-                act: ACT.to_owned(),
+                act: ACT,
                 object: object.id,
                 generation,
-                signatures: self.with.signatures().to_owned(),
+                signatures: self.with.signatures(),
                 time: time.to_string(),
-                formats: formats.clone(),
-                events: acts.clone(),
+                formats: &formats,
+                events: &acts,
             };
             let bytes = serde_json::to_vec(&log).map_err(|error| EngineError::Usage(error.to_string()))?;
             let name = logs::name(time, ACT, Uuid::now_v7());
