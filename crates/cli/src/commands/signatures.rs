@@ -107,10 +107,14 @@ fn update(sources: &[String], allow_older: bool, context: &Context) -> Outcome {
     let mut published = Vec::new();
     if sources.is_empty() {
         published.push(newest_binary()?);
-        published.push(fetch(CONTAINER_FILE)?);
+        published.push(fetch(CONTAINER_FILE, &publisher())?);
     }
     for source in sources {
-        published.push(if is_url(source) { fetch(source)? } else { signatures::publish(Path::new(source))? });
+        published.push(if is_url(source) {
+            fetch(source, &named_host(source)?)?
+        } else {
+            signatures::publish(Path::new(source))?
+        });
     }
     let (mut binary, mut container) = (None, None);
     for file in published {
@@ -187,7 +191,7 @@ fn is_url(source: &str) -> bool {
 /// Fetches the binary signature file that the release notes name first.
 fn newest_binary() -> Result<Published, Failure> {
     const ELEMENT: &str = "<signature_filename>";
-    let notes = fetch(RELEASE_NOTES)?;
+    let notes = fetch(RELEASE_NOTES, &publisher())?;
     let text = String::from_utf8_lossy(&notes.bytes);
     let name = text.split_once(ELEMENT).and_then(|(_, rest)| rest.split_once('<')).map(|(name, _)| name.trim());
     let name = name.filter(|name| {
@@ -197,20 +201,26 @@ fn newest_binary() -> Result<Published, Failure> {
         let message = format!("the release notes at {RELEASE_NOTES} name no signature file");
         Failure::new(Exit::OutOfReach, message).next(by_hand())
     })?;
-    fetch(&format!("{BINARY_FILES}{name}"))
+    fetch(&format!("{BINARY_FILES}{name}"), &publisher())
 }
 
-/// Fetches a file. Whoever names a URL allows its host; addresses of private networks are refused, as everywhere.
-fn fetch(url: &str) -> Result<Published, Failure> {
+/// Where the newest files are asked for.
+fn publisher() -> FetchOptions {
+    let hosts = ["www.nationalarchives.gov.uk", "cdn.nationalarchives.gov.uk"].map(str::to_owned).to_vec();
+    FetchOptions { hosts, ..FetchOptions::default() }
+}
+
+/// Whoever types a URL means its host, in whatever network it is, and no other one.
+fn named_host(url: &str) -> Result<FetchOptions, Failure> {
     let parsed = Url::parse(url).map_err(|error| Failure::usage(format!("{url:?} is no URL: {error}")))?;
     let host = parsed.host_str().unwrap_or_default();
     let host = parsed.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"));
-    let options = FetchOptions {
-        hosts: vec![host],
-        most_bytes: MOST_BYTES,
-        timeout: Duration::from_mins(5),
-        ..FetchOptions::default()
-    };
+    Ok(FetchOptions { hosts: vec![host], allow_private_networks: true, ..FetchOptions::default() })
+}
+
+/// Fetches a file from allowed hosts.
+fn fetch(url: &str, allowed: &FetchOptions) -> Result<Published, Failure> {
+    let options = FetchOptions { most_bytes: MOST_BYTES, timeout: Duration::from_mins(5), ..allowed.clone() };
     let failed =
         |reason: String| Failure::new(Exit::OutOfReach, format!("could not fetch {url}: {reason}")).next(by_hand());
     let download = Fetcher::new(&options)
@@ -224,7 +234,7 @@ fn fetch(url: &str) -> Result<Published, Failure> {
     if download.length.is_some_and(|length| length != bytes.len() as u64) {
         return Err(failed(format!("it ended after {} bytes", bytes.len())));
     }
-    let name = parsed.path_segments().and_then(|mut segments| segments.next_back()).unwrap_or_default().to_owned();
+    let name = url.split(['?', '#']).next().and_then(|path| path.rsplit('/').next()).unwrap_or_default().to_owned();
     Ok(Published { name, bytes })
 }
 

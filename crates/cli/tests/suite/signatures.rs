@@ -1,6 +1,8 @@
 //! Signatures of a home: shown, installed, chosen, and what becomes of those that are damaged.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::TcpListener;
 use std::path::PathBuf;
 
 use serde_json::Value;
@@ -147,6 +149,33 @@ fn what_cannot_be_read_replaces_nothing() {
     place.run(["signatures", "update", "http://127.0.0.1:9/x.xml"]).fails(5, &["127.0.0.1", "signatures update"]);
     assert!(!place.path("home/signatures").exists());
     assert_eq!(in_use(&place.run(["signatures", "show", "--json"]).succeeds())["name"], "built-in");
+}
+
+/// Serves one file over HTTP, once, and gives its URL.
+fn serve(name: &str, bytes: Vec<u8>) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/files/{name}?version=new", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let lines = BufReader::new(stream.try_clone().unwrap()).lines();
+        assert!(lines.map(Result::unwrap).any(|line| line.is_empty()));
+        write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", bytes.len()).unwrap();
+        stream.write_all(&bytes).unwrap();
+    });
+    url
+}
+
+#[test]
+fn signatures_come_from_a_server_that_is_named() {
+    let place = Place::with_home();
+    let url = serve("DROID_SignatureFile_V900.xml", binary(900).into_bytes());
+    place.write("container-signature-20300101.xml", container(90));
+    let updated = place.run(["signatures", "update", &url, "container-signature-20300101.xml", "--json"]).succeeds();
+    assert_eq!(updated.object()["name"], "DROID_SignatureFile_V900_container-signature-20300101");
+    assert_eq!(puid_of_strong(&place), "fmt/90001");
+    let url = serve("DROID_SignatureFile_V901.xml", b"no signatures here".to_vec());
+    place.run(["signatures", "update", &url]).fails(2, &["DROID_SignatureFile_V901.xml"]);
+    assert_eq!(puid_of_strong(&place), "fmt/90001");
 }
 
 #[test]
