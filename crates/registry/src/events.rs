@@ -187,6 +187,12 @@ pub fn of_object(
     Ok((events, if found.len() < rows { None } else { cursor }))
 }
 
+/// How many rows of a kind a file has.
+pub fn count_of_file(tx: &mut dyn Transaction, file: FileId, kind: &str) -> Result<u64, RegistryError> {
+    let row = tx.query_one(Statement("events.count_of_file"), &[file.into(), kind.into()])?;
+    Ok(row.map_or(Ok(0), |row| row.count(0))?)
+}
+
 /// Hands over the rows of a version, as they are kept with it in the stores.
 pub fn of_version(
     tx: &mut dyn Transaction,

@@ -6,7 +6,7 @@ use strongroom_digest::Digest;
 use strongroom_registry::events::{self, EventRow, FORMAT_IDENTIFICATION};
 use strongroom_registry::identification::{self as record, FileBehind, NewFormat};
 use strongroom_registry::objects::{self, Copy, Object};
-use strongroom_registry::{CopyState, EventId, Format, ObjectId, Scope, Time};
+use strongroom_registry::{CopyState, Format, ObjectId, Scope, Time};
 use strongroom_storage::{Key, StorageError};
 use uuid::Uuid;
 
@@ -163,48 +163,82 @@ impl Renewal<'_> {
         found: &[(&FileBehind, Format)],
         summary: &mut ReidentifySummary,
     ) -> Result<(), Halt> {
+        let of_now = found.iter().filter(|(file, _)| file.generation == object.generation);
         let (same, changed): (Vec<_>, Vec<_>) =
-            found.iter().partition(|(file, format)| Format { signatures: None, ..format.clone() } == before(file));
+            of_now.partition(|(file, format)| Format { signatures: None, ..format.clone() } == before(file));
+        let (id, generation) = (object.id, object.generation);
         summary.unchanged += same.len() as u64;
-        for formats in of_each_generation(&same) {
-            let (generation, formats) = formats;
-            let id = object.id;
+        if !same.is_empty() {
+            let formats = new_formats(&same);
             self.home.registry.write(move |tx| record::set_formats(tx, id, generation, &formats))?;
         }
         if changed.is_empty() {
             return Ok(());
         }
-        let hold = ObjectHold::take(self.home, object.id)?;
-        let time = now(self.home)?;
-        for (generation, formats) in of_each_generation(&changed) {
-            let acts: Vec<EventRow> = changed
-                .iter()
-                .filter(|(file, format)| file.generation == generation && !format.agrees_with(&file.format))
-                .map(|(file, format)| event(object, file, format, time))
-                .collect();
-            let log = Log {
-                form: FORM,
-                act: ACT,
-                object: object.id,
-                generation,
-                signatures: self.with.signatures(),
-                time: time.to_string(),
-                formats: &formats,
-                events: &acts,
-            };
-            let bytes = serde_json::to_vec(&log).map_err(|error| EngineError::Usage(error.to_string()))?;
-            let name = logs::name(time, ACT, Uuid::now_v7());
-            logs::put(self.home, &object.institution_identifier, object.id, generation, &name, &bytes)?;
-            crash_point("signatures.reidentify.logged");
-            summary.changed += acts.len() as u64;
-            summary.unchanged += (formats.len() - acts.len()) as u64;
-            let id = object.id;
-            hold.write(move |tx| {
-                record::set_formats(tx, id, generation, &formats)?;
-                events::append(tx, &acts)
-            })?;
+        let hold = ObjectHold::take(self.home, id)?;
+        let now_of = self.home.registry.read(|tx| objects::get(tx, Scope::System, id))?;
+        if now_of.is_none_or(|now_of| now_of.generation != generation) {
+            // It was taken out and deposited again while its files were read.
+            return Ok(());
         }
-        Ok(())
+        let time = now(self.home)?;
+        let formats = new_formats(&changed);
+        let mut acts = Vec::new();
+        for (file, format) in changed.iter().filter(|(file, format)| !format.agrees_with(&file.format)) {
+            acts.push(self.event(object, file, format, time)?);
+        }
+        let log = Log {
+            form: FORM,
+            act: ACT,
+            object: id,
+            generation,
+            signatures: self.with.signatures(),
+            time: time.to_string(),
+            formats: &formats,
+            events: &acts,
+        };
+        let bytes = serde_json::to_vec(&log).map_err(|error| EngineError::Usage(error.to_string()))?;
+        let name = logs::name(time, ACT, Uuid::now_v7());
+        logs::put(self.home, &object.institution_identifier, id, generation, &name, &bytes)?;
+        crash_point("signatures.reidentify.logged");
+        summary.changed += acts.len() as u64;
+        summary.unchanged += (formats.len() - acts.len()) as u64;
+        hold.write(move |tx| {
+            record::set_formats(tx, id, generation, &formats)?;
+            events::append(tx, &acts)
+        })
+    }
+
+    /// The event of an answer that changed. Its identifier follows from how many there were before, so that one whose recording
+    /// was cut short after the log is told once.
+    fn event(&self, object: &Object, file: &FileBehind, format: &Format, time: Time) -> Result<EventRow, Halt> {
+        let earlier_acts = self.home.registry.read(|tx| events::count_of_file(tx, file.file, FORMAT_IDENTIFICATION))?;
+        let label = format!("{FORMAT_IDENTIFICATION} {} v{} {earlier_acts}", file.generation, file.version);
+        let (outcome, found) = events::identified(format);
+        let earlier = file.format.signatures.as_ref();
+        let (detail, came_of_it) = match earlier {
+            Some(signatures) => {
+                let detail = format!("{}; before with {signatures}", events::identification_detail(format));
+                (detail, format!("{} -> {found}", events::identified(&file.format).1))
+            }
+            None => (events::identification_detail(format), found),
+        };
+        Ok(EventRow {
+            id: events::derived_id(file.file.0, &label),
+            institution: object.institution,
+            object: Some(object.id),
+            file: Some(file.file),
+            content: Some(file.content),
+            item: None,
+            version: None,
+            kind: FORMAT_IDENTIFICATION.into(),
+            expansion: None,
+            time: time.0,
+            outcome: outcome.into(),
+            detail: Some(detail),
+            outcome_detail: Some(came_of_it),
+            agent: AGENT.into(),
+        })
     }
 }
 
@@ -217,44 +251,11 @@ fn is_right(file: &FileBehind, size: u64, sha512: &Digest) -> bool {
     size == file.size && *sha512 == file.sha512
 }
 
-/// The formats of each generation: an object is of one, unless it was deposited again while its files were read.
-fn of_each_generation(found: &[&(&FileBehind, Format)]) -> Vec<(strongroom_registry::GenerationId, Vec<NewFormat>)> {
-    let mut generations: Vec<(strongroom_registry::GenerationId, Vec<NewFormat>)> = Vec::new();
-    for (file, format) in found {
-        let new = NewFormat { version: file.version, file: file.file, format: format.clone() };
-        match generations.iter_mut().find(|(generation, _)| *generation == file.generation) {
-            Some((_, formats)) => formats.push(new),
-            None => generations.push((file.generation, vec![new])),
-        }
-    }
-    generations
-}
-
-/// The event of an answer that changed.
-fn event(object: &Object, file: &FileBehind, format: &Format, time: Time) -> EventRow {
-    let (outcome, found) = events::identified(format);
-    let earlier = file.format.signatures.as_ref();
-    let (detail, came_of_it) = match earlier {
-        Some(signatures) => {
-            let detail = format!("{}; before with {signatures}", events::identification_detail(format));
-            (detail, format!("{} -> {found}", events::identified(&file.format).1))
-        }
-        None => (events::identification_detail(format), found),
+fn new_formats(found: &[&(&FileBehind, Format)]) -> Vec<NewFormat> {
+    let new = |(file, format): &&(&FileBehind, Format)| NewFormat {
+        version: file.version,
+        file: file.file,
+        format: format.clone(),
     };
-    EventRow {
-        id: EventId::new(),
-        institution: object.institution,
-        object: Some(object.id),
-        file: Some(file.file),
-        content: Some(file.content),
-        item: None,
-        version: None,
-        kind: FORMAT_IDENTIFICATION.into(),
-        expansion: None,
-        time: time.0,
-        outcome: outcome.into(),
-        detail: Some(detail),
-        outcome_detail: Some(came_of_it),
-        agent: AGENT.into(),
-    }
+    found.iter().map(new).collect()
 }

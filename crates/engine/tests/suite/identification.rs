@@ -1,5 +1,8 @@
 //! What a deposit's files are found to be, how that is told, and what becomes of it when there are other signature files.
 
+#[cfg(feature = "failpoints")]
+mod crash;
+
 use std::io::{Cursor, Write};
 use std::path::Path;
 use std::sync::Arc;

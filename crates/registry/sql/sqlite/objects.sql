@@ -167,6 +167,8 @@ WHERE e.object_id = ?1 AND (?2 IS NULL OR o.institution_id = ?2) AND (e.version 
     AND (e.time > ?3 OR (e.time = ?3 AND e.id > ?4)) AND (?5 IS NULL OR e.file_id = ?5
         OR (e.file_id IS NULL AND e.content_id IN (SELECT x.content_id FROM entries x WHERE x.file_id = ?5)))
 ORDER BY e.time, e.id LIMIT ?6
+-- name: events.count_of_file
+SELECT count(*) FROM events WHERE file_id = ?1 AND type = ?2
 -- name: events.of_version
 SELECT e.id, e.institution_id, e.object_id, e.file_id, e.content_id, e.item_id, e.version, e.type, e.expansion, e.time,
     e.outcome, e.detail, e.outcome_detail, e.agent, NULL, NULL, NULL, NULL, NULL
