@@ -169,7 +169,8 @@ impl fmt::Display for Basis {
 fn write_spans(formatter: &mut fmt::Formatter<'_>, spans: &[Span]) -> fmt::Result {
     for (index, span) in spans.iter().enumerate() {
         let word = if index == 0 { "at" } else { "and" };
-        write!(formatter, " {word} {} ({} bytes)", span.offset, span.length)?;
+        let unit = if span.length == 1 { "byte" } else { "bytes" };
+        write!(formatter, " {word} {} ({} {unit})", span.offset, span.length)?;
     }
     Ok(())
 }
