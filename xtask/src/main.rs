@@ -24,7 +24,7 @@ cargo xtask COMMAND
                                    every test, doc test and crash test, with other people's programs as witnesses
   check [fmt lints docs links sql words]
                                    format, lints, documentation, dead links, SQL pairs, machine paths
-  bench ingest|validate [--large] [--program PATH]
+  bench identify|ingest|validate [--large] [--program PATH]
                                    our time and memory beside the bare work or a peer, in one run
   fuzz [TARGET [--seconds N]]      list the fuzz targets, or run one
   signatures BINARY.xml CONTAINER.xml

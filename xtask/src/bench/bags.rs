@@ -152,6 +152,14 @@ fn line(manifest: &mut String, digest: &[u8], path: &str) {
     let _ = writeln!(manifest, "  {path}");
 }
 
+/// The next number of xorshift64.
+pub(super) fn pseudo_random(state: &mut u64) -> u64 {
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    *state
+}
+
 /// A block of pseudo-random bytes that every file starts from, a little changed.
 struct Noise {
     block: Vec<u8>,
@@ -166,11 +174,7 @@ impl Noise {
             .fold(0x9e37_79b9_7f4a_7c15_u64, |state, byte| (state ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
         let mut block = Vec::with_capacity(Self::BLOCK);
         while block.len() < Self::BLOCK {
-            // xorshift64
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            block.extend_from_slice(&state.to_le_bytes());
+            block.extend_from_slice(&pseudo_random(&mut state).to_le_bytes());
         }
         Self { block }
     }

@@ -3,6 +3,7 @@
 
 mod bags;
 mod bare;
+mod identify;
 mod ingest;
 mod validate;
 
@@ -35,7 +36,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode> {
         place::succeed(&mut optimised)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let Some((what, rest)) = arguments.split_first() else { bail!("bench takes ingest or validate") };
+    let Some((what, rest)) = arguments.split_first() else { bail!("bench takes identify, ingest or validate") };
     let mut options = Options::default();
     let mut rest = rest.iter();
     while let Some(option) = rest.next() {
@@ -46,9 +47,10 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode> {
         }
     }
     match what.as_str() {
+        "identify" => identify::run(&options),
         "ingest" => ingest::run(&options),
         "validate" => validate::run(&options),
-        other => bail!("bench takes ingest or validate, found {other:?}"),
+        other => bail!("bench takes identify, ingest or validate, found {other:?}"),
     }?;
     Ok(ExitCode::SUCCESS)
 }
