@@ -200,7 +200,7 @@ struct Filter {
     stages: Vec<usize>,
 }
 
-/// Fewer patterns, or blocks shorter than this, are followed without asking first.
+/// Fewer patterns are followed without asking first, and so are blocks shorter than this while there is no filter yet.
 const FILTER_FROM: (usize, usize) = (3, 16 << 10);
 
 impl<'p> Run<'p> {
@@ -294,7 +294,8 @@ impl<'p> Run<'p> {
     }
 
     fn step(&mut self, bytes: &[u8], base: u64, size: Option<u64>) {
-        let asked = self.open.len() >= FILTER_FROM.0 && bytes.len() >= FILTER_FROM.1;
+        let pays = self.filter.is_some() || bytes.len() >= FILTER_FROM.1;
+        let asked = pays && self.open.len() >= FILTER_FROM.0;
         let may = asked.then(|| {
             let filter = self.filter.get_or_insert_with(|| Filter::new(&self.open));
             let mut may = filter.needles.present(bytes);
