@@ -29,6 +29,8 @@ pub struct Listed {
     pub key: Key,
     /// Length in bytes.
     pub size: u64,
+    /// As [`Head::etag`].
+    pub etag: String,
 }
 
 /// How a put must behave.
@@ -111,6 +113,29 @@ pub trait Store: Send + Sync {
         &'a self,
         prefix: &Key,
     ) -> Result<Box<dyn Iterator<Item = Result<Listed, StorageError>> + 'a>, StorageError>;
+
+    /// As [`Store::list`], only what comes after `after` in that order (the root: everything). Engines that can begin in
+    /// the middle do so; others pass over what comes before.
+    fn list_after<'a>(
+        &'a self,
+        prefix: &Key,
+        after: &Key,
+    ) -> Result<Box<dyn Iterator<Item = Result<Listed, StorageError>> + 'a>, StorageError> {
+        let after = after.clone();
+        let comes_before = move |line: &Result<Listed, StorageError>| matches!(line, Ok(listed) if listed.key <= after);
+        Ok(Box::new(self.list(prefix)?.skip_while(comes_before)))
+    }
+
+    /// Removes a key as [`Store::delete`] does, where what lies there has this etag; whether that was so, or nothing lay
+    /// there. An engine that cannot do both in one step looks first: what somebody puts in that moment is lost with it.
+    fn delete_match(&self, key: &Key, etag: &str) -> Result<bool, StorageError> {
+        match self.head(key) {
+            Ok(head) if head.etag != etag => Ok(false),
+            Ok(_) => self.delete(key).map(|()| true),
+            Err(error) if error.is_not_found() => Ok(true),
+            Err(error) => Err(error),
+        }
+    }
 
     /// Removes a key; also succeeds when nothing lies there. Folders leave no empty directory behind. Durable after the
     /// next [`Store::sync`].

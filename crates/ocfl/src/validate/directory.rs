@@ -219,7 +219,7 @@ impl Listing<'_> {
         }
         let key = parent.join(name)?;
         let metadata = entry.metadata().map_err(|source| self.directory.failed("look at", &key, source))?;
-        Ok(Some(Listed { key, size: metadata.len() }))
+        Ok(Some(Listed { key, size: metadata.len(), etag: String::new() }))
     }
 }
 

@@ -185,7 +185,7 @@ impl Store for MemoryStore {
         Ok(Box::new(
             files
                 .filter(move |(key, _)| key.below(&prefix).is_some())
-                .map(|(key, bytes)| Ok(Listed { key, size: bytes.len() as u64 })),
+                .map(|(key, bytes)| Ok(Listed { key, size: bytes.len() as u64, etag: head_of(&bytes).etag })),
         ))
     }
 

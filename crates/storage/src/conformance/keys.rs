@@ -19,6 +19,41 @@ pub(super) fn listing_is_in_byte_order_of_the_key(store: &dyn Store) {
     let sizes: Vec<u64> = store.list(&Key::ROOT).unwrap().map(|line| line.unwrap().size).collect();
     let expected: Vec<u64> = names.iter().map(|name| name.len() as u64).collect();
     assert_eq!(sizes, expected);
+    for line in store.list(&Key::ROOT).unwrap() {
+        let listed = line.unwrap();
+        assert_eq!(store.head(&listed.key).unwrap().etag, listed.etag, "{}", listed.key);
+    }
+}
+
+pub(super) fn a_listing_goes_on_after_any_key(store: &dyn Store) {
+    for name in ["a/b", "a/b-c", "a/c/d", "a/c/e", "a-b", "b", "c/a"] {
+        put(store, name, b"x");
+    }
+    let all = list(store, "");
+    for after in ["", "a", "a-b", "a/b", "a/bb", "a/c", "a/c/d", "a/c/d/e", "b", "c", "z"] {
+        let rest: Vec<String> = store
+            .list_after(&Key::ROOT, &key(after))
+            .unwrap()
+            .map(|line| line.unwrap().key.as_str().to_owned())
+            .collect();
+        let expected: Vec<String> = all.iter().filter(|name| name.as_str() > after).cloned().collect();
+        assert_eq!(rest, expected, "after {after:?}");
+    }
+    let below: Vec<String> =
+        store.list_after(&key("a"), &key("a/b-c")).unwrap().map(|line| line.unwrap().key.to_string()).collect();
+    assert_eq!(below, ["a/c/d", "a/c/e"]);
+}
+
+pub(super) fn a_key_is_removed_only_while_it_has_the_etag(store: &dyn Store) {
+    put(store, "a/b", b"old");
+    let old = store.head(&key("a/b")).unwrap().etag;
+    put(store, "a/b", b"newer");
+    assert!(!store.delete_match(&key("a/b"), &old).unwrap());
+    assert_eq!(read(store, "a/b"), b"newer");
+    let newer = store.head(&key("a/b")).unwrap().etag;
+    assert!(store.delete_match(&key("a/b"), &newer).unwrap());
+    assert!(is_absent(&store.head(&key("a/b"))));
+    assert!(store.delete_match(&key("a/b"), &newer).unwrap(), "what is gone is gone");
 }
 
 pub(super) fn a_prefix_is_whole_segments(store: &dyn Store) {

@@ -36,6 +36,8 @@ macro_rules! cases {
 cases! {
     keys: listing_is_in_byte_order_of_the_key
         a_prefix_is_whole_segments
+        a_listing_goes_on_after_any_key
+        a_key_is_removed_only_while_it_has_the_etag
         a_large_listing_is_complete
         odd_and_long_keys_come_back_as_they_were
         keys_that_are_none_are_refused

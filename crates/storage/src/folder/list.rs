@@ -10,7 +10,7 @@ use std::os::fd::OwnedFd;
 use rustix::fs::{self as rfs, AtFlags, Dir, FileType};
 use rustix::io::Errno;
 
-use super::{Folder, is_reserved};
+use super::{Folder, etag, is_reserved};
 use crate::{Key, Listed, StorageError};
 
 /// Names of one directory held at a time.
@@ -34,13 +34,33 @@ struct Level {
 struct Entry {
     /// The bytes of the name, with `/` behind it for a directory.
     name: Vec<u8>,
-    /// Length in bytes; nothing for a directory.
-    size: Option<u64>,
+    /// Length in bytes and etag; nothing for a directory.
+    facts: Option<(u64, String)>,
 }
 
 impl<'a> Walk<'a> {
     pub(super) fn new(folder: &'a Folder, prefix: &Key) -> Self {
         Self::with_batch(folder, prefix, BATCH)
+    }
+
+    /// Only the keys after `after`. Directories that come before are not entered.
+    pub(super) fn after(folder: &'a Folder, prefix: &Key, after: &Key) -> Self {
+        let mut walk = Self { folder, batch: BATCH, levels: Vec::new() };
+        let Some(mut rest) = after.below(prefix) else {
+            if after.as_str() < format!("{prefix}/").as_str() {
+                walk.enter(prefix.as_str().to_owned());
+            }
+            return walk;
+        };
+        let mut directory = prefix.as_str().to_owned();
+        while let Some((name, below)) = rest.split_once('/') {
+            // Of this level, what comes after the directory; the directory itself is entered below.
+            walk.enter_after(directory.clone(), format!("{name}/").into_bytes());
+            directory = if directory.is_empty() { name.to_owned() } else { format!("{directory}/{name}") };
+            rest = below;
+        }
+        walk.enter_after(directory, rest.as_bytes().to_vec());
+        walk
     }
 
     fn with_batch(folder: &'a Folder, prefix: &Key, batch: usize) -> Self {
@@ -50,7 +70,11 @@ impl<'a> Walk<'a> {
     }
 
     fn enter(&mut self, directory: String) {
-        self.levels.push(Level { directory, names: Vec::new(), more_after: Some(Vec::new()) });
+        self.enter_after(directory, Vec::new());
+    }
+
+    fn enter_after(&mut self, directory: String, after: Vec<u8>) {
+        self.levels.push(Level { directory, names: Vec::new(), more_after: Some(after) });
     }
 
     /// Reads the next batch of the innermost directory.
@@ -73,8 +97,8 @@ impl<'a> Walk<'a> {
     }
 
     fn take(&mut self, directory: &str, entry: Entry) -> Option<Result<Listed, StorageError>> {
-        let Entry { mut name, size } = entry;
-        if size.is_none() {
+        let Entry { mut name, facts } = entry;
+        if facts.is_none() {
             name.pop();
         }
         let full = match String::from_utf8(name) {
@@ -90,8 +114,8 @@ impl<'a> Walk<'a> {
             Ok(key) => key,
             Err(error) => return Some(Err(error.into())),
         };
-        if let Some(size) = size {
-            return Some(Ok(Listed { key, size }));
+        if let Some((size, etag)) = facts {
+            return Some(Ok(Listed { key, size, etag }));
         }
         self.enter(key.as_str().to_owned());
         None
@@ -141,8 +165,8 @@ fn read_batch(folder: &Folder, directory: &str, after: &[u8], most: usize) -> Re
     }
     let names = smallest.into_sorted_vec();
     let more_after = if is_cut { names.last().cloned() } else { None };
-    let sized = names.into_iter().rev().filter_map(|name| with_size(&open, name).transpose());
-    Ok((sized.collect::<Result<_, _>>()?, more_after))
+    let looked_at = names.into_iter().rev().filter_map(|name| with_facts(&open, name).transpose());
+    Ok((looked_at.collect::<Result<_, _>>()?, more_after))
 }
 
 /// The name as it sorts; nothing for what is neither file nor directory, or not of the store.
@@ -163,12 +187,12 @@ fn sortable(open: &OwnedFd, name: &CStr, kind: FileType, directory: &str) -> Opt
     }
 }
 
-fn with_size(open: &OwnedFd, name: Vec<u8>) -> Result<Option<Entry>, Errno> {
+fn with_facts(open: &OwnedFd, name: Vec<u8>) -> Result<Option<Entry>, Errno> {
     if name.ends_with(b"/") {
-        return Ok(Some(Entry { name, size: None }));
+        return Ok(Some(Entry { name, facts: None }));
     }
     match rfs::statat(open, name.as_slice(), AtFlags::SYMLINK_NOFOLLOW) {
-        Ok(stat) => Ok(Some(Entry { name, size: Some(stat.st_size.cast_unsigned()) })),
+        Ok(stat) => Ok(Some(Entry { name, facts: Some((stat.st_size.cast_unsigned(), etag(&stat))) })),
         Err(Errno::NOENT) => Ok(None),
         Err(errno) => Err(errno),
     }
@@ -194,6 +218,26 @@ mod tests {
             let walk = Walk::with_batch(&store.folder, &Key::ROOT, batch);
             let listed: Vec<String> = walk.map(|line| line.expect("a line").key.as_str().to_owned()).collect();
             assert_eq!(listed, names, "in batches of {batch}");
+        }
+    }
+
+    #[test]
+    fn a_listing_that_goes_on_after_a_key_gives_what_the_whole_one_has_behind_it() {
+        let folder = tempfile::TempDir::new().expect("a folder");
+        let store = FolderStore::create("primary", folder.path()).expect("a store");
+        let names = ["a", "a-b", "a.d/x", "b/a", "b/c/d", "b/c/e/f", "b/c-d", "b/d", "b-", "c/a", "d"];
+        for name in names {
+            store.put(&Key::new(name).expect("a key"), &mut name.as_bytes(), &PutOptions::default()).expect("a put");
+        }
+        for prefix in ["", "b", "b/c", "none"] {
+            let prefix = Key::new(prefix).expect("a key");
+            let all: Vec<Listed> = store.list(&prefix).expect("lists").map(|line| line.expect("a line")).collect();
+            for after in names.into_iter().chain(["", "a/b", "b", "b/c", "b/c/d/e", "b/c!", "b/cc", "bb", "zz"]) {
+                let after = Key::new(after).expect("a key");
+                let rest = store.list_after(&prefix, &after).expect("lists").map(|line| line.expect("a line"));
+                let expected: Vec<Listed> = all.iter().filter(|listed| listed.key > after).cloned().collect();
+                assert_eq!(rest.collect::<Vec<_>>(), expected, "below {prefix:?} after {after:?}");
+            }
         }
     }
 }

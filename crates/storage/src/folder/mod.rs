@@ -16,7 +16,7 @@ use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
 
-use rustix::fs::{self as rfs, AtFlags, OFlags, Stat};
+use rustix::fs::{self as rfs, AtFlags, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
 use uuid::Uuid;
 
@@ -152,6 +152,48 @@ impl Folder {
         })
     }
 
+    /// Removes a file that has this etag. It is taken out of sight first and looked at there, so that a file that
+    /// somebody puts in its place at the same moment stays.
+    fn remove_match(&self, key: &Key, wanted: &str) -> Result<bool, StorageError> {
+        let (parent, name) = split(key.as_str());
+        let trash = format!("{TEMPORARY}/{}", Uuid::new_v4().simple());
+        let failed = |errno: Errno| self.look_failed("delete", key, errno);
+        match self.head_at(key.as_str(), key) {
+            Ok(head) if head.etag != wanted => return Ok(false),
+            Ok(_) => {}
+            Err(error) if error.is_not_found() => return Ok(true),
+            Err(error) => return Err(error),
+        }
+        {
+            let _lock = self.lock(key, false)?;
+            let directory = match self.root.open_directory(parent) {
+                Ok(directory) => directory,
+                Err(Errno::NOENT | Errno::NOTDIR) => return Ok(true),
+                Err(errno) => return Err(failed(errno)),
+            };
+            let root = self.root.directory();
+            match rfs::renameat(&directory, name, root, &trash) {
+                Ok(()) => {}
+                Err(Errno::NOENT) => return Ok(true),
+                Err(errno) => return Err(failed(errno)),
+            }
+            let stat = rfs::statat(root, &trash, AtFlags::SYMLINK_NOFOLLOW).map_err(failed)?;
+            if !is_file(&stat) || self::etag(&stat) != wanted {
+                // Back to where it was, unless a still newer one has come, which would have replaced it in any case.
+                return match rfs::renameat_with(root, &trash, &directory, name, RenameFlags::NOREPLACE) {
+                    Ok(()) => Ok(false),
+                    Err(Errno::EXIST) if is_file(&stat) => {
+                        rfs::unlinkat(root, &trash, AtFlags::empty()).map_err(failed).map(|()| false)
+                    }
+                    Err(errno) => Err(failed(errno)),
+                };
+            }
+            rfs::unlinkat(root, &trash, AtFlags::empty()).map_err(failed)?;
+        }
+        self.root.prune(parent, "");
+        Ok(true)
+    }
+
     /// Removes a directory and everything in it, out of sight first, so that it is gone in one step.
     fn remove_tree(&self, relative: &str, key: &Key) -> Result<(), StorageError> {
         let (parent, name) = split(relative);
@@ -234,6 +276,20 @@ impl Store for FolderStore {
     ) -> Result<Box<dyn Iterator<Item = Result<Listed, StorageError>> + 'a>, StorageError> {
         self.folder.check_prefix(prefix)?;
         Ok(Box::new(Walk::new(&self.folder, prefix)))
+    }
+
+    fn list_after<'a>(
+        &'a self,
+        prefix: &Key,
+        after: &Key,
+    ) -> Result<Box<dyn Iterator<Item = Result<Listed, StorageError>> + 'a>, StorageError> {
+        self.folder.check_prefix(prefix)?;
+        Ok(Box::new(Walk::after(&self.folder, prefix, after)))
+    }
+
+    fn delete_match(&self, key: &Key, etag: &str) -> Result<bool, StorageError> {
+        self.folder.check(key)?;
+        self.folder.remove_match(key, etag)
     }
 
     fn delete(&self, key: &Key) -> Result<(), StorageError> {

@@ -161,6 +161,18 @@ impl<L: Layer> Store for Layered<L> {
         self.layer.call(self.of(Operation::List, prefix), &mut || self.inner.list(prefix))
     }
 
+    fn list_after<'a>(
+        &'a self,
+        prefix: &Key,
+        after: &Key,
+    ) -> Result<Box<dyn Iterator<Item = Result<Listed, StorageError>> + 'a>, StorageError> {
+        self.layer.call(self.of(Operation::List, prefix), &mut || self.inner.list_after(prefix, after))
+    }
+
+    fn delete_match(&self, key: &Key, etag: &str) -> Result<bool, StorageError> {
+        self.layer.call(self.of(Operation::Delete, key), &mut || self.inner.delete_match(key, etag))
+    }
+
     fn delete(&self, key: &Key) -> Result<(), StorageError> {
         self.layer.call(self.of(Operation::Delete, key), &mut || self.inner.delete(key))
     }
