@@ -19,6 +19,7 @@ mod recovery;
 mod registry;
 pub mod schedules;
 mod scope;
+pub mod standing;
 pub mod tenants;
 pub mod versions;
 mod words;

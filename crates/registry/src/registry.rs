@@ -13,6 +13,8 @@ use crate::RegistryError;
 pub struct Registry {
     database: Arc<dyn Database>,
     wakeups: Arc<Wakeups>,
+    /// Why nothing may be changed, where that is so.
+    refusal: Option<Arc<str>>,
 }
 
 /// Every statement that the registry and its queue use, in SQLite's dialect.
@@ -34,6 +36,7 @@ pub fn migrations() -> Vec<Migration> {
         Migration { version: 2, name: "records", sql: include_str!("../sql/sqlite/migrations/0001_records.sql") },
         Migration { version: 3, name: "indexes", sql: include_str!("../sql/sqlite/migrations/0002_indexes.sql") },
         Migration { version: 4, name: "formats", sql: include_str!("../sql/sqlite/migrations/0003_formats.sql") },
+        Migration { version: 5, name: "generations", sql: include_str!("../sql/sqlite/migrations/0004_generations.sql") },
     ]
 }
 
@@ -41,7 +44,22 @@ impl Registry {
     /// Opens the SQLite registry at `path`, making or migrating it.
     pub fn open_sqlite(path: &Path, clock: Arc<dyn Clock>) -> Result<Self, RegistryError> {
         let database: Arc<dyn Database> = Arc::new(Sqlite::open(path, statements(), &migrations(), clock)?);
-        Ok(Self { database, wakeups: Arc::new(Wakeups::default()) })
+        Ok(Self { database, wakeups: Arc::new(Wakeups::default()), refusal: None })
+    }
+
+    /// The same registry, in which nothing can be changed; `reason` is told to whoever tries.
+    #[must_use]
+    pub fn read_only(&self, reason: &str) -> Self {
+        Self { refusal: Some(reason.into()), ..self.clone() }
+    }
+
+    /// Why nothing may be changed, where that is so.
+    pub fn refusal(&self) -> Option<&str> {
+        self.refusal.as_deref()
+    }
+
+    fn check_writable(&self) -> Result<(), DatabaseError> {
+        self.refusal.as_ref().map_or(Ok(()), |reason| Err(DatabaseError::ReadOnly { reason: reason.to_string() }))
     }
 
     /// The database itself.
@@ -61,6 +79,7 @@ impl Registry {
         E: From<DatabaseError> + Send + 'static,
         F: FnMut(&mut dyn Transaction) -> Result<T, E> + Send + 'static,
     {
+        self.check_writable()?;
         self.database.write(job)
     }
 
@@ -70,6 +89,7 @@ impl Registry {
         E: From<DatabaseError> + Send + 'static,
         F: FnMut(&mut dyn Transaction) -> Result<Vec<String>, E> + Send + 'static,
     {
+        self.check_writable()?;
         let topics = self.database.write(job)?;
         self.wakeups.notify(topics.iter().map(String::as_str));
         Ok(())

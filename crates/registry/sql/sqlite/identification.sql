@@ -4,7 +4,7 @@ FROM objects o JOIN institutions i ON i.id = o.institution_id
 WHERE o.id > ?1 AND (?2 IS NULL OR o.institution_id = ?2) AND o.state = 'active' AND EXISTS
     (SELECT 1 FROM entries e JOIN files f ON f.id = e.file_id
      WHERE e.object_id = o.id AND e.generation = o.generation AND e.version <= o.head AND e.content_id IS NOT NULL
-        AND e.format_signatures IS NOT ?3 AND (f.path < 'metadata/' OR f.path >= 'metadata0'))
+        AND e.format_signatures IS DISTINCT FROM ?3 AND (f.path < 'metadata/' OR f.path >= 'metadata0'))
 ORDER BY o.id LIMIT ?4
 -- name: identification.amount_behind
 SELECT count(*), coalesce(sum(c.size), 0)
@@ -12,7 +12,7 @@ FROM objects o
 JOIN entries e ON e.object_id = o.id AND e.generation = o.generation AND e.version <= o.head
 JOIN files f ON f.id = e.file_id
 JOIN contents c ON c.id = e.content_id
-WHERE o.id = ?1 AND e.format_signatures IS NOT ?2 AND (f.path < 'metadata/' OR f.path >= 'metadata0')
+WHERE o.id = ?1 AND e.format_signatures IS DISTINCT FROM ?2 AND (f.path < 'metadata/' OR f.path >= 'metadata0')
 -- name: identification.files_behind
 SELECT e.generation, e.version, e.file_id, f.path, c.id, c.size, c.sha512, e.puid, e.mime, e.format_name, e.format_version,
     e.format_method, e.format_basis, e.format_signatures, e.format_warning, e.format_others
@@ -20,7 +20,7 @@ FROM objects o
 JOIN entries e ON e.object_id = o.id AND e.generation = o.generation AND e.version <= o.head
 JOIN files f ON f.id = e.file_id
 JOIN contents c ON c.id = e.content_id
-WHERE o.id = ?1 AND e.format_signatures IS NOT ?2 AND (f.path < 'metadata/' OR f.path >= 'metadata0')
+WHERE o.id = ?1 AND e.format_signatures IS DISTINCT FROM ?2 AND (f.path < 'metadata/' OR f.path >= 'metadata0')
     AND (e.version, e.file_id) > (?3, ?4)
 ORDER BY e.version, e.file_id LIMIT ?5
 -- name: identification.set_format

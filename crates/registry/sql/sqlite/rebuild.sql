@@ -59,3 +59,8 @@ DELETE FROM versions WHERE object_id = ?1 AND generation = ?2 AND state = 'prepa
 -- name: rebuild.drop_object
 DELETE FROM objects WHERE id = ?1 AND state = 'new' AND NOT EXISTS (SELECT 1 FROM versions v WHERE v.object_id = ?1)
     AND NOT EXISTS (SELECT 1 FROM files f WHERE f.object_id = ?1)
+-- name: standing.raise
+INSERT INTO registry_facts (name, value) VALUES (?1, '1')
+ON CONFLICT (name) DO UPDATE SET value = CAST(CAST(registry_facts.value AS BIGINT) + 1 AS TEXT)
+-- name: standing.name
+INSERT INTO registry_facts (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO NOTHING

@@ -1,0 +1,97 @@
+//! Where a registry stands to its stores: who it is, how many acts it has made there, and whether it is taking up what it
+//! does not know. The stores keep marks of the same numbers; a mark that says more than the registry tells of acts that
+//! are lost to it.
+
+use serde::{Deserialize, Serialize};
+use strongroom_database::{Statement, Transaction};
+use uuid::Uuid;
+
+use crate::{RegistryError, tenants};
+
+const REGISTRY: &str = "registry";
+const TERM: &str = "registry.term";
+const ACTS: &str = "registry.acts";
+const ADOPTION: &str = "registry.adoption";
+
+/// Who a registry is and how far it has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Standing {
+    /// The registry, for as long as its record goes on; a backup of it has the same.
+    pub registry: Uuid,
+    /// Raised by each adoption: a process that works with the registry before it is told apart by it.
+    pub term: u64,
+    /// Acts in the stores that were announced so far. An act is announced before it reaches a store.
+    pub acts: u64,
+}
+
+/// An adoption that was begun and has not ended.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Adoption {
+    /// Who is at it, as [`strongroom_queue::Holder`] writes it.
+    pub holder: String,
+    /// Stores that have to be walked before the registry may be written to.
+    pub pending: Vec<String>,
+}
+
+/// Where the registry stands; none before its first act.
+pub fn get(tx: &mut dyn Transaction) -> Result<Option<Standing>, RegistryError> {
+    let Some(registry) = tenants::fact(tx, REGISTRY)? else { return Ok(None) };
+    let registry = Uuid::parse_str(&registry)
+        .map_err(|_| RegistryError::Corrupt { wanted: "the identifier of the registry", found: registry })?;
+    Ok(Some(Standing { registry, term: number(tx, TERM)?, acts: number(tx, ACTS)? }))
+}
+
+/// Announces an act: whatever it does in a store is done after the store's mark says this number.
+pub fn announce(tx: &mut dyn Transaction) -> Result<Standing, RegistryError> {
+    tx.execute(Statement("standing.raise"), &[ACTS.into()])?;
+    known(tx)
+}
+
+/// Where the registry stands, with an identifier made where it has none.
+pub fn known(tx: &mut dyn Transaction) -> Result<Standing, RegistryError> {
+    if let Some(standing) = get(tx)? {
+        return Ok(standing);
+    }
+    // Of several who come first, one gives it its name.
+    tx.execute(Statement("standing.name"), &[REGISTRY.into(), Uuid::now_v7().to_string().into()])?;
+    get(tx)?.ok_or_else(|| RegistryError::NotFound { what: "registry", id: REGISTRY.into() })
+}
+
+/// The adoption that is under way.
+pub fn adoption(tx: &mut dyn Transaction) -> Result<Option<Adoption>, RegistryError> {
+    let Some(text) = tenants::fact(tx, ADOPTION)? else { return Ok(None) };
+    if text.is_empty() {
+        return Ok(None);
+    }
+    serde_json::from_str(&text).map(Some).map_err(|_| RegistryError::Corrupt { wanted: "an adoption", found: text })
+}
+
+/// Notes how an adoption stands; none ends it.
+pub fn set_adoption(tx: &mut dyn Transaction, adoption: Option<&Adoption>) -> Result<(), RegistryError> {
+    let text = match adoption {
+        Some(adoption) => serde_json::to_string(adoption)
+            .map_err(|_| RegistryError::Corrupt { wanted: "an adoption", found: format!("{adoption:?}") })?,
+        None => String::new(),
+    };
+    tenants::set_fact(tx, ADOPTION, &text)
+}
+
+/// Enters a new term above `term`: whoever works with an older state of this registry is stopped by the marks.
+pub fn enter_term(tx: &mut dyn Transaction, term: u64) -> Result<Standing, RegistryError> {
+    let standing = known(tx)?;
+    tenants::set_fact(tx, TERM, &(standing.term.max(term) + 1).to_string())?;
+    known(tx)
+}
+
+/// Counts every act up to `acts` as known.
+pub fn catch_up(tx: &mut dyn Transaction, acts: u64) -> Result<Standing, RegistryError> {
+    if known(tx)?.acts < acts {
+        tenants::set_fact(tx, ACTS, &acts.to_string())?;
+    }
+    known(tx)
+}
+
+fn number(tx: &mut dyn Transaction, name: &str) -> Result<u64, RegistryError> {
+    let Some(text) = tenants::fact(tx, name)? else { return Ok(0) };
+    text.parse().map_err(|_| RegistryError::Corrupt { wanted: "a number", found: text })
+}
