@@ -20,6 +20,12 @@ pub enum DatabaseError {
         /// Why.
         detail: String,
     },
+    /// The connection ended while a transaction was being kept, and it cannot be told whether it was.
+    #[error("it cannot be told whether a transaction was kept: {detail}")]
+    InDoubt {
+        /// What happened.
+        detail: String,
+    },
     /// A statement is missing or wrong: a defect of ours.
     #[error("statement {statement} is not usable: {detail}")]
     Statement {
@@ -64,6 +70,12 @@ pub enum DatabaseError {
         /// Why.
         detail: String,
     },
+    /// The database was opened for reading only.
+    #[error("the registry is read-only: {reason}")]
+    ReadOnly {
+        /// Why.
+        reason: String,
+    },
     /// The file is damaged.
     #[error("{path} is damaged ({detail}); restore a backup, or rebuild the registry from the stores")]
     Corrupt {
@@ -80,6 +92,6 @@ pub enum DatabaseError {
 impl DatabaseError {
     /// Whether trying again later may succeed.
     pub fn is_transient(&self) -> bool {
-        matches!(self, Self::Unavailable { .. })
+        matches!(self, Self::Unavailable { .. } | Self::InDoubt { .. })
     }
 }

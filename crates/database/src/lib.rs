@@ -1,20 +1,27 @@
 //! The small port through which the queue and the registry reach a SQL database.
 //!
 //! Operations are plain functions over a [`Transaction`] and name their SQL by [`Statement`]s, which are kept in `.sql`
-//! files, one folder per dialect. [`Sqlite`] is the embedded engine; PostgreSQL is a second one behind the same port.
+//! files, one folder per dialect. [`Sqlite`] is the embedded engine, [`Postgres`] the one for many machines; [`open`] picks
+//! one by its address.
 
 mod clock;
 mod error;
+mod location;
 mod migration;
+mod postgres;
 mod sqlite;
 mod statement;
+#[cfg(feature = "testing")]
+pub mod testing;
 mod transaction;
 mod value;
 
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use error::DatabaseError;
+pub use location::{Location, Schema, open};
 pub use migration::Migration;
+pub use postgres::{Postgres, PostgresSettings};
 pub use sqlite::Sqlite;
 pub use statement::{Statement, Statements};
-pub use transaction::{Database, Transaction, WriteJob};
+pub use transaction::{Database, Isolation, Transaction, WriteJob};
 pub use value::{Row, Time, Value};

@@ -7,12 +7,22 @@ pub trait Transaction {
     /// Runs a statement that returns no rows; the number of rows it changed.
     fn execute(&mut self, statement: Statement, values: &[Value]) -> Result<u64, DatabaseError>;
 
-    /// Runs one statement for many value lists (an engine may pipeline them); the number of rows changed in all.
+    /// Runs one statement for many value lists (an engine may send them together); the number of rows changed in all.
     fn execute_each(
         &mut self,
         statement: Statement,
         lists: &mut dyn Iterator<Item = Vec<Value>>,
     ) -> Result<u64, DatabaseError>;
+
+    /// Runs one statement for many value lists, which do not depend on each other (an engine may send them together); for
+    /// each list, in order, the last row it gave, or none.
+    fn query_many(
+        &mut self,
+        statement: Statement,
+        lists: &mut dyn Iterator<Item = Vec<Value>>,
+    ) -> Result<Vec<Option<Row>>, DatabaseError> {
+        lists.map(|values| Ok(self.query(statement, &values)?.pop())).collect()
+    }
 
     /// Runs a statement and returns all its rows: for answers whose size the caller bounds, by `LIMIT` or by key.
     fn query(&mut self, statement: Statement, values: &[Value]) -> Result<Vec<Row>, DatabaseError> {
@@ -40,6 +50,19 @@ pub trait Transaction {
 
     /// The time of this transaction: the database's own clock in PostgreSQL, the injected one in SQLite.
     fn now(&mut self) -> Result<Time, DatabaseError>;
+
+    /// Whether no other write transaction runs at the same time, so that what was looked up stays as it is until the end.
+    fn runs_alone(&self) -> bool;
+}
+
+/// How a write transaction is kept apart from those that run at the same time. SQLite runs one after another in any case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Isolation {
+    /// As if it ran alone: where that cannot be, it is undone and run again.
+    Serial,
+    /// Each statement sees what others have kept by then. Only for jobs that lock the rows they decide by, or decide and
+    /// change in one statement; where many want the same rows, they wait or pass by instead of starting over.
+    ByRows,
 }
 
 /// What a write transaction runs. It may be called again where the first run was undone.
@@ -50,7 +73,7 @@ pub type WriteJob = Box<dyn FnMut(&mut dyn Transaction) -> Result<(), DatabaseEr
 pub trait Database: Send + Sync {
     /// Runs `job` in a write transaction and returns when it is durable. An error of the job rolls everything back. The
     /// engine may commit several callers' jobs together; each job still succeeds or fails by itself.
-    fn write_job(&self, job: WriteJob) -> Result<(), DatabaseError>;
+    fn write_job(&self, job: WriteJob, isolation: Isolation) -> Result<(), DatabaseError>;
 
     /// Runs `job` in a read transaction: one consistent state.
     fn read_job(
@@ -61,14 +84,30 @@ pub trait Database: Send + Sync {
     /// The dialect's folder name: `sqlite` or `postgres`.
     fn dialect(&self) -> &'static str;
 
-    /// A number that changes when anybody, in whatever process, has committed a change; cheap enough to ask for twenty
-    /// times a second. It is compared for equality only. An engine that cannot tell answers a new number each time.
+    /// A number that changes when anybody, in whatever process, may have made work; cheap enough to ask for forty times a
+    /// second. It is compared for equality only. SQLite's changes with every commit, PostgreSQL's when [`Self::ring`] was
+    /// called, and every second for those who were not heard.
     fn revision(&self) -> Result<u64, DatabaseError>;
+
+    /// Tells those who wait in other processes to look, where they do not see it by themselves. To be called after the
+    /// commit, and outside of transactions; calls that come close together are heard as one.
+    fn ring(&self) {}
 }
 
 impl dyn Database + '_ {
-    /// Runs `job` in a write transaction; its value, once durable. `E` is the caller's own error; any error rolls back.
-    pub fn write<T, E, F>(&self, mut job: F) -> Result<T, E>
+    /// Runs `job` in a write transaction that is as good as alone; its value, once durable. `E` is the caller's own error;
+    /// any error rolls back.
+    pub fn write<T, E, F>(&self, job: F) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<DatabaseError> + Send + 'static,
+        F: FnMut(&mut dyn Transaction) -> Result<T, E> + Send + 'static,
+    {
+        self.write_as(Isolation::Serial, job)
+    }
+
+    /// As [`Self::write`], kept apart from others as `isolation` says.
+    pub fn write_as<T, E, F>(&self, isolation: Isolation, mut job: F) -> Result<T, E>
     where
         T: Send + 'static,
         E: From<DatabaseError> + Send + 'static,
@@ -76,12 +115,13 @@ impl dyn Database + '_ {
     {
         let answer = std::sync::Arc::new(std::sync::Mutex::new(None));
         let slot = answer.clone();
-        let outcome = self.write_job(Box::new(move |transaction| {
+        let job: WriteJob = Box::new(move |transaction| {
             let result = job(transaction);
             let failed = result.is_err();
             *slot.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(result);
             if failed { Err(DatabaseError::Aborted("the job failed".into())) } else { Ok(()) }
-        }));
+        });
+        let outcome = self.write_job(job, isolation);
         let result = answer.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
         match (outcome, result) {
             // The job's own error says more than the abort it caused.
@@ -115,4 +155,14 @@ impl dyn Database + '_ {
             .into())
         })
     }
+}
+
+/// What a job that panicked is told as.
+pub(crate) fn describe_panic(panic: &(dyn std::any::Any + Send)) -> String {
+    let message = panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("no message");
+    format!("the job panicked: {message}")
 }

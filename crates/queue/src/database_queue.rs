@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use strongroom_database::{Database, Transaction};
+use strongroom_database::{Database, Isolation, Transaction};
 
 use crate::tasks::{self, Prospect};
 use crate::wakeups::Waited;
@@ -40,7 +40,7 @@ impl DatabaseQueue {
         &self,
         job: impl FnMut(&mut dyn Transaction) -> Result<T, QueueError> + Send + 'static,
     ) -> Result<T, QueueError> {
-        self.database.write(job)
+        self.database.write_as(Isolation::ByRows, job)
     }
 
     fn notify_taken(&self, taken: &[TakenOver]) {

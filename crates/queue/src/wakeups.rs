@@ -1,14 +1,20 @@
-//! Waking those who wait for work in this process, as soon as a transaction that made some has committed.
+//! Waking those who wait for work, as soon as a transaction that made some has committed: in this process at once, in others
+//! by way of the database.
 
 use std::collections::HashMap;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::fmt;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use strongroom_database::Database;
+
 /// The waiting of one process. Share one among everybody who enqueues into and leases from the same queue.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Wakeups {
     calls: Mutex<Calls>,
     called: Condvar,
+    /// By which others are told; none where nobody else is to be.
+    database: Option<Arc<dyn Database>>,
 }
 
 #[derive(Debug, Default)]
@@ -36,7 +42,18 @@ pub enum Waited {
     TimedOut,
 }
 
+impl fmt::Debug for Wakeups {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Wakeups").field("calls", &self.calls).finish_non_exhaustive()
+    }
+}
+
 impl Wakeups {
+    /// The waiting of a process whose tasks are kept in `database`, where other processes wait for them too.
+    pub fn through(database: Arc<dyn Database>) -> Self {
+        Self { database: Some(database), ..Self::default() }
+    }
+
     /// Wakes those who wait for one of these topics. To be called after the commit, not before.
     pub fn notify<'a>(&self, topics: impl IntoIterator<Item = &'a str>) {
         let mut calls = self.lock();
@@ -50,12 +67,20 @@ impl Wakeups {
         }
         drop(calls);
         self.called.notify_all();
+        self.tell_others();
     }
 
     /// Wakes everybody to look: something may be ready, in whatever topic.
     pub fn notify_everybody(&self) {
         self.lock().to_everybody += 1;
         self.called.notify_all();
+        self.tell_others();
+    }
+
+    fn tell_others(&self) {
+        if let Some(database) = &self.database {
+            database.ring();
+        }
     }
 
     /// Ends everybody's waiting, work or not: to be called when workers are to stop.

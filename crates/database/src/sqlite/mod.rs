@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::clock::SteadyClock;
-use crate::{Clock, Database, DatabaseError, Migration, Statement, Statements, Transaction, WriteJob};
+use crate::{Clock, Database, DatabaseError, Isolation, Migration, Statement, Statements, Transaction, WriteJob};
 
 use lock::WriteLock;
 use readers::Readers;
@@ -98,7 +98,7 @@ impl Sqlite {
 }
 
 impl Database for Sqlite {
-    fn write_job(&self, job: WriteJob) -> Result<(), DatabaseError> {
+    fn write_job(&self, job: WriteJob, _: Isolation) -> Result<(), DatabaseError> {
         self.writer.run(job)
     }
 

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
+use crate::migration::check_order;
 use crate::{DatabaseError, Migration, Time};
 
 use super::failure::{Act, explain};
@@ -61,20 +62,6 @@ pub(super) fn migrate(
         })?;
     }
     Ok(())
-}
-
-fn check_order(migrations: &[Migration]) -> Result<u32, DatabaseError> {
-    let mut last = 0;
-    for migration in migrations {
-        if migration.version != last + 1 {
-            return Err(DatabaseError::Statement {
-                statement: migration.name,
-                detail: format!("migration {} does not follow migration {last}", migration.version),
-            });
-        }
-        last = migration.version;
-    }
-    Ok(last)
 }
 
 fn version(connection: &Connection, path: &Path) -> Result<u32, DatabaseError> {

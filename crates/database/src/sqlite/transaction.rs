@@ -97,6 +97,10 @@ impl Transaction for SqliteTransaction<'_> {
     fn now(&mut self) -> Result<Time, DatabaseError> {
         Ok(self.now)
     }
+
+    fn runs_alone(&self) -> bool {
+        true
+    }
 }
 
 /// A value as SQLite binds it, without a copy of ours.

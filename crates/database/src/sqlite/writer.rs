@@ -1,7 +1,6 @@
 //! The one thread that writes. It takes the jobs that wait, runs each in a savepoint of one transaction, commits them with
 //! one sync, and only then answers. A group is bounded in jobs and in time, so that other processes get their turn.
 
-use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
@@ -10,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 
+use crate::transaction::describe_panic;
 use crate::{DatabaseError, WriteJob};
 
 use super::Shared;
@@ -172,13 +172,4 @@ fn answer(job: Job, outcome: Outcome) {
     drop(work);
     // The caller waits for this answer, unless its thread is gone.
     let _ = answer.send(outcome);
-}
-
-fn describe_panic(panic: &(dyn Any + Send)) -> String {
-    let message = panic
-        .downcast_ref::<&str>()
-        .copied()
-        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("no message");
-    format!("the job panicked: {message}")
 }

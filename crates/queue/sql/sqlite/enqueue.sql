@@ -1,7 +1,7 @@
 -- Putting tasks into the line.
 
 -- name: queue_take_ids
-UPDATE task_sequence SET next = next + ?1 WHERE single = 1 RETURNING next - ?1
+UPDATE task_sequence SET next = next + ?1 WHERE single = 1 RETURNING next - ?1, ?1
 
 -- name: queue_reserve_turns
 INSERT INTO fair_share (topic, fair_key, priority, next)
@@ -21,6 +21,7 @@ WHERE EXISTS (SELECT 1 FROM topic WHERE topic.name = fair_share.topic AND topic.
 INSERT INTO task (id, topic, key, state, priority, fair_key, rank, ready_at, max_attempts, enqueued_at, payload)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
 ON CONFLICT (key, topic) WHERE state < 3 DO NOTHING
+RETURNING id
 
 -- name: queue_live
 SELECT id, state FROM task WHERE key = ?1 AND topic = ?2 AND state < 3

@@ -1,7 +1,7 @@
 -- Taking tasks back from those who held them.
 
 -- name: queue_finish
-DELETE FROM task WHERE id = ?1 AND attempt = ?2 AND state = 2 AND again_at IS NULL
+DELETE FROM task WHERE id = ?1 AND attempt = ?2 AND state = 2 AND again_at IS NULL RETURNING id
 
 -- name: queue_held
 SELECT spent, max_attempts, again_at FROM task WHERE id = ?1 AND attempt = ?2 AND state = 2

@@ -38,7 +38,7 @@ pub trait Subject {
     fn advance(&self, by: Duration);
 }
 
-/// A test for each rule; `$make` is a function that gives a fresh [`Subject`].
+/// A test for each rule; `$make` is a function that gives a fresh [`Subject`], or none where the engine's server is absent.
 #[macro_export]
 macro_rules! conformance_suite {
     ($make:path) => {
@@ -92,7 +92,9 @@ macro_rules! conformance_suite {
         $(
             #[test]
             fn $case() {
-                $crate::conformance::$case(&$make());
+                if let Some(subject) = $make() {
+                    $crate::conformance::$case(&subject);
+                }
             }
         )*
     };

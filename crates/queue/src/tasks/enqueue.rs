@@ -1,6 +1,8 @@
 //! Putting tasks into topics.
 
-use strongroom_database::{Statement, Time, Transaction, Value};
+use std::collections::HashSet;
+
+use strongroom_database::{Row, Statement, Time, Transaction, Value};
 
 use crate::{Enqueued, NewTask, QueueError, TaskId};
 
@@ -25,54 +27,121 @@ pub fn enqueue(transaction: &mut dyn Transaction, tasks: &[NewTask]) -> Result<V
     }
     tasks.iter().try_for_each(check_names)?;
     let now = transaction.now()?;
-    let first_id = take_ids(transaction, tasks.len())?;
-    let at_once = tasks.iter().filter(|task| !is_delayed(task, now)).map(share);
+    let ids = take_ids(transaction, tasks.len())?;
+    let numbered: Vec<(&NewTask, i64)> = tasks.iter().zip(ids).collect();
+    if transaction.runs_alone() {
+        enqueue_alone(transaction, &numbered, now)
+    } else {
+        enqueue_beside_others(transaction, &numbered, now)
+    }
+}
+
+/// Where nobody else enqueues at the same time, each task is put by itself, and who is refused joins the one that is there.
+fn enqueue_alone(
+    transaction: &mut dyn Transaction,
+    tasks: &[(&NewTask, i64)],
+    now: Time,
+) -> Result<Vec<Enqueued>, QueueError> {
+    let at_once = tasks.iter().filter(|(task, _)| !is_delayed(task, now)).map(|(task, _)| share(task));
     let mut turns = Turns::reserve(transaction, at_once)?;
     let mut answers = Vec::with_capacity(tasks.len());
-    for (task, id) in tasks.iter().zip(first_id..) {
+    for (task, id) in tasks {
         let (topic, fair_key, priority) = share(task);
         let delayed = is_delayed(task, now);
         let rank = if delayed { 0 } else { turns.next_rank(topic, fair_key, priority) };
-        let created = transaction.execute(
-            INSERT,
-            &[
-                id.into(),
-                topic.into(),
-                task.key.as_str().into(),
-                Value::Integer(if delayed { state::DELAYED } else { state::READY }),
-                priority.into(),
-                fair_key.into(),
-                rank.into(),
-                task.not_before.map_or(now, |time| time.max(now)).into(),
-                task.max_attempts.max(1).into(),
-                now.into(),
-                task.payload.as_slice().into(),
-            ],
-        )? == 1;
-        if !created {
-            answers.push(join_live(transaction, task, now)?);
+        if transaction.query_one(INSERT, &values(task, *id, rank, now))?.is_none() {
+            let live = transaction.query_one(LIVE, &[task.key.as_str().into(), task.topic.as_str().into()])?;
+            let live = live.ok_or_else(|| missing(INSERT, "a row was refused though no task of its key is live"))?;
+            answers.push(join_live(transaction, task, &live, now)?);
             continue;
         }
         if !delayed {
             turns.used(topic, fair_key, priority);
         }
-        answers.push(Enqueued::Created(TaskId(id)));
+        answers.push(Enqueued::Created(TaskId(*id)));
     }
     turns.finish(transaction)?;
     Ok(answers)
 }
 
-/// The first of `count` fresh ids.
-pub(super) fn take_ids(transaction: &mut dyn Transaction, count: usize) -> Result<i64, QueueError> {
-    let row = transaction.query_one(TAKE_IDS, &[count.into()])?;
-    let row = row.ok_or_else(|| missing(TAKE_IDS, "the sequence of task ids has no row"))?;
-    Ok(row.integer(0)?)
+/// Where others enqueue, lease and settle at the same time, those that are there are locked and joined first, all together;
+/// then the rest is put, all together. Who is refused because others were faster begins again.
+fn enqueue_beside_others(
+    transaction: &mut dyn Transaction,
+    tasks: &[(&NewTask, i64)],
+    now: Time,
+) -> Result<Vec<Enqueued>, QueueError> {
+    let mut answers: Vec<Option<Enqueued>> = vec![None; tasks.len()];
+    loop {
+        let open: Vec<usize> = (0..tasks.len()).filter(|place| answers[*place].is_none()).collect();
+        if open.is_empty() {
+            return Ok(answers.into_iter().flatten().collect());
+        }
+        let mut keys = open.iter().map(|place| {
+            let (task, _) = tasks[*place];
+            vec![task.key.as_str().into(), task.topic.as_str().into()]
+        });
+        let live = transaction.query_many(LIVE, &mut keys)?;
+        let mut seen = HashSet::new();
+        let mut fresh = Vec::new();
+        for (place, live) in open.into_iter().zip(live) {
+            let (task, id) = tasks[place];
+            match live {
+                Some(live) => answers[place] = Some(join_live(transaction, task, &live, now)?),
+                // The second of a key within these tasks joins the first when that is there.
+                None if seen.insert((&task.topic, &task.key)) => fresh.push((place, task, id)),
+                None => {}
+            }
+        }
+        let at_once = fresh.iter().filter(|(_, task, _)| !is_delayed(task, now)).map(|(_, task, _)| share(task));
+        let mut places = Turns::reserve(transaction, at_once.clone())?;
+        let mut lists = Vec::with_capacity(fresh.len());
+        for (_, task, id) in &fresh {
+            let (topic, fair_key, priority) = share(task);
+            let mut rank = 0;
+            if !is_delayed(task, now) {
+                rank = places.next_rank(topic, fair_key, priority);
+                places.used(topic, fair_key, priority);
+            }
+            lists.push(values(task, *id, rank, now));
+        }
+        let made = transaction.query_many(INSERT, &mut lists.into_iter())?;
+        for ((place, _, id), made) in fresh.into_iter().zip(made) {
+            answers[place] = made.map(|_| Enqueued::Created(TaskId(id)));
+        }
+    }
+}
+
+/// What a new row is made of.
+fn values(task: &NewTask, id: i64, rank: i64, now: Time) -> Vec<Value> {
+    let (topic, fair_key, priority) = share(task);
+    vec![
+        id.into(),
+        topic.into(),
+        task.key.as_str().into(),
+        Value::Integer(if is_delayed(task, now) { state::DELAYED } else { state::READY }),
+        priority.into(),
+        fair_key.into(),
+        rank.into(),
+        task.not_before.map_or(now, |time| time.max(now)).into(),
+        task.max_attempts.max(1).into(),
+        now.into(),
+        task.payload.as_slice().into(),
+    ]
+}
+
+/// So many fresh ids, rising.
+pub(super) fn take_ids(transaction: &mut dyn Transaction, count: usize) -> Result<Vec<i64>, QueueError> {
+    let mut ids = Vec::with_capacity(count);
+    for row in transaction.query(TAKE_IDS, &[count.into()])? {
+        let (first, run) = (row.integer(0)?, row.integer(1)?);
+        ids.extend(first..first.saturating_add(run));
+    }
+    if ids.len() == count { Ok(ids) } else { Err(missing(TAKE_IDS, "the sequence of task ids gave another number")) }
 }
 
 /// The task of this topic and key that is there already does for the new one as well.
-fn join_live(transaction: &mut dyn Transaction, task: &NewTask, now: Time) -> Result<Enqueued, QueueError> {
-    let live = transaction.query_one(LIVE, &[task.key.as_str().into(), task.topic.as_str().into()])?;
-    let live = live.ok_or_else(|| missing(INSERT, "a row was refused though no task of its key is live"))?;
+fn join_live(transaction: &mut dyn Transaction, task: &NewTask, live: &Row, now: Time) -> Result<Enqueued, QueueError> {
     let id = live.integer(0)?;
     let wanted_at = task.not_before.map_or(now, |time| time.max(now));
     match live.integer(1)? {

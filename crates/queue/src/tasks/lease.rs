@@ -152,11 +152,12 @@ fn admit_due(transaction: &mut dyn Transaction, topic: &str, now: Time, limit: u
     }
     let shares = waiting.iter().map(|(_, fair_key, priority)| (topic, *fair_key, *priority));
     let mut turns = Turns::reserve(transaction, shares)?;
-    for (id, fair_key, priority) in waiting {
+    let mut places = waiting.into_iter().map(|(id, fair_key, priority)| {
         let rank = turns.next_rank(topic, fair_key, priority);
         turns.used(topic, fair_key, priority);
-        transaction.execute(MAKE_READY, &[id.into(), rank.into()])?;
-    }
+        vec![id.into(), rank.into()]
+    });
+    transaction.execute_each(MAKE_READY, &mut places)?;
     Ok(())
 }
 
@@ -175,16 +176,17 @@ pub fn heartbeat(
     duration: Duration,
 ) -> Result<Vec<Heartbeat>, QueueError> {
     let until = after(transaction.now()?, duration);
-    let mut answers = Vec::with_capacity(leases.len());
-    for lease in leases {
-        let values = [lease.task.0.into(), lease.attempt.into(), until.into()];
-        answers.push(match transaction.query_one(EXTEND, &values)? {
-            None => Heartbeat::Lost,
-            Some(row) if row.truth(1)? => Heartbeat::CancelRequested(row.time(0)?),
-            Some(row) => Heartbeat::Held(row.time(0)?),
-        });
-    }
-    Ok(answers)
+    let mut values = leases.iter().map(|lease| vec![lease.task.0.into(), lease.attempt.into(), until.into()]);
+    let rows = transaction.query_many(EXTEND, &mut values)?;
+    rows.iter()
+        .map(|row| {
+            Ok(match row {
+                None => Heartbeat::Lost,
+                Some(row) if row.truth(1)? => Heartbeat::CancelRequested(row.time(0)?),
+                Some(row) => Heartbeat::Held(row.time(0)?),
+            })
+        })
+        .collect()
 }
 
 /// Notes that the work has come further than ever before: the attempts are counted anew, this one as the first. False where

@@ -20,16 +20,26 @@ const FORGET_AGAIN: Statement = Statement("queue_forget_again");
 pub fn settle(transaction: &mut dyn Transaction, settlements: &[Settlement]) -> Result<Vec<Settled>, QueueError> {
     let now = transaction.now()?;
     let mut answers = Vec::with_capacity(settlements.len());
-    for Settlement { lease, outcome } in settlements {
-        let plainly_done = *outcome == Outcome::Done && finish(transaction, *lease)?;
-        answers.push(if plainly_done { Settled::Ok } else { settle_held(transaction, *lease, outcome, now)? });
+    for alike in settlements.chunk_by(|one, other| is_done(one) == is_done(other)) {
+        let finished =
+            if alike.first().is_some_and(is_done) { finish(transaction, alike)? } else { vec![false; alike.len()] };
+        for (Settlement { lease, outcome }, finished) in alike.iter().zip(finished) {
+            answers.push(if finished { Settled::Ok } else { settle_held(transaction, *lease, outcome, now)? });
+        }
     }
     Ok(answers)
 }
 
-/// Takes a task away that nobody wants once more; false where there is more to look at.
-fn finish(transaction: &mut dyn Transaction, lease: Lease) -> Result<bool, QueueError> {
-    Ok(transaction.execute(FINISH, &[lease.task.0.into(), lease.attempt.into()])? == 1)
+fn is_done(settlement: &Settlement) -> bool {
+    settlement.outcome == Outcome::Done
+}
+
+/// Takes tasks away that nobody wants once more; for each whether it was, or there is more to look at.
+fn finish(transaction: &mut dyn Transaction, done: &[Settlement]) -> Result<Vec<bool>, QueueError> {
+    let mut leases =
+        done.iter().map(|settlement| vec![settlement.lease.task.0.into(), settlement.lease.attempt.into()]);
+    let rows = transaction.query_many(FINISH, &mut leases)?;
+    Ok(rows.iter().map(Option::is_some).collect())
 }
 
 fn settle_held(
@@ -93,8 +103,9 @@ pub(super) fn bury(
 ) -> Result<(), QueueError> {
     transaction.execute(BURY, &[task.0.into(), now.into(), reason.into()])?;
     if wanted_again {
-        let successor = take_ids(transaction, 1)?;
-        transaction.execute(SUCCEED_BURIED, &[task.0.into(), successor.into(), now.into()])?;
+        for successor in take_ids(transaction, 1)? {
+            transaction.execute(SUCCEED_BURIED, &[task.0.into(), successor.into(), now.into()])?;
+        }
         transaction.execute(FORGET_AGAIN, &[task.0.into()])?;
     }
     Ok(())

@@ -5,7 +5,7 @@
 //! alternate, however long one's backlog is. A less urgent task stands that many turns further back and no further: the
 //! turns of newer tasks rise until they lie behind it. (Start-time fair queueing: Goyal, Vin and Cheng, SIGCOMM 1996.)
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use strongroom_database::{DatabaseError, Statement, Transaction};
 
@@ -32,9 +32,10 @@ struct Reserved {
     wanted: i64,
 }
 
-/// Turns reserved in one transaction, one statement for each fair key and priority however many tasks there are.
+/// Turns reserved in one transaction, one statement for each fair key and priority however many tasks there are, and always
+/// in the same order: who reserves locks the share.
 pub(super) struct Turns<'a> {
-    reserved: HashMap<(&'a str, &'a str, i32), Reserved>,
+    reserved: BTreeMap<(&'a str, &'a str, i32), Reserved>,
 }
 
 impl<'a> Turns<'a> {
@@ -43,7 +44,7 @@ impl<'a> Turns<'a> {
         transaction: &mut dyn Transaction,
         tasks: impl Iterator<Item = (&'a str, &'a str, i32)>,
     ) -> Result<Self, DatabaseError> {
-        let mut reserved: HashMap<_, Reserved> = HashMap::new();
+        let mut reserved: BTreeMap<_, Reserved> = BTreeMap::new();
         for share in tasks {
             reserved.entry(share).or_insert(Reserved { first: 0, used: 0, wanted: 0 }).wanted += 1;
         }

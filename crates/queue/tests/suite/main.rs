@@ -1,6 +1,7 @@
 //! The queue against its engines.
 
 mod model;
+mod postgres;
 mod processes;
 mod sqlite;
 

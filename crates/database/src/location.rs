@@ -1,0 +1,86 @@
+//! Where a database is, by its URL, and the one place where an engine is picked for it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::{Database, DatabaseError, Migration, Postgres, PostgresSettings, Sqlite, Statements, SystemClock};
+
+/// Where a database is.
+#[derive(Clone)]
+pub enum Location {
+    /// A SQLite file.
+    Sqlite(PathBuf),
+    /// A database of a PostgreSQL server.
+    Postgres {
+        /// `postgres://user@host:port/database?...`
+        url: String,
+        /// How it is used.
+        settings: PostgresSettings,
+    },
+}
+
+impl Location {
+    /// Reads `sqlite:PATH`, where a relative path begins at `folder`, or `postgres://...`, with settings to be changed as
+    /// wanted.
+    pub fn parse(url: &str, folder: &Path) -> Result<Self, DatabaseError> {
+        if let Some(path) = url.strip_prefix("sqlite:") {
+            return Ok(Self::Sqlite(folder.join(path)));
+        }
+        if url.starts_with("postgres://") || url.starts_with("postgresql://") {
+            return Ok(Self::Postgres { url: url.to_owned(), settings: PostgresSettings::default() });
+        }
+        // A URL may hold a password; its scheme does not.
+        let scheme = url.split_once(':').map_or("this", |(scheme, _)| scheme);
+        Err(DatabaseError::Schema {
+            path: format!("{scheme}:..."),
+            reason: "this is no address of a database; use sqlite:PATH or postgres://USER@HOST/DATABASE".into(),
+        })
+    }
+
+    /// The dialect's folder name: `sqlite` or `postgres`.
+    pub fn dialect(&self) -> &'static str {
+        match self {
+            Self::Sqlite(_) => "sqlite",
+            Self::Postgres { .. } => "postgres",
+        }
+    }
+}
+
+/// What a program brings to a database, in its dialect.
+pub struct Schema {
+    /// The statements it uses.
+    pub statements: Statements,
+    /// The history of its tables, oldest first.
+    pub migrations: Vec<Migration>,
+}
+
+/// Opens the database at `location`, making or migrating its tables. `schema` gives what belongs to the dialect. SQLite goes
+/// by the machine's clock.
+pub fn open(location: &Location, schema: impl FnOnce(&str) -> Schema) -> Result<Arc<dyn Database>, DatabaseError> {
+    let Schema { statements, migrations } = schema(location.dialect());
+    Ok(match location {
+        Location::Sqlite(path) => Arc::new(Sqlite::open(path, statements, &migrations, Arc::new(SystemClock))?),
+        Location::Postgres { url, settings } => {
+            Arc::new(Postgres::open(url, settings.clone(), statements, &migrations)?)
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_sought_in_the_folder_and_an_unknown_scheme_refused() {
+        let parse = |url| Location::parse(url, Path::new("/home"));
+        assert!(
+            matches!(parse("sqlite:registry.db"), Ok(Location::Sqlite(path)) if path == Path::new("/home/registry.db"))
+        );
+        assert!(
+            matches!(parse("sqlite:/elsewhere/r.db"), Ok(Location::Sqlite(path)) if path == Path::new("/elsewhere/r.db"))
+        );
+        assert_eq!(parse("postgres://h/d").expect("reads").dialect(), "postgres");
+        let error = parse("mysql://u:secret@h/d").err().expect("is refused").to_string();
+        assert!(!error.contains("secret"), "{error}");
+    }
+}

@@ -1,0 +1,371 @@
+//! The engine for many machines: a PostgreSQL server, 15 or later. Transactions run on their callers' threads, each on a
+//! connection borrowed from a bounded pool. What was undone through no fault of its own (others changed the same rows,
+//! the server went away) is run again for a while; decision 8 has the reasons.
+
+mod address;
+mod bell;
+mod commit;
+mod connection;
+mod failure;
+mod pool;
+mod schema;
+mod tls;
+mod transaction;
+mod values;
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::transaction::describe_panic;
+use crate::{Clock, Database, DatabaseError, Isolation, Migration, Statement, Statements, Time, Transaction, WriteJob};
+
+use address::Address;
+use bell::Bell;
+use commit::{Fate, Trace, fate};
+use connection::Connection;
+use failure::{Act, Trouble, explain, trouble};
+use pool::{Borrowed, Pool, Refusal};
+use transaction::PostgresTransaction;
+
+/// How a program uses its server.
+#[derive(Clone)]
+pub struct PostgresSettings {
+    /// Connections at once at most, but for one more that listens for work.
+    pub connections: usize,
+    /// How long to wait for one of them when all are in use.
+    pub connection_wait: Duration,
+    /// How long a transaction is tried again that others or the server undid.
+    pub patience: Duration,
+    /// The password, where it does not stand in the URL.
+    pub password: Option<String>,
+    /// A clock to go by instead of the server's, for tests.
+    pub clock: Option<Arc<dyn Clock>>,
+}
+
+impl Default for PostgresSettings {
+    fn default() -> Self {
+        Self {
+            connections: 10,
+            connection_wait: Duration::from_secs(10),
+            patience: Duration::from_secs(30),
+            password: None,
+            clock: None,
+        }
+    }
+}
+
+/// What every thread that uses one database shares.
+struct Shared {
+    pool: Pool,
+    statements: Statements,
+    clock: Option<Arc<dyn Clock>>,
+    /// The latest time that was given: it does not go back in this process, even where the server's clock does.
+    latest: AtomicI64,
+    patience: Duration,
+}
+
+/// One PostgreSQL database.
+///
+/// A write that returned is as durable as the server's `synchronous_commit` makes it, which is never off.
+pub struct Postgres {
+    shared: Arc<Shared>,
+    bell: Bell,
+}
+
+/// How one attempt at a transaction ended.
+enum Attempt {
+    /// For good.
+    Over(Result<(), DatabaseError>),
+    /// Undone through no fault of the job; with the error to tell where there is no time for another.
+    Undone(Trouble, DatabaseError),
+}
+
+impl Postgres {
+    /// Connects to the database at `url` (`postgres://user:password@host:port/database?...`, libpq's form) and brings its
+    /// schema up to the last of `migrations`. Tables are made in the first existing schema of the search path.
+    ///
+    /// # Errors
+    /// [`DatabaseError::Schema`] where the URL is none, the database is missing or not fit for us, or the schema is another
+    /// program's or a newer one; [`DatabaseError::Permission`] where the server does not let us in or make tables;
+    /// [`DatabaseError::Unavailable`] where it does not answer.
+    pub fn open(
+        url: &str,
+        settings: PostgresSettings,
+        statements: Statements,
+        migrations: &[Migration],
+    ) -> Result<Self, DatabaseError> {
+        let address = Address::parse(url, settings.password.as_deref())?;
+        let connector = tls::connector(&address)?;
+        schema::migrate(&mut Connection::open(&address, &connector)?, &address.shown, migrations)?;
+        let shared = Arc::new(Shared {
+            pool: Pool::new(address, connector, settings.connections, settings.connection_wait),
+            statements,
+            clock: settings.clock,
+            latest: AtomicI64::new(i64::MIN),
+            patience: settings.patience,
+        });
+        Ok(Self { bell: Bell::new(shared.clone()), shared })
+    }
+
+    /// The address, without its password.
+    pub fn address(&self) -> &str {
+        &self.shared.pool.address.shown
+    }
+
+    /// Prepares every statement against the schema and names the first that does not fit: for tests, so that a misspelt
+    /// column is found without running the statement.
+    pub fn check_statements(&self) -> Result<(), DatabaseError> {
+        let mut names: Vec<&'static str> = self.shared.statements.names().collect();
+        names.sort_unstable();
+        let mut borrowed = self.shared.pool.borrow().map_err(Refusal::into_error)?;
+        for name in names {
+            borrowed
+                .get()?
+                .prepared(&self.shared.statements, Statement(name))?
+                .map_err(|error| explain(self.address(), Act::Statement(name), &error))?;
+        }
+        Ok(())
+    }
+
+    /// Runs attempts until one is over or patience is.
+    fn persist(&self, attempt: &mut dyn FnMut(u32) -> Attempt) -> Result<(), DatabaseError> {
+        let began = Instant::now();
+        let mut undone = 0;
+        loop {
+            let (trouble, error) = match attempt(undone) {
+                Attempt::Over(outcome) => return outcome,
+                Attempt::Undone(trouble, error) => (trouble, error),
+            };
+            undone += 1;
+            let pause = match trouble {
+                Trouble::Conflict | Trouble::Duplicate => jitter(Duration::from_millis(1 << undone.min(7))),
+                Trouble::Lost => Duration::from_millis(50) * undone.min(20),
+            };
+            if began.elapsed() + pause > self.shared.patience {
+                return Err(error);
+            }
+            std::thread::sleep(pause);
+        }
+    }
+
+    /// Borrows a connection and begins a transaction on it with `sql`, whose last row is told.
+    fn begin(&self, sql: &str) -> Result<(Borrowed<'_>, Vec<Option<String>>), Attempt> {
+        let mut borrowed = self.shared.pool.borrow().map_err(|refusal| match refusal {
+            Refusal::Lost(error) => Attempt::Undone(Trouble::Lost, error),
+            Refusal::Final(error) => Attempt::Over(Err(error)),
+        })?;
+        let connection = borrowed.get().map_err(|error| Attempt::Over(Err(error)))?;
+        match connection.try_first_row(sql) {
+            Ok(row) => Ok((borrowed, row)),
+            Err(error) => {
+                let explained = explain(self.address(), Act::Other("begin a transaction"), &error);
+                borrowed.spoil();
+                Err(match trouble(&error) {
+                    Some(trouble) => {
+                        self.shared.pool.forget_all();
+                        Attempt::Undone(trouble, explained)
+                    }
+                    None => Attempt::Over(Err(explained)),
+                })
+            }
+        }
+    }
+
+    fn attempt_write(&self, job: &mut WriteJob, isolation: Isolation, undone: u32) -> Attempt {
+        let level = match isolation {
+            Isolation::Serial => "SERIALIZABLE",
+            Isolation::ByRows => "READ COMMITTED",
+        };
+        let begin = format!("BEGIN ISOLATION LEVEL {level} READ WRITE; SELECT pg_current_xact_id(), {NOW}");
+        let (mut borrowed, row) = match self.begin(&begin) {
+            Ok(begun) => begun,
+            Err(attempt) => return attempt,
+        };
+        let mut row = row.into_iter();
+        let id = row.next().flatten().unwrap_or_default();
+        let now = self.shared.now(row.next().flatten().as_deref());
+        let connection = match borrowed.get() {
+            Ok(connection) => connection,
+            Err(error) => return Attempt::Over(Err(error)),
+        };
+        let trace = Trace { id, incarnation: connection.incarnation.clone() };
+        let mut transaction = self.shared.transaction(connection, now);
+        let outcome = catch_unwind(AssertUnwindSafe(|| job(&mut transaction)))
+            .unwrap_or_else(|panic| Err(DatabaseError::Aborted(describe_panic(panic.as_ref()))));
+        let (trouble, failure) = (transaction.trouble, transaction.failure.take());
+        match (outcome, failure) {
+            (Ok(()), None) => self.commit(borrowed, &trace),
+            (outcome, failure) => {
+                // The server keeps nothing of a transaction in which a statement failed, whatever its job makes of it.
+                let error = match outcome {
+                    Err(error) => error,
+                    Ok(()) => DatabaseError::Aborted(failure.unwrap_or_default()),
+                };
+                self.give_up(borrowed, trouble);
+                match trouble {
+                    None => Attempt::Over(Err(error)),
+                    // Twice the same key is no coincidence.
+                    Some(Trouble::Duplicate) if undone > 0 => Attempt::Over(Err(error)),
+                    Some(trouble) => Attempt::Undone(trouble, error),
+                }
+            }
+        }
+    }
+
+    fn attempt_read(&self, job: &mut dyn FnMut(&mut dyn Transaction) -> Result<(), DatabaseError>) -> Attempt {
+        let begin = format!("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT {NOW}");
+        let (mut borrowed, row) = match self.begin(&begin) {
+            Ok(begun) => begun,
+            Err(attempt) => return attempt,
+        };
+        let now = self.shared.now(row.into_iter().next().flatten().as_deref());
+        let connection = match borrowed.get() {
+            Ok(connection) => connection,
+            Err(error) => return Attempt::Over(Err(error)),
+        };
+        let mut transaction = self.shared.transaction(connection, now);
+        let outcome = job(&mut transaction);
+        let (trouble, failure, has_begun) = (transaction.trouble, transaction.failure.take(), transaction.has_begun);
+        self.give_up(borrowed, trouble);
+        match (trouble, failure) {
+            // Rows may have been handed over only where a statement has succeeded.
+            (Some(Trouble::Lost), Some(failure)) if !has_begun => {
+                Attempt::Undone(Trouble::Lost, DatabaseError::Unavailable { act: "read".into(), detail: failure })
+            }
+            _ => Attempt::Over(outcome),
+        }
+    }
+
+    /// Ends a transaction of which nothing is to be kept.
+    fn give_up(&self, mut borrowed: Borrowed<'_>, trouble: Option<Trouble>) {
+        let ended = trouble != Some(Trouble::Lost)
+            && borrowed.get().is_ok_and(|connection| connection.client.batch_execute("ROLLBACK").is_ok());
+        if !ended {
+            borrowed.spoil();
+            self.shared.pool.forget_all();
+        }
+    }
+
+    fn commit(&self, mut borrowed: Borrowed<'_>, trace: &Trace) -> Attempt {
+        let committed = match borrowed.get() {
+            Ok(connection) => connection.client.batch_execute("COMMIT"),
+            Err(error) => return Attempt::Over(Err(error)),
+        };
+        let Err(error) = committed else { return Attempt::Over(Ok(())) };
+        let explained = explain(self.address(), Act::Other("commit"), &error);
+        match trouble(&error) {
+            Some(Trouble::Lost) => {
+                borrowed.spoil();
+                self.shared.pool.forget_all();
+                self.settle_doubt(trace, explained)
+            }
+            trouble => {
+                self.give_up(borrowed, None);
+                match trouble {
+                    Some(trouble) => Attempt::Undone(trouble, explained),
+                    None => Attempt::Over(Err(explained)),
+                }
+            }
+        }
+    }
+
+    /// Finds out what became of a transaction whose commit was not answered.
+    fn settle_doubt(&self, trace: &Trace, error: DatabaseError) -> Attempt {
+        let asked = self.persist(&mut |_| {
+            let mut borrowed = match self.shared.pool.borrow() {
+                Ok(borrowed) => borrowed,
+                Err(Refusal::Lost(error) | Refusal::Final(error)) => return Attempt::Undone(Trouble::Lost, error),
+            };
+            let told = borrowed.get().and_then(|connection| fate(connection, self.address(), trace));
+            match told {
+                Ok(Fate::Kept) => Attempt::Over(Ok(())),
+                Ok(Fate::Undone) => Attempt::Over(Err(DatabaseError::Aborted(String::new()))),
+                Ok(Fate::Unknown) => Attempt::Over(Err(in_doubt(&error))),
+                Ok(Fate::Open) => Attempt::Undone(Trouble::Lost, in_doubt(&error)),
+                Err(error) => {
+                    borrowed.spoil();
+                    self.shared.pool.forget_all();
+                    Attempt::Undone(Trouble::Lost, error)
+                }
+            }
+        });
+        match asked {
+            Ok(()) => Attempt::Over(Ok(())),
+            Err(DatabaseError::Aborted(_)) => Attempt::Undone(Trouble::Lost, error),
+            Err(_) => Attempt::Over(Err(in_doubt(&error))),
+        }
+    }
+}
+
+/// What a bare connection of a test is made with.
+#[cfg(feature = "testing")]
+pub(crate) fn test_connection(
+    url: &str,
+) -> Result<(postgres::Config, tokio_postgres_rustls::MakeRustlsConnect), DatabaseError> {
+    let address = Address::parse(url, None)?;
+    let connector = tls::connector(&address)?;
+    Ok((address.config, connector))
+}
+
+/// The server's clock, in microseconds.
+const NOW: &str = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
+
+impl Shared {
+    fn now(&self, told: Option<&str>) -> Time {
+        let present = match &self.clock {
+            Some(clock) => clock.now().0,
+            None => told.and_then(|text| text.parse().ok()).unwrap_or(i64::MIN),
+        };
+        Time(self.latest.fetch_max(present, Ordering::SeqCst).max(present))
+    }
+
+    fn transaction<'c>(&'c self, connection: &'c mut Connection, now: Time) -> PostgresTransaction<'c> {
+        PostgresTransaction {
+            connection,
+            statements: &self.statements,
+            shown: &self.pool.address.shown,
+            now,
+            trouble: None,
+            failure: None,
+            has_begun: false,
+        }
+    }
+}
+
+fn in_doubt(error: &DatabaseError) -> DatabaseError {
+    DatabaseError::InDoubt { detail: error.to_string() }
+}
+
+/// Some time up to `most`, so that those who met do not meet again.
+fn jitter(most: Duration) -> Duration {
+    let random = RandomState::new().build_hasher().finish();
+    most.mul_f64((random >> 11) as f64 / (1_u64 << 53) as f64)
+}
+
+impl Database for Postgres {
+    fn write_job(&self, mut job: WriteJob, isolation: Isolation) -> Result<(), DatabaseError> {
+        self.persist(&mut |undone| self.attempt_write(&mut job, isolation, undone))
+    }
+
+    fn read_job(
+        &self,
+        job: &mut dyn FnMut(&mut dyn Transaction) -> Result<(), DatabaseError>,
+    ) -> Result<(), DatabaseError> {
+        self.persist(&mut |_| self.attempt_read(job))
+    }
+
+    fn dialect(&self) -> &'static str {
+        "postgres"
+    }
+
+    fn revision(&self) -> Result<u64, DatabaseError> {
+        Ok(self.bell.revision())
+    }
+
+    fn ring(&self) {
+        self.bell.ring();
+    }
+}

@@ -1,0 +1,60 @@
+-- Giving tasks to those who work on them, and keeping them there. Whoever leases passes by what others are leasing.
+
+-- name: queue_paused
+SELECT paused FROM topic WHERE name = $1
+
+-- name: queue_due
+SELECT id, fair_key, priority FROM task
+WHERE state = 1 AND topic = $1 AND ready_at <= $2
+ORDER BY ready_at, id LIMIT $3
+FOR UPDATE SKIP LOCKED
+
+-- name: queue_make_ready
+UPDATE task SET state = 0, rank = due.rank
+FROM unnest($1::bigint[], $2::bigint[]) AS due (id, rank) WHERE task.id = due.id
+
+-- name: queue_lease
+WITH head AS MATERIALIZED (
+    SELECT id FROM task WHERE state = 0 AND topic = $1 ORDER BY rank, ready_at, id LIMIT $2 FOR UPDATE SKIP LOCKED
+)
+UPDATE task SET state = 2, attempt = attempt + 1, spent = spent + 1, holder = $3, lease_until = $4
+FROM head WHERE task.id = head.id
+RETURNING task.id, attempt, key, payload, priority, fair_key, rank, ready_at, spent, max_attempts, enqueued_at, reason
+
+-- name: queue_lease_task
+WITH one AS MATERIALIZED (SELECT id FROM task WHERE id = $1 AND state = 0 FOR UPDATE SKIP LOCKED)
+UPDATE task SET state = 2, attempt = attempt + 1, spent = spent + 1, holder = $2, lease_until = $3
+FROM one WHERE task.id = one.id
+RETURNING task.id, attempt, key, payload, priority, fair_key, rank, ready_at, spent, max_attempts, enqueued_at, reason
+
+-- name: queue_ready_of_key
+SELECT rank, ready_at, id FROM task WHERE key = $1 AND topic = $2 AND state < 3 AND state = 0
+
+-- name: queue_ready_behind
+SELECT rank, ready_at, id, key FROM task
+WHERE state = 0 AND topic = $1 AND (rank, ready_at, id) > ($2, $3, $4)
+ORDER BY rank, ready_at, id LIMIT $5
+
+-- name: queue_advance
+WITH moved AS (
+    UPDATE topic SET clock = $2
+    WHERE name = (SELECT name FROM topic WHERE name = $1 AND clock < $2 FOR UPDATE SKIP LOCKED)
+)
+INSERT INTO topic (name, clock)
+SELECT $1, $2 WHERE NOT EXISTS (SELECT 1 FROM topic WHERE name = $1)
+ON CONFLICT (name) DO NOTHING
+
+-- name: queue_extend
+UPDATE task SET lease_until = greatest(task.lease_until, held.lease_until)
+FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) WITH ORDINALITY AS held (id, attempt, lease_until, place)
+WHERE task.id = held.id AND task.attempt = held.attempt AND task.state = 2
+RETURNING held.place, task.lease_until, task.cancel_requested
+
+-- name: queue_checkpoint
+UPDATE task SET spent = 1 WHERE id = $1 AND attempt = $2 AND state = 2
+
+-- name: queue_next_ready
+SELECT 1 FROM task WHERE state = 0 AND topic = $1 LIMIT 1
+
+-- name: queue_next_due
+SELECT min(ready_at) FROM task WHERE state = 1 AND topic = $1
