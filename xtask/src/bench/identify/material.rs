@@ -94,14 +94,13 @@ impl Material {
         Self::existing(path)
     }
 
-    /// Files and bytes in a second.
+    /// Files in a second, or bytes where there is one large file. None of one small file.
     pub(super) fn rate(&self, time: Duration) -> String {
         let seconds = time.as_secs_f64();
-        let megabytes = self.bytes as f64 / 1e6 / seconds;
         match self.files {
             1 if self.bytes < GIGABYTE => String::new(),
-            1 => format!("{megabytes:.0} MB/s"),
-            files => format!("{:.0} files/s, {megabytes:.0} MB/s", files as f64 / seconds),
+            1 => format!("{:.0} MB/s", self.bytes as f64 / 1e6 / seconds),
+            files => format!("{:.0} files/s", files as f64 / seconds),
         }
     }
 }
