@@ -113,10 +113,9 @@ impl Look<'_> {
             note(knowledge, knowledge.matches_in(&head), evidence);
             return self.look_inside(&head, evidence);
         }
-        let mut open = knowledge.open(&knowledge.index.candidates(&head, false));
-        open.retain_mut(|open| open.step(&head, 0, Some(self.size)));
+        let mut open = knowledge.open_by_beginning(&head, Some(self.size));
         // What the beginning cannot rule out, the end can: only what it leaves is looked for elsewhere.
-        let mut by_end = knowledge.open(knowledge.index.at_end());
+        let mut by_end = knowledge.open_by_end();
         self.look_at_end(&mut open, &mut by_end)?;
         by_end.retain_mut(|open| open.step(&head, 0, Some(self.size)));
         open.append(&mut by_end);

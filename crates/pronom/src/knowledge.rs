@@ -22,7 +22,7 @@ pub(crate) struct Knowledge {
     pub(crate) container: Option<Release>,
     pub(crate) formats: Vec<Arc<Format>>,
     pub(crate) signatures: Vec<Signature>,
-    pub(crate) index: Index,
+    index: Index,
     pub(crate) plain_text: Option<u32>,
     triggers: Vec<(ContainerKind, u32)>,
     ole2: Inside,
@@ -99,17 +99,31 @@ impl Knowledge {
         self.triggers.iter().find(|(_, trigger)| *trigger == format).map(|(kind, _)| *kind)
     }
 
-    /// Begins to follow signatures, given by position.
-    pub(crate) fn open(&self, numbers: &[u32]) -> Vec<Open<'_>> {
-        let open = |number: &u32| Some(Open::new(*number, &self.signatures.get(*number as usize)?.pattern));
-        numbers.iter().filter_map(open).collect()
+    /// Begins to follow those of some signatures, given by position, that are wanted.
+    fn open<'k>(&'k self, numbers: &[u32], wanted: impl Fn(&Pattern) -> bool) -> Vec<Open<'k>> {
+        let pattern = |number: &u32| Some((*number, &self.signatures.get(*number as usize)?.pattern));
+        let patterns = numbers.iter().filter_map(pattern).filter(|(_, pattern)| wanted(pattern));
+        patterns.map(|(number, pattern)| Open::new(number, pattern)).collect()
+    }
+
+    /// The signatures that the first bytes of many leave open, which have gone through them.
+    pub(crate) fn open_by_beginning(&self, first: &[u8], size: Option<u64>) -> Vec<Open<'_>> {
+        let candidates = self.index.candidates(first, false);
+        let mut open = self.open(&candidates, |pattern| pattern.can_begin(first, false));
+        open.retain_mut(|open| open.step(first, 0, size));
+        open
+    }
+
+    /// The signatures about which only the end tells.
+    pub(crate) fn open_by_end(&self) -> Vec<Open<'_>> {
+        self.open(self.index.at_end(), |_| true)
     }
 
     /// The signatures, by position, that match bytes which are all at hand, and where.
     pub(crate) fn matches_in(&self, bytes: &[u8]) -> Vec<(u32, Vec<Span>)> {
         let size = bytes.len() as u64;
-        let mut open = self.open(&self.index.candidates(bytes, true));
-        open.extend(self.open(self.index.at_end()));
+        let mut open = self.open(&self.index.candidates(bytes, true), |pattern| pattern.can_begin(bytes, true));
+        open.extend(self.open(self.index.at_end(), |pattern| pattern.can_end(bytes)));
         let matched = |open: &mut Open<'_>| {
             let may = open.step_end(bytes, size) && open.step(bytes, 0, Some(size));
             may.then(|| open.matched()).flatten()

@@ -110,12 +110,10 @@ impl<'i> Observation<'i> {
         let head = std::mem::take(&mut self.head);
         self.evidence.keep_beginning(&head, false);
         // What only the end tells has to be followed from here on, the end being unknown.
-        let mut by_end = Run::new(knowledge.open(knowledge.index.at_end()), &[], false);
+        let mut by_end = Run::new(knowledge.open_by_end(), &[], false);
         by_end.update(&head, None);
         let mut open: Vec<Open<'i>> = by_end.into_open();
-        let mut candidates = knowledge.open(&knowledge.index.candidates(&head, false));
-        candidates.retain_mut(|open| open.step(&head, 0, None));
-        open.extend(candidates);
+        open.extend(knowledge.open_by_beginning(&head, None));
         let mut run = Run::new(open, &head, true);
         note(knowledge, run.take_matched(), &mut self.evidence);
         self.kind = self.evidence.container_kind(knowledge, &head);

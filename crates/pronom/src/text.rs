@@ -119,6 +119,10 @@ pub fn detect(beginning: &[u8], is_whole: bool) -> Option<Encoding> {
 fn classes_of(bytes: &[u8]) -> u8 {
     let mut found = 0;
     for chunk in bytes.chunks(4096) {
+        if is_spaced_ascii(chunk) {
+            found |= EBCDIC_CONTROL;
+            continue;
+        }
         found |= chunk.iter().fold(0, |classes, byte| classes | CLASSES[usize::from(*byte)]);
         let is_hopeless = found & CONTROL != 0 && found & EBCDIC_CONTROL != 0;
         if is_hopeless {
@@ -129,6 +133,18 @@ fn classes_of(bytes: &[u8]) -> u8 {
 }
 
 /// RFC 2152: U+FEFF in UTF-7 is `+/v` and one of four characters, by what follows.
+/// Whether these are printable ASCII and its control characters, with a space or digit among them, which in EBCDIC are
+/// control characters. Most text is; many bytes are compared at once.
+fn is_spaced_ascii(chunk: &[u8]) -> bool {
+    let (mut odd, mut spaced) = (0_u8, 0_u8);
+    for byte in chunk {
+        let is_control = u8::from(*byte < 0x20) & u8::from(byte.wrapping_sub(0x07) > 0x06) & u8::from(*byte != 0x1B);
+        odd |= u8::from(*byte > 0x7E) | is_control;
+        spaced |= u8::from(*byte & 0xE0 == 0x20);
+    }
+    odd == 0 && spaced == 1
+}
+
 fn has_utf7_mark(bytes: &[u8]) -> bool {
     bytes.len() > 4 && bytes.starts_with(b"+/v") && matches!(bytes.get(3), Some(b'8' | b'9' | b'+' | b'/'))
 }

@@ -79,7 +79,8 @@ impl Choice {
     /// Whether the bytes begin with the piece.
     fn begins(&self, bytes: &[u8]) -> bool {
         match &self.body {
-            Body::Literal(literal) => bytes.starts_with(literal),
+            // Nearly always the first byte tells.
+            Body::Literal(literal) => bytes.first() == literal.first() && bytes.starts_with(literal),
             Body::Classes(classes) => {
                 bytes.len() >= classes.len() && classes.iter().zip(bytes).all(|(class, byte)| class.accepts(*byte))
             }
@@ -100,7 +101,7 @@ impl Choice {
             return ControlFlow::Continue(());
         }
         // A few places are looked at sooner than a search is set up.
-        let searched = self.needle.as_ref().filter(|_| to - from >= 16);
+        let searched = self.needle.as_ref().filter(|_| to - from >= 64);
         let Some(needle) = searched else {
             for start in from..=to {
                 if bytes.get(start..).is_some_and(|rest| self.begins(rest)) {
@@ -136,6 +137,17 @@ impl Chain {
         let links: Vec<ChainLink> = links.iter().map(ChainLink::new).collect();
         let longest = links.iter().map(|link| link.longest).max().unwrap_or(0);
         Self { links, longest }
+    }
+
+    /// Whether the first link lies where it may in the first bytes, as far as they tell.
+    pub(crate) fn can_begin(&self, first: &[u8], is_whole: bool) -> bool {
+        let Some((link, max)) = self.links.first().and_then(|link| Some((link, link.gap.max?))) else { return true };
+        if !is_whole && max.saturating_add(link.longest as u64) > first.len() as u64 {
+            return true;
+        }
+        let (from, to) = (within(link.gap.min, 0, first.len()), within(max, 0, first.len()));
+        let mut found = |_| ControlFlow::Break(());
+        link.choices.iter().any(|choice| choice.for_each_start(first, from, to, &mut found).is_break())
     }
 
     /// Before the first byte.

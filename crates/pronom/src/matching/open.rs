@@ -25,6 +25,16 @@ impl Pattern {
         Self { forward, backward }
     }
 
+    /// Whether it may match something with these first bytes: a look that costs less than to begin to follow it.
+    pub(crate) fn can_begin(&self, first: &[u8], is_whole: bool) -> bool {
+        self.forward.iter().all(|chain| chain.can_begin(first, is_whole))
+    }
+
+    /// Whether it may match something that is all here: its sequence nearest to the end does.
+    pub(crate) fn can_end(&self, bytes: &[u8]) -> bool {
+        self.backward.first().is_none_or(|tail| tail.find(bytes, bytes.len() as u64).is_some())
+    }
+
     fn longest(&self) -> usize {
         let far = self.backward.iter().filter_map(|tail| tail.far.as_ref()).map(|(chain, _)| chain);
         self.forward.iter().chain(far).map(|chain| chain.longest).max().unwrap_or(0)
