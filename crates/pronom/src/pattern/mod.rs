@@ -7,8 +7,8 @@ mod syntax;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use chain::Chain;
-pub use syntax::parse_pattern;
 pub(crate) use syntax::parse_chain;
+pub use syntax::parse_pattern;
 
 /// No gap is longer, one tebibyte: a larger number is a mistake, and sums of these do not overflow.
 pub(crate) const MAX_GAP: u64 = 1 << 40;
