@@ -49,6 +49,16 @@ pub enum StorageError {
         #[source]
         source: io::Error,
     },
+    /// What lies under the key cannot be read before it is restored from its storage class.
+    #[error("store {store}: {key} lies in {} and has to be restored before it can be read", cold(class.as_deref()))]
+    NotReadable {
+        /// The store.
+        store: String,
+        /// The key.
+        key: Key,
+        /// The storage class, where the store told.
+        class: Option<String>,
+    },
     /// Something lies where the key or a folder above it would have to be.
     #[error("store {store}: {key} cannot lie there: {what}")]
     InTheWay {
@@ -107,6 +117,10 @@ impl StorageError {
     pub fn is_not_found(&self) -> bool {
         matches!(self, Self::NotFound { .. })
     }
+}
+
+fn cold(class: Option<&str>) -> String {
+    class.map_or_else(|| "a cold storage class".to_owned(), |class| format!("storage class {class}"))
 }
 
 /// The root has no text of its own.

@@ -1,0 +1,136 @@
+//! Faults on purpose, at the request they were planned for.
+
+use std::collections::BTreeMap;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_core::Stream;
+use tokio::time::{Sleep, sleep};
+
+use crate::Operation;
+
+/// One thing that goes wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// The request fails with this status and code, and does nothing. Known: 500 `InternalError`, 503 `SlowDown`,
+    /// 403 `AccessDenied`.
+    Refuse(u16),
+    /// The request does what it should and fails with 500 all the same.
+    RefuseAfter,
+    /// The connection is cut when so many bytes of the answer's body have been sent.
+    Torn {
+        /// Bytes that are still sent.
+        after: u64,
+    },
+    /// Nothing more is sent after so many bytes of the answer's body, and the connection stays open.
+    Stalled {
+        /// Bytes that are still sent.
+        after: u64,
+    },
+    /// The answer's body comes in pieces with a pause before each.
+    Slow {
+        /// Bytes of a piece.
+        piece: usize,
+        /// The pause.
+        pause: Duration,
+    },
+    /// The answer comes so much later.
+    Late(Duration),
+    /// One byte of what is given out has its lowest bit turned.
+    Corrupt {
+        /// Which, counted from 0 in the answer's body.
+        at: u64,
+    },
+}
+
+/// Faults by operation and number of the request; 1 is the first.
+#[derive(Debug, Default)]
+pub(crate) struct Plans {
+    requests: BTreeMap<Operation, u64>,
+    planned: BTreeMap<(Operation, u64), Fault>,
+    always: BTreeMap<Operation, Fault>,
+}
+
+impl Plans {
+    pub(crate) fn plan(&mut self, operation: Operation, nth: u64, fault: Fault) {
+        let request = self.requests.get(&operation).copied().unwrap_or_default() + nth;
+        self.planned.insert((operation, request), fault);
+    }
+
+    pub(crate) fn always(&mut self, operation: Operation, fault: Option<Fault>) {
+        match fault {
+            Some(fault) => self.always.insert(operation, fault),
+            None => self.always.remove(&operation),
+        };
+    }
+
+    pub(crate) fn due(&mut self, operation: Operation) -> Option<Fault> {
+        let request = self.requests.entry(operation).or_default();
+        *request += 1;
+        self.planned.remove(&(operation, *request)).or_else(|| self.always.get(&operation).copied())
+    }
+}
+
+/// Bytes of an answer handed to the connection at a time.
+const PIECE: usize = 64 << 10;
+
+/// The body of an answer, with what goes wrong on its way.
+pub(crate) struct Outgoing {
+    pieces: Vec<Bytes>,
+    sent: u64,
+    fault: Option<Fault>,
+    pause: Option<Pin<Box<Sleep>>>,
+}
+
+impl Outgoing {
+    /// A body of these pieces, in order.
+    pub(crate) fn new(mut pieces: Vec<Bytes>, fault: Option<Fault>) -> Self {
+        pieces.reverse();
+        Self { pieces, sent: 0, fault, pause: None }
+    }
+
+    fn next_piece(&mut self, most: usize) -> Option<Bytes> {
+        let mut piece = self.pieces.pop()?;
+        if piece.len() > most {
+            self.pieces.push(piece.split_off(most));
+        }
+        if let Some(Fault::Corrupt { at }) = self.fault
+            && let Some(place) = at.checked_sub(self.sent).and_then(|place| usize::try_from(place).ok())
+            && place < piece.len()
+        {
+            let mut bytes = piece.to_vec();
+            bytes[place] ^= 1;
+            piece = bytes.into();
+        }
+        self.sent += piece.len() as u64;
+        Some(piece)
+    }
+}
+
+impl Stream for Outgoing {
+    type Item = Result<Bytes, std::io::Error>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let most = match self.fault {
+            Some(Fault::Torn { after }) if self.sent >= after => {
+                return Poll::Ready(Some(Err(std::io::Error::other("cut as planned"))));
+            }
+            Some(Fault::Stalled { after }) if self.sent >= after => return Poll::Pending,
+            Some(Fault::Torn { after } | Fault::Stalled { after }) => {
+                usize::try_from(after - self.sent).unwrap_or(PIECE).min(PIECE)
+            }
+            Some(Fault::Slow { piece, pause }) => {
+                let waiting = self.pause.get_or_insert_with(|| Box::pin(sleep(pause)));
+                if waiting.as_mut().poll(context).is_pending() {
+                    return Poll::Pending;
+                }
+                self.pause = None;
+                piece
+            }
+            _ => PIECE,
+        };
+        Poll::Ready(self.next_piece(most.max(1)).map(Ok))
+    }
+}

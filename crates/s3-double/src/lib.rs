@@ -1,0 +1,19 @@
+//! An S3 server within the test that asks it: real signatures and real XML over a loopback port, strict where AWS is
+//! strict, lax where a test wants another maker's server, and faulty where it was planned.
+//!
+//! It keeps everything in memory and shows what lies in it. It knows nothing of stores.
+
+mod bucket;
+mod counts;
+mod faults;
+mod listing;
+mod multipart;
+mod rules;
+mod server;
+mod service;
+
+pub use bucket::Stored;
+pub use counts::{Counts, Operation};
+pub use faults::Fault;
+pub use rules::Rules;
+pub use server::{ACCESS_KEY, BUCKET, Double, SECRET_KEY};

@@ -1,0 +1,122 @@
+//! Listings: pages in byte order, keys encoded where the server does that.
+
+use std::ops::Bound;
+use std::time::SystemTime;
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
+use s3s::dto::{
+    EncodingType, ListMultipartUploadsInput, ListMultipartUploadsOutput, ListObjectsV2Input, ListObjectsV2Output,
+    MultipartUpload, Object, Timestamp,
+};
+use s3s::{S3Result, s3_error};
+
+use crate::Rules;
+use crate::bucket::Bucket;
+
+/// Most entries of one page.
+const PAGE: i32 = 1000;
+/// What AWS leaves as it is; a blank becomes `+`.
+const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'_').remove(b'.').remove(b'*');
+
+fn encoded(key: &str, encodes: bool) -> String {
+    if encodes { percent_encode(key.as_bytes(), ENCODED).to_string().replace("%20", "+") } else { key.to_owned() }
+}
+
+fn page_size(asked: Option<i32>) -> usize {
+    usize::try_from(asked.unwrap_or(PAGE).min(PAGE)).unwrap_or_default()
+}
+
+pub(crate) fn objects(bucket: &Bucket, rules: &Rules, input: ListObjectsV2Input) -> S3Result<ListObjectsV2Output> {
+    if input.delimiter.is_some() {
+        return Err(s3_error!(NotImplemented, "this server lists without delimiters only"));
+    }
+    let prefix = input.prefix.clone().unwrap_or_default();
+    let after = match &input.continuation_token {
+        Some(token) => String::from_utf8(unhex(token)).ok(),
+        None => input.start_after.clone(),
+    };
+    let bound = match after {
+        Some(after) if after.as_str() >= prefix.as_str() => Bound::Excluded(after),
+        _ => Bound::Included(prefix.clone()),
+    };
+    let encodes = rules.encodes_keys && input.encoding_type.is_some();
+    let most = page_size(input.max_keys);
+    let mut below = bucket
+        .objects
+        .range((bound, Bound::Unbounded))
+        .take_while(|(key, _)| key.starts_with(&prefix))
+        .take(most + 1)
+        .collect::<Vec<_>>();
+    let is_truncated = below.len() > most;
+    below.truncate(most);
+    let next = below.last().filter(|_| is_truncated).map(|(key, _)| hex(key.as_bytes()));
+    let contents = below
+        .iter()
+        .map(|(key, stored)| Object {
+            key: Some(encoded(key, encodes)),
+            size: i64::try_from(stored.size()).ok(),
+            e_tag: Some(stored.entity_tag()),
+            last_modified: Some(Timestamp::from(stored.modified)),
+            storage_class: stored.class.clone().map(Into::into),
+            ..Object::default()
+        })
+        .collect();
+    Ok(ListObjectsV2Output {
+        name: Some(input.bucket),
+        key_count: i32::try_from(below.len()).ok(),
+        max_keys: input.max_keys,
+        is_truncated: Some(is_truncated),
+        next_continuation_token: next,
+        contents: Some(contents),
+        encoding_type: encodes.then(|| EncodingType::from_static(EncodingType::URL)),
+        prefix: Some(encoded(&prefix, encodes)),
+        ..ListObjectsV2Output::default()
+    })
+}
+
+pub(crate) fn uploads(bucket: &Bucket, rules: &Rules, input: ListMultipartUploadsInput) -> ListMultipartUploadsOutput {
+    let encodes = rules.encodes_keys && input.encoding_type.is_some();
+    let prefix = input.prefix.unwrap_or_default();
+    let after = (input.key_marker.unwrap_or_default(), input.upload_id_marker.unwrap_or_default());
+    let mut all: Vec<(String, String, SystemTime)> = bucket
+        .uploads
+        .iter()
+        .filter(|(_, upload)| upload.key.starts_with(&prefix))
+        .map(|(id, upload)| (upload.key.clone(), id.clone(), upload.initiated))
+        .filter(|(key, id, _)| (key.as_str(), id.as_str()) > (after.0.as_str(), after.1.as_str()))
+        .collect();
+    all.sort_unstable();
+    let most = page_size(input.max_uploads);
+    let is_truncated = all.len() > most;
+    all.truncate(most);
+    let last = all.last().filter(|_| is_truncated).cloned();
+    let listed = all.into_iter().map(|(key, id, initiated)| MultipartUpload {
+        key: Some(encoded(&key, encodes)),
+        upload_id: Some(id),
+        initiated: Some(Timestamp::from(initiated)),
+        ..MultipartUpload::default()
+    });
+    ListMultipartUploadsOutput {
+        bucket: Some(input.bucket),
+        uploads: Some(listed.collect()),
+        is_truncated: Some(is_truncated),
+        next_key_marker: last.as_ref().map(|(key, ..)| encoded(key, encodes)),
+        next_upload_id_marker: last.map(|(_, id, _)| id),
+        encoding_type: encodes.then(|| EncodingType::from_static(EncodingType::URL)),
+        ..ListMultipartUploadsOutput::default()
+    }
+}
+
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write;
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        // Writing to a string does not fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+fn unhex(text: &str) -> Vec<u8> {
+    let digits = text.as_bytes().chunks_exact(2);
+    digits.filter_map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect()
+}

@@ -1,0 +1,72 @@
+//! What the server is strict about: as AWS by default, or as some other maker's server.
+
+use std::time::Duration;
+
+/// What the server honours.
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rules {
+    /// `If-None-Match: *` of a put is honoured; where not, it is ignored.
+    pub if_none_match: bool,
+    /// `If-Match` of a put is honoured; where not, it is ignored.
+    pub if_match: bool,
+    /// `If-Match` of a deletion is honoured; where not, it is ignored.
+    pub delete_if_match: bool,
+    /// A body that differs from its `x-amz-checksum-sha256` or `Content-MD5` is refused; where not, it is kept.
+    pub checks_digests: bool,
+    /// SHA-256 checksums are kept and given back by HEAD, GET and the listing of parts.
+    pub returns_checksums: bool,
+    /// The composite checksum of a multipart upload is made, given back, and compared with what its parts declared.
+    pub composite_checksums: bool,
+    /// Storage classes are kept; where not, everything is in the standard class.
+    pub keeps_classes: bool,
+    /// `DeleteObjects` exists.
+    pub deletes_many: bool,
+    /// `encoding-type=url` of listings is honoured.
+    pub encodes_keys: bool,
+    /// Fewest bytes of a part that is not the last.
+    pub least_part: u64,
+    /// How long a restoration from a cold class takes, by the server's own clock.
+    pub restoration_takes: Duration,
+}
+
+impl Rules {
+    /// As AWS.
+    pub const AWS: Self = Self {
+        if_none_match: true,
+        if_match: true,
+        delete_if_match: true,
+        checks_digests: true,
+        returns_checksums: true,
+        composite_checksums: true,
+        keeps_classes: true,
+        deletes_many: true,
+        encodes_keys: true,
+        least_part: 5 << 20,
+        restoration_takes: Duration::from_hours(4),
+    };
+
+    /// As Garage 2.5: no conditions, no classes.
+    pub const GARAGE: Self =
+        Self { if_none_match: false, if_match: false, delete_if_match: false, keeps_classes: false, ..Self::AWS };
+
+    /// As a server that knows no more than S3 of 2010 did.
+    pub const PLAIN: Self = Self {
+        if_none_match: false,
+        if_match: false,
+        delete_if_match: false,
+        checks_digests: false,
+        returns_checksums: false,
+        composite_checksums: false,
+        keeps_classes: false,
+        deletes_many: false,
+        encodes_keys: false,
+        ..Self::AWS
+    };
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self::AWS
+    }
+}

@@ -1,0 +1,189 @@
+//! The server itself: a thread of its own, a loopback port, and the handle by which a test looks in and steers.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyper_util::rt::TokioIo;
+use s3s::auth::SimpleAuth;
+use s3s::host::SingleDomain;
+use s3s::service::{S3Service, S3ServiceBuilder};
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+
+use crate::bucket::Bucket;
+use crate::faults::Plans;
+use crate::listing::hex;
+use crate::service::Service;
+use crate::{Counts, Fault, Operation, Rules, Stored};
+
+/// The access key that the server knows.
+pub const ACCESS_KEY: &str = "double-access-key";
+/// Its secret.
+pub const SECRET_KEY: &str = "double-secret-key";
+/// The only bucket.
+pub const BUCKET: &str = "bucket";
+
+/// Everything the server knows, shared with the handle.
+#[derive(Debug, Default)]
+pub(crate) struct State {
+    pub(crate) rules: Rules,
+    pub(crate) bucket: Bucket,
+    pub(crate) plans: Plans,
+    pub(crate) counts: Counts,
+}
+
+/// A running server. It stops when dropped.
+#[derive(Debug)]
+pub struct Double {
+    address: SocketAddr,
+    state: Arc<Mutex<State>>,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Double {
+    /// A server as strict as AWS.
+    pub fn start() -> std::io::Result<Self> {
+        Self::start_with(Rules::AWS)
+    }
+
+    /// A server with these rules.
+    pub fn start_with(rules: Rules) -> std::io::Result<Self> {
+        let listener = std::net::TcpListener::bind(("127.0.0.1", 0))?;
+        listener.set_nonblocking(true)?;
+        let address = listener.local_addr()?;
+        let state = Arc::new(Mutex::new(State { rules, ..State::default() }));
+        let mut builder = S3ServiceBuilder::new(Service::new(Arc::clone(&state)));
+        builder.set_auth(SimpleAuth::from_single(ACCESS_KEY, SECRET_KEY));
+        if let Ok(domain) = SingleDomain::new(&format!("localhost:{}", address.port())) {
+            builder.set_host(VirtualOrPath(domain));
+        }
+        let service = builder.build();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let (stop, stopped) = oneshot::channel();
+        let thread = thread::Builder::new().name("s3-double".to_owned()).spawn(move || {
+            runtime.block_on(async move {
+                tokio::select! {
+                    () = accept(listener, service) => {}
+                    _ = stopped => {}
+                }
+            });
+        })?;
+        Ok(Self { address, state, stop: Some(stop), thread: Some(thread) })
+    }
+
+    /// The URL of the server, for path style.
+    pub fn endpoint(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// The URL of the server, for virtual host style: the bucket's name goes before `localhost`.
+    pub fn virtual_endpoint(&self) -> String {
+        format!("http://localhost:{}", self.address.port())
+    }
+
+    /// Changes what the server honours.
+    pub fn set_rules(&self, rules: Rules) {
+        self.lock().rules = rules;
+    }
+
+    /// Plans a fault for the `nth` request of an operation from now on; 1 is the next.
+    pub fn plan(&self, operation: Operation, nth: u64, fault: Fault) {
+        self.lock().plans.plan(operation, nth, fault);
+    }
+
+    /// Makes a fault happen at every request of an operation for which no other is planned; `None` ends that.
+    pub fn always(&self, operation: Operation, fault: Option<Fault>) {
+        self.lock().plans.always(operation, fault);
+    }
+
+    /// What the server was asked for so far.
+    pub fn counts(&self) -> Counts {
+        self.lock().counts.clone()
+    }
+
+    /// Turns the server's clock on.
+    pub fn turn_clock(&self, by: Duration) {
+        self.lock().bucket.turned += by;
+    }
+
+    /// Every key of the bucket, in byte order.
+    pub fn keys(&self) -> Vec<String> {
+        self.lock().bucket.objects.keys().cloned().collect()
+    }
+
+    /// An object as it lies in the bucket.
+    pub fn stored(&self, key: &str) -> Option<Stored> {
+        self.lock().bucket.objects.get(key).cloned()
+    }
+
+    /// Lays bytes into the bucket as someone else would, under any key.
+    pub fn lay(&self, key: &str, bytes: &[u8]) {
+        use md5::{Digest, Md5};
+        let mut state = self.lock();
+        let stored = Stored {
+            pieces: vec![Bytes::copy_from_slice(bytes)],
+            etag: hex(&Md5::digest(bytes)),
+            sha256: None,
+            class: None,
+            metadata: std::collections::BTreeMap::new(),
+            modified: state.bucket.now(),
+            restoration: None,
+        };
+        state.bucket.objects.insert(key.to_owned(), stored);
+    }
+
+    /// Takes an object out of the bucket.
+    pub fn take(&self, key: &str) -> Option<Stored> {
+        self.lock().bucket.objects.remove(key)
+    }
+
+    /// Keys of multipart uploads under way.
+    pub fn uploads(&self) -> Vec<String> {
+        self.lock().bucket.uploads.values().map(|upload| upload.key.clone()).collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Double {
+    fn drop(&mut self) {
+        if let Some(stop) = self.stop.take() {
+            let _ = stop.send(());
+        }
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Takes `bucket.localhost` as virtual host style and any other host as path style.
+struct VirtualOrPath(SingleDomain);
+
+impl s3s::host::S3Host for VirtualOrPath {
+    fn parse_host_header<'a>(&'a self, host: &'a str) -> s3s::S3Result<s3s::host::VirtualHost<'a>> {
+        if host.contains("localhost") {
+            return self.0.parse_host_header(host);
+        }
+        Ok(s3s::host::VirtualHost::new(host))
+    }
+}
+
+async fn accept(listener: std::net::TcpListener, service: S3Service) {
+    let Ok(listener) = TcpListener::from_std(listener) else { return };
+    loop {
+        let Ok((connection, _)) = listener.accept().await else { continue };
+        let _ = connection.set_nodelay(true);
+        let service = service.clone();
+        tokio::spawn(async move {
+            // A connection that was cut is the client's to notice.
+            let _ =
+                hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(connection), service).await;
+        });
+    }
+}

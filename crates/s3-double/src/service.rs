@@ -1,0 +1,426 @@
+//! The operations of S3 over the bucket, each behind the faults planned for it.
+
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use bytes::Bytes;
+use futures_core::Stream;
+use hyper::StatusCode;
+use md5::{Digest, Md5};
+use s3s::dto::{
+    AbortMultipartUploadInput, AbortMultipartUploadOutput, CompleteMultipartUploadInput, CompleteMultipartUploadOutput,
+    CreateMultipartUploadInput, CreateMultipartUploadOutput, DeleteObjectInput, DeleteObjectOutput, DeleteObjectsInput,
+    DeleteObjectsOutput, DeletedObject, ETag, GetObjectInput, GetObjectOutput, HeadBucketInput, HeadBucketOutput,
+    HeadObjectInput, HeadObjectOutput, ListMultipartUploadsInput, ListMultipartUploadsOutput, ListObjectsV2Input,
+    ListObjectsV2Output, ListPartsInput, ListPartsOutput, PutObjectInput, PutObjectOutput, RestoreObjectInput,
+    RestoreObjectOutput, StreamingBlob, Timestamp, UploadPartInput, UploadPartOutput,
+};
+use s3s::{S3, S3Error, S3ErrorCode, S3Request, S3Response, S3Result, s3_error};
+use sha2::Sha256;
+
+use crate::bucket::{Part, Restoration, Stored, Upload, kept_class, metadata_of};
+use crate::faults::Outgoing;
+use crate::listing::{self, hex};
+use crate::server::{BUCKET, State};
+use crate::{Fault, Operation, Rules, multipart};
+
+pub(crate) struct Service {
+    state: Arc<Mutex<State>>,
+}
+
+/// What the client declared of a body.
+struct Declared {
+    md5: Option<String>,
+    sha256: Option<String>,
+    length: Option<i64>,
+}
+
+/// A body that was read whole and found to be as declared.
+struct Taken {
+    bytes: Bytes,
+    etag: String,
+    sha256: Option<String>,
+}
+
+impl Service {
+    pub(crate) fn new(state: Arc<Mutex<State>>) -> Self {
+        Self { state }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts a request and gives what is planned for it, unless that is a refusal.
+    async fn enter(&self, operation: Operation, bucket: &str) -> S3Result<Option<Fault>> {
+        let fault = {
+            let mut state = self.lock();
+            *state.counts.requests.entry(operation).or_default() += 1;
+            state.plans.due(operation)
+        };
+        if let Some(Fault::Late(by)) = fault {
+            tokio::time::sleep(by).await;
+        }
+        if let Some(Fault::Refuse(status)) = fault {
+            return Err(self.refusal(status));
+        }
+        if bucket != BUCKET {
+            return Err(s3_error!(NoSuchBucket));
+        }
+        Ok(fault)
+    }
+
+    fn refusal(&self, status: u16) -> S3Error {
+        let code = match status {
+            503 => S3ErrorCode::SlowDown,
+            403 => S3ErrorCode::AccessDenied,
+            _ => S3ErrorCode::InternalError,
+        };
+        let mut error = S3Error::with_message(code, "refused as planned");
+        error.set_status_code(StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR));
+        error.set_request_id(format!("double-{}", self.lock().counts.all()));
+        error
+    }
+
+    /// The answer, or the failure that was planned in spite of success.
+    fn leave<T>(&self, fault: Option<Fault>, output: T) -> S3Result<S3Response<T>> {
+        if fault == Some(Fault::RefuseAfter) { Err(self.refusal(500)) } else { Ok(S3Response::new(output)) }
+    }
+
+    async fn take(&self, body: Option<StreamingBlob>, declared: Declared) -> S3Result<Taken> {
+        let mut bytes = Vec::new();
+        if let Some(mut body) = body {
+            while let Some(piece) = std::future::poll_fn(|context| Pin::new(&mut body).poll_next(context)).await {
+                bytes.extend_from_slice(&piece.map_err(|_| s3_error!(IncompleteBody))?);
+            }
+        }
+        let mut state = self.lock();
+        state.counts.bytes_in += bytes.len() as u64;
+        check(&state.rules, &bytes, &declared)?;
+        let sha256 = declared.sha256.filter(|_| state.rules.returns_checksums);
+        Ok(Taken { etag: hex(&Md5::digest(&bytes)), sha256, bytes: bytes.into() })
+    }
+}
+
+fn check(rules: &Rules, bytes: &[u8], declared: &Declared) -> S3Result<()> {
+    if declared.length.is_some_and(|length| usize::try_from(length) != Ok(bytes.len())) {
+        return Err(s3_error!(IncompleteBody));
+    }
+    if !rules.checks_digests {
+        return Ok(());
+    }
+    for (given, length, found) in
+        [(&declared.md5, 16, Md5::digest(bytes).to_vec()), (&declared.sha256, 32, Sha256::digest(bytes).to_vec())]
+    {
+        let Some(given) = given else { continue };
+        let raw = BASE64.decode(given).ok().filter(|raw| raw.len() == length);
+        if raw.ok_or_else(|| s3_error!(InvalidDigest))? != found {
+            return Err(s3_error!(BadDigest));
+        }
+    }
+    Ok(())
+}
+
+fn checksum_type(sha256: Option<&String>) -> Option<s3s::dto::ChecksumType> {
+    let kind = if sha256?.contains('-') { "COMPOSITE" } else { "FULL_OBJECT" };
+    Some(kind.to_owned().into())
+}
+
+#[async_trait::async_trait]
+impl S3 for Service {
+    async fn head_bucket(&self, request: S3Request<HeadBucketInput>) -> S3Result<S3Response<HeadBucketOutput>> {
+        let fault = self.enter(Operation::HeadBucket, &request.input.bucket).await?;
+        self.leave(fault, HeadBucketOutput::default())
+    }
+
+    async fn head_object(&self, request: S3Request<HeadObjectInput>) -> S3Result<S3Response<HeadObjectOutput>> {
+        let input = request.input;
+        let fault = self.enter(Operation::HeadObject, &input.bucket).await?;
+        let state = self.lock();
+        let stored = state.bucket.object(&input.key)?;
+        let sha256 = stored.sha256.clone().filter(|_| input.checksum_mode.is_some());
+        let output = HeadObjectOutput {
+            content_length: i64::try_from(stored.size()).ok(),
+            e_tag: Some(stored.entity_tag()),
+            last_modified: Some(Timestamp::from(stored.modified)),
+            storage_class: stored.class.clone().map(Into::into),
+            restore: stored.restore_header(state.bucket.now()),
+            checksum_type: checksum_type(sha256.as_ref()),
+            checksum_sha256: sha256,
+            metadata: Some(stored.metadata.clone().into_iter().collect()),
+            ..HeadObjectOutput::default()
+        };
+        drop(state);
+        self.leave(fault, output)
+    }
+
+    async fn get_object(&self, request: S3Request<GetObjectInput>) -> S3Result<S3Response<GetObjectOutput>> {
+        let input = request.input;
+        let fault = self.enter(Operation::GetObject, &input.bucket).await?;
+        let mut state = self.lock();
+        let stored = state.bucket.object(&input.key)?.clone();
+        if !stored.is_readable(state.bucket.now()) {
+            return Err(s3_error!(InvalidObjectState));
+        }
+        if let Some(wanted) = input.if_match.as_ref().and_then(s3s::dto::ETagCondition::as_etag)
+            && wanted.value() != stored.etag
+        {
+            return Err(s3_error!(PreconditionFailed));
+        }
+        let size = stored.size();
+        let range = match &input.range {
+            Some(range) => range.check(size)?,
+            None => 0..size,
+        };
+        let length = range.end - range.start;
+        state.counts.bytes_out += length;
+        drop(state);
+        let content_range =
+            input.range.is_some().then(|| format!("bytes {}-{}/{size}", range.start, range.end.saturating_sub(1)));
+        let body = Outgoing::new(stored.range(range), fault);
+        let output = GetObjectOutput {
+            body: Some(StreamingBlob::wrap(body)),
+            content_length: i64::try_from(length).ok(),
+            content_range,
+            e_tag: Some(stored.entity_tag()),
+            last_modified: Some(Timestamp::from(stored.modified)),
+            storage_class: stored.class.clone().map(Into::into),
+            metadata: Some(stored.metadata.clone().into_iter().collect()),
+            ..GetObjectOutput::default()
+        };
+        if input.range.is_some() {
+            return Ok(S3Response::with_status(output, StatusCode::PARTIAL_CONTENT));
+        }
+        self.leave(fault, output)
+    }
+
+    async fn put_object(&self, request: S3Request<PutObjectInput>) -> S3Result<S3Response<PutObjectOutput>> {
+        let input = request.input;
+        let fault = self.enter(Operation::PutObject, &input.bucket).await?;
+        let declared = Declared { md5: input.content_md5, sha256: input.checksum_sha256, length: input.content_length };
+        let taken = self.take(input.body, declared).await?;
+        let mut state = self.lock();
+        let rules = state.rules;
+        state.bucket.check_conditions(&rules, &input.key, input.if_none_match.as_ref(), input.if_match.as_ref())?;
+        let stored = Stored {
+            pieces: vec![taken.bytes],
+            etag: taken.etag,
+            sha256: taken.sha256,
+            class: kept_class(&rules, input.storage_class.as_ref().map(s3s::dto::StorageClass::as_str))?,
+            metadata: metadata_of(input.metadata),
+            modified: state.bucket.now(),
+            restoration: None,
+        };
+        let output = PutObjectOutput {
+            e_tag: Some(stored.entity_tag()),
+            checksum_type: checksum_type(stored.sha256.as_ref()),
+            checksum_sha256: stored.sha256.clone(),
+            ..PutObjectOutput::default()
+        };
+        state.bucket.objects.insert(input.key, stored);
+        drop(state);
+        self.leave(fault, output)
+    }
+
+    async fn delete_object(&self, request: S3Request<DeleteObjectInput>) -> S3Result<S3Response<DeleteObjectOutput>> {
+        let fault = self.enter(Operation::DeleteObject, &request.input.bucket).await?;
+        {
+            let mut state = self.lock();
+            let rules = state.rules;
+            let if_match = request.input.if_match.as_ref().filter(|_| rules.delete_if_match);
+            let strict = Rules { if_match: true, ..rules };
+            state.bucket.check_conditions(&strict, &request.input.key, None, if_match)?;
+            state.bucket.objects.remove(&request.input.key);
+        }
+        self.leave(fault, DeleteObjectOutput::default())
+    }
+
+    async fn delete_objects(
+        &self,
+        request: S3Request<DeleteObjectsInput>,
+    ) -> S3Result<S3Response<DeleteObjectsOutput>> {
+        let fault = self.enter(Operation::DeleteObjects, &request.input.bucket).await?;
+        let mut state = self.lock();
+        if !state.rules.deletes_many {
+            return Err(s3_error!(NotImplemented));
+        }
+        let named = request.input.delete.objects;
+        if named.is_empty() || named.len() > 1000 {
+            return Err(s3_error!(MalformedXML));
+        }
+        let mut output = DeleteObjectsOutput { deleted: Some(Vec::new()), ..DeleteObjectsOutput::default() };
+        for (nth, object) in named.into_iter().enumerate() {
+            if fault == Some(Fault::RefuseAfter) && nth == 0 {
+                let refused = s3s::dto::Error {
+                    code: Some("InternalError".to_owned()),
+                    key: Some(object.key),
+                    message: Some("refused as planned".to_owned()),
+                    version_id: None,
+                };
+                output.errors = Some(vec![refused]);
+                continue;
+            }
+            state.bucket.objects.remove(&object.key);
+            if !request.input.delete.quiet.unwrap_or_default()
+                && let Some(deleted) = &mut output.deleted
+            {
+                deleted.push(DeletedObject { key: Some(object.key), ..DeletedObject::default() });
+            }
+        }
+        Ok(S3Response::new(output))
+    }
+
+    async fn list_objects_v2(
+        &self,
+        request: S3Request<ListObjectsV2Input>,
+    ) -> S3Result<S3Response<ListObjectsV2Output>> {
+        let fault = self.enter(Operation::ListObjects, &request.input.bucket).await?;
+        let output = {
+            let state = self.lock();
+            listing::objects(&state.bucket, &state.rules, request.input)?
+        };
+        self.leave(fault, output)
+    }
+
+    async fn restore_object(
+        &self,
+        request: S3Request<RestoreObjectInput>,
+    ) -> S3Result<S3Response<RestoreObjectOutput>> {
+        let input = request.input;
+        let fault = self.enter(Operation::RestoreObject, &input.bucket).await?;
+        let mut state = self.lock();
+        let (now, takes) = (state.bucket.now(), state.rules.restoration_takes);
+        let days = input.restore_request.and_then(|request| request.days).unwrap_or_default();
+        let kept = std::time::Duration::from_hours(24) * u32::try_from(days).unwrap_or_default();
+        let stored = state.bucket.objects.get_mut(&input.key).ok_or_else(|| s3_error!(NoSuchKey))?;
+        if !stored.is_cold() {
+            return Err(s3_error!(InvalidObjectState));
+        }
+        let there = stored.restoration.filter(|copy| now < copy.expires);
+        let status = match there {
+            Some(copy) if now < copy.ready => return Err(s3_error!(RestoreAlreadyInProgress)),
+            Some(copy) => {
+                stored.restoration = Some(Restoration { ready: copy.ready, expires: now + kept });
+                StatusCode::OK
+            }
+            None => {
+                stored.restoration = Some(Restoration { ready: now + takes, expires: now + takes + kept });
+                StatusCode::ACCEPTED
+            }
+        };
+        drop(state);
+        let mut response = self.leave(fault, RestoreObjectOutput::default())?;
+        response.status = Some(status);
+        Ok(response)
+    }
+
+    async fn create_multipart_upload(
+        &self,
+        request: S3Request<CreateMultipartUploadInput>,
+    ) -> S3Result<S3Response<CreateMultipartUploadOutput>> {
+        let input = request.input;
+        let fault = self.enter(Operation::CreateMultipartUpload, &input.bucket).await?;
+        let mut state = self.lock();
+        let rules = state.rules;
+        state.bucket.uploads_begun += 1;
+        let id = format!("upload-{:08}", state.bucket.uploads_begun);
+        let upload = Upload {
+            key: input.key.clone(),
+            initiated: state.bucket.now(),
+            has_sha256: input.checksum_algorithm.is_some_and(|algorithm| algorithm.as_str() == "SHA256"),
+            class: kept_class(&rules, input.storage_class.as_ref().map(s3s::dto::StorageClass::as_str))?,
+            metadata: metadata_of(input.metadata),
+            parts: std::collections::BTreeMap::new(),
+        };
+        state.bucket.uploads.insert(id.clone(), upload);
+        drop(state);
+        let output = CreateMultipartUploadOutput {
+            bucket: Some(input.bucket),
+            key: Some(input.key),
+            upload_id: Some(id),
+            ..CreateMultipartUploadOutput::default()
+        };
+        self.leave(fault, output)
+    }
+
+    async fn upload_part(&self, request: S3Request<UploadPartInput>) -> S3Result<S3Response<UploadPartOutput>> {
+        let input = request.input;
+        let fault = self.enter(Operation::UploadPart, &input.bucket).await?;
+        if !(1..=10_000).contains(&input.part_number) {
+            return Err(s3_error!(InvalidArgument));
+        }
+        let declared = Declared { md5: input.content_md5, sha256: input.checksum_sha256, length: input.content_length };
+        let taken = self.take(input.body, declared).await?;
+        let mut state = self.lock();
+        let upload = state.bucket.upload(&input.upload_id, &input.key)?;
+        let output = UploadPartOutput {
+            e_tag: Some(ETag::Strong(taken.etag.clone())),
+            checksum_sha256: taken.sha256.clone(),
+            ..UploadPartOutput::default()
+        };
+        let part = Part { bytes: taken.bytes, etag: taken.etag, sha256: taken.sha256 };
+        upload.parts.insert(input.part_number, part);
+        drop(state);
+        self.leave(fault, output)
+    }
+
+    async fn complete_multipart_upload(
+        &self,
+        request: S3Request<CompleteMultipartUploadInput>,
+    ) -> S3Result<S3Response<CompleteMultipartUploadOutput>> {
+        let input = request.input;
+        let fault = self.enter(Operation::CompleteMultipartUpload, &input.bucket).await?;
+        let stored = {
+            let mut state = self.lock();
+            let rules = state.rules;
+            multipart::complete(&mut state.bucket, &rules, &input)?
+        };
+        let output = CompleteMultipartUploadOutput {
+            bucket: Some(input.bucket),
+            key: Some(input.key),
+            e_tag: Some(stored.entity_tag()),
+            checksum_type: checksum_type(stored.sha256.as_ref()),
+            checksum_sha256: stored.sha256,
+            ..CompleteMultipartUploadOutput::default()
+        };
+        self.leave(fault, output)
+    }
+
+    async fn abort_multipart_upload(
+        &self,
+        request: S3Request<AbortMultipartUploadInput>,
+    ) -> S3Result<S3Response<AbortMultipartUploadOutput>> {
+        let input = request.input;
+        let fault = self.enter(Operation::AbortMultipartUpload, &input.bucket).await?;
+        {
+            let mut state = self.lock();
+            state.bucket.upload(&input.upload_id, &input.key)?;
+            state.bucket.uploads.remove(&input.upload_id);
+        }
+        self.leave(fault, AbortMultipartUploadOutput::default())
+    }
+
+    async fn list_parts(&self, request: S3Request<ListPartsInput>) -> S3Result<S3Response<ListPartsOutput>> {
+        let fault = self.enter(Operation::ListParts, &request.input.bucket).await?;
+        let output = {
+            let mut state = self.lock();
+            let rules = state.rules;
+            multipart::list_parts(&mut state.bucket, &rules, &request.input)?
+        };
+        self.leave(fault, output)
+    }
+
+    async fn list_multipart_uploads(
+        &self,
+        request: S3Request<ListMultipartUploadsInput>,
+    ) -> S3Result<S3Response<ListMultipartUploadsOutput>> {
+        let fault = self.enter(Operation::ListMultipartUploads, &request.input.bucket).await?;
+        let output = {
+            let state = self.lock();
+            listing::uploads(&state.bucket, &state.rules, request.input)
+        };
+        self.leave(fault, output)
+    }
+}

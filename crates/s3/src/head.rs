@@ -1,0 +1,160 @@
+//! Looking at a key: class, whether it can be read now, and the digest that the service vouches for.
+
+use aws_sdk_s3::operation::head_object::HeadObjectOutput;
+use aws_sdk_s3::types::{ChecksumMode, ChecksumType, GlacierJobParameters, RestoreRequest, Tier};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use strongroom_digest::{Algorithm, Digest};
+use strongroom_storage::{Head, Key, StorageError};
+
+use crate::failure::Failure;
+use crate::probe::Probe;
+use crate::store::Inner;
+
+/// Classes of which objects must be restored before they can be read.
+const COLD: [&str; 2] = ["GLACIER", "DEEP_ARCHIVE"];
+/// Where services that have classes put what is put without one.
+const STANDARD: &str = "STANDARD";
+/// What names of metadata of ours begin with: `strongroom-sha512` is the digest that was declared of the whole.
+const METADATA: &str = "strongroom-";
+
+/// Digests that prove a content. Others that were declared are kept and prove nothing.
+const VOUCHED: [Algorithm; 2] = [Algorithm::Sha512, Algorithm::Sha256];
+
+/// How far the restoration of a cold key is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Restoration {
+    /// It was asked for and takes hours to days.
+    UnderWay,
+    /// It can be read now.
+    Readable,
+}
+
+impl Inner {
+    pub(crate) fn head(&self, key: &Key) -> Result<Head, StorageError> {
+        let name = self.object(key)?;
+        let output = self.head_object(&name).map_err(|failure| self.failed(failure, "look at", key))?;
+        Ok(head_of(&output, self.probed()))
+    }
+
+    pub(crate) fn head_object(&self, name: &str) -> Result<HeadObjectOutput, Failure> {
+        let request = self.client.head_object().bucket(&self.settings.bucket).key(name);
+        self.ask(request.checksum_mode(ChecksumMode::Enabled).send())
+    }
+
+    pub(crate) fn restore(&self, key: &Key, days: u32, tier: &str) -> Result<Restoration, StorageError> {
+        let name = self.object(key)?;
+        let failed = |failure: Failure| self.failed(failure, "restore", key);
+        if self.head(key)?.readable {
+            return Ok(Restoration::Readable);
+        }
+        let parameters = GlacierJobParameters::builder().tier(Tier::from(tier)).build();
+        let parameters = parameters.map_err(|error| self.unusable(format!("tier {tier:?}: {error}")))?;
+        let asked = RestoreRequest::builder()
+            .days(i32::try_from(days).unwrap_or(i32::MAX))
+            .glacier_job_parameters(parameters)
+            .build();
+        let request = self.client.restore_object().bucket(&self.settings.bucket).key(name).restore_request(asked);
+        match self.ask(request.send()) {
+            Err(failure) if !failure.is("RestoreAlreadyInProgress") => return Err(failed(failure)),
+            _ => {}
+        }
+        let is_readable = self.head(key)?.readable;
+        Ok(if is_readable { Restoration::Readable } else { Restoration::UnderWay })
+    }
+}
+
+/// The name under which a digest of the whole is kept with an object.
+pub(crate) fn metadata_name(algorithm: Algorithm) -> String {
+    format!("{METADATA}{algorithm}")
+}
+
+/// Whether a digest of this algorithm, declared of what came in parts, is shown as one the service vouches for.
+pub(crate) fn is_vouched_for(algorithm: Algorithm) -> bool {
+    VOUCHED.contains(&algorithm)
+}
+
+/// The class as heads show it: none where the service has no classes.
+pub(crate) fn shown_class(class: Option<&str>, probe: Probe) -> Option<String> {
+    probe.keeps_class.then(|| class.unwrap_or(STANDARD).to_owned())
+}
+
+pub(crate) fn is_cold(class: Option<&str>) -> bool {
+    class.is_some_and(|class| COLD.contains(&class))
+}
+
+pub(crate) fn etag_of(etag: Option<&str>) -> String {
+    etag.unwrap_or_default().trim_matches('"').to_owned()
+}
+
+pub(crate) fn base64(digest: &Digest) -> String {
+    BASE64.encode(digest.as_bytes())
+}
+
+pub(crate) fn head_of(output: &HeadObjectOutput, probe: Probe) -> Head {
+    let class = output.storage_class().map(aws_sdk_s3::types::StorageClass::as_str);
+    Head {
+        size: output.content_length().and_then(|length| u64::try_from(length).ok()).unwrap_or_default(),
+        etag: etag_of(output.e_tag()),
+        class: shown_class(class, probe),
+        readable: is_readable(output, class),
+        checksum: vouched(output, probe),
+    }
+}
+
+fn is_readable(output: &HeadObjectOutput, class: Option<&str>) -> bool {
+    if !is_cold(class) && output.archive_status().is_none() {
+        return true;
+    }
+    output.restore().is_some_and(is_restored)
+}
+
+/// Reads the `x-amz-restore` header: `ongoing-request="false", expiry-date="..."` once the copy is there.
+fn is_restored(header: &str) -> bool {
+    header.split(',').any(|field| {
+        let (name, value) = field.split_once('=').unwrap_or_default();
+        name.trim() == "ongoing-request" && value.trim().trim_matches('"').eq_ignore_ascii_case("false")
+    })
+}
+
+/// The digest of the whole content that the service vouches for. For what came in one request, that is its own SHA-256,
+/// where it was found to refuse bytes that differ. What came in parts has a SHA-256 over those of the parts; with that,
+/// the service vouches for what the put proved of the whole before it completed the parts, which stands beside it.
+fn vouched(output: &HeadObjectOutput, probe: Probe) -> Option<(Algorithm, Digest)> {
+    let checksum = output.checksum_sha256()?;
+    let is_composite = checksum.contains('-')
+        || output.checksum_type() == Some(&ChecksumType::Composite)
+        || etag_of(output.e_tag()).contains('-');
+    if !is_composite {
+        let raw = BASE64.decode(checksum).ok().filter(|raw| raw.len() == 32)?;
+        let digest = Digest::from_bytes(&raw).ok()?;
+        return probe.has_strong_checksums().then_some((Algorithm::Sha256, digest));
+    }
+    if !probe.has_strong_composites() {
+        return None;
+    }
+    let metadata = output.metadata()?;
+    VOUCHED.into_iter().find_map(|algorithm| {
+        let digest = metadata.get(&metadata_name(algorithm))?.parse().ok()?;
+        Some((algorithm, digest))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn restore_headers_are_read() {
+        for (header, restored) in [
+            ("ongoing-request=\"true\"", false),
+            ("ongoing-request=\"false\", expiry-date=\"Fri, 21 Dec 2012 00:00:00 GMT\"", true),
+            ("expiry-date=\"Fri, 21 Dec 2012 00:00:00 GMT\", ongoing-request=\"false\"", true),
+            ("ongoing-request=false", true),
+            ("", false),
+            ("=,=,", false),
+        ] {
+            assert_eq!(is_restored(header), restored, "{header}");
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! The store passes the conformance suite, over servers of several makers' habits, and with every layer.
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+use strongroom_s3::{S3Settings, S3Store};
+use strongroom_s3_double::{Double, Rules};
+use strongroom_storage::{Faults, Layer, Layered, Limit, Meter, Retry, RetryPolicy, Store, conformance};
+
+use crate::served::{served, served_by, settings};
+
+fn under<L: Layer>(layer: impl Fn() -> L) {
+    conformance::run(|| {
+        let (double, store) = served();
+        let layered: Arc<dyn Store> = Arc::new(Layered::new(Arc::new(store), layer()));
+        (double, layered)
+    });
+}
+
+fn over(rules: Rules) {
+    conformance::run(|| {
+        let (double, store) = served_by(rules);
+        let store: Arc<dyn Store> = Arc::new(store);
+        (double, store)
+    });
+}
+
+#[test]
+fn a_bucket_is_a_store() {
+    over(Rules::AWS);
+}
+
+#[test]
+fn a_bucket_without_conditions_or_classes_is_a_store() {
+    over(Rules::GARAGE);
+}
+
+#[test]
+fn a_bucket_that_knows_only_the_beginnings_of_s3_is_a_store() {
+    over(Rules::PLAIN);
+}
+
+#[test]
+fn a_part_of_a_bucket_is_a_store() {
+    conformance::run(|| {
+        let double = Double::start().unwrap();
+        double.lay("other/a", b"not of this store");
+        double.lay("a", b"not of this store either");
+        let settings = S3Settings { prefix: "p".into(), ..settings(&double) };
+        let store: Arc<dyn Store> = Arc::new(S3Store::create("primary", settings).unwrap());
+        (double, store)
+    });
+}
+
+#[test]
+fn a_retried_bucket_is_a_store() {
+    under(|| Retry::with_sleep(RetryPolicy::default(), |_| {}));
+}
+
+#[test]
+fn a_bucket_limited_to_one_call_is_a_store() {
+    under(|| Limit::new(NonZeroUsize::MIN));
+}
+
+#[test]
+fn a_metered_bucket_is_a_store() {
+    under(Meter::new);
+}
+
+#[test]
+fn a_bucket_without_planned_faults_is_a_store() {
+    under(Faults::new);
+}
