@@ -5,6 +5,7 @@
 
 mod directory;
 mod gate;
+mod loose;
 mod tar;
 mod zip;
 
@@ -19,6 +20,7 @@ use crate::problem::Problem;
 
 pub(crate) use directory::open_member;
 use gate::Gate;
+pub use loose::LooseFiles;
 pub(crate) use zip::member_problem;
 
 /// How a bag is stored.
@@ -150,6 +152,7 @@ enum Input {
     Directory(PathBuf),
     File(File),
     Stream(Box<dyn Read + Send>),
+    Loose { name: String, files: Box<dyn LooseFiles> },
 }
 
 impl Source {
@@ -188,6 +191,12 @@ impl Source {
         Self { input: Input::Stream(stream), serialization, archive_name }
     }
 
+    /// Reads a bag whose files lie one by one in some place; `name` is what its directory would be called.
+    pub fn from_loose_files(name: impl Into<String>, files: Box<dyn LooseFiles>) -> Self {
+        let input = Input::Loose { name: name.into(), files };
+        Self { input, serialization: Serialization::Directory, archive_name: None }
+    }
+
     /// How the bag is stored.
     pub fn serialization(&self) -> Serialization {
         self.serialization
@@ -205,6 +214,10 @@ impl Source {
         let mut gate = Gate::new(self.serialization, self.archive_name, limits);
         match (self.input, self.serialization) {
             (Input::Directory(path), _) => directory::scan(&path, &mut gate, visit)?,
+            (Input::Loose { name, files }, _) => {
+                gate.set_base_directory(Some(name));
+                loose::scan(files.as_ref(), &mut gate, visit)?;
+            }
             (Input::File(file), Serialization::Zip) => zip::scan(&file, &mut gate, visit)?,
             (Input::File(file), Serialization::TarGz) => tar::scan_gzip(Box::new(file), &mut gate, visit)?,
             (Input::File(file), _) => tar::scan_file(file, &mut gate, visit)?,
