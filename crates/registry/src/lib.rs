@@ -32,7 +32,7 @@ pub use ids::{
     VersionId,
 };
 pub use objects::{Description, Digests};
-pub use registry::{Registry, migrations, statements};
+pub use registry::{Registry, migrations, schema, statements};
 pub use scope::Scope;
 pub use strongroom_database::{Time, Transaction};
 pub use words::{

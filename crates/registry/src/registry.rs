@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use strongroom_database::{Clock, Database, DatabaseError, Migration, Sqlite, Statements, Transaction};
+use strongroom_database::{
+    Clock, Database, DatabaseError, Isolation, Location, Migration, Schema, Sqlite, Statements, Transaction,
+};
 use strongroom_queue::Wakeups;
 
 use crate::RegistryError;
@@ -17,34 +19,73 @@ pub struct Registry {
     refusal: Option<Arc<str>>,
 }
 
-/// Every statement that the registry and its queue use, in SQLite's dialect.
-pub fn statements() -> Statements {
-    strongroom_queue::statements("sqlite")
-        .with(include_str!("../sql/sqlite/tenants.sql"))
-        .with(include_str!("../sql/sqlite/items.sql"))
-        .with(include_str!("../sql/sqlite/interim.sql"))
-        .with(include_str!("../sql/sqlite/objects.sql"))
-        .with(include_str!("../sql/sqlite/fixity.sql"))
-        .with(include_str!("../sql/sqlite/identification.sql"))
-        .with(include_str!("../sql/sqlite/rebuild.sql"))
+/// The statements of the registry in a dialect: the same files in each folder.
+macro_rules! statements_in {
+    ($dialect:literal: $($file:literal)*) => {
+        strongroom_queue::statements($dialect)
+            $(.with(include_str!(concat!("../sql/", $dialect, "/", $file, ".sql"))))*
+    };
 }
 
-/// The schema's history, oldest first.
+/// The migrations of the registry in a dialect, behind that of the queue: the same files in each folder.
+macro_rules! migrations_in {
+    ($dialect:literal: $($version:literal $name:literal $file:literal)*) => {
+        vec![$(Migration {
+            version: $version,
+            name: $name,
+            sql: include_str!(concat!("../sql/", $dialect, "/migrations/", $file, ".sql")),
+        }),*]
+    };
+}
+
+macro_rules! schema_in {
+    ($dialect:literal) => {
+        (
+            statements_in!($dialect: "tenants" "items" "interim" "objects" "fixity" "identification" "rebuild"),
+            migrations_in!($dialect:
+                2 "records" "0001_records"
+                3 "indexes" "0002_indexes"
+                4 "formats" "0003_formats"
+                5 "generations" "0004_generations"),
+        )
+    };
+}
+
+/// What the registry and its queue bring to a database of this dialect (`sqlite` or `postgres`): every statement, and the
+/// schema's history, oldest first. Both dialects have the same versions.
+pub fn schema(dialect: &str) -> Schema {
+    let (statements, records) = match dialect {
+        "postgres" => schema_in!("postgres"),
+        _ => schema_in!("sqlite"),
+    };
+    let queue = strongroom_queue::schema(dialect).iter().map(|sql| Migration { version: 1, name: "task queue", sql });
+    Schema { statements, migrations: queue.chain(records).collect() }
+}
+
+/// Every statement that the registry and its queue use, in SQLite's dialect.
+pub fn statements() -> Statements {
+    schema("sqlite").statements
+}
+
+/// The schema's history in SQLite's dialect, oldest first.
 pub fn migrations() -> Vec<Migration> {
-    vec![
-        Migration { version: 1, name: "task queue", sql: strongroom_queue::SQLITE_SCHEMA_1 },
-        Migration { version: 2, name: "records", sql: include_str!("../sql/sqlite/migrations/0001_records.sql") },
-        Migration { version: 3, name: "indexes", sql: include_str!("../sql/sqlite/migrations/0002_indexes.sql") },
-        Migration { version: 4, name: "formats", sql: include_str!("../sql/sqlite/migrations/0003_formats.sql") },
-        Migration { version: 5, name: "generations", sql: include_str!("../sql/sqlite/migrations/0004_generations.sql") },
-    ]
+    schema("sqlite").migrations
 }
 
 impl Registry {
+    /// Opens the registry at `location`, making or migrating its tables.
+    pub fn open(location: &Location) -> Result<Self, RegistryError> {
+        Ok(Self::within(strongroom_database::open(location, schema)?))
+    }
+
     /// Opens the SQLite registry at `path`, making or migrating it.
     pub fn open_sqlite(path: &Path, clock: Arc<dyn Clock>) -> Result<Self, RegistryError> {
-        let database: Arc<dyn Database> = Arc::new(Sqlite::open(path, statements(), &migrations(), clock)?);
-        Ok(Self { database, wakeups: Arc::new(Wakeups::default()), refusal: None })
+        Ok(Self::within(Arc::new(Sqlite::open(path, statements(), &migrations(), clock)?)))
+    }
+
+    /// The registry within a database that was opened with its [`schema`].
+    pub fn within(database: Arc<dyn Database>) -> Self {
+        Self { wakeups: Arc::new(Wakeups::through(database.clone())), database, refusal: None }
     }
 
     /// The same registry, in which nothing can be changed; `reason` is told to whoever tries.
@@ -81,6 +122,17 @@ impl Registry {
     {
         self.check_writable()?;
         self.database.write(job)
+    }
+
+    /// As [`Self::write`] for jobs that lock what they decide by; see [`Isolation::ByRows`].
+    pub fn write_by_rows<T, E, F>(&self, job: F) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<DatabaseError> + Send + 'static,
+        F: FnMut(&mut dyn Transaction) -> Result<T, E> + Send + 'static,
+    {
+        self.check_writable()?;
+        self.database.write_as(Isolation::ByRows, job)
     }
 
     /// Runs a write transaction that returns the topics it put work into, and wakes those who wait for them.
