@@ -123,7 +123,7 @@ fn warning(found: &Identification) -> Option<String> {
     }
     if !found.candidates.is_empty() {
         let candidates: Vec<&str> = found.candidates.iter().map(|format| format.puid.as_str()).collect();
-        parts.push(format!("the extension alone suggests {}", candidates.join(" ")));
+        parts.push(format!("formats that it may be: {}", candidates.join(" ")));
     }
     parts.extend(found.warning());
     (!parts.is_empty()).then(|| parts.join("; "))
