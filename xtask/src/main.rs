@@ -7,6 +7,7 @@ mod check;
 mod fuzz;
 mod peers;
 mod place;
+mod services;
 mod setup;
 mod signatures;
 mod tally;

@@ -5,7 +5,7 @@ use std::process::{Command, ExitCode};
 use anyhow::{Result, bail};
 
 use crate::peers::Peers;
-use crate::place;
+use crate::{place, services};
 
 pub(crate) fn run(arguments: &[String]) -> Result<ExitCode> {
     let with_peers = match arguments {
@@ -32,5 +32,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode> {
     }
     let peers = if with_peers { Peers::installed()? } else { Peers::found() };
     println!("{:10} {}", "peers", if peers.are_complete() { "installed" } else { "not installed" });
+    let has_postgres = services::set_up(with_peers)?;
+    println!("{:10} {}", "postgresql", if has_postgres { "installed" } else { "not installed" });
     Ok(if is_complete { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -7,6 +7,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::peers::Peers;
 use crate::place;
+use crate::services::{Services, Wish};
 use crate::tally::Tally;
 
 pub(crate) fn run(arguments: &[String]) -> Result<ExitCode> {
@@ -19,6 +20,13 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode> {
         [only] if *only == "--no-peers" => Peers::default(),
         _ => bail!("test takes one of --peers and --no-peers"),
     };
+    let wish = match switches.as_slice() {
+        [only] if *only == "--no-peers" => Wish::None,
+        // Whoever has the peers wanted what tests need.
+        _ if peers.are_complete() => Wish::Installed,
+        _ => Wish::Found,
+    };
+    let services = Services::start(wish)?;
 
     let mut tally = Tally::default();
     let mut faults = Vec::new();
@@ -30,7 +38,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode> {
     } else {
         everything.args(&cargo_arguments);
     }
+    services.tell(&mut everything);
     observe(everything, &peers, &mut tally, &mut faults)?;
+    drop(services);
     Ok(account(&mut tally, &faults))
 }
 

@@ -7,8 +7,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::postgres::test_connection;
 
-/// The variable that names the server.
-pub const SERVER: &str = "STRONGROOM_TEST_POSTGRES";
+pub use strongroom_test_postgres::{SERVER, Server, Stop, programs};
 
 /// An empty schema, which goes when this goes.
 pub struct Scratch {
@@ -58,6 +57,15 @@ impl Drop for Scratch {
         // A handle that is still open in another thread may hold a lock; what is left is dropped with the server.
         let _ = client.batch_execute(&format!("SET lock_timeout = '5s'; DROP SCHEMA IF EXISTS {} CASCADE", self.name));
     }
+}
+
+/// A server to oneself; none, and a line that says so, where its programs are absent.
+pub fn own_server() -> Option<Server> {
+    let Some(programs) = programs() else {
+        println!("SKIPPED: PostgreSQL: its programs are not on this machine");
+        return None;
+    };
+    Some(Server::start(&programs).expect("a server starts"))
 }
 
 /// A server's URL with a schema to use.
