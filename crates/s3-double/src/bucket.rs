@@ -122,6 +122,7 @@ pub(crate) struct Bucket {
     pub(crate) objects: BTreeMap<String, Stored>,
     pub(crate) uploads: BTreeMap<String, Upload>,
     pub(crate) uploads_begun: u64,
+    pub(crate) is_dropped: bool,
     /// How far the test has turned the clock.
     pub(crate) turned: Duration,
 }

@@ -91,6 +91,16 @@ impl Outgoing {
         Self { pieces, sent: 0, fault, pause: None }
     }
 
+    /// Whether a pause that begins with the first call is not over.
+    fn waits(&mut self, pause: Duration, context: &mut Context<'_>) -> bool {
+        let pause = self.pause.get_or_insert_with(|| Box::pin(sleep(pause)));
+        if pause.as_mut().poll(context).is_pending() {
+            return true;
+        }
+        self.pause = None;
+        false
+    }
+
     fn next_piece(&mut self, most: usize) -> Option<Bytes> {
         let mut piece = self.pieces.pop()?;
         if piece.len() > most {
@@ -115,6 +125,10 @@ impl Stream for Outgoing {
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let most = match self.fault {
             Some(Fault::Torn { after }) if self.sent >= after => {
+                // While it waits, what was given before is sent.
+                if self.waits(Duration::from_millis(20), context) {
+                    return Poll::Pending;
+                }
                 return Poll::Ready(Some(Err(std::io::Error::other("cut as planned"))));
             }
             Some(Fault::Stalled { after }) if self.sent >= after => return Poll::Pending,
@@ -122,11 +136,9 @@ impl Stream for Outgoing {
                 usize::try_from(after - self.sent).unwrap_or(PIECE).min(PIECE)
             }
             Some(Fault::Slow { piece, pause }) => {
-                let waiting = self.pause.get_or_insert_with(|| Box::pin(sleep(pause)));
-                if waiting.as_mut().poll(context).is_pending() {
+                if self.waits(pause, context) {
                     return Poll::Pending;
                 }
-                self.pause = None;
                 piece
             }
             _ => PIECE,

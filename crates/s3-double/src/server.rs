@@ -141,6 +141,17 @@ impl Double {
         self.lock().bucket.objects.remove(key)
     }
 
+    /// Drops every multipart upload under way, as a lifecycle rule would.
+    pub fn drop_uploads(&self) {
+        self.lock().bucket.uploads.clear();
+    }
+
+    /// Removes the bucket with all that lies in it.
+    pub fn drop_bucket(&self) {
+        let mut state = self.lock();
+        state.bucket = Bucket { is_dropped: true, ..Bucket::default() };
+    }
+
     /// Keys of multipart uploads under way.
     pub fn uploads(&self) -> Vec<String> {
         self.lock().bucket.uploads.values().map(|upload| upload.key.clone()).collect()

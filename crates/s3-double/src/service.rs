@@ -8,6 +8,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use bytes::Bytes;
 use futures_core::Stream;
 use hyper::StatusCode;
+use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use md5::{Digest, Md5};
 use s3s::dto::{
     AbortMultipartUploadInput, AbortMultipartUploadOutput, CompleteMultipartUploadInput, CompleteMultipartUploadOutput,
@@ -66,7 +67,7 @@ impl Service {
         if let Some(Fault::Refuse(status)) = fault {
             return Err(self.refusal(status));
         }
-        if bucket != BUCKET {
+        if bucket != BUCKET || self.lock().bucket.is_dropped {
             return Err(s3_error!(NoSuchBucket));
         }
         Ok(fault)
@@ -80,7 +81,10 @@ impl Service {
         };
         let mut error = S3Error::with_message(code, "refused as planned");
         error.set_status_code(StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR));
-        error.set_request_id(format!("double-{}", self.lock().counts.all()));
+        let request = format!("double-{}", self.lock().counts.all());
+        if let Ok(value) = HeaderValue::from_str(&request) {
+            error.set_headers(HeaderMap::from_iter([(HeaderName::from_static("x-amz-request-id"), value)]));
+        }
         error
     }
 

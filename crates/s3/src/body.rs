@@ -14,15 +14,21 @@ use crate::failure::Failure;
 use crate::head::etag_of;
 use crate::store::Inner;
 
+/// No object reaches further.
+const LAST_BYTE: u64 = 1 << 50;
+/// So many bytes after a resumption count as the body going on well.
+const GOES_WELL: u64 = 1 << 20;
+
 /// Opens a key for reading.
 pub(crate) fn open(inner: &Arc<Inner>, key: &Key, offset: u64, length: Option<u64>) -> Result<Body, StorageError> {
     let name = inner.object(key)?;
-    if length == Some(0) {
+    // There is no empty range, and none that begins where no object reaches.
+    if length == Some(0) || offset > LAST_BYTE {
         inner.head(key)?;
         return Ok(Box::new(io::empty()));
     }
     // The last byte of a range is part of it.
-    let last = length.map(|length| offset.saturating_add(length - 1));
+    let last = length.map(|length| offset.saturating_add(length - 1).min(LAST_BYTE));
     let output = match get(inner, &name, offset, last, None) {
         Ok(output) => output,
         Err(failure) if failure.is("InvalidRange") || failure.status == Some(416) => {
@@ -83,8 +89,10 @@ struct Reading<I> {
     end: Option<u64>,
     stream: ByteStream,
     chunk: Bytes,
-    /// For so many times more a cut body is gone on with before anything of it arrives.
+    /// For so many times more a cut body is gone on with, unless it goes well in between.
     resumptions_left: u32,
+    /// Where the last resumption began.
+    resumed_at: u64,
 }
 
 /// What became of waiting for the next bytes.
@@ -107,6 +115,7 @@ impl<I: Deref<Target = Inner>> Reading<I> {
             stream: output.body,
             chunk: Bytes::new(),
             resumptions_left,
+            resumed_at: position,
         }
     }
 
@@ -130,6 +139,7 @@ impl<I: Deref<Target = Inner>> Reading<I> {
             return Err(io::Error::new(kind, format!("{trouble} at byte {} of {}", self.position, self.name)));
         };
         self.resumptions_left -= 1;
+        self.resumed_at = self.position;
         let last = self.end.map(|end| end.saturating_sub(1));
         match get(&self.inner, &self.name, self.position, last, Some(etag.clone())) {
             Ok(output) if etag_of(output.e_tag()) == etag_of(Some(&etag)) => {
@@ -162,7 +172,7 @@ impl<I: Deref<Target = Inner>> Read for Reading<I> {
                     }
                     self.position += bytes.len() as u64;
                     self.chunk = bytes;
-                    if !self.chunk.is_empty() {
+                    if self.position - self.resumed_at >= GOES_WELL {
                         self.resumptions_left = self.inner.settings.attempts - 1;
                     }
                 }

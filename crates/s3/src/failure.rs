@@ -141,6 +141,7 @@ impl Failure {
         match self.code.as_deref()? {
             "NoSuchBucket" => Some(format!("bucket {bucket} does not exist at {endpoint}: create it first ({self})")),
             "InvalidAccessKeyId"
+            | "NotSignedUp"
             | "SignatureDoesNotMatch"
             | "InvalidToken"
             | "ExpiredToken"

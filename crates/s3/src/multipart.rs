@@ -27,7 +27,9 @@ const LARGEST: u64 = 5 << 40;
 /// Sizes of parts are multiples of this.
 const GRAIN: u64 = 1 << 20;
 /// Where the size is not known, parts double in length after so many of them: 5 TiB then fit into 10,000.
-const STEP: u32 = 1_000;
+const STEP: u32 = 900;
+/// No part is longer (S3 takes 5 GiB).
+const LONGEST_PART: u64 = 4 << 30;
 /// Parts of one put that are under way hold no more bytes than this together, unless one alone is longer.
 const MOST_UNDER_WAY: u64 = 256 << 20;
 
@@ -54,7 +56,7 @@ impl PartSizes {
     /// The length of a part; the first has number 1.
     pub(crate) fn of(self, number: i32) -> u64 {
         let steps = if self.grows { number.unsigned_abs().saturating_sub(1) / STEP } else { 0 };
-        self.first.saturating_mul(1_u64.checked_shl(steps).unwrap_or(u64::MAX))
+        self.first.saturating_mul(1_u64.checked_shl(steps).unwrap_or(u64::MAX)).min(LONGEST_PART)
     }
 
     fn at_once(self, number: i32, most: usize) -> usize {
@@ -102,6 +104,7 @@ impl Inner {
         let mut parts =
             Parts { inner: self, put: &put, upload: &upload, sizes, done: BTreeMap::new(), under_way: JoinSet::new() };
         let outcome = parts.send_all(first, source).and_then(|whole| parts.complete(whole));
+        parts.settle_all();
         match &outcome {
             Ok(_) => self.forget_upload(&upload),
             // What was sent is right as far as it goes: the next put of the same content goes on with it.
@@ -192,6 +195,14 @@ impl Parts<'_> {
             Some(Ok((_, Err(failure)))) => Err(self.inner.failed(failure, "put a part of", self.put.key)),
             Some(Err(error)) => Err(self.inner.unusable(format!("a thread of the network failed: {error}"))),
             None => Ok(()),
+        }
+    }
+
+    /// Lets what is under way arrive, when something else has failed: the next put need not send it again.
+    fn settle_all(&mut self) {
+        while !self.under_way.is_empty() {
+            // One failure is told already.
+            let _ = self.settle_one();
         }
     }
 
@@ -288,7 +299,7 @@ mod tests {
     #[test]
     fn parts_of_unknown_bodies_grow() {
         let sizes = PartSizes::new(8 * MIB, None);
-        let lengths: Vec<u64> = [1, 1_000, 1_001, 2_001, 10_000].map(|number| sizes.of(number) / MIB).into();
+        let lengths: Vec<u64> = [1, 900, 901, 1_801, 10_000].map(|number| sizes.of(number) / MIB).into();
         assert_eq!(lengths, [8, 8, 16, 32, 4096]);
         assert_eq!(sizes.fixed(), None);
     }

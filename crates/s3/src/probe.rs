@@ -4,6 +4,7 @@ use std::fmt;
 
 use aws_sdk_s3::operation::complete_multipart_upload::CompleteMultipartUploadOutput;
 use aws_sdk_s3::operation::put_object::builders::PutObjectFluentBuilder;
+use aws_sdk_s3::operation::upload_part::builders::UploadPartFluentBuilder;
 use aws_sdk_s3::primitives::ByteStream;
 use aws_sdk_s3::types::{ChecksumAlgorithm, CompletedMultipartUpload, CompletedPart, StorageClass};
 use serde::{Deserialize, Serialize};
@@ -160,57 +161,70 @@ impl Trial<'_> {
         Ok(kept == class)
     }
 
-    /// One upload of one part, completed under conditions that do not hold and then under one that does.
+    /// Uploads of one part each, completed under conditions that do not hold and under one that does.
     fn try_parts(&self, name: &str, probe: &mut Probe, uses_sha256: bool) -> Result<(), Failure> {
-        let (client, bucket) = (&self.inner.client, &self.inner.settings.bucket);
-        let before = self.inner.ask(self.request(name).body(ByteStream::from_static(OTHER_CONTENT)).send())?;
-        let create = client.create_multipart_upload().bucket(bucket).key(name);
-        let create = create.set_checksum_algorithm(uses_sha256.then_some(ChecksumAlgorithm::Sha256));
-        let upload = match self.inner.ask(create.send()) {
-            Ok(output) => output.upload_id().unwrap_or_default().to_owned(),
-            Err(failure) if failure.is_refusal() => return Ok(()),
-            Err(failure) => return Err(failure),
-        };
-        let part = |checksum: Option<String>| {
-            let request = client.upload_part().bucket(bucket).key(name).upload_id(&upload).part_number(1);
-            request.set_checksum_sha256(checksum).body(ByteStream::from_static(CONTENT))
-        };
+        self.inner.ask(self.request(name).body(ByteStream::from_static(OTHER_CONTENT)).send())?;
         if uses_sha256 {
-            probe.checks_parts = refused(self.inner.ask(part(Some(digest(OTHER_CONTENT)?)).send()))?;
+            let Some(upload) = self.begin(name, true)? else { return Ok(()) };
+            let lie = self.part(name, &upload, Some(digest(OTHER_CONTENT)?));
+            probe.checks_parts = refused(self.inner.ask(lie.send()))?;
+            self.inner.abort(name, &upload)?;
         }
         let checksum = if uses_sha256 { Some(digest(CONTENT)?) } else { None };
-        let sent = self.inner.ask(part(checksum.clone()).send())?;
-        let listed = CompletedPart::builder().part_number(1).set_e_tag(sent.e_tag().map(str::to_owned));
-        let listed = CompletedMultipartUpload::builder().parts(listed.set_checksum_sha256(checksum).build()).build();
-        let complete = |if_none_match: Option<&str>, if_match: Option<&str>| {
-            let request = client.complete_multipart_upload().bucket(bucket).key(name).upload_id(&upload);
-            let request = request.multipart_upload(listed.clone());
-            let request = request.set_if_none_match(if_none_match.map(str::to_owned));
-            self.inner.ask(request.set_if_match(if_match.map(str::to_owned)).send())
+        let attempt = |if_none_match: Option<&str>, if_match: Option<&str>| {
+            self.try_upload(name, checksum.as_ref(), if_none_match, if_match)
         };
-        let completed = 'completed: {
-            // A server that ignores a condition completes at once.
-            let attempt = complete(Some("*"), None);
-            probe.if_none_match &= attempt.is_err();
-            if let Some(output) = refusal_or(attempt)? {
-                probe.if_match = false;
-                break 'completed output;
-            }
-            let attempt = complete(None, Some(NO_ETAG));
-            probe.if_match &= attempt.is_err();
-            if let Some(output) = refusal_or(attempt)? {
-                break 'completed output;
-            }
-            let etag = format!("\"{}\"", etag_of(before.e_tag()));
-            let attempt = complete(None, Some(&etag).filter(|_| probe.if_match).map(String::as_str));
-            if let Some(output) = refusal_or(attempt)? {
-                break 'completed output;
-            }
+        probe.if_none_match &= attempt(Some("*"), None)?.is_none();
+        probe.if_match &= attempt(None, Some(NO_ETAG))?.is_none();
+        let there = self.inner.head_object(name)?;
+        let etag = format!("\"{}\"", etag_of(there.e_tag()));
+        let right = Some(etag.as_str()).filter(|_| probe.if_match);
+        let mut completed = attempt(None, right)?;
+        if completed.is_none() {
             probe.if_match = false;
-            complete(None, None)?
-        };
-        probe.composite_sha256 = uses_sha256 && self.is_composite_kept(name, &completed)?;
+            completed = attempt(None, None)?;
+        }
+        if let Some(completed) = completed.filter(|_| uses_sha256) {
+            probe.composite_sha256 = self.is_composite_kept(name, &completed)?;
+        }
         Ok(())
+    }
+
+    /// Begins an upload; `None` where the server knows no uploads in parts.
+    fn begin(&self, name: &str, uses_sha256: bool) -> Result<Option<String>, Failure> {
+        let request = self.inner.client.create_multipart_upload().bucket(&self.inner.settings.bucket).key(name);
+        let request = request.set_checksum_algorithm(uses_sha256.then_some(ChecksumAlgorithm::Sha256));
+        let begun = refusal_or(self.inner.ask(request.send()))?;
+        Ok(begun.and_then(|output| output.upload_id().map(str::to_owned)))
+    }
+
+    fn part(&self, name: &str, upload: &str, checksum: Option<String>) -> UploadPartFluentBuilder {
+        let request = self.inner.client.upload_part().bucket(&self.inner.settings.bucket).key(name);
+        let request = request.upload_id(upload).part_number(1).set_checksum_sha256(checksum);
+        request.body(ByteStream::from_static(CONTENT))
+    }
+
+    /// Puts by an upload; `None` when the server refused to complete it under these conditions.
+    fn try_upload(
+        &self,
+        name: &str,
+        checksum: Option<&String>,
+        if_none_match: Option<&str>,
+        if_match: Option<&str>,
+    ) -> Result<Option<CompleteMultipartUploadOutput>, Failure> {
+        let Some(upload) = self.begin(name, checksum.is_some())? else { return Ok(None) };
+        let sent = self.inner.ask(self.part(name, &upload, checksum.cloned()).send())?;
+        let part = CompletedPart::builder().part_number(1).set_e_tag(sent.e_tag().map(str::to_owned));
+        let part = part.set_checksum_sha256(checksum.cloned()).build();
+        let request = self.inner.client.complete_multipart_upload().bucket(&self.inner.settings.bucket).key(name);
+        let request =
+            request.upload_id(&upload).multipart_upload(CompletedMultipartUpload::builder().parts(part).build());
+        let request = request.set_if_none_match(if_none_match.map(str::to_owned));
+        let completed = refusal_or(self.inner.ask(request.set_if_match(if_match.map(str::to_owned)).send()))?;
+        if completed.is_none() {
+            self.inner.abort(name, &upload)?;
+        }
+        Ok(completed)
     }
 
     fn is_composite_kept(&self, name: &str, completed: &CompleteMultipartUploadOutput) -> Result<bool, Failure> {

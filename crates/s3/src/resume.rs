@@ -167,7 +167,7 @@ impl Inner {
         self.forget_upload(upload);
     }
 
-    fn abort(&self, name: &str, upload: &str) -> Result<(), Failure> {
+    pub(crate) fn abort(&self, name: &str, upload: &str) -> Result<(), Failure> {
         let request = self.client.abort_multipart_upload().bucket(&self.settings.bucket).key(name).upload_id(upload);
         match self.ask(request.send()) {
             Err(failure) if failure.is("NoSuchUpload") => Ok(()),

@@ -8,6 +8,8 @@ use serde::Deserialize;
 
 /// Least bytes of a part (S3: 5 MiB, but for the last part).
 const LEAST_PART: u64 = 5 << 20;
+/// Longer parts would only cost memory.
+const LONGEST_PART: u64 = 1 << 30;
 
 /// A text that is never shown.
 #[derive(Clone, PartialEq, Eq, Deserialize)]
@@ -76,7 +78,7 @@ pub struct S3Settings {
     pub kms_key: Option<String>,
     /// See [`Checksums`].
     pub checksums: Checksums,
-    /// Bytes of a part of a large put, at least 5 MiB. A body that is not longer is put in one request. Parts become
+    /// Bytes of a part of a large put, from 5 MiB to 1 GiB. A body that is not longer is put in one request. Parts become
     /// longer where 10,000 of them would not do.
     pub part_size: u64,
     /// Parts of one put that are under way at once. A put holds one part more than that in memory.
@@ -145,8 +147,8 @@ impl S3Settings {
         if self.bucket.is_empty() {
             return Some("bucket must name a bucket".to_owned());
         }
-        if self.part_size < LEAST_PART {
-            return Some(format!("part_size must be at least {LEAST_PART} bytes"));
+        if !(LEAST_PART..=LONGEST_PART).contains(&self.part_size) {
+            return Some("part_size must be from 5 MiB to 1 GiB".to_owned());
         }
         if self.parts_at_once == 0 || self.max_requests == 0 || self.attempts == 0 {
             return Some("parts_at_once, max_requests and attempts must be at least 1".to_owned());

@@ -1,4 +1,13 @@
 //! What the store in S3 promises, proved over a server within the test.
 
+mod assemblies;
+mod cold;
 mod conformance;
+mod listing;
+mod ocfl;
+mod parts;
+mod probing;
+mod putting;
+mod reading;
 mod served;
+mod trouble;

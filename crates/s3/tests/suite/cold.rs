@@ -1,0 +1,72 @@
+//! Storage classes whose contents cannot be read before they are restored.
+
+use std::time::Duration;
+
+use strongroom_s3::Restoration;
+use strongroom_storage::{PutOptions, StorageError, Store};
+
+use crate::served::{declared, key, put, read, served};
+
+fn in_class(class: &str, bytes: &[u8]) -> PutOptions {
+    PutOptions { class: Some(class.into()), ..declared(bytes) }
+}
+
+#[test]
+fn what_is_put_has_the_class_that_was_asked_for() {
+    let (_double, store) = served();
+    assert_eq!(put(&store, "a", b"x").class.as_deref(), Some("STANDARD"));
+    for (class, readable) in [("STANDARD_IA", true), ("GLACIER_IR", true), ("GLACIER", false), ("DEEP_ARCHIVE", false)]
+    {
+        let head = store.put(&key("a"), &mut &b"x"[..], &in_class(class, b"x")).unwrap();
+        assert_eq!((head.class.as_deref(), head.readable), (Some(class), readable));
+        assert_eq!(store.head(&key("a")).unwrap(), head);
+        let large = crate::served::pattern((5 << 20) + 1, 1);
+        let head = store.put(&key("b"), &mut large.as_slice(), &in_class(class, &large)).unwrap();
+        assert_eq!((head.class.as_deref(), head.readable), (Some(class), readable));
+        assert_eq!(store.head(&key("b")).unwrap(), head);
+    }
+    let refused = store.put(&key("c"), &mut &b"x"[..], &in_class("LUKEWARM", b"x"));
+    assert!(!refused.unwrap_err().is_transient());
+}
+
+#[test]
+fn cold_contents_are_attested_restored_and_read() {
+    let (double, store) = served();
+    let head = store.put(&key("k"), &mut &b"cold"[..], &in_class("GLACIER", b"cold")).unwrap();
+    assert!(head.checksum.is_some(), "it is attested without being read");
+    let error = store.open(&key("k"), 0, None).map(|_| ()).unwrap_err();
+    assert!(matches!(&error, StorageError::NotReadable { class: Some(class), .. } if class == "GLACIER"), "{error}");
+    assert!(!error.is_transient());
+    assert_eq!(
+        error.to_string(),
+        "store primary: k lies in storage class GLACIER and has to be restored before it can be read"
+    );
+
+    for _ in 0..2 {
+        assert_eq!(store.restore(&key("k"), 2, "Standard").unwrap(), Restoration::UnderWay);
+    }
+    assert!(!store.head(&key("k")).unwrap().readable);
+    double.turn_clock(Duration::from_hours(5));
+    assert!(store.head(&key("k")).unwrap().readable);
+    assert_eq!(read(&store, "k"), b"cold");
+    assert_eq!(store.restore(&key("k"), 2, "Standard").unwrap(), Restoration::Readable);
+    double.turn_clock(Duration::from_hours(72));
+    assert!(!store.head(&key("k")).unwrap().readable, "the copy for reading has expired");
+    assert_eq!(store.head(&key("k")).unwrap().class.as_deref(), Some("GLACIER"));
+}
+
+#[test]
+fn cold_contents_are_deleted_unthawed() {
+    let (_double, store) = served();
+    store.put(&key("k"), &mut &b"cold"[..], &in_class("DEEP_ARCHIVE", b"cold")).unwrap();
+    store.delete(&key("k")).unwrap();
+    assert!(store.head(&key("k")).unwrap_err().is_not_found());
+}
+
+#[test]
+fn restoring_what_is_not_there_is_told() {
+    let (_double, store) = served();
+    assert!(store.restore(&key("none"), 1, "Bulk").unwrap_err().is_not_found());
+    put(&store, "warm", b"x");
+    assert_eq!(store.restore(&key("warm"), 1, "Bulk").unwrap(), Restoration::Readable);
+}
