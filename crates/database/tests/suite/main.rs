@@ -1,7 +1,8 @@
-//! What the embedded engine promises, proved against real files.
+//! What the engines promise: the embedded one proved against real files, the other one against a real server.
 
 mod backup;
 mod opening;
+mod postgres;
 mod reading;
 mod writing;
 

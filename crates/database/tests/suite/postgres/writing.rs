@@ -1,0 +1,186 @@
+//! Writes: together or not at all; values come back as they were given.
+
+use strongroom_database::{DatabaseError, Time, Value};
+use uuid::Uuid;
+
+use super::{ADD, ADD_MANY, COUNT, ECHO, add, home, note, open, texts};
+
+#[test]
+fn an_error_of_the_job_undoes_all_it_did() {
+    let Some((database, _scratch)) = home() else { return };
+    let error = database
+        .write(|transaction| {
+            add(transaction, "one")?;
+            Err::<(), _>(DatabaseError::Aborted("second thoughts".into()))
+        })
+        .expect_err("the job's own error comes back");
+    assert_eq!(error.to_string(), "second thoughts");
+    assert!(texts(&*database).is_empty());
+}
+
+#[test]
+fn a_refused_row_is_told_with_its_statement_and_its_constraint() {
+    let Some((database, _scratch)) = home() else { return };
+    note(&*database, "same").expect("writes");
+    let error = note(&*database, "same").expect_err("refused");
+    let DatabaseError::Constraint { statement, detail } = &error else { panic!("{error}") };
+    assert_eq!(*statement, "add");
+    assert!(detail.contains("note_text_key"), "{detail}");
+    assert!(!error.is_transient());
+}
+
+#[test]
+fn a_job_that_goes_on_after_a_failed_statement_is_told_that_nothing_was_kept() {
+    let Some((database, _scratch)) = home() else { return };
+    note(&*database, "same").expect("writes");
+    let error: DatabaseError = database
+        .write(|transaction| {
+            add(transaction, "other")?;
+            let _ = add(transaction, "same");
+            Ok(())
+        })
+        .expect_err("cannot be kept");
+    assert!(error.to_string().contains("add"), "{error}");
+    assert_eq!(texts(&*database), ["same"]);
+}
+
+#[test]
+fn a_panic_fails_its_own_job_and_leaves_no_transaction_behind() {
+    let Some((database, _scratch)) = home() else { return };
+    let error: DatabaseError = database
+        .write(|transaction| {
+            add(transaction, "half")?;
+            assert!(texts_are_liked(), "they are not");
+            Ok(())
+        })
+        .expect_err("is told");
+    assert!(error.to_string().contains("they are not"), "{error}");
+    note(&*database, "whole").expect("goes on");
+    assert_eq!(texts(&*database), ["whole"]);
+}
+
+fn texts_are_liked() -> bool {
+    std::hint::black_box(false)
+}
+
+#[test]
+fn many_rows_go_in_with_one_statement_and_each_is_answered() {
+    let Some((database, _scratch)) = home() else { return };
+    note(&*database, "text 1500").expect("writes");
+    let made: Vec<bool> = database
+        .write(|transaction| {
+            let mut lists = (0..2_500).map(|number| vec![Value::Text(format!("text {number}"))]);
+            let rows = transaction.query_many(ADD_MANY, &mut lists)?;
+            Ok::<_, DatabaseError>(rows.iter().map(Option::is_some).collect())
+        })
+        .expect("writes");
+    assert_eq!(made.len(), 2_500);
+    let refused: Vec<usize> = made.iter().enumerate().filter(|(_, made)| !**made).map(|(place, _)| place).collect();
+    assert_eq!(refused, [1_500]);
+    let changed: u64 = database
+        .write(|transaction| {
+            let mut lists = (0..7).map(|number| vec![Value::Text(format!("single {number}"))]);
+            transaction.execute_each(ADD, &mut lists)
+        })
+        .map_err(|error: DatabaseError| error)
+        .expect("writes");
+    assert_eq!(changed, 7);
+}
+
+#[test]
+fn a_wrong_number_of_values_is_told_and_not_bound_as_null() {
+    let Some((database, _scratch)) = home() else { return };
+    for values in [vec![], vec![Value::Integer(1), Value::Integer(2)]] {
+        let error: DatabaseError =
+            database.write(move |transaction| transaction.execute(ADD, &values)).expect_err("the numbers differ");
+        assert!(matches!(error, DatabaseError::Statement { statement: "add", .. }), "{error}");
+    }
+    let error: DatabaseError =
+        database.write(|transaction| transaction.execute(ADD, &[Value::Integer(1)])).expect_err("is no text");
+    assert!(matches!(error, DatabaseError::Statement { statement: "add", .. }), "{error}");
+}
+
+#[test]
+fn values_of_every_kind_come_back() {
+    let Some((database, _scratch)) = home() else { return };
+    let id = Uuid::now_v7();
+    let echo = |values: [Value; 6]| {
+        database.read(|transaction| transaction.query(ECHO, &values)).map_err(|error: DatabaseError| error)
+    };
+    let given = [
+        Value::Text("a\u{10FFFF} '\"\\".into()),
+        Value::Bytes(vec![0, 255, 7]),
+        Value::Uuid(id),
+        Value::Integer(1),
+        Value::Real(0.5),
+        Value::Integer(-7),
+    ];
+    assert_eq!(echo(given.clone()).expect("reads")[0].0, given);
+    let nothing = [(); 6].map(|()| Value::Null);
+    assert_eq!(echo(nothing.clone()).expect("reads")[0].0, nothing);
+    let mut other = given.clone();
+    // An identifier that came as bytes, and a character that the server cannot keep.
+    other[2] = Value::Bytes(id.as_bytes().to_vec());
+    other[0] = Value::Text("a\0b".into());
+    let row = echo(other).expect("reads").remove(0);
+    assert_eq!((row.uuid(2).expect("an identifier"), row.text(0).expect("text")), (id, "a\u{FFFD}b"));
+    let mut too_large = given;
+    too_large[5] = Value::Integer(i64::MAX);
+    assert!(matches!(echo(too_large), Err(DatabaseError::Statement { .. })));
+}
+
+#[test]
+fn a_read_cannot_write() {
+    let Some((database, _scratch)) = home() else { return };
+    let error = database.read(|transaction| add(transaction, "smuggled")).expect_err("refused");
+    assert!(matches!(error, DatabaseError::Statement { statement: "add", .. }), "{error}");
+    assert!(texts(&*database).is_empty());
+}
+
+#[test]
+fn a_read_sees_one_state_while_others_write() {
+    let Some((database, scratch)) = home() else { return };
+    note(&*database, "first").expect("writes");
+    let other = open(&scratch.url());
+    let counts: Vec<u64> = database
+        .read(|transaction| {
+            let before = transaction.query(COUNT, &[])?[0].count(0)?;
+            note(&*other, "second")?;
+            let after = transaction.query(COUNT, &[])?[0].count(0)?;
+            Ok::<_, DatabaseError>(vec![before, after])
+        })
+        .expect("reads");
+    assert_eq!(counts, [1, 1]);
+}
+
+#[test]
+fn an_error_while_rows_are_handed_over_ends_the_query_and_nothing_else() {
+    let Some((database, _scratch)) = home() else { return };
+    note(&*database, "a").expect("writes");
+    note(&*database, "b").expect("writes");
+    let mut seen = 0;
+    let error = database
+        .read(|transaction| {
+            transaction.query_each(super::ALL, &[], &mut |_| {
+                seen += 1;
+                Err(DatabaseError::Aborted("enough".into()))
+            })
+        })
+        .expect_err("ended");
+    assert!(matches!(error, DatabaseError::Aborted(_)), "{error}");
+    assert_eq!(seen, 1);
+    assert_eq!(texts(&*database), ["a", "b"]);
+}
+
+#[test]
+fn time_is_the_servers_one_within_a_transaction_and_never_goes_back() {
+    let Some((database, _scratch)) = home() else { return };
+    let times = || -> (Time, Time) {
+        database.write(|transaction| Ok::<_, DatabaseError>((transaction.now()?, transaction.now()?))).expect("writes")
+    };
+    let (first, same) = times();
+    let (later, _) = times();
+    assert_eq!(first, same);
+    assert!(later >= first);
+    assert!(first > Time(1_700_000_000_000_000), "microseconds since the epoch: {first:?}");
+}
