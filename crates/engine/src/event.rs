@@ -111,6 +111,22 @@ pub enum Event<'a> {
         /// What was done, or why nothing could be.
         detail: &'a str,
     },
+    /// A place in a receiving store could not be looked at; the next turn tries again.
+    PlaceNotWatched {
+        /// The store, and whose place.
+        place: &'a str,
+        /// Why.
+        error: &'a dyn Display,
+    },
+    /// An upload that is not valid will be removed from its receiving store.
+    UploadExpires {
+        /// The store.
+        store: &'a str,
+        /// The key within it.
+        key: &'a str,
+        /// When.
+        remove_after: &'a str,
+    },
     /// The turn of a schedule came and it ran.
     ScheduleRan {
         /// Its name.
@@ -161,6 +177,10 @@ impl Event<'_> {
             Self::DamageFound { store, key, detail } => error!(store, key, detail, "damage found"),
             Self::DamageTreated { repaired: true, detail } => warn!(detail, "damage repaired"),
             Self::DamageTreated { repaired: false, detail } => error!(detail, "damage cannot be repaired"),
+            Self::PlaceNotWatched { place, error } => warn!(place, %error, "receiving place could not be looked at"),
+            Self::UploadExpires { store, key, remove_after } => {
+                warn!(store, key, remove_after, "invalid upload will be removed");
+            }
             Self::ScheduleRan { name, outcome, elapsed } => debug!(name, outcome, ?elapsed, "schedule ran"),
             Self::ScheduleFailed { name, error } => warn!(name, %error, "schedule failed"),
             Self::StageProgress { item, stage, note } => debug!(%item, %stage, note, "stage progress"),

@@ -12,6 +12,7 @@ pub mod identification;
 pub mod ingest;
 mod logs;
 pub mod rebuild;
+pub mod receiving;
 mod record;
 pub mod restoration;
 pub mod runtime;

@@ -68,4 +68,6 @@ ids! {
     ItemId,
     /// A finding of damage.
     FindingId,
+    /// Something that lies in a receiving store.
+    UploadId,
 }

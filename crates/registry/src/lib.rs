@@ -15,6 +15,7 @@ pub mod items;
 pub mod leases;
 pub mod objects;
 pub mod rebuild;
+pub mod receiving;
 mod recovery;
 mod registry;
 pub mod schedules;
@@ -29,12 +30,13 @@ pub use error::RegistryError;
 pub use format::Format;
 pub use ids::{
     BatchId, CollectionId, ContentId, EventId, FileId, FindingId, GenerationId, InstitutionId, ItemId, ObjectId,
-    VersionId,
+    UploadId, VersionId,
 };
 pub use objects::{Description, Digests};
 pub use registry::{Registry, migrations, schema, statements};
 pub use scope::Scope;
 pub use strongroom_database::{Time, Transaction};
 pub use words::{
-    Action, BatchState, CopyState, Decision, FindingKind, FindingState, ItemStatus, ObjectState, Stage, VersionState,
+    Action, BatchState, CopyState, Decision, FindingKind, FindingState, ItemStatus, ObjectState, Stage, UploadState,
+    VersionState,
 };

@@ -41,12 +41,13 @@ macro_rules! migrations_in {
 macro_rules! schema_in {
     ($dialect:literal) => {
         (
-            statements_in!($dialect: "tenants" "items" "interim" "objects" "fixity" "identification" "rebuild"),
+            statements_in!($dialect: "tenants" "items" "interim" "objects" "fixity" "identification" "rebuild" "receiving"),
             migrations_in!($dialect:
                 2 "records" "0001_records"
                 3 "indexes" "0002_indexes"
                 4 "formats" "0003_formats"
-                5 "generations" "0004_generations"),
+                5 "generations" "0004_generations"
+                6 "receiving" "0005_receiving"),
         )
     };
 }

@@ -182,6 +182,32 @@ words! {
         Unrepairable = "unrepairable",
     }
 
+    /// What became of something that lies, or lay, in a receiving store.
+    UploadState ("an upload's state") {
+        /// It is watched until it no longer changes.
+        Settling = "settling",
+        /// It no longer changes, and is nothing that can be taken in.
+        NotABag = "not_a_bag",
+        /// A work item takes it in.
+        Submitted = "submitted",
+        /// The same bytes were taken in under this name before, and another upload since.
+        Known = "known",
+        /// It was taken in and is about to be removed.
+        Published = "published",
+        /// It could not be taken in for a reason that is not its own.
+        Failed = "failed",
+        /// It is wrong, and is removed when its time has run out.
+        Invalid = "invalid",
+        /// Its work item was cancelled.
+        Cancelled = "cancelled",
+        /// Its removal has begun.
+        Removing = "removing",
+        /// It was removed.
+        Removed = "removed",
+        /// Whoever put it there took it away.
+        Withdrawn = "withdrawn",
+    }
+
     /// What `compare` found for a file.
     Decision ("a decision") {
         /// A path the object did not have.

@@ -98,6 +98,11 @@ pub enum StageEnd {
         /// Why.
         note: String,
     },
+    /// There is nothing left to do for it: something newer took its place, or what it was to take in is gone.
+    Cancelled {
+        /// Why.
+        note: String,
+    },
     /// The item is done.
     Succeeded {
         /// What to tell people.
@@ -361,7 +366,7 @@ fn plan(item: &Item, claim: &Claim, end: &StageEnd, version: Option<VersionState
     // A person's request is met at the first moment at which the item is free and nothing is being committed.
     if let Some(wanted) = item.cancel_requested
         && !only_forward
-        && !matches!(end, StageEnd::Fatal { .. } | StageEnd::Succeeded { .. })
+        && !matches!(end, StageEnd::Fatal { .. } | StageEnd::Succeeded { .. } | StageEnd::Cancelled { .. })
     {
         let next =
             if let StageEnd::Next { next, .. } | StageEnd::Back { to: next, .. } = end { *next } else { item.stage };
@@ -375,6 +380,10 @@ fn plan(item: &Item, claim: &Claim, end: &StageEnd, version: Option<VersionState
         StageEnd::Released { note } => stay(ItemStatus::Pending, note).waits(Outcome::Release),
         StageEnd::Held { note } => stay(ItemStatus::Held, note),
         StageEnd::Succeeded { note } => Plan { retry_count: 0, ..stay(ItemStatus::Succeeded, note) },
+        StageEnd::Cancelled { note } if only_forward => {
+            stay(ItemStatus::Pending, note).waits(Outcome::Defer(now.plus(REST_WHILE_COMMITTING)))
+        }
+        StageEnd::Cancelled { note } => stay(ItemStatus::Cancelled, note),
         StageEnd::Fatal { note, .. } if committing => Plan {
             needs_review: true,
             retry_count: spent,

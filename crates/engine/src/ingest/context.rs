@@ -31,6 +31,8 @@ pub enum StageError {
     Transient(String),
     /// What was staged is not what was fetched: fetch again.
     StagingLost(String),
+    /// What was to be taken in is gone, or something newer took its place.
+    Withdrawn(String),
     /// The worker drains, a person asked to stop, or the lease is gone.
     Interrupted(Interrupted),
 }
@@ -190,6 +192,7 @@ impl StageHandler {
             StageError::Fatal { note, problems } => StageEnd::Fatal { note, problems },
             StageError::Interrupted(reason) => StageEnd::Released { note: reason.to_string() },
             StageError::Transient(note) => self.transient(context, note),
+            StageError::Withdrawn(note) => StageEnd::Cancelled { note },
             StageError::StagingLost(note) => match restart(context) {
                 Ok(()) => StageEnd::Back { to: Stage::Provision, note: format!("{note}; fetching again") },
                 Err(_) => self.transient(context, note),

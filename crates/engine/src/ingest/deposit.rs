@@ -58,6 +58,8 @@ pub(crate) struct DepositOptions {
     pub(crate) update: bool,
     pub(crate) submitted_by: String,
     pub(crate) note: Option<String>,
+    /// What the payload must still be, where it is an upload.
+    pub(crate) etag: Option<String>,
 }
 
 /// What a request made.
@@ -110,6 +112,7 @@ pub fn deposit(home: &Home, request: &DepositRequest) -> Result<Deposited, Engin
         update: request.update,
         submitted_by: request.submitted_by.clone(),
         note: request.note.clone(),
+        etag: None,
     };
     let options = serde_json::to_string(&options).map_err(|error| EngineError::Usage(error.to_string()))?;
     let batch = BatchId::new();
@@ -117,7 +120,11 @@ pub fn deposit(home: &Home, request: &DepositRequest) -> Result<Deposited, Engin
     for source in &request.sources {
         let (source, file_name) = checked_source(source)?;
         let object_name = request.primary_id.clone().unwrap_or_else(|| bag_name(&file_name));
-        check_object_name(&object_name)?;
+        if let Some(fault) = object_name_fault(&object_name) {
+            return Err(EngineError::Usage(format!(
+                "the object name {object_name:?} {fault}; rename the bag or give a primary id"
+            )));
+        }
         new_items.push(NewItem {
             id: ItemId::new(),
             batch: Some(batch),
@@ -156,7 +163,7 @@ fn checked_source(source: &str) -> Result<(String, String), EngineError> {
     let payload = Payload::parse(source).map_err(EngineError::Usage)?;
     let nameless = || EngineError::Usage(format!("{source:?} has no file name to name the object by"));
     match &payload {
-        Payload::Url(_) => Ok((source.to_owned(), payload.file_name().ok_or_else(nameless)?)),
+        Payload::Url(_) | Payload::Upload(_) => Ok((source.to_owned(), payload.file_name().ok_or_else(nameless)?)),
         Payload::Path(path) => {
             let absolute = path.canonicalize().map_err(|error| match error.kind() {
                 std::io::ErrorKind::NotFound => {
@@ -174,9 +181,9 @@ fn checked_source(source: &str) -> Result<(String, String), EngineError> {
     }
 }
 
-/// An object's name stands in identifiers and file names that people type.
-fn check_object_name(name: &str) -> Result<(), EngineError> {
-    let fault = if name.is_empty() || name == "." || name == ".." {
+/// What is wrong with an object's name, which stands in identifiers and file names that people type.
+pub(crate) fn object_name_fault(name: &str) -> Option<&'static str> {
+    if name.is_empty() || name == "." || name == ".." {
         "is empty or dots"
     } else if name.len() > 200 {
         "is longer than 200 bytes"
@@ -185,9 +192,9 @@ fn check_object_name(name: &str) -> Result<(), EngineError> {
     } else if name.chars().any(char::is_control) {
         "contains a control character"
     } else {
-        return Ok(());
-    };
-    Err(EngineError::Usage(format!("the object name {name:?} {fault}; rename the bag or give a primary id")))
+        return None;
+    }
+    .into()
 }
 
 fn unknown_institution(home: &Home, name: &str) -> EngineError {

@@ -10,6 +10,8 @@ mod sweep;
 pub use context::StageError;
 pub(crate) use context::{StageContext, StageHandler};
 pub use deposit::{DepositKind, DepositRequest, Deposited, deposit};
+pub(crate) use deposit::{DepositOptions, PRIORITY, object_name_fault};
+pub(crate) use intake::bag_name;
 pub use stages::handlers;
 pub(crate) use staging::Interruptible;
 pub use sweep::sweep_staging;

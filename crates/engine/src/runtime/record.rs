@@ -73,7 +73,9 @@ impl Record {
 
 fn outcome_of(end: StageEnd) -> Outcome {
     match end {
-        StageEnd::Next { .. } | StageEnd::Back { .. } | StageEnd::Succeeded { .. } => Outcome::Done,
+        StageEnd::Next { .. } | StageEnd::Back { .. } | StageEnd::Succeeded { .. } | StageEnd::Cancelled { .. } => {
+            Outcome::Done
+        }
         StageEnd::Defer { until, .. } => Outcome::Defer(until),
         StageEnd::Transient { retry_at, note, .. } => Outcome::RetryAt { at: retry_at, reason: note },
         StageEnd::Fatal { note, .. } | StageEnd::Held { note } => Outcome::Dead { reason: note },
@@ -100,6 +102,7 @@ fn stage_words(end: &StageEnd) -> (&'static str, &str) {
         StageEnd::Back { note, .. } => ("back", note),
         StageEnd::Held { note } => ("held", note),
         StageEnd::Succeeded { note } => ("succeeded", note),
+        StageEnd::Cancelled { note } => ("cancelled", note),
         StageEnd::Released { note } => ("released", note),
     }
 }

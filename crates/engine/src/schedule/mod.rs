@@ -10,7 +10,7 @@ use strongroom_registry::{RegistryError, Time};
 
 use crate::event::Event;
 use crate::runtime::Shutdown;
-use crate::{EngineError, Home, fixity, ingest};
+use crate::{EngineError, Home, fixity, ingest, receiving};
 
 /// How long a turn may take before another process may take it over, in microseconds.
 const LEASE: i64 = 30 * 60 * 1_000_000;
@@ -32,15 +32,21 @@ struct Producer {
     produce: Produce,
 }
 
-fn producers(home: &Home) -> [Producer; 2] {
+fn producers(home: &Home) -> [Producer; 3] {
     [
         Producer { name: "fixity", every: home.settings.fixity.every, produce: check_copies },
+        Producer { name: "receiving", every: home.settings.receiving.every, produce: watch_receiving },
         Producer { name: "staging", every: SWEEP_EVERY, produce: sweep_staging },
     ]
 }
 
 fn check_copies(home: &Home) -> Result<String, EngineError> {
     Ok(format!("{} objects in stores have copies that are due", fixity::enqueue_due(home)?))
+}
+
+fn watch_receiving(home: &Home) -> Result<String, EngineError> {
+    let watched = receiving::watch(home)?;
+    Ok(format!("{} keys listed, {} uploads changed, {} submitted", watched.keys, watched.changed, watched.submitted))
 }
 
 fn sweep_staging(home: &Home) -> Result<String, EngineError> {

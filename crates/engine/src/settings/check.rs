@@ -61,6 +61,24 @@ pub(super) fn check(settings: &Settings) -> Result<(), SettingsError> {
             }
         }
     }
+    let mut owners: BTreeMap<&str, &str> = BTreeMap::new();
+    for (institution, own) in settings.institutions.iter().filter(|(_, own)| !own.receiving.is_empty()) {
+        let (key, store) = (format!("institutions.{}.receiving", quoted(institution)), own.receiving.as_str());
+        if !settings.stores.contains_key(store) {
+            return unfit(key, no_store(store));
+        }
+        if let Some((role, _)) = roles.iter().find(|(_, name)| *name == store) {
+            return unfit(key, format!("store {store:?} is roles.{role}; an institution's own store is its alone"));
+        }
+        if let Some((placement, _)) =
+            settings.placements.iter().find(|(_, stores)| stores.iter().any(|one| one == store))
+        {
+            return unfit(key, format!("store {store:?} preserves for placement {placement} and cannot receive"));
+        }
+        if let Some(other) = owners.insert(store, institution) {
+            return unfit(key, format!("store {store:?} is the own store of {other} already"));
+        }
+    }
     let default = &settings.ingest.default_placement;
     if !settings.placements.contains_key(default) {
         let near = nearest(default, settings.placements.keys().map(String::as_str));
@@ -83,6 +101,8 @@ pub(super) fn check(settings: &Settings) -> Result<(), SettingsError> {
     }
     let spans = [
         ("identification.time_limit", settings.identification.time_limit),
+        ("receiving.every", settings.receiving.every),
+        ("receiving.settle", settings.receiving.settle),
         ("fixity.interval", settings.fixity.interval),
         ("fixity.every", settings.fixity.every),
     ];

@@ -41,6 +41,12 @@ pub fn starting_file() -> String {
                 }
             }
             (Shape::Named, "stores") => starting_stores(&mut text, section),
+            (Shape::Named, "institutions") => {
+                for setting in section.settings {
+                    describe(&mut text, setting);
+                }
+                text.push_str("# [institutions.\"example.edu\"]\n# receiving = \"\"\n");
+            }
             (Shape::Named, _) => {
                 let _ = writeln!(text, "[{}.default]", section.key);
                 for setting in section.settings {
@@ -136,6 +142,7 @@ mod tests {
         let mut stated = Settings::from_toml(&text).unwrap();
         assert_eq!(stated.pool("ingest.fetch").workers, 4);
         stated.workers.remove("ingest.fetch");
+        stated.institutions.clear();
         assert_eq!(stated, commented);
     }
 

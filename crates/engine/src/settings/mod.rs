@@ -17,6 +17,6 @@ pub use error::{Origin, SettingsError};
 pub use load::{Entry, Loaded};
 pub use nearest::nearest;
 pub use tree::{
-    Fixity, Identification, Ingest, Log, LogFormat, RegistrySettings, Roles, Settings, Staging, StoreKind,
-    StoreSettings, Workers,
+    Fixity, Identification, Ingest, InstitutionSettings, Log, LogFormat, Receiving, RegistrySettings, Roles, Settings,
+    Staging, StoreKind, StoreSettings, Workers,
 };

@@ -140,6 +140,20 @@ sections! {
         capacity: u64 = Some("\"0\""), Kind::Size,
             "how much may lie in staging at once; a deposit waits until it fits; 0: no limit";
     }
+    RECEIVING Receiving "receiving" Plain "Watching the stores in which depositors put bags." {
+        every: Duration = Some("\"30s\""), Kind::Span, "how often the stores are looked at";
+        settle: Duration = Some("\"30s\""), Kind::Span,
+            "an upload is taken in when it has not changed for so long between two looks";
+        max_per_run: usize = Some("100000"), Kind::Count(1),
+            "how many keys one look lists at most; the next goes on behind them";
+        invalid_retention: Duration = Some("\"14d\""), Kind::Span,
+            "how long an upload that is not valid stays before it is removed";
+        warn_before: Duration = Some("\"3d\""), Kind::Span, "how long before that its institution is warned";
+    }
+    INSTITUTIONS InstitutionSettings "institutions" Named "What holds for single institutions, by domain name." {
+        receiving: String = Some("\"\""), Kind::Text,
+            "a store of its own in which it puts bags, beside its folder in roles.receiving; empty: none";
+    }
     WORKERS Workers "workers" Named
         "How each topic is worked on. The topic \"default\" sets what the others do not say." {
         workers: usize = Some("2"), Kind::Count(1), "tasks at once";
@@ -189,8 +203,20 @@ const PLACEMENTS: Section = Section {
 };
 
 /// Every section, in the order of the file.
-pub(super) const SECTIONS: &[Section] =
-    &[REGISTRY, STORES, ROLES, PLACEMENTS, STAGING, WORKERS, INGEST, IDENTIFICATION, FIXITY, LOG];
+pub(super) const SECTIONS: &[Section] = &[
+    REGISTRY,
+    STORES,
+    ROLES,
+    PLACEMENTS,
+    STAGING,
+    RECEIVING,
+    INSTITUTIONS,
+    WORKERS,
+    INGEST,
+    IDENTIFICATION,
+    FIXITY,
+    LOG,
+];
 
 /// What a store is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -224,6 +250,10 @@ pub struct Settings {
     pub placements: BTreeMap<String, Vec<String>>,
     /// See [`Staging`].
     pub staging: Staging,
+    /// See [`Receiving`].
+    pub receiving: Receiving,
+    /// See [`InstitutionSettings`]; by domain name.
+    pub institutions: BTreeMap<String, InstitutionSettings>,
     /// What is said of each topic; [`Settings::pools`] answers for all.
     pub workers: BTreeMap<String, Workers>,
     /// See [`Ingest`].

@@ -5,6 +5,7 @@ mod fixity;
 mod fixture;
 mod identification;
 mod rebuild;
+mod receiving;
 mod restoration;
 mod runtime;
 mod schedule;

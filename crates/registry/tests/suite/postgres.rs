@@ -54,8 +54,7 @@ fn every_statement_fits_the_schema() {
 fn both_dialects_hold_the_same_statements_and_versions() {
     let names = |dialect| schema(dialect).statements.names().collect::<BTreeSet<_>>();
     assert_eq!(names("postgres"), names("sqlite"));
-    let versions =
-        |dialect| schema(dialect).migrations.iter().map(|one| (one.version, one.name)).collect::<Vec<_>>();
+    let versions = |dialect| schema(dialect).migrations.iter().map(|one| (one.version, one.name)).collect::<Vec<_>>();
     assert_eq!(versions("postgres"), versions("sqlite"));
 }
 

@@ -11,6 +11,7 @@ use url::Url;
 use super::web;
 use crate::Home;
 use crate::ingest::StageError;
+use crate::receiving::UploadSource;
 
 /// Where a deposit's bytes are.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,6 +20,8 @@ pub(crate) enum Payload {
     Path(PathBuf),
     /// At a web server.
     Url(Url),
+    /// In a receiving store.
+    Upload(UploadSource),
 }
 
 /// What a look at a payload tells.
@@ -44,6 +47,11 @@ impl Payload {
         Ok(Self::Path(PathBuf::from(source)))
     }
 
+    /// Takes a source as a work item keeps it.
+    pub(crate) fn kept(source: &str) -> Result<Self, String> {
+        UploadSource::parse(source).map_or_else(|| Self::parse(source), |upload| Ok(Self::Upload(upload)))
+    }
+
     /// The last name of the path or URL.
     pub(crate) fn file_name(&self) -> Option<String> {
         match self {
@@ -52,6 +60,7 @@ impl Payload {
                 .path_segments()
                 .and_then(|mut segments| segments.rfind(|segment| !segment.is_empty()))
                 .map(str::to_owned),
+            Self::Upload(upload) => Some(upload.file_name().to_owned()),
         }
     }
 
@@ -60,6 +69,10 @@ impl Payload {
         match self {
             Self::Path(path) => locate_path(path),
             Self::Url(url) => web::locate(home, url),
+            Self::Upload(upload) => match upload.look(home)? {
+                Some(seen) => Ok(Located { etag: seen.etag, size: Some(seen.size) }),
+                None => Err(StageError::Withdrawn(format!("{upload} is gone"))),
+            },
         }
     }
 
@@ -68,6 +81,9 @@ impl Payload {
         match self {
             Self::Path(path) => Source::open(path).map_err(bag_trouble),
             Self::Url(url) => web::open(home, url),
+            Self::Upload(upload) => upload
+                .open(home)?
+                .ok_or_else(|| StageError::fatal(format!("{upload} is neither a tar, tar.gz, tgz nor zip archive"))),
         }
     }
 }

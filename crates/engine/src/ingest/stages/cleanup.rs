@@ -1,12 +1,20 @@
-//! cleanup: nothing interim is left. A path or a URL that was deposited is never touched.
+//! cleanup: nothing interim is left, and an upload that was taken in is removed from its receiving store. A path or a URL that
+//! was deposited is never touched.
 
 use strongroom_registry::leases;
 use strongroom_registry::work::{self, StageEnd};
 
+use super::receive::payload;
 use crate::ingest::context::{StageContext, StageError};
+use crate::ingest::intake::Payload;
 use crate::ingest::sweep;
+use crate::receiving::remove_ingested;
 
 pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
+    if let (Payload::Upload(_), Some(etag)) = (payload(context)?, &context.item.etag) {
+        let note = context.item.note.as_deref().unwrap_or("taken in");
+        remove_ingested(context.home, context.claim, etag, note)?;
+    }
     sweep::clear_staging(context.home, context.item.id, Some(context.claim))?;
     let topics = context.write(|tx, claim| {
         leases::release_owner(tx, claim.item.0)?;

@@ -10,7 +10,8 @@ use strongroom_registry::work::{self, StageEnd};
 use strongroom_registry::{Digests, Stage};
 
 use super::provision;
-use super::receive::payload;
+use super::receive::{check_unreplaced, payload};
+use crate::crash_point;
 use crate::ingest::context::{StageContext, StageError, restart};
 use crate::ingest::deposit::DepositOptions;
 use crate::ingest::intake::{Payload, bag_trouble};
@@ -19,23 +20,28 @@ use crate::ingest::staging::{Interruptible, Staging, Stopped, interruption};
 pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
     let payload = payload(context)?;
     let located = payload.locate(context.home)?;
+    check_unreplaced(&payload, context.item.etag.as_deref(), &located)?;
     if context.item.etag.as_ref() != Some(&located.etag) {
         return start_over(context, &payload);
     }
     if context.fact::<Scan>("fetched")?.is_none() {
         check_declared_digest(context, &payload)?;
-        let source = payload.open(context.home)?;
-        let mut staging = Staging::begin(context, source.serialization())?;
-        let scanned = source.scan(&Limits::default(), &mut |entry, bytes| staging.take(entry, bytes));
-        let scan = match (staging.stopped(), scanned) {
-            (Some(Stopped::NoRoom(bytes)), _) => return grow(context, bytes),
-            (Some(Stopped::Failed(failure)), _) => return Err(failure),
-            (None, Err(BagError::Visit(error))) => return Err(StageError::Transient(error.to_string())),
-            (None, Err(error)) => return Err(bag_trouble(error)),
-            (None, Ok(scan)) => scan,
+        let scan = match take(context, &payload) {
+            Ok(Taken::Whole(scan)) => scan,
+            Ok(Taken::NoRoom(bytes)) => return grow(context, bytes),
+            Err(StageError::Interrupted(reason)) => return Err(reason.into()),
+            Err(failure) => {
+                // An upload that was replaced while it was read has failed for that reason and no other.
+                if let Payload::Upload(_) = payload {
+                    check_unreplaced(&payload, context.item.etag.as_deref(), &payload.locate(context.home)?)?;
+                }
+                return Err(failure);
+            }
         };
-        staging.record()?;
-        if payload.locate(context.home)?.etag != located.etag {
+        crash_point("ingest.fetch.read");
+        let located_after = payload.locate(context.home)?;
+        check_unreplaced(&payload, context.item.etag.as_deref(), &located_after)?;
+        if located_after.etag != located.etag {
             return start_over(context, &payload);
         }
         context.set_fact("fetched", &scan)?;
@@ -43,6 +49,29 @@ pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
     let totals = context.registry().read(|tx| interim::totals(tx, context.item.id))?;
     let note = format!("{} files, {} bytes read and hashed", totals.files, totals.bytes);
     Ok(StageEnd::Next { next: Stage::Validate, note })
+}
+
+/// How far reading the payload came.
+enum Taken {
+    Whole(Scan),
+    /// There is no room for more than so many bytes right now.
+    NoRoom(u64),
+}
+
+/// Takes the payload into staging, in one pass.
+fn take(context: &StageContext<'_>, payload: &Payload) -> Result<Taken, StageError> {
+    let source = payload.open(context.home)?;
+    let mut staging = Staging::begin(context, source.serialization())?;
+    let scanned = source.scan(&Limits::default(), &mut |entry, bytes| staging.take(entry, bytes));
+    let scan = match (staging.stopped(), scanned) {
+        (Some(Stopped::NoRoom(bytes)), _) => return Ok(Taken::NoRoom(bytes)),
+        (Some(Stopped::Failed(failure)), _) => return Err(failure),
+        (None, Err(BagError::Visit(error))) => return Err(StageError::Transient(error.to_string())),
+        (None, Err(error)) => return Err(bag_trouble(error)),
+        (None, Ok(scan)) => scan,
+    };
+    staging.record()?;
+    Ok(Taken::Whole(scan))
 }
 
 /// The source changed: what was staged is of another deposit.

@@ -4,7 +4,8 @@ use strongroom_registry::work::{self, StageEnd};
 use strongroom_registry::{Scope, Stage, items, tenants};
 
 use crate::ingest::context::{StageContext, StageError};
-use crate::ingest::intake::Payload;
+use crate::ingest::deposit::DepositOptions;
+use crate::ingest::intake::{Located, Payload};
 
 /// How long a newer deposit sleeps unless the older wakes it by ending, in microseconds.
 const WAIT_FOR_OLDER: i64 = 60_000_000;
@@ -27,6 +28,8 @@ pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
     }
     let payload = payload(context)?;
     let located = payload.locate(context.home)?;
+    let options: DepositOptions = serde_json::from_str(&context.item.options)?;
+    check_unreplaced(&payload, options.etag.as_deref(), &located)?;
     let etag = located.etag.clone();
     context.write(move |tx, claim| work::set_source(tx, claim, &etag, located.size, None))?;
     Ok(StageEnd::Next { next: Stage::Estimate, note: "the payload is there".into() })
@@ -35,5 +38,16 @@ pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
 /// The item's payload.
 pub(super) fn payload(context: &StageContext<'_>) -> Result<Payload, StageError> {
     let source = context.item.source.as_deref().ok_or_else(|| StageError::fatal("the work item names no payload"))?;
-    Payload::parse(source).map_err(StageError::fatal)
+    Payload::kept(source).map_err(StageError::fatal)
+}
+
+/// An upload is taken in as it was when it had settled, or not at all: what replaced it is taken up by itself.
+pub(super) fn check_unreplaced(payload: &Payload, wanted: Option<&str>, located: &Located) -> Result<(), StageError> {
+    match (payload, wanted) {
+        (Payload::Upload(upload), Some(wanted)) if wanted != located.etag => {
+            let note = format!("{upload} was replaced; what lies there now is taken up when it has settled");
+            Err(StageError::Withdrawn(note))
+        }
+        _ => Ok(()),
+    }
 }

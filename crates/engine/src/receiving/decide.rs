@@ -1,0 +1,213 @@
+//! What becomes of an upload when a look has found something out: each decision is made, and a work item made of it, in the
+//! transaction that keeps it, by what the record says then.
+
+use strongroom_registry::items::{self, Item, NewItem};
+use strongroom_registry::receiving::{self as record, Fate, Seen, Upload};
+use strongroom_registry::{
+    Action, BatchId, ItemId, ItemStatus, ObjectState, RegistryError, Scope, Transaction, UploadId, UploadState,
+    batches, objects,
+};
+use uuid::Uuid;
+
+use super::place::Place;
+use super::upload::UploadSource;
+use super::watch::Watched;
+use crate::ingest::{DepositOptions, PRIORITY, bag_name, object_name_fault};
+use crate::{EngineError, Home, crash_point};
+
+/// Acts kept in one transaction.
+const ACTS_AT_ONCE: usize = 100;
+/// Who deposits what comes through a receiving store.
+const DEPOSITOR: &str = "receiving";
+
+/// What a look found out.
+#[derive(Debug, Clone)]
+pub(super) enum Act {
+    /// Something new lies there.
+    FirstSeen(Seen),
+    /// An upload is not what it was.
+    Changed { id: UploadId, seen: Seen },
+    /// An upload no longer changes.
+    Settled { id: UploadId, etag: String, is_bag: bool },
+    /// An upload is no longer there.
+    Gone { id: UploadId, etag: String },
+}
+
+/// Keeps what a look found out, and makes work items of what has settled.
+pub(super) fn carry_out(home: &Home, place: &Place, acts: Vec<Act>, watched: &mut Watched) -> Result<(), EngineError> {
+    let mut acts = acts.into_iter().peekable();
+    while acts.peek().is_some() {
+        let some: Vec<Act> = acts.by_ref().take(ACTS_AT_ONCE).collect();
+        let (store, institution) = (place.store_name.clone(), place.institution);
+        let done = home.registry.write(move |tx| {
+            let mut done = Done::default();
+            for act in &some {
+                match act {
+                    Act::FirstSeen(seen) => {
+                        record::first_seen(tx, &store, institution, seen)?;
+                        done.changed += 1;
+                    }
+                    Act::Changed { id, seen } => {
+                        record::changed(tx, *id, &seen.etag, seen.size)?;
+                        done.changed += 1;
+                    }
+                    Act::Settled { id, etag, is_bag } => settled(tx, *id, etag, *is_bag, &mut done)?,
+                    Act::Gone { id, etag } => gone(tx, *id, etag)?,
+                }
+            }
+            Ok::<_, RegistryError>(done)
+        })?;
+        crash_point("receiving.decide.end");
+        watched.changed += done.changed;
+        watched.submitted += done.submitted;
+        home.registry.wakeups().notify(done.topics.iter().map(String::as_str));
+    }
+    Ok(())
+}
+
+/// What came of acts.
+#[derive(Default)]
+struct Done {
+    changed: u64,
+    submitted: u64,
+    topics: Vec<String>,
+}
+
+/// The upload as the look saw it, if nobody decided about it in between.
+fn as_seen(tx: &mut dyn Transaction, id: UploadId, etag: &str) -> Result<Option<Upload>, RegistryError> {
+    Ok(record::get(tx, Scope::System, id)?.filter(|upload| upload.etag == etag))
+}
+
+/// It is gone: forgotten where nothing was made of it.
+fn gone(tx: &mut dyn Transaction, id: UploadId, etag: &str) -> Result<(), RegistryError> {
+    let Some(upload) = as_seen(tx, id, etag)? else { return Ok(()) };
+    match (upload.state, upload.item) {
+        (UploadState::Submitted | UploadState::Removing | UploadState::Removed, _) => Ok(()),
+        (_, None) => record::drop_upload(tx, id),
+        (_, Some(_)) => record::decide(tx, id, &Fate::new(UploadState::Withdrawn, "it was taken away")),
+    }
+}
+
+/// It no longer changes: once for these bytes under this name it becomes a work item.
+fn settled(
+    tx: &mut dyn Transaction,
+    id: UploadId,
+    etag: &str,
+    is_bag: bool,
+    done: &mut Done,
+) -> Result<(), RegistryError> {
+    let Some(upload) = as_seen(tx, id, etag)?.filter(|upload| upload.state == UploadState::Settling) else {
+        return Ok(());
+    };
+    let source = UploadSource { store: upload.store.clone(), key: upload.key.clone() };
+    let name = bag_name(source.file_name());
+    let fault = if is_bag { object_name_fault(&name) } else { Some("has no bagit.txt") };
+    if let Some(fault) = fault {
+        let note = match (is_bag, upload.key.ends_with('/')) {
+            (true, _) => format!("its name cannot name an object: it {fault}"),
+            (false, true) => "a folder without bagit.txt".to_owned(),
+            (false, false) => "neither a tar, tar.gz, tgz nor zip archive, by its name".to_owned(),
+        };
+        return record::decide(tx, id, &Fate::new(UploadState::NotABag, note));
+    }
+    let earlier = match record::receipt(tx, &upload.store, &upload.key, &upload.etag)? {
+        Some(item) => items::get(tx, Scope::System, item)?,
+        None => None,
+    };
+    match earlier {
+        Some(item) if !is_to_be_repeated(tx, &item)? => {
+            let fate = fate_of_known(&upload, &item);
+            record::decide(tx, id, &fate)
+        }
+        _ => submit(tx, &upload, &source, &name, done),
+    }
+}
+
+/// Whether the same bytes are taken in again: only where nothing came of them, or what came of them was deleted since.
+fn is_to_be_repeated(tx: &mut dyn Transaction, item: &Item) -> Result<bool, RegistryError> {
+    match item.status {
+        ItemStatus::Cancelled | ItemStatus::Deleted => Ok(true),
+        ItemStatus::Pending | ItemStatus::Started | ItemStatus::Held | ItemStatus::Failed => Ok(false),
+        ItemStatus::Succeeded => {
+            let Some(object) = item.object else { return Ok(false) };
+            Ok(objects::get(tx, Scope::System, object)?.is_some_and(|object| object.state == ObjectState::Deleted))
+        }
+    }
+}
+
+/// What becomes of bytes that were submitted under this name before.
+fn fate_of_known(upload: &Upload, item: &Item) -> Fate {
+    let is_latest = upload.item == Some(item.id);
+    if is_latest || item.status != ItemStatus::Succeeded {
+        // The follow-up decides by how the item ends.
+        return Fate { item: Some(item.id), ..Fate::new(UploadState::Submitted, "these bytes were submitted before") };
+    }
+    let note = format!("these bytes were taken in before another upload of this name, by work item {}", item.id);
+    Fate::new(UploadState::Known, note)
+}
+
+fn submit(
+    tx: &mut dyn Transaction,
+    upload: &Upload,
+    source: &UploadSource,
+    name: &str,
+    done: &mut Done,
+) -> Result<(), RegistryError> {
+    let options = DepositOptions {
+        submitted_by: DEPOSITOR.to_owned(),
+        etag: Some(upload.etag.clone()),
+        ..DepositOptions::default()
+    };
+    let options = serde_json::to_string(&options)
+        .map_err(|error| RegistryError::Corrupt { wanted: "options of a deposit", found: error.to_string() })?;
+    let (id, batch) = (item_after(upload.item), BatchId::new());
+    let object_identifier = format!("{}/{name}", upload.institution_identifier);
+    batches::create(tx, batch, upload.institution, None, "bag", DEPOSITOR, None)?;
+    let new = NewItem {
+        id,
+        batch: Some(batch),
+        institution: upload.institution,
+        collection: None,
+        action: Action::Ingest,
+        object: None,
+        object_identifier: object_identifier.clone(),
+        file: None,
+        name: source.file_name().to_owned(),
+        source: Some(source.to_string()),
+        size: Some(upload.size),
+        options,
+        priority: PRIORITY,
+        held: false,
+        note: format!("uploaded to {}", upload.store),
+    };
+    done.topics.push(items::create(tx, &new)?);
+    record::put_receipt(tx, upload, id)?;
+    record::decide(tx, upload.id, &Fate { item: Some(id), ..Fate::new(UploadState::Submitted, "") })?;
+    done.topics.extend(record::supersede(tx, upload.institution, &object_identifier, &source.to_string(), id)?);
+    done.topics.sort();
+    done.topics.dedup();
+    done.submitted += 1;
+    Ok(())
+}
+
+/// A new item, later than the upload's last one whatever the clock says: newer ones wait for older ones by this order.
+fn item_after(last: Option<ItemId>) -> ItemId {
+    let new = ItemId::new();
+    match last {
+        Some(last) if new <= last => ItemId(Uuid::from_u128(last.0.as_u128().saturating_add(1))),
+        _ => new,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_newer_item_comes_after_the_older_even_where_the_clock_went_back() {
+        let ahead = ItemId(Uuid::from_u128(u128::MAX >> 1));
+        assert!(item_after(Some(ahead)) > ahead);
+        let before = ItemId::new();
+        assert!(item_after(Some(before)) > before);
+    }
+}

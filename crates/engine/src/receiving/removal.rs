@@ -1,0 +1,120 @@
+//! Taking an upload out of its store: only as it was when it was ingested or judged, never what has replaced it. Of a folder
+//! the keys and etags are written down before the first is removed, so that a removal that was cut short goes on with
+//! those and no others.
+
+use std::io::{BufRead, BufReader, Seek, SeekFrom, Write};
+
+use strongroom_registry::receiving::{self as record, Fate, Upload};
+use strongroom_registry::work::Claim;
+use strongroom_registry::{ItemId, RegistryError, Scope, UploadState};
+use strongroom_storage::{Key, PutOptions, StorageError, Store};
+
+use super::look;
+use crate::{EngineError, Home, crash_point};
+
+/// Removes what a work item has taken in, for its worker. Nothing where it was replaced since.
+pub(crate) fn remove_ingested(home: &Home, claim: &Claim, etag: &str, note: &str) -> Result<(), EngineError> {
+    let (claimed, etag, note) = (claim.clone(), etag.to_owned(), note.to_owned());
+    let begun = home.registry.write(move |tx| record::begin_removal(tx, &claimed, &etag, &note))?;
+    let Some(mut upload) = begun else { return Ok(()) };
+    upload.state = UploadState::Removing;
+    crash_point("receiving.remove.begun");
+    let was_there = remove(home, &upload, claim.item)?;
+    crash_point("receiving.remove.end");
+    end(home, &upload, was_there)
+}
+
+/// Removes an upload that is as it is known; whether it was so. `item` owns what is written down for it.
+pub(super) fn remove(home: &Home, upload: &Upload, item: ItemId) -> Result<bool, EngineError> {
+    let store = home.store(&upload.store)?.as_ref();
+    let removed = if upload.key.ends_with('/') {
+        remove_folder(home, store, upload, item)?
+    } else {
+        store.delete_match(&Key::new(upload.key.as_str()).map_err(StorageError::from)?, &upload.etag)?
+    };
+    store.sync()?;
+    Ok(removed)
+}
+
+/// Notes that an upload was removed; or, where it had been replaced, that what lies there is to be watched.
+pub(super) fn end(home: &Home, upload: &Upload, was_there: bool) -> Result<(), EngineError> {
+    let id = upload.id;
+    Ok(home.registry.write(move |tx| {
+        let Some(upload) = record::get(tx, Scope::System, id)? else { return Ok(()) };
+        let is_at_it = matches!(upload.state, UploadState::Removing | UploadState::Published);
+        match (is_at_it, was_there) {
+            (false, _) => Ok::<_, RegistryError>(()),
+            (true, true) => {
+                record::decide(tx, id, &Fate::new(UploadState::Removed, upload.note.clone().unwrap_or_default()))
+            }
+            (true, false) => record::changed(tx, id, "", upload.size),
+        }
+    })?)
+}
+
+fn remove_folder(home: &Home, store: &dyn Store, upload: &Upload, item: ItemId) -> Result<bool, EngineError> {
+    let staging = home.roles.staging.as_ref();
+    let list_key = Key::new(format!("{item}/removal")).map_err(StorageError::from)?;
+    let is_begun = match staging.head(&list_key) {
+        Ok(_) => true,
+        Err(error) if error.is_not_found() => false,
+        Err(error) => return Err(error.into()),
+    };
+    if !is_begun {
+        match write_down(staging, &list_key, store, upload)? {
+            Lies::Unchanged => {}
+            Lies::Replaced => return Ok(false),
+            Lies::Gone => return Ok(true),
+        }
+    }
+    crash_point("receiving.remove.listed");
+    let lines = BufReader::new(staging.open(&list_key, 0, None)?);
+    let broken = |source| EngineError::Io { act: "read", path: list_key.to_string(), source };
+    for line in lines.lines() {
+        let line = line.map_err(broken)?;
+        let (key, etag): (String, String) = serde_json::from_str(&line)
+            .map_err(|error| broken(std::io::Error::new(std::io::ErrorKind::InvalidData, error)))?;
+        // What was put in its place since stays.
+        store.delete_match(&Key::new(key).map_err(StorageError::from)?, &etag)?;
+        crash_point("receiving.remove.middle");
+    }
+    store.sync()?;
+    staging.delete(&list_key)?;
+    Ok(true)
+}
+
+/// What lies where an upload was.
+enum Lies {
+    /// The upload as it is known.
+    Unchanged,
+    Replaced,
+    Gone,
+}
+
+/// Writes down which keys with which etags the folder is, where that is the upload as it is known.
+fn write_down(staging: &dyn Store, list_key: &Key, store: &dyn Store, upload: &Upload) -> Result<Lies, EngineError> {
+    let failed = |source| EngineError::Io { act: "write a temporary file for", path: upload.key.clone(), source };
+    let mut file = tempfile::tempfile().map_err(failed)?;
+    let mut out = std::io::BufWriter::new(&mut file);
+    let mut failure = None;
+    let seen = look::look_at(store, &upload.key, &mut |listed| {
+        let line = (listed.key.as_str(), &listed.etag);
+        let written =
+            serde_json::to_writer(&mut out, &line).map_err(std::io::Error::from).and_then(|()| out.write_all(b"\n"));
+        failure = failure.take().or(written.err());
+        Ok(())
+    })?;
+    out.flush().map_err(failed)?;
+    drop(out);
+    if let Some(error) = failure {
+        return Err(failed(error));
+    }
+    match seen {
+        None => return Ok(Lies::Gone),
+        Some(seen) if seen.etag != upload.etag => return Ok(Lies::Replaced),
+        Some(_) => {}
+    }
+    file.seek(SeekFrom::Start(0)).map_err(failed)?;
+    staging.put(list_key, &mut file, &PutOptions::default())?;
+    Ok(Lies::Unchanged)
+}

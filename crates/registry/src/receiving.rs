@@ -1,0 +1,347 @@
+//! What lies in the receiving stores: a row for each name, what was submitted of it, and where the listings go on. What a
+//! look at a store means is decided above; here rows are kept.
+
+use strongroom_database::{Row, Statement, Time, Transaction, Value};
+use uuid::Uuid;
+
+use crate::items::Request;
+use crate::work::Claim;
+use crate::{InstitutionId, ItemId, RegistryError, Scope, Stage, UploadId, UploadState, items, work};
+
+/// An upload as it was last seen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Upload {
+    /// Its identifier in records.
+    pub id: UploadId,
+    /// Whose it is.
+    pub institution: InstitutionId,
+    /// The institution's domain name.
+    pub institution_identifier: String,
+    /// The store it lies in.
+    pub store: String,
+    /// Its key; with a slash at the end for a folder, of which all keys together are one upload.
+    pub key: String,
+    /// The etag, or for a folder a digest over keys and etags.
+    pub etag: String,
+    /// Bytes.
+    pub size: u64,
+    /// What became of it.
+    pub state: UploadState,
+    /// The same in words, where there is more to say.
+    pub note: Option<String>,
+    /// The latest work item made of it.
+    pub item: Option<ItemId>,
+    /// When it was first seen under this name.
+    pub first_seen_at: Time,
+    /// The first look that found it as it is.
+    pub changed_at: Time,
+    /// When it is removed from the store, for what is invalid.
+    pub remove_after: Option<Time>,
+    /// When its institution was warned of that.
+    pub warned_at: Option<Time>,
+}
+
+/// Where the listing of a place goes on.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Cursor {
+    /// The last key that was seen.
+    pub after_key: String,
+    /// The last upload of which all keys were seen.
+    pub after_upload: String,
+    /// What is known of a folder whose keys were not all seen.
+    pub folder: Option<String>,
+    /// When the listing came so far.
+    pub looked_at: Option<Time>,
+}
+
+/// Where the listing of a place goes on; at its beginning where nothing is known.
+pub fn cursor(tx: &mut dyn Transaction, store: &str, institution: InstitutionId) -> Result<Cursor, RegistryError> {
+    let row = tx.query_one(Statement("receiving.cursor"), &[store.into(), institution.into()])?;
+    let Some(row) = row else { return Ok(Cursor::default()) };
+    Ok(Cursor {
+        after_key: row.text(0)?.to_owned(),
+        after_upload: row.text(1)?.to_owned(),
+        folder: row.optional_text(2)?.map(str::to_owned),
+        looked_at: Some(row.time(3)?),
+    })
+}
+
+/// Keeps where the listing of a place goes on.
+pub fn put_cursor(
+    tx: &mut dyn Transaction,
+    store: &str,
+    institution: InstitutionId,
+    cursor: &Cursor,
+) -> Result<(), RegistryError> {
+    let now = tx.now()?;
+    let values: [Value; 6] = [
+        store.into(),
+        institution.into(),
+        (&cursor.after_key).into(),
+        (&cursor.after_upload).into(),
+        cursor.folder.clone().into(),
+        now.into(),
+    ];
+    tx.execute(Statement("receiving.put_cursor"), &values)?;
+    Ok(())
+}
+
+/// The next listing of a place begins at its beginning.
+pub fn drop_cursor(tx: &mut dyn Transaction, store: &str, institution: InstitutionId) -> Result<(), RegistryError> {
+    tx.execute(Statement("receiving.drop_cursor"), &[store.into(), institution.into()])?;
+    Ok(())
+}
+
+/// Uploads of a store in order of their keys, after one key up to another.
+pub fn between(
+    tx: &mut dyn Transaction,
+    store: &str,
+    after: &str,
+    to: &str,
+    limit: usize,
+) -> Result<Vec<Upload>, RegistryError> {
+    let values = [store.into(), after.into(), to.into(), limit.into()];
+    tx.query(Statement("receiving.between"), &values)?.iter().map(upload_row).collect()
+}
+
+/// An upload, or none within the scope.
+pub fn get(tx: &mut dyn Transaction, scope: Scope, id: UploadId) -> Result<Option<Upload>, RegistryError> {
+    tx.query_one(Statement("receiving.get"), &[id.into(), scope.value()])?.as_ref().map(upload_row).transpose()
+}
+
+/// The upload that a work item was made of, while no newer item was.
+pub fn of_item(tx: &mut dyn Transaction, item: ItemId) -> Result<Option<Upload>, RegistryError> {
+    tx.query_one(Statement("receiving.of_item"), &[item.into()])?.as_ref().map(upload_row).transpose()
+}
+
+/// Uploads in order of their first sight, after `after`; also those that no longer lie there when `gone_too`.
+pub fn list(
+    tx: &mut dyn Transaction,
+    scope: Scope,
+    gone_too: bool,
+    after: Option<UploadId>,
+    limit: usize,
+) -> Result<Vec<Upload>, RegistryError> {
+    let only_there = (!gone_too).then_some(true);
+    let values = [after_value(after), scope.value(), only_there.into(), limit.into()];
+    tx.query(Statement("receiving.list"), &values)?.iter().map(upload_row).collect()
+}
+
+/// What asks for an act beside the looks at the stores.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Due {
+    /// Submitted, and the work item has ended.
+    Ended,
+    /// Failed, invalid or cancelled, and somebody took its work item up again.
+    Reopened,
+    /// Invalid and to be removed by then, and nobody was warned.
+    Warning(Time),
+    /// Invalid and to be removed by the first time, and warned of by the second.
+    Expiry(Time, Time),
+    /// To be removed, and no worker is at it.
+    Removal,
+}
+
+/// Uploads for which something is due, in order of their first sight, after `after`.
+pub fn due(
+    tx: &mut dyn Transaction,
+    due: Due,
+    after: Option<UploadId>,
+    limit: usize,
+) -> Result<Vec<Upload>, RegistryError> {
+    let (statement, times) = match due {
+        Due::Ended => ("receiving.ended", vec![]),
+        Due::Reopened => ("receiving.reopened", vec![]),
+        Due::Warning(by) => ("receiving.to_warn", vec![by]),
+        Due::Expiry(by, warned_by) => ("receiving.to_expire", vec![by, warned_by]),
+        Due::Removal => ("receiving.to_remove", vec![]),
+    };
+    let mut values: Vec<Value> = vec![after_value(after), limit.into()];
+    values.extend(times.into_iter().map(Value::from));
+    tx.query(Statement(statement), &values)?.iter().map(upload_row).collect()
+}
+
+fn after_value(after: Option<UploadId>) -> Value {
+    after.unwrap_or(UploadId(Uuid::nil())).into()
+}
+
+/// What a look found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Seen {
+    /// See [`Upload::key`].
+    pub key: String,
+    /// See [`Upload::etag`].
+    pub etag: String,
+    /// See [`Upload::size`].
+    pub size: u64,
+}
+
+/// Keeps the first look at something.
+pub fn first_seen(
+    tx: &mut dyn Transaction,
+    store: &str,
+    institution: InstitutionId,
+    seen: &Seen,
+) -> Result<(), RegistryError> {
+    let now = tx.now()?;
+    let values: [Value; 7] = [
+        UploadId::new().into(),
+        institution.into(),
+        store.into(),
+        (&seen.key).into(),
+        (&seen.etag).into(),
+        seen.size.into(),
+        now.into(),
+    ];
+    tx.execute(Statement("receiving.insert"), &values)?;
+    Ok(())
+}
+
+/// Keeps what an upload was seen to be, when that is not what it was: it settles anew.
+pub fn changed(tx: &mut dyn Transaction, id: UploadId, etag: &str, size: u64) -> Result<(), RegistryError> {
+    let now = tx.now()?;
+    tx.execute(Statement("receiving.changed"), &[id.into(), etag.into(), size.into(), now.into()])?;
+    Ok(())
+}
+
+/// What becomes of an upload.
+#[derive(Debug, Clone)]
+pub struct Fate {
+    /// Its state.
+    pub state: UploadState,
+    /// In words.
+    pub note: Option<String>,
+    /// The work item made of it, where it is a new one.
+    pub item: Option<ItemId>,
+    /// When it is to be removed.
+    pub remove_after: Option<Time>,
+    /// When its institution was warned of that.
+    pub warned_at: Option<Time>,
+}
+
+impl Fate {
+    /// A state and its words.
+    pub fn new(state: UploadState, note: impl Into<String>) -> Self {
+        let note = Some(note.into()).filter(|note| !note.is_empty());
+        Self { state, note, item: None, remove_after: None, warned_at: None }
+    }
+}
+
+/// Keeps what becomes of an upload.
+pub fn decide(tx: &mut dyn Transaction, id: UploadId, fate: &Fate) -> Result<(), RegistryError> {
+    let values: [Value; 6] = [
+        id.into(),
+        fate.state.word().into(),
+        fate.note.clone().into(),
+        fate.item.into(),
+        fate.remove_after.into(),
+        fate.warned_at.into(),
+    ];
+    tx.execute(Statement("receiving.decide"), &values)?;
+    Ok(())
+}
+
+/// Begins the removal of what a work item took in, for its worker: the upload, where it is still as it was ingested.
+pub fn begin_removal(
+    tx: &mut dyn Transaction,
+    claim: &Claim,
+    etag: &str,
+    note: &str,
+) -> Result<Option<Upload>, RegistryError> {
+    work::check_fence(tx, claim)?;
+    let is_meant = |upload: &Upload| {
+        let was_left_alone = matches!(upload.state, UploadState::Submitted | UploadState::Removing);
+        was_left_alone && upload.etag == etag
+    };
+    let Some(upload) = of_item(tx, claim.item)?.filter(is_meant) else { return Ok(None) };
+    decide(tx, upload.id, &Fate::new(UploadState::Removing, note))?;
+    Ok(Some(upload))
+}
+
+/// Forgets that something lay there.
+pub fn drop_upload(tx: &mut dyn Transaction, id: UploadId) -> Result<(), RegistryError> {
+    tx.execute(Statement("receiving.delete"), &[id.into()])?;
+    Ok(())
+}
+
+/// The work item that was made of these bytes under this name.
+pub fn receipt(tx: &mut dyn Transaction, store: &str, key: &str, etag: &str) -> Result<Option<ItemId>, RegistryError> {
+    let row = tx.query_one(Statement("receiving.receipt"), &[store.into(), key.into(), etag.into()])?;
+    Ok(row.map(|row| row.uuid(0)).transpose()?.map(ItemId))
+}
+
+/// Remembers that a work item was made of an upload as it is.
+pub fn put_receipt(tx: &mut dyn Transaction, upload: &Upload, item: ItemId) -> Result<(), RegistryError> {
+    let now = tx.now()?;
+    let values: [Value; 5] =
+        [(&upload.store).into(), (&upload.key).into(), (&upload.etag).into(), item.into(), now.into()];
+    tx.execute(Statement("receiving.put_receipt"), &values)?;
+    Ok(())
+}
+
+/// Forgets an upload as it is, so that the next look takes it up as if it were new. Refused while it is worked on.
+pub fn forget(tx: &mut dyn Transaction, scope: Scope, id: UploadId) -> Result<Upload, RegistryError> {
+    let upload = get(tx, scope, id)?.ok_or_else(|| RegistryError::NotFound { what: "upload", id: id.to_string() })?;
+    let is_open = match upload.item {
+        Some(item) => items::get(tx, Scope::System, item)?.is_some_and(|item| !item.status.is_ended()),
+        None => false,
+    };
+    if is_open || upload.state == UploadState::Removing {
+        return Err(RegistryError::State {
+            what: "upload",
+            id: id.to_string(),
+            state: upload.state.to_string(),
+            act: "forget it before that has ended".into(),
+        });
+    }
+    let values: [Value; 3] = [(&upload.store).into(), (&upload.key).into(), (&upload.etag).into()];
+    tx.execute(Statement("receiving.drop_receipt"), &values)?;
+    drop_upload(tx, id)?;
+    Ok(upload)
+}
+
+/// Cancels the waiting work items of the same source whose bytes were not read to the end: what they were to read is no
+/// longer there. The topics that have new work.
+pub fn supersede(
+    tx: &mut dyn Transaction,
+    institution: InstitutionId,
+    object_identifier: &str,
+    source: &str,
+    newer: ItemId,
+) -> Result<Vec<String>, RegistryError> {
+    let values = [institution.into(), object_identifier.into(), source.into(), newer.into()];
+    let mut topics = Vec::new();
+    for row in tx.query(Statement("receiving.waiting_of_source"), &values)? {
+        let item = items::find(tx, Scope::System, ItemId(row.uuid(0)?))?;
+        if item.stage <= Stage::Fetch {
+            let who = format!("a newer upload of the same name, work item {newer}");
+            topics.extend(items::request(tx, Scope::System, item.id, Request::Cancel, &who)?);
+        }
+    }
+    Ok(topics)
+}
+
+/// Whether errors were found in a deposit itself, as opposed to trouble with taking it in.
+pub fn has_errors(tx: &mut dyn Transaction, item: ItemId) -> Result<bool, RegistryError> {
+    let row = tx.query_one(Statement("receiving.has_errors"), &[item.into()])?;
+    Ok(row.map_or(Ok(false), |row| row.truth(0))?)
+}
+
+fn upload_row(row: &Row) -> Result<Upload, RegistryError> {
+    Ok(Upload {
+        id: UploadId(row.uuid(0)?),
+        institution: InstitutionId(row.uuid(1)?),
+        institution_identifier: row.text(2)?.to_owned(),
+        store: row.text(3)?.to_owned(),
+        key: row.text(4)?.to_owned(),
+        etag: row.text(5)?.to_owned(),
+        size: row.count(6)?,
+        state: row.text(7)?.parse()?,
+        note: row.optional_text(8)?.map(str::to_owned),
+        item: row.optional_uuid(9)?.map(ItemId),
+        first_seen_at: row.time(10)?,
+        changed_at: row.time(11)?,
+        remove_after: row.optional_time(12)?,
+        warned_at: row.optional_time(13)?,
+    })
+}
