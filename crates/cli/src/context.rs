@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use strongroom_database::SystemClock;
-use strongroom_engine::Home;
+use strongroom_database::{DatabaseError, SystemClock};
 use strongroom_engine::settings::{Loaded, Settings};
+use strongroom_engine::{Home, guarded};
 use strongroom_registry::Registry;
 
 use crate::arguments::Global;
@@ -61,14 +61,26 @@ impl Context {
     pub(crate) fn open_home_for_service(&self) -> Result<Arc<Home>, Failure> {
         let loaded = Settings::load(&self.settings_file, std::env::vars_os())?;
         crate::logging::start(&loaded.settings.log, self.verbosity);
-        self.open(loaded.settings)
+        let home = self.open(loaded.settings)?;
+        match home.registry.refusal() {
+            Some(reason) => Err(DatabaseError::ReadOnly { reason: reason.to_owned() }.into()),
+            None => Ok(home),
+        }
     }
 
     fn open(&self, settings: Settings) -> Result<Arc<Home>, Failure> {
         Self::check_registry(&settings.registry_path(&self.home))?;
         let home = Home::open(&self.home, settings)
             .map_err(|error| Failure::from(error).while_trying(format!("open the home {}", self.home.display())))?;
+        self.tell_refusal(&home.registry);
         Ok(Arc::new(home))
+    }
+
+    /// Says on standard error that the registry can only be read.
+    fn tell_refusal(&self, registry: &Registry) {
+        if let Some(reason) = registry.refusal().filter(|_| !self.is_quiet) {
+            eprintln!("the registry is read-only: {reason}");
+        }
     }
 
     /// Opens the record of the home, which must exist.
@@ -80,7 +92,9 @@ impl Context {
     pub(crate) fn registry_of(&self, settings: &Settings) -> Result<Registry, Failure> {
         let path = settings.registry_path(&self.home);
         Self::check_registry(&path)?;
-        Ok(Registry::open_sqlite(&path, Arc::new(SystemClock))?)
+        let registry = guarded(&self.home, settings, Registry::open_sqlite(&path, Arc::new(SystemClock))?)?;
+        self.tell_refusal(&registry);
+        Ok(registry)
     }
 
     /// Opening would make an empty registry where none is; that would hide a disk that is not mounted.

@@ -154,6 +154,13 @@ fn of_database(error: &DatabaseError) -> (Exit, Option<&'static str>) {
     match error {
         DatabaseError::Unavailable { .. } => (Exit::OutOfReach, Some("check the disk of the home, and try again")),
         DatabaseError::Schema { .. } | DatabaseError::NetworkFileSystem { .. } => (Exit::Usage, None),
+        DatabaseError::ReadOnly { .. } => (
+            Exit::NotAllowed,
+            Some(
+                "\"strongroom rebuild --adopt\" takes up what the stores know; if another registry is at work with them, \
+                 correct the stores in the settings instead",
+            ),
+        ),
         DatabaseError::Permission { .. } => (Exit::NotAllowed, Some("check owner and permissions of the home")),
         _ => (Exit::OutOfReach, None),
     }

@@ -43,6 +43,14 @@ pub enum EngineError {
     /// The settings contradict themselves or the home.
     #[error("settings: {0}")]
     Settings(String),
+    /// A store belongs to another registry, or to a later state of this one.
+    #[error("store {store} {reason}")]
+    Superseded {
+        /// The store.
+        store: String,
+        /// What its mark says.
+        reason: String,
+    },
     /// The system refused something.
     #[error("could not {act} {path}")]
     Io {
@@ -71,7 +79,8 @@ impl EngineError {
             Self::Ocfl(error) => error.is_transient(),
             Self::Bag(error) => error.is_transient(),
             Self::Signatures(error) => error.is_transient(),
-            Self::Io { .. } => true,
+            // Whoever set the mark may yet be the one to go.
+            Self::Io { .. } | Self::Superseded { .. } => true,
             Self::NotFound { .. } | Self::Usage(_) | Self::Settings(_) => false,
         }
     }

@@ -79,7 +79,11 @@ pub(crate) struct ObjectHold<'h> {
 impl<'h> ObjectHold<'h> {
     /// Takes the lease, or says when to ask again.
     pub(crate) fn take(home: &'h Home, object: ObjectId) -> Result<Self, Halt> {
-        let owner = Uuid::now_v7();
+        Self::take_as(home, object, Uuid::now_v7())
+    }
+
+    /// As [`Self::take`], in the name of somebody who is known not to work: the item of a version that was being committed.
+    pub(crate) fn take_as(home: &'h Home, object: ObjectId, owner: Uuid) -> Result<Self, Halt> {
         let hold = home.registry.write(move |tx| {
             let until = tx.now()?.plus(LEASE);
             leases::hold(tx, object, owner, until)

@@ -10,6 +10,7 @@ use strongroom_storage::{FolderStore, Key, Store};
 
 use crate::EngineError;
 use crate::identification::Identifiers;
+use crate::mark::{self, Marks};
 use crate::settings::Settings;
 
 /// A home: everything the engine works with.
@@ -26,6 +27,8 @@ pub struct Home {
     pub roles: Roles,
     /// What files are identified with.
     pub(crate) identifiers: Identifiers,
+    /// The marks that this process has set in the preservation stores.
+    pub(crate) marks: Marks,
 }
 
 /// A store with its name in the settings.
@@ -50,8 +53,29 @@ impl Home {
         Self::with_registry(directory, settings, registry)
     }
 
-    /// Opens the home's stores beside a registry that is open already.
+    /// Opens the home to take up what its stores know, whether or not the registry is behind them.
+    pub fn open_to_adopt(directory: &Path, settings: Settings) -> Result<Self, EngineError> {
+        let registry = Registry::open_sqlite(&settings.registry_path(directory), Arc::new(SystemClock))?;
+        Self::assemble(directory, settings, registry)
+    }
+
+    /// Opens the home's stores beside a registry that is open already. Where the stores know more than the registry, or
+    /// belong to another one, the home can only be read; [`Registry::refusal`] says why.
     pub fn with_registry(directory: &Path, settings: Settings, registry: Registry) -> Result<Self, EngineError> {
+        let mut home = Self::assemble(directory, settings, registry)?;
+        if let Some(reason) = mark::refusal(&home.registry, &home.preservation_stores())? {
+            home.registry = home.registry.read_only(&reason);
+        }
+        Ok(home)
+    }
+
+    /// The stores that some placement names, in order of their names.
+    pub fn preservation_stores(&self) -> Vec<&dyn Store> {
+        let names = self.settings.preservation_stores();
+        names.into_iter().filter_map(|name| self.stores.get(name)).map(AsRef::as_ref).collect()
+    }
+
+    fn assemble(directory: &Path, settings: Settings, registry: Registry) -> Result<Self, EngineError> {
         let mut stores: BTreeMap<String, Arc<dyn Store>> = BTreeMap::new();
         for (name, path) in settings.store_paths(directory) {
             stores.insert(name.clone(), Arc::new(FolderStore::open(name, path)?));
@@ -68,7 +92,8 @@ impl Home {
             quarantine: role("quarantine", &settings.roles.quarantine)?,
         };
         let identifiers = Identifiers::default();
-        Ok(Self { directory: directory.to_owned(), settings, registry, stores, roles, identifiers })
+        let marks = Marks::default();
+        Ok(Self { directory: directory.to_owned(), settings, registry, stores, roles, identifiers, marks })
     }
 
     /// The store of this name.
@@ -104,4 +129,17 @@ impl Home {
 /// Where an institution's storage root lies in every preservation store.
 pub(crate) fn storage_root(institution: &str) -> Result<Key, EngineError> {
     Key::new(institution).map_err(|error| EngineError::Storage(error.into()))
+}
+
+/// The registry of a home whose stores are not opened, as [`Home::with_registry`] guards it. A store that does not answer
+/// says nothing.
+pub fn guarded(directory: &Path, settings: &Settings, registry: Registry) -> Result<Registry, EngineError> {
+    let names = settings.preservation_stores();
+    let paths = settings.store_paths(directory).into_iter().filter(|(name, _)| names.contains(&name.as_str()));
+    let stores: Vec<FolderStore> = paths.filter_map(|(name, path)| FolderStore::open(name, path).ok()).collect();
+    let stores: Vec<&dyn Store> = stores.iter().map(|store| store as &dyn Store).collect();
+    Ok(match mark::refusal(&registry, &stores)? {
+        Some(reason) => registry.read_only(&reason),
+        None => registry,
+    })
 }

@@ -11,8 +11,8 @@ mod home;
 pub mod identification;
 pub mod ingest;
 mod logs;
+pub mod mark;
 pub mod rebuild;
-pub mod receiving;
 mod record;
 pub mod restoration;
 pub mod runtime;
@@ -25,7 +25,7 @@ mod work;
 pub use crash::arm_crash_points;
 pub(crate) use crash::crash_point;
 pub use error::{EngineError, chain};
-pub use home::{Home, NamedStore, Roles};
+pub use home::{Home, NamedStore, Roles, guarded};
 pub use work::{handlers, runtime as runtime_over, work_on};
 
 /// What did an act, in events: this program and its version.

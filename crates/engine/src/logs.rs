@@ -3,10 +3,11 @@
 
 use strongroom_ocfl::{Layout, Object, object_id};
 use strongroom_registry::{GenerationId, ObjectId, Time, objects};
-use strongroom_storage::{Key, StorageError};
+use strongroom_storage::{Durability, Key, StorageError};
 use uuid::Uuid;
 
 use crate::home::storage_root;
+use crate::mark;
 use crate::{EngineError, Home};
 
 /// The name of a log; logs sort by time.
@@ -25,22 +26,30 @@ pub(crate) fn put(
     bytes: &[u8],
 ) -> Result<(), EngineError> {
     let stores = home.registry.read(|tx| objects::object_copies(tx, object))?;
-    let mut failure = None;
-    let mut is_kept = false;
+    let announced = mark::announce(home)?;
+    let (mut kept, mut failure) = (Vec::new(), None);
     for (store, _, _) in stores {
         let put = home.store(&store).and_then(|store| {
+            mark::advance(home, store.as_ref(), &announced, Durability::OnReturn)?;
             let in_store = Object::new(store.as_ref(), object_root(institution, generation)?);
-            Ok(in_store.put_log(name, bytes)?)
+            in_store.put_log(name, bytes)?;
+            Ok(store.as_ref())
         });
         match put {
-            Ok(_) => is_kept = true,
+            Ok(store) => kept.push(store),
+            Err(error @ EngineError::Superseded { .. }) => return Err(error),
             Err(error) => failure = Some(error),
         }
     }
-    match failure {
-        Some(error) if !is_kept => Err(error),
-        _ => Ok(()),
+    if kept.is_empty() {
+        return failure.map_or(Ok(()), Err);
     }
+    // Once more: a registry that was copied since the first announcement does not know what has happened now.
+    let announced = mark::announce(home)?;
+    for store in &kept {
+        mark::advance(home, *store, &announced, Durability::OnReturn)?;
+    }
+    mark::confirm(home, &kept, &announced)
 }
 
 /// Where an object lies in every preservation store. Asks no store: what declares the storage root may be damaged.

@@ -6,10 +6,10 @@ use strongroom_database::{Statement, Time, Transaction};
 use strongroom_digest::Digest;
 
 use crate::interim::digest;
-use crate::versions::ROWS_AT_ONCE;
+use crate::versions::{ROWS_AT_ONCE, Version};
 use crate::{
-    CollectionId, ContentId, Description, Digests, FileId, Format, GenerationId, InstitutionId, ItemId, ObjectId,
-    ObjectState, RegistryError, Scope, VersionId, tenants, versions,
+    CollectionId, ContentId, Description, Digests, EventId, FileId, Format, GenerationId, InstitutionId, ItemId,
+    ObjectId, ObjectState, RegistryError, Scope, VersionId, tenants, versions,
 };
 
 /// The fact that says that a rebuild was begun and has not ended.
@@ -119,12 +119,8 @@ pub struct RecordedVersion {
     pub created_at: Time,
 }
 
-/// Puts an object and one of its versions, which nobody sees yet.
-pub fn put_version(
-    tx: &mut dyn Transaction,
-    object: &RecordedObject,
-    version: &RecordedVersion,
-) -> Result<(), RegistryError> {
+/// Puts an object, which nobody sees yet; refused where another has its name.
+pub fn put_object(tx: &mut dyn Transaction, object: &RecordedObject) -> Result<(), RegistryError> {
     tx.execute(
         Statement("rebuild.insert_object"),
         &[
@@ -142,6 +138,16 @@ pub fn put_version(
     if known.is_none_or(|known| known.id != object.id) {
         return Err(RegistryError::Exists { what: "another object", id: object.identifier.clone() });
     }
+    Ok(())
+}
+
+/// Puts an object and one of its versions, which nobody sees yet.
+pub fn put_version(
+    tx: &mut dyn Transaction,
+    object: &RecordedObject,
+    version: &RecordedVersion,
+) -> Result<(), RegistryError> {
+    put_object(tx, object)?;
     let description = serde_json::to_string(&version.description)
         .map_err(|_| RegistryError::Corrupt { wanted: "a description", found: format!("{:?}", version.description) })?;
     tx.execute(
@@ -244,16 +250,18 @@ pub struct RecordedContent {
     pub created_at: Time,
 }
 
-/// Contents of a generation in order of their SHA-512, after `after`.
-pub fn contents(
+/// Contents of a generation that have no copy in a store by the record, in order of their SHA-512, after `after`.
+pub fn uncopied(
     tx: &mut dyn Transaction,
     object: ObjectId,
     generation: GenerationId,
+    store: &str,
     after: Option<Digest>,
     limit: usize,
 ) -> Result<Vec<RecordedContent>, RegistryError> {
     let after = after.map_or_else(Vec::new, |digest| digest.as_bytes().to_vec());
-    tx.query(Statement("rebuild.contents"), &[object.into(), generation.into(), after.into(), limit.into()])?
+    let values = [object.into(), generation.into(), after.into(), limit.into(), store.into()];
+    tx.query(Statement("rebuild.uncopied"), &values)?
         .iter()
         .map(|row| {
             Ok(RecordedContent {
@@ -305,15 +313,39 @@ pub fn put_copies(
     Ok(())
 }
 
-/// The latest version of a generation that is published already, with the digest of its inventory.
-pub fn published(
+/// The versions of a generation that were not dropped, oldest first, whatever their state; with the object they are of.
+pub fn of_generation(tx: &mut dyn Transaction, generation: GenerationId) -> Result<Vec<Version>, RegistryError> {
+    versions::of_generation(tx, generation)
+}
+
+/// Takes away what is left of a version that was dropped, so that one of the same identifier can be taken up.
+pub fn forget_version(tx: &mut dyn Transaction, version: &Version) -> Result<(), RegistryError> {
+    tx.execute(Statement("rebuild.forget_version"), &[version.id.into()])?;
+    Ok(())
+}
+
+/// Notes that a store holds an object as the record has it.
+pub fn put_object_copy(
     tx: &mut dyn Transaction,
+    institution: InstitutionId,
     object: ObjectId,
     generation: GenerationId,
-) -> Result<Option<(u64, Option<Digest>)>, RegistryError> {
-    let values = [object.into(), generation.into()];
-    let Some(row) = tx.query_one(Statement("rebuild.published"), &values)? else { return Ok(None) };
-    Ok(Some((row.count(0)?, row.optional_bytes(1)?.map(|_| digest(&row, 1)).transpose()?)))
+    store: &str,
+) -> Result<(), RegistryError> {
+    let values = [object.into(), store.into(), institution.into(), generation.into()];
+    tx.execute(Statement("rebuild.insert_object_copy"), &values)?;
+    Ok(())
+}
+
+/// Whether an event is in the record.
+pub fn has_event(tx: &mut dyn Transaction, event: EventId) -> Result<bool, RegistryError> {
+    Ok(tx.query_one(Statement("rebuild.has_event"), &[event.into()])?.is_some())
+}
+
+/// Lets every object's lease go: those that hold them are of a registry that was lost.
+pub fn clear_leases(tx: &mut dyn Transaction) -> Result<(), RegistryError> {
+    tx.execute(Statement("rebuild.clear_leases"), &[])?;
+    Ok(())
 }
 
 /// Lets readers see an object: its versions, oldest first, each with the digest of its inventory where it still has one, and
@@ -350,10 +382,7 @@ pub fn publish(
         tx.execute(Statement("rebuild.set_state"), &[object.id.into(), state.word().into()])?;
     }
     for store in stores {
-        tx.execute(
-            Statement("rebuild.insert_object_copy"),
-            &[object.id.into(), store.into(), object.institution.into(), object.generation.into()],
-        )?;
+        put_object_copy(tx, object.institution, object.id, object.generation, store)?;
     }
     Ok(())
 }
@@ -375,6 +404,7 @@ pub fn drop_rows(tx: &mut dyn Transaction, object: ObjectId, generation: Generat
         return Ok(false);
     }
     tx.execute(Statement("rebuild.drop_versions"), &[object.into(), generation.into()])?;
+    tx.execute(Statement("rebuild.drop_lease"), &[object.into()])?;
     tx.execute(Statement("rebuild.drop_object"), &[object.into()])?;
     Ok(true)
 }

@@ -29,6 +29,8 @@ pub struct Standing {
 pub struct Adoption {
     /// Who is at it, as [`strongroom_queue::Holder`] writes it.
     pub holder: String,
+    /// Until when nobody else takes it over, unless the holder is known to be gone; microseconds since the epoch.
+    pub until: i64,
     /// Stores that have to be walked before the registry may be written to.
     pub pending: Vec<String>,
 }
@@ -42,7 +44,18 @@ pub fn get(tx: &mut dyn Transaction) -> Result<Option<Standing>, RegistryError> 
 }
 
 /// Announces an act: whatever it does in a store is done after the store's mark says this number.
+///
+/// # Errors
+/// [`RegistryError::State`] while what the stores know is being taken up.
 pub fn announce(tx: &mut dyn Transaction) -> Result<Standing, RegistryError> {
+    if adoption(tx)?.is_some_and(|adoption| !adoption.pending.is_empty()) {
+        return Err(RegistryError::State {
+            what: "registry",
+            id: "of this home".into(),
+            state: "taking up what its stores know".into(),
+            act: "change anything in them".into(),
+        });
+    }
     tx.execute(Statement("standing.raise"), &[ACTS.into()])?;
     known(tx)
 }

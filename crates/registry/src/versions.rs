@@ -145,6 +145,14 @@ pub fn list(
         .collect()
 }
 
+/// The versions of a generation that were not dropped, oldest first.
+pub(crate) fn of_generation(
+    tx: &mut dyn Transaction,
+    generation: GenerationId,
+) -> Result<Vec<Version>, RegistryError> {
+    tx.query(Statement("rebuild.of_generation"), &[generation.into()])?.iter().map(version_row).collect()
+}
+
 /// Refuses rows for a version that is not being prepared: one that was dropped or committed meanwhile.
 fn check_preparing(tx: &mut dyn Transaction, version: &Version, act: &str) -> Result<(), RegistryError> {
     let state = state_of(tx, version)?;

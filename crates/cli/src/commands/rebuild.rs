@@ -1,4 +1,4 @@
-//! `rebuild`: a registry made out of a preservation store alone.
+//! `rebuild`: a registry made out of a preservation store alone, or brought up to what its stores know.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use strongroom_engine::Home;
-use strongroom_engine::rebuild::{self, Summary};
+use strongroom_engine::rebuild::{self, AdoptRequest, Summary};
 use strongroom_engine::settings::Settings;
 
 use crate::context::Context;
@@ -14,23 +14,28 @@ use crate::failure::{Exit, Failure, Outcome};
 use crate::output::{printable, report};
 use crate::progress;
 
-/// Make a registry from a preservation store alone
+/// Make a registry from a preservation store alone, or bring an older one up to what its stores know
 #[derive(Debug, Args)]
 pub(crate) struct Rebuild {
-    /// The store to read [default: the first of the default placement]
+    /// The store to read [default: the first of the default placement, then all others; with --adopt all]
     #[arg(long, value_name = "NAME")]
     store: Option<String>,
-    /// Take up what a restored, older registry does not know (not in this version)
+    /// Take up what the stores know and the registry does not, such as one restored from a backup
     #[arg(long)]
     adopt: bool,
+    /// Only tell what would be taken up
+    #[arg(long, requires = "adopt")]
+    dry_run: bool,
 }
 
 report! {
     /// What came back.
     RebuildReport {
-        store: String,
+        store: Option<String>,
+        dry_run: bool,
         objects: u64,
         known: u64,
+        taken: u64,
         failed: u64,
         versions: u64,
         files: u64,
@@ -38,6 +43,7 @@ report! {
         missing: u64,
         events: u64,
         problem_count: u64,
+        pending: Vec<String>,
         problems: Vec<ProblemReport>,
     }
 }
@@ -51,17 +57,16 @@ pub(crate) struct ProblemReport {
 }
 
 pub(crate) fn run(command: &Rebuild, context: &Context) -> Outcome {
-    if command.adopt {
-        return Err(Failure::usage("taking up what an older registry does not know is not in this version")
-            .next("make a new home with the same stores, and rebuild that"));
-    }
     let settings = context.settings()?.settings;
+    if let Some(store) = command.store.as_ref().filter(|store| !settings.stores.contains_key(*store)) {
+        return Err(Failure::not_found("store", store).next("\"strongroom store list\" shows those there are"));
+    }
+    if command.adopt {
+        return adopt(command, settings, context);
+    }
     let first = settings.placement(&settings.ingest.default_placement).and_then(<[String]>::first);
     let store = match command.store.as_ref().or(first) {
-        Some(store) if settings.stores.contains_key(store) => store.clone(),
-        Some(store) => {
-            return Err(Failure::not_found("store", store).next("\"strongroom store list\" shows those there are"));
-        }
+        Some(store) => store.clone(),
         None => return Err(Failure::usage("there is no store to read: give --store")),
     };
     let home = open(settings, context)?;
@@ -71,8 +76,49 @@ pub(crate) fn run(command: &Rebuild, context: &Context) -> Outcome {
     });
     bar.finish_and_clear();
     let summary = summary.map_err(|error| Failure::from(error).while_trying("rebuild the registry"))?;
-    let exit = if summary.is_complete() { Exit::Done } else { Exit::No };
-    tell(store, summary, context)?;
+    let mut exit = outcome(&summary);
+    let pending = summary.pending.clone();
+    if command.store.is_some() {
+        tell_pending(&summary, context);
+    }
+    tell(Some(store), false, summary, context)?;
+    // One store was read because none was named; what others know besides belongs to the registry, too.
+    if command.store.is_none() && !pending.is_empty() && exit == Exit::Done {
+        let request = AdoptRequest { stores: pending, dry_run: false };
+        exit = take_up(&home, &request, None, context)?;
+    }
+    Ok(exit)
+}
+
+/// Says on standard error what still keeps the registry from being written to.
+fn tell_pending(summary: &Summary, context: &Context) {
+    if !summary.pending.is_empty() && !context.is_quiet {
+        eprintln!("the registry is read-only until what {} knows is taken up", summary.pending.join(", "));
+        eprintln!("  next: \"strongroom rebuild --adopt\"");
+    }
+}
+
+fn outcome(summary: &Summary) -> Exit {
+    if summary.is_complete() { Exit::Done } else { Exit::No }
+}
+
+fn adopt(command: &Rebuild, settings: Settings, context: &Context) -> Outcome {
+    Context::check_registry(&settings.registry_path(&context.home))?;
+    let home = open(settings, context)?;
+    let request = AdoptRequest { stores: command.store.iter().cloned().collect(), dry_run: command.dry_run };
+    take_up(&home, &request, command.store.clone(), context)
+}
+
+fn take_up(home: &Home, request: &AdoptRequest, store: Option<String>, context: &Context) -> Outcome {
+    let bar = progress::spinner(context, "reading the stores");
+    let summary = rebuild::adopt(home, request, &mut |so_far| {
+        bar.set_message(format!("{} objects, {} of them with something new", so_far.objects, so_far.taken));
+    });
+    bar.finish_and_clear();
+    let summary = summary.map_err(|error| Failure::from(error).while_trying("take up what the stores know"))?;
+    let exit = if summary.pending.is_empty() { outcome(&summary) } else { Exit::No };
+    tell_pending(&summary, context);
+    tell(store, request.dry_run, summary, context)?;
     Ok(exit)
 }
 
@@ -80,7 +126,7 @@ pub(crate) fn run(command: &Rebuild, context: &Context) -> Outcome {
 fn open(settings: Settings, context: &Context) -> Result<Arc<Home>, Failure> {
     let path = settings.registry_path(&context.home);
     let was_there = path.exists();
-    Home::open(&context.home, settings).map(Arc::new).map_err(|error| {
+    Home::open_to_adopt(&context.home, settings).map(Arc::new).map_err(|error| {
         if !was_there {
             remove_registry(&path);
         }
@@ -98,7 +144,7 @@ fn remove_registry(path: &Path) {
     }
 }
 
-fn tell(store: String, summary: Summary, context: &Context) -> Result<(), Failure> {
+fn tell(store: Option<String>, dry_run: bool, summary: Summary, context: &Context) -> Result<(), Failure> {
     let problems = summary
         .problems
         .into_iter()
@@ -106,8 +152,10 @@ fn tell(store: String, summary: Summary, context: &Context) -> Result<(), Failur
         .collect();
     let report = RebuildReport {
         store,
+        dry_run,
         objects: summary.objects,
         known: summary.known,
+        taken: summary.taken,
         failed: summary.failed,
         versions: summary.versions,
         files: summary.files,
@@ -115,6 +163,7 @@ fn tell(store: String, summary: Summary, context: &Context) -> Result<(), Failur
         missing: summary.missing,
         events: summary.events,
         problem_count: summary.problem_count,
+        pending: summary.pending,
         problems,
     };
     if context.output.is_json() {

@@ -53,7 +53,7 @@ pub(super) fn put(
     Ok(holders)
 }
 
-fn look_for_contents(
+pub(super) fn look_for_contents(
     home: &Home,
     store: &dyn Store,
     root: &Key,
@@ -63,7 +63,8 @@ fn look_for_contents(
     let (object, generation, institution) = (identity.id, identity.generation, identity.institution);
     let mut after = None;
     loop {
-        let page = home.registry.read(|tx| rows::contents(tx, object, generation, after, CONTENTS_AT_ONCE))?;
+        let page =
+            home.registry.read(|tx| rows::uncopied(tx, object, generation, store.name(), after, CONTENTS_AT_ONCE))?;
         let Some(last) = page.last() else { return Ok(()) };
         after = Some(last.sha512);
         let mut found = Vec::with_capacity(page.len());

@@ -1,19 +1,27 @@
-//! A registry made out of one preservation store alone: every storage root, every OCFL object, the record of every version.
-//! What comes back is checked against the inventory before anybody sees it. What the stores do not hold does not come back:
-//! users, keys, work items, passed checks.
+//! A registry made out of one preservation store alone, or brought up to what its stores know: every storage root, every
+//! OCFL object, the record of every version. What is taken up is checked against the inventory before anybody sees it. What
+//! the stores do not hold does not come back: users, keys, work items, passed checks.
 
+mod adopt;
+mod adoption;
 mod copies;
+mod glance;
+mod logs;
 mod object;
 mod state;
 mod walk;
 
+use strongroom_database::DatabaseError;
 use strongroom_ocfl::OcflError;
-use strongroom_registry::{RegistryError, rebuild as record};
+use strongroom_registry::{RegistryError, Time, rebuild as record};
 use strongroom_storage::{KeyError, StorageError};
 
 use crate::error::chain;
+use crate::hold::Halt;
 use crate::{EngineError, Home};
-use walk::{Found, Walk};
+use adopt::Taking;
+
+pub use adoption::{AdoptRequest, adopt};
 
 /// Problems kept in a summary; further ones are counted.
 const PROBLEMS_KEPT: usize = 1_000;
@@ -21,10 +29,12 @@ const PROBLEMS_KEPT: usize = 1_000;
 /// What came of a rebuild.
 #[derive(Debug, Clone, Default)]
 pub struct Summary {
-    /// Objects that are in the registry now.
+    /// Objects that were looked at and are in the registry now, once for each store.
     pub objects: u64,
-    /// Objects among them that an earlier run had put there.
+    /// Objects among them of which the registry knew everything.
     pub known: u64,
+    /// Objects among them of which something was taken up.
+    pub taken: u64,
     /// Objects that could not be read.
     pub failed: u64,
     /// Versions.
@@ -41,6 +51,8 @@ pub struct Summary {
     pub problems: Vec<Problem>,
     /// How many problems there were in all.
     pub problem_count: u64,
+    /// Stores that are still to be walked before the registry can be written to.
+    pub pending: Vec<String>,
 }
 
 /// Something that a rebuild met and went past.
@@ -72,15 +84,30 @@ impl Summary {
 enum Fault {
     /// The object cannot be read; the others can.
     Object(String),
+    /// Somebody else works on the object, until then.
+    Busy(Time),
     /// The registry failed.
     Stop(EngineError),
+}
+
+impl From<Halt> for Fault {
+    fn from(halt: Halt) -> Self {
+        match halt {
+            Halt::Busy(until) => Self::Busy(until),
+            Halt::Engine(EngineError::Registry(error)) => error.into(),
+            Halt::Engine(error) => Self::Stop(error),
+            Halt::Interrupted(interrupted) => Self::Object(interrupted.to_string()),
+        }
+    }
 }
 
 impl From<RegistryError> for Fault {
     fn from(error: RegistryError) -> Self {
         match error {
             // About this object alone.
-            RegistryError::Exists { .. } => Self::Object(chain(&error)),
+            RegistryError::Exists { .. } | RegistryError::Database(DatabaseError::Constraint { .. }) => {
+                Self::Object(chain(&error))
+            }
             other => Self::Stop(other.into()),
         }
     }
@@ -105,40 +132,28 @@ impl From<KeyError> for Fault {
 }
 
 /// Makes the registry of `home` out of the preservation store `store`; `progress` is called after each object. What was
-/// begun and cut short goes on where it stopped.
+/// begun and cut short goes on where it stopped. Where other stores have been used too, [`Summary::pending`] names them:
+/// [`adopt`] takes up what they know beyond this one, and until then the registry can only be read.
 ///
 /// # Errors
 /// The registry holds work, or objects that no rebuild put there; the store does not exist or cannot be listed; the
 /// registry fails. An object that cannot be read is no error: it is in the summary.
 pub fn run(home: &Home, store: &str, progress: &mut dyn FnMut(&Summary)) -> Result<Summary, EngineError> {
-    let in_store = home.store(store)?.clone();
+    let in_store = home.store(store)?.as_ref();
     let roles = [&home.roles.receiving, &home.roles.staging, &home.roles.restoration, &home.roles.quarantine];
     if roles.iter().any(|role| role.name() == store) {
         return Err(EngineError::Usage(format!("{store} is not a preservation store: it has a role of its own")));
     }
     home.registry.write(record::begin)?;
+    let mut held = adoption::begin(home)?;
+    let acts = adoption::acts(in_store)?;
     let mut summary = Summary::default();
-    for found in Walk::new(in_store.as_ref())? {
-        match found? {
-            Found::Object { institution, root } => {
-                match object::rebuild(home, in_store.as_ref(), &institution, &root, &mut summary) {
-                    Ok(()) => summary.objects += 1,
-                    Err(Fault::Object(reason)) => {
-                        summary.failed += 1;
-                        summary.note(store, root.as_str(), reason);
-                    }
-                    Err(Fault::Stop(error)) => return Err(error),
-                }
-                progress(&summary);
-            }
-            Found::Problem { path, reason } => {
-                summary.failed += 1;
-                summary.note(store, path, reason);
-            }
-        }
-    }
+    let taking = Taking { home, store: in_store, is_behind: held.is_behind, dry_run: false };
+    adoption::walk(&taking, Some(&mut held), &mut summary, progress)?;
     if summary.failed == 0 {
+        held.settle(store, acts)?;
         home.registry.write(record::end)?;
     }
+    summary.pending = held.end()?;
     Ok(summary)
 }

@@ -1,93 +1,138 @@
 //! One object: its inventory is read once, and as soon as the state of a version has passed by, that version's record is
-//! turned into rows. Only when the rows say what the inventory says is the object published; else they go again.
+//! turned into rows. Only when the rows say what the inventory says is the object published; else they go again. Versions
+//! that the record has already are compared and left alone.
 
-use std::io::{BufReader, Read};
+use std::io::BufReader;
 
-use serde::Deserialize;
 use strongroom_database::DatabaseError;
 use strongroom_digest::{Algorithm, Digest, DigestSet, HashingReader};
 use strongroom_ocfl::{InventoryEntry, Limits, Object, OcflError, VersionNumber, content_path, object_id};
 use strongroom_registry::events::{self, EventRow};
-use strongroom_registry::identification::{self, NewFormat};
 use strongroom_registry::rebuild::{self as rows, RecordedFile, RecordedObject, RecordedVersion};
-use strongroom_registry::{Digests, ObjectState, Time, versions};
+use strongroom_registry::versions::Version;
+use strongroom_registry::{Digests, ItemId, ObjectState, RegistryError, Time, Transaction, VersionState, versions};
 use strongroom_storage::{Key, Store};
+use uuid::Uuid;
 
+use super::glance::{Glance, checked_inventory};
 use super::state::{Held, Lines, line};
-use super::{Fault, Summary, copies};
-use crate::Home;
+use super::{Fault, Summary, copies, logs};
+use crate::hold::ObjectHold;
 use crate::record::{self, FileLine, Line, VersionLine};
+use crate::{Home, crash_point};
 
 /// Files put at once: each is up to three rows, and a transaction changes at most a thousand.
 const FILES_AT_ONCE: usize = 300;
 /// Events put at once.
 const EVENTS_AT_ONCE: usize = 1_000;
-/// The largest file of `logs/` that is looked at.
-const LARGEST_LOG: u64 = 16 << 20;
 
-/// An object on its way back.
-struct Rebuilding<'r> {
-    home: &'r Home,
-    store: &'r dyn Store,
-    root: &'r Key,
-    institution: &'r str,
-    /// SHA-512 of the root inventory.
-    inventory: Digest,
-    /// Known from the first record on.
-    identity: Option<RecordedObject>,
+/// An object on its way into the registry.
+pub(super) struct Rebuilding<'r> {
+    pub(super) home: &'r Home,
+    pub(super) store: &'r dyn Store,
+    pub(super) root: &'r Key,
+    pub(super) institution: &'r str,
+    pub(super) glance: Glance,
+    /// Known from the first record on, or from the registry.
+    pub(super) identity: Option<RecordedObject>,
+    /// The object's lease; taken as soon as the registry has the object.
+    pub(super) hold: Option<ObjectHold<'r>>,
+    /// The latest version whose rows the registry has.
+    pub(super) after: u64,
+    /// Versions up to there that were being committed when the registry was copied.
+    pub(super) committing: Vec<Version>,
+    /// Versions that are taken up.
     versions: Vec<RecordedVersion>,
     files: u64,
     events: u64,
-    /// Whether an earlier run has put the object there as it is now.
-    is_known: bool,
 }
 
-/// Makes the rows of the object at `root`.
-pub(super) fn rebuild(
-    home: &Home,
-    store: &dyn Store,
-    institution: &str,
-    root: &Key,
-    summary: &mut Summary,
-) -> Result<(), Fault> {
-    let mut rebuilding = Rebuilding {
-        home,
-        store,
-        root,
-        institution,
-        inventory: checked_inventory(store, root)?,
-        identity: None,
-        versions: Vec::new(),
-        files: 0,
-        events: 0,
-        is_known: false,
-    };
-    let outcome = rebuilding.rows(summary);
-    if rebuilding.is_known {
-        summary.known += 1;
-        return Ok(());
+impl<'r> Rebuilding<'r> {
+    pub(super) fn new(
+        home: &'r Home,
+        store: &'r dyn Store,
+        institution: &'r str,
+        root: &'r Key,
+        glance: Glance,
+    ) -> Self {
+        Self {
+            home,
+            store,
+            root,
+            institution,
+            glance,
+            identity: None,
+            hold: None,
+            after: 0,
+            committing: Vec::new(),
+            versions: Vec::new(),
+            files: 0,
+            events: 0,
+        }
     }
-    if let (Err(Fault::Object(_)), Some(identity)) = (&outcome, &rebuilding.identity) {
+
+    /// Makes the rows of what the registry does not know, and lets readers see them.
+    pub(super) fn take_up(mut self, summary: &mut Summary) -> Result<(), Fault> {
+        let outcome = self.rows(summary);
+        if matches!(outcome, Err(Fault::Object(_))) {
+            self.drop_rows()?;
+        }
+        if outcome.is_ok() {
+            summary.versions += (self.versions.len() + self.committing.len()) as u64;
+            summary.files += self.files;
+            summary.events += self.events;
+        }
+        outcome
+    }
+
+    /// Takes away what was put of an object that cannot be taken up.
+    fn drop_rows(&self) -> Result<(), Fault> {
+        let Some(identity) = &self.identity else { return Ok(()) };
         let (object, generation) = (identity.id, identity.generation);
-        while !home.registry.write(move |tx| rows::drop_rows(tx, object, generation))? {}
+        if self.after == 0 {
+            while !self.home.registry.write(move |tx| rows::drop_rows(tx, object, generation))? {}
+            return Ok(());
+        }
+        let found = self.home.registry.read(|tx| rows::of_generation(tx, generation))?;
+        for version in found.into_iter().filter(|version| version.state == VersionState::Preparing) {
+            drop_version(self.home, &version)?;
+        }
+        Ok(())
     }
-    if outcome.is_ok() {
-        summary.versions += rebuilding.versions.len() as u64;
-        summary.files += rebuilding.files;
-        summary.events += rebuilding.events;
-    }
-    outcome
-}
 
-impl Rebuilding<'_> {
+    /// Runs a write transaction, under the object's lease as soon as there is one.
+    fn write<T, F>(&self, mut job: F) -> Result<T, Fault>
+    where
+        T: Send + 'static,
+        F: FnMut(&mut dyn Transaction) -> Result<T, RegistryError> + Send + 'static,
+    {
+        match &self.hold {
+            Some(hold) => Ok(hold.write(job)?),
+            None => Ok(self.home.registry.write(move |tx| job(tx))?),
+        }
+    }
+
     fn rows(&mut self, summary: &mut Summary) -> Result<(), Fault> {
         let mut held = Held::default();
         self.read_versions(&mut held)?;
         let Some(identity) = self.identity.clone() else { return Err(Fault::Object("it has no version".into())) };
         self.compare(&identity, &held)?;
-        let placement = self.versions.last().and_then(|version| version.description.placement.clone());
-        let stores = copies::put(self.home, self.store, self.root, &identity, &self.inventory, placement, summary)?;
-        self.put_logs(&identity)?;
+        crash_point("rebuild.object.rows");
+        let latest = self.versions.last().map(|version| &version.description);
+        let latest = latest.or_else(|| self.committing.last().map(|version| &version.description));
+        let placement = latest.and_then(|description| description.placement.clone());
+        let inventory = self.glance.inventory;
+        let stores = copies::put(self.home, self.store, self.root, &identity, &inventory, placement, summary)?;
+        let of = logs::Of {
+            root: self.root,
+            institution: identity.institution,
+            object: identity.id,
+            generation: identity.generation,
+        };
+        if let Some(hold) = &self.hold {
+            self.events += logs::take_up(self.home, hold, self.store, of)?;
+        }
+        crash_point("rebuild.object.copies");
         // Of an object that was taken out, the last version holds nothing but its own record.
         let state = if held.state.len() == 1 { ObjectState::Deleted } else { ObjectState::Active };
         self.publish(identity, stores, held.versions.len() as u64, state, summary)
@@ -162,6 +207,9 @@ impl Rebuilding<'_> {
     /// Turns the record of the version whose state has been read into rows.
     fn take_record(&mut self, held: &Held) -> Result<(), Fault> {
         let number = held.versions.len() as u64;
+        if number <= self.after {
+            return Ok(());
+        }
         let Some(digest) = &held.record else {
             if held.state.is_empty() {
                 // The version of an object that was taken out: what it was, the last version's record tells.
@@ -231,20 +279,13 @@ impl Rebuilding<'_> {
             return Err(wrong("version"));
         }
         let is_another = |known: &RecordedObject| known.id != said.object || known.generation != said.generation;
-        if self.identity.as_ref().is_some_and(is_another) {
+        if self.identity.as_ref().is_some_and(is_another) || said.generation != self.glance.generation {
             return Err(wrong("object"));
-        }
-        if self.identity.is_none() {
-            let published = self.home.registry.read(|tx| rows::published(tx, said.object, said.generation))?;
-            self.is_known = published.is_some_and(|(_, inventory)| inventory == Some(self.inventory));
-            if self.is_known {
-                return Err(Fault::Object("it is known".into()));
-            }
         }
         let (id, identifier) = (said.institution_id, said.institution.clone());
         let name = if said.institution_name.is_empty() { &said.institution } else { &said.institution_name }.clone();
         let collection = said.collection.clone();
-        let collection = self.home.registry.write(move |tx| {
+        let collection = self.write(move |tx| {
             rows::put_institution(tx, id, &identifier, &name)?;
             collection.as_ref().map(|collection| rows::put_collection(tx, id, collection)).transpose()
         })?;
@@ -268,7 +309,12 @@ impl Rebuilding<'_> {
             created_at: Time(said.created_at),
         };
         let (identity, put) = (identity.clone(), version.clone());
-        self.home.registry.write(move |tx| rows::put_version(tx, &identity, &put))?;
+        if self.hold.is_none() {
+            let (object, id) = (identity.clone(), identity.id);
+            self.home.registry.write(move |tx| rows::put_object(tx, &object))?;
+            self.hold = Some(ObjectHold::take(self.home, id)?);
+        }
+        self.write(move |tx| rows::put_version(tx, &identity, &put))?;
         self.versions.push(version);
         Ok(())
     }
@@ -277,7 +323,7 @@ impl Rebuilding<'_> {
         self.files += files.len() as u64;
         let (object, generation, number) = (version.object, version.generation, version.version);
         let created_at = Time(version.created_at);
-        self.home.registry.write(move |tx| rows::put_files(tx, object, generation, number, created_at, &files))?;
+        self.write(move |tx| rows::put_files(tx, object, generation, number, created_at, &files))?;
         Ok(())
     }
 
@@ -286,7 +332,7 @@ impl Rebuilding<'_> {
             return Ok(());
         }
         self.events += rows.len() as u64;
-        self.home.registry.write(move |tx| events::append(tx, &rows))?;
+        self.write(move |tx| events::append(tx, &rows))?;
         Ok(())
     }
 
@@ -323,35 +369,6 @@ impl Rebuilding<'_> {
         Err(Fault::Object("the records do not name the contents that the inventory names".into()))
     }
 
-    /// Takes the events that later acts have left in `logs/`, and the formats that files were found to have by then, in
-    /// order of time. Files there that are not ours say nothing.
-    fn put_logs(&mut self, identity: &RecordedObject) -> Result<(), Fault> {
-        #[derive(Deserialize)]
-        struct Log {
-            events: Vec<EventRow>,
-            #[serde(default)]
-            formats: Vec<NewFormat>,
-        }
-        for listed in self.store.list(&self.root.join("logs")?)? {
-            let listed = listed?;
-            if listed.size > LARGEST_LOG {
-                continue;
-            }
-            let mut bytes = Vec::new();
-            let mut body = self.store.open(&listed.key, 0, Some(LARGEST_LOG))?;
-            body.read_to_end(&mut bytes).map_err(|error| unreadable(&listed.key, &error))?;
-            let Ok(mut log) = serde_json::from_slice::<Log>(&bytes) else { continue };
-            log.events.retain(|event| event.object == Some(identity.id) && event.institution == identity.institution);
-            self.put_events(log.events)?;
-            let (object, generation) = (identity.id, identity.generation);
-            for formats in log.formats.chunks(FILES_AT_ONCE) {
-                let formats = formats.to_vec();
-                self.home.registry.write(move |tx| identification::set_formats(tx, object, generation, &formats))?;
-            }
-        }
-        Ok(())
-    }
-
     fn publish(
         &mut self,
         identity: RecordedObject,
@@ -360,13 +377,17 @@ impl Rebuilding<'_> {
         state: ObjectState,
         summary: &mut Summary,
     ) -> Result<(), Fault> {
-        let mut recorded = Vec::with_capacity(self.versions.len());
+        let mut recorded = Vec::with_capacity(self.committing.len() + self.versions.len());
+        for version in &self.committing {
+            recorded.push((committed(version), version.inventory));
+        }
         for version in &self.versions {
             let is_head = version.number == head;
-            let inventory = if is_head { Some(self.inventory) } else { self.inventory_of(version, summary)? };
+            let inventory = if is_head { Some(self.glance.inventory) } else { self.inventory_of(version, summary)? };
             recorded.push((version.clone(), inventory));
         }
-        self.home.registry.write(move |tx| rows::publish(tx, &identity, &recorded, &stores, state))?;
+        self.write(move |tx| rows::publish(tx, &identity, &recorded, &stores, state))?;
+        crash_point("rebuild.object.published");
         Ok(())
     }
 
@@ -383,6 +404,36 @@ impl Rebuilding<'_> {
                 Ok(None)
             }
             Err(stop) => Err(stop),
+        }
+    }
+}
+
+/// A version whose rows are all there, as one that a record tells of.
+fn committed(version: &Version) -> RecordedVersion {
+    RecordedVersion {
+        id: version.id,
+        number: version.number,
+        item: version.item.unwrap_or(ItemId(Uuid::nil())),
+        message: version.message.clone(),
+        user: version.user.clone(),
+        description: version.description.clone(),
+        created_at: version.created_at,
+    }
+}
+
+/// Drops the rows of a version that was being prepared, and the version itself.
+pub(super) fn drop_version(home: &Home, version: &Version) -> Result<(), Fault> {
+    loop {
+        let dropped = version.clone();
+        let all_gone = home.registry.write(move |tx| {
+            let all_gone = versions::drop_rows(tx, &dropped)?;
+            if all_gone {
+                rows::forget_version(tx, &dropped)?;
+            }
+            Ok::<_, RegistryError>(all_gone)
+        })?;
+        if all_gone {
+            return Ok(());
         }
     }
 }
@@ -410,24 +461,4 @@ fn recorded(digests: &DigestSet) -> Option<Digests> {
         sha256: digests.get(Algorithm::Sha256)?,
         sha512: digests.get(Algorithm::Sha512)?,
     })
-}
-
-/// The SHA-512 of an inventory, which its sidecar must state.
-fn checked_inventory(store: &dyn Store, directory: &Key) -> Result<Digest, Fault> {
-    let key = directory.join("inventory.json")?;
-    let mut hashing = HashingReader::new(store.open(&key, 0, None)?, &[Algorithm::Sha512]);
-    std::io::copy(&mut hashing, &mut std::io::sink()).map_err(|error| unreadable(&key, &error))?;
-    let digest = hashing.finish().1.get(Algorithm::Sha512);
-    let digest = digest.ok_or_else(|| Fault::Object(format!("the sha512 of {key} was not computed")))?;
-    let sidecar = directory.join("inventory.json.sha512")?;
-    let mut text = String::new();
-    store.open(&sidecar, 0, Some(1_024))?.read_to_string(&mut text).map_err(|error| unreadable(&sidecar, &error))?;
-    if text.split_whitespace().next() != Some(digest.to_hex().as_str()) {
-        return Err(Fault::Object(format!("{key} has sha512:{digest}, its sidecar says another")));
-    }
-    Ok(digest)
-}
-
-fn unreadable(key: &Key, error: &std::io::Error) -> Fault {
-    Fault::Object(format!("could not read {key}: {error}"))
 }

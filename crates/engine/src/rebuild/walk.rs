@@ -56,7 +56,7 @@ impl<'s> Walk<'s> {
 }
 
 /// The object root that a key declares.
-fn declared(key: &Key) -> Option<Key> {
+pub(crate) fn declared(key: &Key) -> Option<Key> {
     let (directory, name) = key.as_str().rsplit_once('/')?;
     let (_, below_top) = directory.split_once('/')?;
     let is_declaration = name.starts_with("0=ocfl_object_") && !below_top.starts_with("extensions/");

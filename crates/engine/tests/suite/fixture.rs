@@ -44,11 +44,6 @@ const PLACEMENTS: [&str; 10] = [
 pub(crate) struct MovedClock(AtomicI64);
 
 impl MovedClock {
-    /// Moves it back.
-    pub(crate) fn go_back(&self, by: Duration) {
-        self.0.fetch_sub(i64::try_from(by.as_micros()).expect("fits"), Ordering::SeqCst);
-    }
-
     /// Moves it forward.
     pub(crate) fn advance(&self, by: Duration) {
         self.0.fetch_add(i64::try_from(by.as_micros()).expect("fits"), Ordering::SeqCst);
@@ -104,22 +99,15 @@ pub(crate) fn home_with(settings: &str) -> TestHome {
     TestHome { home, clock, folder }
 }
 
+fn open_again(folder: &Path, settings: Settings, clock: &Arc<MovedClock>) -> Home {
+    let registry = Registry::open_sqlite(&settings.registry_path(folder), clock.clone()).expect("a registry");
+    Home::with_registry(folder, settings, registry).expect("opens the home")
+}
+
 impl TestHome {
     /// The folder of the home; `bags/` below it is for deposits.
     pub(crate) fn path(&self) -> &Path {
         self.folder.path()
-    }
-
-    /// The home opened anew by another process, as it were, whose clock was put back.
-    pub(crate) fn reopened_with_clock_back(self, by: Duration) -> Self {
-        let Self { home, clock, folder } = self;
-        let settings = home.settings.clone();
-        drop(home);
-        clock.go_back(by);
-        let registry =
-            Registry::open_sqlite(&settings.registry_path(folder.path()), clock.clone()).expect("a registry");
-        let home = Arc::new(Home::with_registry(folder.path(), settings, registry).expect("opens the home"));
-        Self { home, clock, folder }
     }
 
     /// The file that holds a key of a store.
@@ -178,6 +166,57 @@ impl TestHome {
             assert_eq!(item.status, ItemStatus::Succeeded, "{:?} at {}", item.note, item.stage);
         }
         self.object(name)
+    }
+
+    /// A copy of the registry as it is now, beside the home.
+    pub(crate) fn backup(&self, name: &str) -> PathBuf {
+        let to = self.folder.path().join(format!("{name}.backup"));
+        let path = self.home.settings.registry_path(self.folder.path());
+        let (statements, migrations) = (strongroom_registry::statements(), strongroom_registry::migrations());
+        let database = strongroom_database::Sqlite::open(&path, statements, &migrations, self.clock.clone());
+        database.expect("opens beside it").backup(&to).expect("copies");
+        to
+    }
+
+    /// The home with its registry replaced by a copy.
+    pub(crate) fn restored(self, backup: &Path) -> Self {
+        let Self { home, clock, folder } = self;
+        let settings = home.settings.clone();
+        let path = settings.registry_path(folder.path());
+        // Threads of the workers may be a moment behind their last task.
+        let begun = std::time::Instant::now();
+        while Arc::strong_count(&home) > 1 {
+            assert!(begun.elapsed() < Duration::from_mins(1), "somebody still works with the registry");
+            std::thread::park_timeout(Duration::from_millis(5));
+        }
+        drop(home);
+        for suffix in ["-wal", "-shm"] {
+            let _ = std::fs::remove_file(format!("{}{suffix}", path.display()));
+        }
+        std::fs::copy(backup, &path).expect("puts the copy in place");
+        Self { home: Arc::new(open_again(folder.path(), settings, &clock)), clock, folder }
+    }
+
+    /// Another home over the same stores, with a copy of the registry, opened to take up what the stores know.
+    pub(crate) fn with_registry_elsewhere(&self, backup: &Path) -> (TempDir, Home) {
+        let folder = TempDir::new().expect("makes a folder");
+        let text = std::fs::read_to_string(self.folder.path().join("strongroom.toml")).expect("settings");
+        let stores = self.folder.path().join("stores");
+        let text = text.replace("path = \"stores/", &format!("path = \"{}/", stores.display()));
+        let settings = Settings::from_toml(&text).expect("settings");
+        std::fs::copy(backup, settings.registry_path(folder.path())).expect("copies");
+        let home = Home::open_to_adopt(folder.path(), settings).expect("opens the home");
+        (folder, home)
+    }
+
+    /// The home opened anew, as another process would.
+    pub(crate) fn opened_again(&self) -> Home {
+        open_again(self.folder.path(), self.home.settings.clone(), &self.clock)
+    }
+
+    /// The home opened to take up what its stores know.
+    pub(crate) fn opened_to_adopt(&self) -> Home {
+        Home::open_to_adopt(self.folder.path(), self.home.settings.clone()).expect("opens the home")
     }
 
     /// An object by its name.

@@ -1,5 +1,6 @@
 //! What the engine promises, proved against a real registry.
 
+mod adoption;
 mod export;
 mod fixity;
 mod fixture;

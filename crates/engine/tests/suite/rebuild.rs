@@ -42,7 +42,7 @@ pub(crate) fn rebuilt(home: &Home, store: &str) -> Summary {
     rebuild::run(home, store, &mut |_| {}).expect("rebuilds")
 }
 
-fn all_objects(home: &Home) -> Vec<Object> {
+pub(crate) fn all_objects(home: &Home) -> Vec<Object> {
     home.registry.read(|tx| objects::list(tx, Scope::System, None, None, 1_000)).expect("objects")
 }
 
@@ -129,7 +129,10 @@ fn the_rebuilt_registry_takes_deposits_and_gives_objects_back() {
     let used = used_home();
     let fresh = fixture::home();
     copy_stores(&used, &fresh);
-    rebuilt(&fresh, KEPT_IN[0]);
+    let summary = rebuilt(&fresh, KEPT_IN[0]);
+    assert_eq!(summary.pending, [KEPT_IN[1]], "what the other store knows besides is not known yet");
+    let rest = rebuild::adopt(&fresh, &rebuild::AdoptRequest::default(), &mut |_| {}).expect("adopts");
+    assert_eq!((rest.taken, rest.pending.len()), (0, 0));
     let object = fresh.ingest("letters", &[("a.txt", b"one, changed"), ("e.txt", b"new")]);
     assert_eq!((object.head, object.id), (3, used.object("letters").id));
     let request = restoration::RestoreRequest { object: object.identifier, ..Default::default() };

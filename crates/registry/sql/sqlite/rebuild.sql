@@ -20,15 +20,24 @@ VALUES (?1, ?2, ?3, ?4, 'preparing', ?5, ?6, ?7, ?8, ?9)
 ON CONFLICT DO NOTHING
 -- name: rebuild.publish_version
 UPDATE versions SET state = 'published', inventory_sha512 = ?4, files = ?5, bytes = ?6, published_at = created_at
-WHERE object_id = ?1 AND generation = ?2 AND number = ?3 AND state = 'preparing'
+WHERE object_id = ?1 AND generation = ?2 AND number = ?3 AND state IN ('preparing', 'committing')
 -- name: rebuild.set_state
 UPDATE objects SET state = ?2 WHERE id = ?1
--- name: rebuild.published
-SELECT number, inventory_sha512 FROM versions
-WHERE object_id = ?1 AND generation = ?2 AND state = 'published' ORDER BY number DESC LIMIT 1
--- name: rebuild.contents
-SELECT id, sha512, size, version, created_at FROM contents
-WHERE object_id = ?1 AND generation = ?2 AND sha512 > ?3 ORDER BY sha512 LIMIT ?4
+-- name: rebuild.of_generation
+SELECT id, object_id, generation, number, state, item_id, message, user_name, inventory_sha512, description, files,
+    bytes, created_at, published_at
+FROM versions WHERE generation = ?1 AND state <> 'dropped' ORDER BY number
+-- name: rebuild.forget_version
+DELETE FROM versions WHERE id = ?1 AND state = 'dropped'
+-- name: rebuild.has_event
+SELECT 1 FROM events WHERE id = ?1
+-- name: rebuild.clear_leases
+UPDATE object_leases SET lease_until = 0 WHERE lease_until > 0
+-- name: rebuild.uncopied
+SELECT c.id, c.sha512, c.size, c.version, c.created_at FROM contents c
+WHERE c.object_id = ?1 AND c.generation = ?2 AND c.sha512 > ?3
+    AND NOT EXISTS (SELECT 1 FROM copies k WHERE k.content_id = c.id AND k.store = ?5)
+ORDER BY c.sha512 LIMIT ?4
 -- name: rebuild.insert_copy
 INSERT INTO copies (content_id, store, institution_id, object_id, key, class, state, stored_at, checked_at)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, 'kept', ?7, 0)
@@ -56,6 +65,11 @@ DELETE FROM files WHERE id IN (SELECT f.id FROM files f WHERE f.object_id = ?1
     AND EXISTS (SELECT 1 FROM objects o WHERE o.id = ?1 AND o.state = 'new') LIMIT ?2)
 -- name: rebuild.drop_versions
 DELETE FROM versions WHERE object_id = ?1 AND generation = ?2 AND state = 'preparing'
+-- name: rebuild.drop_lease
+DELETE FROM object_leases WHERE object_id = ?1
+    AND EXISTS (SELECT 1 FROM objects o WHERE o.id = ?1 AND o.state = 'new')
+    AND NOT EXISTS (SELECT 1 FROM versions v WHERE v.object_id = ?1)
+    AND NOT EXISTS (SELECT 1 FROM files f WHERE f.object_id = ?1)
 -- name: rebuild.drop_object
 DELETE FROM objects WHERE id = ?1 AND state = 'new' AND NOT EXISTS (SELECT 1 FROM versions v WHERE v.object_id = ?1)
     AND NOT EXISTS (SELECT 1 FROM files f WHERE f.object_id = ?1)

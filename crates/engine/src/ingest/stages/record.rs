@@ -9,13 +9,14 @@ use strongroom_registry::objects::Object;
 use strongroom_registry::versions;
 use strongroom_registry::work::StageEnd;
 use strongroom_registry::{Stage, VersionState};
+use strongroom_storage::{Durability, Store};
 
 use super::compare::{keep_object, object, placement, version};
 use super::resolve::Resolved;
 use super::write::assembly;
 use crate::error::chain;
 use crate::ingest::context::{StageContext, StageError};
-use crate::{EngineError, Home, crash_point};
+use crate::{EngineError, Home, crash_point, mark};
 
 /// Digest and size of the version's inventory, as an interim fact.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -62,10 +63,19 @@ pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
         let before = object(context, &resolved)?;
         let replaces =
             previous_inventory(context.home, &before).map_err(|error| StageError::Transient(error.chain()))?;
+        let announced = mark::announce(context.home).map_err(|error| StageError::Transient(error.chain()))?;
+        let marked: Vec<&dyn Store> = stores.iter().map(|(_, store)| store.as_ref()).collect();
+        for store in &marked {
+            // Synced with the assembly, before the version becomes visible.
+            mark::advance(context.home, *store, &announced, Durability::OnSync)
+                .map_err(|error| StageError::Transient(error.chain()))?;
+        }
+        crash_point("ingest.record.marked");
         for (_, store) in &stores {
             assembly(context, &version, store)?.commit(&seal, replaces.as_ref())?;
             crash_point("ingest.record.middle");
         }
+        mark::confirm(context.home, &marked, &announced).map_err(|error| StageError::Transient(error.chain()))?;
     }
     let (institution, collection) = (context.item.institution, context.item.collection);
     let names: Vec<String> = stores.into_iter().map(|(name, _)| name).collect();

@@ -45,9 +45,10 @@ fn a_repair_cut_short_after_the_copy_was_replaced_is_told_all_the_same() {
     let object = letters(&made);
     let key = copy(&made, &object, "deposit/data/a.txt", "primary").key;
     damage(&made, "primary", &key);
-    // In each store the log of the damage is put; then the copy; then the log of the repair, which fails in both.
+    // In each store the log of the damage is put, between two marks; then the copy; then, behind a mark, the log of the
+    // repair, which fails in both.
     let mut cut = Home::with_registry(made.path(), made.settings.clone(), made.registry.clone()).expect("opens");
-    for (store, nth) in [("primary", 3), ("secondary", 2)] {
+    for (store, nth) in [("primary", 6), ("secondary", 5)] {
         let folder = FolderStore::open(store, made.path().join("stores").join(store)).expect("opens");
         let faulty = Layered::new(Arc::new(folder), Faults::new());
         faulty.layer().plan(Operation::Put, nth, Fault::Fail(std::io::ErrorKind::Other));
@@ -153,7 +154,8 @@ fn a_store_that_does_not_answer_is_no_reason_to_give_a_copy_up() {
     damage(&made, "primary", &key);
     let secondary = FolderStore::open("secondary", made.path().join("stores/secondary")).expect("opens");
     let faulty = Arc::new(Layered::new(Arc::new(secondary), Faults::new()));
-    faulty.layer().plan(Operation::Head, 1, Fault::Fail(std::io::ErrorKind::TimedOut));
+    // The first two looks are at the store's mark, before and after the log of the damage.
+    faulty.layer().plan(Operation::Head, 3, Fault::Fail(std::io::ErrorKind::TimedOut));
     let mut cut = Home::with_registry(made.path(), made.settings.clone(), made.registry.clone()).expect("opens");
     cut.stores.insert("secondary".into(), faulty);
     let only = FixityRequest { store: Some("primary".into()), ..all() };

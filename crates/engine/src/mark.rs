@@ -1,0 +1,281 @@
+//! Marks: a small file in each preservation store, beside its storage roots, that says which registry the store belongs to
+//! and how many acts that registry has announced. An act is announced in the registry, then marked, then done in the
+//! store. So a registry that knows fewer acts than a mark says is an older state of itself, whatever it was restored from.
+
+use std::collections::BTreeMap;
+use std::io::Read as _;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde::{Deserialize, Serialize};
+use strongroom_registry::Registry;
+use strongroom_registry::standing::{self, Standing};
+use strongroom_storage::{Durability, Key, PutCondition, PutOptions, StorageError, Store};
+use uuid::Uuid;
+
+use crate::{EngineError, Home};
+
+/// Where a mark lies. No institution can have this name, so no storage root holds it.
+pub(crate) const KEY: &str = "_strongroom/registry.json";
+/// The form written today.
+const FORM: u32 = 1;
+/// No mark is near this long.
+const LONGEST: u64 = 16 * 1024;
+/// How often a mark that others write at the same time is tried.
+const TRIES: u32 = 1_000;
+
+/// What a store says of its registry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mark {
+    form: u32,
+    /// The registry.
+    pub registry: Uuid,
+    /// Its term: raised by each adoption.
+    pub term: u64,
+    /// How many acts it had announced before the latest one in this store was begun.
+    pub acts: u64,
+}
+
+impl Mark {
+    pub(crate) fn of(standing: Standing) -> Self {
+        Self { form: FORM, registry: standing.registry, term: standing.term, acts: standing.acts }
+    }
+
+    /// Whether it was written by the registry of this standing, in its term.
+    fn is_by(&self, standing: &Standing) -> bool {
+        self.registry == standing.registry && self.term == standing.term
+    }
+}
+
+/// What lies where a store's mark belongs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Found {
+    /// Nothing: no registry has kept anything there yet.
+    None,
+    /// A mark.
+    Mark(Mark),
+    /// Something that is no mark, and why not.
+    Unreadable(String),
+}
+
+/// The marks that this process has written, by store; one thread at a time writes the mark of a store.
+#[derive(Default)]
+pub(crate) struct Marks {
+    stores: Mutex<BTreeMap<String, Arc<Mutex<Slot>>>>,
+}
+
+/// The mark that this process wrote last, and its etag.
+#[derive(Default)]
+struct Slot(Option<(Mark, String)>);
+
+impl Marks {
+    fn slot(&self, store: &str) -> Arc<Mutex<Slot>> {
+        lock(&self.stores).entry(store.to_owned()).or_default().clone()
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn key() -> Result<Key, StorageError> {
+    Ok(Key::new(KEY)?)
+}
+
+/// Reads the mark of a store.
+pub fn read(store: &dyn Store) -> Result<Found, StorageError> {
+    Ok(read_with_etag(store)?.0)
+}
+
+fn read_with_etag(store: &dyn Store) -> Result<(Found, Option<String>), StorageError> {
+    let key = key()?;
+    let head = match store.head(&key) {
+        Ok(head) => head,
+        Err(error) if error.is_not_found() => return Ok((Found::None, None)),
+        Err(error) => return Err(error),
+    };
+    let mut bytes = Vec::new();
+    let body = match store.open(&key, 0, Some(LONGEST)) {
+        Ok(body) => body,
+        Err(error) if error.is_not_found() => return Ok((Found::None, None)),
+        Err(error) => return Err(error),
+    };
+    body.take(LONGEST).read_to_end(&mut bytes).map_err(|source| StorageError::Io {
+        store: store.name().to_owned(),
+        act: "read",
+        key,
+        source,
+    })?;
+    let found = match serde_json::from_slice::<Mark>(&bytes) {
+        Ok(mark) if mark.form == FORM => Found::Mark(mark),
+        Ok(mark) => Found::Unreadable(format!("it has form {}, this program knows {FORM}", mark.form)),
+        Err(error) => Found::Unreadable(error.to_string()),
+    };
+    Ok((found, Some(head.etag)))
+}
+
+/// Puts a mark where what lies there is still what `etag` says (none: nothing); its etag, or none where it is not.
+fn put(
+    store: &dyn Store,
+    mark: &Mark,
+    etag: Option<&str>,
+    durability: Durability,
+) -> Result<Option<String>, StorageError> {
+    let mut bytes = serde_json::to_vec(mark).unwrap_or_default();
+    bytes.push(b'\n');
+    let condition = match etag {
+        _ if !store.capabilities().conditional_put => PutCondition::Always,
+        Some(etag) => PutCondition::IfMatch(etag.to_owned()),
+        None => PutCondition::IfAbsent,
+    };
+    let options = PutOptions { size: Some(bytes.len() as u64), condition, durability, ..PutOptions::default() };
+    match store.put(&key()?, &mut bytes.as_slice(), &options) {
+        Ok(head) => Ok(Some(head.etag)),
+        Err(StorageError::Condition { .. }) => Ok(None),
+        // Gone since it was read.
+        Err(error) if error.is_not_found() => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Announces an act of the registry. Before anything is done in a store, its mark has to be [advanced](advance).
+pub(crate) fn announce(home: &Home) -> Result<Standing, EngineError> {
+    Ok(home.registry.write(standing::announce)?)
+}
+
+/// Brings the mark of a store up to an act that was announced. With [`Durability::OnSync`] it is as durable as what the
+/// caller then does and syncs.
+///
+/// # Errors
+/// [`EngineError::Superseded`] where the store belongs to another registry, or to a later state of this one.
+pub(crate) fn advance(
+    home: &Home,
+    store: &dyn Store,
+    standing: &Standing,
+    durability: Durability,
+) -> Result<(), EngineError> {
+    let slot = home.marks.slot(store.name());
+    let mut slot = lock(&slot);
+    // A mark that another thread wrote without syncing it serves only those who sync by themselves.
+    let covers = |mark: &Mark| mark.is_by(standing) && mark.acts >= standing.acts;
+    for _ in 0..TRIES {
+        let etag = match &slot.0 {
+            Some((mark, _)) if covers(mark) && durability == Durability::OnSync => return Ok(()),
+            Some((_, etag)) => Some(etag.clone()),
+            None => {
+                let (found, etag) = read_with_etag(store)?;
+                match &found {
+                    Found::Mark(mark) if covers(mark) => {
+                        slot.0 = etag.map(|etag| (*mark, etag));
+                        return Ok(());
+                    }
+                    other => check(store, other, standing)?,
+                }
+                etag
+            }
+        };
+        let before = slot.0.as_ref().filter(|(mark, _)| mark.is_by(standing)).map_or(0, |(mark, _)| mark.acts);
+        let mark = Mark { acts: standing.acts.max(before), ..Mark::of(*standing) };
+        match put(store, &mark, etag.as_deref(), durability)? {
+            Some(etag) => {
+                slot.0 = Some((mark, etag));
+                return Ok(());
+            }
+            // Somebody else wrote it: look again.
+            None => slot.0 = None,
+        }
+    }
+    Err(superseded(store, "has a mark that others write without end"))
+}
+
+/// Refuses to go on where the store belongs to somebody else.
+fn check(store: &dyn Store, found: &Found, standing: &Standing) -> Result<(), EngineError> {
+    match contradiction(found, Some(standing)) {
+        Some(reason) => Err(superseded(store, reason)),
+        None => Ok(()),
+    }
+}
+
+fn superseded(store: &dyn Store, reason: impl Into<String>) -> EngineError {
+    EngineError::Superseded { store: store.name().to_owned(), reason: reason.into() }
+}
+
+/// Looks again, after an act, whether the stores still belong to this registry. Where an adoption has taken them over in
+/// between, the mark is raised once more, so that the registry that adopted them learns of the late act.
+pub(crate) fn confirm(home: &Home, stores: &[&dyn Store], standing: &Standing) -> Result<(), EngineError> {
+    for store in stores {
+        for _ in 0..TRIES {
+            let (found, etag) = read_with_etag(*store)?;
+            let Found::Mark(mark) = found else { break };
+            if mark.is_by(standing) {
+                break;
+            }
+            lock(&home.marks.slot(store.name())).0 = None;
+            let late = Mark { acts: mark.acts + 1, ..mark };
+            if put(*store, &late, etag.as_deref(), Durability::OnReturn)?.is_some() {
+                return Err(superseded(*store, "was adopted by another state of the registry while it was written to"));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Makes a store belong to the registry: for adoptions. Keeps the number of acts that the mark tells, which it returns.
+pub(crate) fn claim(home: &Home, store: &dyn Store, standing: &Standing) -> Result<u64, EngineError> {
+    for _ in 0..TRIES {
+        let (found, etag) = read_with_etag(store)?;
+        let acts = match found {
+            Found::Mark(mark) if mark.is_by(standing) => return Ok(mark.acts),
+            Found::Mark(mark) => mark.acts,
+            Found::None => return Ok(0),
+            Found::Unreadable(_) => standing.acts,
+        };
+        lock(&home.marks.slot(store.name())).0 = None;
+        let mark = Mark { acts, ..Mark::of(*standing) };
+        if put(store, &mark, etag.as_deref(), Durability::OnReturn)?.is_some() {
+            return Ok(acts);
+        }
+    }
+    Err(superseded(store, "has a mark that others write without end"))
+}
+
+/// What a mark says against a registry of this standing (none: one that has kept nothing yet).
+pub(crate) fn contradiction(found: &Found, standing: Option<&Standing>) -> Option<String> {
+    let mark = match found {
+        Found::None => return None,
+        Found::Mark(mark) => mark,
+        Found::Unreadable(why) => return Some(format!("has a mark that cannot be read ({why})")),
+    };
+    match standing {
+        Some(standing) if standing.registry == mark.registry => {
+            if mark.term > standing.term || mark.acts > standing.acts {
+                return Some(format!(
+                    "holds acts up to number {} of term {}, and the registry knows them up to {} of term {}: it is an older \
+                     state of itself",
+                    mark.acts, mark.term, standing.acts, standing.term
+                ));
+            }
+            None
+        }
+        _ => Some(format!("belongs to another registry, {}", mark.registry)),
+    }
+}
+
+/// Why a registry may only be read beside these stores; none where it knows all that they tell.
+pub(crate) fn refusal(registry: &Registry, stores: &[&dyn Store]) -> Result<Option<String>, EngineError> {
+    // The marks first: an act that is announced in between is known to the registry by then.
+    let mut found = Vec::with_capacity(stores.len());
+    for store in stores {
+        found.push((store.name(), read(*store)?));
+    }
+    let (standing, adoption) =
+        registry.read(|tx| Ok::<_, EngineError>((standing::get(tx)?, standing::adoption(tx)?)))?;
+    let pending = adoption.map(|adoption| adoption.pending).unwrap_or_default();
+    if !pending.is_empty() {
+        return Ok(Some(format!("what lies in {} is being taken up and is not all known yet", pending.join(", "))));
+    }
+    let reasons: Vec<String> = found
+        .iter()
+        .filter_map(|(name, found)| Some(format!("store {name} {}", contradiction(found, standing.as_ref())?)))
+        .collect();
+    Ok((!reasons.is_empty()).then(|| reasons.join("; ")))
+}

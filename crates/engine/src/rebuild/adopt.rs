@@ -1,0 +1,196 @@
+//! One object in one store against the registry: nothing new, copies and acts that the registry does not know, versions it
+//! does not know, or a contradiction, which is told and never written over.
+
+use strongroom_ocfl::{Object, VersionNumber};
+use strongroom_registry::rebuild::{self as rows, RecordedObject};
+use strongroom_registry::versions::Version;
+use strongroom_registry::{ObjectId, RegistryError, Scope, VersionState, objects};
+use strongroom_storage::{Key, Store};
+
+use super::glance::{self, Glance};
+use super::object::{Rebuilding, drop_version};
+use super::{Fault, Summary, copies, logs};
+use crate::Home;
+use crate::hold::ObjectHold;
+
+/// Taking up what one store knows.
+pub(super) struct Taking<'a> {
+    pub(super) home: &'a Home,
+    pub(super) store: &'a dyn Store,
+    /// Whether the registry is behind its stores, so that nobody else can be at work with it.
+    pub(super) is_behind: bool,
+    /// Whether only to count what there is to do.
+    pub(super) dry_run: bool,
+}
+
+impl<'a> Taking<'a> {
+    /// Takes up what the store knows of the object at `root`.
+    pub(super) fn object(&self, institution: &str, root: &Key, summary: &mut Summary) -> Result<(), Fault> {
+        let glance = glance::look(self.store, root)?;
+        let generation = glance.generation;
+        let known = self.home.registry.read(|tx| rows::of_generation(tx, generation))?;
+        let published = known.iter().rfind(|version| version.state == VersionState::Published);
+        let identity = match known.first() {
+            Some(version) => Some(self.identity(version, institution)?),
+            None => None,
+        };
+        let head = published.map_or(0, |version| version.number);
+        if let Some(published) = published {
+            self.check(root, &glance, published)?;
+        }
+        match (identity, published) {
+            (Some(identity), Some(_)) if glance.head == head => self.same(&identity, root, summary),
+            (identity, _) => self.later(identity, institution, root, glance, head, &known, summary),
+        }
+    }
+
+    /// The object as the registry has it, which must be the institution's in whose storage root it lies.
+    fn identity(&self, version: &Version, institution: &str) -> Result<RecordedObject, Fault> {
+        let object = version.object;
+        let known = self.home.registry.read(|tx| objects::get(tx, Scope::System, object))?;
+        let Some(known) = known else { return Err(Fault::Object("its object is gone from the record".into())) };
+        if known.institution_identifier != institution {
+            return Err(Fault::Object(format!(
+                "it lies in the storage root of {institution}, and the record has it under {}",
+                known.institution_identifier
+            )));
+        }
+        Ok(RecordedObject {
+            id: known.id,
+            institution: known.institution,
+            collection: None,
+            identifier: known.identifier,
+            generation: version.generation,
+            ark: known.ark,
+            created_at: known.created_at,
+        })
+    }
+
+    /// Refuses a store that contradicts the record, or is behind it.
+    fn check(&self, root: &Key, glance: &Glance, published: &Version) -> Result<(), Fault> {
+        if glance.head < published.number {
+            return Err(Fault::Object(format!(
+                "it holds version {}, the record has {}: \"strongroom fixity run\" puts back what is recorded",
+                glance.head, published.number
+            )));
+        }
+        let found = if glance.head == published.number {
+            Some(glance.inventory)
+        } else {
+            let number = VersionNumber::new(u32::try_from(published.number).unwrap_or(u32::MAX))?;
+            // The inventories of earlier versions may be taken out.
+            Object::new(self.store, root.clone()).version_inventory(number)?.map(|found| found.seal.digest)
+        };
+        match (found, published.inventory) {
+            (Some(found), Some(recorded)) if found != recorded => Err(Fault::Object(format!(
+                "its inventory of version {} has sha512:{found}, the record has sha512:{recorded}: one of them is not what \
+                 was published; nothing is changed",
+                published.number
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// The registry has the object as the store does: what may be missing are copies and later acts.
+    fn same(&self, identity: &RecordedObject, root: &Key, summary: &mut Summary) -> Result<(), Fault> {
+        let (object, generation, name) = (identity.id, identity.generation, self.store.name());
+        let of = logs::Of { root, institution: identity.institution, object, generation };
+        let (has_copy, uncopied) = self.home.registry.read(|tx| {
+            let copies = objects::object_copies(tx, object)?;
+            let uncopied = rows::uncopied(tx, object, generation, name, None, 1)?;
+            Ok::<_, RegistryError>((copies.iter().any(|(store, _, _)| store == name), !uncopied.is_empty()))
+        })?;
+        let acts = logs::unknown(self.home, self.store, of)?;
+        if has_copy && !uncopied && acts == 0 {
+            summary.known += 1;
+            return Ok(());
+        }
+        if self.dry_run {
+            summary.taken += 1;
+            return Ok(());
+        }
+        let hold = ObjectHold::take(self.home, object)?;
+        let before = summary.copies;
+        if uncopied {
+            copies::look_for_contents(self.home, self.store, root, identity, summary)?;
+        }
+        if !has_copy {
+            let (institution, store) = (identity.institution, name.to_owned());
+            hold.write(move |tx| rows::put_object_copy(tx, institution, object, generation, &store))?;
+        }
+        let events = logs::take_up(self.home, &hold, self.store, of)?;
+        summary.events += events;
+        if has_copy && events == 0 && summary.copies == before {
+            // What the record lacks is not in the store either.
+            summary.known += 1;
+        } else {
+            summary.taken += 1;
+        }
+        Ok(())
+    }
+
+    /// The store has versions that the registry does not know.
+    #[allow(clippy::too_many_arguments)] // what was found out of one object
+    fn later(
+        &self,
+        identity: Option<RecordedObject>,
+        institution: &str,
+        root: &Key,
+        glance: Glance,
+        head: u64,
+        known: &[Version],
+        summary: &mut Summary,
+    ) -> Result<(), Fault> {
+        if self.dry_run {
+            summary.taken += 1;
+            summary.versions += glance.head - head;
+            return Ok(());
+        }
+        let open: Vec<&Version> = known
+            .iter()
+            .filter(|version| version.state != VersionState::Published && version.number <= glance.head)
+            .collect();
+        let mut rebuilding = Rebuilding::new(self.home, self.store, institution, root, glance);
+        rebuilding.after = head;
+        if let Some(identity) = &identity {
+            rebuilding.hold = Some(self.hold(identity.id, &open)?);
+        }
+        rebuilding.identity = identity;
+        for version in open {
+            if version.state == VersionState::Preparing {
+                drop_version(self.home, version)?;
+                continue;
+            }
+            self.check_committing(root, &rebuilding, version)?;
+            rebuilding.after = version.number;
+            rebuilding.committing.push(version.clone());
+        }
+        rebuilding.take_up(summary)?;
+        summary.taken += 1;
+        Ok(())
+    }
+
+    /// Takes the object's lease. A version that was being committed when the registry was copied keeps everybody but its
+    /// item from it; with a registry that is behind, that item is not at work.
+    fn hold(&self, object: ObjectId, open: &[&Version]) -> Result<ObjectHold<'a>, Fault> {
+        let committing = open.iter().find(|version| version.state == VersionState::Committing);
+        let item = committing.and_then(|version| version.item).filter(|_| self.is_behind);
+        Ok(match item {
+            Some(item) => ObjectHold::take_as(self.home, object, item.0)?,
+            None => ObjectHold::take(self.home, object)?,
+        })
+    }
+
+    /// A version that was being committed is the one in the store, or a contradiction.
+    fn check_committing(&self, root: &Key, rebuilding: &Rebuilding<'_>, version: &Version) -> Result<(), Fault> {
+        let number = VersionNumber::new(u32::try_from(version.number).unwrap_or(u32::MAX))?;
+        let found = Object::new(self.store, root.clone()).version_inventory(number)?.map(|found| found.seal.digest);
+        if version.number == rebuilding.after + 1 && found.is_some() && found == version.inventory {
+            return Ok(());
+        }
+        Err(Fault::Object(format!(
+            "version {} is being committed by the record with another inventory than lies there; nothing is changed",
+            version.number
+        )))
+    }
+}

@@ -1,0 +1,253 @@
+//! Adoption: a registry takes up what its stores know and it does not, because it was restored from a backup, or because a
+//! store joins it. While it is behind, it can only be read; the stores are taken over first, so that whoever still works
+//! with another state of the registry is stopped by their marks, and then walked one after the other.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use strongroom_queue::Holder;
+use strongroom_registry::standing::{self, Adoption};
+use strongroom_registry::{RegistryError, rebuild as record};
+use strongroom_storage::{Key, Store};
+
+use super::adopt::Taking;
+use super::walk::{Found, Walk};
+use super::{Fault, Summary};
+use crate::mark::{self, Found as FoundMark};
+use crate::{EngineError, Home, crash_point};
+
+/// How long an adoption is nobody else's without being kept, in microseconds.
+const LEASE: i64 = 60_000_000;
+/// How often it is kept.
+const KEEP_EVERY: Duration = Duration::from_secs(10);
+/// How often a store is walked whose mark tells of acts that were done meanwhile.
+const ROUNDS: u32 = 5;
+/// Objects that others work on are asked for again: how many are remembered, and for how long.
+const POSTPONED: usize = 10_000;
+const PATIENCE: Duration = Duration::from_secs(90);
+
+/// An adoption under way, held by this process.
+pub(super) struct Held<'h> {
+    home: &'h Home,
+    holder: String,
+    kept_at: Instant,
+    pub(super) is_behind: bool,
+}
+
+/// Begins an adoption, or goes on with one that was cut short. Every store that the registry is behind, or that belongs to
+/// another one, is taken over.
+pub(super) fn begin(home: &Home) -> Result<Held<'_>, EngineError> {
+    let mut marks = Vec::new();
+    for store in home.preservation_stores() {
+        marks.push((store.name().to_owned(), mark::read(store)?));
+    }
+    let holder = Holder::this_process().to_string();
+    let me = holder.clone();
+    let (standing, adoption) = home.registry.write(move |tx| {
+        let now = tx.now()?;
+        let before = standing::adoption(tx)?;
+        if let Some(before) = &before {
+            let is_gone = before.holder.parse::<Holder>().is_ok_and(|holder| holder.is_gone());
+            if before.holder != me && !is_gone && before.until > now.0 {
+                return Err(RegistryError::State {
+                    what: "adoption",
+                    id: format!("of this registry by {}", before.holder),
+                    state: "under way".into(),
+                    act: "begin another".into(),
+                });
+            }
+        }
+        let standing = standing::get(tx)?;
+        let mut pending = before.map(|before| before.pending).unwrap_or_default();
+        let is_behind = |found: &FoundMark| mark::contradiction(found, standing.as_ref()).is_some();
+        for (name, found) in &marks {
+            if !pending.contains(name) && is_behind(found) {
+                pending.push(name.clone());
+            }
+        }
+        let mut standing = standing::known(tx)?;
+        if !pending.is_empty() {
+            let terms = marks.iter().map(|(_, found)| if let FoundMark::Mark(mark) = found { mark.term } else { 0 });
+            standing = standing::enter_term(tx, terms.max().unwrap_or(0))?;
+            // Whoever held an object did so in the name of a registry that was lost.
+            record::clear_leases(tx)?;
+        }
+        let adoption = Adoption { holder: me.clone(), until: now.plus(LEASE).0, pending };
+        standing::set_adoption(tx, Some(&adoption))?;
+        Ok((standing, adoption))
+    })?;
+    crash_point("rebuild.adoption.begun");
+    for name in &adoption.pending {
+        mark::claim(home, home.store(name)?.as_ref(), &standing)?;
+    }
+    crash_point("rebuild.adoption.claimed");
+    Ok(Held { home, holder, kept_at: Instant::now(), is_behind: !adoption.pending.is_empty() })
+}
+
+impl Held<'_> {
+    /// Keeps it; refused where somebody else has taken it over.
+    fn keep(&mut self) -> Result<(), EngineError> {
+        if self.kept_at.elapsed() < KEEP_EVERY {
+            return Ok(());
+        }
+        self.change(|_| ())?;
+        self.kept_at = Instant::now();
+        Ok(())
+    }
+
+    fn change(&self, change: impl Fn(&mut Adoption) + Send + 'static) -> Result<Adoption, EngineError> {
+        let me = self.holder.clone();
+        Ok(self.home.registry.write(move |tx| {
+            let lost = || RegistryError::FenceLost { what: "adoption", id: me.clone() };
+            let mut adoption = standing::adoption(tx)?.filter(|found| found.holder == me).ok_or_else(lost)?;
+            adoption.until = tx.now()?.plus(LEASE).0;
+            change(&mut adoption);
+            standing::set_adoption(tx, Some(&adoption))?;
+            Ok::<_, RegistryError>(adoption)
+        })?)
+    }
+
+    fn is_pending(&self, store: &str) -> Result<bool, EngineError> {
+        let adoption = self.home.registry.read(standing::adoption)?;
+        Ok(adoption.is_some_and(|adoption| adoption.pending.iter().any(|name| name == store)))
+    }
+
+    /// Counts a store as known, up to this number of acts.
+    pub(super) fn settle(&self, store: &str, acts: u64) -> Result<(), EngineError> {
+        let name = store.to_owned();
+        self.change(move |adoption| adoption.pending.retain(|pending| *pending != name))?;
+        self.home.registry.write(move |tx| standing::catch_up(tx, acts))?;
+        Ok(())
+    }
+
+    /// Ends the adoption; where stores are pending, the registry stays as it is, and anybody may go on.
+    pub(super) fn end(self) -> Result<Vec<String>, EngineError> {
+        let adoption = self.change(|adoption| adoption.until = 0)?;
+        if adoption.pending.is_empty() {
+            self.home.registry.write(|tx| standing::set_adoption(tx, None))?;
+        }
+        Ok(adoption.pending)
+    }
+}
+
+/// The acts that a store's mark tells, once it is the registry's own.
+pub(super) fn acts(store: &dyn Store) -> Result<u64, EngineError> {
+    Ok(match mark::read(store)? {
+        FoundMark::Mark(mark) => mark.acts,
+        FoundMark::None | FoundMark::Unreadable(_) => 0,
+    })
+}
+
+/// What to take up.
+#[derive(Debug, Clone, Default)]
+pub struct AdoptRequest {
+    /// Only these stores; none: every preservation store.
+    pub stores: Vec<String>,
+    /// Only count what there is to do.
+    pub dry_run: bool,
+}
+
+/// Takes up objects, versions, copies and later acts that the preservation stores know and the registry does not;
+/// `progress` is called after each object. What was cut short goes on where it stopped. Afterwards the registry can be
+/// written to, unless a store that it is behind was left out or could not be walked: those are [`Summary::pending`].
+///
+/// # Errors
+/// Another adoption is under way; a store does not exist or cannot be listed; the registry fails. What cannot be taken up
+/// of an object is no error: it is in the summary.
+pub fn adopt(home: &Home, request: &AdoptRequest, progress: &mut dyn FnMut(&Summary)) -> Result<Summary, EngineError> {
+    let all: Vec<String> = home.preservation_stores().iter().map(|store| store.name().to_owned()).collect();
+    if let Some(other) = request.stores.iter().find(|name| !all.contains(name)) {
+        home.store(other)?;
+        return Err(EngineError::Usage(format!("{other} is not a preservation store: no placement names it")));
+    }
+    let chosen = if request.stores.is_empty() { &all } else { &request.stores };
+    let mut summary = Summary::default();
+    if request.dry_run {
+        for name in chosen {
+            let taking = Taking { home, store: home.store(name)?.as_ref(), is_behind: false, dry_run: true };
+            walk(&taking, None, &mut summary, progress)?;
+        }
+        return Ok(summary);
+    }
+    let mut held = begin(home)?;
+    for name in chosen {
+        let store = home.store(name)?.as_ref();
+        let taking = Taking { home, store, is_behind: held.is_behind, dry_run: false };
+        for _ in 0..ROUNDS {
+            let is_pending = held.is_pending(name)?;
+            let before = acts(store)?;
+            let is_whole = walk(&taking, Some(&mut held), &mut summary, progress)?;
+            crash_point("rebuild.adoption.walked");
+            if !is_pending || !is_whole {
+                break;
+            }
+            // Somebody who does not know yet that the store was taken over may have done an act behind the walk.
+            if acts(store)? == before {
+                held.settle(name, before)?;
+                crash_point("rebuild.adoption.settled");
+                break;
+            }
+        }
+    }
+    summary.pending = held.end()?;
+    Ok(summary)
+}
+
+/// Walks a store; whether nothing had to be left for later.
+pub(super) fn walk(
+    taking: &Taking<'_>,
+    mut held: Option<&mut Held<'_>>,
+    summary: &mut Summary,
+    progress: &mut dyn FnMut(&Summary),
+) -> Result<bool, EngineError> {
+    let store = taking.store.name();
+    let mut postponed: VecDeque<(String, Key)> = VecDeque::new();
+    let mut is_whole = true;
+    for found in Walk::new(taking.store)? {
+        if let Some(held) = &mut held {
+            held.keep()?;
+        }
+        match found? {
+            Found::Object { institution, root } => {
+                match taking.object(&institution, &root, summary) {
+                    Ok(()) => summary.objects += 1,
+                    Err(Fault::Busy(_)) if postponed.len() < POSTPONED => postponed.push_back((institution, root)),
+                    Err(fault) => is_whole &= note(fault, store, &root, summary)?,
+                }
+                progress(summary);
+            }
+            Found::Problem { path, reason } => {
+                summary.failed += 1;
+                summary.note(store, path, reason);
+            }
+        }
+    }
+    let begun = Instant::now();
+    while let Some((institution, root)) = postponed.pop_front() {
+        if let Some(held) = &mut held {
+            held.keep()?;
+        }
+        match taking.object(&institution, &root, summary) {
+            Ok(()) => summary.objects += 1,
+            Err(Fault::Busy(_)) if begun.elapsed() < PATIENCE => {
+                postponed.push_back((institution, root));
+                std::thread::park_timeout(Duration::from_millis(200));
+            }
+            Err(fault) => is_whole &= note(fault, store, &root, summary)?,
+        }
+        progress(summary);
+    }
+    Ok(is_whole)
+}
+
+/// Tells why an object was not taken up; false where asking again may help.
+fn note(fault: Fault, store: &str, root: &Key, summary: &mut Summary) -> Result<bool, EngineError> {
+    let (reason, may_help) = match fault {
+        Fault::Object(reason) => (reason, false),
+        Fault::Busy(until) => (format!("somebody else works on it until {until}: run it again"), true),
+        Fault::Stop(error) => return Err(error),
+    };
+    summary.failed += 1;
+    summary.note(store, root.as_str(), reason);
+    Ok(!may_help)
+}

@@ -1,0 +1,141 @@
+//! What later acts have left in an object's `logs/`: events, formats that were found anew, and what became of damage. Files
+//! there that are not ours say nothing.
+
+use std::io::Read as _;
+
+use serde::Deserialize;
+use strongroom_registry::events::{self, EventRow};
+use strongroom_registry::fixity;
+use strongroom_registry::identification::{self, NewFormat};
+use strongroom_registry::{
+    ContentId, FindingId, FindingState, GenerationId, InstitutionId, ObjectId, Scope, rebuild as rows,
+};
+use strongroom_storage::{Key, Store};
+
+use super::Fault;
+use super::glance::unreadable;
+use crate::Home;
+use crate::hold::ObjectHold;
+
+/// The largest file of `logs/` that is looked at.
+const LARGEST: u64 = 16 << 20;
+/// Formats put at once.
+const FORMATS_AT_ONCE: usize = 300;
+/// Events put at once.
+const EVENTS_AT_ONCE: usize = 1_000;
+
+/// One file, as far as it matters here.
+#[derive(Debug, Deserialize)]
+struct Log {
+    events: Vec<EventRow>,
+    #[serde(default)]
+    formats: Vec<NewFormat>,
+    #[serde(default)]
+    act: String,
+    #[serde(default)]
+    finding: Option<FindingId>,
+    #[serde(default)]
+    content: Option<ContentId>,
+    #[serde(default)]
+    store: String,
+    #[serde(default)]
+    detail: String,
+}
+
+/// The object whose logs are read.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Of<'a> {
+    pub(super) root: &'a Key,
+    pub(super) institution: InstitutionId,
+    pub(super) object: ObjectId,
+    pub(super) generation: GenerationId,
+}
+
+/// How many logs a store has of acts that the record does not know.
+pub(super) fn unknown(home: &Home, store: &dyn Store, of: Of<'_>) -> Result<u64, Fault> {
+    let mut count = 0;
+    each(store, of, &mut |log| {
+        count += u64::from(!is_known(home, &log)?);
+        Ok(())
+    })?;
+    Ok(count)
+}
+
+/// Takes up, in order of time, the acts that the record does not know; how many events they are.
+pub(super) fn take_up(home: &Home, hold: &ObjectHold<'_>, store: &dyn Store, of: Of<'_>) -> Result<u64, Fault> {
+    let mut taken = 0;
+    each(store, of, &mut |log| {
+        if is_known(home, &log)? {
+            return Ok(());
+        }
+        let Log { events, formats, .. } = &log;
+        let (object, generation) = (of.object, of.generation);
+        for formats in formats.chunks(FORMATS_AT_ONCE) {
+            let formats = formats.to_vec();
+            hold.write(move |tx| identification::set_formats(tx, object, generation, &formats))?;
+        }
+        let state = match log.act.as_str() {
+            "repair" => Some(FindingState::Repaired),
+            "unrepairable" => Some(FindingState::Unrepairable),
+            _ => None,
+        };
+        if let (Some(state), Some(finding)) = (state, log.finding) {
+            settle(hold, of.object, &log, finding, state)?;
+        }
+        // Last: an act whose events are there is one that was taken up whole.
+        for events in events.chunks(EVENTS_AT_ONCE) {
+            let events = events.to_vec();
+            taken += events.len() as u64;
+            hold.write(move |tx| events::append(tx, &events))?;
+        }
+        Ok(())
+    })?;
+    Ok(taken)
+}
+
+/// Ends a finding that the record has open, as the log says that it ended.
+fn settle(
+    hold: &ObjectHold<'_>,
+    object: ObjectId,
+    log: &Log,
+    finding: FindingId,
+    state: FindingState,
+) -> Result<(), Fault> {
+    let (content, store, detail) = (log.content, log.store.clone(), log.detail.clone());
+    hold.write(move |tx| {
+        let known = fixity::finding(tx, Scope::System, finding)?;
+        if known.is_none_or(|known| known.state == FindingState::Repaired) {
+            return Ok(());
+        }
+        let is_repaired = state == FindingState::Repaired;
+        match content {
+            Some(content) if is_repaired => fixity::set_mended(tx, content, &store)?,
+            Some(content) => fixity::set_given_up(tx, content, &store)?,
+            None if is_repaired => fixity::set_object_right(tx, object, &store)?,
+            None => fixity::set_object_given_up(tx, object, &store)?,
+        }
+        fixity::close_finding(tx, finding, state, &detail)
+    })?;
+    Ok(())
+}
+
+fn is_known(home: &Home, log: &Log) -> Result<bool, Fault> {
+    let Some(last) = log.events.last() else { return Ok(log.formats.is_empty()) };
+    Ok(home.registry.read(|tx| rows::has_event(tx, last.id))?)
+}
+
+fn each(store: &dyn Store, of: Of<'_>, act: &mut dyn FnMut(Log) -> Result<(), Fault>) -> Result<(), Fault> {
+    for listed in store.list(&of.root.join("logs")?)? {
+        let listed = listed?;
+        if listed.size > LARGEST {
+            continue;
+        }
+        let mut bytes = Vec::new();
+        let body = store.open(&listed.key, 0, Some(LARGEST))?;
+        body.take(LARGEST).read_to_end(&mut bytes).map_err(|error| unreadable(&listed.key, &error))?;
+        let Ok(mut log) = serde_json::from_slice::<Log>(&bytes) else { continue };
+        log.events.retain(|event| event.object == Some(of.object) && event.institution == of.institution);
+        act(log)?;
+    }
+    Ok(())
+}

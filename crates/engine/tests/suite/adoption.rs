@@ -1,0 +1,252 @@
+//! A registry that was restored from a backup learns from its stores what it does not know, and changes nothing before.
+
+use strongroom_engine::fixity::{self, FixityRequest, FixitySummary};
+use strongroom_engine::mark::{self, Found, Mark};
+use strongroom_engine::rebuild::{self, AdoptRequest, Summary};
+use strongroom_engine::{EngineError, Home};
+use strongroom_registry::{InstitutionId, RegistryError, Scope, tenants};
+
+use crate::fixture::{self, KEPT_IN};
+use crate::rebuild::{all_events, dump};
+
+fn adopted(home: &Home) -> Summary {
+    let summary = rebuild::adopt(home, &AdoptRequest::default(), &mut |_| {}).expect("adopts");
+    assert!(summary.is_complete(), "{:?}", summary.problems);
+    assert_eq!(summary.pending, Vec::<String>::new());
+    summary
+}
+
+fn checked(home: &Home) -> FixitySummary {
+    fixity::run(home, &FixityRequest { all: true, ..FixityRequest::default() }, &mut |_| {}).expect("checks")
+}
+
+fn mark_of(home: &Home, store: &str) -> Mark {
+    match mark::read(home.store(store).expect("a store").as_ref()).expect("reads") {
+        Found::Mark(mark) => mark,
+        other => panic!("{store} has {other:?}"),
+    }
+}
+
+/// Everything that readers see, with every event that the stores can tell of.
+fn whole_dump(home: &Home) -> Vec<String> {
+    let mut lines = dump(home, &KEPT_IN);
+    for object in crate::rebuild::all_objects(home) {
+        let events = all_events(home, &object);
+        // A check that passed is known to the registry alone.
+        let kept = events.into_iter().filter(|event| event.kind != "fixity check" || event.outcome != "success");
+        lines.extend(kept.map(|event| format!("{event:?}")));
+    }
+    lines
+}
+
+#[test]
+fn a_registry_that_knows_all_acts_can_be_written_to() {
+    let home = fixture::home();
+    assert!(home.opened_again().registry.refusal().is_none(), "before its first act");
+    home.ingest("letters", &[("a.txt", b"one")]);
+    let mark = mark_of(&home, "primary");
+    assert_eq!(mark, mark_of(&home, "secondary"));
+    assert!(home.opened_again().registry.refusal().is_none());
+    let backup = home.backup("after");
+    assert!(home.restored(&backup).registry.refusal().is_none(), "nothing happened since");
+}
+
+#[test]
+fn a_restored_registry_is_read_only_until_it_has_adopted_and_then_says_the_same() {
+    let home = fixture::home();
+    home.ingest("letters", &[("a.txt", b"one"), ("b/c.txt", b"two")]);
+    home.ingest("kept", &[("same.txt", b"the same")]);
+    let backup = home.backup("early");
+    home.ingest("letters", &[("a.txt", b"one, changed"), ("b/c.txt", b"two")]);
+    home.ingest("letters", &[("d.txt", b"new")]);
+    let photographs = home.ingest("photographs", &[("1.tif", b"II*\0 and so on"), ("empty.txt", b"")]);
+    let lost = home.keys("primary").into_iter().find(|key| key.contains("/content/")).expect("a content");
+    std::fs::write(home.file("primary", &lost), b"other bytes").expect("damages");
+    assert_eq!(checked(&home).repaired, 1);
+    let before = whole_dump(&home);
+
+    let restored = home.restored(&backup);
+    let refusal = restored.registry.refusal().expect("it is behind").to_owned();
+    assert!(refusal.contains("primary") && refusal.contains("older state"), "{refusal}");
+    let refused = restored
+        .registry
+        .write(|tx| tenants::add_institution(tx, InstitutionId::new(), "other.edu", "Other"))
+        .expect_err("nothing can be changed");
+    assert!(matches!(refused, RegistryError::Database(_)), "{refused}");
+    assert!(
+        restored.registry.read(|tx| tenants::institution(tx, Scope::System, "other.edu")).expect("reads").is_none()
+    );
+    assert_eq!(restored.object("letters").head, 1, "what it knows can be read");
+
+    let summary = adopted(&restored.opened_to_adopt());
+    assert_eq!((summary.versions, summary.failed), (3, 0));
+    let again = restored.opened_again();
+    assert_eq!(again.registry.refusal(), None);
+    assert_eq!(whole_dump(&again), before);
+    assert_eq!(
+        again
+            .registry
+            .read(|tx| strongroom_registry::objects::get(tx, Scope::System, photographs.id))
+            .expect("reads")
+            .expect("there")
+            .head,
+        1
+    );
+    let nothing_new = adopted(&restored.opened_to_adopt());
+    assert_eq!((nothing_new.taken, nothing_new.versions, nothing_new.events), (0, 0, 0));
+    assert_eq!(whole_dump(&again), before);
+}
+
+#[test]
+fn a_registry_that_missed_a_repair_alone_is_behind() {
+    let home = fixture::home();
+    home.ingest("letters", &[("a.txt", b"one")]);
+    let backup = home.backup("early");
+    let content = home.keys("primary").into_iter().find(|key| key.contains("/content/")).expect("a content");
+    std::fs::write(home.file("primary", &content), b"other bytes").expect("damages");
+    assert_eq!(checked(&home).repaired, 1);
+    let before = all_events(&home, &home.object("letters"));
+    let restored = home.restored(&backup);
+    assert!(restored.registry.refusal().is_some());
+    let summary = adopted(&restored.opened_to_adopt());
+    assert!(summary.events > 0 && summary.versions == 0, "{summary:?}");
+    let again = restored.opened_again();
+    let after = all_events(&again, &restored.object("letters"));
+    let told = |events: &[strongroom_registry::events::Event], kind: &str| {
+        events.iter().filter(|event| event.kind == kind).cloned().collect::<Vec<_>>()
+    };
+    for kind in ["quarantine", "recovery"] {
+        assert!(!told(&before, kind).is_empty());
+        assert_eq!(told(&after, kind), told(&before, kind));
+    }
+}
+
+#[test]
+fn a_dry_run_tells_what_there_is_and_changes_nothing() {
+    let home = fixture::home();
+    home.ingest("letters", &[("a.txt", b"one")]);
+    let backup = home.backup("early");
+    home.ingest("letters", &[("a.txt", b"one, changed")]);
+    home.ingest("photographs", &[("1.tif", b"II*")]);
+    let restored = home.restored(&backup);
+    let before = dump(&restored, &KEPT_IN);
+    let request = AdoptRequest { dry_run: true, ..AdoptRequest::default() };
+    let summary = rebuild::adopt(&restored, &request, &mut |_| {}).expect("looks");
+    assert_eq!((summary.taken, summary.versions), (4, 4), "two objects in each of two stores");
+    assert_eq!(dump(&restored, &KEPT_IN), before);
+    assert!(restored.opened_again().registry.refusal().is_some());
+}
+
+#[test]
+fn one_store_alone_does_not_lift_the_refusal() {
+    let home = fixture::home();
+    home.ingest("letters", &[("a.txt", b"one")]);
+    let backup = home.backup("early");
+    home.ingest("letters", &[("a.txt", b"one, changed")]);
+    let restored = home.restored(&backup);
+    let only = AdoptRequest { stores: vec!["primary".into()], ..AdoptRequest::default() };
+    let summary = rebuild::adopt(&restored.opened_to_adopt(), &only, &mut |_| {}).expect("adopts");
+    assert_eq!(summary.pending, ["secondary"]);
+    assert!(restored.opened_again().registry.refusal().expect("still behind").contains("secondary"));
+    adopted(&restored.opened_to_adopt());
+    assert_eq!(restored.opened_again().registry.refusal(), None);
+}
+
+#[test]
+fn the_mark_of_another_registry_is_refused_and_tells_whose_it_is() {
+    let used = fixture::home();
+    used.ingest("letters", &[("a.txt", b"one")]);
+    let other = fixture::home();
+    crate::rebuild::copy_stores(&used, &other);
+    let refusal = other.opened_again().registry.refusal().expect("the stores are not its own").to_owned();
+    let owner = mark_of(&used, "primary").registry.to_string();
+    assert!(refusal.contains("another registry") && refusal.contains(&owner), "{refusal}");
+    adopted(&other.opened_to_adopt());
+    assert_eq!(other.opened_again().registry.refusal(), None);
+    assert_eq!(dump(&other.opened_again(), &KEPT_IN), dump(&used, &KEPT_IN));
+    assert_ne!(mark_of(&other, "primary").registry.to_string(), owner);
+}
+
+#[test]
+fn a_contradiction_is_told_and_nothing_is_written_over() {
+    let home = fixture::home();
+    home.ingest("letters", &[("a.txt", b"one")]);
+    let backup = home.backup("early");
+    home.ingest("letters", &[("a.txt", b"one, changed")]);
+    let restored = home.restored(&backup);
+    let inventory = restored
+        .keys("primary")
+        .into_iter()
+        .find(|key| key.ends_with("/v1/inventory.json"))
+        .expect("the inventory of version 1");
+    let text = std::fs::read_to_string(restored.file("primary", &inventory)).expect("reads");
+    let changed = text.replace("deposit of letters", "deposit of letterz");
+    std::fs::write(restored.file("primary", &inventory), changed).expect("changes it");
+    let request = AdoptRequest { stores: vec!["primary".into()], ..AdoptRequest::default() };
+    let summary = rebuild::adopt(&restored.opened_to_adopt(), &request, &mut |_| {}).expect("adopts");
+    assert_eq!((summary.failed, summary.taken), (1, 0), "{summary:?}");
+    assert_eq!(restored.object("letters").head, 1);
+    let summary = rebuild::adopt(&restored.opened_to_adopt(), &AdoptRequest::default(), &mut |_| {}).expect("adopts");
+    assert_eq!(restored.object("letters").head, 2, "the other store tells the same without contradiction: {summary:?}");
+}
+
+#[test]
+fn a_process_that_works_with_the_registry_of_before_is_stopped() {
+    let home = fixture::home();
+    home.ingest("letters", &[("a.txt", b"one")]);
+    let backup = home.backup("early");
+    home.ingest("letters", &[("a.txt", b"one, changed")]);
+    // Another home has the backup over the same stores, as if it had been restored elsewhere.
+    let (_folder, elsewhere) = home.with_registry_elsewhere(&backup);
+    adopted(&elsewhere);
+    let adopted_mark = mark_of(&home, "primary");
+    let bag = home.bag("late", &[("a.txt", b"late")]);
+    let request = strongroom_engine::ingest::DepositRequest {
+        institution: fixture::INSTITUTION.into(),
+        sources: vec![bag.to_str().expect("UTF-8").to_owned()],
+        submitted_by: "tester".into(),
+        ..Default::default()
+    };
+    let made = strongroom_engine::ingest::deposit(&home, &request).expect("the process of before still takes it");
+    let shutdown = strongroom_engine::runtime::Shutdown::new();
+    let published = |home: &Home| {
+        home.registry.read(|tx| strongroom_registry::versions::of_item(tx, made.items[0])).expect("reads")
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| strongroom_engine::work_on(&home, &made.items, &shutdown).expect("works"));
+        let begun = std::time::Instant::now();
+        while published(&home).is_none_or(|version| version.state != strongroom_registry::VersionState::Committing) {
+            assert!(begun.elapsed() < std::time::Duration::from_mins(1), "it never came to commit");
+            std::thread::park_timeout(std::time::Duration::from_millis(10));
+        }
+        shutdown.request();
+    });
+    assert_ne!(
+        published(&home).expect("a version").state,
+        strongroom_registry::VersionState::Published,
+        "it is not published by the registry of before"
+    );
+    assert_eq!(mark_of(&home, "primary"), adopted_mark, "and nothing was done in the stores");
+    assert!(home.opened_again().registry.refusal().is_some(), "the registry of before is the older one now");
+}
+
+#[test]
+fn a_second_adoption_is_refused_while_one_is_under_way() {
+    let home = fixture::home();
+    home.ingest("letters", &[("a.txt", b"one")]);
+    let backup = home.backup("early");
+    home.ingest("letters", &[("a.txt", b"one, changed")]);
+    let restored = home.restored(&backup);
+    let held = strongroom_registry::standing::Adoption {
+        holder: strongroom_queue::Holder::new("elsewhere", 1, "boot-1-2").to_string(),
+        until: i64::MAX,
+        pending: vec!["primary".into()],
+    };
+    restored
+        .opened_to_adopt()
+        .registry
+        .write(move |tx| strongroom_registry::standing::set_adoption(tx, Some(&held)))
+        .expect("notes it");
+    let refused = rebuild::adopt(&restored.opened_to_adopt(), &AdoptRequest::default(), &mut |_| {});
+    assert!(matches!(refused, Err(EngineError::Registry(RegistryError::State { .. }))), "{refused:?}");
+}
