@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use strongroom_database::{DatabaseError, SystemClock};
+use strongroom_database::DatabaseError;
 use strongroom_engine::settings::{Loaded, Settings};
 use strongroom_engine::{Home, guarded};
 use strongroom_registry::Registry;
@@ -69,7 +69,7 @@ impl Context {
     }
 
     fn open(&self, settings: Settings) -> Result<Arc<Home>, Failure> {
-        Self::check_registry(&settings.registry_path(&self.home))?;
+        self.check_registry(&settings)?;
         let home = Home::open(&self.home, settings)
             .map_err(|error| Failure::from(error).while_trying(format!("open the home {}", self.home.display())))?;
         self.tell_refusal(&home.registry);
@@ -90,21 +90,22 @@ impl Context {
     }
 
     pub(crate) fn registry_of(&self, settings: &Settings) -> Result<Registry, Failure> {
-        let path = settings.registry_path(&self.home);
-        Self::check_registry(&path)?;
-        let registry = guarded(&self.home, settings, Registry::open_sqlite(&path, Arc::new(SystemClock))?)?;
+        self.check_registry(settings)?;
+        let registry = Registry::open(&settings.registry_location(&self.home)?)?;
+        let registry = guarded(&self.home, settings, registry)?;
         self.tell_refusal(&registry);
         Ok(registry)
     }
 
-    /// Opening would make an empty registry where none is; that would hide a disk that is not mounted.
-    pub(crate) fn check_registry(path: &Path) -> Result<(), Failure> {
-        match path.try_exists() {
-            Ok(true) => Ok(()),
-            Ok(false) => Err(Failure::new(Exit::NotFound, format!("there is no registry at {}", path.display()))
-                .next("restore a backup, or make it from the stores with \"strongroom rebuild\"")),
-            Err(error) => Err(Failure::io("look at the registry", path, &error)),
+    /// Opening would make an empty registry where none is; that would hide a disk that is not mounted, or a database of
+    /// another name.
+    pub(crate) fn check_registry(&self, settings: &Settings) -> Result<(), Failure> {
+        let location = settings.registry_location(&self.home)?;
+        if strongroom_database::exists(&location)? {
+            return Ok(());
         }
+        Err(Failure::new(Exit::NotFound, format!("there is no registry at {location}"))
+            .next("restore a backup, or make it from the stores with \"strongroom rebuild\""))
     }
 
     /// How much more than the settings say is logged.

@@ -152,7 +152,9 @@ impl From<DatabaseError> for Failure {
 
 fn of_database(error: &DatabaseError) -> (Exit, Option<&'static str>) {
     match error {
-        DatabaseError::Unavailable { .. } => (Exit::OutOfReach, Some("check the disk of the home, and try again")),
+        DatabaseError::Unavailable { .. } => {
+            (Exit::OutOfReach, Some("check the disk of the home, or the database server, and try again"))
+        }
         DatabaseError::Schema { .. } | DatabaseError::NetworkFileSystem { .. } => (Exit::Usage, None),
         DatabaseError::ReadOnly { .. } => (
             Exit::NotAllowed,
@@ -161,7 +163,7 @@ fn of_database(error: &DatabaseError) -> (Exit, Option<&'static str>) {
                  correct the stores in the settings instead",
             ),
         ),
-        DatabaseError::Permission { .. } => (Exit::NotAllowed, Some("check owner and permissions of the home")),
+        DatabaseError::Permission { .. } => (Exit::NotAllowed, Some("check owner and permissions of the home, or user and rights on the database server")),
         _ => (Exit::OutOfReach, None),
     }
 }

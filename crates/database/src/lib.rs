@@ -18,7 +18,7 @@ mod value;
 
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use error::DatabaseError;
-pub use location::{Location, Schema, open};
+pub use location::{Location, Schema, exists, open};
 pub use migration::Migration;
 pub use postgres::{Postgres, PostgresSettings};
 pub use sqlite::Sqlite;

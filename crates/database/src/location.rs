@@ -1,5 +1,6 @@
 //! Where a database is, by its URL, and the one place where an engine is picked for it.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -43,6 +44,27 @@ impl Location {
             Self::Sqlite(_) => "sqlite",
             Self::Postgres { .. } => "postgres",
         }
+    }
+}
+
+impl fmt::Display for Location {
+    /// For people: without a password.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sqlite(path) => write!(f, "{}", path.display()),
+            Self::Postgres { url, settings } => f.write_str(&Postgres::shown(url, settings)),
+        }
+    }
+}
+
+/// Whether there is a database of ours at `location`, of whatever version. Nothing is made or changed.
+pub fn exists(location: &Location) -> Result<bool, DatabaseError> {
+    match location {
+        Location::Sqlite(path) => path.try_exists().map_err(|error| DatabaseError::Unavailable {
+            act: "look for the database".into(),
+            detail: format!("{}: {error}", path.display()),
+        }),
+        Location::Postgres { url, settings } => Postgres::exists(url, settings),
     }
 }
 

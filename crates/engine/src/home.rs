@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use strongroom_database::SystemClock;
 use strongroom_registry::Registry;
-use strongroom_storage::{FolderStore, Key, Store};
+use strongroom_storage::{Key, Store};
 
 use crate::EngineError;
 use crate::identification::Identifiers;
@@ -49,13 +48,13 @@ pub struct Roles {
 impl Home {
     /// Opens the home at `directory` with these settings.
     pub fn open(directory: &Path, settings: Settings) -> Result<Self, EngineError> {
-        let registry = Registry::open_sqlite(&settings.registry_path(directory), Arc::new(SystemClock))?;
+        let registry = Registry::open(&settings.registry_location(directory)?)?;
         Self::with_registry(directory, settings, registry)
     }
 
     /// Opens the home to take up what its stores know, whether or not the registry is behind them.
     pub fn open_to_adopt(directory: &Path, settings: Settings) -> Result<Self, EngineError> {
-        let registry = Registry::open_sqlite(&settings.registry_path(directory), Arc::new(SystemClock))?;
+        let registry = Registry::open(&settings.registry_location(directory)?)?;
         Self::assemble(directory, settings, registry)
     }
 
@@ -77,8 +76,8 @@ impl Home {
 
     fn assemble(directory: &Path, settings: Settings, registry: Registry) -> Result<Self, EngineError> {
         let mut stores: BTreeMap<String, Arc<dyn Store>> = BTreeMap::new();
-        for (name, path) in settings.store_paths(directory) {
-            stores.insert(name.clone(), Arc::new(FolderStore::open(name, path)?));
+        for (name, store) in &settings.stores {
+            stores.insert(name.clone(), store.open(name, directory)?);
         }
         let role = |role: &'static str, name: &str| {
             stores.get(name).cloned().ok_or_else(|| {
@@ -135,9 +134,9 @@ pub(crate) fn storage_root(institution: &str) -> Result<Key, EngineError> {
 /// says nothing.
 pub fn guarded(directory: &Path, settings: &Settings, registry: Registry) -> Result<Registry, EngineError> {
     let names = settings.preservation_stores();
-    let paths = settings.store_paths(directory).into_iter().filter(|(name, _)| names.contains(&name.as_str()));
-    let stores: Vec<FolderStore> = paths.filter_map(|(name, path)| FolderStore::open(name, path).ok()).collect();
-    let stores: Vec<&dyn Store> = stores.iter().map(|store| store as &dyn Store).collect();
+    let named = names.into_iter().filter_map(|name| Some((name, settings.stores.get(name)?)));
+    let stores: Vec<Arc<dyn Store>> = named.filter_map(|(name, store)| store.open(name, directory).ok()).collect();
+    let stores: Vec<&dyn Store> = stores.iter().map(AsRef::as_ref).collect();
     Ok(match mark::refusal(&registry, &stores)? {
         Some(reason) => registry.read_only(&reason),
         None => registry,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use clap::Args;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use strongroom_database::{Sqlite, SystemClock};
+use strongroom_database::{Location, Sqlite, SystemClock};
 
 use crate::context::{Context, SETTINGS_FILE};
 use crate::failure::{Exit, Failure, Outcome};
@@ -27,8 +27,15 @@ report! {
 
 pub(crate) fn run(command: &Backup, context: &Context) -> Outcome {
     let settings = context.settings()?.settings;
-    let registry = settings.registry_path(&context.home);
-    Context::check_registry(&registry)?;
+    context.check_registry(&settings)?;
+    let registry = match settings.registry_location(&context.home)? {
+        Location::Sqlite(path) => path,
+        Location::Postgres { .. } => {
+            return Err(
+                Failure::usage("a registry in PostgreSQL is copied by the server's own programs").next("use pg_dump")
+            );
+        }
+    };
     let time = Timestamp::now().to_zoned(TimeZone::UTC).strftime("%Y%m%dT%H%M%S%.6fZ").to_string();
     let folder = command.dir.join(format!("strongroom-{time}"));
     fs::create_dir_all(&command.dir).map_err(|error| Failure::io("make the folder", &command.dir, &error))?;

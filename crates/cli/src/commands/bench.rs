@@ -149,7 +149,7 @@ fn ingest_rate(folder: &std::path::Path, files: u32, size: usize) -> Result<(f64
     let place = folder.join(format!("ingest-{files}"));
     let home_folder = place.join("home");
     std::fs::create_dir(&place).map_err(|error| Failure::io("make the folder", &place, &error))?;
-    init::make(&home_folder)?;
+    init::make(&home_folder, None)?;
     let bag = place.join("bench.tar");
     let options = WriterOptions { algorithms: vec![Algorithm::Md5], ..WriterOptions::default() };
     let mut writer = BagWriter::create(&bag, Serialization::Tar, options)?;

@@ -2,7 +2,6 @@
 
 use clap::Subcommand;
 use strongroom_engine::settings::Origin;
-use strongroom_storage::FolderStore;
 
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
@@ -61,8 +60,8 @@ fn check(context: &Context) -> Outcome {
             first.get_or_insert(failure);
         }
     };
-    for (name, path) in settings.store_paths(&context.home) {
-        let opened = FolderStore::open(name.as_str(), &path).map(|_| ()).map_err(Failure::from);
+    for (name, store) in &settings.stores {
+        let opened = store.open(name, &context.home).map(|_| ()).map_err(Failure::from);
         note(format!("store {name}"), opened);
     }
     note("registry".to_owned(), context.registry_of(&settings).map(|_| ()));

@@ -2,14 +2,11 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use clap::Args;
-use strongroom_database::SystemClock;
-use strongroom_engine::settings::{Settings, starting_file};
+use strongroom_engine::settings::{Settings, starting_file, with_registry};
 use strongroom_registry::tenants::{self, CollectionRules};
 use strongroom_registry::{CollectionId, InstitutionId, Registry, RegistryError};
-use strongroom_storage::FolderStore;
 use uuid::Uuid;
 
 use crate::context::{Context, SETTINGS_FILE};
@@ -26,6 +23,9 @@ pub(crate) const COLLECTION: &str = "default";
 pub(crate) struct Init {
     /// The folder to make, which is absent or empty [default: the home]
     dir: Option<PathBuf>,
+    /// The database of the registry, which must hold none yet: postgres://USER@HOST:PORT/DATABASE [default: a file]
+    #[arg(long, value_name = "URL")]
+    registry: Option<String>,
 }
 
 report! {
@@ -35,7 +35,7 @@ report! {
 
 pub(crate) fn run(command: &Init, context: &Context) -> Outcome {
     let home = command.dir.as_ref().unwrap_or(&context.home);
-    make(home)?;
+    make(home, command.registry.as_deref())?;
     let shown = home.display();
     if context.output.is_json() {
         context.output.show(&Made {
@@ -56,8 +56,8 @@ pub(crate) fn run(command: &Init, context: &Context) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// Makes a home at `home`, or changes nothing.
-pub(crate) fn make(home: &Path) -> Result<(), Failure> {
+/// Makes a home at `home`, with its registry at `registry` where one is named, or changes nothing.
+pub(crate) fn make(home: &Path, registry: Option<&str>) -> Result<(), Failure> {
     refuse_what_is_there(home)?;
     let parent = home.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if !parent.is_dir() {
@@ -65,7 +65,7 @@ pub(crate) fn make(home: &Path) -> Result<(), Failure> {
             .next("make it first, or name another place"));
     }
     let beside = parent.join(format!(".strongroom-{}", Uuid::new_v4().simple()));
-    let outcome = fill(&beside).and_then(|()| {
+    let outcome = fill(&beside, registry).and_then(|()| {
         fs::rename(&beside, home).map_err(|error| Failure::io("make the home", home, &error))?;
         fs::File::open(parent).and_then(|folder| folder.sync_all()).map_err(|error| Failure::io("sync", parent, &error))
     });
@@ -95,27 +95,36 @@ fn refuse_what_is_there(home: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-fn fill(folder: &Path) -> Result<(), Failure> {
+fn fill(folder: &Path, registry: Option<&str>) -> Result<(), Failure> {
     fs::create_dir(folder).map_err(|error| Failure::io("make the folder", folder, &error))?;
-    let text = starting_file();
+    let text = match registry {
+        Some(url) => with_registry(&starting_file(), url)?,
+        None => starting_file(),
+    };
     let settings = Settings::from_toml(&text)?;
-    for (name, path) in settings.store_paths(folder) {
-        fs::create_dir_all(&path).map_err(|error| Failure::io("make the store", &path, &error))?;
-        FolderStore::create(name, &path)?;
+    for (name, store) in &settings.stores {
+        if let Some(path) = store.folder(folder) {
+            fs::create_dir_all(&path).map_err(|error| Failure::io("make the store", &path, &error))?;
+        }
+        store.create(name, folder)?;
     }
-    let registry = Registry::open_sqlite(&settings.registry_path(folder), Arc::new(SystemClock))?;
-    registry.write(|tx| {
+    let receiving = folder.join("stores").join(&settings.roles.receiving).join(INSTITUTION);
+    fs::create_dir(&receiving).map_err(|error| Failure::io("make the folder", &receiving, &error))?;
+    let file = folder.join(SETTINGS_FILE);
+    fs::write(&file, text)
+        .and_then(|()| fs::File::open(&file)?.sync_all())
+        .map_err(|error| Failure::io("write", &file, &error))?;
+    let location = settings.registry_location(folder)?;
+    if strongroom_database::exists(&location)? {
+        return Err(Failure::new(Exit::NotAllowed, format!("there is a registry at {location} already"))
+            .next("name an empty database"));
+    }
+    Registry::open(&location)?.write(|tx| {
         let institution = InstitutionId::new();
         tenants::add_institution(tx, institution, INSTITUTION, "Example University")?;
         let rules = CollectionRules { name: "Default collection".to_owned(), ..CollectionRules::default() };
         tenants::add_collection(tx, CollectionId::new(), institution, COLLECTION, &rules)?;
         Ok::<_, RegistryError>(())
     })?;
-    drop(registry);
-    let receiving = folder.join("stores").join(&settings.roles.receiving).join(INSTITUTION);
-    fs::create_dir(&receiving).map_err(|error| Failure::io("make the folder", &receiving, &error))?;
-    let file = folder.join(SETTINGS_FILE);
-    fs::write(&file, text)
-        .and_then(|()| fs::File::open(&file)?.sync_all())
-        .map_err(|error| Failure::io("write", &file, &error))
+    Ok(())
 }

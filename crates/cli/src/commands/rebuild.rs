@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use clap::Args;
+use strongroom_database::Location;
 use strongroom_engine::Home;
 use strongroom_engine::rebuild::{self, AdoptRequest, Summary};
 use strongroom_engine::settings::Settings;
@@ -103,7 +104,7 @@ fn outcome(summary: &Summary) -> Exit {
 }
 
 fn adopt(command: &Rebuild, settings: Settings, context: &Context) -> Outcome {
-    Context::check_registry(&settings.registry_path(&context.home))?;
+    context.check_registry(&settings)?;
     let home = open(settings, context)?;
     let request = AdoptRequest { stores: command.store.iter().cloned().collect(), dry_run: command.dry_run };
     take_up(&home, &request, command.store.clone(), context)
@@ -124,11 +125,15 @@ fn take_up(home: &Home, request: &AdoptRequest, store: Option<String>, context: 
 
 /// Opens the home, with an empty registry where there is none.
 fn open(settings: Settings, context: &Context) -> Result<Arc<Home>, Failure> {
-    let path = settings.registry_path(&context.home);
-    let was_there = path.exists();
+    let location = settings.registry_location(&context.home)?;
+    let made = match location {
+        Location::Sqlite(path) if !path.exists() => Some(path),
+        // Empty tables in a server's database are in nobody's way.
+        _ => None,
+    };
     Home::open_to_adopt(&context.home, settings).map(Arc::new).map_err(|error| {
-        if !was_there {
-            remove_registry(&path);
+        if let Some(path) = &made {
+            remove_registry(path);
         }
         Failure::from(error).while_trying(format!("open the home {}", context.home.display()))
     })

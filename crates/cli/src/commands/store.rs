@@ -1,10 +1,8 @@
 //! `store`: the places that keep bytes, and whether they can be used.
 
-use std::path::Path;
-
 use clap::Subcommand;
 use strongroom_engine::settings::Settings;
-use strongroom_storage::{FolderStore, Key, PutOptions, StorageError, Store as _};
+use strongroom_storage::{self as storage, Key, PutOptions, StorageError};
 use uuid::Uuid;
 
 use crate::context::Context;
@@ -49,18 +47,18 @@ fn list(settings: &Settings, context: &Context) -> Outcome {
         ("quarantine", &settings.roles.quarantine),
     ];
     let mut table = context.output.table(&["store", "kind", "path", "roles", "placements"]);
-    for (name, path) in settings.store_paths(&context.home) {
+    for (name, store) in &settings.stores {
         table.row(&StoreReport {
-            kind: "folder".to_owned(),
-            path: path.display().to_string(),
-            roles: roles.iter().filter(|(_, store)| **store == name).map(|(role, _)| (*role).to_owned()).collect(),
+            kind: store.kind().to_owned(),
+            path: store.place(&context.home),
+            roles: roles.iter().filter(|(_, store)| *store == name).map(|(role, _)| (*role).to_owned()).collect(),
             placements: settings
                 .placements
                 .iter()
-                .filter(|(_, stores)| stores.contains(&name))
+                .filter(|(_, stores)| stores.contains(name))
                 .map(|(placement, _)| placement.clone())
                 .collect(),
-            store: name,
+            store: name.clone(),
         })?;
     }
     table.end("there are no stores")?;
@@ -75,36 +73,37 @@ fn check(settings: &Settings, wanted: &[String], context: &Context) -> Outcome {
     }
     let mut table = context.output.table(&["store", "ok", "message"]);
     let mut exit = Exit::Done;
-    for (name, path) in settings.store_paths(&context.home) {
-        if !wanted.is_empty() && !wanted.contains(&name) {
+    for (name, store) in &settings.stores {
+        if !wanted.is_empty() && !wanted.contains(name) {
             continue;
         }
-        let message = probe(&name, &path).err().map(|failure| failure.to_string());
+        let opened = store.open(name, &context.home).map_err(Failure::from);
+        let message = opened.and_then(|store| probe(store.as_ref())).err().map(|failure| failure.to_string());
         if message.is_some() {
             exit = Exit::No;
         }
-        table.row(&StoreCheck { store: name, ok: message.is_none(), message })?;
+        table.row(&StoreCheck { store: name.clone(), ok: message.is_none(), message })?;
     }
     table.end("there are no stores")?;
     Ok(exit)
 }
 
 /// Writes a few bytes, reads them back, and takes them away.
-fn probe(name: &str, path: &Path) -> Result<(), Failure> {
-    let store = FolderStore::open(name, path)?;
+fn probe(store: &dyn storage::Store) -> Result<(), Failure> {
     let text = Uuid::new_v4().to_string();
     let key = Key::new(format!("probe-{text}")).map_err(StorageError::from)?;
     store.put(&key, &mut text.as_bytes(), &PutOptions::default())?;
     let outcome: Result<String, Failure> = (|| {
         let mut found = String::new();
         let mut body = store.open(&key, 0, None)?;
-        std::io::Read::read_to_string(&mut body, &mut found).map_err(|error| Failure::io("read", path, &error))?;
+        std::io::Read::read_to_string(&mut body, &mut found)
+            .map_err(|error| Failure::new(Exit::OutOfReach, format!("could not read {key}: {error}")))?;
         Ok(found)
     })();
     store.delete(&key)?;
     if outcome? == text {
         Ok(())
     } else {
-        Err(Failure::new(Exit::No, "other bytes were read back than were written").next("check the disk"))
+        Err(Failure::new(Exit::No, "other bytes were read back than were written").next("check the disk or service"))
     }
 }

@@ -110,6 +110,19 @@ impl Postgres {
         Ok(Self { bell: Bell::new(shared.clone()), shared })
     }
 
+    /// Whether the database at `url` holds a schema of ours. Nothing is made or changed.
+    pub fn exists(url: &str, settings: &PostgresSettings) -> Result<bool, DatabaseError> {
+        let address = Address::parse(url, settings.password.as_deref())?;
+        let connector = tls::connector(&address)?;
+        Ok(schema::version(&mut Connection::open(&address, &connector)?, &address.shown)? > 0)
+    }
+
+    /// An address without its password.
+    pub fn shown(url: &str, settings: &PostgresSettings) -> String {
+        let address = Address::parse(url, settings.password.as_deref());
+        address.map_or_else(|_| "postgres://...".to_owned(), |address| address.shown)
+    }
+
     /// The address, without its password.
     pub fn address(&self) -> &str {
         &self.shared.pool.address.shown

@@ -64,7 +64,7 @@ pub(super) fn migrate(connection: &mut Connection, shown: &str, migrations: &[Mi
 }
 
 /// The version of the schema; 0 where there is none. Refuses tables of another program.
-fn version(connection: &mut Connection, shown: &str) -> Result<u32, DatabaseError> {
+pub(super) fn version(connection: &mut Connection, shown: &str) -> Result<u32, DatabaseError> {
     const ACT: &str = "look at the schema";
     let row = connection.first_row(
         shown,

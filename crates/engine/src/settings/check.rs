@@ -1,7 +1,6 @@
 //! Whether settings fit each other: names that others mention exist, and nothing serves two purposes.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use super::error::SettingsError;
 use super::load::quoted;
@@ -11,16 +10,15 @@ use super::tree::{Settings, topics};
 /// The first thing that does not fit.
 pub(super) fn check(settings: &Settings) -> Result<(), SettingsError> {
     let unfit = |key: String, reason: String| Err(SettingsError::Unfit { key, reason });
-    let mut paths: BTreeMap<&Path, &str> = BTreeMap::new();
-    for (name, store) in &settings.stores {
+    for (index, (name, store)) in settings.stores.iter().enumerate() {
         let key = format!("stores.{}", quoted(name));
         if name.is_empty()
             || !name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_')
         {
             return unfit(key, "a store's name has lower-case letters, digits, - and _ only".to_owned());
         }
-        if let Some(other) = paths.insert(&store.path, name) {
-            return unfit(format!("{key}.path"), format!("store {other} has the same folder; each needs its own"));
+        if let Some((other, _)) = settings.stores.iter().take(index).find(|(_, other)| store.overlaps(other)) {
+            return unfit(key, format!("store {other} lies in the same place; each needs its own"));
         }
     }
     let no_store = |name: &str| {

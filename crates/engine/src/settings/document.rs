@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::tree::{SECTIONS, Section, Setting, Shape};
+use super::error::SettingsError;
+use super::tree::{SECTIONS, Section, Setting, Shape, Unset};
 
 /// The stores of a new home: the four roles and two preservation stores, each a folder below `stores/`.
 pub const STARTING_STORES: &[&str] = &["receiving", "staging", "primary", "secondary", "restoration", "quarantine"];
@@ -37,7 +38,9 @@ pub fn starting_file() -> String {
                 let _ = writeln!(text, "[{}]", section.key);
                 for setting in section.settings {
                     describe(&mut text, setting);
-                    let _ = writeln!(text, "# {} = {}", setting.name, setting.default.unwrap_or_default());
+                    if let Some(default) = setting.default() {
+                        let _ = writeln!(text, "# {} = {default}", setting.name);
+                    }
                 }
             }
             (Shape::Named, "stores") => starting_stores(&mut text, section),
@@ -51,7 +54,9 @@ pub fn starting_file() -> String {
                 let _ = writeln!(text, "[{}.default]", section.key);
                 for setting in section.settings {
                     describe(&mut text, setting);
-                    let _ = writeln!(text, "# {} = {}", setting.name, setting.default.unwrap_or_default());
+                    if let Some(default) = setting.default() {
+                        let _ = writeln!(text, "# {} = {default}", setting.name);
+                    }
                 }
                 let _ = writeln!(text, "# [{}.\"ingest.fetch\"]\n# workers = 4", section.key);
             }
@@ -61,14 +66,38 @@ pub fn starting_file() -> String {
     text
 }
 
+/// The settings file with another registry; everything else, comments too, stays as it is.
+pub fn with_registry(text: &str, url: &str) -> Result<String, SettingsError> {
+    let unfit =
+        |reason: &str| SettingsError::Unfit { key: "registry.url".to_owned(), reason: reason.trim().to_owned() };
+    let mut document: toml_edit::DocumentMut =
+        text.parse().map_err(|error: toml_edit::TomlError| unfit(&error.to_string()))?;
+    let section = document.entry("registry").or_insert_with(toml_edit::table);
+    let section = section.as_table_like_mut().ok_or_else(|| unfit("registry is not a table"))?;
+    match section.get_mut("url").and_then(toml_edit::Item::as_value_mut) {
+        Some(value) => {
+            let decor = value.decor().clone();
+            *value = url.into();
+            *value.decor_mut() = decor;
+        }
+        None => {
+            section.insert("url", toml_edit::value(url));
+        }
+    }
+    Ok(document.to_string())
+}
+
 fn describe(text: &mut String, setting: &Setting) {
     let _ = writeln!(text, "# {}: {} ({})", setting.name, setting.meaning, setting.kind.wanted());
 }
 
 fn starting_stores(text: &mut String, section: &Section) {
-    for setting in section.settings {
+    for setting in section.settings.iter().filter(|setting| setting.only_for != Some("s3")) {
         describe(text, setting);
     }
+    text.push_str(
+        "# A store in S3-compatible object storage has kind = \"s3\", a bucket, and more: see the page on stores.\n",
+    );
     for store in STARTING_STORES {
         let _ = write!(text, "[stores.{store}]\nkind = \"folder\"\npath = \"stores/{store}\"\n");
     }
@@ -97,9 +126,14 @@ pub fn markdown() -> String {
         let _ = write!(text, "## {heading}\n\n{}\n\n", section.about);
         text.push_str("| setting | default | unit or form | meaning |\n|---|---|---|---|\n");
         for setting in section.settings {
-            let default = setting.default.map_or_else(|| "must be given".to_owned(), |default| format!("`{default}`"));
-            let name = setting.name;
-            let _ = writeln!(text, "| `{name}` | {default} | {} | {} |", setting.kind.wanted(), setting.meaning);
+            let default = match setting.unset {
+                Unset::Is(default) => format!("`{default}`"),
+                Unset::Absent => "none".to_owned(),
+                Unset::Refused => "must be given".to_owned(),
+            };
+            let only = setting.only_for.map(|kind| format!("{kind} only: ")).unwrap_or_default();
+            let (name, wanted, meaning) = (setting.name, setting.kind.wanted(), setting.meaning);
+            let _ = writeln!(text, "| `{name}` | {default} | {wanted} | {only}{meaning} |");
         }
         text.push('\n');
     }
@@ -111,22 +145,42 @@ pub fn markdown() -> String {
 #[cfg(test)]
 mod tests {
     use std::ffi::OsString;
-    use std::path::Path;
+    use std::path::{Path, PathBuf};
     use std::time::Duration;
 
+    use strongroom_database::Location;
+
     use super::super::{Origin, Settings};
-    use super::starting_file;
+    use super::{starting_file, with_registry};
+
+    fn registry_file(settings: &Settings) -> PathBuf {
+        match settings.registry_location(Path::new("/home")).unwrap() {
+            Location::Sqlite(path) => path,
+            Location::Postgres { .. } => panic!("it is no file"),
+        }
+    }
 
     #[test]
     fn the_starting_file_states_nothing_but_stores_and_placements() {
         let settings = Settings::from_toml(&starting_file()).unwrap();
         assert_eq!(settings.stores.len(), 6);
-        assert_eq!(settings.stores["primary"].path, Path::new("stores/primary"));
+        assert_eq!(settings.stores["primary"].folder(Path::new("/home")).unwrap(), Path::new("/home/stores/primary"));
         assert_eq!(settings.placements.len(), 10);
-        assert_eq!(settings.registry_path(Path::new("/home")), Path::new("/home/registry.db"));
+        assert_eq!(registry_file(&settings), Path::new("/home/registry.db"));
         assert_eq!(settings.fixity.interval, Duration::from_hours(90 * 24));
         assert_eq!(settings.pool("ingest.fetch").workers, 2);
         assert_eq!(settings.preservation_stores(), ["primary", "secondary"]);
+    }
+
+    #[test]
+    fn another_registry_changes_one_line() {
+        let url = "postgres://user@host/db";
+        let changed = with_registry(&starting_file(), url).unwrap();
+        assert_eq!(Settings::from_toml(&changed).unwrap().registry.url, url);
+        let new_line = format!("url = \"{url}\"\n");
+        assert_eq!(changed.replacen(&new_line, "", 1), starting_file());
+        let text = "# mine\n[registry]\nurl = \"sqlite:a.db\" # here\n[log]\nlevel = \"warn\"\n";
+        assert_eq!(with_registry(text, url).unwrap(), text.replace("sqlite:a.db", url));
     }
 
     #[test]
@@ -171,7 +225,7 @@ mod tests {
         assert_eq!(loaded.settings.fixity.max_per_run, 7);
         assert_eq!(loaded.settings.pool("ingest.fetch").workers, 5);
         assert_eq!(loaded.settings.pool("ingest.write").workers, 2);
-        assert_eq!(loaded.settings.stores["primary"].path, Path::new("/mnt/disk"));
+        assert_eq!(loaded.settings.stores["primary"].place(Path::new("/home")), "/mnt/disk");
         assert_eq!(loaded.settings.placements["Glacier-OH"], ["secondary"]);
         let entry = loaded.entries.iter().find(|entry| entry.key == "fixity.max_per_run").unwrap();
         assert_eq!(entry.origin, Origin::Environment("STRONGROOM_FIXITY__MAX_PER_RUN".to_owned()));
@@ -209,8 +263,6 @@ mod tests {
             let error = load(&[(variable, value)]).unwrap_err();
             assert!(error.contains(key) && error.contains(example), "{error}");
         }
-        let error = load(&[("STRONGROOM_REGISTRY__URL", "postgres://u:p@h/d")]).unwrap_err();
-        assert!(error.contains("not in this build yet"), "{error}");
     }
 
     #[test]
@@ -219,9 +271,34 @@ mod tests {
         let path = folder.path().join("url");
         std::fs::write(&path, "sqlite:elsewhere.db\n").unwrap();
         let loaded = load(&[("STRONGROOM_REGISTRY__URL_FILE", path.to_str().unwrap())]).unwrap();
-        assert!(loaded.settings.registry_path(Path::new("/home")).ends_with("elsewhere.db"));
+        assert!(registry_file(&loaded.settings).ends_with("elsewhere.db"));
         let error = load(&[("STRONGROOM_REGISTRY__URL", "mysql://user:hidden@host/db")]).unwrap_err();
         assert!(error.contains("mysql://user:********@host") && !error.contains("hidden"), "{error}");
         assert!(load(&[("STRONGROOM_LOG__LEVEL_FILE", "x")]).is_err(), "only secrets are read from files");
+    }
+
+    #[test]
+    fn a_server_takes_its_password_from_beside_the_url() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("password");
+        std::fs::write(&path, "hidden\n").unwrap();
+        let loaded = load(&[
+            ("STRONGROOM_REGISTRY__URL", "postgres://user:also@host/db?password=third&sslmode=disable"),
+            ("STRONGROOM_REGISTRY__PASSWORD_FILE", path.to_str().unwrap()),
+            ("STRONGROOM_REGISTRY__CONNECTIONS", "4"),
+        ])
+        .unwrap();
+        match loaded.settings.registry_location(Path::new("/home")).unwrap() {
+            Location::Postgres { settings, .. } => {
+                assert_eq!((settings.password.as_deref(), settings.connections), (Some("hidden"), 4));
+            }
+            Location::Sqlite(path) => panic!("it is no server: {}", path.display()),
+        }
+        let shown: Vec<_> = loaded.entries.iter().map(|entry| entry.value.as_str()).collect();
+        assert!(shown.contains(&"\"postgres://user:********@host/db?password=********&sslmode=disable\""), "{shown:?}");
+        for secret in ["hidden", "also", "third"] {
+            assert!(!shown.iter().any(|value| value.contains(secret)), "{secret} in {shown:?}");
+            assert!(!format!("{:?}", loaded.entries).contains(secret));
+        }
     }
 }

@@ -92,7 +92,7 @@ fn locate(variable: &str, collected: &Collected) -> Option<(usize, usize, Option
         return Some((s, i, name, false));
     }
     let (i, setting) = find_setting(section, field.strip_suffix("_file")?)?;
-    (setting.kind == Kind::Secret).then_some((s, i, name, true))
+    setting.kind.is_secret().then_some((s, i, name, true))
 }
 
 /// How a name is written in a variable's name, where only letters, digits and `_` are at home.

@@ -11,7 +11,8 @@ use super::check::check;
 use super::environment::{as_variable, collect_environment};
 use super::error::{Origin, SettingsError};
 use super::nearest::nearest;
-use super::tree::{DEFAULT_TOPIC, Kind, SECTIONS, Section, Setting, Settings, Shape};
+use super::stores;
+use super::tree::{DEFAULT_TOPIC, Kind, SECTIONS, Section, Setting, Settings, Shape, Unset};
 use super::units;
 
 /// One setting with its value, for people to look at.
@@ -131,7 +132,7 @@ pub(super) fn put(collected: &mut Collected, section: usize, setting: usize, giv
 fn collect_defaults(collected: &mut Collected) {
     for (s, section) in SECTIONS.iter().enumerate().filter(|(_, section)| section.shape == Shape::Plain) {
         for (i, setting) in section.settings.iter().enumerate() {
-            if let Some(default) = setting.default {
+            if let Some(default) = setting.default() {
                 let given = Given { section, setting, name: None, value: literal(default), origin: Origin::Default };
                 put(collected, s, i, given);
             }
@@ -179,7 +180,7 @@ fn collect_file(table: &Table, origin: &Origin, collected: &mut Collected) -> Re
                         put(collected, s, i, given);
                     }
                     // A table without a line still names a store.
-                    let required = section.settings.iter().find(|setting| setting.default.is_none());
+                    let required = section.settings.iter().find(|setting| setting.unset == Unset::Refused);
                     if let (true, Some(setting), Origin::File(file)) = (fields.is_empty(), required, origin) {
                         let example = setting.kind.example();
                         let key = format!("{path}.{}", setting.name);
@@ -219,13 +220,28 @@ fn fill_one(
     name: &str,
     file: &Path,
 ) -> Result<(), SettingsError> {
+    let mut kind = None;
     for (i, setting) in section.settings.iter().enumerate() {
         let at = (s, Some(name.to_owned()), i);
-        if collected.contains_key(&at) {
+        let is_for_this = setting.only_for.is_none() || setting.only_for == kind.as_deref();
+        if let Some(given) = collected.get(&at) {
+            if setting.name == stores::KIND {
+                kind = given.value.as_str().map(str::to_owned);
+            }
+            if !is_for_this {
+                let (is, wanted) = (kind.unwrap_or_default(), setting.only_for.unwrap_or_default());
+                return Err(SettingsError::Unfit {
+                    key: given.key(),
+                    reason: format!("it is for stores of kind {wanted:?}, and this one has kind {is:?}"),
+                });
+            }
+            continue;
+        }
+        if !is_for_this || setting.unset == Unset::Absent {
             continue;
         }
         let general = collected.get(&(s, Some(DEFAULT_TOPIC.to_owned()), i)).filter(|_| section.key == "workers");
-        let (value, origin) = match (general, setting.default) {
+        let (value, origin) = match (general, setting.default()) {
             (Some(general), _) => (general.value.clone(), general.origin.clone()),
             (None, Some(default)) => (literal(default), Origin::Default),
             (None, None) => {
@@ -233,6 +249,9 @@ fn fill_one(
                 return Err(SettingsError::Required { key, path: file.to_owned(), example: setting.kind.example() });
             }
         };
+        if setting.name == stores::KIND {
+            kind = value.as_str().map(str::to_owned);
+        }
         collected.insert(at, Given { section, setting, name: Some(name.to_owned()), value, origin });
     }
     Ok(())
@@ -280,10 +299,11 @@ fn settle(given: &Given, key: &str) -> Result<Value, SettingsError> {
     let kind = given.setting.kind;
     let settled = match (kind, &given.value) {
         (Kind::Text, Value::String(_)) | (Kind::Flag, Value::Boolean(_)) => Some(given.value.clone()),
-        (Kind::Secret, Value::String(url)) => {
+        (Kind::Database, Value::String(url)) => {
             check_registry_url(key, url)?;
             Some(given.value.clone())
         }
+        (Kind::Secret, Value::String(text)) if !text.is_empty() => Some(given.value.clone()),
         (Kind::Path, Value::String(path)) if !path.is_empty() => Some(given.value.clone()),
         (Kind::Size, Value::String(text)) => {
             units::size(text).and_then(|bytes| i64::try_from(bytes).ok()).map(Value::Integer)
@@ -302,38 +322,60 @@ fn settle(given: &Given, key: &str) -> Result<Value, SettingsError> {
         (Kind::Choice(words), Value::String(word)) if words.contains(&word.as_str()) => Some(given.value.clone()),
         _ => None,
     };
-    settled.ok_or_else(|| wrong(&given.origin, key, &given.value, &kind.wanted(), &kind.example()))
+    // What should be a secret and is none, such as a number, may be meant as one.
+    let found = if kind == Kind::Secret { Value::String(MASK.to_owned()) } else { given.value.clone() };
+    settled.ok_or_else(|| wrong(&given.origin, key, &found, &kind.wanted(), &kind.example()))
 }
 
 /// Refuses a registry that this program cannot open.
 fn check_registry_url(key: &str, url: &str) -> Result<(), SettingsError> {
-    let unfit = |reason: String| Err(SettingsError::Unfit { key: key.to_owned(), reason });
-    if url.starts_with("postgres:") || url.starts_with("postgresql:") {
-        return unfit("postgresql is not in this build yet; use \"sqlite:registry.db\"".to_owned());
+    let is_server = url.starts_with("postgres://") || url.starts_with("postgresql://");
+    if is_server || url.strip_prefix("sqlite:").is_some_and(|path| !path.is_empty()) {
+        return Ok(());
     }
-    match url.strip_prefix("sqlite:") {
-        Some(path) if !path.is_empty() => Ok(()),
-        _ => {
-            unfit(format!("{:?} is not a registry; valid is, for example, {key} = \"sqlite:registry.db\"", masked(url)))
-        }
-    }
+    Err(SettingsError::Unfit {
+        key: key.to_owned(),
+        reason: format!(
+            "{:?} is not a registry; valid is, for example, {key} = \"sqlite:registry.db\" or {key} = \
+             \"postgres://strongroom@db.example.edu/strongroom\"",
+            masked(url)
+        ),
+    })
 }
 
-/// A URL without its password.
-fn masked(url: &str) -> String {
+/// What stands in the place of a secret.
+const MASK: &str = "********";
+
+/// A URL without the passwords it may hold: behind the user's name, and among its parameters.
+pub(super) fn masked(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
-    match rest.rsplit_once('@') {
-        Some((user, place)) => {
-            let user = user.split(':').next().unwrap_or_default();
-            format!("{scheme}://{user}:********@{place}")
+    let (place, query) = rest.split_once('?').map_or((rest, None), |(place, query)| (place, Some(query)));
+    // A password with a question mark in it, which should have been encoded, is masked as well.
+    let (place, query) = if query.is_some_and(|query| query.contains('@')) { (rest, None) } else { (place, query) };
+    let mut text = match place.rsplit_once('@') {
+        Some((user, host)) if user.contains(':') => {
+            format!("{scheme}://{}:{MASK}@{host}", user.split(':').next().unwrap_or_default())
         }
-        None => url.to_owned(),
+        _ => format!("{scheme}://{place}"),
+    };
+    for (nth, parameter) in query.into_iter().flat_map(|query| query.split('&')).enumerate() {
+        text.push(if nth == 0 { '?' } else { '&' });
+        match parameter.split_once('=') {
+            Some((name, _)) if name.to_ascii_lowercase().contains("password") => {
+                text.push_str(name);
+                text.push('=');
+                text.push_str(MASK);
+            }
+            _ => text.push_str(parameter),
+        }
     }
+    text
 }
 
 fn shown(given: &Given) -> String {
     match (&given.value, given.setting.kind) {
-        (Value::String(text), Kind::Secret) => Value::String(masked(text)).to_string(),
+        (Value::String(text), Kind::Database) => Value::String(masked(text)).to_string(),
+        (_, Kind::Secret) => Value::String(MASK.to_owned()).to_string(),
         (value, _) => value.to_string(),
     }
 }

@@ -9,14 +9,16 @@ mod environment;
 mod error;
 mod load;
 mod nearest;
+mod stores;
 mod tree;
 mod units;
 
-pub use document::{STARTING_STORES, markdown, starting_file};
+pub use document::{STARTING_STORES, markdown, starting_file, with_registry};
 pub use error::{Origin, SettingsError};
 pub use load::{Entry, Loaded};
 pub use nearest::nearest;
+pub use stores::{FolderSettings, StoreSettings};
 pub use tree::{
     Fixity, Identification, Ingest, InstitutionSettings, Log, LogFormat, Receiving, RegistrySettings, Roles, Settings,
-    Staging, StoreKind, StoreSettings, Workers,
+    Staging, Workers,
 };

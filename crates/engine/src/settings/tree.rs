@@ -1,12 +1,14 @@
 //! The one table of settings: names, types, defaults, units, meanings. It may not know where values come from.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use serde::Deserialize;
+use strongroom_database::{DatabaseError, Location, PostgresSettings};
 use strongroom_registry::{Action, Stage, work};
 
+use super::stores::{self, StoreSettings};
 use crate::runtime::{PoolSettings, Pools};
 use crate::{fixity, identification};
 
@@ -15,7 +17,9 @@ use crate::{fixity, identification};
 pub(super) enum Kind {
     /// Any text.
     Text,
-    /// A text that may hold a password; also read from a file, and masked when shown.
+    /// The URL of a database, which may hold a password; also read from a file, its password masked when shown.
+    Database,
+    /// A text that is a secret; also read from a file, and masked when shown.
     Secret,
     /// A path; relative ones start at the home.
     Path,
@@ -37,7 +41,7 @@ impl Kind {
     /// What a value is, in words.
     pub(super) fn wanted(self) -> String {
         match self {
-            Self::Text | Self::Secret => "a text".to_owned(),
+            Self::Text | Self::Database | Self::Secret => "a text".to_owned(),
             Self::Path => "a path".to_owned(),
             Self::Size => "a size in bytes with a unit (kB, MB, GB, TB, KiB, MiB, GiB, TiB), or 0".to_owned(),
             Self::Span => "a span of time with a unit (ms, s, m, h, d)".to_owned(),
@@ -52,6 +56,7 @@ impl Kind {
     pub(super) fn example(self) -> String {
         match self {
             Self::Text | Self::Secret => "\"text\"".to_owned(),
+            Self::Database => "\"sqlite:registry.db\"".to_owned(),
             Self::Path => "\"stores/primary\"".to_owned(),
             Self::Size => "\"10 GiB\"".to_owned(),
             Self::Span => "\"30m\"".to_owned(),
@@ -63,14 +68,45 @@ impl Kind {
     }
 }
 
+impl Kind {
+    /// Whether values may be read from a file and are not shown as they are.
+    pub(super) fn is_secret(self) -> bool {
+        matches!(self, Self::Database | Self::Secret)
+    }
+}
+
+/// What holds where nobody sets a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unset {
+    /// This, as it would be written in the file.
+    Is(&'static str),
+    /// Nothing: it may be left out.
+    Absent,
+    /// It must be given.
+    Refused,
+}
+
+use Unset::{Absent, Is, Refused};
+
 /// One setting of a section.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Setting {
     pub(super) name: &'static str,
-    /// As written in the file; none: it must be given.
-    pub(super) default: Option<&'static str>,
+    pub(super) unset: Unset,
     pub(super) kind: Kind,
     pub(super) meaning: &'static str,
+    /// For what kinds of things of the section it is; none: for all.
+    pub(super) only_for: Option<&'static str>,
+}
+
+impl Setting {
+    /// The default, as written in the file.
+    pub(super) fn default(&self) -> Option<&'static str> {
+        match self.unset {
+            Is(default) => Some(default),
+            Absent | Refused => None,
+        }
+    }
 }
 
 /// How the settings of a section are named.
@@ -111,9 +147,10 @@ macro_rules! sections {
                 about: $about,
                 settings: &[$(Setting {
                     name: stringify!($field),
-                    default: $default,
+                    unset: $default,
                     kind: $kind,
                     meaning: $meaning,
+                    only_for: None,
                 },)*],
             };
         )*
@@ -122,71 +159,70 @@ macro_rules! sections {
 
 sections! {
     REGISTRY RegistrySettings "registry" Plain "The record of everything." {
-        url: String = Some("\"sqlite:registry.db\""), Kind::Secret,
-            "the database: sqlite: and a path, which starts at the home when relative; always on a local disk";
-    }
-    STORES StoreSettings "stores" Named "Places that keep bytes, by name." {
-        kind: StoreKind = Some("\"folder\""), Kind::Choice(&["folder"]), "what it is";
-        path: PathBuf = None, Kind::Path, "the folder, which starts at the home when relative";
+        url: String = Is("\"sqlite:registry.db\""), Kind::Database,
+            "the database: sqlite: and a path, which starts at the home when relative, always on a local disk; or postgres://USER@HOST:PORT/DATABASE, for many machines";
+        password: Option<String> = Absent, Kind::Secret, "the password of a PostgreSQL server, where it does not stand in the URL";
+        connections: usize = Is("10"), Kind::Count(2),
+            "connections to a PostgreSQL server at once in each process, but for one more that listens for work";
     }
     ROLES Roles "roles" Plain "Which store serves which purpose beside preservation." {
-        receiving: String = Some("\"receiving\""), Kind::Text,
+        receiving: String = Is("\"receiving\""), Kind::Text,
             "where depositors put bags, in a folder named as their institution";
-        staging: String = Some("\"staging\""), Kind::Text, "where deposits lie while they are worked on";
-        restoration: String = Some("\"restoration\""), Kind::Text, "where objects and files are given back";
-        quarantine: String = Some("\"quarantine\""), Kind::Text, "where damaged bytes are kept as evidence";
+        staging: String = Is("\"staging\""), Kind::Text, "where deposits lie while they are worked on";
+        restoration: String = Is("\"restoration\""), Kind::Text, "where objects and files are given back";
+        quarantine: String = Is("\"quarantine\""), Kind::Text, "where damaged bytes are kept as evidence";
     }
     STAGING Staging "staging" Plain "The space for deposits that are worked on." {
-        capacity: u64 = Some("\"0\""), Kind::Size,
+        capacity: u64 = Is("\"0\""), Kind::Size,
             "how much may lie in staging at once; a deposit waits until it fits; 0: no limit";
     }
     RECEIVING Receiving "receiving" Plain "Watching the stores in which depositors put bags." {
-        every: Duration = Some("\"30s\""), Kind::Span, "how often the stores are looked at";
-        settle: Duration = Some("\"30s\""), Kind::Span,
+        every: Duration = Is("\"30s\""), Kind::Span, "how often the stores are looked at";
+        settle: Duration = Is("\"30s\""), Kind::Span,
             "an upload is taken in when it has not changed for so long between two looks";
-        max_per_run: usize = Some("100000"), Kind::Count(1),
+        max_per_run: usize = Is("100000"), Kind::Count(1),
             "how many keys one look lists at most; the next goes on behind them";
-        invalid_retention: Duration = Some("\"14d\""), Kind::Span,
+        invalid_retention: Duration = Is("\"14d\""), Kind::Span,
             "how long an upload that is not valid stays before it is removed";
-        warn_before: Duration = Some("\"3d\""), Kind::Span, "how long before that its institution is warned";
+        warn_before: Duration = Is("\"3d\""), Kind::Span, "how long before that its institution is warned";
     }
     INSTITUTIONS InstitutionSettings "institutions" Named "What holds for single institutions, by domain name." {
-        receiving: String = Some("\"\""), Kind::Text,
+        receiving: String = Is("\"\""), Kind::Text,
             "a store of its own in which it puts bags, beside its folder in roles.receiving; empty: none";
     }
     WORKERS Workers "workers" Named
         "How each topic is worked on. The topic \"default\" sets what the others do not say." {
-        workers: usize = Some("2"), Kind::Count(1), "tasks at once";
-        buffer: usize = Some("0"), Kind::Count(0), "tasks held beyond those being worked on";
-        max_attempts: u32 = Some("3"), Kind::Count(1), "attempts before a person has to look";
-        lease: Duration = Some("\"60s\""), Kind::Span,
+        workers: usize = Is("2"), Kind::Count(1), "tasks at once";
+        buffer: usize = Is("0"), Kind::Count(0), "tasks held beyond those being worked on";
+        max_attempts: u32 = Is("3"), Kind::Count(1), "attempts before a person has to look";
+        lease: Duration = Is("\"60s\""), Kind::Span,
             "how long a worker that fell silent keeps its task before another takes over";
-        grace: Duration = Some("\"30s\""), Kind::Span, "how long a stage may go on after the program was told to stop";
+        grace: Duration = Is("\"30s\""), Kind::Span, "how long a stage may go on after the program was told to stop";
     }
     INGEST Ingest "ingest" Plain "Taking deposits in." {
-        default_placement: String = Some("\"Standard\""), Kind::Text,
+        default_placement: String = Is("\"Standard\""), Kind::Text,
             "the placement of objects for which neither deposit nor collection names one";
-        default_profile: String = Some("\"\""), Kind::Text,
+        default_profile: String = Is("\"\""), Kind::Text,
             "the profile of bags for which neither bag nor collection names one; empty: aptrust-2.3 for bags with an aptrust-info.txt, none for others";
-        url_hosts: Vec<String> = Some("[]"), Kind::List,
+        url_hosts: Vec<String> = Is("[]"), Kind::List,
             "the hosts from which a deposit may be fetched by URL; \"*.example.edu\" names all below; empty: none";
-        allow_private_addresses: bool = Some("false"), Kind::Flag,
+        allow_private_addresses: bool = Is("false"), Kind::Flag,
             "whether those hosts may have addresses of the local network or this machine";
     }
     IDENTIFICATION Identification "identification" Plain "Finding out what formats files have." {
-        window: u64 = Some("\"0\""), Kind::Size, "how much is looked at from each end of a file; 0: all of it";
-        time_limit: Duration = Some("\"5m\""), Kind::Span,
+        window: u64 = Is("\"0\""), Kind::Size, "how much is looked at from each end of a file; 0: all of it";
+        time_limit: Duration = Is("\"5m\""), Kind::Span,
             "how long one file may take; after that the answer is what is known by then, with a warning";
     }
     FIXITY Fixity "fixity" Plain "Watching the copies." {
-        interval: Duration = Some("\"90d\""), Kind::Span, "each copy is checked again when its last check is this old";
-        every: Duration = Some("\"30m\""), Kind::Span, "how often copies that are due are looked for";
-        max_per_run: usize = Some("2500"), Kind::Count(1), "how many copies one such look takes at most";
+        interval: Duration = Is("\"90d\""), Kind::Span, "each copy is checked again when its last check is this old";
+        every: Duration = Is("\"30m\""), Kind::Span, "how often copies that are due are looked for";
+        max_per_run: usize = Is("2500"), Kind::Count(1), "how many copies one such look takes at most";
     }
     LOG Log "log" Plain "What the program tells on standard error." {
-        level: String = Some("\"info\""), Kind::Choice(&["info", "error", "warn", "debug", "trace"]),
+        level: String = Is("\"info\""), Kind::Choice(&["info", "error", "warn", "debug", "trace"]),
             "from which weight on; -v and -q on the command line change it";
-        format: LogFormat = Some("\"text\""), Kind::Choice(&["text", "json"]), "lines for people, or one JSON object a line";
+        format: LogFormat = Is("\"text\""), Kind::Choice(&["text", "json"]), "lines for people, or one JSON object a line";
     }
 }
 
@@ -196,16 +232,17 @@ const PLACEMENTS: Section = Section {
     about: "The stores in which an object's copies belong, by the storage option a deposit may name.",
     settings: &[Setting {
         name: "<name>",
-        default: None,
+        unset: Refused,
         kind: Kind::List,
         meaning: "the stores that each keep a copy",
+        only_for: None,
     }],
 };
 
 /// Every section, in the order of the file.
 pub(super) const SECTIONS: &[Section] = &[
     REGISTRY,
-    STORES,
+    stores::SECTION,
     ROLES,
     PLACEMENTS,
     STAGING,
@@ -217,14 +254,6 @@ pub(super) const SECTIONS: &[Section] = &[
     FIXITY,
     LOG,
 ];
-
-/// What a store is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum StoreKind {
-    /// A folder of a local file system.
-    Folder,
-}
 
 /// How log lines look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -299,14 +328,9 @@ impl Settings {
         })
     }
 
-    /// The database file of an SQLite registry.
-    pub fn registry_path(&self, home: &Path) -> PathBuf {
-        home.join(self.registry.url.strip_prefix("sqlite:").unwrap_or(&self.registry.url))
-    }
-
-    /// Every store's name and folder.
-    pub fn store_paths(&self, home: &Path) -> Vec<(String, PathBuf)> {
-        self.stores.iter().map(|(name, store)| (name.clone(), home.join(&store.path))).collect()
+    /// Where the registry is.
+    pub fn registry_location(&self, home: &Path) -> Result<Location, DatabaseError> {
+        self.registry.location(&self.registry.url, home)
     }
 
     /// The stores that a placement names, in order.
@@ -320,5 +344,22 @@ impl Settings {
         names.sort_unstable();
         names.dedup();
         names
+    }
+}
+
+impl RegistrySettings {
+    /// Where a database of this URL is, used as these settings say.
+    pub fn location(&self, url: &str, home: &Path) -> Result<Location, DatabaseError> {
+        Ok(match Location::parse(url, home)? {
+            Location::Postgres { url, settings } => Location::Postgres {
+                url,
+                settings: PostgresSettings {
+                    connections: self.connections,
+                    password: self.password.clone(),
+                    ..settings
+                },
+            },
+            file => file,
+        })
     }
 }

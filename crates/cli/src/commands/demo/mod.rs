@@ -40,7 +40,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Outcome {
     let mut done: Vec<StepReport> = Vec::new();
     let home = dir.join("home");
     context.output.say(format!("making a home in {}", home.display()))?;
-    init::make(&home)?;
+    init::make(&home, None)?;
     let home = demo.open(&home)?;
     for (name, step) in Demo::steps() {
         context.output.say(format!("\n{name}"))?;

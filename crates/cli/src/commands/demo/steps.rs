@@ -116,8 +116,7 @@ impl<'c> Demo<'c> {
             }
         })?;
         let copy = copy.ok_or_else(|| Failure::not_found("copy of", &object.identifier))?;
-        let folders = home.settings.store_paths(&home.directory);
-        let folder = folders.into_iter().find(|(name, _)| *name == copy.store).map(|(_, path)| path);
+        let folder = home.settings.stores.get(&copy.store).and_then(|store| store.folder(&home.directory));
         let path = folder.ok_or_else(|| Failure::not_found("store", &copy.store))?.join(&copy.key);
         let right = fs::read(&path).map_err(|error| Failure::io("read", &path, &error))?;
         let mut wrong = right.clone();

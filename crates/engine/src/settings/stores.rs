@@ -1,0 +1,273 @@
+//! What can be set of a store: a folder, or a part of a bucket. The S3 side's defaults are those of its crate, which a test
+//! holds against the table.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::Deserialize;
+use strongroom_s3::{S3Settings, S3Store};
+use strongroom_storage::{FolderStore, StorageError, Store};
+
+use super::tree::{Kind, Section, Setting, Shape, Unset};
+
+const FOLDER: &str = "folder";
+const S3: &str = "s3";
+
+const fn all(name: &'static str, unset: Unset, kind: Kind, meaning: &'static str) -> Setting {
+    Setting { name, unset, kind, meaning, only_for: None }
+}
+
+const fn s3(name: &'static str, unset: Unset, kind: Kind, meaning: &'static str) -> Setting {
+    Setting { name, unset, kind, meaning, only_for: Some(S3) }
+}
+
+/// The name of the setting that says of which kind a store is.
+pub(super) const KIND: &str = "kind";
+
+/// The section of the stores.
+pub(super) const SECTION: Section = Section {
+    key: "stores",
+    shape: Shape::Named,
+    about: "Places that keep bytes, by name.",
+    settings: &[
+        all(KIND, Unset::Is("\"folder\""), Kind::Choice(&[FOLDER, S3]), "what it is"),
+        Setting {
+            name: "path",
+            unset: Unset::Refused,
+            kind: Kind::Path,
+            meaning: "the folder, which starts at the home when relative",
+            only_for: Some(FOLDER),
+        },
+        s3("bucket", Unset::Refused, Kind::Text, "the bucket, which must exist"),
+        s3("prefix", Unset::Is("\"\""), Kind::Text, "where in the bucket the store lies; empty: all of the bucket"),
+        s3("endpoint", Unset::Absent, Kind::Text, "the URL of the service; none: AWS"),
+        s3("region", Unset::Absent, Kind::Text, "the region; none: that of environment or profile, else us-east-1"),
+        s3(
+            "path_style",
+            Unset::Absent,
+            Kind::Flag,
+            "whether URLs name the bucket in their path rather than in the host; none: in the path, but on AWS in the host",
+        ),
+        s3(
+            "storage_class",
+            Unset::Absent,
+            Kind::Text,
+            "the storage class of contents; inventories, records and bookkeeping stay in the standard class",
+        ),
+        s3(
+            "access_key",
+            Unset::Absent,
+            Kind::Text,
+            "the access key; none: environment, profile, or what the machine is given",
+        ),
+        s3("secret_key", Unset::Absent, Kind::Secret, "its secret"),
+        s3("secret_key_file", Unset::Absent, Kind::Path, "a file whose first line is the secret, by its whole path"),
+        s3(
+            "profile",
+            Unset::Absent,
+            Kind::Text,
+            "the profile of the usual configuration files to take credentials from, where no access key is given",
+        ),
+        s3(
+            "encryption",
+            Unset::Absent,
+            Kind::Text,
+            "server-side encryption to ask for, such as AES256 or aws:kms; none: as the bucket does",
+        ),
+        s3("kms_key", Unset::Absent, Kind::Text, "the KMS key to encrypt with"),
+        s3(
+            "checksums",
+            Unset::Is("\"sha256\""),
+            Kind::Choice(&["sha256", "md5", "none"]),
+            "which checksum goes with what is put; other than sha256 only for services that refuse it",
+        ),
+        s3(
+            "part_size",
+            Unset::Is("\"8 MiB\""),
+            Kind::Size,
+            "parts of large puts, from 5 MiB to 1 GiB; what is not longer is put in one request",
+        ),
+        s3("parts_at_once", Unset::Is("3"), Kind::Count(1), "parts of one put under way at once, each held in memory"),
+        s3("max_requests", Unset::Is("32"), Kind::Count(1), "requests under way at once in each process"),
+        s3("connect_timeout", Unset::Is("\"10s\""), Kind::Span, "how long a connection may take to come about"),
+        s3(
+            "answer_timeout",
+            Unset::Is("\"60s\""),
+            Kind::Span,
+            "how long an answer may take to begin, beside the time that the bytes sent need",
+        ),
+        s3(
+            "stall_timeout",
+            Unset::Is("\"30s\""),
+            Kind::Span,
+            "how long a body may go on without a byte before it is asked for anew",
+        ),
+        s3("attempts", Unset::Is("5"), Kind::Count(1), "attempts for each request, the first included"),
+        s3(
+            "first_wait",
+            Unset::Is("\"1s\""),
+            Kind::Span,
+            "the longest wait before the second attempt; doubled for each further one, and shortened at random",
+        ),
+        s3(
+            "probe_interval",
+            Unset::Is("\"7d\""),
+            Kind::Span,
+            "how long it counts what the service was found to honour",
+        ),
+    ],
+};
+
+/// A store.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum StoreSettings {
+    /// A folder of a file system.
+    Folder(FolderSettings),
+    /// A bucket, or a part of one.
+    S3(Box<S3Settings>),
+}
+
+/// A folder that is a store.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FolderSettings {
+    /// Where it is; a relative path starts at the home.
+    pub path: PathBuf,
+}
+
+impl StoreSettings {
+    /// The word for its kind, as the settings have it.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Folder(_) => FOLDER,
+            Self::S3(_) => S3,
+        }
+    }
+
+    /// Where the store lies, for people: a folder, or a URL without secrets.
+    pub fn place(&self, home: &Path) -> String {
+        match self {
+            Self::Folder(folder) => home.join(&folder.path).display().to_string(),
+            Self::S3(settings) => BucketPlace(settings).to_string(),
+        }
+    }
+
+    /// The folder, where it is one.
+    pub fn folder(&self, home: &Path) -> Option<PathBuf> {
+        match self {
+            Self::Folder(folder) => Some(home.join(&folder.path)),
+            Self::S3(_) => None,
+        }
+    }
+
+    /// The storage class in which contents belong, where one is set.
+    pub fn content_class(&self) -> Option<&str> {
+        match self {
+            Self::Folder(_) => None,
+            Self::S3(settings) => settings.storage_class.as_deref(),
+        }
+    }
+
+    /// Opens the store, which must have been made. No layer goes around it: the S3 engine limits and repeats its requests
+    /// itself, and what a folder's disk refuses once it refuses again.
+    pub fn open(&self, name: &str, home: &Path) -> Result<Arc<dyn Store>, StorageError> {
+        Ok(match self {
+            Self::Folder(folder) => Arc::new(FolderStore::open(name, home.join(&folder.path))?),
+            Self::S3(settings) => Arc::new(S3Store::open(name, settings.as_ref().clone())?),
+        })
+    }
+
+    /// Makes the place a store, and opens it; a store that is there already is only opened. Folder and bucket must exist.
+    pub fn create(&self, name: &str, home: &Path) -> Result<Arc<dyn Store>, StorageError> {
+        Ok(match self {
+            Self::Folder(folder) => Arc::new(FolderStore::create(name, home.join(&folder.path))?),
+            Self::S3(settings) => Arc::new(S3Store::create(name, settings.as_ref().clone())?),
+        })
+    }
+
+    /// Whether both lie in the same place, or one within the other.
+    pub(super) fn overlaps(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Folder(one), Self::Folder(other)) => one.path == other.path,
+            (Self::S3(one), Self::S3(other)) => {
+                let within = |inner: &str, outer: &str| {
+                    outer.is_empty()
+                        || inner == outer
+                        || inner.strip_prefix(outer).is_some_and(|rest| rest.starts_with('/'))
+                };
+                one.bucket == other.bucket
+                    && one.endpoint == other.endpoint
+                    && (within(&one.prefix, &other.prefix) || within(&other.prefix, &one.prefix))
+            }
+            _ => false,
+        }
+    }
+}
+
+/// A place in a bucket as people read it.
+struct BucketPlace<'s>(&'s S3Settings);
+
+impl fmt::Display for BucketPlace<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "s3://{}", self.0.bucket)?;
+        if !self.0.prefix.is_empty() {
+            write!(f, "/{}", self.0.prefix)?;
+        }
+        match &self.0.endpoint {
+            Some(endpoint) => write!(f, " at {endpoint}"),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Settings;
+    use super::super::document::starting_file;
+    use super::*;
+
+    fn with_store(table: &str) -> Result<Settings, String> {
+        Settings::from_toml(&format!("{}\n{table}", starting_file())).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_table_has_the_defaults_of_the_engine() {
+        let settings = with_store("[stores.far]\nkind = \"s3\"\nbucket = \"b\"").expect("reads");
+        let wanted = S3Settings { bucket: "b".into(), ..S3Settings::default() };
+        assert_eq!(settings.stores["far"], StoreSettings::S3(Box::new(wanted)));
+    }
+
+    #[test]
+    fn every_setting_of_a_bucket_can_be_given() {
+        let mut table = String::from("[stores.far]\nkind = \"s3\"\n");
+        for setting in SECTION.settings.iter().filter(|setting| setting.only_for == Some(S3)) {
+            let value = setting.default().map_or_else(|| setting.kind.example(), str::to_owned);
+            table.push_str(&format!("{} = {value}\n", setting.name));
+        }
+        assert!(matches!(with_store(&table).expect("reads").stores["far"], StoreSettings::S3(_)));
+    }
+
+    #[test]
+    fn a_setting_of_another_kind_of_store_is_refused() {
+        let error = with_store("[stores.far]\nkind = \"s3\"\nbucket = \"b\"\npath = \"x\"").unwrap_err();
+        assert!(error.contains("stores.far.path") && error.contains("folder"), "{error}");
+        let error = with_store("[stores.near]\npath = \"x\"\nbucket = \"b\"").unwrap_err();
+        assert!(error.contains("stores.near.bucket") && error.contains("s3"), "{error}");
+        let error = with_store("[stores.far]\nkind = \"s3\"").unwrap_err();
+        assert!(error.contains("stores.far.bucket is not set"), "{error}");
+    }
+
+    #[test]
+    fn two_stores_never_lie_within_each_other() {
+        for (one, other, is_refused) in [("", "a", true), ("a", "a/b", true), ("a", "ab", false), ("a/b", "a/c", false)]
+        {
+            let table = format!(
+                "[stores.far]\nkind = \"s3\"\nbucket = \"b\"\nprefix = \"{one}\"\n\
+                 [stores.farther]\nkind = \"s3\"\nbucket = \"b\"\nprefix = \"{other}\""
+            );
+            assert_eq!(with_store(&table).is_err(), is_refused, "{one:?} and {other:?}");
+        }
+    }
+}
