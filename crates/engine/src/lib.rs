@@ -13,6 +13,7 @@ pub mod ingest;
 mod logs;
 pub mod mark;
 pub mod rebuild;
+pub mod receiving;
 mod record;
 pub mod restoration;
 pub mod runtime;
