@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use strongroom_bagit::{BagWriter, NewFile, Serialization, WriterOptions};
-use strongroom_database::{Clock, SystemClock, Time};
+use strongroom_database::{Clock, Location, SystemClock, Time};
 use strongroom_digest::Algorithm;
 use strongroom_engine::ingest::{DepositRequest, deposit};
 use strongroom_engine::runtime::Shutdown;
@@ -44,6 +44,11 @@ const PLACEMENTS: [&str; 10] = [
 pub(crate) struct MovedClock(AtomicI64);
 
 impl MovedClock {
+    /// Moves it back.
+    pub(crate) fn go_back(&self, by: Duration) {
+        self.0.fetch_sub(i64::try_from(by.as_micros()).expect("fits"), Ordering::SeqCst);
+    }
+
     /// Moves it forward.
     pub(crate) fn advance(&self, by: Duration) {
         self.0.fetch_add(i64::try_from(by.as_micros()).expect("fits"), Ordering::SeqCst);
@@ -91,7 +96,7 @@ pub(crate) fn home_with(settings: &str) -> TestHome {
     std::fs::write(folder.path().join("strongroom.toml"), &text).expect("writes the settings");
     let settings = Settings::from_toml(&text).expect("settings");
     let clock = Arc::new(MovedClock::default());
-    let registry = Registry::open_sqlite(&settings.registry_path(folder.path()), clock.clone()).expect("a registry");
+    let registry = Registry::open_sqlite(&registry_file(&settings, folder.path()), clock.clone()).expect("a registry");
     registry
         .write(|tx| tenants::add_institution(tx, InstitutionId::new(), INSTITUTION, "Test University"))
         .expect("adds the institution");
@@ -99,8 +104,8 @@ pub(crate) fn home_with(settings: &str) -> TestHome {
     TestHome { home, clock, folder }
 }
 
-fn open_again(folder: &Path, settings: Settings, clock: &Arc<MovedClock>) -> Home {
-    let registry = Registry::open_sqlite(&settings.registry_path(folder), clock.clone()).expect("a registry");
+fn open(folder: &Path, settings: Settings, clock: &Arc<MovedClock>) -> Home {
+    let registry = Registry::open_sqlite(&registry_file(&settings, folder), clock.clone()).expect("a registry");
     Home::with_registry(folder, settings, registry).expect("opens the home")
 }
 
@@ -108,6 +113,18 @@ impl TestHome {
     /// The folder of the home; `bags/` below it is for deposits.
     pub(crate) fn path(&self) -> &Path {
         self.folder.path()
+    }
+
+    /// The home opened anew by another process, as it were, whose clock was put back.
+    pub(crate) fn reopened_with_clock_back(self, by: Duration) -> Self {
+        let Self { home, clock, folder } = self;
+        let settings = home.settings.clone();
+        drop(home);
+        clock.go_back(by);
+        let registry =
+            Registry::open_sqlite(&settings.registry_path(folder.path()), clock.clone()).expect("a registry");
+        let home = Arc::new(Home::with_registry(folder.path(), settings, registry).expect("opens the home"));
+        Self { home, clock, folder }
     }
 
     /// The file that holds a key of a store.
@@ -171,10 +188,16 @@ impl TestHome {
     /// A copy of the registry as it is now, beside the home.
     pub(crate) fn backup(&self, name: &str) -> PathBuf {
         let to = self.folder.path().join(format!("{name}.backup"));
-        let path = self.home.settings.registry_path(self.folder.path());
-        let (statements, migrations) = (strongroom_registry::statements(), strongroom_registry::migrations());
-        let database = strongroom_database::Sqlite::open(&path, statements, &migrations, self.clock.clone());
-        database.expect("opens beside it").backup(&to).expect("copies");
+        let path = registry_file(&self.home.settings, self.folder.path());
+        let clock: Arc<dyn Clock> = self.clock.clone();
+        let database = strongroom_database::Sqlite::open(
+            &path,
+            strongroom_registry::statements(),
+            &strongroom_registry::migrations(),
+            clock,
+        )
+        .expect("opens beside it");
+        database.backup(&to).expect("copies");
         to
     }
 
@@ -182,7 +205,7 @@ impl TestHome {
     pub(crate) fn restored(self, backup: &Path) -> Self {
         let Self { home, clock, folder } = self;
         let settings = home.settings.clone();
-        let path = settings.registry_path(folder.path());
+        let path = registry_file(&settings, folder.path());
         // Threads of the workers may be a moment behind their last task.
         let begun = std::time::Instant::now();
         while Arc::strong_count(&home) > 1 {
@@ -194,7 +217,7 @@ impl TestHome {
             let _ = std::fs::remove_file(format!("{}{suffix}", path.display()));
         }
         std::fs::copy(backup, &path).expect("puts the copy in place");
-        Self { home: Arc::new(open_again(folder.path(), settings, &clock)), clock, folder }
+        Self { home: Arc::new(open(folder.path(), settings, &clock)), clock, folder }
     }
 
     /// Another home over the same stores, with a copy of the registry, opened to take up what the stores know.
@@ -204,14 +227,14 @@ impl TestHome {
         let stores = self.folder.path().join("stores");
         let text = text.replace("path = \"stores/", &format!("path = \"{}/", stores.display()));
         let settings = Settings::from_toml(&text).expect("settings");
-        std::fs::copy(backup, settings.registry_path(folder.path())).expect("copies");
+        std::fs::copy(backup, registry_file(&settings, folder.path())).expect("copies");
         let home = Home::open_to_adopt(folder.path(), settings).expect("opens the home");
         (folder, home)
     }
 
     /// The home opened anew, as another process would.
     pub(crate) fn opened_again(&self) -> Home {
-        open_again(self.folder.path(), self.home.settings.clone(), &self.clock)
+        open(self.folder.path(), self.home.settings.clone(), &self.clock)
     }
 
     /// The home opened to take up what its stores know.
@@ -240,4 +263,12 @@ fn an_ingested_bag_is_kept_in_both_stores() {
         }
     }
     assert!(home.keys("staging").is_empty());
+}
+
+/// The database file of a home whose registry is one.
+fn registry_file(settings: &Settings, home: &Path) -> PathBuf {
+    match settings.registry_location(home).expect("a location") {
+        Location::Sqlite(path) => path,
+        Location::Postgres { .. } => panic!("the registry is no file"),
+    }
 }
