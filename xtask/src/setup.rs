@@ -18,6 +18,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode> {
         ("rustc", "--version", "builds everything"),
         ("cc", "--version", "builds sqlite"),
         ("python3", "--version", "runs the peers of the tests"),
+        ("go", "version", "builds minio for the tests"),
         ("git", "--version", "lists the files for `check`"),
     ] {
         let version = place::output_of(Command::new(tool).arg(argument));
@@ -32,7 +33,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode> {
     }
     let peers = if with_peers { Peers::installed()? } else { Peers::found() };
     println!("{:10} {}", "peers", if peers.are_complete() { "installed" } else { "not installed" });
-    let has_postgres = services::set_up(with_peers)?;
-    println!("{:10} {}", "postgresql", if has_postgres { "installed" } else { "not installed" });
+    for (name, is_there) in services::set_up(with_peers)? {
+        println!("{name:10} {}", if is_there { "installed" } else { "not installed" });
+    }
     Ok(if is_complete { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -1,12 +1,15 @@
 //! Servers that tests talk to. They are started in temporary folders before the tests and stopped behind them, however the
 //! tests end.
 
+mod minio;
 mod postgres;
 
 use std::process::Command;
 
 use anyhow::Result;
 use strongroom_test_postgres::{PROGRAMS, SERVER, Server};
+
+use self::minio::Minio;
 
 /// How much is done to have a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,24 +27,31 @@ pub(crate) enum Wish {
 pub(crate) struct Services {
     postgres: Option<Server>,
     programs: Option<std::path::PathBuf>,
+    minio: Option<Minio>,
 }
 
 impl Services {
     /// Starts the servers. One that the environment names already is used as it is.
     pub(crate) fn start(wish: Wish) -> Result<Self> {
         if wish == Wish::None {
-            println!("PostgreSQL is not started, as wished");
+            println!("PostgreSQL and MinIO are not started, as wished");
             return Ok(Self::default());
         }
         let programs = postgres::programs(wish == Wish::Installed)?;
-        if std::env::var_os(SERVER).is_some() {
-            return Ok(Self { postgres: None, programs });
+        let mut services = Self { programs, ..Self::default() };
+        if std::env::var_os(SERVER).is_none() {
+            services.postgres = services.programs.as_deref().map(postgres::start).transpose()?;
+            if services.postgres.is_none() {
+                println!("PostgreSQL is not on this machine and is not started");
+            }
         }
-        let postgres = programs.as_deref().map(postgres::start).transpose()?;
-        if postgres.is_none() {
-            println!("PostgreSQL is not on this machine and is not started");
+        if std::env::var_os(minio::SERVER).is_none() {
+            services.minio = minio::program(wish == Wish::Installed)?.as_deref().map(minio::start).transpose()?;
+            if services.minio.is_none() {
+                println!("MinIO was not built on this machine and is not started");
+            }
         }
-        Ok(Self { postgres, programs })
+        Ok(services)
     }
 
     /// Tells a command where the servers are.
@@ -52,10 +62,15 @@ impl Services {
         if let Some(programs) = &self.programs {
             command.env(PROGRAMS, programs);
         }
+        if let Some(minio) = &self.minio {
+            command.env(minio::SERVER, minio.settings());
+        }
     }
 }
 
-/// Whether the servers' programs are there; what is missing is installed where that is wished.
-pub(crate) fn set_up(install: bool) -> Result<bool> {
-    Ok(postgres::programs(install)?.is_some())
+/// Each server's name, and whether its program is there; what is missing is installed where that is wished.
+pub(crate) fn set_up(install: bool) -> Result<[(&'static str, bool); 2]> {
+    let postgres = postgres::programs(install)?;
+    let minio = minio::program(install)?;
+    Ok([("postgresql", postgres.is_some()), ("minio", minio.is_some())])
 }
