@@ -250,6 +250,8 @@ pub struct PendingCopy {
     pub content: ContentId,
     /// Its SHA-512.
     pub sha512: Digest,
+    /// Its SHA-256, for a copy that has still to be proved.
+    pub sha256: Option<Digest>,
     /// Bytes.
     pub size: u64,
     /// Where its bytes lie in the staging of the item that makes the version (key and first byte), where it came with the
@@ -281,6 +283,7 @@ pub fn uncopied(
     .iter()
     .map(|row| {
         Ok(PendingCopy {
+            sha256: None,
             content: ContentId(row.uuid(0)?),
             sha512: digest(row, 1)?,
             size: row.count(2)?,
@@ -355,7 +358,7 @@ pub fn unverified(
     .iter()
     .map(|row| {
         let (content, sha512, size) = (ContentId(row.uuid(0)?), digest(row, 2)?, row.count(3)?);
-        Ok(PendingCopy { content, sha512, size, staged: None })
+        Ok(PendingCopy { content, sha512, sha256: Some(digest(row, 4)?), size, staged: None })
     })
     .collect()
 }
@@ -371,6 +374,23 @@ pub fn set_verified(
     let now = tx.now()?;
     tx.execute_each(
         Statement("copies.verified"),
+        &mut contents.iter().map(|content| vec![(*content).into(), store.into(), now.into()]),
+    )?;
+    Ok(())
+}
+
+/// Notes that copies which cannot be read were proved by the checksum that their store vouches for. They have not passed a
+/// check of fixity.
+pub fn set_attested(
+    tx: &mut dyn Transaction,
+    claim: &Claim,
+    store: &str,
+    contents: &[ContentId],
+) -> Result<(), RegistryError> {
+    work::check_fence(tx, claim)?;
+    let now = tx.now()?;
+    tx.execute_each(
+        Statement("copies.attested"),
         &mut contents.iter().map(|content| vec![(*content).into(), store.into(), now.into()]),
     )?;
     Ok(())

@@ -137,12 +137,16 @@ SELECT content_id, store, institution_id, object_id, key, class, stored_at, 'kep
     (content_id, store, institution_id, object_id, key, class, stored_at)
 ON CONFLICT DO NOTHING
 -- name: copies.unverified
-SELECT k.content_id, k.key, c.sha512, c.size FROM copies k JOIN contents c ON c.id = k.content_id
+SELECT k.content_id, k.key, c.sha512, c.size, c.sha256 FROM copies k JOIN contents c ON c.id = k.content_id
 WHERE k.object_id = $1 AND k.store = $2 AND c.generation = $3 AND c.version = $4 AND k.verified_at IS NULL
     AND k.content_id > $5
 ORDER BY k.content_id LIMIT $6
 -- name: copies.verified
 UPDATE copies SET verified_at = proved.time, checked_at = proved.time, last_fixity_at = proved.time
+FROM unnest($1::uuid[], $2::text[], $3::bigint[]) AS proved (content_id, store, time)
+WHERE copies.content_id = proved.content_id AND copies.store = proved.store
+-- name: copies.attested
+UPDATE copies SET verified_at = proved.time, checked_at = proved.time, attested_at = proved.time
 FROM unnest($1::uuid[], $2::text[], $3::bigint[]) AS proved (content_id, store, time)
 WHERE copies.content_id = proved.content_id AND copies.store = proved.store
 -- name: copies.forget

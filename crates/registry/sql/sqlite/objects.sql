@@ -126,12 +126,14 @@ INSERT INTO copies (content_id, store, institution_id, object_id, key, class, st
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, 'kept', ?7, ?7)
 ON CONFLICT DO NOTHING
 -- name: copies.unverified
-SELECT k.content_id, k.key, c.sha512, c.size FROM copies k CROSS JOIN contents c ON c.id = k.content_id
+SELECT k.content_id, k.key, c.sha512, c.size, c.sha256 FROM copies k CROSS JOIN contents c ON c.id = k.content_id
 WHERE k.object_id = ?1 AND k.store = ?2 AND c.generation = ?3 AND c.version = ?4 AND k.verified_at IS NULL
     AND k.content_id > ?5
 ORDER BY k.content_id LIMIT ?6
 -- name: copies.verified
 UPDATE copies SET verified_at = ?3, checked_at = ?3, last_fixity_at = ?3 WHERE content_id = ?1 AND store = ?2
+-- name: copies.attested
+UPDATE copies SET verified_at = ?3, checked_at = ?3, attested_at = ?3 WHERE content_id = ?1 AND store = ?2
 -- name: copies.forget
 DELETE FROM copies WHERE content_id = ?1 AND store = ?2 AND verified_at IS NULL
 -- name: copies.of_content

@@ -1,13 +1,15 @@
-//! verify: every new copy proved by its digest, read back from the store. A copy that does not prove is made again.
+//! verify: every new copy proved by its digest, read back from the store; what lies in a class that cannot be read, by the
+//! checksum that its store vouches for. A copy that does not prove is made again.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use strongroom_ocfl::{InventorySeal, VersionAssembly};
+use strongroom_digest::Algorithm;
+use strongroom_ocfl::{InventorySeal, OcflError, VersionAssembly};
 use strongroom_registry::versions::{self, PendingCopy, Version};
 use strongroom_registry::work::StageEnd;
 use strongroom_registry::{ContentId, Stage, VersionState};
-use strongroom_storage::Store;
+use strongroom_storage::{StorageError, Store};
 
 use super::Seal;
 use super::compare::{keep_object, placement, version};
@@ -64,8 +66,8 @@ fn prove(
         let page = context.registry().read(|tx| versions::unverified(tx, version, name, after, COPIES_AT_ONCE))?;
         let Some(last) = page.last() else { break };
         after = Some(last.content);
-        let (right, wrong) = prove_page(context, &assembly, &page)?;
-        proof.proved += right.len() as u64;
+        let Proofs { right, attested, wrong } = prove_page(context, &assembly, name, &page)?;
+        proof.proved += (right.len() + attested.len()) as u64;
         let store_name = name.to_owned();
         for copy in &wrong {
             proof.wrong.push(format!("sha512:{} in {name}", copy.sha512));
@@ -73,6 +75,7 @@ fn prove(
         let wrong: Vec<ContentId> = wrong.iter().map(|copy| copy.content).collect();
         context.write(move |tx, claim| {
             versions::set_verified(tx, claim, &store_name, &right)?;
+            versions::set_attested(tx, claim, &store_name, &attested)?;
             for content in &wrong {
                 versions::forget_copy(tx, claim, &store_name, *content)?;
             }
@@ -89,33 +92,80 @@ fn prove(
     Ok(proof)
 }
 
-/// Reads a page of copies back; the right ones and the wrong ones. Small ones are read by two threads.
+/// How a copy was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Seen {
+    /// Read back, and right.
+    Right,
+    /// Not to be read; its store vouches for the right checksum.
+    Attested,
+    /// Not right, or not there.
+    Wrong,
+}
+
+/// A page of copies by how they were found.
+#[derive(Default)]
+struct Proofs {
+    right: Vec<ContentId>,
+    attested: Vec<ContentId>,
+    wrong: Vec<PendingCopy>,
+}
+
+/// Proves a page of copies. Small ones are read by two threads.
 fn prove_page(
     context: &StageContext<'_>,
     assembly: &VersionAssembly<'_>,
+    store: &str,
     page: &[PendingCopy],
-) -> Result<(Vec<ContentId>, Vec<PendingCopy>), StageError> {
+) -> Result<Proofs, StageError> {
     let next = AtomicUsize::new(0);
-    let work = || -> Result<Vec<(usize, bool)>, StageError> {
+    let work = || -> Result<Vec<(usize, Seen)>, StageError> {
         let mut seen = Vec::new();
         loop {
             let index = next.fetch_add(1, Ordering::Relaxed);
             let Some(copy) = page.get(index) else { return Ok(seen) };
             context.task.check()?;
-            seen.push((index, assembly.verify_content(&copy.sha512, copy.size)?));
+            seen.push((index, look(assembly, store, copy)?));
         }
     };
     let outcomes = std::thread::scope(|scope| {
         let other = scope.spawn(work);
         [work(), other.join().unwrap_or_else(|_| Err(StageError::Transient("a thread of the stage panicked".into())))]
     });
-    let mut right = Vec::with_capacity(page.len());
-    let mut wrong = Vec::new();
+    let mut proofs = Proofs::default();
     for outcome in outcomes {
-        for (index, is_right) in outcome? {
+        for (index, seen) in outcome? {
             let Some(copy) = page.get(index) else { continue };
-            if is_right { right.push(copy.content) } else { wrong.push(copy.clone()) }
+            match seen {
+                Seen::Right => proofs.right.push(copy.content),
+                Seen::Attested => proofs.attested.push(copy.content),
+                Seen::Wrong => proofs.wrong.push(copy.clone()),
+            }
         }
     }
-    Ok((right, wrong))
+    Ok(proofs)
+}
+
+fn look(assembly: &VersionAssembly<'_>, store: &str, copy: &PendingCopy) -> Result<Seen, StageError> {
+    match assembly.verify_content(&copy.sha512, copy.size) {
+        Ok(true) => Ok(Seen::Right),
+        Ok(false) => Ok(Seen::Wrong),
+        Err(OcflError::Storage(StorageError::NotReadable { class, .. })) => {
+            let Some(head) = assembly.head_content(&copy.sha512)? else { return Ok(Seen::Wrong) };
+            let is_right = match head.checksum {
+                Some((Algorithm::Sha512, digest)) => digest == copy.sha512,
+                Some((Algorithm::Sha256, digest)) => copy.sha256 == Some(digest),
+                // Nobody would ever know what lies there.
+                _ => {
+                    return Err(StageError::fatal(format!(
+                        "contents in store {store} lie in storage class {}, which cannot be read back, and its service \
+                         vouches for no checksum; give the store a class that can be read",
+                        class.unwrap_or_default()
+                    )));
+                }
+            };
+            Ok(if is_right && head.size == copy.size { Seen::Attested } else { Seen::Wrong })
+        }
+        Err(error) => Err(error.into()),
+    }
 }

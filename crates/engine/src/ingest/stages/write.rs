@@ -29,6 +29,7 @@ use crate::ingest::context::{StageContext, StageError};
 use crate::ingest::intake::is_submission_file;
 use crate::ingest::staging::{self, Interruptible};
 use crate::record::{self, FileLine, Line, VersionLine};
+use crate::settings::StoreSettings;
 use crate::{AGENT, crash_point};
 
 /// How many contents go into a store before their copies are recorded.
@@ -374,6 +375,7 @@ fn write_to_store(
     seal: InventorySeal,
 ) -> Result<u64, StageError> {
     let assembly = assembly(context, version, store)?;
+    let content_class = context.home.settings.stores.get(name).and_then(StoreSettings::content_class);
     let mut bytes = 0;
     let mut after = None;
     loop {
@@ -388,9 +390,11 @@ fn write_to_store(
                 None if pending.content == record.content => (&record.staging_key, 0),
                 None => return Err(StageError::StagingLost(format!("nothing staged has sha512:{}", pending.sha512))),
             };
+            // The version's record is what a registry is made from again: it stays readable.
+            let class = content_class.filter(|_| pending.content != record.content).map(str::to_owned);
             let staged = staging::open(context, key, offset, pending.size)?;
             let mut body = Interruptible { bytes: staged, task: context.task };
-            match assembly.put_content(&pending.sha512, pending.size, None, &mut body) {
+            match assembly.put_content(&pending.sha512, pending.size, class.clone(), &mut body) {
                 Ok(_) => {}
                 // The store checks what it is given: it is staging that is wrong.
                 Err(OcflError::Storage(error @ StorageError::Mismatch { .. })) => {
@@ -403,7 +407,7 @@ fn write_to_store(
             }
             bytes += pending.size;
             let key = assembly.content_key(&pending.sha512)?.to_string();
-            copies.push(NewCopy { content: pending.content, key, class: None });
+            copies.push(NewCopy { content: pending.content, key, class });
         }
         assembly.sync()?;
         let (institution, object_id, store) = (object.institution, object.id, name.to_owned());
