@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
     backup, bag, batches, bench, collection, config, demo, deposit, fixity, identify, init, institution, items,
-    objects, ocfl, queue, rebuild, restore, shell, signatures, store, work,
+    migrate, objects, ocfl, queue, rebuild, restore, shell, signatures, store, work,
 };
 
 /// Keeps deposits: checks them, stores verified copies, watches the copies, and gives them back.
@@ -85,6 +85,8 @@ pub(crate) enum Command {
     Rebuild(rebuild::Rebuild),
     /// Copy the registry while it is in use
     Backup(backup::Backup),
+    /// Move the registry to PostgreSQL, or fill it there from a backup
+    Migrate(migrate::Migrate),
     /// Show and change institutions
     #[command(subcommand)]
     Institution(institution::Institution),

@@ -163,7 +163,10 @@ fn of_database(error: &DatabaseError) -> (Exit, Option<&'static str>) {
                  correct the stores in the settings instead",
             ),
         ),
-        DatabaseError::Permission { .. } => (Exit::NotAllowed, Some("check owner and permissions of the home, or user and rights on the database server")),
+        DatabaseError::Permission { .. } => (
+            Exit::NotAllowed,
+            Some("check owner and permissions of the home, or user and rights on the database server"),
+        ),
         _ => (Exit::OutOfReach, None),
     }
 }

@@ -14,6 +14,7 @@ mod statement;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod transaction;
+pub mod transfer;
 mod value;
 
 pub use clock::{Clock, ManualClock, SystemClock};

@@ -1,13 +1,13 @@
 //! `backup`: a copy of the registry and its settings, complete and consistent, while both are in use.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use strongroom_database::{Location, Sqlite, SystemClock};
+use strongroom_database::{Location, Sqlite, SystemClock, transfer};
 
 use crate::context::{Context, SETTINGS_FILE};
 use crate::failure::{Exit, Failure, Outcome};
@@ -20,6 +20,9 @@ pub(crate) struct Backup {
     dir: PathBuf,
 }
 
+/// Where in a backup the tables of a registry in PostgreSQL lie.
+pub(super) const REGISTRY_FOLDER: &str = "registry";
+
 report! {
     /// A backup.
     BackupReport { backup: String, registry: String, bytes: u64 }
@@ -28,33 +31,18 @@ report! {
 pub(crate) fn run(command: &Backup, context: &Context) -> Outcome {
     let settings = context.settings()?.settings;
     context.check_registry(&settings)?;
-    let registry = match settings.registry_location(&context.home)? {
-        Location::Sqlite(path) => path,
-        Location::Postgres { .. } => {
-            return Err(
-                Failure::usage("a registry in PostgreSQL is copied by the server's own programs").next("use pg_dump")
-            );
-        }
-    };
+    let location = settings.registry_location(&context.home)?;
     let time = Timestamp::now().to_zoned(TimeZone::UTC).strftime("%Y%m%dT%H%M%S%.6fZ").to_string();
     let folder = command.dir.join(format!("strongroom-{time}"));
     fs::create_dir_all(&command.dir).map_err(|error| Failure::io("make the folder", &command.dir, &error))?;
     fs::create_dir(&folder).map_err(|error| Failure::io("make the folder", &folder, &error))?;
-    let to = folder.join("registry.db");
-    let outcome = (|| {
-        let database = Sqlite::open(
-            &registry,
-            strongroom_registry::statements(),
-            &strongroom_registry::migrations(),
-            Arc::new(SystemClock),
-        )?;
-        database.backup(&to)?;
+    let outcome = copy(&location, &folder).and_then(|copied| {
         let copy = folder.join(SETTINGS_FILE);
         fs::copy(&context.settings_file, &copy).map_err(|error| Failure::io("copy the settings to", &copy, &error))?;
-        fs::metadata(&to).map_err(|error| Failure::io("look at", &to, &error))
-    })();
-    let metadata = match outcome {
-        Ok(metadata) => metadata,
+        Ok(copied)
+    });
+    let (registry, bytes) = match outcome {
+        Ok(copied) => copied,
         Err(failure) => {
             // Half a backup is none; the first error is the one to tell.
             let _ = fs::remove_dir_all(&folder);
@@ -63,8 +51,36 @@ pub(crate) fn run(command: &Backup, context: &Context) -> Outcome {
     };
     context.output.show(&BackupReport {
         backup: folder.display().to_string(),
-        registry: to.display().to_string(),
-        bytes: metadata.len(),
+        registry: registry.display().to_string(),
+        bytes,
     })?;
     Ok(Exit::Done)
+}
+
+/// Copies the registry into `folder`; where to, and how many bytes.
+fn copy(location: &Location, folder: &Path) -> Result<(PathBuf, u64), Failure> {
+    match location {
+        Location::Sqlite(registry) => {
+            let to = folder.join("registry.db");
+            let (statements, migrations) = (strongroom_registry::statements(), strongroom_registry::migrations());
+            Sqlite::open(registry, statements, &migrations, Arc::new(SystemClock))?.backup(&to)?;
+            let bytes = size_of(&to)?;
+            Ok((to, bytes))
+        }
+        Location::Postgres { url, settings } => {
+            let to = folder.join(REGISTRY_FOLDER);
+            fs::create_dir(&to).map_err(|error| Failure::io("make the folder", &to, &error))?;
+            let migrations = strongroom_registry::schema(location.dialect()).migrations;
+            transfer::export(url, settings, &migrations, &to, &mut |_| {})?;
+            let mut bytes = 0;
+            for entry in fs::read_dir(&to).map_err(|error| Failure::io("look at", &to, &error))? {
+                bytes += size_of(&entry.map_err(|error| Failure::io("look at", &to, &error))?.path())?;
+            }
+            Ok((to, bytes))
+        }
+    }
+}
+
+fn size_of(path: &Path) -> Result<u64, Failure> {
+    fs::metadata(path).map(|metadata| metadata.len()).map_err(|error| Failure::io("look at", path, &error))
 }

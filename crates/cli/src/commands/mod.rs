@@ -13,6 +13,7 @@ pub(crate) mod identify;
 pub(crate) mod init;
 pub(crate) mod institution;
 pub(crate) mod items;
+pub(crate) mod migrate;
 pub(crate) mod objects;
 pub(crate) mod ocfl;
 pub(crate) mod queue;
@@ -50,6 +51,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         Command::Store(command) => store::run(&command, context),
         Command::Rebuild(command) => rebuild::run(&command, context),
         Command::Backup(command) => backup::run(&command, context),
+        Command::Migrate(command) => migrate::run(&command, context),
         Command::Institution(command) => institution::run(command, context),
         Command::Collection(command) => collection::run(command, context),
         Command::Bag(command) => bag::run(&command, context),

@@ -1,6 +1,11 @@
 //! `store`: the places that keep bytes, and whether they can be used.
 
+use std::fs;
+
 use clap::Subcommand;
+use strongroom_engine::EngineError;
+use strongroom_engine::mark::{self, Found as Mark};
+use strongroom_engine::reconcile::{self, Compared};
 use strongroom_engine::settings::Settings;
 use strongroom_storage::{self as storage, Key, PutOptions, StorageError};
 use uuid::Uuid;
@@ -8,15 +13,28 @@ use uuid::Uuid;
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output::report;
+use crate::progress;
 
 /// Show and check the stores
 #[derive(Debug, Subcommand)]
 pub(crate) enum Store {
     /// List the stores of the settings
     List,
+    /// Make stores of the settings that are not there yet; those there are stay as they are
+    Create {
+        /// Their names
+        #[arg(required = true)]
+        stores: Vec<String>,
+    },
     /// Write, read and delete a few bytes in each store, or in those named; exit 1 if one cannot be used
     Check {
         /// Their names
+        stores: Vec<String>,
+    },
+    /// List what only a store or only the record knows, with what to do about it; exit 1 if there is anything
+    Reconcile {
+        /// Only this store; repeat for more [default: preservation stores and staging]
+        #[arg(long = "store", value_name = "NAME")]
         stores: Vec<String>,
     },
 }
@@ -27,16 +45,93 @@ report! {
 }
 
 report! {
+    /// A store that is there now.
+    StoreMade { store: String, kind: String, path: String }
+}
+
+report! {
     /// What a check of a store found.
-    StoreCheck { store: String, ok: bool, message: Option<String> }
+    StoreCheck {
+        store: String,
+        ok: bool,
+        conditional_put: Option<bool>,
+        strong_checksum: Option<bool>,
+        atomic_assembly: Option<bool>,
+        registry: Option<String>,
+        term: Option<u64>,
+        acts: Option<u64>,
+        message: Option<String>,
+    }
+}
+
+report! {
+    /// Something that only a store or only the record knows.
+    DifferenceReport {
+        store: String,
+        code: String,
+        path: String,
+        object: Option<String>,
+        detail: Option<String>,
+        meaning: String,
+        next: String,
+    }
 }
 
 pub(crate) fn run(command: &Store, context: &Context) -> Outcome {
     let settings = context.settings()?.settings;
     match command {
         Store::List => list(&settings, context),
+        Store::Create { stores } => create(&settings, stores, context),
         Store::Check { stores } => check(&settings, stores, context),
+        Store::Reconcile { stores } => reconcile(stores, context),
     }
+}
+
+fn reconcile(wanted: &[String], context: &Context) -> Outcome {
+    let home = context.open_home()?;
+    if let Some(name) = wanted.iter().find(|name| !home.stores.contains_key(*name)) {
+        return Err(Failure::not_found("store", name).next("\"strongroom store list\" shows those there are"));
+    }
+    let mut stores: Vec<String> = wanted.to_vec();
+    if stores.is_empty() {
+        stores.extend(home.preservation_stores().iter().map(|store| store.name().to_owned()));
+        stores.push(home.roles.staging.name().to_owned());
+    }
+    let mut compared = Compared::default();
+    let mut table = context.output.table(&["store", "code", "meaning", "next", "path"]);
+    for name in &stores {
+        let bar = progress::spinner(context, format!("comparing store {name} with the record"));
+        let mut failure = None;
+        let outcome = reconcile::run(&home, name, &mut |difference| {
+            let report = DifferenceReport {
+                store: difference.store.clone(),
+                code: difference.code.word().to_owned(),
+                path: difference.path.clone(),
+                object: difference.object.map(|object| object.to_string()),
+                detail: difference.detail.clone(),
+                meaning: difference.code.meaning().to_owned(),
+                next: difference.next(),
+            };
+            bar.suspend(|| table.row(&report)).map_err(|error| {
+                failure = Some(error);
+                EngineError::Usage("the answer could not be written".into())
+            })
+        });
+        bar.finish_and_clear();
+        if let Some(failure) = failure {
+            return Err(failure);
+        }
+        let found = outcome.map_err(|error| Failure::from(error).while_trying(format!("compare store {name}")))?;
+        compared.keys += found.keys;
+        compared.objects += found.objects;
+        compared.differences += found.differences;
+    }
+    table.end("the stores and the record say the same")?;
+    if !context.is_quiet {
+        let Compared { keys, objects, differences } = compared;
+        eprintln!("compared {keys} keys with {objects} objects in stores: {differences} differences");
+    }
+    Ok(if compared.differences == 0 { Exit::Done } else { Exit::No })
 }
 
 fn list(settings: &Settings, context: &Context) -> Outcome {
@@ -65,27 +160,89 @@ fn list(settings: &Settings, context: &Context) -> Outcome {
     Ok(Exit::Done)
 }
 
+fn create(settings: &Settings, wanted: &[String], context: &Context) -> Outcome {
+    let mut chosen = Vec::with_capacity(wanted.len());
+    for name in wanted {
+        match settings.stores.get(name) {
+            Some(store) => chosen.push((name, store)),
+            None => {
+                return Err(
+                    Failure::not_found("store", name).next("name it in the settings first, with its kind and place")
+                );
+            }
+        }
+    }
+    let mut table = context.output.table(&["store", "kind", "path"]);
+    for (name, store) in chosen {
+        if let Some(folder) = store.folder(&context.home) {
+            fs::create_dir_all(&folder).map_err(|error| Failure::io("make the store", &folder, &error))?;
+        }
+        store.create(name, &context.home)?;
+        let (kind, path) = (store.kind().to_owned(), store.place(&context.home));
+        table.row(&StoreMade { store: name.clone(), kind, path })?;
+    }
+    table.end("there are no stores")?;
+    Ok(Exit::Done)
+}
+
 fn check(settings: &Settings, wanted: &[String], context: &Context) -> Outcome {
     for name in wanted {
         if !settings.stores.contains_key(name) {
             return Err(Failure::not_found("store", name).next("\"strongroom store list\" shows those there are"));
         }
     }
-    let mut table = context.output.table(&["store", "ok", "message"]);
+    let mut table = context.output.table(&[
+        "store",
+        "ok",
+        "conditional_put",
+        "strong_checksum",
+        "atomic_assembly",
+        "registry",
+        "term",
+        "acts",
+        "message",
+    ]);
     let mut exit = Exit::Done;
     for (name, store) in &settings.stores {
         if !wanted.is_empty() && !wanted.contains(name) {
             continue;
         }
         let opened = store.open(name, &context.home).map_err(Failure::from);
-        let message = opened.and_then(|store| probe(store.as_ref())).err().map(|failure| failure.to_string());
+        let is_kept = settings.preservation_stores().contains(&name.as_str());
+        let found = opened.and_then(|store| look(store.as_ref(), is_kept).map(|found| (store, found)));
+        let (store, found, message) = match found {
+            Ok((store, found)) => (Some(store), found, None),
+            Err(failure) => (None, Mark::None, Some(failure.to_string())),
+        };
+        let (mark, message) = match found {
+            Mark::Mark(mark) => (Some(mark), message),
+            Mark::None => (None, message),
+            Mark::Unreadable(why) => (None, Some(format!("its mark cannot be read: {why}"))),
+        };
         if message.is_some() {
             exit = Exit::No;
         }
-        table.row(&StoreCheck { store: name.clone(), ok: message.is_none(), message })?;
+        let capabilities = store.map(|store| store.capabilities());
+        table.row(&StoreCheck {
+            store: name.clone(),
+            ok: message.is_none(),
+            conditional_put: capabilities.map(|found| found.conditional_put),
+            strong_checksum: capabilities.map(|found| found.strong_checksum),
+            atomic_assembly: capabilities.map(|found| found.atomic_assembly),
+            registry: mark.map(|mark| mark.registry.to_string()),
+            term: mark.map(|mark| mark.term),
+            acts: mark.map(|mark| mark.acts),
+            message,
+        })?;
     }
     table.end("there are no stores")?;
     Ok(exit)
+}
+
+/// Probes a store, and reads the mark of one that keeps copies.
+fn look(store: &dyn storage::Store, is_kept: bool) -> Result<Mark, Failure> {
+    probe(store)?;
+    Ok(if is_kept { mark::read(store)? } else { Mark::None })
 }
 
 /// Writes a few bytes, reads them back, and takes them away.

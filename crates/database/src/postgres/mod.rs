@@ -3,6 +3,7 @@
 //! the server went away) is run again for a while; decision 8 has the reasons.
 
 mod address;
+pub(crate) mod bare;
 mod bell;
 mod commit;
 mod connection;
@@ -242,7 +243,7 @@ impl Postgres {
         let mut transaction = self.shared.transaction(connection, now);
         let outcome = job(&mut transaction);
         let (trouble, failure, has_begun) = (transaction.trouble, transaction.failure.take(), transaction.has_begun);
-        self.give_up(borrowed, trouble);
+        self.end_read(borrowed, failure.is_some(), trouble);
         match (trouble, failure) {
             // Rows may have been handed over only where a statement has succeeded.
             (Some(Trouble::Lost), Some(failure)) if !has_begun => {
@@ -252,10 +253,20 @@ impl Postgres {
         }
     }
 
+    /// Ends a transaction that only read. Where all went well it is committed: who watches the server counts transactions
+    /// that were rolled back.
+    fn end_read(&self, borrowed: Borrowed<'_>, has_failed: bool, trouble: Option<Trouble>) {
+        self.end(borrowed, if has_failed { "ROLLBACK" } else { "COMMIT" }, trouble);
+    }
+
     /// Ends a transaction of which nothing is to be kept.
-    fn give_up(&self, mut borrowed: Borrowed<'_>, trouble: Option<Trouble>) {
+    fn give_up(&self, borrowed: Borrowed<'_>, trouble: Option<Trouble>) {
+        self.end(borrowed, "ROLLBACK", trouble);
+    }
+
+    fn end(&self, mut borrowed: Borrowed<'_>, sql: &str, trouble: Option<Trouble>) {
         let ended = trouble != Some(Trouble::Lost)
-            && borrowed.get().is_ok_and(|connection| connection.client.batch_execute("ROLLBACK").is_ok());
+            && borrowed.get().is_ok_and(|connection| connection.client.batch_execute(sql).is_ok());
         if !ended {
             borrowed.spoil();
             self.shared.pool.forget_all();
