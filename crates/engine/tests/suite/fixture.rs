@@ -122,7 +122,7 @@ impl TestHome {
         drop(home);
         clock.go_back(by);
         let registry =
-            Registry::open_sqlite(&settings.registry_path(folder.path()), clock.clone()).expect("a registry");
+            Registry::open_sqlite(&registry_file(&settings, folder.path()), clock.clone()).expect("a registry");
         let home = Arc::new(Home::with_registry(folder.path(), settings, registry).expect("opens the home"));
         Self { home, clock, folder }
     }
