@@ -1,47 +1,94 @@
-//! How many tasks a second the embedded queue takes on this machine, every answer durable. Run it with
-//! `cargo run --release -p strongroom-queue --example throughput [FOLDER [MEASUREMENT]]`; the folder decides which disk is
-//! measured, a part of a measurement's name that no other is made.
+//! How many tasks a second a queue takes on this machine, every answer durable. Run it with
+//! `cargo run --release -p strongroom-queue --example throughput [FOLDER [MEASUREMENT]] [--database URL]`; the folder decides
+//! which disk is measured, a part of a measurement's name that no other is made. With a URL of a PostgreSQL server the
+//! queue lies there, in a schema that is dropped at the end.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use strongroom_database::{Database, Migration, Sqlite, SystemClock};
+use strongroom_database::testing::Scratch;
+use strongroom_database::{Database, Migration, Postgres, PostgresSettings, Sqlite, SystemClock};
 use strongroom_queue::{DatabaseQueue, Holder, LeaseRequest, NewTask, Outcome, Queue, Settlement, Wakeups};
 
 const PAYLOAD_BYTES: usize = 200;
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
+/// What the command line says.
+#[derive(Default)]
+struct Request {
+    folder: Option<String>,
+    measurement: Option<String>,
+    database: Option<String>,
+}
+
+fn request() -> Result<Request, Failure> {
+    let mut request = Request::default();
+    let mut arguments = std::env::args().skip(1);
+    while let Some(argument) = arguments.next() {
+        if argument == "--database" {
+            request.database = Some(arguments.next().ok_or("--database takes a URL")?);
+        } else if request.folder.is_none() {
+            request.folder = Some(argument);
+        } else {
+            request.measurement = Some(argument);
+        }
+    }
+    Ok(request)
+}
+
+fn open(folder: &Path, scratch: Option<&Scratch>) -> Result<Arc<dyn Database>, Failure> {
+    let dialect = if scratch.is_some() { "postgres" } else { "sqlite" };
+    let steps = strongroom_queue::schema(dialect).iter().zip(1..);
+    let migrations: Vec<Migration> = steps.map(|(sql, version)| Migration { version, name: "queue", sql }).collect();
+    let statements = strongroom_queue::statements(dialect);
+    Ok(match scratch {
+        None => Arc::new(Sqlite::open(&folder.join("registry.db"), statements, &migrations, Arc::new(SystemClock))?),
+        Some(scratch) => {
+            let settings = PostgresSettings { connections: 64, ..PostgresSettings::default() };
+            Arc::new(Postgres::open(&scratch.url(), settings, statements, &migrations)?)
+        }
+    })
+}
+
 fn main() -> Result<(), Failure> {
-    let folder = match std::env::args_os().nth(1) {
+    let request = request()?;
+    let folder = match &request.folder {
         Some(folder) => tempfile::tempdir_in(folder)?,
         None => tempfile::tempdir()?,
     };
-    let migrations = [Migration { version: 1, name: "queue", sql: strongroom_queue::SQLITE_SCHEMA_1 }];
-    let path = folder.path().join("registry.db");
-    let database = Sqlite::open(&path, strongroom_queue::statements("sqlite"), &migrations, Arc::new(SystemClock))?;
-    let database: Arc<dyn Database> = Arc::new(database);
-    let queue = Arc::new(DatabaseQueue::new(database, Arc::new(Wakeups::default())));
+    let scratch = request.database.as_deref().map(Scratch::on);
+    let database = open(folder.path(), scratch.as_ref())?;
+    let queue = Arc::new(DatabaseQueue::new(database.clone(), Arc::new(Wakeups::through(database))));
+    let report = |what: &str, measure: &dyn Fn() -> Result<(usize, Duration), Failure>| {
+        if request.measurement.as_deref().is_some_and(|wanted| !what.contains(wanted)) {
+            return Ok(());
+        }
+        report(what, measure)
+    };
 
     println!("one sync of 4 KiB: {:?}", sync_time(folder.path())?);
-    report("enqueue, one caller, batches of 10,000", || enqueue(&queue, 1, 20_000, 10_000))?;
-    report("enqueue, 8 callers, one by one", || enqueue(&queue, 8, 40_000, 1))?;
-    report("enqueue, 64 callers, one by one", || enqueue(&queue, 64, 100_000, 1))?;
+    report("enqueue, one caller, batches of 10,000", &|| enqueue(&queue, 1, 20_000, 10_000))?;
+    report("enqueue, 8 callers, one by one", &|| enqueue(&queue, 8, 40_000, 1))?;
+    report("enqueue, 64 callers, one by one", &|| enqueue(&queue, 64, 100_000, 1))?;
     for backlog in [20_000, 1_000_000] {
         fill(&queue, backlog)?;
         println!("backlog {backlog}");
-        report("  lease and settle, 1 worker, one by one", || work(&queue, 1, 4_000, 1))?;
+        report("  lease and settle, 1 worker, one by one", &|| work(&queue, 1, 4_000, 1))?;
         fill(&queue, backlog)?;
-        report("  lease and settle, 8 workers, one by one", || work(&queue, 8, 16_000, 1))?;
+        report("  lease and settle, 8 workers, one by one", &|| work(&queue, 8, 16_000, 1))?;
         fill(&queue, backlog)?;
-        report("  lease and settle, 8 workers, batches of 10", || work(&queue, 8, 16_000, 10))?;
+        report("  lease and settle, 8 workers, batches of 10", &|| work(&queue, 8, 16_000, 10))?;
         fill(&queue, backlog)?;
-        report("  lease and settle, 64 callers, one by one", || work(&queue, 64, 20_000, 1))?;
+        report("  lease and settle, 64 callers, one by one", &|| work(&queue, 64, 20_000, 1))?;
         fill(&queue, backlog)?;
-        report("  lease and settle, 64 callers, batches of 10", || work(&queue, 64, 20_000, 10))?;
+        report("  lease and settle, 64 callers, batches of 10", &|| work(&queue, 64, 20_000, 10))?;
         fill(&queue, backlog)?;
-        report("  lease and settle, 1 worker, batches of 100", || work(&queue, 1, 20_000, 100))?;
+        report("  lease and settle, 1 worker, batches of 100", &|| work(&queue, 1, 20_000, 100))?;
+        fill(&queue, backlog)?;
+        report("  lease and settle, 8 workers, batches of 100", &|| work(&queue, 8, 64_000, 100))?;
         fill(&queue, backlog)?;
         println!("  one sync of 4 KiB: {:?}", sync_time(folder.path())?);
         let began = Instant::now();
@@ -51,10 +98,7 @@ fn main() -> Result<(), Failure> {
     wake_ups(&queue)
 }
 
-fn report(what: &str, measure: impl FnOnce() -> Result<(usize, Duration), Failure>) -> Result<(), Failure> {
-    if std::env::args().nth(2).is_some_and(|wanted| !what.contains(&wanted)) {
-        return Ok(());
-    }
+fn report(what: &str, measure: &dyn Fn() -> Result<(usize, Duration), Failure>) -> Result<(), Failure> {
     let busy_before = processor_time();
     let (tasks, time) = measure()?;
     let busy = processor_time().saturating_sub(busy_before).as_secs_f64() * 1e6 / tasks as f64;
@@ -69,7 +113,7 @@ fn processor_time() -> Duration {
 }
 
 /// What one durable commit costs on this disk at least.
-fn sync_time(folder: &std::path::Path) -> Result<Duration, Failure> {
+fn sync_time(folder: &Path) -> Result<Duration, Failure> {
     let mut file = std::fs::File::create(folder.join("sync"))?;
     let began = Instant::now();
     for _ in 0..100 {

@@ -134,6 +134,9 @@ fn is_meant(request: Request, item: &Item) -> bool {
 /// Derives a batch's state from its items, whenever one of them came to rest or was taken up again: `processing` while one
 /// is at work or waits, `held` when all that are open are held, then `failed` or `completed`.
 pub(crate) fn settle(tx: &mut dyn Transaction, id: BatchId) -> Result<(), RegistryError> {
+    // Two items that come to rest together would each see the other at work; changed, not only locked, the row tells
+    // every kind of transaction that the other was there.
+    tx.execute(Statement("batches.lock"), &[id.into()])?;
     let Some(batch) = get(tx, Scope::System, id)? else { return Ok(()) };
     if batch.state == BatchState::Deleted {
         return Ok(());

@@ -238,6 +238,12 @@ pub fn get(tx: &mut dyn Transaction, scope: Scope, id: ItemId) -> Result<Option<
     tx.query_one(Statement("items.get"), &[id.into(), scope.value()])?.as_ref().map(item_row).transpose()
 }
 
+/// Keeps everybody else from changing an item until the transaction ends, for those that are kept apart by rows.
+pub(crate) fn lock(tx: &mut dyn Transaction, id: ItemId) -> Result<(), RegistryError> {
+    tx.query_one(Statement("items.lock"), &[id.into()])?;
+    Ok(())
+}
+
 /// An item that must exist.
 pub fn find(tx: &mut dyn Transaction, scope: Scope, id: ItemId) -> Result<Item, RegistryError> {
     get(tx, scope, id)?.ok_or_else(|| RegistryError::NotFound { what: "work item", id: id.to_string() })

@@ -118,10 +118,10 @@ pub enum StageEnd {
 /// How many attempts the tasks of a topic have, by the settings.
 pub type MaxAttempts<'a> = dyn Fn(&str) -> u32 + 'a;
 
-/// Leases tasks, and claims the items they stand for. Topics whose tasks are stages are recognised by their name; a task
-/// whose item has ended or moved on is settled on the spot and not returned. So is one whose item a person asked to hold
-/// or cancel while a worker had it. One whose attempts all ended without a word, with the worker gone, is buried, and its
-/// item fails, in the same transaction.
+/// Leases tasks, and claims the items they stand for. Right by rows, too: it locks each item before it decides. Topics
+/// whose tasks are stages are recognised by their name; a task whose item has ended or moved on is settled on the spot
+/// and not returned. So is one whose item a person asked to hold or cancel while a worker had it. One whose attempts
+/// all ended without a word, with the worker gone, is buried, and its item fails, in the same transaction.
 pub fn lease(
     tx: &mut dyn Transaction,
     request: &LeaseRequest,
@@ -165,6 +165,7 @@ fn take_up(
         settle(tx, task.lease, Outcome::Dead { reason })?;
         return Ok(None);
     };
+    items::lock(tx, id)?;
     let is_meant = |item: &Item| {
         matches!(item.status, ItemStatus::Pending | ItemStatus::Started) && item.stage.topic(item.action) == task.topic
     };
@@ -245,7 +246,7 @@ pub enum Pulse {
     Lost,
 }
 
-/// Extends tasks, items and the object leases of those items, all by one transaction.
+/// Extends tasks, items and the object leases of those items, all by one transaction. Right by rows, too.
 pub fn heartbeat(
     tx: &mut dyn Transaction,
     held: &[(Lease, Option<Claim>)],
@@ -295,6 +296,8 @@ pub fn finish(
     holder: &str,
     end: &StageEnd,
 ) -> Result<Vec<String>, RegistryError> {
+    // Everybody takes the task first and then its item, or two could wait for each other.
+    tasks::lock(tx, claim.lease)?;
     check_fence(tx, claim)?;
     let item = items::find(tx, Scope::System, claim.item)?;
     let version = versions::of_item(tx, item.id)?.map(|version| version.state);

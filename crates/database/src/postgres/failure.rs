@@ -74,7 +74,7 @@ pub(super) fn explain(shown: &str, act: Act, error: &postgres::Error) -> Databas
         "53100" => unavailable(shown, described, "the server's disk is full; make room and try again"),
         "XX001" | "XX002" => DatabaseError::Corrupt { path: shown.to_owned(), detail },
         _ => match code.get(..2).unwrap_or_default() {
-            "23" => DatabaseError::Constraint { statement, detail },
+            "23" | "54" => DatabaseError::Constraint { statement, detail },
             "28" => DatabaseError::Permission { path: shown.to_owned(), act: described, detail },
             "08" | "53" | "57" | "58" | "25" | "40" | "55" => unavailable(shown, described, &detail),
             _ => DatabaseError::Statement { statement, detail },

@@ -1,9 +1,8 @@
 //! The engine for many machines: a PostgreSQL server, 15 or later. Transactions run on their callers' threads, each on a
 //! connection borrowed from a bounded pool. What was undone through no fault of its own (others changed the same rows,
-//! the server went away) is run again for a while; decision 8 has the reasons.
+//! the server went away) is run again for a while; decision 11 has the reasons.
 
 mod address;
-pub(crate) mod bare;
 mod bell;
 mod commit;
 mod connection;

@@ -111,7 +111,7 @@ impl Dispatcher<'_> {
             }
         }
         let asked_at = core.clock.now();
-        let leased = core.registry.write({
+        let leased = core.registry.write_by_rows({
             let (wanted, max_attempts) = (wanted.clone(), core.max_attempts.clone());
             move |tx| Core::lease_all(tx, &wanted, &max_attempts)
         });

@@ -57,7 +57,7 @@ SELECT id FROM task WHERE state = 3 AND topic = $1 AND id > $2 ORDER BY id LIMIT
 
 -- name: queue_revive
 UPDATE task SET state = 1, ready_at = $2, spent = 0, reason = NULL, holder = NULL
-WHERE id = $1 AND state = 3
+WHERE id = $1 AND state + 0 = 3
 AND NOT EXISTS (
     SELECT 1 FROM task AS live WHERE live.key = task.key AND live.topic = task.topic AND live.state < 3
 )

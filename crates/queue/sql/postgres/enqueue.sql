@@ -46,14 +46,14 @@ ORDER BY task.id
 FOR UPDATE OF task
 
 -- name: queue_bring_forward
-UPDATE task SET ready_at = least(ready_at, $2), priority = least(priority, $3) WHERE id = $1 AND state = 1
+UPDATE task SET ready_at = least(ready_at, $2), priority = least(priority, $3) WHERE id = $1 AND state + 0 = 1
 
 -- name: queue_raise
-UPDATE task SET rank = rank - (priority - $2) * $3, priority = $2 WHERE id = $1 AND state = 0 AND priority > $2
+UPDATE task SET rank = rank - (priority - $2) * $3, priority = $2 WHERE id = $1 AND state + 0 = 0 AND priority > $2
 
 -- name: queue_mark_again
 UPDATE task
 SET again_at = least(coalesce(again_at, $2), $2),
     again_priority = least(coalesce(again_priority, $3), $3),
     again_payload = coalesce(again_payload, $4)
-WHERE id = $1 AND state = 2
+WHERE id = $1 AND state + 0 = 2

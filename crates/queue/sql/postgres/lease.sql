@@ -22,13 +22,13 @@ FROM head WHERE task.id = head.id
 RETURNING task.id, attempt, key, payload, priority, fair_key, rank, ready_at, spent, max_attempts, enqueued_at, reason
 
 -- name: queue_lease_task
-WITH one AS MATERIALIZED (SELECT id FROM task WHERE id = $1 AND state = 0 FOR UPDATE SKIP LOCKED)
+WITH one AS MATERIALIZED (SELECT id FROM task WHERE id = $1 AND state + 0 = 0 FOR UPDATE SKIP LOCKED)
 UPDATE task SET state = 2, attempt = attempt + 1, spent = spent + 1, holder = $2, lease_until = $3
 FROM one WHERE task.id = one.id
 RETURNING task.id, attempt, key, payload, priority, fair_key, rank, ready_at, spent, max_attempts, enqueued_at, reason
 
 -- name: queue_ready_of_key
-SELECT rank, ready_at, id FROM task WHERE key = $1 AND topic = $2 AND state < 3 AND state = 0
+SELECT rank, ready_at, id FROM task WHERE key = $1 AND topic = $2 AND state < 3 AND state + 0 = 0
 
 -- name: queue_ready_behind
 SELECT rank, ready_at, id, key FROM task
@@ -47,11 +47,11 @@ ON CONFLICT (name) DO NOTHING
 -- name: queue_extend
 UPDATE task SET lease_until = greatest(task.lease_until, held.lease_until)
 FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) WITH ORDINALITY AS held (id, attempt, lease_until, place)
-WHERE task.id = held.id AND task.attempt = held.attempt AND task.state = 2
+WHERE task.id = held.id AND task.attempt = held.attempt AND task.state + 0 = 2
 RETURNING held.place, task.lease_until, task.cancel_requested
 
 -- name: queue_checkpoint
-UPDATE task SET spent = 1 WHERE id = $1 AND attempt = $2 AND state = 2
+UPDATE task SET spent = 1 WHERE id = $1 AND attempt = $2 AND state + 0 = 2
 
 -- name: queue_next_ready
 SELECT 1 FROM task WHERE state = 0 AND topic = $1 LIMIT 1

@@ -14,7 +14,7 @@ pub use administer::{
 };
 pub use enqueue::enqueue;
 pub use lease::{Prospect, checkpoint, heartbeat, lease, look};
-pub use settle::settle;
+pub use settle::{lock, settle};
 pub use take_over::{holders, take_over_expired, take_over_from};
 pub use turns::TURNS_PER_PRIORITY;
 

@@ -42,6 +42,12 @@ fn finish(transaction: &mut dyn Transaction, done: &[Settlement]) -> Result<Vec<
     Ok(rows.iter().map(Option::is_some).collect())
 }
 
+/// Keeps everybody else from changing a task until the transaction ends, where this lease is its latest.
+pub fn lock(transaction: &mut dyn Transaction, lease: Lease) -> Result<(), QueueError> {
+    transaction.query_one(HELD, &[lease.task.0.into(), lease.attempt.into()])?;
+    Ok(())
+}
+
 fn settle_held(
     transaction: &mut dyn Transaction,
     lease: Lease,

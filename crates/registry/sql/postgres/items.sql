@@ -42,7 +42,9 @@ RETURNING fence
 UPDATE work_items SET lease_until = $3 WHERE id = $1 AND fence = $2 AND status = 'started'
 RETURNING cancel_requested
 -- name: items.fence
-SELECT 1 FROM work_items WHERE id = $1 AND fence = $2 AND status = 'started'
+SELECT 1 FROM work_items WHERE id = $1 AND fence = $2 AND status = 'started' FOR NO KEY UPDATE
+-- name: items.lock
+SELECT 1 FROM work_items WHERE id = $1 FOR NO KEY UPDATE
 -- name: items.move
 UPDATE work_items SET stage = $2, status = $3, note = coalesce($4, note), needs_review = $5, retry_count = $6,
     holder = NULL, lease_until = NULL, updated_at = $7, cancel_requested = $8
@@ -113,6 +115,8 @@ SELECT b.id, b.institution_id, i.identifier, c.identifier, b.type, b.state, b.su
     b.updated_at
 FROM batches b JOIN institutions i ON i.id = b.institution_id LEFT JOIN collections c ON c.id = b.collection_id
 WHERE b.id > $1 AND ($2::uuid IS NULL OR b.institution_id = $2) AND (b.state <> 'deleted') ORDER BY b.id LIMIT $3
+-- name: batches.lock
+UPDATE batches SET state = state WHERE id = $1
 -- name: batches.set_state
 UPDATE batches SET state = $2, updated_at = $3 WHERE id = $1
 -- name: batches.has_items

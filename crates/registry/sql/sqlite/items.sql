@@ -42,6 +42,8 @@ UPDATE work_items SET lease_until = ?3 WHERE id = ?1 AND fence = ?2 AND status =
 RETURNING cancel_requested
 -- name: items.fence
 SELECT 1 FROM work_items WHERE id = ?1 AND fence = ?2 AND status = 'started'
+-- name: items.lock
+SELECT 1 FROM work_items WHERE id = ?1
 -- name: items.move
 UPDATE work_items SET stage = ?2, status = ?3, note = coalesce(?4, note), needs_review = ?5, retry_count = ?6,
     holder = NULL, lease_until = NULL, updated_at = ?7, cancel_requested = ?8
@@ -110,6 +112,8 @@ SELECT b.id, b.institution_id, i.identifier, c.identifier, b.type, b.state, b.su
     b.updated_at
 FROM batches b JOIN institutions i ON i.id = b.institution_id LEFT JOIN collections c ON c.id = b.collection_id
 WHERE b.id > ?1 AND (?2 IS NULL OR b.institution_id = ?2) AND (b.state <> 'deleted') ORDER BY b.id LIMIT ?3
+-- name: batches.lock
+UPDATE batches SET state = state WHERE id = ?1
 -- name: batches.set_state
 UPDATE batches SET state = ?2, updated_at = ?3 WHERE id = ?1
 -- name: batches.has_items

@@ -7,11 +7,17 @@ use std::time::Duration;
 
 use strongroom_database::testing::Scratch;
 use strongroom_database::{ManualClock, Postgres, PostgresSettings, Statement, Time};
-use strongroom_registry::{Registry, schema};
+use strongroom_queue::LeaseRequest;
+use strongroom_registry::items::{self, ItemFilter, NewItem};
+use strongroom_registry::work::{self, StageEnd};
+use strongroom_registry::{
+    Action, BatchId, BatchState, InstitutionId, ItemId, ItemStatus, Registry, RegistryError, Scope, Stage, batches,
+    schema, tenants,
+};
 
 use super::conformance_suite;
 use super::sqlite::MAY_SCAN;
-use super::world::Subject;
+use super::world::{Subject, holder};
 
 struct PostgresSubject {
     registry: Registry,
@@ -84,4 +90,96 @@ fn no_statement_reads_a_table_that_grows_from_end_to_end() {
         }
     }
     assert!(scans.is_empty(), "{scans:#?}");
+}
+
+/// Workers of several processes take items of one institution through all their stages, while heartbeats go and a person
+/// holds and releases: every item ends, once, and every stage was worked on once.
+#[test]
+fn many_workers_take_many_items_to_their_ends() {
+    const ITEMS: usize = 30;
+    const WORKERS: u32 = 6;
+    let Some(scratch) = Scratch::new() else { return };
+    let registry = || Registry::within(Arc::new(open(&scratch, PostgresSettings::default())));
+    let first = registry();
+    let (ours, batch) = (InstitutionId::new(), BatchId::new());
+    first
+        .write::<_, RegistryError, _>(move |tx| {
+            tenants::add_institution(tx, ours, "example.edu", "Ours")?;
+            batches::create(tx, batch, ours, None, "bag", "someone", None)?;
+            for number in 0..ITEMS {
+                items::create(tx, &new_item(ours, batch, number))?;
+            }
+            Ok(())
+        })
+        .expect("items");
+    std::thread::scope(|scope| {
+        for number in 0..WORKERS {
+            let registry = registry();
+            scope.spawn(move || work_until_nothing_is_left(&registry, number, batch));
+        }
+    });
+    let counts = first.read(|tx| items::counts(tx, Scope::System, Some(batch))).expect("reads");
+    assert_eq!(counts, [(ItemStatus::Succeeded, ITEMS as u64)]);
+    let state = first.read(|tx| batches::get(tx, Scope::System, batch)).expect("reads").expect("is there").state;
+    assert_eq!(state, BatchState::Completed);
+    for item in first.read(|tx| items::list(tx, Scope::System, &ItemFilter::default(), None, 1_000)).expect("reads") {
+        let history = first.read(|tx| items::history(tx, Scope::System, item.id)).expect("reads");
+        let started = history.iter().filter(|line| line.status == ItemStatus::Started).count();
+        assert_eq!(started, Stage::INGEST.len(), "{history:#?}");
+    }
+}
+
+fn new_item(institution: InstitutionId, batch: BatchId, number: usize) -> NewItem {
+    NewItem {
+        id: ItemId::new(),
+        batch: Some(batch),
+        institution,
+        collection: None,
+        action: Action::Ingest,
+        object: None,
+        object_identifier: format!("example.edu/{number}"),
+        file: None,
+        name: format!("{number}"),
+        source: None,
+        size: None,
+        options: "{}".into(),
+        priority: 50,
+        held: false,
+        note: "submitted".into(),
+    }
+}
+
+fn work_until_nothing_is_left(registry: &Registry, number: u32, batch: BatchId) {
+    let who = holder(number);
+    let request = LeaseRequest {
+        topics: Stage::INGEST.iter().map(|stage| stage.topic(Action::Ingest)).collect(),
+        keys: None,
+        limit: 2,
+        holder: who.clone(),
+        duration: Duration::from_mins(1),
+    };
+    loop {
+        let request = request.clone();
+        let leasing = registry.write_by_rows(move |tx| work::lease(tx, &request, &|_| 3)).expect("leases");
+        let held: Vec<_> = leasing
+            .assignments
+            .iter()
+            .map(|one| (one.task.lease, one.claimed.as_ref().map(|(claim, _)| claim.clone())))
+            .collect();
+        registry.write_by_rows(move |tx| work::heartbeat(tx, &held, Duration::from_mins(1))).expect("the heart beats");
+        for assignment in &leasing.assignments {
+            let Some((claim, item)) = assignment.claimed.clone() else { panic!("a sweep of what succeeded") };
+            let after = Stage::INGEST.iter().position(|stage| *stage == item.stage).expect("is one of them") + 1;
+            let end = match Stage::INGEST.get(after) {
+                Some(next) => StageEnd::Next { next: *next, note: "on".into() },
+                None => StageEnd::Succeeded { note: "done".into() },
+            };
+            let who = who.to_string();
+            registry.write(move |tx| work::finish(tx, &claim, &who, &end)).expect("the stage ends");
+        }
+        let counts = registry.read(|tx| items::counts(tx, Scope::System, Some(batch))).expect("reads");
+        if counts.iter().all(|(status, _)| status.is_ended()) {
+            return;
+        }
+    }
 }
