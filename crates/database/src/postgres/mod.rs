@@ -3,6 +3,7 @@
 //! the server went away) is run again for a while; decision 11 has the reasons.
 
 mod address;
+pub(crate) mod bare;
 mod bell;
 mod commit;
 mod connection;
