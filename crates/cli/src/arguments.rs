@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
     backup, bag, batches, bench, collection, config, demo, deposit, fixity, identify, init, institution, items,
-    migrate, objects, ocfl, queue, rebuild, restore, shell, signatures, store, work,
+    migrate, objects, ocfl, queue, rebuild, receiving, restore, shell, signatures, store, work,
 };
 
 /// Keeps deposits: checks them, stores verified copies, watches the copies, and gives them back.
@@ -60,6 +60,9 @@ pub(crate) enum Command {
     Schedule(work::ScheduleOnly),
     /// Hand in payloads to be kept
     Deposit(deposit::Deposit),
+    /// Show what was put into the receiving stores
+    #[command(subcommand)]
+    Receiving(receiving::Receiving),
     /// Show what was submitted together
     #[command(subcommand)]
     Batches(batches::Batches),

@@ -18,6 +18,7 @@ pub(crate) mod objects;
 pub(crate) mod ocfl;
 pub(crate) mod queue;
 pub(crate) mod rebuild;
+pub(crate) mod receiving;
 pub(crate) mod reidentify;
 pub(crate) mod restore;
 pub(crate) mod shell;
@@ -49,6 +50,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         Command::Objects(command) => objects::run(command, context),
         Command::Queue(command) => queue::run(command, context),
         Command::Store(command) => store::run(&command, context),
+        Command::Receiving(command) => receiving::run(&command, context),
         Command::Rebuild(command) => rebuild::run(&command, context),
         Command::Backup(command) => backup::run(&command, context),
         Command::Migrate(command) => migrate::run(&command, context),

@@ -278,6 +278,107 @@ fn an_ingest_ends_as_undisturbed_when_killed_at_any_stage_boundary() {
     }
 }
 
+/// As [`survive`], with the bag put into the receiving store, as a tar or as a folder.
+fn survive_receiving(point: &str, as_folder: bool) {
+    let (_copy, home, bag) = Template::get().copy();
+    put_into_receiving(&home, &bag, as_folder);
+    let mut look = program(&home);
+    // Looks again and again: an upload is taken in once it was seen unchanged.
+    look.env("STRONGROOM_RECEIVING__EVERY", "1s").env("STRONGROOM_RECEIVING__SETTLE", "1s");
+    let output = look.env("FAILPOINTS", format!("{point}=1*return")).args(["-q", "serve"]).output();
+    let output = output.expect("the program starts");
+    assert_eq!(
+        output.status.signal(),
+        Some(SIGKILL),
+        "{point} was not reached: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    finish_receiving(&home);
+    let expected = undisturbed_receiving(as_folder);
+    assert_eq!(&end_state(&home), expected, "after a kill at {point}");
+}
+
+fn put_into_receiving(home: &Path, bag: &Path, as_folder: bool) {
+    let place = home.join("stores/receiving/example.edu");
+    fs::create_dir_all(&place).expect("a folder");
+    if as_folder {
+        let unpacked = Command::new("tar").arg("-xf").arg(bag).arg("-C").arg(&place).status().expect("tar runs");
+        assert!(unpacked.success());
+        // What APTrust's profile wants is an archive.
+        fs::remove_file(place.join(NAME).join("aptrust-info.txt")).expect("a tag file");
+    } else {
+        fs::rename(bag, place.join(format!("{NAME}.tar"))).expect("puts it there");
+    }
+}
+
+fn undisturbed_receiving(as_folder: bool) -> &'static EndState {
+    static STATES: [OnceLock<EndState>; 2] = [OnceLock::new(), OnceLock::new()];
+    STATES[usize::from(as_folder)].get_or_init(|| {
+        let (_copy, home, bag) = Template::get().copy();
+        put_into_receiving(&home, &bag, as_folder);
+        finish_receiving(&home);
+        end_state(&home)
+    })
+}
+
+/// Runs everything until the receiving store is empty and no item is open, then asks it to stop.
+fn finish_receiving(home: &Path) {
+    let mut served = program(home)
+        .env("STRONGROOM_RECEIVING__EVERY", "1s")
+        .env("STRONGROOM_RECEIVING__SETTLE", "1s")
+        .args(["-q", "serve"])
+        .spawn()
+        .expect("the program starts");
+    let watched = open(home);
+    loop {
+        let is_empty = watched.roles.receiving.list(&Key::ROOT).expect("a listing").next().is_none();
+        let is_over = watched
+            .registry
+            .read(|tx| {
+                let items = items::list(tx, Scope::System, &items::ItemFilter::default(), None, 100)?;
+                let tasks: u64 =
+                    tasks::counts(tx)?.iter().map(|counts| counts.ready + counts.delayed + counts.leased).sum();
+                // The first item made version 1.
+                Ok::<_, RegistryError>(
+                    items.len() == 2 && items.iter().all(|item| item.status.is_ended()) && tasks == 0,
+                )
+            })
+            .expect("the registry is read");
+        if is_empty && is_over {
+            break;
+        }
+        assert!(served.try_wait().expect("a state").is_none(), "it ended before its work");
+        std::thread::park_timeout(std::time::Duration::from_millis(20));
+    }
+    let pid = served.id().to_string();
+    let status = Command::new("kill").arg("-TERM").arg(pid).status().expect("kill runs");
+    assert!(status.success());
+    assert_eq!(served.wait().expect("an end").code(), Some(0), "asked to stop, it exits with 0");
+}
+
+#[test]
+fn an_upload_ends_as_undisturbed_when_killed_while_it_is_watched_and_removed() {
+    for point in [
+        "receiving.watch.middle",
+        "receiving.decide.end",
+        "ingest.receive.end",
+        "ingest.fetch.read",
+        "receiving.remove.begun",
+        "receiving.remove.end",
+        "ingest.cleanup.end",
+    ] {
+        survive_receiving(point, false);
+    }
+}
+
+#[test]
+fn an_uploaded_folder_ends_as_undisturbed_when_killed_while_it_is_removed() {
+    for point in ["ingest.fetch.middle", "receiving.remove.begun", "receiving.remove.listed", "receiving.remove.middle"]
+    {
+        survive_receiving(point, true);
+    }
+}
+
 #[test]
 fn an_ingest_ends_as_undisturbed_when_killed_within_a_stage() {
     for point in ["ingest.write.middle", "ingest.record.committing", "ingest.record.middle"] {

@@ -7,6 +7,7 @@ mod help;
 mod homes;
 mod identify;
 mod program;
+mod receiving;
 mod records;
 mod reidentify;
 mod settings;

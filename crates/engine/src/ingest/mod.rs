@@ -11,7 +11,7 @@ pub use context::StageError;
 pub(crate) use context::{StageContext, StageHandler};
 pub use deposit::{DepositKind, DepositRequest, Deposited, deposit};
 pub(crate) use deposit::{DepositOptions, PRIORITY, object_name_fault};
-pub(crate) use intake::bag_name;
+pub(crate) use intake::{bag_name, bag_part};
 pub use stages::handlers;
 pub(crate) use staging::Interruptible;
 pub use sweep::sweep_staging;

@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::place::Place;
 use super::upload::UploadSource;
 use super::watch::Watched;
-use crate::ingest::{DepositOptions, PRIORITY, bag_name, object_name_fault};
+use crate::ingest::{DepositOptions, PRIORITY, bag_name, bag_part, object_name_fault};
 use crate::{EngineError, Home, crash_point};
 
 /// Acts kept in one transaction.
@@ -108,6 +108,12 @@ fn settled(
             (false, true) => "a folder without bagit.txt".to_owned(),
             (false, false) => "neither a tar, tar.gz, tgz nor zip archive, by its name".to_owned(),
         };
+        return record::decide(tx, id, &Fate::new(UploadState::NotABag, note));
+    }
+    if let Some((number, total)) = bag_part(source.file_name()) {
+        let note = format!(
+            "part {number} of {total} of the bag {name}: bags in parts are not taken in by this version, and stay here"
+        );
         return record::decide(tx, id, &Fate::new(UploadState::NotABag, note));
     }
     let earlier = match record::receipt(tx, &upload.store, &upload.key, &upload.etag)? {

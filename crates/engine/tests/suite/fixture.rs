@@ -44,11 +44,6 @@ const PLACEMENTS: [&str; 10] = [
 pub(crate) struct MovedClock(AtomicI64);
 
 impl MovedClock {
-    /// Moves it back.
-    pub(crate) fn go_back(&self, by: Duration) {
-        self.0.fetch_sub(i64::try_from(by.as_micros()).expect("fits"), Ordering::SeqCst);
-    }
-
     /// Moves it forward.
     pub(crate) fn advance(&self, by: Duration) {
         self.0.fetch_add(i64::try_from(by.as_micros()).expect("fits"), Ordering::SeqCst);
@@ -113,18 +108,6 @@ impl TestHome {
     /// The folder of the home; `bags/` below it is for deposits.
     pub(crate) fn path(&self) -> &Path {
         self.folder.path()
-    }
-
-    /// The home opened anew by another process, as it were, whose clock was put back.
-    pub(crate) fn reopened_with_clock_back(self, by: Duration) -> Self {
-        let Self { home, clock, folder } = self;
-        let settings = home.settings.clone();
-        drop(home);
-        clock.go_back(by);
-        let registry =
-            Registry::open_sqlite(&registry_file(&settings, folder.path()), clock.clone()).expect("a registry");
-        let home = Arc::new(Home::with_registry(folder.path(), settings, registry).expect("opens the home"));
-        Self { home, clock, folder }
     }
 
     /// The file that holds a key of a store.

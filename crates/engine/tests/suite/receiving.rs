@@ -2,6 +2,7 @@
 
 mod lifetimes;
 mod listing;
+mod model;
 mod replacing;
 
 use std::fs;

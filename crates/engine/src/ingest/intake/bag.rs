@@ -5,17 +5,27 @@ const ARCHIVE_ENDINGS: [&str; 4] = [".tar.gz", ".tgz", ".tar", ".zip"];
 
 /// The object's name of a bag: its file name without archive ending and without the suffix of a part (`.b01.of12`).
 pub(crate) fn bag_name(file_name: &str) -> String {
+    split_name(file_name).0.to_owned()
+}
+
+/// Which part of how many a bag is by its file name, where it is one.
+pub(crate) fn bag_part(file_name: &str) -> Option<(u64, u64)> {
+    split_name(file_name).1
+}
+
+fn split_name(file_name: &str) -> (&str, Option<(u64, u64)>) {
     let lower = file_name.to_ascii_lowercase();
     let ending = ARCHIVE_ENDINGS.iter().find(|ending| lower.ends_with(**ending)).map_or(0, |ending| ending.len());
     let name = file_name.get(..file_name.len() - ending).unwrap_or(file_name);
-    without_part(name).to_owned()
-}
-
-fn without_part(name: &str) -> &str {
-    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let Some((head, total)) = name.rsplit_once(".of") else { return name };
-    let Some((base, part)) = head.rsplit_once(".b") else { return name };
-    if digits(total) && digits(part) && !base.is_empty() { base } else { name }
+    let part = || {
+        let (head, total) = name.rsplit_once(".of")?;
+        let (base, number) = head.rsplit_once(".b")?;
+        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let is_part = is_number(total) && is_number(number) && !base.is_empty();
+        // A number too large to hold is one all the same.
+        is_part.then(|| (base, number.parse().unwrap_or(u64::MAX), total.parse().unwrap_or(u64::MAX)))
+    };
+    part().map_or((name, None), |(base, number, total)| (base, Some((number, total))))
 }
 
 /// Whether a path of a bag is kept as part of the submission: what describes the bag rather than the object, and is made
@@ -40,6 +50,8 @@ mod tests {
         assert_eq!(bag_name("photos.TAR.GZ"), "photos");
         assert_eq!(bag_name("of.b1.tar"), "of.b1");
         assert_eq!(bag_name("photos"), "photos");
+        assert_eq!(bag_part("photos.b001.of200.tar"), Some((1, 200)));
+        assert_eq!(bag_part("photos.b2.tar"), None);
     }
 
     #[test]

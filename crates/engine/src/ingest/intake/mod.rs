@@ -4,5 +4,5 @@ mod bag;
 mod payload;
 mod web;
 
-pub(crate) use bag::{bag_name, is_submission_file};
+pub(crate) use bag::{bag_name, bag_part, is_submission_file};
 pub(crate) use payload::{Located, Payload, bag_trouble, unreadable};
