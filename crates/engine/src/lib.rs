@@ -14,6 +14,7 @@ mod logs;
 pub mod mark;
 pub mod rebuild;
 pub mod receiving;
+pub mod reconcile;
 mod record;
 pub mod restoration;
 pub mod runtime;

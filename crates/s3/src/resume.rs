@@ -208,21 +208,29 @@ impl Inner {
             }
             markers = next;
         }
-        self.sweep_records(&mut swept)?;
+        self.sweep_records(DateTime::from(latest), &mut swept)?;
         Ok(swept)
     }
 
-    fn sweep_records(&self, swept: &mut Swept) -> Result<(), StorageError> {
+    /// Some services list uploads only where they are asked for one key: what is recorded is looked at besides.
+    fn sweep_records(&self, latest: DateTime, swept: &mut Swept) -> Result<(), StorageError> {
+        let failed = |failure| self.failed(failure, "sweep the uploads of", &Key::ROOT);
         for name in self.names_of_bookkeeping("upload")? {
             let Some(record) = self.read_bookkeeping::<Record>(&name)? else { continue };
             match self.list_parts(&record.object, &record.upload) {
-                Err(failure) if failure.is("NoSuchUpload") => {
-                    self.delete_object(&name, &Key::ROOT)?;
-                    swept.records += 1;
+                Err(failure) if failure.is("NoSuchUpload") => {}
+                Err(failure) => return Err(failed(failure)),
+                Ok(_) => {
+                    let head = self.head_object(&name).map_err(failed)?;
+                    if head.last_modified().is_none_or(|written| *written > latest) {
+                        continue;
+                    }
+                    self.abort(&record.object, &record.upload).map_err(failed)?;
+                    swept.uploads += 1;
                 }
-                Err(failure) => return Err(self.failed(failure, "sweep the uploads of", &Key::ROOT)),
-                Ok(_) => {}
             }
+            self.delete_object(&name, &Key::ROOT)?;
+            swept.records += 1;
         }
         Ok(())
     }

@@ -166,7 +166,7 @@ impl Inner {
     /// The error of a failed act. The answer to HEAD does not tell a key that is not there from a bucket that is not
     /// there; nothing is called absent before the bucket was seen.
     pub(crate) fn failed(&self, failure: Failure, act: &'static str, key: &Key) -> StorageError {
-        if failure.is_not_found() {
+        if failure.is_not_found() && !failure.is("NoSuchKey") {
             let seen = *self.bucket_seen.lock().unwrap_or_else(PoisonError::into_inner);
             if seen.is_none_or(|seen| seen.elapsed() > BUCKET_SEEN_FOR) {
                 let head = self.client.head_bucket().bucket(&self.settings.bucket);

@@ -77,17 +77,17 @@ pub(crate) fn run(command: &Rebuild, context: &Context) -> Outcome {
     });
     bar.finish_and_clear();
     let summary = summary.map_err(|error| Failure::from(error).while_trying("rebuild the registry"))?;
-    let mut exit = outcome(&summary);
-    let pending = summary.pending.clone();
-    if command.store.is_some() {
-        tell_pending(&summary, context);
-    }
-    tell(Some(store), false, summary, context)?;
+    let mut summary = summary;
     // One store was read because none was named; what others know besides belongs to the registry, too.
-    if command.store.is_none() && !pending.is_empty() && exit == Exit::Done {
-        let request = AdoptRequest { stores: pending, dry_run: false };
-        exit = take_up(&home, &request, None, context)?;
+    if command.store.is_none() && !summary.pending.is_empty() && summary.is_complete() {
+        let request = AdoptRequest { stores: summary.pending.clone(), dry_run: false };
+        let rest = take_up(&home, &request, context)?;
+        summary.pending = rest.pending.clone();
+        summary.add(rest);
     }
+    let exit = outcome(&summary);
+    tell_pending(&summary, context);
+    tell(Some(store), false, summary, context)?;
     Ok(exit)
 }
 
@@ -107,20 +107,20 @@ fn adopt(command: &Rebuild, settings: Settings, context: &Context) -> Outcome {
     context.check_registry(&settings)?;
     let home = open(settings, context)?;
     let request = AdoptRequest { stores: command.store.iter().cloned().collect(), dry_run: command.dry_run };
-    take_up(&home, &request, command.store.clone(), context)
+    let summary = take_up(&home, &request, context)?;
+    let exit = if summary.pending.is_empty() { outcome(&summary) } else { Exit::No };
+    tell_pending(&summary, context);
+    tell(command.store.clone(), request.dry_run, summary, context)?;
+    Ok(exit)
 }
 
-fn take_up(home: &Home, request: &AdoptRequest, store: Option<String>, context: &Context) -> Outcome {
+fn take_up(home: &Home, request: &AdoptRequest, context: &Context) -> Result<Summary, Failure> {
     let bar = progress::spinner(context, "reading the stores");
     let summary = rebuild::adopt(home, request, &mut |so_far| {
         bar.set_message(format!("{} objects, {} of them with something new", so_far.objects, so_far.taken));
     });
     bar.finish_and_clear();
-    let summary = summary.map_err(|error| Failure::from(error).while_trying("take up what the stores know"))?;
-    let exit = if summary.pending.is_empty() { outcome(&summary) } else { Exit::No };
-    tell_pending(&summary, context);
-    tell(store, request.dry_run, summary, context)?;
-    Ok(exit)
+    summary.map_err(|error| Failure::from(error).while_trying("take up what the stores know"))
 }
 
 /// Opens the home, with an empty registry where there is none.

@@ -11,6 +11,7 @@ mod peers;
 mod program;
 mod refusals;
 mod restorations;
+mod scale;
 mod stopping;
 mod together;
 mod urls;

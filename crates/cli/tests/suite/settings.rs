@@ -64,3 +64,18 @@ fn postgresql_is_refused_until_it_is_there_and_its_password_is_not_shown() {
         .fails(2, &["registry.url", "not in this build yet"]);
     assert!(!answer.stderr.contains("hidden"));
 }
+
+#[test]
+fn a_server_out_of_reach_is_named_without_its_password() {
+    let place = Place::with_home();
+    let url = "postgres://keeper:hidden@127.0.0.1:1/strongroom";
+    let environment = [("STRONGROOM_REGISTRY__URL", url)];
+    for command in [["config", "check"], ["objects", "list"]] {
+        let answer = place.run_with(&environment, command);
+        assert_eq!(answer.code, Some(5), "{answer:?}");
+        assert!(answer.stderr.contains("127.0.0.1:1"), "{answer:?}");
+        assert!(!answer.stderr.contains("hidden") && !answer.stdout.contains("hidden"), "{answer:?}");
+    }
+    let shown = place.run_with(&environment, ["config", "show"]).succeeds().stdout;
+    assert!(shown.contains("postgres://keeper:********@127.0.0.1:1/strongroom"), "{shown}");
+}

@@ -13,8 +13,8 @@ mod walk;
 
 use strongroom_database::DatabaseError;
 use strongroom_ocfl::OcflError;
-use strongroom_registry::{RegistryError, Time, rebuild as record};
-use strongroom_storage::{KeyError, StorageError};
+use strongroom_registry::{GenerationId, RegistryError, Time, rebuild as record};
+use strongroom_storage::{Key, KeyError, StorageError, Store};
 
 use crate::error::chain;
 use crate::hold::Halt;
@@ -70,6 +70,21 @@ impl Summary {
     /// Whether everything that lies in the store is in the registry.
     pub fn is_complete(&self) -> bool {
         self.failed == 0 && self.problem_count == 0
+    }
+
+    /// Adds what was taken up of further stores behind this one.
+    pub fn add(&mut self, further: Self) {
+        self.objects += further.taken;
+        self.taken += further.taken;
+        self.failed += further.failed;
+        self.versions += further.versions;
+        self.files += further.files;
+        self.copies += further.copies;
+        self.missing += further.missing;
+        self.events += further.events;
+        self.problem_count += further.problem_count;
+        self.problems.extend(further.problems);
+        self.problems.truncate(PROBLEMS_KEPT);
     }
 
     fn note(&mut self, store: &str, path: impl Into<String>, reason: impl Into<String>) {
@@ -128,6 +143,20 @@ impl From<StorageError> for Fault {
 impl From<KeyError> for Fault {
     fn from(error: KeyError) -> Self {
         Self::Object(error.to_string())
+    }
+}
+
+/// The generation of the object that lies at `root`; none where it has no root inventory, and why where that says nothing.
+pub(crate) fn generation_of(store: &dyn Store, root: &Key) -> Result<Option<GenerationId>, String> {
+    match root.join("inventory.json").map(|key| store.head(&key)) {
+        Ok(Err(error)) if error.is_not_found() => return Ok(None),
+        _ => {}
+    }
+    match glance::look(store, root) {
+        Ok(glance) => Ok(Some(glance.generation)),
+        Err(Fault::Object(reason)) => Err(reason),
+        Err(Fault::Busy(_)) => Ok(None),
+        Err(Fault::Stop(error)) => Err(error.chain()),
     }
 }
 

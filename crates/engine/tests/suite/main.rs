@@ -6,6 +6,7 @@ mod fixity;
 mod fixture;
 mod identification;
 mod rebuild;
+mod reconcile;
 mod receiving;
 mod restoration;
 mod runtime;

@@ -80,3 +80,18 @@ INSERT INTO registry_facts (name, value) VALUES ($1, '1')
 ON CONFLICT (name) DO UPDATE SET value = CAST(CAST(registry_facts.value AS BIGINT) + 1 AS TEXT)
 -- name: standing.name
 INSERT INTO registry_facts (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING
+-- name: rebuild.objects_in_store
+SELECT k.object_id, k.generation, i.identifier FROM object_copies k
+JOIN institutions i ON i.id = k.institution_id
+WHERE k.object_id > $2 AND k.store = $1 ORDER BY k.object_id LIMIT $3
+-- name: rebuild.stored_object
+SELECT k.object_id, k.generation, i.identifier FROM object_copies k
+JOIN institutions i ON i.id = k.institution_id WHERE k.object_id = $2 AND k.store = $1
+-- name: rebuild.copies_by_key
+SELECT k.key, c.size FROM copies k JOIN contents c ON c.id = k.content_id JOIN objects o ON o.id = k.object_id
+WHERE k.object_id = $1 AND k.store = $2 AND k.key COLLATE "C" > $3 AND c.generation = o.generation AND c.version <= o.head
+ORDER BY k.key COLLATE "C" LIMIT $4
+-- name: rebuild.open_generations
+SELECT i.identifier, v.generation FROM work_items w JOIN versions v ON v.item_id = w.id
+JOIN objects o ON o.id = v.object_id JOIN institutions i ON i.id = o.institution_id
+WHERE w.status IN ('pending', 'started', 'held') AND v.state IN ('preparing', 'committing')

@@ -9,5 +9,6 @@ mod parts;
 mod probing;
 mod putting;
 mod reading;
+mod real;
 mod served;
 mod trouble;

@@ -1,0 +1,225 @@
+//! The same program on other ground: its registry in PostgreSQL, its stores in S3, several processes, and the way there from
+//! a registry in a file.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+use strongroom_database::testing::Scratch;
+use strongroom_s3_double::{ACCESS_KEY, BUCKET, Double, SECRET_KEY};
+
+use crate::fixtures::{Made, make_bag};
+use crate::homes::{Running, nothing_is_left, until, work_to_the_end};
+use crate::peers::{accepts, peer};
+use crate::program::Place;
+
+const SMALL: Made = Made { small: 30, large: (1, 12 << 20), says: "scale" };
+
+/// A home whose second preservation store, quarantine and staging lie in one bucket.
+fn home_in(double: &Double, registry: Option<&str>, more: &str) -> Place {
+    let place = Place::empty();
+    let registry = registry.map(|url| ["--registry", url]);
+    place.run(["init", "home"].into_iter().chain(registry.into_iter().flatten())).succeeds();
+    let file = place.path("home/strongroom.toml");
+    let mut text = fs::read_to_string(&file).unwrap();
+    for store in ["secondary", "quarantine", "staging"] {
+        let folder = format!("[stores.{store}]\nkind = \"folder\"\npath = \"stores/{store}\"\n");
+        let class = if store == "secondary" { more } else { "" };
+        let bucket = format!(
+            "[stores.{store}]\nkind = \"s3\"\nbucket = \"{BUCKET}\"\nprefix = \"{store}\"\nendpoint = \"{}\"\n\
+             region = \"us-east-1\"\npath_style = true\naccess_key = \"{ACCESS_KEY}\"\nsecret_key = \"{SECRET_KEY}\"\n\
+             part_size = \"5 MiB\"\n{class}",
+            double.endpoint()
+        );
+        assert!(text.contains(&folder));
+        text = text.replace(&folder, &bucket);
+    }
+    fs::write(&file, text).unwrap();
+    place.run(["store", "create", "secondary", "quarantine", "staging"]).succeeds();
+    place.run(["config", "check"]).succeeds();
+    place.run(["store", "check"]).succeeds();
+    place
+}
+
+/// Keys of contents in a store of the bucket.
+fn contents(double: &Double, store: &str) -> Vec<String> {
+    let prefix = format!("{store}/example.edu/");
+    double.keys().into_iter().filter(|key| key.starts_with(&prefix) && key.contains("/content/")).collect()
+}
+
+/// Copies what lies in the store out of the bucket.
+fn copy_out(double: &Double, store: &str, folder: &Path) {
+    let prefix = format!("{store}/example.edu/");
+    for key in double.keys() {
+        let Some(path) = key.strip_prefix(&prefix) else { continue };
+        let path = folder.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, double.stored(&key).unwrap().bytes()).unwrap();
+    }
+}
+
+/// Damage in the bucket is found and mended out of the folder; the object comes back whole; peers accept the bucket.
+fn damage_mend_and_give_back(place: &Place, double: &Double, object: &str, bag: &Path) {
+    let whole = place.run(["fixity", "run", "--all", "--json"]).succeeds().object();
+    assert_eq!((&whole["damaged"], &whole["failed"]), (&0.into(), &0.into()), "{whole}");
+    let key = contents(double, "secondary").into_iter().next().unwrap();
+    let right = double.stored(&key).unwrap().bytes();
+    let mut wrong = right.clone();
+    wrong[0] ^= 1;
+    double.lay(&key, &wrong);
+    let damaged = place.run(["fixity", "run", "--all", "--json"]).object();
+    assert_eq!((&damaged["damaged"], &damaged["repaired"]), (&1.into(), &1.into()), "{damaged}");
+    assert_eq!(double.stored(&key).unwrap().bytes(), right);
+    let is_kept = |key: &String| key.starts_with("quarantine/") && double.stored(key).unwrap().bytes() == wrong;
+    assert!(double.keys().iter().any(is_kept), "the bad bytes are kept as evidence");
+    fs::create_dir(place.path("back")).unwrap();
+    let item = place.run(["restore", "object", object, "--to", "back", "--wait", "--json"]).succeeds().object();
+    assert_eq!(item["status"], "succeeded", "{item}");
+    let back = place.path("back").join(bag.file_name().unwrap());
+    place.run(["bag", "validate", &back.to_string_lossy(), "--profile", "aptrust-2.3"]).succeeds();
+    let out = place.path("out");
+    copy_out(double, "secondary", &out);
+    place.run(["ocfl", "validate", "out"]).succeeds();
+    if let Some(rocfl) = peer("STRONGROOM_PEERS_ROCFL", "a bucket before rocfl") {
+        accepts(Command::new(rocfl).arg("--root").arg(&out).arg("validate"));
+    }
+}
+
+#[test]
+fn a_bucket_keeps_what_a_folder_keeps() {
+    let double = Double::start().unwrap();
+    let place = home_in(&double, None, "");
+    let bag = make_bag(&place.path(""), "letters", SMALL);
+    place.run(["deposit", &bag.to_string_lossy(), "--wait"]).succeeds();
+    nothing_is_left(&place);
+    damage_mend_and_give_back(&place, &double, "example.edu/letters", &bag);
+}
+
+#[test]
+fn contents_in_a_cold_class_are_attested_and_never_said_to_have_passed() {
+    let double = Double::start().unwrap();
+    let place = home_in(&double, None, "storage_class = \"GLACIER\"\n");
+    place.bag("greeting", "hello\n");
+    place.run(["deposit", "greeting.tar", "--wait"]).succeeds();
+    let classes: BTreeMap<String, Option<String>> = double
+        .keys()
+        .into_iter()
+        .filter(|key| key.starts_with("secondary/example.edu/"))
+        .map(|key| (key.clone(), double.stored(&key).unwrap().class))
+        .collect();
+    let cold = classes.values().filter(|class| class.as_deref() == Some("GLACIER")).count();
+    let in_content = classes.keys().filter(|key| key.contains("/content/")).count();
+    assert_eq!(cold, in_content - 1, "all contents but the record: {classes:?}");
+    assert!(classes.iter().all(|(key, class)| class.is_none() || key.contains("/content/")), "{classes:?}");
+    let coverage = |place: &Place| {
+        let lines = place.run(["fixity", "report", "--json"]).succeeds().json();
+        lines.into_iter().find(|line| line["store"] == "secondary").unwrap()
+    };
+    assert_eq!(coverage(&place)["attested"], cold, "proved at ingest by the checksum of the service");
+    let round = place.run(["fixity", "run", "--all", "--json"]).succeeds().object();
+    assert_eq!((&round["attested"], &round["damaged"]), (&cold.into(), &0.into()), "{round}");
+    let copies = place.run(["objects", "files", "example.edu/greeting", "--json"]).succeeds().json();
+    let passed = |file: &Value| {
+        let copies = file["copies"].as_array().unwrap();
+        let copy = copies.iter().find(|copy| copy["store"] == "secondary").unwrap();
+        !copy["last_fixity_at"].is_null()
+    };
+    assert!(!copies.iter().any(passed), "nothing that was not read has passed: {copies:?}");
+}
+
+#[test]
+fn two_processes_do_the_whole_job_on_postgresql_a_bucket_and_a_folder() {
+    let Some(scratch) = Scratch::new() else { return };
+    let double = Double::start().unwrap();
+    let place = home_in(&double, Some(&scratch.url()), "");
+    let bags = ["letters", "diaries", "maps"].map(|name| make_bag(&place.path(""), name, SMALL));
+    let other = Running::start(&place, &["-q", "work"]);
+    for bag in &bags {
+        place.run(["deposit", &bag.to_string_lossy()]).succeeds();
+    }
+    work_to_the_end(&place, &[]);
+    assert_eq!(other.terminate().code(), Some(0));
+    nothing_is_left(&place);
+    for name in ["letters", "diaries", "maps"] {
+        let items = place.run(["objects", "show", &format!("example.edu/{name}"), "--json"]).succeeds().object();
+        assert_eq!(items["head"], 1, "{items}");
+    }
+    damage_mend_and_give_back(&place, &double, "example.edu/letters", &bags[0]);
+}
+
+/// What a registry says that a person can see.
+fn told(place: &Place) -> Vec<String> {
+    [
+        vec!["objects", "list", "--json"],
+        vec!["objects", "files", "example.edu/greeting", "--json"],
+        vec!["objects", "events", "example.edu/greeting", "--json"],
+        vec!["items", "list", "--json"],
+        vec!["institution", "list", "--json"],
+    ]
+    .into_iter()
+    .map(|command| place.run(command).succeeds().stdout)
+    .collect()
+}
+
+#[test]
+fn a_registry_moves_to_postgresql_and_from_its_backup_into_another_database() {
+    let (Some(first), Some(second)) = (Scratch::new(), Scratch::new()) else { return };
+    let place = Place::with_home();
+    place.bag("greeting", "hello\n");
+    place.bag("farewell", "good bye\n");
+    place.run(["deposit", "greeting.tar", "--wait"]).succeeds();
+    // One that is still to be worked on.
+    place.run(["deposit", "farewell.tar"]).succeeds();
+    let before = told(&place);
+    let worker = Running::start(&place, &["-q", "work", "--topics", "fixity.check"]);
+    until("the worker has the registry open", || {
+        (place.run(["migrate", "--to", &first.url()]).code == Some(4)).then_some(())
+    });
+    place.run(["migrate", "--to", &first.url()]).fails(4, &["in use", "workers"]);
+    assert_eq!(worker.terminate().code(), Some(0));
+    let file = fs::read(place.path("home/registry.db")).unwrap();
+    let settings = fs::read_to_string(place.path("home/strongroom.toml")).unwrap();
+    let moved = place.run(["migrate", "--to", &first.url(), "--json"]).succeeds().json();
+    let objects = moved.iter().find(|table| table["table"] == "objects").unwrap();
+    assert_eq!(objects["rows"], 1, "{objects}");
+    assert_eq!(fs::read(place.path("home/registry.db")).unwrap(), file, "the file stays as it was");
+    let changed = fs::read_to_string(place.path("home/strongroom.toml")).unwrap();
+    assert_eq!(changed.lines().count(), settings.lines().count() + 1, "one line more: {changed}");
+    assert_eq!(told(&place), before);
+    work_to_the_end(&place, &[]);
+    assert_eq!(place.run(["objects", "list", "--json"]).succeeds().json().len(), 2);
+
+    let backup = place.run(["backup", "backups", "--json"]).succeeds().object();
+    let backup = backup["backup"].as_str().unwrap();
+    let kept = told(&place);
+    place.run(["migrate", "--from", backup]).fails(2, &["has rows already"]);
+    let elsewhere = second.url();
+    let elsewhere = [("STRONGROOM_REGISTRY__URL", elsewhere.as_str())];
+    place.run_with(&elsewhere, ["objects", "list"]).fails(3, &["there is no registry"]);
+    place.run_with(&elsewhere, ["migrate", "--from", backup]).succeeds();
+    fs::write(place.path("home/strongroom.toml"), changed.replace(&first.url(), &second.url())).unwrap();
+    assert_eq!(told(&place), kept);
+    place.bag("letter", "dear\n");
+    place.run(["deposit", "letter.tar", "--wait"]).succeeds();
+}
+
+#[test]
+fn a_damaged_backup_fills_nothing() {
+    let (Some(first), Some(second)) = (Scratch::new(), Scratch::new()) else { return };
+    let place = Place::empty();
+    place.run(["init", "home", "--registry", &first.url()]).succeeds();
+    let backup = place.run(["backup", "backups", "--json"]).succeeds().object();
+    let backup = backup["backup"].as_str().unwrap();
+    let rows = place.path(backup).join("registry/institutions.copy");
+    let text = fs::read_to_string(&rows).unwrap();
+    fs::write(&rows, text.replace("example.edu", "example.org")).unwrap();
+    let url = second.url();
+    let elsewhere = [("STRONGROOM_REGISTRY__URL", url.as_str())];
+    place.run_with(&elsewhere, ["migrate", "--from", backup]).fails(2, &["institutions", "damaged"]);
+    fs::write(&rows, text).unwrap();
+    place.run_with(&elsewhere, ["migrate", "--from", backup]).succeeds();
+    let listed = place.run_with(&elsewhere, ["institution", "list", "--json"]).succeeds().object();
+    assert_eq!(listed["institution"], "example.edu");
+}

@@ -1,0 +1,136 @@
+//! What differs between a store and the record: a code for each kind, what it means, and what a person can do about it.
+
+use strongroom_registry::ObjectId;
+
+/// A kind of difference.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Code {
+    /// An object that the record does not know.
+    ObjectUnknown,
+    /// An object of the record that the record does not have in this store.
+    ObjectUnrecorded,
+    /// An object without a root inventory that nobody writes.
+    ObjectIncomplete,
+    /// An object that should lie there.
+    ObjectMissing,
+    /// An object that somebody worked on all the while.
+    ObjectBusy,
+    /// A version that the record does not know.
+    VersionUnknown,
+    /// A content that should lie there.
+    CopyMissing,
+    /// A content of another size than is recorded.
+    CopySize,
+    /// A content that the record has no copy of there.
+    CopyUnknown,
+    /// A declaration, inventory or sidecar that should lie there.
+    InventoryMissing,
+    /// A file that belongs to no object.
+    FileForeign,
+    /// A name that is no key.
+    NameUnusable,
+    /// What was assembled for a work item that is not open.
+    AssemblyAbandoned,
+    /// What was staged for a work item that is not open.
+    StagingAbandoned,
+}
+
+impl Code {
+    /// Every code.
+    pub const ALL: [Self; 14] = [
+        Self::ObjectUnknown,
+        Self::ObjectUnrecorded,
+        Self::ObjectIncomplete,
+        Self::ObjectMissing,
+        Self::ObjectBusy,
+        Self::VersionUnknown,
+        Self::CopyMissing,
+        Self::CopySize,
+        Self::CopyUnknown,
+        Self::InventoryMissing,
+        Self::FileForeign,
+        Self::NameUnusable,
+        Self::AssemblyAbandoned,
+        Self::StagingAbandoned,
+    ];
+
+    /// Its word, for scripts.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::ObjectUnknown => "object.unknown",
+            Self::ObjectUnrecorded => "object.unrecorded",
+            Self::ObjectIncomplete => "object.incomplete",
+            Self::ObjectMissing => "object.missing",
+            Self::ObjectBusy => "object.busy",
+            Self::VersionUnknown => "version.unknown",
+            Self::CopyMissing => "copy.missing",
+            Self::CopySize => "copy.size",
+            Self::CopyUnknown => "copy.unknown",
+            Self::InventoryMissing => "inventory.missing",
+            Self::FileForeign => "file.foreign",
+            Self::NameUnusable => "name.unusable",
+            Self::AssemblyAbandoned => "assembly.abandoned",
+            Self::StagingAbandoned => "staging.abandoned",
+        }
+    }
+
+    /// What it means.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Self::ObjectUnknown => "an object lies in the store that the record does not know",
+            Self::ObjectUnrecorded => "the record knows the object, and not that this store holds it",
+            Self::ObjectIncomplete => "an object without a root inventory: a version that was never finished",
+            Self::ObjectMissing => "the record says that the store holds the object, and nothing lies there",
+            Self::ObjectBusy => "somebody worked on the object all the while, so it could not be compared",
+            Self::VersionUnknown => "the store holds a later version of the object than the record",
+            Self::CopyMissing => "the record says that the store holds the content, and nothing lies there",
+            Self::CopySize => "the content has another size than the record says: it is damaged",
+            Self::CopyUnknown => "bytes lie in the object that the record does not know in this store",
+            Self::InventoryMissing => "a declaration, inventory or sidecar of the object is missing",
+            Self::FileForeign => "the file belongs to no object and no storage root",
+            Self::NameUnusable => "the name is none that a store can keep, so what lies there cannot be read",
+            Self::AssemblyAbandoned => "what was assembled for a work item that is not open",
+            Self::StagingAbandoned => "what was staged for a work item that is not open",
+        }
+    }
+
+    fn next(self, store: &str, object: Option<ObjectId>) -> String {
+        let fixity = || {
+            let object = object.map(|object| format!(" --object {object}")).unwrap_or_default();
+            format!("strongroom fixity run --all --store {store}{object}")
+        };
+        match self {
+            Self::ObjectUnknown | Self::ObjectUnrecorded | Self::VersionUnknown | Self::CopyUnknown => {
+                format!("strongroom rebuild --adopt --store {store}")
+            }
+            Self::ObjectMissing | Self::CopyMissing | Self::CopySize | Self::InventoryMissing => fixity(),
+            Self::ObjectBusy => format!("strongroom store reconcile --store {store}"),
+            Self::StagingAbandoned => "strongroom schedule --once".to_owned(),
+            Self::ObjectIncomplete | Self::FileForeign | Self::NameUnusable | Self::AssemblyAbandoned => {
+                "look at it; when nobody needs it, take it away by hand".to_owned()
+            }
+        }
+    }
+}
+
+/// One difference.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Difference {
+    /// The store.
+    pub store: String,
+    /// What kind it is.
+    pub code: Code,
+    /// The key, or what stands for it.
+    pub path: String,
+    /// The object, where it is known.
+    pub object: Option<ObjectId>,
+    /// What was found and expected, where that says more than the code.
+    pub detail: Option<String>,
+}
+
+impl Difference {
+    /// What a person can do: a command to type, where there is one.
+    pub fn next(&self) -> String {
+        self.code.next(&self.store, self.object)
+    }
+}

@@ -1,0 +1,134 @@
+//! One object in one store against the record: its keys, as they are listed in byte order, beside the rows of its copies in
+//! the order of their keys, page by page.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use strongroom_registry::rebuild::{self as rows, StoredObject};
+use strongroom_registry::{RegistryError, versions};
+
+use super::finding::Code;
+use crate::logs::object_root;
+use crate::{EngineError, Home};
+
+/// Rows read at once.
+const ROWS: usize = 20_000;
+
+/// Told of each difference: its code, where it lies, and more about it.
+pub(super) type Tell<'t> = &'t mut dyn FnMut(Code, &str, Option<String>) -> Result<(), EngineError>;
+
+/// The comparison of one object.
+pub(super) struct Comparison<'a> {
+    home: &'a Home,
+    store: &'a str,
+    object: StoredObject,
+    /// The object root, with `/` behind it.
+    root: String,
+    head: u64,
+    /// Whether a version is being made, whose keys are nobody's business yet.
+    is_open: bool,
+    /// Declaration, inventories and sidecars that were not seen yet, relative to the root.
+    expected: BTreeSet<String>,
+    page: VecDeque<(String, u64)>,
+    after: String,
+    is_last: bool,
+    seen: u64,
+    told_version: bool,
+}
+
+impl<'a> Comparison<'a> {
+    /// Begins with what the record says now.
+    pub(super) fn begin(home: &'a Home, store: &'a str, object: StoredObject) -> Result<Self, EngineError> {
+        let root = format!("{}/", object_root(&object.institution, object.generation)?);
+        let (id, generation) = (object.object, object.generation);
+        let (known, open) = home.registry.read(|tx| {
+            Ok::<_, RegistryError>((versions::list(tx, id, generation, false)?, versions::open_of_object(tx, id)?))
+        })?;
+        let mut expected: BTreeSet<String> =
+            ["0=ocfl_object_1.1", "inventory.json", "inventory.json.sha512"].map(str::to_owned).into();
+        for version in known.iter().filter(|version| version.inventory.is_some()) {
+            expected.insert(format!("v{}/inventory.json", version.number));
+            expected.insert(format!("v{}/inventory.json.sha512", version.number));
+        }
+        Ok(Self {
+            home,
+            store,
+            object,
+            root,
+            head: known.last().map_or(0, |version| version.number),
+            is_open: open.is_some(),
+            expected,
+            page: VecDeque::new(),
+            after: String::new(),
+            is_last: false,
+            seen: 0,
+            told_version: false,
+        })
+    }
+
+    /// Takes the next key of the object, in byte order.
+    pub(super) fn see(&mut self, key: &str, size: u64, tell: Tell<'_>) -> Result<(), EngineError> {
+        self.seen += 1;
+        let Some(relative) = key.strip_prefix(&self.root) else { return Ok(()) };
+        if self.expected.remove(relative) || relative.starts_with("logs/") {
+            return Ok(());
+        }
+        while let Some((recorded, recorded_size)) = self.front()? {
+            if recorded.as_str() > key {
+                break;
+            }
+            self.page.pop_front();
+            if recorded != key {
+                tell(Code::CopyMissing, &recorded, None)?;
+                continue;
+            }
+            if recorded_size != size {
+                tell(Code::CopySize, key, Some(format!("{size} bytes, recorded are {recorded_size}")))?;
+            }
+            return Ok(());
+        }
+        let version = relative.split_once('/').and_then(|(first, _)| first.strip_prefix('v')?.parse::<u64>().ok());
+        match version {
+            Some(version) if version > self.head && self.is_open => Ok(()),
+            Some(version) if version > self.head => {
+                let is_told = std::mem::replace(&mut self.told_version, true);
+                if is_told {
+                    Ok(())
+                } else {
+                    tell(Code::VersionUnknown, key, Some(format!("recorded is version {}", self.head)))
+                }
+            }
+            Some(_) if self.is_open => Ok(()),
+            Some(_) => tell(Code::CopyUnknown, key, None),
+            None => tell(Code::FileForeign, key, None),
+        }
+    }
+
+    /// Ends it: what was not seen is missing.
+    pub(super) fn end(mut self, tell: Tell<'_>) -> Result<(), EngineError> {
+        if self.seen == 0 {
+            return tell(Code::ObjectMissing, self.root.trim_end_matches('/'), None);
+        }
+        while let Some((recorded, _)) = self.front()? {
+            self.page.pop_front();
+            tell(Code::CopyMissing, &recorded, None)?;
+        }
+        for name in &self.expected {
+            tell(Code::InventoryMissing, &format!("{}{name}", self.root), None)?;
+        }
+        Ok(())
+    }
+
+    /// The first recorded copy that was not met yet.
+    fn front(&mut self) -> Result<Option<(String, u64)>, EngineError> {
+        if self.page.is_empty() && !self.is_last {
+            let (object, store, after) = (self.object.object, self.store, &self.after);
+            let page = self.home.registry.read(|tx| rows::copies_by_key(tx, object, store, after, ROWS))?;
+            self.is_last = page.len() < ROWS;
+            if let Some((last, _)) = page.last() {
+                self.after.clone_from(last);
+            }
+            self.page = page.into();
+        }
+        Ok(self.page.front().cloned())
+    }
+}
