@@ -146,10 +146,7 @@ pub fn list(
 }
 
 /// The versions of a generation that were not dropped, oldest first.
-pub(crate) fn of_generation(
-    tx: &mut dyn Transaction,
-    generation: GenerationId,
-) -> Result<Vec<Version>, RegistryError> {
+pub(crate) fn of_generation(tx: &mut dyn Transaction, generation: GenerationId) -> Result<Vec<Version>, RegistryError> {
     tx.query(Statement("rebuild.of_generation"), &[generation.into()])?.iter().map(version_row).collect()
 }
 

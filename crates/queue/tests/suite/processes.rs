@@ -1,4 +1,4 @@
-//! Several processes on one file, and processes that end without a word. The children are this test program itself, started
+//! Several processes on one database, and processes that end without a word. The children are this test program itself, started
 //! with a role.
 
 use std::collections::BTreeSet;
@@ -9,15 +9,33 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use strongroom_database::SystemClock;
+use strongroom_database::testing::Scratch;
 use strongroom_queue::{DatabaseQueue, Holder, LeaseRequest, NewTask, Outcome, Queue, Settled, Settlement};
 
 const ROLE: &str = "STRONGROOM_QUEUE_TEST_ROLE";
-const FOLDER: &str = "STRONGROOM_QUEUE_TEST_FOLDER";
+const PLACE: &str = "STRONGROOM_QUEUE_TEST_PLACE";
 const TOPIC: &str = "ingest.fetch";
 const BATCH: usize = 7;
 
-fn open(folder: &Path) -> Arc<DatabaseQueue> {
-    super::queue_at(&folder.join("registry.db"), Arc::new(SystemClock))
+/// A queue in the file at this place, or in the database at this URL.
+fn open(place: &str) -> Arc<DatabaseQueue> {
+    if place.starts_with("postgres") {
+        super::postgres::queue_at(place, None)
+    } else {
+        super::queue_at(Path::new(place), Arc::new(SystemClock))
+    }
+}
+
+/// Runs a case on a file of its own.
+fn in_a_file(case: impl FnOnce(&str)) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    case(folder.path().join("registry.db").to_str().expect("is text"));
+}
+
+/// Runs a case in a schema of its own, where there is a server.
+fn in_postgres(case: impl FnOnce(&str)) {
+    let Some(scratch) = Scratch::new() else { return };
+    case(&scratch.url());
 }
 
 fn tasks(first: usize, count: usize) -> Vec<NewTask> {
@@ -34,11 +52,11 @@ fn request(limit: usize) -> LeaseRequest {
     }
 }
 
-fn start(role: &str, folder: &Path) -> Child {
+fn start(role: &str, place: &str) -> Child {
     Command::new(std::env::current_exe().expect("has a path"))
         .args(["--exact", "processes::child", "--ignored", "--nocapture"])
         .env(ROLE, role)
-        .env(FOLDER, folder)
+        .env(PLACE, place)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
@@ -59,8 +77,8 @@ fn lines(child: &mut Child) -> impl Iterator<Item = String> + use<> {
 #[test]
 #[ignore = "run by the other tests as a process of its own"]
 fn child() {
-    let (Ok(role), Ok(folder)) = (std::env::var(ROLE), std::env::var(FOLDER)) else { return };
-    let queue = open(Path::new(&folder));
+    let (Ok(role), Ok(place)) = (std::env::var(ROLE), std::env::var(PLACE)) else { return };
+    let queue = open(&place);
     match role.as_str() {
         "work" => loop {
             let leased = queue.lease(&request(3)).expect("leases");
@@ -91,10 +109,18 @@ fn child() {
 
 #[test]
 fn processes_share_the_work_and_no_task() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let queue = open(folder.path());
+    in_a_file(processes_share_the_work_and_no_task_at);
+}
+
+#[test]
+fn processes_share_the_work_and_no_task_in_postgres() {
+    in_postgres(processes_share_the_work_and_no_task_at);
+}
+
+fn processes_share_the_work_and_no_task_at(place: &str) {
+    let queue = open(place);
     queue.enqueue(&tasks(0, 300)).expect("enqueues");
-    let mut children: Vec<Child> = (0..3).map(|_| start("work", folder.path())).collect();
+    let mut children: Vec<Child> = (0..3).map(|_| start("work", place)).collect();
     let mut done = BTreeSet::new();
     for child in &mut children {
         for key in lines(child) {
@@ -109,10 +135,20 @@ fn processes_share_the_work_and_no_task() {
 #[test]
 #[cfg(target_os = "linux")]
 fn what_a_killed_process_held_is_ready_at_once() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let queue = open(folder.path());
+    in_a_file(what_a_killed_process_held_is_ready_at_once_at);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn what_a_killed_process_held_is_ready_at_once_in_postgres() {
+    in_postgres(what_a_killed_process_held_is_ready_at_once_at);
+}
+
+#[cfg(target_os = "linux")]
+fn what_a_killed_process_held_is_ready_at_once_at(place: &str) {
+    let queue = open(place);
     queue.enqueue(&tasks(0, 8)).expect("enqueues");
-    let mut child = start("hold", folder.path());
+    let mut child = start("hold", place);
     assert_eq!(lines(&mut child).next().as_deref(), Some("5"));
     assert!(queue.take_over_gone(100).expect("looks").is_empty(), "it is alive");
     child.kill().expect("is killed");
@@ -127,13 +163,21 @@ fn what_a_killed_process_held_is_ready_at_once() {
 
 #[test]
 fn a_process_killed_in_the_middle_leaves_whole_batches_and_no_lock() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let mut child = start("enqueue", folder.path());
+    in_a_file(a_process_killed_in_the_middle_leaves_whole_batches_and_no_lock_at);
+}
+
+#[test]
+fn a_process_killed_in_the_middle_leaves_whole_batches_and_no_lock_in_postgres() {
+    in_postgres(a_process_killed_in_the_middle_leaves_whole_batches_and_no_lock_at);
+}
+
+fn a_process_killed_in_the_middle_leaves_whole_batches_and_no_lock_at(place: &str) {
+    let mut child = start("enqueue", place);
     let acknowledged = lines(&mut child).take(20).count();
     assert_eq!(acknowledged, 20);
     child.kill().expect("is killed");
     child.wait().expect("ends");
-    let queue = open(folder.path());
+    let queue = open(place);
     let ready = queue.counts().expect("counts")[0].ready as usize;
     assert!(ready >= acknowledged * BATCH, "{ready} tasks: what was acknowledged is there");
     assert_eq!(ready % BATCH, 0, "{ready} tasks: batches are whole");
