@@ -150,15 +150,15 @@ pub fn due(
     limit: usize,
 ) -> Result<Vec<Upload>, RegistryError> {
     let (statement, times) = match due {
-        Due::Ended => ("receiving.ended", vec![]),
-        Due::Reopened => ("receiving.reopened", vec![]),
-        Due::Warning(by) => ("receiving.to_warn", vec![by]),
-        Due::Expiry(by, warned_by) => ("receiving.to_expire", vec![by, warned_by]),
-        Due::Removal => ("receiving.to_remove", vec![]),
+        Due::Ended => (Statement("receiving.ended"), vec![]),
+        Due::Reopened => (Statement("receiving.reopened"), vec![]),
+        Due::Warning(by) => (Statement("receiving.to_warn"), vec![by]),
+        Due::Expiry(by, warned_by) => (Statement("receiving.to_expire"), vec![by, warned_by]),
+        Due::Removal => (Statement("receiving.to_remove"), vec![]),
     };
     let mut values: Vec<Value> = vec![after_value(after), limit.into()];
     values.extend(times.into_iter().map(Value::from));
-    tx.query(Statement(statement), &values)?.iter().map(upload_row).collect()
+    tx.query(statement, &values)?.iter().map(upload_row).collect()
 }
 
 fn after_value(after: Option<UploadId>) -> Value {
