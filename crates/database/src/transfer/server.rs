@@ -35,7 +35,7 @@ impl Server {
     ) -> Result<Self, DatabaseError> {
         let mut bare = Bare::open(url, settings)?;
         let version = bare.version()?;
-        let server = Self { version, bare };
+        let server = Self { bare, version };
         match migrations.last() {
             Some(last) if last.version == version => Ok(server),
             _ => Err(server.unfit(format!("its schema has version {version}, which this program does not write"))),

@@ -224,6 +224,8 @@ impl fmt::Display for BucketPlace<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write as _;
+
     use super::super::Settings;
     use super::super::document::starting_file;
     use super::*;
@@ -244,7 +246,7 @@ mod tests {
         let mut table = String::from("[stores.far]\nkind = \"s3\"\n");
         for setting in SECTION.settings.iter().filter(|setting| setting.only_for == Some(S3)) {
             let value = setting.default().map_or_else(|| setting.kind.example(), str::to_owned);
-            table.push_str(&format!("{} = {value}\n", setting.name));
+            let _ = writeln!(table, "{} = {value}", setting.name);
         }
         assert!(matches!(with_store(&table).expect("reads").stores["far"], StoreSettings::S3(_)));
     }

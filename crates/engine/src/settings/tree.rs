@@ -359,7 +359,7 @@ impl RegistrySettings {
                     ..settings
                 },
             },
-            file => file,
+            file @ Location::Sqlite(_) => file,
         })
     }
 }
