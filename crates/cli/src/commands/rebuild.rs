@@ -82,7 +82,7 @@ pub(crate) fn run(command: &Rebuild, context: &Context) -> Outcome {
     if command.store.is_none() && !summary.pending.is_empty() && summary.is_complete() {
         let request = AdoptRequest { stores: summary.pending.clone(), dry_run: false };
         let rest = take_up(&home, &request, context)?;
-        summary.pending = rest.pending.clone();
+        summary.pending.clone_from(&rest.pending);
         summary.add(rest);
     }
     let exit = outcome(&summary);

@@ -385,3 +385,64 @@ fn an_ingest_ends_as_undisturbed_when_killed_within_a_stage() {
         survive(point);
     }
 }
+
+/// Everything of the stores' objects that a registry tells, as the program prints it.
+fn told(home: &Path) -> Vec<String> {
+    let mut lines = Vec::new();
+    for command in [["objects", "show"], ["objects", "versions"], ["objects", "files"], ["objects", "events"]] {
+        let output = succeed(program(home).args(["--json"]).args(command).arg(OBJECT));
+        for line in String::from_utf8_lossy(&output.stdout).lines() {
+            let mut value: serde_json::Value = serde_json::from_str(line).expect("JSON");
+            // Times that belong to the registry that was lost.
+            if let Some(fields) = value.as_object_mut() {
+                fields.remove("published_at");
+                for copy in fields.get_mut("copies").and_then(|copies| copies.as_array_mut()).into_iter().flatten() {
+                    for time in ["stored_at", "verified_at", "last_fixity_at"] {
+                        copy.as_object_mut().expect("a copy").remove(time);
+                    }
+                }
+            }
+            lines.push(value.to_string());
+        }
+    }
+    lines
+}
+
+#[test]
+fn an_adoption_killed_at_any_point_goes_on_and_ends_as_undisturbed() {
+    let (_copy, home, bag) = Template::get().copy();
+    let registry = home.join("registry.db");
+    let backups = home.join("backups");
+    let backup = succeed(program(&home).args(["--json", "backup"]).arg(&backups));
+    let backup: serde_json::Value = serde_json::from_slice(&backup.stdout).expect("JSON");
+    let backup = PathBuf::from(backup["registry"].as_str().expect("a path"));
+    succeed(program(&home).arg("deposit").arg(bag).args(["--institution", "example.edu", "--wait"]));
+    let before = told(&home);
+    for point in [
+        "rebuild.adoption.begun",
+        "rebuild.adoption.claimed",
+        "rebuild.object.rows",
+        "rebuild.object.copies",
+        "rebuild.object.published",
+        "rebuild.adoption.walked",
+        "rebuild.adoption.settled",
+    ] {
+        for suffix in ["-wal", "-shm"] {
+            let _ = fs::remove_file(format!("{}{suffix}", registry.display()));
+        }
+        fs::copy(&backup, &registry).expect("restores the backup");
+        let refused = program(&home).args(["-q", "work"]).output().expect("the program starts");
+        assert_eq!(refused.status.code(), Some(4), "{}", String::from_utf8_lossy(&refused.stderr));
+        let killed = program(&home)
+            .env("FAILPOINTS", format!("{point}=1*return"))
+            .args(["rebuild", "--adopt"])
+            .output()
+            .expect("the program starts");
+        assert_eq!(killed.status.signal(), Some(SIGKILL), "{point}: {}", String::from_utf8_lossy(&killed.stderr));
+        let refused = program(&home).args(["-q", "work"]).output().expect("the program starts");
+        assert_eq!(refused.status.code(), Some(4), "it stays read-only after a kill at {point}");
+        succeed(program(&home).args(["rebuild", "--adopt"]));
+        assert_eq!(told(&home), before, "after a kill at {point}");
+        succeed(program(&home).args(["store", "reconcile"]));
+    }
+}

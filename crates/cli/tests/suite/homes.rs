@@ -126,3 +126,54 @@ fn a_rebuild_of_a_home_in_use_is_refused_and_changes_nothing() {
     assert_eq!(place.files("home"), before);
     assert_eq!(place.run(["objects", "list", "--json"]).succeeds().stdout, objects);
 }
+
+#[test]
+fn a_restored_backup_can_only_be_read_until_the_stores_are_adopted() {
+    let place = Place::with_home();
+    place.bag("greeting", "hello\n");
+    place.run(["deposit", "greeting.tar", "--wait"]).succeeds();
+    let backup = place.run(["backup", "backups", "--json"]).succeeds().object();
+    place.bag("farewell", "goodbye\n");
+    place.run(["deposit", "farewell.tar", "--wait"]).succeeds();
+    for suffix in ["-wal", "-shm"] {
+        let _ = fs::remove_file(place.path(&format!("home/registry.db{suffix}")));
+    }
+    let backup = place.path(backup["registry"].as_str().unwrap());
+    fs::copy(backup, place.path("home/registry.db")).unwrap();
+
+    let listed = place.run(["objects", "list", "--json"]).succeeds();
+    assert_eq!(listed.json().len(), 1, "what it knows can be read");
+    assert!(listed.stderr.contains("read-only"), "{listed:?}");
+    let words = ["read-only", "older state of itself", "strongroom rebuild --adopt"];
+    for command in [
+        vec!["deposit", "greeting.tar"],
+        vec!["work"],
+        vec!["serve"],
+        vec!["schedule", "--once"],
+        vec!["fixity", "run", "--all"],
+        vec!["institution", "add", "other.edu", "--name", "Other"],
+        vec!["queue", "pause", "ingest.fetch"],
+        vec!["restore", "object", "example.edu/greeting"],
+    ] {
+        place.run(command).fails(4, &words);
+    }
+    let found = place.run(["store", "reconcile", "--json"]);
+    assert_eq!(found.code, Some(1), "{found:?}");
+    let found = found.json();
+    assert_eq!(found.len(), 2, "in each of two stores");
+    assert!(found.iter().all(|one| one["code"] == "object.unknown"), "{found:?}");
+    assert_eq!(found[0]["next"], "strongroom rebuild --adopt --store primary");
+
+    let would = place.run(["rebuild", "--adopt", "--dry-run", "--json"]).succeeds().object();
+    assert_eq!(would["taken"], 2);
+    let adopted = place.run(["rebuild", "--adopt", "--json"]).succeeds().object();
+    assert_eq!((&adopted["versions"], &adopted["pending"]), (&1.into(), &serde_json::json!([])));
+    let listed = place.run(["objects", "list", "--json"]).succeeds();
+    assert_eq!((listed.json().len(), listed.stderr.contains("read-only")), (2, false));
+    place.run(["store", "reconcile"]).succeeds();
+    place.bag("again", "hello again\n");
+    place.run(["deposit", "again.tar", "--wait"]).succeeds();
+    let checked = place.run(["store", "check", "primary", "--json"]).succeeds().object();
+    assert_eq!((&checked["atomic_assembly"], &checked["term"]), (&true.into(), &1.into()));
+    assert!(checked["acts"].as_u64().unwrap() >= 3, "{checked}");
+}

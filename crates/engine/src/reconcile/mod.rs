@@ -309,12 +309,7 @@ impl<'a> Reconciling<'a> {
         }
         let mut comparison = Comparison::begin(home, store.name(), stored.clone())?;
         let mut kept_at = Instant::now();
-        let mut tell = |code: Code, path: &str, detail: Option<String>| {
-            if code == Code::FileForeign || !path.is_empty() {
-                self.differs(code, path, Some(object), detail)?;
-            }
-            Ok(())
-        };
+        let mut tell = |code: Code, path: &str, detail: Option<String>| self.differs(code, path, Some(object), detail);
         for listed in store.list(&root)? {
             // What is no key was told when it went by.
             let Ok(listed) = listed else { continue };
@@ -349,9 +344,12 @@ impl<'a> Reconciling<'a> {
                 continue;
             }
             last = Some(owner.to_owned());
-            if !self.is_owned(owner)? && self.store.head(&key).is_ok() {
-                self.differs(Code::StagingAbandoned, owner, None, None)?;
+            if self.is_owned(owner)? || self.store.head(&key).is_err() {
+                continue;
             }
+            // What no work item can own is left alone by the sweep too.
+            let is_items = owner.parse::<ItemId>().is_ok();
+            self.differs(if is_items { Code::StagingAbandoned } else { Code::FileForeign }, owner, None, None)?;
         }
         Ok(())
     }

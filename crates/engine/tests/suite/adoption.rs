@@ -250,3 +250,56 @@ fn a_second_adoption_is_refused_while_one_is_under_way() {
     let refused = rebuild::adopt(&restored.opened_to_adopt(), &AdoptRequest::default(), &mut |_| {});
     assert!(matches!(refused, Err(EngineError::Registry(RegistryError::State { .. }))), "{refused:?}");
 }
+
+#[test]
+fn a_backup_taken_under_load_adopts_and_its_open_work_ends_as_it_did() {
+    let home = fixture::home();
+    home.ingest("letters", &[("a.txt", b"one")]);
+    let sources: Vec<String> = (0..6)
+        .map(|number| {
+            let text = format!("number {number}");
+            let name = if number == 0 { "letters".to_owned() } else { format!("bag-{number}") };
+            home.bag(&name, &[("a.txt", text.as_bytes()), ("same.txt", b"the same")])
+                .to_str()
+                .expect("UTF-8")
+                .to_owned()
+        })
+        .collect();
+    let request = strongroom_engine::ingest::DepositRequest {
+        institution: fixture::INSTITUTION.into(),
+        sources,
+        submitted_by: "tester".into(),
+        ..Default::default()
+    };
+    let made = strongroom_engine::ingest::deposit(&home, &request).expect("deposits");
+    let shutdown = strongroom_engine::runtime::Shutdown::new();
+    let backups = std::thread::scope(|scope| {
+        let worker = scope.spawn(|| strongroom_engine::work_on(&home, &made.items, &shutdown).expect("works"));
+        let mut backups = Vec::new();
+        while !worker.is_finished() {
+            backups.push(home.backup(&format!("under-load-{}", backups.len())));
+        }
+        backups
+    });
+    let before = whole_dump(&home);
+    let mut home = home;
+    let chosen = [0, backups.len() / 3, backups.len() * 2 / 3, backups.len() - 1];
+    for backup in chosen.map(|number| &backups[number]) {
+        home = home.restored(backup);
+        adopted(&home.opened_to_adopt());
+        // Whoever held tasks then is silent by now.
+        home.clock.advance(std::time::Duration::from_mins(5));
+        let again = std::sync::Arc::new(home.opened_again());
+        assert_eq!(again.registry.refusal(), None);
+        strongroom_engine::work_on(&again, &made.items, &shutdown).expect("works");
+        for id in &made.items {
+            let item = again.registry.read(|tx| strongroom_registry::items::find(tx, Scope::System, *id)).expect("it");
+            assert_eq!(item.status, strongroom_registry::ItemStatus::Succeeded, "{:?} at {}", item.note, item.stage);
+        }
+        assert_eq!(whole_dump(&again), before);
+        for store in KEPT_IN {
+            let found = strongroom_engine::reconcile::run(&again, store, &mut |difference| panic!("{difference:?}"));
+            assert_eq!(found.expect("compares").differences, 0);
+        }
+    }
+}

@@ -68,7 +68,7 @@ fn each_kind_of_difference_is_told_by_its_code() {
     assert_eq!(codes(&home, "primary"), [(Code::InventoryMissing, sidecar.clone())]);
     std::fs::copy(home.file("secondary", &sidecar), home.file("primary", &sidecar)).expect("puts back");
 
-    let stray = format!("{}0", content);
+    let stray = format!("{content}0");
     let foreign = [format!("{INSTITUTION}/notes.txt"), "stray/x".to_owned(), stray.clone()];
     for path in &foreign {
         std::fs::create_dir_all(home.file("primary", path).parent().expect("a folder")).expect("makes it");
