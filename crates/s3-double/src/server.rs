@@ -8,7 +8,6 @@ use std::time::Duration;
 use bytes::Bytes;
 use hyper_util::rt::TokioIo;
 use s3s::auth::SimpleAuth;
-use s3s::host::SingleDomain;
 use s3s::service::{S3Service, S3ServiceBuilder};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
@@ -58,9 +57,6 @@ impl Double {
         let state = Arc::new(Mutex::new(State { rules, ..State::default() }));
         let mut builder = S3ServiceBuilder::new(Service::new(Arc::clone(&state)));
         builder.set_auth(SimpleAuth::from_single(ACCESS_KEY, SECRET_KEY));
-        if let Ok(domain) = SingleDomain::new(&format!("localhost:{}", address.port())) {
-            builder.set_host(VirtualOrPath(domain));
-        }
         let service = builder.build();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (stop, stopped) = oneshot::channel();
@@ -75,14 +71,9 @@ impl Double {
         Ok(Self { address, state, stop: Some(stop), thread: Some(thread) })
     }
 
-    /// The URL of the server, for path style.
+    /// The URL of the server. It knows the bucket by the path only.
     pub fn endpoint(&self) -> String {
         format!("http://{}", self.address)
-    }
-
-    /// The URL of the server, for virtual host style: the bucket's name goes before `localhost`.
-    pub fn virtual_endpoint(&self) -> String {
-        format!("http://localhost:{}", self.address.port())
     }
 
     /// Changes what the server honours.
@@ -170,18 +161,6 @@ impl Drop for Double {
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
-    }
-}
-
-/// Takes `bucket.localhost` as virtual host style and any other host as path style.
-struct VirtualOrPath(SingleDomain);
-
-impl s3s::host::S3Host for VirtualOrPath {
-    fn parse_host_header<'a>(&'a self, host: &'a str) -> s3s::S3Result<s3s::host::VirtualHost<'a>> {
-        if host.contains("localhost") {
-            return self.0.parse_host_header(host);
-        }
-        Ok(s3s::host::VirtualHost::new(host))
     }
 }
 

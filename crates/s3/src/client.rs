@@ -103,3 +103,42 @@ fn secret(settings: &S3Settings) -> Result<String, String> {
         _ => Err(format!("the first line of {} is empty and should be the secret key", path.display())),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use aws_sdk_s3::presigning::PresigningConfig;
+
+    use super::*;
+    use crate::Secret;
+
+    /// Where a request for a key of the bucket would go.
+    fn place(endpoint: Option<&str>, path_style: Option<bool>) -> String {
+        let settings = S3Settings {
+            bucket: "bucket".into(),
+            endpoint: endpoint.map(str::to_owned),
+            region: Some("us-west-2".into()),
+            access_key: Some("key".into()),
+            secret_key: Some(Secret::new("secret")),
+            path_style,
+            ..S3Settings::default()
+        };
+        let signed = runtime().expect("a runtime").block_on(async {
+            let client = client(&settings).await.expect("a client");
+            let times = PresigningConfig::expires_in(Duration::from_mins(1)).expect("times");
+            client.get_object().bucket("bucket").key("a b/c+d").presigned(times).await.expect("a request")
+        });
+        let url = signed.uri();
+        url.split('?').next().unwrap_or(url).to_owned()
+    }
+
+    #[test]
+    fn buckets_are_named_in_the_path_or_in_the_host() {
+        let theirs = Some("http://store.example.edu:9000");
+        assert_eq!(place(theirs, None), "http://store.example.edu:9000/bucket/a%20b/c%2Bd");
+        assert_eq!(place(theirs, Some(false)), "http://bucket.store.example.edu:9000/a%20b/c%2Bd");
+        assert_eq!(place(None, None), "https://bucket.s3.us-west-2.amazonaws.com/a%20b/c%2Bd");
+        assert_eq!(place(None, Some(true)), "https://s3.us-west-2.amazonaws.com/bucket/a%20b/c%2Bd");
+    }
+}

@@ -25,7 +25,7 @@ const ACCESS_KEY: &str = "strongroom-test";
 const SECRET_KEY: &str = "strongroom-secret";
 const DRIVES: usize = 4;
 /// It answers within half a second on an idle machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A server that runs. It stops when dropped, and what it holds is removed.
 pub(super) struct Minio {

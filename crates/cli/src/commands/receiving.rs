@@ -42,7 +42,7 @@ pub(crate) struct Which {
 
 report! {
     /// An upload.
-    Upload {
+    ReceivedLine {
         upload: UploadId,
         institution: String,
         store: String,
@@ -66,7 +66,7 @@ report! {
     Forgotten { upload: UploadId }
 }
 
-impl From<UploadReport> for Upload {
+impl From<UploadReport> for ReceivedLine {
     fn from(upload: UploadReport) -> Self {
         let text = |time: Option<strongroom_registry::Time>| time.map(|time| time.to_string());
         Self {
@@ -95,7 +95,7 @@ pub(crate) fn run(command: &Receiving, context: &Context) -> Outcome {
         Receiving::Show { upload } => {
             let id = identifier(upload, "upload")?;
             let home = context.open_home()?;
-            context.output.show(&Upload::from(receiving::show(&home, Scope::System, id)?))?;
+            context.output.show(&ReceivedLine::from(receiving::show(&home, Scope::System, id)?))?;
             Ok(Exit::Done)
         }
         Receiving::Forget { uploads } => forget(uploads, context),
@@ -112,7 +112,7 @@ fn list(which: &Which, context: &Context) -> Outcome {
         let Some(last) = page.last().map(|upload| upload.upload) else { break };
         after = Some(last);
         for upload in page {
-            table.row(&Upload::from(upload))?;
+            table.row(&ReceivedLine::from(upload))?;
         }
     }
     table.end("nothing lies in the receiving stores, as far as they were looked at")?;

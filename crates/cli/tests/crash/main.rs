@@ -373,8 +373,7 @@ fn an_upload_ends_as_undisturbed_when_killed_while_it_is_watched_and_removed() {
 
 #[test]
 fn an_uploaded_folder_ends_as_undisturbed_when_killed_while_it_is_removed() {
-    for point in ["ingest.fetch.middle", "receiving.remove.begun", "receiving.remove.listed", "receiving.remove.middle"]
-    {
+    for point in ["ingest.fetch.read", "receiving.remove.begun", "receiving.remove.listed", "receiving.remove.middle"] {
         survive_receiving(point, true);
     }
 }

@@ -57,15 +57,6 @@ fn a_wrong_value_is_refused_with_an_example() {
 }
 
 #[test]
-fn postgresql_is_refused_until_it_is_there_and_its_password_is_not_shown() {
-    let place = Place::with_home();
-    let answer = place
-        .run_with(&[("STRONGROOM_REGISTRY__URL", "postgres://user:hidden@host/db")], ["items", "list"])
-        .fails(2, &["registry.url", "not in this build yet"]);
-    assert!(!answer.stderr.contains("hidden"));
-}
-
-#[test]
 fn a_server_out_of_reach_is_named_without_its_password() {
     let place = Place::with_home();
     let url = "postgres://keeper:hidden@127.0.0.1:1/strongroom";

@@ -72,6 +72,7 @@ pub fn run(home: &Home, shutdown: &Shutdown) {
 /// Runs every schedule whose turn it is, once; how long until the next turn of any.
 pub fn run_due(home: &Home, shutdown: &Shutdown) -> Result<Duration, EngineError> {
     let holder = Holder::this_process().to_string();
+    free_turns(home)?;
     for producer in producers(home) {
         if shutdown.is_requested() {
             break;
@@ -83,6 +84,19 @@ pub fn run_due(home: &Home, shutdown: &Shutdown) -> Result<Duration, EngineError
     let next = known.iter().filter(|schedule| names.contains(&schedule.name.as_str())).map(|one| one.next_run_at).min();
     let wait = next.map_or(0, |next| next.0.saturating_sub(now.0)).max(0);
     Ok(Duration::from_micros(wait.unsigned_abs()))
+}
+
+/// Gives back the turns of processes that ended here without a word.
+fn free_turns(home: &Home) -> Result<(), EngineError> {
+    let is_gone = |holder: &str| holder.parse::<Holder>().is_ok_and(|holder| holder.is_gone());
+    for schedule in home.registry.read(schedules::list)? {
+        let Some(holder) = schedule.holder.filter(|holder| is_gone(holder)) else { continue };
+        home.registry.write(move |tx| {
+            let now = tx.now()?;
+            schedules::end(tx, &schedule.name, &holder, false, now)
+        })?;
+    }
+    Ok(())
 }
 
 fn take_turn(home: &Home, producer: &Producer, holder: &str) -> Result<(), EngineError> {

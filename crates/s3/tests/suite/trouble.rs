@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use strongroom_s3::{S3Settings, S3Store, Secret};
-use strongroom_s3_double::{BUCKET, Double, SECRET_KEY};
+use strongroom_s3_double::{Double, SECRET_KEY};
 use strongroom_storage::{StorageError, Store};
 
 use crate::served::{key, put, read, served, settings};
@@ -111,20 +111,4 @@ fn the_secret_may_lie_in_a_file() {
     writeln!(file, "{SECRET_KEY}\nnothing else is read").unwrap();
     let settings = S3Settings { secret_key: None, secret_key_file: Some(file.path().to_owned()), ..settings(&double) };
     assert_eq!(read(&S3Store::open("primary", settings).unwrap(), "k"), b"bytes");
-}
-
-#[test]
-fn buckets_are_named_in_the_path_or_in_the_host() {
-    let double = Double::start().unwrap();
-    let endpoint = Some(double.virtual_endpoint());
-    // Names below localhost are not known to every resolver: then the request fails before it is sent.
-    let host = format!("{BUCKET}.localhost");
-    if std::net::ToSocketAddrs::to_socket_addrs(&(host.as_str(), 0)).is_err() {
-        println!("SKIPPED: {host} is not known to the resolver of this machine");
-        return;
-    }
-    let settings = S3Settings { endpoint, path_style: Some(false), ..settings(&double) };
-    let store = S3Store::create("primary", settings).unwrap();
-    put(&store, "a b", b"bytes");
-    assert_eq!(double.stored("a b").unwrap().bytes(), b"bytes");
 }

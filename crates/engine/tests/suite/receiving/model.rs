@@ -9,7 +9,7 @@ const NAMES: [&str; 2] = ["alpha", "beta"];
 const SEEDS: u64 = 6;
 const STEPS: u64 = 14;
 
-/// Numbers that are the same for the same seed (Steele and others, SplitMix64).
+/// Numbers that are the same for the same seed (Steele and others, `SplitMix64`).
 struct Random(u64);
 
 impl Random {
