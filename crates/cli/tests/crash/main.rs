@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, ExitStatus, Output};
 use std::sync::OnceLock;
 
 use strongroom_bagit::{BagWriter, NewFile, Serialization, WriterOptions};
@@ -282,17 +282,8 @@ fn an_ingest_ends_as_undisturbed_when_killed_at_any_stage_boundary() {
 fn survive_receiving(point: &str, as_folder: bool) {
     let (_copy, home, bag) = Template::get().copy();
     put_into_receiving(&home, &bag, as_folder);
-    let mut look = program(&home);
-    // Looks again and again: an upload is taken in once it was seen unchanged.
-    look.env("STRONGROOM_RECEIVING__EVERY", "1s").env("STRONGROOM_RECEIVING__SETTLE", "1s");
-    let output = look.env("FAILPOINTS", format!("{point}=1*return")).args(["-q", "serve"]).output();
-    let output = output.expect("the program starts");
-    assert_eq!(
-        output.status.signal(),
-        Some(SIGKILL),
-        "{point} was not reached: {}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    let status = serve_until_received(&home, &format!("{point}=1*return"));
+    assert_eq!(status.signal(), Some(SIGKILL), "{point} was not reached");
     finish_receiving(&home);
     let expected = undisturbed_receiving(as_folder);
     assert_eq!(&end_state(&home), expected, "after a kill at {point}");
@@ -305,7 +296,9 @@ fn put_into_receiving(home: &Path, bag: &Path, as_folder: bool) {
         let unpacked = Command::new("tar").arg("-xf").arg(bag).arg("-C").arg(&place).status().expect("tar runs");
         assert!(unpacked.success());
         // What APTrust's profile wants is an archive.
-        fs::remove_file(place.join(NAME).join("aptrust-info.txt")).expect("a tag file");
+        for file in ["aptrust-info.txt", "tagmanifest-md5.txt", "tagmanifest-sha256.txt"] {
+            fs::remove_file(place.join(NAME).join(file)).expect("a tag file");
+        }
     } else {
         fs::rename(bag, place.join(format!("{NAME}.tar"))).expect("puts it there");
     }
@@ -321,16 +314,26 @@ fn undisturbed_receiving(as_folder: bool) -> &'static EndState {
     })
 }
 
-/// Runs everything until the receiving store is empty and no item is open, then asks it to stop.
 fn finish_receiving(home: &Path) {
+    let status = serve_until_received(home, "");
+    assert_eq!(status.code(), Some(0), "asked to stop, it exits with 0");
+}
+
+/// Runs everything until the receiving store is empty and no item is open, then asks it to stop; or until it dies.
+fn serve_until_received(home: &Path, fail_points: &str) -> ExitStatus {
     let mut served = program(home)
+        // Looks again and again: an upload is taken in once it was seen unchanged.
         .env("STRONGROOM_RECEIVING__EVERY", "1s")
         .env("STRONGROOM_RECEIVING__SETTLE", "1s")
+        .env("FAILPOINTS", fail_points)
         .args(["-q", "serve"])
         .spawn()
         .expect("the program starts");
     let watched = open(home);
     loop {
+        if let Some(status) = served.try_wait().expect("a state") {
+            return status;
+        }
         let is_empty = watched.roles.receiving.list(&Key::ROOT).expect("a listing").next().is_none();
         let is_over = watched
             .registry
@@ -339,21 +342,30 @@ fn finish_receiving(home: &Path) {
                 let tasks: u64 =
                     tasks::counts(tx)?.iter().map(|counts| counts.ready + counts.delayed + counts.leased).sum();
                 // The first item made version 1.
-                Ok::<_, RegistryError>(
-                    items.len() == 2 && items.iter().all(|item| item.status.is_ended()) && tasks == 0,
-                )
+                let has_ended = items.len() >= 2 && items.iter().all(|item| item.status.is_ended());
+                Ok::<_, RegistryError>(has_ended && tasks == 0)
             })
             .expect("the registry is read");
+        if is_over {
+            let statuses: Vec<_> = watched
+                .registry
+                .read(|tx| items::list(tx, Scope::System, &items::ItemFilter::default(), None, 100))
+                .expect("the items")
+                .into_iter()
+                .map(|item| (item.status, item.note))
+                .collect();
+            let has_failed = statuses.iter().any(|(status, _)| *status != strongroom_registry::ItemStatus::Succeeded);
+            assert!(!has_failed && statuses.len() == 2, "{statuses:?}");
+        }
         if is_empty && is_over {
             break;
         }
-        assert!(served.try_wait().expect("a state").is_none(), "it ended before its work");
         std::thread::park_timeout(std::time::Duration::from_millis(20));
     }
     let pid = served.id().to_string();
     let status = Command::new("kill").arg("-TERM").arg(pid).status().expect("kill runs");
     assert!(status.success());
-    assert_eq!(served.wait().expect("an end").code(), Some(0), "asked to stop, it exits with 0");
+    served.wait().expect("an end")
 }
 
 #[test]
