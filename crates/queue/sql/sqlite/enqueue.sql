@@ -21,7 +21,6 @@ WHERE EXISTS (SELECT 1 FROM topic WHERE topic.name = fair_share.topic AND topic.
 INSERT INTO task (id, topic, key, state, priority, fair_key, rank, ready_at, max_attempts, enqueued_at, payload)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
 ON CONFLICT (key, topic) WHERE state < 3 DO NOTHING
-RETURNING id
 
 -- name: queue_live
 SELECT id, state FROM task WHERE key = ?1 AND topic = ?2 AND state < 3

@@ -49,7 +49,7 @@ fn enqueue_alone(
         let (topic, fair_key, priority) = share(task);
         let delayed = is_delayed(task, now);
         let rank = if delayed { 0 } else { turns.next_rank(topic, fair_key, priority) };
-        if transaction.query_one(INSERT, &values(task, *id, rank, now))?.is_none() {
+        if transaction.execute(INSERT, &values(task, *id, rank, now))? != 1 {
             let live = transaction.query_one(LIVE, &[task.key.as_str().into(), task.topic.as_str().into()])?;
             let live = live.ok_or_else(|| missing(INSERT, "a row was refused though no task of its key is live"))?;
             answers.push(join_live(transaction, task, &live, now)?);
