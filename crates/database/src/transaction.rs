@@ -106,7 +106,7 @@ impl dyn Database + '_ {
         self.write_as(Isolation::Serial, job)
     }
 
-    /// As [`Self::write`], kept apart from others as `isolation` says.
+    /// As `write`, kept apart from others as `isolation` says.
     pub fn write_as<T, E, F>(&self, isolation: Isolation, mut job: F) -> Result<T, E>
     where
         T: Send + 'static,

@@ -130,7 +130,7 @@ fn a_deposit_is_identified_by_what_is_in_its_files() {
     let unknown = of("what");
     assert_eq!((brief(&unknown), unknown.was_tried()), ((None, None, None), true));
     let empty = of("empty.csv").warning.expect("a warning");
-    assert!(empty.contains("empty") && empty.contains("suggests x-fmt/18"), "{empty}");
+    assert!(empty.contains("empty") && empty.contains("may be: x-fmt/18"), "{empty}");
     let files = home.registry.read(|tx| objects::files(tx, object.id, 1, "deposit/", "", 100)).expect("files");
     let signatures = files[0].format.signatures.clone().expect("signatures");
     assert!(signatures.starts_with("DROID_SignatureFile_V") && signatures.contains("; container-signature-"));
