@@ -245,9 +245,9 @@ impl Progress {
         self.reach.iter().all(|starts| starts.iter().all(|reach| reach.from >= size))
     }
 
-    /// How far along it is: changes when another link becomes the one that is waited for.
-    pub(crate) fn stage(&self) -> usize {
-        self.reach.iter().rposition(|starts| !starts.is_empty()).unwrap_or(0)
+    /// For each link, whether it is waited for.
+    pub(crate) fn awaited(&self) -> impl Iterator<Item = bool> {
+        self.reach.iter().map(|starts| !starts.is_empty())
     }
 }
 

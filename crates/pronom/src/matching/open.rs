@@ -180,9 +180,13 @@ impl<'p> Open<'p> {
         })
     }
 
-    fn stage(&self) -> usize {
-        let stage = |way: &Way| if let Way::Going(progress) = way { progress.stage() } else { usize::MAX >> 16 };
-        self.forward.iter().chain(self.far.iter().flatten()).map(stage).sum()
+    /// For each link of what is not found yet, whether it is waited for; nothing for what is found.
+    fn awaited(&self) -> impl Iterator<Item = Option<bool>> {
+        self.forward.iter().chain(self.far.iter().flatten()).flat_map(|way| {
+            let progress = if let Way::Going(progress) = way { Some(progress) } else { None };
+            // Where one way ends and the next begins.
+            progress.into_iter().flat_map(Progress::awaited).map(Some).chain([None])
+        })
     }
 }
 
@@ -207,7 +211,8 @@ struct Filter {
     needles: NeedleSet,
     /// Patterns that wait for something without a literal part.
     always: Vec<bool>,
-    stages: Vec<usize>,
+    /// Which links each pattern waited for when the needles were gathered.
+    awaited: Vec<Vec<Option<bool>>>,
 }
 
 /// Fewer patterns are followed without asking first, and so are blocks shorter than this while there is no filter yet.
@@ -358,12 +363,13 @@ impl Filter {
                 }
             }
         }
-        let stages = open.iter().map(Open::stage).collect();
-        Self { needles: NeedleSet::new(needles, open.len()), always, stages }
+        let awaited = open.iter().map(|open| open.awaited().collect()).collect();
+        Self { needles: NeedleSet::new(needles, open.len()), always, awaited }
     }
 
     fn has_moved(&self, open: &[Open<'_>]) -> bool {
-        open.len() != self.stages.len() || open.iter().zip(&self.stages).any(|(open, stage)| open.stage() != *stage)
+        open.len() != self.awaited.len()
+            || open.iter().zip(&self.awaited).any(|(open, before)| !open.awaited().eq(before.iter().copied()))
     }
 }
 

@@ -209,3 +209,29 @@ fn a_set_of_patterns_finds_each_wherever_it_lies_in_long_blocks() {
         assert_eq!(found, expected, "in blocks of {block}");
     }
 }
+
+/// A link that comes to be waited for again, while a later one is waited for all along, is asked for again.
+#[test]
+fn a_link_that_is_waited_for_anew_in_a_later_block_is_not_passed_over() {
+    let literal = |text: &str| Piece(text.bytes().map(ByteClass::Is).collect());
+    let link = |gap, text| Link { gap, choices: vec![literal(text)] };
+    let within = |max| Gap { min: 0, max: Some(max) };
+    let links = vec![link(Gap::at_least(0), "<one>"), link(within(1_000), "<two>"), link(within(100_000), "<three>")];
+    let absent = |text| vec![link(Gap::at_least(0), text)];
+    let patterns: Vec<Pattern> = [links, absent("<absent>"), absent("<missing>"), absent("<gone>")]
+        .into_iter()
+        .map(|links| Pattern::new(&[Sequence { anchor: Anchor::Beginning, links }]))
+        .collect();
+    let mut bytes = vec![b'.'; 200_000];
+    for (at, text) in [(0, "<one>"), (20, "<two>"), (79_900, "<one>"), (80_400, "<two>"), (150_000, "<three>")] {
+        bytes[at..][..text.len()].copy_from_slice(text.as_bytes());
+    }
+    let open = (0..).zip(&patterns).map(|(id, pattern)| Open::new(id, pattern)).collect();
+    let mut run = Run::new(open, &[], true);
+    let mut found = Vec::new();
+    for piece in bytes.chunks(20_000) {
+        run.update(piece, None);
+        found.extend(run.take_matched());
+    }
+    assert_eq!(found, [(0, vec![Span { offset: 79_900, length: 70_107 }])]);
+}
