@@ -367,13 +367,7 @@ pub fn set_verified(
     store: &str,
     contents: &[ContentId],
 ) -> Result<(), RegistryError> {
-    work::check_fence(tx, claim)?;
-    let now = tx.now()?;
-    tx.execute_each(
-        Statement("copies.verified"),
-        &mut contents.iter().map(|content| vec![(*content).into(), store.into(), now.into()]),
-    )?;
-    Ok(())
+    stamp_copies(tx, claim, Statement("copies.verified"), store, contents)
 }
 
 /// Notes that copies which cannot be read were proved by the checksum that their store vouches for. They have not passed a
@@ -384,12 +378,21 @@ pub fn set_attested(
     store: &str,
     contents: &[ContentId],
 ) -> Result<(), RegistryError> {
+    stamp_copies(tx, claim, Statement("copies.attested"), store, contents)
+}
+
+/// Notes the time of a transaction with copies, as the statement says.
+fn stamp_copies(
+    tx: &mut dyn Transaction,
+    claim: &Claim,
+    statement: Statement,
+    store: &str,
+    contents: &[ContentId],
+) -> Result<(), RegistryError> {
     work::check_fence(tx, claim)?;
     let now = tx.now()?;
-    tx.execute_each(
-        Statement("copies.attested"),
-        &mut contents.iter().map(|content| vec![(*content).into(), store.into(), now.into()]),
-    )?;
+    let mut lists = contents.iter().map(|content| vec![(*content).into(), store.into(), now.into()]);
+    tx.execute_each(statement, &mut lists)?;
     Ok(())
 }
 
