@@ -289,7 +289,8 @@ pub fn check_fence(tx: &mut dyn Transaction, claim: &Claim) -> Result<(), Regist
     }
 }
 
-/// Ends a stage. The topics that have new work; those waiting for them are to be woken after the commit.
+/// Ends a stage. The topics that have new work; those waiting for them are to be woken after the commit. Right by rows, too:
+/// the task and then its item are locked before anything is decided, and the batch before it is derived.
 pub fn finish(
     tx: &mut dyn Transaction,
     claim: &Claim,

@@ -218,7 +218,7 @@ impl Core {
                     Ok::<_, RegistryError>((topics, leasing.assignments))
                 }
             };
-            let error = match self.registry.write(job) {
+            let error = match self.registry.write_by_rows(job) {
                 Ok((topics, leased)) => {
                     Tally::count(&self.tally.ended);
                     record.emit(held, elapsed);
