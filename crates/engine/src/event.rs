@@ -143,6 +143,11 @@ pub enum Event<'a> {
         /// Why.
         error: &'a dyn Display,
     },
+    /// The turn of a schedule was taken over while it ran; it stopped.
+    ScheduleLost {
+        /// Its name.
+        name: &'a str,
+    },
     /// A stage says how far it is.
     StageProgress {
         /// The work item.
@@ -183,6 +188,7 @@ impl Event<'_> {
             }
             Self::ScheduleRan { name, outcome, elapsed } => debug!(name, outcome, ?elapsed, "schedule ran"),
             Self::ScheduleFailed { name, error } => warn!(name, %error, "schedule failed"),
+            Self::ScheduleLost { name } => warn!(name, "the turn of a schedule was taken over while it ran"),
             Self::StageProgress { item, stage, note } => debug!(%item, %stage, note, "stage progress"),
         }
     }

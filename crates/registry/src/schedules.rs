@@ -26,6 +26,12 @@ pub fn take(tx: &mut dyn Transaction, name: &str, holder: &str, until: Time) -> 
     Ok(tx.query_one(Statement("schedules.take"), &values)?.is_some())
 }
 
+/// Keeps a turn that is still this holder's, also where its lease has run out; whether it is.
+pub fn extend(tx: &mut dyn Transaction, name: &str, holder: &str, until: Time) -> Result<bool, RegistryError> {
+    let values = [name.into(), holder.into(), until.into()];
+    Ok(tx.query_one(Statement("schedules.extend"), &values)?.is_some())
+}
+
 /// Ends a turn: when the next is, and whether this one ran to its end. Changes nothing when somebody else has taken over.
 pub fn end(
     tx: &mut dyn Transaction,

@@ -11,7 +11,7 @@ use strongroom_storage::Key;
 
 use super::context::StageError;
 use crate::Home;
-use crate::runtime::{Handler, TaskContext, TaskEnd, retry_delay};
+use crate::runtime::{Handler, Shutdown, TaskContext, TaskEnd, retry_delay};
 
 /// Clears up behind ended items.
 pub(super) struct SweepHandler {
@@ -115,12 +115,16 @@ fn still_held(tx: &mut dyn Transaction, claim: Option<&Claim>) -> Result<(), Reg
     claim.map_or(Ok(()), |claim| work::check_fence(tx, claim))
 }
 
-/// Removes from staging what no open work item owns: garbage of a process that was killed between two steps.
-pub fn sweep_staging(home: &Home) -> Result<u64, crate::EngineError> {
+/// Removes from staging what no open work item owns: garbage of a process that was killed between two steps. Asked to
+/// stop, it leaves the rest.
+pub fn sweep_staging(home: &Home, stop: &Shutdown) -> Result<u64, crate::EngineError> {
     let mut removed = 0;
     let mut last_owner: Option<(String, bool)> = None;
     let mut garbage = Vec::new();
     for listed in home.roles.staging.list(&Key::ROOT)? {
+        if stop.is_requested() {
+            break;
+        }
         let key = listed?.key;
         let owner = key.as_str().split('/').next().unwrap_or_default();
         if last_owner.as_ref().is_some_and(|(known, _)| known == owner) {
@@ -140,6 +144,9 @@ pub fn sweep_staging(home: &Home) -> Result<u64, crate::EngineError> {
         last_owner = Some((owner.to_owned(), is_owned));
     }
     for owner in garbage {
+        if stop.is_requested() {
+            break;
+        }
         home.roles.staging.delete_all(&Key::new(owner).map_err(strongroom_storage::StorageError::from)?)?;
         removed += 1;
     }

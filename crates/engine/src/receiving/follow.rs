@@ -11,26 +11,27 @@ use strongroom_registry::{ItemStatus, RegistryError, Scope, Time, Transaction, U
 use super::removal;
 use super::watch::Watched;
 use crate::event::Event;
+use crate::runtime::Shutdown;
 use crate::{EngineError, Home};
 
 /// Uploads looked at at once.
 const PAGE: usize = 200;
 
 /// Follows up on every upload for which something is due.
-pub(super) fn follow(home: &Home, watched: &mut Watched) -> Result<(), EngineError> {
+pub(super) fn follow(home: &Home, stop: &Shutdown, watched: &mut Watched) -> Result<(), EngineError> {
     let retention = micros(home.settings.receiving.invalid_retention);
     let notice = micros(home.settings.receiving.warn_before).min(retention);
     let now = home.registry.read(|tx| Ok::<_, RegistryError>(tx.now()?))?;
-    for_each(home, Due::Reopened, &mut |upload| decide(home, upload.id, retention))?;
-    for_each(home, Due::Ended, &mut |upload| decide(home, upload.id, retention))?;
-    for_each(home, Due::Warning(now.plus(notice)), &mut |upload| warn(home, upload, notice))?;
+    for_each(home, stop, Due::Reopened, &mut |upload| decide(home, upload.id, retention))?;
+    for_each(home, stop, Due::Ended, &mut |upload| decide(home, upload.id, retention))?;
+    for_each(home, stop, Due::Warning(now.plus(notice)), &mut |upload| warn(home, upload, notice))?;
     let warned_by = Time(now.0.saturating_sub(notice));
-    for_each(home, Due::Expiry(now, warned_by), &mut |upload| {
+    for_each(home, stop, Due::Expiry(now, warned_by), &mut |upload| {
         let days = home.settings.receiving.invalid_retention.as_secs() / 86_400;
         let note = format!("removed after {days} days because it was not valid");
         begin_removal(home, upload, &note)
     })?;
-    for_each(home, Due::Removal, &mut |upload| {
+    for_each(home, stop, Due::Removal, &mut |upload| {
         let Some(item) = upload.item else { return Ok(()) };
         begin_removal(home, upload, upload.note.as_deref().unwrap_or_default())?;
         let was_there = removal::remove(home, upload, item)?;
@@ -44,13 +45,23 @@ fn micros(span: Duration) -> i64 {
     i64::try_from(span.as_micros()).unwrap_or(i64::MAX)
 }
 
-fn for_each(home: &Home, due: Due, act: &mut dyn FnMut(&Upload) -> Result<(), EngineError>) -> Result<(), EngineError> {
+fn for_each(
+    home: &Home,
+    stop: &Shutdown,
+    due: Due,
+    act: &mut dyn FnMut(&Upload) -> Result<(), EngineError>,
+) -> Result<(), EngineError> {
     let mut after = None;
     loop {
         let page = home.registry.read(|tx| record::due(tx, due, after, PAGE))?;
         let Some(last) = page.last() else { return Ok(()) };
         after = Some(last.id);
-        page.iter().try_for_each(&mut *act)?;
+        for upload in &page {
+            if stop.is_requested() {
+                return Ok(());
+            }
+            act(upload)?;
+        }
     }
 }
 

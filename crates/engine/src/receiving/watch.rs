@@ -13,6 +13,7 @@ use super::look::{Folder, Found, is_no_key};
 use super::name::{is_archive, is_unfinished};
 use super::place::{Place, places};
 use crate::event::Event;
+use crate::runtime::Shutdown;
 use crate::{EngineError, Home, crash_point};
 
 /// Uploads that are compared with the record at once.
@@ -39,10 +40,10 @@ pub struct Watched {
     pub removed: u64,
 }
 
-/// Looks at every place once, and at what became of earlier uploads.
-pub fn watch(home: &Home) -> Result<Watched, EngineError> {
+/// Looks at every place once, and at what became of earlier uploads. Asked to stop, it keeps how far it came.
+pub fn watch(home: &Home, stop: &Shutdown) -> Result<Watched, EngineError> {
     let mut watched = Watched::default();
-    follow::follow(home, &mut watched)?;
+    follow::follow(home, stop, &mut watched)?;
     let mut waiting = Vec::new();
     for place in places(home)? {
         let cursor = home.registry.read(|tx| record::cursor(tx, &place.store_name, place.institution))?;
@@ -54,15 +55,15 @@ pub fn watch(home: &Home) -> Result<Watched, EngineError> {
     let mut left = home.settings.receiving.max_per_run as u64;
     let mut failure = None;
     let mut waiting: Vec<Place> = waiting.into_iter().map(|(_, place)| place).collect();
-    while !waiting.is_empty() && left > 0 {
+    while !waiting.is_empty() && left > 0 && !stop.is_requested() {
         let share = (left / waiting.len() as u64).max(LEAST_SHARE.min(left));
         let mut unfinished = Vec::new();
         for place in waiting {
-            if left == 0 {
+            if left == 0 || stop.is_requested() {
                 unfinished.push(place);
                 continue;
             }
-            match Look::at(home, &place, share.min(left), &mut watched) {
+            match Look::at(home, stop, &place, share.min(left), &mut watched) {
                 Ok(listed) => {
                     left = left.saturating_sub(listed.keys);
                     watched.keys += listed.keys;
@@ -104,7 +105,13 @@ struct Look<'a> {
 }
 
 impl<'a> Look<'a> {
-    fn at(home: &'a Home, place: &'a Place, most: u64, watched: &'a mut Watched) -> Result<Listed, EngineError> {
+    fn at(
+        home: &'a Home,
+        stop: &Shutdown,
+        place: &'a Place,
+        most: u64,
+        watched: &'a mut Watched,
+    ) -> Result<Listed, EngineError> {
         let cursor = home.registry.read(|tx| record::cursor(tx, &place.store_name, place.institution))?;
         let began = home.registry.read(|tx| Ok::<_, RegistryError>(tx.now()?))?;
         let beginning = place.beginning();
@@ -120,7 +127,7 @@ impl<'a> Look<'a> {
                 Err(error) if is_no_key(&error) => continue,
                 Err(error) => return Err(error.into()),
             };
-            if keys == most {
+            if keys == most || stop.is_requested() {
                 look.compare(None)?;
                 look.keep(&cursor, last_key, folder.as_ref())?;
                 return Ok(Listed { keys, is_whole: false });

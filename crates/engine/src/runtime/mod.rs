@@ -32,6 +32,7 @@ pub use backoff::retry_delay;
 pub use clock::{BootClock, MonotonicClock};
 pub use context::{Interrupted, TaskContext};
 pub use settings::{PoolSettings, Pools};
+pub(crate) use shutdown::Listener;
 pub use shutdown::Shutdown;
 
 use self::bell::{Bell, Over};

@@ -5,7 +5,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 /// Someone to be told when the wish changes.
-type Listener = dyn Fn() + Send + Sync;
+pub(crate) type Listener = dyn Fn() + Send + Sync;
 
 /// How much of a hurry there is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -82,7 +82,7 @@ impl Shutdown {
     }
 
     /// Calls `listener` at every request for as long as its owner keeps it.
-    pub(super) fn listen(&self, listener: &Arc<Listener>) {
+    pub(crate) fn listen(&self, listener: &Arc<Listener>) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         state.listeners.retain(|kept| kept.strong_count() > 0);
         state.listeners.push(Arc::downgrade(listener));

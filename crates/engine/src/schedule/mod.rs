@@ -2,18 +2,22 @@
 //! processes may run this and each turn is taken once. A producer only finds work and enqueues it, or sweeps; repeating
 //! one does no harm.
 
+mod turn;
+
 use std::time::{Duration, Instant};
 
 use strongroom_queue::Holder;
+use strongroom_registry::RegistryError;
 use strongroom_registry::schedules::{self, Schedule};
-use strongroom_registry::{RegistryError, Time};
 
+use self::turn::Turn;
 use crate::event::Event;
+use crate::fixity::FixityRequest;
 use crate::runtime::Shutdown;
 use crate::{EngineError, Home, fixity, ingest, receiving};
 
-/// How long a turn may take before another process may take it over, in microseconds.
-const LEASE: i64 = 30 * 60 * 1_000_000;
+/// After so long without a sign of life another process may take a turn over.
+const LEASE: Duration = Duration::from_secs(90);
 /// How soon a turn that failed is tried again.
 const AFTER_FAILURE: Duration = Duration::from_mins(1);
 /// The longest sleep: another process may have taken a turn and gone.
@@ -24,7 +28,7 @@ const SHORTEST_SLEEP: Duration = Duration::from_millis(100);
 const SWEEP_EVERY: Duration = Duration::from_hours(1);
 
 /// What a schedule does when its turn comes, told in words.
-type Produce = fn(&Home) -> Result<String, EngineError>;
+type Produce = fn(&Home, &Shutdown) -> Result<String, EngineError>;
 
 struct Producer {
     name: &'static str,
@@ -40,17 +44,19 @@ fn producers(home: &Home) -> [Producer; 3] {
     ]
 }
 
-fn check_copies(home: &Home) -> Result<String, EngineError> {
-    Ok(format!("{} objects in stores have copies that are due", fixity::enqueue_due(home)?))
+fn check_copies(home: &Home, stop: &Shutdown) -> Result<String, EngineError> {
+    let max = Some(home.settings.fixity.max_per_run);
+    let due = FixityRequest { max, stop: stop.clone(), ..FixityRequest::default() };
+    Ok(format!("{} objects in stores have copies that are due", fixity::enqueue_due_of(home, &due)?))
 }
 
-fn watch_receiving(home: &Home) -> Result<String, EngineError> {
-    let watched = receiving::watch(home)?;
+fn watch_receiving(home: &Home, stop: &Shutdown) -> Result<String, EngineError> {
+    let watched = receiving::watch(home, stop)?;
     Ok(format!("{} keys listed, {} uploads changed, {} submitted", watched.keys, watched.changed, watched.submitted))
 }
 
-fn sweep_staging(home: &Home) -> Result<String, EngineError> {
-    Ok(format!("{} leftovers removed from staging", ingest::sweep_staging(home)?))
+fn sweep_staging(home: &Home, stop: &Shutdown) -> Result<String, EngineError> {
+    Ok(format!("{} leftovers removed from staging", ingest::sweep_staging(home, stop)?))
 }
 
 /// Runs what is due whenever it is, until asked to stop. Whatever fails is tried again.
@@ -77,7 +83,7 @@ pub fn run_due(home: &Home, shutdown: &Shutdown) -> Result<Duration, EngineError
         if shutdown.is_requested() {
             break;
         }
-        take_turn(home, &producer, &holder)?;
+        take_turn(home, &producer, &holder, shutdown)?;
     }
     let (now, known) = home.registry.read(|tx| Ok::<_, RegistryError>((tx.now()?, schedules::list(tx)?)))?;
     let names: Vec<&str> = producers(home).iter().map(|producer| producer.name).collect();
@@ -99,18 +105,18 @@ fn free_turns(home: &Home) -> Result<(), EngineError> {
     Ok(())
 }
 
-fn take_turn(home: &Home, producer: &Producer, holder: &str) -> Result<(), EngineError> {
-    let (name, owner) = (producer.name, holder.to_owned());
-    let is_ours = home.registry.write(move |tx| {
-        let until = tx.now()?.plus(LEASE);
-        schedules::take(tx, name, &owner, until)
-    })?;
-    if !is_ours {
+fn take_turn(home: &Home, producer: &Producer, holder: &str, shutdown: &Shutdown) -> Result<(), EngineError> {
+    let name = producer.name;
+    let Some(turn) = Turn::take(&home.registry, name, holder, LEASE)? else { return Ok(()) };
+    let began = Instant::now();
+    let outcome = turn.keep(LEASE / 3, shutdown, |stop| (producer.produce)(home, stop));
+    if turn.is_lost() {
+        Event::ScheduleLost { name }.emit();
         return Ok(());
     }
-    let began = Instant::now();
-    let outcome = (producer.produce)(home);
     let (has_run, next) = match &outcome {
+        // The rest is left to whoever comes next.
+        Ok(_) if shutdown.is_requested() => (false, Duration::ZERO),
         Ok(did) => {
             Event::ScheduleRan { name, outcome: did, elapsed: began.elapsed() }.emit();
             (true, producer.every)
@@ -120,12 +126,7 @@ fn take_turn(home: &Home, producer: &Producer, holder: &str) -> Result<(), Engin
             (false, AFTER_FAILURE.min(producer.every))
         }
     };
-    let (owner, next) = (holder.to_owned(), i64::try_from(next.as_micros()).unwrap_or(i64::MAX));
-    home.registry.write(move |tx| {
-        let at: Time = tx.now()?.plus(next);
-        schedules::end(tx, name, &owner, has_run, at)
-    })?;
-    Ok(())
+    turn.end(has_run, next)
 }
 
 /// Every schedule with its last run and its next.

@@ -22,7 +22,7 @@ use crate::fixture::{INSTITUTION, TestHome, home};
 const SETTLE: Duration = Duration::from_secs(31);
 
 fn look(home: &TestHome) -> Watched {
-    receiving::watch(home).expect("looks")
+    receiving::watch(home, &Shutdown::new()).expect("looks")
 }
 
 /// Looks twice, so that whatever lies there settles.

@@ -139,7 +139,7 @@ fn a_clock_that_is_put_back_only_makes_an_upload_wait_longer() {
     let clock = Arc::new(ManualClock::at(SystemClock.now()));
     let registry = Registry::open_sqlite(&home.path().join("registry.db"), clock.clone()).expect("a registry");
     let other = Home::with_registry(home.path(), home.settings.clone(), registry).expect("opens the home");
-    assert_eq!(receiving::watch(&other).expect("looks").submitted, 0);
+    assert_eq!(receiving::watch(&other, &Shutdown::new()).expect("looks").submitted, 0);
     clock.advance(31_000_000);
-    assert_eq!(receiving::watch(&other).expect("looks").submitted, 1);
+    assert_eq!(receiving::watch(&other, &Shutdown::new()).expect("looks").submitted, 1);
 }

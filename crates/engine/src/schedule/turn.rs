@@ -1,0 +1,224 @@
+//! A turn of a schedule that this process has taken. Its lease is short and kept by a heartbeat while the turn runs, so that
+//! the turn of a machine that died is taken over soon; a turn that was taken over is told to stop.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use strongroom_registry::{Registry, RegistryError, schedules};
+
+use crate::EngineError;
+use crate::event::Event;
+use crate::runtime::{BootClock, Listener, MonotonicClock, Shutdown};
+
+/// How soon to try again when the registry did not answer.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// A turn that was taken.
+pub(super) struct Turn<'a> {
+    registry: &'a Registry,
+    name: &'static str,
+    holder: String,
+    lease: Duration,
+    taken_at: Duration,
+    is_lost: AtomicBool,
+}
+
+/// Ends the heartbeat, however the turn ends.
+struct Beating<'a>(&'a Shutdown);
+
+impl Drop for Beating<'_> {
+    fn drop(&mut self) {
+        self.0.request();
+    }
+}
+
+impl<'a> Turn<'a> {
+    /// Takes the turn of a schedule, where it is due and nobody runs it.
+    pub(super) fn take(
+        registry: &'a Registry,
+        name: &'static str,
+        holder: &str,
+        lease: Duration,
+    ) -> Result<Option<Self>, EngineError> {
+        let taken_at = BootClock.now();
+        let owner = holder.to_owned();
+        let is_ours = registry.write(move |tx| {
+            let until = tx.now()?.plus(micros(lease));
+            schedules::take(tx, name, &owner, until)
+        })?;
+        let turn = Self { registry, name, holder: holder.to_owned(), lease, taken_at, is_lost: AtomicBool::new(false) };
+        Ok(is_ours.then_some(turn))
+    }
+
+    /// Runs the turn and keeps its lease meanwhile. What runs is asked to stop when the turn is lost, or when the process
+    /// is asked to.
+    pub(super) fn keep<T>(&self, beat_every: Duration, shutdown: &Shutdown, run: impl FnOnce(&Shutdown) -> T) -> T {
+        let (stop, over) = (Shutdown::new(), Shutdown::new());
+        let listener: Arc<Listener> = {
+            let stop = stop.clone();
+            Arc::new(move || stop.request())
+        };
+        shutdown.listen(&listener);
+        // It may have been asked before anybody listened.
+        if shutdown.is_requested() {
+            stop.request();
+        }
+        thread::scope(|scope| {
+            let heart = thread::Builder::new().name(format!("turn of {}", self.name));
+            let beating = heart.spawn_scoped(scope, || self.beat(beat_every, &over, &stop));
+            if let Err(error) = beating {
+                // The lease alone may be long enough.
+                Event::ThreadNotStarted { name: self.name, error: &error }.emit();
+            }
+            let _beating = Beating(&over);
+            run(&stop)
+        })
+    }
+
+    /// Whether somebody else may have the turn by now.
+    pub(super) fn is_lost(&self) -> bool {
+        self.is_lost.load(Ordering::SeqCst)
+    }
+
+    /// Ends the turn: whether it ran to its end, and how long until the next. Changes nothing where somebody has taken
+    /// it over.
+    pub(super) fn end(self, has_run: bool, next: Duration) -> Result<(), EngineError> {
+        let (name, holder) = (self.name, self.holder);
+        Ok(self.registry.write(move |tx| {
+            let at = tx.now()?.plus(micros(next));
+            schedules::end(tx, name, &holder, has_run, at)
+        })?)
+    }
+
+    fn beat(&self, every: Duration, over: &Shutdown, stop: &Shutdown) {
+        let mut held_until = self.taken_at.saturating_add(self.lease);
+        let mut pause = every;
+        while !over.wait(pause) {
+            let asked_at = BootClock.now();
+            let is_ours = match self.extend() {
+                Ok(is_ours) => {
+                    held_until = asked_at.saturating_add(self.lease);
+                    pause = every;
+                    is_ours
+                }
+                Err(error) => {
+                    Event::RegistryUnavailable { act: "keep the turn of a schedule", error: &error }.emit();
+                    pause = every.min(AGAIN);
+                    BootClock.now() < held_until
+                }
+            };
+            if !is_ours {
+                self.is_lost.store(true, Ordering::SeqCst);
+                stop.request();
+                return;
+            }
+        }
+    }
+
+    fn extend(&self) -> Result<bool, RegistryError> {
+        let (name, holder, lease) = (self.name, self.holder.clone(), micros(self.lease));
+        self.registry.write(move |tx| {
+            let until = tx.now()?.plus(lease);
+            schedules::extend(tx, name, &holder, until)
+        })
+    }
+}
+
+fn micros(span: Duration) -> i64 {
+    i64::try_from(span.as_micros()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicI64;
+    use std::time::Instant;
+
+    use strongroom_database::{Clock, SystemClock, Time};
+    use strongroom_registry::schedules::Schedule;
+
+    use super::*;
+
+    const LEASE: Duration = Duration::from_mins(1);
+    const BEAT: Duration = Duration::from_millis(1);
+    /// How long a condition may take to come true before the test fails.
+    const PATIENCE: Duration = Duration::from_mins(1);
+
+    #[derive(Default)]
+    struct Moved(AtomicI64);
+
+    impl Clock for Moved {
+        fn now(&self) -> Time {
+            SystemClock.now().plus(self.0.load(Ordering::SeqCst))
+        }
+    }
+
+    fn registry() -> (tempfile::TempDir, Registry, Arc<Moved>) {
+        let folder = tempfile::tempdir().unwrap();
+        let clock = Arc::new(Moved::default());
+        let registry = Registry::open_sqlite(&folder.path().join("registry.db"), clock.clone()).unwrap();
+        (folder, registry, clock)
+    }
+
+    fn row(registry: &Registry) -> Schedule {
+        registry.read(schedules::list).unwrap().remove(0)
+    }
+
+    fn until(mut is_so: impl FnMut() -> bool) {
+        let began = Instant::now();
+        while !is_so() {
+            assert!(began.elapsed() < PATIENCE, "waited in vain");
+            thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn a_turn_is_kept_for_as_long_as_it_runs() {
+        let (_folder, registry, clock) = registry();
+        let turn = Turn::take(&registry, "look", "we", LEASE).unwrap().unwrap();
+        turn.keep(BEAT, &Shutdown::new(), |stop| {
+            for _ in 0..3 {
+                let before = row(&registry).lease_until.unwrap();
+                clock.0.fetch_add(micros(LEASE / 2), Ordering::SeqCst);
+                until(|| row(&registry).lease_until.unwrap().0 >= before.0 + micros(LEASE / 2));
+            }
+            assert!(!stop.is_requested());
+        });
+        assert!(Turn::take(&registry, "look", "others", LEASE).unwrap().is_none());
+        assert!(!turn.is_lost());
+        turn.end(true, Duration::from_mins(1)).unwrap();
+        assert_eq!(row(&registry).holder, None);
+    }
+
+    #[test]
+    fn a_turn_that_was_taken_over_stops_and_ends_nothing() {
+        let (_folder, registry, clock) = registry();
+        let turn = Turn::take(&registry, "look", "we", LEASE).unwrap().unwrap();
+        turn.keep(BEAT, &Shutdown::new(), |stop| {
+            // As if nothing had been heard of us for longer than the lease.
+            until(|| {
+                clock.0.fetch_add(2 * micros(LEASE), Ordering::SeqCst);
+                Turn::take(&registry, "look", "others", LEASE).unwrap().is_some()
+            });
+            until(|| stop.is_requested());
+        });
+        assert!(turn.is_lost());
+        let theirs = row(&registry);
+        turn.end(true, Duration::ZERO).unwrap();
+        assert_eq!((&row(&registry), theirs.holder.as_deref()), (&theirs, Some("others")));
+    }
+
+    #[test]
+    fn a_turn_stops_when_its_process_is_asked_to_and_is_not_lost() {
+        let (_folder, registry, _clock) = registry();
+        let shutdown = Shutdown::new();
+        let turn = Turn::take(&registry, "look", "we", LEASE).unwrap().unwrap();
+        turn.keep(LEASE, &shutdown, |stop| {
+            assert!(!stop.is_requested());
+            shutdown.request();
+            assert!(stop.is_requested());
+        });
+        assert!(!turn.is_lost());
+    }
+}
