@@ -12,12 +12,16 @@ use strongroom_engine::Home;
 use strongroom_engine::settings::Settings;
 use strongroom_queue::tasks;
 use strongroom_registry::items::{self, Item, ItemFilter};
-use strongroom_registry::{Scope, leases};
+use strongroom_registry::{Scope, Transaction, leases};
+use strongroom_storage::Key;
 
 use crate::program::Place;
 
 /// How long a condition may take to come true before the test fails. Nothing is measured by it.
 const PATIENCE: Duration = Duration::from_mins(2);
+
+/// Rows asked for at once.
+const PAGE: usize = 1_000;
 
 /// SIGTERM (15) in the mask of signals that a process catches.
 const SIGTERM_BIT: u64 = 1 << 14;
@@ -34,7 +38,17 @@ pub(crate) fn open(place: &Place) -> Home {
 
 /// Every work item, oldest first.
 pub(crate) fn all_items(home: &Home) -> Vec<Item> {
-    home.registry.read(|tx| items::list(tx, Scope::System, &ItemFilter::default(), None, 1_000)).unwrap()
+    let mut all: Vec<Item> = Vec::new();
+    loop {
+        let after = all.last().map(|item| item.id);
+        let page = |tx: &mut dyn Transaction| items::list(tx, Scope::System, &ItemFilter::default(), after, PAGE);
+        let page = home.registry.read(page).unwrap();
+        let is_last = page.len() < PAGE;
+        all.extend(page);
+        if is_last {
+            return all;
+        }
+    }
 }
 
 /// Looks again and again until `probe` has an answer.
@@ -225,9 +239,8 @@ pub(crate) fn nothing_is_left(place: &Place) {
     }
     let live = home.registry.read(|tx| leases::live(tx)).unwrap();
     assert_eq!(live, 0, "leases of objects are held");
-    let mut staged = Vec::new();
-    walk(&place.path("home/stores/staging"), &mut |path| staged.push(path.to_owned()));
-    staged.retain(|path| !path.components().any(|part| part.as_os_str().to_string_lossy().starts_with('.')));
+    let staged: Vec<String> =
+        home.roles.staging.list(&Key::ROOT).unwrap().map(|listed| listed.unwrap().key.to_string()).collect();
     assert!(staged.is_empty(), "staging holds {staged:?}");
     for (name, store) in &home.stores {
         assert_eq!(store.assemblies().unwrap(), Vec::<String>::new(), "assemblies in {name}");

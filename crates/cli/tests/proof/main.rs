@@ -1,6 +1,7 @@
 //! What the program promises, proved through the program itself: on bags of other people, judged by programs of other
 //! people, and while it is stopped, killed, crowded and refused what it needs.
 
+mod buckets;
 mod deposits;
 mod fixtures;
 mod homes;
@@ -9,6 +10,7 @@ mod peers;
 #[path = "../suite/program.rs"]
 #[allow(dead_code)] // what only the other tests need
 mod program;
+mod receiving_bucket;
 mod refusals;
 mod restorations;
 mod scale;

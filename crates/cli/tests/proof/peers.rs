@@ -28,8 +28,45 @@ pub(crate) fn accepts(command: &mut Command) {
     );
 }
 
+/// Has rocfl validate a whole storage root.
+#[track_caller]
+pub(crate) fn rocfl_accepts(root: &Path) {
+    if let Some(rocfl) = peer("STRONGROOM_PEERS_ROCFL", "stores before rocfl") {
+        accepts(Command::new(rocfl).arg("--root").arg(root).arg("validate"));
+    }
+}
+
+/// Has ocfl-py validate objects.
+#[track_caller]
+pub(crate) fn ocfl_py_accepts(objects: &[PathBuf]) {
+    const VALIDATE: &str = "
+import sys
+from ocfl.validator import Validator
+for path in sys.argv[1:]:
+    validator = Validator()
+    if not validator.validate_object(path):
+        sys.exit(path + ': ' + str(validator))
+";
+    if let Some(python) = peer("STRONGROOM_PEERS_PYTHON", "stores before ocfl-py") {
+        accepts(Command::new(python).args(["-c", VALIDATE]).args(objects));
+    }
+}
+
+/// Has bagit-python validate bags in folders.
+#[track_caller]
+pub(crate) fn bagit_python_accepts(bags: &[PathBuf]) {
+    const VALIDATE: &str = "
+import sys, bagit
+for path in sys.argv[1:]:
+    bagit.Bag(path).validate()
+";
+    if let Some(python) = peer("STRONGROOM_PEERS_PYTHON", "restored bags before bagit-python") {
+        accepts(Command::new(python).args(["-c", VALIDATE]).args(bags));
+    }
+}
+
 /// The object roots below a storage root.
-fn objects(root: &Path) -> Vec<PathBuf> {
+pub(crate) fn objects(root: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     walk(root, &mut |path| {
         if path.file_name().is_some_and(|name| name == "0=ocfl_object_1.1") {
@@ -40,35 +77,16 @@ fn objects(root: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn every_object_in_every_store_is_accepted_by_rocfl() {
-    let Some(rocfl) = peer("STRONGROOM_PEERS_ROCFL", "stores before rocfl") else { return };
-    let Some(place) = home_with_deposits() else { return };
-    take_in(&place, "bags/deposits-updated");
-    for store in PRESERVATION {
-        let root = place.path(&format!("home/stores/{store}/test.edu"));
-        assert_eq!(objects(&root).len(), 5);
-        accepts(Command::new(&rocfl).arg("--root").arg(root).arg("validate"));
-    }
-}
-
-#[test]
-fn every_object_in_every_store_is_accepted_by_ocfl_py() {
-    const VALIDATE: &str = "
-import sys
-from ocfl.validator import Validator
-for path in sys.argv[1:]:
-    validator = Validator()
-    if not validator.validate_object(path):
-        sys.exit(path + ': ' + str(validator))
-";
-    let Some(python) = peer("STRONGROOM_PEERS_PYTHON", "stores before ocfl-py") else { return };
+fn every_object_in_every_store_is_accepted_by_rocfl_and_ocfl_py() {
     let Some(place) = home_with_deposits() else { return };
     take_in(&place, "bags/deposits-updated");
     let mut found = Vec::new();
     for store in PRESERVATION {
-        found.extend(objects(&place.path(&format!("home/stores/{store}/test.edu"))));
+        let root = place.path(&format!("home/stores/{store}/test.edu"));
+        rocfl_accepts(&root);
+        found.extend(objects(&root));
     }
     assert_eq!(found.len(), 10);
     // It knows no storage layout 0004, so object by object.
-    accepts(Command::new(python).args(["-c", VALIDATE]).args(found));
+    ocfl_py_accepts(&found);
 }

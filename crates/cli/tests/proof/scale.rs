@@ -4,67 +4,34 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
 use serde_json::Value;
 use strongroom_database::testing::Scratch;
-use strongroom_s3_double::{ACCESS_KEY, BUCKET, Double, SECRET_KEY};
+use strongroom_s3_double::Double;
 
+use crate::buckets::{copy_out, home_in, keys_below};
 use crate::fixtures::{Made, make_bag};
 use crate::homes::{Running, nothing_is_left, open, work_to_the_end};
-use crate::peers::{accepts, peer};
+use crate::peers::rocfl_accepts;
 use crate::program::Place;
 
 const SMALL: Made = Made { small: 30, large: (1, 12 << 20), says: "scale" };
 
-/// A home whose second preservation store, quarantine and staging lie in one bucket.
-fn home_in(double: &Double, registry: Option<&str>, more: &str) -> Place {
-    let place = Place::empty();
-    let registry = registry.map(|url| ["--registry", url]);
-    place.run(["init", "home"].into_iter().chain(registry.into_iter().flatten())).succeeds();
-    let file = place.path("home/strongroom.toml");
-    let mut text = fs::read_to_string(&file).unwrap();
-    for store in ["secondary", "quarantine", "staging"] {
-        let folder = format!("[stores.{store}]\nkind = \"folder\"\npath = \"stores/{store}\"\n");
-        let class = if store == "secondary" { more } else { "" };
-        let bucket = format!(
-            "[stores.{store}]\nkind = \"s3\"\nbucket = \"{BUCKET}\"\nprefix = \"{store}\"\nendpoint = \"{}\"\n\
-             region = \"us-east-1\"\npath_style = true\naccess_key = \"{ACCESS_KEY}\"\nsecret_key = \"{SECRET_KEY}\"\n\
-             part_size = \"5 MiB\"\n{class}",
-            double.endpoint()
-        );
-        assert!(text.contains(&folder));
-        text = text.replace(&folder, &bucket);
-    }
-    fs::write(&file, text).unwrap();
-    place.run(["store", "create", "secondary", "quarantine", "staging"]).succeeds();
-    place.run(["config", "check"]).succeeds();
-    place.run(["store", "check"]).succeeds();
-    place
-}
+/// What lies in the bucket here.
+const IN_BUCKET: &[&str] = &["secondary", "quarantine", "staging"];
 
-/// Keys of contents in a store of the bucket.
-fn contents(double: &Double, store: &str) -> Vec<String> {
-    let prefix = format!("{store}/example.edu/");
-    double.keys().into_iter().filter(|key| key.starts_with(&prefix) && key.contains("/content/")).collect()
-}
-
-/// Copies what lies in the store out of the bucket.
-fn copy_out(double: &Double, store: &str, folder: &Path) {
-    let prefix = format!("{store}/example.edu/");
-    for key in double.keys() {
-        let Some(path) = key.strip_prefix(&prefix) else { continue };
-        let path = folder.join(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, double.stored(&key).unwrap().bytes()).unwrap();
-    }
+/// Keys of contents in the second preservation store.
+fn contents(double: &Double) -> Vec<String> {
+    let mut keys = keys_below(double, "secondary/example.edu/");
+    keys.retain(|key| key.contains("/content/"));
+    keys
 }
 
 /// Damage in the bucket is found and mended out of the folder; the object comes back whole; peers accept the bucket.
 fn damage_mend_and_give_back(place: &Place, double: &Double, object: &str, bag: &Path) {
     let whole = place.run(["fixity", "run", "--all", "--json"]).succeeds().object();
     assert_eq!((&whole["damaged"], &whole["failed"]), (&0.into(), &0.into()), "{whole}");
-    let key = contents(double, "secondary").into_iter().next().unwrap();
+    let key = contents(double).into_iter().next().unwrap();
     let right = double.stored(&key).unwrap().bytes();
     let mut wrong = right.clone();
     wrong[0] ^= 1;
@@ -80,17 +47,15 @@ fn damage_mend_and_give_back(place: &Place, double: &Double, object: &str, bag: 
     let back = place.path("back").join(bag.file_name().unwrap());
     place.run(["bag", "validate", &back.to_string_lossy(), "--profile", "aptrust-2.3"]).succeeds();
     let out = place.path("out");
-    copy_out(double, "secondary", &out);
+    copy_out(double, "secondary/example.edu/", &out);
     place.run(["ocfl", "validate", "out"]).succeeds();
-    if let Some(rocfl) = peer("STRONGROOM_PEERS_ROCFL", "a bucket before rocfl") {
-        accepts(Command::new(rocfl).arg("--root").arg(&out).arg("validate"));
-    }
+    rocfl_accepts(&out);
 }
 
 #[test]
 fn a_bucket_keeps_what_a_folder_keeps() {
     let double = Double::start().unwrap();
-    let place = home_in(&double, None, "");
+    let place = home_in(&double, None, IN_BUCKET, "");
     let bag = make_bag(&place.path(""), "letters", SMALL);
     place.run(["deposit", &bag.to_string_lossy(), "--wait"]).succeeds();
     nothing_is_left(&place);
@@ -100,7 +65,7 @@ fn a_bucket_keeps_what_a_folder_keeps() {
 #[test]
 fn contents_in_a_cold_class_are_attested_and_never_said_to_have_passed() {
     let double = Double::start().unwrap();
-    let place = home_in(&double, None, "storage_class = \"GLACIER\"\n");
+    let place = home_in(&double, None, IN_BUCKET, "storage_class = \"GLACIER\"\n");
     place.bag("greeting", "hello\n");
     place.run(["deposit", "greeting.tar", "--wait"]).succeeds();
     let classes: BTreeMap<String, Option<String>> = double
@@ -133,7 +98,7 @@ fn contents_in_a_cold_class_are_attested_and_never_said_to_have_passed() {
 fn two_processes_do_the_whole_job_on_postgresql_a_bucket_and_a_folder() {
     let Some(scratch) = Scratch::new() else { return };
     let double = Double::start().unwrap();
-    let place = home_in(&double, Some(&scratch.url()), "");
+    let place = home_in(&double, Some(&scratch.url()), IN_BUCKET, "");
     let bags = ["letters", "diaries", "maps"].map(|name| make_bag(&place.path(""), name, SMALL));
     let other = Running::start(&place, &["-q", "work"]);
     for bag in &bags {
