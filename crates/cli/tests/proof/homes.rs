@@ -78,6 +78,13 @@ impl Running {
         Self { child: command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap() }
     }
 
+    /// The same, with what it says on standard error behind what a file of the place says already.
+    pub(crate) fn logged(place: &Place, arguments: &[&str], file: &str) -> Self {
+        let log = fs::OpenOptions::new().create(true).append(true).open(place.path(file)).unwrap();
+        let child = place.command().args(arguments).stdout(Stdio::null()).stderr(log).spawn().unwrap();
+        Self { child }
+    }
+
     pub(crate) fn has_ended(&mut self) -> bool {
         self.child.try_wait().unwrap().is_some()
     }

@@ -3,9 +3,11 @@
 
 mod buckets;
 mod deposits;
+mod dump;
 mod fixtures;
 mod homes;
 mod judgements;
+mod many_bags;
 mod peers;
 #[path = "../suite/program.rs"]
 #[allow(dead_code)] // what only the other tests need

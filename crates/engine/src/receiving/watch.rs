@@ -9,7 +9,7 @@ use strongroom_storage::Key;
 
 use super::decide::{self, Act};
 use super::follow;
-use super::look::{Folder, Found, is_no_key};
+use super::look::{Folder, Found, is_no_key, look_at};
 use super::name::{is_archive, is_unfinished};
 use super::place::{Place, places};
 use crate::event::Event;
@@ -195,7 +195,7 @@ impl<'a> Look<'a> {
                     acts.push(Act::FirstSeen(new.seen));
                 }
                 let act = match found.next_if(|found| found.seen.key == upload.key) {
-                    Some(found) => self.act_on(upload, found),
+                    Some(found) => self.act_on(upload, found)?,
                     None => Self::act_on_absence(upload),
                 };
                 acts.extend(act);
@@ -212,17 +212,22 @@ impl<'a> Look<'a> {
     }
 
     /// What is to be done about an upload that is there.
-    fn act_on(&self, upload: &Upload, found: Found) -> Option<Act> {
-        if upload.state == UploadState::Removing {
-            return None;
+    fn act_on(&self, upload: &Upload, found: Found) -> Result<Option<Act>, EngineError> {
+        match upload.state {
+            UploadState::Removing => Ok(None),
+            UploadState::Removed | UploadState::Withdrawn => {
+                // It may have been removed after it was listed; what lies there now was put there anew.
+                let now = look_at(self.place.store.as_ref(), &upload.key, &mut |_| Ok(()))?;
+                Ok(now.map(|seen| Act::Changed { id: upload.id, seen }))
+            }
+            _ if upload.etag != found.seen.etag => Ok(Some(Act::Changed { id: upload.id, seen: found.seen })),
+            UploadState::Settling => Ok(self.act_on_quiet(upload, found)),
+            _ => Ok(None),
         }
-        let was_gone = matches!(upload.state, UploadState::Removed | UploadState::Withdrawn);
-        if was_gone || upload.etag != found.seen.etag {
-            return Some(Act::Changed { id: upload.id, seen: found.seen });
-        }
-        if upload.state != UploadState::Settling {
-            return None;
-        }
+    }
+
+    /// What is to be done about an upload that is as it was when it was last looked at.
+    fn act_on_quiet(&self, upload: &Upload, found: Found) -> Option<Act> {
         let settle = i64::try_from(self.home.settings.receiving.settle.as_micros()).unwrap_or(i64::MAX);
         let quiet = found.since.0.saturating_sub(upload.changed_at.0);
         if quiet < 0 {
