@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use strongroom_database::testing::Scratch;
 use strongroom_s3_double::{ACCESS_KEY, BUCKET, Double, SECRET_KEY};
 
 use crate::homes::until;
@@ -22,6 +23,20 @@ pub(crate) fn home_in(double: &Double, registry: Option<&str>, stores: &[&str], 
     place.run(["store", "create"].iter().chain(stores)).succeeds();
     place.run(["config", "check"]).succeeds();
     place.run(["store", "check"]).succeeds();
+    place
+}
+
+/// A home on PostgreSQL that keeps everything in two stores in the bucket and in a folder, `third`; all else lies in the
+/// bucket, too.
+pub(crate) fn home_of_three_stores(double: &Double, scratch: &Scratch) -> Place {
+    let in_bucket = ["receiving", "staging", "primary", "secondary", "quarantine"];
+    let place = home_in(double, Some(&scratch.url()), &in_bucket, "");
+    let two = "Standard = [\"primary\", \"secondary\"]";
+    change_settings(&place, two, "Standard = [\"primary\", \"secondary\", \"third\"]");
+    let staging = "[stores.staging]\n";
+    let third = "[stores.third]\nkind = \"folder\"\npath = \"stores/third\"\n";
+    change_settings(&place, staging, &format!("{third}{staging}"));
+    place.run(["store", "create", "third"]).succeeds();
     place
 }
 

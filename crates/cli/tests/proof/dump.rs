@@ -1,11 +1,16 @@
 //! A registry in PostgreSQL as lines that can be compared with those of another: everything but identifiers, times and what
 //! is made of them.
 
+use std::collections::BTreeMap;
+
 use strongroom_database::testing::Scratch;
+
+/// Lines of a difference that are shown of each side.
+const MOST_SHOWN: usize = 20;
 
 /// Kind of record and how its lines are made, one text for each row. Paths and names stand for identifiers. The record of a
 /// version names identifiers, so that its digest differs from run to run; its size does not.
-const RECORDS: [(&str, &str); 13] = [
+const RECORDS: [(&str, &str); 14] = [
     ("institution", "SELECT concat_ws('|', identifier, name, state) FROM institutions"),
     (
         "object",
@@ -27,10 +32,15 @@ const RECORDS: [(&str, &str); 13] = [
     ),
     (
         "copy",
-        "SELECT concat_ws('|', o.identifier, min(f.path), count(*), p.store, p.class, p.state, p.verified_at IS NOT NULL)
+        "SELECT concat_ws('|', o.identifier, min(f.path), count(*), p.store, p.class, p.state)
          FROM copies p JOIN contents c ON c.id = p.content_id JOIN objects o ON o.id = c.object_id
          LEFT JOIN entries e ON e.content_id = c.id LEFT JOIN files f ON f.id = e.file_id
-         GROUP BY o.identifier, c.id, p.store, p.class, p.state, p.verified_at IS NOT NULL",
+         GROUP BY o.identifier, c.id, p.store, p.class, p.state",
+    ),
+    (
+        "proof",
+        "SELECT concat_ws('|', o.identifier, p.store, count(*), count(p.verified_at))
+         FROM copies p JOIN objects o ON o.id = p.object_id GROUP BY o.identifier, p.store",
     ),
     (
         "inventory",
@@ -68,6 +78,25 @@ const RECORDS: [(&str, &str); 13] = [
          UNION ALL SELECT 'a version ' || state FROM versions WHERE state <> 'published'",
     ),
 ];
+
+/// Fails and shows the first lines in which two registries differ.
+#[track_caller]
+pub(crate) fn assert_alike(is: &[String], should_be: &[String], what: &str) {
+    let count = |lines: &[String]| {
+        let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+        for line in lines {
+            *counts.entry(line.clone()).or_default() += 1;
+        }
+        counts
+    };
+    let (is, should_be) = (count(is), count(should_be));
+    let only = |one: &BTreeMap<String, usize>, other: &BTreeMap<String, usize>, sign: &str| -> Vec<String> {
+        let differs = one.iter().filter(|(line, times)| other.get(*line) != Some(times));
+        differs.map(|(line, times)| format!("{sign} {times} times: {line}")).take(MOST_SHOWN).collect()
+    };
+    let difference = [only(&should_be, &is, "-"), only(&is, &should_be, "+")].concat();
+    assert!(difference.is_empty(), "{what}: {difference:#?}");
+}
 
 /// The registry as lines in order.
 pub(crate) fn dump(scratch: &Scratch) -> Vec<String> {

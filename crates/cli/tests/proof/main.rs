@@ -1,6 +1,7 @@
 //! What the program promises, proved through the program itself: on bags of other people, judged by programs of other
 //! people, and while it is stopped, killed, crowded and refused what it needs.
 
+mod adoption_at_scale;
 mod buckets;
 mod deposits;
 mod dump;

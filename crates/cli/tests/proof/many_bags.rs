@@ -5,7 +5,6 @@
 //! `STRONGROOM_PROOF_BAGS` says how many bags (without it few, for the time it takes), and `STRONGROOM_PROOF_SEED` repeats
 //! the choices of a run, though not its moments.
 
-use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::hash::{BuildHasher as _, RandomState};
 use std::time::{Duration, Instant};
@@ -15,8 +14,8 @@ use strongroom_digest::{Algorithm, MultiHasher};
 use strongroom_queue::tasks;
 use strongroom_s3_double::Double;
 
-use crate::buckets::{change_settings, copy_out, home_in, keys_below, watch_closely};
-use crate::dump::dump;
+use crate::buckets::{change_settings, copy_out, home_of_three_stores, keys_below, watch_closely};
+use crate::dump::{assert_alike, dump};
 use crate::homes::{Running, nothing_is_left, open};
 use crate::program::Place;
 
@@ -95,17 +94,10 @@ impl World {
     fn new() -> Option<Self> {
         let scratch = Scratch::new()?;
         let double = Double::start().unwrap();
-        let in_bucket = ["receiving", "staging", "primary", "secondary", "quarantine"];
-        let place = home_in(&double, Some(&scratch.url()), &in_bucket, "");
+        let place = home_of_three_stores(&double, &scratch);
         watch_closely(&place, "");
-        let two = "Standard = [\"primary\", \"secondary\"]";
-        change_settings(&place, two, "Standard = [\"primary\", \"secondary\", \"third\"]");
-        let staging = "[stores.staging]\n";
-        let third = "[stores.third]\nkind = \"folder\"\npath = \"stores/third\"\n";
-        change_settings(&place, staging, &format!("{third}{staging}"));
         // Each kill costs an attempt, as it should; here there may be many in one stage.
         change_settings(&place, "[workers.default]\n", "[workers.default]\nmax_attempts = 1000\n");
-        place.run(["store", "create", "third"]).succeeds();
         Some(Self { scratch, double, place })
     }
 
@@ -237,13 +229,5 @@ fn bags_deposited_while_processes_are_killed_end_as_those_that_nobody_disturbs()
     println!("among kills: {:?}", began.elapsed());
     let disturbed = world.end_state(count);
     println!("and looked at: {:?}", began.elapsed());
-    let [was, is] = [&undisturbed, &disturbed].map(|lines| lines.iter().collect::<BTreeSet<_>>());
-    let mut difference = String::new();
-    for (sign, line) in
-        was.difference(&is).map(|line| ('-', line)).chain(is.difference(&was).map(|line| ('+', line))).take(40)
-    {
-        writeln!(difference, "{sign} {line}").unwrap();
-    }
-    assert!(difference.is_empty(), "seed {seed}:\n{difference}");
-    assert_eq!(undisturbed.len(), disturbed.len(), "seed {seed}");
+    assert_alike(&disturbed, &undisturbed, &format!("seed {seed}"));
 }

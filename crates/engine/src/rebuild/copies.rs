@@ -12,6 +12,8 @@ use crate::error::chain;
 
 /// Contents looked for at once.
 const CONTENTS_AT_ONCE: usize = 500;
+/// What is put without a class lies in this one, and has none in the record.
+const STANDARD: &str = "STANDARD";
 
 /// Puts a copy for every content that a store of the placement holds, and returns the stores that hold the object as `own`
 /// does.
@@ -75,7 +77,7 @@ pub(super) fn look_for_contents(
                 Ok(head) => found.push(RecordedCopy {
                     content: content.id,
                     key: key.to_string(),
-                    class: head.class,
+                    class: head.class.filter(|class| class != STANDARD),
                     stored_at: content.created_at,
                 }),
                 Err(error) => {
