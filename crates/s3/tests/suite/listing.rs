@@ -30,6 +30,26 @@ fn more_keys_than_ten_pages_hold_are_listed_in_order() {
 }
 
 #[test]
+fn looks_that_go_on_behind_one_another_ask_for_no_page_twice() {
+    const LOOKS: usize = 7;
+    let (double, store) = served();
+    for n in 0..LOOKS * 1_500 {
+        double.lay(&format!("many/{n:05}"), b"x");
+    }
+    let before = double.counts().of(Operation::ListObjects);
+    let (mut listed, mut after) = (0, Key::ROOT);
+    for _ in 0..LOOKS {
+        for line in store.list_after(&key("many"), &after).unwrap().take(1_500) {
+            after = line.unwrap().key;
+            assert_eq!(after.as_str(), format!("many/{listed:05}"));
+            listed += 1;
+        }
+    }
+    assert_eq!(store.list_after(&key("many"), &after).unwrap().count(), 0);
+    assert_eq!(double.counts().of(Operation::ListObjects) - before, 2 * LOOKS as u64 + 1);
+}
+
+#[test]
 fn what_is_no_key_is_an_error_in_its_place() {
     let hostile = ["a/../b", "a//b", "a/./c", "a/d/", "a/new\nline", "a/\u{1}control", "/leading", "..", "a/\u{7f}"];
     let long = "a/".to_owned() + &"l".repeat(256);
