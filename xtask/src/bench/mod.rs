@@ -5,6 +5,7 @@ mod bags;
 mod bare;
 mod identify;
 mod ingest;
+mod scale;
 mod validate;
 
 use std::path::PathBuf;
@@ -36,7 +37,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode> {
         place::succeed(&mut optimised)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let Some((what, rest)) = arguments.split_first() else { bail!("bench takes identify, ingest or validate") };
+    let Some((what, rest)) = arguments.split_first() else { bail!("bench takes identify, ingest, scale or validate") };
     let mut options = Options::default();
     let mut rest = rest.iter();
     while let Some(option) = rest.next() {
@@ -49,8 +50,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode> {
     match what.as_str() {
         "identify" => identify::run(&options),
         "ingest" => ingest::run(&options),
+        "scale" => scale::run(&options),
         "validate" => validate::run(&options),
-        other => bail!("bench takes identify, ingest or validate, found {other:?}"),
+        other => bail!("bench takes identify, ingest, scale or validate, found {other:?}"),
     }?;
     Ok(ExitCode::SUCCESS)
 }

@@ -68,6 +68,11 @@ impl Services {
     }
 }
 
+/// The folder of PostgreSQL's programs, where they are on the machine.
+pub(crate) fn postgres_programs() -> Result<Option<std::path::PathBuf>> {
+    postgres::programs(false)
+}
+
 /// Each server's name, and whether its program is there; what is missing is installed where that is wished.
 pub(crate) fn set_up(install: bool) -> Result<[(&'static str, bool); 2]> {
     let postgres = postgres::programs(install)?;

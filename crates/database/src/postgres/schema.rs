@@ -63,7 +63,8 @@ pub(super) fn migrate(connection: &mut Connection, shown: &str, migrations: &[Mi
     Ok(())
 }
 
-/// The version of the schema; 0 where there is none. Refuses tables of another program.
+/// The version of the schema; 0 where there is none. Refuses tables of another program; what extensions of the server bring
+/// is none.
 pub(super) fn version(connection: &mut Connection, shown: &str) -> Result<u32, DatabaseError> {
     const ACT: &str = "look at the schema";
     let row = connection.first_row(
@@ -71,7 +72,8 @@ pub(super) fn version(connection: &mut Connection, shown: &str) -> Result<u32, D
         ACT,
         "SELECT obj_description(to_regclass(quote_ident(current_schema()) || '.schema_version'), 'pg_class'),
             (SELECT count(*) FROM pg_class WHERE relnamespace = current_schema()::regnamespace
-                AND relkind IN ('r', 'p', 'v', 'm', 'f'))",
+                AND relkind IN ('r', 'p', 'v', 'm', 'f') AND oid NOT IN (SELECT objid FROM pg_depend
+                    WHERE classid = 'pg_class'::regclass AND deptype = 'e'))",
     )?;
     let (mark, tables) = match row.as_slice() {
         [mark, tables] => (mark.as_deref(), tables.as_deref()),

@@ -80,6 +80,8 @@ impl Server {
                 "SELECT c.relname, a.attname, format_type(a.atttypid, NULL) FROM pg_class c
                  JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
                  WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r' AND c.relname NOT IN ({OWN})
+                     AND c.oid NOT IN (SELECT objid FROM pg_depend
+                         WHERE classid = 'pg_class'::regclass AND deptype = 'e')
                  ORDER BY c.relname, a.attnum"
             ),
         )?;

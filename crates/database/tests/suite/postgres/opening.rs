@@ -41,6 +41,19 @@ fn a_step_that_fails_leaves_the_schema_as_it_was() {
 }
 
 #[test]
+fn what_an_extension_of_the_server_brings_is_no_other_program() {
+    let Some(scratch) = Scratch::new() else { return };
+    let mut client = scratch.client();
+    // A member of an extension, whichever extensions the server has; PL/pgSQL is always there.
+    let made =
+        client.batch_execute("BEGIN; CREATE VIEW statistics AS SELECT 1; ALTER EXTENSION plpgsql ADD VIEW statistics");
+    made.expect("the test's user may");
+    client.batch_execute("COMMIT").expect("is kept");
+    open(&scratch.url());
+    client.batch_execute("ALTER EXTENSION plpgsql DROP VIEW statistics").expect("is put back");
+}
+
+#[test]
 fn tables_of_another_program_are_left_alone() {
     let Some(scratch) = Scratch::new() else { return };
     scratch.run("CREATE TABLE schema_version (version INT)");
