@@ -103,6 +103,8 @@ pub struct WatchedCopy {
     pub sha512: Digest,
     /// The size it must have.
     pub size: u64,
+    /// The SHA-256 of the same bytes: what some stores vouch for.
+    pub sha256: Digest,
 }
 
 impl WatchedCopy {
@@ -434,6 +436,7 @@ fn watched_copy(row: &Row) -> Result<WatchedCopy, RegistryError> {
         checked_at: row.time(8)?,
         sha512: digest(row, 9)?,
         size: row.count(10)?,
+        sha256: digest(row, 11)?,
     })
 }
 

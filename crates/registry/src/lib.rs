@@ -18,6 +18,7 @@ pub mod rebuild;
 pub mod receiving;
 mod recovery;
 mod registry;
+pub mod restored;
 pub mod schedules;
 mod scope;
 pub mod standing;
@@ -37,6 +38,6 @@ pub use registry::{Registry, migrations, schema, statements};
 pub use scope::Scope;
 pub use strongroom_database::{Time, Transaction};
 pub use words::{
-    Action, BatchState, CopyState, Decision, FindingKind, FindingState, ItemStatus, ObjectState, Stage, UploadState,
-    VersionState,
+    Action, BatchState, CopyState, Decision, FindingKind, FindingState, ItemStatus, ObjectState, RestoredState, Stage,
+    UploadState, VersionState,
 };

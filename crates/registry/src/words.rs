@@ -182,6 +182,22 @@ words! {
         Unrepairable = "unrepairable",
     }
 
+    /// What became of something that a restoration has put into the restoration store.
+    RestoredState ("a restored thing's state") {
+        /// It is being put, or was when its restoration stopped.
+        Putting = "putting",
+        /// It lies there.
+        Kept = "kept",
+        /// A later restoration put something under the same name.
+        Replaced = "replaced",
+        /// Its removal has begun.
+        Removing = "removing",
+        /// It was removed when its time had run out, or nothing lay there any more.
+        Removed = "removed",
+        /// Somebody else put something in its place, which stays.
+        Changed = "changed",
+    }
+
     /// What became of something that lies, or lay, in a receiving store.
     UploadState ("an upload's state") {
         /// It is watched until it no longer changes.

@@ -1,11 +1,11 @@
 //! Looking at a key: class, whether it can be read now, and the digest that the service vouches for.
 
 use aws_sdk_s3::operation::head_object::HeadObjectOutput;
-use aws_sdk_s3::types::{ChecksumMode, ChecksumType, GlacierJobParameters, RestoreRequest, Tier};
+use aws_sdk_s3::types::{ChecksumMode, ChecksumType, GlacierJobParameters, RestoreRequest, StorageClass, Tier};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use strongroom_digest::{Algorithm, Digest};
-use strongroom_storage::{Head, Key, StorageError};
+use strongroom_storage::{Head, Key, StorageError, Thaw, Thawing};
 
 use crate::failure::Failure;
 use crate::probe::Probe;
@@ -21,15 +21,6 @@ const METADATA: &str = "strongroom-";
 /// Digests that prove a content. Others that were declared are kept and prove nothing.
 const VOUCHED: [Algorithm; 2] = [Algorithm::Sha512, Algorithm::Sha256];
 
-/// How far the restoration of a cold key is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Restoration {
-    /// It was asked for and takes hours to days.
-    UnderWay,
-    /// It can be read now.
-    Readable,
-}
-
 impl Inner {
     pub(crate) fn head(&self, key: &Key) -> Result<Head, StorageError> {
         let name = self.object(key)?;
@@ -42,25 +33,28 @@ impl Inner {
         self.ask(request.checksum_mode(ChecksumMode::Enabled).send())
     }
 
-    pub(crate) fn restore(&self, key: &Key, days: u32, tier: &str) -> Result<Restoration, StorageError> {
+    /// Looks first: what is being thawed is not asked for again, and nobody pays for what can be read.
+    pub(crate) fn thaw(&self, key: &Key, how: &Thaw) -> Result<Thawing, StorageError> {
         let name = self.object(key)?;
-        let failed = |failure: Failure| self.failed(failure, "restore", key);
-        if self.head(key)?.readable {
-            return Ok(Restoration::Readable);
+        let failed = |failure: Failure| self.failed(failure, "thaw", key);
+        let output = self.head_object(&name).map_err(failed)?;
+        if is_readable(&output, output.storage_class().map(StorageClass::as_str)) {
+            return Ok(Thawing::Readable);
         }
-        let parameters = GlacierJobParameters::builder().tier(Tier::from(tier)).build();
-        let parameters = parameters.map_err(|error| self.unusable(format!("tier {tier:?}: {error}")))?;
+        if output.restore().is_some_and(is_under_way) {
+            return Ok(Thawing::UnderWay);
+        }
+        let parameters = GlacierJobParameters::builder().tier(Tier::from(how.tier.as_str())).build();
+        let parameters = parameters.map_err(|error| self.unusable(format!("tier {:?}: {error}", how.tier)))?;
         let asked = RestoreRequest::builder()
-            .days(i32::try_from(days).unwrap_or(i32::MAX))
+            .days(i32::try_from(how.days).unwrap_or(i32::MAX))
             .glacier_job_parameters(parameters)
             .build();
         let request = self.client.restore_object().bucket(&self.settings.bucket).key(name).restore_request(asked);
         match self.ask(request.send()) {
-            Err(failure) if !failure.is("RestoreAlreadyInProgress") => return Err(failed(failure)),
-            _ => {}
+            Err(failure) if !failure.is("RestoreAlreadyInProgress") => Err(failed(failure)),
+            _ => Ok(Thawing::UnderWay),
         }
-        let is_readable = self.head(key)?.readable;
-        Ok(if is_readable { Restoration::Readable } else { Restoration::UnderWay })
     }
 }
 
@@ -92,7 +86,7 @@ pub(crate) fn base64(digest: &Digest) -> String {
 }
 
 pub(crate) fn head_of(output: &HeadObjectOutput, probe: Probe) -> Head {
-    let class = output.storage_class().map(aws_sdk_s3::types::StorageClass::as_str);
+    let class = output.storage_class().map(StorageClass::as_str);
     Head {
         size: output.content_length().and_then(|length| u64::try_from(length).ok()).unwrap_or_default(),
         etag: etag_of(output.e_tag()),
@@ -111,9 +105,18 @@ fn is_readable(output: &HeadObjectOutput, class: Option<&str>) -> bool {
 
 /// Reads the `x-amz-restore` header: `ongoing-request="false", expiry-date="..."` once the copy is there.
 fn is_restored(header: &str) -> bool {
+    is_ongoing(header, "false")
+}
+
+/// The same header while the copy is being made: `ongoing-request="true"`.
+fn is_under_way(header: &str) -> bool {
+    is_ongoing(header, "true")
+}
+
+fn is_ongoing(header: &str, wanted: &str) -> bool {
     header.split(',').any(|field| {
         let (name, value) = field.split_once('=').unwrap_or_default();
-        name.trim() == "ongoing-request" && value.trim().trim_matches('"').eq_ignore_ascii_case("false")
+        name.trim() == "ongoing-request" && value.trim().trim_matches('"').eq_ignore_ascii_case(wanted)
     })
 }
 
@@ -155,6 +158,7 @@ mod tests {
             ("=,=,", false),
         ] {
             assert_eq!(is_restored(header), restored, "{header}");
+            assert_eq!(is_under_way(header), header.contains("true"), "{header}");
         }
     }
 }

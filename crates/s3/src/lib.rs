@@ -28,7 +28,6 @@ mod source;
 mod store;
 
 pub use failure::Failure;
-pub use head::Restoration;
 pub use probe::Probe;
 pub use resume::Swept;
 pub use settings::{Checksums, S3Settings, Secret};

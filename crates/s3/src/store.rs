@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 use aws_sdk_s3::Client;
 use aws_sdk_s3::config::http::HttpResponse;
 use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
-use strongroom_storage::{Assembly, Body, Capabilities, Head, Key, Listed, PutOptions, StorageError, Store};
+use strongroom_storage::{
+    Assembly, Body, Capabilities, Head, Key, Listed, PutOptions, StorageError, Store, Thaw, Thawing,
+};
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use uuid::Uuid;
@@ -21,7 +23,7 @@ use crate::failure::Failure;
 use crate::list::Pages;
 use crate::probe::Probe;
 use crate::resume::Swept;
-use crate::{Restoration, S3Settings, identity};
+use crate::{S3Settings, identity};
 
 /// What the store keeps for itself lies below this, and is not listed.
 pub(crate) const BOOKKEEPING: &str = ".strongroom";
@@ -91,12 +93,6 @@ impl S3Store {
     /// Finds out anew what the server honours, and records it.
     pub fn probe(&self) -> Result<Probe, StorageError> {
         identity::probe_and_record(&self.inner)
-    }
-
-    /// Asks for a copy of what lies in a cold class to be made readable for so many days. `tier` is `Bulk`, `Standard` or
-    /// `Expedited`. Asking again while it is being made, or when it is there, succeeds.
-    pub fn restore(&self, key: &Key, days: u32, tier: &str) -> Result<Restoration, StorageError> {
-        self.inner.restore(key, days, tier)
     }
 
     /// Drops large puts that were begun longer than `age` ago and never finished: their parts cost money and are not
@@ -258,6 +254,15 @@ impl Store for S3Store {
 
     fn open(&self, key: &Key, offset: u64, length: Option<u64>) -> Result<Body, StorageError> {
         crate::body::open(&self.inner, key, offset, length)
+    }
+
+    fn thaw(&self, key: &Key, how: &Thaw) -> Result<Thawing, StorageError> {
+        self.inner.thaw(key, how)
+    }
+
+    fn sweep_unfinished(&self, age: Duration) -> Result<u64, StorageError> {
+        let swept = self.inner.sweep_uploads(age)?;
+        Ok(swept.uploads + swept.records)
     }
 
     fn put(&self, key: &Key, body: &mut dyn Read, options: &PutOptions) -> Result<Head, StorageError> {

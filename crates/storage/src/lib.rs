@@ -15,4 +15,6 @@ pub use error::StorageError;
 pub use folder::FolderStore;
 pub use key::{Key, KeyError};
 pub use layer::{Call, Counts, Fault, Faults, Layer, Layered, Limit, Meter, Operation, Retry, RetryPolicy};
-pub use store::{Assembly, Body, Capabilities, Durability, Head, Listed, PutCondition, PutOptions, Store};
+pub use store::{
+    Assembly, Body, Capabilities, Durability, Head, Listed, PutCondition, PutOptions, Store, Thaw, Thawing,
+};

@@ -2,6 +2,7 @@
 //! engine passes the conformance suite of this crate. A store knows nothing of objects, files or records.
 
 use std::io::Read;
+use std::time::Duration;
 
 use strongroom_digest::{Algorithm, Digest};
 
@@ -70,6 +71,24 @@ pub enum Durability {
     OnSync,
 }
 
+/// How what lies in a cold class is made readable.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Thaw {
+    /// For how many days it can be read.
+    pub days: u32,
+    /// How fast, as the service names it: `Bulk`, `Standard` or `Expedited`.
+    pub tier: String,
+}
+
+/// How far the thawing of a key is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Thawing {
+    /// It was asked for and takes minutes to days.
+    UnderWay,
+    /// It can be read now.
+    Readable,
+}
+
 /// A reader of a stored content.
 pub type Body = Box<dyn Read + Send>;
 
@@ -98,6 +117,21 @@ pub trait Store: Send + Sync {
     /// Opens a key for reading from `offset` (0 for all), at most `length` bytes when given. At or past the end there is
     /// nothing to read, which is no error.
     fn open(&self, key: &Key, offset: u64, length: Option<u64>) -> Result<Body, StorageError>;
+
+    /// Asks for what lies in a cold class to be made readable for a while. Asking again while it is being thawed, or when it
+    /// can be read, succeeds and costs nothing. Engines without cold classes refuse: nothing in them has to be thawed.
+    fn thaw(&self, key: &Key, how: &Thaw) -> Result<Thawing, StorageError> {
+        let _ = how;
+        let reason = format!("{key} cannot be thawed: it has no cold storage classes");
+        Err(StorageError::Unusable { store: self.name().to_owned(), reason })
+    }
+
+    /// Drops what puts have left behind that were begun longer than `age` ago and never finished; how many those were.
+    /// `age` is longer than any put may take. Nothing for engines that clear up by themselves.
+    fn sweep_unfinished(&self, age: Duration) -> Result<u64, StorageError> {
+        let _ = age;
+        Ok(0)
+    }
 
     /// Stores everything `body` yields under `key`, atomically: after an error or a crash the key is as it was before.
     fn put(&self, key: &Key, body: &mut dyn Read, options: &PutOptions) -> Result<Head, StorageError>;

@@ -234,6 +234,10 @@ fn repair(findings: &[String], context: &Context) -> Outcome {
             Mended::Repaired => "repaired",
             Mended::Right => "right",
             Mended::Gone => "gone",
+            Mended::Thawing => {
+                exit = Exit::No;
+                "thawing"
+            }
             Mended::Unrepairable => {
                 exit = Exit::No;
                 "unrepairable"

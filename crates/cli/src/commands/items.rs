@@ -4,7 +4,10 @@ use clap::{Args, Subcommand};
 use jiff::{SignedDuration, Timestamp};
 use strongroom_queue::tasks;
 use strongroom_registry::items::{self, Item, ItemFilter, ItemProblem, Request};
-use strongroom_registry::{Action, ItemId, ItemStatus, Registry, RegistryError, Scope, Stage, Time, Transaction};
+use strongroom_registry::restored::{self, Restored};
+use strongroom_registry::{
+    Action, ItemId, ItemStatus, Registry, RegistryError, RestoredState, Scope, Stage, Time, Transaction,
+};
 
 use super::PAGE;
 use super::institution::scope;
@@ -111,6 +114,18 @@ report! {
         created_at: String,
         updated_at: String,
         size: Option<u64>,
+        restored: Vec<RestoredReport>,
+    }
+}
+
+report! {
+    /// What a restoration has put into the restoration store.
+    RestoredReport {
+        store: String,
+        key: String,
+        state: RestoredState,
+        size: Option<u64>,
+        expires_at: Option<String>,
     }
 }
 
@@ -131,6 +146,10 @@ impl ItemReport {
     /// An item with what belongs to it.
     pub(crate) fn read(tx: &mut dyn Transaction, item: Item) -> Result<Self, RegistryError> {
         let problems = items::problems(tx, Scope::System, item.id, PROBLEMS)?;
+        let restored = match item.action {
+            Action::Ingest => Vec::new(),
+            Action::RestoreObject | Action::RestoreFile => restored::of_item(tx, item.id)?,
+        };
         let attempts = tasks::of_key(tx, &item.id.to_string())?.iter().map(|task| task.spent).max().unwrap_or(0);
         Ok(Self {
             item: item.id,
@@ -153,7 +172,20 @@ impl ItemReport {
             created_at: item.created_at.to_string(),
             updated_at: item.updated_at.to_string(),
             size: item.size,
+            restored: restored.into_iter().map(RestoredReport::of).collect(),
         })
+    }
+}
+
+impl RestoredReport {
+    fn of(restored: Restored) -> Self {
+        Self {
+            store: restored.place.store,
+            key: restored.place.key,
+            state: restored.state,
+            size: restored.size,
+            expires_at: restored.expires_at.map(|time| time.to_string()),
+        }
     }
 }
 

@@ -8,18 +8,21 @@ use strongroom_registry::fixity::{self as record, Finding, NewFinding, Proof, Wa
 use strongroom_registry::{
     CopyState, FindingId, FindingKind, FindingState, GenerationId, RegistryError, Scope, objects,
 };
-use strongroom_storage::{Key, PutOptions, StorageError, Store};
+use strongroom_storage::{Key, PutOptions, StorageError, Store, Thaw, Thawing};
 
 use super::check::{self, Interruptible, Seen, Wrong};
 use super::evidence::{self, About, Log, Witness};
 use super::{GoOn, Halt, ObjectHold, now};
 use crate::error::chain;
 use crate::event::Event;
-use crate::{Home, crash_point};
+use crate::{EngineError, Home, crash_point};
 
 /// Why a copy whose bytes could not be kept is not replaced.
 const NOT_KEPT: &str = "its bytes cannot be read now, so they could not be kept as evidence before it is replaced: thaw it, \
      or set it aside by hand, and check again";
+
+/// What a finding says while the copy that it is to be repaired from is thawed.
+const WAITS: &str = "waits for its copy to be thawed";
 
 /// What became of a copy that seemed wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,11 +37,15 @@ pub(super) enum Treated {
     Repaired,
     /// Wrong, and there is nothing to repair it from.
     Unrepairable,
+    /// Wrong, and what it can be repaired from is being thawed.
+    Thawing,
 }
 
 /// Where a repair's bytes came from, or why there are none.
 enum Source {
     Store(String),
+    /// They are being thawed in this store.
+    Thawing(String),
     None(String),
 }
 
@@ -48,6 +55,8 @@ enum Attempt {
     Served,
     /// It cannot serve, for this reason.
     Refused(String),
+    /// It has to be thawed first.
+    Cold,
     /// Its store does not answer.
     Silent(StorageError),
 }
@@ -76,6 +85,11 @@ pub(super) fn treat(home: &Home, suspect: &WatchedCopy, go_on: &GoOn<'_>) -> Res
         Seen::Wrong(wrong) => Some(wrong),
         Seen::Missing => None,
     };
+    if let Some(known) = &unsolved
+        && case.still_waits(known, &copies)?
+    {
+        return Ok(Treated::Thawing);
+    }
     let finding = unsolved.map_or_else(FindingId::new, |finding| finding.id);
     let mut acts = vec![case.open(finding, wrong.as_ref())?];
     crash_point("fixity.check.found");
@@ -87,6 +101,10 @@ pub(super) fn treat(home: &Home, suspect: &WatchedCopy, go_on: &GoOn<'_>) -> Res
     let witness_kept = wrong.is_none() || quarantined.is_some();
     let source = if witness_kept { case.replace(store, &copies)? } else { Source::None(NOT_KEPT.into()) };
     crash_point("fixity.check.replaced");
+    if let Source::Thawing(from) = &source {
+        case.wait(finding, wrong.as_ref(), from)?;
+        return Ok(Treated::Thawing);
+    }
     case.close(finding, wrong.as_ref(), quarantined.as_ref(), source)
 }
 
@@ -249,24 +267,89 @@ impl Case<'_> {
         let mut reasons = Vec::new();
         // A store that does not answer says nothing of its copy: where no other serves, the repair is tried again.
         let mut silent = None;
-        let mut others: Vec<&WatchedCopy> = copies.iter().filter(|other| other.store != self.copy.store).collect();
-        others.sort_by_key(|other| other.state != CopyState::Kept);
-        for other in others {
+        let mut cold = Vec::new();
+        for other in self.others(copies) {
             (self.go_on)()?;
             self.hold.keep()?;
             match self.replace_from(store, &key, other)? {
                 Attempt::Served => return Ok(Source::Store(other.store.clone())),
                 Attempt::Refused(reason) => reasons.push(format!("{}: {reason}", other.store)),
+                Attempt::Cold => cold.push(other),
                 Attempt::Silent(error) => silent = silent.or(Some(error)),
             }
         }
         if let Some(error) = silent {
             return Err(error.into());
         }
+        for other in cold {
+            match self.thaw(other) {
+                // It can be read by now, and serves the next time.
+                Ok(Thawing::UnderWay | Thawing::Readable) => return Ok(Source::Thawing(other.store.clone())),
+                Err(error) => reasons.push(format!("{}: cannot be thawed: {}", other.store, error.chain())),
+            }
+        }
         if reasons.is_empty() {
             reasons.push("there is no other copy".into());
         }
         Ok(Source::None(reasons.join("; ")))
+    }
+
+    /// Other copies of the same content, those first that should be right.
+    fn others<'c>(&self, copies: &'c [WatchedCopy]) -> Vec<&'c WatchedCopy> {
+        let mut others: Vec<&WatchedCopy> = copies.iter().filter(|other| other.store != self.copy.store).collect();
+        others.sort_by_key(|other| other.state != CopyState::Kept);
+        others
+    }
+
+    fn thaw(&self, other: &WatchedCopy) -> Result<Thawing, EngineError> {
+        let settings = &self.home.settings.restoration;
+        let how = Thaw { days: settings.thaw_days, tier: settings.thaw_tier.clone() };
+        let key = Key::new(other.key.as_str()).map_err(StorageError::from)?;
+        Ok(self.home.store(&other.store)?.thaw(&key, &how)?)
+    }
+
+    /// Whether a finding waits for a copy that is being thawed, and no other copy can be read: there is nothing new to tell.
+    fn still_waits(&self, known: &Finding, copies: &[WatchedCopy]) -> Result<bool, Halt> {
+        if known.state != FindingState::Open || !known.detail.contains(WAITS) {
+            return Ok(false);
+        }
+        let mut is_thawing = false;
+        for other in self.others(copies) {
+            let key = Key::new(other.key.as_str()).map_err(StorageError::from)?;
+            match self.home.store(&other.store)?.head(&key) {
+                Ok(head) if head.readable => return Ok(false),
+                Ok(_) => is_thawing |= matches!(self.thaw(other), Ok(Thawing::UnderWay)),
+                Err(error) if error.is_not_found() => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        if is_thawing {
+            self.look_again_first()?;
+        }
+        Ok(is_thawing)
+    }
+
+    /// Says in the finding what it waits for. The copy stays due.
+    fn wait(&self, id: FindingId, wrong: Option<&Wrong>, from: &str) -> Result<(), Halt> {
+        let copy = self.copy;
+        let detail = format!("{} {WAITS} in store {from}, from which it is repaired then", self.place());
+        let finding = NewFinding {
+            id,
+            institution: copy.institution,
+            object: copy.object,
+            content: Some(copy.content),
+            store: copy.store.clone(),
+            key: copy.key.clone(),
+            kind: kind(wrong),
+            detail,
+        };
+        self.hold.write(move |tx| record::open_finding(tx, &finding))?;
+        self.look_again_first()
+    }
+
+    fn look_again_first(&self) -> Result<(), Halt> {
+        let (content, store) = (self.copy.content, self.copy.store.clone());
+        self.hold.write(move |tx| record::make_due(tx, content, &store))
     }
 
     /// Replaces the copy by another's bytes and reads it back.
@@ -277,7 +360,7 @@ impl Case<'_> {
         };
         let other_key = Key::new(other.key.as_str()).map_err(StorageError::from)?;
         let body = match from.head(&other_key) {
-            Ok(head) if !head.readable => return Ok(Attempt::Refused("cannot be read before it is thawed".into())),
+            Ok(head) if !head.readable => return Ok(Attempt::Cold),
             Ok(_) => from.open(&other_key, 0, None),
             Err(error) => Err(error),
         };
@@ -339,7 +422,7 @@ impl Case<'_> {
                 acts.push(super::passed(copy, now(self.home)?));
                 ("repair", Treated::Repaired, detail, Some(from))
             }
-            Source::None(reason) => {
+            Source::Thawing(reason) | Source::None(reason) => {
                 let detail = format!("{} cannot be repaired: {reason}{kept}", self.place());
                 acts.push(self.event("recovery", "failure", detail.clone(), reason)?);
                 ("unrepairable", Treated::Unrepairable, detail, None)

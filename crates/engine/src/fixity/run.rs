@@ -152,6 +152,8 @@ pub enum Mended {
     Right,
     /// There is still nothing to repair it from.
     Unrepairable,
+    /// What it can be repaired from is being thawed.
+    Thawing,
     /// It is no longer kept.
     Gone,
 }
@@ -181,6 +183,7 @@ pub fn repair(home: &Home, id: FindingId) -> Result<Mended, EngineError> {
         Ok(Treated::Repaired) => Ok(Mended::Repaired),
         Ok(Treated::Right | Treated::Attested) => Ok(Mended::Right),
         Ok(Treated::Unrepairable) => Ok(Mended::Unrepairable),
+        Ok(Treated::Thawing) => Ok(Mended::Thawing),
         Ok(Treated::Gone) => Ok(Mended::Gone),
         Err(Halt::Busy(until)) => Err(EngineError::Usage(format!(
             "the object {} is being worked on until {until}; try again then",

@@ -187,6 +187,10 @@ fn count(treated: Result<Treated, Halt>, summary: &mut FixitySummary, checked: &
             summary.damaged += 1;
             summary.unrepairable += 1;
         }
+        Ok(Treated::Thawing) => {
+            summary.postponed += 1;
+            return Ok(());
+        }
         Err(Halt::Busy(until)) => {
             summary.postponed += 1;
             let earlier = checked.busy_until.map_or(until, |known| known.min(until));

@@ -31,6 +31,13 @@ pub enum StageError {
     Transient(String),
     /// What was staged is not what was fetched: fetch again.
     StagingLost(String),
+    /// Nothing is wrong: it waits for something, and looks again then.
+    Waits {
+        /// When.
+        until: Time,
+        /// What for.
+        note: String,
+    },
     /// What was to be taken in is gone, or something newer took its place.
     Withdrawn(String),
     /// The worker drains, a person asked to stop, or the lease is gone.
@@ -192,6 +199,7 @@ impl StageHandler {
             StageError::Fatal { note, problems } => StageEnd::Fatal { note, problems },
             StageError::Interrupted(reason) => StageEnd::Released { note: reason.to_string() },
             StageError::Transient(note) => self.transient(context, note),
+            StageError::Waits { until, note } => StageEnd::Defer { until, note },
             StageError::Withdrawn(note) => StageEnd::Cancelled { note },
             StageError::StagingLost(note) => match restart(context) {
                 Ok(()) => StageEnd::Back { to: Stage::Provision, note: format!("{note}; fetching again") },

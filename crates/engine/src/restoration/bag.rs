@@ -13,6 +13,7 @@ use strongroom_registry::objects::{self, Digests, File, Object};
 
 use super::proof::Proof;
 use super::target::{Given, Target, shown_path};
+use super::thaw::Wanted;
 use super::{bag_trouble, for_each_page, object_name, tags};
 use crate::ingest::{StageContext, StageError};
 
@@ -24,7 +25,7 @@ pub(super) fn give(
     object: &Object,
     version: u64,
 ) -> Result<Given, StageError> {
-    let proof = Proof::new(context, object);
+    let proof = Proof::new(context, object, Wanted::Version(version));
     let name = object_name(object);
     let archive = format!("{name}.tar");
     proof.until_right(|| {

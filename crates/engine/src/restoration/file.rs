@@ -8,6 +8,7 @@ use strongroom_registry::objects::{self, Object};
 
 use super::proof::Proof;
 use super::target::{Given, Target, shown_path};
+use super::thaw::Wanted;
 use super::{file_id, object_name};
 use crate::ingest::{StageContext, StageError};
 
@@ -18,7 +19,7 @@ pub(super) fn give(context: &StageContext<'_>, target: &Target) -> Result<(Objec
         .registry()
         .read(|tx| objects::file(tx, scope, id))?
         .ok_or_else(|| StageError::fatal(format!("the file {id} has been taken out")))?;
-    let proof = Proof::new(context, &object);
+    let proof = Proof::new(context, &object, Wanted::File(Box::new(file.clone())));
     let mut path = vec![object_name(&object)];
     path.extend(shown_path(&file.path).split('/'));
     let modified = file.modified.map(SystemTime::from);

@@ -2,12 +2,14 @@
 //! proved against the record on its way out, and nothing is seen under its final name before it is whole and right.
 
 mod bag;
+mod expiry;
 mod file;
 mod proof;
 mod request;
 mod submission;
 mod tags;
 mod target;
+mod thaw;
 
 use std::sync::Arc;
 
@@ -15,8 +17,9 @@ use strongroom_bagit::WriteError;
 use strongroom_registry::events::{self, EventRow};
 use strongroom_registry::objects::{self, Object};
 use strongroom_registry::work::{self, StageEnd};
-use strongroom_registry::{Action, FileId, Scope, Stage};
+use strongroom_registry::{Action, FileId, Scope, Stage, Time, interim, restored};
 
+pub use expiry::{Expired, expire};
 pub use request::{RestoreFileRequest, RestoreRequest, request_file, request_object};
 
 use crate::AGENT;
@@ -52,8 +55,11 @@ fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
         };
         (object, given, format!("version {version} given back {form}"))
     };
-    note_dissemination(context, &object, &what, &given)?;
-    Ok(StageEnd::Succeeded { note: format!("{what}: {given}") })
+    let stays = match end(context, &object, &what, &given)? {
+        Some(until) => format!(", stays until {until}"),
+        None => String::new(),
+    };
+    Ok(StageEnd::Succeeded { note: format!("{what}: {given}{stays}") })
 }
 
 /// The object that the item is about.
@@ -71,13 +77,9 @@ fn object_name(object: &Object) -> &str {
     object.identifier.split_once('/').map_or(object.identifier.as_str(), |(_, name)| name)
 }
 
-/// Records that the object left the house; once for each work item.
-fn note_dissemination(
-    context: &StageContext<'_>,
-    object: &Object,
-    what: &str,
-    given: &Given,
-) -> Result<(), StageError> {
+/// Records that the object left the house, once for each work item, and until when the result stays in the restoration
+/// store, if it is to be removed from there.
+fn end(context: &StageContext<'_>, object: &Object, what: &str, given: &Given) -> Result<Option<Time>, StageError> {
     let event = EventRow {
         id: events::derived_id(context.item.id.0, "dissemination"),
         institution: object.institution,
@@ -94,9 +96,15 @@ fn note_dissemination(
         outcome_detail: Some(given.to_string()),
         agent: AGENT.into(),
     };
+    let (stored, size, retention) = (given.stored.clone(), given.size, context.home.settings.restoration.retention);
     context.write(move |tx, claim| {
         work::check_fence(tx, claim)?;
-        events::append(tx, std::slice::from_ref(&event))
+        events::append(tx, std::slice::from_ref(&event))?;
+        interim::clear(tx, claim.item)?;
+        let Some(stored) = &stored else { return Ok(None) };
+        let expires_at = expiry::expires_at(retention, tx.now()?);
+        restored::keep(tx, claim, &stored.place, &stored.etag, size, expires_at)?;
+        Ok(expires_at)
     })
 }
 

@@ -12,8 +12,9 @@ use strongroom_registry::events::{self, EventRow};
 use strongroom_registry::items::ItemProblem;
 use strongroom_registry::objects::{self, Copy, File, Object};
 use strongroom_registry::{ContentId, CopyState, work};
-use strongroom_storage::{Key, Store};
+use strongroom_storage::{Key, StorageError, Store};
 
+use super::thaw::{self, Wanted};
 use crate::AGENT;
 use crate::ingest::{Interruptible, StageContext, StageError};
 
@@ -25,11 +26,14 @@ pub(super) type Take<'t> = dyn FnMut(&mut dyn Read) -> Result<(), StageError> + 
 
 /// Reads contents of one object.
 pub(super) struct Proof<'c> {
-    context: &'c StageContext<'c>,
-    object: &'c Object,
+    pub(super) context: &'c StageContext<'c>,
+    pub(super) object: &'c Object,
+    wanted: Wanted,
     /// Copies that were found wrong or could not be read.
-    avoided: RefCell<HashSet<(ContentId, String)>>,
+    pub(super) avoided: RefCell<HashSet<(ContentId, String)>>,
     begin_again: Cell<bool>,
+    /// Something lies in cold storage only.
+    needs_thaw: Cell<bool>,
 }
 
 /// Why a copy is of no use.
@@ -38,17 +42,25 @@ enum Fault {
     Wrong(String),
     /// It could not be read; that may pass.
     Unreadable(String),
+    /// It has to be thawed first.
+    Cold(String),
 }
 
 impl<'c> Proof<'c> {
-    pub(super) fn new(context: &'c StageContext<'c>, object: &'c Object) -> Self {
-        Self { context, object, avoided: RefCell::default(), begin_again: Cell::new(false) }
+    pub(super) fn new(context: &'c StageContext<'c>, object: &'c Object, wanted: Wanted) -> Self {
+        let (begin_again, needs_thaw) = (Cell::new(false), Cell::new(false));
+        Self { context, object, wanted, avoided: RefCell::default(), begin_again, needs_thaw }
     }
 
-    /// Runs `attempt` until it succeeds, or fails for another reason than a copy that was right only in the beginning.
+    /// Runs `attempt` until it succeeds, or fails for another reason than a copy that was right only in the beginning. Where
+    /// something lies in cold storage only, all that does is asked for, and the work item waits.
     pub(super) fn until_right<T>(&self, mut attempt: impl FnMut() -> Result<T, StageError>) -> Result<T, StageError> {
+        if self.context.fact::<bool>(thaw::ASKED)?.is_some() {
+            thaw::ask(self, &self.wanted)?;
+        }
         loop {
             match attempt() {
+                Err(StageError::Transient(_)) if self.needs_thaw.take() => thaw::ask(self, &self.wanted)?,
                 Err(error) if !matches!(error, StageError::Interrupted(_)) && self.begin_again.take() => {}
                 other => return other,
             }
@@ -59,7 +71,7 @@ impl<'c> Proof<'c> {
     pub(super) fn read(&self, file: &File, take: &mut Take<'_>) -> Result<(), StageError> {
         let copies = self.context.registry().read(|tx| objects::copies(tx, file.content))?;
         let mut faults = Vec::new();
-        let mut may_pass = false;
+        let (mut may_pass, mut is_cold) = (false, false);
         for copy in self.in_order(copies) {
             if self.avoided.borrow().contains(&(file.content, copy.store.clone())) {
                 faults.push(format!("{} is wrong", copy.store));
@@ -72,6 +84,11 @@ impl<'c> Proof<'c> {
                     let (is_wrong, text) = match fault {
                         Fault::Wrong(text) => (true, text),
                         Fault::Unreadable(text) => (false, text),
+                        Fault::Cold(text) => {
+                            is_cold = true;
+                            faults.push(text);
+                            continue;
+                        }
                     };
                     may_pass |= !is_wrong;
                     self.avoided.borrow_mut().insert((file.content, copy.store.clone()));
@@ -87,7 +104,8 @@ impl<'c> Proof<'c> {
             }
         }
         let note = format!("no copy of {:?} can be given back: {}", file.path, faults.join("; "));
-        if may_pass || faults.is_empty() && !self.object_is_whole(file)? {
+        self.needs_thaw.set(is_cold && !may_pass);
+        if may_pass || is_cold || faults.is_empty() && !self.object_is_whole(file)? {
             return Err(StageError::Transient(note));
         }
         let problem = ItemProblem {
@@ -107,7 +125,7 @@ impl<'c> Proof<'c> {
     }
 
     /// Copies that should be right first, then in the order of the placement.
-    fn in_order(&self, mut copies: Vec<Copy>) -> Vec<Copy> {
+    pub(super) fn in_order(&self, mut copies: Vec<Copy>) -> Vec<Copy> {
         let placement = self.object.description.placement.as_deref().unwrap_or_default();
         let stores = self.context.home.placement(placement).map(|(_, stores)| stores).unwrap_or_default();
         copies.sort_by_key(|copy| {
@@ -132,6 +150,9 @@ impl<'c> Proof<'c> {
             Err(error) if error.is_not_found() => {
                 let text = format!("{}: nothing lies under {key}", copy.store);
                 return Err((Some(Fault::Wrong(text)), None));
+            }
+            Err(error @ StorageError::NotReadable { .. }) => {
+                return Err((Some(Fault::Cold(format!("{}: {error}", copy.store))), None));
             }
             Err(error) => return Err(unreadable(crate::error::chain(&error))),
         };

@@ -10,9 +10,11 @@ use std::time::SystemTime;
 
 use strongroom_digest::{Algorithm, Digest, MultiHasher};
 use strongroom_registry::objects::DEPOSIT;
+use strongroom_registry::restored::{self, Place, Turn};
 use strongroom_storage::{Key, PutOptions};
 
 use super::request::RestoreOptions;
+use crate::crash_point;
 use crate::ingest::{StageContext, StageError};
 
 /// Bytes handed over at once.
@@ -33,8 +35,18 @@ pub(super) enum Target {
 /// What was given back, where, and how to prove it.
 pub(super) struct Given {
     place: String,
-    size: u64,
+    pub(super) size: u64,
     sha256: Digest,
+    /// Where it lies in the restoration store, if that is where it is.
+    pub(super) stored: Option<Stored>,
+}
+
+/// Something in the restoration store.
+#[derive(Debug, Clone)]
+pub(super) struct Stored {
+    pub(super) place: Place,
+    /// As it was put.
+    pub(super) etag: String,
 }
 
 impl fmt::Display for Given {
@@ -107,7 +119,7 @@ fn put_into_folder(
     let path = folder.join(name);
     let renamed = fs::rename(&partial.0, &path).and_then(|()| File::open(folder)?.sync_all());
     renamed.map_err(|error| trouble(&format!("put {} in its place", path.display()), &error))?;
-    Ok(Given { place: path.display().to_string(), size, sha256 })
+    Ok(Given { place: path.display().to_string(), size, sha256, stored: None })
 }
 
 /// Removes what earlier attempts of the item left in the folder.
@@ -132,6 +144,9 @@ impl Drop for Partial {
 
 fn put_into_store(context: &StageContext<'_>, key: &Key, give: &mut Give<'_>) -> Result<Given, StageError> {
     let store = &context.home.roles.restoration;
+    let place = Place { store: store.name().to_owned(), key: key.to_string() };
+    take_turn(context, &place)?;
+    crash_point("restoration.put.begun");
     let (sender, receiver) = sync_channel(CHUNKS_WAITING);
     let mut out = Hashing::new(ToStore { sender, chunk: Vec::with_capacity(CHUNK) });
     let (given, stored) = std::thread::scope(|scope| {
@@ -148,15 +163,33 @@ fn put_into_store(context: &StageContext<'_>, key: &Key, give: &mut Give<'_>) ->
         });
         (given, storing.join())
     });
-    let place = format!("{key} in store {}", store.name());
     match (given, stored) {
-        (Ok((size, sha256)), Ok(Ok(_))) => Ok(Given { place, size, sha256 }),
+        (Ok((size, sha256)), Ok(Ok(head))) => {
+            crash_point("restoration.put.done");
+            let shown = format!("{key} in store {}", store.name());
+            Ok(Given { place: shown, size, sha256, stored: Some(Stored { place, etag: head.etag }) })
+        }
         (Err(error @ StageError::Interrupted(_)), _) => Err(error),
         // Where the store failed, the writer only saw that nobody reads any more.
         (_, Ok(Err(error))) if !matches!(error, strongroom_storage::StorageError::Source { .. }) => Err(error.into()),
         (Err(error), _) => Err(error),
         (Ok(_), Ok(Err(error))) => Err(error.into()),
         (Ok(_), Err(_)) => Err(StageError::Transient("a thread of the stage panicked".into())),
+    }
+}
+
+/// Notes what is about to be put where, and waits while somebody else is at that place.
+fn take_turn(context: &StageContext<'_>, place: &Place) -> Result<(), StageError> {
+    let (institution, there) = (context.item.institution, place.clone());
+    match context.write(move |tx, claim| restored::begin(tx, claim, institution, &there))? {
+        Turn::Ours => Ok(()),
+        Turn::Busy(until) => Err(StageError::Waits {
+            until,
+            note: format!(
+                "waits for {} in store {}, which somebody else is putting or removing",
+                place.key, place.store
+            ),
+        }),
     }
 }
 

@@ -14,7 +14,7 @@ use self::turn::Turn;
 use crate::event::Event;
 use crate::fixity::FixityRequest;
 use crate::runtime::Shutdown;
-use crate::{EngineError, Home, fixity, ingest, receiving};
+use crate::{EngineError, Home, fixity, ingest, receiving, restoration};
 
 /// After so long without a sign of life another process may take a turn over.
 const LEASE: Duration = Duration::from_secs(90);
@@ -26,6 +26,8 @@ const LONGEST_SLEEP: Duration = Duration::from_mins(1);
 const SHORTEST_SLEEP: Duration = Duration::from_millis(100);
 /// How often staging is looked through for what no open work item owns.
 const SWEEP_EVERY: Duration = Duration::from_hours(1);
+/// How often what was given back is looked through for what has had its time.
+const EXPIRE_EVERY: Duration = Duration::from_hours(1);
 
 /// What a schedule does when its turn comes, told in words.
 type Produce = fn(&Home, &Shutdown) -> Result<String, EngineError>;
@@ -36,10 +38,11 @@ struct Producer {
     produce: Produce,
 }
 
-fn producers(home: &Home) -> [Producer; 3] {
+fn producers(home: &Home) -> [Producer; 4] {
     [
         Producer { name: "fixity", every: home.settings.fixity.every, produce: check_copies },
         Producer { name: "receiving", every: home.settings.receiving.every, produce: watch_receiving },
+        Producer { name: "restoration", every: EXPIRE_EVERY, produce: expire_restored },
         Producer { name: "staging", every: SWEEP_EVERY, produce: sweep_staging },
     ]
 }
@@ -53,6 +56,12 @@ fn check_copies(home: &Home, stop: &Shutdown) -> Result<String, EngineError> {
 fn watch_receiving(home: &Home, stop: &Shutdown) -> Result<String, EngineError> {
     let watched = receiving::watch(home, stop)?;
     Ok(format!("{} keys listed, {} uploads changed, {} submitted", watched.keys, watched.changed, watched.submitted))
+}
+
+fn expire_restored(home: &Home, stop: &Shutdown) -> Result<String, EngineError> {
+    let expired = restoration::expire(home, stop)?;
+    let (removed, changed) = (expired.removed, expired.changed);
+    Ok(format!("{removed} results of restorations removed, {changed} left as somebody changed them"))
 }
 
 fn sweep_staging(home: &Home, stop: &Shutdown) -> Result<String, EngineError> {

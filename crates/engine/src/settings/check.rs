@@ -103,6 +103,7 @@ pub(super) fn check(settings: &Settings) -> Result<(), SettingsError> {
         ("receiving.settle", settings.receiving.settle),
         ("fixity.interval", settings.fixity.interval),
         ("fixity.every", settings.fixity.every),
+        ("restoration.thaw_poll", settings.restoration.thaw_poll),
     ];
     for (key, span) in spans {
         if span.as_secs() == 0 {

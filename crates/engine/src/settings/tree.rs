@@ -219,6 +219,15 @@ sections! {
         every: Duration = Is("\"30m\""), Kind::Span, "how often copies that are due are looked for";
         max_per_run: usize = Is("2500"), Kind::Count(1), "how many copies one such look takes at most";
     }
+    RESTORATION Restoration "restoration" Plain "Giving back." {
+        retention: Duration = Is("\"30d\""), Kind::Span,
+            "how long what was put into the restoration store stays before it is removed; 0s: for ever";
+        thaw_days: u32 = Is("10"), Kind::Count(1),
+            "for how many days what is thawed from a cold storage class can be read";
+        thaw_tier: String = Is("\"Standard\""), Kind::Choice(&["Standard", "Bulk", "Expedited"]),
+            "how fast and for what price the service thaws";
+        thaw_poll: Duration = Is("\"30m\""), Kind::Span, "how often it is looked whether what was asked for can be read";
+    }
     LOG Log "log" Plain "What the program tells on standard error." {
         level: String = Is("\"info\""), Kind::Choice(&["info", "error", "warn", "debug", "trace"]),
             "from which weight on; -v and -q on the command line change it";
@@ -252,6 +261,7 @@ pub(super) const SECTIONS: &[Section] = &[
     INGEST,
     IDENTIFICATION,
     FIXITY,
+    RESTORATION,
     LOG,
 ];
 
@@ -291,6 +301,8 @@ pub struct Settings {
     pub identification: Identification,
     /// See [`Fixity`].
     pub fixity: Fixity,
+    /// See [`Restoration`].
+    pub restoration: Restoration,
     /// See [`Log`].
     pub log: Log,
 }

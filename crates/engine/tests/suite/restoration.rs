@@ -1,5 +1,7 @@
 //! Giving back: bags, deposits and files, from right copies only.
 
+mod expiry;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 

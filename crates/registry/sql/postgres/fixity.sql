@@ -29,10 +29,10 @@ WHERE k.store = $1 AND k.checked_at <= $2 AND (k.checked_at, k.object_id) > ($3,
 ORDER BY k.checked_at, k.object_id LIMIT $6
 -- name: fixity.due_of_object
 SELECT k.content_id, k.object_id, k.institution_id, seen.identifier, k.store, k.key, k.class, k.state, k.checked_at,
-    seen.sha512, seen.size
+    seen.sha512, seen.size, seen.sha256
 FROM copies k
 CROSS JOIN LATERAL (
-    SELECT i.identifier, c.sha512, c.size
+    SELECT i.identifier, c.sha512, c.size, c.sha256
     FROM contents c
     JOIN objects o ON o.id = c.object_id AND o.generation = c.generation AND o.head >= c.version
     JOIN institutions i ON i.id = o.institution_id
@@ -43,7 +43,7 @@ WHERE k.object_id = $1 AND k.store = $2 AND k.checked_at <= $3 AND (k.checked_at
 ORDER BY k.checked_at, k.content_id LIMIT $6
 -- name: fixity.copies_of_content
 SELECT k.content_id, k.object_id, k.institution_id, i.identifier, k.store, k.key, k.class, k.state, k.checked_at,
-    c.sha512, c.size
+    c.sha512, c.size, c.sha256
 FROM copies k
 JOIN contents c ON c.id = k.content_id
 JOIN objects o ON o.id = c.object_id AND o.generation = c.generation AND o.head >= c.version

@@ -17,7 +17,7 @@ WHERE k.store = ?1 AND k.checked_at <= ?2 AND (k.checked_at, k.object_id) > (?3,
 ORDER BY k.checked_at, k.object_id LIMIT ?6
 -- name: fixity.due_of_object
 SELECT k.content_id, k.object_id, k.institution_id, i.identifier, k.store, k.key, k.class, k.state, k.checked_at,
-    c.sha512, c.size
+    c.sha512, c.size, c.sha256
 FROM copies k INDEXED BY copies_by_object
 JOIN contents c ON c.id = k.content_id
 JOIN objects o ON o.id = c.object_id AND o.generation = c.generation AND o.head >= c.version
@@ -26,7 +26,7 @@ WHERE k.object_id = ?1 AND k.store = ?2 AND k.checked_at <= ?3 AND (k.checked_at
 ORDER BY k.checked_at, k.content_id LIMIT ?6
 -- name: fixity.copies_of_content
 SELECT k.content_id, k.object_id, k.institution_id, i.identifier, k.store, k.key, k.class, k.state, k.checked_at,
-    c.sha512, c.size
+    c.sha512, c.size, c.sha256
 FROM copies k
 JOIN contents c ON c.id = k.content_id
 JOIN objects o ON o.id = c.object_id AND o.generation = c.generation AND o.head >= c.version

@@ -11,6 +11,7 @@ mod isolation;
 mod model;
 mod postgres;
 mod requests;
+mod restored;
 mod space;
 mod sqlite;
 mod transitions;
@@ -82,6 +83,13 @@ macro_rules! conformance_suite {
             identification {
                 files_of_other_signatures_are_behind_until_they_are_identified_anew
                 what_nobody_sees_yet_or_nobody_may_see_is_not_behind
+            }
+            restored {
+                a_result_is_removed_when_its_time_has_run_out_and_its_history_says_so
+                what_was_put_later_in_the_same_place_has_a_time_of_its_own
+                one_restoration_at_a_time_puts_something_in_a_place
+                nothing_is_put_where_something_is_being_removed_and_nothing_removed_where_something_is_put
+                what_a_restoration_had_put_when_it_ended_early_has_its_time_too
             }
             isolation {
                 nothing_of_another_institution_is_seen

@@ -123,8 +123,9 @@ impl<'a> World<'a> {
 
     /// What a worker of this number gets at a stage.
     pub(crate) fn lease(&self, worker: u32, stage: Stage, limit: usize) -> Leasing {
+        let action = if stage == Stage::Restore { Action::RestoreObject } else { Action::Ingest };
         let request = LeaseRequest {
-            topics: vec![stage.topic(Action::Ingest)],
+            topics: vec![stage.topic(action)],
             keys: None,
             limit,
             holder: holder(worker),

@@ -2,10 +2,14 @@
 
 use std::time::Duration;
 
-use strongroom_s3::Restoration;
-use strongroom_storage::{PutOptions, StorageError, Store};
+use strongroom_s3_double::{Fault, Operation};
+use strongroom_storage::{PutOptions, StorageError, Store, Thaw, Thawing};
 
 use crate::served::{declared, key, put, read, served};
+
+fn for_two_days(tier: &str) -> Thaw {
+    Thaw { days: 2, tier: tier.into() }
+}
 
 fn in_class(class: &str, bytes: &[u8]) -> PutOptions {
     PutOptions { class: Some(class.into()), ..declared(bytes) }
@@ -43,16 +47,26 @@ fn cold_contents_are_attested_restored_and_read() {
     );
 
     for _ in 0..2 {
-        assert_eq!(store.restore(&key("k"), 2, "Standard").unwrap(), Restoration::UnderWay);
+        assert_eq!(store.thaw(&key("k"), &for_two_days("Standard")).unwrap(), Thawing::UnderWay);
     }
+    assert_eq!(double.counts().of(Operation::RestoreObject), 1, "what is under way is not asked for again");
     assert!(!store.head(&key("k")).unwrap().readable);
     double.turn_clock(Duration::from_hours(5));
     assert!(store.head(&key("k")).unwrap().readable);
     assert_eq!(read(&store, "k"), b"cold");
-    assert_eq!(store.restore(&key("k"), 2, "Standard").unwrap(), Restoration::Readable);
+    assert_eq!(store.thaw(&key("k"), &for_two_days("Standard")).unwrap(), Thawing::Readable);
     double.turn_clock(Duration::from_hours(72));
     assert!(!store.head(&key("k")).unwrap().readable, "the copy for reading has expired");
     assert_eq!(store.head(&key("k")).unwrap().class.as_deref(), Some("GLACIER"));
+    assert_eq!(store.thaw(&key("k"), &for_two_days("Standard")).unwrap(), Thawing::UnderWay, "asked for anew");
+}
+
+#[test]
+fn thawing_is_asked_for_once_where_the_answer_got_lost() {
+    let (double, store) = served();
+    store.put(&key("k"), &mut &b"cold"[..], &in_class("GLACIER", b"cold")).unwrap();
+    double.plan(Operation::RestoreObject, 1, Fault::RefuseAfter);
+    assert_eq!(store.thaw(&key("k"), &for_two_days("Standard")).unwrap(), Thawing::UnderWay);
 }
 
 #[test]
@@ -66,7 +80,7 @@ fn cold_contents_are_deleted_unthawed() {
 #[test]
 fn restoring_what_is_not_there_is_told() {
     let (_double, store) = served();
-    assert!(store.restore(&key("none"), 1, "Bulk").unwrap_err().is_not_found());
+    assert!(store.thaw(&key("none"), &for_two_days("Bulk")).unwrap_err().is_not_found());
     put(&store, "warm", b"x");
-    assert_eq!(store.restore(&key("warm"), 1, "Bulk").unwrap(), Restoration::Readable);
+    assert_eq!(store.thaw(&key("warm"), &for_two_days("Bulk")).unwrap(), Thawing::Readable);
 }

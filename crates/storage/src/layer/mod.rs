@@ -10,13 +10,14 @@ mod retry;
 
 use std::io::Read;
 use std::sync::Arc;
+use std::time::Duration;
 
 pub use faults::{Fault, Faults};
 pub use limit::Limit;
 pub use meter::{Counts, Meter};
 pub use retry::{Retry, RetryPolicy};
 
-use crate::{Assembly, Body, Capabilities, Head, Key, Listed, PutOptions, StorageError, Store};
+use crate::{Assembly, Body, Capabilities, Head, Key, Listed, PutOptions, StorageError, Store, Thaw, Thawing};
 
 /// What is asked of a store. What is asked of an assembly counts as the same operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -25,15 +26,17 @@ pub enum Operation {
     Head,
     /// [`Store::open`], and the reading of what it gives.
     Open,
+    /// [`Store::thaw`].
+    Thaw,
     /// [`Store::put`].
     Put,
     /// [`Store::sync`].
     Sync,
     /// [`Store::list`], until it gives the iterator.
     List,
-    /// [`Store::delete`].
+    /// [`Store::delete`] and [`Store::delete_match`].
     Delete,
-    /// [`Store::delete_all`].
+    /// [`Store::delete_all`] and [`Store::sweep_unfinished`].
     DeleteAll,
     /// [`Store::assembly`] and [`Store::assemblies`].
     Assembly,
@@ -45,9 +48,10 @@ pub enum Operation {
 
 impl Operation {
     /// Every operation.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Head,
         Self::Open,
+        Self::Thaw,
         Self::Put,
         Self::Sync,
         Self::List,
@@ -63,6 +67,7 @@ impl Operation {
         match self {
             Self::Head => "head",
             Self::Open => "open",
+            Self::Thaw => "thaw",
             Self::Put => "put",
             Self::Sync => "sync",
             Self::List => "list",
@@ -144,6 +149,14 @@ impl<L: Layer> Store for Layered<L> {
 
     fn open(&self, key: &Key, offset: u64, length: Option<u64>) -> Result<Body, StorageError> {
         self.layer.open(self.of(Operation::Open, key), &mut || self.inner.open(key, offset, length))
+    }
+
+    fn thaw(&self, key: &Key, how: &Thaw) -> Result<Thawing, StorageError> {
+        self.layer.call(self.of(Operation::Thaw, key), &mut || self.inner.thaw(key, how))
+    }
+
+    fn sweep_unfinished(&self, age: Duration) -> Result<u64, StorageError> {
+        self.layer.call(self.of(Operation::DeleteAll, &Key::ROOT), &mut || self.inner.sweep_unfinished(age))
     }
 
     fn put(&self, key: &Key, body: &mut dyn Read, options: &PutOptions) -> Result<Head, StorageError> {

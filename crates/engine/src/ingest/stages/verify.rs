@@ -1,5 +1,5 @@
-//! verify: every new copy proved by its digest, read back from the store; what lies in a class that cannot be read, by the
-//! checksum that its store vouches for. A copy that does not prove is made again.
+//! verify: every new copy proved by its digest. Where the store itself vouches for a digest that is as strong as reading, it
+//! is asked for that; else the copy is read back. A copy that does not prove is made again.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -38,7 +38,7 @@ pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
         wrong.extend(outcome.wrong);
     }
     if wrong.is_empty() {
-        return Ok(StageEnd::Next { next: Stage::Record, note: format!("{proved} copies read back and right") });
+        return Ok(StageEnd::Next { next: Stage::Record, note: format!("{proved} copies proved") });
     }
     let note = format!("{} did not read back as written and are written again", wrong.join(", "));
     if context.item.retry_count + 1 >= u64::from(context.task.settings().max_attempts) {
@@ -66,7 +66,8 @@ fn prove(
         let page = context.registry().read(|tx| versions::unverified(tx, version, name, after, COPIES_AT_ONCE))?;
         let Some(last) = page.last() else { break };
         after = Some(last.content);
-        let Proofs { right, attested, wrong } = prove_page(context, &assembly, name, &page)?;
+        let vouches = store.capabilities().strong_checksum;
+        let Proofs { right, attested, wrong } = prove_page(context, &assembly, name, vouches, &page)?;
         proof.proved += (right.len() + attested.len()) as u64;
         let store_name = name.to_owned();
         for copy in &wrong {
@@ -97,7 +98,7 @@ fn prove(
 enum Seen {
     /// Read back, and right.
     Right,
-    /// Not to be read; its store vouches for the right checksum.
+    /// Not read; its store vouches for the right digest.
     Attested,
     /// Not right, or not there.
     Wrong,
@@ -116,6 +117,7 @@ fn prove_page(
     context: &StageContext<'_>,
     assembly: &VersionAssembly<'_>,
     store: &str,
+    vouches: bool,
     page: &[PendingCopy],
 ) -> Result<Proofs, StageError> {
     let next = AtomicUsize::new(0);
@@ -125,7 +127,7 @@ fn prove_page(
             let index = next.fetch_add(1, Ordering::Relaxed);
             let Some(copy) = page.get(index) else { return Ok(seen) };
             context.task.check()?;
-            seen.push((index, look(assembly, store, copy)?));
+            seen.push((index, look(assembly, store, vouches, copy)?));
         }
     };
     let outcomes = std::thread::scope(|scope| {
@@ -146,26 +148,35 @@ fn prove_page(
     Ok(proofs)
 }
 
-fn look(assembly: &VersionAssembly<'_>, store: &str, copy: &PendingCopy) -> Result<Seen, StageError> {
+fn look(assembly: &VersionAssembly<'_>, store: &str, vouches: bool, copy: &PendingCopy) -> Result<Seen, StageError> {
+    // Where what the store says is not right, reading tells what is.
+    if vouches && attest(assembly, copy)? == Some(true) {
+        return Ok(Seen::Attested);
+    }
     match assembly.verify_content(&copy.sha512, copy.size) {
         Ok(true) => Ok(Seen::Right),
         Ok(false) => Ok(Seen::Wrong),
-        Err(OcflError::Storage(StorageError::NotReadable { class, .. })) => {
-            let Some(head) = assembly.head_content(&copy.sha512)? else { return Ok(Seen::Wrong) };
-            let is_right = match head.checksum {
-                Some((Algorithm::Sha512, digest)) => digest == copy.sha512,
-                Some((Algorithm::Sha256, digest)) => copy.sha256 == Some(digest),
-                // Nobody would ever know what lies there.
-                _ => {
-                    return Err(StageError::fatal(format!(
-                        "contents in store {store} lie in storage class {}, which cannot be read back, and its service \
-                         vouches for no checksum; give the store a class that can be read",
-                        class.unwrap_or_default()
-                    )));
-                }
-            };
-            Ok(if is_right && head.size == copy.size { Seen::Attested } else { Seen::Wrong })
-        }
+        Err(OcflError::Storage(StorageError::NotReadable { class, .. })) => match attest(assembly, copy)? {
+            Some(true) => Ok(Seen::Attested),
+            Some(false) => Ok(Seen::Wrong),
+            // Nobody would ever know what lies there.
+            None => Err(StageError::fatal(format!(
+                "contents in store {store} lie in storage class {}, which cannot be read back, and its service vouches \
+                 for no checksum; give the store a class that can be read",
+                class.unwrap_or_default()
+            ))),
+        },
         Err(error) => Err(error.into()),
     }
+}
+
+/// Whether the digest that the store vouches for is the right one; none where it vouches for none.
+fn attest(assembly: &VersionAssembly<'_>, copy: &PendingCopy) -> Result<Option<bool>, StageError> {
+    let Some(head) = assembly.head_content(&copy.sha512)? else { return Ok(Some(false)) };
+    let is_right = match head.checksum {
+        Some((Algorithm::Sha512, digest)) => digest == copy.sha512,
+        Some((Algorithm::Sha256, digest)) => copy.sha256 == Some(digest),
+        _ => return Ok(None),
+    };
+    Ok(Some(is_right && head.size == copy.size))
 }

@@ -1,0 +1,151 @@
+//! What lies in cold storage only: all of it is asked for at once, and the work item waits without a worker until all that
+//! it needs can be read. What was asked for is no state of ours: the stores are asked anew each time, so that a thawed copy
+//! that has expired is thawed again.
+
+use std::collections::{BTreeSet, HashSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use strongroom_registry::ContentId;
+use strongroom_registry::objects::{self, Copy, File};
+use strongroom_storage::{Key, StorageError, Thaw, Thawing};
+
+use super::for_each_page;
+use super::proof::Proof;
+use crate::Home;
+use crate::error::chain;
+use crate::ingest::StageError;
+
+/// The fact of a work item that has asked for something to be thawed: the next attempt asks before it begins to write.
+pub(super) const ASKED: &str = "thaw";
+/// Files of one page that are asked for at once.
+const ASKED_AT_ONCE: usize = 8;
+
+/// What of an object is to be given back.
+#[derive(Debug, Clone)]
+pub(super) enum Wanted {
+    /// Everything deposited, as of a version.
+    Version(u64),
+    /// One file.
+    File(Box<File>),
+}
+
+/// How much of what is wanted can be read.
+#[derive(Debug, Default)]
+struct Standing {
+    files: u64,
+    waiting: u64,
+    /// Where it is being thawed.
+    stores: BTreeSet<String>,
+}
+
+/// How one file stands.
+enum Stands {
+    /// It can be read; or nothing of it is there, which whoever reads it will tell.
+    AsItIs,
+    /// It is being thawed in this store.
+    Thawing(String),
+}
+
+/// Asks for everything that is wanted and lies in cold storage only. `Ok` when all of it can be read now.
+pub(super) fn ask(proof: &Proof<'_>, wanted: &Wanted) -> Result<(), StageError> {
+    let context = proof.context;
+    let mut standing = Standing::default();
+    match wanted {
+        Wanted::File(file) => ask_for_page(proof, std::slice::from_ref(file.as_ref()), &mut standing)?,
+        Wanted::Version(version) => {
+            for prefix in [objects::DEPOSIT, "submission/"] {
+                for_each_page(context, proof.object, *version, prefix, &mut |page| {
+                    ask_for_page(proof, page, &mut standing)
+                })?;
+            }
+        }
+    }
+    if standing.waiting == 0 {
+        return Ok(());
+    }
+    context.set_fact(ASKED, &true)?;
+    let poll = context.home.settings.restoration.thaw_poll;
+    let until = context.now()?.plus(i64::try_from(poll.as_micros()).unwrap_or(i64::MAX));
+    let (waiting, files) = (standing.waiting, standing.files);
+    let stores = standing.stores.into_iter().collect::<Vec<_>>().join(", ");
+    Err(StageError::Waits { until, note: format!("waits for {waiting} of {files} files to be thawed in {stores}") })
+}
+
+fn ask_for_page(proof: &Proof<'_>, page: &[File], standing: &mut Standing) -> Result<(), StageError> {
+    let context = proof.context;
+    // Equal contents of a page are asked for once.
+    let mut known = HashSet::new();
+    let files: Vec<&File> = page.iter().filter(|file| known.insert(file.content)).collect();
+    let copies = context
+        .registry()
+        .read(|tx| files.iter().map(|file| objects::copies(tx, file.content)).collect::<Result<Vec<_>, _>>())?;
+    let avoided = proof.avoided.borrow().clone();
+    let asked: Vec<(ContentId, Vec<Copy>)> =
+        files.iter().zip(copies).map(|(file, copies)| (file.content, proof.in_order(copies))).collect();
+    let next = AtomicUsize::new(0);
+    let found = Mutex::new(Vec::with_capacity(asked.len()));
+    let work = || {
+        while let Some((content, copies)) = asked.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let outcome = context.task.check().map_err(StageError::from);
+            let outcome = outcome.and_then(|()| {
+                let right = copies.iter().filter(|copy| !avoided.contains(&(*content, copy.store.clone())));
+                stands(context.home, right)
+            });
+            let is_wrong = outcome.is_err();
+            found.lock().unwrap_or_else(PoisonError::into_inner).push(outcome);
+            if is_wrong {
+                // The others need not go on.
+                next.store(asked.len(), Ordering::Relaxed);
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..ASKED_AT_ONCE.min(asked.len()) {
+            scope.spawn(work);
+        }
+        work();
+    });
+    for outcome in found.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        standing.files += 1;
+        if let Stands::Thawing(store) = outcome? {
+            standing.waiting += 1;
+            standing.stores.insert(store);
+        }
+    }
+    Ok(())
+}
+
+/// Looks at the copies of a content, and asks for the first cold one where none can be read.
+fn stands<'c>(home: &Home, copies: impl Iterator<Item = &'c Copy>) -> Result<Stands, StageError> {
+    let mut cold = Vec::new();
+    let mut silent = None;
+    for copy in copies {
+        let store = home.store(&copy.store)?;
+        let key = Key::new(copy.key.as_str())?;
+        match store.head(&key) {
+            Ok(head) if head.readable => return Ok(Stands::AsItIs),
+            Ok(_) => cold.push((store, key)),
+            Err(error) if error.is_not_found() => {}
+            Err(error) => silent = silent.or(Some(error)),
+        }
+    }
+    // A store that does not answer may have a copy that can be read: nothing is thawed because of a broken line.
+    if let Some(error) = silent {
+        return Err(error.into());
+    }
+    let settings = &home.settings.restoration;
+    let how = Thaw { days: settings.thaw_days, tier: settings.thaw_tier.clone() };
+    let mut refused: Option<StorageError> = None;
+    for (store, key) in cold {
+        match store.thaw(&key, &how) {
+            Ok(Thawing::Readable) => return Ok(Stands::AsItIs),
+            Ok(Thawing::UnderWay) => return Ok(Stands::Thawing(store.name().to_owned())),
+            Err(error) => refused = refused.or(Some(error)),
+        }
+    }
+    match refused {
+        None => Ok(Stands::AsItIs),
+        Some(error) => Err(StageError::Transient(chain(&error))),
+    }
+}
