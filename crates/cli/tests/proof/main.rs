@@ -9,6 +9,7 @@ mod fixtures;
 mod homes;
 mod judgements;
 mod many_bags;
+mod object_storage;
 mod peers;
 #[path = "../suite/program.rs"]
 #[allow(dead_code)] // what only the other tests need

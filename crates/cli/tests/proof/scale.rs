@@ -82,7 +82,7 @@ fn contents_in_a_cold_class_are_attested_and_never_said_to_have_passed() {
         let lines = place.run(["fixity", "report", "--json"]).succeeds().json();
         lines.into_iter().find(|line| line["store"] == "secondary").unwrap()
     };
-    assert_eq!(coverage(&place)["attested"], cold, "proved at ingest by the checksum of the service");
+    assert_eq!(coverage(&place)["attested"], in_content, "proved at ingest by the checksum of the service");
     let round = place.run(["fixity", "run", "--all", "--json"]).succeeds().object();
     assert_eq!((&round["attested"], &round["damaged"]), (&cold.into(), &0.into()), "{round}");
     let copies = place.run(["objects", "files", "example.edu/greeting", "--json"]).succeeds().json();

@@ -68,6 +68,7 @@ fn a_deposit_waits_for_workers_and_can_be_steered() {
             "lease_until",
             "note",
             "problems",
+            "restored",
             "created_at",
             "updated_at",
             "size",

@@ -29,6 +29,11 @@ const SWEEP_EVERY: Duration = Duration::from_hours(1);
 /// How often what was given back is looked through for what has had its time.
 const EXPIRE_EVERY: Duration = Duration::from_hours(1);
 
+/// How often stores are looked through for large puts that nobody went on with.
+const SWEEP_UPLOADS_EVERY: Duration = Duration::from_hours(24);
+/// How old those are: longer than any put takes.
+const UPLOAD_IS_OVER: Duration = Duration::from_hours(7 * 24);
+
 /// What a schedule does when its turn comes, told in words.
 type Produce = fn(&Home, &Shutdown) -> Result<String, EngineError>;
 
@@ -38,12 +43,13 @@ struct Producer {
     produce: Produce,
 }
 
-fn producers(home: &Home) -> [Producer; 4] {
+fn producers(home: &Home) -> [Producer; 5] {
     [
         Producer { name: "fixity", every: home.settings.fixity.every, produce: check_copies },
         Producer { name: "receiving", every: home.settings.receiving.every, produce: watch_receiving },
         Producer { name: "restoration", every: EXPIRE_EVERY, produce: expire_restored },
         Producer { name: "staging", every: SWEEP_EVERY, produce: sweep_staging },
+        Producer { name: "uploads", every: SWEEP_UPLOADS_EVERY, produce: sweep_uploads },
     ]
 }
 
@@ -66,6 +72,17 @@ fn expire_restored(home: &Home, stop: &Shutdown) -> Result<String, EngineError> 
 
 fn sweep_staging(home: &Home, stop: &Shutdown) -> Result<String, EngineError> {
     Ok(format!("{} leftovers removed from staging", ingest::sweep_staging(home, stop)?))
+}
+
+fn sweep_uploads(home: &Home, stop: &Shutdown) -> Result<String, EngineError> {
+    let mut swept = 0;
+    for store in home.stores.values() {
+        if stop.is_requested() {
+            break;
+        }
+        swept += store.sweep_unfinished(UPLOAD_IS_OVER)?;
+    }
+    Ok(format!("{swept} leftovers of large puts removed from the stores"))
 }
 
 /// Runs what is due whenever it is, until asked to stop. Whatever fails is tried again.
