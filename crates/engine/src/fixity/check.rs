@@ -103,3 +103,52 @@ impl<R: Read> Read for Interruptible<'_, R> {
         self.body.read(buffer)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use strongroom_digest::hash_reader;
+    use strongroom_registry::{ContentId, CopyState, InstitutionId, ObjectId, Time};
+
+    use super::*;
+
+    fn digest(bytes: &[u8], algorithm: Algorithm) -> Digest {
+        hash_reader(bytes, &[algorithm]).expect("reads").1.get(algorithm).expect("computed")
+    }
+
+    fn copy_of(bytes: &[u8]) -> WatchedCopy {
+        WatchedCopy {
+            content: ContentId::new(),
+            object: ObjectId::new(),
+            institution: InstitutionId::new(),
+            institution_identifier: "example.edu".into(),
+            store: "deep".into(),
+            key: "example.edu/a".into(),
+            class: Some("GLACIER".into()),
+            state: CopyState::Kept,
+            checked_at: Time(0),
+            sha512: digest(bytes, Algorithm::Sha512),
+            size: bytes.len() as u64,
+            sha256: digest(bytes, Algorithm::Sha256),
+        }
+    }
+
+    #[test]
+    fn a_cold_copy_is_attested_by_whichever_digest_its_store_vouches_for() {
+        let copy = copy_of(b"right");
+        let head = |size: u64, checksum| Head {
+            size,
+            etag: String::new(),
+            class: Some("GLACIER".into()),
+            readable: false,
+            checksum,
+        };
+        for algorithm in [Algorithm::Sha512, Algorithm::Sha256] {
+            let right = head(5, Some((algorithm, digest(b"right", algorithm))));
+            assert!(matches!(attest(&right, &copy), Seen::Attested { size: 5, .. }), "{algorithm}");
+            let wrong = head(5, Some((algorithm, digest(b"wrong", algorithm))));
+            assert!(matches!(attest(&wrong, &copy), Seen::Wrong(_)), "{algorithm}");
+        }
+        assert!(matches!(attest(&head(5, None), &copy), Seen::Attested { .. }));
+        assert!(matches!(attest(&head(6, None), &copy), Seen::Wrong(_)));
+    }
+}

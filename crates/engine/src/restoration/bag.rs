@@ -25,7 +25,7 @@ pub(super) fn give(
     object: &Object,
     version: u64,
 ) -> Result<Given, StageError> {
-    let proof = Proof::new(context, object, Wanted::Version(version));
+    let proof = Proof::new(context, object, Wanted::Bag(version));
     let name = object_name(object);
     let archive = format!("{name}.tar");
     proof.until_right(|| {

@@ -58,9 +58,14 @@ impl<'c> Proof<'c> {
         if self.context.fact::<bool>(thaw::ASKED)?.is_some() {
             thaw::ask(self, &self.wanted)?;
         }
+        let mut was_asked = false;
         loop {
             match attempt() {
-                Err(StageError::Transient(_)) if self.needs_thaw.take() => thaw::ask(self, &self.wanted)?,
+                // A store that says that all can be read, and then does not give it, is tried again another time.
+                Err(StageError::Transient(_)) if self.needs_thaw.take() && !was_asked => {
+                    thaw::ask(self, &self.wanted)?;
+                    was_asked = true;
+                }
                 Err(error) if !matches!(error, StageError::Interrupted(_)) && self.begin_again.take() => {}
                 other => return other,
             }

@@ -25,7 +25,7 @@ pub(super) fn give(
     object: &Object,
     version: u64,
 ) -> Result<Given, StageError> {
-    let proof = Proof::new(context, object, Wanted::Version(version));
+    let proof = Proof::new(context, object, Wanted::Submission(version));
     let name = object_name(object);
     let archive = format!("{name}.tar");
     let published = context.registry().read(|tx| versions::list(tx, object.id, object.generation, false))?;
@@ -90,7 +90,8 @@ fn is_defined(path: &str) -> bool {
     matches!(path, "bag-info.txt" | "fetch.txt") || ManifestName::parse(path).is_some()
 }
 
-fn submission_prefix(version: u64) -> String {
+/// Where what described the deposit of a version lies.
+pub(super) fn submission_prefix(version: u64) -> String {
     format!("submission/v{version}/")
 }
 

@@ -12,6 +12,7 @@ use strongroom_storage::{Key, StorageError, Thaw, Thawing};
 
 use super::for_each_page;
 use super::proof::Proof;
+use super::submission::submission_prefix;
 use crate::Home;
 use crate::error::chain;
 use crate::ingest::StageError;
@@ -24,8 +25,10 @@ const ASKED_AT_ONCE: usize = 8;
 /// What of an object is to be given back.
 #[derive(Debug, Clone)]
 pub(super) enum Wanted {
-    /// Everything deposited, as of a version.
-    Version(u64),
+    /// Everything deposited as of a version, and what says how its tags are to be read.
+    Bag(u64),
+    /// Everything deposited as of a version, and what described the deposit that made it.
+    Submission(u64),
     /// One file.
     File(Box<File>),
 }
@@ -53,12 +56,13 @@ pub(super) fn ask(proof: &Proof<'_>, wanted: &Wanted) -> Result<(), StageError> 
     let mut standing = Standing::default();
     match wanted {
         Wanted::File(file) => ask_for_page(proof, std::slice::from_ref(file.as_ref()), &mut standing)?,
-        Wanted::Version(version) => {
-            for prefix in [objects::DEPOSIT, "submission/"] {
-                for_each_page(context, proof.object, *version, prefix, &mut |page| {
-                    ask_for_page(proof, page, &mut standing)
-                })?;
-            }
+        Wanted::Bag(version) => {
+            ask_below(proof, *version, objects::DEPOSIT, "", &mut standing)?;
+            ask_below(proof, *version, "submission/", "/bagit.txt", &mut standing)?;
+        }
+        Wanted::Submission(version) => {
+            ask_below(proof, *version, objects::DEPOSIT, "", &mut standing)?;
+            ask_below(proof, *version, &submission_prefix(*version), "", &mut standing)?;
         }
     }
     if standing.waiting == 0 {
@@ -70,6 +74,20 @@ pub(super) fn ask(proof: &Proof<'_>, wanted: &Wanted) -> Result<(), StageError> 
     let (waiting, files) = (standing.waiting, standing.files);
     let stores = standing.stores.into_iter().collect::<Vec<_>>().join(", ");
     Err(StageError::Waits { until, note: format!("waits for {waiting} of {files} files to be thawed in {stores}") })
+}
+
+/// Asks for the files of a version whose paths begin and end so.
+fn ask_below(
+    proof: &Proof<'_>,
+    version: u64,
+    prefix: &str,
+    ending: &str,
+    standing: &mut Standing,
+) -> Result<(), StageError> {
+    for_each_page(proof.context, proof.object, version, prefix, &mut |page| {
+        let wanted: Vec<File> = page.iter().filter(|file| file.path.ends_with(ending)).cloned().collect();
+        ask_for_page(proof, &wanted, standing)
+    })
 }
 
 fn ask_for_page(proof: &Proof<'_>, page: &[File], standing: &mut Standing) -> Result<(), StageError> {

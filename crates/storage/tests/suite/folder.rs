@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::mpsc;
 use std::time::{Duration, SystemTime};
 
-use strongroom_storage::{Durability, FolderStore, Key, PutCondition, PutOptions, StorageError, Store};
+use strongroom_storage::{Durability, FolderStore, Key, PutCondition, PutOptions, StorageError, Store, Thaw};
 use tempfile::TempDir;
 
 fn key(text: &str) -> Key {
@@ -340,4 +340,13 @@ fn new_files_have_the_rights_the_process_gives_not_those_of_temporary_files() {
     fs::write(folder.path().join("plain"), b"x").unwrap();
     let mode = |name: &str| fs::metadata(folder.path().join(name)).unwrap().permissions().mode();
     assert_eq!(mode("k"), mode("plain"));
+}
+
+#[test]
+fn a_folder_has_nothing_to_thaw() {
+    let (_folder, store) = store();
+    let how = Thaw { days: 1, tier: "Bulk".into() };
+    let refused = store.thaw(&key("a"), &how).unwrap_err();
+    assert!(matches!(refused, StorageError::Unusable { .. }), "{refused}");
+    assert_eq!(store.sweep_unfinished(Duration::ZERO).unwrap(), 0);
 }
