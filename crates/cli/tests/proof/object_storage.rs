@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use serde_json::Value;
-use strongroom_s3_double::{Double, Fault, Operation};
+use strongroom_s3_double::{Double, Fault, Operation, Rules};
 
 use crate::buckets::{change_settings, copy_out, home_in, keys_below};
 use crate::fixtures::{Made, make_bag};
@@ -143,6 +143,24 @@ fn a_damaged_copy_waits_for_the_only_right_one_to_be_thawed_and_is_repaired_from
     let round = place.run(["fixity", "run", "--all", "--json"]).object();
     assert_eq!((&round["repaired"], &round["postponed"]), (&1.into(), &0.into()), "{round}");
     assert_eq!(double.stored(key).unwrap().bytes(), right);
+}
+
+#[test]
+fn new_copies_are_read_back_only_where_the_service_vouches_for_no_digest() {
+    const LARGE: u64 = 12 << 20;
+    for (rules, is_read) in [(Rules::AWS, false), (Rules::PLAIN, true)] {
+        let double = Double::start_with(rules).unwrap();
+        let place = home_in(&double, None, &["primary", "secondary"], "");
+        let bag = make_bag(&place.path("sent"), "letters", LETTERS);
+        place.run(["deposit", &bag.to_string_lossy(), "--wait"]).succeeds();
+        let read = double.counts().bytes_out;
+        assert_eq!(read > LARGE, is_read, "{read} bytes were read of two copies of {LARGE} and more");
+        let copies = place.run(["objects", "files", OBJECT, "--json"]).succeeds().json();
+        for copy in copies.iter().flat_map(|file| file["copies"].as_array().unwrap()) {
+            assert!(copy["verified_at"].is_string(), "{copy}");
+            assert_eq!(copy["last_fixity_at"].is_string(), is_read, "only what was read has passed: {copy}");
+        }
+    }
 }
 
 /// Has requests of many kinds refused and bodies cut off, here and there.
