@@ -19,6 +19,6 @@ pub use load::{Entry, Loaded};
 pub use nearest::nearest;
 pub use stores::{FolderSettings, StoreSettings};
 pub use tree::{
-    Fixity, Identification, Ingest, InstitutionSettings, Log, LogFormat, Receiving, RegistrySettings, Roles, Settings,
-    Staging, Workers,
+    Fixity, Identification, Ingest, InstitutionSettings, Log, LogFormat, Receiving, RegistrySettings, Restoration,
+    Roles, Settings, Staging, Workers,
 };
