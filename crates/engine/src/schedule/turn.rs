@@ -119,7 +119,8 @@ impl<'a> Turn<'a> {
 
     fn extend(&self) -> Result<bool, RegistryError> {
         let (name, holder, lease) = (self.name, self.holder.clone(), micros(self.lease));
-        self.registry.write(move |tx| {
+        // One row, which the statement itself decides by.
+        self.registry.write_by_rows(move |tx| {
             let until = tx.now()?.plus(lease);
             schedules::extend(tx, name, &holder, until)
         })

@@ -128,5 +128,11 @@ fn a_deletion_leaves_what_has_another_etag() {
         assert!(store.delete_match(&key("k"), &new).unwrap());
         assert_eq!(double.counts().of(Operation::HeadObject) - heads, u64::from(rules == Rules::GARAGE));
         assert!(store.delete_match(&key("k"), &new).unwrap());
+
+        // Where the answer is lost, what was removed by the first attempt is gone for the second.
+        let once_more = put(&store, "k", b"new").etag;
+        double.plan(Operation::DeleteObject, 1, Fault::RefuseAfter);
+        assert!(store.delete_match(&key("k"), &once_more).unwrap());
+        assert!(double.stored("k").is_none());
     }
 }
