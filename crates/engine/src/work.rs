@@ -1,10 +1,11 @@
 //! Putting the workers together: every handler of the system, a runtime over them, and waiting for work items to end.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use strongroom_queue::{TaskState, tasks};
-use strongroom_registry::{Action, ItemId, RegistryError, Scope, items};
+use strongroom_registry::items::{self, Item};
+use strongroom_registry::{Action, InstitutionId, ItemId, RegistryError, Scope};
 
 use crate::runtime::{Builder, Handler, Runtime, Shutdown, Summary};
 use crate::{EngineError, Home, fixity, identification, ingest, restoration};
@@ -47,16 +48,17 @@ pub fn work_on(home: &Arc<Home>, items: &[ItemId], shutdown: &Shutdown) -> Resul
 fn with_older(home: &Home, chosen: &[ItemId]) -> Result<BTreeSet<ItemId>, RegistryError> {
     home.registry.read(|tx| {
         let mut all = BTreeSet::new();
+        let mut latest: BTreeMap<(InstitutionId, String), Item> = BTreeMap::new();
         for id in chosen {
-            let mut next = Some(*id);
-            while let Some(id) = next.take() {
-                if all.insert(id)
-                    && let Some(item) = items::get(tx, Scope::System, id)?
-                    && item.action == Action::Ingest
-                {
-                    next = items::older_open(tx, &item)?;
-                }
+            all.insert(*id);
+            let Some(item) = items::get(tx, Scope::System, *id)? else { continue };
+            let object = (item.institution, item.object_identifier.clone());
+            if item.action == Action::Ingest && latest.get(&object).is_none_or(|known| known.id < item.id) {
+                latest.insert(object, item);
             }
+        }
+        for item in latest.values() {
+            all.extend(items::open_up_to(tx, item)?);
         }
         Ok(all)
     })

@@ -167,6 +167,13 @@ pub fn set_fact(tx: &mut dyn Transaction, claim: &Claim, name: &str, value: &str
     Ok(())
 }
 
+/// Forgets a named fact of an item.
+pub fn drop_fact(tx: &mut dyn Transaction, claim: &Claim, name: &str) -> Result<(), RegistryError> {
+    work::check_fence(tx, claim)?;
+    tx.execute(Statement("interim.drop_fact"), &[claim.item.into(), name.into()])?;
+    Ok(())
+}
+
 /// Reserves staging space: whether there was room. `capacity` is the whole of staging, in bytes.
 pub fn reserve(tx: &mut dyn Transaction, claim: &Claim, bytes: u64, capacity: u64) -> Result<bool, RegistryError> {
     work::check_fence(tx, claim)?;

@@ -14,6 +14,7 @@ pub mod interim;
 pub mod items;
 pub mod leases;
 pub mod objects;
+pub mod parts;
 pub mod rebuild;
 pub mod receiving;
 mod recovery;
@@ -34,6 +35,7 @@ pub use ids::{
     UploadId, VersionId,
 };
 pub use objects::{Description, Digests};
+pub use parts::{Part, Parts};
 pub use registry::{Registry, migrations, schema, statements};
 pub use scope::Scope;
 pub use strongroom_database::{Time, Transaction};

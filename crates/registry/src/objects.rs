@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::interim::digest;
 use crate::{
-    CollectionId, ContentId, CopyState, FileId, Format, GenerationId, InstitutionId, ObjectId, ObjectState,
+    CollectionId, ContentId, CopyState, FileId, Format, GenerationId, InstitutionId, ObjectId, ObjectState, Part,
     RegistryError, Scope,
 };
 
@@ -52,6 +52,9 @@ pub struct Description {
     pub internal_sender_description: Option<String>,
     /// The name of the folder that the deposit came in, which a version gives back with its submission.
     pub base_directory: Option<String>,
+    /// Which part of the object the deposit was, where it came in parts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub part: Option<Part>,
     /// Identifiers the depositor uses.
     pub local_ids: Vec<String>,
 }
@@ -338,6 +341,7 @@ fn object_row(tx: &mut dyn Transaction, row: &Row) -> Result<Object, RegistryErr
             internal_sender_identifier: text(15)?,
             internal_sender_description: text(16)?,
             base_directory: None,
+            part: None,
             local_ids,
         },
         ark: text(10)?,

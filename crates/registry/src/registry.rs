@@ -42,14 +42,15 @@ macro_rules! schema_in {
     ($dialect:literal) => {
         (
             statements_in!($dialect: "tenants" "items" "interim" "objects" "fixity" "identification" "rebuild" "receiving"
-                "restored"),
+                "restored" "parts"),
             migrations_in!($dialect:
                 2 "records" "0001_records"
                 3 "indexes" "0002_indexes"
                 4 "formats" "0003_formats"
                 5 "generations" "0004_generations"
                 6 "receiving" "0005_receiving"
-                7 "restored" "0008_restored"),
+                7 "restored" "0008_restored"
+                8 "parts" "0007_parts"),
         )
     };
 }

@@ -10,7 +10,7 @@ use crate::interim::digest;
 use crate::work::{self, Claim};
 use crate::{
     CollectionId, ContentId, Description, Digests, FileId, Format, GenerationId, InstitutionId, ItemId, ObjectId,
-    RegistryError, VersionId, VersionState,
+    RegistryError, VersionId, VersionState, parts,
 };
 
 /// At most this many rows change in one transaction, so that no other writer waits long.
@@ -524,6 +524,9 @@ pub(crate) fn set_head(
             collection.into(),
         ],
     )?;
+    if let Some(part) = version.description.part {
+        parts::put(tx, version, part)?;
+    }
     for local_id in &version.description.local_ids {
         tx.execute(Statement("local_ids.insert"), &[version.object.into(), local_id.into()])?;
     }

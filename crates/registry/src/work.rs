@@ -455,7 +455,8 @@ pub(crate) fn is_being_swept(tx: &mut dyn Transaction, item: ItemId) -> Result<b
     Ok(live.iter().any(|task| task.topic == SWEEP_TOPIC && task.state == TaskState::Leased))
 }
 
-fn wake_younger(tx: &mut dyn Transaction, item: &Item) -> Result<Vec<String>, RegistryError> {
+/// Wakes the next deposit of the same object that waits for its turn. The topics that have new work.
+pub fn wake_younger(tx: &mut dyn Transaction, item: &Item) -> Result<Vec<String>, RegistryError> {
     let values = [item.institution.into(), (&item.object_identifier).into(), item.id.into()];
     let Some(row) = tx.query_one(Statement("items.younger_open"), &values)? else { return Ok(Vec::new()) };
     let younger = items::find(tx, Scope::System, ItemId(row.uuid(0)?))?;

@@ -11,6 +11,7 @@ use super::names::has_control_character;
 use super::{BAG_INFO, BagFacts, IDENTIFIER, Patterns, Profile, SerializationRule, TagFact, TagRule, same_label};
 use crate::Problem;
 use crate::manifest::ManifestName;
+use crate::part::split_part;
 
 impl Profile {
     /// Reports every way in which a bag breaks this profile. Memory does not grow with the number of files.
@@ -324,7 +325,7 @@ fn canonical_mime(mime: &str) -> String {
 /// Whether the top directory is named like the archive, with or without the archive's leading `institution.`.
 fn names_match(directory: &str, archive: &str, institution: Option<&str>) -> bool {
     let stem = without_extension(archive);
-    [Some(stem), without_part_number(stem)].into_iter().flatten().any(|name| {
+    [Some(stem), split_part(stem).map(|(whole, ..)| whole)].into_iter().flatten().any(|name| {
         name == directory
             || name.strip_suffix(directory).and_then(|rest| rest.strip_suffix('.')).is_some_and(|prefix| {
                 match institution {
@@ -343,14 +344,6 @@ fn without_extension(archive: &str) -> &str {
             archive.get(at..)?.eq_ignore_ascii_case(extension).then(|| archive.get(..at))?
         })
         .unwrap_or(archive)
-}
-
-/// Drops the `.b001.of200` of one of several bags that make up an object.
-fn without_part_number(name: &str) -> Option<&str> {
-    let (rest, total) = name.rsplit_once(".of")?;
-    let (rest, number) = rest.rsplit_once(".b")?;
-    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|digit| digit.is_ascii_digit());
-    (is_number(total) && is_number(number)).then_some(rest)
 }
 
 fn is_domain_name(text: &str) -> bool {

@@ -144,7 +144,7 @@ fn report_on(registry: &Registry, id: BatchId, context: &Context) -> Outcome {
     let batch = read(registry, id)?;
     context.output.show(&batch)?;
     context.output.say("")?;
-    let mut table = context.output.table(&["item", "object", "stage", "status", "note"]);
+    let mut table = context.output.table(&["item", "object", "part", "parts", "stage", "status", "note"]);
     let filter = ItemFilter { batch: Some(id), ..ItemFilter::default() };
     each(registry, Scope::System, &filter, |item| table.row(&item))?;
     table.end("it has no items")?;

@@ -5,7 +5,7 @@ use strongroom_digest::{Algorithm, Digest};
 use strongroom_engine::Home;
 use strongroom_engine::ingest::{DepositKind, DepositRequest, Deposited, deposit};
 use strongroom_registry::items::{self, Item, ItemProblem};
-use strongroom_registry::{BatchId, ItemId, ItemStatus, Scope, Stage, tenants};
+use strongroom_registry::{BatchId, ItemId, ItemStatus, Part, Parts, Scope, Stage, parts, tenants};
 
 use super::wait::{Ended, wait};
 use crate::context::Context;
@@ -78,13 +78,20 @@ report! {
         stage: Stage,
         note: Option<String>,
         version: Option<u64>,
+        part: Option<u64>,
+        parts: Option<u64>,
+        missing_parts: Vec<u64>,
         problems: Vec<ItemProblem>,
     }
 }
 
 impl DepositReport {
-    fn new(item: Item, problems: Vec<ItemProblem>) -> Self {
-        Self {
+    fn read(home: &Home, item: Item, problems: Vec<ItemProblem>) -> Result<Self, Failure> {
+        let (part, all) = home.registry.read(|tx| parts::of_deposit(tx, &item))?.unzip();
+        Ok(Self {
+            part: part.map(Part::number),
+            parts: part.map(Part::total),
+            missing_parts: all.flatten().as_ref().map(Parts::missing).unwrap_or_default(),
             batch: item.batch,
             item: item.id,
             object: item.object_identifier,
@@ -94,7 +101,7 @@ impl DepositReport {
             // The version that an item was making counts once it is there.
             version: item.version.filter(|_| item.status == ItemStatus::Succeeded),
             problems,
-        }
+        })
     }
 }
 
@@ -138,12 +145,12 @@ pub(crate) fn run(command: Deposit, context: &Context) -> Outcome {
     };
     let Deposited { batch, items } = deposit(&home, &request)?;
     if command.wait {
-        return wait(&home, &items, context, &mut |item, problems| told(item, problems, context));
+        return wait(&home, &items, context, &mut |item, problems| told(&home, item, problems, context));
     }
     for id in items {
         let item = home.registry.read(|tx| items::find(tx, Scope::System, id))?;
         if context.output.is_json() {
-            context.output.json(&DepositReport::new(item, Vec::new()))?;
+            context.output.json(&DepositReport::read(&home, item, Vec::new())?)?;
         } else {
             context.output.say(printable(&format!("accepted  {}  item {id}", item.object_identifier)))?;
         }
@@ -155,9 +162,9 @@ pub(crate) fn run(command: Deposit, context: &Context) -> Outcome {
 }
 
 /// One line for an item that ended; whether it succeeded.
-fn told(item: Item, problems: Vec<ItemProblem>, context: &Context) -> Result<Ended, Failure> {
+fn told(home: &Home, item: Item, problems: Vec<ItemProblem>, context: &Context) -> Result<Ended, Failure> {
     let ended = Ended::of(item.status);
-    let report = DepositReport::new(item, problems);
+    let report = DepositReport::read(home, item, problems)?;
     if context.output.is_json() {
         context.output.json(&report)?;
         return Ok(ended);

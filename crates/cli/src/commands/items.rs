@@ -6,7 +6,7 @@ use strongroom_queue::tasks;
 use strongroom_registry::items::{self, Item, ItemFilter, ItemProblem, Request};
 use strongroom_registry::restored::{self, Restored};
 use strongroom_registry::{
-    Action, ItemId, ItemStatus, Registry, RegistryError, RestoredState, Scope, Stage, Time, Transaction,
+    Action, ItemId, ItemStatus, Part, Registry, RegistryError, RestoredState, Scope, Stage, Time, Transaction, parts,
 };
 
 use super::PAGE;
@@ -100,6 +100,9 @@ report! {
         institution: String,
         collection: Option<String>,
         object: String,
+        name: String,
+        part: Option<u64>,
+        parts: Option<u64>,
         file: Option<strongroom_registry::FileId>,
         stage: Stage,
         status: ItemStatus,
@@ -151,8 +154,12 @@ impl ItemReport {
             Action::RestoreObject | Action::RestoreFile => restored::of_item(tx, item.id)?,
         };
         let attempts = tasks::of_key(tx, &item.id.to_string())?.iter().map(|task| task.spent).max().unwrap_or(0);
+        let part = parts::of_item(tx, item.id)?;
         Ok(Self {
             item: item.id,
+            name: item.name,
+            part: part.map(Part::number),
+            parts: part.map(Part::total),
             batch: item.batch,
             action: item.action,
             institution: item.institution_identifier,

@@ -5,7 +5,8 @@ use serde::Serialize;
 use strongroom_registry::events::{self, EventCursor};
 use strongroom_registry::objects::{self, DEPOSIT, Object};
 use strongroom_registry::{
-    EventId, FileId, ItemId, ObjectId, ObjectState, Registry, RegistryError, Scope, VersionState, versions,
+    EventId, FileId, ItemId, ObjectId, ObjectState, Part, Parts, Registry, RegistryError, Scope, VersionState, parts,
+    versions,
 };
 
 use super::PAGE;
@@ -72,6 +73,9 @@ report! {
         description: Option<String>,
         access: Option<String>,
         state: ObjectState,
+        completeness: &'static str,
+        parts: Option<u64>,
+        missing_parts: Vec<u64>,
         institution: String,
         collection: Option<String>,
         placement: Option<String>,
@@ -150,6 +154,8 @@ report! {
         message: String,
         user: String,
         item: Option<ItemId>,
+        part: Option<u64>,
+        parts: Option<u64>,
         inventory_sha512: Option<String>,
         files: u64,
         bytes: u64,
@@ -158,9 +164,14 @@ report! {
     }
 }
 
-impl From<Object> for ObjectReport {
-    fn from(object: Object) -> Self {
+impl ObjectReport {
+    /// An object, with what came in where it comes in parts.
+    fn new(object: Object, parts: Option<Parts>) -> Self {
+        let is_complete = parts.as_ref().is_none_or(Parts::is_complete);
         Self {
+            completeness: if is_complete { "complete" } else { "incomplete" },
+            parts: parts.as_ref().map(Parts::total),
+            missing_parts: parts.as_ref().map(Parts::missing).unwrap_or_default(),
             object: object.id,
             identifier: object.identifier,
             ark: object.ark,
@@ -191,7 +202,9 @@ pub(crate) fn run(command: Objects, context: &Context) -> Outcome {
         Objects::Premis(which) => premis(&which.object, context),
         Objects::List { institution, state } => list(&registry, institution.as_deref(), state.as_deref(), context),
         Objects::Show(which) => {
-            context.output.show(&ObjectReport::from(find(&registry, &which.object)?))?;
+            let object = find(&registry, &which.object)?;
+            let parts = registry.read(|tx| parts::at(tx, object.id, object.generation, object.head))?;
+            context.output.show(&ObjectReport::new(object, parts))?;
             Ok(Exit::Done)
         }
         Objects::Files { which, version, below } => {
@@ -222,14 +235,31 @@ fn list(registry: &Registry, institution: Option<&str>, state: Option<&str>, con
         .map(|state| word(state, "state", &[ObjectState::Active, ObjectState::Deleted], ObjectState::word))
         .transpose()?;
     let scope = scope(registry, institution)?;
-    let mut table = context.output.table(&["object", "identifier", "title", "state", "versions", "files", "bytes"]);
+    let mut table = context.output.table(&[
+        "object",
+        "identifier",
+        "title",
+        "state",
+        "completeness",
+        "versions",
+        "files",
+        "bytes",
+        "missing_parts",
+    ]);
     let mut after = None;
     loop {
-        let page = registry.read(|tx| objects::list(tx, scope, state, after, PAGE))?;
-        let Some(last) = page.last().map(|object| object.id) else { break };
+        let page = registry.read(|tx| {
+            let mut page = Vec::new();
+            for object in objects::list(tx, scope, state, after, PAGE)? {
+                let parts = parts::at(tx, object.id, object.generation, object.head)?;
+                page.push((object, parts));
+            }
+            Ok::<_, RegistryError>(page)
+        })?;
+        let Some(last) = page.last().map(|(object, _)| object.id) else { break };
         after = Some(last);
-        for object in page {
-            table.row(&ObjectReport::from(object))?;
+        for (object, parts) in page {
+            table.row(&ObjectReport::new(object, parts))?;
         }
     }
     table.end("there are no objects")?;
@@ -342,7 +372,8 @@ fn list_events(registry: &Registry, object: &Object, file: Option<FileId>, conte
 
 fn list_versions(registry: &Registry, object: &Object, context: &Context) -> Outcome {
     let found = registry.read(|tx| versions::list(tx, object.id, object.generation, false))?;
-    let mut table = context.output.table(&["version", "files", "bytes", "message", "user", "published_at"]);
+    let mut table =
+        context.output.table(&["version", "part", "parts", "files", "bytes", "message", "user", "published_at"]);
     for version in found {
         table.row(&VersionReport {
             version: version.number,
@@ -350,6 +381,8 @@ fn list_versions(registry: &Registry, object: &Object, context: &Context) -> Out
             message: version.message,
             user: version.user,
             item: version.item,
+            part: version.description.part.map(Part::number),
+            parts: version.description.part.map(Part::total),
             inventory_sha512: version.inventory.map(|digest| digest.to_hex()),
             files: version.files,
             bytes: version.bytes,

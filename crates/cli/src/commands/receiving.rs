@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 use strongroom_engine::receiving::{self, UploadReport};
-use strongroom_registry::{ItemId, Scope, Stage, UploadId, UploadState};
+use strongroom_registry::{ItemId, Part, Scope, Stage, UploadId, UploadState};
 
 use super::PAGE;
 use super::institution::scope;
@@ -51,6 +51,8 @@ report! {
         note: Option<String>,
         item: Option<ItemId>,
         stage: Option<Stage>,
+        part: Option<u64>,
+        parts: Option<u64>,
         size: u64,
         etag: String,
         first_seen_at: String,
@@ -78,6 +80,8 @@ impl From<UploadReport> for ReceivedLine {
             note: upload.note,
             item: upload.item,
             stage: upload.stage,
+            part: upload.part.map(Part::number),
+            parts: upload.part.map(Part::total),
             size: upload.size,
             etag: upload.etag,
             first_seen_at: upload.first_seen_at.to_string(),

@@ -10,6 +10,7 @@ mod homes;
 mod judgements;
 mod many_bags;
 mod object_storage;
+mod parts;
 mod peers;
 #[path = "../suite/program.rs"]
 #[allow(dead_code)] // what only the other tests need

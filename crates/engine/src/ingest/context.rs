@@ -8,7 +8,7 @@ use strongroom_ocfl::OcflError;
 use strongroom_registry::items::{Item, ItemProblem};
 use strongroom_registry::work::{Assignment, Claim, StageEnd};
 use strongroom_registry::{
-    Registry, RegistryError, Stage, Time, Transaction, VersionState, interim, tenants, versions,
+    Part, Registry, RegistryError, Stage, Time, Transaction, VersionState, interim, parts, tenants, versions,
 };
 use strongroom_storage::{KeyError, StorageError, Store};
 
@@ -153,6 +153,11 @@ impl StageContext<'_> {
     pub(crate) fn set_fact<T: serde::Serialize>(&self, name: &'static str, value: &T) -> Result<(), StageError> {
         let text = serde_json::to_string(value)?;
         self.write(move |tx, claim| interim::set_fact(tx, claim, name, &text))
+    }
+
+    /// Which part of its object the deposit is, where it is one.
+    pub(crate) fn part(&self) -> Result<Option<Part>, StageError> {
+        Ok(self.registry().read(|tx| parts::of_item(tx, self.item.id))?)
     }
 
     /// The placement and profile that the item's collection asks for.

@@ -5,9 +5,9 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use strongroom_digest::{Algorithm, Digest};
 use strongroom_registry::items::{self, NewItem};
-use strongroom_registry::{Action, BatchId, ItemId, RegistryError, Scope, batches, tenants};
+use strongroom_registry::{Action, BatchId, ItemId, RegistryError, Scope, batches, parts, tenants};
 
-use super::intake::{Payload, bag_name};
+use super::intake::{Payload, bag_name, bag_part};
 use crate::{EngineError, Home};
 
 /// The priority of a deposit before its size is known; large ones come a little later.
@@ -117,6 +117,7 @@ pub fn deposit(home: &Home, request: &DepositRequest) -> Result<Deposited, Engin
     let options = serde_json::to_string(&options).map_err(|error| EngineError::Usage(error.to_string()))?;
     let batch = BatchId::new();
     let mut new_items = Vec::with_capacity(request.sources.len());
+    let mut item_parts = Vec::new();
     for source in &request.sources {
         let (source, file_name) = checked_source(source)?;
         let object_name = request.primary_id.clone().unwrap_or_else(|| bag_name(&file_name));
@@ -125,8 +126,12 @@ pub fn deposit(home: &Home, request: &DepositRequest) -> Result<Deposited, Engin
                 "the object name {object_name:?} {fault}; rename the bag or give a primary id"
             )));
         }
+        let id = ItemId::new();
+        let part = bag_part(&file_name)
+            .map_err(|fault| EngineError::Usage(format!("the name {file_name:?} cannot be that of a part: {fault}")))?;
+        item_parts.extend(part.map(|part| (id, part)));
         new_items.push(NewItem {
-            id: ItemId::new(),
+            id,
             batch: Some(batch),
             institution: institution.id,
             collection: collection.as_ref().map(|collection| collection.id),
@@ -151,6 +156,9 @@ pub fn deposit(home: &Home, request: &DepositRequest) -> Result<Deposited, Engin
         let mut topics = Vec::new();
         for item in &new_items {
             topics.push(items::create(tx, item)?);
+        }
+        for (item, part) in &item_parts {
+            parts::put_item(tx, *item, *part)?;
         }
         topics.dedup();
         Ok::<_, RegistryError>(topics)

@@ -79,7 +79,7 @@ pub(crate) fn drop_version(home: &Home, version: &Version, claim: Option<&Claim>
 }
 
 /// Drops what an item has assembled and not committed, in every store.
-fn discard_assemblies(home: &Home, item: ItemId) -> Result<(), StageError> {
+pub(crate) fn discard_assemblies(home: &Home, item: ItemId) -> Result<(), StageError> {
     let id = item.to_string();
     for store in home.stores.values() {
         if store.assemblies()?.contains(&id) {

@@ -4,8 +4,8 @@
 use strongroom_registry::items::{self, Item, NewItem};
 use strongroom_registry::receiving::{self as record, Fate, Seen, Upload};
 use strongroom_registry::{
-    Action, BatchId, ItemId, ItemStatus, ObjectState, RegistryError, Scope, Transaction, UploadId, UploadState,
-    batches, objects,
+    Action, BatchId, ItemId, ItemStatus, ObjectState, Part, RegistryError, Scope, Transaction, UploadId, UploadState,
+    batches, objects, parts,
 };
 use uuid::Uuid;
 
@@ -110,12 +110,13 @@ fn settled(
         };
         return record::decide(tx, id, &Fate::new(UploadState::NotABag, note));
     }
-    if let Some((number, total)) = bag_part(source.file_name()) {
-        let note = format!(
-            "part {number} of {total} of the bag {name}: bags in parts are not taken in by this version, and stay here"
-        );
-        return record::decide(tx, id, &Fate::new(UploadState::NotABag, note));
-    }
+    let part = match bag_part(source.file_name()) {
+        Ok(part) => part,
+        Err(fault) => {
+            let note = format!("its name cannot be that of a part: {fault}");
+            return record::decide(tx, id, &Fate::new(UploadState::NotABag, note));
+        }
+    };
     let earlier = match record::receipt(tx, &upload.store, &upload.key, &upload.etag)? {
         Some(item) => items::get(tx, Scope::System, item)?,
         None => None,
@@ -125,7 +126,7 @@ fn settled(
             let fate = fate_of_known(&upload, &item);
             record::decide(tx, id, &fate)
         }
-        _ => submit(tx, &upload, &source, &name, done),
+        _ => submit(tx, &upload, &source, &name, part, done),
     }
 }
 
@@ -157,6 +158,7 @@ fn submit(
     upload: &Upload,
     source: &UploadSource,
     name: &str,
+    part: Option<Part>,
     done: &mut Done,
 ) -> Result<(), RegistryError> {
     let options = DepositOptions {
@@ -187,6 +189,9 @@ fn submit(
         note: format!("uploaded to {}", upload.store),
     };
     done.topics.push(items::create(tx, &new)?);
+    if let Some(part) = part {
+        parts::put_item(tx, id, part)?;
+    }
     record::put_receipt(tx, upload, id)?;
     record::decide(tx, upload.id, &Fate { item: Some(id), ..Fate::new(UploadState::Submitted, "") })?;
     done.topics.extend(record::supersede(tx, upload.institution, &object_identifier, &source.to_string(), id)?);

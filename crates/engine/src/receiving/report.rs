@@ -2,8 +2,10 @@
 
 use strongroom_registry::items::{self, Item};
 use strongroom_registry::receiving::{self as record, Upload};
-use strongroom_registry::{ItemId, RegistryError, Scope, Stage, Time, Transaction, UploadId, UploadState};
+use strongroom_registry::{ItemId, Part, RegistryError, Scope, Stage, Time, Transaction, UploadId, UploadState};
 
+use super::upload::UploadSource;
+use crate::ingest::bag_part;
 use crate::{EngineError, Home};
 
 /// An upload, for people.
@@ -29,6 +31,8 @@ pub struct UploadReport {
     pub item: Option<ItemId>,
     /// Where that item is.
     pub stage: Option<Stage>,
+    /// Which part of its object it is, by its name.
+    pub part: Option<Part>,
     /// When it was first seen under this name.
     pub first_seen_at: Time,
     /// When it was last seen to change.
@@ -81,8 +85,10 @@ fn report(home: &Home, tx: &mut dyn Transaction, upload: Upload) -> Result<Uploa
     };
     let settle = i64::try_from(home.settings.receiving.settle.as_micros()).unwrap_or(i64::MAX);
     let settles_at = (upload.state == UploadState::Settling).then(|| upload.changed_at.plus(settle));
+    let source = UploadSource { store: upload.store.clone(), key: upload.key.clone() };
     Ok(UploadReport {
         upload: upload.id,
+        part: bag_part(source.file_name()).unwrap_or_default(),
         note: note(&upload, item.as_ref()),
         stage: item.map(|item| item.stage),
         institution: upload.institution_identifier,

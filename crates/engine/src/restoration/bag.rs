@@ -14,7 +14,7 @@ use strongroom_registry::objects::{self, Digests, File, Object};
 use super::proof::Proof;
 use super::target::{Given, Target, shown_path};
 use super::thaw::Wanted;
-use super::{bag_trouble, for_each_page, object_name, tags};
+use super::{bag_trouble, for_each_page, object_name, parts, tags};
 use crate::ingest::{StageContext, StageError};
 
 const BAG_INFO: &str = "bag-info.txt";
@@ -75,7 +75,8 @@ fn write(
         Ok(())
     })?;
     let date = made.to_zoned(jiff::tz::TimeZone::UTC).date().to_string();
-    bag.finish(&tags::rewritten(&original_tags, &date, payload_bytes)).map_err(trouble)?;
+    let was_in_parts = parts(context, object, version)?.is_some();
+    bag.finish(&tags::rewritten(&original_tags, &date, payload_bytes, was_in_parts)).map_err(trouble)?;
     Ok(())
 }
 

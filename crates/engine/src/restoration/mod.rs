@@ -17,7 +17,7 @@ use strongroom_bagit::WriteError;
 use strongroom_registry::events::{self, EventRow};
 use strongroom_registry::objects::{self, Object};
 use strongroom_registry::work::{self, StageEnd};
-use strongroom_registry::{Action, FileId, Scope, Stage, Time, interim, restored};
+use strongroom_registry::{Action, FileId, Parts, Scope, Stage, Time, interim, restored};
 
 pub use expiry::{Expired, expire};
 pub use request::{RestoreFileRequest, RestoreRequest, request_file, request_object};
@@ -49,9 +49,11 @@ fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
         let object = object(context)?;
         let version = options.version.unwrap_or(object.head);
         let (given, form) = if options.submission {
-            (submission::give(context, &target, &object, version)?, "byte for byte as deposited")
+            (submission::give(context, &target, &object, version)?, "byte for byte as deposited".to_owned())
         } else {
-            (bag::give(context, &target, &object, version)?, "as a bag")
+            let gaps = parts(context, &object, version)?.filter(|parts| !parts.is_complete());
+            let form = gaps.map_or_else(|| "as a bag".to_owned(), |gaps| format!("as a bag, {gaps}"));
+            (bag::give(context, &target, &object, version)?, form)
         };
         (object, given, format!("version {version} given back {form}"))
     };
@@ -70,6 +72,11 @@ fn object(context: &StageContext<'_>) -> Result<Object, StageError> {
         .registry()
         .read(|tx| objects::get(tx, scope, id))?
         .ok_or_else(|| StageError::fatal(format!("there is no object {}", context.item.object_identifier)))
+}
+
+/// The parts that the object was put together of at a version, where it came in parts.
+fn parts(context: &StageContext<'_>, object: &Object, version: u64) -> Result<Option<Parts>, StageError> {
+    Ok(context.registry().read(|tx| strongroom_registry::parts::at(tx, object.id, object.generation, version))?)
 }
 
 /// The object's name within its institution: what the bag is called.

@@ -9,11 +9,16 @@ const REPLACED: [&str; 5] = ["Payload-Oxum", "Bagging-Date", "Bag-Size", "Baggin
 /// What packed the bag.
 const SOFTWARE: &str = concat!("strongroom ", env!("CARGO_PKG_VERSION"));
 
-/// The tags of the new `bag-info.txt`. `date` is `YYYY-MM-DD`; the bag writer adds `Payload-Oxum`.
-pub(super) fn rewritten(original: &[Tag], date: &str, payload_bytes: u64) -> Vec<(String, String)> {
+/// Says which of several bags this is (RFC 8493 section 2.2.2).
+const COUNT: &str = "Bag-Count";
+
+/// The tags of the new `bag-info.txt`. `date` is `YYYY-MM-DD`; the bag writer adds `Payload-Oxum`. What came as several bags
+/// goes back as one.
+pub(super) fn rewritten(original: &[Tag], date: &str, payload_bytes: u64, was_in_parts: bool) -> Vec<(String, String)> {
     let mut tags: Vec<(String, String)> = Vec::with_capacity(original.len() + REPLACED.len());
     for tag in original {
-        let replaced = REPLACED.iter().any(|label| label.eq_ignore_ascii_case(&tag.label));
+        let is_count = was_in_parts && COUNT.eq_ignore_ascii_case(&tag.label);
+        let replaced = is_count || REPLACED.iter().any(|label| label.eq_ignore_ascii_case(&tag.label));
         let label = if replaced { format!("Original-{}", tag.label) } else { tag.label.clone() };
         tags.push((label, tag.value.clone()));
     }
@@ -24,6 +29,9 @@ pub(super) fn rewritten(original: &[Tag], date: &str, payload_bytes: u64) -> Vec
         ("Bag-Software-Agent", SOFTWARE.to_owned()),
     ] {
         tags.push((label.to_owned(), value));
+    }
+    if was_in_parts && original.iter().any(|tag| COUNT.eq_ignore_ascii_case(&tag.label)) {
+        tags.push((COUNT.to_owned(), "1 of 1".to_owned()));
     }
     tags
 }
@@ -56,7 +64,7 @@ mod tests {
             value: value.into(),
             line: 1,
         };
-        let tags = rewritten(&[tag("Title", "T"), tag("payload-oxum", "3.1")], "2026-01-31", 12_345);
+        let tags = rewritten(&[tag("Title", "T"), tag("payload-oxum", "3.1")], "2026-01-31", 12_345, false);
         let expected = [
             ("Title", "T"),
             ("Original-payload-oxum", "3.1"),
@@ -66,6 +74,20 @@ mod tests {
             ("Bag-Software-Agent", SOFTWARE),
         ];
         assert_eq!(tags, expected.map(|(label, value)| (label.to_owned(), value.to_owned())));
+    }
+
+    #[test]
+    fn what_came_as_several_bags_is_counted_as_one() {
+        let count = Tag { file: "bag-info.txt".into(), label: "Bag-Count".into(), value: "2 of 3".into(), line: 1 };
+        let said = |tags: &[(String, String)], label: &str| {
+            tags.iter().find(|(known, _)| known == label).map(|(_, value)| value.clone())
+        };
+        let tags = rewritten(std::slice::from_ref(&count), "2026-01-31", 1, true);
+        assert_eq!(said(&tags, "Original-Bag-Count").as_deref(), Some("2 of 3"));
+        assert_eq!(said(&tags, "Bag-Count").as_deref(), Some("1 of 1"));
+        let tags = rewritten(&[count], "2026-01-31", 1, false);
+        assert_eq!(said(&tags, "Bag-Count").as_deref(), Some("2 of 3"), "of a set that nothing else tells of");
+        assert_eq!(said(&rewritten(&[], "2026-01-31", 1, true), "Bag-Count"), None);
     }
 
     #[test]

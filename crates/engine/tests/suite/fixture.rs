@@ -124,6 +124,11 @@ impl TestHome {
 
     /// Writes a bag that the APTrust profile accepts: `<name>.tar`, with these payload files.
     pub(crate) fn bag(&self, name: &str, files: &[(&str, &[u8])]) -> PathBuf {
+        self.bag_for("Standard", name, files)
+    }
+
+    /// The same with the storage option that it asks for.
+    pub(crate) fn bag_for(&self, option: &str, name: &str, files: &[(&str, &[u8])]) -> PathBuf {
         let folder = self.folder.path().join("bags");
         std::fs::create_dir_all(&folder).expect("makes a folder");
         let path = folder.join(format!("{name}.tar"));
@@ -135,7 +140,7 @@ impl TestHome {
             let file = format!("data/{file}");
             writer.add_payload(&NewFile::new(&file, bytes.len() as u64), *bytes).expect("adds a file");
         }
-        let info = format!("Title: {name}\nAccess: Institution\nStorage-Option: Standard\n");
+        let info = format!("Title: {name}\nAccess: Institution\nStorage-Option: {option}\n");
         writer.add_tag_file(&NewFile::new("aptrust-info.txt", info.len() as u64), info.as_bytes()).expect("adds tags");
         let tags = [
             ("Source-Organization", "Test University"),

@@ -3,6 +3,7 @@
 mod lifetimes;
 mod listing;
 mod model;
+mod parts;
 mod replacing;
 
 use std::fs;
@@ -15,7 +16,7 @@ use strongroom_engine::receiving::{self, UploadReport, Watched};
 use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::work_on;
 use strongroom_registry::items::{self, Item, ItemFilter};
-use strongroom_registry::{ItemStatus, Scope, Stage, UploadState, objects};
+use strongroom_registry::{Action, ItemStatus, Scope, Stage, UploadState, objects};
 
 use crate::fixture::{INSTITUTION, TestHome, home};
 
@@ -56,10 +57,16 @@ fn work(home: &TestHome) {
 
 /// Works until the bytes of every open item are staged, and no further.
 fn work_until_read(home: &TestHome) {
-    let topics = ["ingest.receive", "ingest.estimate", "ingest.provision", "ingest.fetch"].map(str::to_owned);
+    work_until(home, Stage::Validate);
+}
+
+/// Works until every open item has come to a stage, and no further.
+fn work_until(home: &TestHome, stage: Stage) {
+    let before = Stage::INGEST.into_iter().filter(|earlier| *earlier < stage);
+    let topics: Vec<String> = before.map(|earlier| earlier.topic(Action::Ingest)).collect();
     let workers = strongroom_engine::runtime_over(home, Some(&topics)).expect("a runtime").build();
-    let is_read = |item: &Item| item.status.is_ended() || item.stage >= Stage::Validate;
-    workers.run_until(&Shutdown::new(), &|| all_items(home).iter().all(is_read));
+    let has_come = |item: &Item| item.status.is_ended() || item.stage >= stage;
+    workers.run_until(&Shutdown::new(), &|| all_items(home).iter().all(has_come));
 }
 
 /// Where an upload of this name lies.

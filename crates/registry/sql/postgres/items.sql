@@ -64,14 +64,21 @@ UPDATE work_items SET version = $3 WHERE id = $1 AND fence = $2
 -- name: items.ask_cancel
 UPDATE work_items SET cancel_requested = $2 WHERE id = $1
 -- name: items.older_open
+SELECT w.id FROM work_items w
+WHERE w.institution_id = $1 AND w.object_identifier = $2 AND w.id < $3 AND w.status IN ('pending', 'started', 'held')
+    AND w.action = 'ingest'
+    AND NOT EXISTS (SELECT 1 FROM item_parts m JOIN item_parts p ON p.total = m.total AND p.number <> m.number
+        WHERE m.item_id = $3 AND p.item_id = w.id)
+ORDER BY w.id DESC LIMIT 1
+-- name: items.open_up_to
 SELECT id FROM work_items
-WHERE institution_id = $1 AND object_identifier = $2 AND id < $3 AND status IN ('pending', 'started', 'held')
+WHERE institution_id = $1 AND object_identifier = $2 AND id <= $3 AND status IN ('pending', 'started', 'held')
     AND action = 'ingest'
-ORDER BY id DESC LIMIT 1
+ORDER BY id
 -- name: items.younger_open
 SELECT id FROM work_items
 WHERE institution_id = $1 AND object_identifier = $2 AND id > $3 AND status IN ('pending', 'started', 'held')
-    AND status <> 'held' AND action = 'ingest'
+    AND status <> 'held' AND action = 'ingest' AND stage = 'receive'
 ORDER BY id LIMIT 1
 -- name: items.open_after
 SELECT id, action, stage FROM work_items

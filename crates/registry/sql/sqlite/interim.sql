@@ -32,6 +32,8 @@ DELETE FROM interim_files WHERE item_id = ?1 AND path IN
     (SELECT path FROM interim_files WHERE item_id = ?1 LIMIT ?2)
 -- name: interim.clear_facts
 DELETE FROM interim_facts WHERE item_id = ?1
+-- name: interim.drop_fact
+DELETE FROM interim_facts WHERE item_id = ?1 AND name = ?2
 -- name: interim.set_fact
 INSERT INTO interim_facts (item_id, name, value) VALUES (?1, ?2, ?3)
 ON CONFLICT (item_id, name) DO UPDATE SET value = ?3

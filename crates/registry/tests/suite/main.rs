@@ -9,6 +9,7 @@ mod fences;
 mod identification;
 mod isolation;
 mod model;
+mod parts;
 mod postgres;
 mod requests;
 mod restored;
@@ -93,6 +94,11 @@ macro_rules! conformance_suite {
             }
             isolation {
                 nothing_of_another_institution_is_seen
+            }
+            parts {
+                parts_of_one_set_do_not_wait_for_each_other
+                a_deposit_that_ends_wakes_the_next_that_waits_for_its_turn
+                what_is_missing_follows_from_the_set_that_was_named_last
             }
             space {
                 the_ledger_never_exceeds_the_capacity

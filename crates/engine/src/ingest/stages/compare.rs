@@ -1,6 +1,6 @@
 //! compare: what is new, changed and unchanged against what is kept. From here to `record` the object's lease is held.
 //! Identifiers of what is new are fixed in the interim rows before anything uses them. A deposit that changes nothing
-//! makes no version.
+//! makes no version, unless it is a part that did not come in before: the stores must know of it too.
 
 use std::collections::HashSet;
 
@@ -10,19 +10,24 @@ use strongroom_registry::leases::{self, Hold};
 use strongroom_registry::objects::{self, DEPOSIT, Object};
 use strongroom_registry::versions::{self, NewContent, NewVersion, Version};
 use strongroom_registry::work::StageEnd;
-use strongroom_registry::{ContentId, Decision, FileId, RegistryError, Scope, Stage, VersionState};
+use strongroom_registry::{ContentId, Decision, FileId, RegistryError, Scope, Stage, VersionState, parts};
 
+use super::record::standing;
 use super::resolve::Resolved;
 use super::{Findings, previous_inventory};
 use crate::home::{NamedStore, storage_root};
 use crate::ingest::context::{StageContext, StageError};
 use crate::ingest::deposit::DepositOptions;
 use crate::ingest::intake::is_submission_file;
+use crate::ingest::sweep;
 
 /// How many rows are looked at and decided at once.
 const ROWS_AT_ONCE: usize = 500;
 /// How long to wait for somebody else's hold on the object, in microseconds.
 const WAIT_FOR_OBJECT: i64 = 1_000_000;
+
+/// Facts that later stages leave behind of the version that they make.
+const OF_A_VERSION: [&str; 4] = ["rows", "record", "record_ids", "seal"];
 
 pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
     let resolved: Resolved = context.expect("resolved")?;
@@ -31,14 +36,23 @@ pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
         return Ok(StageEnd::Defer { until, note: "waits for other work on the same object".into() });
     }
     let object = object(context, &resolved)?;
+    let placement = object.description.placement.as_ref().filter(|_| object.head > 0);
+    if placement.is_some_and(|placement| *placement != resolved.placement) {
+        // Another part made the object since, elsewhere: an object's files are never split.
+        let note = "the object was made in between; resolving anew".to_owned();
+        return Ok(StageEnd::Back { to: Stage::Resolve, note });
+    }
     drop_stale_version(context, &object)?;
     check_stores(context, &resolved, &object)?;
     let counts = decide(context, &object)?;
-    if counts.new + counts.changed == 0 {
-        let note = format!("nothing changed: all {} files are kept already, no version is made", counts.unchanged);
+    let findings: Findings = context.expect("findings")?;
+    if counts.new + counts.changed == 0 && !is_new_part(context, &findings, &object)? {
+        let standing = standing(context, &findings.description, object.id, object.generation, object.head)?;
+        let unchanged = counts.unchanged;
+        let note = format!("nothing changed: all {unchanged} files are kept already, no version is made{standing}");
         return Ok(StageEnd::Next { next: Stage::Notify, note });
     }
-    let version = prepare(context, &resolved, &object)?;
+    let version = prepare(context, &resolved, &object, findings)?;
     put_contents(context, &version)?;
     let note = format!("{} new, {} changed, {} unchanged files", counts.new, counts.changed, counts.unchanged);
     Ok(StageEnd::Next { next: Stage::Gather, note })
@@ -47,11 +61,16 @@ pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
 /// Takes or keeps the object's lease for this item; as long as the task's, and extended with it.
 pub(super) fn hold_object(context: &StageContext<'_>, resolved: &Resolved) -> Result<Hold, StageError> {
     let object = resolved.object;
-    let lease = i64::try_from(context.task.settings().lease.as_micros()).unwrap_or(i64::MAX);
+    let lease = object_lease(context);
     context.write(move |tx, claim| {
         let until = tx.now()?.plus(lease);
         leases::hold(tx, object, claim.item.0, until)
     })
+}
+
+/// How long the object's lease is held without being extended, in microseconds.
+pub(super) fn object_lease(context: &StageContext<'_>) -> i64 {
+    i64::try_from(context.task.settings().lease.as_micros()).unwrap_or(i64::MAX)
 }
 
 /// Keeps the object's lease in a later stage; when it was lost in between, the deposit is compared anew.
@@ -88,14 +107,32 @@ pub(super) fn version(context: &StageContext<'_>) -> Result<Version, StageError>
     open_version(context)?.ok_or_else(|| StageError::StagingLost("the version that was begun is gone".into()))
 }
 
-/// Drops the rows of a version that this item began before the object moved on.
+/// Drops a version of the object that nobody can go on with: what another item began, which has lost the object's lease
+/// since and compares anew when it comes back; or what this item began, if the object has moved on.
 fn drop_stale_version(context: &StageContext<'_>, object: &Object) -> Result<(), StageError> {
-    let Some(version) = open_version(context)? else { return Ok(()) };
-    if version.state != VersionState::Preparing || version.number == object.head + 1 {
-        return Ok(());
+    let begun = context.registry().read(|tx| versions::open_of_object(tx, object.id))?;
+    let is_own = begun.as_ref().is_some_and(|version| version.item == Some(context.item.id));
+    match begun {
+        Some(version) if is_own && version.state != VersionState::Preparing => return Ok(()),
+        Some(version) if is_own && version.number == object.head + 1 => return Ok(()),
+        Some(version) => sweep::drop_version(context.home, &version, Some(context.claim))?,
+        None => {}
     }
-    crate::ingest::sweep::drop_version(context.home, &version, Some(context.claim))?;
+    if context.item.version.is_some() {
+        forget_version(context)?;
+    }
     Ok(())
+}
+
+/// Forgets what later stages know of a version of this item that was dropped.
+fn forget_version(context: &StageContext<'_>) -> Result<(), StageError> {
+    sweep::discard_assemblies(context.home, context.item.id)?;
+    context.write(|tx, claim| {
+        for name in OF_A_VERSION {
+            interim::drop_fact(tx, claim, name)?;
+        }
+        Ok(())
+    })
 }
 
 /// Refuses to build on a store that does not hold the object as the record has it.
@@ -218,8 +255,19 @@ fn refuse_conflicts(
     Ok(())
 }
 
-fn prepare(context: &StageContext<'_>, resolved: &Resolved, object: &Object) -> Result<Version, StageError> {
-    let findings: Findings = context.expect("findings")?;
+/// Whether the deposit is a part that the set which was named last does not have.
+fn is_new_part(context: &StageContext<'_>, findings: &Findings, object: &Object) -> Result<bool, StageError> {
+    let Some(part) = findings.description.part else { return Ok(false) };
+    let all = context.registry().read(|tx| parts::at(tx, object.id, object.generation, object.head))?;
+    Ok(!all.is_some_and(|all| all.has(part)))
+}
+
+fn prepare(
+    context: &StageContext<'_>,
+    resolved: &Resolved,
+    object: &Object,
+    findings: Findings,
+) -> Result<Version, StageError> {
     let options: DepositOptions = serde_json::from_str(&context.item.options)?;
     let mut description = findings.description;
     description.placement = Some(resolved.placement.clone());

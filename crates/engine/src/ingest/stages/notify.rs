@@ -1,12 +1,14 @@
 //! notify: those who asked are told. What is to be delivered is put out once, whatever happens to this stage.
 
 use strongroom_registry::work::StageEnd;
-use strongroom_registry::{Stage, interim};
+use strongroom_registry::{Part, Parts, Stage, interim, parts};
 
 use crate::ingest::context::{StageContext, StageError};
 
 pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
     let item = context.item;
+    let (part, all) = context.registry().read(|tx| parts::of_deposit(tx, item))?.unzip();
+    let all = all.flatten();
     let payload = serde_json::json!({
         "item": item.id,
         "batch": item.batch,
@@ -14,6 +16,9 @@ pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
         "identifier": item.object_identifier,
         "version": item.version,
         "note": item.note,
+        "part": part.map(Part::number),
+        "parts": part.map(Part::total),
+        "missing_parts": all.as_ref().map(Parts::missing),
     })
     .to_string();
     let institution = item.institution;

@@ -1,4 +1,5 @@
-//! receive: the payload is located and its etag noted. A newer deposit of an object waits for the older.
+//! receive: the payload is located and its etag noted. A newer deposit of an object waits for the older; the
+//! parts of one set do not wait for each other.
 
 use strongroom_registry::work::{self, StageEnd};
 use strongroom_registry::{Scope, Stage, items, tenants};
@@ -25,6 +26,15 @@ pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
             until: context.now()?.plus(WAIT_FOR_OLDER),
             note: format!("waits for the older deposit {} ({} at {})", older.id, older.status, older.stage),
         });
+    }
+    if context.part()?.is_some() {
+        // Those that waited for the same deposit as this part need not wait for its end.
+        let item = item.clone();
+        let topics = context.write(move |tx, claim| {
+            work::check_fence(tx, claim)?;
+            work::wake_younger(tx, &item)
+        })?;
+        context.registry().wakeups().notify(topics.iter().map(String::as_str));
     }
     let payload = payload(context)?;
     let located = payload.locate(context.home)?;

@@ -4,14 +4,14 @@
 use serde::{Deserialize, Serialize};
 use strongroom_digest::Digest;
 use strongroom_ocfl::InventorySeal;
-use strongroom_registry::leases;
+use strongroom_registry::leases::{self, Hold};
 use strongroom_registry::objects::Object;
-use strongroom_registry::versions;
+use strongroom_registry::versions::{self, Version};
 use strongroom_registry::work::StageEnd;
-use strongroom_registry::{Stage, VersionState};
+use strongroom_registry::{Description, GenerationId, ObjectId, Stage, VersionState, parts};
 use strongroom_storage::{Durability, Store};
 
-use super::compare::{keep_object, object, placement, version};
+use super::compare::{keep_object, object, object_lease, placement, version};
 use super::resolve::Resolved;
 use super::write::assembly;
 use crate::error::chain;
@@ -54,8 +54,10 @@ pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
                 return Ok(StageEnd::Back { to: Stage::Write, note });
             }
         }
-        let committed = version.clone();
-        context.write(move |tx, claim| versions::commit(tx, claim, &committed, seal.digest))?;
+        if !commit(context, &resolved, &version, seal.digest)? {
+            let note = "the object was free for others in between; comparing anew".to_owned();
+            return Ok(StageEnd::Back { to: Stage::Compare, note });
+        }
         version.state = VersionState::Committing;
         crash_point("ingest.record.committing");
     }
@@ -83,7 +85,41 @@ pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
         versions::publish(tx, claim, institution, collection, &names)?;
         leases::release_owner(tx, claim.item.0)
     })?;
-    Ok(StageEnd::Next { next: Stage::Notify, note: format!("version {} is published", version.number) })
+    crash_point("ingest.record.published");
+    let standing = standing(context, &version.description, version.object, version.generation, version.number)?;
+    Ok(StageEnd::Next { next: Stage::Notify, note: format!("version {} is published{standing}", version.number) })
+}
+
+/// Marks the version as committing, if nobody else has had the object since the stage began; whether it did.
+fn commit(
+    context: &StageContext<'_>,
+    resolved: &Resolved,
+    version: &Version,
+    inventory: Digest,
+) -> Result<bool, StageError> {
+    let (object, version) = (resolved.object, version.clone());
+    let lease = object_lease(context);
+    context.write(move |tx, claim| {
+        let until = tx.now()?.plus(lease);
+        match leases::hold(tx, object, claim.item.0, until)? {
+            Hold::Held { kept: true, .. } => versions::commit(tx, claim, &version, inventory).map(|()| true),
+            _ => Ok(false),
+        }
+    })
+}
+
+/// How the object stands with a part, to be put behind a note: `: part 1 of 3, incomplete: parts 2, 3 missing`. Nothing for
+/// a deposit that is no part.
+pub(super) fn standing(
+    context: &StageContext<'_>,
+    said: &Description,
+    object: ObjectId,
+    generation: GenerationId,
+    version: u64,
+) -> Result<String, StageError> {
+    let Some(part) = said.part else { return Ok(String::new()) };
+    let all = context.registry().read(|tx| parts::at(tx, object, generation, version))?;
+    Ok(all.map_or_else(String::new, |all| format!(": {part}, {all}")))
 }
 
 /// The digest of the root inventory that the stores should hold for an object now; none before its first version.

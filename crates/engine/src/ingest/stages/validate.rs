@@ -130,6 +130,7 @@ fn findings(context: &StageContext<'_>, report: &Report, scan: &Scan) -> Result<
         internal_sender_identifier: info("Internal-Sender-Identifier"),
         internal_sender_description: info("Internal-Sender-Description"),
         base_directory: scan.base_directory.clone(),
+        part: context.part()?,
         local_ids,
     };
     let storage_option = apt("Storage-Option")

@@ -184,9 +184,13 @@ fn object_events(context: &StageContext<'_>, version: &Version, object: &Object)
     };
     let profile = version.description.profile.clone().unwrap_or_else(|| "no profile".into());
     let access = version.description.access.clone().unwrap_or_default();
+    let made = match version.description.part {
+        Some(part) => format!("a version was made from {part} of the object"),
+        None => "a version was made from the deposit".to_owned(),
+    };
     let mut events = vec![
         event("validation", "the bag was checked against BagIt and its profile", profile),
-        event("ingestion", "a version was made from the deposit", format!("version {}", version.number)),
+        event("ingestion", &made, format!("version {}", version.number)),
         event("access assignment", "access as the deposit asks", access),
     ];
     if version.number == 1 {
