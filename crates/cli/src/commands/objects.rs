@@ -166,12 +166,12 @@ report! {
 
 impl ObjectReport {
     /// An object, with what came in where it comes in parts.
-    fn new(object: Object, parts: Option<Parts>) -> Self {
-        let is_complete = parts.as_ref().is_none_or(Parts::is_complete);
+    fn new(object: Object, parts: Option<&Parts>) -> Self {
+        let is_complete = parts.is_none_or(Parts::is_complete);
         Self {
             completeness: if is_complete { "complete" } else { "incomplete" },
-            parts: parts.as_ref().map(Parts::total),
-            missing_parts: parts.as_ref().map(Parts::missing).unwrap_or_default(),
+            parts: parts.map(Parts::total),
+            missing_parts: parts.map(Parts::missing).unwrap_or_default(),
             object: object.id,
             identifier: object.identifier,
             ark: object.ark,
@@ -204,7 +204,7 @@ pub(crate) fn run(command: Objects, context: &Context) -> Outcome {
         Objects::Show(which) => {
             let object = find(&registry, &which.object)?;
             let parts = registry.read(|tx| parts::at(tx, object.id, object.generation, object.head))?;
-            context.output.show(&ObjectReport::new(object, parts))?;
+            context.output.show(&ObjectReport::new(object, parts.as_ref()))?;
             Ok(Exit::Done)
         }
         Objects::Files { which, version, below } => {
@@ -259,7 +259,7 @@ fn list(registry: &Registry, institution: Option<&str>, state: Option<&str>, con
         let Some(last) = page.last().map(|(object, _)| object.id) else { break };
         after = Some(last);
         for (object, parts) in page {
-            table.row(&ObjectReport::new(object, parts))?;
+            table.row(&ObjectReport::new(object, parts.as_ref()))?;
         }
     }
     table.end("there are no objects")?;

@@ -191,8 +191,9 @@ fn given_back(place: &Place) {
     let mut letters = Vec::new();
     for entry in archive.entries().unwrap() {
         let mut entry = entry.unwrap();
+        let is_file = entry.header().entry_type().is_file();
         let path = entry.path().unwrap().to_string_lossy().into_owned();
-        if let Some(name) = path.strip_prefix("letters/data/").filter(|name| name.ends_with(".txt")) {
+        if let Some(name) = path.strip_prefix("letters/data/").filter(|_| is_file) {
             let text = std::io::read_to_string(&mut entry).unwrap();
             let (part, letter) = name.split_once("/letter ").unwrap();
             let letter: usize = letter.strip_suffix(".txt").unwrap().parse().unwrap();
