@@ -8,7 +8,22 @@ fn a_bag_goes_in_and_is_shown_with_everything_it_has() {
     place.bag("greeting", "hello\n");
     let item =
         place.run(["deposit", "greeting.tar", "--local-id", "doi:10.0/x", "--wait", "--json"]).succeeds().object();
-    assert_keys(&item, &["batch", "item", "object", "status", "stage", "note", "version", "problems"]);
+    assert_keys(
+        &item,
+        &[
+            "batch",
+            "item",
+            "object",
+            "status",
+            "stage",
+            "note",
+            "version",
+            "part",
+            "parts",
+            "missing_parts",
+            "problems",
+        ],
+    );
     assert_eq!(item["status"], "succeeded", "{item}");
     assert_eq!(item["version"], 1);
     assert_eq!(item["object"], "example.edu/greeting");
@@ -25,6 +40,9 @@ fn a_bag_goes_in_and_is_shown_with_everything_it_has() {
             "description",
             "access",
             "state",
+            "completeness",
+            "parts",
+            "missing_parts",
             "institution",
             "collection",
             "placement",

@@ -110,15 +110,3 @@ fn two_processes_that_look_at_once_make_one_item() {
     assert!(all_items(&home).iter().all(|item| item.status == ItemStatus::Succeeded));
     assert!(home.keys("receiving").is_empty());
 }
-
-#[test]
-fn parts_of_a_bag_stay_where_they_are_and_say_so() {
-    let home = home();
-    for part in ["photos.b01.of02", "photos.b02.of02"] {
-        upload(&home, part, &[("a.txt", b"one")]);
-    }
-    assert_eq!(settle(&home).submitted, 0);
-    let notes: Vec<_> = uploads(&home).into_iter().filter_map(|upload| upload.note).collect();
-    assert!(notes[0].contains("part 1 of 2 of the bag photos"), "{notes:?}");
-    assert_eq!(home.keys("receiving").len(), 2);
-}
