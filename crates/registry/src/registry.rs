@@ -49,7 +49,7 @@ macro_rules! schema_in {
                 4 "formats" "0003_formats"
                 5 "generations" "0004_generations"
                 6 "receiving" "0005_receiving"
-                7 "restored" "0008_restored"
+                7 "restored" "0006_restored"
                 8 "parts" "0007_parts"),
         )
     };
