@@ -287,9 +287,11 @@ pub fn counts(
     scope: Scope,
     batch: Option<BatchId>,
 ) -> Result<Vec<(ItemStatus, u64)>, RegistryError> {
-    let rows = match batch {
-        None => tx.query(Statement("items.count_by_status"), &[scope.value()])?,
-        Some(batch) => tx.query(Statement("items.count_by_status_of_batch"), &[scope.value(), batch.into()])?,
+    let rows = match (batch, scope) {
+        // Counted in the index by status alone.
+        (None, Scope::System) => tx.query(Statement("items.count_by_status"), &[])?,
+        (None, Scope::Institution(id)) => tx.query(Statement("items.count_by_status_of_institution"), &[id.into()])?,
+        (Some(batch), _) => tx.query(Statement("items.count_by_status_of_batch"), &[scope.value(), batch.into()])?,
     };
     rows.iter().map(|row| Ok((row.text(0)?.parse()?, row.count(1)?))).collect()
 }

@@ -85,7 +85,9 @@ SELECT id, action, stage FROM work_items
 WHERE status IN ('pending', 'started') AND id > $1
 ORDER BY id LIMIT $2
 -- name: items.count_by_status
-SELECT status, count(*) FROM work_items WHERE $1::uuid IS NULL OR institution_id = $1 GROUP BY status
+SELECT status, count(*) FROM work_items GROUP BY status
+-- name: items.count_by_status_of_institution
+SELECT status, count(*) FROM work_items WHERE institution_id = $1 GROUP BY status
 -- name: items.count_by_status_of_batch
 SELECT status, count(*) FROM work_items WHERE batch_id = $2 AND ($1::uuid IS NULL OR institution_id = $1) GROUP BY status
 -- name: items.history_insert

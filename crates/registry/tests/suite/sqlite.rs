@@ -132,6 +132,7 @@ pub(crate) const MAY_SCAN: &[&str] = &[
     "fixity.report",
     "institutions.list",
     "items.count_by_status",
+    "items.count_by_status_of_institution",
     "leases.live",
     "schedules.list",
     "space.reserved",
