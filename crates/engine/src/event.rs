@@ -8,6 +8,20 @@ use tracing::{debug, error, info, warn};
 
 /// Something worth reporting.
 pub enum Event<'a> {
+    /// A topic is worked on by more or fewer from now on.
+    CapacityTakenUp {
+        /// The topic.
+        topic: &'a str,
+        /// Tasks worked on at once.
+        workers: usize,
+        /// Tasks held beyond those.
+        buffer: usize,
+    },
+    /// The settings changed and cannot be read.
+    SettingsNotTakenUp {
+        /// Why.
+        error: &'a dyn std::fmt::Display,
+    },
     /// Workers began to look for tasks.
     RuntimeStarted {
         /// Who they are, as records name them.
@@ -164,6 +178,10 @@ impl Event<'_> {
     pub fn emit(&self) {
         match self {
             Self::RuntimeStarted { holder, topics } => info!(holder, topics, "workers started"),
+            Self::CapacityTakenUp { topic, workers, buffer } => info!(topic, workers, buffer, "capacity taken up"),
+            Self::SettingsNotTakenUp { error } => {
+                warn!(%error, "the settings changed and cannot be read; going on with those of before");
+            }
             Self::RuntimeDraining { running, given_back } => info!(running, given_back, "workers are draining"),
             Self::RuntimeStopped { abandoned: 0 } => info!("workers stopped"),
             Self::RuntimeStopped { abandoned } => warn!(abandoned, "workers stopped with tasks still running"),

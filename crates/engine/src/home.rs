@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use strongroom_registry::Registry;
 use strongroom_storage::{Key, Store};
@@ -26,6 +27,8 @@ pub struct Home {
     pub roles: Roles,
     /// What files are identified with.
     pub(crate) identifiers: Identifiers,
+    /// The whole of staging in bytes, as it is now.
+    staging_capacity: AtomicU64,
     /// The marks that this process has set in the preservation stores.
     pub(crate) marks: Marks,
 }
@@ -92,7 +95,33 @@ impl Home {
         };
         let identifiers = Identifiers::default();
         let marks = Marks::default();
-        Ok(Self { directory: directory.to_owned(), settings, registry, stores, roles, identifiers, marks })
+        let directory = directory.to_owned();
+        let home = Self {
+            directory,
+            settings,
+            registry,
+            stores,
+            roles,
+            identifiers,
+            staging_capacity: AtomicU64::new(0),
+            marks,
+        };
+        home.take_up_capacity(&home.settings);
+        Ok(home)
+    }
+
+    /// Goes by the capacity of staging in these settings from now on.
+    pub fn take_up_capacity(&self, settings: &Settings) {
+        let capacity = match settings.staging.capacity {
+            0 => i64::MAX.unsigned_abs(),
+            capacity => capacity,
+        };
+        self.staging_capacity.store(capacity, Ordering::Relaxed);
+    }
+
+    /// The whole of staging in bytes.
+    pub(crate) fn staging_capacity(&self) -> u64 {
+        self.staging_capacity.load(Ordering::Relaxed)
     }
 
     /// The store of this name.

@@ -28,7 +28,7 @@ pub use crash::arm_crash_points;
 pub(crate) use crash::crash_point;
 pub use error::{EngineError, chain};
 pub use home::{Home, NamedStore, Roles, guarded};
-pub use work::{handlers, runtime as runtime_over, work_on};
+pub use work::{following as runtime_following, handlers, runtime as runtime_over, work_on};
 
 /// What did an act, in events: this program and its version.
 pub const AGENT: &str = concat!("https://crates.io/crates/strongroom/", env!("CARGO_PKG_VERSION"));

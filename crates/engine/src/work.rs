@@ -1,13 +1,16 @@
 //! Putting the workers together: every handler of the system, a runtime over them, and waiting for work items to end.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use strongroom_queue::{TaskState, tasks};
 use strongroom_registry::items::{self, Item};
 use strongroom_registry::{Action, InstitutionId, ItemId, RegistryError, Scope};
 
-use crate::runtime::{Builder, Handler, Runtime, Shutdown, Summary};
+use crate::runtime::{Builder, Handler, Pools, Runtime, Shutdown, Summary};
+use crate::settings::{Settings, Watch};
 use crate::{EngineError, Home, fixity, identification, ingest, restoration};
 
 /// Every handler of the system, in the order of a work item's way.
@@ -34,6 +37,26 @@ pub fn runtime(home: &Arc<Home>, topics: Option<&[String]>) -> Result<Builder, E
         handlers.retain(|handler| topics.iter().any(|topic| topic == handler.topic()));
     }
     Ok(Runtime::builder(home.registry.clone(), handlers).pools(home.settings.pools()))
+}
+
+/// How often it is looked whether the settings have changed.
+const LOOK_AT_SETTINGS: Duration = Duration::from_secs(5);
+
+/// The same runtime, which takes up the capacity of pools and of staging when the settings file changes. `pools` says what
+/// the settings mean for this process.
+pub fn following(
+    builder: Builder,
+    home: &Arc<Home>,
+    file: &Path,
+    pools: impl Fn(&Settings) -> Pools + Send + Sync + 'static,
+) -> Builder {
+    let (watch, home) = (Watch::new(file), home.clone());
+    let ask = move || {
+        let settings = watch.changed()?;
+        home.take_up_capacity(&settings);
+        Some(pools(&settings))
+    };
+    builder.capacity(LOOK_AT_SETTINGS, Arc::new(ask))
 }
 
 /// Works on these items, under their leases, until all have ended and nothing of them is left to clear up; whoever else

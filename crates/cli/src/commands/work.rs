@@ -1,10 +1,12 @@
 //! `serve`, `work` and `schedule`: what runs until it is told to stop.
 
+use std::sync::Arc;
 use std::thread;
 
 use clap::Args;
 use strongroom_engine::runtime::{Pools, Shutdown};
-use strongroom_engine::{handlers, runtime_over, schedule};
+use strongroom_engine::settings::Settings;
+use strongroom_engine::{Home, handlers, runtime_following, runtime_over, schedule};
 
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
@@ -33,7 +35,7 @@ pub(crate) struct Work {
 pub(crate) fn work(command: &Work, context: &Context) -> Outcome {
     let shutdown = signals::watch()?;
     let home = context.open_home_for_service()?;
-    run_workers(&home, command.topics.as_deref(), command.workers, &shutdown)
+    run_workers(&home, command.topics.as_deref(), command.workers, context, &shutdown)
 }
 
 /// Run only producers until told to stop: what is done every so often
@@ -77,7 +79,7 @@ pub(crate) fn serve(command: &Serve, context: &Context) -> Outcome {
     }
     thread::scope(|scope| {
         scope.spawn(|| schedule::run(&home, &shutdown));
-        let outcome = run_workers(&home, None, command.workers, &shutdown);
+        let outcome = run_workers(&home, None, command.workers, context, &shutdown);
         // Where the workers ended by themselves, the producers have nobody to work for.
         shutdown.request();
         outcome
@@ -85,25 +87,31 @@ pub(crate) fn serve(command: &Serve, context: &Context) -> Outcome {
 }
 
 fn run_workers(
-    home: &std::sync::Arc<strongroom_engine::Home>,
+    home: &Arc<Home>,
     topics: Option<&[String]>,
     workers: Option<u16>,
+    context: &Context,
     shutdown: &Shutdown,
 ) -> Outcome {
-    let mut builder = runtime_over(home, topics)?;
-    if let Some(workers) = workers {
-        let Pools(mut pools) = home.settings.pools();
-        for handler in handlers(home) {
-            pools.entry(handler.topic().to_owned()).or_default();
-        }
-        for pool in pools.values_mut() {
-            pool.workers = usize::from(workers);
-        }
-        builder = builder.pools(Pools(pools));
-    }
-    let summary = builder.build().run(shutdown);
+    let named: Vec<String> = handlers(home).iter().map(|handler| handler.topic().to_owned()).collect();
+    let pools = move |settings: &Settings| pools(settings, &named, workers);
+    let builder = runtime_over(home, topics)?.pools(pools(&home.settings));
+    let summary = runtime_following(builder, home, &context.settings_file, pools).build().run(shutdown);
     match summary.failure {
         Some(failure) => Err(Failure::from(failure).while_trying("go on working")),
         None => Ok(Exit::Done),
     }
+}
+
+/// The settings of the topics, where `workers` says how many tasks at once each has whatever the settings say.
+fn pools(settings: &Settings, topics: &[String], workers: Option<u16>) -> Pools {
+    let Pools(mut pools) = settings.pools();
+    let Some(workers) = workers else { return Pools(pools) };
+    for topic in topics {
+        pools.entry(topic.clone()).or_default();
+    }
+    for pool in pools.values_mut() {
+        pool.workers = usize::from(workers);
+    }
+    Pools(pools)
 }

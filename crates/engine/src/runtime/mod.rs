@@ -7,6 +7,7 @@
 
 mod backoff;
 mod bell;
+mod capacity;
 mod clock;
 mod context;
 mod core;
@@ -103,7 +104,11 @@ pub struct Builder {
     poll_every: Duration,
     beat_every: Option<Duration>,
     sweep_every: Duration,
+    capacity: Option<(Duration, Arc<AskCapacity>)>,
 }
+
+/// Tells how much of each topic is to be taken on from now on; none where that is as before.
+pub type AskCapacity = dyn Fn() -> Option<Pools> + Send + Sync;
 
 impl Builder {
     /// The settings of the topics' pools.
@@ -155,6 +160,14 @@ impl Builder {
         self
     }
 
+    /// Asks so often how much is to be taken on: workers and buffer of each topic are taken up while it runs. Leases, attempts
+    /// and grace stay as they were at the start.
+    #[must_use]
+    pub fn capacity(mut self, every: Duration, ask: Arc<AskCapacity>) -> Self {
+        self.capacity = Some((every, ask));
+        self
+    }
+
     /// The runtime. Of several handlers for one topic the first is taken.
     pub fn build(self) -> Runtime {
         Runtime { plan: self }
@@ -180,6 +193,7 @@ impl Runtime {
             poll_every: Duration::from_secs(1),
             beat_every: None,
             sweep_every: Duration::from_secs(5),
+            capacity: None,
         }
     }
 
@@ -213,6 +227,10 @@ impl Runtime {
             return Summary::default();
         }
         core.spawn("sweeper", move || sweeper::sweep(&sweeper, sweep_every));
+        if let Some((every, ask)) = plan.capacity.clone() {
+            let resized = core.clone();
+            core.spawn("capacity", move || capacity::follow(&resized, every, ask.as_ref()));
+        }
         Dispatcher { core, shutdown, done, poll_every: plan.poll_every }.run()
     }
 

@@ -1,5 +1,5 @@
-//! The threads and slots of one topic: tasks wait here for a thread, and threads for tasks. A pool never holds more than its
-//! workers and its buffer.
+//! The threads and slots of one topic: tasks wait here for a thread, and threads for tasks. A pool takes no more than its
+//! workers and its buffer; both can change while it works.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -16,8 +16,11 @@ pub(super) struct Work {
     pub(super) held: Arc<Held>,
 }
 
-#[derive(Default)]
 struct State {
+    /// Tasks worked on at once, as they are now.
+    workers: usize,
+    /// Tasks held beyond those, as they are now.
+    buffer: usize,
     /// Held and not begun.
     waiting: VecDeque<Work>,
     /// Being worked on.
@@ -29,9 +32,20 @@ struct State {
     closed: bool,
 }
 
+impl State {
+    fn used(&self) -> usize {
+        self.waiting.len() + self.running + self.reserved
+    }
+
+    fn free(&self) -> usize {
+        if self.closed { 0 } else { self.workers.saturating_add(self.buffer).saturating_sub(self.used()) }
+    }
+}
+
 /// One topic's share of this process.
 pub(super) struct Pool {
     pub(super) topic: String,
+    /// As they were at the start.
     pub(super) settings: Arc<PoolSettings>,
     pub(super) handler: Arc<dyn Handler>,
     state: Mutex<State>,
@@ -42,9 +56,18 @@ impl Pool {
     pub(super) fn new(handler: Arc<dyn Handler>, settings: PoolSettings) -> Self {
         Self {
             topic: handler.topic().to_owned(),
+            state: Mutex::new(State {
+                workers: settings.workers,
+                buffer: settings.buffer,
+                waiting: VecDeque::new(),
+                running: 0,
+                reserved: 0,
+                threads: 0,
+                idle: 0,
+                closed: false,
+            }),
             settings: Arc::new(settings),
             handler,
-            state: Mutex::default(),
             changed: Condvar::new(),
         }
     }
@@ -53,23 +76,24 @@ impl Pool {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Slots that are free right now.
-    pub(super) fn free(&self) -> usize {
-        self.free_of(&self.state())
+    /// Changes how much the pool takes; whether that is another measure. What is under way ends as it began.
+    pub(super) fn resize(&self, workers: usize, buffer: usize) -> bool {
+        let mut state = self.state();
+        let is_other = (state.workers, state.buffer) != (workers, buffer);
+        (state.workers, state.buffer) = (workers, buffer);
+        self.changed.notify_all();
+        is_other
     }
 
-    fn free_of(&self, state: &State) -> usize {
-        if state.closed {
-            return 0;
-        }
-        let used = state.waiting.len() + state.running + state.reserved;
-        self.settings.workers.saturating_add(self.settings.buffer).saturating_sub(used)
+    /// Slots that are free right now.
+    pub(super) fn free(&self) -> usize {
+        self.state().free()
     }
 
     /// Keeps up to `limit` free slots for tasks about to be leased; how many. Each is used or given up by [`Self::fill`].
     pub(super) fn reserve(&self, limit: usize) -> usize {
         let mut state = self.state();
-        let granted = self.free_of(&state).min(limit);
+        let granted = state.free().min(limit);
         state.reserved += granted;
         granted
     }
@@ -77,7 +101,9 @@ impl Pool {
     /// Keeps the slot of a running task that is about to end for the one that follows it; how many slots that is.
     pub(super) fn reserve_own(&self) -> usize {
         let mut state = self.state();
-        let granted = usize::from(!state.closed);
+        // The task itself still counts as running.
+        let is_wanted = state.used() <= state.workers.saturating_add(state.buffer);
+        let granted = usize::from(!state.closed && is_wanted);
         state.reserved += granted;
         granted
     }
@@ -94,7 +120,7 @@ impl Pool {
             state.waiting.push_back(one);
             self.changed.notify_one();
         }
-        while state.idle < state.waiting.len() && state.threads < self.settings.workers {
+        while state.idle < state.waiting.len() && state.threads < state.workers {
             // Counted before it runs, or the next caller would start it a second time.
             state.threads += 1;
             state.idle += 1;
@@ -107,11 +133,18 @@ impl Pool {
         if state.threads == 0 { state.waiting.drain(..).collect() } else { Vec::new() }
     }
 
-    /// The next task for a thread, when there is one; none when the pool is closed. A thread counts as idle before it
-    /// calls this first, and afterwards only while it waits here.
+    /// The next task for a thread, when there is one; none when the pool is closed or has too many threads, and then the
+    /// thread ends. A thread counts as idle before it calls this first, and afterwards only while it waits here.
     pub(super) fn next(&self) -> Option<Work> {
         let mut state = self.state();
         loop {
+            if state.threads > state.workers {
+                // What this thread was woken for is for another one.
+                self.changed.notify_one();
+                state.idle = state.idle.saturating_sub(1);
+                state.threads -= 1;
+                return None;
+            }
             if let Some(work) = state.waiting.pop_front() {
                 state.idle = state.idle.saturating_sub(1);
                 state.running += 1;

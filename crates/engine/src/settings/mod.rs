@@ -12,6 +12,7 @@ mod nearest;
 mod stores;
 mod tree;
 mod units;
+mod watch;
 
 pub use document::{STARTING_STORES, markdown, starting_file, with_registry};
 pub use error::{Origin, SettingsError};
@@ -22,3 +23,4 @@ pub use tree::{
     Fixity, Identification, Ingest, InstitutionSettings, Log, LogFormat, Receiving, RegistrySettings, Restoration,
     Roles, Settings, Staging, Workers,
 };
+pub use watch::Watch;

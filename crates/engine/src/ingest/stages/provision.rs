@@ -26,8 +26,5 @@ pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
 
 /// The whole of staging in bytes.
 pub(crate) fn capacity(context: &StageContext<'_>) -> u64 {
-    match context.home.settings.staging.capacity {
-        0 => i64::MAX.unsigned_abs(),
-        capacity => capacity,
-    }
+    context.home.staging_capacity()
 }

@@ -1,5 +1,6 @@
 //! The worker runtime over a real registry, with handlers made up for the occasion and clocks that tests move.
 
+mod capacity;
 mod draining;
 mod ending;
 mod holding;

@@ -1,0 +1,21 @@
+//! How much a process takes on may change while it runs: whoever knows is asked every so often.
+
+use std::time::Duration;
+
+use super::AskCapacity;
+use super::core::Core;
+use crate::event::Event;
+
+/// Asks until the run is over, and changes the pools accordingly.
+pub(super) fn follow(core: &Core, every: Duration, ask: &AskCapacity) {
+    while !core.over.sleep(every) {
+        let Some(pools) = ask() else { continue };
+        for pool in &core.pools {
+            let wanted = pools.of(&pool.topic);
+            if pool.resize(wanted.workers, wanted.buffer) {
+                Event::CapacityTakenUp { topic: &pool.topic, workers: wanted.workers, buffer: wanted.buffer }.emit();
+            }
+        }
+        core.bell.ring();
+    }
+}
