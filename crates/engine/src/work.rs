@@ -50,7 +50,7 @@ pub fn following(
     file: &Path,
     pools: impl Fn(&Settings) -> Pools + Send + Sync + 'static,
 ) -> Builder {
-    let (watch, home) = (Watch::new(file), home.clone());
+    let (watch, home) = (Watch::new(file, std::env::vars_os()), home.clone());
     let ask = move || {
         let settings = watch.changed()?;
         home.take_up_capacity(&settings);

@@ -1,5 +1,6 @@
 //! A settings file that is looked at again while a program runs.
 
+use std::ffi::OsString;
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -12,16 +13,17 @@ use crate::event::Event;
 type Stamp = (u64, u64, u64, i64, i64);
 
 /// Knows which settings were read last.
-#[derive(Debug)]
 pub struct Watch {
     file: PathBuf,
+    environment: Vec<(OsString, OsString)>,
     seen: Mutex<Option<Stamp>>,
 }
 
 impl Watch {
-    /// Watches a file. The first look reads it in any case: it may have changed since the program read it.
-    pub fn new(file: &Path) -> Self {
-        Self { file: file.to_owned(), seen: Mutex::default() }
+    /// Watches a file, over which this environment wins. The first look reads it in any case: it may have changed since the
+    /// program read it.
+    pub fn new(file: &Path, environment: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
+        Self { file: file.to_owned(), environment: environment.into_iter().collect(), seen: Mutex::default() }
     }
 
     /// The settings, where the file is another one than at the last look. One that cannot be read is told of once and passed
@@ -33,7 +35,7 @@ impl Watch {
             return None;
         }
         *seen = now;
-        match Settings::load(&self.file, std::env::vars_os()) {
+        match Settings::load(&self.file, self.environment.iter().cloned()) {
             Ok(loaded) => Some(loaded.settings),
             Err(error) => {
                 Event::SettingsNotTakenUp { error: &error }.emit();
@@ -65,7 +67,7 @@ mod tests {
         let beginning = crate::settings::starting_file();
         let with = |more: &str| format!("{beginning}\n{more}\n");
         put(&beginning);
-        let watch = Watch::new(&file);
+        let watch = Watch::new(&file, []);
         assert!(watch.changed().is_some(), "it may have changed before");
         assert!(watch.changed().is_none(), "nothing changed");
         put(&with("[workers.\"ingest.fetch\"]\nworkers = 7"));
