@@ -194,7 +194,7 @@ pub(crate) fn run(command: &Fixity, context: &Context) -> Outcome {
 fn check(request: &FixityRequest, enqueue: bool, context: &Context) -> Outcome {
     let home = context.open_home()?;
     if enqueue {
-        let tasks = fixity::enqueue_due_of(&home, request)?;
+        let tasks = fixity::enqueue_due(&home, request)?;
         context.output.show(&Enqueued { topic: fixity::TOPIC.to_owned(), tasks })?;
         return Ok(Exit::Done);
     }

@@ -6,31 +6,15 @@ use std::ffi::OsString;
 
 use serde_json::Value;
 use strongroom_database::testing::Scratch;
-use strongroom_s3_double::Double;
 
-use crate::buckets::{change_settings, home_of_three_stores, keys_below};
+use crate::buckets::{World, change_settings, keys_below};
 use crate::dump::{assert_alike, dump};
 use crate::fixtures::{Made, make_bag};
 use crate::homes::{nothing_is_left, work_to_the_end};
-use crate::program::Place;
 
 const STORES: [&str; 3] = ["primary", "secondary", "third"];
 
-/// A home of three stores with its bucket.
-struct World {
-    scratch: Scratch,
-    double: Double,
-    place: Place,
-}
-
 impl World {
-    fn new() -> Option<Self> {
-        let scratch = Scratch::new()?;
-        let double = Double::start().unwrap();
-        let place = home_of_three_stores(&double, &scratch);
-        Some(Self { scratch, double, place })
-    }
-
     /// Deposits bags of these names, which say this.
     fn deposit(&self, names: &[&str], says: &'static str) {
         let made = Made { small: 5, large: (0, 0), says };
@@ -86,7 +70,7 @@ fn everywhere(code: &str, count: usize) -> BTreeMap<(String, String), usize> {
 
 #[test]
 fn a_registry_restored_from_a_backup_takes_up_what_it_missed_from_buckets_and_a_folder() {
-    let (Some(world), Some(other)) = (World::new(), Scratch::new()) else { return };
+    let (Some(world), Some(other)) = (World::of_three_stores(), Scratch::new()) else { return };
     let place = &world.place;
     world.deposit(&["letters", "diaries", "maps"], "before");
     // One that is still to be worked on when the backup is made.
@@ -127,7 +111,7 @@ fn a_registry_restored_from_a_backup_takes_up_what_it_missed_from_buckets_and_a_
 
 #[test]
 fn a_registry_lost_altogether_is_rebuilt_from_one_bucket() {
-    let (Some(world), Some(other)) = (World::new(), Scratch::new()) else { return };
+    let (Some(world), Some(other)) = (World::of_three_stores(), Scratch::new()) else { return };
     let place = &world.place;
     world.deposit(&["letters", "diaries", "maps"], "first");
     world.deposit(&["letters", "maps"], "second");
@@ -146,7 +130,7 @@ fn a_registry_lost_altogether_is_rebuilt_from_one_bucket() {
 
 #[test]
 fn a_bucket_and_the_record_are_compared_both_ways_and_fixity_puts_back_what_is_gone() {
-    let Some(world) = World::new() else { return };
+    let Some(world) = World::of_three_stores() else { return };
     let (place, double) = (&world.place, &world.double);
     world.deposit(&["letters", "diaries"], "first");
     assert_eq!(world.told(), BTreeMap::new());

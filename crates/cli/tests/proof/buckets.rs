@@ -10,6 +10,23 @@ use strongroom_s3_double::{ACCESS_KEY, BUCKET, Double, SECRET_KEY};
 use crate::homes::until;
 use crate::program::Place;
 
+/// A [`home_of_three_stores`] with its database and its bucket.
+pub(crate) struct World {
+    pub(crate) scratch: Scratch,
+    pub(crate) double: Double,
+    pub(crate) place: Place,
+}
+
+impl World {
+    /// None, and a line that says so, where there is no PostgreSQL.
+    pub(crate) fn of_three_stores() -> Option<Self> {
+        let scratch = Scratch::new()?;
+        let double = Double::start().unwrap();
+        let place = home_of_three_stores(&double, &scratch);
+        Some(Self { scratch, double, place })
+    }
+}
+
 /// A home with these of its stores in the bucket, each below its name; `of_secondary` is set for that store alone.
 pub(crate) fn home_in(double: &Double, registry: Option<&str>, stores: &[&str], of_secondary: &str) -> Place {
     let place = Place::empty();

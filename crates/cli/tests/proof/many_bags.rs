@@ -9,15 +9,12 @@ use std::fmt::Write as _;
 use std::hash::{BuildHasher as _, RandomState};
 use std::time::{Duration, Instant};
 
-use strongroom_database::testing::Scratch;
 use strongroom_digest::{Algorithm, MultiHasher};
 use strongroom_queue::tasks;
-use strongroom_s3_double::Double;
 
-use crate::buckets::{change_settings, copy_out, home_of_three_stores, keys_below, watch_closely};
+use crate::buckets::{World, change_settings, copy_out, keys_below, watch_closely};
 use crate::dump::{assert_alike, dump};
 use crate::homes::{Running, nothing_is_left, open};
-use crate::program::Place;
 
 /// Enough that every stage meets kills.
 const FEW: usize = 60;
@@ -83,22 +80,13 @@ fn make_uploads(count: usize) -> Vec<Upload> {
     (0..count).map(make).collect()
 }
 
-/// Everything that one run needs.
-struct World {
-    scratch: Scratch,
-    double: Double,
-    place: Place,
-}
-
 impl World {
-    fn new() -> Option<Self> {
-        let scratch = Scratch::new()?;
-        let double = Double::start().unwrap();
-        let place = home_of_three_stores(&double, &scratch);
-        watch_closely(&place, "");
+    fn that_watches_closely() -> Option<Self> {
+        let world = Self::of_three_stores()?;
+        watch_closely(&world.place, "");
         // Each kill costs an attempt, as it should; here there may be many in one stage.
-        change_settings(&place, "[workers.default]\n", "[workers.default]\nmax_attempts = 1000\n");
-        Some(Self { scratch, double, place })
+        change_settings(&world.place, "[workers.default]\n", "[workers.default]\nmax_attempts = 1000\n");
+        Some(world)
     }
 
     fn lay(&self, uploads: &[Upload]) {
@@ -209,7 +197,7 @@ fn work_among_kills(world: &World, uploads: &[Upload], seed: u64) {
 
 #[test]
 fn bags_deposited_while_processes_are_killed_end_as_those_that_nobody_disturbs() {
-    let (Some(world), Some(quiet)) = (World::new(), World::new()) else { return };
+    let (Some(world), Some(quiet)) = (World::that_watches_closely(), World::that_watches_closely()) else { return };
     let count = number_from("STRONGROOM_PROOF_BAGS").map_or(FEW, |count| usize::try_from(count).unwrap());
     let seed = number_from("STRONGROOM_PROOF_SEED").unwrap_or_else(|| RandomState::new().hash_one(count));
     println!("{count} bags, seed {seed}");

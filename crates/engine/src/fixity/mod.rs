@@ -24,7 +24,7 @@ use crate::runtime::Shutdown;
 
 pub(crate) use check::read as read_copy;
 pub use handler::{TOPIC, handlers};
-pub use run::{Mended, enqueue_due, enqueue_due_of, problems, repair, report, run};
+pub use run::{Mended, enqueue_due, problems, repair, report, run};
 
 /// Which copies a person asks about.
 #[derive(Debug, Clone, Default)]

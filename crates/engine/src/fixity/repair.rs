@@ -194,25 +194,30 @@ impl Case<'_> {
         evidence::put_log(self.home, &copy.institution_identifier, self.generation, &log)
     }
 
-    /// Opens the finding and records the failed check, together.
-    fn open(&self, id: FindingId, wrong: Option<&Wrong>) -> Result<EventRow, Halt> {
+    fn finding(&self, id: FindingId, wrong: Option<&Wrong>, detail: String) -> NewFinding {
         let copy = self.copy;
-        let expected = format!("expected sha512:{} of {} bytes", copy.sha512, copy.size);
-        let (kind, state, found) = match wrong {
-            None => (FindingKind::Missing, CopyState::Missing, "found nothing".to_owned()),
-            Some(wrong) => (FindingKind::Damaged, CopyState::Damaged, format!("found {}", shown(wrong))),
-        };
-        let event = self.event("fixity check", "failure", format!("{}: {expected}", self.place()), found.clone())?;
-        let finding = NewFinding {
+        NewFinding {
             id,
             institution: copy.institution,
             object: copy.object,
             content: Some(copy.content),
             store: copy.store.clone(),
             key: copy.key.clone(),
-            kind,
-            detail: format!("{expected}, {found}"),
+            kind: kind(wrong),
+            detail,
+        }
+    }
+
+    /// Opens the finding and records the failed check, together.
+    fn open(&self, id: FindingId, wrong: Option<&Wrong>) -> Result<EventRow, Halt> {
+        let copy = self.copy;
+        let expected = format!("expected sha512:{} of {} bytes", copy.sha512, copy.size);
+        let (state, found) = match wrong {
+            None => (CopyState::Missing, "found nothing".to_owned()),
+            Some(wrong) => (CopyState::Damaged, format!("found {}", shown(wrong))),
         };
+        let event = self.event("fixity check", "failure", format!("{}: {expected}", self.place()), found.clone())?;
+        let finding = self.finding(id, wrong, format!("{expected}, {found}"));
         let (content, store, row) = (copy.content, copy.store.clone(), event.clone());
         self.hold.write(move |tx| {
             record::open_finding(tx, &finding)?;
@@ -331,18 +336,8 @@ impl Case<'_> {
 
     /// Says in the finding what it waits for. The copy stays due.
     fn wait(&self, id: FindingId, wrong: Option<&Wrong>, from: &str) -> Result<(), Halt> {
-        let copy = self.copy;
         let detail = format!("{} {WAITS} in store {from}, from which it is repaired then", self.place());
-        let finding = NewFinding {
-            id,
-            institution: copy.institution,
-            object: copy.object,
-            content: Some(copy.content),
-            store: copy.store.clone(),
-            key: copy.key.clone(),
-            kind: kind(wrong),
-            detail,
-        };
+        let finding = self.finding(id, wrong, detail);
         self.hold.write(move |tx| record::open_finding(tx, &finding))?;
         self.look_again_first()
     }

@@ -26,15 +26,10 @@ pub(super) fn due_before(home: &Home, now: Time) -> Time {
     Time(now.0.saturating_sub(interval))
 }
 
-/// Enqueues the checks of copies that are due, oldest first and as many as the settings allow; how many tasks there are
-/// for them. What waits already is not enqueued twice. Every store has its share, so that one whose copies stay due,
-/// because it does not answer, holds up no other.
-pub fn enqueue_due(home: &Home) -> Result<u64, EngineError> {
-    enqueue_due_of(home, &FixityRequest { max: Some(home.settings.fixity.max_per_run), ..FixityRequest::default() })
-}
-
-/// As [`enqueue_due`], of those copies that the request names.
-pub fn enqueue_due_of(home: &Home, request: &FixityRequest) -> Result<u64, EngineError> {
+/// Enqueues the checks of the copies that a request names and that are due, oldest first; how many tasks there are for
+/// them. What waits already is not enqueued twice. Every store has its share, so that one whose copies stay due, because
+/// it does not answer, holds up no other.
+pub fn enqueue_due(home: &Home, request: &FixityRequest) -> Result<u64, EngineError> {
     let asked = Asked::of(home, request)?;
     let mut left = request.max.unwrap_or(usize::MAX);
     let mut made = 0;

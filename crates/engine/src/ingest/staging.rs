@@ -14,7 +14,6 @@ use strongroom_storage::{Body, Durability, Key, PutOptions, StorageError};
 
 use super::context::{StageContext, StageError};
 use super::intake::unreadable;
-use super::stages::capacity;
 use crate::crash_point;
 use crate::identification::{Identifying, StoredSource};
 use crate::runtime::TaskContext;
@@ -219,7 +218,7 @@ impl<'a, 'c> Staging<'a, 'c> {
 
     /// Unpacked, a deposit can be larger than it lay there.
     fn reserve_more(&mut self) -> Result<(), StageError> {
-        let capacity = capacity(self.context);
+        let capacity = self.context.home.staging_capacity();
         if self.bytes > capacity {
             return Err(StageError::fatal(format!(
                 "unpacked it is more than all of staging ({capacity} bytes); raise staging.capacity or split the deposit"

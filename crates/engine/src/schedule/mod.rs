@@ -56,7 +56,7 @@ fn producers(home: &Home) -> [Producer; 5] {
 fn check_copies(home: &Home, stop: &Shutdown) -> Result<String, EngineError> {
     let max = Some(home.settings.fixity.max_per_run);
     let due = FixityRequest { max, stop: stop.clone(), ..FixityRequest::default() };
-    Ok(format!("{} objects in stores have copies that are due", fixity::enqueue_due_of(home, &due)?))
+    Ok(format!("{} objects in stores have copies that are due", fixity::enqueue_due(home, &due)?))
 }
 
 fn watch_receiving(home: &Home, stop: &Shutdown) -> Result<String, EngineError> {

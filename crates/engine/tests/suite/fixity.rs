@@ -272,7 +272,7 @@ fn a_fresh_check_is_skipped() {
     let key = copy(&home, &object, "deposit/data/a.txt", "primary").key;
     damage(&home, "primary", &key);
     assert_eq!(run(&home, &FixityRequest::default()), FixitySummary::default(), "all was read back at ingest");
-    assert_eq!(fixity::enqueue_due(&home).expect("enqueues"), 0);
+    assert_eq!(fixity::enqueue_due(&home, &FixityRequest::default()).expect("enqueues"), 0);
     home.clock.advance(INTERVAL);
     assert_eq!(run(&home, &FixityRequest::default()).damaged, 1);
     assert_eq!(run(&home, &FixityRequest::default()), FixitySummary::default());
@@ -370,8 +370,8 @@ fn workers_check_what_was_enqueued_and_only_once() {
     let key = copy(&home, &object, "deposit/data/a.txt", "secondary").key;
     damage(&home, "secondary", &key);
     home.clock.advance(INTERVAL);
-    assert_eq!(fixity::enqueue_due(&home).expect("enqueues"), 2, "one task for each store");
-    assert_eq!(fixity::enqueue_due(&home).expect("enqueues"), 2);
+    assert_eq!(fixity::enqueue_due(&home, &FixityRequest::default()).expect("enqueues"), 2, "one task for each store");
+    assert_eq!(fixity::enqueue_due(&home, &FixityRequest::default()).expect("enqueues"), 2);
     let waiting = || {
         KEPT_IN
             .iter()
@@ -401,7 +401,7 @@ fn a_store_whose_copies_stay_due_holds_up_no_other() {
     run(&home, &FixityRequest { store: Some("secondary".into()), ..all() });
     home.clock.advance(INTERVAL);
     assert_eq!(
-        fixity::enqueue_due_of(&home, &FixityRequest { max: Some(2), ..FixityRequest::default() }).expect("enqueues"),
+        fixity::enqueue_due(&home, &FixityRequest { max: Some(2), ..FixityRequest::default() }).expect("enqueues"),
         2
     );
     for store in KEPT_IN {

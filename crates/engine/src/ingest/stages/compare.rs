@@ -61,16 +61,11 @@ pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
 /// Takes or keeps the object's lease for this item; as long as the task's, and extended with it.
 pub(super) fn hold_object(context: &StageContext<'_>, resolved: &Resolved) -> Result<Hold, StageError> {
     let object = resolved.object;
-    let lease = object_lease(context);
+    let lease = context.task.settings().lease_microseconds();
     context.write(move |tx, claim| {
         let until = tx.now()?.plus(lease);
         leases::hold(tx, object, claim.item.0, until)
     })
-}
-
-/// How long the object's lease is held without being extended, in microseconds.
-pub(super) fn object_lease(context: &StageContext<'_>) -> i64 {
-    i64::try_from(context.task.settings().lease.as_micros()).unwrap_or(i64::MAX)
 }
 
 /// Keeps the object's lease in a later stage; when it was lost in between, the deposit is compared anew.

@@ -9,7 +9,6 @@ use strongroom_registry::interim;
 use strongroom_registry::work::{self, StageEnd};
 use strongroom_registry::{Digests, Stage};
 
-use super::provision;
 use super::receive::{check_unreplaced, payload};
 use crate::crash_point;
 use crate::ingest::context::{StageContext, StageError, restart};
@@ -86,7 +85,7 @@ fn start_over(context: &StageContext<'_>, payload: &Payload) -> Result<StageEnd,
 fn grow(context: &StageContext<'_>, at_least: u64) -> Result<StageEnd, StageError> {
     restart(context)?;
     let etag = context.item.etag.clone().unwrap_or_default();
-    let size = at_least.saturating_mul(2).min(provision::capacity(context));
+    let size = at_least.saturating_mul(2).min(context.home.staging_capacity());
     context.write(move |tx, claim| {
         work::set_source(tx, claim, &etag, Some(size), None)?;
         interim::release_space(tx, claim)

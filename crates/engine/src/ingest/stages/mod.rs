@@ -25,7 +25,6 @@ use super::sweep::SweepHandler;
 use crate::Home;
 use crate::runtime::Handler;
 
-pub(crate) use provision::capacity;
 pub(crate) use record::{Seal, previous_inventory};
 pub(crate) use validate::Findings;
 

@@ -10,7 +10,7 @@ const WAIT_FOR_ROOM: i64 = 60_000_000;
 
 pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
     let wanted = context.item.size.unwrap_or(0);
-    let capacity = capacity(context);
+    let capacity = context.home.staging_capacity();
     if wanted > capacity {
         return Err(StageError::fatal(format!(
             "{wanted} bytes are more than all of staging ({capacity} bytes); raise staging.capacity or split the deposit"
@@ -22,9 +22,4 @@ pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
     }
     let until = context.now()?.plus(WAIT_FOR_ROOM);
     Ok(StageEnd::Defer { until, note: format!("waits for {wanted} bytes of room in staging") })
-}
-
-/// The whole of staging in bytes.
-pub(crate) fn capacity(context: &StageContext<'_>) -> u64 {
-    context.home.staging_capacity()
 }

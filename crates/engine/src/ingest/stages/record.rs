@@ -11,7 +11,7 @@ use strongroom_registry::work::StageEnd;
 use strongroom_registry::{Description, GenerationId, ObjectId, Stage, VersionState, parts};
 use strongroom_storage::{Durability, Store};
 
-use super::compare::{keep_object, object, object_lease, placement, version};
+use super::compare::{keep_object, object, placement, version};
 use super::resolve::Resolved;
 use super::write::assembly;
 use crate::error::chain;
@@ -98,7 +98,7 @@ fn commit(
     inventory: Digest,
 ) -> Result<bool, StageError> {
     let (object, version) = (resolved.object, version.clone());
-    let lease = object_lease(context);
+    let lease = context.task.settings().lease_microseconds();
     context.write(move |tx, claim| {
         let until = tx.now()?.plus(lease);
         match leases::hold(tx, object, claim.item.0, until)? {
