@@ -50,7 +50,8 @@ macro_rules! schema_in {
                 5 "generations" "0004_generations"
                 6 "receiving" "0005_receiving"
                 7 "restored" "0006_restored"
-                8 "parts" "0007_parts"),
+                8 "parts" "0007_parts"
+                9 "digests of restored results" "0012_restored_digest"),
         )
     };
 }

@@ -1,18 +1,12 @@
-//! What restorations have put into the restoration store: a row for each key, written before the first byte, so that nothing
-//! lies there that the record does not know; and until when it stays. At one place one restoration puts at a time.
-
-use std::time::Duration;
+//! What restorations have put into the restoration store: a row for each key, written before the first byte; what is about
+//! to be put, by size and SHA-256, before the last one; and until when it stays. A place that one work item has used is
+//! never used by another, so that a removal or a put that comes late meets only what its own item has put.
 
 use strongroom_database::{Row, Statement, Time, Transaction, Value};
 use uuid::Uuid;
 
 use crate::work::{self, Claim};
 use crate::{InstitutionId, ItemId, ItemStatus, RegistryError, RestoredState, Scope, items};
-
-/// How long a removal that has begun is given before a restoration under the same name takes its place.
-const REMOVAL_TAKES: Duration = Duration::from_mins(5);
-/// How soon a place is looked at again at which somebody else is putting something.
-const LOOK_AGAIN: Duration = Duration::from_secs(10);
 
 /// A place in a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,6 +32,8 @@ pub struct Restored {
     pub etag: Option<String>,
     /// Bytes.
     pub size: Option<u64>,
+    /// The SHA-256 of what was about to be put when its last byte was sent, in hexadecimal.
+    pub sha256: Option<String>,
     /// When its state last changed.
     pub changed_at: Time,
     /// When it is removed; none: it stays.
@@ -47,16 +43,39 @@ pub struct Restored {
 }
 
 /// Whether a restoration may put something at a place.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Turn {
     /// It may.
-    Ours,
-    /// Somebody else is at it; look again then.
-    Busy(Time),
+    Ours {
+        /// What an earlier attempt of the same work item was about to put there, and may have put.
+        announced: Option<Announced>,
+    },
+    /// Another work item has used the place, or this one has and is done with it.
+    Taken,
 }
 
-/// Notes that a work item is about to put something at a place, unless another one is doing so, or what lies there is being
-/// removed.
+/// Size and digest of what an attempt puts, known before the store can keep it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Announced {
+    /// Bytes.
+    pub size: u64,
+    /// SHA-256 in hexadecimal.
+    pub sha256: String,
+}
+
+impl Restored {
+    /// What was about to be put, where that was said.
+    pub fn announced(&self) -> Option<Announced> {
+        Some(Announced { size: self.size?, sha256: self.sha256.clone()? })
+    }
+
+    /// Whether nothing was ever put or removed here: the place may be used.
+    fn is_unused(&self) -> bool {
+        self.state == RestoredState::Removed && self.etag.is_none()
+    }
+}
+
+/// Notes that a work item is about to put something at a place, where no other has used it.
 pub fn begin(
     tx: &mut dyn Transaction,
     claim: &Claim,
@@ -65,21 +84,43 @@ pub fn begin(
 ) -> Result<Turn, RegistryError> {
     work::check_fence(tx, claim)?;
     let now = tx.now()?;
-    for other in at_place(tx, place)?.iter().filter(|other| other.item != claim.item) {
-        match other.state {
-            RestoredState::Putting if other.item_status == ItemStatus::Started => {
-                return Ok(Turn::Busy(now.plus(micros(LOOK_AGAIN))));
-            }
-            RestoredState::Removing if other.changed_at.plus(micros(REMOVAL_TAKES)) > now => {
-                return Ok(Turn::Busy(other.changed_at.plus(micros(REMOVAL_TAKES))));
-            }
-            _ => {}
+    let values = [(&place.store).into(), (&place.key).into()];
+    let mut announced = None;
+    for row in tx.query(Statement("restored.users"), &values)? {
+        let known = restored_row(&row)?;
+        if known.item == claim.item && known.state == RestoredState::Putting {
+            announced = known.announced();
+        } else if !known.is_unused() {
+            return Ok(Turn::Taken);
         }
     }
     let values: [Value; 5] =
         [claim.item.into(), (&place.store).into(), (&place.key).into(), institution.into(), now.into()];
     tx.execute(Statement("restored.begin"), &values)?;
-    Ok(Turn::Ours)
+    Ok(Turn::Ours { announced })
+}
+
+/// Notes what is put at a place, before the store can keep it. From here the bytes are known for what this work item has
+/// put, also where nothing more is heard of the attempt.
+pub fn announce(
+    tx: &mut dyn Transaction,
+    claim: &Claim,
+    place: &Place,
+    announced: &Announced,
+) -> Result<(), RegistryError> {
+    work::check_fence(tx, claim)?;
+    let [whose, store, key]: [Value; 3] = [claim.item.into(), (&place.store).into(), (&place.key).into()];
+    let values = [whose, store, key, announced.size.into(), announced.sha256.as_str().into(), tx.now()?.into()];
+    tx.execute(Statement("restored.announce"), &values)?;
+    Ok(())
+}
+
+/// Gives a place up at which the work item has put nothing: what lies there is not its own.
+pub fn give_up(tx: &mut dyn Transaction, claim: &Claim, place: &Place) -> Result<(), RegistryError> {
+    work::check_fence(tx, claim)?;
+    let values: [Value; 3] = [claim.item.into(), (&place.store).into(), (&place.key).into()];
+    tx.execute(Statement("restored.give_up"), &values)?;
+    Ok(())
 }
 
 /// Notes that a work item has put something, and that nothing else of the record lies there any more.
@@ -191,12 +232,14 @@ pub fn end_removal(tx: &mut dyn Transaction, removed: &Restored, was_there: bool
 pub enum Left<'e> {
     /// Nothing.
     Nothing,
-    /// Something of this etag and size.
-    Bytes(&'e str, u64),
+    /// The bytes that it was about to put, under this etag and of this size.
+    Ours(&'e str, u64),
+    /// Something that cannot be shown to be its own.
+    Other,
 }
 
-/// Settles what a work item was about to put when it ended: what it had put is kept until `expires_at`, what lay there
-/// before stays what it was.
+/// Settles what a work item was about to put when it ended: what it had put is kept until `expires_at`; what is not its own
+/// stays, and is never removed.
 pub fn settle_abandoned(
     tx: &mut dyn Transaction,
     abandoned: &Restored,
@@ -205,24 +248,11 @@ pub fn settle_abandoned(
 ) -> Result<(), RegistryError> {
     let is_abandoned = |one: &Restored| one.state == RestoredState::Putting && one.item_status.is_ended();
     let Some(current) = get(tx, abandoned)?.filter(is_abandoned) else { return Ok(()) };
-    let others: Vec<Restored> =
-        at_place(tx, &current.place)?.into_iter().filter(|other| other.item != current.item).collect();
-    let (etag, size) = match left {
-        Left::Nothing => return set_state(tx, &current, RestoredState::Removed),
-        Left::Bytes(etag, size) => (etag, size),
-    };
-    let is_at_work = |other: &Restored| match other.state {
-        RestoredState::Putting => !other.item_status.is_ended(),
-        state => state == RestoredState::Removing,
-    };
-    if others.iter().any(is_at_work) {
-        // Whoever is at it settles it.
-        return Ok(());
+    match left {
+        Left::Nothing => set_state(tx, &current, RestoredState::Removed),
+        Left::Other => set_state(tx, &current, RestoredState::Changed),
+        Left::Ours(etag, size) => set_kept(tx, current.item, &current.place, etag, size, expires_at),
     }
-    if others.iter().any(|other| other.etag.as_deref() == Some(etag)) {
-        return set_state(tx, &current, RestoredState::Replaced);
-    }
-    set_kept(tx, current.item, &current.place, etag, size, expires_at)
 }
 
 fn get(tx: &mut dyn Transaction, known: &Restored) -> Result<Option<Restored>, RegistryError> {
@@ -238,10 +268,6 @@ fn set_state(tx: &mut dyn Transaction, known: &Restored, state: RestoredState) -
     Ok(())
 }
 
-fn micros(span: Duration) -> i64 {
-    i64::try_from(span.as_micros()).unwrap_or(i64::MAX)
-}
-
 fn restored_row(row: &Row) -> Result<Restored, RegistryError> {
     Ok(Restored {
         item: ItemId(row.uuid(0)?),
@@ -253,5 +279,6 @@ fn restored_row(row: &Row) -> Result<Restored, RegistryError> {
         changed_at: row.time(7)?,
         expires_at: row.optional_time(8)?,
         item_status: row.text(9)?.parse()?,
+        sha256: row.optional_text(10)?.map(str::to_owned),
     })
 }

@@ -201,7 +201,7 @@ fn a_bucket_that_refuses_and_breaks_off_takes_everything_in_and_gives_everything
     place.run(["restore", "object", OBJECT, "--submission", "--wait"]).succeeds();
     let back = place.path("submission");
     copy_out(&double, "restoration/example.edu/", &back);
-    unpack(&back.join("letters.tar"), &back.join("given"));
+    unpack(&back.join("letters-2.tar"), &back.join("given"));
     accepts(Command::new("diff").arg("--recursive").args([back.join("given"), place.path("sent/unpacked")]));
 
     trouble(&double);

@@ -11,8 +11,9 @@ use strongroom_bagit::{
 use strongroom_digest::{Algorithm, DigestSet};
 use strongroom_registry::objects::{self, Digests, File, Object};
 
+use super::names::shown_path;
 use super::proof::Proof;
-use super::target::{Given, Target, shown_path};
+use super::target::{Given, Target};
 use super::thaw::Wanted;
 use super::{bag_trouble, for_each_page, object_name, parts, tags};
 use crate::ingest::{StageContext, StageError};

@@ -7,6 +7,7 @@ use strongroom_registry::restored::{self, Left, Restored};
 use strongroom_registry::{RegistryError, Time, Transaction};
 use strongroom_storage::{Key, StorageError};
 
+use super::into_store::is_announced;
 use crate::runtime::Shutdown;
 use crate::{EngineError, Home, crash_point};
 
@@ -72,15 +73,25 @@ fn settle_abandoned(home: &Home, stop: &Shutdown) -> Result<(), EngineError> {
 
 fn settle(home: &Home, one: &Restored) -> Result<(), EngineError> {
     let key = Key::new(one.place.key.as_str()).map_err(StorageError::from)?;
-    let head = match home.store(&one.place.store)?.head(&key) {
+    let store = home.store(&one.place.store)?;
+    let head = match store.head(&key) {
         Ok(head) => Some(head),
         Err(error) if error.is_not_found() => None,
         Err(error) => return Err(error.into()),
     };
+    // What lies there may be somebody else's: it has a time only where it is what the restoration was about to put.
+    let is_ours = match (&head, one.announced()) {
+        (Some(head), Some(announced)) => is_announced(store.as_ref(), &key, head, &announced)?,
+        _ => false,
+    };
     let row = one.clone();
     let retention = home.settings.restoration.retention;
     Ok(home.registry.write(move |tx| {
-        let left = head.as_ref().map_or(Left::Nothing, |head| Left::Bytes(&head.etag, head.size));
+        let left = match &head {
+            None => Left::Nothing,
+            Some(head) if is_ours => Left::Ours(&head.etag, head.size),
+            Some(_) => Left::Other,
+        };
         let expires_at = expires_at(retention, tx.now()?);
         restored::settle_abandoned(tx, &row, left, expires_at)
     })?)

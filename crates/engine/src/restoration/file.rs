@@ -6,8 +6,9 @@ use std::time::SystemTime;
 use strongroom_registry::Scope;
 use strongroom_registry::objects::{self, Object};
 
+use super::names::shown_path;
 use super::proof::Proof;
-use super::target::{Given, Target, shown_path};
+use super::target::{Given, Target};
 use super::thaw::Wanted;
 use super::{file_id, object_name};
 use crate::ingest::{StageContext, StageError};

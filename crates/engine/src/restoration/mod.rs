@@ -4,6 +4,10 @@
 mod bag;
 mod expiry;
 mod file;
+mod into_folder;
+mod into_store;
+mod names;
+mod pipe;
 mod proof;
 mod request;
 mod submission;

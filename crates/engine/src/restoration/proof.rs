@@ -117,7 +117,7 @@ impl<'c> Proof<'c> {
             severity: "error".into(),
             code: "restoration.no_right_copy".into(),
             file: None,
-            path: Some(super::target::shown_path(&file.path).to_owned()),
+            path: Some(super::names::shown_path(&file.path).to_owned()),
             line: None,
             message: note.clone(),
         };

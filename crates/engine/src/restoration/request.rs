@@ -7,8 +7,8 @@ use strongroom_registry::items::{self, NewItem};
 use strongroom_registry::objects::{self, Object};
 use strongroom_registry::{Action, FileId, ItemId, ObjectState, RegistryError, Scope};
 
-use super::target::{file_name_of, safe_name};
-use super::{object_name, target};
+use super::names::{file_name_of, safe_name, shown_path};
+use super::object_name;
 use crate::{EngineError, Home};
 
 /// What of an object is asked for.
@@ -88,7 +88,7 @@ pub fn request_file(home: &Home, request: &RestoreFileRequest) -> Result<ItemId,
     };
     let id: FileId = request.file.parse().map_err(|_| unknown())?;
     let (object, file) = home.registry.read(|tx| objects::file(tx, Scope::System, id))?.ok_or_else(unknown)?;
-    let name = file_name_of(target::shown_path(&file.path)).to_owned();
+    let name = file_name_of(shown_path(&file.path)).to_owned();
     let to = checked_folder(request.to.as_ref(), &safe_name(&name))?;
     let options = RestoreOptions { to, requested_by: request.requested_by.clone(), ..RestoreOptions::default() };
     make(home, &object, Action::RestoreFile, Some(id), name, file.size, &options)

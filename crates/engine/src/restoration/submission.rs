@@ -10,8 +10,9 @@ use strongroom_registry::objects::{self, File, Object};
 use strongroom_registry::versions;
 
 use super::bag::{expected, new_file};
+use super::names::shown_path;
 use super::proof::Proof;
-use super::target::{Given, Target, shown_path};
+use super::target::{Given, Target};
 use super::thaw::Wanted;
 use super::{bag_trouble, for_each_page, object_name};
 use crate::ingest::{StageContext, StageError};

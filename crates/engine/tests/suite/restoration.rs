@@ -1,6 +1,7 @@
 //! Giving back: bags, deposits and files, from right copies only.
 
 mod expiry;
+mod replacing;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -217,7 +218,7 @@ fn without_a_folder_the_bag_lies_at_the_institutions_place() {
     let request = RestoreRequest { object: format!("{INSTITUTION}/letters"), ..RestoreRequest::default() };
     restored(&home, &request);
     restored(&home, &request);
-    assert_eq!(home.keys("restoration"), ["test.edu/letters.tar"]);
+    assert_eq!(home.keys("restoration"), ["test.edu/letters-2.tar", "test.edu/letters.tar"]);
     let report = validate(&home.file("restoration", "test.edu/letters.tar"), &CheckOptions::default());
     assert_eq!(report.expect("validates").verdict, Verdict::Valid);
 }

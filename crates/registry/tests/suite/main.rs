@@ -87,10 +87,9 @@ macro_rules! conformance_suite {
             }
             restored {
                 a_result_is_removed_when_its_time_has_run_out_and_its_history_says_so
-                what_was_put_later_in_the_same_place_has_a_time_of_its_own
-                one_restoration_at_a_time_puts_something_in_a_place
-                nothing_is_put_where_something_is_being_removed_and_nothing_removed_where_something_is_put
-                what_a_restoration_had_put_when_it_ended_early_has_its_time_too
+                a_place_that_a_restoration_has_used_is_never_used_by_another
+                a_later_attempt_knows_what_an_earlier_one_was_about_to_put
+                what_a_restoration_had_put_when_it_ended_early_has_its_time_and_nothing_else_has
             }
             isolation {
                 nothing_of_another_institution_is_seen

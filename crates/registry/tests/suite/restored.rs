@@ -1,15 +1,16 @@
-//! What restorations put where people fetch it, and when it goes: one at a time at each place, the latest counts.
+//! What restorations put where people fetch it, and when it goes: each at a place of its own.
 
 use std::time::Duration;
 
 use strongroom_registry::items::NewItem;
-use strongroom_registry::restored::{self, Left, Place, Restored, Turn};
+use strongroom_registry::restored::{self, Announced, Left, Place, Restored, Turn};
 use strongroom_registry::work::{Claim, StageEnd};
-use strongroom_registry::{Action, ItemId, RestoredState, Stage};
+use strongroom_registry::{Action, ItemId, RegistryError, RestoredState, Stage};
 
 use super::world::*;
 
 const DAY: Duration = Duration::from_hours(24);
+const OURS: Turn = Turn::Ours { announced: None };
 
 fn place() -> Place {
     Place { store: "restoration".into(), key: "example.edu/bag.tar".into() }
@@ -22,13 +23,21 @@ fn claimed(world: &World<'_>) -> Claim {
 }
 
 fn begin(world: &World<'_>, claim: &Claim) -> Turn {
-    let (claim, ours) = (claim.clone(), world.ours);
-    world.write(move |tx| restored::begin(tx, &claim, ours, &place()))
+    begin_at(world, claim, &place().key)
+}
+
+fn begin_at(world: &World<'_>, claim: &Claim, key: &str) -> Turn {
+    let (claim, ours, place) = (claim.clone(), world.ours, Place { key: key.into(), ..place() });
+    world.write(move |tx| restored::begin(tx, &claim, ours, &place))
+}
+
+fn announced() -> Announced {
+    Announced { size: 7, sha256: "00".repeat(32) }
 }
 
 /// Puts something that stays for a day, and ends the restoration.
 fn put(world: &World<'_>, claim: &Claim, etag: &'static str) {
-    assert_eq!(begin(world, claim), Turn::Ours);
+    assert_eq!(begin(world, claim), OURS);
     let (whose, until) = (claim.clone(), world.later(DAY));
     world.write(move |tx| restored::keep(tx, &whose, &place(), etag, 7, Some(until)));
     world.finish(claim, &succeeded());
@@ -68,73 +77,56 @@ pub(crate) fn a_result_is_removed_when_its_time_has_run_out_and_its_history_says
     assert_eq!(told.filter(|note| note.contains("removed from store restoration")).count(), 1, "told once");
 }
 
-pub(crate) fn what_was_put_later_in_the_same_place_has_a_time_of_its_own(subject: &dyn Subject) {
+pub(crate) fn a_place_that_a_restoration_has_used_is_never_used_by_another(subject: &dyn Subject) {
     let world = World::new(subject);
     let first = claimed(&world);
-    put(&world, &first, "same");
-    subject.advance(DAY / 2);
+    assert_eq!(begin(&world, &first), OURS);
+    assert_eq!(begin(&world, &first), OURS, "again by the same does no harm");
     let second = claimed(&world);
-    put(&world, &second, "same");
-    assert_eq!(one(&world, first.item).state, RestoredState::Replaced);
-    subject.advance(DAY / 2 + Duration::from_secs(1));
-    assert!(expired(&world).is_empty(), "the older has nothing there any more");
-    subject.advance(DAY / 2);
-    assert_eq!(expired(&world), [second.item]);
-}
-
-pub(crate) fn one_restoration_at_a_time_puts_something_in_a_place(subject: &dyn Subject) {
-    let world = World::new(subject);
-    let first = claimed(&world);
-    assert_eq!(begin(&world, &first), Turn::Ours);
-    assert_eq!(begin(&world, &first), Turn::Ours, "again by the same does no harm");
-    let second = claimed(&world);
-    assert!(matches!(begin(&world, &second), Turn::Busy(_)));
-    // One that nobody works on keeps nobody from it.
-    world.finish(&first, &StageEnd::Released { note: "stops".into() });
-    assert_eq!(begin(&world, &second), Turn::Ours);
-    let again = world.claim(Stage::Restore).0;
-    assert_eq!(again.item, first.item);
-    assert!(matches!(begin(&world, &again), Turn::Busy(_)));
-}
-
-pub(crate) fn nothing_is_put_where_something_is_being_removed_and_nothing_removed_where_something_is_put(
-    subject: &dyn Subject,
-) {
-    let world = World::new(subject);
-    let first = claimed(&world);
+    assert_eq!(begin(&world, &second), Turn::Taken, "something is being put there");
     put(&world, &first, "one");
-    subject.advance(DAY + Duration::from_secs(1));
+    assert_eq!(begin(&world, &second), Turn::Taken, "something lies there");
     let row = one(&world, first.item);
-    let expired = row.clone();
-    assert!(world.write(move |tx| restored::begin_removal(tx, &expired)));
-    let second = claimed(&world);
-    let Turn::Busy(until) = begin(&world, &second) else { panic!("it is being removed") };
-    // Whoever removed it died.
-    subject.advance(Duration::from_micros((until.0 - world.now().0).unsigned_abs()));
-    assert_eq!(begin(&world, &second), Turn::Ours);
-    assert!(!world.write(move |tx| restored::begin_removal(tx, &row)), "it is being replaced");
+    subject.advance(DAY + Duration::from_secs(1));
+    let known = row.clone();
+    assert!(world.write(move |tx| restored::begin_removal(tx, &known)));
+    assert_eq!(begin(&world, &second), Turn::Taken, "something is being removed there");
+    world.write(move |tx| restored::end_removal(tx, &row, true));
+    assert_eq!(begin(&world, &second), Turn::Taken, "a removal that comes late would meet what is put there");
 }
 
-pub(crate) fn what_a_restoration_had_put_when_it_ended_early_has_its_time_too(subject: &dyn Subject) {
+pub(crate) fn a_later_attempt_knows_what_an_earlier_one_was_about_to_put(subject: &dyn Subject) {
     let world = World::new(subject);
     let first = claimed(&world);
-    put(&world, &first, "one");
-    let left = ["nothing", "one", "two"].map(|etag| {
+    assert_eq!(begin(&world, &first), OURS);
+    let said = announced();
+    let (claim, noted) = (first.clone(), said.clone());
+    world.write(move |tx| restored::announce(tx, &claim, &place(), &noted));
+    world.finish(&first, &StageEnd::Released { note: "stops".into() });
+    let again = world.claim(Stage::Restore).0;
+    assert_eq!(begin(&world, &again), Turn::Ours { announced: Some(said.clone()) });
+    let late = world.refused(move |tx| restored::announce(tx, &first, &place(), &said));
+    assert!(matches!(late, RegistryError::FenceLost { .. }), "the earlier attempt says nothing any more: {late:?}");
+    let claim = again.clone();
+    world.write(move |tx| restored::give_up(tx, &claim, &place()));
+    assert!(world.read(|tx| restored::of_item(tx, again.item)).is_empty(), "nothing of its own lies there");
+}
+
+pub(crate) fn what_a_restoration_had_put_when_it_ended_early_has_its_time_and_nothing_else_has(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let left = [Left::Nothing, Left::Other, Left::Ours("two", 3)].map(|left| {
         let claim = claimed(&world);
-        assert_eq!(begin(&world, &claim), Turn::Ours);
+        assert_eq!(begin_at(&world, &claim, &format!("{left:?}")), OURS);
         assert!(world.read(|tx| restored::abandoned(tx, None, 10)).is_empty(), "it is still at it");
         world.finish(&claim, &fatal());
         let mut found = world.read(|tx| restored::abandoned(tx, None, 10));
         let (row, until) = (found.remove(0), world.later(DAY));
         assert!(found.is_empty());
-        world.write(move |tx| {
-            let left = if etag == "nothing" { Left::Nothing } else { Left::Bytes(etag, 3) };
-            restored::settle_abandoned(tx, &row, left, Some(until))
-        });
+        world.write(move |tx| restored::settle_abandoned(tx, &row, left, Some(until)));
         one(&world, claim.item)
     });
-    let states = left.each_ref().map(|one| one.state);
-    assert_eq!(states, [RestoredState::Removed, RestoredState::Replaced, RestoredState::Kept]);
-    assert!(left[2].expires_at.is_some());
-    assert_eq!(one(&world, first.item).state, RestoredState::Replaced, "other bytes lie in its place");
+    let states = left.each_ref().map(|one| (one.state, one.expires_at.is_some()));
+    assert_eq!(states, [(RestoredState::Removed, false), (RestoredState::Changed, false), (RestoredState::Kept, true)]);
+    let unused = claimed(&world);
+    assert_eq!(begin_at(&world, &unused, &format!("{:?}", Left::Nothing)), OURS, "nothing was ever put there");
 }

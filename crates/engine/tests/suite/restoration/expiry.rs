@@ -47,16 +47,17 @@ fn a_result_goes_from_the_store_after_its_time_and_from_a_folder_never() {
 }
 
 #[test]
-fn a_newer_result_under_the_same_name_stays_for_its_own_time() {
+fn a_later_result_has_a_name_and_a_time_of_its_own() {
     let home = fixture::home();
     home.ingest("letters", &[("a.txt", b"one")]);
     let first = restored(&home, &into_the_store());
     home.clock.advance(DAY * 20);
     let second = restored(&home, &into_the_store());
+    assert_eq!(home.keys("restoration"), ["test.edu/letters-2.tar", "test.edu/letters.tar"]);
     home.clock.advance(DAY * 11);
-    assert_eq!(expire(&home, &Shutdown::new()).expect("looks"), NOTHING);
-    assert_eq!(result(&home, &first).state, RestoredState::Replaced);
-    assert_eq!(home.keys("restoration"), ["test.edu/letters.tar"]);
+    assert_eq!(expire(&home, &Shutdown::new()).expect("looks"), REMOVED);
+    assert_eq!(result(&home, &first).state, RestoredState::Removed);
+    assert_eq!(home.keys("restoration"), ["test.edu/letters-2.tar"]);
     home.clock.advance(DAY * 20);
     assert_eq!(expire(&home, &Shutdown::new()).expect("looks"), REMOVED);
     assert_eq!(result(&home, &second).state, RestoredState::Removed);
