@@ -5,6 +5,7 @@ mod bench;
 mod book;
 mod check;
 mod fuzz;
+mod mutants;
 mod peers;
 mod place;
 mod services;
@@ -28,6 +29,8 @@ cargo xtask COMMAND
   bench identify|ingest|validate [--large] [--program PATH]
                                    our time and memory beside the bare work or a peer, in one run
   fuzz [TARGET [--seconds N]]      list the fuzz targets, or run one
+  mutants [AREA [--file FILE] [--list]]
+                                   list the code that keeps the rules, or say which changes of it no test notices
   signatures BINARY.xml CONTAINER.xml
                                    make the signatures that ship with the program
   peers                            install the programs that tests compare with
@@ -55,6 +58,7 @@ fn run(arguments: &[String]) -> Result<ExitCode> {
         "check" => check::run(rest),
         "bench" => bench::run(rest),
         "fuzz" => fuzz::run(rest),
+        "mutants" => mutants::run(rest),
         "signatures" => signatures::run(rest),
         "peers" => peers::run(rest),
         bench::MEASURE => bench::measure_child(rest),

@@ -1,8 +1,8 @@
 //! What a store is, and the stores made of folders.
 //!
 //! A [`Store`] keeps bytes under [`Key`]s; it knows nothing of objects or records. [`FolderStore`] is the embedded
-//! default. Layers ([`Retry`], [`Limit`], [`Meter`], [`Faults`]) wrap any store as [`Layered`]. Every engine and layer
-//! passes [`conformance::run`].
+//! default. Layers ([`Retry`], [`Limit`], [`Meter`], [`Faults`]) wrap any store as [`Layered`]; [`Unsynced`] wraps one to
+//! cut its power. Every engine and layer passes [`conformance::run`].
 
 pub mod conformance;
 mod error;
@@ -14,7 +14,9 @@ mod store;
 pub use error::StorageError;
 pub use folder::FolderStore;
 pub use key::{Key, KeyError};
-pub use layer::{Call, Counts, Fault, Faults, Layer, Layered, Limit, Meter, Operation, Retry, RetryPolicy};
+pub use layer::{
+    Call, Counts, Fault, Faults, Layer, Layered, Limit, Loss, Meter, Operation, Retry, RetryPolicy, Unsynced,
+};
 pub use store::{
     Assembly, Body, Capabilities, Durability, Head, Listed, PutCondition, PutOptions, Store, Thaw, Thawing,
 };

@@ -3,6 +3,7 @@
 mod codes;
 mod fixtures;
 mod folder;
+mod guards;
 mod memory;
 mod purging;
 mod reading;

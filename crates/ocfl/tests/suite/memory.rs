@@ -5,7 +5,7 @@ use std::io::{Cursor, Read};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use strongroom_digest::hash_reader;
+use strongroom_digest::{Algorithm, hash_reader};
 use strongroom_storage::{
     Assembly, Body, Capabilities, Head, Key, Listed, PutCondition, PutOptions, StorageError, Store,
 };
@@ -19,11 +19,19 @@ struct State {
     committed: Vec<String>,
     /// Writes that still succeed, when any are to fail.
     writes_left: Option<usize>,
+    altered: Option<Key>,
+    interference: Option<(Key, Vec<u8>)>,
+    unreadable: Option<Key>,
+    opened: Vec<Key>,
 }
 
 #[derive(Clone)]
 pub(crate) struct MemoryStore {
     atomic: bool,
+    /// Whether puts honour their condition; else they overwrite whatever they were told.
+    conditional: bool,
+    /// Whether heads carry a checksum that counts as strong.
+    vouches: Option<Algorithm>,
     state: Arc<Mutex<State>>,
 }
 
@@ -36,12 +44,71 @@ struct MemoryAssembly {
 impl MemoryStore {
     /// As a folder: assemblies are renamed in.
     pub(crate) fn folder() -> Self {
-        Self { atomic: true, state: Arc::default() }
+        Self { atomic: true, conditional: true, vouches: None, state: Arc::default() }
     }
 
     /// As S3: keys are final from the first put.
     pub(crate) fn bucket() -> Self {
-        Self { atomic: false, state: Arc::default() }
+        Self { atomic: false, conditional: true, vouches: None, state: Arc::default() }
+    }
+
+    /// As S3 at a maker whose service ignores conditions.
+    pub(crate) fn unconditional() -> Self {
+        Self { conditional: false, ..Self::bucket() }
+    }
+
+    /// The same, with the store's own word on digests of this algorithm.
+    pub(crate) fn vouching(self, algorithm: Algorithm) -> Self {
+        Self { vouches: Some(algorithm), ..self }
+    }
+
+    /// From the next put on, the bytes under `key` are altered after the put of it was answered.
+    pub(crate) fn alter_after_put(&self, key: &str) {
+        self.lock().altered = Some(Key::new(key).unwrap());
+    }
+
+    /// Before the next put of `key`, somebody else puts `bytes` there.
+    pub(crate) fn interfere(&self, key: &str, bytes: &[u8]) {
+        self.lock().interference = Some((Key::new(key).unwrap(), bytes.to_vec()));
+    }
+
+    /// Reads of `key` fail, for a reason other than its absence.
+    pub(crate) fn unreadable(&self, key: &str) {
+        self.lock().unreadable = Some(Key::new(key).unwrap());
+    }
+
+    /// Keys of an assembly that is not committed.
+    pub(crate) fn assembled(&self, id: &str) -> Vec<String> {
+        self.lock().assemblies.get(id).into_iter().flatten().map(|(key, _)| key.to_string()).collect()
+    }
+
+    /// Replaces what lies in an assembly that is not committed.
+    pub(crate) fn set_assembled(&self, id: &str, key: &str, bytes: &[u8]) {
+        self.lock().assemblies.entry(id.to_owned()).or_default().insert(Key::new(key).unwrap(), bytes.to_vec());
+    }
+
+    /// How often `key` is opened while `act` runs.
+    pub(crate) fn reads(&self, key: &str, act: impl FnOnce()) -> usize {
+        self.lock().opened.clear();
+        act();
+        let key = Key::new(key).unwrap();
+        self.lock().opened.iter().filter(|opened| **opened == key).count()
+    }
+
+    fn check_readable(&self, key: &Key) -> Result<(), StorageError> {
+        if self.lock().unreadable.as_ref() == Some(key) {
+            let source = std::io::Error::other("told to be unreadable");
+            return Err(StorageError::Io { store: "memory".into(), act: "read", key: key.clone(), source });
+        }
+        Ok(())
+    }
+
+    fn head_of(&self, bytes: &[u8]) -> Head {
+        let checksum = self.vouches.map(|algorithm| {
+            let digests = hash_reader(bytes, &[algorithm]).unwrap().1;
+            (algorithm, digests.get(algorithm).unwrap())
+        });
+        Head { checksum, ..head_of(bytes) }
     }
 
     /// Everything below a directory of the disk.
@@ -129,8 +196,8 @@ impl MemoryStore {
 }
 
 fn head_of(bytes: &[u8]) -> Head {
-    let etag = hash_reader(bytes, &[strongroom_digest::Algorithm::Md5]).unwrap().1;
-    let etag = etag.get(strongroom_digest::Algorithm::Md5).unwrap().to_hex();
+    let etag = hash_reader(bytes, &[Algorithm::Md5]).unwrap().1;
+    let etag = etag.get(Algorithm::Md5).unwrap().to_hex();
     Head { size: bytes.len() as u64, etag, class: None, readable: true, checksum: None }
 }
 
@@ -140,14 +207,18 @@ impl Store for MemoryStore {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { conditional_put: true, strong_checksum: false, atomic_assembly: self.atomic }
+        let strong_checksum = self.vouches.is_some();
+        Capabilities { conditional_put: self.conditional, strong_checksum, atomic_assembly: self.atomic }
     }
 
     fn head(&self, key: &Key) -> Result<Head, StorageError> {
-        self.lock().files.get(key).map(|bytes| head_of(bytes)).ok_or_else(|| Self::not_found(key))
+        self.check_readable(key)?;
+        self.lock().files.get(key).map(|bytes| self.head_of(bytes)).ok_or_else(|| Self::not_found(key))
     }
 
     fn open(&self, key: &Key, offset: u64, length: Option<u64>) -> Result<Body, StorageError> {
+        self.check_readable(key)?;
+        self.lock().opened.push(key.clone());
         let bytes = self.lock().files.get(key).cloned().ok_or_else(|| Self::not_found(key))?;
         let mut cursor = Cursor::new(bytes);
         cursor.set_position(offset);
@@ -158,9 +229,13 @@ impl Store for MemoryStore {
         let bytes = Self::checked(key, body, options)?;
         let head = head_of(&bytes);
         let mut state = self.write(key)?;
+        if let Some((_, bytes)) = state.interference.take_if(|(at, _)| at == key) {
+            state.files.insert(key.clone(), bytes);
+        }
         let existing = state.files.get(key).map(|bytes| head_of(bytes).etag);
         let holds = match &options.condition {
             PutCondition::Always => true,
+            _ if !self.conditional => panic!("a condition was asked of a store that honours none"),
             PutCondition::IfAbsent => existing.is_none(),
             PutCondition::IfMatch(etag) => existing.as_ref() == Some(etag),
         };
@@ -169,6 +244,9 @@ impl Store for MemoryStore {
             return Err(StorageError::Condition { store: "memory".into(), key: key.clone(), condition });
         }
         state.files.insert(key.clone(), bytes);
+        if state.altered.take_if(|altered| altered == key).is_some() {
+            state.files.entry(key.clone()).or_default().push(b'!');
+        }
         Ok(head)
     }
 
@@ -211,6 +289,7 @@ impl Store for MemoryStore {
 
 impl MemoryAssembly {
     fn bytes(&self, key: &Key) -> Result<Vec<u8>, StorageError> {
+        self.store.check_readable(key)?;
         let state = self.store.lock();
         let pending = state.assemblies.get(&self.id).and_then(|files| files.get(key));
         let visible = self.target.join(key.as_str()).ok().and_then(|key| state.files.get(&key).cloned());

@@ -121,3 +121,51 @@ fn sync_file_system(_directory: impl AsFd) -> Result<(), Errno> {
     rustix::fs::sync();
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::FolderStore;
+    use super::{MOST_YOUNG, lock};
+    use crate::{Durability, Key, PutOptions, Store};
+
+    fn put(store: &FolderStore, name: &str, durability: Durability) {
+        let options = PutOptions { durability, ..PutOptions::default() };
+        store.put(&Key::new(name).unwrap(), &mut &b"bytes"[..], &options).unwrap();
+    }
+
+    fn young(store: &FolderStore) -> usize {
+        lock(&store.folder.durability.young).noted.len()
+    }
+
+    fn rounds(store: &FolderStore) -> u64 {
+        lock(&store.folder.durability.rounds).ended
+    }
+
+    #[test]
+    fn a_durable_put_syncs_folders_that_others_made_a_moment_ago() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = FolderStore::create("primary", folder.path()).unwrap();
+        put(&store, "a/b/c/d/quick", Durability::OnSync);
+        put(&store, "a/other/quick", Durability::OnSync);
+        assert_eq!(young(&store), 5);
+        put(&store, "a/b/c/durable", Durability::OnReturn);
+        assert_eq!(young(&store), 2, "a/b/c/d and a/other wait for a sync");
+        store.sync().unwrap();
+        assert_eq!(young(&store), 0);
+    }
+
+    #[test]
+    fn folders_that_wait_for_a_sync_are_bounded() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = FolderStore::create("primary", folder.path()).unwrap();
+        put(&store, "first/quick", Durability::OnSync);
+        for number in 1..MOST_YOUNG {
+            store.folder.durability.note(&format!("made/{number}"));
+        }
+        assert!(!store.folder.durability.is_due());
+        put(&store, "first/again", Durability::OnSync);
+        assert_eq!((young(&store), rounds(&store)), (MOST_YOUNG, 0));
+        put(&store, "one-more/quick", Durability::OnSync);
+        assert_eq!((young(&store), rounds(&store)), (0, 1));
+    }
+}

@@ -7,6 +7,7 @@ mod faults;
 mod limit;
 mod meter;
 mod retry;
+mod unsynced;
 
 use std::io::Read;
 use std::sync::Arc;
@@ -16,6 +17,7 @@ pub use faults::{Fault, Faults};
 pub use limit::Limit;
 pub use meter::{Counts, Meter};
 pub use retry::{Retry, RetryPolicy};
+pub use unsynced::{Loss, Unsynced};
 
 use crate::{Assembly, Body, Capabilities, Head, Key, Listed, PutOptions, StorageError, Store, Thaw, Thawing};
 

@@ -3,7 +3,9 @@
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use strongroom_storage::{Faults, FolderStore, Layer, Layered, Limit, Meter, Retry, RetryPolicy, Store, conformance};
+use strongroom_storage::{
+    Faults, FolderStore, Layer, Layered, Limit, Meter, Retry, RetryPolicy, Store, Unsynced, conformance,
+};
 use tempfile::TempDir;
 
 fn folder() -> (TempDir, Arc<dyn Store>) {
@@ -48,4 +50,13 @@ fn a_metered_folder_is_a_store() {
 #[test]
 fn a_folder_without_planned_faults_is_a_store() {
     under(Faults::new);
+}
+
+#[test]
+fn a_folder_whose_power_stays_on_is_a_store() {
+    conformance::run(|| {
+        let (guard, store) = folder();
+        let unsynced: Arc<dyn Store> = Arc::new(Unsynced::new(store));
+        (guard, unsynced)
+    });
 }

@@ -4,3 +4,6 @@ mod conformance;
 mod crash;
 mod folder;
 mod layers;
+mod power;
+#[cfg(target_os = "linux")]
+mod syncing;
