@@ -88,7 +88,7 @@ pub(crate) enum Command {
     Rebuild(rebuild::Rebuild),
     /// Copy the registry while it is in use
     Backup(backup::Backup),
-    /// Move the registry to PostgreSQL, or fill it there from a backup
+    /// Bring the schema of the registry up to date, move the registry to PostgreSQL, or fill it there from a backup
     Migrate(migrate::Migrate),
     /// Show and change institutions
     #[command(subcommand)]

@@ -3,14 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use strongroom_database::DatabaseError;
+use strongroom_database::{DatabaseError, Upgraded};
 use strongroom_engine::settings::{Loaded, Settings};
 use strongroom_engine::{Home, guarded};
 use strongroom_registry::Registry;
 
 use crate::arguments::Global;
 use crate::failure::{Exit, Failure};
-use crate::output::Output;
+use crate::output::{Output, printable};
 
 /// The name of the settings file within a home.
 pub(crate) const SETTINGS_FILE: &str = "strongroom.toml";
@@ -61,6 +61,7 @@ impl Context {
     pub(crate) fn open_home_for_service(&self) -> Result<Arc<Home>, Failure> {
         let loaded = Settings::load(&self.settings_file, std::env::vars_os())?;
         crate::logging::start(&loaded.settings.log, self.verbosity);
+        self.upgrade_registry(&loaded.settings)?;
         let home = self.open(loaded.settings)?;
         match home.registry.refusal() {
             Some(reason) => Err(DatabaseError::ReadOnly { reason: reason.to_owned() }.into()),
@@ -95,6 +96,19 @@ impl Context {
         let registry = guarded(&self.home, settings, registry)?;
         self.tell_refusal(&registry);
         Ok(registry)
+    }
+
+    /// Brings the schema of the registry, which must exist, up to date, and says so on standard error.
+    pub(crate) fn upgrade_registry(&self, settings: &Settings) -> Result<Upgraded, Failure> {
+        self.check_registry(settings)?;
+        let upgraded = Registry::upgrade(&settings.registry_location(&self.home)?)?;
+        if upgraded.from < upgraded.to && !self.is_quiet {
+            eprintln!("the registry's schema was brought from version {} to {}", upgraded.from, upgraded.to);
+            if let Some(copy) = &upgraded.copy {
+                eprintln!("  the registry as it was is in {}", printable(&copy.display().to_string()));
+            }
+        }
+        Ok(upgraded)
     }
 
     /// Opening would make an empty registry where none is; that would hide a disk that is not mounted, or a database of

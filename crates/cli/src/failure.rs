@@ -155,6 +155,10 @@ fn of_database(error: &DatabaseError) -> (Exit, Option<&'static str>) {
         DatabaseError::Unavailable { .. } => {
             (Exit::OutOfReach, Some("check the disk of the home, or the database server, and try again"))
         }
+        DatabaseError::OlderSchema { .. } => (
+            Exit::Usage,
+            Some("\"strongroom migrate --schema\" brings it up to date, after a copy of a registry in a file"),
+        ),
         DatabaseError::Schema { .. } | DatabaseError::NetworkFileSystem { .. } => (Exit::Usage, None),
         DatabaseError::ReadOnly { .. } => (
             Exit::NotAllowed,
@@ -183,6 +187,9 @@ fn of_registry(error: &RegistryError) -> (Exit, Option<String>) {
         RegistryError::Database(error) => {
             let (exit, next) = of_database(error);
             (exit, next.map(str::to_owned))
+        }
+        RegistryError::NewerSchema { .. } => {
+            (Exit::Usage, Some("start the newer program in the place of this one".to_owned()))
         }
         RegistryError::NotFound { what, .. } => (Exit::NotFound, listing_of(what)),
         RegistryError::State { .. } => (Exit::NotAllowed, None),

@@ -52,6 +52,16 @@ pub enum DatabaseError {
         /// What is wrong and what to do.
         reason: String,
     },
+    /// The schema was made by an older program and has to be brought up to date first.
+    #[error("{path}: its schema has version {found}, and this program needs version {known}")]
+    OlderSchema {
+        /// The database.
+        path: String,
+        /// Its version.
+        found: u32,
+        /// The version that is needed.
+        known: u32,
+    },
     /// The home lies where several machines could reach it, which SQLite cannot bear.
     #[error("{path} lies on a network file system ({kind}), where SQLite loses data; use a local disk, or PostgreSQL")]
     NetworkFileSystem {

@@ -19,8 +19,8 @@ mod value;
 
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use error::DatabaseError;
-pub use location::{Location, Schema, exists, open};
-pub use migration::Migration;
+pub use location::{Location, Schema, exists, open, upgrade};
+pub use migration::{Migration, Upgraded};
 pub use postgres::{Postgres, PostgresSettings};
 pub use sqlite::Sqlite;
 pub use statement::{Statement, Statements};

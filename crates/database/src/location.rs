@@ -4,7 +4,9 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::{Database, DatabaseError, Migration, Postgres, PostgresSettings, Sqlite, Statements, SystemClock};
+use crate::{
+    Database, DatabaseError, Migration, Postgres, PostgresSettings, Sqlite, Statements, SystemClock, Upgraded,
+};
 
 /// Where a database is.
 #[derive(Clone)]
@@ -76,16 +78,28 @@ pub struct Schema {
     pub migrations: Vec<Migration>,
 }
 
-/// Opens the database at `location`, making or migrating its tables. `schema` gives what belongs to the dialect. SQLite goes
-/// by the machine's clock.
+/// Opens the database at `location`, making its tables where there are none; [`upgrade`] brings older ones up to date.
+/// `schema` gives what belongs to the dialect. SQLite goes by the machine's clock.
+///
+/// # Errors
+/// [`DatabaseError::OlderSchema`] where its tables are older than the last migration.
 pub fn open(location: &Location, schema: impl FnOnce(&str) -> Schema) -> Result<Arc<dyn Database>, DatabaseError> {
     let Schema { statements, migrations } = schema(location.dialect());
     Ok(match location {
-        Location::Sqlite(path) => Arc::new(Sqlite::open(path, statements, &migrations, Arc::new(SystemClock))?),
+        Location::Sqlite(path) => Arc::new(Sqlite::open_current(path, statements, &migrations, Arc::new(SystemClock))?),
         Location::Postgres { url, settings } => {
-            Arc::new(Postgres::open(url, settings.clone(), statements, &migrations)?)
+            Arc::new(Postgres::open_current(url, settings.clone(), statements, &migrations)?)
         }
     })
+}
+
+/// Brings the tables of the database at `location` up to the last of `migrations`. A SQLite file is copied first, beside it,
+/// where that changes anything. Of several programs that do so at once one does it, and the others wait.
+pub fn upgrade(location: &Location, migrations: &[Migration]) -> Result<Upgraded, DatabaseError> {
+    match location {
+        Location::Sqlite(path) => Sqlite::upgrade(path, migrations, &SystemClock),
+        Location::Postgres { url, settings } => Postgres::upgrade(url, settings, migrations),
+    }
 }
 
 #[cfg(test)]

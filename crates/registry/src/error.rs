@@ -13,6 +13,14 @@ pub enum RegistryError {
     /// The queue failed or refused.
     #[error(transparent)]
     Queue(QueueError),
+    /// Another program has brought the tables beyond the version that this one knows.
+    #[error("the registry's schema was brought to version {found}, and this program knows version {known}")]
+    NewerSchema {
+        /// The version found.
+        found: u64,
+        /// The version known.
+        known: u32,
+    },
     /// The caller no longer holds what it writes to: another worker has taken over.
     #[error("{what} {id} is no longer held by this worker")]
     FenceLost {

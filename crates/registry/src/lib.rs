@@ -36,7 +36,7 @@ pub use ids::{
 };
 pub use objects::{Description, Digests};
 pub use parts::{Part, Parts};
-pub use registry::{Registry, migrations, schema, statements};
+pub use registry::{Registry, check_schema, migrations, schema, statements};
 pub use scope::Scope;
 pub use strongroom_database::{Time, Transaction};
 pub use words::{

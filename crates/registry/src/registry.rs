@@ -4,7 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use strongroom_database::{
-    Clock, Database, DatabaseError, Isolation, Location, Migration, Schema, Sqlite, Statements, Transaction,
+    Clock, Database, DatabaseError, Isolation, Location, Migration, Schema, Sqlite, Statement, Statements, Transaction,
+    Upgraded,
 };
 use strongroom_queue::Wakeups;
 
@@ -15,6 +16,7 @@ use crate::RegistryError;
 pub struct Registry {
     database: Arc<dyn Database>,
     wakeups: Arc<Wakeups>,
+    known_schema: u32,
     /// Why nothing may be changed, where that is so.
     refusal: Option<Arc<str>>,
 }
@@ -41,7 +43,7 @@ macro_rules! migrations_in {
 macro_rules! schema_in {
     ($dialect:literal) => {
         (
-            statements_in!($dialect: "tenants" "items" "interim" "objects" "fixity" "identification" "rebuild" "receiving"
+            statements_in!($dialect: "schema" "tenants" "items" "interim" "objects" "fixity" "identification" "rebuild" "receiving"
                 "restored" "parts"),
             migrations_in!($dialect:
                 2 "records" "0001_records"
@@ -51,7 +53,7 @@ macro_rules! schema_in {
                 6 "receiving" "0005_receiving"
                 7 "restored" "0006_restored"
                 8 "parts" "0007_parts"
-                9 "digests of restored results" "0012_restored_digest"),
+                9 "digests of restored results" "0008_restored_digest"),
         )
     };
 }
@@ -77,10 +79,24 @@ pub fn migrations() -> Vec<Migration> {
     schema("sqlite").migrations
 }
 
+/// Refuses where another program has brought the tables beyond the version that this one knows, while this one was at work.
+pub fn check_schema(tx: &mut dyn Transaction, known: u32) -> Result<(), RegistryError> {
+    let row = tx.query_one(Statement("schema.version"), &[])?;
+    let found = row.map(|row| row.count(0)).transpose()?.unwrap_or(0);
+    if found > u64::from(known) { Err(RegistryError::NewerSchema { found, known }) } else { Ok(()) }
+}
+
 impl Registry {
-    /// Opens the registry at `location`, making or migrating its tables.
+    /// Opens the registry at `location`, making its tables where there are none. Older tables are refused: see
+    /// [`Self::upgrade`].
     pub fn open(location: &Location) -> Result<Self, RegistryError> {
         Ok(Self::within(strongroom_database::open(location, schema)?))
+    }
+
+    /// Brings the tables of the registry at `location` up to what this program knows, after a copy where they are in a
+    /// SQLite file.
+    pub fn upgrade(location: &Location) -> Result<Upgraded, RegistryError> {
+        Ok(strongroom_database::upgrade(location, &schema(location.dialect()).migrations)?)
     }
 
     /// Opens the SQLite registry at `path`, making or migrating it.
@@ -90,7 +106,13 @@ impl Registry {
 
     /// The registry within a database that was opened with its [`schema`].
     pub fn within(database: Arc<dyn Database>) -> Self {
-        Self { wakeups: Arc::new(Wakeups::through(database.clone())), database, refusal: None }
+        let known_schema = schema(database.dialect()).migrations.last().map_or(0, |last| last.version);
+        Self { wakeups: Arc::new(Wakeups::through(database.clone())), database, known_schema, refusal: None }
+    }
+
+    /// The version of the tables that this program knows.
+    pub fn known_schema(&self) -> u32 {
+        self.known_schema
     }
 
     /// The same registry, in which nothing can be changed; `reason` is told to whoever tries.

@@ -2,12 +2,11 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use clap::Args;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use strongroom_database::{Location, Sqlite, SystemClock, transfer};
+use strongroom_database::{Location, Sqlite, transfer};
 
 use crate::context::{Context, SETTINGS_FILE};
 use crate::failure::{Exit, Failure, Outcome};
@@ -62,8 +61,7 @@ fn copy(location: &Location, folder: &Path) -> Result<(PathBuf, u64), Failure> {
     match location {
         Location::Sqlite(registry) => {
             let to = folder.join("registry.db");
-            let (statements, migrations) = (strongroom_registry::statements(), strongroom_registry::migrations());
-            Sqlite::open(registry, statements, &migrations, Arc::new(SystemClock))?.backup(&to)?;
+            Sqlite::backup_file(registry, &strongroom_registry::migrations(), &to)?;
             let bytes = size_of(&to)?;
             Ok((to, bytes))
         }

@@ -1,5 +1,5 @@
-//! `migrate`: a registry moved from its file into PostgreSQL, or back into PostgreSQL from a backup. The file and the backup
-//! stay as they are; the settings change only when everything is proved.
+//! `migrate`: a registry moved from its file into PostgreSQL, or back into PostgreSQL from a backup, or its schema brought up
+//! to date. The file and the backup stay as they are; the settings change only when everything is proved.
 
 use std::fs;
 use std::io::Write as _;
@@ -15,7 +15,7 @@ use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output::{Table, report};
 
-/// Move the registry to PostgreSQL, or fill it there from a backup
+/// Bring the schema of the registry up to date, move the registry to PostgreSQL, or fill it there from a backup
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 pub(crate) struct Migrate {
@@ -26,6 +26,14 @@ pub(crate) struct Migrate {
     /// Fill the empty database that the settings name from this backup of a registry in PostgreSQL
     #[arg(long, value_name = "BACKUP")]
     from: Option<PathBuf>,
+    /// Bring the schema of the registry up to what this program knows; a registry in a file is copied first, beside it
+    #[arg(long)]
+    schema: bool,
+}
+
+report! {
+    /// A schema that is up to date.
+    SchemaReport { registry: String, from: u32, to: u32, copy: Option<String> }
 }
 
 report! {
@@ -38,8 +46,20 @@ pub(crate) fn run(command: &Migrate, context: &Context) -> Outcome {
     match (&command.to, &command.from) {
         (Some(url), _) => move_to(url, &loaded, context),
         (None, Some(backup)) => fill_from(backup, &loaded, context),
-        (None, None) => Err(Failure::usage("give --to or --from")),
+        (None, None) if command.schema => upgrade(&loaded, context),
+        (None, None) => Err(Failure::usage("give --schema, --to or --from")),
     }
+}
+
+fn upgrade(loaded: &Loaded, context: &Context) -> Outcome {
+    let upgraded = context.upgrade_registry(&loaded.settings)?;
+    context.output.show(&SchemaReport {
+        registry: loaded.settings.registry_location(&context.home)?.to_string(),
+        from: upgraded.from,
+        to: upgraded.to,
+        copy: upgraded.copy.map(|copy| copy.display().to_string()),
+    })?;
+    Ok(Exit::Done)
 }
 
 fn move_to(url: &str, loaded: &Loaded, context: &Context) -> Outcome {

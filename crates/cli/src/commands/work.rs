@@ -55,7 +55,7 @@ pub(crate) fn schedule(command: &ScheduleOnly, context: &Context) -> Outcome {
     let shutdown = signals::watch()?;
     let home = context.open_home_for_service()?;
     if !command.once {
-        schedule::run(&home, &shutdown);
+        schedule::run(&home, &shutdown)?;
         return Ok(Exit::Done);
     }
     schedule::run_due(&home, &shutdown)?;
@@ -78,11 +78,20 @@ pub(crate) fn serve(command: &Serve, context: &Context) -> Outcome {
         eprintln!("running workers and schedules; the HTTP side is not in this version");
     }
     thread::scope(|scope| {
-        scope.spawn(|| schedule::run(&home, &shutdown));
+        let producing = scope.spawn(|| {
+            let outcome = schedule::run(&home, &shutdown);
+            if outcome.is_err() {
+                shutdown.request();
+            }
+            outcome
+        });
         let outcome = run_workers(&home, None, command.workers, context, &shutdown);
         // Where the workers ended by themselves, the producers have nobody to work for.
         shutdown.request();
-        outcome
+        match producing.join() {
+            Ok(Err(error)) => outcome.and(Err(error.into())),
+            _ => outcome,
+        }
     })
 }
 

@@ -1,6 +1,10 @@
 //! Making a home, and looking after it.
 
 use std::fs;
+use std::sync::Arc;
+
+use strongroom_database::{Migration, Sqlite, SystemClock};
+use strongroom_registry::{migrations, statements};
 
 use crate::program::{Place, assert_keys};
 
@@ -176,4 +180,57 @@ fn a_restored_backup_can_only_be_read_until_the_stores_are_adopted() {
     let checked = place.run(["store", "check", "primary", "--json"]).succeeds().object();
     assert_eq!((&checked["atomic_assembly"], &checked["term"]), (&true.into(), &1.into()));
     assert!(checked["acts"].as_u64().unwrap() >= 3, "{checked}");
+}
+
+/// The registry of a home made anew with these migrations.
+fn remake_registry(place: &Place, migrations: &[Migration]) {
+    for suffix in ["", "-wal", "-shm"] {
+        let _ = fs::remove_file(place.path(&format!("home/registry.db{suffix}")));
+    }
+    let path = place.path("home/registry.db");
+    Sqlite::open(&path, statements(), migrations, Arc::new(SystemClock)).expect("makes a registry");
+}
+
+#[test]
+fn only_workers_and_migrate_bring_an_older_registry_up_to_date_and_a_backup_takes_it_as_it_is() {
+    let place = Place::with_home();
+    let all = migrations();
+    let (older, next) = (&all[..all.len() - 1], all.len());
+    for command in [vec!["migrate", "--schema"], vec!["schedule", "--once"]] {
+        remake_registry(&place, older);
+        let copy = place.path(&format!("home/registry.db.before-{next:04}"));
+        let _ = fs::remove_file(&copy);
+        let words = ["registry.db", "needs version", "strongroom migrate --schema"];
+        for refused in [vec!["items", "list"], vec!["objects", "list"], vec!["queue", "pause", "ingest.fetch"]] {
+            place.run(refused).fails(2, &words);
+        }
+        let backup = place.run(["backup", "backups", "--json"]).succeeds().object();
+        assert!(backup["bytes"].as_u64().unwrap() > 0);
+        assert!(!copy.exists());
+        place.run(command).succeeds();
+        assert!(copy.is_file(), "the registry as it was");
+        place.run(["items", "list"]).succeeds();
+    }
+    let done = place.run(["migrate", "--schema", "--json"]).succeeds().object();
+    assert_keys(&done, &["registry", "from", "to", "copy"]);
+    assert_eq!((&done["from"], &done["copy"]), (&done["to"], &serde_json::Value::Null));
+}
+
+#[test]
+fn a_registry_of_a_newer_program_is_refused_by_every_command() {
+    let place = Place::with_home();
+    let mut newer = migrations();
+    let version = u32::try_from(newer.len() + 1).unwrap();
+    newer.push(Migration { version, name: "of a newer program", sql: "CREATE TABLE of_a_newer_program (x INTEGER)" });
+    remake_registry(&place, &newer);
+    for refused in [
+        vec!["items", "list"],
+        vec!["backup", "backups"],
+        vec!["migrate", "--schema"],
+        vec!["work"],
+        vec!["schedule", "--once"],
+        vec!["deposit", "greeting.tar"],
+    ] {
+        place.run(refused).fails(2, &["made by a newer program", "use the newer program"]);
+    }
 }

@@ -6,6 +6,7 @@ use super::address::Address;
 use super::connection::Connection;
 use super::failure::{Act, explain};
 use super::{schema, tls};
+use crate::migration::OlderSchema;
 use crate::{DatabaseError, Migration, PostgresSettings};
 
 /// A session of its own.
@@ -29,7 +30,7 @@ impl Bare {
 
     /// Brings the schema up to date. Other sessions that want to do so wait until this one ends.
     pub(crate) fn migrate(&mut self, migrations: &[Migration]) -> Result<(), DatabaseError> {
-        schema::migrate(&mut self.connection, &self.shown, migrations)
+        schema::migrate(&mut self.connection, &self.shown, migrations, OlderSchema::Migrate).map(drop)
     }
 
     /// The version of the schema; 0 where there is none.

@@ -20,8 +20,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::migration::OlderSchema;
 use crate::transaction::describe_panic;
-use crate::{Clock, Database, DatabaseError, Isolation, Migration, Statement, Statements, Time, Transaction, WriteJob};
+use crate::{
+    Clock, Database, DatabaseError, Isolation, Migration, Statement, Statements, Time, Transaction, Upgraded, WriteJob,
+};
 
 use address::Address;
 use bell::Bell;
@@ -98,9 +101,44 @@ impl Postgres {
         statements: Statements,
         migrations: &[Migration],
     ) -> Result<Self, DatabaseError> {
+        Self::open_as(url, settings, statements, migrations, OlderSchema::Migrate)
+    }
+
+    /// As [`Self::open`], where the schema is not older than the last of `migrations`.
+    ///
+    /// # Errors
+    /// [`DatabaseError::OlderSchema`] besides, where it is.
+    pub fn open_current(
+        url: &str,
+        settings: PostgresSettings,
+        statements: Statements,
+        migrations: &[Migration],
+    ) -> Result<Self, DatabaseError> {
+        Self::open_as(url, settings, statements, migrations, OlderSchema::Refuse)
+    }
+
+    /// Brings the schema of the database at `url` up to the last of `migrations`. Others that do so wait meanwhile.
+    pub fn upgrade(
+        url: &str,
+        settings: &PostgresSettings,
+        migrations: &[Migration],
+    ) -> Result<Upgraded, DatabaseError> {
         let address = Address::parse(url, settings.password.as_deref())?;
         let connector = tls::connector(&address)?;
-        schema::migrate(&mut Connection::open(&address, &connector)?, &address.shown, migrations)?;
+        let mut connection = Connection::open(&address, &connector)?;
+        schema::migrate(&mut connection, &address.shown, migrations, OlderSchema::Migrate)
+    }
+
+    fn open_as(
+        url: &str,
+        settings: PostgresSettings,
+        statements: Statements,
+        migrations: &[Migration],
+        older: OlderSchema,
+    ) -> Result<Self, DatabaseError> {
+        let address = Address::parse(url, settings.password.as_deref())?;
+        let connector = tls::connector(&address)?;
+        schema::migrate(&mut Connection::open(&address, &connector)?, &address.shown, migrations, older)?;
         let shared = Arc::new(Shared {
             pool: Pool::new(address, connector, settings.connections, settings.connection_wait),
             statements,

@@ -1,8 +1,8 @@
 //! Whose tables the database holds, which version they have, and which life of the server they were seen in. Versions only
 //! go forward, as in the embedded engine. Programs that start at the same time bring a schema forward one after another.
 
-use crate::migration::check_order;
-use crate::{DatabaseError, Migration};
+use crate::migration::{OlderSchema, check_order, check_version};
+use crate::{DatabaseError, Migration, Upgraded};
 
 use super::connection::Connection;
 use super::failure::{Act, explain};
@@ -25,8 +25,18 @@ const BOOKKEEPING: &str = "
     )";
 
 /// Applies the migrations that the schema has not had yet, each in a transaction of its own.
-pub(super) fn migrate(connection: &mut Connection, shown: &str, migrations: &[Migration]) -> Result<(), DatabaseError> {
+pub(super) fn migrate(
+    connection: &mut Connection,
+    shown: &str,
+    migrations: &[Migration],
+    older: OlderSchema,
+) -> Result<Upgraded, DatabaseError> {
     let known = check_order(migrations)?;
+    let present = version(connection, shown)?;
+    check_version(shown, present, known, older)?;
+    if present == known {
+        return Ok(Upgraded { from: present, to: known, copy: None });
+    }
     let failed = |error: postgres::Error| explain(shown, Act::Other("bring the schema up to date"), &error);
     // The lock belongs to the session, which the caller closes.
     connection
@@ -37,16 +47,9 @@ pub(super) fn migrate(connection: &mut Connection, shown: &str, migrations: &[Mi
              SET lock_timeout = '10s'",
         )
         .map_err(failed)?;
+    // Another program may have done so meanwhile.
     let present = version(connection, shown)?;
-    if present > known {
-        return Err(DatabaseError::Schema {
-            path: shown.to_owned(),
-            reason: format!(
-                "its schema has version {present}, made by a newer program; this one knows version {known}; use the \
-                 newer program"
-            ),
-        });
-    }
+    check_version(shown, present, known, older)?;
     for migration in migrations.iter().filter(|migration| migration.version > present) {
         let bookkeeping = if migration.version == 1 { BOOKKEEPING } else { "" };
         let applied = format!(
@@ -60,7 +63,7 @@ pub(super) fn migrate(connection: &mut Connection, shown: &str, migrations: &[Mi
             .batch_execute(&applied)
             .map_err(|error| explain(shown, Act::Statement(migration.name), &error))?;
     }
-    Ok(())
+    Ok(Upgraded { from: present, to: known, copy: None })
 }
 
 /// The version of the schema; 0 where there is none. Refuses tables of another program; what extensions of the server bring

@@ -1,6 +1,7 @@
 //! A copy of the database while it is in use.
 
 use std::fs::File;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
@@ -22,8 +23,26 @@ pub(super) fn copy(source: &Connection, path: &Path, to: &Path) -> Result<(), Da
     outcome
 }
 
+/// As [`copy`], in the place of an earlier copy of this name.
+pub(super) fn copy_over(source: &Connection, path: &Path, to: &Path) -> Result<(), DatabaseError> {
+    let part = part_name(to);
+    // Of a copy that was cut short; the caller holds the lock under which it was made.
+    let _ = std::fs::remove_file(&part);
+    let outcome = copy_to_part(source, path, &part).and_then(|()| {
+        sync(&part)?;
+        std::fs::rename(&part, to).map_err(|error| explain_io(to, ACT, &error))?;
+        sync(folder_of(to))
+    });
+    if outcome.is_err() {
+        let _ = std::fs::remove_file(&part);
+    }
+    outcome
+}
+
 fn copy_to_part(source: &Connection, path: &Path, part: &Path) -> Result<(), DatabaseError> {
-    File::create_new(part).map_err(|error| explain_io(part, ACT, &error))?;
+    // What the database holds is for its owner only.
+    let new = File::options().write(true).create_new(true).mode(0o600).open(part);
+    new.map_err(|error| explain_io(part, ACT, &error))?;
     let failed = |error: rusqlite::Error| explain(part, Act::Other(ACT), &error);
     let mut target = Connection::open(part).map_err(failed)?;
     // The whole file is synced below, once.
@@ -44,11 +63,13 @@ fn copy_to_part(source: &Connection, path: &Path, part: &Path) -> Result<(), Dat
 
 /// Makes the finished copy visible under its name, without overwriting what may stand there.
 fn publish(part: &Path, to: &Path) -> Result<(), DatabaseError> {
-    let sync = |path: &Path| File::open(path).and_then(|file| file.sync_all());
-    sync(part).map_err(|error| explain_io(part, ACT, &error))?;
+    sync(part)?;
     std::fs::hard_link(part, to).map_err(|error| explain_io(to, ACT, &error))?;
-    let folder = folder_of(to);
-    sync(folder).map_err(|error| explain_io(folder, ACT, &error))
+    sync(folder_of(to))
+}
+
+fn sync(path: &Path) -> Result<(), DatabaseError> {
+    File::open(path).and_then(|file| file.sync_all()).map_err(|error| explain_io(path, ACT, &error))
 }
 
 fn part_name(to: &Path) -> PathBuf {

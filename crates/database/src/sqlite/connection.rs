@@ -29,6 +29,12 @@ pub(super) fn open_unchecked(path: &Path) -> Result<Connection, DatabaseError> {
     open(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)
 }
 
+/// Opens a file that exists, and changes nothing in it. Not for reading only, since the log of a process that was killed
+/// has to be looked through.
+pub(super) fn open_existing(path: &Path) -> Result<Connection, DatabaseError> {
+    open(path, OpenFlags::SQLITE_OPEN_READ_WRITE)
+}
+
 /// Sets up the writer's connection, once the file is known to be ours.
 pub(super) fn prepare_for_writing(connection: &Connection, path: &Path) -> Result<(), DatabaseError> {
     let failed = |error: rusqlite::Error| explain(path, Act::Other("set up the database"), &error);

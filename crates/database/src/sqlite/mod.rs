@@ -15,8 +15,13 @@ mod writer;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rusqlite::Connection;
+
 use crate::clock::SteadyClock;
-use crate::{Clock, Database, DatabaseError, Isolation, Migration, Statement, Statements, Transaction, WriteJob};
+use crate::migration::{OlderSchema, check_order, check_version};
+use crate::{
+    Clock, Database, DatabaseError, Isolation, Migration, Statement, Statements, Time, Transaction, Upgraded, WriteJob,
+};
 
 use lock::WriteLock;
 use readers::Readers;
@@ -53,17 +58,41 @@ impl Sqlite {
         migrations: &[Migration],
         clock: Arc<dyn Clock>,
     ) -> Result<Self, DatabaseError> {
+        Self::open_as(path, statements, migrations, clock, OlderSchema::Migrate)
+    }
+
+    /// As [`Self::open`], where the schema is not older than the last of `migrations`.
+    ///
+    /// # Errors
+    /// [`DatabaseError::OlderSchema`] besides, where it is.
+    pub fn open_current(
+        path: &Path,
+        statements: Statements,
+        migrations: &[Migration],
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, DatabaseError> {
+        Self::open_as(path, statements, migrations, clock, OlderSchema::Refuse)
+    }
+
+    /// Brings the schema of the file at `path` up to the last of `migrations`, after a copy of the file beside it
+    /// (`NAME.before-NNNN`, after the first migration that it has not had). Others that open the file wait meanwhile.
+    pub fn upgrade(path: &Path, migrations: &[Migration], clock: &dyn Clock) -> Result<Upgraded, DatabaseError> {
+        file_system::refuse_network(path)?;
+        let lock = WriteLock::beside(path)?;
+        Ok(prepare(path, &lock, migrations, clock.now(), OlderSchema::Migrate)?.1)
+    }
+
+    fn open_as(
+        path: &Path,
+        statements: Statements,
+        migrations: &[Migration],
+        clock: Arc<dyn Clock>,
+        older: OlderSchema,
+    ) -> Result<Self, DatabaseError> {
         file_system::refuse_network(path)?;
         let shared = Arc::new(Shared { path: path.to_owned(), statements, clock: SteadyClock::new(clock) });
         let lock = WriteLock::beside(path)?;
-        let connection = {
-            let _held = lock.acquire()?;
-            let mut connection = connection::open_unchecked(path)?;
-            schema::refuse_foreign(&connection, path)?;
-            connection::prepare_for_writing(&connection, path)?;
-            schema::migrate(&mut connection, path, migrations, shared.clock.now())?;
-            connection
-        };
+        let (connection, _) = prepare(path, &lock, migrations, shared.clock.now(), older)?;
         let readers = Readers::new(shared.clone());
         let writer = Writer::start(connection, lock, shared.clone())?;
         Ok(Self { writer, readers, shared })
@@ -78,6 +107,16 @@ impl Sqlite {
     /// it fails, and an existing file is never overwritten.
     pub fn backup(&self, to: &Path) -> Result<(), DatabaseError> {
         self.readers.with_connection(|connection| backup::copy(connection, &self.shared.path, to))
+    }
+
+    /// As [`Self::backup`], of a file whose schema may be older than the last of `migrations`; it is copied as it is.
+    pub fn backup_file(path: &Path, migrations: &[Migration], to: &Path) -> Result<(), DatabaseError> {
+        file_system::refuse_network(path)?;
+        let connection = connection::open_existing(path)?;
+        schema::refuse_foreign(&connection, path)?;
+        let found = schema::version(&connection, path)?;
+        check_version(&path.display().to_string(), found, check_order(migrations)?, OlderSchema::Migrate)?;
+        backup::copy(&connection, path, to)
     }
 
     /// Prepares every statement against the schema and names the first that does not fit: for tests, so that a misspelt
@@ -95,6 +134,22 @@ impl Sqlite {
             Ok(())
         })
     }
+}
+
+/// Opens the file for writing, and makes its tables or brings them up to date, while no other process writes.
+fn prepare(
+    path: &Path,
+    lock: &WriteLock,
+    migrations: &[Migration],
+    now: Time,
+    older: OlderSchema,
+) -> Result<(Connection, Upgraded), DatabaseError> {
+    let _held = lock.acquire()?;
+    let mut connection = connection::open_unchecked(path)?;
+    schema::refuse_foreign(&connection, path)?;
+    connection::prepare_for_writing(&connection, path)?;
+    let upgraded = schema::migrate(&mut connection, path, migrations, now, older)?;
+    Ok((connection, upgraded))
 }
 
 impl Database for Sqlite {

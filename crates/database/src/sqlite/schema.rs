@@ -1,13 +1,14 @@
 //! Whose file it is, and which version its schema has. Versions only go forward; a newer one than the program knows is
 //! refused, since an older program would write what the newer one does not expect.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
-use crate::migration::check_order;
-use crate::{DatabaseError, Migration, Time};
+use crate::migration::{OlderSchema, check_order, check_version};
+use crate::{DatabaseError, Migration, Time, Upgraded};
 
+use super::backup;
 use super::failure::{Act, explain};
 
 /// "STRM" in SQLite's header, where a file says which program it belongs to (`PRAGMA application_id`).
@@ -33,25 +34,25 @@ pub(super) fn refuse_foreign(connection: &Connection, path: &Path) -> Result<(),
     })
 }
 
-/// Applies the migrations that the file has not had yet, each in a transaction of its own. The caller holds the write
-/// lock.
+/// Applies the migrations that the file has not had yet, each in a transaction of its own, after a copy of what is there.
+/// The caller holds the write lock, so that nothing is written between the copy and the first migration.
 pub(super) fn migrate(
     connection: &mut Connection,
     path: &Path,
     migrations: &[Migration],
     now: Time,
-) -> Result<(), DatabaseError> {
+    older: OlderSchema,
+) -> Result<Upgraded, DatabaseError> {
     let known = check_order(migrations)?;
     let present = version(connection, path)?;
-    if present > known {
-        return Err(DatabaseError::Schema {
-            path: path.display().to_string(),
-            reason: format!(
-                "its schema has version {present}, made by a newer program; this one knows version {known}; use the \
-                 newer program"
-            ),
-        });
-    }
+    check_version(&path.display().to_string(), present, known, older)?;
+    let copy = if present > 0 && present < known {
+        let copy = copy_before(path, present + 1);
+        backup::copy_over(connection, path, &copy)?;
+        Some(copy)
+    } else {
+        None
+    };
     for migration in migrations.iter().filter(|migration| migration.version > present) {
         apply(connection, migration, now).map_err(|error| match error {
             // A step that does not parse is told with its own name, not with that of a statement.
@@ -61,10 +62,18 @@ pub(super) fn migrate(
             error => explain(path, Act::Other("bring the schema up to date"), &error),
         })?;
     }
-    Ok(())
+    Ok(Upgraded { from: present, to: known, copy })
 }
 
-fn version(connection: &Connection, path: &Path) -> Result<u32, DatabaseError> {
+/// Where the copy lies of a file that has not had this migration yet.
+fn copy_before(path: &Path, migration: u32) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!(".before-{migration:04}"));
+    name.into()
+}
+
+/// The version of the file's schema; 0 where there is none.
+pub(super) fn version(connection: &Connection, path: &Path) -> Result<u32, DatabaseError> {
     let failed = |error: rusqlite::Error| explain(path, CHECK, &error);
     let exists = connection
         .query_row("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'schema_version'", [], |_| Ok(()))

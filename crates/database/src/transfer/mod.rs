@@ -60,7 +60,7 @@ pub trait Source {
     fn next_of(&mut self, sequence: &str) -> Result<Option<i64>, DatabaseError>;
 }
 
-/// Fills the database at `url` from `source`, making its tables where there are none. `tell` hears of each table when its
+/// Fills the database at `url` from `source`, making its tables, in the source's version, where there are none. `tell` hears of each table when its
 /// rows were written and again proved by reading them back.
 ///
 /// # Errors
@@ -73,8 +73,11 @@ pub fn fill(
     migrations: &[Migration],
     tell: &mut dyn FnMut(&Moved),
 ) -> Result<Vec<Moved>, DatabaseError> {
-    let mut server = Server::open(url, settings, migrations)?;
-    let (found, known) = (source.version()?, server.version);
+    let found = source.version()?;
+    // A target in the source's version takes its rows as they are, also of an older program.
+    let needed: Vec<Migration> = migrations.iter().filter(|one| one.version <= found).copied().collect();
+    let mut server = Server::open(url, settings, &needed)?;
+    let known = server.version;
     if found != known {
         return Err(
             server.unfit(format!("its schema has version {known}, and what it is to be filled from has {found}"))

@@ -27,7 +27,7 @@ impl Server {
         Ok(Self { version: bare.version()?, bare })
     }
 
-    /// Connects to what must be there, in the version that this program knows.
+    /// Connects to what must be there, in a version that this program knows.
     pub(super) fn open_as_it_is(
         url: &str,
         settings: &PostgresSettings,
@@ -37,8 +37,10 @@ impl Server {
         let version = bare.version()?;
         let server = Self { bare, version };
         match migrations.last() {
-            Some(last) if last.version == version => Ok(server),
-            _ => Err(server.unfit(format!("its schema has version {version}, which this program does not write"))),
+            Some(last) if (1..=last.version).contains(&version) => Ok(server),
+            _ => Err(server.unfit(format!(
+                "its schema has version {version}, which this program does not know; use the program that made it"
+            ))),
         }
     }
 

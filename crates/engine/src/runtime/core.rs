@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use strongroom_queue::{Holder, LeaseRequest, Outcome};
 use strongroom_registry::work::{self, Assignment, Leasing};
-use strongroom_registry::{Registry, RegistryError, Transaction};
+use strongroom_registry::{Registry, RegistryError, Transaction, check_schema};
 
 use super::bell::{Bell, Over};
 use super::clock::MonotonicClock;
@@ -92,13 +92,19 @@ impl Core {
         Some(Wanted { pool, limit, request })
     }
 
-    /// Leases what is wanted, within a transaction; with the topics that have new work by it.
+    /// Leases what is wanted, within a transaction; with the topics that have new work by it. Nothing is leased from a
+    /// schema that is newer than `schema`.
     pub(super) fn lease_all(
         tx: &mut dyn Transaction,
         wanted: &[Wanted],
         max_attempts: &HashMap<String, u32>,
+        schema: u32,
     ) -> Result<Leasing, RegistryError> {
         let mut all = Leasing::default();
+        if wanted.iter().all(|one| one.limit == 0) {
+            return Ok(all);
+        }
+        check_schema(tx, schema)?;
         for one in wanted.iter().filter(|one| one.limit > 0) {
             let limits = |topic: &str| max_attempts.get(topic).copied().unwrap_or(1);
             let leasing = work::lease(tx, &one.request, &limits)?;
@@ -210,10 +216,10 @@ impl Core {
             let job = {
                 let (record, holder) = (record.clone(), self.holder_text.clone());
                 let wanted = if leasing { wanted.clone() } else { Vec::new() };
-                let max_attempts = self.max_attempts.clone();
+                let (max_attempts, schema) = (self.max_attempts.clone(), self.registry.known_schema());
                 move |tx: &mut dyn Transaction| {
                     let mut topics = record.write(tx, &holder)?;
-                    let leasing = Self::lease_all(tx, &wanted, &max_attempts)?;
+                    let leasing = Self::lease_all(tx, &wanted, &max_attempts, schema)?;
                     topics.extend(leasing.topics);
                     Ok::<_, RegistryError>((topics, leasing.assignments))
                 }

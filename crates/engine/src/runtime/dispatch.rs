@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use strongroom_queue::Registered;
 use strongroom_queue::tasks::{self, Prospect};
-use strongroom_registry::RegistryError;
+use strongroom_registry::{RegistryError, check_schema};
 
 use super::Summary;
 use super::context::Interrupted;
@@ -90,7 +90,11 @@ impl Dispatcher<'_> {
         if open.is_empty() {
             return Ok(Look::Full);
         }
-        let (prospect, now) = core.registry.read(|tx| Ok::<_, RegistryError>((tasks::look(tx, &open)?, tx.now()?)))?;
+        let (prospect, now) = core.registry.read(|tx| {
+            // Also where there is nothing to lease: an idle process of an older program ends, too.
+            check_schema(tx, core.registry.known_schema())?;
+            Ok::<_, RegistryError>((tasks::look(tx, &open)?, tx.now()?))
+        })?;
         match prospect {
             Prospect::Work => self.lease(),
             Prospect::Nothing => Ok(Look::Idle(self.poll_every)),
@@ -113,7 +117,8 @@ impl Dispatcher<'_> {
         let asked_at = core.clock.now();
         let leased = core.registry.write_by_rows({
             let (wanted, max_attempts) = (wanted.clone(), core.max_attempts.clone());
-            move |tx| Core::lease_all(tx, &wanted, &max_attempts)
+            let schema = core.registry.known_schema();
+            move |tx| Core::lease_all(tx, &wanted, &max_attempts, schema)
         });
         let (assignments, failure) = match leased {
             Ok(leasing) => {

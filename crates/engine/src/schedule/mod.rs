@@ -7,8 +7,8 @@ mod turn;
 use std::time::{Duration, Instant};
 
 use strongroom_queue::Holder;
-use strongroom_registry::RegistryError;
 use strongroom_registry::schedules::{self, Schedule};
+use strongroom_registry::{RegistryError, check_schema};
 
 use self::turn::Turn;
 use crate::event::Event;
@@ -86,24 +86,31 @@ fn sweep_uploads(home: &Home, stop: &Shutdown) -> Result<String, EngineError> {
 }
 
 /// Runs what is due whenever it is, until asked to stop. Whatever fails is tried again.
-pub fn run(home: &Home, shutdown: &Shutdown) {
+///
+/// # Errors
+/// [`RegistryError::NewerSchema`] where another program has brought the registry beyond what this one knows.
+pub fn run(home: &Home, shutdown: &Shutdown) -> Result<(), EngineError> {
     while !shutdown.is_requested() {
         let sleep = match run_due(home, shutdown) {
             Ok(sleep) => sleep,
+            Err(error @ EngineError::Registry(RegistryError::NewerSchema { .. })) => return Err(error),
             Err(error) => {
                 Event::RegistryUnavailable { act: "take the turn of a schedule", error: &error.chain() }.emit();
                 AFTER_FAILURE
             }
         };
         if shutdown.wait(sleep.clamp(SHORTEST_SLEEP, LONGEST_SLEEP)) {
-            return;
+            return Ok(());
         }
     }
+    Ok(())
 }
 
 /// Runs every schedule whose turn it is, once; how long until the next turn of any.
 pub fn run_due(home: &Home, shutdown: &Shutdown) -> Result<Duration, EngineError> {
     let holder = Holder::this_process().to_string();
+    let known = home.registry.known_schema();
+    home.registry.read(|tx| check_schema(tx, known))?;
     free_turns(home)?;
     for producer in producers(home) {
         if shutdown.is_requested() {

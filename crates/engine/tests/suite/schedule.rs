@@ -86,7 +86,7 @@ fn a_schedule_that_runs_stops_when_asked() {
             std::thread::yield_now();
         }
         stop.request();
-        running.join().expect("stops");
+        running.join().expect("stops").expect("ends well");
     });
     assert!(stop.wait(Duration::from_hours(1)), "asked already: no wait");
 }

@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use strongroom_database::{Migration, Sqlite};
+
 use super::*;
 
 fn flags<const N: usize>() -> [Arc<AtomicBool>; N] {
@@ -137,4 +139,57 @@ fn a_stage_that_ends_while_draining_does_not_begin_the_next() {
     });
     let item = house.find(item);
     assert_eq!((item.stage, item.status), (Stage::Estimate, ItemStatus::Pending));
+}
+
+#[test]
+fn a_runtime_that_meets_a_newer_schema_finishes_what_it_holds_and_takes_nothing_new() {
+    let house = House::new();
+    let items = house.items(2);
+    let [began, go_on] = flags();
+    let handler = stage(Stage::Receive, {
+        let (began, go_on) = (began.clone(), go_on.clone());
+        move |_, _| {
+            began.store(true, Ordering::SeqCst);
+            until(|| go_on.load(Ordering::SeqCst));
+            succeeded()
+        }
+    });
+    let shutdown = Shutdown::new();
+    let _watchdog = watch(&shutdown);
+    let pools = pool(Stage::Receive, PoolSettings { workers: 1, buffer: 0, ..PoolSettings::default() });
+    let runtime = house.runtime(vec![handler]).pools(pools).build();
+    let summary = std::thread::scope(|scope| {
+        let running = scope.spawn(|| runtime.run(&shutdown));
+        until(|| began.load(Ordering::SeqCst));
+        bring_forward(&house);
+        go_on.store(true, Ordering::SeqCst);
+        running.join().expect("ends")
+    });
+    assert!(matches!(summary.failure, Some(RegistryError::NewerSchema { .. })), "{:?}", summary.failure);
+    assert_eq!((summary.ended, summary.dropped, summary.abandoned), (1, 0, 0), "{summary:?}");
+    let count = |status| items.iter().filter(|item| house.has_status(**item, status)).count();
+    assert_eq!((count(ItemStatus::Succeeded), count(ItemStatus::Pending)), (1, 1));
+}
+
+#[test]
+fn an_idle_runtime_that_meets_a_newer_schema_ends() {
+    let house = House::new();
+    let shutdown = Shutdown::new();
+    let _watchdog = watch(&shutdown);
+    let runtime = house.runtime(vec![stage(Stage::Receive, |_, _| succeeded())]).build();
+    let summary = std::thread::scope(|scope| {
+        let running = scope.spawn(|| runtime.run(&shutdown));
+        bring_forward(&house);
+        running.join().expect("ends")
+    });
+    assert!(matches!(summary.failure, Some(RegistryError::NewerSchema { .. })), "{:?}", summary.failure);
+}
+
+/// What a newer program does when it starts.
+fn bring_forward(house: &House) {
+    let mut newer = strongroom_registry::migrations();
+    let version = u32::try_from(newer.len() + 1).expect("fits");
+    newer.push(Migration { version, name: "of a newer program", sql: "CREATE TABLE newer (x INTEGER)" });
+    Sqlite::upgrade(&house.folder.path().join("registry.db"), &newer, house.clock.as_ref())
+        .expect("is brought forward");
 }
