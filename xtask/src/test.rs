@@ -41,7 +41,18 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode> {
     services.tell(&mut everything);
     observe(everything, &peers, &mut tally, &mut faults)?;
     drop(services);
+    if cargo_arguments.is_empty() {
+        observe(model(), &peers, &mut tally, &mut faults)?;
+    }
     Ok(account(&mut tally, &faults))
+}
+
+/// The tests of the model, which is a workspace of its own.
+fn model() -> Command {
+    let mut model = place::cargo();
+    model.args(["test", "--no-fail-fast", "--manifest-path", "crates/model/Cargo.toml", "--target-dir"]);
+    model.arg(place::target().join("model"));
+    model
 }
 
 /// Runs one `cargo test`, shows its output as it comes and tallies it.
