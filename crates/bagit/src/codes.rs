@@ -27,6 +27,12 @@ impl Rule {
     }
 }
 
+/// A problem `profile.unknown`.
+pub(crate) fn profile_unknown(is_warning: bool, message: String) -> Problem {
+    let severity = if is_warning { Severity::Warning } else { Severity::Error };
+    Rule { code: "profile.unknown", severity }.problem(message)
+}
+
 impl Problem {
     /// Names the tag file or manifest in which it was found.
     #[must_use]
@@ -124,9 +130,10 @@ codes! {
     PATH_PERCENT_ENCODING Warning "path.percent_encoding" "a path is not percent-encoded as the version asks, but only one file can be meant";
     PATH_RESERVED_NAME Warning "path.reserved_name" "a name cannot exist on Windows";
     PATH_SYSTEM_FILE Warning "path.system_file" "a file that operating systems leave behind";
+    PATH_TOO_LONG Error "path.too_long" "a path has more than 4,096 bytes, or a name in it more than 255 bytes: no common file system can hold it";
     PATH_UNSAFE Error "path.unsafe" "a path leads out of the bag, or could on some system";
     PAYLOAD_DIRECTORY_MISSING Error "payload.directory_missing" "there is no directory data/";
-    PROBLEMS_TRUNCATED Warning "problems.truncated" "there are more problems of one severity than are listed";
+    PROBLEMS_TRUNCATED Warning "problems.truncated" "there are more problems of one severity than are listed; the message states how many";
     TAG_MANIFEST_DIFFERENT_SETS Warning "tag_manifest.different_sets" "the tag manifests do not list the same files";
     TAG_MANIFEST_FILE_UNLISTED Warning "tag_manifest.file_unlisted" "a tag file is in no tag manifest";
     TAG_MANIFEST_LISTS_PAYLOAD Error "tag_manifest.lists_payload" "a tag manifest lists a payload file";

@@ -22,7 +22,7 @@ use crate::declaration::{self, Declaration, Version};
 use crate::error::BagError;
 use crate::manifest::{self, FETCH, FetchLine, PAYLOAD};
 use crate::path;
-use crate::source::open_member;
+use crate::source::{Folder, open_member};
 use crate::text::Lines;
 
 /// Redirects followed, each of them judged.
@@ -133,7 +133,8 @@ pub fn complete(
     show: &mut dyn FnMut(&FetchLine, &FetchOutcome),
 ) -> Result<bool, BagError> {
     let fail = |act, name: &str, error| BagError::io(act, &bag.join(name), error);
-    let declaration = open_member(bag, declaration::FILE)
+    let folder = Folder::open(bag).map_err(|error| BagError::io("open", bag, error))?;
+    let declaration = open_member(&folder, declaration::FILE)
         .and_then(|file| Declaration::parse(file, &mut |_| {}))
         .map_err(|error| fail("read", declaration::FILE, error))?;
     let version = declaration.version.unwrap_or(Version::V0_97);
@@ -144,7 +145,7 @@ pub fn complete(
             io::Error::new(io::ErrorKind::Unsupported, "the character encoding is not known"),
         )
     })?;
-    let list = match open_member(bag, FETCH) {
+    let list = match open_member(&folder, FETCH) {
         Ok(list) => list,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
         Err(error) => return Err(fail("open", FETCH, error)),

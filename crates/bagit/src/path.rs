@@ -10,6 +10,20 @@ use crate::codes::{self, Rule};
 /// Longest path that the oldest common systems take, in characters (Windows `MAX_PATH` less its drive and end).
 const LONG: usize = 255;
 
+/// Most bytes of a path (Linux `PATH_MAX`).
+pub(crate) const LONGEST_PATH: usize = 4_096;
+/// Most bytes of a name in a path (Linux `NAME_MAX`).
+pub(crate) const LONGEST_NAME: usize = 255;
+
+/// Why a path is longer than common file systems can hold, or nothing. Lengths are of the bytes as the container has them.
+pub(crate) fn too_long_reason(raw: &[u8]) -> Option<String> {
+    if raw.len() > LONGEST_PATH {
+        return Some(format!("the path has {} bytes, more than {LONGEST_PATH}", raw.len()));
+    }
+    let name = raw.split(|byte| *byte == b'/').map(<[u8]>::len).max()?;
+    (name > LONGEST_NAME).then(|| format!("a name in the path has {name} bytes, more than {LONGEST_NAME}"))
+}
+
 /// A name as text. Bytes that are not UTF-8 become `\xHH`, and in such a name a backslash is doubled, so that two different
 /// names stay different.
 pub fn escape_name(raw: &[u8]) -> String {

@@ -10,7 +10,9 @@ use crate::problem::Problem;
 use crate::text::{Charset, LineFault, Lines, Mark};
 
 /// Most bytes of labels and values that are kept of one file.
-const LARGEST: usize = 8 << 20;
+pub(crate) const LARGEST: usize = 8 << 20;
+/// Bytes that a tag counts for beside its text, so that many short ones cost no more memory than a long one.
+const TAG_COST: usize = 200;
 
 /// One tag.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,6 +38,13 @@ pub struct TagFile<'a> {
     pub version: Version,
 }
 
+impl Tag {
+    /// Bytes that the tag counts for.
+    pub(crate) fn cost(&self) -> usize {
+        self.label.len() + self.value.len() + TAG_COST
+    }
+}
+
 impl TagFile<'_> {
     /// Reads the tags in order, and reports every line that is not as the version asks.
     pub fn parse<'r>(&self, reader: impl Read + 'r, report: &mut dyn FnMut(Problem)) -> io::Result<Vec<Tag>> {
@@ -57,7 +66,7 @@ impl TagFile<'_> {
                 None => {}
             }
             let text = line.text.as_ref();
-            kept += text.len();
+            kept += text.len() + TAG_COST;
             if kept > LARGEST {
                 say(
                     codes::FILE_TOO_LARGE,

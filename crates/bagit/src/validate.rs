@@ -14,7 +14,7 @@ use crate::codes;
 use crate::error::BagError;
 use crate::manifest::{ManifestKind, ManifestName, PAYLOAD};
 use crate::problem::Problem;
-use crate::report::Report;
+use crate::report::{Collector, Report};
 use crate::source::{Entry, Limits, Members, Scan, Serialization, Source};
 use crate::spill::{Iter, Sorted, Sorter};
 
@@ -27,9 +27,9 @@ const BATCH_BYTES: u64 = 1 << 20;
 /// whatever the number of manifests.
 pub fn validate(path: &Path, options: &CheckOptions) -> Result<Report, BagError> {
     let source = Source::open(path)?;
-    let serialization = source.serialization();
     let limits = &options.limits;
-    let (scan, evidence) = match Members::open(path, serialization)? {
+    let members = source.members().map_err(|error| BagError::io("open", path, error))?;
+    let (scan, evidence) = match members {
         Some(members) => hash_members(source, members, limits)?,
         None => hash_stream(path, source, limits)?,
     };
@@ -148,7 +148,7 @@ fn hash_members(source: Source, members: Members, limits: &Limits) -> Result<(Sc
     let results = Sorter::new(limits.memory / 4, limits.temporary_directory.as_deref());
     let work = Work {
         queue: Mutex::new(queue.iter().map_err(BagError::Spill)?),
-        results: Mutex::new((results, Vec::new())),
+        results: Mutex::new((results, Collector::new(limits))),
         wanted,
         members: &members,
         serialization: scan.serialization,
@@ -166,14 +166,16 @@ fn hash_members(source: Source, members: Members, limits: &Limits) -> Result<(Sc
         outcomes.into_iter().collect::<Result<(), BagError>>()?;
     }
     let (results, problems) = work.results.into_inner().unwrap_or_else(PoisonError::into_inner);
-    scan.problems.extend(problems);
+    let problems = problems.finish();
+    scan.problems.extend(problems.problems);
+    scan.unlisted.extend(problems.unlisted);
     let facts = results.finish().map_err(BagError::Spill)?;
     Ok((scan, Spilled { facts, again: Again::Members(members) }))
 }
 
 struct Work<'w> {
     queue: Mutex<Iter<'w>>,
-    results: Mutex<(Sorter, Vec<Problem>)>,
+    results: Mutex<(Sorter, Collector)>,
     wanted: Wanted,
     members: &'w Members,
     serialization: Serialization,
@@ -238,7 +240,7 @@ impl Work<'_> {
         for (packed, path) in facts {
             results.0.push(path.as_bytes(), &packed).map_err(BagError::Spill)?;
         }
-        results.1.extend(problems);
+        problems.into_iter().for_each(|problem| results.1.push(problem));
         Ok(())
     }
 

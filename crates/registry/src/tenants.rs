@@ -39,6 +39,8 @@ pub struct Collection {
     pub placement: Option<String>,
     /// Whether its deposits wait for a person.
     pub held: bool,
+    /// Whether it takes deposits; one that was removed does not.
+    pub active: bool,
     /// When it was added.
     pub created_at: Time,
 }
@@ -226,6 +228,7 @@ fn collection_row(row: &Row) -> Result<Collection, RegistryError> {
         profile: row.optional_text(5)?.map(str::to_owned),
         placement: row.optional_text(6)?.map(str::to_owned),
         held: row.truth(7)?,
+        active: row.text(8)? == "active",
         created_at: row.time(9)?,
     })
 }

@@ -85,6 +85,10 @@ fn read_manifest(
         let about = |rule: Rule, message: String| {
             check.report(rule.problem(message).in_file(&manifest.file).at_line(line).about(listed.clone()));
         };
+        if let Some(reason) = path::too_long_reason(listed.as_bytes()) {
+            about(codes::PATH_TOO_LONG, reason);
+            return Ok(());
+        }
         if listed.ends_with('/') {
             say(
                 codes::MANIFEST_LINE_MALFORMED,
@@ -126,6 +130,10 @@ fn read_fetch(check: &Check<'_>, charset: Charset, version: Version, sorter: &mu
         let about = |rule: Rule, message: String| {
             check.report(rule.problem(message).in_file(FETCH).at_line(line).about(listed.clone()));
         };
+        if let Some(reason) = path::too_long_reason(listed.as_bytes()) {
+            about(codes::PATH_TOO_LONG, reason);
+            return Ok(());
+        }
         if let Some(reason) = manifest::unsafe_listing(&listed) {
             about(codes::PATH_UNSAFE, format!("the path to fetch to is not safe: {reason}"));
             return Ok(());

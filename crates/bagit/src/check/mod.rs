@@ -13,14 +13,14 @@ use std::io::{self, Read};
 use strongroom_digest::{Algorithm, Digest};
 
 use crate::codes;
-use crate::declaration::{self, Declaration, Version};
+use crate::declaration::{self, Declaration, Version, shorten};
 use crate::error::BagError;
 use crate::manifest::{ManifestKind, ManifestName, PAYLOAD};
 use crate::problem::{Problem, Severity, Verdict};
 use crate::profile::{BagFacts, Profile, TagFact};
-use crate::report::{Collector, Report};
+use crate::report::{Collector, ProfileReason, Report};
 use crate::source::{Limits, Scan};
-use crate::tag_file::{Tag, TagFile};
+use crate::tag_file::{self, Tag, TagFile};
 use crate::text::Charset;
 
 use survey::Survey;
@@ -59,7 +59,8 @@ pub trait Evidence {
 /// Which profile a bag is checked against.
 #[derive(Debug, Clone, Default)]
 pub enum ProfileChoice {
-    /// The built-in one that `BagIt-Profile-Identifier` in `bag-info.txt` names, if any.
+    /// The built-in one that `BagIt-Profile-Identifier` in `bag-info.txt` names; where the bag names none, the default of
+    /// the options, or else `aptrust-2.3` for a bag with an `aptrust-info.txt`, or else none.
     #[default]
     Declared,
     /// None.
@@ -77,6 +78,10 @@ pub struct CheckOptions {
     pub institution: Option<String>,
     /// Whether a base directory that is not named as the profile asks is a warning only.
     pub wrong_name_is_warning: bool,
+    /// The profile of bags that name none. It goes before the one that `aptrust-info.txt` stands for.
+    pub default_profile: Option<Box<Profile>>,
+    /// Whether it is a warning only that a bag names a profile that is not known here.
+    pub unknown_profile_is_warning: bool,
     /// Bounds on memory and on the number of problems, and where temporary files go.
     pub limits: Limits,
 }
@@ -88,12 +93,14 @@ pub fn check(evidence: &dyn Evidence, scan: &Scan, options: &CheckOptions) -> Re
         evidence,
         scan,
         options,
-        problems: RefCell::new(Collector::new(options.limits.problems)),
+        problems: RefCell::new(Collector::new(&options.limits)),
         tags: Vec::new(),
+        tag_bytes: 0,
     };
     for problem in &scan.problems {
         check.report(problem.clone());
     }
+    check.problems.borrow_mut().push_unlisted(&scan.unlisted);
     check.run()
 }
 
@@ -104,6 +111,7 @@ struct Check<'c> {
     options: &'c CheckOptions,
     problems: RefCell<Collector>,
     tags: Vec<Tag>,
+    tag_bytes: usize,
 }
 
 impl Check<'_> {
@@ -139,7 +147,7 @@ impl Check<'_> {
         self.manifest_names(&survey);
         let Some(charset) = declaration.charset() else {
             let label = declaration.encoding_text.as_deref().unwrap_or_default();
-            let message = format!("the character encoding {:?} is not known", declaration::shorten(label));
+            let message = format!("the character encoding {:?} is not known", shorten(label));
             self.report(codes::BAGIT_ENCODING_UNSUPPORTED.problem(message).in_file(declaration::FILE));
             return Ok(self.finish(&survey, &declaration, None));
         };
@@ -156,8 +164,9 @@ impl Check<'_> {
         for file in &survey.info_files {
             self.read_tags(file, charset, version, file == bag_info)?;
         }
-        let profile = self.profile();
-        if let Some(profile) = &profile {
+        let chosen = self.profile(&survey, bag_info);
+        let profile = chosen.as_ref().map(|(profile, _)| profile);
+        if let Some(profile) = profile {
             let rest = profile.tag_files_with_rules();
             for file in rest.into_iter().filter(|file| *file != bag_info && *file != declaration::FILE) {
                 if !survey.info_files.iter().any(|known| known == file) && Survey::has_file(self.evidence, file)? {
@@ -169,10 +178,10 @@ impl Check<'_> {
         let listings = listings::read(&self, &survey, charset, version)?;
         let totals = join::join(&self, &survey, &listings, version)?;
         metadata::check_bag_info(&self.tags, bag_info, &survey, totals, &mut |problem| self.report(problem));
-        if let Some(profile) = &profile {
+        if let Some(profile) = profile {
             self.check_profile(profile, &survey, &declaration)?;
         }
-        Ok(self.finish(&survey, &declaration, profile.as_ref()))
+        Ok(self.finish(&survey, &declaration, chosen.as_ref()))
     }
 
     fn open(&self, path: &str) -> Result<Box<dyn Read + Send + '_>, BagError> {
@@ -219,6 +228,11 @@ impl Check<'_> {
     }
 
     fn read_tags(&mut self, file: &str, charset: Charset, version: Version, is_bag_info: bool) -> Result<(), BagError> {
+        if self.tag_bytes > tag_file::LARGEST {
+            let message = "the tag files together have more tags than are kept; this one is not read";
+            self.report(codes::FILE_TOO_LARGE.problem(message).in_file(file));
+            return Ok(());
+        }
         // The standard gives form to bag-info.txt only; other files are read as freely as can be.
         let version = if is_bag_info { version } else { Version::V0_97 };
         let tag_file = TagFile { name: file, charset, version };
@@ -229,20 +243,47 @@ impl Check<'_> {
                 }
             })
         })?;
-        self.tags.extend(tags.unwrap_or_default());
+        let tags = tags.unwrap_or_default();
+        self.tag_bytes += tags.iter().map(Tag::cost).sum::<usize>();
+        self.tags.extend(tags);
         Ok(())
     }
 
-    fn profile(&self) -> Option<Profile> {
+    /// The profile that the bag is checked against, and why. Reports profiles that the bag names and that are not known.
+    fn profile(&self, survey: &Survey, bag_info: &str) -> Option<(Profile, ProfileReason)> {
         match &self.options.profile {
-            ProfileChoice::Given(profile) => Some(Profile::clone(profile)),
-            ProfileChoice::Nothing => None,
-            ProfileChoice::Declared => self
-                .tags
-                .iter()
-                .filter(|tag| tag.file == "bag-info.txt" && tag.label.eq_ignore_ascii_case("BagIt-Profile-Identifier"))
-                .find_map(|tag| Profile::for_identifier(&tag.value)),
+            ProfileChoice::Given(profile) => return Some((Profile::clone(profile), ProfileReason::Given)),
+            ProfileChoice::Nothing => return None,
+            ProfileChoice::Declared => {}
         }
+        let named = self.tags.iter().filter(|tag| {
+            tag.file == bag_info
+                && tag.label.eq_ignore_ascii_case("BagIt-Profile-Identifier")
+                && !tag.value.trim().is_empty()
+        });
+        let mut declared = None;
+        let mut is_unknown = false;
+        for tag in named {
+            if let Some(profile) = Profile::for_identifier(&tag.value) {
+                declared.get_or_insert(profile);
+                continue;
+            }
+            is_unknown = true;
+            let message = format!("the bag names the profile {:?}, which is not known here", shorten(&tag.value));
+            let problem = codes::profile_unknown(self.options.unknown_profile_is_warning, message);
+            self.report(problem.in_file(bag_info).at_line(tag.line));
+        }
+        if let Some(profile) = declared {
+            return Some((profile, ProfileReason::Declared));
+        }
+        if is_unknown && !self.options.unknown_profile_is_warning {
+            return None;
+        }
+        if let Some(profile) = &self.options.default_profile {
+            return Some((Profile::clone(profile), ProfileReason::Default));
+        }
+        let is_for_aptrust = survey.info_files.iter().any(|file| file == "aptrust-info.txt");
+        is_for_aptrust.then(|| Profile::builtin("aptrust")).flatten().map(|found| (found, ProfileReason::AptrustInfo))
     }
 
     fn check_profile(&self, profile: &Profile, survey: &Survey, declaration: &Declaration) -> Result<(), BagError> {
@@ -293,19 +334,23 @@ impl Check<'_> {
         failure.into_inner().map_or(Ok(()), Err)
     }
 
-    fn finish(self, survey: &Survey, declaration: &Declaration, profile: Option<&Profile>) -> Report {
-        let collected = self.problems.into_inner().finish();
+    fn finish(self, survey: &Survey, declaration: &Declaration, profile: Option<&(Profile, ProfileReason)>) -> Report {
+        let collected = self.problems.into_inner().finish_with_summary();
         let algorithms = |kind| survey.of_kind(kind).filter_map(|manifest| manifest.algorithm).collect();
         Report {
             verdict: collected.verdict,
             version: declaration.version_text.clone(),
             encoding: declaration.encoding_text.clone(),
-            profile: profile.map(|profile| profile.name().to_owned()),
+            profile: profile.map(|(profile, _)| profile.name().to_owned()),
+            profile_reason: profile.map(|(_, reason)| *reason),
             files: survey.files,
             bytes: survey.bytes,
             payload_files: survey.payload_files,
             payload_bytes: survey.payload_bytes,
             problems: collected.problems,
+            unlisted: collected.unlisted,
+            errors: collected.errors,
+            warnings: collected.warnings,
             manifests: algorithms(ManifestKind::Payload),
             tag_manifests: algorithms(ManifestKind::Tag),
             tags: self.tags,

@@ -20,6 +20,8 @@ const MOST_MANIFESTS: usize = 64;
 const MOST_INFO_FILES: usize = 100;
 /// Most groups of colliding names that are looked up by name.
 const MOST_COLLISIONS: usize = 10_000;
+/// Most bytes of names that are kept for it.
+const COLLISION_BYTES: usize = 8 << 20;
 
 /// What the first look finds.
 #[derive(Default)]
@@ -131,6 +133,7 @@ fn report_collisions(
         return Ok(());
     }
     let mut first: HashMap<String, String> = HashMap::new();
+    let mut kept = 0;
     for fact in evidence.files()? {
         let fact = fact?;
         let key = path::collision_key(&fact.path);
@@ -142,9 +145,11 @@ fn report_collisions(
                 let message = format!("the path differs from {other:?} only in letter case or normal form");
                 report(codes::PATH_CASE.problem(message).about(fact.path.as_str()));
             }
-            None => {
+            None if kept < COLLISION_BYTES => {
+                kept += key.len() + fact.path.len();
                 first.insert(key.into_owned(), fact.path.clone());
             }
+            None => {}
         }
     }
     Ok(())

@@ -10,6 +10,7 @@ use super::codes::severity;
 use super::names::has_control_character;
 use super::{BAG_INFO, BagFacts, IDENTIFIER, Patterns, Profile, SerializationRule, TagFact, TagRule, same_label};
 use crate::Problem;
+use crate::declaration::shorten;
 use crate::manifest::ManifestName;
 use crate::part::split_part;
 
@@ -163,7 +164,7 @@ impl Check<'_, '_> {
             return self.problem("identifier_missing", Some(BAG_INFO), None, None, message);
         };
         if !named.any(|tag| self.profile.is_named_by(tag.value)) {
-            let message = format!("{IDENTIFIER} is {:?}, not {}", first.value, self.profile.identifier);
+            let message = format!("{IDENTIFIER} is {:?}, not {}", shorten(first.value), self.profile.identifier);
             self.problem("identifier_other", Some(BAG_INFO), None, first.line, message);
         }
     }
@@ -200,7 +201,7 @@ impl Check<'_, '_> {
             }
         }
         if !rule.values.is_empty() && !rule.values.iter().any(|legal| self.profile.same_value(legal, tag.value)) {
-            let message = format!("{} is {:?}; allowed are {}", rule.label, tag.value, rule.values.join(", "));
+            let message = format!("{} is {:?}; allowed are {}", rule.label, shorten(tag.value), rule.values.join(", "));
             self.problem("tag_value", file, None, tag.line, message);
         }
     }

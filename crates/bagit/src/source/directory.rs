@@ -1,17 +1,21 @@
-//! A bag that is a directory. The walk follows no link and opens no FIFO or device: kinds come from the directory entries
-//! themselves, and a file is opened only so that a link or FIFO put in its place since would be refused or not block.
+//! A bag that is a directory, walked by file descriptor. The walk follows no link and opens no FIFO or device, also where one
+//! was put in the place of a file or folder since it was listed.
 
+use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
 
+use rustix::fs::FileType;
+
+use super::folder::Folder;
 use super::gate::{self, EntryKind, Gate, Passage};
 use super::{Entry, Visitor};
 use crate::codes;
 use crate::error::BagError;
-use crate::path::{escape_name, unescape_name};
+use crate::path::{escape_name, too_long_reason, unescape_name};
 use crate::spill::Sorter;
 
 /// Opens a regular file and nothing else.
@@ -25,24 +29,18 @@ pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
 }
 
 /// Opens a file of a bag, by the path that the walk gave it; links are not followed.
-pub(crate) fn open_member(base: &Path, path: &str) -> io::Result<File> {
-    let flags = (rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::CLOEXEC).bits();
-    let open = |path: &Path| OpenOptions::new().read(true).custom_flags(flags as i32).open(path);
-    let file = match open(&base.join(path)) {
+pub(crate) fn open_member(base: &Folder, path: &str) -> io::Result<File> {
+    match base.open_file(path.as_bytes()) {
         Err(error) if error.kind() == io::ErrorKind::NotFound && path.contains("\\x") => {
-            open(&base.join(std::ffi::OsStr::from_bytes(&unescape_name(path))))?
+            base.open_file(&unescape_name(path))
         }
-        other => other?,
-    };
-    if !file.metadata()?.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+        other => other,
     }
-    Ok(file)
 }
 
 /// A file that is opened when it is first read.
 struct Unopened<'p> {
-    base: &'p Path,
+    base: &'p Folder,
     path: &'p str,
     file: Option<File>,
 }
@@ -56,10 +54,13 @@ impl Read for Unopened<'_> {
     }
 }
 
-pub(super) fn scan(base: &Path, gate: &mut Gate, mut visit: Visitor<'_>) -> Result<(), BagError> {
-    let name = base.file_name().map(|name| escape_name(name.as_bytes()));
-    let name = name.or_else(|| Some(escape_name(fs::canonicalize(base).ok()?.file_name()?.as_bytes())));
-    gate.set_base_directory(name);
+/// What a directory is called, links resolved where its path does not say.
+pub(super) fn name_of(path: &Path) -> Option<String> {
+    let name = path.file_name().map(|name| escape_name(name.as_bytes()));
+    name.or_else(|| Some(escape_name(fs::canonicalize(path).ok()?.file_name()?.as_bytes())))
+}
+
+pub(super) fn scan(base: &Folder, gate: &mut Gate, mut visit: Visitor<'_>) -> Result<(), BagError> {
     let limits = gate.limits();
     let mut files = Sorter::new(limits.memory / 4, limits.temporary_directory.as_deref());
     walk(base, gate, &mut files)?;
@@ -94,67 +95,55 @@ fn unpack(path: &[u8], facts: &[u8]) -> Option<Entry> {
     })
 }
 
-fn walk(base: &Path, gate: &mut Gate, files: &mut Sorter) -> Result<(), BagError> {
-    let mut directories: Vec<(PathBuf, Vec<u8>)> = vec![(base.to_owned(), Vec::new())];
-    while let Some((directory, prefix)) = directories.pop() {
-        let listing = match fs::read_dir(&directory) {
+fn walk(base: &Folder, gate: &mut Gate, files: &mut Sorter) -> Result<(), BagError> {
+    let mut directories: Vec<Vec<u8>> = vec![Vec::new()];
+    while let Some(prefix) = directories.pop() {
+        let place = || Path::new(OsStr::from_bytes(if prefix.is_empty() { b"." } else { &prefix }));
+        let mut listing = match base.list(&prefix) {
             Ok(listing) => listing,
-            Err(error) if prefix.is_empty() => return Err(BagError::io("list", &directory, error)),
+            Err(error) if prefix.is_empty() => return Err(BagError::io("list", place(), error)),
             Err(error) => {
                 let problem = codes::ENTRY_UNREADABLE.problem(format!("the directory cannot be listed: {error}"));
                 gate.problem(problem.about(escape_name(&prefix)));
                 continue;
             }
         };
-        for item in listing {
-            let item = item.map_err(|error| BagError::io("list", &directory, error))?;
+        while let Some(item) = listing.entries.next() {
+            let item = item.map_err(|error| BagError::io("list", place(), error.into()))?;
             let name = item.file_name();
-            let mut path = Vec::with_capacity(prefix.len() + 1 + name.len());
+            if matches!(name.to_bytes(), b"." | b"..") {
+                continue;
+            }
+            let mut path = Vec::with_capacity(prefix.len() + 1 + name.count_bytes());
             if !prefix.is_empty() {
                 path.extend_from_slice(&prefix);
                 path.push(b'/');
             }
-            path.extend_from_slice(name.as_bytes());
-            let unreadable = |error: io::Error| {
-                codes::ENTRY_UNREADABLE
-                    .problem(format!("the entry cannot be looked at: {error}"))
-                    .about(escape_name(&path))
-            };
-            let kind = match item.file_type() {
-                Ok(kind) => kind,
+            path.extend_from_slice(name.to_bytes());
+            let stat = match listing.stat(name) {
+                Ok(stat) => stat,
                 Err(error) => {
-                    gate.problem(unreadable(error));
+                    let problem = codes::ENTRY_UNREADABLE.problem(format!("the entry cannot be looked at: {error}"));
+                    gate.problem(problem.about(escape_name(&path)));
                     continue;
                 }
             };
-            if kind.is_dir() {
-                gate.admit(&path, EntryKind::Directory, 0)?;
-                directories.push((item.path(), path));
-                continue;
-            }
-            if !kind.is_file() {
-                let what = if kind.is_symlink() {
-                    "a symbolic link"
-                } else if kind.is_fifo() {
-                    "a FIFO"
-                } else if kind.is_socket() {
-                    "a socket"
-                } else {
-                    "a device"
-                };
-                gate.admit(&path, EntryKind::Other(what), 0)?;
-                continue;
-            }
-            let metadata = match item.metadata() {
-                Ok(metadata) => metadata,
-                Err(error) => {
-                    gate.problem(unreadable(error));
-                    continue;
-                }
+            let size = u64::try_from(stat.st_size).unwrap_or_default();
+            let (kind, size) = match FileType::from_raw_mode(stat.st_mode) {
+                FileType::RegularFile => (EntryKind::File, size),
+                FileType::Directory => (EntryKind::Directory, 0),
+                FileType::Symlink => (EntryKind::Other("a symbolic link"), 0),
+                FileType::Fifo => (EntryKind::Other("a FIFO"), 0),
+                FileType::Socket => (EntryKind::Other("a socket"), 0),
+                _ => (EntryKind::Other("a device"), 0),
             };
-            match gate.admit(&path, EntryKind::File, metadata.len())? {
-                Passage::File(path) => {
-                    files.push(path.as_bytes(), &pack(metadata.len(), metadata.mtime())).map_err(BagError::Spill)?;
+            match gate.admit(&path, kind, size)? {
+                Passage::File(admitted) => {
+                    files.push(admitted.as_bytes(), &pack(size, stat.st_mtime)).map_err(BagError::Spill)?;
+                }
+                // What is too long for a name has been refused, with all that is in it.
+                Passage::Skip if kind == EntryKind::Directory && too_long_reason(&path).is_none() => {
+                    directories.push(path);
                 }
                 Passage::Skip => {}
                 Passage::Stop => return Ok(()),

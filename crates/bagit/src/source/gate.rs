@@ -64,7 +64,7 @@ impl Gate {
             base: if serialization == Serialization::Directory { Base::Named(String::new()) } else { Base::Unknown },
             base_directory: None,
             has_payload_directory: false,
-            problems: Collector::new(limits.problems),
+            problems: Collector::new(limits),
             truncated: false,
             files: 0,
             bytes: 0,
@@ -121,6 +121,11 @@ impl Gate {
         if self.files >= self.limits.files {
             self.stop(codes::ARCHIVE_BOMB, format!("there are more than {} files", self.limits.files));
             return Ok(Passage::Stop);
+        }
+        if let Some(reason) = path::too_long_reason(raw) {
+            let start = raw.get(..path::LONGEST_PATH).unwrap_or(raw);
+            self.problem(codes::PATH_TOO_LONG.problem(reason).about(path::escape_name(start)));
+            return Ok(Passage::Skip);
         }
         let full = path::escape_name(raw);
         let mut name = full.as_str();
@@ -219,12 +224,14 @@ impl Gate {
     pub(crate) fn finish(self) -> Result<Scan, BagError> {
         let mut problems = self.problems;
         self.seen.finish(&mut problems)?;
+        let problems = problems.finish();
         Ok(Scan {
             base_directory: self.base_directory,
             archive_name: self.archive_name,
             serialization: self.serialization,
             has_payload_directory: self.has_payload_directory,
-            problems: problems.finish().problems,
+            problems: problems.problems,
+            unlisted: problems.unlisted,
             truncated: self.truncated,
             files: self.files,
             bytes: self.bytes,

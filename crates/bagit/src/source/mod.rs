@@ -4,6 +4,7 @@
 //! problem. It knows nothing of BagIt beyond the base directory.
 
 mod directory;
+mod folder;
 mod gate;
 mod loose;
 mod tar;
@@ -16,9 +17,10 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::error::BagError;
-use crate::problem::Problem;
+use crate::problem::{Problem, Unlisted};
 
 pub(crate) use directory::open_member;
+pub(crate) use folder::Folder;
 use gate::Gate;
 pub use loose::LooseFiles;
 pub(crate) use zip::member_problem;
@@ -86,8 +88,10 @@ pub struct Limits {
     pub memory: usize,
     /// Where temporary files go, if not where the system has them.
     pub temporary_directory: Option<PathBuf>,
-    /// Most problems of each severity that are listed.
+    /// Most problems of each severity that are listed; the rest is counted.
     pub problems: usize,
+    /// Most bytes, as JSON, of the problems of each severity that are listed.
+    pub problem_bytes: usize,
 }
 
 impl Default for Limits {
@@ -100,6 +104,7 @@ impl Default for Limits {
             memory: 64 << 20,
             temporary_directory: None,
             problems: 10_000,
+            problem_bytes: 2 << 20,
         }
     }
 }
@@ -128,8 +133,11 @@ pub struct Scan {
     pub serialization: Serialization,
     /// Whether there is a directory `data/`, be it empty.
     pub has_payload_directory: bool,
-    /// What is wrong with the container and its entries.
+    /// What is wrong with the container and its entries, within the bounds of [`Limits`].
     pub problems: Vec<Problem>,
+    /// What was found and is not listed, by code.
+    #[serde(default)]
+    pub unlisted: Vec<Unlisted>,
     /// Whether the container could not be read to its end: it is truncated, damaged, or beyond the limits.
     pub truncated: bool,
     /// Regular files seen.
@@ -149,7 +157,7 @@ pub struct Source {
 }
 
 enum Input {
-    Directory(PathBuf),
+    Directory { folder: Folder, name: Option<String> },
     File(File),
     Stream(Box<dyn Read + Send>),
     Loose { name: String, files: Box<dyn LooseFiles> },
@@ -163,8 +171,9 @@ impl Source {
             _ => BagError::io("look at", path, error),
         })?;
         if metadata.is_dir() {
+            let folder = Folder::open(path).map_err(|error| BagError::io("open", path, error))?;
             return Ok(Self {
-                input: Input::Directory(path.to_owned()),
+                input: Input::Directory { folder, name: directory::name_of(path) },
                 serialization: Serialization::Directory,
                 archive_name: None,
             });
@@ -207,13 +216,38 @@ impl Source {
         self.archive_name.as_deref()
     }
 
+    /// Opens the members of the same folder or archive; nothing for a container that can only be read in order.
+    pub(crate) fn members(&self) -> io::Result<Option<Members>> {
+        Ok(match (&self.input, self.serialization) {
+            (Input::Directory { folder, .. }, _) => Some(Members::Directory(folder.try_clone()?)),
+            (Input::File(file), Serialization::Tar) => Some(Members::Tar(file.try_clone()?)),
+            (Input::File(file), Serialization::Zip) => Some(Members::Zip(file.try_clone()?)),
+            _ => None,
+        })
+    }
+
+    /// Puts a zip archive that comes as a stream into a temporary file, since its directory is at its end; any other source
+    /// stays as it is. `allow` is told how many bytes the file will have before they are written, and may refuse; its error
+    /// comes back as [`BagError::Visit`].
+    pub fn spooled(self, limits: &Limits, allow: &mut dyn FnMut(u64) -> io::Result<()>) -> Result<Self, BagError> {
+        match (self.input, self.serialization) {
+            (Input::Stream(stream), Serialization::Zip) => {
+                Ok(Self { input: Input::File(staged(stream, limits, allow)?), ..self })
+            }
+            (input, _) => Ok(Self { input, ..self }),
+        }
+    }
+
     /// Shows every file to the visitor, in one pass: archives in their own order, directories by name. A visitor that
     /// returns without reading skips the file, which costs nothing where the source can seek. An error of the visitor ends
     /// the scan and comes back as [`BagError::Visit`]; damage to the container is a problem of the scan and no error.
     pub fn scan(self, limits: &Limits, visit: Visitor<'_>) -> Result<Scan, BagError> {
         let mut gate = Gate::new(self.serialization, self.archive_name, limits);
         match (self.input, self.serialization) {
-            (Input::Directory(path), _) => directory::scan(&path, &mut gate, visit)?,
+            (Input::Directory { folder, name }, _) => {
+                gate.set_base_directory(name);
+                directory::scan(&folder, &mut gate, visit)?;
+            }
             (Input::Loose { name, files }, _) => {
                 gate.set_base_directory(Some(name));
                 loose::scan(files.as_ref(), &mut gate, visit)?;
@@ -221,7 +255,9 @@ impl Source {
             (Input::File(file), Serialization::Zip) => zip::scan(&file, &mut gate, visit)?,
             (Input::File(file), Serialization::TarGz) => tar::scan_gzip(Box::new(file), &mut gate, visit)?,
             (Input::File(file), _) => tar::scan_file(file, &mut gate, visit)?,
-            (Input::Stream(stream), Serialization::Zip) => zip::scan(&staged(stream, limits)?, &mut gate, visit)?,
+            (Input::Stream(stream), Serialization::Zip) => {
+                zip::scan(&staged(stream, limits, &mut |_| Ok(()))?, &mut gate, visit)?;
+            }
             (Input::Stream(stream), Serialization::TarGz) => tar::scan_gzip(stream, &mut gate, visit)?,
             (Input::Stream(stream), _) => tar::scan_stream(stream, &mut gate, visit)?,
         }
@@ -229,17 +265,26 @@ impl Source {
     }
 }
 
-fn staged(mut stream: Box<dyn Read + Send>, limits: &Limits) -> Result<File, BagError> {
+fn staged(
+    mut stream: Box<dyn Read + Send>,
+    limits: &Limits,
+    allow: &mut dyn FnMut(u64) -> io::Result<()>,
+) -> Result<File, BagError> {
     let mut file = match &limits.temporary_directory {
         Some(directory) => tempfile::tempfile_in(directory),
         None => tempfile::tempfile(),
     }
     .map_err(BagError::Spill)?;
     let mut buffer = vec![0; 256 * 1024];
+    let mut bytes = 0;
     loop {
         match stream.read(&mut buffer) {
             Ok(0) => break,
-            Ok(length) => io::Write::write_all(&mut file, &buffer[..length]).map_err(BagError::Spill)?,
+            Ok(length) => {
+                bytes += length as u64;
+                allow(bytes).map_err(BagError::Visit)?;
+                io::Write::write_all(&mut file, &buffer[..length]).map_err(BagError::Spill)?;
+            }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(BagError::Stream(error)),
         }
@@ -250,23 +295,12 @@ fn staged(mut stream: Box<dyn Read + Send>, limits: &Limits) -> Result<File, Bag
 
 /// Opens single members again, from any thread.
 pub(crate) enum Members {
-    Directory(PathBuf),
+    Directory(Folder),
     Tar(File),
     Zip(File),
 }
 
 impl Members {
-    /// Nothing for a container that can only be read in order.
-    pub(crate) fn open(path: &Path, serialization: Serialization) -> Result<Option<Self>, BagError> {
-        let file = || directory::open_regular(path).map_err(|error| BagError::io("open", path, error));
-        Ok(match serialization {
-            Serialization::Directory => Some(Self::Directory(path.to_owned())),
-            Serialization::Tar => Some(Self::Tar(file()?)),
-            Serialization::Zip => Some(Self::Zip(file()?)),
-            Serialization::TarGz => None,
-        })
-    }
-
     /// The bytes of a member that a scan has shown.
     pub(crate) fn read(&self, entry: &Entry) -> io::Result<Box<dyn Read + Send + '_>> {
         match self {

@@ -1,6 +1,7 @@
 //! What the crate promises, in one test binary.
 
 mod bags;
+mod bounds;
 mod conformance;
 mod containers;
 mod deposits;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Subcommand, ValueEnum};
 use strongroom_bagit::{
-    BagError, BagOptions, CODES, CheckOptions, Problem, Profile, ProfileChoice, Report, Serialization, Severity, Tag,
+    BagError, BagOptions, CODES, CheckOptions, Problem, Profile, ProfileChoice, ProfileReason, Report, Serialization, Severity, Tag,
     Verdict, WriteError, WriterOptions, create, validate,
 };
 use strongroom_digest::Algorithm;
@@ -44,9 +44,12 @@ pub(crate) enum Bag {
     Validate {
         /// The bag: a folder, or a tar, tar.gz or zip archive
         path: PathBuf,
-        /// The profile it has to keep: a name (aptrust-2.3, aptrust-2.2, btr-1.0), a file, or none [default: the one it names]
+        /// The profile it has to keep: a name (aptrust-2.3, aptrust-2.2, btr-1.0), a file, or none [default: the one it names, or aptrust-2.3 for one with an aptrust-info.txt]
         #[arg(long, value_name = "NAME|FILE|none")]
         profile: Option<String>,
+        /// What to make of a bag that names a profile which is not known: it is invalid, or that is a warning
+        #[arg(long, value_enum, default_value_t = UnknownProfile::Refuse)]
+        unknown_profile: UnknownProfile,
     },
     /// Show what a bag says of itself and how many files it has
     Show {
@@ -55,6 +58,15 @@ pub(crate) enum Bag {
     },
     /// List every problem code with its meaning
     Codes,
+}
+
+/// What becomes of a bag that names a profile which is not known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum UnknownProfile {
+    /// It is invalid
+    Refuse,
+    /// That is a warning
+    Warn,
 }
 
 /// How a bag lies on the disk.
@@ -77,8 +89,11 @@ report! {
         verdict: Verdict,
         version: Option<String>,
         profile: Option<String>,
+        profile_source: Option<&'static str>,
         files: u64,
         bytes: u64,
+        errors: u64,
+        warnings: u64,
         problems: Vec<Problem>,
     }
 }
@@ -141,7 +156,9 @@ pub(crate) fn run(command: &Bag, context: &Context) -> Outcome {
             }
             make(source, target, &options, context)
         }
-        Bag::Validate { path, profile } => check(path, profile.as_deref(), context),
+        Bag::Validate { path, profile, unknown_profile } => {
+            check(path, profile.as_deref(), *unknown_profile, context)
+        }
         Bag::Show { path } => show(path, context),
         Bag::Codes => codes(context),
     }
@@ -209,13 +226,20 @@ fn make(source: &Path, target: &Path, options: &BagOptions, context: &Context) -
     Ok(Exit::Done)
 }
 
-fn check(path: &Path, profile: Option<&str>, context: &Context) -> Outcome {
+fn check(path: &Path, profile: Option<&str>, unknown_profile: UnknownProfile, context: &Context) -> Outcome {
     let profile = match profile {
         None => ProfileChoice::Declared,
         Some("none") => ProfileChoice::Nothing,
         Some(name) => ProfileChoice::Given(Box::new(profile_of(name)?)),
     };
-    let report = report_on(path, profile, context)?;
+    let options = CheckOptions {
+        profile,
+        unknown_profile_is_warning: unknown_profile == UnknownProfile::Warn,
+        // As in a deposit.
+        wrong_name_is_warning: true,
+        ..CheckOptions::default()
+    };
+    let report = report_on(path, &options, context)?;
     let exit = match report.verdict {
         Verdict::Valid | Verdict::ValidWithWarnings => Exit::Done,
         _ => Exit::No,
@@ -226,7 +250,10 @@ fn check(path: &Path, profile: Option<&str>, context: &Context) -> Outcome {
     }
     report.problems.iter().try_for_each(|problem| tell(problem, context))?;
     let verdict = word(report.verdict).replace('_', " ");
-    let profile = report.profile.map(|profile| format!(", profile {profile}")).unwrap_or_default();
+    let profile = match (&report.profile, report.profile_source) {
+        (Some(profile), Some(source)) => format!(", profile {profile}: {}", why(source)),
+        _ => ", no profile applies".to_owned(),
+    };
     context.output.say(printable(&format!(
         "{}: {verdict} ({} files, {}{profile})",
         report.path,
@@ -237,9 +264,9 @@ fn check(path: &Path, profile: Option<&str>, context: &Context) -> Outcome {
 }
 
 /// A check's report; what is no bag at all is a verdict too.
-fn report_on(path: &Path, profile: ProfileChoice, context: &Context) -> Result<BagReport, Failure> {
+fn report_on(path: &Path, options: &CheckOptions, context: &Context) -> Result<BagReport, Failure> {
     let shown = path.display().to_string();
-    let report = match checked(path, profile, context) {
+    let report = match checked(path, options, context) {
         Ok(report) => report,
         Err(BagError::UnknownSerialization { path }) => {
             let message = format!("{} is neither a folder nor a tar, tar.gz or zip archive", path.display());
@@ -248,8 +275,11 @@ fn report_on(path: &Path, profile: ProfileChoice, context: &Context) -> Result<B
                 verdict: Verdict::NotABag,
                 version: None,
                 profile: None,
+                profile_source: None,
                 files: 0,
                 bytes: 0,
+                errors: 1,
+                warnings: 0,
                 problems: vec![Problem {
                     severity: Severity::Error,
                     code: "bagit.declaration".to_owned(),
@@ -267,15 +297,38 @@ fn report_on(path: &Path, profile: ProfileChoice, context: &Context) -> Result<B
         verdict: report.verdict,
         version: report.version,
         profile: report.profile,
+        profile_source: report.profile_reason.map(source_word),
         files: report.files,
         bytes: report.bytes,
+        errors: report.errors,
+        warnings: report.warnings,
         problems: report.problems,
     })
 }
 
-fn checked(path: &Path, profile: ProfileChoice, context: &Context) -> Result<Report, BagError> {
+/// Why a profile applies, as a word for scripts.
+fn source_word(reason: ProfileReason) -> &'static str {
+    match reason {
+        ProfileReason::Given => "option",
+        ProfileReason::Declared => "declared",
+        ProfileReason::Default => "setting",
+        ProfileReason::AptrustInfo => "default",
+    }
+}
+
+/// Why a profile applies, for people.
+fn why(source: &str) -> &'static str {
+    match source {
+        "option" => "chosen by --profile",
+        "declared" => "declared by the bag",
+        "setting" => "chosen by a setting",
+        _ => "the default of bags with an aptrust-info.txt",
+    }
+}
+
+fn checked(path: &Path, options: &CheckOptions, context: &Context) -> Result<Report, BagError> {
     let bar = progress::spinner(context, format!("checking {}", path.display()));
-    let report = validate(path, &CheckOptions { profile, ..CheckOptions::default() });
+    let report = validate(path, options);
     bar.finish_and_clear();
     report
 }
@@ -304,7 +357,8 @@ fn profile_of(name: &str) -> Result<Profile, Failure> {
 }
 
 fn show(path: &Path, context: &Context) -> Outcome {
-    let report = match checked(path, ProfileChoice::Nothing, context) {
+    let options = CheckOptions { profile: ProfileChoice::Nothing, ..CheckOptions::default() };
+    let report = match checked(path, &options, context) {
         Ok(report) => report,
         Err(error) => return Err(Failure::from(error).while_trying(format!("show {}", path.display()))),
     };

@@ -96,6 +96,9 @@ pub fn deposit(home: &Home, request: &DepositRequest) -> Result<Deposited, Engin
             })?)
         }
     };
+    if let Some(removed) = collection.as_ref().filter(|collection| !collection.active) {
+        return Err(EngineError::Usage(takes_no_deposits(&removed.identifier, &request.institution)));
+    }
     if request.sources.is_empty() {
         return Err(EngineError::Usage("nothing to deposit: name at least one path or URL".into()));
     }
@@ -164,6 +167,14 @@ pub fn deposit(home: &Home, request: &DepositRequest) -> Result<Deposited, Engin
         Ok::<_, RegistryError>(topics)
     })?;
     Ok(Deposited { batch, items: ids })
+}
+
+/// Why a deposit into a removed collection is refused.
+pub(crate) fn takes_no_deposits(collection: &str, institution: &str) -> String {
+    format!(
+        "the collection {collection} of {institution} was removed and takes no deposits; name another collection \
+         (`collection list` shows those there are) or none"
+    )
 }
 
 /// A path as an absolute one, which must exist; a URL as it is. With the name of the file.

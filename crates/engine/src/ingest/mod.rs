@@ -3,6 +3,7 @@
 mod context;
 mod deposit;
 mod intake;
+mod staged;
 mod stages;
 mod staging;
 mod sweep;

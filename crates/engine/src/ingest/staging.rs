@@ -73,6 +73,8 @@ pub(crate) struct Staging<'a, 'c> {
     rows: Vec<InterimFile>,
     unrecorded_bytes: u64,
     bytes: u64,
+    /// Bytes among them of an archive that lies in a temporary file while it is read.
+    spooled: u64,
     reserved: u64,
     growth_refused: bool,
     failure: Option<StageError>,
@@ -101,6 +103,7 @@ impl<'a, 'c> Staging<'a, 'c> {
             rows: Vec::new(),
             unrecorded_bytes: 0,
             bytes: 0,
+            spooled: 0,
             reserved: context.item.size.unwrap_or(0),
             growth_refused: false,
             failure: None,
@@ -122,6 +125,31 @@ impl<'a, 'c> Staging<'a, 'c> {
                 Err(io::Error::other("the file could not be staged"))
             }
         }
+    }
+
+    /// Counts the bytes of an archive that is put into a temporary file before it is read, and reserves space for them. What
+    /// goes wrong is kept for [`Self::stopped`].
+    pub(crate) fn spool(&mut self, bytes: u64) -> io::Result<()> {
+        self.bytes = bytes;
+        self.spooled = bytes;
+        let allowed = self.context.task.check().map_err(StageError::from);
+        let allowed = allowed.and_then(|()| if bytes > self.reserved { self.reserve_more() } else { Ok(()) });
+        allowed.map_err(|failure| {
+            self.failure = Some(failure);
+            io::Error::other("the archive could not be spooled")
+        })
+    }
+
+    /// Gives back the space of an archive that has been read.
+    pub(crate) fn release_spool(&mut self) -> Result<(), StageError> {
+        if self.spooled == 0 {
+            return Ok(());
+        }
+        let wanted = self.bytes.saturating_sub(std::mem::take(&mut self.spooled));
+        let capacity = self.context.home.staging_capacity();
+        self.context.write(move |tx, claim| interim::reserve(tx, claim, wanted, capacity))?;
+        self.reserved = wanted;
+        Ok(())
     }
 
     /// Why taking a file failed, if it did.
@@ -221,7 +249,8 @@ impl<'a, 'c> Staging<'a, 'c> {
         let capacity = self.context.home.staging_capacity();
         if self.bytes > capacity {
             return Err(StageError::fatal(format!(
-                "unpacked it is more than all of staging ({capacity} bytes); raise staging.capacity or split the deposit"
+                "unpacked it is more than all of staging ({capacity} bytes), counting the archive itself where it is put \
+                 into a temporary file; raise staging.capacity or split the deposit"
             )));
         }
         let wanted = self.bytes.saturating_add(self.bytes / 4).min(capacity);

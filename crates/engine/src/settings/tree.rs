@@ -204,6 +204,8 @@ sections! {
             "the placement of objects for which neither deposit nor collection names one";
         default_profile: String = Is("\"\""), Kind::Text,
             "the profile of bags for which neither bag nor collection names one; empty: aptrust-2.3 for bags with an aptrust-info.txt, none for others";
+        unknown_profile: String = Is("\"refuse\""), Kind::Choice(&["refuse", "warn"]),
+            "what happens to a bag that names a profile which is not known: it is invalid, or that is a warning and the bag is checked without it";
         url_hosts: Vec<String> = Is("[]"), Kind::List,
             "the hosts from which a deposit may be fetched by URL; \"*.example.edu\" names all below; empty: none";
         allow_private_addresses: bool = Is("false"), Kind::Flag,

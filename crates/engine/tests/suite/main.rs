@@ -5,6 +5,7 @@ mod export;
 mod fixity;
 mod fixture;
 mod identification;
+mod ingest;
 mod rebuild;
 mod receiving;
 mod reconcile;

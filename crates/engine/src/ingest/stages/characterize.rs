@@ -1,5 +1,5 @@
 //! characterize: what each file is, for those that `fetch` could not identify as they passed by. They are read from staging,
-//! wherever an identification asks.
+//! wherever an identification asks, once their bytes have been compared with the recorded digest.
 
 use std::io::ErrorKind;
 
@@ -11,6 +11,7 @@ use strongroom_storage::Key;
 use super::compare::for_each_page;
 use crate::identification::{Identifying, SourceTrouble, StoredSource};
 use crate::ingest::context::{StageContext, StageError};
+use crate::ingest::staged;
 use crate::ingest::staging::identifying;
 
 pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
@@ -50,7 +51,10 @@ pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
     Ok(StageEnd::Next { next: Stage::Write, note })
 }
 
+/// Identifies a staged file. An identification reads where it likes, so the whole file is compared with its digest before
+/// the answer is believed.
 fn identify(context: &StageContext<'_>, with: &Identifying, row: &InterimFile) -> Result<Format, StageError> {
+    staged::require(context, &row.into())?;
     let key = Key::new(row.staging_key.as_str())?;
     let go_on = || context.task.check();
     let source = StoredSource::new(context.staging().as_ref(), &key, row.staging_offset, row.size, &go_on);

@@ -61,7 +61,9 @@ enum Taken {
 fn take(context: &StageContext<'_>, payload: &Payload) -> Result<Taken, StageError> {
     let source = payload.open(context.home)?;
     let mut staging = Staging::begin(context, source.serialization())?;
-    let scanned = source.scan(&Limits::default(), &mut |entry, bytes| staging.take(entry, bytes));
+    let limits = Limits::default();
+    let spooled = source.spooled(&limits, &mut |bytes| staging.spool(bytes));
+    let scanned = spooled.and_then(|source| source.scan(&limits, &mut |entry, bytes| staging.take(entry, bytes)));
     let scan = match (staging.stopped(), scanned) {
         (Some(Stopped::NoRoom(bytes)), _) => return Ok(Taken::NoRoom(bytes)),
         (Some(Stopped::Failed(failure)), _) => return Err(failure),
@@ -70,6 +72,7 @@ fn take(context: &StageContext<'_>, payload: &Payload) -> Result<Taken, StageErr
         (None, Ok(scan)) => scan,
     };
     staging.record()?;
+    staging.release_spool()?;
     Ok(Taken::Whole(scan))
 }
 

@@ -5,7 +5,7 @@ use strongroom_registry::work::{self, StageEnd};
 use strongroom_registry::{Scope, Stage, items, tenants};
 
 use crate::ingest::context::{StageContext, StageError};
-use crate::ingest::deposit::DepositOptions;
+use crate::ingest::deposit::{DepositOptions, takes_no_deposits};
 use crate::ingest::intake::{Located, Payload};
 
 /// How long a newer deposit sleeps unless the older wakes it by ending, in microseconds.
@@ -16,6 +16,9 @@ pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
     let institution = context.registry().read(|tx| tenants::institution_by_id(tx, Scope::System, item.institution))?;
     if !institution.is_some_and(|institution| institution.active) {
         return Err(StageError::fatal(format!("the institution {} may not deposit", item.institution_identifier)));
+    }
+    if let Some(removed) = context.collection_rules()?.filter(|collection| !collection.active) {
+        return Err(StageError::fatal(takes_no_deposits(&removed.identifier, &removed.institution_identifier)));
     }
     let older = context.registry().read(|tx| {
         let Some(older) = items::older_open(tx, item)? else { return Ok(None) };

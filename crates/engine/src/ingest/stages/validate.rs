@@ -1,12 +1,12 @@
 //! validate: the bag against every rule, from what the one pass has seen. Every problem at once; a bag that is not valid
-//! ends here, and stays where it is.
+//! ends here, and stays where it is. Tag files are read from staging and compared with their digests.
 
 use std::io::Read;
 
 use serde::{Deserialize, Serialize};
 use strongroom_bagit::{
-    BagError, CheckOptions, Evidence, FileFact, FileFacts, Problem, Profile, ProfileChoice, Report, Scan, Severity,
-    Verdict, check,
+    BagError, CheckOptions, Evidence, FileFact, FileFacts, Problem, Profile, ProfileChoice, ProfileReason, Report, Scan,
+    Severity, Verdict, check,
 };
 use strongroom_digest::Algorithm;
 use strongroom_registry::interim::{self, InterimFile};
@@ -17,9 +17,11 @@ use strongroom_registry::{Description, Stage};
 use super::fetch::digest_of;
 use crate::ingest::context::{StageContext, StageError};
 use crate::ingest::deposit::DepositOptions;
-use crate::ingest::staging;
+use crate::ingest::staged::Readings;
 
 const ROWS_AT_ONCE: usize = 1_000;
+/// Most characters of a problem's message in the note of an item.
+const MOST_CHARACTERS: usize = 500;
 
 /// What the bag says of itself, for the stages after this one.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -33,27 +35,24 @@ pub(crate) struct Findings {
 
 pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
     let scan: Scan = context.expect("fetched")?;
-    let evidence = StagedBag { context };
-    let options = CheckOptions {
-        profile: profile(context)?,
-        institution: Some(context.item.institution_identifier.clone()),
-        wrong_name_is_warning: true,
-        ..CheckOptions::default()
-    };
-    let report = check(&evidence, &scan, &options)?;
+    let evidence = StagedBag { context, readings: Readings::default() };
+    let options = options(context)?;
+    let checked = check(&evidence, &scan, &options);
+    // What staging lost since `fetch` is no fault of the bag.
+    evidence.readings.settle(context)?;
+    context.task.check()?;
+    let report = checked?;
     let problems: Vec<ItemProblem> = report.problems.iter().map(item_problem).collect();
     if !matches!(report.verdict, Verdict::Valid | Verdict::ValidWithWarnings) {
         return Err(StageError::Fatal { note: summary(&report), problems });
     }
-    let note = if problems.is_empty() { "the bag is valid".to_owned() } else { summary(&report) };
+    let note = summary(&report);
     context.write(move |tx, claim| work::note_problems(tx, claim, &problems))?;
     context.set_fact("findings", &findings(context, &report, &scan)?)?;
     Ok(StageEnd::Next { next: Stage::Resolve, note })
 }
 
 fn summary(report: &Report) -> String {
-    let count = |severity| report.problems.iter().filter(|problem| problem.severity == severity).count();
-    let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
     let verdict = match report.verdict {
         Verdict::Valid => "valid",
         Verdict::ValidWithWarnings => "valid, with warnings",
@@ -62,44 +61,51 @@ fn summary(report: &Report) -> String {
         Verdict::NotABag => "not a bag",
         Verdict::Unsupported => "of a kind that is not supported",
     };
+    let profile = profile_applied(report);
+    if report.problems.is_empty() {
+        return format!("the bag is {verdict} ({profile})");
+    }
     let worst = report.problems.iter().min_by_key(|problem| problem.severity);
-    let first = worst.map(|problem| format!("; first: {} {}", problem.code, problem.message)).unwrap_or_default();
-    format!("the bag is {verdict} (errors: {errors}, warnings: {warnings}){first}")
+    let first = worst.map(|problem| {
+        let message: String = problem.message.chars().take(MOST_CHARACTERS).collect();
+        format!("; first: {} {message}", problem.code)
+    });
+    let (errors, warnings) = (report.errors, report.warnings);
+    format!("the bag is {verdict} ({profile}; errors: {errors}, warnings: {warnings}){}", first.unwrap_or_default())
 }
 
-/// The profile that the collection asks for; else the one the bag names; else the default.
-fn profile(context: &StageContext<'_>) -> Result<ProfileChoice, StageError> {
-    let given = |name: &str| {
-        Profile::builtin(name)
-            .map(|profile| ProfileChoice::Given(Box::new(profile)))
-            .ok_or_else(|| StageError::fatal(format!("there is no profile {name:?}; see `bag validate --help`")))
+/// Which profile the bag was checked against, and why.
+fn profile_applied(report: &Report) -> String {
+    let Some(profile) = &report.profile else { return "no profile applies".to_owned() };
+    let reason = match report.profile_reason {
+        Some(ProfileReason::Given) => "chosen by the collection",
+        Some(ProfileReason::Declared) => "declared by the bag",
+        Some(ProfileReason::Default) => "chosen by the setting ingest.default_profile",
+        Some(ProfileReason::AptrustInfo) | None => "the default of bags with an aptrust-info.txt",
     };
-    if let Some(name) = context.collection_rules()?.and_then(|collection| collection.profile) {
-        return given(&name);
-    }
-    let mut info = String::new();
-    if let Some(file) = context.registry().read(|tx| interim::file(tx, context.item.id, "bag-info.txt"))? {
-        // Only looked through for a known identifier; the check itself decodes the file as the bag declares.
-        let mut body = staging::open(context, &file.staging_key, file.staging_offset, file.size.min(1 << 20))?;
-        let mut bytes = Vec::new();
-        body.read_to_end(&mut bytes).map_err(|error| StageError::Transient(error.to_string()))?;
-        info = String::from_utf8_lossy(&bytes).into_owned();
-    }
-    let declared = info
-        .lines()
-        .filter_map(|line| line.split_once(':'))
-        .filter(|(label, _)| label.trim().eq_ignore_ascii_case("BagIt-Profile-Identifier"))
-        .any(|(_, value)| Profile::for_identifier(value.trim()).is_some());
-    if declared {
-        return Ok(ProfileChoice::Declared);
-    }
-    let default = &context.home.settings.ingest.default_profile;
-    if !default.is_empty() {
-        return given(default);
-    }
-    let has_aptrust_info =
-        context.registry().read(|tx| interim::file(tx, context.item.id, "aptrust-info.txt"))?.is_some();
-    if has_aptrust_info { given("aptrust-2.3") } else { Ok(ProfileChoice::Declared) }
+    format!("profile {profile}, {reason}")
+}
+
+/// How the bag is checked: as `bag validate` does it, but for what the collection and the settings choose.
+fn options(context: &StageContext<'_>) -> Result<CheckOptions, StageError> {
+    let named = |name: &str| {
+        let profile = Profile::builtin(name).map(Box::new);
+        profile.ok_or_else(|| StageError::fatal(format!("there is no profile {name:?}; see `bag validate --help`")))
+    };
+    let settings = &context.home.settings.ingest;
+    let of_collection = context.collection_rules()?.and_then(|collection| collection.profile);
+    let default = Some(settings.default_profile.as_str()).filter(|name| !name.is_empty());
+    Ok(CheckOptions {
+        profile: match of_collection {
+            Some(name) => ProfileChoice::Given(named(&name)?),
+            None => ProfileChoice::Declared,
+        },
+        default_profile: default.map(named).transpose()?,
+        unknown_profile_is_warning: settings.unknown_profile == "warn",
+        institution: Some(context.item.institution_identifier.clone()),
+        wrong_name_is_warning: true,
+        ..CheckOptions::default()
+    })
 }
 
 fn findings(context: &StageContext<'_>, report: &Report, scan: &Scan) -> Result<Findings, StageError> {
@@ -156,6 +162,7 @@ fn item_problem(problem: &Problem) -> ItemProblem {
 /// A staged bag as evidence: facts from the interim rows, bytes from staging.
 struct StagedBag<'a, 'c> {
     context: &'a StageContext<'c>,
+    readings: Readings,
 }
 
 impl Evidence for StagedBag<'_, '_> {
@@ -188,9 +195,7 @@ impl Evidence for StagedBag<'_, '_> {
         let file = found
             .map_err(|error| BagError::Evidence(error.into()))?
             .ok_or_else(|| BagError::Evidence(format!("{path} was not staged").into()))?;
-        staging::open(self.context, &file.staging_key, file.staging_offset, file.size)
-            .map(|body| body as Box<dyn Read + Send>)
-            .map_err(|error| BagError::Evidence(format!("{error:?}").into()))
+        self.readings.open(self.context, (&file).into()).map_err(|error| BagError::Evidence(error.into()))
     }
 }
 

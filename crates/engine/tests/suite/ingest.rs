@@ -1,0 +1,121 @@
+//! Ingest where something changes between two stages: what staging loses, what a collection loses.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use strongroom_engine::ingest::{DepositRequest, deposit};
+use strongroom_engine::runtime::Shutdown;
+use strongroom_engine::work_on;
+use strongroom_queue::tasks;
+use strongroom_registry::items::Item;
+use strongroom_registry::{Action, ItemId, ItemStatus, RegistryError, Scope, Stage, items};
+
+use super::fixture::{INSTITUTION, KEPT_IN, TestHome, home};
+
+fn hand_in(home: &TestHome, bag: &Path) -> ItemId {
+    let request = DepositRequest {
+        institution: INSTITUTION.into(),
+        sources: vec![bag.to_str().expect("UTF-8").to_owned()],
+        submitted_by: "tester".into(),
+        ..DepositRequest::default()
+    };
+    let made = deposit(&home.home, &request).expect("deposits");
+    made.items.first().copied().expect("an item")
+}
+
+fn find(home: &TestHome, id: ItemId) -> Item {
+    home.registry.read(|tx| items::find(tx, Scope::System, id)).expect("the item")
+}
+
+fn set_paused(home: &TestHome, stage: Stage, paused: bool) {
+    let topic = stage.topic(Action::Ingest);
+    home.registry
+        .write(move |tx| Ok::<_, RegistryError>(tasks::set_paused(tx, &topic, paused)?))
+        .expect("pauses or resumes");
+}
+
+/// Works on an item until it ends; when it has come to `stage`, `act` is run before that stage begins.
+fn work_with_a_pause(home: &TestHome, id: ItemId, stage: Stage, act: impl FnOnce()) -> Item {
+    set_paused(home, stage, true);
+    std::thread::scope(|scope| {
+        let work = scope.spawn(|| work_on(&home.home, &[id], &Shutdown::new()).expect("works"));
+        let begun = Instant::now();
+        loop {
+            let item = find(home, id);
+            if item.stage == stage && item.status == ItemStatus::Pending {
+                break;
+            }
+            assert!(begun.elapsed() < Duration::from_mins(2), "{} at {}: {:?}", item.status, item.stage, item.note);
+            std::thread::park_timeout(Duration::from_millis(5));
+        }
+        act();
+        set_paused(home, stage, false);
+        work.join().expect("ends");
+    });
+    find(home, id)
+}
+
+fn notes(home: &TestHome, id: ItemId) -> Vec<String> {
+    let history = home.registry.read(|tx| items::history(tx, Scope::System, id)).expect("its history");
+    history.into_iter().filter_map(|line| line.note).collect()
+}
+
+/// What a power cut does to files that were not synced: they have their lengths, and zeros.
+fn lose_staged_bytes(home: &TestHome) {
+    let staged = home.keys("staging");
+    assert!(!staged.is_empty(), "something is staged");
+    for key in staged {
+        let path: PathBuf = home.file("staging", &key);
+        let length = std::fs::metadata(&path).expect("a staged file").len();
+        let file = std::fs::OpenOptions::new().write(true).truncate(true).open(&path).expect("opens");
+        file.set_len(length).expect("fills it with zeros");
+    }
+}
+
+#[test]
+fn a_valid_bag_whose_staged_bytes_are_lost_is_fetched_again_and_kept() {
+    for stage in [Stage::Validate, Stage::Resolve, Stage::Characterize, Stage::Write] {
+        let home = home();
+        // One file in a pack, one by itself.
+        let large = vec![7; 400_000];
+        let bag = home.bag("letters", &[("a.txt", b"one"), ("b.bin", &large)]);
+        let id = hand_in(&home, &bag);
+        let item = work_with_a_pause(&home, id, stage, || lose_staged_bytes(&home));
+        assert_eq!(item.status, ItemStatus::Succeeded, "lost before {stage}: {:?}", item.note);
+        let notes = notes(&home, id);
+        assert!(notes.iter().any(|note| note.contains("fetching again")), "lost before {stage}: {notes:?}");
+        let object = home.object("letters");
+        assert_eq!(object.head, 1);
+        let files = home
+            .registry
+            .read(|tx| strongroom_registry::objects::files(tx, object.id, 1, "deposit/data/", "", 10))
+            .expect("files");
+        assert_eq!(files.len(), 2);
+        for file in files {
+            let copies =
+                home.registry.read(|tx| strongroom_registry::objects::copies(tx, file.content)).expect("copies");
+            assert_eq!(copies.len(), KEPT_IN.len());
+            for copy in copies {
+                let kept = std::fs::read(home.file(&copy.store, &copy.key)).expect("a copy");
+                assert!(kept == b"one" || kept == large, "{} in {}", file.path, copy.store);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_bag_that_is_invalid_itself_is_still_refused() {
+    let home = home();
+    let bag = home.bag("letters", &[("a.txt", b"one")]);
+    let bytes = std::fs::read(&bag).expect("the bag");
+    let at = bytes.windows(3).position(|window| window == b"one").expect("the payload");
+    let mut changed = bytes;
+    changed.splice(at..at + 3, *b"two");
+    std::fs::write(&bag, changed).expect("damages the bag");
+    let id = hand_in(&home, &bag);
+    work_on(&home.home, &[id], &Shutdown::new()).expect("works");
+    let item = find(&home, id);
+    assert_eq!(item.status, ItemStatus::Failed);
+    let note = item.note.expect("a note");
+    assert!(note.contains("manifest.digest_mismatch"), "{note}");
+}
