@@ -202,7 +202,8 @@ impl Collector {
                 of_severity.clone().map(|unlisted| format!("{} {}", unlisted.count, unlisted.code)).collect();
             let hidden = of_severity.fold(0_u64, |sum, unlisted| sum.saturating_add(unlisted.count));
             if hidden > 0 {
-                let message = format!("{hidden} {what} are not listed, {found} in all; not listed: {}", counts.join(", "));
+                let message =
+                    format!("{hidden} {what} are not listed, {found} in all; not listed: {}", counts.join(", "));
                 collected.problems.push(codes::PROBLEMS_TRUNCATED.problem(message));
             }
         }

@@ -11,7 +11,11 @@ pub(crate) const CODES: &[(&str, Severity, &str)] = &[
     ("profile.document.not_allowed", Error, "the profile requires what its list of allowed things leaves out"),
     ("profile.document.contradiction", Error, "two fields of the profile contradict each other"),
     ("profile.document.needless", Warning, "the profile lists something that it should not list there"),
-    ("profile.unknown", Error, "bag-info.txt names a profile that is not known here, so that its rules cannot be checked (a warning where that is chosen)"),
+    (
+        "profile.unknown",
+        Error,
+        "bag-info.txt names a profile that is not known here, so that its rules cannot be checked (a warning where that is chosen)",
+    ),
     ("profile.identifier_missing", Error, "bag-info.txt has no BagIt-Profile-Identifier"),
     ("profile.identifier_other", Error, "bag-info.txt names other profiles than the one checked"),
     ("profile.serialization", Error, "the profile does not allow the bag's container, or its lack of one"),

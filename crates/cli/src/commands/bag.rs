@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use clap::{Subcommand, ValueEnum};
 use strongroom_bagit::{
-    BagError, BagOptions, CODES, CheckOptions, Problem, Profile, ProfileChoice, ProfileReason, Report, Serialization, Severity, Tag,
-    Verdict, WriteError, WriterOptions, create, validate,
+    BagError, BagOptions, CODES, CheckOptions, Problem, Profile, ProfileChoice, ProfileReason, Report, Serialization,
+    Severity, Tag, Verdict, WriteError, WriterOptions, create, validate,
 };
 use strongroom_digest::Algorithm;
 use strongroom_engine::settings::nearest;
@@ -156,9 +156,7 @@ pub(crate) fn run(command: &Bag, context: &Context) -> Outcome {
             }
             make(source, target, &options, context)
         }
-        Bag::Validate { path, profile, unknown_profile } => {
-            check(path, profile.as_deref(), *unknown_profile, context)
-        }
+        Bag::Validate { path, profile, unknown_profile } => check(path, profile.as_deref(), *unknown_profile, context),
         Bag::Show { path } => show(path, context),
         Bag::Codes => codes(context),
     }

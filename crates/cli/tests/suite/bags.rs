@@ -2,7 +2,8 @@
 
 use crate::program::{Place, assert_keys};
 
-const REPORT: &[&str] = &["path", "verdict", "version", "profile", "files", "bytes", "problems"];
+const REPORT: &[&str] =
+    &["path", "verdict", "version", "profile", "profile_source", "files", "bytes", "errors", "warnings", "problems"];
 const PROBLEM: &[&str] = &["severity", "code", "file", "path", "line", "message"];
 
 #[test]
@@ -14,7 +15,7 @@ fn a_bag_that_was_made_is_valid() {
     assert_keys(&report, REPORT);
     assert_eq!(report["verdict"], "valid");
     assert_eq!(report["version"], "1.0");
-    assert_eq!(report["profile"], "aptrust-2.3");
+    assert_eq!((&report["profile"], &report["profile_source"]), (&"aptrust-2.3".into(), &"option".into()));
     assert_eq!(report["problems"].as_array().unwrap().len(), 0);
 }
 
@@ -99,4 +100,54 @@ fn an_unknown_profile_is_refused_with_the_nearest() {
         .fails(3, &["aptrust-2.4", "aptrust-2.3"]);
     place.write("profile.json", "{");
     place.run(["bag", "validate", "greeting.tar", "--profile", "profile.json"]).fails(2, &["profile.json"]);
+}
+
+#[test]
+fn a_bag_that_names_a_profile_that_is_not_known_is_invalid_in_both_commands_unless_warned_of_by_choice() {
+    let place = Place::with_home();
+    place.write("payload/a.txt", "text");
+    let tag = "BagIt-Profile-Identifier=https://example.edu/our-own.json";
+    place.run(["bag", "create", "payload", "own.tar", "--tag", tag]).succeeds();
+    let checked = place.run(["bag", "validate", "own.tar", "--json"]);
+    assert_eq!(checked.code, Some(1));
+    let report = checked.object();
+    assert_eq!((&report["verdict"], &report["problems"][0]["code"]), (&"invalid".into(), &"profile.unknown".into()));
+    let deposited = place.run(["deposit", "own.tar", "--wait", "--json"]);
+    assert_eq!(deposited.code, Some(1));
+    let item = deposited.object();
+    assert_eq!((&item["status"], &item["problems"][0]["code"]), (&"failed".into(), &"profile.unknown".into()));
+
+    let report = place.run(["bag", "validate", "own.tar", "--unknown-profile", "warn", "--json"]).succeeds().object();
+    assert_eq!((&report["verdict"], &report["warnings"]), (&"valid_with_warnings".into(), &1.into()));
+    let warn = [("STRONGROOM_INGEST__UNKNOWN_PROFILE", "warn")];
+    let deposited = place.run_with(&warn, ["deposit", "own.tar", "--wait", "--json"]);
+    let item = deposited.succeeds().object();
+    assert_eq!((&item["status"], &item["problems"][0]["severity"]), (&"succeeded".into(), &"warning".into()));
+}
+
+#[test]
+fn a_check_and_a_deposit_of_one_bag_find_the_same_and_say_which_profile_applied() {
+    let place = Place::with_home();
+    place.bag("greeting", "hello\n");
+    place.write("payload/a.txt", "text");
+    place.write("aptrust-info.txt", "Access: Institution\n");
+    let tag_file = "aptrust-info.txt=aptrust-info.txt";
+    place.run(["bag", "create", "payload", "untitled.tar", "--tag-file", tag_file]).succeeds();
+    place.run(["bag", "create", "payload", "plain.zip"]).succeeds();
+    std::fs::rename(place.path("plain.zip"), place.path("renamed.zip")).unwrap();
+    for bag in ["greeting.tar", "untitled.tar", "renamed.zip"] {
+        let report = place.run(["bag", "validate", bag, "--json"]).object();
+        let item = place.run(["deposit", bag, "--wait", "--json"]).object();
+        assert_eq!(item["problems"], report["problems"], "{bag}");
+        let is_valid = report["verdict"].as_str().unwrap().starts_with("valid");
+        assert_eq!(item["status"] == "succeeded", is_valid, "{bag}: {report}");
+        let applied = match report["profile"].as_str() {
+            Some(profile) => format!("profile {profile}, the default of bags with an aptrust-info.txt"),
+            None => "no profile applies".to_owned(),
+        };
+        let history = place.run(["items", "history", item["item"].as_str().unwrap(), "--json"]).succeeds().stdout;
+        assert!(history.contains(&applied), "{bag}: {history}");
+    }
+    let told = place.run(["bag", "validate", "greeting.tar"]).succeeds().stdout;
+    assert!(told.contains("profile aptrust-2.3: the default of bags with an aptrust-info.txt"), "{told}");
 }

@@ -73,8 +73,7 @@ pub(crate) fn require(context: &StageContext<'_>, staged: &StagedBytes) -> Resul
 
 /// Whether an error of reading says that the bytes are gone, rather than that reading failed for now.
 fn are_lost(error: &io::Error) -> bool {
-    error.kind() == io::ErrorKind::UnexpectedEof
-        || error.raw_os_error() == Some(rustix::io::Errno::IO.raw_os_error())
+    error.kind() == io::ErrorKind::UnexpectedEof || error.raw_os_error() == Some(rustix::io::Errno::IO.raw_os_error())
 }
 
 /// The staged files that one stage opens, each compared with its digest. What was read counts only after
@@ -109,12 +108,13 @@ impl Readings {
         context: &'r StageContext<'_>,
         staged: StagedBytes,
     ) -> io::Result<Box<dyn Read + Send + 'r>> {
-        let opened = Key::new(staged.key.as_str()).map_err(StageError::from).and_then(|key| {
-            let opened = context.staging().open(&key, staged.offset, Some(staged.size));
-            opened.map_err(|error| {
-                if error.is_not_found() { StageError::StagingLost(error.to_string()) } else { error.into() }
-            })
-        });
+        let opened =
+            Key::new(staged.key.as_str()).map_err(StageError::from).and_then(|key| {
+                let opened = context.staging().open(&key, staged.offset, Some(staged.size));
+                opened.map_err(|error| {
+                    if error.is_not_found() { StageError::StagingLost(error.to_string()) } else { error.into() }
+                })
+            });
         match opened {
             Ok(body) => {
                 let mut state = self.state();

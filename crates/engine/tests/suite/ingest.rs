@@ -8,7 +8,8 @@ use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::work_on;
 use strongroom_queue::tasks;
 use strongroom_registry::items::Item;
-use strongroom_registry::{Action, ItemId, ItemStatus, RegistryError, Scope, Stage, items};
+use strongroom_registry::tenants::{self, CollectionRules};
+use strongroom_registry::{Action, CollectionId, ItemId, ItemStatus, RegistryError, Scope, Stage, items};
 
 use super::fixture::{INSTITUTION, KEPT_IN, TestHome, home};
 
@@ -21,6 +22,24 @@ fn hand_in(home: &TestHome, bag: &Path) -> ItemId {
     };
     let made = deposit(&home.home, &request).expect("deposits");
     made.items.first().copied().expect("an item")
+}
+
+fn collection(home: &TestHome, name: &'static str) -> CollectionId {
+    let id = CollectionId::new();
+    let rules = CollectionRules { name: name.into(), ..CollectionRules::default() };
+    home.registry
+        .write(move |tx| {
+            let institution = tenants::institution(tx, Scope::System, INSTITUTION)?;
+            let institution = institution.map(|institution| institution.id).expect("the institution");
+            tenants::add_collection(tx, id, institution, name, &rules)
+        })
+        .expect("adds it");
+    id
+}
+
+fn remove(home: &TestHome, collection: CollectionId) {
+    let rules = CollectionRules { name: "removed".into(), ..CollectionRules::default() };
+    home.registry.write(move |tx| tenants::set_collection(tx, collection, &rules, false)).expect("removes it");
 }
 
 fn find(home: &TestHome, id: ItemId) -> Item {
@@ -118,4 +137,26 @@ fn a_bag_that_is_invalid_itself_is_still_refused() {
     assert_eq!(item.status, ItemStatus::Failed);
     let note = item.note.expect("a note");
     assert!(note.contains("manifest.digest_mismatch"), "{note}");
+}
+
+#[test]
+fn a_removed_collection_takes_no_deposits_neither_new_ones_nor_those_that_wait() {
+    let home = home();
+    let photos = collection(&home, "photos");
+    let bag = home.bag("letters", &[("a.txt", b"one")]);
+    let request = DepositRequest {
+        institution: INSTITUTION.into(),
+        collection: Some("photos".into()),
+        sources: vec![bag.to_str().expect("UTF-8").to_owned()],
+        submitted_by: "tester".into(),
+        ..DepositRequest::default()
+    };
+    let waiting = deposit(&home.home, &request).expect("the collection is there").items;
+    remove(&home, photos);
+    let refused = deposit(&home.home, &request).expect_err("the collection was removed").to_string();
+    assert!(refused.contains("photos") && refused.contains("takes no deposits"), "{refused}");
+    work_on(&home.home, &waiting, &Shutdown::new()).expect("works");
+    let item = find(&home, waiting.first().copied().expect("an item"));
+    assert_eq!((item.status, item.stage), (ItemStatus::Failed, Stage::Receive));
+    assert!(item.note.is_some_and(|note| note.contains("takes no deposits")));
 }

@@ -5,8 +5,8 @@ use std::io::Read;
 
 use serde::{Deserialize, Serialize};
 use strongroom_bagit::{
-    BagError, CheckOptions, Evidence, FileFact, FileFacts, Problem, Profile, ProfileChoice, ProfileReason, Report, Scan,
-    Severity, Verdict, check,
+    BagError, CheckOptions, Evidence, FileFact, FileFacts, Problem, Profile, ProfileChoice, ProfileReason, Report,
+    Scan, Severity, Verdict, check,
 };
 use strongroom_digest::Algorithm;
 use strongroom_registry::interim::{self, InterimFile};
