@@ -3,6 +3,7 @@
 mod bench;
 #[cfg(test)]
 mod book;
+mod chaos;
 mod check;
 mod fuzz;
 mod mutants;
@@ -28,6 +29,8 @@ cargo xtask COMMAND
                                    format, lints, documentation, dead links, SQL pairs, machine paths
   bench identify|ingest|validate [--large] [--program PATH]
                                    our time and memory beside the bare work or a peer, in one run
+  chaos [--runs N] [--seed S] [--database sqlite|postgres] [--stores folders|s3|both] [--seconds T]
+                                   the real program among kills, sleep, people and failing stores
   fuzz [TARGET [--seconds N]]      list the fuzz targets, or run one
   mutants [AREA [--file FILE] [--list]]
                                    list the code that keeps the rules, or say which changes of it no test notices
@@ -57,6 +60,7 @@ fn run(arguments: &[String]) -> Result<ExitCode> {
         "test" => test::run(rest),
         "check" => check::run(rest),
         "bench" => bench::run(rest),
+        "chaos" => chaos::run(rest),
         "fuzz" => fuzz::run(rest),
         "mutants" => mutants::run(rest),
         "signatures" => signatures::run(rest),

@@ -54,6 +54,16 @@ impl Services {
         Ok(services)
     }
 
+    /// Starts PostgreSQL alone, where the environment names no server; installed first where it is missing.
+    pub(crate) fn postgres() -> Result<Self> {
+        let programs = postgres::programs(true)?;
+        let mut services = Self { programs, ..Self::default() };
+        if std::env::var_os(SERVER).is_none() {
+            services.postgres = services.programs.as_deref().map(postgres::start).transpose()?;
+        }
+        Ok(services)
+    }
+
     /// Tells a command where the servers are.
     pub(crate) fn tell(&self, command: &mut Command) {
         if let Some(server) = &self.postgres {

@@ -1,0 +1,365 @@
+//! Carries out the acts of a plan, each at its time. Commands of people run beside each other, as people do; that one is
+//! refused or fails while something is wrong is no fault, and stands in the log.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::fs;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::bags::Bag;
+use crate::plan::{Act, Plan, WORKERS, Wish};
+use crate::world::{INSTITUTION, Running, World};
+
+/// Commands of people at once.
+const COMMANDS: usize = 3;
+/// A command that takes longer is killed: it may wait for a store that is away, or for a worker that sleeps.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// How long a worker that ended by itself stays away.
+const RESTARTED_AFTER: Duration = Duration::from_millis(300);
+/// What each worker process runs: one also what is due by the clock.
+const RUNS: [&str; WORKERS] = ["serve", "work"];
+
+/// A deposit that was asked for.
+#[derive(Debug)]
+pub(crate) struct Deposit {
+    /// As planned.
+    number: u64,
+    /// Into [`Cast::bags`].
+    pub(crate) bag: (usize, usize),
+    /// Its work item, once it is known.
+    pub(crate) item: Option<String>,
+}
+
+/// What came into the receiving store under one name, the last one last.
+#[derive(Debug)]
+pub(crate) struct Upload {
+    pub(crate) bag: (usize, usize),
+}
+
+/// A command of a person that runs.
+struct Asked {
+    what: String,
+    began: Instant,
+    running: Running,
+    deposit: Option<usize>,
+}
+
+/// A command that waits until fewer run.
+struct Waiting {
+    arguments: Vec<String>,
+    deposit: Option<usize>,
+}
+
+/// Everything that takes part in a run.
+pub(crate) struct Cast {
+    pub(crate) world: World,
+    /// By slot and variant.
+    pub(crate) bags: Vec<Vec<Bag>>,
+    pub(crate) deposits: Vec<Deposit>,
+    pub(crate) uploads: Vec<Upload>,
+    /// Dead tasks that were brought back once.
+    pub(crate) revived: BTreeSet<String>,
+    /// Promises that were broken.
+    pub(crate) findings: Vec<String>,
+    damaged: &'static str,
+    workers: [Option<Child>; WORKERS],
+    /// When each worker was found to have ended by itself.
+    lost: [Option<Instant>; WORKERS],
+    waiting: VecDeque<Waiting>,
+    asked: VecDeque<Asked>,
+    answers: usize,
+    folders: usize,
+}
+
+impl Cast {
+    pub(crate) fn new(world: World, bags: Vec<Vec<Bag>>, plan: &Plan) -> Self {
+        Self {
+            world,
+            bags,
+            deposits: Vec::new(),
+            uploads: Vec::new(),
+            revived: BTreeSet::new(),
+            findings: Vec::new(),
+            damaged: plan.damaged,
+            workers: [const { None }; WORKERS],
+            lost: [None; WORKERS],
+            waiting: VecDeque::new(),
+            asked: VecDeque::new(),
+            answers: 0,
+            folders: 0,
+        }
+    }
+
+    /// Carries out the whole plan.
+    pub(crate) fn perform(&mut self, plan: &Plan) -> Result<()> {
+        let began = Instant::now();
+        for timed in &plan.acts {
+            let at = Duration::from_millis(timed.at);
+            while began.elapsed() < at {
+                self.serve_commands()?;
+                self.restart_lost()?;
+                // Not a wait for anything: the moment is the point.
+                let left = at.saturating_sub(began.elapsed());
+                std::thread::sleep(left.min(Duration::from_millis(10)));
+            }
+            self.act(&timed.act).with_context(|| format!("{:?}", timed.act))?;
+        }
+        while !(self.asked.is_empty() && self.waiting.is_empty()) {
+            self.serve_commands()?;
+            std::thread::park_timeout(Duration::from_millis(5));
+        }
+        Ok(())
+    }
+
+    /// Starts workers again that have ended by themselves, as a supervisor would: at a fail point, or because a store was
+    /// away when they started.
+    fn restart_lost(&mut self) -> Result<()> {
+        for worker in 0..WORKERS {
+            let Some(child) = &mut self.workers[worker] else { continue };
+            let Some(status) = child.try_wait()? else { continue };
+            match self.lost[worker] {
+                None => {
+                    self.lost[worker] = Some(Instant::now());
+                    self.world.log(format!("worker {worker} ended by itself: {status}"));
+                }
+                Some(at) if at.elapsed() > RESTARTED_AFTER => {
+                    self.workers[worker] = None;
+                    self.start(worker, "", None)?;
+                }
+                Some(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn act(&mut self, act: &Act) -> Result<()> {
+        match act {
+            Act::Ask { .. } | Act::Damage { .. } | Act::DamageInventory { .. } => {}
+            _ => self.world.log(format!("{act:?}")),
+        }
+        match act {
+            Act::Start { worker, slow, largest } => self.start(*worker, slow, *largest)?,
+            Act::Kill { worker } => self.kill(*worker)?,
+            Act::Terminate { worker } => self.terminate(*worker)?,
+            Act::Sleep { worker } => self.signal(*worker, Signal::STOP)?,
+            Act::Wake { worker } => self.signal(*worker, Signal::CONT)?,
+            Act::Deposit { number, slot, variant } => self.deposit(*number, *slot, *variant)?,
+            Act::Upload { slot, variant } => self.upload(*slot, *variant)?,
+            Act::Ask { wish, deposit } => self.ask_of_item(*wish, *deposit)?,
+            Act::Pause { topic } => self.ask(&["queue", "pause", topic])?,
+            Act::Resume { topic } => self.ask(&["queue", "resume", topic])?,
+            Act::Away { store } => self.world.take_away(store)?,
+            Act::Full { store } => self.world.fill(store)?,
+            Act::Heal { store } => self.world.heal(store)?,
+            Act::Flaw { store, operation, nth, fault } => {
+                if let Some(double) = self.world.doubles.get(*store) {
+                    double.plan(*operation, *nth, *fault);
+                }
+            }
+            Act::Damage { pick, harm } => {
+                let found = self.world.damage(self.damaged, *pick, *harm)?;
+                self.world.log(format!("{harm:?} in {}: {}", self.damaged, found.as_deref().unwrap_or("nothing yet")));
+            }
+            Act::DamageInventory { pick, harm } => {
+                let found = self.world.damage_inventory(self.damaged, *pick, *harm)?;
+                self.world.log(format!("{harm:?} in {}: {}", self.damaged, found.as_deref().unwrap_or("nothing yet")));
+            }
+            Act::Fixity => self.ask(&["fixity", "run", "--all", "--json"])?,
+            Act::Restore { object } => {
+                self.folders += 1;
+                let folder = format!("restored-{}", self.folders);
+                fs::create_dir_all(self.world.path(&folder))?;
+                self.ask(&["restore", "object", &format!("{INSTITUTION}/{object}"), "--to", &folder])?;
+            }
+            Act::Reconcile => self.ask(&["store", "reconcile", "--json"])?,
+            Act::Backup => {
+                self.folders += 1;
+                self.ask(&["backup", &format!("backup-{}", self.folders)])?;
+            }
+        }
+        Ok(())
+    }
+
+    fn start(&mut self, worker: usize, slow: &str, largest: Option<u64>) -> Result<()> {
+        if self.workers[worker].is_some() {
+            bail!("worker {worker} runs already");
+        }
+        let log = self.world.log_file(&format!("worker-{worker}.log"))?;
+        let arguments = [RUNS[worker]];
+        let mut command = match largest {
+            Some(blocks) => self.world.command_that_fills(blocks, &arguments),
+            None => self.world.command(arguments),
+        };
+        command.env("FAILPOINTS", slow).stdout(Stdio::null()).stderr(log);
+        self.workers[worker] = Some(command.spawn().context("cannot start a worker")?);
+        self.lost[worker] = None;
+        Ok(())
+    }
+
+    fn kill(&mut self, worker: usize) -> Result<()> {
+        if let Some(mut child) = self.workers[worker].take() {
+            // It may have killed itself at a fail point.
+            child.kill()?;
+            let status = child.wait()?;
+            self.world.log(format!("worker {worker} ended: {status}"));
+        }
+        Ok(())
+    }
+
+    /// SIGTERM, and SIGKILL where that is not heard: a worker hears it only some moments after its start.
+    fn terminate(&mut self, worker: usize) -> Result<()> {
+        self.signal(worker, Signal::TERM)?;
+        let Some(child) = &mut self.workers[worker] else { return Ok(()) };
+        let began = Instant::now();
+        while child.try_wait()?.is_none() && began.elapsed() < Duration::from_secs(5) {
+            std::thread::park_timeout(Duration::from_millis(5));
+        }
+        self.kill(worker)
+    }
+
+    fn signal(&mut self, worker: usize, signal: Signal) -> Result<()> {
+        let Some(child) = &mut self.workers[worker] else { return Ok(()) };
+        // One that has ended is waited for here, so that its number can be nobody else's.
+        if child.try_wait()?.is_none() {
+            let id = i32::try_from(child.id()).ok().and_then(Pid::from_raw).context("a process without a number")?;
+            kill_process(id, signal)?;
+        }
+        Ok(())
+    }
+
+    fn deposit(&mut self, number: u64, slot: usize, variant: usize) -> Result<()> {
+        let tar = self.bags[slot][variant].tar.to_string_lossy().into_owned();
+        self.deposits.push(Deposit { number, bag: (slot, variant), item: None });
+        self.ask(&["deposit", &tar, "--json"])?;
+        if let Some(waiting) = self.waiting.back_mut() {
+            waiting.deposit = Some(self.deposits.len() - 1);
+        }
+        self.serve_commands()
+    }
+
+    /// As a client does it: under another name first.
+    fn upload(&mut self, slot: usize, variant: usize) -> Result<()> {
+        let bag = &self.bags[slot][variant];
+        let name = format!("{}.tar", bag.slot.bag_name());
+        match self.world.doubles.get("receiving") {
+            Some(double) => double.lay(&format!("{INSTITUTION}/{name}"), &fs::read(&bag.tar)?),
+            None => {
+                let folder = self.world.path("home/stores/receiving").join(INSTITUTION);
+                fs::copy(&bag.tar, folder.join(format!(".{name}")))?;
+                fs::rename(folder.join(format!(".{name}")), folder.join(&name))?;
+            }
+        }
+        self.uploads.push(Upload { bag: (slot, variant) });
+        Ok(())
+    }
+
+    fn ask_of_item(&mut self, wish: Wish, deposit: u64) -> Result<()> {
+        let made = self.deposits.iter().filter(|made| made.number <= deposit && made.item.is_some());
+        let known = made.max_by_key(|made| made.number).and_then(|made| made.item.clone());
+        let Some(item) = known else {
+            self.world.log(format!("{wish:?} of deposit {deposit}: it is not known yet"));
+            return Ok(());
+        };
+        self.world.log(format!("{wish:?} of {item}"));
+        match wish {
+            Wish::Cancel => self.ask(&["items", "cancel", &item]),
+            Wish::Hold => self.ask(&["items", "hold", &item]),
+            Wish::Release => self.ask(&["items", "release", &item]),
+            Wish::Requeue(None) => self.ask(&["items", "requeue", &item]),
+            Wish::Requeue(Some(stage)) => self.ask(&["items", "requeue", &item, "--stage", stage]),
+        }
+    }
+
+    /// Has a command run beside what else goes on, as soon as no more than some run.
+    fn ask(&mut self, arguments: &[&str]) -> Result<()> {
+        let arguments = arguments.iter().map(|argument| (*argument).to_owned()).collect();
+        self.waiting.push_back(Waiting { arguments, deposit: None });
+        Ok(())
+    }
+
+    /// Takes in the answers there are, and starts commands that wait.
+    fn serve_commands(&mut self) -> Result<()> {
+        for _ in 0..self.asked.len() {
+            let Some(mut asked) = self.asked.pop_front() else { break };
+            if asked.began.elapsed() > PATIENCE {
+                self.world.log(format!("{} takes too long and is killed", asked.what));
+                asked.running.kill()?;
+            } else if !asked.running.has_ended()? {
+                self.asked.push_back(asked);
+                continue;
+            }
+            self.take_in(asked)?;
+        }
+        while self.asked.len() < COMMANDS
+            && let Some(Waiting { arguments, deposit }) = self.waiting.pop_front()
+        {
+            self.answers += 1;
+            let answer = self.world.path(&format!("command-{:04}", self.answers));
+            let running = Running::start(&mut self.world.command(&arguments), &answer)?;
+            let what = format!("command {:04}: {}", self.answers, arguments.join(" "));
+            self.asked.push_back(Asked { what, began: Instant::now(), running, deposit });
+        }
+        Ok(())
+    }
+
+    fn take_in(&mut self, asked: Asked) -> Result<()> {
+        let answer = asked.running.answer()?;
+        if answer.stderr.contains("panicked") {
+            bail!("{} panicked: {}", asked.what, answer.stderr);
+        }
+        let said = answer.stderr.lines().next().unwrap_or_default();
+        self.world.log(format!("{} ended with {:?} {said}", asked.what, answer.code));
+        if let Some(deposit) = asked.deposit
+            && let Some(line) = answer.json().unwrap_or_default().first()
+            && let Some(item) = line["item"].as_str()
+        {
+            self.deposits[deposit].item = Some(item.to_owned());
+        }
+        Ok(())
+    }
+
+    /// Ends every worker as it is.
+    pub(crate) fn kill_workers(&mut self) -> Result<()> {
+        (0..WORKERS).try_for_each(|worker| self.kill(worker))
+    }
+
+    /// Starts workers that nothing disturbs.
+    pub(crate) fn start_workers(&mut self) -> Result<()> {
+        (0..WORKERS).try_for_each(|worker| self.start(worker, "", None))
+    }
+
+    /// Asks the workers to stop; each must end with 0.
+    pub(crate) fn stop_workers(&mut self) -> Result<()> {
+        for worker in 0..WORKERS {
+            self.signal(worker, Signal::TERM)?;
+            let Some(mut child) = self.workers[worker].take() else { continue };
+            let status = child.wait()?;
+            if status.code() != Some(0) {
+                bail!("worker {worker}, asked to stop, ended with {status}");
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a worker has ended by itself.
+    pub(crate) fn has_lost_worker(&mut self) -> Result<bool> {
+        for child in self.workers.iter_mut().flatten() {
+            if child.try_wait()?.is_some() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+impl Drop for Cast {
+    fn drop(&mut self) {
+        for child in self.workers.iter_mut().flatten() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}

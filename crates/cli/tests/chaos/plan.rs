@@ -1,0 +1,431 @@
+//! Which acts a run consists of, and when: chosen by the seed alone, so that a run can be repeated. When an act meets
+//! what the program is doing depends on the machine.
+
+use strongroom_s3_double::{Fault, Operation};
+
+use crate::bags::{VARIANTS, slots};
+use crate::chance::Chance;
+use crate::options::{Database, Stores};
+
+/// How many worker processes there are.
+pub(crate) const WORKERS: usize = 2;
+/// The lease of a task, in seconds: the shortest that the settings allow.
+pub(crate) const LEASE: u64 = 5;
+/// The stores that keep bytes.
+pub(crate) const PRESERVATION: [&str; 2] = ["primary", "secondary"];
+
+const STAGES: [&str; 14] = [
+    "receive",
+    "estimate",
+    "provision",
+    "fetch",
+    "validate",
+    "resolve",
+    "compare",
+    "gather",
+    "characterize",
+    "write",
+    "verify",
+    "record",
+    "notify",
+    "cleanup",
+];
+/// Fail points that a worker may sleep at, or be killed at by itself, beside the begin and end of every stage.
+const POINTS: [&str; 13] = [
+    "ingest.fetch.middle",
+    "ingest.fetch.read",
+    "ingest.write.middle",
+    "ingest.record.committing",
+    "ingest.record.marked",
+    "ingest.record.middle",
+    "ingest.record.published",
+    "receiving.decide.end",
+    "receiving.remove.begun",
+    "receiving.remove.end",
+    "fixity.check.quarantined",
+    "fixity.check.replaced",
+    "restoration.put.begun",
+];
+const OPERATIONS: [Operation; 9] = [
+    Operation::HeadObject,
+    Operation::GetObject,
+    Operation::PutObject,
+    Operation::PutObject,
+    Operation::PutObject,
+    Operation::DeleteObject,
+    Operation::DeleteObjects,
+    Operation::ListObjects,
+    Operation::ListObjects,
+];
+
+/// What a person asks of a work item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wish {
+    Cancel,
+    Hold,
+    Release,
+    /// From a stage, or from where it stopped.
+    Requeue(Option<&'static str>),
+}
+
+/// How a copy is damaged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Harm {
+    /// One bit of it is turned.
+    Flip,
+    /// The last byte is cut off.
+    Cut,
+    /// It is gone.
+    Delete,
+}
+
+/// One act.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Act {
+    /// Starts a worker: `slow` are fail points; `largest` bounds the files it may write, in blocks of 512 bytes.
+    Start {
+        worker: usize,
+        slow: String,
+        largest: Option<u64>,
+    },
+    /// SIGKILL.
+    Kill {
+        worker: usize,
+    },
+    /// SIGTERM.
+    Terminate {
+        worker: usize,
+    },
+    /// SIGSTOP.
+    Sleep {
+        worker: usize,
+    },
+    /// SIGCONT.
+    Wake {
+        worker: usize,
+    },
+    Deposit {
+        /// From 1, in the order of planning.
+        number: u64,
+        slot: usize,
+        variant: usize,
+    },
+    /// Puts a bag into the receiving store.
+    Upload {
+        slot: usize,
+        variant: usize,
+    },
+    /// Asks something of the item of the deposit with this number, or else of the one made last before it.
+    Ask {
+        wish: Wish,
+        deposit: u64,
+    },
+    Pause {
+        topic: String,
+    },
+    Resume {
+        topic: String,
+    },
+    /// The store is out of reach.
+    Away {
+        store: &'static str,
+    },
+    /// The store can be read and not written: it is read-only, or full.
+    Full {
+        store: &'static str,
+    },
+    /// Ends `Away` and `Full`.
+    Heal {
+        store: &'static str,
+    },
+    /// One request that is still to come goes wrong.
+    Flaw {
+        store: &'static str,
+        operation: Operation,
+        nth: u64,
+        fault: Fault,
+    },
+    /// A content in the store that this run damages.
+    Damage {
+        pick: u64,
+        harm: Harm,
+    },
+    /// A root inventory, sidecar or declaration there.
+    DamageInventory {
+        pick: u64,
+        harm: Harm,
+    },
+    Fixity,
+    Restore {
+        object: &'static str,
+    },
+    Reconcile,
+    Backup,
+}
+
+/// An act with its time, in milliseconds after the beginning.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Timed {
+    pub(crate) at: u64,
+    pub(crate) act: Act,
+}
+
+/// A run as it is planned.
+#[derive(Debug, Clone)]
+pub(crate) struct Plan {
+    pub(crate) seed: u64,
+    pub(crate) database: Database,
+    pub(crate) stores: Stores,
+    pub(crate) seconds: u64,
+    /// The only store in which copies are damaged: whatever is damaged has a good copy in the other.
+    pub(crate) damaged: &'static str,
+    pub(crate) max_attempts: u64,
+    pub(crate) acts: Vec<Timed>,
+}
+
+impl Plan {
+    /// The plan of a seed.
+    pub(crate) fn new(seed: u64, database: Database, stores: Stores, seconds: u64) -> Self {
+        let mut chance = Chance::new(seed);
+        let damaged = *chance.pick(&PRESERVATION);
+        let max_attempts = *chance.pick(&[3, 5, 100]);
+        let mut planner = Planner {
+            chance,
+            stores,
+            end: seconds * 1_000,
+            acts: Vec::new(),
+            worker_free: [0; WORKERS],
+            store_free: [0; PRESERVATION.len()],
+            deposits: 0,
+        };
+        planner.plan();
+        let mut acts = planner.acts;
+        // Acts of one moment stay in the order in which they were planned.
+        acts.sort_by_key(|timed| timed.at);
+        Self { seed, database, stores, seconds, damaged, max_attempts, acts }
+    }
+}
+
+struct Planner {
+    chance: Chance,
+    stores: Stores,
+    end: u64,
+    acts: Vec<Timed>,
+    /// From when on each worker and each store is as it should be.
+    worker_free: [u64; WORKERS],
+    store_free: [u64; PRESERVATION.len()],
+    deposits: u64,
+}
+
+impl Planner {
+    fn add(&mut self, at: u64, act: Act) {
+        self.acts.push(Timed { at, act });
+    }
+
+    fn plan(&mut self) {
+        for worker in 0..WORKERS {
+            self.start(worker, 0, None);
+        }
+        let count = slots().len();
+        // Something to work on from the beginning.
+        for slot in 0..count {
+            let at = self.chance.below(self.end / 3);
+            self.deposit(at, slot);
+        }
+        let mut at = 0;
+        loop {
+            at += self.chance.between(40, 320);
+            if at >= self.end {
+                return;
+            }
+            self.act(at);
+        }
+    }
+
+    fn act(&mut self, at: u64) {
+        match self.chance.below(100) {
+            0..20 => {
+                let slot = usize::try_from(self.chance.below(slots().len() as u64)).unwrap();
+                self.deposit(at, slot);
+            }
+            20..26 => {
+                let slot = usize::try_from(self.chance.below(slots().len() as u64)).unwrap();
+                let variant = usize::try_from(self.chance.below(VARIANTS as u64)).unwrap();
+                self.add(at, Act::Upload { slot, variant });
+            }
+            26..40 => self.trouble_worker(at),
+            40..60 => self.ask(at),
+            60..68 => self.drop_late(at),
+            68..74 => self.pause(at),
+            74..86 => self.trouble_store(at),
+            86..92 => {
+                let pick = self.chance.next();
+                let harm = *self.chance.pick(&[Harm::Flip, Harm::Cut, Harm::Delete]);
+                let of_inventory = self.chance.percent(20);
+                self.add(
+                    at,
+                    if of_inventory { Act::DamageInventory { pick, harm } } else { Act::Damage { pick, harm } },
+                );
+            }
+            92..95 => self.add(at, Act::Fixity),
+            95..98 => {
+                let slots = slots();
+                let object = self.chance.pick(&slots).object;
+                self.add(at, Act::Restore { object });
+            }
+            98 => self.add(at, Act::Reconcile),
+            _ => self.add(at, Act::Backup),
+        }
+    }
+
+    fn deposit(&mut self, at: u64, slot: usize) {
+        let variant = usize::try_from(self.chance.below(VARIANTS as u64)).unwrap();
+        self.deposits += 1;
+        self.add(at, Act::Deposit { number: self.deposits, slot, variant });
+    }
+
+    /// Starts a worker with some fail points at which it sleeps or dies.
+    fn start(&mut self, worker: usize, at: u64, largest: Option<u64>) {
+        let mut slow = Vec::new();
+        for _ in 0..self.chance.below(5) {
+            let stage = *self.chance.pick(&STAGES);
+            let point = match self.chance.below(3) {
+                0 => format!("ingest.{stage}.begin"),
+                1 => format!("ingest.{stage}.end"),
+                _ => (*self.chance.pick(&POINTS)).to_owned(),
+            };
+            let percent = self.chance.between(10, 60);
+            slow.push(if self.chance.percent(25) {
+                format!("{point}={percent}%1*return")
+            } else {
+                // Longer than the lease is no crime: the heartbeat goes on meanwhile.
+                format!("{point}={percent}%sleep({})", self.chance.between(50, 900))
+            });
+        }
+        self.add(at, Act::Start { worker, slow: slow.join(";"), largest });
+    }
+
+    fn trouble_worker(&mut self, at: u64) {
+        let worker = usize::try_from(self.chance.below(WORKERS as u64)).unwrap();
+        let kind = self.chance.below(100);
+        let pause = self.chance.below(900);
+        if at < self.worker_free[worker] {
+            return;
+        }
+        self.worker_free[worker] = at + pause + 200;
+        match kind {
+            0..45 => {
+                self.add(at, Act::Kill { worker });
+                self.start(worker, at + pause, None);
+            }
+            45..80 => {
+                let nap = LEASE * 1_000 + self.chance.between(300, 1_500);
+                self.worker_free[worker] = at + nap + 500;
+                self.add(at, Act::Sleep { worker });
+                self.add(at + nap, Act::Wake { worker });
+            }
+            80..90 => {
+                self.add(at, Act::Terminate { worker });
+                self.start(worker, at + pause, None);
+            }
+            _ => {
+                let full = self.chance.between(800, 2_500);
+                let largest = self.chance.between(200, 4_000);
+                self.worker_free[worker] = at + full + 500;
+                self.add(at, Act::Kill { worker });
+                self.start(worker, at, Some(largest));
+                self.add(at + full, Act::Kill { worker });
+                self.start(worker, at + full, None);
+            }
+        }
+    }
+
+    fn ask(&mut self, at: u64) {
+        let deposit = if self.chance.percent(60) {
+            // One of the last ones is likely to be at work.
+            self.deposits.saturating_sub(self.chance.below(3))
+        } else {
+            1 + self.chance.below(self.deposits.max(1))
+        };
+        let stage = *self.chance.pick(&STAGES);
+        let stage = self.chance.percent(70).then_some(stage);
+        let later = at + self.chance.below(700);
+        match self.chance.below(100) {
+            0..45 => {
+                self.add(at, Act::Ask { wish: Wish::Cancel, deposit });
+                if self.chance.percent(80) {
+                    self.add(later, Act::Ask { wish: Wish::Requeue(stage), deposit });
+                }
+            }
+            45..75 => self.add(at, Act::Ask { wish: Wish::Requeue(stage), deposit }),
+            _ => {
+                self.add(at, Act::Ask { wish: Wish::Hold, deposit });
+                self.add(later, Act::Ask { wish: Wish::Release, deposit });
+            }
+        }
+    }
+
+    /// A deposit that is cancelled when it has come far, while a store fails, and requeued while it is being swept.
+    fn drop_late(&mut self, at: u64) {
+        let late = ["write", "verify", "record"];
+        let stage = *self.chance.pick(&late);
+        let topic = format!("ingest.{stage}");
+        self.add(at, Act::Pause { topic: topic.clone() });
+        let slot = usize::try_from(self.chance.below(slots().len() as u64)).unwrap();
+        self.deposit(at + 30, slot);
+        let deposit = self.deposits;
+        let which = usize::try_from(self.chance.below(PRESERVATION.len() as u64)).unwrap();
+        let cancelled = at + self.chance.between(600, 1_200);
+        let mut resumed = cancelled + self.chance.between(100, 900);
+        if self.store_free[which] < cancelled && self.chance.percent(75) {
+            let store = PRESERVATION[which];
+            let is_full = self.chance.percent(60);
+            self.add(cancelled - 40, if is_full { Act::Full { store } } else { Act::Away { store } });
+            self.add(resumed, Act::Heal { store });
+            self.store_free[which] = resumed + 100;
+        }
+        self.add(cancelled, Act::Ask { wish: Wish::Cancel, deposit });
+        for _ in 0..3 {
+            let from = *self.chance.pick(&[late[0], late[1], late[2], "compare"]);
+            self.add(resumed, Act::Ask { wish: Wish::Requeue(Some(from)), deposit });
+            resumed += self.chance.between(50, 500);
+        }
+        self.add(resumed, Act::Resume { topic });
+    }
+
+    fn pause(&mut self, at: u64) {
+        let stage = *self.chance.pick(&STAGES);
+        let topic = if self.chance.percent(30) { "ingest.sweep".to_owned() } else { format!("ingest.{stage}") };
+        let later = at + self.chance.between(200, 2_000);
+        self.add(at, Act::Pause { topic: topic.clone() });
+        self.add(later, Act::Resume { topic });
+    }
+
+    fn trouble_store(&mut self, at: u64) {
+        let which = usize::try_from(self.chance.below(PRESERVATION.len() as u64)).unwrap();
+        let store = PRESERVATION[which];
+        let is_s3 = self.stores == Stores::S3 || (self.stores == Stores::Both && store == "secondary");
+        if is_s3 && self.chance.percent(60) {
+            for _ in 0..self.chance.between(1, 5) {
+                let operation = *self.chance.pick(&OPERATIONS);
+                let nth = self.chance.between(1, 30);
+                let fault = match self.chance.below(5) {
+                    0 => Fault::Refuse(503),
+                    1 | 2 => Fault::RefuseAfter,
+                    3 => Fault::Torn { after: self.chance.below(500) },
+                    _ => Fault::Late(std::time::Duration::from_millis(self.chance.between(50, 1_500))),
+                };
+                self.add(at, Act::Flaw { store, operation, nth, fault });
+            }
+            return;
+        }
+        let long = self.chance.between(300, 2_500);
+        let is_full = self.chance.percent(50);
+        if at < self.store_free[which] {
+            return;
+        }
+        self.store_free[which] = at + long + 100;
+        self.add(at, if is_full { Act::Full { store } } else { Act::Away { store } });
+        self.add(at + long, Act::Heal { store });
+    }
+}

@@ -1,0 +1,145 @@
+//! The end of a run: whatever was wrong is put right, what a person has stopped goes on, and workers that nothing disturbs
+//! work until nothing is left to do.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+use serde_json::Value;
+
+use crate::perform::Cast;
+use crate::plan::PRESERVATION;
+
+/// How long nothing at all may change before the run counts as stuck. Holds of processes that were killed last a minute.
+const PATIENCE: Duration = Duration::from_secs(90);
+/// How often waiting items are asked to go on at once, so that pauses after failures are not waited for.
+const HURRY: Duration = Duration::from_secs(2);
+/// How often an item that fails is requeued once nothing is wrong.
+const REQUEUES: u64 = 2;
+
+fn text<'v>(value: &'v Value, key: &str) -> &'v str {
+    value[key].as_str().unwrap_or_default()
+}
+
+impl Cast {
+    /// Puts everything right and works to the end.
+    pub(crate) fn settle(&mut self) -> Result<()> {
+        self.world.log("settling: every worker is killed, every store healed");
+        self.kill_workers()?;
+        for store in PRESERVATION {
+            self.world.heal(store)?;
+        }
+        self.start_workers()?;
+        // Damage that stands in the way of deposits is repaired first.
+        self.world.run(["fixity", "run", "--all", "--json"])?;
+        self.drain()?;
+        self.repair()?;
+        self.drain()?;
+        self.stop_workers()?;
+        self.world.run(["schedule", "--once"])?.succeeded()?;
+        self.world.log("settled");
+        Ok(())
+    }
+
+    /// Works until every item has ended and no task waits.
+    fn drain(&mut self) -> Result<()> {
+        let mut last = String::new();
+        let (mut moved, mut hurried) = (Instant::now(), Instant::now());
+        let mut requeued: BTreeMap<String, u64> = BTreeMap::new();
+        loop {
+            if self.has_lost_worker()? {
+                bail!("a worker ended before its work; see worker-*.log");
+            }
+            let items = self.world.run(["items", "list", "--json"])?.succeeded()?.json()?;
+            let topics = self.world.run(["queue", "list", "--json"])?.succeeded()?.json()?;
+            let is_open = |item: &&Value| ["pending", "started", "held"].contains(&text(item, "status"));
+            let failed: Vec<&str> = items
+                .iter()
+                .filter(|item| text(item, "status") == "failed")
+                .map(|item| text(item, "item"))
+                .filter(|item| requeued.get(*item).copied().unwrap_or_default() < REQUEUES)
+                .collect();
+            let tasks: u64 = topics
+                .iter()
+                .flat_map(|topic| ["ready", "delayed", "leased"].map(|state| topic[state].as_u64().unwrap_or_default()))
+                .sum();
+            let stopped = topics.iter().any(|topic| topic["paused"] == true || topic["dead"] != 0);
+            if items.iter().filter(is_open).count() == 0 && failed.is_empty() && tasks == 0 && !stopped {
+                return Ok(());
+            }
+            let now = format!("{items:?} {tasks}");
+            if now != last {
+                (last, moved) = (now, Instant::now());
+            }
+            if moved.elapsed() > PATIENCE {
+                let open: Vec<&Value> = items.iter().filter(is_open).collect();
+                bail!("nothing moves any more: {tasks} tasks wait; open items: {open:#?}; topics: {topics:#?}");
+            }
+            for item in failed {
+                *requeued.entry(item.to_owned()).or_default() += 1;
+                let answer = self.world.run(["items", "requeue", item])?;
+                self.world.log(format!("requeued {item}: {:?} {}", answer.code, answer.stderr.trim()));
+            }
+            for topic in &topics {
+                self.free_topic(topic)?;
+            }
+            let in_hurry = hurried.elapsed() > HURRY;
+            for item in items.iter().filter(is_open) {
+                let wish = match text(item, "status") {
+                    "held" => "release",
+                    "pending" if in_hurry => "requeue",
+                    _ => continue,
+                };
+                // It may have moved since it was listed.
+                self.world.run(["items", wish, text(item, "item")])?;
+            }
+            if in_hurry {
+                hurried = Instant::now();
+            }
+            std::thread::park_timeout(Duration::from_millis(150));
+        }
+    }
+
+    /// Resumes a topic and brings its dead tasks back, once: what is dead again is deleted and told.
+    fn free_topic(&mut self, topic: &Value) -> Result<()> {
+        let name = text(topic, "topic");
+        if topic["paused"] == true {
+            self.world.run(["queue", "resume", name])?.succeeded()?;
+        }
+        if topic["dead"] == 0 {
+            return Ok(());
+        }
+        for task in self.world.run(["queue", "dead", name, "--json"])?.succeeded()?.json()? {
+            let id = task["task"].to_string();
+            let line = format!("dead task {id} of {name}, {}: {}", text(&task, "key"), text(&task, "reason"));
+            let is_known = self.revived.contains(&id);
+            self.world.log(&line);
+            if is_known {
+                self.world.run(["queue", "delete", &id])?;
+                self.findings.push(format!("a task is dead again although nothing is wrong any more: {line}"));
+            } else {
+                self.revived.insert(id.clone());
+                self.world.run(["queue", "revive", name, "--task", &id])?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Has all damage found and repaired: in the end a round finds nothing.
+    fn repair(&mut self) -> Result<()> {
+        let began = Instant::now();
+        loop {
+            let answer = self.world.run(["fixity", "run", "--all", "--json"])?;
+            self.world.log(format!("fixity: {:?} {} {}", answer.code, answer.stdout.trim(), answer.stderr.trim()));
+            let is_quiet = answer
+                .json()?
+                .first()
+                .is_some_and(|round| ["damaged", "postponed", "failed"].iter().all(|key| round[*key] == 0));
+            if is_quiet || began.elapsed() > PATIENCE {
+                return Ok(());
+            }
+            self.world.run(["fixity", "repair"])?;
+            std::thread::park_timeout(Duration::from_millis(300));
+        }
+    }
+}
