@@ -6,6 +6,7 @@
 
 mod bags;
 mod chance;
+mod late;
 mod ocfl;
 mod options;
 mod perform;
@@ -69,7 +70,7 @@ fn run_all(plans: impl IntoIterator<Item = Plan>) {
         match run(&plan) {
             Ok(false) => return,
             Ok(true) => {
-                println!("seed {} on {}, stores: {}: {:.1?}", plan.seed, plan.database, plan.stores, began.elapsed())
+                println!("seed {} on {}, stores: {}: {:.1?}", plan.seed, plan.database, plan.stores, began.elapsed());
             }
             Err(error) => {
                 eprintln!("{error:#}");

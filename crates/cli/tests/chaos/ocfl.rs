@@ -38,7 +38,7 @@ pub(crate) struct StoredRoot {
 }
 
 /// Reads a storage root whole.
-pub(crate) fn read_root(folder: &Path) -> Result<StoredRoot> {
+pub(crate) fn read_root(folder: &Path) -> StoredRoot {
     let mut root = StoredRoot::default();
     let mut files = BTreeSet::new();
     walk(folder, &mut |path| {
@@ -47,7 +47,7 @@ pub(crate) fn read_root(folder: &Path) -> Result<StoredRoot> {
         }
     });
     if files.is_empty() {
-        return Ok(root);
+        return root;
     }
     let declared = fs::read(folder.join("0=ocfl_1.1")).unwrap_or_default();
     if declared != b"ocfl_1.1\n" {
@@ -71,7 +71,7 @@ pub(crate) fn read_root(folder: &Path) -> Result<StoredRoot> {
         }
         root.faults.extend(reading.faults.into_iter().map(|fault| format!("{object}: {fault}")));
     }
-    Ok(root)
+    root
 }
 
 struct Reading<'a> {

@@ -96,7 +96,7 @@ impl Options {
 
     /// The stores of the run with this seed.
     pub(crate) fn stores_of(&self, seed: u64) -> Stores {
-        self.stores.unwrap_or_else(|| match seed % 3 {
+        self.stores.unwrap_or(match seed % 3 {
             0 => Stores::Both,
             1 => Stores::Folders,
             _ => Stores::S3,

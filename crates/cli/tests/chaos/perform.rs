@@ -10,6 +10,7 @@ use anyhow::{Context as _, Result, bail};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::bags::Bag;
+use crate::late::Underway;
 use crate::plan::{Act, Plan, WORKERS, Wish};
 use crate::world::{INSTITUTION, Running, World};
 
@@ -64,6 +65,7 @@ pub(crate) struct Cast {
     pub(crate) revived: BTreeSet<String>,
     /// Promises that were broken.
     pub(crate) findings: Vec<String>,
+    pub(crate) late: Option<Underway>,
     damaged: &'static str,
     workers: [Option<Child>; WORKERS],
     /// When each worker was found to have ended by itself.
@@ -83,6 +85,7 @@ impl Cast {
             uploads: Vec::new(),
             revived: BTreeSet::new(),
             findings: Vec::new(),
+            late: None,
             damaged: plan.damaged,
             workers: [const { None }; WORKERS],
             lost: [None; WORKERS],
@@ -101,14 +104,17 @@ impl Cast {
             while began.elapsed() < at {
                 self.serve_commands()?;
                 self.restart_lost()?;
+                self.step_late()?;
                 // Not a wait for anything: the moment is the point.
                 let left = at.saturating_sub(began.elapsed());
                 std::thread::sleep(left.min(Duration::from_millis(10)));
             }
             self.act(&timed.act).with_context(|| format!("{:?}", timed.act))?;
         }
-        while !(self.asked.is_empty() && self.waiting.is_empty()) {
+        while !(self.asked.is_empty() && self.waiting.is_empty() && self.late.is_none()) {
             self.serve_commands()?;
+            self.restart_lost()?;
+            self.step_late()?;
             std::thread::park_timeout(Duration::from_millis(5));
         }
         Ok(())
@@ -148,9 +154,14 @@ impl Cast {
             Act::Wake { worker } => self.signal(*worker, Signal::CONT)?,
             Act::Deposit { number, slot, variant } => self.deposit(*number, *slot, *variant)?,
             Act::Upload { slot, variant } => self.upload(*slot, *variant)?,
-            Act::Ask { wish, deposit } => self.ask_of_item(*wish, *deposit)?,
-            Act::Pause { topic } => self.ask(&["queue", "pause", topic])?,
-            Act::Resume { topic } => self.ask(&["queue", "resume", topic])?,
+            Act::Ask { wish, deposit } => self.ask_of_item(*wish, *deposit),
+            Act::DropLate(late) => match &self.late {
+                None => self.late = Some(Underway::new(late.clone())),
+                // The end of the other one resumes its own topic only.
+                Some(_) => self.ask(&["queue", "resume", &format!("ingest.{}", late.stage)]),
+            },
+            Act::Pause { topic } => self.ask(&["queue", "pause", topic]),
+            Act::Resume { topic } => self.ask(&["queue", "resume", topic]),
             Act::Away { store } => self.world.take_away(store)?,
             Act::Full { store } => self.world.fill(store)?,
             Act::Heal { store } => self.world.heal(store)?,
@@ -167,17 +178,17 @@ impl Cast {
                 let found = self.world.damage_inventory(self.damaged, *pick, *harm)?;
                 self.world.log(format!("{harm:?} in {}: {}", self.damaged, found.as_deref().unwrap_or("nothing yet")));
             }
-            Act::Fixity => self.ask(&["fixity", "run", "--all", "--json"])?,
+            Act::Fixity => self.ask(&["fixity", "run", "--all", "--json"]),
             Act::Restore { object } => {
                 self.folders += 1;
                 let folder = format!("restored-{}", self.folders);
                 fs::create_dir_all(self.world.path(&folder))?;
-                self.ask(&["restore", "object", &format!("{INSTITUTION}/{object}"), "--to", &folder])?;
+                self.ask(&["restore", "object", &format!("{INSTITUTION}/{object}"), "--to", &folder]);
             }
-            Act::Reconcile => self.ask(&["store", "reconcile", "--json"])?,
+            Act::Reconcile => self.ask(&["store", "reconcile", "--json"]),
             Act::Backup => {
                 self.folders += 1;
-                self.ask(&["backup", &format!("backup-{}", self.folders)])?;
+                self.ask(&["backup", &format!("backup-{}", self.folders)]);
             }
         }
         Ok(())
@@ -233,7 +244,7 @@ impl Cast {
     fn deposit(&mut self, number: u64, slot: usize, variant: usize) -> Result<()> {
         let tar = self.bags[slot][variant].tar.to_string_lossy().into_owned();
         self.deposits.push(Deposit { number, bag: (slot, variant), item: None });
-        self.ask(&["deposit", &tar, "--json"])?;
+        self.ask(&["deposit", &tar, "--json"]);
         if let Some(waiting) = self.waiting.back_mut() {
             waiting.deposit = Some(self.deposits.len() - 1);
         }
@@ -244,24 +255,23 @@ impl Cast {
     fn upload(&mut self, slot: usize, variant: usize) -> Result<()> {
         let bag = &self.bags[slot][variant];
         let name = format!("{}.tar", bag.slot.bag_name());
-        match self.world.doubles.get("receiving") {
-            Some(double) => double.lay(&format!("{INSTITUTION}/{name}"), &fs::read(&bag.tar)?),
-            None => {
-                let folder = self.world.path("home/stores/receiving").join(INSTITUTION);
-                fs::copy(&bag.tar, folder.join(format!(".{name}")))?;
-                fs::rename(folder.join(format!(".{name}")), folder.join(&name))?;
-            }
+        if let Some(double) = self.world.doubles.get("receiving") {
+            double.lay(&format!("{INSTITUTION}/{name}"), &fs::read(&bag.tar)?);
+        } else {
+            let folder = self.world.path("home/stores/receiving").join(INSTITUTION);
+            fs::copy(&bag.tar, folder.join(format!(".{name}")))?;
+            fs::rename(folder.join(format!(".{name}")), folder.join(&name))?;
         }
         self.uploads.push(Upload { bag: (slot, variant) });
         Ok(())
     }
 
-    fn ask_of_item(&mut self, wish: Wish, deposit: u64) -> Result<()> {
+    fn ask_of_item(&mut self, wish: Wish, deposit: u64) {
         let made = self.deposits.iter().filter(|made| made.number <= deposit && made.item.is_some());
         let known = made.max_by_key(|made| made.number).and_then(|made| made.item.clone());
         let Some(item) = known else {
             self.world.log(format!("{wish:?} of deposit {deposit}: it is not known yet"));
-            return Ok(());
+            return;
         };
         self.world.log(format!("{wish:?} of {item}"));
         match wish {
@@ -274,10 +284,14 @@ impl Cast {
     }
 
     /// Has a command run beside what else goes on, as soon as no more than some run.
-    fn ask(&mut self, arguments: &[&str]) -> Result<()> {
+    pub(crate) fn ask(&mut self, arguments: &[&str]) {
         let arguments = arguments.iter().map(|argument| (*argument).to_owned()).collect();
         self.waiting.push_back(Waiting { arguments, deposit: None });
-        Ok(())
+    }
+
+    /// The item of a deposit, once it is known.
+    pub(crate) fn item_of(&self, number: u64) -> Option<String> {
+        self.deposits.iter().find(|made| made.number == number).and_then(|made| made.item.clone())
     }
 
     /// Takes in the answers there are, and starts commands that wait.

@@ -5,6 +5,7 @@ use strongroom_s3_double::{Fault, Operation};
 
 use crate::bags::{VARIANTS, slots};
 use crate::chance::Chance;
+use crate::late::Late;
 use crate::options::{Database, Stores};
 
 /// How many worker processes there are.
@@ -120,6 +121,8 @@ pub(crate) enum Act {
         wish: Wish,
         deposit: u64,
     },
+    /// One at a time.
+    DropLate(Late),
     Pause {
         topic: String,
     },
@@ -365,32 +368,22 @@ impl Planner {
         }
     }
 
-    /// A deposit that is cancelled when it has come far, while a store fails, and requeued while it is being swept.
+    /// See [`Late`].
     fn drop_late(&mut self, at: u64) {
         let late = ["write", "verify", "record"];
         let stage = *self.chance.pick(&late);
-        let topic = format!("ingest.{stage}");
-        self.add(at, Act::Pause { topic: topic.clone() });
+        self.add(at, Act::Pause { topic: format!("ingest.{stage}") });
         let slot = usize::try_from(self.chance.below(slots().len() as u64)).unwrap();
-        self.deposit(at + 30, slot);
+        self.deposit(at + 10, slot);
         let deposit = self.deposits;
-        let which = usize::try_from(self.chance.below(PRESERVATION.len() as u64)).unwrap();
-        let cancelled = at + self.chance.between(600, 1_200);
-        let mut resumed = cancelled + self.chance.between(100, 900);
-        if self.store_free[which] < cancelled && self.chance.percent(75) {
-            let store = PRESERVATION[which];
-            let is_full = self.chance.percent(60);
-            self.add(cancelled - 40, if is_full { Act::Full { store } } else { Act::Away { store } });
-            self.add(resumed, Act::Heal { store });
-            self.store_free[which] = resumed + 100;
-        }
-        self.add(cancelled, Act::Ask { wish: Wish::Cancel, deposit });
-        for _ in 0..3 {
-            let from = *self.chance.pick(&[late[0], late[1], late[2], "compare"]);
-            self.add(resumed, Act::Ask { wish: Wish::Requeue(Some(from)), deposit });
-            resumed += self.chance.between(50, 500);
-        }
-        self.add(resumed, Act::Resume { topic });
+        let (store, is_full) = (*self.chance.pick(&PRESERVATION), self.chance.percent(60));
+        let failing = self.chance.percent(75).then_some((store, is_full));
+        let pause = self.chance.between(100, 1_200);
+        let is_healed_first = self.chance.percent(50);
+        let from = [late[0], late[1], late[2], stage, "compare"];
+        let requeued_for = (0..self.chance.between(1, 4)).map(|_| *self.chance.pick(&from)).collect();
+        let late = Late { deposit, stage, failing, pause, is_healed_first, requeued_for };
+        self.add(at + 20, Act::DropLate(late));
     }
 
     fn pause(&mut self, at: u64) {

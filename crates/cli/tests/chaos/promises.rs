@@ -55,7 +55,7 @@ impl Cast {
         let mut roots = Vec::new();
         for store in PRESERVATION {
             let folder = self.world.as_folder(store, "checked")?.join(INSTITUTION);
-            let root = read_root(&folder)?;
+            let root = read_root(&folder);
             for fault in &root.faults {
                 self.find(format!("{store}: {fault}"));
             }
@@ -160,12 +160,11 @@ impl Cast {
         let id = text(item, "item");
         let of_deposit = self.deposits.iter().find(|deposit| deposit.item.as_deref() == Some(id));
         // What came otherwise is some variant of the bag of that name.
-        let bags: Vec<Bag> = match of_deposit {
-            Some(deposit) => vec![self.bags[deposit.bag.0][deposit.bag.1].clone()],
-            None => {
-                let name = text(item, "name").trim_end_matches(".tar");
-                self.bags.iter().flatten().filter(|bag| bag.slot.bag_name() == name).cloned().collect()
-            }
+        let bags: Vec<Bag> = if let Some(deposit) = of_deposit {
+            vec![self.bags[deposit.bag.0][deposit.bag.1].clone()]
+        } else {
+            let name = text(item, "name").trim_end_matches(".tar");
+            self.bags.iter().flatten().filter(|bag| bag.slot.bag_name() == name).cloned().collect()
         };
         let Some(object) = kept.iter().find(|object| object.identifier == text(item, "object")) else {
             return self.find(format!("an item succeeded and its object is not kept: {item}"));
@@ -227,7 +226,8 @@ impl Cast {
                 let is_one_of_them =
                     bags.iter().any(|bag| own.iter().map(|(path, digest)| (*path, *digest)).eq(payload(bag)));
                 // A part that never came in has no files.
-                if !is_one_of_them && !(own.is_empty() && bags[0].slot.part.is_some()) {
+                let never_came = own.is_empty() && bags[0].slot.part.is_some();
+                if !(is_one_of_them || never_came) {
                     self.find(format!("{} comes back with {folder} as no deposit had it: {own:?}", object.identifier));
                 }
                 files.retain(|path, _| !path.starts_with(&folder));

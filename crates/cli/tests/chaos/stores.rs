@@ -51,10 +51,12 @@ fn aside(folder: &Path) -> PathBuf {
 impl World {
     /// The store is not where it was, and those who have it open may not enter it.
     pub(crate) fn take_away(&self, store: &str) -> Result<()> {
-        match self.doubles.get(store) {
-            Some(double) => always(double, &EVERYTHING, Some(Fault::Refuse(503))),
-            None => {
-                let folder = self.path("home/stores").join(store);
+        if let Some(double) = self.doubles.get(store) {
+            always(double, &EVERYTHING, Some(Fault::Refuse(503)));
+        } else {
+            let folder = self.path("home/stores").join(store);
+            // Another act may have taken it away already.
+            if folder.exists() {
                 fs::rename(&folder, aside(&folder))?;
                 set_mode(&aside(&folder), 0)?;
             }
@@ -64,13 +66,12 @@ impl World {
 
     /// The store takes nothing more.
     pub(crate) fn fill(&self, store: &str) -> Result<()> {
-        match self.doubles.get(store) {
-            Some(double) => always(double, &PUTS, Some(Fault::Refuse(500))),
-            None => {
-                let folder = self.path("home/stores").join(store);
-                for written in WRITTEN.iter().map(|written| folder.join(written)).filter(|path| path.is_dir()) {
-                    set_mode(&written, 0o500)?;
-                }
+        if let Some(double) = self.doubles.get(store) {
+            always(double, &PUTS, Some(Fault::Refuse(500)));
+        } else {
+            let folder = self.path("home/stores").join(store);
+            for written in WRITTEN.iter().map(|written| folder.join(written)).filter(|path| path.is_dir()) {
+                set_mode(&written, 0o500)?;
             }
         }
         Ok(())
@@ -78,17 +79,16 @@ impl World {
 
     /// Ends what [`Self::take_away`] and [`Self::fill`] have begun.
     pub(crate) fn heal(&self, store: &str) -> Result<()> {
-        match self.doubles.get(store) {
-            Some(double) => always(double, &EVERYTHING, None),
-            None => {
-                let folder = self.path("home/stores").join(store);
-                if aside(&folder).exists() {
-                    set_mode(&aside(&folder), 0o700)?;
-                    fs::rename(aside(&folder), &folder)?;
-                }
-                for written in WRITTEN.iter().map(|written| folder.join(written)).filter(|path| path.is_dir()) {
-                    set_mode(&written, 0o700)?;
-                }
+        if let Some(double) = self.doubles.get(store) {
+            always(double, &EVERYTHING, None);
+        } else {
+            let folder = self.path("home/stores").join(store);
+            if aside(&folder).exists() {
+                set_mode(&aside(&folder), 0o700)?;
+                fs::rename(aside(&folder), &folder)?;
+            }
+            for written in WRITTEN.iter().map(|written| folder.join(written)).filter(|path| path.is_dir()) {
+                set_mode(&written, 0o700)?;
             }
         }
         Ok(())
@@ -96,19 +96,18 @@ impl World {
 
     /// Keys of a store, in order, that `is_wanted`; none of one that cannot be listed now.
     fn keys(&self, store: &str, is_wanted: impl Fn(&str) -> bool) -> Vec<String> {
-        let mut keys = match self.doubles.get(store) {
-            Some(double) => double.keys(),
-            None => {
-                let folder = self.path("home/stores").join(store);
-                let mut keys = Vec::new();
-                walk(&folder.join(INSTITUTION), &mut |path| {
-                    if let Ok(below) = path.strip_prefix(&folder) {
-                        keys.push(below.to_string_lossy().into_owned());
-                    }
-                });
-                keys.sort();
-                keys
-            }
+        let mut keys = if let Some(double) = self.doubles.get(store) {
+            double.keys()
+        } else {
+            let folder = self.path("home/stores").join(store);
+            let mut keys = Vec::new();
+            walk(&folder.join(INSTITUTION), &mut |path| {
+                if let Ok(below) = path.strip_prefix(&folder) {
+                    keys.push(below.to_string_lossy().into_owned());
+                }
+            });
+            keys.sort();
+            keys
         };
         keys.retain(|key| key.starts_with(INSTITUTION) && is_wanted(key));
         keys
@@ -142,22 +141,19 @@ impl World {
             return Ok(None);
         }
         let key = &keys[usize::try_from(pick % keys.len() as u64)?];
-        match self.doubles.get(store) {
-            Some(double) => {
-                if let Some(stored) = double.take(key)
-                    && let Some(bytes) = harmed(stored.bytes(), pick, harm)
-                {
-                    double.lay(key, &bytes);
-                }
+        if let Some(double) = self.doubles.get(store) {
+            if let Some(stored) = double.take(key)
+                && let Some(bytes) = harmed(stored.bytes(), pick, harm)
+            {
+                double.lay(key, &bytes);
             }
-            None => {
-                let path = self.path("home/stores").join(store).join(key);
-                // What is gone in between was removed by the program.
-                let Ok(bytes) = fs::read(&path) else { return Ok(None) };
-                match harmed(bytes, pick, harm) {
-                    Some(bytes) => fs::write(&path, bytes)?,
-                    None => fs::remove_file(&path)?,
-                }
+        } else {
+            let path = self.path("home/stores").join(store).join(key);
+            // What is gone in between was removed by the program.
+            let Ok(bytes) = fs::read(&path) else { return Ok(None) };
+            match harmed(bytes, pick, harm) {
+                Some(bytes) => fs::write(&path, bytes)?,
+                None => fs::remove_file(&path)?,
             }
         }
         Ok(Some(key.clone()))
