@@ -1,5 +1,5 @@
-//! A deposit that is dropped late: cancelled when it has come to a stage whose topic is paused, while a store fails, and
-//! requeued from there while what it left behind is being cleared away. Each step waits for what it needs, never for long.
+//! A deposit that is dropped late: the first that comes to a stage whose topic is paused is cancelled there, while a store
+//! fails, and requeued while what it left behind is being cleared away. Each step waits for what it needs, never for long.
 
 use std::time::{Duration, Instant};
 
@@ -8,14 +8,12 @@ use anyhow::Result;
 use crate::perform::Cast;
 use crate::world::Running;
 
-/// How long the deposit may take to come to the stage. Nothing is found where it does not.
+/// How long it may take until a deposit comes to the stage. Nothing is found where none does.
 const PATIENCE: Duration = Duration::from_secs(8);
 
 /// What is planned.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Late {
-    /// The deposit, by its number.
-    pub(crate) deposit: u64,
     pub(crate) stage: &'static str,
     /// The store that fails, and whether it is full rather than away.
     pub(crate) failing: Option<(&'static str, bool)>,
@@ -34,15 +32,14 @@ pub(crate) struct Underway {
 }
 
 enum Step {
-    Deposited,
-    Looking { item: String, answer: Running },
+    Looking { answer: Option<Running> },
     Cancelled { item: String, at: Instant },
     Requeued { at: Instant },
 }
 
 impl Underway {
     pub(crate) fn new(late: Late) -> Self {
-        Self { late, began: Instant::now(), step: Step::Deposited }
+        Self { late, began: Instant::now(), step: Step::Looking { answer: None } }
     }
 }
 
@@ -52,18 +49,15 @@ impl Cast {
         let Some(Underway { late, began, step }) = self.late.take() else { return Ok(()) };
         let is_over = began.elapsed() > PATIENCE;
         let next = match step {
-            Step::Deposited => match self.item_of(late.deposit) {
-                Some(item) if !is_over => Some(self.look(item)?),
-                _ => (!is_over).then_some(Step::Deposited),
-            },
-            Step::Looking { item, mut answer } => {
+            Step::Looking { answer: None } => (!is_over).then(|| self.look(&late)).transpose()?,
+            Step::Looking { answer: Some(mut answer) } => {
                 if is_over {
                     answer.kill()?;
                     None
                 } else if answer.has_ended()? {
-                    self.after_look(&late, item, answer)?
+                    Some(self.after_look(&late, answer)?)
                 } else {
-                    Some(Step::Looking { item, answer })
+                    Some(Step::Looking { answer: Some(answer) })
                 }
             }
             Step::Cancelled { item, at } if at.elapsed() < Duration::from_millis(late.pause) => {
@@ -87,35 +81,31 @@ impl Cast {
             return Ok(());
         }
         self.heal_late(&late)?;
-        self.world.log(format!("dropped late: over with deposit {}", late.deposit));
+        self.world.log(format!("dropped late: over with {}", late.stage));
         self.ask(&["queue", "resume", &format!("ingest.{}", late.stage)]);
         Ok(())
     }
 
-    fn look(&mut self, item: String) -> Result<Step> {
-        let mut command = self.world.command(["items", "show", &item, "--json"]);
+    /// Asks which items wait for the stage.
+    fn look(&mut self, late: &Late) -> Result<Step> {
+        let mut command = self.world.command(["items", "list", "--stage", late.stage, "--status", "pending", "--json"]);
         let answer = Running::start(&mut command, &self.world.path("late"))?;
-        Ok(Step::Looking { item, answer })
+        Ok(Step::Looking { answer: Some(answer) })
     }
 
-    fn after_look(&mut self, late: &Late, item: String, answer: Running) -> Result<Option<Step>> {
-        let shown = answer.answer()?.json().unwrap_or_default();
-        let shown = shown.first();
-        let is = |key: &str, value: &str| shown.is_some_and(|shown| shown[key] == value);
-        if is("status", "succeeded") || is("status", "failed") || is("status", "cancelled") {
-            return Ok(None);
-        }
-        if !(is("stage", late.stage) && is("status", "pending")) {
-            return Ok(Some(self.look(item)?));
-        }
+    fn after_look(&mut self, late: &Late, answer: Running) -> Result<Step> {
+        let listed = answer.answer()?.json().unwrap_or_default();
+        let Some(item) = listed.first().and_then(|item| item["item"].as_str()) else {
+            return Ok(Step::Looking { answer: None });
+        };
         match late.failing {
             Some((store, true)) => self.world.fill(store)?,
             Some((store, false)) => self.world.take_away(store)?,
             None => {}
         }
         self.world.log(format!("dropped late: {item} is at {}, {:?} fails", late.stage, late.failing));
-        self.ask(&["items", "cancel", &item]);
-        Ok(Some(Step::Cancelled { item, at: Instant::now() }))
+        self.ask(&["items", "cancel", item]);
+        Ok(Step::Cancelled { item: item.to_owned(), at: Instant::now() })
     }
 
     fn heal_late(&mut self, late: &Late) -> Result<()> {

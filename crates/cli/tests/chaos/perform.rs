@@ -289,11 +289,6 @@ impl Cast {
         self.waiting.push_back(Waiting { arguments, deposit: None });
     }
 
-    /// The item of a deposit, once it is known.
-    pub(crate) fn item_of(&self, number: u64) -> Option<String> {
-        self.deposits.iter().find(|made| made.number == number).and_then(|made| made.item.clone())
-    }
-
     /// Takes in the answers there are, and starts commands that wait.
     fn serve_commands(&mut self) -> Result<()> {
         for _ in 0..self.asked.len() {
