@@ -53,7 +53,8 @@ macro_rules! schema_in {
                 6 "receiving" "0005_receiving"
                 7 "restored" "0006_restored"
                 8 "parts" "0007_parts"
-                9 "digests of restored results" "0008_restored_digest"),
+                9 "digests of restored results" "0008_restored_digest"
+                10 "discarding" "0009_discarding"),
         )
     };
 }

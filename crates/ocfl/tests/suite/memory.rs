@@ -317,6 +317,26 @@ impl Assembly for MemoryAssembly {
         Ok(Box::new(Cursor::new(self.bytes(key)?)))
     }
 
+    fn list<'a>(
+        &'a self,
+        prefix: &Key,
+    ) -> Result<Box<dyn Iterator<Item = Result<Listed, StorageError>> + 'a>, StorageError> {
+        let state = self.store.lock();
+        let pending = state.assemblies.get(&self.id).filter(|files| !files.is_empty()).cloned();
+        let visible = || {
+            let below = state.files.iter();
+            below.filter_map(|(key, bytes)| Some((Key::new(key.below(&self.target)?).ok()?, bytes.clone()))).collect()
+        };
+        let files: Files = pending.unwrap_or_else(visible);
+        let prefix = prefix.clone();
+        Ok(Box::new(
+            files
+                .into_iter()
+                .filter(move |(key, _)| key.below(&prefix).is_some())
+                .map(|(key, bytes)| Ok(Listed { key, size: bytes.len() as u64, etag: head_of(&bytes).etag })),
+        ))
+    }
+
     fn sync(&self) -> Result<(), StorageError> {
         Ok(())
     }
@@ -343,7 +363,8 @@ impl Assembly for MemoryAssembly {
         state.assemblies.remove(&self.id);
         if !self.store.atomic {
             let target = self.target.clone();
-            state.files.retain(|key, _| key.below(&target).is_none());
+            let is_owned = |below: &str| below.split('/').any(|segment| segment == self.id);
+            state.files.retain(|key, _| !key.below(&target).is_some_and(is_owned));
         }
         Ok(())
     }
