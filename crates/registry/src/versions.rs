@@ -49,8 +49,10 @@ pub struct Version {
     pub published_at: Option<Time>,
     /// Whether the contents it brings lie under its identifier in the stores.
     pub owns_contents: bool,
-    /// The first line of its record, as it was first written.
+    /// The first line of its record, as it was first written; until it is published.
     pub record_head: Option<String>,
+    /// When its last byte was removed, where it was discarded.
+    pub swept_at: Option<Time>,
 }
 
 /// Where a content lies within its object.
@@ -609,5 +611,6 @@ pub(crate) fn version_row(row: &Row) -> Result<Version, RegistryError> {
         published_at: row.optional_time(13)?,
         owns_contents: row.truth(14)?,
         record_head: row.optional_text(15)?.map(str::to_owned),
+        swept_at: row.optional_time(16)?,
     })
 }

@@ -95,15 +95,15 @@ INSERT INTO versions (id, object_id, generation, number, state, item_id, message
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
 -- name: versions.of_item
 SELECT id, object_id, generation, number, state, item_id, message, user_name, inventory_sha512, description, files,
-    bytes, created_at, published_at, owns_contents, record_head
+    bytes, created_at, published_at, owns_contents, record_head, swept_at
 FROM versions WHERE item_id = ?1 AND state NOT IN ('dropping', 'dropped') ORDER BY id DESC LIMIT 1
 -- name: versions.open_of_object
 SELECT id, object_id, generation, number, state, item_id, message, user_name, inventory_sha512, description, files,
-    bytes, created_at, published_at, owns_contents, record_head
+    bytes, created_at, published_at, owns_contents, record_head, swept_at
 FROM versions WHERE object_id = ?1 AND state IN ('preparing', 'committing') LIMIT 1
 -- name: versions.list
 SELECT v.id, v.object_id, v.generation, v.number, v.state, v.item_id, v.message, v.user_name, v.inventory_sha512,
-    v.description, v.files, v.bytes, v.created_at, v.published_at, v.owns_contents, v.record_head
+    v.description, v.files, v.bytes, v.created_at, v.published_at, v.owns_contents, v.record_head, v.swept_at
 FROM versions v
 WHERE v.object_id = ?1 AND v.generation = ?2 AND v.state IN ('published', ?3) ORDER BY v.number
 -- name: versions.state
@@ -118,19 +118,19 @@ UPDATE versions SET state = 'dropped' WHERE id = ?1 AND state = 'dropping'
 UPDATE versions SET swept_at = ?2 WHERE id = ?1 AND state = 'dropped' AND swept_at IS NULL
 -- name: versions.unswept_of_object
 SELECT id, object_id, generation, number, state, item_id, message, user_name, inventory_sha512, description, files,
-    bytes, created_at, published_at, owns_contents, record_head
+    bytes, created_at, published_at, owns_contents, record_head, swept_at
 FROM versions WHERE object_id = ?1 AND state IN ('dropping', 'dropped') AND swept_at IS NULL ORDER BY id
 -- name: versions.unswept_of_item
 SELECT id, object_id, generation, number, state, item_id, message, user_name, inventory_sha512, description, files,
-    bytes, created_at, published_at, owns_contents, record_head
+    bytes, created_at, published_at, owns_contents, record_head, swept_at
 FROM versions WHERE item_id = ?1 AND state IN ('dropping', 'dropped') AND swept_at IS NULL ORDER BY id
 -- name: versions.swept_since
 SELECT id, object_id, generation, number, state, item_id, message, user_name, inventory_sha512, description, files,
-    bytes, created_at, published_at, owns_contents, record_head
+    bytes, created_at, published_at, owns_contents, record_head, swept_at
 FROM versions WHERE swept_at >= ?1 AND id > ?2 ORDER BY id LIMIT ?3
 -- name: versions.get
 SELECT id, object_id, generation, number, state, item_id, message, user_name, inventory_sha512, description, files,
-    bytes, created_at, published_at, owns_contents, record_head
+    bytes, created_at, published_at, owns_contents, record_head, swept_at
 FROM versions WHERE id = ?1
 -- name: versions.freeze_record
 UPDATE versions SET record_head = ?2 WHERE id = ?1 AND record_head IS NULL AND state = 'preparing'
@@ -138,7 +138,7 @@ UPDATE versions SET record_head = ?2 WHERE id = ?1 AND record_head IS NULL AND s
 UPDATE versions SET state = 'committing', inventory_sha512 = ?2, files = ?3, bytes = ?4
 WHERE id = ?1 AND (state = 'preparing' OR (state = 'committing' AND inventory_sha512 = ?2))
 -- name: versions.publish
-UPDATE versions SET state = 'published', published_at = ?2 WHERE id = ?1 AND state = 'committing'
+UPDATE versions SET state = 'published', published_at = ?2, record_head = NULL WHERE id = ?1 AND state = 'committing'
 -- name: entries.insert
 INSERT INTO entries (object_id, file_id, generation, version, content_id, puid, mime, format_name, format_version,
     format_method, format_basis, format_signatures, format_warning, format_others)
@@ -169,11 +169,10 @@ UPDATE copies SET verified_at = ?3, checked_at = ?3, attested_at = ?3 WHERE cont
 DELETE FROM copies WHERE content_id = ?1 AND store = ?2 AND verified_at IS NULL
 -- name: copies.of_deposit
 SELECT c.id, c.sha512, c.size, c.version, c.version_id, k.key, k.state, k.verified_at, i.staging_key, i.staging_offset
-FROM (SELECT content_id, min(path) AS path FROM interim_files WHERE item_id = ?1 AND content_id IS NOT NULL
-    GROUP BY content_id) d
-JOIN contents c ON c.id = d.content_id AND c.version <= ?3
-JOIN interim_files i ON i.item_id = ?1 AND i.path = d.path
+FROM interim_files i JOIN contents c ON c.id = i.content_id AND c.version <= ?3
 LEFT JOIN copies k ON k.content_id = c.id AND k.store = ?2
+WHERE i.item_id = ?1 AND i.content_id IS NOT NULL
+    AND i.path = (SELECT min(x.path) FROM interim_files x WHERE x.item_id = ?1 AND x.content_id = i.content_id)
 ORDER BY k.key
 -- name: copies.of_content
 SELECT store, key, class, state, stored_at, verified_at, last_fixity_at FROM copies WHERE content_id = ?1 ORDER BY store

@@ -26,7 +26,7 @@ WHERE object_id = ?1 AND generation = ?2 AND number = ?3 AND state IN ('preparin
 UPDATE objects SET state = ?2 WHERE id = ?1
 -- name: rebuild.of_generation
 SELECT id, object_id, generation, number, state, item_id, message, user_name, inventory_sha512, description, files,
-    bytes, created_at, published_at, owns_contents, record_head
+    bytes, created_at, published_at, owns_contents, record_head, swept_at
 FROM versions WHERE generation = ?1 AND state NOT IN ('dropping', 'dropped') ORDER BY number
 -- name: rebuild.forget_version
 DELETE FROM versions WHERE id = ?1 AND state = 'dropped'

@@ -58,7 +58,7 @@ macro_rules! conformance_suite {
                 a_failed_item_that_is_deleted_is_swept_and_keeps_its_history
                 a_committed_item_cannot_be_stopped
                 requeueing_goes_no_later_and_back_where_what_is_needed_is_gone
-                an_item_is_not_requeued_while_it_is_swept
+                an_item_is_requeued_whatever_its_sweep_is_at
                 a_stage_of_another_action_is_refused
                 an_item_at_rest_holds_no_object
             }
