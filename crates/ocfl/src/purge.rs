@@ -18,8 +18,8 @@ use tempfile::SpooledTempFile;
 use crate::head::{Replacement, stored_inventory};
 use crate::path::{CONTENT, INVENTORY, owned_content_path, sidecar_name};
 use crate::{
-    Commit, InventoryEntry, InventoryHeader, InventorySeal, InventorySummary, InventoryWriter, Limits, Object, OcflError,
-    VersionAssembly, VersionDetails, VersionNumber, read_inventory,
+    Commit, InventoryEntry, InventoryHeader, InventorySeal, InventorySummary, InventoryWriter, Limits, Object,
+    OcflError, VersionAssembly, VersionDetails, VersionNumber, read_inventory,
 };
 
 /// Inventories up to this size are rewritten in memory, larger ones through a temporary file.
@@ -257,8 +257,7 @@ impl PurgePlan {
         if written.is_none_or(|inventory| inventory.seal != self.after) {
             let mut summary = object.read(Limits::default(), &mut |_| Ok(()))?;
             summary.versions.retain(|(older, _)| *older < version);
-            let (inventory, seal) =
-                tombstone_inventory(&summary, (version, assembly), details, path, &self.tombstone)?;
+            let (inventory, seal) = tombstone_inventory(&summary, (version, assembly), details, path, &self.tombstone)?;
             if seal != self.after {
                 return Err(refused(object, "its root inventory is not the one the purge was planned for".to_owned()));
             }

@@ -5,9 +5,7 @@
 use std::time::Duration;
 
 use strongroom_database::{Statement, Time, Transaction};
-use strongroom_queue::{
-    Heartbeat, Lease, LeaseRequest, Leased, NewTask, Outcome, Settled, Settlement, tasks,
-};
+use strongroom_queue::{Heartbeat, Lease, LeaseRequest, Leased, NewTask, Outcome, Settled, Settlement, tasks};
 
 use crate::items::{self, Item, ItemProblem, Move};
 pub use crate::recovery::{reclaim, requeue_stranded, revive, stranded};

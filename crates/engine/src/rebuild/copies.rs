@@ -72,7 +72,8 @@ pub(super) fn look_for_contents(
         after = Some(last.sha512);
         let mut found = Vec::with_capacity(page.len());
         for content in &page {
-            let key = root.join(&content_path(content.place, &content.sha512).map_err(|error| Fault::Object(error.chain()))?)?;
+            let key = root
+                .join(&content_path(content.place, &content.sha512).map_err(|error| Fault::Object(error.chain()))?)?;
             match store.head(&key) {
                 Ok(head) => found.push(RecordedCopy {
                     content: content.id,

@@ -42,6 +42,18 @@ struct MemoryAssembly {
 }
 
 impl MemoryStore {
+    /// A store of its own that holds the same.
+    pub(crate) fn fork(&self) -> Self {
+        let forked = if self.atomic { Self::folder() } else { Self::bucket() };
+        {
+            let (from, mut to) = (self.lock(), forked.lock());
+            to.files.clone_from(&from.files);
+            to.assemblies.clone_from(&from.assemblies);
+            to.committed.clone_from(&from.committed);
+        }
+        forked
+    }
+
     /// As a folder: assemblies are renamed in.
     pub(crate) fn folder() -> Self {
         Self { atomic: true, conditional: true, vouches: None, state: Arc::default() }

@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use strongroom_ocfl::{
-    InventoryEntry, InventorySummary, Limits, Object, OcflError, VersionNumber, read_inventory,
-};
+use strongroom_ocfl::{InventoryEntry, InventorySummary, Limits, Object, OcflError, VersionNumber, read_inventory};
 use strongroom_storage::Key;
 
 use crate::memory::MemoryStore;

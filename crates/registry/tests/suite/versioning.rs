@@ -143,8 +143,7 @@ pub(crate) fn a_dropped_version_leaves_no_rows(subject: &dyn Subject) {
         Ok(())
     });
     let (held, of, id) = (claim.clone(), object.clone(), version.id);
-    let occupied =
-        world.refused(move |tx| versions::prepare(tx, &held, &new_version(&of, &Description::default())));
+    let occupied = world.refused(move |tx| versions::prepare(tx, &held, &new_version(&of, &Description::default())));
     assert!(matches!(occupied, RegistryError::Database(_)), "the number is kept until the bytes are gone: {occupied}");
     assert_eq!(world.read(|tx| discarding::unswept_of_object(tx, object.id)).len(), 1);
     world.write(move |tx| discarding::set_swept(tx, id));
@@ -252,7 +251,10 @@ pub(crate) fn an_item_that_is_cancelled_discards_what_it_was_preparing(subject: 
     world.write(move |tx| interim::set_fact(tx, &held, "fetched", "1"));
     world.finish(&claim, &StageEnd::Cancelled { note: "withdrawn".into() });
     let unswept = world.read(|tx| discarding::unswept_of_item(tx, item.id));
-    assert_eq!(unswept.iter().map(|found| (found.id, found.state)).collect::<Vec<_>>(), [(version.id, VersionState::Dropping)]);
+    assert_eq!(
+        unswept.iter().map(|found| (found.id, found.state)).collect::<Vec<_>>(),
+        [(version.id, VersionState::Dropping)]
+    );
     // Requeued whatever has become of the sweep, the item compares anew.
     let id = item.id;
     world.write(move |tx| items::request(tx, Scope::System, id, items::Request::Requeue(None), "test").map(drop));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use strongroom_digest::Algorithm;
 use strongroom_ocfl::{
     Commit, InventoryHeader, InventorySeal, InventoryWriter, Object, OcflError, StorageRoot, User, ValidateOptions,
-    VersionAssembly, VersionDetails, VersionNumber, owned_content_path, object_id, validate_object,
+    VersionAssembly, VersionDetails, VersionNumber, object_id, owned_content_path, validate_object,
 };
 use strongroom_s3_double::{Double, Rules};
 use strongroom_storage::{Fault, Faults, Key, Layered, Operation, Store};

@@ -10,9 +10,7 @@ use strongroom_registry::leases::{self, Hold};
 use strongroom_registry::objects::{self, DEPOSIT, Object};
 use strongroom_registry::versions::{self, NewContent, NewVersion, Version};
 use strongroom_registry::work::StageEnd;
-use strongroom_registry::{
-    ContentId, Decision, FileId, RegistryError, Scope, Stage, VersionState, discarding, parts,
-};
+use strongroom_registry::{ContentId, Decision, FileId, RegistryError, Scope, Stage, VersionState, discarding, parts};
 
 use super::record::standing;
 use super::resolve::Resolved;

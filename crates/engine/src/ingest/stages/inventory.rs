@@ -7,9 +7,9 @@ use strongroom_database::DatabaseError;
 use strongroom_ocfl::{
     InventoryHeader, InventorySeal, InventoryWriter, OcflError, User, VersionDetails, VersionNumber, object_id,
 };
+use strongroom_registry::RegistryError;
 use strongroom_registry::objects::Object;
 use strongroom_registry::versions::{self, Version};
-use strongroom_registry::RegistryError;
 use strongroom_storage::Body;
 
 use super::write::spool;
@@ -26,11 +26,7 @@ pub(super) struct Inventory {
 
 impl Inventory {
     /// Makes the inventory of a version that is being prepared or committed.
-    pub(super) fn of(
-        context: &StageContext<'_>,
-        version: &Version,
-        object: &Object,
-    ) -> Result<Self, StageError> {
+    pub(super) fn of(context: &StageContext<'_>, version: &Version, object: &Object) -> Result<Self, StageError> {
         let header = InventoryHeader::new(object_id(&version.generation.to_string())?, version_number(version.number)?);
         let user_address = format!("https://{}/", context.item.institution_identifier);
         let mut seal = None;

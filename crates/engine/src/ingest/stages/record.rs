@@ -111,9 +111,8 @@ fn finish_commit(
     crash_point("ingest.record.marked");
     for (name, store) in stores {
         complete(context, version, (name, store), stores)?;
-        let mut may_go_on = || {
-            context.task.check_lease().map_err(|reason| OcflError::Stopped { reason: reason.to_string() })
-        };
+        let mut may_go_on =
+            || context.task.check_lease().map_err(|reason| OcflError::Stopped { reason: reason.to_string() });
         let committed = assembly(context, version, store)?.commit(&mut Commit {
             seal: &inventory.seal,
             replaces: replaces.as_ref(),

@@ -22,10 +22,10 @@ use super::compare::{compare_anew, for_each_page, keep_object, object, open_vers
 use super::resolve::Resolved;
 use crate::error::chain;
 use crate::home::{NamedStore, storage_root};
-use crate::layout::version_number;
 use crate::ingest::context::{StageContext, StageError};
 use crate::ingest::intake::is_submission_file;
 use crate::ingest::staging::{self, Interruptible};
+use crate::layout::version_number;
 use crate::record::{self, FileLine, Line, VersionLine};
 use crate::settings::StoreSettings;
 use crate::{AGENT, crash_point};
@@ -131,10 +131,7 @@ fn fact_of(version: &Version, name: &str) -> String {
 }
 
 /// Where the version's record lies in staging, and which content it is.
-pub(super) fn staged_record(
-    context: &StageContext<'_>,
-    version: &Version,
-) -> Result<Option<StagedRecord>, StageError> {
+pub(super) fn staged_record(context: &StageContext<'_>, version: &Version) -> Result<Option<StagedRecord>, StageError> {
     context.fact(&fact_of(version, "record"))
 }
 
