@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
     backup, bag, batches, bench, collection, config, demo, deposit, fixity, identify, init, institution, items,
-    migrate, objects, ocfl, queue, rebuild, receiving, restore, shell, signatures, store, work,
+    migrate, objects, ocfl, queue, rebuild, receiving, restore, shell, signatures, status, store, work,
 };
 
 /// Keeps deposits: checks them, stores verified copies, watches the copies, and gives them back.
@@ -50,6 +50,8 @@ pub(crate) struct Global {
 pub(crate) enum Command {
     /// Make a home: settings, registry, stores and a first institution
     Init(init::Init),
+    /// Show what is worked on, what needs a person, and how stores and copies are
+    Status(status::StatusCommand),
     /// Show the whole job on sample deposits, in a folder of its own
     Demo(demo::Arguments),
     /// Run everything until told to stop: workers and producers
@@ -88,7 +90,7 @@ pub(crate) enum Command {
     Rebuild(rebuild::Rebuild),
     /// Copy the registry while it is in use
     Backup(backup::Backup),
-    /// Bring the schema of the registry up to date, move the registry to PostgreSQL, or fill it there from a backup
+    /// Bring the schema of the registry up to date, or move the registry to PostgreSQL
     Migrate(migrate::Migrate),
     /// Show and change institutions
     #[command(subcommand)]

@@ -141,6 +141,22 @@ pub enum Event<'a> {
         /// When.
         remove_after: &'a str,
     },
+    /// An upload was taken in and is not removed, because its object is not whole.
+    UploadStays {
+        /// The store.
+        store: &'a str,
+        /// The key within it.
+        key: &'a str,
+        /// What is missing.
+        reason: &'a str,
+    },
+    /// A message of the outbox could not be delivered; the next turn tries again.
+    MessageNotDelivered {
+        /// What it is about.
+        key: &'a str,
+        /// Why.
+        error: &'a dyn Display,
+    },
     /// The turn of a schedule came and it ran.
     ScheduleRan {
         /// Its name.
@@ -204,6 +220,10 @@ impl Event<'_> {
             Self::UploadExpires { store, key, remove_after } => {
                 warn!(store, key, remove_after, "invalid upload will be removed");
             }
+            Self::UploadStays { store, key, reason } => {
+                error!(store, key, reason, "upload is not removed: its object is not whole");
+            }
+            Self::MessageNotDelivered { key, error } => warn!(key, %error, "message could not be delivered"),
             Self::ScheduleRan { name, outcome, elapsed } => debug!(name, outcome, ?elapsed, "schedule ran"),
             Self::ScheduleFailed { name, error } => warn!(name, %error, "schedule failed"),
             Self::ScheduleLost { name } => warn!(name, "the turn of a schedule was taken over while it ran"),

@@ -10,9 +10,9 @@ mod hold;
 mod home;
 pub mod identification;
 pub mod ingest;
-mod layout;
 mod logs;
 pub mod mark;
+pub mod outbox;
 pub mod rebuild;
 pub mod receiving;
 pub mod reconcile;
@@ -22,6 +22,7 @@ pub mod runtime;
 pub mod schedule;
 pub mod settings;
 pub mod signatures;
+pub mod status;
 mod work;
 
 #[cfg(feature = "failpoints")]

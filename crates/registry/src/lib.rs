@@ -4,24 +4,25 @@
 //! one folder per dialect. [`Registry`] opens a database with them. Readers see published versions only.
 
 pub mod batches;
-pub mod comparing;
-pub mod discarding;
 mod error;
 pub mod events;
 pub mod fixity;
 mod format;
+pub mod health;
 pub mod identification;
 mod ids;
 pub mod interim;
 pub mod items;
 pub mod leases;
 pub mod objects;
+pub mod outbox;
 pub mod parts;
 pub mod rebuild;
 pub mod receiving;
 mod recovery;
 mod registry;
 pub mod restored;
+pub mod retention;
 pub mod schedules;
 mod scope;
 pub mod standing;
@@ -42,6 +43,6 @@ pub use registry::{Registry, check_schema, migrations, schema, statements};
 pub use scope::Scope;
 pub use strongroom_database::{Time, Transaction};
 pub use words::{
-    Action, BatchState, CopyState, Decision, FindingKind, FindingState, ItemStatus, ObjectState, RestoredState, Stage,
-    UploadState, VersionState,
+    Action, BatchState, CopyState, Decision, FindingKind, FindingState, Health, ItemStatus, ObjectState, RestoredState,
+    Stage, UploadState, VersionState,
 };

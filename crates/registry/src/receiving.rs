@@ -35,9 +35,10 @@ pub struct Upload {
     pub first_seen_at: Time,
     /// The first look that found it as it is.
     pub changed_at: Time,
-    /// When it is removed from the store, for what is invalid.
+    /// When it is removed from the store, for what is invalid; when it is looked at again, for what was published and is
+    /// not removed because its object is not whole.
     pub remove_after: Option<Time>,
-    /// When its institution was warned of that.
+    /// When the notice of its removal was delivered.
     pub warned_at: Option<Time>,
 }
 
@@ -134,12 +135,12 @@ pub enum Due {
     Ended,
     /// Failed, invalid or cancelled, and somebody took its work item up again.
     Reopened,
-    /// Invalid and to be removed by then, and nobody was warned.
+    /// Invalid and to be removed by then, and no notice of it was delivered.
     Warning(Time),
-    /// Invalid and to be removed by the first time, and warned of by the second.
+    /// Invalid and to be removed by the first time, and its notice was delivered by the second.
     Expiry(Time, Time),
-    /// To be removed, and no worker is at it.
-    Removal,
+    /// To be removed, no worker is at it, and not put off beyond this time.
+    Removal(Time),
 }
 
 /// Uploads for which something is due, in order of their first sight, after `after`.
@@ -154,7 +155,7 @@ pub fn due(
         Due::Reopened => (Statement("receiving.reopened"), vec![]),
         Due::Warning(by) => (Statement("receiving.to_warn"), vec![by]),
         Due::Expiry(by, warned_by) => (Statement("receiving.to_expire"), vec![by, warned_by]),
-        Due::Removal => (Statement("receiving.to_remove"), vec![]),
+        Due::Removal(by) => (Statement("receiving.to_remove"), vec![by]),
     };
     let mut values: Vec<Value> = vec![after_value(after), limit.into()];
     values.extend(times.into_iter().map(Value::from));
@@ -241,20 +242,27 @@ pub fn decide(tx: &mut dyn Transaction, id: UploadId, fate: &Fate) -> Result<(),
     Ok(())
 }
 
-/// Begins the removal of what a work item took in, for its worker: the upload, where it is still as it was ingested.
-pub fn begin_removal(
+/// The upload that a work item took in, where it is still as it was ingested and is to be removed.
+pub fn to_remove(tx: &mut dyn Transaction, item: ItemId, etag: &str) -> Result<Option<Upload>, RegistryError> {
+    let is_meant = |upload: &Upload| {
+        let was_left_alone =
+            matches!(upload.state, UploadState::Submitted | UploadState::Published | UploadState::Removing);
+        was_left_alone && upload.etag == etag
+    };
+    Ok(of_item(tx, item)?.filter(is_meant))
+}
+
+/// Decides for a work item's worker what becomes of the upload that it took in, where that is still as it was ingested; the
+/// upload as it was before.
+pub fn decide_ingested(
     tx: &mut dyn Transaction,
     claim: &Claim,
     etag: &str,
-    note: &str,
+    fate: &Fate,
 ) -> Result<Option<Upload>, RegistryError> {
     work::check_fence(tx, claim)?;
-    let is_meant = |upload: &Upload| {
-        let was_left_alone = matches!(upload.state, UploadState::Submitted | UploadState::Removing);
-        was_left_alone && upload.etag == etag
-    };
-    let Some(upload) = of_item(tx, claim.item)?.filter(is_meant) else { return Ok(None) };
-    decide(tx, upload.id, &Fate::new(UploadState::Removing, note))?;
+    let Some(upload) = to_remove(tx, claim.item, etag)? else { return Ok(None) };
+    decide(tx, upload.id, fate)?;
     Ok(Some(upload))
 }
 

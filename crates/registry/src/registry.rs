@@ -44,7 +44,7 @@ macro_rules! schema_in {
     ($dialect:literal) => {
         (
             statements_in!($dialect: "schema" "tenants" "items" "interim" "objects" "fixity" "identification" "rebuild" "receiving"
-                "restored" "parts"),
+                "restored" "parts" "health" "outbox" "retention"),
             migrations_in!($dialect:
                 2 "records" "0001_records"
                 3 "indexes" "0002_indexes"
@@ -54,7 +54,7 @@ macro_rules! schema_in {
                 7 "restored" "0006_restored"
                 8 "parts" "0007_parts"
                 9 "digests of restored results" "0008_restored_digest"
-                10 "discarding" "0009_discarding"),
+                10 "notices and retention" "0009_notices_and_retention"),
         )
     };
 }

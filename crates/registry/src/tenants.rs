@@ -218,6 +218,12 @@ pub fn collections(tx: &mut dyn Transaction, scope: Scope) -> Result<Vec<Collect
     tx.query(Statement("collections.list"), &[scope.value()])?.iter().map(collection_row).collect()
 }
 
+/// Every collection of an institution, also those that were removed.
+pub fn collections_of(tx: &mut dyn Transaction, institution: InstitutionId) -> Result<Vec<Collection>, RegistryError> {
+    let rows = tx.query(Statement("collections.of_institution"), &[institution.into()])?;
+    rows.iter().map(collection_row).collect()
+}
+
 fn collection_row(row: &Row) -> Result<Collection, RegistryError> {
     Ok(Collection {
         id: CollectionId(row.uuid(0)?),

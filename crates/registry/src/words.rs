@@ -148,8 +148,6 @@ words! {
         Committing = "committing",
         /// Readers see it.
         Published = "published",
-        /// It is discarded: its rows go, it is never resumed.
-        Dropping = "dropping",
         /// Given up before it was true.
         Dropped = "dropped",
     }
@@ -206,6 +204,8 @@ words! {
         Settling = "settling",
         /// It no longer changes, and is nothing that can be taken in.
         NotABag = "not_a_bag",
+        /// Its collection takes no deposits.
+        Refused = "refused",
         /// A work item takes it in.
         Submitted = "submitted",
         /// The same bytes were taken in under this name before, and another upload since.
@@ -224,6 +224,18 @@ words! {
         Removed = "removed",
         /// Whoever put it there took it away.
         Withdrawn = "withdrawn",
+    }
+
+    /// The state of an object's copies in the stores of its placement.
+    Health ("a health") {
+        /// Every content has a verified copy in every store, and nothing that was found is open.
+        Whole = "ok",
+        /// A copy or an inventory has wrong bytes.
+        Damaged = "damaged",
+        /// A copy or an inventory is not where it belongs.
+        MissingCopies = "missing copies",
+        /// A copy was not verified since it was put or found.
+        Unverified = "unverified",
     }
 
     /// What `compare` found for a file.

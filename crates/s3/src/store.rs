@@ -312,7 +312,6 @@ impl Store for S3Store {
     }
 
     fn assemblies(&self) -> Result<Vec<String>, StorageError> {
-        // What belongs to an assembly its keys say themselves.
-        Ok(Vec::new())
+        crate::assembly::ids(&self.inner)
     }
 }

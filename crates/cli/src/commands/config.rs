@@ -2,6 +2,7 @@
 
 use clap::Subcommand;
 use strongroom_engine::settings::Origin;
+use strongroom_registry::health;
 
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
@@ -10,7 +11,7 @@ use crate::output::report;
 /// Check and show the settings
 #[derive(Debug, Subcommand)]
 pub(crate) enum Config {
-    /// Check settings, stores and registry; exit 0 when all is well
+    /// Check settings, stores, registry and whether damage is open; exit 0 when all is well
     Check,
     /// Show every setting with its value, its source and its meaning; secrets masked
     Show,
@@ -64,7 +65,18 @@ fn check(context: &Context) -> Outcome {
         let opened = store.open(name, &context.home).map(|_| ()).map_err(Failure::from);
         note(format!("store {name}"), opened);
     }
-    note("registry".to_owned(), context.registry_of(&settings).map(|_| ()));
+    let registry = context.registry_of(&settings);
+    let damage = registry.as_ref().ok().map(|registry| registry.read(health::open_findings));
+    note("registry".to_owned(), registry.map(|_| ()));
+    if let Some(found) = damage {
+        let found = found.map_err(Failure::from).and_then(|found| {
+            let open: u64 = found.iter().map(|one| one.findings).sum();
+            let text = format!("{open} findings of damage are open");
+            let failure = Failure::new(Exit::No, text).next("\"strongroom fixity problems\" lists them");
+            if open == 0 { Ok(()) } else { Err(failure) }
+        });
+        note("copies".to_owned(), found);
+    }
     let mut table = context.output.table(&["check", "ok", "message"]);
     for line in &lines {
         table.row(line)?;

@@ -23,6 +23,7 @@ pub(crate) mod reidentify;
 pub(crate) mod restore;
 pub(crate) mod shell;
 pub(crate) mod signatures;
+pub(crate) mod status;
 pub(crate) mod store;
 pub(crate) mod wait;
 pub(crate) mod work;
@@ -38,6 +39,7 @@ const PAGE: usize = 500;
 pub(crate) fn run(command: Command, context: &Context) -> Outcome {
     match command {
         Command::Init(command) => init::run(&command, context),
+        Command::Status(_) => status::run(context),
         Command::Demo(arguments) => demo::run(&arguments, context),
         Command::Serve(command) => work::serve(&command, context),
         Command::Work(command) => work::work(&command, context),

@@ -2,11 +2,13 @@
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
+use strongroom_engine::settings::Settings;
+use strongroom_engine::status::health_of;
 use strongroom_registry::events::{self, EventCursor};
 use strongroom_registry::objects::{self, DEPOSIT, Object};
 use strongroom_registry::{
-    EventId, FileId, ItemId, ObjectId, ObjectState, Part, Parts, Registry, RegistryError, Scope, VersionState, parts,
-    versions,
+    EventId, FileId, Health, ItemId, ObjectId, ObjectState, Part, Parts, Registry, RegistryError, Scope, VersionState,
+    parts, versions,
 };
 
 use super::PAGE;
@@ -73,6 +75,7 @@ report! {
         description: Option<String>,
         access: Option<String>,
         state: ObjectState,
+        health: Option<Health>,
         completeness: &'static str,
         parts: Option<u64>,
         missing_parts: Vec<u64>,
@@ -166,7 +169,7 @@ report! {
 
 impl ObjectReport {
     /// An object, with what came in where it comes in parts.
-    fn new(object: Object, parts: Option<&Parts>) -> Self {
+    fn new(object: Object, parts: Option<&Parts>, health: Option<Health>) -> Self {
         let is_complete = parts.is_none_or(Parts::is_complete);
         Self {
             completeness: if is_complete { "complete" } else { "incomplete" },
@@ -180,6 +183,7 @@ impl ObjectReport {
             description: object.description.description,
             access: object.description.access,
             state: object.state,
+            health,
             institution: object.institution_identifier,
             collection: object.collection_identifier,
             placement: object.description.placement,
@@ -197,14 +201,20 @@ impl ObjectReport {
 }
 
 pub(crate) fn run(command: Objects, context: &Context) -> Outcome {
-    let registry = context.registry()?;
+    let settings = context.settings()?.settings;
+    let registry = context.registry_of(&settings)?;
     match command {
         Objects::Premis(which) => premis(&which.object, context),
-        Objects::List { institution, state } => list(&registry, institution.as_deref(), state.as_deref(), context),
+        Objects::List { institution, state } => {
+            list(&registry, &settings, institution.as_deref(), state.as_deref(), context)
+        }
         Objects::Show(which) => {
             let object = find(&registry, &which.object)?;
-            let parts = registry.read(|tx| parts::at(tx, object.id, object.generation, object.head))?;
-            context.output.show(&ObjectReport::new(object, parts.as_ref()))?;
+            let (parts, health) = registry.read(|tx| {
+                let parts = parts::at(tx, object.id, object.generation, object.head)?;
+                Ok::<_, RegistryError>((parts, health_of(tx, &settings, &object)?))
+            })?;
+            context.output.show(&ObjectReport::new(object, parts.as_ref(), health))?;
             Ok(Exit::Done)
         }
         Objects::Files { which, version, below } => {
@@ -230,7 +240,13 @@ pub(crate) fn find(registry: &Registry, name: &str) -> Result<Object, Failure> {
     Ok(registry.read(|tx| objects::find(tx, Scope::System, name))?)
 }
 
-fn list(registry: &Registry, institution: Option<&str>, state: Option<&str>, context: &Context) -> Outcome {
+fn list(
+    registry: &Registry,
+    settings: &Settings,
+    institution: Option<&str>,
+    state: Option<&str>,
+    context: &Context,
+) -> Outcome {
     let state = state
         .map(|state| word(state, "state", &[ObjectState::Active, ObjectState::Deleted], ObjectState::word))
         .transpose()?;
@@ -240,6 +256,7 @@ fn list(registry: &Registry, institution: Option<&str>, state: Option<&str>, con
         "identifier",
         "title",
         "state",
+        "health",
         "completeness",
         "versions",
         "files",
@@ -252,14 +269,15 @@ fn list(registry: &Registry, institution: Option<&str>, state: Option<&str>, con
             let mut page = Vec::new();
             for object in objects::list(tx, scope, state, after, PAGE)? {
                 let parts = parts::at(tx, object.id, object.generation, object.head)?;
-                page.push((object, parts));
+                let health = health_of(tx, settings, &object)?;
+                page.push((object, parts, health));
             }
             Ok::<_, RegistryError>(page)
         })?;
-        let Some(last) = page.last().map(|(object, _)| object.id) else { break };
+        let Some(last) = page.last().map(|(object, ..)| object.id) else { break };
         after = Some(last);
-        for (object, parts) in page {
-            table.row(&ObjectReport::new(object, parts.as_ref()))?;
+        for (object, parts, health) in page {
+            table.row(&ObjectReport::new(object, parts.as_ref(), health))?;
         }
     }
     table.end("there are no objects")?;

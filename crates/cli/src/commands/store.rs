@@ -7,6 +7,7 @@ use strongroom_engine::EngineError;
 use strongroom_engine::mark::{self, Found as Mark};
 use strongroom_engine::reconcile::{self, Compared};
 use strongroom_engine::settings::Settings;
+use strongroom_registry::health::{self, OpenFindings};
 use strongroom_storage::{self as storage, Key, PutOptions, StorageError};
 use uuid::Uuid;
 
@@ -26,7 +27,7 @@ pub(crate) enum Store {
         #[arg(required = true)]
         stores: Vec<String>,
     },
-    /// Write, read and delete a few bytes in each store, or in those named; exit 1 if one cannot be used
+    /// Write, read and delete a few bytes in each store, or in those named; exit 1 if one cannot be used or has open damage
     Check {
         /// Their names
         stores: Vec<String>,
@@ -60,6 +61,7 @@ report! {
         registry: Option<String>,
         term: Option<u64>,
         acts: Option<u64>,
+        problems: Option<u64>,
         message: Option<String>,
     }
 }
@@ -200,9 +202,13 @@ fn check(settings: &Settings, wanted: &[String], context: &Context) -> Outcome {
         "registry",
         "term",
         "acts",
+        "problems",
         "message",
     ]);
     let mut exit = Exit::Done;
+    // Where there is no registry yet, it knows of no damage.
+    let registry = context.check_registry(settings).and_then(|()| context.registry_of(settings)).ok();
+    let open = registry.map(|registry| registry.read(health::open_findings)).transpose()?;
     for (name, store) in &settings.stores {
         if !wanted.is_empty() && !wanted.contains(name) {
             continue;
@@ -219,6 +225,13 @@ fn check(settings: &Settings, wanted: &[String], context: &Context) -> Outcome {
             Mark::None => (None, message),
             Mark::Unreadable(why) => (None, Some(format!("its mark cannot be read: {why}"))),
         };
+        let of_store =
+            |all: &Vec<OpenFindings>| all.iter().filter(|one| one.store == *name).map(|one| one.findings).sum();
+        let problems: Option<u64> = open.as_ref().map(of_store);
+        let damage = problems
+            .filter(|count| *count > 0)
+            .map(|count| format!("{count} findings of damage are open; \"strongroom fixity problems\" lists them"));
+        let message = message.or(damage);
         if message.is_some() {
             exit = Exit::No;
         }
@@ -232,6 +245,7 @@ fn check(settings: &Settings, wanted: &[String], context: &Context) -> Outcome {
             registry: mark.map(|mark| mark.registry.to_string()),
             term: mark.map(|mark| mark.term),
             acts: mark.map(|mark| mark.acts),
+            problems,
             message,
         })?;
     }

@@ -41,6 +41,7 @@ fn a_bag_goes_in_and_is_shown_with_everything_it_has() {
             "access",
             "state",
             "completeness",
+            "health",
             "parts",
             "missing_parts",
             "institution",

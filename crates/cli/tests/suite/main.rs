@@ -12,3 +12,4 @@ mod records;
 mod reidentify;
 mod settings;
 mod signatures;
+mod status;

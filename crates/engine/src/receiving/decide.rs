@@ -1,17 +1,21 @@
 //! What becomes of an upload when a look has found something out: each decision is made, and a work item made of it, in the
 //! transaction that keeps it, by what the record says then.
 
+use std::collections::{HashMap, HashSet};
+
 use strongroom_registry::items::{self, Item, NewItem};
 use strongroom_registry::receiving::{self as record, Fate, Seen, Upload};
+use strongroom_registry::tenants::Collection;
 use strongroom_registry::{
-    Action, BatchId, ItemId, ItemStatus, ObjectState, Part, RegistryError, Scope, Transaction, UploadId, UploadState,
-    batches, objects, parts,
+    Action, BatchId, ItemId, ItemStatus, ObjectId, ObjectState, Part, RegistryError, Scope, Transaction, UploadId,
+    UploadState, batches, objects, parts,
 };
 use uuid::Uuid;
 
-use super::place::Place;
+use super::place::{Place, open_collection};
 use super::upload::UploadSource;
 use super::watch::Watched;
+use super::wholeness;
 use crate::ingest::{DepositOptions, PRIORITY, bag_name, bag_part, object_name_fault};
 use crate::{EngineError, Home, crash_point};
 
@@ -39,6 +43,9 @@ pub(super) fn carry_out(home: &Home, place: &Place, acts: Vec<Act>, watched: &mu
     while acts.peek().is_some() {
         let some: Vec<Act> = acts.by_ref().take(ACTS_AT_ONCE).collect();
         let (store, institution) = (place.store_name.clone(), place.institution);
+        let whole = whole_objects(home, &some)?;
+        // What a transaction that may run again needs of the place.
+        let named = collections_named(home, place, &some)?;
         let done = home.registry.write(move |tx| {
             let mut done = Done::default();
             for act in &some {
@@ -51,7 +58,10 @@ pub(super) fn carry_out(home: &Home, place: &Place, acts: Vec<Act>, watched: &mu
                         record::changed(tx, *id, &seen.etag, seen.size)?;
                         done.changed += 1;
                     }
-                    Act::Settled { id, etag, is_bag } => settled(tx, *id, etag, *is_bag, &mut done)?,
+                    Act::Settled { id, etag, is_bag } => {
+                        let named = named.get(id).map(String::as_str);
+                        settled(tx, &Settled { id: *id, etag, is_bag: *is_bag, named, whole: &whole }, &mut done)?;
+                    }
                     Act::Gone { id, etag } => gone(tx, *id, etag)?,
                 }
             }
@@ -73,6 +83,56 @@ struct Done {
     topics: Vec<String>,
 }
 
+/// An upload that no longer changes, with what is to be known before it is decided about.
+struct Settled<'a> {
+    id: UploadId,
+    etag: &'a str,
+    is_bag: bool,
+    /// The collection that it names.
+    named: Option<&'a str>,
+    /// The objects that are whole.
+    whole: &'a HashSet<ObjectId>,
+}
+
+/// The collections that settled uploads name, by where they lie.
+fn collections_named(home: &Home, place: &Place, acts: &[Act]) -> Result<HashMap<UploadId, String>, EngineError> {
+    let mut named = HashMap::new();
+    for act in acts {
+        let Act::Settled { id, .. } = act else { continue };
+        let upload = home.registry.read(|tx| record::get(tx, Scope::System, *id))?;
+        let name = upload.and_then(|upload| place.collection_of(&upload.key).map(str::to_owned));
+        named.extend(name.map(|name| (*id, name)));
+    }
+    Ok(named)
+}
+
+/// The objects that are whole, of those of which the same bytes were taken in before. Asked before the transaction, since
+/// the stores are listed for it.
+fn whole_objects(home: &Home, acts: &[Act]) -> Result<HashSet<ObjectId>, EngineError> {
+    let mut whole = HashSet::new();
+    for act in acts {
+        let Act::Settled { id, etag, is_bag: true } = act else { continue };
+        let earlier = home.registry.read(|tx| {
+            let Some(upload) = as_seen(tx, *id, etag)? else { return Ok(None) };
+            let earlier = earlier(tx, &upload)?;
+            Ok::<_, RegistryError>(earlier.filter(|item| item.status == ItemStatus::Succeeded))
+        })?;
+        let Some(object) = earlier.and_then(|item| item.object) else { continue };
+        if !whole.contains(&object) && wholeness::shortfall(home, object)?.is_none() {
+            whole.insert(object);
+        }
+    }
+    Ok(whole)
+}
+
+/// The work item that was made of the same bytes under the same name before.
+fn earlier(tx: &mut dyn Transaction, upload: &Upload) -> Result<Option<Item>, RegistryError> {
+    match record::receipt(tx, &upload.store, &upload.key, &upload.etag)? {
+        Some(item) => items::get(tx, Scope::System, item),
+        None => Ok(None),
+    }
+}
+
 /// The upload as the look saw it, if nobody decided about it in between.
 fn as_seen(tx: &mut dyn Transaction, id: UploadId, etag: &str) -> Result<Option<Upload>, RegistryError> {
     Ok(record::get(tx, Scope::System, id)?.filter(|upload| upload.etag == etag))
@@ -89,16 +149,10 @@ fn gone(tx: &mut dyn Transaction, id: UploadId, etag: &str) -> Result<(), Regist
 }
 
 /// It no longer changes: once for these bytes under this name it becomes a work item.
-fn settled(
-    tx: &mut dyn Transaction,
-    id: UploadId,
-    etag: &str,
-    is_bag: bool,
-    done: &mut Done,
-) -> Result<(), RegistryError> {
-    let Some(upload) = as_seen(tx, id, etag)?.filter(|upload| upload.state == UploadState::Settling) else {
-        return Ok(());
-    };
+fn settled(tx: &mut dyn Transaction, found: &Settled<'_>, done: &mut Done) -> Result<(), RegistryError> {
+    let (id, is_bag) = (found.id, found.is_bag);
+    let is_undecided = |upload: &Upload| matches!(upload.state, UploadState::Settling | UploadState::Refused);
+    let Some(upload) = as_seen(tx, id, found.etag)?.filter(is_undecided) else { return Ok(()) };
     let source = UploadSource { store: upload.store.clone(), key: upload.key.clone() };
     let name = bag_name(source.file_name());
     let fault = if is_bag { object_name_fault(&name) } else { Some("has no bagit.txt") };
@@ -117,27 +171,35 @@ fn settled(
             return record::decide(tx, id, &Fate::new(UploadState::NotABag, note));
         }
     };
-    let earlier = match record::receipt(tx, &upload.store, &upload.key, &upload.etag)? {
-        Some(item) => items::get(tx, Scope::System, item)?,
-        None => None,
-    };
-    match earlier {
-        Some(item) if !is_to_be_repeated(tx, &item)? => {
-            let fate = fate_of_known(&upload, &item);
-            record::decide(tx, id, &fate)
-        }
-        _ => submit(tx, &upload, &source, &name, part, done),
+    if let Some(item) = earlier(tx, &upload)?
+        && !is_to_be_repeated(tx, &upload, &item, found.whole)?
+    {
+        let fate = fate_of_known(&upload, &item);
+        return record::decide(tx, id, &fate);
+    }
+    match open_collection(tx, upload.institution, found.named)? {
+        Ok(collection) => submit(tx, &upload, &Submission { source, name, part, collection }, done),
+        Err(reason) => record::decide(tx, id, &Fate::new(UploadState::Refused, reason)),
     }
 }
 
-/// Whether the same bytes are taken in again: only where nothing came of them, or what came of them was deleted since.
-fn is_to_be_repeated(tx: &mut dyn Transaction, item: &Item) -> Result<bool, RegistryError> {
+/// Whether the same bytes are taken in again: where nothing came of them, where what came of them was deleted since, and
+/// where they would be removed unread though their object is not known to be whole.
+fn is_to_be_repeated(
+    tx: &mut dyn Transaction,
+    upload: &Upload,
+    item: &Item,
+    whole: &HashSet<ObjectId>,
+) -> Result<bool, RegistryError> {
     match item.status {
         ItemStatus::Cancelled | ItemStatus::Deleted => Ok(true),
         ItemStatus::Pending | ItemStatus::Started | ItemStatus::Held | ItemStatus::Failed => Ok(false),
         ItemStatus::Succeeded => {
-            let Some(object) = item.object else { return Ok(false) };
-            Ok(objects::get(tx, Scope::System, object)?.is_some_and(|object| object.state == ObjectState::Deleted))
+            let Some(object) = item.object else { return Ok(true) };
+            let is_latest = upload.item == Some(item.id);
+            let found = objects::get(tx, Scope::System, object)?;
+            let is_deleted = found.is_none_or(|object| object.state == ObjectState::Deleted);
+            Ok(is_deleted || (is_latest && !whole.contains(&object)))
         }
     }
 }
@@ -153,14 +215,23 @@ fn fate_of_known(upload: &Upload, item: &Item) -> Fate {
     Fate::new(UploadState::Known, note)
 }
 
+/// What is submitted.
+struct Submission {
+    source: UploadSource,
+    /// The object's name.
+    name: String,
+    part: Option<Part>,
+    collection: Option<Collection>,
+}
+
 fn submit(
     tx: &mut dyn Transaction,
     upload: &Upload,
-    source: &UploadSource,
-    name: &str,
-    part: Option<Part>,
+    submission: &Submission,
     done: &mut Done,
 ) -> Result<(), RegistryError> {
+    let Submission { source, name, part, collection } = submission;
+    let collection_id = collection.as_ref().map(|collection| collection.id);
     let options = DepositOptions {
         submitted_by: DEPOSITOR.to_owned(),
         etag: Some(upload.etag.clone()),
@@ -170,12 +241,12 @@ fn submit(
         .map_err(|error| RegistryError::Corrupt { wanted: "options of a deposit", found: error.to_string() })?;
     let (id, batch) = (item_after(upload.item), BatchId::new());
     let object_identifier = format!("{}/{name}", upload.institution_identifier);
-    batches::create(tx, batch, upload.institution, None, "bag", DEPOSITOR, None)?;
+    batches::create(tx, batch, upload.institution, collection_id, "bag", DEPOSITOR, None)?;
     let new = NewItem {
         id,
         batch: Some(batch),
         institution: upload.institution,
-        collection: None,
+        collection: collection_id,
         action: Action::Ingest,
         object: None,
         object_identifier: object_identifier.clone(),
@@ -185,12 +256,12 @@ fn submit(
         size: Some(upload.size),
         options,
         priority: PRIORITY,
-        held: false,
+        held: collection.as_ref().is_some_and(|collection| collection.held),
         note: format!("uploaded to {}", upload.store),
     };
     done.topics.push(items::create(tx, &new)?);
     if let Some(part) = part {
-        parts::put_item(tx, id, part)?;
+        parts::put_item(tx, id, *part)?;
     }
     record::put_receipt(tx, upload, id)?;
     record::decide(tx, upload.id, &Fate { item: Some(id), ..Fate::new(UploadState::Submitted, "") })?;

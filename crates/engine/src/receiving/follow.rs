@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use strongroom_registry::items::{self, Item};
 use strongroom_registry::receiving::{self as record, Due, Fate, Upload};
-use strongroom_registry::{ItemStatus, RegistryError, Scope, Time, Transaction, UploadId, UploadState, interim};
+use strongroom_registry::{
+    ItemStatus, RegistryError, Scope, Stage, Time, Transaction, UploadId, UploadState, interim, outbox,
+};
 
-use super::removal;
 use super::watch::Watched;
-use crate::event::Event;
+use super::{notice, removal};
 use crate::runtime::Shutdown;
 use crate::{EngineError, Home};
 
@@ -24,21 +25,47 @@ pub(super) fn follow(home: &Home, stop: &Shutdown, watched: &mut Watched) -> Res
     let now = home.registry.read(|tx| Ok::<_, RegistryError>(tx.now()?))?;
     for_each(home, stop, Due::Reopened, &mut |upload| decide(home, upload.id, retention))?;
     for_each(home, stop, Due::Ended, &mut |upload| decide(home, upload.id, retention))?;
-    for_each(home, stop, Due::Warning(now.plus(notice)), &mut |upload| warn(home, upload, notice))?;
+    for_each(home, stop, Due::Warning(now.plus(notice)), &mut |upload| warn(home, upload))?;
     let warned_by = Time(now.0.saturating_sub(notice));
     for_each(home, stop, Due::Expiry(now, warned_by), &mut |upload| {
         let days = home.settings.receiving.invalid_retention.as_secs() / 86_400;
         let note = format!("removed after {days} days because it was not valid");
-        begin_removal(home, upload, &note)
+        begin_removal(home, upload, &note).map(|_| ())
     })?;
-    for_each(home, stop, Due::Removal, &mut |upload| {
-        let Some(item) = upload.item else { return Ok(()) };
-        begin_removal(home, upload, upload.note.as_deref().unwrap_or_default())?;
-        let was_there = removal::remove(home, upload, item)?;
-        removal::end(home, upload, was_there)?;
-        watched.removed += u64::from(was_there);
+    for_each(home, stop, Due::Removal(now), &mut |upload| {
+        let item = upload.item.map(|item| home.registry.read(|tx| items::get(tx, Scope::System, item))).transpose()?;
+        let Some(item) = item.flatten() else { return Ok(()) };
+        if is_ingested(&item) {
+            // What was not valid goes after its notice; what was taken in, only once all of it is kept.
+            if let Some(reason) = removal::shortfall(home, &item)? {
+                return keep(home, upload, &removal::stays(home, upload, &item, &reason)?);
+            }
+        }
+        let note = match upload.state {
+            UploadState::Published => item.note.as_deref().unwrap_or("taken in"),
+            _ => upload.note.as_deref().unwrap_or_default(),
+        };
+        if begin_removal(home, upload, note)? {
+            let was_there = removal::remove(home, upload, item.id)?;
+            removal::end(home, upload, was_there)?;
+            watched.removed += u64::from(was_there);
+        }
         Ok(())
     })
+}
+
+/// Whether a work item came so far that its version is published, or that nothing was to be published.
+fn is_ingested(item: &Item) -> bool {
+    item.stage >= Stage::Notify
+}
+
+/// Keeps what becomes of an upload that is not removed, where it is still as it was read.
+fn keep(home: &Home, upload: &Upload, fate: &Fate) -> Result<(), EngineError> {
+    let (id, state, etag, fate) = (upload.id, upload.state, upload.etag.clone(), fate.clone());
+    Ok(home.registry.write(move |tx| {
+        let is_same = record::get(tx, Scope::System, id)?.is_some_and(|now| now.state == state && now.etag == etag);
+        if is_same { record::decide(tx, id, &fate) } else { Ok(()) }
+    })?)
 }
 
 fn micros(span: Duration) -> i64 {
@@ -95,59 +122,40 @@ fn fate_by(tx: &mut dyn Transaction, item: &Item, retention: i64) -> Result<Fate
     })
 }
 
-/// Warns the institution that an invalid upload is about to be removed. That is done at least `notice` after the warning.
-fn warn(home: &Home, upload: &Upload, notice: i64) -> Result<(), EngineError> {
+/// Puts the notice that an invalid upload is going to be removed into the outbox, once. The upload counts as warned of when
+/// the notice is delivered; until then this is asked in each turn, which puts nothing more.
+fn warn(home: &Home, upload: &Upload) -> Result<(), EngineError> {
     let id = upload.id;
-    let warned = home.registry.write(move |tx| {
-        let Some(upload) = record::get(tx, Scope::System, id)? else { return Ok(None) };
+    Ok(home.registry.write(move |tx| {
+        let Some(upload) = record::get(tx, Scope::System, id)? else { return Ok(()) };
         let (UploadState::Invalid, None, Some(item), Some(due)) =
             (upload.state, upload.warned_at, upload.item, upload.remove_after)
         else {
-            return Ok(None);
+            return Ok(());
         };
-        let now = tx.now()?;
-        let remove_after = due.max(now.plus(notice));
-        let fate = Fate {
-            remove_after: Some(remove_after),
-            warned_at: Some(now),
-            ..Fate::new(UploadState::Invalid, upload.note.clone().unwrap_or_default())
-        };
-        record::decide(tx, id, &fate)?;
-        let payload = serde_json::json!({
-            "upload": upload.id,
-            "store": upload.store,
-            "key": upload.key,
-            "item": item,
-            "note": upload.note,
-            "remove_after": remove_after.to_string(),
-        })
-        .to_string();
-        let key = format!("removal of {id} {}", upload.etag);
-        interim::put_out(tx, upload.institution, item, &key, "upload_expires", &payload)?;
-        Ok::<_, RegistryError>(Some(remove_after))
-    })?;
-    if let Some(remove_after) = warned {
-        let (store, key, date) = (&upload.store, &upload.key, remove_after.to_string());
-        Event::UploadExpires { store, key, remove_after: &date }.emit();
-    }
-    Ok(())
+        let payload = notice::payload(&upload, item);
+        let key = format!("removal of {id} {} due {}", upload.etag, due.0);
+        interim::put_out(tx, upload.institution, item, &key, outbox::UPLOAD_EXPIRES, &payload)
+    })?)
 }
 
-/// Begins the removal of what was taken in or not valid, unless somebody took it up again.
-fn begin_removal(home: &Home, upload: &Upload, note: &str) -> Result<(), EngineError> {
+/// Begins the removal of what was taken in or not valid, unless somebody took it up again; whether it is to be removed now.
+fn begin_removal(home: &Home, upload: &Upload, note: &str) -> Result<bool, EngineError> {
     let (id, etag, note) = (upload.id, upload.etag.clone(), note.to_owned());
     Ok(home.registry.write(move |tx| {
-        let Some(upload) = record::get(tx, Scope::System, id)? else { return Ok(()) };
-        let Some(item) = upload.item else { return Ok(()) };
+        let Some(upload) = record::get(tx, Scope::System, id)? else { return Ok(false) };
+        let Some(item) = upload.item else { return Ok(false) };
         let status = items::get(tx, Scope::System, item)?.map(|item| item.status);
         let is_over = match upload.state {
-            UploadState::Invalid => status == Some(ItemStatus::Failed),
-            UploadState::Published => status == Some(ItemStatus::Succeeded),
+            UploadState::Invalid => status == Some(ItemStatus::Failed) && upload.warned_at.is_some(),
+            UploadState::Published => matches!(status, Some(ItemStatus::Succeeded | ItemStatus::Deleted)),
+            UploadState::Removing => status.is_some_and(ItemStatus::is_ended),
             _ => false,
         };
-        if is_over && upload.etag == etag {
+        let begins = is_over && upload.etag == etag;
+        if begins && upload.state != UploadState::Removing {
             record::decide(tx, id, &Fate::new(UploadState::Removing, note.clone()))?;
         }
-        Ok::<_, RegistryError>(())
+        Ok::<_, RegistryError>(begins)
     })?)
 }

@@ -8,7 +8,7 @@ use strongroom_registry::receiving::Seen;
 use strongroom_storage::{Key, Listed, StorageError, Store};
 
 /// What makes a folder a bag.
-const DECLARATION: &str = "bagit.txt";
+pub(super) const DECLARATION: &str = "bagit.txt";
 
 /// A folder, as far as its keys were seen.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -9,12 +9,15 @@ mod decide;
 mod follow;
 mod look;
 mod name;
+mod notice;
 mod place;
 mod removal;
 mod report;
 mod upload;
 mod watch;
+mod wholeness;
 
+pub(crate) use notice::deliver as deliver_notice;
 pub(crate) use removal::remove_ingested;
 pub use report::{UploadReport, forget, list, show};
 pub(crate) use upload::UploadSource;

@@ -6,6 +6,9 @@ use strongroom_bagit::Serialization;
 const UNFINISHED: [&str; 9] =
     [".part", ".filepart", ".partial", ".tmp", ".temp", ".crdownload", ".download", ".uploading", "~"];
 
+/// The folder of an institution's place in which notices to it are put. No upload is looked for there.
+pub(super) const NOTICES: &str = "notices";
+
 /// Whether a name is one that an upload has only while it goes on. Hidden names are.
 pub(super) fn is_unfinished(name: &str) -> bool {
     let lower = name.to_ascii_lowercase();

@@ -1,10 +1,11 @@
 //! The places that are watched: each institution's folder in the common receiving store, and the stores that the settings
 //! name as one institution's own.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use strongroom_registry::tenants::{self, Institution};
-use strongroom_registry::{InstitutionId, Scope};
+use strongroom_registry::tenants::{self, Collection, Institution};
+use strongroom_registry::{InstitutionId, RegistryError, Scope, Transaction};
 use strongroom_storage::{Key, StorageError, Store};
 
 use crate::{EngineError, Home};
@@ -20,6 +21,10 @@ pub(super) struct Place {
     pub(super) institution_identifier: String,
     /// What all keys of the place have before them; the root for an own store.
     pub(super) prefix: Key,
+    /// The institution's collections by their short names, also those that were removed.
+    pub(super) collections: BTreeMap<String, Collection>,
+    /// The collection of uploads that name none, by the settings.
+    pub(super) default_collection: Option<String>,
 }
 
 impl Place {
@@ -33,6 +38,34 @@ impl Place {
         // '0' is the character after '/'.
         if self.prefix.is_root() { "\u{10ffff}".to_owned() } else { format!("{}0", self.prefix) }
     }
+
+    /// The collection that an upload of this key names: the folder between the top of the place and the upload; else that of
+    /// the settings.
+    pub(super) fn collection_of<'a>(&'a self, key: &'a str) -> Option<&'a str> {
+        let name = key.strip_prefix(&self.beginning()).unwrap_or(key);
+        let folder = name.split_once('/').filter(|(_, rest)| !rest.is_empty()).map(|(folder, _)| folder);
+        folder.or(self.default_collection.as_deref())
+    }
+
+    /// Whether an upload of this key may be taken in now, as far as its collection is concerned.
+    pub(super) fn takes(&self, key: &str) -> bool {
+        let named = self.collection_of(key).map(|name| self.collections.get(name));
+        named.is_none_or(|found| found.is_some_and(|collection| collection.active))
+    }
+}
+
+/// The collection of an upload, as the registry has it now, or why it takes none.
+pub(super) fn open_collection(
+    tx: &mut dyn Transaction,
+    institution: InstitutionId,
+    named: Option<&str>,
+) -> Result<Result<Option<Collection>, String>, RegistryError> {
+    let Some(name) = named else { return Ok(Ok(None)) };
+    Ok(match tenants::collection(tx, Scope::System, institution, name)? {
+        Some(collection) if collection.active => Ok(Some(collection)),
+        Some(_) => Err(format!("the collection {name} was removed and takes no deposits; put it elsewhere")),
+        None => Err(format!("there is no collection {name}, which the settings name for its institution")),
+    })
 }
 
 /// Every place of institutions that may deposit.
@@ -56,7 +89,11 @@ pub(super) fn places(home: &Home) -> Result<Vec<Place>, EngineError> {
 }
 
 fn place(home: &Home, store: &str, institution: &Institution, prefix: Key) -> Result<Place, EngineError> {
+    let collections = home.registry.read(|tx| tenants::collections_of(tx, institution.id))?;
+    let own = home.settings.institutions.get(&institution.identifier);
     Ok(Place {
+        collections: collections.into_iter().map(|one| (one.identifier.clone(), one)).collect(),
+        default_collection: own.map(|own| own.collection.clone()).filter(|name| !name.is_empty()),
         store_name: store.to_owned(),
         store: home.store(store)?.clone(),
         institution: institution.id,

@@ -4,24 +4,60 @@
 
 use std::io::{BufRead, BufReader, Seek, SeekFrom, Write};
 
+use strongroom_registry::items::Item;
 use strongroom_registry::receiving::{self as record, Fate, Upload};
 use strongroom_registry::work::Claim;
-use strongroom_registry::{ItemId, RegistryError, Scope, UploadState};
+use strongroom_registry::{ItemId, RegistryError, Scope, Time, UploadState, items};
 use strongroom_storage::{Key, PutOptions, StorageError, Store};
 
-use super::look;
+use super::{look, wholeness};
+use crate::event::Event;
 use crate::{EngineError, Home, crash_point};
 
-/// Removes what a work item has taken in, for its worker. Nothing where it was replaced since.
+/// How soon it is asked again whether an object is whole whose upload was not removed, in microseconds.
+const ASK_AGAIN: i64 = 3_600_000_000;
+
+/// Removes what a work item has taken in, for its worker. Nothing where it was replaced since, and nothing while its object
+/// is not whole: then the upload stays `published`, with the reason, and the schedule asks again.
 pub(crate) fn remove_ingested(home: &Home, claim: &Claim, etag: &str, note: &str) -> Result<(), EngineError> {
-    let (claimed, etag, note) = (claim.clone(), etag.to_owned(), note.to_owned());
-    let begun = home.registry.write(move |tx| record::begin_removal(tx, &claimed, &etag, &note))?;
-    let Some(mut upload) = begun else { return Ok(()) };
+    let id = claim.item;
+    let found = home.registry.read(|tx| {
+        let upload = record::to_remove(tx, id, etag)?;
+        Ok::<_, RegistryError>((upload, items::find(tx, Scope::System, id)?))
+    })?;
+    let (Some(upload), item) = found else { return Ok(()) };
+    let fate = match shortfall(home, &item)? {
+        Some(reason) => stays(home, &upload, &item, &reason)?,
+        None => Fate::new(UploadState::Removing, note),
+    };
+    let is_removed = fate.state == UploadState::Removing;
+    let (claimed, etag) = (claim.clone(), etag.to_owned());
+    let decided = home.registry.write(move |tx| record::decide_ingested(tx, &claimed, &etag, &fate))?;
+    let Some(mut upload) = decided.filter(|_| is_removed) else { return Ok(()) };
     upload.state = UploadState::Removing;
     crash_point("receiving.remove.begun");
     let was_there = remove(home, &upload, claim.item)?;
     crash_point("receiving.remove.end");
     end(home, &upload, was_there)
+}
+
+/// Why what an item has taken in may not be removed; `None` where its object is whole.
+pub(super) fn shortfall(home: &Home, item: &Item) -> Result<Option<String>, EngineError> {
+    match item.object {
+        Some(object) => wholeness::shortfall(home, object),
+        None => Ok(Some("its work item names no object".to_owned())),
+    }
+}
+
+/// What becomes of an upload that was taken in and is not removed.
+pub(super) fn stays(home: &Home, upload: &Upload, item: &Item, reason: &str) -> Result<Fate, EngineError> {
+    let again: Time = home.registry.read(|tx| Ok::<_, RegistryError>(tx.now()?.plus(ASK_AGAIN)))?;
+    let (store, key) = (&upload.store, &upload.key);
+    Event::UploadStays { store, key, reason }.emit();
+    let note = format!("taken in by work item {}, not removed: {reason}; asked again after {again}", item.id);
+    // A removal that was begun goes on when the object is whole.
+    let state = if upload.state == UploadState::Removing { UploadState::Removing } else { UploadState::Published };
+    Ok(Fate { remove_after: Some(again), ..Fate::new(state, note) })
 }
 
 /// Removes an upload that is as it is known; whether it was so. `item` owns what is written down for it.

@@ -29,6 +29,8 @@ pub struct UploadReport {
     pub note: Option<String>,
     /// The latest work item made of it.
     pub item: Option<ItemId>,
+    /// The collection that it is for.
+    pub collection: Option<String>,
     /// Where that item is.
     pub stage: Option<Stage>,
     /// Which part of its object it is, by its name.
@@ -41,7 +43,7 @@ pub struct UploadReport {
     pub settles_at: Option<Time>,
     /// When it will be removed, where that is so.
     pub remove_after: Option<Time>,
-    /// When its institution was warned of that.
+    /// When the notice of that was delivered.
     pub warned_at: Option<Time>,
 }
 
@@ -90,7 +92,8 @@ fn report(home: &Home, tx: &mut dyn Transaction, upload: Upload) -> Result<Uploa
         upload: upload.id,
         part: bag_part(source.file_name()).unwrap_or_default(),
         note: note(&upload, item.as_ref()),
-        stage: item.map(|item| item.stage),
+        stage: item.as_ref().map(|item| item.stage),
+        collection: item.and_then(|item| item.collection_identifier),
         institution: upload.institution_identifier,
         store: upload.store,
         key: upload.key,

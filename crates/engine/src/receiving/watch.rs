@@ -2,15 +2,17 @@
 //! turn may list. What one place does not need falls to the others, so that a place of millions keeps nobody waiting; it is
 //! listed on from where the turn before left it.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use strongroom_registry::receiving::{self as record, Cursor, Seen, Upload};
 use strongroom_registry::{RegistryError, UploadState};
-use strongroom_storage::Key;
+use strongroom_storage::{Key, StorageError};
 
 use super::decide::{self, Act};
 use super::follow;
-use super::look::{Folder, Found, is_no_key, look_at};
-use super::name::{is_archive, is_unfinished};
+use super::look::{DECLARATION, Folder, Found, is_no_key, look_at};
+use super::name::{NOTICES, is_archive, is_unfinished};
 use super::place::{Place, places};
 use crate::event::Event;
 use crate::runtime::Shutdown;
@@ -101,6 +103,8 @@ struct Look<'a> {
     /// The last upload that was compared with the record.
     compared_to: String,
     found: Vec<Found>,
+    /// Folders of the place that have a collection's name: whether they are the collection's, and no bag.
+    areas: BTreeMap<String, bool>,
     watched: &'a mut Watched,
 }
 
@@ -116,8 +120,8 @@ impl<'a> Look<'a> {
         let began = home.registry.read(|tx| Ok::<_, RegistryError>(tx.now()?))?;
         let beginning = place.beginning();
         let compared_to = if cursor.after_upload.is_empty() { beginning.clone() } else { cursor.after_upload.clone() };
-        let mut look = Self { home, place, compared_to, found: Vec::new(), watched };
-        let after = Key::new(cursor.after_key.as_str()).map_err(strongroom_storage::StorageError::from)?;
+        let mut look = Self { home, place, compared_to, found: Vec::new(), areas: BTreeMap::new(), watched };
+        let after = Key::new(cursor.after_key.as_str()).map_err(StorageError::from)?;
         let mut folder: Option<Folder> = cursor.folder.as_deref().and_then(|text| serde_json::from_str(text).ok());
         let mut last_key = cursor.after_key.clone();
         let mut keys = 0;
@@ -136,15 +140,25 @@ impl<'a> Look<'a> {
             let Some(name) = listed.key.as_str().strip_prefix(&beginning) else { continue };
             last_key.clear();
             last_key.push_str(listed.key.as_str());
-            let folder_name = name.split_once('/').map(|(name, _)| name);
+            let top = name.split_once('/').map(|(name, _)| name);
             if let Some(open) = folder.take_if(|open| !listed.key.as_str().starts_with(&open.key)) {
                 look.found(open.finish())?;
             }
+            if is_unfinished(top.unwrap_or(name)) || top == Some(NOTICES) {
+                continue;
+            }
+            // Where the name of the upload begins.
+            let start = match top {
+                Some(area) if look.is_area(area)? => beginning.len() + area.len() + 1,
+                _ => beginning.len(),
+            };
+            let (before, name) = listed.key.as_str().split_at_checked(start).unwrap_or((beginning.as_str(), name));
+            let folder_name = name.split_once('/').map(|(name, _)| name);
             if is_unfinished(folder_name.unwrap_or(name)) {
                 continue;
             }
             if let Some(name) = folder_name {
-                folder.get_or_insert_with(|| Folder::new(format!("{beginning}{name}/"), began)).take(&listed);
+                folder.get_or_insert_with(|| Folder::new(format!("{before}{name}/"), began)).take(&listed);
                 continue;
             }
             let is_bag = is_archive(name);
@@ -160,6 +174,24 @@ impl<'a> Look<'a> {
             home.registry.write(move |tx| record::drop_cursor(tx, &store, institution))?;
         }
         Ok(Listed { keys, is_whole: true })
+    }
+
+    /// Whether a folder at the top of the place is that of a collection: it has its name, and is no bag itself.
+    fn is_area(&mut self, folder: &str) -> Result<bool, EngineError> {
+        if !self.place.collections.contains_key(folder) {
+            return Ok(false);
+        }
+        if let Some(known) = self.areas.get(folder) {
+            return Ok(*known);
+        }
+        let declaration = format!("{}{folder}/{DECLARATION}", self.place.beginning());
+        let is_area = match self.place.store.head(&Key::new(declaration).map_err(StorageError::from)?) {
+            Ok(_) => false,
+            Err(error) if error.is_not_found() => true,
+            Err(error) => return Err(error.into()),
+        };
+        self.areas.insert(folder.to_owned(), is_area);
+        Ok(is_area)
     }
 
     fn found(&mut self, found: Found) -> Result<(), EngineError> {
@@ -222,6 +254,9 @@ impl<'a> Look<'a> {
             }
             _ if upload.etag != found.seen.etag => Ok(Some(Act::Changed { id: upload.id, seen: found.seen })),
             UploadState::Settling => Ok(self.act_on_quiet(upload, found)),
+            UploadState::Refused if self.place.takes(&upload.key) => {
+                Ok(Some(Act::Settled { id: upload.id, etag: found.seen.etag, is_bag: found.is_bag }))
+            }
             _ => Ok(None),
         }
     }

@@ -9,7 +9,7 @@ mod sorted;
 use std::time::{Duration, Instant};
 
 use strongroom_registry::rebuild::{self as rows, StoredObject};
-use strongroom_registry::{ItemId, ObjectId, RegistryError, Scope, VersionId, VersionState, items, versions};
+use strongroom_registry::{ItemId, ObjectId, RegistryError, Scope, VersionState, items};
 use strongroom_storage::{Key, StorageError, Store};
 
 use crate::error::chain;
@@ -56,6 +56,38 @@ pub fn run(
         reconciling.staging()?;
     }
     Ok(reconciling.compared)
+}
+
+/// Tells each key that the registry has of an object in a store and that a listing of the object does not show with its
+/// recorded size; the object root where nothing is shown. Takes no lease: work that goes on meanwhile may seem missing.
+pub(crate) fn missing_of_object(
+    home: &Home,
+    store: &dyn Store,
+    object: ObjectId,
+    tell: &mut dyn FnMut(&str),
+) -> Result<(), EngineError> {
+    let stored = home.registry.read(|tx| rows::stored_object(tx, store.name(), object))?;
+    let Some(stored) = stored else {
+        tell("");
+        return Ok(());
+    };
+    let root = object_root(&stored.institution, stored.generation)?;
+    let mut comparison = Comparison::begin(home, store.name(), stored)?;
+    let mut hear = |code: Code, path: &str, _: Option<String>| {
+        if matches!(code, Code::CopyMissing | Code::CopySize | Code::InventoryMissing | Code::ObjectMissing) {
+            tell(path);
+        }
+        Ok(())
+    };
+    for listed in store.list(&root)? {
+        match listed {
+            Ok(listed) => comparison.see(listed.key.as_str(), listed.size, &mut hear)?,
+            // No key of ours has such a name.
+            Err(StorageError::Key(_) | StorageError::Unusable { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    comparison.end(&mut hear)
 }
 
 struct Reconciling<'a> {
@@ -327,8 +359,7 @@ impl<'a> Reconciling<'a> {
 
     fn assemblies(&mut self) -> Result<(), EngineError> {
         for id in self.store.assemblies()? {
-            let is_owned = self.is_being_written(&id)? || self.is_owned(&id)?;
-            if !is_owned && self.store.assemblies()?.contains(&id) {
+            if !self.is_owned(&id)? && self.store.assemblies()?.contains(&id) {
                 self.differs(Code::AssemblyAbandoned, &id, None, None)?;
             }
         }
@@ -353,17 +384,6 @@ impl<'a> Reconciling<'a> {
             self.differs(if is_items { Code::StagingAbandoned } else { Code::FileForeign }, owner, None, None)?;
         }
         Ok(())
-    }
-
-    /// Whether a version of this identifier is being written, or is discarded and not swept yet.
-    fn is_being_written(&self, id: &str) -> Result<bool, EngineError> {
-        let Ok(id) = id.parse::<VersionId>() else { return Ok(false) };
-        let version = self.home.registry.read(|tx| versions::get(tx, id))?;
-        Ok(version.is_some_and(|version| match version.state {
-            VersionState::Preparing | VersionState::Committing | VersionState::Dropping => true,
-            VersionState::Dropped => version.swept_at.is_none(),
-            VersionState::Published => false,
-        }))
     }
 
     /// Whether a work item of this identifier is open, or keeps what it has until somebody has looked at it.

@@ -14,7 +14,7 @@ use self::turn::Turn;
 use crate::event::Event;
 use crate::fixity::FixityRequest;
 use crate::runtime::Shutdown;
-use crate::{EngineError, Home, fixity, ingest, receiving, restoration};
+use crate::{EngineError, Home, fixity, ingest, outbox, receiving, restoration};
 
 /// After so long without a sign of life another process may take a turn over.
 const LEASE: Duration = Duration::from_secs(90);
@@ -43,9 +43,10 @@ struct Producer {
     produce: Produce,
 }
 
-fn producers(home: &Home) -> [Producer; 5] {
+fn producers(home: &Home) -> [Producer; 6] {
     [
         Producer { name: "fixity", every: home.settings.fixity.every, produce: check_copies },
+        Producer { name: "outbox", every: home.settings.receiving.every, produce: deliver_outbox },
         Producer { name: "receiving", every: home.settings.receiving.every, produce: watch_receiving },
         Producer { name: "restoration", every: EXPIRE_EVERY, produce: expire_restored },
         Producer { name: "staging", every: SWEEP_EVERY, produce: sweep_staging },
@@ -64,6 +65,11 @@ fn watch_receiving(home: &Home, stop: &Shutdown) -> Result<String, EngineError> 
     Ok(format!("{} keys listed, {} uploads changed, {} submitted", watched.keys, watched.changed, watched.submitted))
 }
 
+fn deliver_outbox(home: &Home, stop: &Shutdown) -> Result<String, EngineError> {
+    let delivered = outbox::deliver(home, stop)?;
+    Ok(format!("{} notices delivered, {} no longer needed", delivered.delivered, delivered.obsolete))
+}
+
 fn expire_restored(home: &Home, stop: &Shutdown) -> Result<String, EngineError> {
     let expired = restoration::expire(home, stop)?;
     let (removed, changed) = (expired.removed, expired.changed);
@@ -71,9 +77,7 @@ fn expire_restored(home: &Home, stop: &Shutdown) -> Result<String, EngineError> 
 }
 
 fn sweep_staging(home: &Home, stop: &Shutdown) -> Result<String, EngineError> {
-    let removed = ingest::sweep_staging(home, stop)?;
-    ingest::sweep_assemblies(home, stop)?;
-    Ok(format!("{removed} leftovers removed from staging"))
+    Ok(format!("{} leftovers removed from staging", ingest::sweep_staging(home, stop)?))
 }
 
 fn sweep_uploads(home: &Home, stop: &Shutdown) -> Result<String, EngineError> {

@@ -189,6 +189,8 @@ sections! {
     INSTITUTIONS InstitutionSettings "institutions" Named "What holds for single institutions, by domain name." {
         receiving: String = Is("\"\""), Kind::Text,
             "a store of its own in which it puts bags, beside its folder in roles.receiving; empty: none";
+        collection: String = Is("\"\""), Kind::Text,
+            "the collection of uploads that lie in no collection's folder, by its short name; empty: none";
     }
     WORKERS Workers "workers" Named
         "How each topic is worked on. The topic \"default\" sets what the others do not say." {

@@ -57,7 +57,8 @@ ORDER BY u.id LIMIT $2
 SELECT u.id, u.institution_id, i.identifier, u.store, u.key, u.etag, u.size, u.state, u.note, u.item_id, u.first_seen_at,
     u.changed_at, u.remove_after, u.warned_at
 FROM uploads u JOIN institutions i ON i.id = u.institution_id JOIN work_items w ON w.id = u.item_id
-WHERE u.state IN ('published', 'removing') AND u.id > $1 AND w.status IN ('failed', 'cancelled', 'succeeded', 'deleted')
+WHERE u.state IN ('published', 'removing') AND u.id > $1 AND (u.remove_after IS NULL OR u.remove_after <= $3)
+    AND w.status IN ('failed', 'cancelled', 'succeeded', 'deleted')
 ORDER BY u.id LIMIT $2
 -- name: receiving.insert
 INSERT INTO uploads (id, institution_id, store, key, etag, size, state, first_seen_at, changed_at)

@@ -27,6 +27,10 @@ WHERE c.institution_id = $1 AND c.identifier = $2 AND ($3::uuid IS NULL OR c.ins
 SELECT c.id, c.institution_id, i.identifier, c.identifier, c.name, c.profile, c.placement, c.held, c.state, c.created_at
 FROM collections c JOIN institutions i ON i.id = c.institution_id
 WHERE ($1::uuid IS NULL OR c.institution_id = $1) AND c.state = 'active' ORDER BY i.identifier, c.identifier
+-- name: collections.of_institution
+SELECT c.id, c.institution_id, i.identifier, c.identifier, c.name, c.profile, c.placement, c.held, c.state, c.created_at
+FROM collections c JOIN institutions i ON i.id = c.institution_id
+WHERE c.institution_id = $1 ORDER BY c.identifier
 -- name: collections.get
 SELECT c.id, c.institution_id, i.identifier, c.identifier, c.name, c.profile, c.placement, c.held, c.state, c.created_at
 FROM collections c JOIN institutions i ON i.id = c.institution_id WHERE c.id = $1

@@ -1,5 +1,7 @@
 //! How long what is not valid stays, and who is told.
 
+use strongroom_engine::outbox::{self, Delivered};
+
 use super::*;
 
 const DAY: Duration = Duration::from_hours(24);
@@ -11,6 +13,18 @@ fn invalid(home: &TestHome) {
     look(home);
 }
 
+/// A turn of the schedule: a look, and what is in the outbox is delivered.
+fn turn(home: &TestHome) -> Delivered {
+    look(home);
+    outbox::deliver(home, &Shutdown::new()).expect("delivers")
+}
+
+/// The notices that lie in the institution's place.
+fn notices(home: &TestHome) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(place(home, "notices")) else { return Vec::new() };
+    entries.map(|entry| entry.expect("an entry").path()).collect()
+}
+
 #[test]
 fn an_invalid_bag_is_removed_after_its_time_and_a_warning() {
     let home = home();
@@ -18,17 +32,17 @@ fn an_invalid_bag_is_removed_after_its_time_and_a_warning() {
     assert_eq!(state(&home, &key("broken.tar")), UploadState::Invalid, "{:?}", all_items(&home));
     let date = uploads(&home)[0].remove_after.expect("a date");
     home.clock.advance(DAY * 10);
-    look(&home);
+    turn(&home);
     assert!(warnings(&home).is_empty(), "too early");
     home.clock.advance(DAY);
-    look(&home);
+    turn(&home);
     assert_eq!(warnings(&home).len(), 1);
     assert!(uploads(&home)[0].remove_after.is_some_and(|now| now >= date && now.0 < date.0 + 60_000_000));
     home.clock.advance(DAY * 2);
-    look(&home);
+    turn(&home);
     assert!(place(&home, "broken.tar").exists());
     home.clock.advance(DAY);
-    look(&home);
+    turn(&home);
     assert!(!place(&home, "broken.tar").exists());
     assert_eq!(state(&home, &key("broken.tar")), UploadState::Removed);
 }
@@ -38,15 +52,66 @@ fn nothing_is_removed_without_a_warning_even_where_nothing_ran_for_long() {
     let home = home();
     invalid(&home);
     home.clock.advance(DAY * 60);
-    look(&home);
+    turn(&home);
     assert!(place(&home, "broken.tar").exists());
     assert_eq!(warnings(&home).len(), 1);
     home.clock.advance(DAY * 2);
-    look(&home);
+    turn(&home);
     assert!(place(&home, "broken.tar").exists());
     home.clock.advance(DAY * 2);
-    look(&home);
+    turn(&home);
     assert!(!place(&home, "broken.tar").exists());
+}
+
+#[test]
+fn an_invalid_upload_is_not_removed_before_its_notice_was_delivered() {
+    let home = home();
+    invalid(&home);
+    // A file where the folder of the notices has to be.
+    fs::write(place(&home, "notices"), b"in the way").expect("writes");
+    for _ in 0..3 {
+        home.clock.advance(DAY * 30);
+        look(&home);
+        outbox::deliver(&home, &Shutdown::new()).expect_err("there is no place for notices");
+        assert!(place(&home, "broken.tar").exists());
+        assert!(warnings(&home).is_empty(), "nothing was delivered");
+    }
+    fs::remove_file(place(&home, "notices")).expect("clears the way");
+    assert_eq!(turn(&home).delivered, 1);
+    let [notice] = notices(&home).try_into().expect("one notice");
+    let text = fs::read_to_string(&notice).expect("reads");
+    let remove_after = uploads(&home)[0].remove_after.expect("a date").to_string();
+    for wanted in ["broken.tar", "not valid", remove_after.as_str(), "What to do"] {
+        assert!(text.contains(wanted), "{wanted} in {text}");
+    }
+    assert!(notice.file_name().is_some_and(|name| name.to_string_lossy().contains("broken.tar")), "{notice:?}");
+    home.clock.advance(DAY * 2);
+    assert_eq!(turn(&home), Delivered::default(), "once is enough");
+    assert!(place(&home, "broken.tar").exists(), "the time counts from the delivery");
+    home.clock.advance(DAY * 2);
+    turn(&home);
+    assert!(!place(&home, "broken.tar").exists());
+    assert!(notice.exists());
+}
+
+#[test]
+fn notices_are_no_uploads() {
+    let home = home();
+    fs::create_dir_all(place(&home, "notices")).expect("makes the folder");
+    plain_bag(&place(&home, "notices/letters.tar"), Serialization::Tar, &[("a.txt", b"one")]);
+    settle(&home);
+    assert!(uploads(&home).is_empty());
+}
+
+#[test]
+fn a_notice_of_what_was_replaced_is_not_delivered() {
+    let home = home();
+    invalid(&home);
+    home.clock.advance(DAY * 12);
+    look(&home);
+    fs::write(place(&home, "broken.tar"), vec![1; 4096]).expect("replaces it");
+    assert_eq!(turn(&home), Delivered { delivered: 0, obsolete: 1 });
+    assert!(notices(&home).is_empty());
 }
 
 #[test]

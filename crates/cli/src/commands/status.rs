@@ -1,0 +1,105 @@
+//! `status`: the state of the installation on one screen.
+
+use clap::Args;
+use strongroom_engine::status::{self, Status};
+
+use crate::context::Context;
+use crate::failure::{Exit, Failure, Outcome};
+use crate::output::{printable, size};
+
+/// Show what is worked on, what needs a person, and how stores and copies are
+#[derive(Debug, Args)]
+#[command(after_help = "Example: strongroom status --json")]
+pub(crate) struct StatusCommand {}
+
+/// Longer notes are cut.
+const NOTE: usize = 100;
+
+pub(crate) fn run(context: &Context) -> Outcome {
+    let settings = context.settings()?.settings;
+    let registry = context.registry_of(&settings)?;
+    let status = status::collect(&context.home, &settings, &registry)?;
+    if context.output.is_json() {
+        context.output.json(&status)?;
+    } else {
+        show(&status, context)?;
+    }
+    Ok(Exit::Done)
+}
+
+fn show(status: &Status, context: &Context) -> Result<(), Failure> {
+    let line = |name: &str, text: String| context.output.line(format!("{name:11} {}", printable(&text)).trim_end());
+    let counts = |map: &std::collections::BTreeMap<&'static str, u64>| {
+        let some: Vec<String> =
+            map.iter().filter(|(_, count)| **count > 0).map(|(name, count)| format!("{count} {name}")).collect();
+        if some.is_empty() { "none".to_owned() } else { some.join(", ") }
+    };
+    line("items", counts(&status.items))?;
+    let review = &status.review;
+    let asks = [
+        (review.items, "work items (items list --needs-review)"),
+        (review.problems, "findings of damage (fixity problems)"),
+        (review.dead_tasks, "dead tasks (queue dead)"),
+        (review.stores_away, "stores out of reach (store check)"),
+        (status.notices.undelivered, "notices that could not be delivered yet (receiving list)"),
+    ];
+    let asks: Vec<String> =
+        asks.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
+    line("to look at", if asks.is_empty() { "nothing".to_owned() } else { asks.join(", ") })?;
+    for item in &review.first {
+        let note: String = item.note.as_deref().unwrap_or_default().chars().take(NOTE).collect();
+        line("", format!("{} {} {} at {}: {note}", item.item, item.object, item.status, item.stage))?;
+    }
+    let busy =
+        status.queue.iter().filter(|topic| topic.ready + topic.delayed + topic.leased + topic.dead > 0 || topic.paused);
+    let mut is_idle = true;
+    for topic in busy {
+        let oldest = topic.oldest_ready_seconds.map(|age| format!(", oldest {age} s")).unwrap_or_default();
+        let paused = if topic.paused { ", paused" } else { "" };
+        let (ready, delayed, leased, dead) = (topic.ready, topic.delayed, topic.leased, topic.dead);
+        let text =
+            format!("{}: {ready} ready{oldest}, {leased} leased, {delayed} delayed, {dead} dead{paused}", topic.topic);
+        line(if is_idle { "queue" } else { "" }, text)?;
+        is_idle = false;
+    }
+    if is_idle {
+        line("queue", "empty".to_owned())?;
+    }
+    for (index, store) in status.stores.iter().enumerate() {
+        let reach = match &store.message {
+            None => "reachable".to_owned(),
+            Some(message) => format!("OUT OF REACH: {message}"),
+        };
+        let space = match (store.free, store.capacity) {
+            (Some(free), Some(all)) => format!(", {} of {} free", size(free), size(all)),
+            _ => String::new(),
+        };
+        let problems = if store.problems > 0 { format!(", {} open findings", store.problems) } else { String::new() };
+        let text = format!("{} ({}): {reach}{space}{problems}", store.store, store.kind);
+        line(if index == 0 { "stores" } else { "" }, text)?;
+    }
+    let never = || "never".to_owned();
+    let fixity = &status.fixity;
+    let (round, oldest) = (fixity.last_round.clone(), fixity.oldest_check.clone());
+    let found = counts(&fixity.problems);
+    line(
+        "fixity",
+        format!(
+            "last round {}, oldest check {}, open problems: {found}",
+            round.unwrap_or_else(never),
+            oldest.unwrap_or_else(never)
+        ),
+    )?;
+    line("uploads", counts(&status.uploads))?;
+    let notices = &status.notices;
+    let next = notices.next_removal.as_ref().map(|at| format!(", next removal {at}")).unwrap_or_default();
+    line("notices", format!("{} delivered{next}, {} undelivered", notices.delivered, notices.undelivered))?;
+    for (index, task) in status.background.iter().enumerate() {
+        let last = task.last_run_at.clone().unwrap_or_else(never);
+        let running = if task.running { ", running" } else { "" };
+        let text = format!("{}: last {last}, next {}{running}", task.task, task.next_run_at);
+        line(if index == 0 { "background" } else { "" }, text)?;
+    }
+    let tables: Vec<String> = status.tables.iter().map(|(table, rows)| format!("{table} {rows}")).collect();
+    line("rows", tables.join(", "))
+}

@@ -1,0 +1,104 @@
+//! What the program says of its own state, and of damage.
+
+use std::fs;
+
+use crate::program::{Place, assert_keys};
+
+/// What is kept.
+const OBJECT: &str = "example.edu/greeting";
+
+/// A home that keeps one bag.
+fn with_object() -> Place {
+    let place = Place::with_home();
+    place.bag("greeting", "hello\n");
+    place.run(["deposit", "greeting.tar", "--wait"]).succeeds();
+    place
+}
+
+/// The copies of the bag's payload in both stores.
+fn copies(place: &Place) -> Vec<std::path::PathBuf> {
+    let files = place.files("home/stores").into_iter();
+    let copies: Vec<_> = files.filter(|(_, bytes)| bytes == b"hello\n").map(|(path, _)| path).collect();
+    assert_eq!(copies.len(), 2);
+    copies
+}
+
+fn health(place: &Place, object: &str) -> serde_json::Value {
+    let shown = place.run(["objects", "show", object, "--json"]).succeeds().object()["health"].clone();
+    let listed = place.run(["objects", "list", "--json"]).succeeds().object()["health"].clone();
+    assert_eq!(shown, listed);
+    shown
+}
+
+#[test]
+fn damage_is_seen_where_people_look() {
+    let place = with_object();
+    assert_eq!(health(&place, OBJECT), "ok");
+    place.run(["store", "check"]).succeeds();
+    place.run(["config", "check"]).succeeds();
+    for copy in copies(&place) {
+        fs::write(copy, "hullo\n").unwrap();
+    }
+    place.run(["fixity", "run", "--all"]);
+    assert_eq!(health(&place, OBJECT), "damaged");
+    let listed = place.run(["objects", "list"]).succeeds().stdout;
+    assert!(listed.contains("HEALTH") && listed.contains("damaged"), "{listed}");
+    let checked = place.run(["store", "check", "primary", "--json"]);
+    assert_eq!(checked.code, Some(1), "{checked:?}");
+    let checked = checked.object();
+    assert_eq!((&checked["ok"], &checked["problems"]), (&false.into(), &1.into()), "{checked}");
+    let checked = place.run(["config", "check"]);
+    assert_eq!(checked.code, Some(1), "{checked:?}");
+    assert!(checked.stderr.contains("fixity problems"), "{checked:?}");
+    let status = place.run(["status", "--json"]).succeeds().object();
+    assert_eq!(status["review"]["problems"], 2);
+    assert_eq!(status["fixity"]["problems"]["damaged"], 2);
+    let said = place.run(["status"]).succeeds().stdout;
+    assert!(said.contains("2 findings of damage"), "{said}");
+}
+
+#[test]
+fn a_copy_that_is_gone_is_no_health() {
+    let place = with_object();
+    for copy in copies(&place) {
+        fs::remove_file(copy).unwrap();
+    }
+    place.run(["fixity", "run", "--all"]);
+    assert_eq!(health(&place, OBJECT), "missing copies");
+}
+
+#[test]
+fn status_is_one_page_that_shows_a_store_that_is_away() {
+    let place = Place::with_home();
+    let status = place.run(["status", "--json"]).succeeds().object();
+    assert_keys(
+        &status,
+        &["items", "review", "queue", "stores", "fixity", "uploads", "notices", "background", "tables"],
+    );
+    assert!(status["stores"].as_array().unwrap().iter().all(|store| store["reachable"] == true), "{status}");
+    assert!(status["stores"][0]["free"].is_number(), "{status}");
+    assert!(status["tables"]["events"].is_number(), "{status}");
+    fs::rename(place.path("home/stores/secondary"), place.path("away")).unwrap();
+    let status = place.run(["status", "--json"]).succeeds().object();
+    let stores = status["stores"].as_array().unwrap();
+    let away: Vec<_> = stores.iter().filter(|store| store["reachable"] == false).map(|store| &store["store"]).collect();
+    assert_eq!(away, ["secondary"]);
+    assert_eq!(status["review"]["stores_away"], 1);
+    let said = place.run(["status"]).succeeds().stdout;
+    assert!(said.contains("OUT OF REACH") && said.lines().count() < 30, "{said}");
+}
+
+#[test]
+fn an_item_that_a_later_deposit_put_right_needs_no_review() {
+    let place = Place::with_home();
+    place.bag("greeting", "hello\n");
+    let whole = fs::read(place.path("greeting.tar")).unwrap();
+    // What is read and cannot be understood: it fails at once, and a person is asked.
+    place.write("greeting.tar", b"no archive at all");
+    place.run(["deposit", "greeting.tar", "--wait"]);
+    let review = |place: &Place| place.run(["items", "list", "--needs-review", "--json"]).succeeds().json().len();
+    assert_eq!(review(&place), 1);
+    place.write("greeting.tar", whole);
+    place.run(["deposit", "greeting.tar", "--wait"]).succeeds();
+    assert_eq!(review(&place), 0);
+}

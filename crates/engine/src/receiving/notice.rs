@@ -1,0 +1,171 @@
+//! Notices to an institution that an upload which is not valid is going to be removed. A notice is delivered when it lies in
+//! `notices/` of the institution's place in the receiving store; the time until the removal counts from then.
+
+use std::fmt::Write as _;
+
+use serde::{Deserialize, Serialize};
+use strongroom_registry::items::{self, ItemProblem};
+use strongroom_registry::outbox::{self, Message};
+use strongroom_registry::receiving::{self as record, Fate, Upload};
+use strongroom_registry::{ItemId, RegistryError, Scope, Time, Transaction, UploadId, UploadState};
+use strongroom_storage::{Key, PutOptions, StorageError};
+
+use super::name::NOTICES;
+use super::upload::UploadSource;
+use crate::event::Event;
+use crate::{EngineError, Home, crash_point};
+
+/// Problems that a notice names.
+const PROBLEMS: usize = 20;
+/// Longer texts of others are cut in a notice, in characters.
+const TEXT: usize = 500;
+/// How much of an upload's name stands in that of its notice.
+const NAME: usize = 100;
+
+/// What a message of this kind says.
+#[derive(Debug, Serialize, Deserialize)]
+struct Payload {
+    upload: UploadId,
+    store: String,
+    key: String,
+    /// None in messages of before notices were delivered.
+    etag: Option<String>,
+    item: ItemId,
+    note: Option<String>,
+    remove_after: Option<String>,
+}
+
+/// The payload of the message about an upload.
+pub(super) fn payload(upload: &Upload, item: ItemId) -> String {
+    let payload = Payload {
+        upload: upload.id,
+        store: upload.store.clone(),
+        key: upload.key.clone(),
+        etag: Some(upload.etag.clone()),
+        item,
+        note: upload.note.clone(),
+        remove_after: upload.remove_after.map(|time| time.to_string()),
+    };
+    // Texts and identifiers only: it cannot fail.
+    serde_json::to_string(&payload).unwrap_or_default()
+}
+
+/// Delivers one notice; whether it was still needed. Repeating it replaces the notice by one with a later date.
+pub(crate) fn deliver(home: &Home, message: &Message) -> Result<bool, EngineError> {
+    let payload: Option<Payload> = serde_json::from_str(&message.payload).ok();
+    let wanted = payload.and_then(|payload| Some((payload.upload, payload.etag?, payload.item)));
+    let Some((id, etag, item)) = wanted else { return set_obsolete(home, message) };
+    let found = home.registry.read(|tx| {
+        let upload = to_warn_of(tx, id, &etag)?;
+        let problems = items::problems(tx, Scope::System, item, PROBLEMS + 1)?;
+        Ok::<_, RegistryError>((upload, problems, tx.now()?))
+    })?;
+    let (Some(upload), problems, now) = found else { return set_obsolete(home, message) };
+    let notice = home.settings.receiving.warn_before.min(home.settings.receiving.invalid_retention);
+    let least = now.plus(i64::try_from(notice.as_micros()).unwrap_or(i64::MAX));
+    let remove_after = upload.remove_after.map_or(least, |due| due.max(least));
+    let text = text(&upload, item, &problems, remove_after);
+    let store = home.store(&upload.store)?;
+    let key = key(home, &upload, message)?;
+    store.put(&key, &mut text.as_bytes(), &PutOptions::default())?;
+    store.sync()?;
+    crash_point("outbox.notice.put");
+    let message_id = message.id;
+    let is_recorded = home.registry.write(move |tx| {
+        outbox::set_delivered(tx, message_id)?;
+        let Some(upload) = to_warn_of(tx, id, &etag)? else { return Ok(false) };
+        let fate = Fate {
+            remove_after: Some(remove_after),
+            warned_at: Some(tx.now()?),
+            ..Fate::new(UploadState::Invalid, upload.note.unwrap_or_default())
+        };
+        record::decide(tx, id, &fate)?;
+        Ok::<_, RegistryError>(true)
+    })?;
+    if is_recorded {
+        let (store, key, date) = (&upload.store, &upload.key, remove_after.to_string());
+        Event::UploadExpires { store, key, remove_after: &date }.emit();
+    }
+    Ok(is_recorded)
+}
+
+/// The upload, where its removal is still to be told of.
+fn to_warn_of(tx: &mut dyn Transaction, id: UploadId, etag: &str) -> Result<Option<Upload>, RegistryError> {
+    let upload = record::get(tx, Scope::System, id)?;
+    Ok(upload
+        .filter(|upload| upload.state == UploadState::Invalid && upload.etag == etag && upload.warned_at.is_none()))
+}
+
+fn set_obsolete(home: &Home, message: &Message) -> Result<bool, EngineError> {
+    let id = message.id;
+    home.registry.write(move |tx| outbox::set_delivered(tx, id))?;
+    Ok(false)
+}
+
+/// Where the notice lies: named by its date and the upload, and the same in each attempt.
+fn key(home: &Home, upload: &Upload, message: &Message) -> Result<Key, EngineError> {
+    let own = home.settings.institutions.get(&message.institution_identifier).map(|own| own.receiving.as_str());
+    let is_common = upload.store == home.settings.roles.receiving;
+    let place = match own {
+        Some(own) if own == upload.store && !is_common => Key::ROOT,
+        _ => Key::new(message.institution_identifier.as_str()).map_err(StorageError::from)?,
+    };
+    let source = UploadSource { store: upload.store.clone(), key: upload.key.clone() };
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
+    let name: String = source.file_name().chars().take(NAME).map(|c| if is_plain(c) { c } else { '_' }).collect();
+    let date = message.created_at.timestamp().strftime("%Y-%m-%d");
+    let id = message.id.simple().to_string();
+    let tail = id.get(24..).unwrap_or_default();
+    let key = place.join(&format!("{NOTICES}/{date}-{name}-{tail}.txt")).map_err(StorageError::from)?;
+    Ok(key)
+}
+
+fn text(upload: &Upload, item: ItemId, problems: &[ItemProblem], remove_after: Time) -> String {
+    let mut text = String::new();
+    let _ = writeln!(text, "This upload is not valid and will be removed.\n");
+    let _ = writeln!(text, "Upload:      {} (store {}, {} bytes)", shown(&upload.key), upload.store, upload.size);
+    let _ = writeln!(text, "Etag:        {}", shown(&upload.etag));
+    let _ = writeln!(text, "Changed:     {}", upload.changed_at);
+    let _ = writeln!(text, "Work item:   {item}");
+    let _ = writeln!(text, "Removed:     not before {remove_after}");
+    let _ = writeln!(text, "Why:         {}", shown(upload.note.as_deref().unwrap_or("it is not valid")));
+    for problem in problems.iter().take(PROBLEMS) {
+        let place = problem.path.as_deref().or(problem.file.as_deref()).map(shown).unwrap_or_default();
+        let _ = writeln!(text, "  {} {}: {place} {}", problem.severity, problem.code, shown(&problem.message));
+    }
+    if problems.len() > PROBLEMS {
+        let _ = writeln!(text, "  and more: \"strongroom items show {item}\" lists them");
+    }
+    let _ = writeln!(
+        text,
+        "\nWhat to do: put a corrected bag under the same name, which replaces this one and is taken in; or copy the upload \
+         elsewhere before it is removed. Nothing else is removed. This notice may be deleted at any time."
+    );
+    text
+}
+
+/// A text of others, cut, on one line, without characters that steer a terminal or the direction of writing.
+fn shown(text: &str) -> String {
+    let steers = |c: char| {
+        c.is_control() || matches!(c, '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    let mut shown = String::new();
+    for c in text.chars().take(TEXT) {
+        if steers(c) { shown.extend(c.escape_unicode()) } else { shown.push(c) }
+    }
+    if text.chars().nth(TEXT).is_some() {
+        shown.push('…');
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shown;
+
+    #[test]
+    fn texts_of_others_are_cut_and_steer_nothing() {
+        assert_eq!(shown("a\nb\u{202e}c"), "a\\u{a}b\\u{202e}c");
+        assert_eq!(shown(&"x".repeat(600)).chars().count(), 501);
+    }
+}

@@ -1,0 +1,55 @@
+-- name: retention.old_items
+SELECT w.id FROM work_items w
+WHERE w.id > ?1 AND w.created_at < ?2 AND w.status NOT IN ('pending', 'started', 'held')
+ORDER BY w.id LIMIT ?3
+-- name: retention.drop_history
+DELETE FROM item_history WHERE item_id = ?1 AND time < ?2
+    AND number < (SELECT max(l.number) FROM item_history l WHERE l.item_id = ?1)
+-- name: retention.drop_outbox
+DELETE FROM outbox WHERE id IN (SELECT id FROM outbox
+    WHERE created_at < ?1 AND (delivered_at IS NOT NULL OR kind <> 'upload_expires') ORDER BY id LIMIT ?2)
+-- name: retention.drop_receipts
+DELETE FROM receipts WHERE (store, key, etag) IN (SELECT r.store, r.key, r.etag FROM receipts r
+    JOIN work_items w ON w.id = r.item_id
+    WHERE r.made_at < ?1 AND w.status NOT IN ('pending', 'started', 'held') LIMIT ?2)
+-- name: retention.ended_items
+SELECT w.id, w.batch_id FROM work_items w
+WHERE w.id > ?2 AND w.updated_at < ?1 AND w.status IN ('succeeded', 'cancelled', 'deleted', 'failed') AND w.needs_review = ?3
+    AND NOT EXISTS (SELECT 1 FROM receipts r WHERE r.item_id = w.id)
+    AND NOT EXISTS (SELECT 1 FROM uploads u WHERE u.item_id = w.id)
+    AND NOT EXISTS (SELECT 1 FROM restored s WHERE s.item_id = w.id AND s.state <> 'removed')
+    AND NOT EXISTS (SELECT 1 FROM versions v WHERE v.item_id = w.id AND v.state IN ('preparing', 'committing'))
+    AND NOT EXISTS (SELECT 1 FROM interim_files f WHERE f.item_id = w.id)
+    AND NOT EXISTS (SELECT 1 FROM interim_facts f WHERE f.item_id = w.id)
+    AND NOT EXISTS (SELECT 1 FROM reservations f WHERE f.item_id = w.id)
+ORDER BY w.id LIMIT ?4
+-- name: retention.drop_item_history
+DELETE FROM item_history WHERE item_id = ?1
+-- name: retention.drop_item_parts
+DELETE FROM item_parts WHERE item_id = ?1
+-- name: retention.drop_item_restored
+DELETE FROM restored WHERE item_id = ?1
+-- name: retention.drop_item
+DELETE FROM work_items WHERE id = ?1
+-- name: retention.drop_batch
+DELETE FROM batches WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM work_items w WHERE w.batch_id = ?1)
+-- name: sizes.work_items
+SELECT count(*) FROM work_items
+-- name: sizes.item_history
+SELECT count(*) FROM item_history
+-- name: sizes.events
+SELECT count(*) FROM events
+-- name: sizes.outbox
+SELECT count(*) FROM outbox
+-- name: sizes.receipts
+SELECT count(*) FROM receipts
+-- name: sizes.uploads
+SELECT count(*) FROM uploads
+-- name: sizes.objects
+SELECT count(*) FROM objects
+-- name: sizes.files
+SELECT count(*) FROM files
+-- name: sizes.copies
+SELECT count(*) FROM copies
+-- name: sizes.findings
+SELECT count(*) FROM findings
