@@ -10,6 +10,7 @@ mod hold;
 mod home;
 pub mod identification;
 pub mod ingest;
+mod layout;
 mod logs;
 pub mod mark;
 pub mod outbox;

@@ -1,17 +1,18 @@
-//! Writes one version of an object, in steps that may each be repeated: open, put contents, put the inventory, sync,
-//! read back, commit.
+//! Writes one version of an object, in steps that may each be repeated: open, put contents, sync, list and read back,
+//! commit.
 //!
-//! Where a store assembles out of sight, the first version comes to be as a whole object and a later one as its version
-//! directory; where keys are final from the first put, nothing counts until the root inventory names it. In both, the
-//! root inventory is put last.
+//! Everything that is written before the commit lies under the id of the assembly: out of sight in a folder, below
+//! `vN/content/<id>/` where keys are final from the first put. So a process that lost its lease reaches nothing of another
+//! version. Inventories, sidecars and the declaration are written by the commit alone, each on the condition that what
+//! lies there is still what was read; the root inventory comes last but for its sidecar.
 
 use std::io::{self, Read};
 
 use strongroom_digest::{Algorithm, Digest, hash_reader};
-use strongroom_storage::{Assembly, Body, Durability, Head, Key, PutOptions, StorageError, Store};
+use strongroom_storage::{Assembly, Body, Durability, Head, Key, Listed, PutOptions, StorageError, Store};
 
-use crate::head::Replacement;
-use crate::path::{CONTENT, INVENTORY, content_name, sidecar_name, sidecar_text};
+use crate::head::{Conditional, Replacement};
+use crate::path::{CONTENT, INVENTORY, content_path, owned_content_path, sidecar_name, sidecar_text};
 use crate::spec::declaration_text;
 use crate::{InventorySeal, OcflError, SpecVersion, VersionNumber};
 
@@ -20,16 +21,52 @@ pub struct VersionAssembly<'s> {
     store: &'s dyn Store,
     object_root: Key,
     version: VersionNumber,
+    id: String,
+    is_owned: bool,
     assembly: Box<dyn Assembly>,
 }
 
+/// What a commit makes true.
+pub struct Commit<'a> {
+    /// Digest and size of the version's inventory.
+    pub seal: &'a InventorySeal,
+    /// Digest of the root inventory that it replaces; `None` for the first version.
+    pub replaces: Option<&'a Digest>,
+    /// Opens the bytes of the inventory.
+    pub inventory: &'a mut dyn FnMut() -> Result<Body, OcflError>,
+    /// Asked right before each step that others could see: whether the caller still holds the object. An error ends the
+    /// commit.
+    pub may_go_on: &'a mut dyn FnMut() -> Result<(), OcflError>,
+}
+
 impl<'s> VersionAssembly<'s> {
-    /// Opens the assembly `id` of a version of the object at `object_root`, and finds in it what was put before.
+    /// Opens the assembly `id` of a version of the object at `object_root`, and finds in it what was put before. `id` is
+    /// one segment of a key, and never used for another version.
     pub fn open(store: &'s dyn Store, id: &str, object_root: &Key, version: VersionNumber) -> Result<Self, OcflError> {
+        Self::open_as(store, id, object_root, version, true)
+    }
+
+    /// As [`Self::open`], for a version that was begun before content paths had the id: `vN/content/<2 hex>/<sha512>`.
+    pub fn open_without_id(
+        store: &'s dyn Store,
+        id: &str,
+        object_root: &Key,
+        version: VersionNumber,
+    ) -> Result<Self, OcflError> {
+        Self::open_as(store, id, object_root, version, false)
+    }
+
+    fn open_as(
+        store: &'s dyn Store,
+        id: &str,
+        object_root: &Key,
+        version: VersionNumber,
+        is_owned: bool,
+    ) -> Result<Self, OcflError> {
         let target =
             if version.number() == 1 { object_root.clone() } else { object_root.join(&version.to_string())? };
         let assembly = store.assembly(id, &target)?;
-        Ok(Self { store, object_root: object_root.clone(), version, assembly })
+        Ok(Self { store, object_root: object_root.clone(), version, id: id.to_owned(), is_owned, assembly })
     }
 
     /// The version being written.
@@ -37,9 +74,18 @@ impl<'s> VersionAssembly<'s> {
         self.version
     }
 
+    /// Where a content of this version lies, relative to the object root: `vN/content/<id>/<2 hex>/<sha512>`.
+    pub fn content_path(&self, sha512: &Digest) -> String {
+        if self.is_owned {
+            owned_content_path(self.version, &self.id, sha512)
+        } else {
+            content_path(self.version, sha512)
+        }
+    }
+
     /// The key in the store under which a content of this version will lie.
     pub fn content_key(&self, sha512: &Digest) -> Result<Key, OcflError> {
-        Ok(self.object_root.join(&crate::content_path(self.version, sha512))?)
+        Ok(self.object_root.join(&self.content_path(sha512))?)
     }
 
     /// Puts a content; refused when the bytes differ from digest or size. `class` is the storage class, where the store
@@ -58,12 +104,32 @@ impl<'s> VersionAssembly<'s> {
             durability: Durability::OnSync,
             ..PutOptions::default()
         };
-        Ok(self.assembly.put(&self.content_in_assembly(sha512)?, body, &options)?)
+        if !self.is_owned && !self.store.capabilities().atomic_assembly {
+            return Ok(self.store.put(&self.content_key(sha512)?, body, &options)?);
+        }
+        Ok(self.assembly.put(&self.inside(&self.content_path(sha512))?, body, &options)?)
     }
 
-    /// Looks at a content that was put; `None` when it was not.
+    /// As [`Self::put_content`], also where the assembly has become visible since: for what is missing of a version that is
+    /// being committed.
+    pub fn put_missing_content(
+        &self,
+        sha512: &Digest,
+        size: u64,
+        class: Option<String>,
+        body: &mut dyn Read,
+    ) -> Result<Head, OcflError> {
+        if !self.is_committed()? {
+            return self.put_content(sha512, size, class, body);
+        }
+        let digest = Some((Algorithm::Sha512, *sha512));
+        let options = PutOptions { digest, size: Some(size), class, ..PutOptions::default() };
+        Ok(self.store.put(&self.content_key(sha512)?, body, &options)?)
+    }
+
+    /// The head of a content that was put; `None` when it was not.
     pub fn head_content(&self, sha512: &Digest) -> Result<Option<Head>, OcflError> {
-        match self.assembly.head(&self.content_in_assembly(sha512)?) {
+        match self.assembly.head(&self.inside(&self.content_path(sha512))?) {
             Ok(head) => Ok(Some(head)),
             Err(error) if error.is_not_found() => Ok(None),
             Err(error) => Err(error.into()),
@@ -72,35 +138,25 @@ impl<'s> VersionAssembly<'s> {
 
     /// Opens a content that was put.
     pub fn open_content(&self, sha512: &Digest) -> Result<Body, OcflError> {
-        Ok(self.assembly.open(&self.content_in_assembly(sha512)?)?)
+        Ok(self.assembly.open(&self.inside(&self.content_path(sha512))?)?)
     }
 
     /// Proves a content by reading it back: whether it is there and has this digest and size.
     pub fn verify_content(&self, sha512: &Digest, size: u64) -> Result<bool, OcflError> {
-        self.verify(&self.content_in_assembly(sha512)?, &InventorySeal { digest: *sha512, size })
+        self.verify(&self.inside(&self.content_path(sha512))?, &InventorySeal { digest: *sha512, size })
     }
 
-    /// Puts the version's inventory with its sidecar, and for the first version the object's declaration. `inventory`
-    /// yields the bytes that `seal` describes. What is there already is not put again, so that a repeat after
-    /// [`Self::commit`] leaves no second assembly behind; for contents, ask [`Self::head_content`] first.
-    pub fn put_inventory(&self, seal: &InventorySeal, inventory: &mut dyn Read) -> Result<(), OcflError> {
-        self.put_inventory_at(&self.prefix(), seal, inventory)?;
-        if self.version.number() > 1 {
-            return Ok(());
-        }
-        let declaration = SpecVersion::V1_1.object_declaration();
-        let text = declaration_text(&declaration);
-        self.put_text(&declaration, &text)?;
-        if self.store.capabilities().atomic_assembly {
-            let mut again = self.assembly.open(&Key::new(format!("{}{INVENTORY}", self.prefix()))?)?;
-            self.put_inventory_at("", seal, &mut again)?;
-        }
-        Ok(())
-    }
-
-    /// Proves the version's inventory by reading it back.
-    pub fn verify_inventory(&self, seal: &InventorySeal) -> Result<bool, OcflError> {
-        self.verify(&Key::new(format!("{}{INVENTORY}", self.prefix()))?, seal)
+    /// The contents that lie under the id, before and after [`Self::commit`]: path relative to the object root and size, in
+    /// byte order of the path, which is that of the SHA-512.
+    pub fn contents(&self) -> Result<impl Iterator<Item = Result<(String, u64), OcflError>> + '_, OcflError> {
+        let above = self.version_prefix();
+        let folder = format!("{}/{CONTENT}", self.version);
+        let prefix = self.inside(&if self.is_owned { format!("{folder}/{}", self.id) } else { folder })?;
+        let lines = self.assembly.list(&prefix)?;
+        Ok(lines.map(move |line| {
+            let Listed { key, size, .. } = line?;
+            Ok((format!("{above}{key}"), size))
+        }))
     }
 
     /// Makes everything put so far durable.
@@ -108,48 +164,81 @@ impl<'s> VersionAssembly<'s> {
         Ok(self.assembly.sync()?)
     }
 
-    /// Makes the version true: the assembly becomes visible, then root sidecar and root inventory are those of this
-    /// version and read back. `replaces` is the digest of the root inventory before it, `None` for the first version. May
-    /// be repeated at any time; refuses when the object has any other root inventory by now.
-    pub fn commit(&self, seal: &InventorySeal, replaces: Option<&Digest>) -> Result<(), OcflError> {
+    /// Makes the version true: inventory, sidecar and, for the first version, the declaration are written and read back, the
+    /// assembly becomes visible, then root inventory and root sidecar are those of this version and read back. May be
+    /// repeated at any time, also by others at the same time; refuses when the object has any other root inventory by now.
+    ///
+    /// # Errors
+    /// Also what [`Commit::may_go_on`] returns.
+    pub fn commit(&self, commit: &mut Commit<'_>) -> Result<(), OcflError> {
+        let seal = *commit.seal;
+        if self.store.capabilities().atomic_assembly && !self.is_committed()? {
+            self.put_inventory(commit)?;
+            self.assembly.sync()?;
+        }
+        (commit.may_go_on)()?;
         self.assembly.commit()?;
+        self.put_final_inventory(commit)?;
         let version_inventory = self.object_root.join(&format!("{}/{INVENTORY}", self.version))?;
         let replacement = Replacement {
             store: self.store,
             directory: &self.object_root,
             algorithm: Algorithm::Sha512,
-            seal: *seal,
-            replaces,
+            seal,
+            replaces: commit.replaces,
         };
-        replacement.make(&mut || Ok(self.store.open(&version_inventory, 0, None)?))
+        replacement.make_while(commit.may_go_on, &mut || Ok(self.store.open(&version_inventory, 0, None)?))
     }
 
-    /// Drops everything that was put. Not after [`Self::commit`] was begun.
+    /// Removes everything that was put. Not after [`Self::commit`] was begun.
     pub fn abandon(&self) -> Result<(), OcflError> {
         Ok(self.assembly.discard()?)
     }
 
-    /// What stands before names of the version directory: the target of a first version is the whole object.
-    fn prefix(&self) -> String {
-        if self.version.number() == 1 { format!("{}/", self.version) } else { String::new() }
-    }
-
-    fn content_in_assembly(&self, sha512: &Digest) -> Result<Key, OcflError> {
-        Ok(Key::new(format!("{}{CONTENT}/{}", self.prefix(), content_name(sha512)))?)
-    }
-
-    fn put_inventory_at(&self, prefix: &str, seal: &InventorySeal, bytes: &mut dyn Read) -> Result<(), OcflError> {
-        let key = Key::new(format!("{prefix}{INVENTORY}"))?;
-        if !self.verify(&key, seal)? {
-            let options = PutOptions {
-                digest: Some((Algorithm::Sha512, seal.digest)),
-                size: Some(seal.size),
-                durability: Durability::OnSync,
-                ..PutOptions::default()
-            };
-            self.assembly.put(&key, bytes, &options)?;
+    /// Whether the version's directory lies in its place, where a store assembles out of sight.
+    fn is_committed(&self) -> Result<bool, OcflError> {
+        if !self.store.capabilities().atomic_assembly {
+            return Ok(false);
         }
-        self.put_text(&format!("{prefix}{}", sidecar_name(Algorithm::Sha512)), &sidecar_text(&seal.digest))
+        let directory = self.object_root.join(&self.version.to_string())?;
+        let first = self.store.list(&directory)?.next().transpose()?;
+        Ok(first.is_some())
+    }
+
+    /// Puts inventory and sidecar of the version into the assembly; of a first version, which is a whole object, those of
+    /// the root and the declaration too. What is there already is not put again.
+    fn put_inventory(&self, commit: &mut Commit<'_>) -> Result<(), OcflError> {
+        let prefix = self.target_prefix();
+        let sidecar = sidecar_name(Algorithm::Sha512);
+        let text = sidecar_text(&commit.seal.digest);
+        self.put_inventory_at(&prefix, commit)?;
+        self.put_text(&format!("{prefix}{sidecar}"), &text)?;
+        if self.version.number() == 1 {
+            let declaration = SpecVersion::V1_1.object_declaration();
+            self.put_text(&declaration, &declaration_text(&declaration))?;
+            self.put_inventory_at("", commit)?;
+            self.put_text(&sidecar, &text)?;
+        }
+        Ok(())
+    }
+
+    fn put_inventory_at(&self, prefix: &str, commit: &mut Commit<'_>) -> Result<(), OcflError> {
+        let key = Key::new(format!("{prefix}{INVENTORY}"))?;
+        if self.verify(&key, commit.seal)? {
+            return Ok(());
+        }
+        let options = PutOptions {
+            digest: Some((Algorithm::Sha512, commit.seal.digest)),
+            size: Some(commit.seal.size),
+            durability: Durability::OnSync,
+            ..PutOptions::default()
+        };
+        self.assembly.put(&key, &mut (commit.inventory)()?, &options)?;
+        if self.verify(&key, commit.seal)? {
+            return Ok(());
+        }
+        let (store, written) = (self.store.name().to_owned(), commit.seal.digest.to_hex());
+        Err(OcflError::ReadBack { store, key, written, found: "other bytes".into() })
     }
 
     fn put_text(&self, name: &str, text: &str) -> Result<(), OcflError> {
@@ -174,6 +263,28 @@ impl<'s> VersionAssembly<'s> {
         Ok(found == text.as_bytes())
     }
 
+    /// Puts declaration, inventory and sidecar of the version in their place: where keys are final from the first put, or
+    /// where they were lost after the assembly became visible. Only a version that is being committed gets here, and of each
+    /// number only one ever is: all who put them put the same bytes.
+    fn put_final_inventory(&self, commit: &mut Commit<'_>) -> Result<(), OcflError> {
+        if self.version.number() == 1 {
+            let name = SpecVersion::V1_1.object_declaration();
+            let text = declaration_text(&name);
+            Conditional::read(self.store, self.object_root.join(&name)?, text.as_bytes())?
+                .put(commit.may_go_on, text.as_bytes())?;
+        }
+        let directory = self.object_root.join(&self.version.to_string())?;
+        let found = crate::head::stored_inventory(self.store, &directory, Algorithm::Sha512)?;
+        let replacement = Replacement {
+            store: self.store,
+            directory: &directory,
+            algorithm: Algorithm::Sha512,
+            seal: *commit.seal,
+            replaces: found.as_ref().map(|found| &found.seal.digest),
+        };
+        replacement.make_while(commit.may_go_on, commit.inventory)
+    }
+
     fn verify(&self, key: &Key, seal: &InventorySeal) -> Result<bool, OcflError> {
         let body = match self.assembly.open(key) {
             Ok(body) => body,
@@ -182,6 +293,23 @@ impl<'s> VersionAssembly<'s> {
         };
         let (size, digests) = hash_reader(body, &[Algorithm::Sha512]).map_err(|source| self.unread(key, source))?;
         Ok(size == seal.size && digests.get(Algorithm::Sha512) == Some(seal.digest))
+    }
+
+    /// A path relative to the object root as a key of the assembly.
+    fn inside(&self, path: &str) -> Result<Key, OcflError> {
+        let above = self.version_prefix();
+        Ok(Key::new(path.strip_prefix(above.as_str()).unwrap_or(path))?)
+    }
+
+    /// What stands before keys of the assembly in paths relative to the object root: the target of a first version is the
+    /// whole object.
+    fn version_prefix(&self) -> String {
+        if self.version.number() == 1 { String::new() } else { format!("{}/", self.version) }
+    }
+
+    /// What stands before names of the version's directory in keys of the assembly.
+    fn target_prefix(&self) -> String {
+        if self.version.number() == 1 { format!("{}/", self.version) } else { String::new() }
     }
 
     fn unread(&self, key: &Key, source: io::Error) -> OcflError {

@@ -86,6 +86,12 @@ pub enum OcflError {
         /// Digest of what was read, or `absent`.
         found: String,
     },
+    /// The caller asked to stop.
+    #[error("stopped: {reason}")]
+    Stopped {
+        /// Why.
+        reason: String,
+    },
     /// A purge cannot be planned or carried out as asked.
     #[error("object {key} in store {store} cannot be purged: {reason}")]
     Purge {

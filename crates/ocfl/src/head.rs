@@ -1,7 +1,7 @@
 //! The root inventory of an object and its sidecar: what a store holds now, and how both are replaced.
 
 use strongroom_digest::{Algorithm, Digest, hash_reader};
-use strongroom_storage::{Key, PutCondition, PutOptions, StorageError, Store};
+use strongroom_storage::{Body, Key, PutCondition, PutOptions, StorageError, Store};
 
 use crate::error::shown;
 use crate::path::{INVENTORY, sidecar_name, sidecar_text};
@@ -62,17 +62,29 @@ pub(crate) struct Replacement<'a> {
 }
 
 impl Replacement<'_> {
-    /// Puts the sidecar, then the inventory that `source` opens, then reads the inventory back. The inventory is the
-    /// commit point: a crash before it leaves the old inventory beside the new sidecar, and repeating completes it. When
-    /// the new inventory is there already only the sidecar is looked after. Refuses when any third inventory is there.
-    pub(crate) fn make(
+    /// Puts the inventory that `source` opens, reads it back, and puts its sidecar. The inventory is the commit point; a
+    /// crash behind it leaves the old sidecar, and repeating completes it. When the new inventory is there already only the
+    /// sidecar is looked after. Refuses when any third inventory is there.
+    pub(crate) fn make(&self, source: &mut dyn FnMut() -> Result<Body, OcflError>) -> Result<(), OcflError> {
+        self.make_while(&mut || Ok(()), source)
+    }
+
+    /// As [`Self::make`]; `may_go_on` is asked after everything was read and before the first put.
+    ///
+    /// Both puts depend on what was read before: the sidecar is read first, then the inventory. So whoever sleeps in here
+    /// while others replace the inventory finds both of their puts refused, where the store honours conditions.
+    pub(crate) fn make_while(
         &self,
-        source: &mut dyn FnMut() -> Result<strongroom_storage::Body, OcflError>,
+        may_go_on: &mut dyn FnMut() -> Result<(), OcflError>,
+        source: &mut dyn FnMut() -> Result<Body, OcflError>,
     ) -> Result<(), OcflError> {
+        let text = sidecar_text(&self.seal.digest);
+        let sidecar_key = self.directory.join(&sidecar_name(self.algorithm))?;
+        let sidecar = Conditional::read(self.store, sidecar_key, text.as_bytes())?;
         let found = stored_inventory(self.store, self.directory, self.algorithm)?;
         let found_digest = found.as_ref().map(|inventory| inventory.seal.digest);
         if found_digest == Some(self.seal.digest) {
-            return self.put_sidecar();
+            return sidecar.put(may_go_on, text.as_bytes());
         }
         if found_digest.as_ref() != self.replaces {
             return Err(OcflError::Head {
@@ -82,23 +94,19 @@ impl Replacement<'_> {
                 found: shown(found_digest.as_ref()),
             });
         }
-        self.put_sidecar()?;
         let key = self.directory.join(INVENTORY)?;
-        let condition = match found {
-            _ if !self.store.capabilities().conditional_put => PutCondition::Always,
-            Some(inventory) => PutCondition::IfMatch(inventory.etag),
-            None => PutCondition::IfAbsent,
-        };
         let options = PutOptions {
             digest: Some((self.algorithm, self.seal.digest)),
             size: Some(self.seal.size),
-            condition,
+            condition: unchanged(self.store, found.map(|inventory| inventory.etag)),
             ..PutOptions::default()
         };
-        self.store.put(&key, &mut source()?, &options)?;
+        let mut body = source()?;
+        may_go_on()?;
+        self.store.put(&key, &mut body, &options)?;
         let read_back = stored_inventory(self.store, self.directory, self.algorithm)?;
         match read_back {
-            Some(inventory) if inventory.seal == self.seal => Ok(()),
+            Some(inventory) if inventory.seal == self.seal => sidecar.put(may_go_on, text.as_bytes()),
             other => Err(OcflError::ReadBack {
                 store: self.store.name().to_owned(),
                 key,
@@ -107,15 +115,55 @@ impl Replacement<'_> {
             }),
         }
     }
+}
 
-    fn put_sidecar(&self) -> Result<(), OcflError> {
-        let key = self.directory.join(&sidecar_name(self.algorithm))?;
-        let text = sidecar_text(&self.seal.digest);
-        if read_small(self.store, &key)?.as_deref() == Some(text.as_bytes()) {
-            return Ok(());
+/// The condition that a key is still as it was read, where the store honours one.
+fn unchanged(store: &dyn Store, etag: Option<String>) -> PutCondition {
+    match etag {
+        _ if !store.capabilities().conditional_put => PutCondition::Always,
+        Some(etag) => PutCondition::IfMatch(etag),
+        None => PutCondition::IfAbsent,
+    }
+}
+
+/// A small file that was read, to be put only where it is still as it was.
+pub(crate) struct Conditional<'s> {
+    store: &'s dyn Store,
+    key: Key,
+    /// None where it holds the right text already.
+    condition: Option<PutCondition>,
+}
+
+impl<'s> Conditional<'s> {
+    /// Reads what lies under the key and compares it with the text that belongs there.
+    pub(crate) fn read(store: &'s dyn Store, key: Key, text: &[u8]) -> Result<Self, OcflError> {
+        // The etag first: bytes that are newer than it only make the put fail.
+        let etag = match store.head(&key) {
+            Ok(head) => Some(head.etag),
+            Err(error) if error.is_not_found() => None,
+            Err(error) => return Err(error.into()),
+        };
+        let is_right = etag.is_some() && read_small(store, &key)?.as_deref() == Some(text);
+        let condition = (!is_right).then(|| unchanged(store, etag));
+        Ok(Self { store, key, condition })
+    }
+
+    /// Puts the text where it was not there.
+    pub(crate) fn put(
+        self,
+        may_go_on: &mut dyn FnMut() -> Result<(), OcflError>,
+        text: &[u8],
+    ) -> Result<(), OcflError> {
+        let Some(condition) = self.condition else { return Ok(()) };
+        may_go_on()?;
+        let options = PutOptions { size: Some(text.len() as u64), condition, ..PutOptions::default() };
+        match self.store.put(&self.key, &mut &*text, &options) {
+            Ok(_) => Ok(()),
+            // Others completed it at the same time: they put the same text, or have gone on, and then this is refused.
+            Err(error @ StorageError::Condition { .. }) => {
+                if read_small(self.store, &self.key)?.as_deref() == Some(text) { Ok(()) } else { Err(error.into()) }
+            }
+            Err(error) => Err(error.into()),
         }
-        let options = PutOptions { size: Some(text.len() as u64), ..PutOptions::default() };
-        self.store.put(&key, &mut text.as_bytes(), &options)?;
-        Ok(())
     }
 }

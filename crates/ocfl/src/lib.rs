@@ -18,8 +18,8 @@
 //! ```
 //! use strongroom_digest::{Algorithm, hash_reader};
 //! use strongroom_ocfl::{
-//!     InventoryHeader, InventoryWriter, StorageRoot, User, ValidateOptions, VersionAssembly, VersionDetails,
-//!     VersionNumber, content_path, object_id, validate_object,
+//!     Commit, InventoryHeader, InventoryWriter, StorageRoot, User, ValidateOptions, VersionAssembly, VersionDetails,
+//!     VersionNumber, object_id, validate_object,
 //! };
 //! use strongroom_storage::{FolderStore, Key};
 //!
@@ -32,22 +32,26 @@
 //! // Contents, each under its digest.
 //! let (v1, bytes) = (VersionNumber::FIRST, b"hello\n");
 //! let sha512 = hash_reader(&bytes[..], &[Algorithm::Sha512])?.1.get(Algorithm::Sha512).ok_or("no digest")?;
-//! let assembly = VersionAssembly::open(&store, "item-1", object.root(), v1)?;
+//! let assembly = VersionAssembly::open(&store, "0192f5e1-7c2b-7000-8000-00000000000a", object.root(), v1)?;
 //! assembly.put_content(&sha512, 6, None, &mut &bytes[..])?;
+//! assembly.sync()?;
+//! assert!(assembly.verify_content(&sha512, 6)?);
 //!
 //! // The inventory, written once for all stores.
 //! let user = User { name: "Archivist".into(), address: Some("mailto:archivist@example.edu".into()) };
 //! let mut writer = InventoryWriter::new(Vec::new(), &InventoryHeader::new(&*id, v1))?;
-//! writer.manifest(&sha512, &content_path(v1, &sha512))?;
+//! writer.manifest(&sha512, &assembly.content_path(&sha512))?;
 //! writer.version(v1, &VersionDetails::new("2026-01-31T12:00:00Z".parse()?, "deposit", user))?;
 //! writer.state(&sha512, "deposit/data/hello.txt")?;
 //! let (inventory, seal) = writer.finish()?;
-//! assembly.put_inventory(&seal, &mut &*inventory)?;
-//! assembly.sync()?;
 //!
-//! // Proved, then made true.
-//! assert!(assembly.verify_content(&sha512, 6)? && assembly.verify_inventory(&seal)?);
-//! assembly.commit(&seal, None)?;
+//! // Made true.
+//! assembly.commit(&mut Commit {
+//!     seal: &seal,
+//!     replaces: None,
+//!     inventory: &mut || Ok(Box::new(std::io::Cursor::new(inventory.clone()))),
+//!     may_go_on: &mut || Ok(()),
+//! })?;
 //! assert!(object.is_at(&seal)?);
 //! assert!(validate_object(&store, object.root(), &ValidateOptions::default())?.is_valid());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -68,14 +72,14 @@ mod validate;
 mod version;
 mod writer;
 
-pub use assembly::VersionAssembly;
+pub use assembly::{Commit, VersionAssembly};
 pub use error::OcflError;
 pub use head::StoredInventory;
 pub use inventory::{InventoryEntry, InventorySummary, read_inventory};
 pub use json::Limits;
 pub use layout::{Layout, Tuples};
 pub use object::Object;
-pub use path::{content_path, object_id};
+pub use path::{content_path, object_id, owned_content_path};
 pub use purge::{PurgePlan, PurgeScope, Tombstone};
 pub use root::{Objects, StorageRoot};
 pub use spec::SpecVersion;

@@ -21,9 +21,16 @@ pub(crate) fn sidecar_text(digest: &Digest) -> String {
     format!("{digest} {INVENTORY}\n")
 }
 
-/// Where a content first kept in `version` lies, relative to the object root: `vN/content/<2 hex>/<sha512>`.
+/// Where a content first kept in `version` lies, relative to the object root, in objects written before assemblies had ids
+/// of their own: `vN/content/<2 hex>/<sha512>`.
 pub fn content_path(version: VersionNumber, sha512: &Digest) -> String {
     format!("{version}/{CONTENT}/{}", content_name(sha512))
+}
+
+/// Where a content that the assembly `id` brought to `version` lies, relative to the object root:
+/// `vN/content/<id>/<2 hex>/<sha512>`.
+pub fn owned_content_path(version: VersionNumber, id: &str, sha512: &Digest) -> String {
+    format!("{version}/{CONTENT}/{id}/{}", content_name(sha512))
 }
 
 /// Where a content lies below the content directory: `<2 hex>/<sha512>`.
@@ -104,6 +111,8 @@ mod tests {
         let digest: Digest = "ab".repeat(64).parse().unwrap();
         let path = content_path(VersionNumber::new(3).unwrap(), &digest);
         assert_eq!(path, format!("v3/content/ab/{}", "ab".repeat(64)));
+        let owned = owned_content_path(VersionNumber::new(3).unwrap(), "id", &digest);
+        assert_eq!(owned, format!("v3/content/id/ab/{}", "ab".repeat(64)));
     }
 
     #[test]

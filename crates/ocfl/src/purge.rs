@@ -16,10 +16,10 @@ use strongroom_storage::{Body, Key};
 use tempfile::SpooledTempFile;
 
 use crate::head::{Replacement, stored_inventory};
-use crate::path::{CONTENT, INVENTORY, content_path, sidecar_name};
+use crate::path::{CONTENT, INVENTORY, owned_content_path, sidecar_name};
 use crate::{
-    InventoryEntry, InventoryHeader, InventorySeal, InventorySummary, InventoryWriter, Limits, Object, OcflError,
-    VersionAssembly, VersionDetails, VersionNumber, read_inventory,
+    Commit, InventoryEntry, InventoryHeader, InventorySeal, InventorySummary, InventoryWriter, Limits, Object,
+    OcflError, VersionAssembly, VersionDetails, VersionNumber, read_inventory,
 };
 
 /// Inventories up to this size are rewritten in memory, larger ones through a temporary file.
@@ -157,7 +157,7 @@ impl PurgePlan {
         }
         let before = current(object, Algorithm::Sha512)?;
         let version = header.head.next()?;
-        let (_, after) = tombstone_inventory(&summary, version, &details, path, &tombstone)?;
+        let (_, after) = tombstone_inventory(&summary, (version, assembly), &details, path, &tombstone)?;
         let scope = PurgeScope::Object { version, details, path: path.to_owned(), assembly: assembly.to_owned() };
         let InventoryHeader { id, head, algorithm, .. } = summary.header;
         Ok(Self { id, head, algorithm, before, after, scope, tombstone })
@@ -257,16 +257,20 @@ impl PurgePlan {
         if written.is_none_or(|inventory| inventory.seal != self.after) {
             let mut summary = object.read(Limits::default(), &mut |_| Ok(()))?;
             summary.versions.retain(|(older, _)| *older < version);
-            let (inventory, seal) = tombstone_inventory(&summary, version, details, path, &self.tombstone)?;
+            let (inventory, seal) = tombstone_inventory(&summary, (version, assembly), details, path, &self.tombstone)?;
             if seal != self.after {
                 return Err(refused(object, "its root inventory is not the one the purge was planned for".to_owned()));
             }
             let writing = VersionAssembly::open(object.store(), assembly, object.root(), version)?;
             let text = self.tombstone.text.as_bytes();
             writing.put_content(&text_digest(&self.tombstone)?, text.len() as u64, None, &mut &*text)?;
-            writing.put_inventory(&seal, &mut &*inventory)?;
             writing.sync()?;
-            return writing.commit(&seal, Some(&self.before.digest));
+            return writing.commit(&mut Commit {
+                seal: &seal,
+                replaces: Some(&self.before.digest),
+                inventory: &mut || Ok(Box::new(std::io::Cursor::new(inventory.clone()))),
+                may_go_on: &mut || Ok(()),
+            });
         }
         // Where keys are final from the first put, a crash may have come between the inventory and its sidecar.
         let written = Replacement {
@@ -299,7 +303,7 @@ fn text_digest(tombstone: &Tombstone) -> Result<Digest, OcflError> {
 /// The inventory of an object of which only the tombstone is left.
 fn tombstone_inventory(
     summary: &InventorySummary,
-    version: VersionNumber,
+    (version, assembly): (VersionNumber, &str),
     details: &VersionDetails,
     path: &str,
     tombstone: &Tombstone,
@@ -307,7 +311,7 @@ fn tombstone_inventory(
     let digest = text_digest(tombstone)?;
     let header = InventoryHeader { head: version, ..summary.header.clone() };
     let mut writer = InventoryWriter::new(Vec::new(), &header)?;
-    writer.manifest(&digest, &content_path(version, &digest))?;
+    writer.manifest(&digest, &owned_content_path(version, assembly, &digest))?;
     for (older, details) in &summary.versions {
         writer.version(*older, details)?;
     }

@@ -141,17 +141,53 @@ pub fn totals(tx: &mut dyn Transaction, item: ItemId) -> Result<Totals, Registry
     })
 }
 
-/// Drops the facts and the reservation of an item, once its rows are gone.
+/// Drops the facts of an item, and its reservation, for one that stages no bytes.
 pub fn clear(tx: &mut dyn Transaction, item: ItemId) -> Result<(), RegistryError> {
     tx.execute(Statement("interim.clear_facts"), &[item.into()])?;
     tx.execute(Statement("space.release"), &[item.into()])?;
     Ok(())
 }
 
-/// Drops up to [`ROWS_AT_ONCE`] rows of an item; whether all are gone.
-pub fn clear_files(tx: &mut dyn Transaction, item: ItemId) -> Result<bool, RegistryError> {
+/// Where the bytes of an item lie in staging.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StagingPlace {
+    /// Bytes lie under `<item>/<id>/`. None where they were staged before places had identifiers: under `<item>/`.
+    pub id: Option<Uuid>,
+    /// Whether they are being removed: nothing of them is used any more, and nothing is added.
+    pub is_discarded: bool,
+}
+
+/// Where the bytes of an item lie in staging; none where no space is reserved for it.
+pub fn staging_place(tx: &mut dyn Transaction, item: ItemId) -> Result<Option<StagingPlace>, RegistryError> {
+    let Some(row) = tx.query_one(Statement("space.of_item"), &[item.into()])? else { return Ok(None) };
+    Ok(Some(StagingPlace { id: row.optional_uuid(0)?, is_discarded: row.truth(1)? }))
+}
+
+/// Marks what an item has staged as being removed, and drops its facts, so that no stage goes on with it; where that lies.
+/// Only then are the bytes removed. The caller checks its authority in the same transaction.
+pub fn discard_staging(tx: &mut dyn Transaction, item: ItemId) -> Result<Option<StagingPlace>, RegistryError> {
+    tx.execute(Statement("interim.clear_facts"), &[item.into()])?;
+    tx.execute(Statement("space.discard"), &[item.into()])?;
+    staging_place(tx, item)
+}
+
+/// Drops up to [`ROWS_AT_ONCE`] rows of staged files of an item; when all are gone, its reservation with its place. Whether
+/// all are gone. Nothing changes where the item has another place by now. The caller checks its authority in the same
+/// transaction.
+pub fn drop_staged_rows(
+    tx: &mut dyn Transaction,
+    item: ItemId,
+    of: Option<StagingPlace>,
+) -> Result<bool, RegistryError> {
+    if staging_place(tx, item)? != of {
+        return Ok(true);
+    }
     let dropped = tx.execute(Statement("interim.clear_files"), &[item.into(), ROWS_AT_ONCE.into()])?;
-    Ok(dropped < ROWS_AT_ONCE as u64)
+    if dropped == ROWS_AT_ONCE as u64 {
+        return Ok(false);
+    }
+    tx.execute(Statement("space.release"), &[item.into()])?;
+    Ok(true)
 }
 
 /// A named fact of an item.
@@ -167,14 +203,8 @@ pub fn set_fact(tx: &mut dyn Transaction, claim: &Claim, name: &str, value: &str
     Ok(())
 }
 
-/// Forgets a named fact of an item.
-pub fn drop_fact(tx: &mut dyn Transaction, claim: &Claim, name: &str) -> Result<(), RegistryError> {
-    work::check_fence(tx, claim)?;
-    tx.execute(Statement("interim.drop_fact"), &[claim.item.into(), name.into()])?;
-    Ok(())
-}
-
-/// Reserves staging space: whether there was room. `capacity` is the whole of staging, in bytes.
+/// Reserves staging space: whether there was room. `capacity` is the whole of staging, in bytes. An item that has none yet
+/// gets a place of its own in staging, which is never used again.
 pub fn reserve(tx: &mut dyn Transaction, claim: &Claim, bytes: u64, capacity: u64) -> Result<bool, RegistryError> {
     work::check_fence(tx, claim)?;
     let now = tx.now()?;
@@ -183,13 +213,14 @@ pub fn reserve(tx: &mut dyn Transaction, claim: &Claim, bytes: u64, capacity: u6
     if reserved.saturating_add(bytes) > capacity {
         return Ok(false);
     }
-    tx.execute(Statement("space.reserve"), &[claim.item.into(), bytes.into(), now.into()])?;
+    let place = Uuid::now_v7();
+    tx.execute(Statement("space.reserve"), &[claim.item.into(), bytes.into(), now.into(), place.into()])?;
     Ok(true)
 }
 
-/// Whether staging space is reserved for an item.
+/// Whether staging space is reserved for an item, and what is staged there can be used.
 pub(crate) fn has_reservation(tx: &mut dyn Transaction, item: ItemId) -> Result<bool, RegistryError> {
-    Ok(tx.query_one(Statement("space.of_item"), &[item.into()])?.is_some())
+    Ok(staging_place(tx, item)?.is_some_and(|place| !place.is_discarded))
 }
 
 /// Gives staging space back before the item ends.

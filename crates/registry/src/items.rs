@@ -454,9 +454,6 @@ pub fn request(
             if !matches!(item.status, ItemStatus::Failed | ItemStatus::Cancelled | ItemStatus::Pending) {
                 return Err(refuse("requeue it: only failed, cancelled and pending items can be"));
             }
-            if crate::work::is_being_swept(tx, id)? {
-                return Err(refuse("requeue it while what it left behind is cleared away; try again in a moment"));
-            }
             let stage = requeue_stage(tx, &item, stage)?;
             (ItemStatus::Pending, stage, format!("requeued for {stage} by {who}"))
         }
@@ -494,8 +491,9 @@ pub fn request(
     Ok(topics)
 }
 
-/// Where a requeued item begins: the stage asked for, or an earlier one where what that needs is gone, or a later one where
-/// there is no way back.
+/// Where a requeued item begins: the stage asked for, or an earlier one where what that needs is gone or was discarded, or a
+/// later one where there is no way back. A sweep that is pending or under way needs no waiting for: it goes by the
+/// identifiers of what was discarded, and stops where the item has not ended any more.
 fn requeue_stage(tx: &mut dyn Transaction, item: &Item, wanted: Option<Stage>) -> Result<Stage, RegistryError> {
     let stage = wanted.unwrap_or(item.stage);
     let refuse = |what: &str| RegistryError::State {
@@ -521,6 +519,10 @@ fn requeue_stage(tx: &mut dyn Transaction, item: &Item, wanted: Option<Stage>) -
     }
     if stage > Stage::Fetch && crate::interim::fact(tx, item.id, "fetched")?.is_none() {
         return Ok(item.action.first_stage());
+    }
+    // What was begun was discarded, and is not resumed: the deposit is compared anew.
+    if stage > Stage::Compare && crate::versions::of_item(tx, item.id)?.is_none() {
+        return Ok(Stage::Compare);
     }
     // Nothing is staged without room reserved for it.
     if stage == Stage::Fetch && !crate::interim::has_reservation(tx, item.id)? {

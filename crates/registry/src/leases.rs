@@ -50,6 +50,23 @@ pub fn hold(tx: &mut dyn Transaction, object: ObjectId, owner: Uuid, until: Time
     Ok(Hold::Held { fence, kept })
 }
 
+/// Whether an owner has an object's lease right now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Holding {
+    /// It has the lease, which nobody else can take before it runs out.
+    Held,
+    /// It let the lease go, it ran out, or another has it.
+    NotHeld,
+}
+
+/// Whether `owner` holds an object's lease; changes nothing.
+pub fn holding(tx: &mut dyn Transaction, object: ObjectId, owner: Uuid) -> Result<Holding, RegistryError> {
+    let now = tx.now()?;
+    let Some(row) = tx.query_one(Statement("leases.get"), &[object.into()])? else { return Ok(Holding::NotHeld) };
+    let is_held = row.uuid(0)? == owner && row.time(2)? > now;
+    Ok(if is_held { Holding::Held } else { Holding::NotHeld })
+}
+
 /// Extends every lease that an owner has not let go.
 pub fn extend_owner(tx: &mut dyn Transaction, owner: Uuid, until: Time) -> Result<(), RegistryError> {
     tx.execute(Statement("leases.extend_owner"), &[owner.into(), until.into()])?;

@@ -4,6 +4,8 @@
 //! one folder per dialect. [`Registry`] opens a database with them. Readers see published versions only.
 
 pub mod batches;
+pub mod comparing;
+pub mod discarding;
 mod error;
 pub mod events;
 pub mod fixity;

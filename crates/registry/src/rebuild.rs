@@ -7,10 +7,10 @@ use strongroom_digest::Digest;
 use uuid::Uuid;
 
 use crate::interim::digest;
-use crate::versions::{ROWS_AT_ONCE, Version};
+use crate::versions::{ContentPlace, ROWS_AT_ONCE, Version};
 use crate::{
     CollectionId, ContentId, Description, Digests, EventId, FileId, Format, GenerationId, InstitutionId, ItemId,
-    ObjectId, ObjectState, RegistryError, Scope, VersionId, tenants, versions,
+    ObjectId, ObjectState, RegistryError, Scope, VersionId, discarding, tenants, versions,
 };
 
 /// The fact that says that a rebuild was begun and has not ended.
@@ -118,6 +118,8 @@ pub struct RecordedVersion {
     pub description: Description,
     /// When it was begun.
     pub created_at: Time,
+    /// Whether its contents lie under its identifier.
+    pub owns_contents: bool,
 }
 
 /// Puts an object, which nobody sees yet; refused where another has its name.
@@ -163,6 +165,7 @@ pub fn put_version(
             (&version.user).into(),
             description.into(),
             version.created_at.into(),
+            version.owns_contents.into(),
         ],
     )?;
     Ok(())
@@ -189,6 +192,8 @@ pub struct RecordedFile {
     pub has_content: bool,
     /// Whether the version still has the path.
     pub has_entry: bool,
+    /// The version under whose identifier the content lies, where it does.
+    pub owner: Option<VersionId>,
 }
 
 /// Puts the files of a version; three rows each at most, so a third of [`ROWS_AT_ONCE`] at a time.
@@ -221,6 +226,7 @@ pub fn put_files(
                 file.digests.sha256.as_bytes().into(),
                 version.into(),
                 created_at.into(),
+                file.owner.into(),
             ]
         }),
     )?;
@@ -245,8 +251,8 @@ pub struct RecordedContent {
     pub sha512: Digest,
     /// Bytes.
     pub size: u64,
-    /// The version whose folder holds them.
-    pub stored_in: u64,
+    /// Where they lie in the object.
+    pub place: ContentPlace,
     /// When that version was begun.
     pub created_at: Time,
 }
@@ -269,7 +275,7 @@ pub fn uncopied(
                 id: ContentId(row.uuid(0)?),
                 sha512: digest(row, 1)?,
                 size: row.count(2)?,
-                stored_in: row.count(3)?,
+                place: ContentPlace { version: row.count(3)?, owner: row.optional_uuid(5)?.map(VersionId) },
                 created_at: row.time(4)?,
             })
         })
@@ -319,8 +325,18 @@ pub fn of_generation(tx: &mut dyn Transaction, generation: GenerationId) -> Resu
     versions::of_generation(tx, generation)
 }
 
-/// Takes away what is left of a version that was dropped, so that one of the same identifier can be taken up.
-pub fn forget_version(tx: &mut dyn Transaction, version: &Version) -> Result<(), RegistryError> {
+/// Drops some rows of a version that could not be taken up; whether all are gone, and the version with them, so that one of
+/// the same identifier can be taken up. The caller holds the object.
+pub fn drop_version(tx: &mut dyn Transaction, version: &Version) -> Result<bool, RegistryError> {
+    discarding::mark(tx, version)?;
+    let all_gone = discarding::drop_rows(tx, version)?;
+    if all_gone {
+        forget_version(tx, version)?;
+    }
+    Ok(all_gone)
+}
+
+fn forget_version(tx: &mut dyn Transaction, version: &Version) -> Result<(), RegistryError> {
     tx.execute(Statement("rebuild.forget_version"), &[version.id.into()])?;
     Ok(())
 }

@@ -54,7 +54,8 @@ macro_rules! schema_in {
                 7 "restored" "0006_restored"
                 8 "parts" "0007_parts"
                 9 "digests of restored results" "0008_restored_digest"
-                10 "notices and retention" "0009_notices_and_retention"),
+                10 "discarding" "0009_discarding"
+                11 "notices and retention" "0010_notices_and_retention"),
         )
     };
 }

@@ -47,6 +47,28 @@ pub struct Version {
     pub created_at: Time,
     /// When readers first saw it.
     pub published_at: Option<Time>,
+    /// Whether the contents it brings lie under its identifier in the stores.
+    pub owns_contents: bool,
+    /// The first line of its record, as it was first written; until it is published.
+    pub record_head: Option<String>,
+    /// When its last byte was removed, where it was discarded.
+    pub swept_at: Option<Time>,
+}
+
+/// Where a content lies within its object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ContentPlace {
+    /// The number of the version whose folder holds it.
+    pub version: u64,
+    /// The version under whose identifier it lies; none where it lies directly in the folder `content`.
+    pub owner: Option<VersionId>,
+}
+
+impl Version {
+    /// Where a content lies that this version brings.
+    pub fn place(&self) -> ContentPlace {
+        ContentPlace { version: self.number, owner: self.owns_contents.then_some(self.id) }
+    }
 }
 
 /// A file that gets a content with a version.
@@ -92,7 +114,8 @@ pub struct NewVersion<'a> {
     pub description: &'a Description,
 }
 
-/// Begins a version, or returns the one that this item began before.
+/// Begins a version, or returns the one that this item began before. Refused while a discarded version of that number still
+/// has rows, or bytes in a store.
 pub fn prepare(tx: &mut dyn Transaction, claim: &Claim, new: &NewVersion<'_>) -> Result<Version, RegistryError> {
     work::check_fence(tx, claim)?;
     if let Some(version) = of_item(tx, claim.item)? {
@@ -121,7 +144,7 @@ pub fn prepare(tx: &mut dyn Transaction, claim: &Claim, new: &NewVersion<'_>) ->
         .ok_or_else(|| RegistryError::NotFound { what: "version of work item", id: claim.item.to_string() })
 }
 
-/// The version that an item makes or made, unless it was dropped.
+/// The version that an item makes or made, unless it was discarded.
 pub fn of_item(tx: &mut dyn Transaction, item: ItemId) -> Result<Option<Version>, RegistryError> {
     tx.query_one(Statement("versions.of_item"), &[item.into()])?.as_ref().map(version_row).transpose()
 }
@@ -160,20 +183,38 @@ fn check_preparing(tx: &mut dyn Transaction, version: &Version, act: &str) -> Re
 }
 
 /// The version's state now, whatever the caller has read before.
-fn state_of(tx: &mut dyn Transaction, version: &Version) -> Result<VersionState, RegistryError> {
+pub(crate) fn state_of(tx: &mut dyn Transaction, version: &Version) -> Result<VersionState, RegistryError> {
     match tx.query_one(Statement("versions.state"), &[version.id.into()])? {
         Some(row) => row.text(0)?.parse(),
         None => Err(RegistryError::NotFound { what: "version", id: version.id.to_string() }),
     }
 }
 
-fn refusal(version: &Version, state: VersionState, act: &str) -> RegistryError {
+pub(crate) fn refusal(version: &Version, state: VersionState, act: &str) -> RegistryError {
     RegistryError::State {
         what: "version",
         id: version.number.to_string(),
         state: state.to_string(),
         act: act.to_owned(),
     }
+}
+
+/// A version by its identifier, whatever became of it.
+pub fn get(tx: &mut dyn Transaction, id: VersionId) -> Result<Option<Version>, RegistryError> {
+    tx.query_one(Statement("versions.get"), &[id.into()])?.as_ref().map(version_row).transpose()
+}
+
+/// Keeps the first line of a version's record, unless one is kept already; the one that is kept.
+pub fn freeze_record(
+    tx: &mut dyn Transaction,
+    claim: &Claim,
+    version: &Version,
+    head: &str,
+) -> Result<String, RegistryError> {
+    work::check_fence(tx, claim)?;
+    tx.execute(Statement("versions.freeze_record"), &[version.id.into(), head.into()])?;
+    let kept = get(tx, version.id)?.and_then(|version| version.record_head);
+    kept.ok_or_else(|| RegistryError::NotFound { what: "record of version", id: version.id.to_string() })
 }
 
 /// Puts a content of a version that is being prepared; the identifier of these bytes in the generation, and the version
@@ -198,6 +239,7 @@ pub fn put_content(
             content.digests.sha256.as_bytes().into(),
             version.number.into(),
             now.into(),
+            version.place().owner.into(),
         ],
     )?;
     let key = [version.object.into(), version.generation.into(), content.digests.sha512.as_bytes().into()];
@@ -265,32 +307,48 @@ pub fn uncopied(
     limit: usize,
 ) -> Result<Vec<PendingCopy>, RegistryError> {
     let after = after.map_or_else(Vec::new, |digest| digest.as_bytes().to_vec());
-    tx.query(
-        Statement("contents.uncopied"),
-        &[
-            version.object.into(),
-            version.generation.into(),
-            version.number.into(),
-            store.into(),
-            after.into(),
-            limit.into(),
-            version.item.into(),
-        ],
-    )?
-    .iter()
-    .map(|row| {
-        Ok(PendingCopy {
-            sha256: None,
-            content: ContentId(row.uuid(0)?),
-            sha512: digest(row, 1)?,
-            size: row.count(2)?,
-            staged: match row.optional_text(3)? {
-                None => None,
-                Some(key) => Some((key.to_owned(), row.count(4)?)),
-            },
-        })
+    let values = [
+        version.object.into(),
+        version.generation.into(),
+        version.number.into(),
+        store.into(),
+        after.into(),
+        limit.into(),
+        version.item.into(),
+    ];
+    tx.query(Statement("contents.uncopied"), &values)?.iter().map(staged_row).collect()
+}
+
+/// Every content that a version brings, in order of their SHA-512, after `after`.
+pub fn brought(
+    tx: &mut dyn Transaction,
+    version: &Version,
+    after: Option<Digest>,
+    limit: usize,
+) -> Result<Vec<PendingCopy>, RegistryError> {
+    let after = after.map_or_else(Vec::new, |digest| digest.as_bytes().to_vec());
+    let values = [
+        version.object.into(),
+        version.generation.into(),
+        version.number.into(),
+        after.into(),
+        limit.into(),
+        version.item.into(),
+    ];
+    tx.query(Statement("contents.brought"), &values)?.iter().map(staged_row).collect()
+}
+
+fn staged_row(row: &Row) -> Result<PendingCopy, RegistryError> {
+    Ok(PendingCopy {
+        sha256: None,
+        content: ContentId(row.uuid(0)?),
+        sha512: digest(row, 1)?,
+        size: row.count(2)?,
+        staged: match row.optional_text(3)? {
+            None => None,
+            Some(key) => Some((key.to_owned(), row.count(4)?)),
+        },
     })
-    .collect()
 }
 
 /// A copy that was put and is durable.
@@ -396,7 +454,7 @@ fn stamp_copies(
     Ok(())
 }
 
-/// Forgets a copy that did not prove right, so that it is made again.
+/// Forgets a copy of a version that is being prepared, which did not prove right or is not there, so that it is made again.
 pub fn forget_copy(
     tx: &mut dyn Transaction,
     claim: &Claim,
@@ -414,18 +472,18 @@ pub fn unproved(tx: &mut dyn Transaction, version: &Version, store: &str) -> Res
     Ok(tx.query_one(Statement("versions.any_verified_missing"), &values)?.map_or(Ok(0), |row| row.count(0))?)
 }
 
-/// Hands over every content of a generation up to a version, in order of SHA-512, with the version that holds its bytes:
-/// an inventory's manifest.
+/// Hands over every content of a generation up to a version, in order of SHA-512, with where its bytes lie: an inventory's
+/// manifest.
 pub fn manifest(
     tx: &mut dyn Transaction,
     object: ObjectId,
     generation: GenerationId,
     up_to: u64,
-    take: &mut dyn FnMut(Digest, u64) -> Result<(), DatabaseError>,
+    take: &mut dyn FnMut(Digest, ContentPlace) -> Result<(), DatabaseError>,
 ) -> Result<(), RegistryError> {
     tx.query_each(Statement("contents.manifest"), &[object.into(), generation.into(), up_to.into()], &mut |row| {
         let sha512 = digest(&row, 0).map_err(|error| DatabaseError::Aborted(error.to_string()))?;
-        take(sha512, row.count(1)?)
+        take(sha512, ContentPlace { version: row.count(1)?, owner: row.optional_uuid(2)?.map(VersionId) })
     })?;
     Ok(())
 }
@@ -533,46 +591,7 @@ pub(crate) fn set_head(
     Ok(())
 }
 
-/// Drops some rows of a version that is being prepared, about [`ROWS_AT_ONCE`] at a time, with the files that only it knew;
-/// whether all are gone, and the version with them. The caller holds the item's claim, or nobody does: it has ended.
-pub fn drop_rows(tx: &mut dyn Transaction, version: &Version) -> Result<bool, RegistryError> {
-    match state_of(tx, version)? {
-        VersionState::Dropped => return Ok(true),
-        VersionState::Preparing => {}
-        state => return Err(refusal(version, state, "drop it")),
-    }
-    // The item tells its events from those of a version of the same number in an earlier generation.
-    let events = [version.object.into(), version.number.into(), ROWS_AT_ONCE.into(), version.item.into()];
-    let key = [version.object.into(), version.generation.into(), version.number.into(), ROWS_AT_ONCE.into()];
-    let dropped = tx.execute(Statement("events.drop"), &events)?
-        + drop_entries(tx, version)?
-        + tx.execute(Statement("copies.drop"), &key)?;
-    if dropped > 0 {
-        return Ok(false);
-    }
-    if tx.execute(Statement("contents.drop"), &key)? > 0 {
-        return Ok(false);
-    }
-    tx.execute(Statement("versions.drop"), &[version.id.into()])?;
-    Ok(true)
-}
-
-fn drop_entries(tx: &mut dyn Transaction, version: &Version) -> Result<u64, RegistryError> {
-    let key = [version.object.into(), version.generation.into(), version.number.into(), ROWS_AT_ONCE.into()];
-    let mut files = Vec::new();
-    for row in tx.query(Statement("entries.of_version"), &key)? {
-        files.push(FileId(row.uuid(0)?));
-    }
-    let [object, generation, number, _] = key;
-    let dropped = tx.execute_each(
-        Statement("entries.drop"),
-        &mut files.iter().map(|file| vec![object.clone(), generation.clone(), number.clone(), (*file).into()]),
-    )?;
-    tx.execute_each(Statement("files.drop_unused"), &mut files.iter().map(|file| vec![(*file).into()]))?;
-    Ok(dropped)
-}
-
-fn version_row(row: &Row) -> Result<Version, RegistryError> {
+pub(crate) fn version_row(row: &Row) -> Result<Version, RegistryError> {
     let description = row.text(9)?;
     Ok(Version {
         id: VersionId(row.uuid(0)?),
@@ -590,5 +609,8 @@ fn version_row(row: &Row) -> Result<Version, RegistryError> {
         bytes: row.count(11)?,
         created_at: row.time(12)?,
         published_at: row.optional_time(13)?,
+        owns_contents: row.truth(14)?,
+        record_head: row.optional_text(15)?.map(str::to_owned),
+        swept_at: row.optional_time(16)?,
     })
 }

@@ -148,6 +148,8 @@ words! {
         Committing = "committing",
         /// Readers see it.
         Published = "published",
+        /// It is discarded: its rows go, it is never resumed.
+        Dropping = "dropping",
         /// Given up before it was true.
         Dropped = "dropped",
     }

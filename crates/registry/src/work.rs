@@ -5,13 +5,11 @@
 use std::time::Duration;
 
 use strongroom_database::{Statement, Time, Transaction};
-use strongroom_queue::{
-    Heartbeat, Lease, LeaseRequest, Leased, NewTask, Outcome, Settled, Settlement, TaskState, tasks,
-};
+use strongroom_queue::{Heartbeat, Lease, LeaseRequest, Leased, NewTask, Outcome, Settled, Settlement, tasks};
 
 use crate::items::{self, Item, ItemProblem, Move};
 pub use crate::recovery::{reclaim, requeue_stranded, revive, stranded};
-use crate::{ItemId, ItemStatus, RegistryError, Scope, Stage, VersionState, batches, leases, versions};
+use crate::{ItemId, ItemStatus, RegistryError, Scope, Stage, VersionState, batches, discarding, leases, versions};
 
 /// How long an item rests whose version is being committed and whose worker cannot go on, in microseconds.
 const REST_WHILE_COMMITTING: i64 = 60_000_000;
@@ -418,8 +416,8 @@ fn plan(item: &Item, claim: &Claim, end: &StageEnd, version: Option<VersionState
 }
 
 /// What an item's coming to rest brings with it: its object leases go; where it ended, a newer deposit of the same object
-/// is woken and, when `sweep`, the task is enqueued that clears what it left behind; its batch is derived anew. Nothing
-/// for a status that is no rest. The topics that have new work.
+/// is woken and, when `sweep`, what it was preparing is marked as discarded, and the task is enqueued that clears what it
+/// left behind; its batch is derived anew. Nothing for a status that is no rest. The topics that have new work.
 pub(crate) fn come_to_rest(
     tx: &mut dyn Transaction,
     item: &Item,
@@ -434,6 +432,7 @@ pub(crate) fn come_to_rest(
     if status.is_ended() {
         topics = wake_younger(tx, item)?;
         if sweep {
+            discarding::discard_of_item(tx, item.id)?;
             let task = NewTask {
                 fair_key: item.institution.to_string(),
                 max_attempts: 10,
@@ -447,12 +446,6 @@ pub(crate) fn come_to_rest(
         batches::settle(tx, batch)?;
     }
     Ok(topics)
-}
-
-/// Whether somebody clears up behind an item right now: whoever does reads once that it has ended.
-pub(crate) fn is_being_swept(tx: &mut dyn Transaction, item: ItemId) -> Result<bool, RegistryError> {
-    let live = tasks::of_key(tx, &item.to_string())?;
-    Ok(live.iter().any(|task| task.topic == SWEEP_TOPIC && task.state == TaskState::Leased))
 }
 
 /// Wakes the next deposit of the same object that waits for its turn. The topics that have new work.

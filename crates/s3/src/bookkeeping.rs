@@ -4,7 +4,7 @@ use std::io::Read;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use strongroom_storage::{Head, Key, PutCondition, PutOptions, StorageError};
+use strongroom_storage::{Head, Key, PutOptions, StorageError};
 
 use crate::store::Inner;
 
@@ -14,19 +14,10 @@ const LONGEST: u64 = 64 << 10;
 impl Inner {
     /// Writes a small object; whatever lay there is replaced.
     pub(crate) fn write_bookkeeping(&self, name: &str, content: &impl Serialize) -> Result<Head, StorageError> {
-        self.write_bookkeeping_if(name, content, PutCondition::Always)
-    }
-
-    pub(crate) fn write_bookkeeping_if(
-        &self,
-        name: &str,
-        content: &impl Serialize,
-        condition: PutCondition,
-    ) -> Result<Head, StorageError> {
         let mut text = serde_json::to_vec_pretty(content)
             .map_err(|error| self.unusable(format!("{name} could not be written: {error}")))?;
         text.push(b'\n');
-        let options = PutOptions { condition, size: Some(text.len() as u64), ..PutOptions::default() };
+        let options = PutOptions { size: Some(text.len() as u64), ..PutOptions::default() };
         self.put_object_named(&Key::ROOT, name.to_owned(), &mut text.as_slice(), &options)
     }
 

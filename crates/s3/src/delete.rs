@@ -61,6 +61,31 @@ impl Inner {
         }
     }
 
+    /// Removes everything below a prefix that has `segment` as a segment of its name below it.
+    pub(crate) fn delete_segment_below(&self, prefix: &Key, segment: &str) -> Result<(), StorageError> {
+        let above = self.names_below(prefix)?;
+        let mut names = Names::new(self, above.clone(), prefix);
+        let is_owned = |name: &str| {
+            name.strip_prefix(above.as_str()).is_some_and(|below| below.split('/').any(|part| part == segment))
+        };
+        loop {
+            let mut batch = Vec::new();
+            for entry in names.by_ref() {
+                let name = entry?.name;
+                if is_owned(&name) {
+                    batch.push(name);
+                }
+                if batch.len() == BATCH {
+                    break;
+                }
+            }
+            if batch.is_empty() {
+                return Ok(());
+            }
+            self.delete_batch(batch, prefix)?;
+        }
+    }
+
     fn delete_batch(&self, names: Vec<String>, prefix: &Key) -> Result<(), StorageError> {
         // XML cannot express every key.
         let (together, mut single): (Vec<String>, Vec<String>) =

@@ -48,11 +48,6 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// Asks for so many at a time.
-    pub(crate) fn limited(self, most: i32) -> Self {
-        Self { most: Some(most), ..self }
-    }
-
     fn fetch(&mut self) -> Result<(), StorageError> {
         let failed = |failure| self.inner.failed(failure, "list", &self.key);
         let request = self

@@ -312,6 +312,7 @@ impl Store for S3Store {
     }
 
     fn assemblies(&self) -> Result<Vec<String>, StorageError> {
-        crate::assembly::ids(&self.inner)
+        // What belongs to an assembly its keys say themselves.
+        Ok(Vec::new())
     }
 }

@@ -179,11 +179,12 @@ pub trait Store: Send + Sync {
     fn delete_all(&self, prefix: &Key) -> Result<(), StorageError>;
 
     /// Opens the assembly `id` (one segment of a key; made by its first put), whose keys become visible under `target` by
-    /// [`Assembly::commit`]. Opening it again after a crash finds what was put. At most one per id is used at a time:
-    /// the caller holds a lease.
+    /// [`Assembly::commit`]. Opening it again after a crash finds what was put. An id is used for one target only and never
+    /// again for another, so that a process which lost its lease can reach keys of its own id and no others: where keys are
+    /// final from the first put ([`Capabilities::atomic_assembly`] is false), every key has the id as one of its segments.
     fn assembly(&self, id: &str, target: &Key) -> Result<Box<dyn Assembly>, StorageError>;
 
-    /// Ids of assemblies that exist, for sweeping what no open work owns.
+    /// Ids of assemblies that exist out of sight, for sweeping what no open work owns; none where keys are final.
     fn assemblies(&self) -> Result<Vec<String>, StorageError>;
 }
 
@@ -191,7 +192,8 @@ pub trait Store: Send + Sync {
 pub trait Assembly: Send + Sync {
     /// Stores bytes under `key`, relative to the target, as [`Store::put`] does. Not durable before
     /// [`Assembly::sync`], whatever the options say. After a crash of the machine, what was put and not synced may be
-    /// there and damaged: prove it before relying on it.
+    /// there and damaged: prove it before relying on it. Refused where keys are final and `key` does not have the id of
+    /// the assembly as a segment.
     fn put(&self, key: &Key, body: &mut dyn Read, options: &PutOptions) -> Result<Head, StorageError>;
 
     /// As [`Store::head`], for a key of this assembly, also after commit.
@@ -200,6 +202,12 @@ pub trait Assembly: Send + Sync {
     /// As [`Store::open`], for a key of this assembly, also after commit.
     fn open(&self, key: &Key) -> Result<Body, StorageError>;
 
+    /// As [`Store::list`], for the keys of this assembly below `prefix`, also after commit. Keys are relative to the target.
+    fn list<'a>(
+        &'a self,
+        prefix: &Key,
+    ) -> Result<Box<dyn Iterator<Item = Result<Listed, StorageError>> + 'a>, StorageError>;
+
     /// Makes everything put so far durable.
     fn sync(&self) -> Result<(), StorageError>;
 
@@ -207,6 +215,7 @@ pub trait Assembly: Send + Sync {
     /// were final from the start. Repeating it after it happened succeeds. Refuses when the target exists otherwise.
     fn commit(&self) -> Result<(), StorageError>;
 
-    /// Drops everything that was put and not committed.
+    /// Removes everything that was put and not committed; where keys are final, every key below the target that has the id
+    /// as a segment. Succeeds where nothing is left.
     fn discard(&self) -> Result<(), StorageError>;
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use strongroom_bagit::BagError;
 use strongroom_database::DatabaseError;
 use strongroom_ocfl::OcflError;
+use strongroom_registry::discarding::Authority;
 use strongroom_registry::items::{Item, ItemProblem};
 use strongroom_registry::work::{Assignment, Claim, StageEnd};
 use strongroom_registry::{
@@ -48,6 +49,19 @@ impl StageError {
     /// A fatal error without problems of its own.
     pub fn fatal(note: impl Into<String>) -> Self {
         Self::Fatal { note: note.into(), problems: Vec::new() }
+    }
+}
+
+impl std::fmt::Display for StageError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Fatal { note, .. }
+            | Self::Transient(note)
+            | Self::StagingLost(note)
+            | Self::Waits { note, .. }
+            | Self::Withdrawn(note) => f.write_str(note),
+            Self::Interrupted(reason) => reason.fmt(f),
+        }
     }
 }
 
@@ -150,9 +164,21 @@ impl StageContext<'_> {
         self.fact(name)?.ok_or_else(|| StageError::StagingLost(format!("what an earlier stage knew is gone ({name})")))
     }
 
-    pub(crate) fn set_fact<T: serde::Serialize>(&self, name: &'static str, value: &T) -> Result<(), StageError> {
-        let text = serde_json::to_string(value)?;
-        self.write(move |tx, claim| interim::set_fact(tx, claim, name, &text))
+    pub(crate) fn set_fact<T: serde::Serialize>(&self, name: &str, value: &T) -> Result<(), StageError> {
+        let (name, text) = (name.to_owned(), serde_json::to_string(value)?);
+        self.write(move |tx, claim| interim::set_fact(tx, claim, &name, &text))
+    }
+
+    /// The authority of the worker that runs the stage.
+    pub(crate) fn authority(&self) -> Authority {
+        Authority::Worker(self.claim.clone())
+    }
+
+    /// What stands before the keys of the item's staged bytes; none where nothing that is staged can be used.
+    pub(crate) fn staging_prefix(&self) -> Result<Option<String>, StageError> {
+        let item = self.item.id;
+        let place = self.registry().read(|tx| interim::staging_place(tx, item))?.filter(|place| !place.is_discarded);
+        Ok(place.map(|place| place.id.map_or_else(|| item.to_string(), |id| format!("{item}/{id}"))))
     }
 
     /// Which part of its object the deposit is, where it is one.
@@ -207,8 +233,10 @@ impl StageHandler {
             StageError::Waits { until, note } => StageEnd::Defer { until, note },
             StageError::Withdrawn(note) => StageEnd::Cancelled { note },
             StageError::StagingLost(note) => match restart(context) {
-                Ok(()) => StageEnd::Back { to: Stage::Provision, note: format!("{note}; fetching again") },
-                Err(_) => self.transient(context, note),
+                Ok(true) => StageEnd::Back { to: Stage::Provision, note: format!("{note}; fetching again") },
+                Ok(false) => self.transient(context, note),
+                Err(StageError::Interrupted(reason)) => StageEnd::Released { note: reason.to_string() },
+                Err(error) => self.transient(context, format!("{note}; what is staged could not be cleared: {error}")),
             },
         }
     }
@@ -222,12 +250,16 @@ impl StageHandler {
     }
 }
 
-/// Drops what was staged, so that the next fetch is a first one.
-pub(crate) fn restart(context: &StageContext<'_>) -> Result<(), StageError> {
-    if let Some(version) = context.registry().read(|tx| versions::of_item(tx, context.item.id))?
-        && version.state == VersionState::Preparing
-    {
-        sweep::drop_version(context.home, &version, Some(context.claim))?;
+/// Discards what was staged and prepared, so that the next fetch is a first one; whether it did. From the commit of the
+/// version on it does not: what the item knows of its files is needed to complete the version.
+pub(crate) fn restart(context: &StageContext<'_>) -> Result<bool, StageError> {
+    let authority = context.authority();
+    if let Some(version) = context.registry().read(|tx| versions::of_item(tx, context.item.id))? {
+        if version.state != VersionState::Preparing {
+            return Ok(false);
+        }
+        sweep::discard(context.home, &authority, &version)?;
     }
-    sweep::clear_staging(context.home, context.item.id, Some(context.claim))
+    sweep::clear_staging(context.home, context.item.id, &authority)?;
+    Ok(true)
 }

@@ -15,4 +15,4 @@ pub(crate) use deposit::{DepositOptions, PRIORITY, object_name_fault};
 pub(crate) use intake::{bag_name, bag_part};
 pub use stages::handlers;
 pub(crate) use staging::Interruptible;
-pub use sweep::sweep_staging;
+pub use sweep::{sweep_assemblies, sweep_staging};

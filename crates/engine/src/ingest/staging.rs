@@ -63,6 +63,8 @@ impl Presence {
 pub(crate) struct Staging<'a, 'c> {
     context: &'a StageContext<'c>,
     is_archive: bool,
+    /// What stands before the keys of everything that is staged now.
+    prefix: String,
     /// Of the file taken last, from 1.
     number: u64,
     resumes: bool,
@@ -91,8 +93,11 @@ pub(crate) enum Stopped {
 impl<'a, 'c> Staging<'a, 'c> {
     pub(crate) fn begin(context: &'a StageContext<'c>, form: Serialization) -> Result<Self, StageError> {
         let totals = context.registry().read(|tx| interim::totals(tx, context.item.id))?;
+        let lost = || StageError::StagingLost("nothing in staging is reserved for the deposit".into());
+        let prefix = context.staging_prefix()?.ok_or_else(lost)?;
         Ok(Self {
             context,
+            prefix,
             is_archive: form != Serialization::Directory,
             number: 0,
             resumes: totals.files > 0,
@@ -197,7 +202,7 @@ impl<'a, 'c> Staging<'a, 'c> {
     fn pack(&mut self, entry: &Entry, bytes: impl Read) -> Result<Staged, StageError> {
         if self.pack.is_empty() && self.rows.iter().all(|row| row.staging_key != self.pack_key) {
             // Named by its first file: a pack that was recorded before an interruption is never written over.
-            self.pack_key = format!("{}/pack-{}", self.context.item.id, self.number);
+            self.pack_key = format!("{}/pack-{}", self.prefix, self.number);
         }
         let start = self.pack.len();
         bytes.take(SMALL + 1).read_to_end(&mut self.pack).map_err(|error| self.interruption(entry, &error))?;
@@ -213,7 +218,7 @@ impl<'a, 'c> Staging<'a, 'c> {
     }
 
     fn put_alone(&self, entry: &Entry, bytes: impl Read) -> Result<Staged, StageError> {
-        let key = Key::new(format!("{}/file-{}", self.context.item.id, self.number))?;
+        let key = Key::new(format!("{}/file-{}", self.prefix, self.number))?;
         let mut passing = Observed {
             bytes: HashingReader::new(bytes, &Algorithm::RECORDED),
             observation: self.identifying.observe(&entry.path),
@@ -238,10 +243,18 @@ impl<'a, 'c> Staging<'a, 'c> {
 
     fn is_recorded(&mut self, entry: &Entry) -> Result<bool, StageError> {
         let known = self.context.registry().read(|tx| interim::file(tx, self.context.item.id, &entry.path))?;
-        match known.filter(|known| known.size == entry.size) {
+        let is_usable = |known: &InterimFile| {
+            known.size == entry.size && Key::new(known.staging_key.as_str()).is_ok_and(|key| self.owns(&key))
+        };
+        match known.filter(is_usable) {
             Some(known) => self.presence.of(self.context, &known),
             None => Ok(false),
         }
+    }
+
+    /// Whether a key lies in the place that the item has in staging now.
+    fn owns(&self, key: &Key) -> bool {
+        Key::new(self.prefix.as_str()).is_ok_and(|prefix| key.below(&prefix).is_some())
     }
 
     /// Unpacked, a deposit can be larger than it lay there.

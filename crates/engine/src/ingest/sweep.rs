@@ -1,17 +1,28 @@
-//! What ended items leave behind: assemblies, rows of versions that were not to be, staged bytes, interim rows. Whatever a
-//! sweep does may be repeated.
+//! What ended items leave behind: versions that were not to be, with their rows and bytes; staged bytes; interim rows.
+//! Everything goes by the identifier of a version or of a place in staging, neither of which is ever used again: whatever a
+//! sweep does may be repeated, and one that sleeps and wakes late reaches nothing that came since.
 
 use std::sync::Arc;
 
+use strongroom_ocfl::VersionAssembly;
 use strongroom_queue::Outcome;
+use strongroom_registry::discarding::{self, Authority};
 use strongroom_registry::versions::{self, Version};
-use strongroom_registry::work::{self, Assignment, Claim, SWEEP_TOPIC};
-use strongroom_registry::{ItemId, RegistryError, Scope, Transaction, VersionState, interim, items, leases};
-use strongroom_storage::Key;
+use strongroom_registry::work::{self, Assignment, SWEEP_TOPIC};
+use strongroom_registry::{ItemId, RegistryError, Scope, VersionId, VersionState, interim, items, leases, objects};
+use strongroom_storage::{Key, StorageError, Store};
 
 use super::context::StageError;
-use crate::Home;
+use crate::layout::version_number;
+use crate::logs::object_root;
 use crate::runtime::{Handler, Shutdown, TaskContext, TaskEnd, retry_delay};
+use crate::{EngineError, Home, crash_point};
+
+/// How long after its sweep a discarded version is swept once more, in microseconds: a process that slept meanwhile has
+/// woken by then, or never will.
+const SWEPT_AGAIN_FOR: i64 = 2 * 24 * 60 * 60 * 1_000_000;
+/// Versions looked up at once.
+const VERSIONS_AT_ONCE: usize = 500;
 
 /// Clears up behind ended items.
 pub(super) struct SweepHandler {
@@ -31,29 +42,36 @@ impl Handler for SweepHandler {
             Ok(()) => TaskEnd::Task(Outcome::Done),
             Err(error) => {
                 let at = context.time_after(retry_delay(assignment.task.spent.into()));
-                TaskEnd::Task(Outcome::RetryAt { at, reason: format!("{error:?}") })
+                TaskEnd::Task(Outcome::RetryAt { at, reason: error.to_string() })
             }
         }
     }
 }
 
-/// Clears up behind an item, if it has ended.
+/// Clears up behind an item, if it has ended. Where a person requeues it meanwhile, the rest is left to its next stages.
 fn sweep(home: &Home, id: ItemId) -> Result<(), StageError> {
     let Some(item) = home.registry.read(|tx| items::get(tx, Scope::System, id))? else { return Ok(()) };
     if !item.status.is_ended() {
         return Ok(());
     }
-    if let Some(version) = home.registry.read(|tx| versions::of_item(tx, id))? {
-        match version.state {
-            VersionState::Preparing => drop_version(home, &version, None)?,
-            // Only forward: its assemblies and its staging are still needed.
-            VersionState::Committing => return Ok(()),
-            VersionState::Published | VersionState::Dropped => {}
+    let authority = Authority::Ended(id);
+    let version = home.registry.read(|tx| versions::of_item(tx, id))?;
+    match version.as_ref().map(|version| version.state) {
+        // Only forward: its assemblies and its staging are still needed.
+        Some(VersionState::Committing) => return Ok(()),
+        Some(VersionState::Preparing) => {
+            if let Some(version) = &version {
+                discard(home, &authority, version)?;
+            }
         }
+        _ => {}
     }
-    discard_assemblies(home, id)?;
-    clear_staging(home, id, None)?;
+    for version in home.registry.read(|tx| discarding::unswept_of_item(tx, id))? {
+        finish_discarding(home, &version)?;
+    }
+    clear_staging(home, id, &authority)?;
     let topics = home.registry.write(move |tx| {
+        Authority::Ended(id).check(tx)?;
         leases::release_owner(tx, id.0)?;
         work::wake_provisioning(tx)
     })?;
@@ -61,48 +79,61 @@ fn sweep(home: &Home, id: ItemId) -> Result<(), StageError> {
     Ok(())
 }
 
-/// Drops a version that is being prepared: what it has in the stores, then its rows.
-pub(crate) fn drop_version(home: &Home, version: &Version, claim: Option<&Claim>) -> Result<(), StageError> {
-    if let Some(item) = version.item {
-        discard_assemblies(home, item)?;
-    }
-    loop {
-        let (version, claim) = (version.clone(), claim.cloned());
-        let all_gone = home.registry.write(move |tx| {
-            still_held(tx, claim.as_ref())?;
-            versions::drop_rows(tx, &version)
-        })?;
-        if all_gone {
-            return Ok(());
-        }
-    }
+/// Discards a version that is being prepared: marks it, then removes its rows and its bytes.
+pub(crate) fn discard(home: &Home, authority: &Authority, version: &Version) -> Result<(), StageError> {
+    let (authority, marked) = (authority.clone(), version.clone());
+    home.registry.write(move |tx| discarding::discard(tx, &authority, &marked))?;
+    crash_point("ingest.sweep.marked");
+    finish_discarding(home, version)
 }
 
-/// Drops what an item has assembled and not committed, in every store.
-pub(crate) fn discard_assemblies(home: &Home, item: ItemId) -> Result<(), StageError> {
-    let id = item.to_string();
-    for store in home.stores.values() {
-        if store.assemblies()?.contains(&id) {
-            store.assembly(&id, &Key::new(format!("discarded/{id}"))?)?.discard()?;
+/// Removes the rows of a version that is marked as discarded, then its bytes in every store; then its number is free.
+pub(crate) fn finish_discarding(home: &Home, version: &Version) -> Result<(), StageError> {
+    loop {
+        let version = version.clone();
+        if home.registry.write(move |tx| discarding::drop_rows(tx, &version))? {
+            break;
         }
+    }
+    crash_point("ingest.sweep.dropped");
+    remove_bytes(home, version)?;
+    crash_point("ingest.sweep.removed");
+    let id = version.id;
+    home.registry.write(move |tx| discarding::set_swept(tx, id))?;
+    Ok(())
+}
+
+/// Removes what was put under the identifier of a discarded version, in every preservation store.
+fn remove_bytes(home: &Home, version: &Version) -> Result<(), EngineError> {
+    let object = home.registry.read(|tx| objects::get(tx, Scope::System, version.object))?;
+    let Some(object) = object else { return Ok(()) };
+    let root = object_root(&object.institution_identifier, version.generation)?;
+    let number = version_number(version.number)?;
+    for store in home.preservation_stores() {
+        VersionAssembly::open(store, &version.id.to_string(), &root, number)?.abandon()?;
+        store.sync()?;
     }
     Ok(())
 }
 
-/// Drops an item's staged bytes, interim rows and facts.
-pub(crate) fn clear_staging(home: &Home, item: ItemId, claim: Option<&Claim>) -> Result<(), StageError> {
-    let check = claim.cloned();
-    home.registry.write(move |tx| still_held(tx, check.as_ref()))?;
-    home.roles.staging.delete_all(&Key::new(item.to_string())?)?;
+/// Removes an item's staged bytes, then its interim rows. The facts go first, in the transaction that marks the bytes as
+/// discarded, so that no stage goes on with what is being removed.
+pub(crate) fn clear_staging(home: &Home, item: ItemId, authority: &Authority) -> Result<(), StageError> {
+    let check = authority.clone();
+    let place = home.registry.write(move |tx| {
+        check.check(tx)?;
+        interim::discard_staging(tx, item)
+    })?;
+    crash_point("ingest.sweep.unstaged");
+    if let Some(place) = place {
+        let prefix = place.id.map_or_else(|| item.to_string(), |id| format!("{item}/{id}"));
+        home.roles.staging.delete_all(&Key::new(prefix)?)?;
+    }
     loop {
-        let check = claim.cloned();
+        let check = authority.clone();
         let all_gone = home.registry.write(move |tx| {
-            still_held(tx, check.as_ref())?;
-            let all_gone = interim::clear_files(tx, item)?;
-            if all_gone {
-                interim::clear(tx, item)?;
-            }
-            Ok::<_, RegistryError>(all_gone)
+            check.check(tx)?;
+            interim::drop_staged_rows(tx, item, place)
         })?;
         if all_gone {
             return Ok(());
@@ -110,45 +141,116 @@ pub(crate) fn clear_staging(home: &Home, item: ItemId, claim: Option<&Claim>) ->
     }
 }
 
-/// Behind an item that has ended nobody holds it; a stage that clears up must still be the one.
-fn still_held(tx: &mut dyn Transaction, claim: Option<&Claim>) -> Result<(), RegistryError> {
-    claim.map_or(Ok(()), |claim| work::check_fence(tx, claim))
-}
-
-/// Removes from staging what no open work item owns: garbage of a process that was killed between two steps. Asked to
-/// stop, it leaves the rest.
-pub fn sweep_staging(home: &Home, stop: &Shutdown) -> Result<u64, crate::EngineError> {
-    let mut removed = 0;
-    let mut last_owner: Option<(String, bool)> = None;
-    let mut garbage = Vec::new();
+/// Removes from staging what no work item can use any more: garbage of a process that was killed between two steps, or that
+/// slept through the end of its item. Asked to stop, it leaves the rest.
+pub fn sweep_staging(home: &Home, stop: &Shutdown) -> Result<u64, EngineError> {
+    let mut garbage: Vec<String> = Vec::new();
+    let mut last: Option<String> = None;
     for listed in home.roles.staging.list(&Key::ROOT)? {
         if stop.is_requested() {
             break;
         }
         let key = listed?.key;
-        let owner = key.as_str().split('/').next().unwrap_or_default();
-        if last_owner.as_ref().is_some_and(|(known, _)| known == owner) {
+        let Some(place) = place_of(key.as_str()) else { continue };
+        if last.as_deref() == Some(place) {
             continue;
         }
-        let is_owned = match owner.parse::<ItemId>() {
-            Ok(id) => home.registry.read(|tx| {
-                Ok::<_, RegistryError>(
-                    items::get(tx, Scope::System, id)?.is_some_and(|item| !item.status.is_ended() || item.needs_review),
-                )
-            })?,
-            Err(_) => true,
-        };
-        if !is_owned {
-            garbage.push(owner.to_owned());
+        if is_garbage(home, place)? {
+            garbage.push(place.to_owned());
         }
-        last_owner = Some((owner.to_owned(), is_owned));
+        last = Some(place.to_owned());
     }
-    for owner in garbage {
+    let mut removed = 0;
+    for place in garbage {
         if stop.is_requested() {
             break;
         }
-        home.roles.staging.delete_all(&Key::new(owner).map_err(strongroom_storage::StorageError::from)?)?;
+        home.roles.staging.delete_all(&Key::new(place).map_err(StorageError::from)?)?;
         removed += 1;
     }
     Ok(removed)
+}
+
+/// The place in staging that a key belongs to: `<item>/<id>`, or `<item>` for what was staged before places had
+/// identifiers. None for what is no item's.
+fn place_of(key: &str) -> Option<&str> {
+    let (item, below) = key.split_once('/')?;
+    item.parse::<ItemId>().ok()?;
+    let has_id = |id: &str| id.parse::<uuid::Uuid>().is_ok();
+    match below.split_once('/') {
+        Some((id, _)) if has_id(id) => key.get(..item.len() + 1 + id.len()),
+        _ => Some(item),
+    }
+}
+
+/// Whether nothing can use what lies in a place of staging: its item has another place by now, which it keeps; or the item
+/// has ended for good.
+fn is_garbage(home: &Home, place: &str) -> Result<bool, EngineError> {
+    let (item, id) = place.split_once('/').map_or((place, None), |(item, id)| (item, Some(id)));
+    let Ok(item) = item.parse::<ItemId>() else { return Ok(false) };
+    Ok(home.registry.read(|tx| {
+        let current = interim::staging_place(tx, item)?;
+        if let Some(id) = id {
+            let is_current = current.and_then(|place| place.id).is_some_and(|current| current.to_string() == id);
+            return Ok::<_, RegistryError>(!is_current);
+        }
+        let found = items::get(tx, Scope::System, item)?;
+        Ok(!found.is_some_and(|item| !item.status.is_ended() || item.needs_review))
+    })?)
+}
+
+/// Removes what processes that slept through a sweep have put since under the identifiers of discarded versions, and what
+/// was assembled again of published ones. Asked to stop, it leaves the rest.
+pub fn sweep_assemblies(home: &Home, stop: &Shutdown) -> Result<(), EngineError> {
+    let since = home.registry.read(|tx| Ok::<_, RegistryError>(tx.now()?.plus(-SWEPT_AGAIN_FOR)))?;
+    let mut after = None;
+    loop {
+        let page = home.registry.read(|tx| discarding::swept_since(tx, since, after, VERSIONS_AT_ONCE))?;
+        let Some(last) = page.last() else { break };
+        after = Some(last.id);
+        for version in &page {
+            if stop.is_requested() {
+                return Ok(());
+            }
+            remove_bytes(home, version)?;
+        }
+    }
+    for store in home.preservation_stores() {
+        for id in store.assemblies()? {
+            if stop.is_requested() {
+                return Ok(());
+            }
+            sweep_assembly(home, store, &id)?;
+        }
+    }
+    Ok(())
+}
+
+/// Removes an assembly whose version is published or was dropped.
+fn sweep_assembly(home: &Home, store: &dyn Store, id: &str) -> Result<(), EngineError> {
+    let Ok(version) = id.parse::<VersionId>() else { return Ok(()) };
+    let version = home.registry.read(|tx| versions::get(tx, version))?;
+    let is_over =
+        version.is_some_and(|version| matches!(version.state, VersionState::Published | VersionState::Dropped));
+    if is_over {
+        // Out of sight: nothing under the target is reached.
+        store.assembly(id, &Key::new(format!("discarded/{id}")).map_err(StorageError::from)?)?.discard()?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_staged_key_belongs_to_a_place_of_an_item() {
+        let (item, id) = (ItemId::new().to_string(), ItemId::new().to_string());
+        let place = format!("{item}/{id}");
+        assert_eq!(place_of(&format!("{place}/pack-1")), Some(place.as_str()));
+        assert_eq!(place_of(&format!("{item}/pack-1")), Some(item.as_str()));
+        assert_eq!(place_of(&format!("{item}/removal")), Some(item.as_str()));
+        assert_eq!(place_of(&item), None);
+        assert_eq!(place_of("other/pack-1"), None);
+    }
 }

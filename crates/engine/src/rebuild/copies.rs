@@ -2,13 +2,14 @@
 //! every copy found is due to be read at once.
 
 use strongroom_digest::Digest;
-use strongroom_ocfl::{Object, VersionNumber, content_path};
+use strongroom_ocfl::Object;
 use strongroom_registry::rebuild::{self as rows, RecordedCopy, RecordedObject};
 use strongroom_storage::{Key, Store};
 
 use super::{Fault, Summary};
 use crate::Home;
 use crate::error::chain;
+use crate::layout::content_path;
 
 /// Contents looked for at once.
 const CONTENTS_AT_ONCE: usize = 500;
@@ -71,8 +72,8 @@ pub(super) fn look_for_contents(
         after = Some(last.sha512);
         let mut found = Vec::with_capacity(page.len());
         for content in &page {
-            let folder = VersionNumber::new(u32::try_from(content.stored_in).unwrap_or(u32::MAX))?;
-            let key = root.join(&content_path(folder, &content.sha512))?;
+            let key = root
+                .join(&content_path(content.place, &content.sha512).map_err(|error| Fault::Object(error.chain()))?)?;
             match store.head(&key) {
                 Ok(head) => found.push(RecordedCopy {
                     content: content.id,

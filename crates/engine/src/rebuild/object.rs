@@ -6,10 +6,10 @@ use std::io::BufReader;
 
 use strongroom_database::DatabaseError;
 use strongroom_digest::{Algorithm, Digest, DigestSet, HashingReader};
-use strongroom_ocfl::{InventoryEntry, Limits, Object, OcflError, VersionNumber, content_path, object_id};
+use strongroom_ocfl::{InventoryEntry, Limits, Object, OcflError, object_id};
 use strongroom_registry::events::{self, EventRow};
 use strongroom_registry::rebuild::{self as rows, RecordedFile, RecordedObject, RecordedVersion};
-use strongroom_registry::versions::Version;
+use strongroom_registry::versions::{ContentPlace, Version};
 use strongroom_registry::{Digests, ItemId, ObjectState, RegistryError, Time, Transaction, VersionState, versions};
 use strongroom_storage::{Key, Store};
 use uuid::Uuid;
@@ -18,6 +18,7 @@ use super::glance::{Glance, checked_inventory};
 use super::state::{Held, Lines, line};
 use super::{Fault, Summary, copies, logs};
 use crate::hold::ObjectHold;
+use crate::layout::content_path;
 use crate::record::{self, FileLine, Line, VersionLine};
 use crate::{Home, crash_point};
 
@@ -145,8 +146,7 @@ impl<'r> Rebuilding<'r> {
         let read = object.read(Limits::default(), &mut |entry| {
             let step = match entry {
                 InventoryEntry::Manifest { digest, path } => {
-                    held.contents.insert(line(&digest, ""));
-                    held.manifest.add(line(&digest, path));
+                    held.take_content(&digest, path);
                     Ok(())
                 }
                 InventoryEntry::State { version, digest, path } => {
@@ -217,8 +217,7 @@ impl<'r> Rebuilding<'r> {
             }
             return Err(Fault::Object(format!("version {number} has no {}", record::path(number))));
         };
-        let folder = VersionNumber::new(u32::try_from(number).unwrap_or(u32::MAX))?;
-        let key = self.root.join(&content_path(folder, digest))?;
+        let key = self.root.join(&path_of(held.place_of(number, digest), digest)?)?;
         let bad = |error: &dyn std::fmt::Display| Fault::Object(format!("the record {key} cannot be read: {error}"));
         let mut hashing = HashingReader::new(self.store.open(&key, 0, None)?, &Algorithm::RECORDED);
         let mut first: Option<Box<VersionLine>> = None;
@@ -227,11 +226,11 @@ impl<'r> Rebuilding<'r> {
         for line in record::lines(BufReader::new(&mut hashing)) {
             match (line.map_err(|error| bad(&error))?, &first) {
                 (Line::Version(line), None) => {
-                    self.put_version(number, &line)?;
+                    self.put_version(number, &line, held.owners.contains_key(&number))?;
                     first = Some(line);
                 }
                 (Line::File(line), Some(version)) => {
-                    files.push(recorded_file(*line, held).map_err(|error| bad(&error))?);
+                    files.push(recorded_file(*line, number, held)?);
                     if files.len() >= FILES_AT_ONCE {
                         self.put_files(version, std::mem::take(&mut files))?;
                     }
@@ -261,13 +260,14 @@ impl<'r> Rebuilding<'r> {
             format: record::format(),
             has_content: true,
             has_entry: true,
+            owner: held.place_of(number, digest).owner,
         });
         self.put_files(&version, files)?;
         self.put_events(events)
     }
 
     /// Takes the first line of a record: whose and which version it is.
-    fn put_version(&mut self, number: u64, said: &VersionLine) -> Result<(), Fault> {
+    fn put_version(&mut self, number: u64, said: &VersionLine, owns_contents: bool) -> Result<(), Fault> {
         let wrong = |what: &str| Fault::Object(format!("{} says another {what}", record::path(number)));
         if said.form != record::FORM {
             return Err(Fault::Object(format!("{} has the unknown form {}", record::path(number), said.form)));
@@ -307,6 +307,7 @@ impl<'r> Rebuilding<'r> {
             user: said.user.clone(),
             description: said.description.clone(),
             created_at: Time(said.created_at),
+            owns_contents,
         };
         let (identity, put) = (identity.clone(), version.clone());
         if self.hold.is_none() {
@@ -356,10 +357,9 @@ impl<'r> Rebuilding<'r> {
         let mut found = Lines::default();
         self.home.registry.read(|tx| {
             found = Lines::default();
-            versions::manifest(tx, object, generation, u64::MAX >> 1, &mut |sha512, stored_in| {
-                let number = u32::try_from(stored_in).map_err(|error| DatabaseError::Aborted(error.to_string()))?;
-                let number = VersionNumber::new(number).map_err(|error| DatabaseError::Aborted(error.to_string()))?;
-                found.add(line(&sha512, &content_path(number, &sha512)));
+            versions::manifest(tx, object, generation, u64::MAX >> 1, &mut |sha512, place| {
+                let path = content_path(place, &sha512).map_err(|error| DatabaseError::Aborted(error.to_string()))?;
+                found.add(line(&sha512, &path));
                 Ok(())
             })
         })?;
@@ -418,6 +418,7 @@ fn committed(version: &Version) -> RecordedVersion {
         user: version.user.clone(),
         description: version.description.clone(),
         created_at: version.created_at,
+        owns_contents: version.owns_contents,
     }
 }
 
@@ -425,21 +426,16 @@ fn committed(version: &Version) -> RecordedVersion {
 pub(super) fn drop_version(home: &Home, version: &Version) -> Result<(), Fault> {
     loop {
         let dropped = version.clone();
-        let all_gone = home.registry.write(move |tx| {
-            let all_gone = versions::drop_rows(tx, &dropped)?;
-            if all_gone {
-                rows::forget_version(tx, &dropped)?;
-            }
-            Ok::<_, RegistryError>(all_gone)
-        })?;
+        let all_gone = home.registry.write(move |tx| rows::drop_version(tx, &dropped))?;
         if all_gone {
             return Ok(());
         }
     }
 }
 
-fn recorded_file(said: FileLine, held: &Held) -> Result<RecordedFile, strongroom_digest::DigestError> {
-    let digests = said.digests()?;
+fn recorded_file(said: FileLine, number: u64, held: &Held) -> Result<RecordedFile, Fault> {
+    let digests = said.digests().map_err(|error| Fault::Object(error.to_string()))?;
+    let owner = held.place_of(number, &digests.sha512).owner;
     Ok(RecordedFile {
         file: said.file,
         modified: said.modified,
@@ -451,7 +447,13 @@ fn recorded_file(said: FileLine, held: &Held) -> Result<RecordedFile, strongroom
         has_content: held.contents.contains(&line(&digests.sha512, "")),
         has_entry: held.state.contains(&line(&digests.sha512, &said.path)),
         path: said.path,
+        owner,
     })
+}
+
+/// Where a content lies relative to the root of its object.
+fn path_of(place: ContentPlace, digest: &Digest) -> Result<String, Fault> {
+    content_path(place, digest).map_err(|error| Fault::Object(error.chain()))
 }
 
 fn recorded(digests: &DigestSet) -> Option<Digests> {

@@ -1,9 +1,11 @@
 //! What an inventory says, in a few bytes for each line: sets that answer whether a version has a path with a content, and
 //! sums that tell whether two lists have the same lines, in whatever order.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use strongroom_digest::{Algorithm, Digest, MultiHasher};
+use strongroom_registry::VersionId;
+use strongroom_registry::versions::ContentPlace;
 
 /// A line of an inventory as a number: sixteen bytes of its SHA-256.
 pub(super) fn line(content: &Digest, path: &str) -> u128 {
@@ -42,4 +44,29 @@ pub(super) struct Held {
     pub(super) record: Option<Digest>,
     /// The sums of the versions, in order.
     pub(super) versions: Vec<Lines>,
+    /// Under which identifier each version keeps what it brought, by its number.
+    pub(super) owners: HashMap<u64, VersionId>,
+    /// Digests of contents that lie under no identifier.
+    unowned: HashSet<u128>,
+}
+
+impl Held {
+    /// Takes a line of the manifest.
+    pub(super) fn take_content(&mut self, digest: &Digest, path: &str) {
+        self.contents.insert(line(digest, ""));
+        self.manifest.add(line(digest, path));
+        let mut segments = path.split('/');
+        let number = segments.next().and_then(|name| name.strip_prefix('v')).and_then(|number| number.parse().ok());
+        let owner = segments.nth(1).and_then(|name| name.parse::<VersionId>().ok());
+        match (number, owner) {
+            (Some(number), Some(owner)) => _ = self.owners.entry(number).or_insert(owner),
+            _ => _ = self.unowned.insert(line(digest, "")),
+        }
+    }
+
+    /// Where a content lies that a version brought.
+    pub(super) fn place_of(&self, version: u64, digest: &Digest) -> ContentPlace {
+        let owner = self.owners.get(&version).filter(|_| !self.unowned.contains(&line(digest, "")));
+        ContentPlace { version, owner: owner.copied() }
+    }
 }

@@ -9,7 +9,7 @@ mod sorted;
 use std::time::{Duration, Instant};
 
 use strongroom_registry::rebuild::{self as rows, StoredObject};
-use strongroom_registry::{ItemId, ObjectId, RegistryError, Scope, VersionState, items};
+use strongroom_registry::{ItemId, ObjectId, RegistryError, Scope, VersionId, VersionState, items, versions};
 use strongroom_storage::{Key, StorageError, Store};
 
 use crate::error::chain;
@@ -359,7 +359,8 @@ impl<'a> Reconciling<'a> {
 
     fn assemblies(&mut self) -> Result<(), EngineError> {
         for id in self.store.assemblies()? {
-            if !self.is_owned(&id)? && self.store.assemblies()?.contains(&id) {
+            let is_owned = self.is_being_written(&id)? || self.is_owned(&id)?;
+            if !is_owned && self.store.assemblies()?.contains(&id) {
                 self.differs(Code::AssemblyAbandoned, &id, None, None)?;
             }
         }
@@ -384,6 +385,17 @@ impl<'a> Reconciling<'a> {
             self.differs(if is_items { Code::StagingAbandoned } else { Code::FileForeign }, owner, None, None)?;
         }
         Ok(())
+    }
+
+    /// Whether a version of this identifier is being written, or is discarded and not swept yet.
+    fn is_being_written(&self, id: &str) -> Result<bool, EngineError> {
+        let Ok(id) = id.parse::<VersionId>() else { return Ok(false) };
+        let version = self.home.registry.read(|tx| versions::get(tx, id))?;
+        Ok(version.is_some_and(|version| match version.state {
+            VersionState::Preparing | VersionState::Committing | VersionState::Dropping => true,
+            VersionState::Dropped => version.swept_at.is_none(),
+            VersionState::Published => false,
+        }))
     }
 
     /// Whether a work item of this identifier is open, or keeps what it has until somebody has looked at it.

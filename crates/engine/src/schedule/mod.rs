@@ -77,7 +77,9 @@ fn expire_restored(home: &Home, stop: &Shutdown) -> Result<String, EngineError> 
 }
 
 fn sweep_staging(home: &Home, stop: &Shutdown) -> Result<String, EngineError> {
-    Ok(format!("{} leftovers removed from staging", ingest::sweep_staging(home, stop)?))
+    let removed = ingest::sweep_staging(home, stop)?;
+    ingest::sweep_assemblies(home, stop)?;
+    Ok(format!("{removed} leftovers removed from staging"))
 }
 
 fn sweep_uploads(home: &Home, stop: &Shutdown) -> Result<String, EngineError> {

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use strongroom_digest::Algorithm;
-use strongroom_ocfl::{InventorySeal, Object, OcflError, VersionAssembly, VersionNumber};
+use strongroom_ocfl::{Commit, Object, OcflError, VersionAssembly, VersionNumber};
 use strongroom_storage::{FolderStore, Key, Loss, StorageError, Store, Unsynced};
 
 use crate::memory::MemoryStore;
@@ -19,8 +19,8 @@ fn two_versions() -> Sample {
 }
 
 fn open<'s>(store: &'s dyn Store, number: u32) -> VersionAssembly<'s> {
-    let id = if number == 1 { "guarded" } else { "guarded-later" };
-    VersionAssembly::open(store, id, &root(), VersionNumber::new(number).unwrap()).unwrap()
+    VersionAssembly::open(store, &Sample::assembly(number as usize), &root(), VersionNumber::new(number).unwrap())
+        .unwrap()
 }
 
 fn is_storage<T>(outcome: &Result<T, OcflError>) -> bool {
@@ -33,25 +33,22 @@ fn what_a_version_synced_survives_a_power_cut() {
         let folder = tempfile::tempdir().unwrap();
         let store = Unsynced::new(Arc::new(FolderStore::create("primary", folder.path()).unwrap()));
         let sample = two_versions();
-        let (inventory, seal) = sample.inventory(1);
         let (digest, size) = (sha512(b"alpha"), 5);
         let assembly = open(&store, 1);
         assembly.put_content(&digest, size, None, &mut &b"alpha"[..]).unwrap();
-        assembly.put_inventory(&seal, &mut &*inventory).unwrap();
         store.cut(loss).unwrap();
         let again = open(&store, 1);
         assert!(!again.verify_content(&digest, size).unwrap(), "not synced yet");
 
         again.put_content(&digest, size, None, &mut &b"alpha"[..]).unwrap();
-        again.put_inventory(&seal, &mut &*inventory).unwrap();
         again.sync().unwrap();
         assert_eq!(store.cut(loss).unwrap(), 0);
         let last = open(&store, 1);
         assert!(last.verify_content(&digest, size).unwrap());
-        assert!(last.verify_inventory(&seal).unwrap());
-        last.commit(&seal, None).unwrap();
-        assert_eq!(store.cut(loss).unwrap(), 0, "the root pair is durable when the commit returns");
+        let seal = sample.commit(&last, 1).unwrap();
+        assert_eq!(store.cut(loss).unwrap(), 0, "inventories and the root pair are durable when the commit returns");
         assert!(Object::new(&store, root()).is_at(&seal).unwrap());
+        assert_eq!(last.contents().unwrap().count(), 1);
     }
 }
 
@@ -68,7 +65,7 @@ fn a_content_is_proved_by_digest_and_by_size() {
         let key = assembly.content_key(&alpha).unwrap();
         let inside = key.below(&root()).unwrap().to_owned();
         if store.capabilities().atomic_assembly {
-            store.set_assembled("guarded", &inside, b"alphb");
+            store.set_assembled("sample-v1", &inside, b"alphb");
         } else {
             store.set(key.as_str(), b"alphb");
         }
@@ -77,53 +74,111 @@ fn a_content_is_proved_by_digest_and_by_size() {
 }
 
 #[test]
-fn an_inventory_is_proved_before_it_counts() {
-    let store = MemoryStore::folder();
-    let (inventory, seal) = two_versions().inventory(1);
-    let assembly = open(&store, 1);
-    assert!(!assembly.verify_inventory(&seal).unwrap(), "nothing was put");
-    assembly.put_inventory(&seal, &mut &*inventory).unwrap();
-    assert!(assembly.verify_inventory(&seal).unwrap());
-    let other = InventorySeal { digest: sha512(b"another"), ..seal };
-    assert!(!assembly.verify_inventory(&other).unwrap());
-    let longer = InventorySeal { size: seal.size + 1, ..seal };
-    assert!(!assembly.verify_inventory(&longer).unwrap());
+fn the_contents_of_a_version_are_listed_with_their_sizes() {
+    for store in [MemoryStore::folder(), MemoryStore::bucket()] {
+        let assembly = open(&store, 1);
+        let listed = |assembly: &VersionAssembly<'_>| -> Vec<(String, u64)> {
+            assembly.contents().unwrap().map(Result::unwrap).collect()
+        };
+        assert_eq!(listed(&assembly), []);
+        assembly.put_content(&sha512(b"alpha"), 5, None, &mut &b"alpha"[..]).unwrap();
+        let expected = [(assembly.content_path(&sha512(b"alpha")), 5)];
+        assert_eq!(listed(&assembly), expected);
+        two_versions().commit(&assembly, 1).unwrap();
+        assert_eq!(listed(&assembly), expected, "also when it is committed");
+    }
 }
 
 #[test]
-fn what_is_damaged_in_an_assembly_is_put_again() {
+fn what_is_missing_of_a_committed_version_is_put_in_its_place() {
+    for store in [MemoryStore::folder(), MemoryStore::bucket()] {
+        let assembly = open(&store, 1);
+        let alpha = sha512(b"alpha");
+        assembly.put_content(&alpha, 5, None, &mut &b"alpha"[..]).unwrap();
+        two_versions().commit(&assembly, 1).unwrap();
+        let key = assembly.content_key(&alpha).unwrap();
+        store.remove(key.as_str());
+        assembly.put_missing_content(&alpha, 5, None, &mut &b"alpha"[..]).unwrap();
+        assert_eq!(store.get(key.as_str()).unwrap(), b"alpha");
+        assert_eq!(store.assembled("sample-v1"), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn a_damaged_inventory_in_an_assembly_is_put_again_by_the_commit() {
     let store = MemoryStore::folder();
-    let (inventory, seal) = two_versions().inventory(1);
+    let seal = two_versions().inventory(1).1;
     let assembly = open(&store, 1);
-    assembly.put_inventory(&seal, &mut &*inventory).unwrap();
+    assembly.put_content(&sha512(b"alpha"), 5, None, &mut &b"alpha"[..]).unwrap();
     let sidecar = format!("{} inventory.json\n", seal.digest);
-    store.set_assembled("guarded", "v1/inventory.json", b"{}");
-    store.set_assembled("guarded", "v1/inventory.json.sha512", format!("{sidecar}more").as_bytes());
-    store.set_assembled("guarded", "0=ocfl_object_1.1", b"ocfl_object_1.0\n");
-    assembly.put_inventory(&seal, &mut &*inventory).unwrap();
-    assert!(assembly.verify_inventory(&seal).unwrap());
-    assembly.commit(&seal, None).unwrap();
+    store.set_assembled("sample-v1", "v1/inventory.json", b"{}");
+    store.set_assembled("sample-v1", "v1/inventory.json.sha512", format!("{sidecar}more").as_bytes());
+    store.set_assembled("sample-v1", "0=ocfl_object_1.1", b"ocfl_object_1.0\n");
+    two_versions().commit(&assembly, 1).unwrap();
     assert_eq!(store.get("object/v1/inventory.json.sha512").unwrap(), sidecar.as_bytes());
     assert_eq!(store.get("object/0=ocfl_object_1.1").unwrap(), b"ocfl_object_1.1\n");
 }
 
 #[test]
-fn what_is_committed_is_not_assembled_again() {
-    let store = MemoryStore::folder();
-    let (inventory, seal) = two_versions().inventory(1);
-    let assembly = open(&store, 1);
-    assembly.put_inventory(&seal, &mut &*inventory).unwrap();
-    assembly.commit(&seal, None).unwrap();
-    let again = open(&store, 1);
-    again.put_inventory(&seal, &mut &*inventory).unwrap();
-    assert_eq!(store.assembled("guarded"), Vec::<String>::new());
+fn a_commit_that_may_not_go_on_changes_nothing_that_others_see() {
+    for store in [MemoryStore::folder(), MemoryStore::bucket()] {
+        let sample = two_versions();
+        sample.write_version(&store, &root(), 1).unwrap();
+        let assembly = open(&store, 2);
+        assembly.put_content(&sha512(b"beta"), 4, None, &mut &b"beta"[..]).unwrap();
+        let before = store.files();
+        let (inventory, seal) = sample.inventory(2);
+        let stopped = assembly.commit(&mut Commit {
+            seal: &seal,
+            replaces: Some(&sample.inventory(1).1.digest),
+            inventory: &mut || Ok(Box::new(std::io::Cursor::new(inventory.clone()))),
+            may_go_on: &mut || Err(OcflError::Stopped { reason: "the lease is gone".into() }),
+        });
+        assert!(matches!(stopped, Err(OcflError::Stopped { .. })), "{stopped:?}");
+        assert!(store.files() == before);
+    }
+}
+
+/// A process sleeps between its reading and its puts while another completes the version and a later one.
+#[test]
+fn a_commit_that_slept_replaces_nothing_of_a_later_version() {
+    for store in [MemoryStore::folder(), MemoryStore::bucket()] {
+        let sample = Sample::new(&[&[("a", "alpha")], &[("a", "beta")], &[("a", "gamma")]]);
+        sample.write_version(&store, &root(), 1).unwrap();
+        let assembly = open(&store, 2);
+        assembly.put_content(&sha512(b"beta"), 4, None, &mut &b"beta"[..]).unwrap();
+        let (inventory, seal) = sample.inventory(2);
+        for sleeps_at in 0..6 {
+            let store = store.fork();
+            let assembly = open(&store, 2);
+            let mut asked = 0;
+            let _ = assembly.commit(&mut Commit {
+                seal: &seal,
+                replaces: Some(&sample.inventory(1).1.digest),
+                inventory: &mut || Ok(Box::new(std::io::Cursor::new(inventory.clone()))),
+                may_go_on: &mut || {
+                    if asked == sleeps_at {
+                        sample.write_version(&store, &root(), 2)?;
+                        sample.write_version(&store, &root(), 3)?;
+                    }
+                    asked += 1;
+                    Ok(())
+                },
+            });
+            if asked <= sleeps_at {
+                break;
+            }
+            assert!(Object::new(&store, root()).is_at(&sample.inventory(3).1).unwrap(), "asleep at {sleeps_at}");
+            let sidecar = format!("{} inventory.json\n", sample.inventory(3).1.digest);
+            assert_eq!(store.get("object/inventory.json.sha512").unwrap(), sidecar.as_bytes(), "asleep at {sleeps_at}");
+        }
+    }
 }
 
 #[test]
 fn what_cannot_be_read_is_not_taken_for_absent() {
     let store = MemoryStore::folder();
     let sample = two_versions();
-    let (inventory, seal) = sample.inventory(1);
     let assembly = open(&store, 1);
     let alpha = sha512(b"alpha");
     let inside = assembly.content_key(&alpha).unwrap().below(&root()).unwrap().to_owned();
@@ -132,14 +187,11 @@ fn what_cannot_be_read_is_not_taken_for_absent() {
     assert!(is_storage(&assembly.verify_content(&alpha, 5)));
     for name in ["v1/inventory.json", "v1/inventory.json.sha512", "0=ocfl_object_1.1"] {
         store.unreadable(name);
-        assert!(is_storage(&assembly.put_inventory(&seal, &mut &*inventory)), "{name}");
+        assert!(is_storage(&sample.commit(&assembly, 1)), "{name}");
     }
     store.unreadable("object/inventory.json");
     assert!(is_storage(&Object::new(&store, root()).root_inventory()));
-    store.unreadable("none");
-    assembly.put_inventory(&seal, &mut &*inventory).unwrap();
-    store.unreadable("object/inventory.json");
-    assert!(is_storage(&assembly.commit(&seal, None)));
+    assert!(is_storage(&sample.commit(&assembly, 1)));
 }
 
 #[test]
@@ -148,16 +200,15 @@ fn a_root_inventory_that_somebody_put_meanwhile_is_not_replaced() {
         let sample = two_versions();
         for number in 1..=2 {
             let assembly = open(&store, number);
-            let (inventory, seal) = sample.inventory(number as usize);
-            assembly.put_inventory(&seal, &mut &*inventory).unwrap();
-            let before = (number > 1).then(|| sample.inventory(1).1.digest);
+            let text: &[u8] = if number == 1 { b"alpha" } else { b"beta" };
+            assembly.put_content(&sha512(text), text.len() as u64, None, &mut &*text).unwrap();
             if number == 1 && store.capabilities().atomic_assembly {
                 // The root pair of a first version is renamed in with the rest.
-                assembly.commit(&seal, None).unwrap();
+                sample.commit(&assembly, 1).unwrap();
                 continue;
             }
             store.interfere("object/inventory.json", b"somebody else's");
-            let refused = assembly.commit(&seal, before.as_ref());
+            let refused = sample.commit(&assembly, number as usize);
             assert!(
                 matches!(refused, Err(OcflError::Storage(StorageError::Condition { .. }) | OcflError::Head { .. })),
                 "{refused:?}"
@@ -165,7 +216,7 @@ fn a_root_inventory_that_somebody_put_meanwhile_is_not_replaced() {
             assert_eq!(store.get("object/inventory.json").unwrap(), b"somebody else's");
             if number == 1 {
                 store.remove("object/inventory.json");
-                assembly.commit(&seal, None).unwrap();
+                sample.commit(&assembly, 1).unwrap();
             }
         }
     }
@@ -183,12 +234,10 @@ fn a_root_inventory_that_is_not_read_back_as_written_is_an_error() {
     for store in [MemoryStore::folder(), MemoryStore::bucket()] {
         let sample = two_versions();
         sample.write_version(&store, &root(), 1).unwrap();
-        let (inventory, seal) = sample.inventory(2);
         let assembly = open(&store, 2);
         assembly.put_content(&sha512(b"beta"), 4, None, &mut &b"beta"[..]).unwrap();
-        assembly.put_inventory(&seal, &mut &*inventory).unwrap();
         store.alter_after_put("object/inventory.json");
-        let refused = assembly.commit(&seal, Some(&sample.inventory(1).1.digest));
+        let refused = sample.commit(&assembly, 2);
         assert!(matches!(refused, Err(OcflError::ReadBack { .. })), "{refused:?}");
     }
 }

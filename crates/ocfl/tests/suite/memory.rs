@@ -42,6 +42,18 @@ struct MemoryAssembly {
 }
 
 impl MemoryStore {
+    /// A store of its own that holds the same.
+    pub(crate) fn fork(&self) -> Self {
+        let forked = if self.atomic { Self::folder() } else { Self::bucket() };
+        {
+            let (from, mut to) = (self.lock(), forked.lock());
+            to.files.clone_from(&from.files);
+            to.assemblies.clone_from(&from.assemblies);
+            to.committed.clone_from(&from.committed);
+        }
+        forked
+    }
+
     /// As a folder: assemblies are renamed in.
     pub(crate) fn folder() -> Self {
         Self { atomic: true, conditional: true, vouches: None, state: Arc::default() }
@@ -317,6 +329,26 @@ impl Assembly for MemoryAssembly {
         Ok(Box::new(Cursor::new(self.bytes(key)?)))
     }
 
+    fn list<'a>(
+        &'a self,
+        prefix: &Key,
+    ) -> Result<Box<dyn Iterator<Item = Result<Listed, StorageError>> + 'a>, StorageError> {
+        let state = self.store.lock();
+        let pending = state.assemblies.get(&self.id).filter(|files| !files.is_empty()).cloned();
+        let visible = || {
+            let below = state.files.iter();
+            below.filter_map(|(key, bytes)| Some((Key::new(key.below(&self.target)?).ok()?, bytes.clone()))).collect()
+        };
+        let files: Files = pending.unwrap_or_else(visible);
+        let prefix = prefix.clone();
+        Ok(Box::new(
+            files
+                .into_iter()
+                .filter(move |(key, _)| key.below(&prefix).is_some())
+                .map(|(key, bytes)| Ok(Listed { key, size: bytes.len() as u64, etag: head_of(&bytes).etag })),
+        ))
+    }
+
     fn sync(&self) -> Result<(), StorageError> {
         Ok(())
     }
@@ -343,7 +375,8 @@ impl Assembly for MemoryAssembly {
         state.assemblies.remove(&self.id);
         if !self.store.atomic {
             let target = self.target.clone();
-            state.files.retain(|key, _| key.below(&target).is_none());
+            let is_owned = |below: &str| below.split('/').any(|segment| segment == self.id);
+            state.files.retain(|key, _| !key.below(&target).is_some_and(is_owned));
         }
         Ok(())
     }

@@ -2,8 +2,8 @@
 //! by its recorded plan.
 
 use strongroom_ocfl::{
-    InventoryEntry, Limits, Object, OcflError, PurgePlan, Tombstone, ValidateOptions, VersionNumber, content_path,
-    validate_object,
+    InventoryEntry, Limits, Object, OcflError, PurgePlan, Tombstone, ValidateOptions, VersionNumber,
+    owned_content_path, validate_object,
 };
 use strongroom_storage::Key;
 
@@ -89,7 +89,7 @@ fn a_content_that_another_path_uses_stays() {
     sample().write(&store, &root());
     plan_paths(&store, &["deposit/moved.txt"]).carry_out(&Object::new(&store, root())).unwrap();
     assert_eq!(warnings(&store), []);
-    let beta = content_path(VersionNumber::FIRST, &sha512(b"beta"));
+    let beta = Sample::content_path(1, &sha512(b"beta"));
     assert_eq!(store.get(&format!("object/{beta}")).unwrap(), b"beta");
     assert!(named(&store).1.contains(&beta));
 }
@@ -100,7 +100,7 @@ fn a_content_that_only_a_later_version_uses_costs_the_earlier_inventories() {
     sample().write(&store, &root());
     plan_paths(&store, &["deposit/b.txt"]).carry_out(&Object::new(&store, root())).unwrap();
     assert_eq!(warnings(&store), [("W010", "v1".to_owned()), ("W010", "v2".to_owned())]);
-    let beta = content_path(VersionNumber::FIRST, &sha512(b"beta"));
+    let beta = Sample::content_path(1, &sha512(b"beta"));
     assert_eq!(store.get(&format!("object/{beta}")).unwrap(), b"beta");
 }
 
@@ -110,7 +110,7 @@ fn several_files_are_purged_at_once() {
     sample().write(&store, &root());
     plan_paths(&store, &["deposit/b.txt", "deposit/moved.txt"]).carry_out(&Object::new(&store, root())).unwrap();
     assert_eq!(warnings(&store), []);
-    let beta = content_path(VersionNumber::FIRST, &sha512(b"beta"));
+    let beta = Sample::content_path(1, &sha512(b"beta"));
     assert_eq!(store.get(&format!("object/{beta}")), None);
 }
 
@@ -125,7 +125,7 @@ fn a_purged_object_keeps_only_its_tombstone() {
         let (logical, contents) = named(&store);
         assert_eq!(logical, [(4, "metadata/v4/tombstone.json".to_owned())]);
         let tombstone = sha512(tombstone().text.as_bytes());
-        assert_eq!(contents, [content_path(VersionNumber::new(4).unwrap(), &tombstone)]);
+        assert_eq!(contents, [owned_content_path(VersionNumber::new(4).unwrap(), "purge-7", &tombstone)]);
         assert_eq!(store.keys().iter().filter(|key| key.contains("/content/")).count(), 1);
     }
 }

@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use strongroom_ocfl::{
-    InventoryEntry, InventorySummary, Limits, Object, OcflError, VersionNumber, content_path, read_inventory,
-};
+use strongroom_ocfl::{InventoryEntry, InventorySummary, Limits, Object, OcflError, VersionNumber, read_inventory};
 use strongroom_storage::Key;
 
 use crate::memory::MemoryStore;
@@ -141,8 +139,8 @@ fn a_state_is_read_with_the_places_of_its_contents() {
     files.sort();
     let (one, three) = (sha512(b"1"), sha512(b"3"));
     let expected = [
-        ("b".to_owned(), three, content_path(second, &three)),
-        ("c".to_owned(), one, content_path(VersionNumber::FIRST, &one)),
+        ("b".to_owned(), three, Sample::content_path(2, &three)),
+        ("c".to_owned(), one, Sample::content_path(1, &one)),
     ];
     assert_eq!(files, expected);
     assert_eq!(summary.header.head, second);

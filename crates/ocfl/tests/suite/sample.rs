@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use strongroom_digest::{Algorithm, Digest, hash_reader};
 use strongroom_ocfl::{
-    InventoryHeader, InventorySeal, InventoryWriter, OcflError, User, VersionAssembly, VersionDetails, VersionNumber,
-    content_path, object_id,
+    Commit, InventoryHeader, InventorySeal, InventoryWriter, OcflError, User, VersionAssembly, VersionDetails,
+    VersionNumber, object_id, owned_content_path,
 };
 use strongroom_storage::{Key, Store};
 
@@ -44,6 +44,15 @@ impl Sample {
         }
     }
 
+    /// The assembly that a version is written in.
+    pub(crate) fn assembly(version: usize) -> String {
+        format!("sample-v{version}")
+    }
+
+    pub(crate) fn content_path(version: usize, digest: &Digest) -> String {
+        owned_content_path(VersionNumber::new(version as u32).unwrap(), &Self::assembly(version), digest)
+    }
+
     /// The version that first kept each content, up to `head`.
     fn first_kept(&self, head: usize) -> BTreeMap<Digest, (usize, Vec<u8>)> {
         let mut kept = BTreeMap::new();
@@ -61,7 +70,7 @@ impl Sample {
         let mut writer = InventoryWriter::new(Vec::new(), &header).unwrap();
         let kept = self.first_kept(head);
         for (digest, (version, _)) in &kept {
-            writer.manifest(digest, &content_path(number(*version), digest)).unwrap();
+            writer.manifest(digest, &Self::content_path(*version, digest)).unwrap();
         }
         for (index, files) in self.versions.iter().take(head).enumerate() {
             writer.version(number(index + 1), &Self::details(index + 1)).unwrap();
@@ -76,7 +85,7 @@ impl Sample {
                 let mut entries: Vec<_> = kept
                     .iter()
                     .map(|(digest, (version, bytes))| {
-                        (digest_of(algorithm, bytes), content_path(number(*version), digest))
+                        (digest_of(algorithm, bytes), Self::content_path(*version, digest))
                     })
                     .collect();
                 entries.sort();
@@ -96,21 +105,39 @@ impl Sample {
         number: usize,
     ) -> Result<InventorySeal, OcflError> {
         let version = VersionNumber::new(number as u32)?;
-        let assembly = VersionAssembly::open(store, &format!("sample-v{number}"), root, version)?;
+        let assembly = VersionAssembly::open(store, &Self::assembly(number), root, version)?;
         for (digest, (first, bytes)) in self.first_kept(number) {
             if first == number && assembly.head_content(&digest)?.is_none() {
                 assembly.put_content(&digest, bytes.len() as u64, None, &mut &*bytes)?;
             }
         }
-        let (inventory, seal) = self.inventory(number);
-        assembly.put_inventory(&seal, &mut &*inventory)?;
         assembly.sync()?;
         for (digest, (first, bytes)) in self.first_kept(number) {
             assert!(first != number || assembly.verify_content(&digest, bytes.len() as u64)?);
         }
-        assert!(assembly.verify_inventory(&seal)?);
+        self.commit(&assembly, number)
+    }
+
+    /// Commits a version whose contents are there.
+    pub(crate) fn commit(&self, assembly: &VersionAssembly<'_>, number: usize) -> Result<InventorySeal, OcflError> {
         let before = (number > 1).then(|| self.inventory(number - 1).1.digest);
-        assembly.commit(&seal, before.as_ref())?;
+        self.commit_over(assembly, number, before.as_ref())
+    }
+
+    /// Commits a version in place of the root inventory of this digest.
+    pub(crate) fn commit_over(
+        &self,
+        assembly: &VersionAssembly<'_>,
+        number: usize,
+        replaces: Option<&Digest>,
+    ) -> Result<InventorySeal, OcflError> {
+        let (inventory, seal) = self.inventory(number);
+        assembly.commit(&mut Commit {
+            seal: &seal,
+            replaces,
+            inventory: &mut || Ok(Box::new(std::io::Cursor::new(inventory.clone()))),
+            may_go_on: &mut || Ok(()),
+        })?;
         Ok(seal)
     }
 

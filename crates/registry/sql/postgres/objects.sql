@@ -67,15 +67,17 @@ JOIN entries e ON e.file_id = f.id AND e.generation = o.generation AND e.version
 JOIN contents c ON c.id = e.content_id
 WHERE f.id = $1 AND ($2::uuid IS NULL OR o.institution_id = $2)
 -- name: contents.insert
-INSERT INTO contents (id, object_id, generation, sha512, size, md5, sha1, sha256, version, created_at)
-SELECT id, object_id, generation, sha512, size, md5, sha1, sha256, version, created_at FROM unnest($1::uuid[],
+INSERT INTO contents (id, object_id, generation, sha512, size, md5, sha1, sha256, version, created_at, version_id)
+SELECT id, object_id, generation, sha512, size, md5, sha1, sha256, version, created_at, version_id FROM unnest($1::uuid[],
     $2::uuid[], $3::uuid[], $4::bytea[], $5::bigint[], $6::bytea[], $7::bytea[], $8::bytea[], $9::bigint[],
-    $10::bigint[]) AS new (id, object_id, generation, sha512, size, md5, sha1, sha256, version, created_at)
+    $10::bigint[], $11::uuid[])
+    AS new (id, object_id, generation, sha512, size, md5, sha1, sha256, version, created_at, version_id)
 ON CONFLICT DO NOTHING
 -- name: contents.by_digest
 SELECT id, version FROM contents WHERE object_id = $1 AND generation = $2 AND sha512 = $3
 -- name: contents.manifest
-SELECT sha512, version FROM contents WHERE object_id = $1 AND generation = $2 AND version <= $3 ORDER BY sha512
+SELECT sha512, version, version_id FROM contents WHERE object_id = $1 AND generation = $2 AND version <= $3
+ORDER BY sha512
 -- name: contents.get
 SELECT c.id, c.object_id, c.generation, c.sha512, c.size, c.md5, c.sha1, c.sha256, c.version, o.institution_id,
     i.identifier
@@ -87,31 +89,61 @@ FROM contents c LEFT JOIN interim_files i ON i.item_id = $7 AND i.path =
 WHERE c.object_id = $1 AND c.generation = $2 AND c.version = $3 AND c.sha512 > $5
     AND NOT EXISTS (SELECT 1 FROM copies k WHERE k.content_id = c.id AND k.store = $4)
 ORDER BY c.sha512 LIMIT $6
+-- name: contents.brought
+SELECT c.id, c.sha512, c.size, i.staging_key, i.staging_offset
+FROM contents c LEFT JOIN interim_files i ON i.item_id = $6 AND i.path =
+    (SELECT x.path FROM interim_files x WHERE x.item_id = $6 AND x.content_id = c.id LIMIT 1)
+WHERE c.object_id = $1 AND c.generation = $2 AND c.version = $3 AND c.sha512 > $4
+ORDER BY c.sha512 LIMIT $5
 -- name: versions.insert
 INSERT INTO versions (id, object_id, generation, number, state, item_id, message, user_name, description, created_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
 -- name: versions.of_item
 SELECT id, object_id, generation, number, state, item_id, message, user_name, inventory_sha512, description, files,
-    bytes, created_at, published_at
-FROM versions WHERE item_id = $1 AND state <> 'dropped' ORDER BY id DESC LIMIT 1
+    bytes, created_at, published_at, owns_contents, record_head, swept_at
+FROM versions WHERE item_id = $1 AND state NOT IN ('dropping', 'dropped') ORDER BY id DESC LIMIT 1
 -- name: versions.open_of_object
 SELECT id, object_id, generation, number, state, item_id, message, user_name, inventory_sha512, description, files,
-    bytes, created_at, published_at
-FROM versions WHERE object_id = $1 AND state <> 'dropped' AND state IN ('preparing', 'committing') LIMIT 1
+    bytes, created_at, published_at, owns_contents, record_head, swept_at
+FROM versions WHERE object_id = $1 AND state IN ('preparing', 'committing') LIMIT 1
 -- name: versions.list
 SELECT v.id, v.object_id, v.generation, v.number, v.state, v.item_id, v.message, v.user_name, v.inventory_sha512,
-    v.description, v.files, v.bytes, v.created_at, v.published_at
+    v.description, v.files, v.bytes, v.created_at, v.published_at, v.owns_contents, v.record_head, v.swept_at
 FROM versions v
-WHERE v.object_id = $1 AND v.generation = $2 AND v.state <> 'dropped' AND v.state IN ('published', $3) ORDER BY v.number
+WHERE v.object_id = $1 AND v.generation = $2 AND v.state IN ('published', $3) ORDER BY v.number
 -- name: versions.state
 SELECT state FROM versions WHERE id = $1
+-- name: versions.discard
+UPDATE versions SET state = 'dropping' WHERE id = $1 AND state = 'preparing'
+-- name: versions.discard_of_item
+UPDATE versions SET state = 'dropping' WHERE item_id = $1 AND state = 'preparing'
 -- name: versions.drop
-UPDATE versions SET state = 'dropped' WHERE id = $1 AND state = 'preparing'
+UPDATE versions SET state = 'dropped' WHERE id = $1 AND state = 'dropping'
+-- name: versions.swept
+UPDATE versions SET swept_at = $2 WHERE id = $1 AND state = 'dropped' AND swept_at IS NULL
+-- name: versions.unswept_of_object
+SELECT id, object_id, generation, number, state, item_id, message, user_name, inventory_sha512, description, files,
+    bytes, created_at, published_at, owns_contents, record_head, swept_at
+FROM versions WHERE object_id = $1 AND state IN ('dropping', 'dropped') AND swept_at IS NULL ORDER BY id
+-- name: versions.unswept_of_item
+SELECT id, object_id, generation, number, state, item_id, message, user_name, inventory_sha512, description, files,
+    bytes, created_at, published_at, owns_contents, record_head, swept_at
+FROM versions WHERE item_id = $1 AND state IN ('dropping', 'dropped') AND swept_at IS NULL ORDER BY id
+-- name: versions.swept_since
+SELECT id, object_id, generation, number, state, item_id, message, user_name, inventory_sha512, description, files,
+    bytes, created_at, published_at, owns_contents, record_head, swept_at
+FROM versions WHERE swept_at >= $1 AND id > $2 ORDER BY id LIMIT $3
+-- name: versions.get
+SELECT id, object_id, generation, number, state, item_id, message, user_name, inventory_sha512, description, files,
+    bytes, created_at, published_at, owns_contents, record_head, swept_at
+FROM versions WHERE id = $1
+-- name: versions.freeze_record
+UPDATE versions SET record_head = $2 WHERE id = $1 AND record_head IS NULL AND state = 'preparing'
 -- name: versions.commit
 UPDATE versions SET state = 'committing', inventory_sha512 = $2, files = $3, bytes = $4
 WHERE id = $1 AND (state = 'preparing' OR (state = 'committing' AND inventory_sha512 = $2))
 -- name: versions.publish
-UPDATE versions SET state = 'published', published_at = $2 WHERE id = $1 AND state = 'committing'
+UPDATE versions SET state = 'published', published_at = $2, record_head = NULL WHERE id = $1 AND state = 'committing'
 -- name: entries.insert
 INSERT INTO entries (object_id, file_id, generation, version, content_id, puid, mime, format_name,
     format_version, format_method, format_basis, format_signatures, format_warning, format_others)
@@ -151,6 +183,13 @@ FROM unnest($1::uuid[], $2::text[], $3::bigint[]) AS proved (content_id, store, 
 WHERE copies.content_id = proved.content_id AND copies.store = proved.store
 -- name: copies.forget
 DELETE FROM copies WHERE content_id = $1 AND store = $2 AND verified_at IS NULL
+-- name: copies.of_deposit
+SELECT c.id, c.sha512, c.size, c.version, c.version_id, k.key, k.state, k.verified_at, i.staging_key, i.staging_offset
+FROM interim_files i JOIN contents c ON c.id = i.content_id AND c.version <= $3
+LEFT JOIN copies k ON k.content_id = c.id AND k.store = $2
+WHERE i.item_id = $1 AND i.content_id IS NOT NULL
+    AND i.path = (SELECT min(x.path) FROM interim_files x WHERE x.item_id = $1 AND x.content_id = i.content_id)
+ORDER BY k.key COLLATE "C"
 -- name: copies.of_content
 SELECT store, key, class, state, stored_at, verified_at, last_fixity_at FROM copies WHERE content_id = $1 ORDER BY store
 -- name: object_copies.insert

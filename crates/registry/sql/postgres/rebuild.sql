@@ -15,8 +15,9 @@ ON CONFLICT DO NOTHING
 -- name: rebuild.set_generation
 UPDATE objects SET generation = $2 WHERE id = $1 AND generation < $2
 -- name: rebuild.insert_version
-INSERT INTO versions (id, object_id, generation, number, state, item_id, message, user_name, description, created_at)
-VALUES ($1, $2, $3, $4, 'preparing', $5, $6, $7, $8, $9)
+INSERT INTO versions (id, object_id, generation, number, state, item_id, message, user_name, description, created_at,
+    owns_contents)
+VALUES ($1, $2, $3, $4, 'preparing', $5, $6, $7, $8, $9, $10)
 ON CONFLICT DO NOTHING
 -- name: rebuild.publish_version
 UPDATE versions SET state = 'published', inventory_sha512 = $4, files = $5, bytes = $6, published_at = created_at
@@ -25,8 +26,8 @@ WHERE object_id = $1 AND generation = $2 AND number = $3 AND state IN ('preparin
 UPDATE objects SET state = $2 WHERE id = $1
 -- name: rebuild.of_generation
 SELECT id, object_id, generation, number, state, item_id, message, user_name, inventory_sha512, description, files,
-    bytes, created_at, published_at
-FROM versions WHERE generation = $1 AND state <> 'dropped' ORDER BY number
+    bytes, created_at, published_at, owns_contents, record_head, swept_at
+FROM versions WHERE generation = $1 AND state NOT IN ('dropping', 'dropped') ORDER BY number
 -- name: rebuild.forget_version
 DELETE FROM versions WHERE id = $1 AND state = 'dropped'
 -- name: rebuild.has_event
@@ -34,7 +35,7 @@ SELECT 1 FROM events WHERE id = $1
 -- name: rebuild.clear_leases
 UPDATE object_leases SET lease_until = 0 WHERE lease_until > 0
 -- name: rebuild.uncopied
-SELECT c.id, c.sha512, c.size, c.version, c.created_at FROM contents c
+SELECT c.id, c.sha512, c.size, c.version, c.created_at, c.version_id FROM contents c
 WHERE c.object_id = $1 AND c.generation = $2 AND c.sha512 > $3
     AND NOT EXISTS (SELECT 1 FROM copies k WHERE k.content_id = c.id AND k.store = $5)
 ORDER BY c.sha512 LIMIT $4

@@ -32,20 +32,20 @@ DELETE FROM interim_files WHERE item_id = ?1 AND path IN
     (SELECT path FROM interim_files WHERE item_id = ?1 LIMIT ?2)
 -- name: interim.clear_facts
 DELETE FROM interim_facts WHERE item_id = ?1
--- name: interim.drop_fact
-DELETE FROM interim_facts WHERE item_id = ?1 AND name = ?2
 -- name: interim.set_fact
 INSERT INTO interim_facts (item_id, name, value) VALUES (?1, ?2, ?3)
 ON CONFLICT (item_id, name) DO UPDATE SET value = ?3
 -- name: interim.fact
 SELECT value FROM interim_facts WHERE item_id = ?1 AND name = ?2
 -- name: space.reserve
-INSERT INTO reservations (item_id, bytes, created_at) VALUES (?1, ?2, ?3)
+INSERT INTO reservations (item_id, bytes, created_at, staging_id) VALUES (?1, ?2, ?3, ?4)
 ON CONFLICT (item_id) DO UPDATE SET bytes = ?2
 -- name: space.reserved
 SELECT coalesce(sum(bytes), 0) FROM reservations WHERE item_id <> ?1
 -- name: space.of_item
-SELECT bytes FROM reservations WHERE item_id = ?1
+SELECT staging_id, is_discarded FROM reservations WHERE item_id = ?1
+-- name: space.discard
+UPDATE reservations SET is_discarded = 1 WHERE item_id = ?1
 -- name: space.release
 DELETE FROM reservations WHERE item_id = ?1
 -- name: space.waiting

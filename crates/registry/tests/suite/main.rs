@@ -58,7 +58,7 @@ macro_rules! conformance_suite {
                 a_failed_item_that_is_deleted_is_swept_and_keeps_its_history
                 a_committed_item_cannot_be_stopped
                 requeueing_goes_no_later_and_back_where_what_is_needed_is_gone
-                an_item_is_not_requeued_while_it_is_swept
+                an_item_is_requeued_whatever_its_sweep_is_at
                 a_stage_of_another_action_is_refused
                 an_item_at_rest_holds_no_object
             }
@@ -117,6 +117,8 @@ macro_rules! conformance_suite {
                 a_version_of_the_same_number_keeps_its_events_when_a_later_one_is_dropped
                 putting_rows_again_changes_nothing
                 a_dropped_version_takes_no_more_rows
+                a_version_is_discarded_by_its_worker_or_behind_its_ended_item
+                an_item_that_is_cancelled_discards_what_it_was_preparing
                 a_version_that_is_committing_is_not_dropped
                 a_commit_fixes_the_inventory
                 a_version_is_not_published_before_it_is_committed

@@ -1,6 +1,7 @@
 //! What people ask of items.
 
 use strongroom_queue::LeaseRequest;
+use strongroom_registry::discarding::Authority;
 use strongroom_registry::items::{NewItem, Request};
 use strongroom_registry::leases::{self, Hold};
 use strongroom_registry::work::{self, SWEEP_TOPIC, StageEnd};
@@ -173,7 +174,8 @@ pub(crate) fn requeueing_goes_no_later_and_back_where_what_is_needed_is_gone(sub
     };
     assert!(matches!(requeue(failed_at(Stage::Fetch, true), Some(Stage::Write)), Err(RegistryError::State { .. })));
     let cases = [
-        (Stage::Write, true, None, Stage::Write),
+        // What it was writing was discarded when it failed.
+        (Stage::Write, true, None, Stage::Compare),
         (Stage::Write, true, Some(Stage::Validate), Stage::Validate),
         (Stage::Write, false, None, Stage::Receive),
         (Stage::Write, false, Some(Stage::Validate), Stage::Receive),
@@ -192,7 +194,7 @@ pub(crate) fn requeueing_goes_no_later_and_back_where_what_is_needed_is_gone(sub
     assert_eq!(world.topics(id), ["ingest.validate"], "the sweep that was to clear its staging is gone");
 }
 
-pub(crate) fn an_item_is_not_requeued_while_it_is_swept(subject: &dyn Subject) {
+pub(crate) fn an_item_is_requeued_whatever_its_sweep_is_at(subject: &dyn Subject) {
     let world = World::new(subject);
     let (claim, item) = world.claimed_at(Stage::Validate);
     world.finish(&claim, &fatal());
@@ -200,12 +202,11 @@ pub(crate) fn an_item_is_not_requeued_while_it_is_swept(subject: &dyn Subject) {
         LeaseRequest { topics: vec![SWEEP_TOPIC.into()], keys: None, limit: 1, holder: holder(2), duration: LEASE };
     let sweep = world.write(move |tx| work::lease(tx, &sweeping, &|_| 3)).assignments;
     assert_eq!(sweep.len(), 1);
-    let refused = world.ask(item.id, Request::Requeue(None)).expect_err("what it needs is being cleared away");
-    assert!(matches!(refused, RegistryError::State { .. }), "{refused}");
-    assert_eq!(world.find(item.id).status, ItemStatus::Failed);
-    world.crash();
-    world.ask(item.id, Request::Requeue(None)).expect("nobody sweeps any more");
-    assert_eq!(world.topics(item.id), ["ingest.receive"]);
+    world.ask(item.id, Request::Requeue(None)).expect("the sweep goes by what was discarded");
+    assert_eq!(world.topics(item.id), ["ingest.receive"], "the task of the sweep is gone");
+    let id = item.id;
+    let late = world.refused(move |tx| Authority::Ended(id).check(tx));
+    assert!(matches!(late, RegistryError::FenceLost { .. }), "a sweep under way stops: {late}");
 }
 
 pub(crate) fn a_stage_of_another_action_is_refused(subject: &dyn Subject) {

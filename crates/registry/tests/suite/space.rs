@@ -55,8 +55,10 @@ pub(crate) fn space_comes_back_and_those_who_wait_are_woken(subject: &dyn Subjec
     world.finish(&waits, &StageEnd::Defer { until, note: "no room".into() });
     let ended = has.item;
     let topics = world.write(move |tx| {
-        assert!(interim::clear_files(tx, ended)?);
-        interim::clear(tx, ended)?;
+        let place = interim::discard_staging(tx, ended)?;
+        assert!(place.is_some_and(|place| place.is_discarded && place.id.is_some()));
+        assert!(interim::drop_staged_rows(tx, ended, place)?);
+        assert_eq!(interim::staging_place(tx, ended)?, None);
         work::wake_provisioning(tx)
     });
     assert_eq!(topics, ["ingest.provision"]);

@@ -1,11 +1,15 @@
 //! How a version becomes true in the record, and how it is given up.
 
+use std::time::Duration;
+
+use strongroom_registry::discarding::{self, Authority};
 use strongroom_registry::events::{self, EventCursor, EventRow};
 use strongroom_registry::objects::{self, Object};
 use strongroom_registry::versions::{self, NewCopy, NewEntry, Version};
+use strongroom_registry::work::{Claim, StageEnd};
 use strongroom_registry::{
     ContentId, Description, EventId, FileId, Format, GenerationId, ItemId, ObjectId, ObjectState, RegistryError, Scope,
-    Stage, VersionState,
+    Stage, Time, VersionState, interim, items, leases,
 };
 
 use super::world::*;
@@ -106,11 +110,12 @@ pub(crate) fn a_dropped_version_leaves_no_rows(subject: &dyn Subject) {
     let contents: Vec<ContentId> = pending.iter().map(|one| one.content).collect();
     world.copy(&claim, &version, "primary", &contents);
     put_event(&world, &version, entries[0].1, contents[0]);
+    discard(&world, &claim, &version);
     let drop_some = {
         let version = version.clone();
         move |world: &World<'_>| {
             let version = version.clone();
-            world.write(move |tx| versions::drop_rows(tx, &version))
+            world.write(move |tx| discarding::drop_rows(tx, &version))
         }
     };
     let mut turns = 1;
@@ -137,8 +142,15 @@ pub(crate) fn a_dropped_version_leaves_no_rows(subject: &dyn Subject) {
         assert!(objects::current(tx, object.id, "deposit/data/0")?.is_none(), "no files");
         Ok(())
     });
+    let (held, of, id) = (claim.clone(), object.clone(), version.id);
+    let occupied = world.refused(move |tx| versions::prepare(tx, &held, &new_version(&of, &Description::default())));
+    assert!(matches!(occupied, RegistryError::Database(_)), "the number is kept until the bytes are gone: {occupied}");
+    assert_eq!(world.read(|tx| discarding::unswept_of_object(tx, object.id)).len(), 1);
+    world.write(move |tx| discarding::set_swept(tx, id));
+    assert!(world.read(|tx| discarding::unswept_of_object(tx, object.id)).is_empty());
     let again = world.prepare(&claim, &object);
     assert_eq!((again.number, again.id == version.id), (1, false), "the number is free again");
+    assert_eq!(world.read(|tx| discarding::swept_since(tx, Time(0), None, 9)).len(), 1);
 }
 
 pub(crate) fn a_version_of_the_same_number_keeps_its_events_when_a_later_one_is_dropped(subject: &dyn Subject) {
@@ -159,9 +171,10 @@ pub(crate) fn a_version_of_the_same_number_keeps_its_events_when_a_later_one_is_
     let (file, content) = world.put(&claim, &later, "deposit/data/b", b"b");
     put_event(&world, &later, file, content);
     let dropped = later.clone();
+    discard(&world, &claim, &later);
     while !world.write({
         let dropped = dropped.clone();
-        move |tx| versions::drop_rows(tx, &dropped)
+        move |tx| discarding::drop_rows(tx, &dropped)
     }) {}
     let found = world.read(|tx| events::of_object(tx, Scope::System, object.id, None, EventCursor::START, 99)).0;
     assert_eq!(found.len(), 10);
@@ -204,6 +217,50 @@ pub(crate) fn putting_rows_again_changes_nothing(subject: &dyn Subject) {
     assert_eq!((kept.len(), kept[0].files, kept[0].bytes), (1, 2, 2));
 }
 
+fn discard(world: &World<'_>, claim: &Claim, version: &Version) {
+    let (authority, version) = (Authority::Worker(claim.clone()), version.clone());
+    world.write(move |tx| discarding::discard(tx, &authority, &version));
+}
+
+pub(crate) fn a_version_is_discarded_by_its_worker_or_behind_its_ended_item(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let object = world.object("bag");
+    let (claim, item) = world.claimed_at(Stage::Write);
+    let version = world.prepare(&claim, &object);
+    let lost = |authority: Authority| {
+        let version = version.clone();
+        let refused = world.refused(move |tx| discarding::discard(tx, &authority, &version));
+        assert!(matches!(refused, RegistryError::FenceLost { .. }), "{refused}");
+    };
+    lost(Authority::Ended(item.id));
+    lost(Authority::Worker(Claim { fence: claim.fence - 1, ..claim.clone() }));
+    let (other, _) = world.claimed_at(Stage::Compare);
+    lost(Authority::Worker(other.clone()));
+    let (object_id, owner, until) = (object.id, other.item.0, world.later(Duration::from_secs(60)));
+    world.write(move |tx| leases::hold(tx, object_id, owner, until));
+    discard(&world, &other, &version);
+    assert!(world.read(|tx| versions::of_item(tx, item.id)).is_none());
+}
+
+pub(crate) fn an_item_that_is_cancelled_discards_what_it_was_preparing(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let object = world.object("bag");
+    let (claim, item) = world.claimed_at(Stage::Write);
+    let version = world.prepare(&claim, &object);
+    let held = claim.clone();
+    world.write(move |tx| interim::set_fact(tx, &held, "fetched", "1"));
+    world.finish(&claim, &StageEnd::Cancelled { note: "withdrawn".into() });
+    let unswept = world.read(|tx| discarding::unswept_of_item(tx, item.id));
+    assert_eq!(
+        unswept.iter().map(|found| (found.id, found.state)).collect::<Vec<_>>(),
+        [(version.id, VersionState::Dropping)]
+    );
+    // Requeued whatever has become of the sweep, the item compares anew.
+    let id = item.id;
+    world.write(move |tx| items::request(tx, Scope::System, id, items::Request::Requeue(None), "test").map(drop));
+    assert_eq!(world.read(|tx| items::find(tx, Scope::System, id)).stage, Stage::Compare);
+}
+
 fn refused_state<T: Send + 'static>(
     world: &World<'_>,
     job: impl FnMut(&mut dyn strongroom_registry::Transaction) -> Result<T, RegistryError> + Send + 'static,
@@ -217,8 +274,10 @@ pub(crate) fn a_dropped_version_takes_no_more_rows(subject: &dyn Subject) {
     let object = world.object("bag");
     let (claim, _) = world.claimed_at(Stage::Write);
     let version = world.prepare(&claim, &object);
+    discard(&world, &claim, &version);
+    assert!(world.read(|tx| versions::of_item(tx, claim.item)).is_none(), "it is not resumed");
     let dropped = version.clone();
-    assert!(world.write(move |tx| versions::drop_rows(tx, &dropped)));
+    assert!(world.write(move |tx| discarding::drop_rows(tx, &dropped)));
     let of = version.clone();
     refused_state(&world, move |tx| versions::put_content(tx, &of, &new_content(b"late")));
     let (held, of) = (claim.clone(), version.clone());
@@ -239,12 +298,14 @@ pub(crate) fn a_version_that_is_committing_is_not_dropped(subject: &dyn Subject)
     let world = World::new(subject);
     let (claim, stale) = world.committing();
     assert_eq!(stale.state, VersionState::Preparing, "whoever drops it may have read it before");
+    let (version, held) = (stale.clone(), Authority::Worker(claim.clone()));
+    refused_state(&world, move |tx| discarding::discard(tx, &held, &version));
     let version = stale.clone();
-    refused_state(&world, move |tx| versions::drop_rows(tx, &version));
+    refused_state(&world, move |tx| discarding::drop_rows(tx, &version));
     let of = stale.clone();
     refused_state(&world, move |tx| versions::put_content(tx, &of, &new_content(b"late")));
     world.publish(&claim, &[]);
-    refused_state(&world, move |tx| versions::drop_rows(tx, &stale));
+    refused_state(&world, move |tx| discarding::drop_rows(tx, &stale));
 }
 
 pub(crate) fn a_commit_fixes_the_inventory(subject: &dyn Subject) {

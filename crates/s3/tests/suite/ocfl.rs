@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use strongroom_digest::Algorithm;
 use strongroom_ocfl::{
-    InventoryHeader, InventorySeal, InventoryWriter, Object, OcflError, StorageRoot, User, ValidateOptions,
-    VersionAssembly, VersionDetails, VersionNumber, content_path, object_id, validate_object,
+    Commit, InventoryHeader, InventorySeal, InventoryWriter, Object, OcflError, StorageRoot, User, ValidateOptions,
+    VersionAssembly, VersionDetails, VersionNumber, object_id, owned_content_path, validate_object,
 };
 use strongroom_s3_double::{Double, Rules};
 use strongroom_storage::{Fault, Faults, Key, Layered, Operation, Store};
@@ -27,7 +27,8 @@ fn inventory(head: usize) -> (Vec<u8>, InventorySeal) {
     for (index, contents) in CONTENTS.iter().take(head).enumerate() {
         for bytes in *contents {
             let sha512 = digest(Algorithm::Sha512, bytes);
-            kept.push((sha512, content_path(number(index + 1), &sha512), index + 1, String::from_utf8_lossy(bytes)));
+            let path = owned_content_path(number(index + 1), &format!("item-v{}", index + 1), &sha512);
+            kept.push((sha512, path, index + 1, String::from_utf8_lossy(bytes)));
         }
     }
     kept.sort();
@@ -59,11 +60,14 @@ fn write(store: &dyn Store, root: &Key, version: usize) -> Result<(), OcflError>
         }
     }
     let (bytes, seal) = inventory(version);
-    assembly.put_inventory(&seal, &mut &*bytes)?;
     assembly.sync()?;
-    assert!(assembly.verify_inventory(&seal)?);
     let before = (version > 1).then(|| inventory(version - 1).1.digest);
-    assembly.commit(&seal, before.as_ref())
+    assembly.commit(&mut Commit {
+        seal: &seal,
+        replaces: before.as_ref(),
+        inventory: &mut || Ok(Box::new(std::io::Cursor::new(bytes.clone()))),
+        may_go_on: &mut || Ok(()),
+    })
 }
 
 fn is_valid(store: &dyn Store, root: &Key) -> bool {

@@ -61,6 +61,8 @@ cases! {
         readers_see_whole_bodies_while_many_threads_put
         puts_are_there_after_sync;
     assembly: an_assembly_becomes_visible_by_commit
+        an_assembly_lists_what_was_put
+        an_assembly_reaches_only_its_own_keys
         an_assembly_is_found_again
         committing_again_succeeds
         the_same_assembly_again_is_committed

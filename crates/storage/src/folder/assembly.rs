@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use super::list::Walk;
 use super::root::{RACES, is_directory, split};
 use super::{ASSEMBLIES, Folder};
-use crate::{Assembly, Body, Durability, Head, Key, PutOptions, StorageError};
+use crate::{Assembly, Body, Durability, Head, Key, Listed, PutOptions, StorageError};
 
 pub(super) struct FolderAssembly {
     folder: Arc<Folder>,
@@ -154,6 +154,20 @@ impl Assembly for FolderAssembly {
             outcome => outcome,
         };
         Ok(Box::new(opened?.0))
+    }
+
+    fn list<'a>(
+        &'a self,
+        prefix: &Key,
+    ) -> Result<Box<dyn Iterator<Item = Result<Listed, StorageError>> + 'a>, StorageError> {
+        let place = if self.exists()? { Key::new(self.directory.clone())? } else { self.target.clone() };
+        let below = if prefix.is_root() { place.clone() } else { place.join(prefix.as_str())? };
+        let walk = Walk::new(&self.folder, &below);
+        Ok(Box::new(walk.map(move |line| {
+            let listed = line?;
+            let key = Key::new(listed.key.below(&place).unwrap_or_default())?;
+            Ok(Listed { key, ..listed })
+        })))
     }
 
     fn sync(&self) -> Result<(), StorageError> {

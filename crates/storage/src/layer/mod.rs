@@ -234,6 +234,13 @@ impl<L: Layer> Assembly for LayeredAssembly<L> {
         self.layer.open(self.of(Operation::Open, key), &mut || self.inner.open(key))
     }
 
+    fn list<'a>(
+        &'a self,
+        prefix: &Key,
+    ) -> Result<Box<dyn Iterator<Item = Result<Listed, StorageError>> + 'a>, StorageError> {
+        self.layer.call(self.of(Operation::List, prefix), &mut || self.inner.list(prefix))
+    }
+
     fn sync(&self) -> Result<(), StorageError> {
         self.layer.call(self.of(Operation::Sync, &self.target), &mut || self.inner.sync())
     }

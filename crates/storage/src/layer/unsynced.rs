@@ -293,6 +293,13 @@ impl Assembly for UnsyncedAssembly {
         self.inner.open(key)
     }
 
+    fn list<'a>(
+        &'a self,
+        prefix: &Key,
+    ) -> Result<Box<dyn Iterator<Item = Result<Listed, StorageError>> + 'a>, StorageError> {
+        self.inner.list(prefix)
+    }
+
     fn sync(&self) -> Result<(), StorageError> {
         self.store.synced(|| self.inner.sync())
     }

@@ -15,7 +15,7 @@ pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
         let note = context.item.note.as_deref().unwrap_or("taken in");
         remove_ingested(context.home, context.claim, etag, note)?;
     }
-    sweep::clear_staging(context.home, context.item.id, Some(context.claim))?;
+    sweep::clear_staging(context.home, context.item.id, &context.authority())?;
     let topics = context.write(|tx, claim| {
         leases::release_owner(tx, claim.item.0)?;
         work::wake_provisioning(tx)

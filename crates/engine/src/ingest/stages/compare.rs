@@ -10,7 +10,7 @@ use strongroom_registry::leases::{self, Hold};
 use strongroom_registry::objects::{self, DEPOSIT, Object};
 use strongroom_registry::versions::{self, NewContent, NewVersion, Version};
 use strongroom_registry::work::StageEnd;
-use strongroom_registry::{ContentId, Decision, FileId, RegistryError, Scope, Stage, VersionState, parts};
+use strongroom_registry::{ContentId, Decision, FileId, RegistryError, Scope, Stage, VersionState, discarding, parts};
 
 use super::record::standing;
 use super::resolve::Resolved;
@@ -26,9 +26,6 @@ const ROWS_AT_ONCE: usize = 500;
 /// How long to wait for somebody else's hold on the object, in microseconds.
 const WAIT_FOR_OBJECT: i64 = 1_000_000;
 
-/// Facts that later stages leave behind of the version that they make.
-const OF_A_VERSION: [&str; 4] = ["rows", "record", "record_ids", "seal"];
-
 pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
     let resolved: Resolved = context.expect("resolved")?;
     if let Hold::Busy { .. } = hold_object(context, &resolved)? {
@@ -42,7 +39,7 @@ pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
         let note = "the object was made in between; resolving anew".to_owned();
         return Ok(StageEnd::Back { to: Stage::Resolve, note });
     }
-    drop_stale_version(context, &object)?;
+    discard_stale_versions(context, &object)?;
     check_stores(context, &resolved, &object)?;
     let counts = decide(context, &object)?;
     let findings: Findings = context.expect("findings")?;
@@ -74,14 +71,19 @@ pub(super) fn keep_object(context: &StageContext<'_>, resolved: &Resolved) -> Re
         Hold::Held { kept: true, .. } => Ok(None),
         Hold::Held { kept: false, .. } => {
             let committing = open_version(context)?.is_some_and(|version| version.state != VersionState::Preparing);
-            let note = "the object was free for others in between; comparing anew".to_owned();
-            Ok((!committing).then_some(StageEnd::Back { to: Stage::Compare, note }))
+            Ok((!committing).then(compare_anew))
         }
         Hold::Busy { .. } => {
             let until = context.now()?.plus(WAIT_FOR_OBJECT);
             Ok(Some(StageEnd::Defer { until, note: "waits for other work on the same object".into() }))
         }
     }
+}
+
+/// The end of a stage whose version was discarded, or whose object was free for others.
+pub(super) fn compare_anew() -> StageEnd {
+    let note = "the object was free for others in between; comparing anew".to_owned();
+    StageEnd::Back { to: Stage::Compare, note }
 }
 
 /// The object as it is now.
@@ -97,37 +99,23 @@ pub(super) fn open_version(context: &StageContext<'_>) -> Result<Option<Version>
     Ok(context.registry().read(|tx| versions::of_item(tx, context.item.id))?)
 }
 
-/// The version that an earlier stage of this item has begun.
-pub(super) fn version(context: &StageContext<'_>) -> Result<Version, StageError> {
-    open_version(context)?.ok_or_else(|| StageError::StagingLost("the version that was begun is gone".into()))
-}
-
-/// Drops a version of the object that nobody can go on with: what another item began, which has lost the object's lease
-/// since and compares anew when it comes back; or what this item began, if the object has moved on.
-fn drop_stale_version(context: &StageContext<'_>, object: &Object) -> Result<(), StageError> {
+/// Discards versions of the object that no item can go on with: what another item began, which has lost the object's lease
+/// since and compares anew when it comes back; or what this item began, if the object has moved on. Then no version that
+/// was discarded keeps its number.
+fn discard_stale_versions(context: &StageContext<'_>, object: &Object) -> Result<(), StageError> {
     let begun = context.registry().read(|tx| versions::open_of_object(tx, object.id))?;
-    let is_own = begun.as_ref().is_some_and(|version| version.item == Some(context.item.id));
-    match begun {
-        Some(version) if is_own && version.state != VersionState::Preparing => return Ok(()),
-        Some(version) if is_own && version.number == object.head + 1 => return Ok(()),
-        Some(version) => sweep::drop_version(context.home, &version, Some(context.claim))?,
-        None => {}
+    if let Some(version) = begun {
+        let is_own = version.item == Some(context.item.id);
+        let goes_on = version.state != VersionState::Preparing || version.number == object.head + 1;
+        if !(is_own && goes_on) {
+            sweep::discard(context.home, &context.authority(), &version)?;
+        }
     }
-    if context.item.version.is_some() {
-        forget_version(context)?;
+    for version in context.registry().read(|tx| discarding::unswept_of_object(tx, object.id))? {
+        context.task.check()?;
+        sweep::finish_discarding(context.home, &version)?;
     }
     Ok(())
-}
-
-/// Forgets what later stages know of a version of this item that was dropped.
-fn forget_version(context: &StageContext<'_>) -> Result<(), StageError> {
-    sweep::discard_assemblies(context.home, context.item.id)?;
-    context.write(|tx, claim| {
-        for name in OF_A_VERSION {
-            interim::drop_fact(tx, claim, name)?;
-        }
-        Ok(())
-    })
 }
 
 /// Refuses to build on a store that does not hold the object as the record has it.

@@ -4,9 +4,11 @@
 mod characterize;
 mod cleanup;
 mod compare;
+mod complete;
 mod estimate;
 mod fetch;
 mod gather;
+mod inventory;
 mod notify;
 mod provision;
 mod receive;
@@ -25,7 +27,7 @@ use super::sweep::SweepHandler;
 use crate::Home;
 use crate::runtime::Handler;
 
-pub(crate) use record::{Seal, previous_inventory};
+pub(crate) use record::previous_inventory;
 pub(crate) use validate::Findings;
 
 /// The handlers of every stage, and of what ended items leave behind.

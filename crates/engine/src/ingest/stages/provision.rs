@@ -4,6 +4,7 @@ use strongroom_registry::work::StageEnd;
 use strongroom_registry::{Stage, interim};
 
 use crate::ingest::context::{StageContext, StageError};
+use crate::ingest::sweep;
 
 /// How long a deposit sleeps that finds no room, unless one that ends wakes it, in microseconds.
 const WAIT_FOR_ROOM: i64 = 60_000_000;
@@ -15,6 +16,11 @@ pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
         return Err(StageError::fatal(format!(
             "{wanted} bytes are more than all of staging ({capacity} bytes); raise staging.capacity or split the deposit"
         )));
+    }
+    let place = context.registry().read(|tx| interim::staging_place(tx, context.item.id))?;
+    if place.is_none_or(|place| place.is_discarded) {
+        // What is left of an earlier attempt has another place.
+        sweep::clear_staging(context.home, context.item.id, &context.authority())?;
     }
     let has_room = context.write(move |tx, claim| interim::reserve(tx, claim, wanted, capacity))?;
     if has_room {

@@ -1,9 +1,9 @@
-//! record: the version becomes true. Marked `committing` it only goes forward: object root by object root in the stores,
-//! each read back, then published in one short transaction.
+//! record: the version becomes true. It is marked `committing` only after every store has shown everything it brings; from
+//! there it only goes forward: what was lost since is made again, then object root by object root in the stores, each read
+//! back, then published in one short transaction.
 
-use serde::{Deserialize, Serialize};
 use strongroom_digest::Digest;
-use strongroom_ocfl::InventorySeal;
+use strongroom_ocfl::{Commit, OcflError};
 use strongroom_registry::leases::{self, Hold};
 use strongroom_registry::objects::Object;
 use strongroom_registry::versions::{self, Version};
@@ -11,73 +11,38 @@ use strongroom_registry::work::StageEnd;
 use strongroom_registry::{Description, GenerationId, ObjectId, Stage, VersionState, parts};
 use strongroom_storage::{Durability, Store};
 
-use super::compare::{keep_object, object, placement, version};
+use super::compare::{compare_anew, keep_object, object, open_version, placement};
+use super::complete::{commit_failure, complete, missing};
+use super::inventory::Inventory;
 use super::resolve::Resolved;
-use super::write::assembly;
-use crate::error::chain;
+use super::write::{assembly, in_every_store};
+use crate::home::NamedStore;
 use crate::ingest::context::{StageContext, StageError};
 use crate::{EngineError, Home, crash_point, mark};
-
-/// Digest and size of the version's inventory, as an interim fact.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Seal {
-    sha512: String,
-    size: u64,
-}
-
-impl From<InventorySeal> for Seal {
-    fn from(seal: InventorySeal) -> Self {
-        Self { sha512: seal.digest.to_hex(), size: seal.size }
-    }
-}
-
-impl Seal {
-    pub(crate) fn inventory_seal(&self) -> Result<InventorySeal, StageError> {
-        let digest = self.sha512.parse().map_err(|error| StageError::Transient(chain(&error)))?;
-        Ok(InventorySeal { digest, size: self.size })
-    }
-}
 
 pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
     let resolved: Resolved = context.expect("resolved")?;
     if let Some(end) = keep_object(context, &resolved)? {
         return Ok(end);
     }
-    let mut version = version(context)?;
+    let Some(mut version) = open_version(context)? else { return Ok(compare_anew()) };
     let (_, stores) = placement(context, &resolved)?;
-    let seal = context.expect::<Seal>("seal")?.inventory_seal()?;
-    if version.state == VersionState::Preparing {
-        for (name, _) in &stores {
-            let unproved = context.registry().read(|tx| versions::unproved(tx, &version, name))?;
-            if unproved > 0 {
-                let note = format!("{unproved} contents have no proved copy in {name}; writing again");
-                return Ok(StageEnd::Back { to: Stage::Write, note });
+    if version.state != VersionState::Published {
+        let object = object(context, &resolved)?;
+        let inventory = Inventory::of(context, &version, &object)?;
+        if version.state == VersionState::Preparing {
+            if let Some(end) = begin_commit(context, &resolved, &version, &stores, &inventory)? {
+                return Ok(end);
             }
+            version.state = VersionState::Committing;
+            crash_point("ingest.record.committing");
+        } else if version.inventory != Some(inventory.seal.digest) {
+            return Err(StageError::Transient(format!(
+                "the inventory of version {} is no longer the one that was committed: the registry's rows of it changed",
+                version.number
+            )));
         }
-        if !commit(context, &resolved, &version, seal.digest)? {
-            let note = "the object was free for others in between; comparing anew".to_owned();
-            return Ok(StageEnd::Back { to: Stage::Compare, note });
-        }
-        version.state = VersionState::Committing;
-        crash_point("ingest.record.committing");
-    }
-    if version.state == VersionState::Committing {
-        let before = object(context, &resolved)?;
-        let replaces =
-            previous_inventory(context.home, &before).map_err(|error| StageError::Transient(error.chain()))?;
-        let announced = mark::announce(context.home).map_err(|error| StageError::Transient(error.chain()))?;
-        let marked: Vec<&dyn Store> = stores.iter().map(|(_, store)| store.as_ref()).collect();
-        for store in &marked {
-            // Synced with the assembly, before the version becomes visible.
-            mark::advance(context.home, *store, &announced, Durability::OnSync)
-                .map_err(|error| StageError::Transient(error.chain()))?;
-        }
-        crash_point("ingest.record.marked");
-        for (_, store) in &stores {
-            assembly(context, &version, store)?.commit(&seal, replaces.as_ref())?;
-            crash_point("ingest.record.middle");
-        }
-        mark::confirm(context.home, &marked, &announced).map_err(|error| StageError::Transient(error.chain()))?;
+        finish_commit(context, &version, &object, &stores, &inventory)?;
     }
     let (institution, collection) = (context.item.institution, context.item.collection);
     let names: Vec<String> = stores.into_iter().map(|(name, _)| name).collect();
@@ -88,6 +53,76 @@ pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
     crash_point("ingest.record.published");
     let standing = standing(context, &version.description, version.object, version.generation, version.number)?;
     Ok(StageEnd::Next { next: Stage::Notify, note: format!("version {} is published{standing}", version.number) })
+}
+
+/// Marks the version as committing, once every store of the placement has proved copies of everything it brings and shows
+/// each under the version's identifier with its size: seen in this attempt, under the object's lease. The end of the stage
+/// where that is not so.
+fn begin_commit(
+    context: &StageContext<'_>,
+    resolved: &Resolved,
+    version: &Version,
+    stores: &[NamedStore],
+    inventory: &Inventory,
+) -> Result<Option<StageEnd>, StageError> {
+    for (name, _) in stores {
+        let unproved = context.registry().read(|tx| versions::unproved(tx, version, name))?;
+        if unproved > 0 {
+            let note = format!("{unproved} contents have no proved copy in {name}; writing again");
+            return Ok(Some(StageEnd::Back { to: Stage::Write, note }));
+        }
+    }
+    let mut lost = Vec::new();
+    for listed in in_every_store(stores, |name, store| Ok((name.to_owned(), missing(context, version, store)?))) {
+        let (name, missing) = listed?;
+        if missing.is_empty() {
+            continue;
+        }
+        lost.push(format!("{} contents in {name}", missing.len()));
+        context.write(move |tx, claim| {
+            missing.iter().try_for_each(|copy| versions::forget_copy(tx, claim, &name, copy.content))
+        })?;
+    }
+    if !lost.is_empty() {
+        let note = format!("{} are gone since they were proved; writing again", lost.join(", "));
+        return Ok(Some(StageEnd::Back { to: Stage::Write, note }));
+    }
+    crash_point("ingest.record.listed");
+    let is_committing = commit(context, resolved, version, inventory.seal.digest)?;
+    Ok((!is_committing).then(compare_anew))
+}
+
+/// Makes a version that is being committed the head of its object in every store.
+fn finish_commit(
+    context: &StageContext<'_>,
+    version: &Version,
+    object: &Object,
+    stores: &[NamedStore],
+    inventory: &Inventory,
+) -> Result<(), StageError> {
+    let replaces = previous_inventory(context.home, object).map_err(|error| StageError::Transient(error.chain()))?;
+    let announced = mark::announce(context.home).map_err(|error| StageError::Transient(error.chain()))?;
+    let marked: Vec<&dyn Store> = stores.iter().map(|(_, store)| store.as_ref()).collect();
+    for store in &marked {
+        // Synced with the assembly, before the version becomes visible.
+        mark::advance(context.home, *store, &announced, Durability::OnSync)
+            .map_err(|error| StageError::Transient(error.chain()))?;
+    }
+    crash_point("ingest.record.marked");
+    for (name, store) in stores {
+        complete(context, version, (name, store), stores)?;
+        let mut may_go_on =
+            || context.task.check_lease().map_err(|reason| OcflError::Stopped { reason: reason.to_string() });
+        let committed = assembly(context, version, store)?.commit(&mut Commit {
+            seal: &inventory.seal,
+            replaces: replaces.as_ref(),
+            inventory: &mut || inventory.open(),
+            may_go_on: &mut may_go_on,
+        });
+        committed.map_err(|error| commit_failure(context, error))?;
+        crash_point("ingest.record.middle");
+    }
+    mark::confirm(context.home, &marked, &announced).map_err(|error| StageError::Transient(error.chain()))
 }
 
 /// Marks the version as committing, if nobody else has had the object since the stage began; whether it did.

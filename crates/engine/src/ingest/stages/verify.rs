@@ -5,14 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use strongroom_digest::Algorithm;
-use strongroom_ocfl::{InventorySeal, OcflError, VersionAssembly};
+use strongroom_ocfl::{OcflError, VersionAssembly};
 use strongroom_registry::versions::{self, PendingCopy, Version};
 use strongroom_registry::work::StageEnd;
 use strongroom_registry::{ContentId, Stage, VersionState};
 use strongroom_storage::{StorageError, Store};
 
-use super::Seal;
-use super::compare::{keep_object, placement, version};
+use super::compare::{compare_anew, keep_object, open_version, placement};
 use super::resolve::Resolved;
 use super::write::{assembly, in_every_store};
 use crate::ingest::context::{StageContext, StageError};
@@ -24,15 +23,14 @@ pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
     if let Some(end) = keep_object(context, &resolved)? {
         return Ok(end);
     }
-    let version = version(context)?;
+    let Some(version) = open_version(context)? else { return Ok(compare_anew()) };
     if version.state != VersionState::Preparing {
         return Ok(StageEnd::Next { next: Stage::Record, note: "already being committed".into() });
     }
-    let seal = context.expect::<Seal>("seal")?.inventory_seal()?;
     let (_, stores) = placement(context, &resolved)?;
     let mut proved = 0;
     let mut wrong = Vec::new();
-    for outcome in in_every_store(&stores, |name, store| prove(context, &version, seal, name, store)) {
+    for outcome in in_every_store(&stores, |name, store| prove(context, &version, name, store)) {
         let outcome = outcome?;
         proved += outcome.proved;
         wrong.extend(outcome.wrong);
@@ -55,7 +53,6 @@ struct Proof {
 fn prove(
     context: &StageContext<'_>,
     version: &Version,
-    seal: InventorySeal,
     name: &str,
     store: &Arc<dyn Store>,
 ) -> Result<Proof, StageError> {
@@ -82,9 +79,6 @@ fn prove(
             }
             Ok(())
         })?;
-    }
-    if !assembly.verify_inventory(&seal)? {
-        proof.wrong.push(format!("the inventory in {name}"));
     }
     let unproved = context.registry().read(|tx| versions::unproved(tx, version, name))?;
     if unproved > 0 && proof.wrong.is_empty() {

@@ -1,5 +1,5 @@
-//! write: the version's rows, then its contents and inventory into every store of the placement, out of sight. Only new
-//! content travels; what a store has durably is not written again.
+//! write: the version's rows, then its contents into every store of the placement, out of sight and under the version's
+//! identifier. Only new content travels; what a store has durably is not written again.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
@@ -8,26 +8,24 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use strongroom_database::DatabaseError;
 use strongroom_digest::{Algorithm, HashingReader};
-use strongroom_ocfl::{
-    InventoryHeader, InventorySeal, InventoryWriter, OcflError, StorageRoot, User, VersionAssembly, VersionDetails,
-    VersionNumber, content_path, object_id,
-};
+use strongroom_ocfl::{OcflError, StorageRoot, VersionAssembly, object_id};
 use strongroom_registry::events::{self, EventRow, Expansion};
 use strongroom_registry::interim::InterimFile;
 use strongroom_registry::objects::{DEPOSIT, Object};
 use strongroom_registry::versions::{self, NewContent, NewCopy, NewEntry, Version};
 use strongroom_registry::work::StageEnd;
-use strongroom_registry::{ContentId, Decision, FileId, Format, RegistryError, Scope, Stage, VersionState};
+use strongroom_registry::{ContentId, Decision, FileId, Format, Scope, Stage, VersionState};
 use strongroom_storage::{Durability, Key, PutOptions, StorageError, Store};
 
-use super::compare::{for_each_page, keep_object, object, placement, version};
+use super::Findings;
+use super::compare::{compare_anew, for_each_page, keep_object, object, open_version, placement};
 use super::resolve::Resolved;
-use super::{Findings, Seal};
 use crate::error::chain;
 use crate::home::{NamedStore, storage_root};
 use crate::ingest::context::{StageContext, StageError};
 use crate::ingest::intake::is_submission_file;
 use crate::ingest::staging::{self, Interruptible};
+use crate::layout::version_number;
 use crate::record::{self, FileLine, Line, VersionLine};
 use crate::settings::StoreSettings;
 use crate::{AGENT, crash_point};
@@ -37,9 +35,9 @@ const COPIES_AT_ONCE: usize = 1_000;
 
 /// The version's record as a staged content.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct StagedRecord {
+pub(super) struct StagedRecord {
     file: FileId,
-    content: ContentId,
+    pub(super) content: ContentId,
     staging_key: String,
 }
 
@@ -48,7 +46,7 @@ pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
     if let Some(end) = keep_object(context, &resolved)? {
         return Ok(end);
     }
-    let version = version(context)?;
+    let Some(version) = open_version(context)? else { return Ok(compare_anew()) };
     if version.state != VersionState::Preparing {
         return Ok(StageEnd::Next { next: Stage::Record, note: "already being committed".into() });
     }
@@ -57,13 +55,10 @@ pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
     let store_names: Vec<String> = stores.iter().map(|(name, _)| name.clone()).collect();
     put_rows(context, &version, &object, &store_names)?;
     let record = put_record(context, &version, &object)?;
-    let (mut inventory, seal) = inventory(context, &version, &object)?;
-    context.set_fact("seal", &Seal::from(seal))?;
-    inventory.seek(SeekFrom::Start(0)).map_err(|error| StageError::Transient(error.to_string()))?;
     let mut bytes = 0;
-    for written in in_every_store(&stores, |name, store| {
-        write_to_store(context, &version, &object, name, store, &record, &inventory, seal)
-    }) {
+    for written in
+        in_every_store(&stores, |name, store| write_to_store(context, &version, &object, (name, store), &record))
+    {
         bytes = written?;
     }
     let note = format!("{bytes} bytes written to each of {}", store_names.join(", "));
@@ -99,7 +94,8 @@ fn put_rows(
     object: &Object,
     stores: &[String],
 ) -> Result<(), StageError> {
-    if context.fact::<bool>("rows")?.is_some() {
+    let done = fact_of(version, "rows");
+    if context.fact::<bool>(&done)?.is_some() {
         return Ok(());
     }
     let findings: Findings = context.expect("findings")?;
@@ -126,7 +122,17 @@ fn put_rows(
         strongroom_registry::work::check_fence(tx, claim)?;
         events::append(tx, &object_events)
     })?;
-    context.set_fact("rows", &true)
+    context.set_fact(&done, &true)
+}
+
+/// The name of a fact about a version: those of one that was discarded are no facts of the next.
+fn fact_of(version: &Version, name: &str) -> String {
+    format!("{name} {}", version.id)
+}
+
+/// Where the version's record lies in staging, and which content it is.
+pub(super) fn staged_record(context: &StageContext<'_>, version: &Version) -> Result<Option<StagedRecord>, StageError> {
+    context.fact(&fact_of(version, "record"))
 }
 
 #[allow(clippy::too_many_arguments)] // one row out of everything the stage knows
@@ -202,17 +208,19 @@ fn object_events(context: &StageContext<'_>, version: &Version, object: &Object)
 
 /// Writes the version's record to staging and gives it its own content, file and entry.
 fn put_record(context: &StageContext<'_>, version: &Version, object: &Object) -> Result<StagedRecord, StageError> {
-    let key = format!("{}/record.jsonl", context.item.id);
-    if let Some(record) = context.fact::<StagedRecord>("record")? {
-        if context.staging().head(&Key::new(key)?).is_ok() {
+    if let Some(record) = staged_record(context, version)? {
+        if context.staging().head(&Key::new(record.staging_key.as_str())?).is_ok() {
             return Ok(record);
         }
         return Err(StageError::StagingLost("the version's record is gone from staging".into()));
     }
-    let (file, content) = context.fact("record_ids")?.unwrap_or_else(|| (FileId::new(), ContentId::new()));
-    context.set_fact("record_ids", &(file, content))?;
-    let mut text = spool(|out| write_record(context, version, object, file, content, out))?;
-    text.seek(SeekFrom::Start(0)).map_err(|error| StageError::Transient(error.to_string()))?;
+    let lost = || StageError::StagingLost("nothing in staging is reserved for the deposit".into());
+    let key = format!("{}/record-{}.jsonl", context.staging_prefix()?.ok_or_else(lost)?, version.id);
+    let ids = fact_of(version, "record_ids");
+    let (file, content) = context.fact(&ids)?.unwrap_or_else(|| (FileId::new(), ContentId::new()));
+    context.set_fact(&ids, &(file, content))?;
+    let head = frozen_head(context, version, object, (file, content))?;
+    let text = spool_record(context, version, &head)?;
     let mut hashing = HashingReader::new(text, &Algorithm::RECORDED);
     let options = PutOptions { durability: Durability::OnSync, ..PutOptions::default() };
     context.staging().put(&Key::new(key.clone())?, &mut hashing, &options)?;
@@ -222,25 +230,37 @@ fn put_record(context: &StageContext<'_>, version: &Version, object: &Object) ->
     let path = record::path(version.number);
     let entry = NewEntry { file, path, modified: None, content, format: record::format() };
     let record = StagedRecord { file, content, staging_key: key };
-    let fact = serde_json::to_string(&record)?;
+    let (name, fact) = (fact_of(version, "record"), serde_json::to_string(&record)?);
     let version = version.clone();
     context.write(move |tx, claim| {
         versions::put_content(tx, &version, &new)?;
         versions::put_entries(tx, claim, &version, std::slice::from_ref(&entry))?;
-        strongroom_registry::interim::set_fact(tx, claim, "record", &fact)
+        strongroom_registry::interim::set_fact(tx, claim, &name, &fact)
     })?;
     Ok(record)
 }
 
-fn write_record(
+/// The version's record as it was first written, from what is kept of the version and the item: byte for byte the same,
+/// whatever has been renamed since.
+pub(super) fn record_again(context: &StageContext<'_>, version: &Version) -> Result<File, StageError> {
+    let gone = || StageError::Transient(format!("the first line of {} was not kept", record::path(version.number)));
+    let head = version.record_head.as_deref().ok_or_else(gone)?;
+    spool_record(context, version, head)
+}
+
+fn spool_record(context: &StageContext<'_>, version: &Version, head: &str) -> Result<File, StageError> {
+    let mut text = spool(|out| write_record(context, version, head, out))?;
+    text.seek(SeekFrom::Start(0)).map_err(|error| StageError::Transient(error.to_string()))?;
+    Ok(text)
+}
+
+/// The first line of the version's record, fixed when it is first written.
+fn frozen_head(
     context: &StageContext<'_>,
     version: &Version,
     object: &Object,
-    own_file: FileId,
-    own_content: ContentId,
-    out: &mut dyn Write,
-) -> Result<(), StageError> {
-    let unwritable = |error: io::Error| StageError::Transient(format!("could not write the version's record: {error}"));
+    (own_file, own_content): (FileId, ContentId),
+) -> Result<String, StageError> {
     let institution = context
         .registry()
         .read(|tx| strongroom_registry::tenants::institution_by_id(tx, Scope::System, context.item.institution))?;
@@ -265,7 +285,23 @@ fn write_record(
         own_file,
         own_content,
     };
-    record::write_line(out, &Line::Version(Box::new(first))).map_err(unwritable)?;
+    let mut line = Vec::new();
+    record::write_line(&mut line, &Line::Version(Box::new(first))).map_err(|error| unwritable(&error))?;
+    let (line, version) = (String::from_utf8_lossy(&line).into_owned(), version.clone());
+    context.write(move |tx, claim| versions::freeze_record(tx, claim, &version, &line))
+}
+
+fn unwritable(error: &io::Error) -> StageError {
+    StageError::Transient(format!("could not write the version's record: {error}"))
+}
+
+fn write_record(
+    context: &StageContext<'_>,
+    version: &Version,
+    head: &str,
+    out: &mut dyn Write,
+) -> Result<(), StageError> {
+    out.write_all(head.as_bytes()).map_err(|error| unwritable(&error))?;
     for_each_page(context, |rows| {
         for row in rows.into_iter().filter(|row| row.decision != Some(Decision::Unchanged)) {
             let (Some(file), Some(content)) = (row.file, row.content) else { continue };
@@ -281,12 +317,12 @@ fn write_record(
                 sha512: row.digests.sha512.to_hex(),
                 format: row.format,
             };
-            record::write_line(out, &Line::File(Box::new(line))).map_err(unwritable)?;
+            record::write_line(out, &Line::File(Box::new(line))).map_err(|error| unwritable(&error))?;
         }
         Ok(())
     })?;
     context.registry().read(|tx| {
-        events::of_version(tx, object.id, version.number, &mut |event| {
+        events::of_version(tx, version.object, version.number, &mut |event| {
             record::write_line(out, &Line::Event(Box::new(event)))
                 .map_err(|error| DatabaseError::Aborted(error.to_string()))
         })
@@ -294,58 +330,8 @@ fn write_record(
     Ok(())
 }
 
-/// Writes the version's inventory, from sorted rows and with constant memory, to a file without a name.
-fn inventory(
-    context: &StageContext<'_>,
-    version: &Version,
-    object: &Object,
-) -> Result<(File, InventorySeal), StageError> {
-    let head = version_number(version.number)?;
-    let header = InventoryHeader::new(object_id(&version.generation.to_string())?, head);
-    let user_address = format!("https://{}/", context.item.institution_identifier);
-    let mut seal = None;
-    let file = spool(|out| {
-        let mut writer = InventoryWriter::new(out, &header)?;
-        context.registry().read(|tx| {
-            let aborted = |error: &OcflError| DatabaseError::Aborted(chain(error));
-            versions::manifest(tx, object.id, version.generation, version.number, &mut |sha512, stored_in| {
-                let stored_in = u32::try_from(stored_in).map_err(|error| DatabaseError::Aborted(error.to_string()))?;
-                let number = VersionNumber::new(stored_in).map_err(|error| aborted(&error))?;
-                writer.manifest(&sha512, &content_path(number, &sha512)).map_err(|error| aborted(&error))
-            })?;
-            let mut all = versions::list(tx, object.id, version.generation, false)?;
-            all.retain(|one| one.number < version.number);
-            all.push(version.clone());
-            for one in &all {
-                let number = u32::try_from(one.number).map_err(|error| DatabaseError::Aborted(error.to_string()))?;
-                let number = VersionNumber::new(number).map_err(|error| aborted(&error))?;
-                let details = VersionDetails {
-                    created: one.created_at.to_string(),
-                    message: Some(one.message.clone()),
-                    user: Some(User { name: one.user.clone(), address: Some(user_address.clone()) }),
-                };
-                writer.version(number, &details).map_err(|error| aborted(&error))?;
-                versions::state(tx, object.id, version.generation, one.number, &mut |sha512, path| {
-                    writer.state(&sha512, path).map_err(|error| aborted(&error))
-                })?;
-            }
-            Ok::<_, RegistryError>(())
-        })?;
-        seal = Some(writer.finish()?.1);
-        Ok(())
-    })?;
-    let seal = seal.ok_or_else(|| StageError::Transient("the inventory was not finished".into()))?;
-    Ok((file, seal))
-}
-
-/// The OCFL number of a version.
-pub(super) fn version_number(number: u64) -> Result<VersionNumber, StageError> {
-    let number = u32::try_from(number).map_err(|_| StageError::fatal("the object has too many versions"))?;
-    Ok(VersionNumber::new(number)?)
-}
-
 /// Writes to a temporary file without a name.
-fn spool(write: impl FnOnce(&mut dyn Write) -> Result<(), StageError>) -> Result<File, StageError> {
+pub(super) fn spool(write: impl FnOnce(&mut dyn Write) -> Result<(), StageError>) -> Result<File, StageError> {
     let unwritable = |error: io::Error| StageError::Transient(format!("could not write a temporary file: {error}"));
     let file = tempfile::tempfile().map_err(unwritable)?;
     let mut out = BufWriter::new(file);
@@ -353,7 +339,8 @@ fn spool(write: impl FnOnce(&mut dyn Write) -> Result<(), StageError>) -> Result
     out.into_inner().map_err(|error| unwritable(error.into_error()))
 }
 
-/// The assembly of this item's version in a store.
+/// The assembly of a version in a store: named by the version, or by its item where it was begun before content paths had
+/// identifiers.
 pub(super) fn assembly<'s>(
     context: &StageContext<'_>,
     version: &Version,
@@ -363,23 +350,28 @@ pub(super) fn assembly<'s>(
         storage_root(&context.item.institution_identifier).map_err(|error| StageError::fatal(error.chain()))?;
     let root = StorageRoot::init(store.as_ref(), &prefix)?;
     let object_root = root.object_root(&object_id(&version.generation.to_string())?)?;
-    let id = context.item.id.to_string();
-    Ok(VersionAssembly::open(store.as_ref(), &id, &object_root, version_number(version.number)?)?)
+    let number = version_number(version.number)?;
+    Ok(if version.owns_contents {
+        VersionAssembly::open(store.as_ref(), &version.id.to_string(), &object_root, number)?
+    } else {
+        VersionAssembly::open_without_id(store.as_ref(), &context.item.id.to_string(), &object_root, number)?
+    })
 }
 
-#[allow(clippy::too_many_arguments)] // runs on a thread of its own
+/// The storage class of a content in a store. The version's record is what a registry is made from again: it stays readable.
+pub(super) fn class_of(context: &StageContext<'_>, store: &str, is_record: bool) -> Option<String> {
+    let class = context.home.settings.stores.get(store).and_then(StoreSettings::content_class);
+    class.filter(|_| !is_record).map(str::to_owned)
+}
+
 fn write_to_store(
     context: &StageContext<'_>,
     version: &Version,
     object: &Object,
-    name: &str,
-    store: &Arc<dyn Store>,
+    (name, store): (&str, &Arc<dyn Store>),
     record: &StagedRecord,
-    inventory: &File,
-    seal: InventorySeal,
 ) -> Result<u64, StageError> {
     let assembly = assembly(context, version, store)?;
-    let content_class = context.home.settings.stores.get(name).and_then(StoreSettings::content_class);
     let mut bytes = 0;
     let mut after = None;
     loop {
@@ -389,13 +381,13 @@ fn write_to_store(
         let mut copies = Vec::with_capacity(page.len());
         for pending in &page {
             context.task.check()?;
+            let is_record = pending.content == record.content;
             let (key, offset) = match &pending.staged {
                 Some((key, offset)) => (key, *offset),
-                None if pending.content == record.content => (&record.staging_key, 0),
+                None if is_record => (&record.staging_key, 0),
                 None => return Err(StageError::StagingLost(format!("nothing staged has sha512:{}", pending.sha512))),
             };
-            // The version's record is what a registry is made from again: it stays readable.
-            let class = content_class.filter(|_| pending.content != record.content).map(str::to_owned);
+            let class = class_of(context, name, is_record);
             let staged = staging::open(context, key, offset, pending.size)?;
             let mut body = Interruptible { bytes: staged, task: context.task };
             match assembly.put_content(&pending.sha512, pending.size, class.clone(), &mut body) {
@@ -418,22 +410,5 @@ fn write_to_store(
         context.write(move |tx, claim| versions::put_copies(tx, claim, institution, object_id, &store, &copies))?;
         crash_point("ingest.write.middle");
     }
-    let mut inventory = FromStart { file: inventory, at: 0 };
-    assembly.put_inventory(&seal, &mut inventory)?;
-    assembly.sync()?;
     Ok(bytes)
-}
-
-/// Reads a file that other threads read too.
-struct FromStart<'f> {
-    file: &'f File,
-    at: u64,
-}
-
-impl io::Read for FromStart<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let length = std::os::unix::fs::FileExt::read_at(self.file, buffer, self.at)?;
-        self.at += length as u64;
-        Ok(length)
-    }
 }

@@ -1,0 +1,200 @@
+//! What a version brings must lie in a store under its identifier, each content with its size: told by one listing. Before
+//! `committing` what is missing sends the item back to `write`; after it there is no way back, and what is missing is made
+//! again from staging, from another store's copy, or from the deposit itself.
+
+use std::collections::HashSet;
+use std::io::{Seek, SeekFrom};
+use std::sync::Arc;
+
+use strongroom_bagit::Limits;
+use strongroom_digest::{Algorithm, Digest, hash_reader};
+use strongroom_ocfl::{OcflError, VersionAssembly};
+use strongroom_registry::versions::{self, PendingCopy, Version};
+use strongroom_storage::{StorageError, Store};
+
+use super::receive::payload;
+use super::write::{assembly, class_of, record_again, staged_record};
+use crate::error::chain;
+use crate::home::NamedStore;
+use crate::ingest::context::{StageContext, StageError};
+use crate::ingest::intake::bag_trouble;
+use crate::ingest::staging::{self, Interruptible};
+
+/// Contents looked up at once, and most of those missing that are told at once.
+const CONTENTS_AT_ONCE: usize = 1_000;
+
+/// The first contents of a version that a store does not show under the version's identifier with their size; none where
+/// it shows them all.
+pub(super) fn missing(
+    context: &StageContext<'_>,
+    version: &Version,
+    store: &Arc<dyn Store>,
+) -> Result<Vec<PendingCopy>, StageError> {
+    let assembly = assembly(context, version, store)?;
+    let mut listing = assembly.contents()?;
+    let mut listed = listing.next().transpose()?;
+    let mut missing = Vec::new();
+    let mut after = None;
+    loop {
+        context.task.check_lease()?;
+        let page = context.registry().read(|tx| versions::brought(tx, version, after, CONTENTS_AT_ONCE))?;
+        let Some(last) = page.last() else { return Ok(missing) };
+        after = Some(last.sha512);
+        for content in page {
+            let path = assembly.content_path(&content.sha512);
+            while listed.as_ref().is_some_and(|(found, _)| *found < path) {
+                listed = listing.next().transpose()?;
+            }
+            let is_there = listed.as_ref().is_some_and(|(found, size)| *found == path && *size == content.size);
+            if !is_there {
+                missing.push(content);
+            }
+            if missing.len() >= CONTENTS_AT_ONCE {
+                return Ok(missing);
+            }
+        }
+    }
+}
+
+/// Makes what a store lacks of a version that is being committed, until it lacks nothing.
+pub(super) fn complete(
+    context: &StageContext<'_>,
+    version: &Version,
+    (name, store): (&str, &Arc<dyn Store>),
+    stores: &[NamedStore],
+) -> Result<(), StageError> {
+    let mut last: Option<Digest> = None;
+    loop {
+        let lacking = missing(context, version, store)?;
+        let Some(first) = lacking.first() else { return Ok(()) };
+        if last == Some(first.sha512) {
+            return Err(StageError::Transient(format!(
+                "store {name} does not show sha512:{} of version {} although it was put there",
+                first.sha512, version.number
+            )));
+        }
+        last = Some(first.sha512);
+        let making = Making { context, version, name, assembly: assembly(context, version, store)?, stores };
+        making.all(lacking)?;
+        making.assembly.sync()?;
+    }
+}
+
+/// Contents that are made again in one store.
+struct Making<'a, 'c, 's> {
+    context: &'a StageContext<'c>,
+    version: &'a Version,
+    name: &'a str,
+    assembly: VersionAssembly<'s>,
+    stores: &'a [NamedStore],
+}
+
+impl Making<'_, '_, '_> {
+    fn all(&self, lacking: Vec<PendingCopy>) -> Result<(), StageError> {
+        let record = staged_record(self.context, self.version)?.map(|record| record.content);
+        let mut left = Vec::new();
+        for content in lacking {
+            self.context.task.check_lease()?;
+            let is_record = record == Some(content.content);
+            let is_made = if is_record { self.from_rows(&content)? } else { self.from_staging(&content)? };
+            if !is_made && !self.from_other_stores(&content, is_record)? {
+                left.push(content);
+            }
+        }
+        if left.is_empty() {
+            return Ok(());
+        }
+        self.from_payload(&mut left)?;
+        match left.first() {
+            None => Ok(()),
+            Some(lost) => Err(StageError::Transient(format!(
+                "version {} is being committed, and sha512:{} of it is neither in staging, nor in another store, nor in \
+                 the deposit; put the deposit back where it was, or restore a store",
+                self.version.number, lost.sha512
+            ))),
+        }
+    }
+
+    /// Puts a content; whether the bytes were the right ones.
+    fn put(&self, content: &PendingCopy, is_record: bool, body: impl std::io::Read) -> Result<bool, StageError> {
+        let class = class_of(self.context, self.name, is_record);
+        let mut body = Interruptible { bytes: body, task: self.context.task };
+        match self.assembly.put_missing_content(&content.sha512, content.size, class, &mut body) {
+            Ok(_) => Ok(true),
+            Err(OcflError::Storage(StorageError::Mismatch { .. } | StorageError::Source { .. })) => {
+                self.context.task.check_lease()?;
+                Ok(false)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The version's own record, which is written again from what is kept of it.
+    fn from_rows(&self, content: &PendingCopy) -> Result<bool, StageError> {
+        let file = record_again(self.context, self.version)?;
+        self.put(content, true, file)
+    }
+
+    fn from_staging(&self, content: &PendingCopy) -> Result<bool, StageError> {
+        let Some((key, offset)) = &content.staged else { return Ok(false) };
+        match staging::open(self.context, key, *offset, content.size) {
+            Ok(body) => self.put(content, false, body),
+            Err(StageError::StagingLost(_)) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn from_other_stores(&self, content: &PendingCopy, is_record: bool) -> Result<bool, StageError> {
+        for (_, store) in self.stores.iter().filter(|(name, _)| name != self.name) {
+            // A store that does not answer is one that cannot help.
+            let Ok(other) = assembly(self.context, self.version, store) else { continue };
+            let Ok(body) = other.open_content(&content.sha512) else { continue };
+            if self.put(content, is_record, body)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Reads the deposit once more for what is nowhere else. It is removed only after publication.
+    fn from_payload(&self, left: &mut Vec<PendingCopy>) -> Result<(), StageError> {
+        let sizes: HashSet<u64> = left.iter().map(|content| content.size).collect();
+        let payload = payload(self.context)?;
+        let source = payload.open(self.context.home)?;
+        let mut failure = None;
+        let scanned = source.scan(&Limits::default(), &mut |entry, bytes| {
+            if !sizes.contains(&entry.size) || failure.is_some() {
+                return Ok(());
+            }
+            let mut spool = tempfile::tempfile()?;
+            std::io::copy(bytes, &mut spool)?;
+            spool.seek(SeekFrom::Start(0))?;
+            let sha512 = hash_reader(&mut spool, &[Algorithm::Sha512])?.1.get(Algorithm::Sha512);
+            let Some(at) = left.iter().position(|content| Some(content.sha512) == sha512) else { return Ok(()) };
+            spool.seek(SeekFrom::Start(0))?;
+            let content = left.swap_remove(at);
+            match self.put(&content, false, spool) {
+                Ok(true) => {}
+                Ok(false) => left.push(content),
+                Err(error) => failure = Some(error),
+            }
+            Ok(())
+        });
+        if let Some(failure) = failure {
+            return Err(failure);
+        }
+        self.context.task.check_lease()?;
+        scanned.map(drop).map_err(|error| match bag_trouble(error) {
+            StageError::Fatal { note, .. } => StageError::Transient(note),
+            other => other,
+        })
+    }
+}
+
+/// What a failure of a commit means for the stage: first whether the lease is still there.
+pub(super) fn commit_failure(context: &StageContext<'_>, error: OcflError) -> StageError {
+    match context.task.check_lease() {
+        Err(reason) => reason.into(),
+        Ok(()) => StageError::Transient(chain(&error)),
+    }
+}
