@@ -371,7 +371,7 @@ impl Planner {
     /// See [`Late`].
     fn drop_late(&mut self, at: u64) {
         let late = ["write", "verify", "record"];
-        let stage = *self.chance.pick(&late);
+        let stage = *self.chance.pick(&["write", "verify", "record", "record"]);
         self.add(at, Act::Pause { topic: format!("ingest.{stage}") });
         let slot = usize::try_from(self.chance.below(slots().len() as u64)).unwrap();
         // So that one comes there.
@@ -380,7 +380,7 @@ impl Planner {
         let failing = self.chance.percent(75).then_some((store, is_full));
         let pause = self.chance.between(100, 1_200);
         let is_healed_first = self.chance.percent(50);
-        let from = [late[0], late[1], late[2], stage, "compare"];
+        let from = [late[0], late[1], late[2], stage, stage, stage, "compare"];
         let requeued_for = (0..self.chance.between(1, 4)).map(|_| *self.chance.pick(&from)).collect();
         let late = Late { stage, failing, pause, is_healed_first, requeued_for };
         self.add(at + 20, Act::DropLate(late));

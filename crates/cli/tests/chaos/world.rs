@@ -18,6 +18,8 @@ use crate::plan::{LEASE, Plan};
 
 /// Longer than any command of a person takes while nothing is wrong.
 const PATIENCE: Duration = Duration::from_mins(2);
+/// How root runs the program: bound by permissions, and ended with the run, however that ends.
+const BOUND: [&str; 2] = ["--pdeathsig=KILL", "--bounding-set=-dac_override,-dac_read_search"];
 /// The institution that `init` makes.
 pub(crate) const INSTITUTION: &str = "example.edu";
 /// Every store that `init` makes.
@@ -141,7 +143,7 @@ impl World {
         let program = env!("CARGO_BIN_EXE_strongroom");
         let mut command = if is_root() {
             let mut command = Command::new("setpriv");
-            command.args(["--bounding-set=-dac_override,-dac_read_search", program]);
+            command.args(BOUND).arg(program);
             command
         } else {
             Command::new(program)
@@ -156,7 +158,7 @@ impl World {
         let mut command = Command::new("sh");
         command.args(["-c", "trap '' XFSZ; ulimit -f \"$0\"; exec \"$@\"", &blocks.to_string()]);
         if is_root() {
-            command.args(["setpriv", "--bounding-set=-dac_override,-dac_read_search"]);
+            command.arg("setpriv").args(BOUND);
         }
         command.arg(env!("CARGO_BIN_EXE_strongroom")).args(arguments);
         self.furnish(&mut command);
@@ -187,8 +189,9 @@ impl World {
         let begun = Instant::now();
         while !running.has_ended()? {
             if begun.elapsed() > PATIENCE {
+                let threads = running.threads();
                 running.kill()?;
-                bail!("{command:?} did not end in {PATIENCE:?}");
+                bail!("{command:?} did not end in {PATIENCE:?}; its threads: {threads:?}");
             }
             std::thread::park_timeout(Duration::from_millis(5));
         }
@@ -251,6 +254,16 @@ impl Running {
 
     pub(crate) fn has_ended(&mut self) -> Result<bool> {
         Ok(self.child.try_wait()?.is_some())
+    }
+
+    /// The name of each thread and what it asks of the kernel, where the system tells.
+    fn threads(&self) -> Vec<String> {
+        let tasks = fs::read_dir(format!("/proc/{}/task", self.child.id()));
+        let tell = |path: PathBuf| {
+            let read = |what: &str| fs::read_to_string(path.join(what)).unwrap_or_default().trim().to_owned();
+            format!("{} {} {}", read("comm"), read("wchan"), read("syscall"))
+        };
+        tasks.into_iter().flatten().flatten().map(|task| tell(task.path())).collect()
     }
 
     pub(crate) fn kill(&mut self) -> Result<()> {
