@@ -12,7 +12,7 @@ mod layer;
 mod store;
 
 pub use error::StorageError;
-pub use folder::FolderStore;
+pub use folder::{FolderMode, FolderStore};
 pub use key::{Key, KeyError};
 pub use layer::{
     Call, Counts, Fault, Faults, Layer, Layered, Limit, Loss, Meter, Operation, Retry, RetryPolicy, Unsynced,

@@ -1,6 +1,7 @@
 //! `backup`: a copy of the registry and its settings, complete and consistent, while both are in use.
 
-use std::fs;
+use std::fs::{self, DirBuilder, Permissions};
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -33,11 +34,18 @@ pub(crate) fn run(command: &Backup, context: &Context) -> Outcome {
     let location = settings.registry_location(&context.home)?;
     let time = Timestamp::now().to_zoned(TimeZone::UTC).strftime("%Y%m%dT%H%M%S%.6fZ").to_string();
     let folder = command.dir.join(format!("strongroom-{time}"));
-    fs::create_dir_all(&command.dir).map_err(|error| Failure::io("make the folder", &command.dir, &error))?;
-    fs::create_dir(&folder).map_err(|error| Failure::io("make the folder", &folder, &error))?;
+    let private = |recursive| {
+        let mut builder = DirBuilder::new();
+        builder.recursive(recursive).mode(0o700);
+        builder
+    };
+    private(true).create(&command.dir).map_err(|error| Failure::io("make the folder", &command.dir, &error))?;
+    private(false).create(&folder).map_err(|error| Failure::io("make the folder", &folder, &error))?;
     let outcome = copy(&location, &folder).and_then(|copied| {
         let copy = folder.join(SETTINGS_FILE);
-        fs::copy(&context.settings_file, &copy).map_err(|error| Failure::io("copy the settings to", &copy, &error))?;
+        fs::copy(&context.settings_file, &copy)
+            .and_then(|_| fs::set_permissions(&copy, Permissions::from_mode(0o600)))
+            .map_err(|error| Failure::io("copy the settings to", &copy, &error))?;
         Ok(copied)
     });
     let (registry, bytes) = match outcome {

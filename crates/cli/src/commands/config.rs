@@ -4,6 +4,7 @@ use clap::Subcommand;
 use strongroom_engine::settings::Origin;
 use strongroom_registry::health;
 
+use super::rights;
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output::report;
@@ -52,6 +53,8 @@ fn show(context: &Context) -> Outcome {
 
 fn check(context: &Context) -> Outcome {
     let settings = context.settings()?.settings;
+    // Before the registry is opened: its log has the same rights as the file, and would be told of besides.
+    let too_wide = rights::too_wide(context, &settings);
     let mut first: Option<Failure> = None;
     let mut lines = vec![Checked { check: "settings".to_owned(), ok: true, message: None }];
     let mut note = |check: String, outcome: Result<(), Failure>| {
@@ -76,6 +79,9 @@ fn check(context: &Context) -> Outcome {
             if open == 0 { Ok(()) } else { Err(failure) }
         });
         note("copies".to_owned(), found);
+    }
+    for (path, warning) in too_wide {
+        lines.push(Checked { check: format!("access {}", path.display()), ok: true, message: Some(warning) });
     }
     let mut table = context.output.table(&["check", "ok", "message"]);
     for line in &lines {

@@ -1,6 +1,8 @@
 //! `init`: a home, made beside its place and moved in as a whole, so that a home is there or is not.
 
-use std::fs;
+use std::fs::{self, DirBuilder};
+use std::io::Write as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -96,7 +98,8 @@ fn refuse_what_is_there(home: &Path) -> Result<(), Failure> {
 }
 
 fn fill(folder: &Path, registry: Option<&str>) -> Result<(), Failure> {
-    fs::create_dir(folder).map_err(|error| Failure::io("make the folder", folder, &error))?;
+    // What a data directory holds is for its owner only, unless a setting or a person opens it.
+    DirBuilder::new().mode(0o700).create(folder).map_err(|error| Failure::io("make the folder", folder, &error))?;
     let text = match registry {
         Some(url) => with_registry(&starting_file(), url)?,
         None => starting_file(),
@@ -104,15 +107,19 @@ fn fill(folder: &Path, registry: Option<&str>) -> Result<(), Failure> {
     let settings = Settings::from_toml(&text)?;
     for (name, store) in &settings.stores {
         if let Some(path) = store.folder(folder) {
-            fs::create_dir_all(&path).map_err(|error| Failure::io("make the store", &path, &error))?;
+            store.make_folder(folder).map_err(|error| Failure::io("make the store", &path, &error))?;
         }
         store.create(name, folder)?;
     }
     let receiving = folder.join("stores").join(&settings.roles.receiving).join(INSTITUTION);
     fs::create_dir(&receiving).map_err(|error| Failure::io("make the folder", &receiving, &error))?;
     let file = folder.join(SETTINGS_FILE);
-    fs::write(&file, text)
-        .and_then(|()| fs::File::open(&file)?.sync_all())
+    fs::File::options()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&file)
+        .and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()))
         .map_err(|error| Failure::io("write", &file, &error))?;
     let location = settings.registry_location(folder)?;
     if strongroom_database::exists(&location)? {

@@ -1,7 +1,5 @@
 //! `store`: the places that keep bytes, and whether they can be used.
 
-use std::fs;
-
 use clap::Subcommand;
 use strongroom_engine::EngineError;
 use strongroom_engine::mark::{self, Found as Mark};
@@ -177,7 +175,7 @@ fn create(settings: &Settings, wanted: &[String], context: &Context) -> Outcome 
     let mut table = context.output.table(&["store", "kind", "path"]);
     for (name, store) in chosen {
         if let Some(folder) = store.folder(&context.home) {
-            fs::create_dir_all(&folder).map_err(|error| Failure::io("make the store", &folder, &error))?;
+            store.make_folder(&context.home).map_err(|error| Failure::io("make the store", &folder, &error))?;
         }
         store.create(name, &context.home)?;
         let (kind, path) = (store.kind().to_owned(), store.place(&context.home));

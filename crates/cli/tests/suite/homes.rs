@@ -1,6 +1,8 @@
 //! Making a home, and looking after it.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 use std::sync::Arc;
 
 use strongroom_database::{Migration, Sqlite, SystemClock};
@@ -233,4 +235,89 @@ fn a_registry_of_a_newer_program_is_refused_by_every_command() {
     ] {
         place.run(refused).fails(2, &["made by a newer program", "use the newer program"]);
     }
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+/// Everything in a folder that others than its owner can reach by its mode.
+fn open_to_others(folder: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            if mode(&path) & 0o077 != 0 {
+                found.push(path.display().to_string());
+            }
+            if path.is_dir() {
+                folders.push(path);
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn what_a_home_keeps_is_for_its_owner_only_and_what_is_given_back_follows_the_umask() {
+    let place = Place::with_home();
+    place.bag("greeting", "hello\n");
+    place.run(["deposit", "greeting.tar", "--wait"]).succeeds();
+    place.run(["restore", "object", "example.edu/greeting", "--to", "back", "--wait"]).succeeds();
+    place.run(["restore", "object", "example.edu/greeting", "--wait"]).succeeds();
+    place.run(["backup", "backups"]).succeeds();
+    fs::create_dir(place.path("folder")).unwrap();
+    let (folder, file) = (mode(&place.path("folder")), mode(&place.write("file", "as the umask says")));
+    assert_eq!(mode(&place.path("home")), 0o700);
+    for name in ["strongroom.toml", "registry.db"] {
+        assert_eq!(mode(&place.path(&format!("home/{name}"))), 0o600, "{name}");
+    }
+    for store in ["staging", "primary", "secondary", "quarantine"] {
+        let path = place.path(&format!("home/stores/{store}"));
+        assert_eq!(mode(&path), 0o700, "{store}");
+        assert_eq!(open_to_others(&path), Vec::<String>::new(), "{store}");
+    }
+    assert_eq!(mode(&place.path("backups")), 0o700);
+    assert_eq!(open_to_others(&place.path("backups")), Vec::<String>::new());
+    assert_eq!(mode(&place.path("home/stores/receiving/example.edu")), folder);
+    assert_eq!(mode(&place.path("home/stores/restoration/example.edu/greeting.tar")), file);
+    assert_eq!(mode(&place.path("back/greeting.tar")), file);
+    assert!(!place.run(["config", "check"]).succeeds().stdout.contains("warning"));
+}
+
+#[test]
+fn config_check_warns_of_what_others_can_read() {
+    let place = Place::with_home();
+    for (name, mode) in [("home", 0o755), ("home/registry.db", 0o644), ("home/stores/primary", 0o750)] {
+        fs::set_permissions(place.path(name), fs::Permissions::from_mode(mode)).unwrap();
+    }
+    let lines = place.run(["config", "check", "--json"]).succeeds().json();
+    let told: Vec<&str> = lines.iter().filter_map(|line| line["message"].as_str()).collect();
+    assert_eq!(told.len(), 3, "{told:?}");
+    for words in ["0755", "chmod 0600 home/registry.db", "chmod 0700 home/stores/primary"] {
+        assert!(told.iter().any(|message| message.contains(words)), "{words}: {told:?}");
+    }
+}
+
+#[test]
+fn the_access_rights_of_a_store_are_a_setting() {
+    let place = Place::with_home();
+    let settings = place.path("home/strongroom.toml");
+    let text = fs::read_to_string(&settings).unwrap();
+    let set = |mode: &str| {
+        let table = "[stores.primary]\n";
+        assert!(text.contains(table));
+        fs::write(&settings, text.replace(table, &format!("{table}mode = \"{mode}\"\n"))).unwrap();
+    };
+    set("0660");
+    place.run(["config", "check"]).fails(2, &["stores.primary.mode", "octal"]);
+    set("0750");
+    fs::create_dir(place.path("folder")).unwrap();
+    let umask = 0o777 & !mode(&place.path("folder"));
+    place.bag("greeting", "hello\n");
+    place.run(["deposit", "greeting.tar", "--wait"]).succeeds();
+    assert_eq!(mode(&place.path("home/stores/primary/example.edu")), 0o750 & !umask);
+    assert_eq!(mode(&place.path("home/stores/primary/example.edu/0=ocfl_1.1")), 0o640 & !umask);
+    assert_eq!(mode(&place.path("home/stores/secondary/example.edu")), 0o700);
 }

@@ -1,6 +1,8 @@
 //! How connections are opened and set up. The caches together stay below 40 MB, so that the whole program keeps within
 //! 128 MB. Memory-mapped reading stays off: there a disk error would end the process instead of failing a statement.
 
+use std::fs::File;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -26,6 +28,9 @@ const LOG_LIMIT_BYTES: i64 = 64 * 1024 * 1024;
 
 /// Opens the file for writing, making it if need be, and changes nothing in it yet.
 pub(super) fn open_unchecked(path: &Path) -> Result<Connection, DatabaseError> {
+    // What the database holds is for its owner only; SQLite gives its log the rights of the file. Where the file is there,
+    // or cannot be made, opening it says so.
+    let _ = File::options().write(true).create_new(true).mode(0o600).open(path);
     open(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)
 }
 

@@ -5,6 +5,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::os::fd::AsFd;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
@@ -29,6 +30,7 @@ impl WriteLock {
             .create(true)
             .truncate(false)
             .write(true)
+            .mode(0o600)
             .open(&path)
             .map_err(|error| explain_io(&path, "open the lock file", &error))?;
         let folder = folder_of(database);

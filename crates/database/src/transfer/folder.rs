@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Write};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -58,6 +59,11 @@ impl TableFile {
     }
 }
 
+/// A new file, for its owner only.
+fn create_private(path: &Path) -> std::io::Result<File> {
+    File::options().write(true).create_new(true).mode(0o600).open(path)
+}
+
 impl Folder {
     pub(super) fn begin(path: &Path, schema_version: u32) -> Self {
         let listed = Listed { form: FORM, schema_version, tables: Vec::new(), sequences: BTreeMap::new() };
@@ -66,7 +72,7 @@ impl Folder {
 
     pub(super) fn table(&mut self, table: &Table) -> Result<TableFile, DatabaseError> {
         let path = file_of(&self.path, &table.name);
-        let file = File::create_new(&path).map_err(|error| failed(&path, "make a copy", &error))?;
+        let file = create_private(&path).map_err(|error| failed(&path, "make a copy", &error))?;
         Ok(TableFile { path, file: BufWriter::new(file), tally: Tally::default() })
     }
 
@@ -86,7 +92,7 @@ impl Folder {
         let path = self.path.join(LIST);
         let fail = |error: &dyn std::fmt::Display| failed(&path, "write what was copied", error);
         let text = serde_json::to_string_pretty(&self.listed).map_err(|error| fail(&error))?;
-        let mut file = File::create_new(&path).map_err(|error| fail(&error))?;
+        let mut file = create_private(&path).map_err(|error| fail(&error))?;
         file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(|error| fail(&error))?;
         File::open(&self.path).and_then(|folder| folder.sync_all()).map_err(|error| fail(&error))
     }

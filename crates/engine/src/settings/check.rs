@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::error::SettingsError;
 use super::load::quoted;
 use super::nearest::nearest;
-use super::tree::{Settings, topics};
+use super::tree::{Settings, pool_names};
 
 /// The first thing that does not fit.
 pub(super) fn check(settings: &Settings) -> Result<(), SettingsError> {
@@ -83,7 +83,7 @@ pub(super) fn check(settings: &Settings) -> Result<(), SettingsError> {
         let near = near.map(|near| format!("; the nearest is {near}")).unwrap_or_default();
         return unfit("ingest.default_placement".to_owned(), format!("there is no placement {default:?}{near}"));
     }
-    let topics = topics();
+    let topics = pool_names();
     for (topic, workers) in &settings.workers {
         let key = format!("workers.{}", quoted(topic));
         if !topics.contains(topic) {

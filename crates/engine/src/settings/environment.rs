@@ -7,7 +7,7 @@ use toml::Value;
 
 use super::error::{Origin, SettingsError};
 use super::load::{Collected, Given, find_setting, put, unknown};
-use super::tree::{Kind, SECTIONS, Shape, topics};
+use super::tree::{Kind, SECTIONS, Shape, pool_names};
 
 const PREFIX: &str = "STRONGROOM_";
 /// Variables with our prefix that say where the home is and are no settings.
@@ -79,7 +79,7 @@ fn locate(variable: &str, collected: &Collected) -> Option<(usize, usize, Option
     let named = |part: &str| {
         let known =
             collected.values().filter(|given| given.section.key == section.key).filter_map(|given| given.name.clone());
-        let topics = if section.key == "workers" { topics() } else { Vec::new() };
+        let topics = if section.key == "workers" { pool_names() } else { Vec::new() };
         known.chain(topics).find(|name| variable_part(name) == part).unwrap_or_else(|| part.to_owned())
     };
     let (name, field) = match (section.shape, path.as_slice()) {

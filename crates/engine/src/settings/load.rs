@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
 
+use strongroom_storage::FolderMode;
 use toml::{Table, Value};
 
 use super::check::check;
@@ -97,10 +98,11 @@ impl Settings {
                 meaning: given.setting.meaning,
             });
         }
-        let settings: Settings = Value::Table(tree).try_into().map_err(|error: toml::de::Error| {
+        let mut settings: Settings = Value::Table(tree).try_into().map_err(|error: toml::de::Error| {
             SettingsError::Unfit { key: "settings".to_owned(), reason: error.to_string() }
         })?;
         check(&settings)?;
+        settings.resolve_modes();
         Ok(Loaded { settings, entries })
     }
 }
@@ -298,6 +300,9 @@ fn wrong(origin: &Origin, key: &str, found: &Value, wanted: &str, example: &str)
 fn settle(given: &Given, key: &str) -> Result<Value, SettingsError> {
     let kind = given.setting.kind;
     let settled = match (kind, &given.value) {
+        (Kind::Mode, Value::String(text)) => {
+            text.parse::<FolderMode>().ok().map(|mode| Value::Integer(mode.directory().into()))
+        }
         (Kind::Text, Value::String(_)) | (Kind::Flag, Value::Boolean(_)) => Some(given.value.clone()),
         (Kind::Database, Value::String(url)) => {
             check_registry_url(key, url)?;

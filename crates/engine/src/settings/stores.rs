@@ -2,12 +2,14 @@
 //! holds against the table.
 
 use std::fmt;
+use std::fs::{self, DirBuilder};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::Deserialize;
 use strongroom_s3::{S3Settings, S3Store};
-use strongroom_storage::{FolderStore, StorageError, Store};
+use strongroom_storage::{FolderMode, FolderStore, StorageError, Store};
 
 use super::tree::{Kind, Section, Setting, Shape, Unset};
 
@@ -37,6 +39,14 @@ pub(super) const SECTION: Section = Section {
             unset: Unset::Refused,
             kind: Kind::Path,
             meaning: "the folder, which starts at the home when relative",
+            only_for: Some(FOLDER),
+        },
+        Setting {
+            name: "mode",
+            unset: Unset::Absent,
+            kind: Kind::Mode,
+            meaning: "access rights of the folders that are made in it, and without execution of the files; the umask may take \
+                      rights away; none: \"0700\" for staging, quarantine and preservation, else as the umask says",
             only_for: Some(FOLDER),
         },
         s3("bucket", Unset::Refused, Kind::Text, "the bucket, which must exist"),
@@ -135,9 +145,29 @@ pub enum StoreSettings {
 pub struct FolderSettings {
     /// Where it is; a relative path starts at the home.
     pub path: PathBuf,
+    /// The bits of the access rights of what is made in it; none: as the umask says.
+    pub mode: Option<u32>,
+}
+
+impl FolderSettings {
+    /// The access rights of what is made in it.
+    pub fn folder_mode(&self) -> FolderMode {
+        self.mode.map_or(FolderMode::ANY, |bits| FolderMode::new(bits).unwrap_or(FolderMode::PRIVATE))
+    }
 }
 
 impl StoreSettings {
+    /// Makes the folder where the store is one and has none yet.
+    pub fn make_folder(&self, home: &Path) -> std::io::Result<()> {
+        let Self::Folder(folder) = self else { return Ok(()) };
+        let path = home.join(&folder.path);
+        if path.is_dir() {
+            return Ok(());
+        }
+        path.parent().map_or(Ok(()), fs::create_dir_all)?;
+        DirBuilder::new().mode(folder.folder_mode().directory()).create(&path)
+    }
+
     /// The word for its kind, as the settings have it.
     pub fn kind(&self) -> &'static str {
         match self {
@@ -174,7 +204,9 @@ impl StoreSettings {
     /// itself, and what a folder's disk refuses once it refuses again.
     pub fn open(&self, name: &str, home: &Path) -> Result<Arc<dyn Store>, StorageError> {
         Ok(match self {
-            Self::Folder(folder) => Arc::new(FolderStore::open(name, home.join(&folder.path))?),
+            Self::Folder(folder) => {
+                Arc::new(FolderStore::open_with_mode(name, home.join(&folder.path), folder.folder_mode())?)
+            }
             Self::S3(settings) => Arc::new(S3Store::open(name, settings.as_ref().clone())?),
         })
     }
@@ -182,7 +214,9 @@ impl StoreSettings {
     /// Makes the place a store, and opens it; a store that is there already is only opened. Folder and bucket must exist.
     pub fn create(&self, name: &str, home: &Path) -> Result<Arc<dyn Store>, StorageError> {
         Ok(match self {
-            Self::Folder(folder) => Arc::new(FolderStore::create(name, home.join(&folder.path))?),
+            Self::Folder(folder) => {
+                Arc::new(FolderStore::create_with_mode(name, home.join(&folder.path), folder.folder_mode())?)
+            }
             Self::S3(settings) => Arc::new(S3Store::create(name, settings.as_ref().clone())?),
         })
     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use strongroom_database::{DatabaseError, Location, PostgresSettings};
 use strongroom_registry::{Action, Stage, work};
+use strongroom_storage::FolderMode;
 
 use super::stores::{self, StoreSettings};
 use crate::runtime::{PoolSettings, Pools};
@@ -33,6 +34,8 @@ pub(super) enum Kind {
     Flag,
     /// A list of texts.
     List,
+    /// Access rights, in octal.
+    Mode,
     /// One of these words.
     Choice(&'static [&'static str]),
 }
@@ -48,6 +51,7 @@ impl Kind {
             Self::Count(least) => format!("a whole number, at least {least}"),
             Self::Flag => "true or false".to_owned(),
             Self::List => "a list of texts".to_owned(),
+            Self::Mode => "access rights as three or four octal digits, with 7 for the owner".to_owned(),
             Self::Choice(words) => format!("one of {}", words.join(", ")),
         }
     }
@@ -63,6 +67,7 @@ impl Kind {
             Self::Count(least) => (least + 1).to_string(),
             Self::Flag => "true".to_owned(),
             Self::List => "[\"one\", \"two\"]".to_owned(),
+            Self::Mode => "\"0700\"".to_owned(),
             Self::Choice(words) => format!("\"{}\"", words.first().unwrap_or(&"")),
         }
     }
@@ -317,19 +322,38 @@ pub(super) const DEFAULT_TOPIC: &str = "default";
 /// Topics that no work item goes through.
 const OTHER_TOPICS: &[&str] = &[fixity::TOPIC, identification::TOPIC, work::SWEEP_TOPIC];
 
-/// Every topic that workers may be set for.
-pub(super) fn topics() -> Vec<String> {
+/// Every topic that tasks go through.
+pub fn topics() -> Vec<String> {
     let mut topics: Vec<String> = Stage::INGEST.iter().map(|stage| stage.topic(Action::Ingest)).collect();
     topics.push(Stage::Restore.topic(Action::RestoreObject));
     topics.extend(OTHER_TOPICS.iter().map(|topic| (*topic).to_owned()));
-    topics.push(DEFAULT_TOPIC.to_owned());
     topics
 }
 
+/// Every topic that workers may be set for, and what stands for all others.
+pub(super) fn pool_names() -> Vec<String> {
+    let mut names = topics();
+    names.push(DEFAULT_TOPIC.to_owned());
+    names
+}
+
 impl Settings {
+    /// Gives the folders that hold what is kept, or is on its way there, to their owner only, where nothing is said of them.
+    pub(super) fn resolve_modes(&mut self) {
+        let mut private: Vec<String> = self.placements.values().flatten().cloned().collect();
+        private.extend([self.roles.staging.clone(), self.roles.quarantine.clone()]);
+        for (name, store) in &mut self.stores {
+            if let StoreSettings::Folder(folder) = store
+                && private.contains(name)
+            {
+                folder.mode.get_or_insert(FolderMode::PRIVATE.directory());
+            }
+        }
+    }
+
     /// How each topic is worked on: as said of it, else as said of `default`.
     pub fn pools(&self) -> Pools {
-        Pools(topics().into_iter().map(|topic| (topic.clone(), self.pool(&topic))).collect())
+        Pools(pool_names().into_iter().map(|topic| (topic.clone(), self.pool(&topic))).collect())
     }
 
     /// How one topic is worked on.

@@ -18,7 +18,7 @@ const SIZES: &[(&str, u64)] = &[
 ];
 
 /// A span such as `250ms`, `60s`, `30m`, `6h`, `90d`.
-pub(super) fn span(text: &str) -> Option<Duration> {
+pub fn span(text: &str) -> Option<Duration> {
     let (number, unit) = split(text)?;
     let factor = SPANS.iter().find(|(name, _)| *name == unit)?.1;
     number.checked_mul(factor).map(Duration::from_millis)

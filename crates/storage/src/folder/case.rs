@@ -71,13 +71,13 @@ mod tests {
     use std::sync::Arc;
 
     use super::super::open;
-    use crate::{FolderStore, Store, conformance};
+    use crate::{FolderMode, FolderStore, Store, conformance};
 
     #[test]
     fn looking_at_every_name_changes_nothing_where_names_are_exact() {
         conformance::run(|| {
             let guard = tempfile::TempDir::new().expect("a folder");
-            let mut folder = open::create("primary".to_owned(), guard.path()).expect("a store");
+            let mut folder = open::create("primary".to_owned(), guard.path(), FolderMode::ANY).expect("a store");
             folder.folds_case = true;
             let store: Arc<dyn Store> = Arc::new(FolderStore { folder: Arc::new(folder) });
             (guard, store)

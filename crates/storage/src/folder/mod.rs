@@ -7,6 +7,7 @@ mod assembly;
 mod case;
 mod durability;
 mod list;
+mod mode;
 mod open;
 mod root;
 mod write;
@@ -23,6 +24,7 @@ use uuid::Uuid;
 use self::assembly::FolderAssembly;
 use self::durability::Durability;
 use self::list::Walk;
+pub use self::mode::FolderMode;
 use self::root::{RACES, Root, is_directory, is_file, split};
 use crate::{Assembly, Body, Capabilities, Head, Key, Listed, PutOptions, StorageError, Store};
 
@@ -54,13 +56,31 @@ struct Folder {
 impl FolderStore {
     /// Makes the folder, where missing, and the store's bookkeeping in it; opens it when it is a store already.
     pub fn create(name: impl Into<String>, path: impl AsRef<Path>) -> Result<Self, StorageError> {
-        Ok(Self { folder: Arc::new(open::create(name.into(), path.as_ref())?) })
+        Self::create_with_mode(name, path, FolderMode::ANY)
+    }
+
+    /// As [`FolderStore::create`]; what is made from now on has these access rights.
+    pub fn create_with_mode(
+        name: impl Into<String>,
+        path: impl AsRef<Path>,
+        mode: FolderMode,
+    ) -> Result<Self, StorageError> {
+        Ok(Self { folder: Arc::new(open::create(name.into(), path.as_ref(), mode)?) })
     }
 
     /// Opens a folder that was made a store by [`FolderStore::create`]. Refuses any other: the empty mount point of a
     /// disk that is not there must never pass for a store that lost everything.
     pub fn open(name: impl Into<String>, path: impl AsRef<Path>) -> Result<Self, StorageError> {
-        Ok(Self { folder: Arc::new(open::open(name.into(), path.as_ref())?) })
+        Self::open_with_mode(name, path, FolderMode::ANY)
+    }
+
+    /// As [`FolderStore::open`]; what is made from now on has these access rights.
+    pub fn open_with_mode(
+        name: impl Into<String>,
+        path: impl AsRef<Path>,
+        mode: FolderMode,
+    ) -> Result<Self, StorageError> {
+        Ok(Self { folder: Arc::new(open::open(name.into(), path.as_ref(), mode)?) })
     }
 
     /// Who this store is, wherever it is mounted and whatever the settings call it.

@@ -1,7 +1,8 @@
 //! Making a folder a store, and recognising one.
 
-use std::fs::{self, File};
+use std::fs::{self, DirBuilder, File};
 use std::io::{ErrorKind, Write};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
@@ -11,7 +12,7 @@ use uuid::Uuid;
 
 use super::durability::Durability;
 use super::root::Root;
-use super::{ASSEMBLIES, BOOKKEEPING, DESCRIPTION, Folder, LOCK, TEMPORARY, case};
+use super::{ASSEMBLIES, BOOKKEEPING, DESCRIPTION, Folder, FolderMode, LOCK, TEMPORARY, case};
 use crate::StorageError;
 
 /// The layout of `.strongroom/` that this code keeps.
@@ -26,22 +27,24 @@ struct Description {
     store: Uuid,
 }
 
-pub(super) fn create(name: String, path: &Path) -> Result<Folder, StorageError> {
+pub(super) fn create(name: String, path: &Path, mode: FolderMode) -> Result<Folder, StorageError> {
     if !path.join(DESCRIPTION).exists() {
-        describe(path).map_err(|error| {
+        describe(path, mode).map_err(|error| {
             unusable(&name, format!("folder {} could not be made a store: {error}", path.display()))
         })?;
     }
-    open(name, path)
+    open(name, path, mode)
 }
 
-fn describe(path: &Path) -> std::io::Result<()> {
+fn describe(path: &Path, mode: FolderMode) -> std::io::Result<()> {
     let bookkeeping = path.join(BOOKKEEPING);
-    fs::create_dir_all(path.join(TEMPORARY))?;
-    fs::create_dir_all(path.join(ASSEMBLIES))?;
-    File::options().create(true).append(true).open(path.join(LOCK))?;
+    let mut directories = DirBuilder::new();
+    directories.recursive(true).mode(mode.directory());
+    directories.create(path.join(TEMPORARY))?;
+    directories.create(path.join(ASSEMBLIES))?;
+    File::options().create(true).append(true).mode(mode.file()).open(path.join(LOCK))?;
     let staged = path.join(format!("{TEMPORARY}/{}", Uuid::new_v4().simple()));
-    let mut file = File::options().write(true).create_new(true).open(&staged)?;
+    let mut file = File::options().write(true).create_new(true).mode(mode.file()).open(&staged)?;
     let description = Description { format: FORMAT, store: Uuid::now_v7() };
     serde_json::to_writer_pretty(&mut file, &description)?;
     file.write_all(b"\n")?;
@@ -58,9 +61,9 @@ fn describe(path: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-pub(super) fn open(name: String, path: &Path) -> Result<Folder, StorageError> {
+pub(super) fn open(name: String, path: &Path, mode: FolderMode) -> Result<Folder, StorageError> {
     let shown = path.display();
-    let root = Root::open(path).map_err(|error| {
+    let root = Root::open(path, mode).map_err(|error| {
         let advice = match error.kind() {
             ErrorKind::NotFound => "is the disk mounted? a new store has to be created first",
             ErrorKind::NotADirectory => "it is not a folder",

@@ -10,29 +10,30 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rustix::fs::{self as rfs, AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
+use super::FolderMode;
+
 /// How often an act is repeated that lost a race against someone who removed or made the same directories.
 pub(super) const RACES: u32 = 1_000;
-
-/// Rights of new files and directories, before the process's umask.
-const FILE_MODE: Mode = Mode::from_raw_mode(0o666);
-const DIRECTORY_MODE: Mode = Mode::from_raw_mode(0o777);
 
 #[derive(Debug)]
 pub(super) struct Root {
     directory: OwnedFd,
     path: PathBuf,
+    /// Rights of new files and directories, before the process's umask.
+    mode: FolderMode,
     /// Whether the kernel resolves whole paths without symbolic links (`openat2`, Linux 5.6); else we go step by step.
     #[cfg(target_os = "linux")]
     resolves: AtomicBool,
 }
 
 impl Root {
-    pub(super) fn open(path: &Path) -> io::Result<Self> {
+    pub(super) fn open(path: &Path, mode: FolderMode) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let directory = rfs::open(path, flags, Mode::empty())?;
         Ok(Self {
             directory,
             path: path.to_owned(),
+            mode,
             #[cfg(target_os = "linux")]
             resolves: AtomicBool::new(true),
         })
@@ -74,9 +75,8 @@ impl Root {
         rfs::openat(at.as_ref().unwrap_or(&self.directory).as_fd(), name, flags, self.mode(flags))
     }
 
-    #[allow(clippy::unused_self)] // beside its callers
     fn mode(&self, flags: OFlags) -> Mode {
-        if flags.contains(OFlags::CREATE) { FILE_MODE } else { Mode::empty() }
+        if flags.contains(OFlags::CREATE) { Mode::from_raw_mode(self.mode.file()) } else { Mode::empty() }
     }
 
     /// Opens a directory so that it can be read, renamed into and synced.
@@ -105,7 +105,7 @@ impl Root {
                 continue;
             }
             made(directory);
-            match rfs::mkdirat(&parent, name, DIRECTORY_MODE) {
+            match rfs::mkdirat(&parent, name, Mode::from_raw_mode(self.mode.directory())) {
                 Ok(()) | Err(Errno::EXIST) => {}
                 Err(error) => return Err(error),
             }
