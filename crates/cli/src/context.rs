@@ -80,7 +80,7 @@ impl Context {
     /// Says on standard error that the registry can only be read.
     fn tell_refusal(&self, registry: &Registry) {
         if let Some(reason) = registry.refusal().filter(|_| !self.is_quiet) {
-            eprintln!("the registry is read-only: {reason}");
+            eprintln!("the registry is read-only: {}", printable(reason));
         }
     }
 

@@ -16,6 +16,8 @@ use strongroom_queue::QueueError;
 use strongroom_registry::RegistryError;
 use strongroom_storage::StorageError;
 
+use crate::output::{printable, printable_lines};
+
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
@@ -61,13 +63,15 @@ pub(crate) struct Failure {
     exit: Exit,
     message: String,
     next: Option<String>,
+    /// Whether line ends in the message are meant.
+    has_lines: bool,
 }
 
 pub(crate) type Outcome = Result<Exit, Failure>;
 
 impl Failure {
     pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
-        Self { exit, message: message.into(), next: None }
+        Self { exit, message: message.into(), next: None, has_lines: false }
     }
 
     pub(crate) fn usage(message: impl Into<String>) -> Self {
@@ -95,7 +99,7 @@ impl Failure {
     /// An error of the system about a path.
     pub(crate) fn io(act: &str, path: &Path, error: &io::Error) -> Self {
         let (exit, next) = of_io(error);
-        Self { exit, message: format!("could not {act} {}: {error}", path.display()), next }
+        Self { exit, message: format!("could not {act} {}: {error}", path.display()), next, has_lines: false }
     }
 
     /// Standard output is closed: whoever read it has enough.
@@ -112,15 +116,17 @@ impl Failure {
         if self.is_silent() {
             return;
         }
+        // Names of strangers stand in messages; only a message of ours has lines.
+        let message = if self.has_lines { printable_lines(&self.message) } else { printable(&self.message) };
         let mut error = io::stderr().lock();
-        let _ = writeln!(error, "error: {}", self.message);
+        let _ = writeln!(error, "error: {message}");
         if let Some(next) = &self.next {
-            let _ = writeln!(error, "  next: {next}");
+            let _ = writeln!(error, "  next: {}", printable(next));
         }
     }
 
     fn of(exit: Exit, next: Option<String>, error: &dyn Error) -> Self {
-        Self { exit, message: strongroom_engine::chain(error), next }
+        Self { exit, message: strongroom_engine::chain(error), next, has_lines: false }
     }
 }
 
@@ -291,7 +297,9 @@ impl From<SettingsError> for Failure {
             SettingsError::Unreadable { source, .. } => of_io(source),
             _ => (Exit::Usage, Some("\"strongroom config show\" lists all settings once they are right".to_owned())),
         };
-        Self::of(exit, next, &error)
+        // It shows the line of the file that is wrong.
+        let has_lines = matches!(error, SettingsError::Syntax { .. });
+        Self { has_lines, ..Self::of(exit, next, &error) }
     }
 }
 

@@ -11,6 +11,7 @@ mod output;
 mod progress;
 mod signals;
 
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use clap::Parser as _;
@@ -26,7 +27,12 @@ fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => {
             // Help that nobody reads to its end is no failure.
-            let _ = error.print();
+            let plain = error.render().to_string();
+            let _ = if error.use_stderr() && output::printable_lines(&plain) != plain {
+                writeln!(io::stderr(), "{}", output::printable_lines(plain.trim_end()))
+            } else {
+                error.print()
+            };
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
     };

@@ -209,12 +209,24 @@ fn text_of(value: &Value) -> String {
     printable(&text)
 }
 
-/// A text that does nothing to a terminal.
+/// Whether a character moves the cursor, ends the line, or changes the order in which others are shown (the bidirectional
+/// formatting characters of Unicode Standard Annex 9, section 2).
+fn is_unprintable(character: char) -> bool {
+    character.is_control()
+        || matches!(character, '\u{61C}' | '\u{200E}' | '\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
+}
+
+/// A text that does nothing to a terminal, on one line.
 pub(crate) fn printable(text: &str) -> String {
-    if !text.chars().any(char::is_control) {
+    if !text.chars().any(is_unprintable) {
         return text.to_owned();
     }
-    text.chars().map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() }).collect()
+    text.chars().map(|c| if is_unprintable(c) { c.escape_default().to_string() } else { c.to_string() }).collect()
+}
+
+/// As [`printable`], line by line: for texts of ours that have several.
+pub(crate) fn printable_lines(text: &str) -> String {
+    text.split('\n').map(printable).collect::<Vec<_>>().join("\n")
 }
 
 fn shortened(text: &str) -> String {
@@ -249,4 +261,20 @@ pub(crate) fn size(bytes: u64) -> String {
         unit = next;
     }
     format!("{value:.1} {unit}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_would_steer_a_terminal_or_turn_the_reading_order_is_escaped() {
+        assert_eq!(printable("r\u{e9}sum\u{e9} \u{5e9}\u{5dc}.pdf"), "r\u{e9}sum\u{e9} \u{5e9}\u{5dc}.pdf");
+        assert_eq!(printable("a\u{1b}[31m\r\nb\u{9b}"), "a\\u{1b}[31m\\r\\nb\\u{9b}");
+        for character in ['\u{202A}', '\u{202E}', '\u{2066}', '\u{2069}', '\u{200F}', '\u{61C}', '\u{2028}'] {
+            let text = printable(&format!("a{character}b"));
+            assert!(text.is_ascii(), "{text}");
+        }
+        assert_eq!(printable_lines("one\n\ttwo"), "one\n\\ttwo");
+    }
 }

@@ -7,7 +7,7 @@ use strongroom_engine::ingest::{DepositKind, DepositRequest, Deposited, deposit}
 use strongroom_registry::items::{self, Item, ItemProblem};
 use strongroom_registry::{BatchId, ItemId, ItemStatus, Part, Parts, Scope, Stage, parts, tenants};
 
-use super::wait::{Ended, wait};
+use super::wait::{Ended, Waiting, wait};
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output::{printable, report};
@@ -45,6 +45,8 @@ pub(crate) struct Deposit {
     /// Work on these deposits here and now, until they end; exit 1 if any does not succeed
     #[arg(long)]
     wait: bool,
+    #[command(flatten)]
+    waiting: Waiting,
 }
 
 /// What is handed in.
@@ -145,7 +147,9 @@ pub(crate) fn run(command: Deposit, context: &Context) -> Outcome {
     };
     let Deposited { batch, items } = deposit(&home, &request)?;
     if command.wait {
-        return wait(&home, &items, context, &mut |item, problems| told(&home, item, problems, context));
+        return wait(&home, &items, context, &command.waiting, &mut |item, problems| {
+            told(&home, item, problems, context)
+        });
     }
     for id in items {
         let item = home.registry.read(|tx| items::find(tx, Scope::System, id))?;
@@ -178,7 +182,8 @@ fn told(home: &Home, item: Item, problems: Vec<ItemProblem>, context: &Context) 
             .say(printable(&format!("  {:7} {} {place}: {}", problem.severity, problem.code, problem.message)))?;
     }
     if ended == Ended::Otherwise {
-        context.output.say(format!("  next: strongroom items history {}", report.item))?;
+        let act = if report.status == ItemStatus::Held { "release" } else { "history" };
+        context.output.say(format!("  next: strongroom items {act} {}", report.item))?;
     }
     Ok(ended)
 }

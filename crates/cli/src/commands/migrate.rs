@@ -15,7 +15,7 @@ use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output::{Table, report};
 
-/// Bring the schema of the registry up to date, move the registry to PostgreSQL, or fill it there from a backup
+/// Migrate the registry: its schema, to PostgreSQL, or there from a backup
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 pub(crate) struct Migrate {

@@ -1,6 +1,7 @@
 //! `queue`: the task queue, topic by topic.
 
 use clap::{Args, Subcommand};
+use strongroom_engine::settings::nearest;
 use strongroom_queue::{TaskId, TaskRecord, TaskState, TopicCounts, tasks};
 use strongroom_registry::{Registry, RegistryError, work};
 
@@ -23,10 +24,10 @@ pub(crate) enum Queue {
         #[arg(long)]
         state: Option<String>,
     },
-    /// Stop handing out the tasks of a topic
-    Pause(Topic),
-    /// Hand out the tasks of a topic again
-    Resume(Topic),
+    /// Stop handing out the tasks of a topic, or of all topics
+    Pause(Topics),
+    /// Hand out the tasks of a topic again, or of all topics
+    Resume(Topics),
     /// Delete the tasks of a topic that wait
     Empty(Topic),
     /// List the dead tasks of a topic, or of all
@@ -54,6 +55,17 @@ pub(crate) enum Queue {
 pub(crate) struct Topic {
     /// The topic, such as ingest.fetch
     topic: String,
+}
+
+/// Names a topic, or all of them.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub(crate) struct Topics {
+    /// The topic, such as ingest.fetch
+    topic: Option<String>,
+    /// All topics, those that come to be later as well
+    #[arg(long)]
+    all: bool,
 }
 
 report! {
@@ -134,8 +146,8 @@ pub(crate) fn run(command: Queue, context: &Context) -> Outcome {
             };
             show(&registry, &[topic.topic], &states, context)
         }
-        Queue::Pause(topic) => pause(&registry, topic.topic, true, context),
-        Queue::Resume(topic) => pause(&registry, topic.topic, false, context),
+        Queue::Pause(topics) => pause(&registry, topics, true, context),
+        Queue::Resume(topics) => pause(&registry, topics, false, context),
         Queue::Empty(topic) => empty(&registry, topic.topic, context),
         Queue::Dead { topic } => {
             let topics = match topic {
@@ -168,9 +180,13 @@ fn counts(registry: &Registry) -> Result<Vec<TopicCounts>, Failure> {
 }
 
 fn list(registry: &Registry, context: &Context) -> Outcome {
+    tell_topics(counts(registry)?, context)
+}
+
+fn tell_topics(topics: Vec<TopicCounts>, context: &Context) -> Outcome {
     let mut table =
         context.output.table(&["topic", "ready", "delayed", "leased", "dead", "oldest_ready_seconds", "paused"]);
-    for topic in counts(registry)? {
+    for topic in topics {
         table.row(&TopicReport::from(topic))?;
     }
     table.end("there are no tasks")?;
@@ -196,7 +212,17 @@ fn show(registry: &Registry, topics: &[String], states: &[TaskState], context: &
     Ok(Exit::Done)
 }
 
-fn pause(registry: &Registry, topic: String, paused: bool, context: &Context) -> Outcome {
+fn pause(registry: &Registry, topics: Topics, paused: bool, context: &Context) -> Outcome {
+    let Some(topic) = topics.topic else { return pause_all(registry, paused, context) };
+    let mut known = strongroom_engine::settings::topics();
+    known.extend(counts(registry)?.into_iter().map(|one| one.topic));
+    if !known.contains(&topic) {
+        return Err(Failure::not_found("topic", &topic).next(format!("did you mean {}?", near_names(&topic, known))));
+    }
+    if !paused && registry.read(|tx| tasks::are_all_paused(tx).map_err(RegistryError::from))? {
+        return Err(Failure::new(Exit::NotAllowed, format!("all topics are paused, {topic} with them"))
+            .next("\"strongroom queue resume --all\" resumes them"));
+    }
     let name = topic.clone();
     registry.write_and_wake(move |tx| {
         tasks::set_paused(tx, &topic, paused)?;
@@ -206,6 +232,33 @@ fn pause(registry: &Registry, topic: String, paused: bool, context: &Context) ->
     let counted = counted.unwrap_or(TopicCounts { topic: name, paused, ..TopicCounts::default() });
     context.output.show(&TopicReport::from(counted))?;
     Ok(Exit::Done)
+}
+
+fn pause_all(registry: &Registry, paused: bool, context: &Context) -> Outcome {
+    registry.write_and_wake(move |tx| {
+        tasks::set_all_paused(tx, paused)?;
+        Ok::<_, RegistryError>(strongroom_engine::settings::topics())
+    })?;
+    let mut known = counts(registry)?;
+    for topic in strongroom_engine::settings::topics() {
+        if known.iter().all(|one| one.topic != topic) {
+            known.push(TopicCounts { topic, paused, ..TopicCounts::default() });
+        }
+    }
+    known.sort_by(|one, other| one.topic.cmp(&other.topic));
+    tell_topics(known, context)
+}
+
+/// The names most like a word, the most similar first.
+fn near_names(word: &str, mut names: Vec<String>) -> String {
+    let mut near = Vec::new();
+    while near.len() < 3
+        && let Some(found) = nearest(word, names.iter().map(String::as_str)).map(str::to_owned)
+    {
+        names.retain(|name| *name != found);
+        near.push(found);
+    }
+    near.join(", ")
 }
 
 fn empty(registry: &Registry, topic: String, context: &Context) -> Outcome {

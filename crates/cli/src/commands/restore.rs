@@ -8,7 +8,7 @@ use strongroom_engine::restoration::{RestoreFileRequest, RestoreRequest, request
 use strongroom_registry::{ItemId, Scope, items};
 
 use super::items::ItemReport;
-use super::wait::{Ended, wait};
+use super::wait::{Ended, Waiting, wait};
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output::{printable, report};
@@ -47,6 +47,8 @@ pub(crate) struct How {
     /// See to it here and now; exit 1 if it does not succeed
     #[arg(long)]
     wait: bool,
+    #[command(flatten)]
+    waiting: Waiting,
 }
 
 report! {
@@ -70,7 +72,7 @@ pub(crate) fn run(command: Restore, context: &Context) -> Outcome {
     if !how.wait {
         return accepted(&home, id, context);
     }
-    wait(&home, &[id], context, &mut |item, _| {
+    wait(&home, &[id], context, &how.waiting, &mut |item, _| {
         let ended = Ended::of(item.status);
         if context.output.is_json() {
             let report = home.registry.read(|tx| ItemReport::read(tx, item.clone()))?;

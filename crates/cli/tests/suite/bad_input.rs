@@ -230,3 +230,16 @@ fn words_outside_a_closed_set_are_told_with_the_set() {
     place.run(["items", "list", "--since", "yesterday"]).fails(2, &["yesterday", "7d"]);
     place.run(["queue", "show", "ingest.fetch", "--state", "odd"]).fails(2, &["odd", "ready"]);
 }
+
+#[test]
+fn errors_escape_what_would_steer_a_terminal() {
+    let place = Place::with_home();
+    let name = "a\u{202e}b\u{1b}[31m\nc";
+    for command in
+        [vec!["objects", "show", name], vec!["queue", "pause", name], vec!["bag", "validate", name], vec![name]]
+    {
+        let ended = place.run(command);
+        assert!(ended.stderr.contains("a\\u{202e}b"), "{ended:?}");
+        assert!(!ended.stderr.contains(['\u{202e}', '\u{1b}']), "{ended:?}");
+    }
+}

@@ -244,3 +244,34 @@ fn several_deposits_end_one_by_one_and_one_that_fails_decides_the_answer() {
     assert_eq!(ends[0], ("example.edu/one".to_owned(), "succeeded".to_owned()));
     assert_eq!(ends[1].1, "failed");
 }
+
+#[test]
+fn a_deposit_behind_a_held_one_says_which_and_how_to_release_it_and_waits_no_longer_than_it_is_told() {
+    let place = Place::with_home();
+    place.bag("greeting", "hello\n");
+    let older = place.run(["deposit", "greeting.tar", "--json"]).succeeds().object();
+    let older = older["item"].as_str().unwrap();
+    place.run(["items", "hold", older]).succeeds();
+    let release = format!("strongroom items release {older}");
+    let words = [older, "which is held", release.as_str(), "1 of 1 work items had not ended after 5s"];
+    place.run(["deposit", "greeting.tar", "--wait", "--timeout", "5s"]).fails(1, &words);
+    place.run(["deposit", "greeting.tar", "--timeout", "5s"]).fails(2, &["--wait"]);
+    place.run(["deposit", "greeting.tar", "--wait", "--timeout", "5"]).fails(2, &["no time with a unit"]);
+}
+
+#[test]
+fn all_topics_are_paused_and_resumed_at_once_also_those_that_come_to_be_later() {
+    let place = Place::with_home();
+    place.run(["queue", "pause", "ingest.fetsh"]).fails(3, &["ingest.fetsh", "ingest.fetch"]);
+    let paused = place.run(["queue", "pause", "--all", "--json"]).succeeds().json();
+    assert!(paused.len() > 5 && paused.iter().all(|topic| topic["paused"] == true), "{paused:?}");
+    place.bag("greeting", "hello\n");
+    let words = ["the topic ingest.receive, which is paused", "strongroom queue resume --all", "had not ended"];
+    place.run(["deposit", "greeting.tar", "--wait", "--timeout", "5s"]).fails(1, &words);
+    let listed = place.run(["queue", "list", "--json"]).succeeds().json();
+    assert!(!listed.is_empty() && listed.iter().all(|topic| topic["paused"] == true && topic["topic"] != "*"));
+    place.run(["queue", "resume", "ingest.fetch"]).fails(4, &["all topics are paused", "queue resume --all"]);
+    let resumed = place.run(["queue", "resume", "--all", "--json"]).succeeds().json();
+    assert!(resumed.iter().all(|topic| topic["paused"] == false), "{resumed:?}");
+    place.run(["deposit", "greeting.tar", "--wait"]).succeeds();
+}

@@ -18,6 +18,9 @@ SELECT topic, count(*) FROM task INDEXED BY task_dead WHERE state = 3 GROUP BY t
 -- name: queue_set_paused
 INSERT INTO topic (name, paused) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET paused = excluded.paused
 
+-- name: queue_set_every_paused
+UPDATE topic SET paused = ?1 WHERE paused <> ?1
+
 -- name: queue_empty_ready
 DELETE FROM task WHERE id IN (
     SELECT id FROM task INDEXED BY task_ready WHERE state = 0 AND topic = ?1 ORDER BY rank LIMIT ?2

@@ -15,6 +15,7 @@ const COUNT_DELAYED: Statement = Statement("queue_count_delayed");
 const COUNT_LEASED: Statement = Statement("queue_count_leased");
 const COUNT_DEAD: Statement = Statement("queue_count_dead");
 const SET_PAUSED: Statement = Statement("queue_set_paused");
+const SET_EVERY_PAUSED: Statement = Statement("queue_set_every_paused");
 const EMPTY_READY: Statement = Statement("queue_empty_ready");
 const EMPTY_DELAYED: Statement = Statement("queue_empty_delayed");
 const DELETE: Statement = Statement("queue_delete");
@@ -32,6 +33,9 @@ const LIST_DELAYED: Statement = Statement("queue_list_delayed");
 const LIST_LEASED: Statement = Statement("queue_list_leased");
 const LIST_DEAD: Statement = Statement("queue_list_dead");
 
+/// The row among the topics that stands for all of them; no topic has this name.
+pub(super) const ALL_TOPICS: &str = "*";
+
 /// More tasks of one key than there are topics.
 const TASKS_OF_KEY: usize = 1_000;
 
@@ -41,8 +45,13 @@ pub fn counts(transaction: &mut dyn Transaction) -> Result<Vec<TopicCounts>, Que
     let now = transaction.now()?;
     let mut topics: BTreeMap<String, TopicCounts> = BTreeMap::new();
     let mut oldest: BTreeMap<String, Time> = BTreeMap::new();
+    let mut are_all_paused = false;
     for row in transaction.query(TOPICS, &[])? {
-        entry(&mut topics, &row)?.paused = row.truth(1)?;
+        if row.text(0)? == ALL_TOPICS {
+            are_all_paused = row.truth(1)?;
+        } else {
+            entry(&mut topics, &row)?.paused = row.truth(1)?;
+        }
     }
     for row in transaction.query(COUNT_READY, &[])? {
         entry(&mut topics, &row)?.ready = row.count(1)?;
@@ -69,6 +78,9 @@ pub fn counts(transaction: &mut dyn Transaction) -> Result<Vec<TopicCounts>, Que
             counts.oldest_ready_seconds = Some((now.0.saturating_sub(since.0).max(0) / 1_000_000) as u64);
         }
     }
+    for topic in topics.values_mut() {
+        topic.paused |= are_all_paused;
+    }
     Ok(topics.into_values().collect())
 }
 
@@ -82,6 +94,17 @@ fn entry<'a>(topics: &'a mut BTreeMap<String, TopicCounts>, row: &Row) -> Result
 pub fn set_paused(transaction: &mut dyn Transaction, topic: &str, paused: bool) -> Result<(), QueueError> {
     transaction.execute(SET_PAUSED, &[topic.into(), paused.into()])?;
     Ok(())
+}
+
+/// As [`set_paused`] for all topics, those that come to be later as well.
+pub fn set_all_paused(transaction: &mut dyn Transaction, paused: bool) -> Result<(), QueueError> {
+    transaction.execute(SET_EVERY_PAUSED, &[paused.into()])?;
+    set_paused(transaction, ALL_TOPICS, paused)
+}
+
+/// Whether all topics are paused by [`set_all_paused`].
+pub fn are_all_paused(transaction: &mut dyn Transaction) -> Result<bool, QueueError> {
+    super::lease::is_paused(transaction, ALL_TOPICS)
 }
 
 /// Deletes up to `limit` tasks of a topic that wait, ready or delayed; how many. What is leased is finished by its holder,

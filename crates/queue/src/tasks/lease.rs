@@ -7,6 +7,7 @@ use strongroom_database::{Row, Statement, Time, Transaction};
 
 use crate::{Heartbeat, Lease, LeaseRequest, Leased, QueueError, TaskId};
 
+use super::administer::ALL_TOPICS;
 use super::turns::{Turns, turn};
 use super::{after, priority, small};
 
@@ -161,8 +162,9 @@ fn admit_due(transaction: &mut dyn Transaction, topic: &str, now: Time, limit: u
     Ok(())
 }
 
-fn is_paused(transaction: &mut dyn Transaction, topic: &str) -> Result<bool, QueueError> {
-    match transaction.query_one(PAUSED, &[topic.into()])? {
+/// Whether a topic gives no tasks: it is paused, or all are.
+pub fn is_paused(transaction: &mut dyn Transaction, topic: &str) -> Result<bool, QueueError> {
+    match transaction.query_one(PAUSED, &[topic.into(), ALL_TOPICS.into()])? {
         Some(row) => Ok(row.truth(0)?),
         None => Ok(false),
     }

@@ -9,11 +9,11 @@ mod take_over;
 mod turns;
 
 pub use administer::{
-    counts, delete, delete_key, delete_keys_with_prefix, empty, list, of_key, request_cancel, revive, revive_topic,
-    set_paused, show,
+    are_all_paused, counts, delete, delete_key, delete_keys_with_prefix, empty, list, of_key, request_cancel, revive,
+    revive_topic, set_all_paused, set_paused, show,
 };
 pub use enqueue::enqueue;
-pub use lease::{Prospect, checkpoint, heartbeat, lease, look};
+pub use lease::{Prospect, checkpoint, heartbeat, is_paused, lease, look};
 pub use settle::{lock, settle};
 pub use take_over::{holders, take_over_expired, take_over_from};
 pub use turns::TURNS_PER_PRIORITY;

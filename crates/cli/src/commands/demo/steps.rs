@@ -18,7 +18,7 @@ use strongroom_registry::{ItemId, ItemStatus, RegistryError, Scope, Stage, items
 
 use super::super::init::{COLLECTION, INSTITUTION};
 use super::super::objects::find;
-use super::super::wait::{Ended, wait_until};
+use super::super::wait::{Ended, Stop, wait_until};
 use super::compare::compare;
 use super::samples::{self, LETTERS};
 use crate::context::{Context, SETTINGS_FILE};
@@ -180,7 +180,8 @@ impl<'c> Demo<'c> {
     /// Works on items until they end, and tells what happened; how each ended.
     fn work(&self, home: &Arc<Home>, ids: &[ItemId]) -> Result<Vec<ItemStatus>, Failure> {
         let ends: RefCell<BTreeMap<ItemId, ItemStatus>> = RefCell::default();
-        let exit = wait_until(home, ids, self.context, &self.shutdown, &mut |item, problems| {
+        let stop = Stop { shutdown: self.shutdown.clone(), timeout: None };
+        let exit = wait_until(home, ids, self.context, &stop, &mut |item, problems| {
             let stages = stages(home, item.id)?;
             self.say(&format!("  {}: {}", item.object_identifier, stages.join(" > ")))?;
             self.say(&format!("    {}: {}", item.status, item.note.as_deref().unwrap_or_default()))?;
