@@ -67,7 +67,12 @@ impl Cast {
             if items.iter().filter(is_open).count() == 0 && failed.is_empty() && tasks == 0 && !stopped {
                 return Ok(());
             }
-            let now = format!("{items:?} {tasks}");
+            // Not the times: asking an item to go on changes those.
+            let stands = |item: &Value| format!("{} {} {}", item["item"], item["status"], item["stage"]);
+            let now = format!(
+                "{:?} {tasks}",
+                items.iter().filter(|item| text(item, "status") != "started").map(stands).collect::<Vec<_>>()
+            );
             if now != last {
                 (last, moved) = (now, Instant::now());
             }
