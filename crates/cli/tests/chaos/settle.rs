@@ -67,12 +67,9 @@ impl Cast {
             if items.iter().filter(is_open).count() == 0 && failed.is_empty() && tasks == 0 && !stopped {
                 return Ok(());
             }
-            // Not the times: asking an item to go on changes those.
-            let stands = |item: &Value| format!("{} {} {}", item["item"], item["status"], item["stage"]);
-            let now = format!(
-                "{:?} {tasks}",
-                items.iter().filter(|item| text(item, "status") != "started").map(stands).collect::<Vec<_>>()
-            );
+            // Neither times nor who is at it: an item that only waits changes those.
+            let stands = |item: &Value| format!("{} {} {}", item["item"], is_open(&item), item["stage"]);
+            let now = format!("{:?} {tasks}", items.iter().map(stands).collect::<Vec<_>>());
             if now != last {
                 (last, moved) = (now, Instant::now());
             }
