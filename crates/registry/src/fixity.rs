@@ -234,6 +234,24 @@ pub fn make_due(tx: &mut dyn Transaction, content: ContentId, store: &str) -> Re
     Ok(())
 }
 
+/// Records that a copy is said to be right by what another registry has done, and was not read since: it is due at once.
+pub fn set_unread(tx: &mut dyn Transaction, content: ContentId, store: &str) -> Result<(), RegistryError> {
+    tx.execute(Statement("fixity.unread"), &[content.into(), store.into()])?;
+    Ok(())
+}
+
+/// The same for declarations and inventories of an object in a store.
+pub fn set_object_unread(tx: &mut dyn Transaction, object: ObjectId, store: &str) -> Result<(), RegistryError> {
+    tx.execute(Statement("fixity.object_unread"), &[object.into(), store.into()])?;
+    Ok(())
+}
+
+/// Makes declarations and inventories of an object in a store the first to be looked at.
+pub fn make_object_due(tx: &mut dyn Transaction, object: ObjectId, store: &str) -> Result<(), RegistryError> {
+    tx.execute(Statement("fixity.object_make_due"), &[object.into(), store.into()])?;
+    Ok(())
+}
+
 /// Records that declarations and inventories of an object in a store are right.
 pub fn set_object_right(tx: &mut dyn Transaction, object: ObjectId, store: &str) -> Result<(), RegistryError> {
     let now = tx.now()?;

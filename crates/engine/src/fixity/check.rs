@@ -29,6 +29,10 @@ pub(super) struct Wrong {
     pub(super) size: u64,
     /// Their digest; none where they could not be read.
     pub(super) sha512: Option<Digest>,
+    /// The store's etag of them.
+    pub(super) etag: String,
+    /// Why the medium cannot read them, where it tried and failed.
+    pub(super) unreadable: Option<String>,
 }
 
 /// Looks at a copy.
@@ -47,18 +51,33 @@ pub(super) fn look(store: &dyn Store, copy: &WatchedCopy, go_on: &GoOn<'_>) -> R
         Ok(found) => found,
         Err(Halt::Engine(EngineError::Storage(error))) if error.is_not_found() => return Ok(Seen::Missing),
         Err(Halt::Engine(EngineError::Storage(error))) if is_unreadable(&error) => {
-            return Ok(Seen::Wrong(Wrong { size: head.size, sha512: None }));
+            let unreadable = Some(medium_says(&error));
+            return Ok(Seen::Wrong(Wrong { size: head.size, sha512: None, etag: head.etag, unreadable }));
         }
         Err(halt) => return Err(halt),
     };
     let is_right = size == copy.size && sha512 == copy.sha512;
-    Ok(if is_right { Seen::Right } else { Seen::Wrong(Wrong { size, sha512: Some(sha512) }) })
+    let wrong = || Wrong { size, sha512: Some(sha512), etag: head.etag, unreadable: None };
+    Ok(if is_right { Seen::Right } else { Seen::Wrong(wrong()) })
 }
 
 /// Whether the medium itself gave up on these bytes (`EIO`): everything else says nothing about them.
-pub(super) fn is_unreadable(error: &StorageError) -> bool {
+pub(crate) fn is_unreadable(error: &StorageError) -> bool {
     let (StorageError::Io { source, .. } | StorageError::Source { source, .. }) = error else { return false };
-    source.raw_os_error() == Some(rustix::io::Errno::IO.raw_os_error())
+    is_unreadable_source(source)
+}
+
+/// The same of an error of reading.
+pub(crate) fn is_unreadable_source(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(rustix::io::Errno::IO.raw_os_error())
+}
+
+/// What the medium said when it could not read.
+pub(super) fn medium_says(error: &StorageError) -> String {
+    match error {
+        StorageError::Io { source, .. } | StorageError::Source { source, .. } => source.to_string(),
+        other => other.to_string(),
+    }
 }
 
 /// Compares what the store says of a copy, which nobody reads, with the record: its size, and the digest of the whole that it
@@ -73,7 +92,7 @@ fn attest(head: &Head, copy: &WatchedCopy) -> Seen {
         return Seen::Attested { size: head.size, class: head.class.clone().unwrap_or_default() };
     }
     let sha512 = head.checksum.filter(|(algorithm, _)| *algorithm == Algorithm::Sha512).map(|(_, digest)| digest);
-    Seen::Wrong(Wrong { size: head.size, sha512 })
+    Seen::Wrong(Wrong { size: head.size, sha512, etag: head.etag.clone(), unreadable: None })
 }
 
 /// Size and SHA-512 of what lies under a key.

@@ -2,17 +2,16 @@
 //! inventory of each version, and their sidecars. What differs from the record is put back as recorded, from wherever the
 //! recorded bytes still lie.
 
-use std::io::Read;
-
 use strongroom_digest::{Algorithm, Digest, hash_reader};
-use strongroom_ocfl::{InventorySeal, Object, VersionNumber};
+use strongroom_ocfl::InventorySeal;
 use strongroom_registry::events::{self, EventRow};
 use strongroom_registry::fixity::{self as record, Finding, NewFinding, WatchedObject};
 use strongroom_registry::versions::{self, Version};
 use strongroom_registry::{FindingId, FindingKind, FindingState, ObjectId, RegistryError, objects};
-use strongroom_storage::{Key, StorageError, Store};
+use strongroom_storage::{Key, PutCondition, PutOptions, StorageError, Store};
 
-use super::evidence::{self, About, Log, Witness};
+use super::check::Interruptible;
+use super::evidence::{self, About, FoundBytes, Log, Witness};
 use super::repair::Treated;
 use super::{GoOn, Halt, ObjectHold, check, now};
 use crate::event::Event;
@@ -23,8 +22,6 @@ const INVENTORY: &str = "inventory.json";
 const SIDECAR: &str = "inventory.json.sha512";
 /// The declaration of an object of OCFL 1.1 (section 3.3): its name, and what it says.
 const DECLARATION: (&str, &str) = ("0=ocfl_object_1.1", "ocfl_object_1.1\n");
-/// No sidecar or declaration is near this long; more is not compared.
-const SMALL: u64 = 64 * 1024;
 
 /// One of the files that are watched together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,16 +59,43 @@ struct Fault {
     part: Part,
     /// Relative to the object root.
     file: String,
-    /// Size and digest of what lies there.
-    found: Option<(u64, Digest)>,
+    /// What lies there.
+    found: Option<Lying>,
     /// The digest recorded.
     expected: Option<Digest>,
 }
 
+/// What lies under a key.
+#[derive(Debug, Clone)]
+struct Lying {
+    size: u64,
+    /// None where the medium cannot read it.
+    digest: Option<Digest>,
+    /// Why it cannot.
+    unreadable: Option<String>,
+    /// The store's etag of it.
+    etag: String,
+}
+
+impl Lying {
+    fn bytes(&self) -> Option<FoundBytes<'_>> {
+        match (&self.unreadable, self.digest) {
+            (Some(reason), _) => Some(FoundBytes::Unreadable(self.size, reason)),
+            (None, Some(digest)) => Some(FoundBytes::Read(self.size, digest)),
+            (None, None) => None,
+        }
+    }
+}
+
 impl Fault {
     fn words(&self) -> String {
-        let found = if self.found.is_some() { "differs" } else { "is missing" };
-        format!("{} {found}", self.file)
+        match &self.found {
+            Some(Lying { unreadable: Some(reason), .. }) => {
+                format!("{} cannot be read by its medium ({reason})", self.file)
+            }
+            Some(_) => format!("{} differs", self.file),
+            None => format!("{} is missing", self.file),
+        }
     }
 }
 
@@ -95,10 +119,6 @@ impl<'a> Files<'a> {
         Ok(self.root.join(file).map_err(StorageError::from)?)
     }
 
-    fn object(&self) -> Object<'a> {
-        Object::new(self.store, self.root.clone())
-    }
-
     /// Everything that differs from the record.
     fn faults(&self, go_on: &GoOn<'_>) -> Result<Vec<Fault>, Halt> {
         let mut faults = Vec::new();
@@ -106,11 +126,11 @@ impl<'a> Files<'a> {
         for (place, expected) in &self.places {
             go_on()?;
             let file = place.file(INVENTORY);
-            let found = seal(self.store, &self.key(&file)?, go_on)?;
-            if found.map(|(_, digest)| digest) != Some(*expected) {
+            let found = lying(self.store, &self.key(&file)?, go_on)?;
+            if found.as_ref().and_then(|found| found.digest) != Some(*expected) {
                 faults.push(Fault { part: Part::Inventory(*place), file, found, expected: Some(*expected) });
             }
-            let text = format!("{expected} {INVENTORY}\n");
+            let text = sidecar_text(expected);
             self.compare_text(Part::Sidecar(*place), &place.file(SIDECAR), &text, &mut faults)?;
         }
         Ok(faults)
@@ -118,15 +138,11 @@ impl<'a> Files<'a> {
 
     fn compare_text(&self, part: Part, file: &str, expected: &str, faults: &mut Vec<Fault>) -> Result<(), Halt> {
         let key = self.key(file)?;
-        let found = read_small(self.store, &key)?;
-        if found.as_deref() == Some(expected.as_bytes()) {
+        let digest = digest_of(expected.as_bytes());
+        let found = lying(self.store, &key, &|| Ok(()))?;
+        if digest.is_some() && found.as_ref().and_then(|found| found.digest) == digest {
             return Ok(());
         }
-        let found = match found {
-            Some(_) => seal(self.store, &key, &|| Ok(()))?,
-            None => None,
-        };
-        let digest = digest_of(expected.as_bytes());
         faults.push(Fault { part, file: file.to_owned(), found, expected: digest });
         Ok(())
     }
@@ -147,10 +163,10 @@ impl<'a> Files<'a> {
                 }
                 let Ok(key) = files.key(&other.file(INVENTORY)) else { continue };
                 // A store that does not answer is one that cannot help.
-                if let Ok(Some((size, digest))) = seal(files.store, &key, go_on)
-                    && digest == expected
+                if let Ok(Some(found)) = lying(files.store, &key, go_on)
+                    && found.digest == Some(expected)
                 {
-                    return Some((InventorySeal { digest, size }, files.store, key));
+                    return Some((InventorySeal { digest: expected, size: found.size }, files.store, key));
                 }
             }
         }
@@ -255,12 +271,13 @@ impl Case<'_> {
             detail,
             expected_sha512: None,
             found_sha512: None,
+            unreadable: None,
             quarantine_key,
             repaired_from: None,
             time: now(self.home)?,
             events,
         };
-        evidence::put_log(self.home, &watched.institution_identifier, watched.generation, &log)
+        evidence::put_log(self.home, &self.hold, &watched.institution_identifier, watched.generation, &log)
     }
 
     fn event(&self, kind: &str, outcome: &str, detail: String, came_of_it: String) -> Result<EventRow, Halt> {
@@ -276,7 +293,7 @@ impl Case<'_> {
         }
         self.log("damage", id, kept.first().map(String::as_str), &words, &acts)?;
         let mut unsolved = Vec::new();
-        // Inventories first: restoring one restores its sidecar.
+        // Inventories first: a sidecar is put beside a right inventory only.
         for fault in faults.iter().filter(|fault| matches!(fault.part, Part::Inventory(_))) {
             if !self.put_back(fault, others)? {
                 unsolved.push(format!("no store has the recorded {}", fault.file));
@@ -324,7 +341,7 @@ impl Case<'_> {
         kept: &mut Vec<String>,
         acts: &mut Vec<EventRow>,
     ) -> Result<(), Halt> {
-        let Some(found) = fault.found else { return Ok(()) };
+        let Some(found) = fault.found.as_ref().and_then(Lying::bytes) else { return Ok(()) };
         let from = self.files.key(&fault.file)?;
         let witness = Witness {
             institution: &self.watched.institution_identifier,
@@ -336,13 +353,9 @@ impl Case<'_> {
             found,
             found_at: now(self.home)?,
         };
-        let key = evidence::quarantine(self.home, &self.hold, &witness, self.go_on)?.to_string();
-        let detail = format!(
-            "the bytes found as {from} in store {} are kept in store {}",
-            self.watched.store,
-            self.home.roles.quarantine.name()
-        );
-        let mut event = self.event("quarantine", "success", detail, format!("{key} sha512:{}", found.1))?;
+        let key = evidence::quarantine(self.home, &self.hold, &witness, self.go_on)?;
+        let mut event = evidence::quarantined(about(self.watched), &witness, self.home, &key)?;
+        let key = key.to_string();
         // The same bytes are kept once for a finding, however often it is looked at.
         event.id = events::derived_id(id.0, &key);
         // One finding may have several files: it names the first, the events name all.
@@ -359,43 +372,56 @@ impl Case<'_> {
         Ok(())
     }
 
-    /// Puts one file back; false when its recorded bytes are nowhere.
+    /// Puts one file back; false when its recorded bytes are nowhere. Only what was seen is replaced, so that a worker that
+    /// lost the object's lease meanwhile changes nothing.
     fn put_back(&self, fault: &Fault, others: &[Files<'_>]) -> Result<bool, Halt> {
-        self.hold.keep()?;
-        let object = self.files.object();
         let place = match fault.part {
             Part::Declaration => {
-                object.restore_declaration()?;
+                self.put_text(fault, DECLARATION.1)?;
                 return Ok(true);
             }
-            Part::Inventory(place) | Part::Sidecar(place) => place,
+            Part::Sidecar(place) => {
+                // Its inventory is right, or there is nothing to put beside it.
+                let recorded = self.files.places.iter().find(|(other, _)| *other == place).map(|(_, digest)| *digest);
+                let inventory = lying(self.files.store, &self.files.key(&place.file(INVENTORY))?, self.go_on)?;
+                let digest = inventory.and_then(|found| found.digest).filter(|digest| Some(*digest) == recorded);
+                let Some(digest) = digest else { return Ok(false) };
+                self.put_text(fault, &sidecar_text(&digest))?;
+                return Ok(true);
+            }
+            Part::Inventory(place) => place,
         };
-        let of = match place {
-            Place::Root(_) => None,
-            Place::Version(number) => Some(version_number(number)?),
-        };
-        if let Part::Sidecar(_) = fault.part {
-            // Its inventory is right, or there is nothing to put beside it.
-            let inventory = seal(self.files.store, &self.files.key(&place.file(INVENTORY))?, self.go_on)?;
-            let recorded = self.files.places.iter().find(|(other, _)| *other == place).map(|(_, digest)| *digest);
-            let Some((size, digest)) = inventory.filter(|(_, digest)| Some(*digest) == recorded) else {
-                return Ok(false);
-            };
-            let nothing_to_put = &mut || Err(gone());
-            object.restore_inventory(of, &InventorySeal { digest, size }, None, nothing_to_put)?;
-            return Ok(true);
-        }
         let Some((seal, from, key)) = self.files.recorded(fault, place, others, self.go_on) else { return Ok(false) };
-        let damaged = fault.found.map(|(_, digest)| digest);
-        object.restore_inventory(of, &seal, damaged.as_ref(), &mut || Ok(from.open(&key, 0, None)?))?;
+        let body = from.open(&key, 0, None)?;
+        self.hold.keep()?;
+        let mut body = self.hold.keeping(Interruptible { body, go_on: self.go_on });
+        let options = PutOptions {
+            digest: Some((Algorithm::Sha512, seal.digest)),
+            size: Some(seal.size),
+            condition: self.replacing(fault),
+            ..PutOptions::default()
+        };
+        self.files.store.put(&self.files.key(&fault.file)?, &mut body, &options)?;
         Ok(true)
+    }
+
+    fn put_text(&self, fault: &Fault, text: &str) -> Result<(), Halt> {
+        self.hold.keep()?;
+        let condition = self.replacing(fault);
+        let options = PutOptions { size: Some(text.len() as u64), condition, ..PutOptions::default() };
+        self.files.store.put(&self.files.key(&fault.file)?, &mut text.as_bytes(), &options)?;
+        Ok(())
+    }
+
+    fn replacing(&self, fault: &Fault) -> PutCondition {
+        evidence::replacing(self.files.store, fault.found.as_ref().map(|found| found.etag.as_str()))
     }
 
     fn close(&self, id: FindingId, words: &str, kept: &[String], unsolved: &[String]) -> Result<Treated, Halt> {
         let watched = self.watched;
         let is_repaired = unsolved.is_empty();
         let place = format!("{} in store {}", self.files.root, watched.store);
-        let evidence = if kept.is_empty() { String::new() } else { format!("; bad bytes kept as {}", kept.join(", ")) };
+        let evidence = if kept.is_empty() { String::new() } else { format!("; evidence kept as {}", kept.join(", ")) };
         let detail = if is_repaired {
             format!("{place}: {words}; put back as recorded and read back{evidence}")
         } else {
@@ -433,41 +459,28 @@ fn passed(watched: &WatchedObject, time: strongroom_registry::Time) -> EventRow 
     about(watched).event(time, "fixity check", "success", detail, "as recorded".into())
 }
 
-fn version_number(number: u64) -> Result<VersionNumber, Halt> {
-    let number = u32::try_from(number).map_err(|error| EngineError::Usage(error.to_string()))?;
-    Ok(VersionNumber::new(number)?)
+fn sidecar_text(digest: &Digest) -> String {
+    format!("{digest} {INVENTORY}\n")
 }
 
-fn gone() -> strongroom_ocfl::OcflError {
-    let source = std::io::Error::from(std::io::ErrorKind::NotFound);
-    strongroom_ocfl::OcflError::Io { act: "read an inventory that was there before", source }
-}
-
-/// Size and digest of what lies under a key; none where nothing does.
-fn seal(store: &dyn Store, key: &Key, go_on: &GoOn<'_>) -> Result<Option<(u64, Digest)>, Halt> {
+/// What lies under a key; none where nothing does.
+fn lying(store: &dyn Store, key: &Key, go_on: &GoOn<'_>) -> Result<Option<Lying>, Halt> {
+    let head = match store.head(key) {
+        Ok(head) => head,
+        Err(error) if error.is_not_found() => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
     match check::read(store, key, go_on) {
-        Ok(found) => Ok(Some(found)),
+        Ok((size, digest)) => Ok(Some(Lying { size, digest: Some(digest), unreadable: None, etag: head.etag })),
         Err(Halt::Engine(EngineError::Storage(error))) if error.is_not_found() => Ok(None),
+        Err(Halt::Engine(EngineError::Storage(error))) if check::is_unreadable(&error) => {
+            let unreadable = Some(check::medium_says(&error));
+            Ok(Some(Lying { size: head.size, digest: None, unreadable, etag: head.etag }))
+        }
         Err(halt) => Err(halt),
     }
 }
 
 fn digest_of(bytes: &[u8]) -> Option<Digest> {
     hash_reader(bytes, &[Algorithm::Sha512]).ok().and_then(|(_, digests)| digests.get(Algorithm::Sha512))
-}
-
-fn read_small(store: &dyn Store, key: &Key) -> Result<Option<Vec<u8>>, Halt> {
-    let mut body = match store.open(key, 0, Some(SMALL)) {
-        Ok(body) => body,
-        Err(error) if error.is_not_found() => return Ok(None),
-        Err(error) => return Err(error.into()),
-    };
-    let mut bytes = Vec::new();
-    body.read_to_end(&mut bytes).map_err(|source| StorageError::Io {
-        store: store.name().to_owned(),
-        act: "read",
-        key: key.clone(),
-        source,
-    })?;
-    Ok(Some(bytes))
 }

@@ -10,7 +10,9 @@ mod evidence;
 mod handler;
 mod inventories;
 mod repair;
+mod replace;
 mod run;
+mod suspect;
 mod unit;
 
 use serde::Serialize;
@@ -22,9 +24,10 @@ use self::evidence::About;
 use crate::hold::{GoOn, Halt, ObjectHold, now};
 use crate::runtime::Shutdown;
 
-pub(crate) use check::read as read_copy;
+pub(crate) use check::{is_unreadable, is_unreadable_source, read as read_copy};
 pub use handler::{TOPIC, handlers};
 pub use run::{Mended, enqueue_due, problems, repair, report, run};
+pub(crate) use suspect::{SuspectCopy, attempts as check_attempts, report as report_suspect};
 
 /// Which copies a person asks about.
 #[derive(Debug, Clone, Default)]

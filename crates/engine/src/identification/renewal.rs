@@ -13,7 +13,7 @@ use uuid::Uuid;
 use super::log::{ACT, FORM, Log};
 use super::{Identifying, ReidentifySummary, SourceTrouble, StoredSource};
 use crate::error::chain;
-use crate::fixity::read_copy;
+use crate::fixity::{SuspectCopy, check_attempts, is_unreadable, read_copy, report_suspect};
 use crate::hold::{GoOn, Halt, ObjectHold, now};
 use crate::{AGENT, EngineError, Home, crash_point, logs};
 
@@ -133,27 +133,53 @@ impl Renewal<'_> {
         match store.head(&key) {
             Ok(head) if !head.readable => return Ok(Attempt::Cold),
             Ok(head) if head.size != file.size => {
-                return Ok(Attempt::Refused(format!("it has {} bytes and not {}", head.size, file.size)));
+                let reason = format!("it has {} bytes and not {}", head.size, file.size);
+                return self.refuse_wrong(file, copy, false, reason);
             }
             Ok(_) => {}
-            Err(error) => return Ok(Attempt::Refused(chain(&error))),
+            Err(error) => return self.refuse(file, copy, &error),
         }
         let source = StoredSource::new(store, &key, 0, file.size, self.go_on);
         let format = match self.with.of_stored(&file.path, &source).map_err(StoredSource::trouble) {
             Ok(format) => format,
             Err(SourceTrouble::Interrupted(reason)) => return Err(reason.into()),
-            Err(SourceTrouble::Store(error)) => return Ok(Attempt::Refused(chain(&error))),
+            Err(SourceTrouble::Store(error)) => return self.refuse(file, copy, &error),
             Err(SourceTrouble::Other(error)) => return Ok(Attempt::Refused(error.to_string())),
         };
         if !format.agrees_with(&file.format) {
             match read_copy(store, &key, self.go_on) {
                 Ok((size, sha512)) if is_right(file, size, &sha512) => {}
-                Ok(_) => return Ok(Attempt::Refused("its bytes are not the recorded ones".into())),
+                Ok((size, sha512)) => {
+                    let reason = format!("its bytes are not the recorded ones: {size} bytes with sha512:{sha512}");
+                    return self.refuse_wrong(file, copy, false, reason);
+                }
+                Err(Halt::Engine(EngineError::Storage(error))) => return self.refuse(file, copy, &error),
                 Err(Halt::Engine(error)) => return Ok(Attempt::Refused(error.chain())),
                 Err(halt) => return Err(halt),
             }
         }
         Ok(Attempt::Found(format))
+    }
+
+    /// A copy that its store did not give: missing, unreadable, or nothing known of it.
+    fn refuse(&self, file: &FileBehind, copy: &Copy, error: &StorageError) -> Result<Attempt, Halt> {
+        if error.is_not_found() || is_unreadable(error) {
+            return self.refuse_wrong(file, copy, error.is_not_found(), chain(error));
+        }
+        Ok(Attempt::Refused(chain(error)))
+    }
+
+    /// A copy that is wrong: a finding, which has it checked next.
+    fn refuse_wrong(&self, file: &FileBehind, copy: &Copy, is_missing: bool, reason: String) -> Result<Attempt, Halt> {
+        let suspect = SuspectCopy {
+            content: file.content,
+            store: copy.store.clone(),
+            is_missing,
+            detail: format!("found by a re-identification: {reason}"),
+        };
+        let attempts = check_attempts(self.home);
+        self.home.registry.write_and_wake(move |tx| report_suspect(tx, &suspect, attempts))?;
+        Ok(Attempt::Refused(reason))
     }
 
     /// Records what was found: what changed under the object's lease, and in its logs; of what did not, the signature files.

@@ -75,6 +75,7 @@ pub(super) fn take_up(home: &Home, hold: &ObjectHold<'_>, store: &dyn Store, of:
             hold.write(move |tx| identification::set_formats(tx, object, generation, &formats))?;
         }
         let state = match log.act.as_str() {
+            "damage" => Some(FindingState::Open),
             "repair" => Some(FindingState::Repaired),
             "unrepairable" => Some(FindingState::Unrepairable),
             _ => None,
@@ -93,7 +94,8 @@ pub(super) fn take_up(home: &Home, hold: &ObjectHold<'_>, store: &dyn Store, of:
     Ok(taken)
 }
 
-/// Ends a finding that the record has open, as the log says that it ended.
+/// Takes over what a log says became of a finding. A log says what was done, not what lies there now: the copy is due, and
+/// counts as right when it has been read.
 fn settle(
     hold: &ObjectHold<'_>,
     object: ObjectId,
@@ -103,16 +105,16 @@ fn settle(
 ) -> Result<(), Fault> {
     let (content, store, detail) = (log.content, log.store.clone(), log.detail.clone());
     hold.write(move |tx| {
-        let known = fixity::finding(tx, Scope::System, finding)?;
-        if known.is_none_or(|known| known.state == FindingState::Repaired) {
-            return Ok(());
-        }
         let is_repaired = state == FindingState::Repaired;
         match content {
-            Some(content) if is_repaired => fixity::set_mended(tx, content, &store)?,
-            Some(content) => fixity::set_given_up(tx, content, &store)?,
-            None if is_repaired => fixity::set_object_right(tx, object, &store)?,
-            None => fixity::set_object_given_up(tx, object, &store)?,
+            Some(content) if is_repaired => fixity::set_unread(tx, content, &store)?,
+            Some(content) => fixity::make_due(tx, content, &store)?,
+            None if is_repaired => fixity::set_object_unread(tx, object, &store)?,
+            None => fixity::make_object_due(tx, object, &store)?,
+        }
+        let known = fixity::finding(tx, Scope::System, finding)?;
+        if state == FindingState::Open || known.is_none_or(|known| known.state == FindingState::Repaired) {
+            return Ok(());
         }
         fixity::close_finding(tx, finding, state, &detail)
     })?;

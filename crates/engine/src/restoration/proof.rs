@@ -16,6 +16,7 @@ use strongroom_storage::{Key, StorageError, Store};
 
 use super::thaw::{self, Wanted};
 use crate::AGENT;
+use crate::fixity::{SuspectCopy, check_attempts, is_unreadable, is_unreadable_source, report_suspect};
 use crate::ingest::{Interruptible, StageContext, StageError};
 
 /// Contents up to this many bytes are proved before they are handed on.
@@ -40,7 +41,11 @@ pub(super) struct Proof<'c> {
 enum Fault {
     /// It was read and is not what the record says.
     Wrong(String),
-    /// It could not be read; that may pass.
+    /// Nothing lies there.
+    Missing(String),
+    /// The medium cannot read it, which may pass.
+    Medium(String),
+    /// It could not be read, which says nothing of it and may pass.
     Unreadable(String),
     /// It has to be thawed first.
     Cold(String),
@@ -86,19 +91,14 @@ impl<'c> Proof<'c> {
                 Ok(()) => return Ok(()),
                 Err((Some(fault), error)) => {
                     self.context.task.check()?;
-                    let (is_wrong, text) = match fault {
-                        Fault::Wrong(text) => (true, text),
-                        Fault::Unreadable(text) => (false, text),
-                        Fault::Cold(text) => {
-                            is_cold = true;
-                            faults.push(text);
-                            continue;
-                        }
-                    };
-                    may_pass |= !is_wrong;
+                    may_pass |= matches!(fault, Fault::Medium(_) | Fault::Unreadable(_));
+                    if let Fault::Cold(text) = fault {
+                        is_cold = true;
+                        faults.push(text);
+                        continue;
+                    }
                     self.avoided.borrow_mut().insert((file.content, copy.store.clone()));
-                    self.note_fault(file, &copy, &text, is_wrong)?;
-                    faults.push(text);
+                    faults.push(self.note_fault(file, &copy, fault)?);
                     if file.size > SMALL && error.is_some() {
                         // Some of it has been handed on: what was written with it cannot stay.
                         self.begin_again.set(true);
@@ -154,7 +154,11 @@ impl<'c> Proof<'c> {
             Ok(body) => Interruptible { bytes: body, task: self.context.task },
             Err(error) if error.is_not_found() => {
                 let text = format!("{}: nothing lies under {key}", copy.store);
-                return Err((Some(Fault::Wrong(text)), None));
+                return Err((Some(Fault::Missing(text)), None));
+            }
+            Err(error) if is_unreadable(&error) => {
+                let text = format!("{}: {}", copy.store, crate::error::chain(&error));
+                return Err((Some(Fault::Medium(text)), None));
             }
             Err(error @ StorageError::NotReadable { .. }) => {
                 return Err((Some(Fault::Cold(format!("{}: {error}", copy.store))), None));
@@ -178,11 +182,14 @@ impl<'c> Proof<'c> {
         }
     }
 
-    /// Records that a copy did not prove, once for each item and copy.
-    fn note_fault(&self, file: &File, copy: &Copy, text: &str, is_wrong: bool) -> Result<(), StageError> {
-        if !is_wrong {
-            return Ok(());
-        }
+    /// Records that a copy did not prove: the event once for each item and copy, and the finding, which has the copy
+    /// checked next. Returns the words for people.
+    fn note_fault(&self, file: &File, copy: &Copy, fault: Fault) -> Result<String, StageError> {
+        let (text, is_missing) = match fault {
+            Fault::Unreadable(text) | Fault::Cold(text) => return Ok(text),
+            Fault::Missing(text) => (text, true),
+            Fault::Wrong(text) | Fault::Medium(text) => (text, false),
+        };
         let label = format!("restoration check {} {}", file.content, copy.store);
         let event = EventRow {
             id: events::derived_id(self.context.item.id.0, &label),
@@ -197,13 +204,22 @@ impl<'c> Proof<'c> {
             time: self.context.now()?.0,
             outcome: "failure".into(),
             detail: Some(format!("read from {} to be given back", copy.store)),
-            outcome_detail: Some(text.to_owned()),
+            outcome_detail: Some(text.clone()),
             agent: AGENT.into(),
         };
+        let suspect = SuspectCopy {
+            content: file.content,
+            store: copy.store.clone(),
+            is_missing,
+            detail: format!("found by a restoration: {text}"),
+        };
+        let attempts = check_attempts(self.context.home);
         self.context.write(move |tx, claim| {
             work::check_fence(tx, claim)?;
-            events::append(tx, std::slice::from_ref(&event))
-        })
+            events::append(tx, std::slice::from_ref(&event))?;
+            report_suspect(tx, &suspect, attempts).map(drop)
+        })?;
+        Ok(text)
     }
 }
 
@@ -217,17 +233,20 @@ struct Proving<R> {
     found: Option<String>,
     /// The first failure.
     failed: Option<io::Error>,
+    /// Whether the medium cannot read the bytes.
+    by_medium: bool,
 }
 
 impl<R: Read> Proving<R> {
     fn new(bytes: R, size: u64, sha512: Digest) -> Self {
         let hasher = Some(MultiHasher::new(&[Algorithm::Sha512]));
-        Self { bytes, size, sha512, hasher, found: None, failed: None }
+        Self { bytes, size, sha512, hasher, found: None, failed: None, by_medium: false }
     }
 
     fn fault(&self, store: &str, error: &io::Error) -> Fault {
         match &self.found {
             Some(found) => Fault::Wrong(format!("{store}: {found}")),
+            None if self.by_medium => Fault::Medium(format!("{store}: the medium cannot read it: {error}")),
             None => Fault::Unreadable(format!("{store}: {error}")),
         }
     }
@@ -275,6 +294,7 @@ impl<R: Read> Read for Proving<R> {
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => Err(error),
             Err(error) => {
+                self.by_medium = is_unreadable_source(&error);
                 self.failed = Some(io::Error::new(error.kind(), error.to_string()));
                 Err(error)
             }

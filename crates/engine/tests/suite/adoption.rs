@@ -1,10 +1,11 @@
 //! A registry that was restored from a backup learns from its stores what it does not know, and changes nothing before.
 
+use strongroom_database::Time;
 use strongroom_engine::fixity::{self, FixityRequest, FixitySummary};
 use strongroom_engine::mark::{self, Found, Mark};
 use strongroom_engine::rebuild::{self, AdoptRequest, Summary};
 use strongroom_engine::{EngineError, Home};
-use strongroom_registry::{InstitutionId, RegistryError, Scope, tenants};
+use strongroom_registry::{InstitutionId, RegistryError, Scope, fixity as fixity_record, objects, tenants};
 
 use crate::fixture::{self, KEPT_IN};
 use crate::rebuild::{all_events, dump};
@@ -119,6 +120,35 @@ fn a_registry_that_missed_a_repair_alone_is_behind() {
         assert!(!told(&before, kind).is_empty());
         assert_eq!(told(&after, kind), told(&before, kind));
     }
+}
+
+#[test]
+fn a_copy_whose_repair_was_adopted_counts_as_unread() {
+    let home = fixture::home();
+    let object = home.ingest("letters", &[("a.txt", b"one")]);
+    let backup = home.backup("early");
+    let key = home.keys("primary").into_iter().find(|key| key.contains("/content/")).expect("a content");
+    std::fs::write(home.file("primary", &key), b"other bytes").expect("damages");
+    assert_eq!(checked(&home).repaired, 1);
+    let restored = home.restored(&backup);
+    adopted(&restored.opened_to_adopt());
+    let again = restored.opened_again();
+    let copies = |tx: &mut dyn strongroom_registry::Transaction| {
+        let mut found = Vec::new();
+        for file in objects::files(tx, object.id, 1, "", "", 100)? {
+            for copy in objects::copies(tx, file.content)?.into_iter().filter(|copy| copy.key == key) {
+                let watched = fixity_record::copies_of_content(tx, file.content)?;
+                let watched = watched.into_iter().find(|watched| watched.store == copy.store);
+                found.push((copy.store, copy.verified_at.is_some(), watched.map(|watched| watched.checked_at)));
+            }
+        }
+        Ok::<_, RegistryError>(found)
+    };
+    let copies = again.registry.read(copies).expect("copies");
+    assert_eq!(copies[0], ("primary".to_owned(), false, Some(Time(0))), "nobody has read it since: {copies:?}");
+    assert!(copies[1].1, "the other was not touched: {copies:?}");
+    let summary = fixity::run(&again, &FixityRequest::default(), &mut |_| ()).expect("checks");
+    assert_eq!((summary.checked, summary.passed), (1, 1), "it is due at once: {summary:?}");
 }
 
 #[test]

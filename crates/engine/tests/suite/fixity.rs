@@ -4,6 +4,7 @@
 #[cfg(feature = "failpoints")]
 mod crash;
 mod failing_stores;
+mod sleeping;
 
 use std::fs;
 use std::time::Duration;
@@ -457,4 +458,28 @@ fn the_report_tells_how_well_each_store_is_watched() {
     assert_eq!((after[0].checked, after[0].due), (after[0].copies, 0));
     assert_eq!((after[1].checked, after[1].due), (0, after[1].copies));
     assert!(after[0].oldest > before[0].oldest);
+}
+
+#[test]
+fn publishing_does_not_hide_known_damage() {
+    let home = home();
+    let object = letters(&home);
+    // The recorded inventory of version 1 lies nowhere any more: it cannot be put back.
+    for store in KEPT_IN {
+        damage(&home, store, &format!("{}/v1/inventory.json", object_root(&home, &object, store)));
+        damage(&home, store, &format!("{}/inventory.json", object_root(&home, &object, store)));
+    }
+    assert_eq!(run(&home, &all()).unrepairable, 2);
+    // The root inventory is put back by hand, the other is not.
+    for store in KEPT_IN {
+        damage(&home, store, &format!("{}/inventory.json", object_root(&home, &object, store)));
+    }
+    let later = home.ingest("letters", &[("a.txt", b"dear reader"), ("c.txt", b"more")]);
+    assert_eq!(later.head, 2);
+    let known = home.registry.read(|tx| objects::object_copies(tx, object.id)).expect("copies");
+    for (store, state, checked_at) in known {
+        assert_eq!((state, checked_at), (CopyState::Damaged, Time(0)), "{store} is due at once");
+    }
+    let open = fixity::problems(&home, None, None, 10).expect("problems");
+    assert_eq!(open.len(), 2, "{open:?}");
 }

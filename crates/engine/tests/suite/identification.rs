@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use strongroom_database::Time;
+use strongroom_engine::fixity::{self, FixityRequest};
 use strongroom_engine::identification::{self, ReidentifyRequest, ReidentifySummary};
 use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::signatures::{self, Published};
@@ -359,6 +360,11 @@ fn a_copy_that_is_wrong_is_not_believed() {
     let summary = run(&home);
     assert_eq!(summary.failed, 0, "{summary:?}");
     assert_eq!(format(&home, &object, "a.pdf").puid.as_deref(), Some("fmt/18"), "by the other copy");
+    let found = fixity::problems(&home, None, None, 10).expect("problems");
+    assert_eq!(found.len(), 1, "it is a finding at once: {found:?}");
+    assert_eq!((found[0].content, &found[0].store), (Some(content(&home, &object)), &copies[0].store));
+    let checked = fixity::run(&home, &FixityRequest::default(), &mut |_| ()).expect("checks");
+    assert_eq!((checked.damaged, checked.repaired), (1, 1), "and checked next: {checked:?}");
 
     // With no right copy nothing changes, and it stays behind.
     let (home, object) = home_with_newer_signatures();

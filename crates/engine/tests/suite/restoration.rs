@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use strongroom_bagit::{CheckOptions, Limits, Profile, ProfileChoice, Source, Verdict, validate};
+use strongroom_engine::fixity::{self, FixityRequest};
 use strongroom_engine::restoration::{RestoreFileRequest, RestoreRequest, request_file, request_object};
 use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::{Home, work_on};
@@ -177,6 +178,24 @@ fn damaged_copies_are_passed_over_and_told_of() {
     let failed: Vec<_> =
         events_of(&home, &object, "fixity check").into_iter().filter(|event| event.outcome == "failure").collect();
     assert_eq!(failed.len(), 2, "{failed:?}");
+}
+
+#[test]
+fn a_wrong_copy_met_by_a_restoration_becomes_a_finding_and_is_repaired_next() {
+    let home = fixture::home();
+    let object = home.ingest("letters", &[("a.txt", b"one")]);
+    let wanted = file(&home, &object, "data/a.txt");
+    damage(&home, &wanted, KEPT_IN[0]);
+    let folder = TempDir::new().expect("a folder");
+    restored(&home, &to(&folder, "letters"));
+    let found = fixity::problems(&home, None, None, 10).expect("problems");
+    assert_eq!(found.len(), 1);
+    assert_eq!((found[0].content, found[0].store.as_str()), (Some(wanted.content), KEPT_IN[0]));
+    assert!(found[0].detail.contains("found by a restoration"), "{found:?}");
+    // It is due at once, long before its interval has passed.
+    let summary = fixity::run(&home, &FixityRequest::default(), &mut |_| ()).expect("checks");
+    assert_eq!((summary.damaged, summary.repaired), (1, 1), "{summary:?}");
+    assert!(fixity::problems(&home, None, None, 10).expect("problems").is_empty());
 }
 
 #[test]

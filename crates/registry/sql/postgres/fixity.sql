@@ -57,7 +57,8 @@ JOIN objects o ON o.id = k.object_id AND o.generation = k.generation AND o.head 
 JOIN institutions i ON i.id = o.institution_id
 WHERE k.object_id = $1 AND k.store = $2
 -- name: fixity.passed
-UPDATE copies SET state = 'kept', checked_at = $4, last_fixity_at = $4
+UPDATE copies SET state = 'kept', checked_at = $4, last_fixity_at = $4,
+    verified_at = coalesce(verified_at, $4)
 WHERE content_id = $1 AND store = $2 AND checked_at = $3
 -- name: fixity.attested
 UPDATE copies SET checked_at = $4, attested_at = $4 WHERE content_id = $1 AND store = $2 AND checked_at = $3
@@ -70,6 +71,13 @@ UPDATE copies SET state = 'kept', checked_at = $3, last_fixity_at = $3, verified
 WHERE content_id = $1 AND store = $2
 -- name: fixity.make_due
 UPDATE copies SET checked_at = least(checked_at, $3) WHERE content_id = $1 AND store = $2
+-- name: fixity.unread
+UPDATE copies SET state = 'kept', verified_at = NULL, last_fixity_at = NULL, checked_at = 0
+WHERE content_id = $1 AND store = $2
+-- name: fixity.object_unread
+UPDATE object_copies SET state = 'kept', last_fixity_at = NULL, checked_at = 0 WHERE object_id = $1 AND store = $2
+-- name: fixity.object_make_due
+UPDATE object_copies SET checked_at = 0 WHERE object_id = $1 AND store = $2
 -- name: fixity.object_passed
 UPDATE object_copies SET state = 'kept', checked_at = $3, last_fixity_at = $3 WHERE object_id = $1 AND store = $2
 -- name: fixity.object_damaged

@@ -176,10 +176,17 @@ WHERE i.item_id = ?1 AND i.content_id IS NOT NULL
 ORDER BY k.key
 -- name: copies.of_content
 SELECT store, key, class, state, stored_at, verified_at, last_fixity_at FROM copies WHERE content_id = ?1 ORDER BY store
+-- What was known of an object in a store stays known: a new version says nothing of the inventories of earlier ones. Known
+-- damage is due at once.
 -- name: object_copies.insert
 INSERT INTO object_copies (object_id, store, institution_id, generation, state, checked_at, last_fixity_at)
 VALUES (?1, ?2, ?3, ?4, 'kept', ?5, ?5)
-ON CONFLICT (object_id, store) DO UPDATE SET generation = ?4, state = 'kept', checked_at = ?5, last_fixity_at = ?5
+ON CONFLICT (object_id, store) DO UPDATE SET
+    state = CASE WHEN object_copies.generation = ?4 THEN object_copies.state ELSE 'kept' END,
+    checked_at = CASE WHEN object_copies.generation <> ?4 THEN ?5 ELSE 0 END,
+    last_fixity_at = CASE WHEN object_copies.generation = ?4 THEN object_copies.last_fixity_at ELSE ?5 END,
+    generation = ?4
+WHERE object_copies.generation <> ?4 OR object_copies.state <> 'kept'
 -- name: object_copies.of_object
 SELECT store, state, checked_at FROM object_copies WHERE object_id = ?1 ORDER BY store
 -- name: events.insert

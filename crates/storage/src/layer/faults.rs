@@ -1,11 +1,11 @@
 //! Faults on purpose, at the call they were planned for: what proves that everything above a store bears them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, ErrorKind, Read};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::{Call, Layer, Operation};
-use crate::{Body, Head, StorageError};
+use crate::{Body, Head, Key, StorageError};
 
 /// One thing that goes wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,6 +46,7 @@ pub struct Faults {
 struct State {
     calls: BTreeMap<Operation, u64>,
     plans: BTreeMap<(Operation, u64), Fault>,
+    unreadable: BTreeSet<Key>,
     happened: u64,
 }
 
@@ -60,6 +61,11 @@ impl Faults {
         let mut state = self.lock();
         let call = state.calls.get(&operation).copied().unwrap_or_default() + nth;
         state.plans.insert((operation, call), fault);
+    }
+
+    /// Makes the bytes under a key unreadable (`EIO`), as a bad sector does, until something is put there anew.
+    pub fn make_unreadable(&self, key: &Key) {
+        self.lock().unreadable.insert(key.clone());
     }
 
     /// How many planned faults have happened.
@@ -110,7 +116,7 @@ impl Layer for Faults {
         act: &mut dyn FnMut(&mut dyn Read) -> Result<Head, StorageError>,
     ) -> Result<Head, StorageError> {
         let fault = self.due(call.operation);
-        match fault {
+        let outcome = match fault {
             None | Some(Fault::ShortRead { .. }) => act(body),
             Some(Fault::Fail(kind)) => Err(failure(call, kind)),
             Some(Fault::FailAfter(kind)) => act(body).and(Err(failure(call, kind))),
@@ -124,17 +130,32 @@ impl Layer for Faults {
                     outcome => outcome,
                 }
             }
+        };
+        if outcome.is_ok() {
+            self.lock().unreadable.remove(call.key);
         }
+        outcome
     }
 
     fn open(&self, call: Call<'_>, act: &mut dyn FnMut() -> Result<Body, StorageError>) -> Result<Body, StorageError> {
         let fault = self.due(call.operation);
+        if self.lock().unreadable.contains(call.key) {
+            return act().map(|_| Box::new(BadSector) as Body);
+        }
         Ok(match fault {
             Some(Fault::Fail(kind) | Fault::FailAfter(kind)) => return Err(failure(call, kind)),
             Some(Fault::ShortRead { after }) => Box::new(act()?.take(after)),
             Some(Fault::CorruptByte { at }) => Box::new(Corrupt { body: act()?, position: 0, at }),
             Some(Fault::DiskFull { .. } | Fault::TornBody { .. }) | None => act()?,
         })
+    }
+}
+
+struct BadSector;
+
+impl Read for BadSector {
+    fn read(&mut self, _buffer: &mut [u8]) -> io::Result<usize> {
+        Err(rustix::io::Errno::IO.into())
     }
 }
 

@@ -117,19 +117,66 @@ fn with_bad_sector(made: &TestHome, store: &str, key: &str) -> Home {
     home
 }
 
+/// The same home, with a store of which these keys cannot be read until something is put there.
+fn with_bad_sectors(made: &TestHome, store: &str, keys: &[String]) -> Home {
+    let folder = FolderStore::open(store, made.path().join("stores").join(store)).expect("opens");
+    let faulty = Layered::new(Arc::new(folder), Faults::new());
+    for key in keys {
+        faulty.layer().make_unreadable(&Key::new(key.as_str()).expect("a key"));
+    }
+    let mut home = Home::with_registry(made.path(), made.settings.clone(), made.registry.clone()).expect("opens");
+    home.stores.insert(store.into(), Arc::new(faulty));
+    home
+}
+
+/// The text of every note in quarantine.
+fn notes(made: &TestHome) -> Vec<String> {
+    let keys = made.keys("quarantine").into_iter().filter(|key| key.ends_with(".json"));
+    keys.map(|key| fs::read_to_string(made.file("quarantine", &key)).expect("reads")).collect()
+}
+
 #[test]
-fn bytes_that_the_disk_cannot_read_are_reported_and_not_replaced_without_evidence() {
+fn a_copy_that_its_medium_cannot_read_is_replaced_and_the_evidence_says_so() {
     let made = home();
     let object = letters(&made);
     let key = copy(&made, &object, "deposit/data/a.txt", "primary").key;
-    let summary = run(&with_bad_sector(&made, "primary", &key), &all());
-    assert_eq!((summary.damaged, summary.unrepairable, summary.failed), (1, 1, 0), "{summary:?}");
-    let open = fixity::problems(&made, None, None, 10).expect("problems");
-    assert!(open[0].detail.contains("set it aside by hand"), "{open:?}");
-    // Set aside by hand, it is put back.
-    fs::remove_file(made.file("primary", &key)).expect("removes");
-    assert_eq!(fixity::repair(&made, open[0].id).expect("repairs"), Mended::Repaired);
+    let bad = with_bad_sectors(&made, "primary", std::slice::from_ref(&key));
+    let summary = run(&bad, &all());
+    assert_eq!((summary.damaged, summary.repaired, summary.failed), (1, 1, 0), "{summary:?}");
     assert_eq!(fs::read(made.file("primary", &key)).expect("reads"), b"dear reader");
+    let found = &findings(&made)[0];
+    assert_eq!(found.state, FindingState::Repaired);
+    assert!(found.detail.contains("could not be read") && found.quarantine_key.is_some(), "{found:?}");
+    assert!(notes(&made).iter().any(|note| note.contains("\"unreadable\": \"")), "{:?}", notes(&made));
+    assert_eq!(outcomes(&made, &object, "quarantine", "failure"), 1, "there were no bytes to keep");
+    let log = logs(&made, "secondary").into_iter().find(|log| log.contains("-damage-")).expect("a log");
+    let log = fs::read_to_string(made.file("secondary", &log)).expect("reads");
+    assert!(log.contains("\"unreadable\": \""), "{log}");
+}
+
+#[test]
+fn inventories_that_their_medium_cannot_read_are_put_back() {
+    let made = home();
+    let object = letters(&made);
+    let root = object_root(&made, &object, "primary");
+    let files = [
+        "0=ocfl_object_1.1",
+        "inventory.json",
+        "inventory.json.sha512",
+        "v1/inventory.json",
+        "v1/inventory.json.sha512",
+    ];
+    let keys = files.map(|file| format!("{root}/{file}"));
+    let right = keys.clone().map(|key| fs::read(made.file("primary", &key)).expect("reads"));
+    let bad = with_bad_sectors(&made, "primary", &keys);
+    let summary = run(&bad, &all());
+    assert_eq!((summary.damaged, summary.repaired, summary.failed), (1, 1, 0), "{summary:?}");
+    assert_eq!(keys.map(|key| fs::read(made.file("primary", &key)).expect("reads")), right);
+    let found = &findings(&made)[0];
+    assert_eq!((found.kind, found.state), (FindingKind::Inventory, FindingState::Repaired));
+    assert!(found.detail.contains("cannot be read by its medium"), "{found:?}");
+    assert_eq!(notes(&made).len(), files.len(), "each has its note");
+    assert_eq!(run(&bad, &all()).damaged, 0);
 }
 
 #[test]

@@ -1,0 +1,185 @@
+//! Replacing a wrong copy by the bytes of another that proves right while it is read. Only what was seen, and kept as
+//! evidence, is replaced: a worker that lost the object's lease meanwhile changes nothing.
+
+use strongroom_digest::Algorithm;
+use strongroom_registry::fixity::{self as record, Finding, WatchedCopy};
+use strongroom_registry::{CopyState, FindingId, FindingState};
+use strongroom_storage::{Key, PutCondition, PutOptions, StorageError, Store, Thaw, Thawing};
+
+use super::Halt;
+use super::check::{self, Interruptible, Seen, Wrong};
+use super::evidence;
+use super::repair::{Case, WAITS};
+use crate::EngineError;
+use crate::error::chain;
+
+/// Where a repair's bytes came from, or why there are none.
+pub(super) enum Source {
+    Store(String),
+    /// They are being thawed in this store.
+    Thawing(String),
+    None(String),
+}
+
+/// What came of one source.
+enum Attempt {
+    /// The copy is replaced, and reads back right.
+    Served,
+    /// It cannot serve, for this reason.
+    Refused(String),
+    /// It has to be thawed first.
+    Cold,
+    /// Its store does not answer.
+    Silent(StorageError),
+}
+
+/// The place of a copy, and what may be replaced there.
+struct Target<'a> {
+    store: &'a dyn Store,
+    key: &'a Key,
+    condition: PutCondition,
+}
+
+impl Case<'_> {
+    /// Puts the bytes of the first copy that proves right while it is read, and reads them back.
+    /// Only what has this etag is replaced; where there is none, only nothing.
+    pub(super) fn replace(
+        &self,
+        store: &dyn Store,
+        copies: &[WatchedCopy],
+        etag: Option<&str>,
+    ) -> Result<Source, Halt> {
+        let key = Key::new(self.copy.key.as_str()).map_err(StorageError::from)?;
+        let mut reasons = Vec::new();
+        // A store that does not answer says nothing of its copy: where no other serves, the repair is tried again.
+        let mut silent = None;
+        let mut cold = Vec::new();
+        let to = Target { store, key: &key, condition: evidence::replacing(store, etag) };
+        for other in self.others(copies) {
+            (self.go_on)()?;
+            match self.replace_from(&to, other)? {
+                Attempt::Served => return Ok(Source::Store(other.store.clone())),
+                Attempt::Refused(reason) => reasons.push(format!("{}: {reason}", other.store)),
+                Attempt::Cold => cold.push(other),
+                Attempt::Silent(error) => silent = silent.or(Some(error)),
+            }
+        }
+        if let Some(error) = silent {
+            return Err(error.into());
+        }
+        for other in cold {
+            match self.thaw(other) {
+                // It can be read by now, and serves the next time.
+                Ok(Thawing::UnderWay | Thawing::Readable) => return Ok(Source::Thawing(other.store.clone())),
+                Err(error) => reasons.push(format!("{}: cannot be thawed: {}", other.store, error.chain())),
+            }
+        }
+        if reasons.is_empty() {
+            reasons.push("there is no other copy".into());
+        }
+        Ok(Source::None(reasons.join("; ")))
+    }
+
+    /// Other copies of the same content, those first that should be right.
+    fn others<'c>(&self, copies: &'c [WatchedCopy]) -> Vec<&'c WatchedCopy> {
+        let mut others: Vec<&WatchedCopy> = copies.iter().filter(|other| other.store != self.copy.store).collect();
+        others.sort_by_key(|other| other.state != CopyState::Kept);
+        others
+    }
+
+    fn thaw(&self, other: &WatchedCopy) -> Result<Thawing, EngineError> {
+        let settings = &self.home.settings.restoration;
+        let how = Thaw { days: settings.thaw_days, tier: settings.thaw_tier.clone() };
+        let key = Key::new(other.key.as_str()).map_err(StorageError::from)?;
+        Ok(self.home.store(&other.store)?.thaw(&key, &how)?)
+    }
+
+    /// Whether a finding waits for a copy that is being thawed, and no other copy can be read: there is nothing new to tell.
+    pub(super) fn still_waits(&self, known: &Finding, copies: &[WatchedCopy]) -> Result<bool, Halt> {
+        if known.state != FindingState::Open || !known.detail.contains(WAITS) {
+            return Ok(false);
+        }
+        let mut is_thawing = false;
+        for other in self.others(copies) {
+            let key = Key::new(other.key.as_str()).map_err(StorageError::from)?;
+            match self.home.store(&other.store)?.head(&key) {
+                Ok(head) if head.readable => return Ok(false),
+                Ok(_) => is_thawing |= matches!(self.thaw(other), Ok(Thawing::UnderWay)),
+                Err(error) if error.is_not_found() => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        if is_thawing {
+            self.look_again_first()?;
+        }
+        Ok(is_thawing)
+    }
+
+    /// Says in the finding what it waits for. The copy stays due.
+    pub(super) fn wait(&self, id: FindingId, wrong: Option<&Wrong>, from: &str) -> Result<(), Halt> {
+        let detail = format!("{} {WAITS} in store {from}, from which it is repaired then", self.place());
+        let finding = self.finding(id, wrong, detail);
+        self.hold.write(move |tx| record::open_finding(tx, &finding))?;
+        self.look_again_first()
+    }
+
+    fn look_again_first(&self) -> Result<(), Halt> {
+        let (content, store) = (self.copy.content, self.copy.store.clone());
+        self.hold.write(move |tx| record::make_due(tx, content, &store))
+    }
+
+    /// Replaces the copy by another's bytes and reads it back.
+    fn replace_from(&self, to: &Target<'_>, other: &WatchedCopy) -> Result<Attempt, Halt> {
+        let Target { store, key, condition } = to;
+        let from = match self.home.store(&other.store) {
+            Ok(from) => from,
+            Err(error) => return Ok(Attempt::Refused(error.chain())),
+        };
+        let other_key = Key::new(other.key.as_str()).map_err(StorageError::from)?;
+        let body = match from.head(&other_key) {
+            Ok(head) if !head.readable => return Ok(Attempt::Cold),
+            Ok(_) => from.open(&other_key, 0, None),
+            Err(error) => Err(error),
+        };
+        let body = match body {
+            Ok(body) => body,
+            Err(error) if error.is_not_found() => return self.doubt(other, "nothing lies there".into()),
+            Err(error) if check::is_unreadable(&error) => return self.doubt(other, chain(&error)),
+            Err(error) => return Ok(Attempt::Silent(error)),
+        };
+        self.hold.keep()?;
+        let mut body = self.hold.keeping(Interruptible { body, go_on: self.go_on });
+        let options = PutOptions {
+            digest: Some((Algorithm::Sha512, self.copy.sha512)),
+            size: Some(self.copy.size),
+            class: self.copy.class.clone(),
+            condition: condition.clone(),
+            ..PutOptions::default()
+        };
+        if let Err(error) = store.put(key, &mut body, &options) {
+            (self.go_on)()?;
+            return match error {
+                StorageError::Mismatch { .. } => self.doubt(other, chain(&error)),
+                StorageError::Source { .. } if check::is_unreadable(&error) => self.doubt(other, chain(&error)),
+                StorageError::Source { .. } => Ok(Attempt::Silent(error)),
+                StorageError::InTheWay { .. } | StorageError::Unusable { .. } => Ok(Attempt::Refused(chain(&error))),
+                _ => Err(error.into()),
+            };
+        }
+        match check::look(*store, self.copy, self.go_on)? {
+            Seen::Right | Seen::Attested { .. } => Ok(Attempt::Served),
+            _ => Err(StorageError::Unusable {
+                store: store.name().to_owned(),
+                reason: format!("{key} was replaced and does not read back right"),
+            }
+            .into()),
+        }
+    }
+
+    /// Another copy that is wrong too is looked at next.
+    fn doubt(&self, other: &WatchedCopy, reason: String) -> Result<Attempt, Halt> {
+        let (content, store) = (other.content, other.store.clone());
+        self.hold.write(move |tx| record::make_due(tx, content, &store))?;
+        Ok(Attempt::Refused(reason))
+    }
+}
