@@ -1,7 +1,7 @@
 //! `metadata/vN/record.jsonl`: what an object's folder must say for a registry to be made from the stores alone. One JSON
 //! object a line: the object and version, then every file that the version brings, then its events.
 
-use std::io::{BufRead, Write};
+use std::io::{self, BufRead, Read as _, Write};
 
 use serde::{Deserialize, Serialize};
 use strongroom_registry::events::EventRow;
@@ -94,7 +94,40 @@ pub(crate) fn write_line(out: &mut dyn Write, line: &Line) -> std::io::Result<()
     out.write_all(b"\n")
 }
 
-/// Reads line by line.
-pub(crate) fn lines(input: impl BufRead) -> impl Iterator<Item = std::io::Result<Line>> {
-    input.lines().map(|line| Ok(serde_json::from_str(&line?)?))
+/// The longest line of a record that is read, in bytes: a record in a store may be anybody's.
+pub(crate) const LONGEST_LINE: usize = 16 << 20;
+
+/// Reads line by line, each with its length in bytes. No line longer than [`LONGEST_LINE`] is held in memory.
+pub(crate) fn lines(mut input: impl BufRead) -> impl Iterator<Item = io::Result<(Line, usize)>> {
+    let mut number = 0_u64;
+    std::iter::from_fn(move || {
+        number += 1;
+        let mut line = Vec::new();
+        let wrong = |text: String| io::Error::new(io::ErrorKind::InvalidData, format!("line {number} {text}"));
+        match input.by_ref().take(LONGEST_LINE as u64 + 1).read_until(b'\n', &mut line) {
+            Ok(0) => None,
+            Ok(_) if line.len() > LONGEST_LINE => Some(Err(wrong(format!("is longer than {LONGEST_LINE} bytes")))),
+            Ok(length) => {
+                let read = serde_json::from_slice(&line).map(|line| (line, length));
+                Some(read.map_err(|error| wrong(format!("cannot be read: {error}"))))
+            }
+            Err(error) => Some(Err(error)),
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_any_length_is_refused_by_its_number_and_not_held() {
+        let mut bytes = b"{\"event\": ".to_vec();
+        bytes.resize(LONGEST_LINE + 2, b' ');
+        let endless = io::Cursor::new(bytes).chain(io::repeat(b' '));
+        let error = lines(io::BufReader::new(endless)).next().expect("an answer").map(drop).expect_err("is refused");
+        assert!(error.to_string().contains("line 1 is longer than"), "{error}");
+        let error = lines(&b"nonsense\n"[..]).next().expect("an answer").map(drop).expect_err("is refused");
+        assert!(error.to_string().contains("line 1 cannot be read"), "{error}");
+    }
 }

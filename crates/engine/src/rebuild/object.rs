@@ -10,7 +10,10 @@ use strongroom_ocfl::{InventoryEntry, Limits, Object, OcflError, object_id};
 use strongroom_registry::events::{self, EventRow};
 use strongroom_registry::rebuild::{self as rows, RecordedFile, RecordedObject, RecordedVersion};
 use strongroom_registry::versions::{ContentPlace, Version};
-use strongroom_registry::{Digests, ItemId, ObjectState, RegistryError, Time, Transaction, VersionState, versions};
+use strongroom_registry::{
+    Digests, GenerationId, ItemId, ObjectState, RegistryError, Scope, Time, Transaction, VersionState, objects,
+    versions,
+};
 use strongroom_storage::{Key, Store};
 use uuid::Uuid;
 
@@ -24,6 +27,8 @@ use crate::{Home, crash_point};
 
 /// Files put at once: each is up to three rows, and a transaction changes at most a thousand.
 const FILES_AT_ONCE: usize = 300;
+/// Bytes of lines held before they are put.
+const BYTES_AT_ONCE: usize = record::LONGEST_LINE;
 /// Events put at once.
 const EVENTS_AT_ONCE: usize = 1_000;
 
@@ -223,8 +228,18 @@ impl<'r> Rebuilding<'r> {
         let mut first: Option<Box<VersionLine>> = None;
         let mut files = Vec::with_capacity(FILES_AT_ONCE);
         let mut events = Vec::new();
+        let mut held_bytes = 0;
         for line in record::lines(BufReader::new(&mut hashing)) {
-            match (line.map_err(|error| bad(&error))?, &first) {
+            let (line, length) = line.map_err(|error| bad(&error))?;
+            held_bytes += length;
+            if held_bytes > BYTES_AT_ONCE
+                && let Some(version) = &first
+            {
+                held_bytes = length;
+                self.put_files(version, std::mem::take(&mut files))?;
+                self.put_events(std::mem::take(&mut events))?;
+            }
+            match (line, &first) {
                 (Line::Version(line), None) => {
                     self.put_version(number, &line, held.owners.contains_key(&number))?;
                     first = Some(line);
@@ -282,6 +297,9 @@ impl<'r> Rebuilding<'r> {
         if self.identity.as_ref().is_some_and(is_another) || said.generation != self.glance.generation {
             return Err(wrong("object"));
         }
+        if self.identity.is_none() {
+            self.check_generation(said)?;
+        }
         let (id, identifier) = (said.institution_id, said.institution.clone());
         let name = if said.institution_name.is_empty() { &said.institution } else { &said.institution_name }.clone();
         let collection = said.collection.clone();
@@ -318,6 +336,35 @@ impl<'r> Rebuilding<'r> {
         self.write(move |tx| rows::put_version(tx, &identity, &put))?;
         self.versions.push(version);
         Ok(())
+    }
+
+    /// Refuses a generation of an object that the registry has in another one, unless the earlier of the two was taken out:
+    /// only then does an object begin anew. Which of them is the object, a person has to say.
+    fn check_generation(&mut self, said: &VersionLine) -> Result<(), Fault> {
+        let object = said.object;
+        let known = self.home.registry.read(|tx| objects::get(tx, Scope::System, object))?;
+        let Some(known) = known.filter(|known| known.head > 0 && known.generation != said.generation) else {
+            return Ok(());
+        };
+        let was_taken_out = if said.generation < known.generation {
+            self.holds_only_its_record()?
+        } else {
+            known.state == ObjectState::Deleted
+        };
+        if was_taken_out { Ok(()) } else { Err(conflict(&known.identifier, said.generation, known.generation)) }
+    }
+
+    /// Whether the last version holds nothing but its own record: the object was taken out.
+    fn holds_only_its_record(&self) -> Result<bool, Fault> {
+        let (mut last, mut files) = (0, 0_u64);
+        Object::new(self.store, self.root.clone()).read(Limits::default(), &mut |entry| {
+            if let InventoryEntry::State { version, .. } = entry {
+                files = if version.number() == last { files + 1 } else { 1 };
+                last = version.number();
+            }
+            Ok(())
+        })?;
+        Ok(files == 1)
     }
 
     fn put_files(&mut self, version: &VersionLine, files: Vec<RecordedFile>) -> Result<(), Fault> {
@@ -406,6 +453,15 @@ impl<'r> Rebuilding<'r> {
             Err(stop) => Err(stop),
         }
     }
+}
+
+/// Two generations claim to be an object.
+fn conflict(object: &str, found: GenerationId, known: GenerationId) -> Fault {
+    Fault::Object(format!(
+        "conflict: it says that it is the object {object}, which the record has as generation {known}; this is generation \
+         {found}, and the earlier of them was never taken out. Nothing is replaced. next: look at both and set the one \
+         aside that is not the object's, then rebuild again"
+    ))
 }
 
 /// A version whose rows are all there, as one that a record tells of.

@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use strongroom_engine::fixity::{self, FixityRequest};
-use strongroom_engine::rebuild::{self, Summary};
+use strongroom_engine::rebuild::{self, AdoptRequest, Summary};
 use strongroom_engine::{Home, restoration};
 use strongroom_ocfl::{Layout, PurgePlan, Tombstone, User, VersionDetails, object_id};
 use strongroom_registry::events::{self, Event, EventCursor};
 use strongroom_registry::objects::{self, Object};
-use strongroom_registry::{FileId, ObjectState, Scope, tenants, versions};
+use strongroom_registry::{FileId, GenerationId, ObjectState, Scope, tenants, versions};
 use strongroom_storage::{Key, Store};
 
 use crate::fixture::{self, INSTITUTION, KEPT_IN, TestHome};
@@ -304,4 +304,40 @@ fn folders_that_are_no_storage_roots_do_not_stop_the_rest() {
     assert_eq!(told, ["a.edu", "z.edu"]);
     assert_eq!((summary.objects, summary.failed), (2, 2));
     assert!(all_objects(&fresh).iter().all(|object| object.institution_identifier == INSTITUTION));
+}
+
+#[test]
+fn a_later_generation_that_claims_a_known_object_is_a_conflict_and_replaces_nothing() {
+    let home = fixture::home();
+    let letters = home.ingest("letters", &[("a.txt", b"one")]);
+    // The same identifiers in another home, with a generation of a later time.
+    let other = fixture::home();
+    let (id, institution) = (letters.id, letters.institution);
+    other
+        .registry
+        .write(move |tx| {
+            strongroom_registry::rebuild::put_institution(tx, institution, INSTITUTION, "Test University")?;
+            let generation = GenerationId::new();
+            objects::find_or_make(tx, institution, None, &format!("{INSTITUTION}/letters"), id, generation)
+        })
+        .expect("makes the object");
+    let forged = other.ingest("letters", &[("a.txt", b"forged")]);
+    assert_eq!(forged.id, letters.id);
+    assert!(forged.generation > letters.generation);
+    copy_stores(&other, &home);
+
+    let adopting = home.opened_to_adopt();
+    let summary = rebuild::adopt(&adopting, &AdoptRequest::default(), &mut |_| {}).expect("adopts");
+    assert!(!summary.is_complete());
+    assert!(summary.problems.iter().all(|problem| problem.reason.starts_with("conflict: ")), "{:?}", summary.problems);
+    assert_eq!(summary.failed, 2, "in each store: {:?}", summary.problems);
+    let known = home.object("letters");
+    assert_eq!((known.generation, known.head), (letters.generation, 1), "nothing is replaced");
+
+    // In a rebuild from the stores alone both claim the object: a person has to look, whichever came first.
+    let fresh = fixture::home();
+    copy_stores(&home, &fresh);
+    let summary = rebuilt(&fresh.opened_to_adopt(), "primary");
+    assert_eq!((summary.taken, summary.failed), (1, 1), "{:?}", summary.problems);
+    assert!(summary.problems.iter().any(|problem| problem.reason.starts_with("conflict: ")), "{:?}", summary.problems);
 }
