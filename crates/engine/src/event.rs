@@ -125,6 +125,13 @@ pub enum Event<'a> {
         /// What was done, or why nothing could be.
         detail: &'a str,
     },
+    /// A store does not hold objects whole whose placement names it.
+    CopiesLacking {
+        /// The store.
+        store: &'a str,
+        /// How many objects.
+        objects: u64,
+    },
     /// A place in a receiving store could not be looked at; the next turn tries again.
     PlaceNotWatched {
         /// The store, and whose place.
@@ -216,6 +223,9 @@ impl Event<'_> {
             Self::DamageFound { store, key, detail } => error!(store, key, detail, "damage found"),
             Self::DamageTreated { repaired: true, detail } => warn!(detail, "damage repaired"),
             Self::DamageTreated { repaired: false, detail } => error!(detail, "damage cannot be repaired"),
+            Self::CopiesLacking { store, objects } => {
+                warn!(store, objects, "the store lacks copies of objects whose placement names it");
+            }
             Self::PlaceNotWatched { place, error } => warn!(place, %error, "receiving place could not be looked at"),
             Self::UploadExpires { store, key, remove_after } => {
                 warn!(store, key, remove_after, "invalid upload will be removed");

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use strongroom_database::DatabaseError;
 use strongroom_ocfl::OcflError;
 use strongroom_registry::leases::{self, Hold};
-use strongroom_registry::{ObjectId, RegistryError, Time, Transaction};
+use strongroom_registry::{ItemId, ObjectId, RegistryError, Time, Transaction};
 use strongroom_storage::StorageError;
 use uuid::Uuid;
 
@@ -67,13 +67,15 @@ pub(crate) fn now(home: &Home) -> Result<Time, RegistryError> {
     home.registry.read(|tx| Ok(tx.now()?))
 }
 
-/// The lease of an object. Let go when dropped.
+/// The lease of an object. Let go when dropped, unless it is a work item's.
 pub(crate) struct ObjectHold<'h> {
     home: &'h Home,
     object: ObjectId,
     owner: Uuid,
     fence: i64,
     kept_at: Cell<Instant>,
+    /// Whether a work item has it, which goes on with it afterwards.
+    is_items: bool,
 }
 
 impl<'h> ObjectHold<'h> {
@@ -89,9 +91,23 @@ impl<'h> ObjectHold<'h> {
             leases::hold(tx, object, owner, until)
         })?;
         match hold {
-            Hold::Held { fence, .. } => Ok(Self { home, object, owner, fence, kept_at: Cell::new(Instant::now()) }),
+            Hold::Held { fence, .. } => {
+                Ok(Self { home, object, owner, fence, kept_at: Cell::new(Instant::now()), is_items: false })
+            }
             Hold::Busy { until } => Err(Halt::Busy(until)),
         }
+    }
+
+    /// The lease that a work item has already; it is not let go.
+    pub(crate) fn of_item(home: &'h Home, object: ObjectId, item: ItemId) -> Result<Self, Halt> {
+        let mut hold = Self::take_as(home, object, item.0)?;
+        hold.is_items = true;
+        Ok(hold)
+    }
+
+    /// Keeps it where that was not done for a while.
+    pub(crate) fn keep_in_time(&self) -> Result<(), Halt> {
+        if self.kept_at.get().elapsed() >= KEEP_EVERY { self.keep() } else { Ok(()) }
     }
 
     /// Keeps it; refused when somebody else had it in between.
@@ -131,6 +147,9 @@ fn keep(tx: &mut dyn Transaction, object: ObjectId, owner: Uuid, fence: i64) -> 
 
 impl Drop for ObjectHold<'_> {
     fn drop(&mut self) {
+        if self.is_items {
+            return;
+        }
         let owner = self.owner;
         // Where this fails the lease runs out by itself.
         let _ = self.home.registry.write(move |tx| leases::release_owner(tx, owner));

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use strongroom_registry::Registry;
+use strongroom_registry::{Registry, backfill};
 use strongroom_storage::{Key, Store};
 
 use crate::EngineError;
@@ -133,7 +133,12 @@ impl Home {
         })
     }
 
-    /// The stores of a placement, in the order of the settings. The name is taken in any letter case.
+    /// Whether a store is out of use: no longer written, checked or counted.
+    pub fn is_retired(&self, name: &str) -> Result<bool, EngineError> {
+        Ok(self.registry.read(|tx| backfill::retired_at(tx, name))?.is_some())
+    }
+
+    /// The stores of a placement that are in use, in the order of the settings. The name is taken in any letter case.
     pub fn placement(&self, name: &str) -> Result<(String, Vec<NamedStore>), EngineError> {
         let found = self.settings.placements.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
         let Some((name, stores)) = found else {
@@ -146,11 +151,16 @@ impl Home {
                 ),
             });
         };
-        let stores = stores
-            .iter()
-            .map(|store| Ok((store.clone(), self.store(store)?.clone())))
-            .collect::<Result<Vec<_>, EngineError>>()?;
-        Ok((name.clone(), stores))
+        let mut in_use = Vec::with_capacity(stores.len());
+        for store in stores {
+            if !self.is_retired(store)? {
+                in_use.push((store.clone(), self.store(store)?.clone()));
+            }
+        }
+        if in_use.is_empty() {
+            return Err(EngineError::Settings(format!("every store of the placement {name} is retired")));
+        }
+        Ok((name.clone(), in_use))
     }
 }
 

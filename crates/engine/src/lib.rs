@@ -1,6 +1,7 @@
 //! The work: worker runtime, ingest, fixity, restoration, rebuild. Every decision about preservation is made here; the
 //! crates below keep records and bytes, those above only ask.
 
+pub mod backfill;
 mod crash;
 mod error;
 pub mod event;

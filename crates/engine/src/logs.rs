@@ -29,6 +29,9 @@ pub(crate) fn put(
     let announced = mark::announce(home)?;
     let (mut kept, mut failure) = (Vec::new(), None);
     for (store, _, _) in stores {
+        if home.is_retired(&store)? {
+            continue;
+        }
         let put = home.store(&store).and_then(|store| {
             mark::advance(home, store.as_ref(), &announced, Durability::OnReturn)?;
             let in_store = Object::new(store.as_ref(), object_root(institution, generation)?);

@@ -8,8 +8,8 @@ use serde::Serialize;
 use strongroom_queue::TopicCounts;
 use strongroom_registry::items::{self, ItemFilter};
 use strongroom_registry::{
-    FindingKind, Health, ItemId, ItemStatus, Registry, RegistryError, Scope, Stage, Transaction, UploadState, health,
-    objects::Object, outbox, schedules,
+    FindingKind, Health, ItemId, ItemStatus, Registry, RegistryError, Scope, Stage, Transaction, UploadState, backfill,
+    health, objects::Object, outbox, schedules,
 };
 
 use crate::EngineError;
@@ -224,7 +224,14 @@ pub fn health_of(
 ) -> Result<Option<Health>, RegistryError> {
     let placement = object.description.placement.as_deref().unwrap_or_default();
     let stores = settings.placements.iter().find(|(name, _)| name.eq_ignore_ascii_case(placement));
-    health::of(tx, object, stores.map_or(&[], |(_, stores)| stores.as_slice()))
+    let mut in_use = Vec::new();
+    for store in stores.map_or(&[][..], |(_, stores)| stores.as_slice()) {
+        // A retired store need not hold anything.
+        if backfill::retired_at(tx, store)?.is_none() {
+            in_use.push(store.clone());
+        }
+    }
+    health::of(tx, object, &in_use)
 }
 
 fn by_word((state, count): (UploadState, u64)) -> (&'static str, u64) {

@@ -11,12 +11,13 @@ use strongroom_registry::{Action, InstitutionId, ItemId, RegistryError, Scope};
 
 use crate::runtime::{Builder, Handler, Pools, Runtime, Shutdown, Summary};
 use crate::settings::{Settings, Watch};
-use crate::{EngineError, Home, fixity, identification, ingest, restoration};
+use crate::{EngineError, Home, backfill, fixity, identification, ingest, restoration};
 
 /// Every handler of the system, in the order of a work item's way.
 pub fn handlers(home: &Arc<Home>) -> Vec<Arc<dyn Handler>> {
     // First is last in line: watching waits for those who wait for an answer.
     let mut handlers = fixity::handlers(home);
+    handlers.extend(backfill::handlers(home));
     handlers.extend(identification::handlers(home));
     handlers.extend(ingest::handlers(home));
     handlers.extend(restoration::handlers(home));

@@ -44,7 +44,7 @@ macro_rules! schema_in {
     ($dialect:literal) => {
         (
             statements_in!($dialect: "schema" "tenants" "items" "interim" "objects" "fixity" "identification" "rebuild" "receiving"
-                "restored" "parts" "health" "outbox" "retention"),
+                "restored" "parts" "health" "outbox" "retention" "backfill"),
             migrations_in!($dialect:
                 2 "records" "0001_records"
                 3 "indexes" "0002_indexes"

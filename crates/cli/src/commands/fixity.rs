@@ -1,6 +1,7 @@
 //! `fixity`: how well the copies are watched, what was found, and what became of it.
 
 use clap::{Args, Subcommand};
+use strongroom_engine::backfill::{self, LackingCopy};
 use strongroom_engine::fixity::{self, FixityRequest, FixitySummary, Mended};
 use strongroom_registry::fixity::{self as record, Coverage, Finding};
 use strongroom_registry::{ContentId, FindingId, Registry, Scope};
@@ -79,7 +80,7 @@ report! {
 report! {
     /// Something wrong that was found.
     FindingReport {
-        finding: FindingId,
+        finding: Option<FindingId>,
         institution: String,
         object: String,
         content: Option<ContentId>,
@@ -89,7 +90,7 @@ report! {
         state: String,
         detail: String,
         quarantine_key: Option<String>,
-        found_at: String,
+        found_at: Option<String>,
         repaired_at: Option<String>,
     }
 }
@@ -156,7 +157,7 @@ impl From<Coverage> for CoverageReport {
 impl From<Finding> for FindingReport {
     fn from(finding: Finding) -> Self {
         Self {
-            finding: finding.id,
+            finding: Some(finding.id),
             institution: finding.institution_identifier,
             object: finding.object_identifier,
             content: finding.content,
@@ -166,8 +167,34 @@ impl From<Finding> for FindingReport {
             state: finding.state.to_string(),
             detail: finding.detail,
             quarantine_key: finding.quarantine_key,
-            found_at: finding.found_at.to_string(),
+            found_at: Some(finding.found_at.to_string()),
             repaired_at: finding.repaired_at.map(|time| time.to_string()),
+        }
+    }
+}
+
+impl From<LackingCopy> for FindingReport {
+    fn from(lacking: LackingCopy) -> Self {
+        let LackingCopy { store, placement, object } = lacking;
+        let inventories = if object.has_inventories { "" } else { " and its inventories" };
+        let detail = format!(
+            "the placement {placement} names store {store}, which lacks {} contents{inventories}: \
+             strongroom store backfill {store}",
+            object.contents
+        );
+        Self {
+            finding: None,
+            institution: object.institution_identifier,
+            object: object.object_identifier,
+            content: None,
+            store,
+            key: String::new(),
+            kind: "lacking".to_owned(),
+            state: "open".to_owned(),
+            detail,
+            quarantine_key: None,
+            found_at: None,
+            repaired_at: None,
         }
     }
 }
@@ -187,7 +214,7 @@ pub(crate) fn run(command: &Fixity, context: &Context) -> Outcome {
         }
         Fixity::Repair { findings } => repair(findings, context),
         Fixity::Report(whose) => coverage(whose, context),
-        Fixity::Problems { whose, all } => problems(&context.registry()?, whose, *all, context),
+        Fixity::Problems { whose, all } => problems(whose, *all, context),
     }
 }
 
@@ -260,13 +287,20 @@ fn coverage(whose: &Whose, context: &Context) -> Outcome {
     Ok(Exit::Done)
 }
 
-fn problems(registry: &Registry, whose: &Whose, all: bool, context: &Context) -> Outcome {
-    let scope = scope(registry, whose.institution.as_deref())?;
+fn problems(whose: &Whose, all: bool, context: &Context) -> Outcome {
+    let registry = context.registry()?;
+    let settings = context.settings()?.settings;
+    let scope = scope(&registry, whose.institution.as_deref())?;
     let mut table = context.output.table(&["finding", "object", "store", "kind", "state", "found_at", "detail"]);
     let mut is_unsolved = false;
-    each_finding(registry, scope, all, |finding| {
+    each_finding(&registry, scope, all, |finding| {
         is_unsolved |= finding.repaired_at.is_none();
         table.row(&FindingReport::from(finding))
+    })?;
+    // Derived each time from the copies that there are: it has no identifier, and ends when the copies are there.
+    backfill::each_lacking((&settings, &registry), scope, None, &mut |lacking| {
+        is_unsolved = true;
+        table.row(&FindingReport::from(lacking))
     })?;
     table.end("there are no problems")?;
     Ok(if is_unsolved { Exit::No } else { Exit::Done })

@@ -1,5 +1,6 @@
 //! The commands, a file for each group, and what several of them share: how records look as reports.
 
+mod backfill;
 pub(crate) mod backup;
 pub(crate) mod bag;
 pub(crate) mod batches;

@@ -36,6 +36,24 @@ pub(crate) enum Store {
         #[arg(long = "store", value_name = "NAME")]
         stores: Vec<String>,
     },
+    /// Copy what a store lacks of the objects whose placement names it, each content verified; workers do it
+    ///
+    /// Example: strongroom store backfill third --wait
+    Backfill {
+        /// Its name
+        store: String,
+        /// Do it here and now; exit 1 if something could not be copied
+        #[arg(long)]
+        wait: bool,
+    },
+    /// Take a store out of use: no longer written, checked or counted. Nothing in it is deleted. Refused with exit 1 while
+    /// objects lack verified copies in the rest of their placement
+    ///
+    /// Example: strongroom store retire first
+    Retire {
+        /// Its name
+        store: String,
+    },
 }
 
 report! {
@@ -84,6 +102,8 @@ pub(crate) fn run(command: &Store, context: &Context) -> Outcome {
         Store::Create { stores } => create(&settings, stores, context),
         Store::Check { stores } => check(&settings, stores, context),
         Store::Reconcile { stores } => reconcile(stores, context),
+        Store::Backfill { store, wait } => super::backfill::backfill(store, *wait, context),
+        Store::Retire { store } => super::backfill::retire(store, context),
     }
 }
 

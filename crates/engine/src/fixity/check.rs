@@ -111,9 +111,9 @@ pub(crate) fn read(store: &dyn Store, key: &Key, go_on: &GoOn<'_>) -> Result<(u6
 }
 
 /// Bytes that stop flowing when asked to stop.
-pub(super) struct Interruptible<'a, R> {
-    pub(super) body: R,
-    pub(super) go_on: &'a GoOn<'a>,
+pub(crate) struct Interruptible<'a, R> {
+    pub(crate) body: R,
+    pub(crate) go_on: &'a GoOn<'a>,
 }
 
 impl<R: Read> Read for Interruptible<'_, R> {

@@ -2,177 +2,18 @@
 //! inventory of each version, and their sidecars. What differs from the record is put back as recorded, from wherever the
 //! recorded bytes still lie.
 
-use strongroom_digest::{Algorithm, Digest, hash_reader};
-use strongroom_ocfl::InventorySeal;
 use strongroom_registry::events::{self, EventRow};
 use strongroom_registry::fixity::{self as record, Finding, NewFinding, WatchedObject};
-use strongroom_registry::versions::{self, Version};
+use strongroom_registry::versions;
 use strongroom_registry::{FindingId, FindingKind, FindingState, ObjectId, RegistryError, objects};
-use strongroom_storage::{Key, PutCondition, PutOptions, StorageError, Store};
 
-use super::check::Interruptible;
-use super::evidence::{self, About, FoundBytes, Log, Witness};
+use super::evidence::{self, About, Log, Witness};
+use super::inventory_files::{Fault, Files, Lying, Part, Writer};
 use super::repair::Treated;
-use super::{GoOn, Halt, ObjectHold, check, now};
+use super::{GoOn, Halt, ObjectHold, now};
+use crate::Home;
 use crate::event::Event;
 use crate::logs::object_root;
-use crate::{EngineError, Home};
-
-const INVENTORY: &str = "inventory.json";
-const SIDECAR: &str = "inventory.json.sha512";
-/// The declaration of an object of OCFL 1.1 (section 3.3): its name, and what it says.
-const DECLARATION: (&str, &str) = ("0=ocfl_object_1.1", "ocfl_object_1.1\n");
-
-/// One of the files that are watched together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Part {
-    Declaration,
-    Inventory(Place),
-    Sidecar(Place),
-}
-
-/// The object root, or a version's directory; with the number of the version whose inventory belongs there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
-    Root(u64),
-    Version(u64),
-}
-
-impl Place {
-    fn number(self) -> u64 {
-        match self {
-            Self::Root(number) | Self::Version(number) => number,
-        }
-    }
-
-    fn file(self, name: &str) -> String {
-        match self {
-            Self::Root(_) => name.to_owned(),
-            Self::Version(number) => format!("v{number}/{name}"),
-        }
-    }
-}
-
-/// A file that is not as recorded.
-#[derive(Debug, Clone)]
-struct Fault {
-    part: Part,
-    /// Relative to the object root.
-    file: String,
-    /// What lies there.
-    found: Option<Lying>,
-    /// The digest recorded.
-    expected: Option<Digest>,
-}
-
-/// What lies under a key.
-#[derive(Debug, Clone)]
-struct Lying {
-    size: u64,
-    /// None where the medium cannot read it.
-    digest: Option<Digest>,
-    /// Why it cannot.
-    unreadable: Option<String>,
-    /// The store's etag of it.
-    etag: String,
-}
-
-impl Lying {
-    fn bytes(&self) -> Option<FoundBytes<'_>> {
-        match (&self.unreadable, self.digest) {
-            (Some(reason), _) => Some(FoundBytes::Unreadable(self.size, reason)),
-            (None, Some(digest)) => Some(FoundBytes::Read(self.size, digest)),
-            (None, None) => None,
-        }
-    }
-}
-
-impl Fault {
-    fn words(&self) -> String {
-        match &self.found {
-            Some(Lying { unreadable: Some(reason), .. }) => {
-                format!("{} cannot be read by its medium ({reason})", self.file)
-            }
-            Some(_) => format!("{} differs", self.file),
-            None => format!("{} is missing", self.file),
-        }
-    }
-}
-
-/// The object's files in one store, as the record has them.
-struct Files<'a> {
-    store: &'a dyn Store,
-    root: Key,
-    /// What belongs where: the head's inventory twice.
-    places: Vec<(Place, Digest)>,
-}
-
-impl<'a> Files<'a> {
-    fn new(store: &'a dyn Store, root: Key, versions: &[Version]) -> Self {
-        let recorded = |version: &Version| version.inventory.map(|digest| (version.number, digest));
-        let head = versions.last().and_then(recorded).map(|(number, digest)| (Place::Root(number), digest));
-        let each = versions.iter().filter_map(recorded).map(|(number, digest)| (Place::Version(number), digest));
-        Self { store, root, places: head.into_iter().chain(each).collect() }
-    }
-
-    fn key(&self, file: &str) -> Result<Key, Halt> {
-        Ok(self.root.join(file).map_err(StorageError::from)?)
-    }
-
-    /// Everything that differs from the record.
-    fn faults(&self, go_on: &GoOn<'_>) -> Result<Vec<Fault>, Halt> {
-        let mut faults = Vec::new();
-        self.compare_text(Part::Declaration, DECLARATION.0, DECLARATION.1, &mut faults)?;
-        for (place, expected) in &self.places {
-            go_on()?;
-            let file = place.file(INVENTORY);
-            let found = lying(self.store, &self.key(&file)?, go_on)?;
-            if found.as_ref().and_then(|found| found.digest) != Some(*expected) {
-                faults.push(Fault { part: Part::Inventory(*place), file, found, expected: Some(*expected) });
-            }
-            let text = sidecar_text(expected);
-            self.compare_text(Part::Sidecar(*place), &place.file(SIDECAR), &text, &mut faults)?;
-        }
-        Ok(faults)
-    }
-
-    fn compare_text(&self, part: Part, file: &str, expected: &str, faults: &mut Vec<Fault>) -> Result<(), Halt> {
-        let key = self.key(file)?;
-        let digest = digest_of(expected.as_bytes());
-        let found = lying(self.store, &key, &|| Ok(()))?;
-        if digest.is_some() && found.as_ref().and_then(|found| found.digest) == digest {
-            return Ok(());
-        }
-        faults.push(Fault { part, file: file.to_owned(), found, expected: digest });
-        Ok(())
-    }
-
-    /// The recorded bytes of an inventory, wherever they lie among `all` stores.
-    fn recorded(
-        &self,
-        fault: &Fault,
-        place: Place,
-        all: &[Files<'a>],
-        go_on: &GoOn<'_>,
-    ) -> Option<(InventorySeal, &'a dyn Store, Key)> {
-        let expected = fault.expected?;
-        for files in std::iter::once(self).chain(all) {
-            for (other, digest) in &files.places {
-                if other.number() != place.number() || *digest != expected {
-                    continue;
-                }
-                let Ok(key) = files.key(&other.file(INVENTORY)) else { continue };
-                // A store that does not answer is one that cannot help.
-                if let Ok(Some(found)) = lying(files.store, &key, go_on)
-                    && found.digest == Some(expected)
-                {
-                    return Some((InventorySeal { digest: expected, size: found.size }, files.store, key));
-                }
-            }
-        }
-        None
-    }
-}
 
 /// Checks the object's files in a store, and repairs what is not as recorded.
 pub(super) fn check(home: &Home, watched: &WatchedObject, go_on: &GoOn<'_>) -> Result<Treated, Halt> {
@@ -293,14 +134,15 @@ impl Case<'_> {
         }
         self.log("damage", id, kept.first().map(String::as_str), &words, &acts)?;
         let mut unsolved = Vec::new();
+        let writer = Writer { hold: &self.hold, files: &self.files, go_on: self.go_on };
         // Inventories first: a sidecar is put beside a right inventory only.
         for fault in faults.iter().filter(|fault| matches!(fault.part, Part::Inventory(_))) {
-            if !self.put_back(fault, others)? {
+            if !writer.put_back(fault, others)? {
                 unsolved.push(format!("no store has the recorded {}", fault.file));
             }
         }
         for fault in faults.iter().filter(|fault| !matches!(fault.part, Part::Inventory(_))) {
-            self.put_back(fault, others)?;
+            writer.put_back(fault, others)?;
         }
         for fault in self.files.faults(self.go_on)? {
             if unsolved.is_empty() {
@@ -372,51 +214,6 @@ impl Case<'_> {
         Ok(())
     }
 
-    /// Puts one file back; false when its recorded bytes are nowhere. Only what was seen is replaced, so that a worker that
-    /// lost the object's lease meanwhile changes nothing.
-    fn put_back(&self, fault: &Fault, others: &[Files<'_>]) -> Result<bool, Halt> {
-        let place = match fault.part {
-            Part::Declaration => {
-                self.put_text(fault, DECLARATION.1)?;
-                return Ok(true);
-            }
-            Part::Sidecar(place) => {
-                // Its inventory is right, or there is nothing to put beside it.
-                let recorded = self.files.places.iter().find(|(other, _)| *other == place).map(|(_, digest)| *digest);
-                let inventory = lying(self.files.store, &self.files.key(&place.file(INVENTORY))?, self.go_on)?;
-                let digest = inventory.and_then(|found| found.digest).filter(|digest| Some(*digest) == recorded);
-                let Some(digest) = digest else { return Ok(false) };
-                self.put_text(fault, &sidecar_text(&digest))?;
-                return Ok(true);
-            }
-            Part::Inventory(place) => place,
-        };
-        let Some((seal, from, key)) = self.files.recorded(fault, place, others, self.go_on) else { return Ok(false) };
-        let body = from.open(&key, 0, None)?;
-        self.hold.keep()?;
-        let mut body = self.hold.keeping(Interruptible { body, go_on: self.go_on });
-        let options = PutOptions {
-            digest: Some((Algorithm::Sha512, seal.digest)),
-            size: Some(seal.size),
-            condition: self.replacing(fault),
-            ..PutOptions::default()
-        };
-        self.files.store.put(&self.files.key(&fault.file)?, &mut body, &options)?;
-        Ok(true)
-    }
-
-    fn put_text(&self, fault: &Fault, text: &str) -> Result<(), Halt> {
-        self.hold.keep()?;
-        let condition = self.replacing(fault);
-        let options = PutOptions { size: Some(text.len() as u64), condition, ..PutOptions::default() };
-        self.files.store.put(&self.files.key(&fault.file)?, &mut text.as_bytes(), &options)?;
-        Ok(())
-    }
-
-    fn replacing(&self, fault: &Fault) -> PutCondition {
-        evidence::replacing(self.files.store, fault.found.as_ref().map(|found| found.etag.as_str()))
-    }
-
     fn close(&self, id: FindingId, words: &str, kept: &[String], unsolved: &[String]) -> Result<Treated, Halt> {
         let watched = self.watched;
         let is_repaired = unsolved.is_empty();
@@ -457,30 +254,4 @@ fn about(watched: &WatchedObject) -> About {
 fn passed(watched: &WatchedObject, time: strongroom_registry::Time) -> EventRow {
     let detail = format!("declaration, inventories and sidecars in store {} compared with the record", watched.store);
     about(watched).event(time, "fixity check", "success", detail, "as recorded".into())
-}
-
-fn sidecar_text(digest: &Digest) -> String {
-    format!("{digest} {INVENTORY}\n")
-}
-
-/// What lies under a key; none where nothing does.
-fn lying(store: &dyn Store, key: &Key, go_on: &GoOn<'_>) -> Result<Option<Lying>, Halt> {
-    let head = match store.head(key) {
-        Ok(head) => head,
-        Err(error) if error.is_not_found() => return Ok(None),
-        Err(error) => return Err(error.into()),
-    };
-    match check::read(store, key, go_on) {
-        Ok((size, digest)) => Ok(Some(Lying { size, digest: Some(digest), unreadable: None, etag: head.etag })),
-        Err(Halt::Engine(EngineError::Storage(error))) if error.is_not_found() => Ok(None),
-        Err(Halt::Engine(EngineError::Storage(error))) if check::is_unreadable(&error) => {
-            let unreadable = Some(check::medium_says(&error));
-            Ok(Some(Lying { size: head.size, digest: None, unreadable, etag: head.etag }))
-        }
-        Err(halt) => Err(halt),
-    }
-}
-
-fn digest_of(bytes: &[u8]) -> Option<Digest> {
-    hash_reader(bytes, &[Algorithm::Sha512]).ok().and_then(|(_, digests)| digests.get(Algorithm::Sha512))
 }

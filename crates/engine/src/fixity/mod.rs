@@ -9,6 +9,7 @@ mod check;
 mod evidence;
 mod handler;
 mod inventories;
+mod inventory_files;
 mod repair;
 mod replace;
 mod run;
@@ -18,13 +19,17 @@ mod unit;
 use serde::Serialize;
 use strongroom_registry::events::EventRow;
 use strongroom_registry::fixity::{self as record, WatchedCopy};
-use strongroom_registry::{FindingId, FindingState, Time};
+use strongroom_registry::objects::{self, Object};
+use strongroom_registry::{FindingId, FindingState, RegistryError, Time, versions};
 
 use self::evidence::About;
+use self::inventory_files::{Files, Writer};
+use crate::Home;
 use crate::hold::{GoOn, Halt, ObjectHold, now};
+use crate::logs::object_root;
 use crate::runtime::Shutdown;
 
-pub(crate) use check::{is_unreadable, is_unreadable_source, read as read_copy};
+pub(crate) use check::{Interruptible, is_unreadable, is_unreadable_source, read as read_copy};
 pub use handler::{TOPIC, handlers};
 pub use run::{Mended, enqueue_due, problems, repair, report, run};
 pub(crate) use suspect::{SuspectCopy, attempts as check_attempts, report as report_suspect};
@@ -87,6 +92,30 @@ fn passed(copy: &WatchedCopy, time: Time) -> EventRow {
 fn attested(copy: &WatchedCopy, time: Time, size: u64, class: &str) -> EventRow {
     let detail = format!("not readable now in store {}, not read: {}", copy.store, copy.key);
     about(copy).event(time, "validation", "success", detail, format!("{size} bytes, class {class}, as the store says"))
+}
+
+/// Puts declaration, inventories and sidecars of an object into a store that lacks them, as recorded, from the stores that
+/// hold the object; the root inventory last. Returns what could not be put.
+pub(crate) fn put_inventories(
+    home: &Home,
+    hold: &ObjectHold<'_>,
+    object: &Object,
+    store: &str,
+    go_on: &GoOn<'_>,
+) -> Result<Vec<String>, Halt> {
+    let (id, generation) = (object.id, object.generation);
+    let (versions, holders) = home.registry.read(|tx| {
+        Ok::<_, RegistryError>((versions::list(tx, id, generation, false)?, objects::object_copies(tx, id)?))
+    })?;
+    let root = object_root(&object.institution_identifier, generation)?;
+    let files = Files::new(home.store(store)?.as_ref(), root.clone(), &versions);
+    let others: Vec<Files<'_>> = holders
+        .iter()
+        .filter(|(other, _, _)| other != store)
+        .filter_map(|(other, _, _)| home.store(other).ok())
+        .map(|other| Files::new(other.as_ref(), root.clone(), &versions))
+        .collect();
+    Writer { hold, files: &files, go_on }.put_all(&others)
 }
 
 /// Closes the finding of something that is no longer kept.

@@ -124,7 +124,13 @@ fn postpone(home: &Home, unit: &FoundUnit) -> Result<(), EngineError> {
 pub fn report(home: &Home, institution: Option<&str>) -> Result<Vec<Coverage>, EngineError> {
     let scope = scope(home, institution)?;
     let since = due_before(home, now(home)?);
-    Ok(home.registry.read(|tx| record::report(tx, scope, since))?)
+    let mut found = Vec::new();
+    for coverage in home.registry.read(|tx| record::report(tx, scope, since))? {
+        if !home.is_retired(&coverage.store)? {
+            found.push(coverage);
+        }
+    }
+    Ok(found)
 }
 
 /// Findings that are not solved, in order of their making, after `after`.
@@ -235,6 +241,13 @@ impl<'h> Asked<'h> {
             Some(name) => vec![home.store(name)?.name().to_owned()],
             None => home.stores.keys().cloned().collect(),
         };
+        let mut in_use = Vec::with_capacity(stores.len());
+        for store in stores {
+            if !home.is_retired(&store)? {
+                in_use.push(store);
+            }
+        }
+        let stores = in_use;
         Ok(Self { home, before, scope, stores, object })
     }
 

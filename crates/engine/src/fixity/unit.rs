@@ -44,6 +44,9 @@ impl Unit<'_> {
     /// Checks at most `limit` due copies. What is done is recorded, also where this returns early.
     pub(super) fn check(&self, limit: usize, summary: &mut FixitySummary) -> Result<Checked, Halt> {
         let mut checked = Checked::default();
+        if self.home.is_retired(self.store)? {
+            return Ok(checked);
+        }
         let mut left = limit;
         let store = self.home.store(self.store)?;
         if left > 0 {

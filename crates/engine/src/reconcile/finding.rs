@@ -15,6 +15,8 @@ pub enum Code {
     ObjectMissing,
     /// An object that somebody worked on all the while.
     ObjectBusy,
+    /// An object that the placement puts into this store, and that the store does not hold whole.
+    ObjectLacking,
     /// A version that the record does not know.
     VersionUnknown,
     /// A content that should lie there.
@@ -37,12 +39,13 @@ pub enum Code {
 
 impl Code {
     /// Every code.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::ObjectUnknown,
         Self::ObjectUnrecorded,
         Self::ObjectIncomplete,
         Self::ObjectMissing,
         Self::ObjectBusy,
+        Self::ObjectLacking,
         Self::VersionUnknown,
         Self::CopyMissing,
         Self::CopySize,
@@ -62,6 +65,7 @@ impl Code {
             Self::ObjectIncomplete => "object.incomplete",
             Self::ObjectMissing => "object.missing",
             Self::ObjectBusy => "object.busy",
+            Self::ObjectLacking => "object.lacking",
             Self::VersionUnknown => "version.unknown",
             Self::CopyMissing => "copy.missing",
             Self::CopySize => "copy.size",
@@ -81,6 +85,7 @@ impl Code {
             Self::ObjectUnrecorded => "the record knows the object, and not that this store holds it",
             Self::ObjectIncomplete => "an object without a root inventory: a version that was never finished",
             Self::ObjectMissing => "the record says that the store holds the object, and nothing lies there",
+            Self::ObjectLacking => "the object's placement names the store, and the store lacks copies of it",
             Self::ObjectBusy => "somebody worked on the object all the while, so it could not be compared",
             Self::VersionUnknown => "the store holds a later version of the object than the record",
             Self::CopyMissing => "the record says that the store holds the content, and nothing lies there",
@@ -104,6 +109,7 @@ impl Code {
                 format!("strongroom rebuild --adopt --store {store}")
             }
             Self::ObjectMissing | Self::CopyMissing | Self::CopySize | Self::InventoryMissing => fixity(),
+            Self::ObjectLacking => format!("strongroom store backfill {store}"),
             Self::ObjectBusy => format!("strongroom store reconcile --store {store}"),
             Self::StagingAbandoned => "strongroom schedule --once".to_owned(),
             Self::ObjectIncomplete | Self::FileForeign | Self::NameUnusable | Self::AssemblyAbandoned => {

@@ -12,6 +12,7 @@ use strongroom_registry::rebuild::{self as rows, StoredObject};
 use strongroom_registry::{ItemId, ObjectId, RegistryError, Scope, VersionId, VersionState, items, versions};
 use strongroom_storage::{Key, StorageError, Store};
 
+use crate::backfill;
 use crate::error::chain;
 use crate::hold::{Halt, ObjectHold};
 use crate::logs::object_root;
@@ -51,6 +52,7 @@ pub fn run(
     if home.preservation_stores().iter().any(|kept| kept.name() == store) {
         reconciling.keys()?;
         reconciling.assemblies()?;
+        reconciling.lacking()?;
     }
     if home.roles.staging.name() == store {
         reconciling.staging()?;
@@ -355,6 +357,18 @@ impl<'a> Reconciling<'a> {
         }
         comparison.end(&mut tell)?;
         Ok(true)
+    }
+
+    /// What the store lacks of the objects of its placements.
+    fn lacking(&mut self) -> Result<(), EngineError> {
+        let (home, name) = (self.home, self.store.name());
+        backfill::each_lacking((&home.settings, &home.registry), Scope::System, Some(name), &mut |lacking| {
+            let of = &lacking.object;
+            let root = object_root(&of.institution_identifier, of.generation)?;
+            let inventories = if of.has_inventories { "" } else { ", and its inventories" };
+            let detail = format!("{}: {} contents{inventories}", of.object_identifier, of.contents);
+            self.differs(Code::ObjectLacking, root.as_str(), Some(of.object), Some(detail))
+        })
     }
 
     fn assemblies(&mut self) -> Result<(), EngineError> {

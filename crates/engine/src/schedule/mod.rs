@@ -4,17 +4,18 @@
 
 mod turn;
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use strongroom_queue::Holder;
 use strongroom_registry::schedules::{self, Schedule};
-use strongroom_registry::{RegistryError, check_schema};
+use strongroom_registry::{RegistryError, Scope, check_schema};
 
 use self::turn::Turn;
 use crate::event::Event;
 use crate::fixity::FixityRequest;
 use crate::runtime::Shutdown;
-use crate::{EngineError, Home, fixity, ingest, outbox, receiving, restoration};
+use crate::{EngineError, Home, backfill, fixity, ingest, outbox, receiving, restoration};
 
 /// After so long without a sign of life another process may take a turn over.
 const LEASE: Duration = Duration::from_secs(90);
@@ -24,6 +25,8 @@ const AFTER_FAILURE: Duration = Duration::from_mins(1);
 const LONGEST_SLEEP: Duration = Duration::from_mins(1);
 /// The shortest, so that a clock that stands still costs no processor.
 const SHORTEST_SLEEP: Duration = Duration::from_millis(100);
+/// How often the copies that there are are compared with those that the placements name.
+const COMPARE_PLACEMENTS_EVERY: Duration = Duration::from_hours(24);
 /// How often staging is looked through for what no open work item owns.
 const SWEEP_EVERY: Duration = Duration::from_hours(1);
 /// How often what was given back is looked through for what has had its time.
@@ -43,10 +46,11 @@ struct Producer {
     produce: Produce,
 }
 
-fn producers(home: &Home) -> [Producer; 6] {
+fn producers(home: &Home) -> [Producer; 7] {
     [
         Producer { name: "fixity", every: home.settings.fixity.every, produce: check_copies },
         Producer { name: "outbox", every: home.settings.receiving.every, produce: deliver_outbox },
+        Producer { name: "placements", every: COMPARE_PLACEMENTS_EVERY, produce: compare_placements },
         Producer { name: "receiving", every: home.settings.receiving.every, produce: watch_receiving },
         Producer { name: "restoration", every: EXPIRE_EVERY, produce: expire_restored },
         Producer { name: "staging", every: SWEEP_EVERY, produce: sweep_staging },
@@ -58,6 +62,19 @@ fn check_copies(home: &Home, stop: &Shutdown) -> Result<String, EngineError> {
     let max = Some(home.settings.fixity.max_per_run);
     let due = FixityRequest { max, stop: stop.clone(), ..FixityRequest::default() };
     Ok(format!("{} objects in stores have copies that are due", fixity::enqueue_due(home, &due)?))
+}
+
+/// Derives which stores of a placement do not hold its objects whole.
+fn compare_placements(home: &Home, _: &Shutdown) -> Result<String, EngineError> {
+    let mut lacking = BTreeMap::<String, u64>::new();
+    backfill::each_lacking((&home.settings, &home.registry), Scope::System, None, &mut |found| {
+        *lacking.entry(found.store).or_default() += 1;
+        Ok::<_, EngineError>(())
+    })?;
+    for (store, objects) in &lacking {
+        Event::CopiesLacking { store, objects: *objects }.emit();
+    }
+    Ok(format!("{} times a store lacks an object of its placement", lacking.values().sum::<u64>()))
 }
 
 fn watch_receiving(home: &Home, stop: &Shutdown) -> Result<String, EngineError> {

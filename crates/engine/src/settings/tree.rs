@@ -11,7 +11,7 @@ use strongroom_storage::FolderMode;
 
 use super::stores::{self, StoreSettings};
 use crate::runtime::{PoolSettings, Pools};
-use crate::{fixity, identification};
+use crate::{backfill, fixity, identification};
 
 /// What a value may look like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -320,7 +320,7 @@ pub struct Settings {
 pub(super) const DEFAULT_TOPIC: &str = "default";
 
 /// Topics that no work item goes through.
-const OTHER_TOPICS: &[&str] = &[fixity::TOPIC, identification::TOPIC, work::SWEEP_TOPIC];
+const OTHER_TOPICS: &[&str] = &[fixity::TOPIC, identification::TOPIC, backfill::TOPIC, work::SWEEP_TOPIC];
 
 /// Every topic that tasks go through.
 pub fn topics() -> Vec<String> {

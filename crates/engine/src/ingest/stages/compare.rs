@@ -15,6 +15,8 @@ use strongroom_registry::{ContentId, Decision, FileId, RegistryError, Scope, Sta
 use super::record::standing;
 use super::resolve::Resolved;
 use super::{Findings, previous_inventory};
+use crate::backfill;
+use crate::hold::Halt;
 use crate::home::{NamedStore, storage_root};
 use crate::ingest::context::{StageContext, StageError};
 use crate::ingest::deposit::DepositOptions;
@@ -40,6 +42,7 @@ pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
         return Ok(StageEnd::Back { to: Stage::Resolve, note });
     }
     discard_stale_versions(context, &object)?;
+    bring_stores_up(context, &resolved, &object)?;
     check_stores(context, &resolved, &object)?;
     let counts = decide(context, &object)?;
     let findings: Findings = context.expect("findings")?;
@@ -116,6 +119,24 @@ fn discard_stale_versions(context: &StageContext<'_>, object: &Object) -> Result
         sweep::finish_discarding(context.home, &version)?;
     }
     Ok(())
+}
+
+/// Brings stores of the placement that lack earlier versions of the object up to date first.
+fn bring_stores_up(context: &StageContext<'_>, resolved: &Resolved, object: &Object) -> Result<(), StageError> {
+    let is_committing = open_version(context)?.is_some_and(|version| version.state == VersionState::Committing);
+    if is_committing {
+        // Its stores were brought up before it was begun, and may hold its inventories by now.
+        return Ok(());
+    }
+    let stores: Vec<String> = placement(context, resolved)?.1.into_iter().map(|(name, _)| name).collect();
+    let go_on = || context.task.check();
+    match backfill::bring_up_for(context.home, context.item.id, object, &stores, &go_on) {
+        Ok(None) => Ok(()),
+        Ok(Some(reason)) => Err(StageError::Transient(reason)),
+        Err(Halt::Interrupted(reason)) => Err(reason.into()),
+        Err(Halt::Busy(until)) => Err(StageError::Transient(format!("other work holds the object until {until}"))),
+        Err(Halt::Engine(error)) => Err(StageError::Transient(error.chain())),
+    }
 }
 
 /// Refuses to build on a store that does not hold the object as the record has it.

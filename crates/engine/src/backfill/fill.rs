@@ -1,0 +1,388 @@
+//! One object brought up to date in one store, under the object's lease: the contents of every version from copies that
+//! prove right while they are read, each proved in the store before its row says so; then declaration, inventories and
+//! sidecars, the root inventory last; then the logs. What was done stays done: repeating it goes on.
+
+use std::collections::HashSet;
+use std::io::Read as _;
+
+use strongroom_digest::Algorithm;
+use strongroom_ocfl::StorageRoot;
+use strongroom_registry::backfill::{self as rows, BroughtCopy, CopyProof, LackingContent};
+use strongroom_registry::fixity::{self as watched, WatchedCopy};
+use strongroom_registry::objects::{self, Object};
+use strongroom_registry::{ContentId, CopyState};
+use strongroom_storage::{Durability, Key, PutCondition, PutOptions, StorageError, Store, Thaw, Thawing};
+
+use crate::error::chain;
+use crate::fixity::{
+    Interruptible, SuspectCopy, check_attempts, is_unreadable, put_inventories, read_copy, report_suspect,
+};
+use crate::hold::{GoOn, Halt, ObjectHold};
+use crate::home::storage_root;
+use crate::logs::object_root;
+use crate::settings::StoreSettings;
+use crate::{EngineError, Home, crash_point, mark, record};
+
+/// Contents listed, synced and recorded at once.
+const CONTENTS_AT_ONCE: usize = 200;
+/// Files listed at once.
+const FILES_AT_ONCE: usize = 1_000;
+/// The largest file of `logs/` that is copied; those that are written are far smaller.
+const LARGEST_LOG: u64 = 16 << 20;
+/// Reasons kept of one object.
+const REASONS_KEPT: usize = 5;
+
+/// What came of bringing an object up to date in a store.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Filled {
+    /// Contents put and proved.
+    pub(crate) contents: u64,
+    /// Their bytes.
+    pub(crate) bytes: u64,
+    /// Contents whose only right copies are being retrieved from a cold storage class.
+    pub(crate) waiting: u64,
+    /// Why the store does not hold the object whole yet; empty when it does.
+    pub(crate) reasons: Vec<String>,
+}
+
+impl Filled {
+    /// Whether the store holds the object whole now.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.waiting == 0 && self.reasons.is_empty()
+    }
+
+    fn refuse(&mut self, reason: String) {
+        if self.reasons.len() < REASONS_KEPT {
+            self.reasons.push(reason);
+        }
+    }
+}
+
+/// What is brought up to date.
+pub(crate) struct Filling<'a> {
+    pub(crate) home: &'a Home,
+    pub(crate) hold: &'a ObjectHold<'a>,
+    pub(crate) object: &'a Object,
+    /// The store's name.
+    pub(crate) store: &'a str,
+    pub(crate) go_on: &'a GoOn<'a>,
+}
+
+/// What came of one content.
+enum Brought {
+    /// It was put now.
+    Put(BroughtCopy),
+    /// It lay there already.
+    Found(BroughtCopy),
+    /// It is being retrieved.
+    Waits,
+    /// It cannot be brought, for this reason.
+    Refused(String),
+}
+
+impl Filling<'_> {
+    /// Brings the object up to date in the store.
+    pub(crate) fn run(&self) -> Result<Filled, Halt> {
+        let mut filled = Filled::default();
+        let store = self.home.store(self.store)?.as_ref();
+        let announced = mark::announce(self.home)?;
+        mark::advance(self.home, store, &announced, Durability::OnReturn)?;
+        self.hold.keep()?;
+        StorageRoot::init(store, &storage_root(&self.object.institution_identifier)?)?;
+        crash_point("backfill.begun");
+        self.contents(store, &mut filled)?;
+        if !filled.is_whole() {
+            // A root inventory never names bytes that are not there.
+            return Ok(filled);
+        }
+        crash_point("backfill.contents");
+        for reason in put_inventories(self.home, self.hold, self.object, self.store, self.go_on)? {
+            filled.refuse(reason);
+        }
+        if !filled.is_whole() {
+            return Ok(filled);
+        }
+        self.logs(store)?;
+        crash_point("backfill.files");
+        let announced = mark::announce(self.home)?;
+        mark::advance(self.home, store, &announced, Durability::OnReturn)?;
+        mark::confirm(self.home, &[store], &announced)?;
+        let (institution, object, generation) = (self.object.institution, self.object.id, self.object.generation);
+        let name = self.store.to_owned();
+        self.hold.write(move |tx| rows::put_object_copy(tx, institution, object, generation, &name))?;
+        Ok(filled)
+    }
+
+    fn contents(&self, store: &dyn Store, filled: &mut Filled) -> Result<(), Halt> {
+        let records = self.records()?;
+        let object = self.object.id;
+        let mut after = None;
+        loop {
+            let name = self.store;
+            let page =
+                self.home.registry.read(|tx| rows::lacking_contents(tx, object, name, after, CONTENTS_AT_ONCE))?;
+            let Some(last) = page.last() else { return Ok(()) };
+            after = Some(last.sha512);
+            let mut brought = Vec::with_capacity(page.len());
+            for content in &page {
+                (self.go_on)()?;
+                match self.bring(store, content, records.contains(&content.id))? {
+                    Brought::Put(copy) => brought.push((content, copy, true)),
+                    Brought::Found(copy) => brought.push((content, copy, false)),
+                    Brought::Waits => filled.waiting += 1,
+                    Brought::Refused(reason) => filled.refuse(format!("sha512:{}: {reason}", content.sha512)),
+                }
+            }
+            store.sync()?;
+            self.prove(store, brought, filled)?;
+            crash_point("backfill.page");
+        }
+    }
+
+    /// Proves what was put or found, and records it: what proves right as verified, else as damage that a check repairs.
+    fn prove(
+        &self,
+        store: &dyn Store,
+        brought: Vec<(&LackingContent, BroughtCopy, bool)>,
+        filled: &mut Filled,
+    ) -> Result<(), Halt> {
+        let mut copies = Vec::with_capacity(brought.len());
+        let mut wrong = Vec::new();
+        for (content, mut copy, is_put) in brought {
+            (self.go_on)()?;
+            self.hold.keep_in_time()?;
+            let key = Key::new(copy.key.as_str()).map_err(StorageError::from)?;
+            copy.proof = self.look(store, &key, content)?;
+            if copy.proof == CopyProof::None {
+                let reason = format!("{key} in store {} does not read back as recorded", self.store);
+                wrong.push(SuspectCopy {
+                    content: content.id,
+                    store: self.store.to_owned(),
+                    is_missing: false,
+                    detail: format!("found while the store was brought up to date: {reason}"),
+                });
+                filled.refuse(reason);
+            } else if is_put {
+                filled.contents += 1;
+                filled.bytes += content.size;
+            }
+            copies.push(copy);
+        }
+        let (institution, object, name) = (self.object.institution, self.object.id, self.store.to_owned());
+        let attempts = check_attempts(self.home);
+        self.hold.write(move |tx| {
+            rows::put_copies(tx, institution, object, &name, &copies)?;
+            for suspect in &wrong {
+                report_suspect(tx, suspect, attempts)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// How a copy proves: by the store's own strong checksum, or by reading.
+    fn look(&self, store: &dyn Store, key: &Key, content: &LackingContent) -> Result<CopyProof, Halt> {
+        let head = match store.head(key) {
+            Ok(head) => head,
+            Err(error) if error.is_not_found() => return Ok(CopyProof::None),
+            Err(error) => return Err(error.into()),
+        };
+        let vouched = match head.checksum {
+            Some((Algorithm::Sha512, digest)) => Some(digest == content.sha512),
+            Some((Algorithm::Sha256, digest)) => Some(digest == content.sha256),
+            _ => None,
+        };
+        let is_right = vouched == Some(true) && head.size == content.size;
+        if is_right && (store.capabilities().strong_checksum || !head.readable) {
+            return Ok(CopyProof::Attested);
+        }
+        if !head.readable {
+            return match vouched {
+                Some(_) => Ok(CopyProof::None),
+                None => Err(EngineError::Usage(format!(
+                    "{key} in store {} lies in a storage class that cannot be read back, and its service keeps no \
+                     checksum: give the store a class that can be read",
+                    self.store
+                ))
+                .into()),
+            };
+        }
+        match read_copy(store, key, self.go_on) {
+            Ok((size, sha512)) if size == content.size && sha512 == content.sha512 => Ok(CopyProof::Read),
+            Ok(_) => Ok(CopyProof::None),
+            Err(Halt::Engine(EngineError::Storage(error))) if error.is_not_found() || is_unreadable(&error) => {
+                Ok(CopyProof::None)
+            }
+            Err(halt) => Err(halt),
+        }
+    }
+
+    /// Puts one content from the first copy that proves right while it is read, under the key that its inventories name.
+    fn bring(&self, store: &dyn Store, content: &LackingContent, is_record: bool) -> Result<Brought, Halt> {
+        let id = content.id;
+        let mut copies = self.home.registry.read(|tx| watched::copies_of_content(tx, id))?;
+        copies.retain(|copy| copy.store != self.store);
+        copies.sort_by_key(|copy| copy.state != CopyState::Kept);
+        let Some(first) = copies.first() else { return Ok(Brought::Refused("no store has a copy".into())) };
+        // An object has the same inventories, and so the same content paths, in every store.
+        let key = Key::new(first.key.as_str()).map_err(StorageError::from)?;
+        let class = self.home.settings.stores.get(self.store).and_then(StoreSettings::content_class);
+        // The record of a version stays readable, as in an ingest.
+        let class = class.filter(|_| !is_record).map(str::to_owned);
+        let copy = BroughtCopy { content: id, key: key.to_string(), class: class.clone(), proof: CopyProof::None };
+        match store.head(&key) {
+            Ok(_) => return Ok(Brought::Found(copy)),
+            Err(error) if error.is_not_found() => {}
+            Err(error) => return Err(error.into()),
+        }
+        let mut reasons = Vec::new();
+        let (mut cold, mut silent) = (Vec::new(), None);
+        for source in &copies {
+            match self.put_from(store, &key, class.as_deref(), content, source)? {
+                From::Put => return Ok(Brought::Put(copy)),
+                From::Cold => cold.push(source),
+                From::Wrong(reason) => reasons.push(format!("{}: {reason}", source.store)),
+                From::Silent(error) => silent = silent.or(Some(error)),
+            }
+        }
+        if let Some(error) = silent {
+            return Err(error.into());
+        }
+        for source in cold {
+            match self.retrieve(source) {
+                Ok(Thawing::UnderWay | Thawing::Readable) => return Ok(Brought::Waits),
+                Err(error) => reasons.push(format!("{}: cannot be retrieved: {}", source.store, error.chain())),
+            }
+        }
+        Ok(Brought::Refused(reasons.join("; ")))
+    }
+
+    fn put_from(
+        &self,
+        store: &dyn Store,
+        key: &Key,
+        class: Option<&str>,
+        content: &LackingContent,
+        source: &WatchedCopy,
+    ) -> Result<From, Halt> {
+        let from = match self.home.store(&source.store) {
+            Ok(from) => from,
+            Err(error) => return Ok(From::Wrong(error.chain())),
+        };
+        let source_key = Key::new(source.key.as_str()).map_err(StorageError::from)?;
+        let body = match from.head(&source_key) {
+            Ok(head) if !head.readable => return Ok(From::Cold),
+            Ok(_) => from.open(&source_key, 0, None),
+            Err(error) => Err(error),
+        };
+        let body = match body {
+            Ok(body) => body,
+            Err(error) if error.is_not_found() => return self.doubt(source, true, "nothing lies there".into()),
+            Err(error) if is_unreadable(&error) => return self.doubt(source, false, chain(&error)),
+            Err(error) => return Ok(From::Silent(error)),
+        };
+        self.hold.keep()?;
+        let mut body = self.hold.keeping(Interruptible { body, go_on: self.go_on });
+        let condition =
+            if store.capabilities().conditional_put { PutCondition::IfAbsent } else { PutCondition::Always };
+        let options = PutOptions {
+            digest: Some((Algorithm::Sha512, content.sha512)),
+            size: Some(content.size),
+            class: class.map(str::to_owned),
+            condition,
+            durability: Durability::OnSync,
+        };
+        match store.put(key, &mut body, &options) {
+            Ok(_) => Ok(From::Put),
+            Err(error) => {
+                (self.go_on)()?;
+                match error {
+                    StorageError::Mismatch { .. } => self.doubt(source, false, chain(&error)),
+                    StorageError::Source { .. } if is_unreadable(&error) => self.doubt(source, false, chain(&error)),
+                    StorageError::Source { .. } => Ok(From::Silent(error)),
+                    _ => Err(error.into()),
+                }
+            }
+        }
+    }
+
+    /// A source that is wrong itself becomes a finding.
+    fn doubt(&self, source: &WatchedCopy, is_missing: bool, reason: String) -> Result<From, Halt> {
+        let suspect = SuspectCopy {
+            content: source.content,
+            store: source.store.clone(),
+            is_missing,
+            detail: format!("found while another store was brought up to date: {reason}"),
+        };
+        let attempts = check_attempts(self.home);
+        self.hold.write(move |tx| report_suspect(tx, &suspect, attempts).map(drop))?;
+        Ok(From::Wrong(reason))
+    }
+
+    fn retrieve(&self, source: &WatchedCopy) -> Result<Thawing, EngineError> {
+        let settings = &self.home.settings.restoration;
+        let how = Thaw { days: settings.thaw_days, tier: settings.thaw_tier.clone() };
+        let key = Key::new(source.key.as_str()).map_err(StorageError::from)?;
+        Ok(self.home.store(&source.store)?.thaw(&key, &how)?)
+    }
+
+    /// The contents that are records of versions.
+    fn records(&self) -> Result<HashSet<ContentId>, Halt> {
+        let (object, head) = (self.object.id, self.object.head);
+        let mut found = HashSet::new();
+        let mut after = String::new();
+        loop {
+            let page =
+                self.home.registry.read(|tx| objects::files(tx, object, head, "metadata/", &after, FILES_AT_ONCE))?;
+            let Some(last) = page.last() else { return Ok(found) };
+            after.clone_from(&last.path);
+            found.extend(page.iter().filter(|file| file.path == record::path(file.since)).map(|file| file.content));
+        }
+    }
+
+    /// Copies the logs that other stores have and this one lacks.
+    fn logs(&self, store: &dyn Store) -> Result<(), Halt> {
+        let folder = object_root(&self.object.institution_identifier, self.object.generation)?.join("logs");
+        let folder = folder.map_err(StorageError::from)?;
+        let object = self.object.id;
+        let holders = self.home.registry.read(|tx| objects::object_copies(tx, object))?;
+        let mut known = HashSet::new();
+        for listed in store.list(&folder)? {
+            known.insert(listed?.key);
+        }
+        for (holder, _, _) in holders.iter().filter(|(holder, _, _)| holder != self.store) {
+            let Ok(from) = self.home.store(holder) else { continue };
+            // A store that does not answer adds its logs another time.
+            let Ok(listing) = from.list(&folder) else { continue };
+            for listed in listing {
+                (self.go_on)()?;
+                let Ok(listed) = listed else { break };
+                if listed.size > LARGEST_LOG || known.contains(&listed.key) {
+                    continue;
+                }
+                let mut bytes = Vec::new();
+                let Ok(body) = from.open(&listed.key, 0, None) else { continue };
+                if body.take(LARGEST_LOG).read_to_end(&mut bytes).is_err() {
+                    continue;
+                }
+                self.hold.keep()?;
+                let condition =
+                    if store.capabilities().conditional_put { PutCondition::IfAbsent } else { PutCondition::Always };
+                let options = PutOptions { size: Some(bytes.len() as u64), condition, ..PutOptions::default() };
+                store.put(&listed.key, &mut bytes.as_slice(), &options)?;
+                known.insert(listed.key);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What came of one source.
+enum From {
+    Put,
+    /// It has to be retrieved first.
+    Cold,
+    /// It cannot serve, for this reason.
+    Wrong(String),
+    /// Its store does not answer.
+    Silent(StorageError),
+}

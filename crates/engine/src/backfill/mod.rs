@@ -1,0 +1,224 @@
+//! Bringing a store up to what the placements say that it holds: a task for each object that it does not hold whole. What is
+//! lacking is derived from the rows of copies each time, so tasks may come twice or be forgotten. `retire` takes a store
+//! out of use once the rest of each placement has verified copies; it deletes nothing.
+
+mod fill;
+mod handler;
+mod retire;
+
+use strongroom_queue::{NewTask, tasks};
+use strongroom_registry::backfill::{self as rows, Lacking};
+use strongroom_registry::objects::{self, Object};
+use strongroom_registry::{ItemId, ObjectId, Registry, RegistryError, Scope};
+
+use crate::hold::{GoOn, Halt, ObjectHold};
+use crate::runtime::{Interrupted, Shutdown};
+use crate::settings::Settings;
+use crate::{EngineError, Home};
+
+use fill::{Filled, Filling};
+pub use handler::{TOPIC, handlers};
+pub use retire::{Retirement, Unretired, retire};
+
+/// Objects listed at once.
+const OBJECTS_AT_ONCE: usize = 500;
+/// Reasons kept in a summary.
+const ERRORS_KEPT: usize = 10;
+
+/// A store that does not hold an object whole, though the object's placement names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LackingCopy {
+    /// The store.
+    pub store: String,
+    /// The placement.
+    pub placement: String,
+    /// The object, and what is lacking of it.
+    pub object: Lacking,
+}
+
+/// Hands every object that a store of its placement does not hold whole to `take`, store by store; with `store`, only what
+/// that one lacks. Stores that are out of use lack nothing.
+pub fn each_lacking<E: From<EngineError>>(
+    (settings, registry): (&Settings, &Registry),
+    scope: Scope,
+    store: Option<&str>,
+    take: &mut dyn FnMut(LackingCopy) -> Result<(), E>,
+) -> Result<(), E> {
+    for (placement, stores) in &settings.placements {
+        for name in stores.iter().filter(|name| store.is_none_or(|store| store == name.as_str())) {
+            let retired = registry.read(|tx| rows::retired_at(tx, name)).map_err(EngineError::from)?;
+            if retired.is_some() {
+                continue;
+            }
+            let mut after = None;
+            loop {
+                let page = registry
+                    .read(|tx| rows::lacking_objects(tx, scope, (placement, name), after, OBJECTS_AT_ONCE))
+                    .map_err(EngineError::from)?;
+                let Some(last) = page.last() else { break };
+                after = Some(last.object);
+                for object in page {
+                    take(LackingCopy { store: name.clone(), placement: placement.clone(), object })?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What came of bringing a store up to date.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct BackfillSummary {
+    /// Objects that the store holds whole now.
+    pub objects: u64,
+    /// Contents put and proved.
+    pub contents: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Objects left for later: other work holds them, or their contents are being retrieved from a cold storage class.
+    pub postponed: u64,
+    /// Objects that could not be brought.
+    pub failed: u64,
+    /// Why: the first few reasons.
+    pub errors: Vec<String>,
+}
+
+/// Enqueues a task for each object that the store does not hold whole; how many there are. What waits already is not
+/// enqueued twice.
+pub fn enqueue(home: &Home, store: &str) -> Result<u64, EngineError> {
+    check_store(home, store)?;
+    let mut made = 0;
+    let mut waiting: Vec<NewTask> = Vec::new();
+    let max_attempts = home.settings.pool(TOPIC).max_attempts;
+    each_lacking((&home.settings, &home.registry), Scope::System, Some(store), &mut |lacking| {
+        made += 1;
+        waiting.push(NewTask {
+            fair_key: lacking.object.institution_identifier.clone(),
+            max_attempts,
+            ..NewTask::new(TOPIC, handler::key(lacking.object.object, store), Vec::new())
+        });
+        if waiting.len() < OBJECTS_AT_ONCE { Ok(()) } else { put(home, std::mem::take(&mut waiting)) }
+    })?;
+    put(home, waiting)?;
+    Ok(made)
+}
+
+fn put(home: &Home, new: Vec<NewTask>) -> Result<(), EngineError> {
+    if new.is_empty() {
+        return Ok(());
+    }
+    home.registry.write_and_wake(move |tx| {
+        tasks::enqueue(tx, &new)?;
+        Ok::<_, RegistryError>(vec![TOPIC.to_owned()])
+    })?;
+    Ok(())
+}
+
+/// Brings a store up to date here and now, object by object; `progress` is called after each.
+pub fn run(
+    home: &Home,
+    store: &str,
+    stop: &Shutdown,
+    progress: &mut dyn FnMut(&BackfillSummary),
+) -> Result<BackfillSummary, EngineError> {
+    check_store(home, store)?;
+    let mut summary = BackfillSummary::default();
+    let go_on = || if stop.is_requested() { Err(Interrupted::Draining) } else { Ok(()) };
+    each_lacking((&home.settings, &home.registry), Scope::System, Some(store), &mut |lacking| {
+        if stop.is_requested() {
+            return Ok(());
+        }
+        match bring_up(home, lacking.object.object, store, &go_on) {
+            Ok(Some(filled)) => {
+                summary.contents += filled.contents;
+                summary.bytes += filled.bytes;
+                if filled.is_whole() {
+                    summary.objects += 1;
+                } else if filled.reasons.is_empty() {
+                    summary.postponed += 1;
+                } else {
+                    summary.failed += 1;
+                    note(&mut summary, &lacking.object.object_identifier, &filled.reasons.join("; "));
+                }
+            }
+            Ok(None) => {}
+            Err(Halt::Busy(_)) => summary.postponed += 1,
+            Err(Halt::Interrupted(_)) => return Ok(()),
+            Err(Halt::Engine(error)) => {
+                summary.failed += 1;
+                note(&mut summary, &lacking.object.object_identifier, &error.chain());
+            }
+        }
+        progress(&summary);
+        Ok::<_, EngineError>(())
+    })?;
+    Ok(summary)
+}
+
+fn note(summary: &mut BackfillSummary, object: &str, reason: &str) {
+    if summary.errors.len() < ERRORS_KEPT {
+        summary.errors.push(format!("{object}: {reason}"));
+    }
+}
+
+/// Refuses a store that no placement names, or that is out of use.
+fn check_store(home: &Home, store: &str) -> Result<(), EngineError> {
+    home.store(store)?;
+    if !home.settings.preservation_stores().contains(&store) {
+        return Err(EngineError::Usage(format!("{store} is not a preservation store: no placement names it")));
+    }
+    if home.is_retired(store)? {
+        return Err(EngineError::Usage(format!("the store {store} is retired: it takes no copies")));
+    }
+    Ok(())
+}
+
+/// Brings one object up to date in a store, under the object's lease; none where there is nothing to bring.
+fn bring_up(home: &Home, object: ObjectId, store: &str, go_on: &GoOn<'_>) -> Result<Option<Filled>, Halt> {
+    let hold = ObjectHold::take(home, object)?;
+    let found = home.registry.read(|tx| objects::get(tx, Scope::System, object))?;
+    let Some(found) = found.filter(|found| found.head > 0) else { return Ok(None) };
+    Ok(Some(Filling { home, hold: &hold, object: &found, store, go_on }.run()?))
+}
+
+/// Brings the stores that lack older versions of an object up to date, for a work item that holds the object. Returns why
+/// a store does not hold the object whole; none when all do.
+pub(crate) fn bring_up_for(
+    home: &Home,
+    item: ItemId,
+    object: &Object,
+    stores: &[String],
+    go_on: &GoOn<'_>,
+) -> Result<Option<String>, Halt> {
+    if object.head == 0 {
+        return Ok(None);
+    }
+    let id = object.id;
+    let lacks = home.registry.read(|tx| {
+        let held = objects::object_copies(tx, id)?;
+        let mut lacks = Vec::new();
+        for store in stores {
+            let has_inventories = held.iter().any(|(holder, _, _)| holder == store);
+            if !has_inventories || !rows::lacking_contents(tx, id, store, None, 1)?.is_empty() {
+                lacks.push(store.clone());
+            }
+        }
+        Ok::<_, RegistryError>(lacks)
+    })?;
+    if lacks.is_empty() {
+        return Ok(None);
+    }
+    let hold = ObjectHold::of_item(home, id, item)?;
+    for store in &lacks {
+        let filled = Filling { home, hold: &hold, object, store, go_on }.run()?;
+        if !filled.is_whole() {
+            let reason = if filled.reasons.is_empty() {
+                format!("{} contents are being retrieved from a cold storage class", filled.waiting)
+            } else {
+                filled.reasons.join("; ")
+            };
+            return Ok(Some(format!("store {store} lacks earlier versions of {}: {reason}", object.identifier)));
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,232 @@
+//! A store that joins a placement gets what it lacks; a store that leaves is let go only when nothing depends on it.
+
+use std::sync::Arc;
+
+use strongroom_engine::backfill::{self, BackfillSummary, LackingCopy, Retirement, Unretired};
+use strongroom_engine::fixity::{self, FixityRequest};
+use strongroom_engine::reconcile::{self, Code};
+use strongroom_engine::runtime::Shutdown;
+use strongroom_engine::settings::Settings;
+use strongroom_engine::{EngineError, Home, rebuild, runtime_over};
+use strongroom_registry::Scope;
+use strongroom_storage::{Fault, Faults, FolderStore, Key, Layered, Operation};
+
+use crate::fixture::{self, INSTITUTION, KEPT_IN, TestHome};
+
+const THIRD: &str = "third";
+
+/// Settings in which every placement names a third store as well.
+fn settings_with_third(made: &TestHome) -> Settings {
+    let text = std::fs::read_to_string(made.path().join("strongroom.toml")).expect("settings");
+    let text = text.replace(&format!("{KEPT_IN:?}"), "[\"primary\", \"secondary\", \"third\"]");
+    let text = format!("{text}\n[stores.third]\nkind = \"folder\"\npath = \"stores/third\"\n");
+    std::fs::write(made.path().join("strongroom.toml"), &text).expect("writes the settings");
+    Settings::from_toml(&text).expect("settings")
+}
+
+/// A home with two versions of one object and one of another, and then a third store in every placement.
+fn home_with_third() -> TestHome {
+    let mut made = fixture::home();
+    made.ingest("letters", &[("a.txt", b"dear reader"), ("b.txt", b"yours")]);
+    made.ingest("letters", &[("a.txt", b"dear reader, again")]);
+    made.ingest("photographs", &[("1.tif", b"II*\0 and so on")]);
+    FolderStore::create(THIRD, made.path().join("stores").join(THIRD)).expect("makes a store");
+    let settings = settings_with_third(&made);
+    let home = Home::with_registry(made.path(), settings, made.registry.clone()).expect("opens");
+    made.home = Arc::new(home);
+    made
+}
+
+fn lacking(home: &Home) -> Vec<LackingCopy> {
+    let mut found = Vec::new();
+    backfill::each_lacking((&home.settings, &home.registry), Scope::System, None, &mut |lacking| {
+        found.push(lacking);
+        Ok::<_, EngineError>(())
+    })
+    .expect("asks");
+    found
+}
+
+fn run(home: &Home, store: &str) -> BackfillSummary {
+    backfill::run(home, store, &Shutdown::new(), &mut |_| ()).expect("runs")
+}
+
+/// Keys of storage roots: all but what is the store's own.
+fn keys(made: &TestHome, store: &str) -> Vec<String> {
+    made.keys(store).into_iter().filter(|key| key.starts_with(INSTITUTION)).collect()
+}
+
+fn bytes(made: &TestHome, store: &str) -> Vec<Vec<u8>> {
+    keys(made, store).iter().map(|key| std::fs::read(made.file(store, key)).expect("reads")).collect()
+}
+
+fn retire(home: &Home, store: &str) -> (Retirement, Vec<Unretired>) {
+    let mut told = Vec::new();
+    let outcome = backfill::retire(home, store, &mut |unretired| {
+        told.push(unretired);
+        Ok::<_, EngineError>(())
+    });
+    (outcome.expect("asks"), told)
+}
+
+#[test]
+fn a_store_that_joins_a_placement_is_a_finding_until_it_is_brought_up() {
+    let made = home_with_third();
+    assert_eq!(lacking(&made).len(), 2, "one for each object");
+    let mut differences = Vec::new();
+    reconcile::run(&made, THIRD, &mut |difference| {
+        differences.push((difference.code, difference.next()));
+        Ok(())
+    })
+    .expect("compares");
+    assert_eq!(differences.len(), 2, "{differences:?}");
+    assert_eq!(differences[0], (Code::ObjectLacking, "strongroom store backfill third".to_owned()));
+
+    let summary = run(&made, THIRD);
+    assert_eq!((summary.objects, summary.failed, summary.postponed), (2, 0, 0), "{summary:?}");
+    assert!(lacking(&made).is_empty());
+    assert_eq!(keys(&made, THIRD), keys(&made, "primary"));
+    assert_eq!(bytes(&made, THIRD), bytes(&made, "primary"));
+    let checked = fixity::run(&made, &FixityRequest { all: true, ..FixityRequest::default() }, &mut |_| ());
+    let checked = checked.expect("checks");
+    assert_eq!((checked.damaged, checked.failed, checked.passed), (0, 0, checked.checked), "{checked:?}");
+    let mut differences = 0;
+    reconcile::run(&made, THIRD, &mut |_| {
+        differences += 1;
+        Ok(())
+    })
+    .expect("compares");
+    assert_eq!(differences, 0);
+    assert_eq!(run(&made, THIRD), BackfillSummary::default(), "there is nothing left to bring");
+}
+
+#[test]
+fn an_older_object_takes_a_deposit_after_a_store_joined_its_placement() {
+    let made = home_with_third();
+    let object = made.ingest("letters", &[("a.txt", b"dear reader"), ("c.txt", b"more")]);
+    assert_eq!(object.head, 3);
+    let of_letters = |store: &str| {
+        let root = keys(&made, store).into_iter().find(|key| key.contains("/v3/")).expect("version 3");
+        let root = root.split("/v3/").next().expect("a root").to_owned();
+        keys(&made, store).into_iter().filter(|key| key.starts_with(&root)).collect::<Vec<_>>()
+    };
+    assert_eq!(of_letters(THIRD), of_letters("primary"), "every version lies there");
+    assert_eq!(lacking(&made).len(), 1, "the other object is as it was");
+    let checked = fixity::run(&made, &FixityRequest { all: true, ..FixityRequest::default() }, &mut |_| ());
+    assert_eq!(checked.expect("checks").damaged, 0);
+}
+
+#[test]
+fn workers_bring_up_what_was_enqueued_and_once() {
+    let made = home_with_third();
+    assert_eq!(backfill::enqueue(&made, THIRD).expect("enqueues"), 2);
+    assert_eq!(backfill::enqueue(&made, THIRD).expect("enqueues"), 2, "what waits is not enqueued twice");
+    let runtime = runtime_over(&made.home, Some(&[backfill::TOPIC.to_owned()])).expect("a runtime").build();
+    let summary = runtime.run_until(&Shutdown::new(), &|| lacking(&made).is_empty());
+    assert!(summary.ended >= 1 && summary.panicked == 0);
+    assert_eq!(bytes(&made, THIRD), bytes(&made, "primary"));
+    assert!(backfill::enqueue(&made, "staging").is_err(), "no placement names it");
+}
+
+#[test]
+fn bringing_up_that_was_cut_short_goes_on_and_never_shows_a_hole() {
+    // A put of it fails, and somebody goes on afterwards.
+    for nth in (1..200).step_by(7) {
+        let made = home_with_third();
+        let folder = FolderStore::open(THIRD, made.path().join("stores").join(THIRD)).expect("opens");
+        let faulty = Arc::new(Layered::new(Arc::new(folder), Faults::new()));
+        faulty.layer().plan(Operation::Put, nth, Fault::Fail(std::io::ErrorKind::TimedOut));
+        let settings = made.settings.clone();
+        let mut cut = Home::with_registry(made.path(), settings, made.registry.clone()).expect("opens");
+        cut.stores.insert(THIRD.into(), faulty.clone());
+        let summary = run(&cut, THIRD);
+        if faulty.layer().happened() == 0 {
+            assert!(nth > 30, "the puts were counted");
+            return;
+        }
+        assert_eq!((summary.failed, summary.objects), (1, 1), "put {nth}: {summary:?}");
+        for key in keys(&made, THIRD).iter().filter(|key| key.ends_with("/inventory.json") && !key.contains("/v")) {
+            let root = key.trim_end_matches("inventory.json");
+            let under = |store: &str| {
+                let keys = keys(&made, store).into_iter();
+                keys.filter(|key| key.starts_with(root) && key.contains("/content/")).collect::<Vec<_>>()
+            };
+            assert_eq!(under(THIRD), under("primary"), "put {nth}: a root inventory names what is there");
+        }
+        let summary = run(&made, THIRD);
+        assert_eq!((summary.failed, summary.objects), (0, 1), "put {nth}: {summary:?}");
+        assert_eq!(bytes(&made, THIRD), bytes(&made, "primary"), "put {nth}");
+    }
+    panic!("the puts never ended");
+}
+
+#[test]
+fn a_damaged_source_brings_nothing_and_becomes_a_finding() {
+    let made = home_with_third();
+    let damaged = keys(&made, "primary").into_iter().find(|key| key.contains("/content/")).expect("a content");
+    std::fs::write(made.file("primary", &damaged), b"other bytes").expect("writes");
+    let summary = run(&made, THIRD);
+    assert_eq!((summary.objects, summary.failed), (2, 0), "the other copy serves: {summary:?}");
+    assert_eq!(bytes(&made, THIRD), bytes(&made, "secondary"));
+    let found = fixity::problems(&made, None, None, 10).expect("problems");
+    assert_eq!((found.len(), found[0].store.as_str()), (1, "primary"), "{found:?}");
+}
+
+#[test]
+fn what_lies_there_with_other_bytes_is_never_taken_for_a_copy() {
+    let made = home_with_third();
+    let key = keys(&made, "primary").into_iter().find(|key| key.contains("/content/")).expect("a content");
+    let third = made.store(THIRD).expect("a store").clone();
+    strongroom_ocfl::StorageRoot::init(third.as_ref(), &Key::new(INSTITUTION).expect("a key")).expect("a root");
+    third.put(&Key::new(&*key).expect("a key"), &mut &b"forged"[..], &Default::default()).expect("puts");
+    let summary = run(&made, THIRD);
+    assert_eq!((summary.objects, summary.failed), (1, 1), "{summary:?}");
+    let checked = fixity::run(&made, &FixityRequest::default(), &mut |_| ()).expect("checks");
+    assert_eq!((checked.damaged, checked.repaired), (1, 1), "the bytes go to quarantine: {checked:?}");
+    assert_eq!(run(&made, THIRD).objects, 1);
+    assert_eq!(bytes(&made, THIRD), bytes(&made, "primary"));
+}
+
+#[test]
+fn a_store_is_retired_only_when_the_rest_has_verified_copies_and_nothing_is_deleted() {
+    let made = home_with_third();
+    let (outcome, told) = retire(&made, "primary");
+    assert_eq!(outcome, Retirement::Refused { objects: 2 });
+    assert!(told.iter().all(|lack| lack.store.as_deref() == Some(THIRD) && lack.object.is_some()), "{told:?}");
+    assert!(!made.is_retired("primary").expect("asks"));
+
+    run(&made, THIRD);
+    let before = made.keys("primary");
+    let (outcome, told) = retire(&made, "primary");
+    assert!(matches!(outcome, Retirement::Retired(_)), "{told:?}");
+    assert!(matches!(retire(&made, "primary").0, Retirement::Already(_)));
+    let object = made.ingest("letters", &[("a.txt", b"dear reader"), ("c.txt", b"more")]);
+    assert_eq!(object.head, 3);
+    assert_eq!(made.keys("primary"), before, "it is neither written nor emptied");
+    assert!(keys(&made, THIRD).iter().any(|key| key.contains("/v3/")));
+    let checked = fixity::run(&made, &FixityRequest { all: true, ..FixityRequest::default() }, &mut |_| ());
+    assert_eq!(checked.expect("checks").damaged, 0, "what it lacks now is no damage");
+    let report = fixity::report(&made, None).expect("reports");
+    assert_eq!(report.iter().map(|store| store.store.as_str()).collect::<Vec<_>>(), ["secondary", THIRD]);
+    assert!(lacking(&made).is_empty());
+    // With the last but one gone, the last stays.
+    let (outcome, _) = retire(&made, "secondary");
+    assert!(matches!(outcome, Retirement::Retired(_)));
+    let (outcome, told) = retire(&made, THIRD);
+    assert!(matches!(outcome, Retirement::Refused { .. }), "{told:?}");
+    assert!(told.iter().any(|lack| lack.reason.contains("no other store")), "{told:?}");
+}
+
+#[test]
+fn what_a_store_of_the_placement_lacks_is_told_after_a_rebuild_too() {
+    let made = fixture::home();
+    made.ingest("letters", &[("a.txt", b"dear reader")]);
+    std::fs::remove_dir_all(made.file("secondary", INSTITUTION)).expect("removes");
+    let fresh = fixture::home();
+    crate::rebuild::copy_stores(&made, &fresh);
+    let adopting = fresh.opened_to_adopt();
+    rebuild::run(&adopting, "primary", &mut |_| ()).expect("rebuilds");
+    let found = lacking(&adopting);
+    assert_eq!(found.len(), 1);
+    assert_eq!((found[0].store.as_str(), found[0].object.has_inventories), ("secondary", false));
+}

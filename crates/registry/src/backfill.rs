@@ -1,0 +1,194 @@
+//! Which stores lack what: objects of a placement that a store of it does not hold whole, and stores that are out of use.
+//! What is lacking is derived from the rows of copies each time it is asked for, so it is also right after a rebuild.
+
+use strongroom_database::{Row, Statement, Time, Transaction};
+use strongroom_digest::Digest;
+use uuid::Uuid;
+
+use crate::interim::digest;
+use crate::{ContentId, GenerationId, InstitutionId, ObjectId, RegistryError, Scope, tenants};
+
+/// An object that a store should hold whole and does not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lacking {
+    /// The object.
+    pub object: ObjectId,
+    /// Whose it is, by domain name.
+    pub institution_identifier: String,
+    /// `<institution>/<name>`.
+    pub object_identifier: String,
+    /// The generation it is of.
+    pub generation: GenerationId,
+    /// Contents of it that the store lacks.
+    pub contents: u64,
+    /// Whether the store has its inventories.
+    pub has_inventories: bool,
+}
+
+/// Objects of a placement that `store` does not hold whole, in order of their making, after `after`.
+pub fn lacking_objects(
+    tx: &mut dyn Transaction,
+    scope: Scope,
+    (placement, store): (&str, &str),
+    after: Option<ObjectId>,
+    limit: usize,
+) -> Result<Vec<Lacking>, RegistryError> {
+    let after = after.unwrap_or(ObjectId(Uuid::nil()));
+    let values = [after.into(), placement.into(), store.into(), scope.value(), limit.into()];
+    tx.query(Statement("backfill.lacking_objects"), &values)?.iter().map(lacking).collect()
+}
+
+/// Objects of a placement that lie in the store `held_in` and of which `store` lacks verified copies, in order of their
+/// making, after `after`. The counts are of what is not verified.
+pub fn unverified_objects(
+    tx: &mut dyn Transaction,
+    (placement, store): (&str, &str),
+    held_in: &str,
+    after: Option<ObjectId>,
+    limit: usize,
+) -> Result<Vec<Lacking>, RegistryError> {
+    let after = after.unwrap_or(ObjectId(Uuid::nil()));
+    let values = [after.into(), placement.into(), store.into(), held_in.into(), limit.into()];
+    tx.query(Statement("backfill.unverified_objects"), &values)?.iter().map(lacking).collect()
+}
+
+fn lacking(row: &Row) -> Result<Lacking, RegistryError> {
+    Ok(Lacking {
+        object: ObjectId(row.uuid(0)?),
+        institution_identifier: row.text(1)?.to_owned(),
+        object_identifier: row.text(2)?.to_owned(),
+        generation: GenerationId(row.uuid(3)?),
+        contents: row.count(4)?,
+        has_inventories: row.truth(5)?,
+    })
+}
+
+/// The placements, in lower case, of the objects that lie in a store; the empty one for objects without.
+pub fn placements_in_store(tx: &mut dyn Transaction, store: &str) -> Result<Vec<String>, RegistryError> {
+    let rows = tx.query(Statement("backfill.placements_in_store"), &[store.into()])?;
+    rows.iter().map(|row| Ok(row.text(0)?.to_owned())).collect()
+}
+
+/// A published content that a store lacks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LackingContent {
+    /// The content.
+    pub id: ContentId,
+    /// Its SHA-512.
+    pub sha512: Digest,
+    /// Its SHA-256.
+    pub sha256: Digest,
+    /// Bytes.
+    pub size: u64,
+}
+
+/// Published contents of an object that have no copy in a store, in order of their SHA-512, after `after`.
+pub fn lacking_contents(
+    tx: &mut dyn Transaction,
+    object: ObjectId,
+    store: &str,
+    after: Option<Digest>,
+    limit: usize,
+) -> Result<Vec<LackingContent>, RegistryError> {
+    let after = after.map_or_else(Vec::new, |digest| digest.as_bytes().to_vec());
+    let values = [object.into(), after.into(), store.into(), limit.into()];
+    tx.query(Statement("backfill.lacking_contents"), &values)?
+        .iter()
+        .map(|row| {
+            Ok(LackingContent {
+                id: ContentId(row.uuid(0)?),
+                sha512: digest(row, 1)?,
+                sha256: digest(row, 2)?,
+                size: row.count(3)?,
+            })
+        })
+        .collect()
+}
+
+/// How a copy that was brought into a store is known to be right.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CopyProof {
+    /// It was read back.
+    Read,
+    /// The store's own strong checksum of it was compared.
+    Attested,
+    /// Not at all: something lies there that was not put now. It is due to be read at once.
+    None,
+}
+
+/// A copy that was brought into a store.
+#[derive(Debug, Clone)]
+pub struct BroughtCopy {
+    /// The content.
+    pub content: ContentId,
+    /// Its key in the store.
+    pub key: String,
+    /// Its storage class, where one was asked for.
+    pub class: Option<String>,
+    /// How it is known to be right.
+    pub proof: CopyProof,
+}
+
+/// Puts the rows of copies that were brought into a store.
+pub fn put_copies(
+    tx: &mut dyn Transaction,
+    institution: InstitutionId,
+    object: ObjectId,
+    store: &str,
+    copies: &[BroughtCopy],
+) -> Result<(), RegistryError> {
+    let now = tx.now()?;
+    for copy in copies {
+        let mut values = vec![
+            copy.content.into(),
+            store.into(),
+            institution.into(),
+            object.into(),
+            (&copy.key).into(),
+            copy.class.clone().into(),
+            now.into(),
+        ];
+        let only = |proof| if copy.proof == proof { Some(now) } else { None };
+        let statement = match copy.proof {
+            CopyProof::None => Statement("backfill.insert_unread_copy"),
+            CopyProof::Read | CopyProof::Attested => {
+                values.push(only(CopyProof::Read).into());
+                values.push(only(CopyProof::Attested).into());
+                Statement("backfill.insert_copy")
+            }
+        };
+        tx.execute(statement, &values)?;
+    }
+    Ok(())
+}
+
+/// Notes that a store holds an object's declaration and inventories, which were read back now.
+pub fn put_object_copy(
+    tx: &mut dyn Transaction,
+    institution: InstitutionId,
+    object: ObjectId,
+    generation: GenerationId,
+    store: &str,
+) -> Result<(), RegistryError> {
+    let now = tx.now()?;
+    let values = [object.into(), store.into(), institution.into(), generation.into(), now.into()];
+    tx.execute(Statement("backfill.insert_object_copy"), &values)?;
+    Ok(())
+}
+
+/// The fact that says that a store is out of use.
+fn retired_fact(store: &str) -> String {
+    format!("store.retired/{store}")
+}
+
+/// When a store was taken out of use; none while it is in use.
+pub fn retired_at(tx: &mut dyn Transaction, store: &str) -> Result<Option<String>, RegistryError> {
+    tenants::fact(tx, &retired_fact(store))
+}
+
+/// Takes a store out of use.
+pub fn retire(tx: &mut dyn Transaction, store: &str) -> Result<Time, RegistryError> {
+    let now = tx.now()?;
+    tenants::set_fact(tx, &retired_fact(store), &now.to_string())?;
+    Ok(now)
+}
