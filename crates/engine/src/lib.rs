@@ -20,6 +20,7 @@ pub mod receiving;
 pub mod reconcile;
 mod record;
 pub mod restoration;
+pub mod retention;
 pub mod runtime;
 pub mod schedule;
 pub mod settings;

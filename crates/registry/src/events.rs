@@ -7,6 +7,7 @@ use strongroom_database::{DatabaseError, Row, Statement, Time, Transaction};
 use strongroom_digest::{Algorithm, MultiHasher};
 use uuid::Uuid;
 
+use crate::checks::{self, PassedRow};
 use crate::interim::digest;
 use crate::{ContentId, Digests, EventId, FileId, Format, InstitutionId, ItemId, ObjectId, RegistryError, Scope};
 
@@ -79,6 +80,9 @@ pub struct Event {
     /// What did it.
     pub agent: String,
 }
+
+/// A listing ends early when it has so many events: one row may stand for hundreds.
+const EVENTS_AT_ONCE: usize = 10_000;
 
 /// The act of finding out a file's format, by its term.
 pub const FORMAT_IDENTIFICATION: &str = "format identification";
@@ -153,8 +157,8 @@ impl EventCursor {
     pub const START: Self = Self(Time(i64::MIN), EventId(Uuid::nil()));
 }
 
-/// Events of an object (of one of its files when given) in order of time: at most `rows` rows, each told apart into its
-/// acts, and where to go on; `None` at the end.
+/// Events of an object (of one of its files when given) in the order of the rows by time: at most `rows` rows, each told apart
+/// into its acts, fewer where these are many, and where to go on; `None` at the end.
 pub fn of_object(
     tx: &mut dyn Transaction,
     scope: Scope,
@@ -167,24 +171,42 @@ pub fn of_object(
         Statement("events.of_object"),
         &[object.into(), scope.value(), after.0.into(), after.1.into(), file.into(), rows.into()],
     )?;
+    let contents = file.map(|file| checks::contents_of_file(tx, file)).transpose()?;
     let mut events = Vec::new();
     let mut cursor = None;
-    for row in &found {
+    let mut is_last = found.len() < rows;
+    for (index, row) in found.iter().enumerate() {
         let event = event_row(row)?;
         cursor = Some(EventCursor(Time(event.time), event.id));
-        let path = row.optional_text(14)?;
-        let digests = match row.optional_bytes(15)? {
-            None => None,
-            Some(_) => Some(Digests {
-                md5: digest(row, 15)?,
-                sha1: digest(row, 16)?,
-                sha256: digest(row, 17)?,
-                sha512: digest(row, 18)?,
-            }),
-        };
-        expand(&event, path, digests.as_ref(), &mut events);
+        let components = row.optional_text(8)?;
+        let (id, object, time) = (event.id, event.object, Time(event.time));
+        if let Some(passed) = components.and_then(|text| PassedRow::parse(text, id, object, time, &event.agent)) {
+            passed.expand(tx, contents.as_deref(), &mut events)?;
+        } else {
+            expand_row(row, &event, &mut events)?;
+        }
+        if events.len() >= EVENTS_AT_ONCE && index + 1 < found.len() {
+            is_last = false;
+            break;
+        }
     }
-    Ok((events, if found.len() < rows { None } else { cursor }))
+    Ok((events, if is_last { None } else { cursor }))
+}
+
+/// Adds the acts that a row stands for, or the one that it is.
+fn expand_row(row: &Row, event: &EventRow, events: &mut Vec<Event>) -> Result<(), RegistryError> {
+    let path = row.optional_text(14)?;
+    let digests = match row.optional_bytes(15)? {
+        None => None,
+        Some(_) => Some(Digests {
+            md5: digest(row, 15)?,
+            sha1: digest(row, 16)?,
+            sha256: digest(row, 17)?,
+            sha512: digest(row, 18)?,
+        }),
+    };
+    expand(event, path, digests.as_ref(), events);
+    Ok(())
 }
 
 /// How many rows of a kind a file has.
@@ -263,6 +285,7 @@ fn expand(row: &EventRow, path: Option<&str>, digests: Option<&Digests>, events:
 fn event_row(row: &Row) -> Result<EventRow, RegistryError> {
     let expansion = row
         .optional_text(8)?
+        .filter(|text| !checks::is_passed(text))
         .map(|text| {
             serde_json::from_str(text)
                 .map_err(|_| RegistryError::Corrupt { wanted: "an event's parts", found: text.to_owned() })

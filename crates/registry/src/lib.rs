@@ -5,6 +5,7 @@
 
 pub mod backfill;
 pub mod batches;
+pub mod checks;
 pub mod comparing;
 pub mod discarding;
 mod error;

@@ -2,15 +2,18 @@
 //! right is recorded at once; what seems wrong is treated one by one.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
+use strongroom_registry::checks::{self, PassedChecks, PassedCopy};
+use strongroom_registry::events::EventRow;
 use strongroom_registry::fixity::{self as record, DueCursor, Proof, WatchedCopy};
-use strongroom_registry::{CopyState, ObjectId, Time};
+use strongroom_registry::{ContentId, CopyState, EventId, ObjectId, Time};
 use strongroom_storage::Store;
 
 use super::check::{self, Seen};
 use super::repair::{self, Treated};
-use super::{FixitySummary, GoOn, Halt, attested, inventories, now, passed};
-use crate::{EngineError, Home, crash_point};
+use super::{FixitySummary, GoOn, Halt, attested, inventories, now};
+use crate::{AGENT, EngineError, Home, crash_point};
 
 /// Copies listed and recorded at once.
 const COPIES_AT_ONCE: usize = 500;
@@ -18,6 +21,11 @@ const COPIES_AT_ONCE: usize = 500;
 const BYTES_AT_ONCE: u64 = 1 << 30;
 /// A store that fails this often in one unit is left alone for now.
 const FAILURES: u64 = 10;
+
+/// What was seen of a copy, and how long after the page was begun.
+type Looked = (Result<Seen, Halt>, Duration);
+/// A copy that was attested: its content and store, the time of its check before, and the event.
+type Attested = (ContentId, String, Time, Proof, EventRow);
 
 /// What one unit came to.
 #[derive(Debug, Default)]
@@ -92,43 +100,44 @@ impl Unit<'_> {
         summary: &mut FixitySummary,
         checked: &mut Checked,
     ) -> Result<(), Halt> {
+        let begun = now(self.home)?;
         let seen = self.look(store, page);
         let time = now(self.home)?;
-        let mut right = Vec::with_capacity(page.len());
+        let mut read = Vec::with_capacity(page.len());
+        let mut right = Vec::new();
         let mut suspects = Vec::new();
         let mut interrupted = None;
         for (copy, seen) in page.iter().zip(seen) {
-            let (proof, event) = match seen {
-                None => continue,
-                Some(Err(Halt::Interrupted(reason))) => {
+            let Some((seen, after)) = seen else { continue };
+            match seen {
+                Err(Halt::Interrupted(reason)) => {
                     interrupted = Some(reason);
                     continue;
                 }
-                Some(Err(halt)) => {
+                Err(halt) => {
                     count(Err(halt), summary, checked)?;
                     continue;
                 }
-                Some(Ok(Seen::Right)) if copy.state == CopyState::Kept => {
+                Ok(Seen::Right) if copy.state == CopyState::Kept => {
                     summary.passed += 1;
                     summary.bytes += copy.size;
-                    (Proof::Read, passed(copy, time))
+                    let at = begun.plus(i64::try_from(after.as_micros()).unwrap_or(0));
+                    read.push(PassedCopy { content: copy.content, seen: copy.checked_at, at });
                 }
-                Some(Ok(Seen::Attested { size, class })) => {
+                Ok(Seen::Attested { size, class }) => {
                     summary.attested += 1;
-                    (Proof::Attested, attested(copy, time, size, &class))
+                    let event = attested(copy, time, size, &class);
+                    right.push((copy.content, copy.store.clone(), copy.checked_at, Proof::Attested, event));
                 }
-                Some(Ok(_)) => {
+                Ok(_) => {
                     suspects.push(copy);
                     continue;
                 }
-            };
+            }
             summary.checked += 1;
-            right.push((copy.content, copy.store.clone(), copy.checked_at, proof, event));
         }
         crash_point("fixity.check.read");
-        if !right.is_empty() {
-            self.home.registry.write(move |tx| record::record_right(tx, &right))?;
-        }
+        self.record(page, read, right)?;
         if let Some(reason) = interrupted {
             return Err(Halt::Interrupted(reason));
         }
@@ -140,8 +149,28 @@ impl Unit<'_> {
         Ok(())
     }
 
-    /// Looks at a page with two threads; none for what was not looked at any more.
-    fn look(&self, store: &dyn Store, page: &[WatchedCopy]) -> Vec<Option<Result<Seen, Halt>>> {
+    /// Records what was found right: times and evidence in one transaction, with one event for all that was read.
+    fn record(&self, page: &[WatchedCopy], read: Vec<PassedCopy>, attested: Vec<Attested>) -> Result<(), Halt> {
+        let Some(first) = page.first().filter(|_| !read.is_empty() || !attested.is_empty()) else { return Ok(()) };
+        let passed = PassedChecks {
+            id: EventId::new(),
+            institution: first.institution,
+            object: self.object,
+            store: self.store.to_owned(),
+            agent: AGENT.to_owned(),
+            copies: read,
+        };
+        self.home.registry.write(move |tx| {
+            checks::record(tx, &passed)?;
+            record::record_right(tx, &attested)
+        })?;
+        Ok(())
+    }
+
+    /// Looks at a page with two threads, with how long after the beginning each was done; none for what was not looked at any
+    /// more.
+    fn look(&self, store: &dyn Store, page: &[WatchedCopy]) -> Vec<Option<Looked>> {
+        let begun = Instant::now();
         let next = AtomicUsize::new(0);
         let work = || {
             let mut found = Vec::new();
@@ -151,13 +180,13 @@ impl Unit<'_> {
                 let seen = (self.go_on)().map_err(Halt::Interrupted);
                 let seen = seen.and_then(|()| check::look(store, copy, self.go_on));
                 let stop = matches!(seen, Err(Halt::Interrupted(_)));
-                found.push((index, seen));
+                found.push((index, (seen, begun.elapsed())));
                 if stop {
                     return found;
                 }
             }
         };
-        let mut seen: Vec<Option<Result<Seen, Halt>>> = Vec::new();
+        let mut seen: Vec<Option<Looked>> = Vec::new();
         seen.resize_with(page.len(), || None);
         let both = std::thread::scope(|scope| {
             if page.len() < 2 {

@@ -15,7 +15,7 @@ use self::turn::Turn;
 use crate::event::Event;
 use crate::fixity::FixityRequest;
 use crate::runtime::Shutdown;
-use crate::{EngineError, Home, backfill, fixity, ingest, outbox, receiving, restoration};
+use crate::{EngineError, Home, backfill, fixity, ingest, outbox, receiving, restoration, retention};
 
 /// After so long without a sign of life another process may take a turn over.
 const LEASE: Duration = Duration::from_secs(90);
@@ -32,6 +32,8 @@ const SWEEP_EVERY: Duration = Duration::from_hours(1);
 /// How often what was given back is looked through for what has had its time.
 const EXPIRE_EVERY: Duration = Duration::from_hours(1);
 
+/// How often records that have had their time are removed.
+const SWEEP_RECORDS_EVERY: Duration = Duration::from_hours(24);
 /// How often stores are looked through for large puts that nobody went on with.
 const SWEEP_UPLOADS_EVERY: Duration = Duration::from_hours(24);
 /// How old those are: longer than any put takes.
@@ -46,13 +48,14 @@ struct Producer {
     produce: Produce,
 }
 
-fn producers(home: &Home) -> [Producer; 7] {
+fn producers(home: &Home) -> [Producer; 8] {
     [
         Producer { name: "fixity", every: home.settings.fixity.every, produce: check_copies },
         Producer { name: "outbox", every: home.settings.receiving.every, produce: deliver_outbox },
         Producer { name: "placements", every: COMPARE_PLACEMENTS_EVERY, produce: compare_placements },
         Producer { name: "receiving", every: home.settings.receiving.every, produce: watch_receiving },
         Producer { name: "restoration", every: EXPIRE_EVERY, produce: expire_restored },
+        Producer { name: "retention", every: SWEEP_RECORDS_EVERY, produce: sweep_records },
         Producer { name: "staging", every: SWEEP_EVERY, produce: sweep_staging },
         Producer { name: "uploads", every: SWEEP_UPLOADS_EVERY, produce: sweep_uploads },
     ]
@@ -91,6 +94,14 @@ fn expire_restored(home: &Home, stop: &Shutdown) -> Result<String, EngineError> 
     let expired = restoration::expire(home, stop)?;
     let (removed, changed) = (expired.removed, expired.changed);
     Ok(format!("{removed} results of restorations removed, {changed} left as somebody changed them"))
+}
+
+fn sweep_records(home: &Home, stop: &Shutdown) -> Result<String, EngineError> {
+    let swept = retention::sweep(home, stop)?;
+    Ok(format!(
+        "{} lines of history, {} messages, {} receipts and {} ended work items removed",
+        swept.item_history, swept.outbox, swept.receipts, swept.ended_items
+    ))
 }
 
 fn sweep_staging(home: &Home, stop: &Shutdown) -> Result<String, EngineError> {

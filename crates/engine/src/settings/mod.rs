@@ -21,7 +21,7 @@ pub use nearest::nearest;
 pub use stores::{FolderSettings, StoreSettings};
 pub use tree::{
     Fixity, Identification, Ingest, InstitutionSettings, Log, LogFormat, Receiving, RegistrySettings, Restoration,
-    Roles, Settings, Staging, Workers, topics,
+    Retention, Roles, Settings, Staging, Workers, topics,
 };
 pub use units::span as parse_span;
 pub use watch::Watch;

@@ -237,6 +237,17 @@ sections! {
             "how fast and for what price the service thaws";
         thaw_poll: Duration = Is("\"30m\""), Kind::Span, "how often it is looked whether what was asked for can be read";
     }
+    RETENTION Retention "retention" Plain
+        "How long records of work that has ended are kept. Events, objects, versions and copies are always kept." {
+        item_history: Duration = Is("\"0s\""), Kind::Span,
+            "lines of the history of ended work items, but for the last one; 0s: for ever";
+        outbox: Duration = Is("\"0s\""), Kind::Span,
+            "messages of the outbox that were delivered, or that nothing delivers; 0s: for ever";
+        receipts: Duration = Is("\"0s\""), Kind::Span,
+            "receipts of uploads; equal bytes put there later are compared anew with what is kept; 0s: for ever";
+        ended_items: Duration = Is("\"0s\""), Kind::Span,
+            "ended work items with their history, unless they need review, or a receipt or an upload names them; 0s: for ever";
+    }
     LOG Log "log" Plain "What the program tells on standard error." {
         level: String = Is("\"info\""), Kind::Choice(&["info", "error", "warn", "debug", "trace"]),
             "from which weight on; -v and -q on the command line change it";
@@ -271,6 +282,7 @@ pub(super) const SECTIONS: &[Section] = &[
     IDENTIFICATION,
     FIXITY,
     RESTORATION,
+    RETENTION,
     LOG,
 ];
 
@@ -312,6 +324,8 @@ pub struct Settings {
     pub fixity: Fixity,
     /// See [`Restoration`].
     pub restoration: Restoration,
+    /// See [`Retention`].
+    pub retention: Retention,
     /// See [`Log`].
     pub log: Log,
 }

@@ -4,6 +4,7 @@
 #[cfg(feature = "failpoints")]
 mod crash;
 mod failing_stores;
+mod passed;
 mod sleeping;
 
 use std::fs;

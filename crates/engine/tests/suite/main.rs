@@ -11,5 +11,6 @@ mod rebuild;
 mod receiving;
 mod reconcile;
 mod restoration;
+mod retention;
 mod runtime;
 mod schedule;

@@ -232,7 +232,8 @@ FROM events e JOIN objects o ON o.id = e.object_id LEFT JOIN files f ON f.id = e
 LEFT JOIN contents c ON c.id = e.content_id
 WHERE e.object_id = $1 AND ($2::uuid IS NULL OR o.institution_id = $2) AND (e.version IS NULL OR e.version <= o.head)
     AND (e.time > $3 OR (e.time = $3 AND e.id > $4)) AND ($5::uuid IS NULL OR e.file_id = $5
-        OR (e.file_id IS NULL AND e.content_id IN (SELECT x.content_id FROM entries x WHERE x.file_id = $5)))
+        OR (e.file_id IS NULL AND (e.content_id IN (SELECT x.content_id FROM entries x WHERE x.file_id = $5)
+            OR (e.content_id IS NULL AND e.expansion IS NOT NULL))))
 ORDER BY e.time, e.id LIMIT $6
 -- name: events.count_of_file
 SELECT count(*) FROM events WHERE file_id = $1 AND type = $2

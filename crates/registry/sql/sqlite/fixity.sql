@@ -111,3 +111,7 @@ SELECT f.id, f.institution_id, i.identifier, f.object_id, o.identifier, f.conten
 FROM findings f JOIN objects o ON o.id = f.object_id JOIN institutions i ON i.id = f.institution_id
 WHERE f.id > ?1 AND (?2 IS NULL OR f.institution_id = ?2) AND (?3 = 1 OR f.state <> 'repaired')
 ORDER BY f.id LIMIT ?4
+-- name: checks.copy
+SELECT k.key, c.sha512 FROM contents c LEFT JOIN copies k ON k.content_id = c.id AND k.store = ?2 WHERE c.id = ?1
+-- name: checks.contents_of_file
+SELECT DISTINCT content_id FROM entries WHERE file_id = ?1 AND content_id IS NOT NULL

@@ -1,0 +1,80 @@
+//! What is kept for a time only, where the settings say so: history, messages of the outbox, receipts and ended work items are
+//! removed in transactions of a bounded number of rows. Without a setting nothing is removed.
+
+use std::time::Duration;
+
+use strongroom_registry::versions::ROWS_AT_ONCE;
+use strongroom_registry::{RegistryError, Time, retention as record};
+
+use crate::runtime::Shutdown;
+use crate::{EngineError, Home};
+
+/// What a sweep removed, in rows.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Swept {
+    /// Lines of item history.
+    pub item_history: u64,
+    /// Messages of the outbox.
+    pub outbox: u64,
+    /// Receipts of uploads.
+    pub receipts: u64,
+    /// Ended work items.
+    pub ended_items: u64,
+}
+
+/// Removes what has had its time. Asked to stop, it stops between two transactions; the next sweep goes on.
+pub fn sweep(home: &Home, stop: &Shutdown) -> Result<Swept, EngineError> {
+    let settings = &home.settings.retention;
+    let now = home.registry.read(|tx| Ok::<_, RegistryError>(tx.now()?))?;
+    let mut swept = Swept::default();
+    if let Some(before) = before(now, settings.item_history) {
+        let mut after = None;
+        loop {
+            let (dropped, next) = home.registry.write(move |tx| record::drop_history(tx, before, after))?;
+            swept.item_history += dropped;
+            after = next;
+            if after.is_none() || stop.is_requested() {
+                break;
+            }
+        }
+    }
+    if let Some(before) = before(now, settings.outbox) {
+        swept.outbox = until_few(stop, &mut || Ok(home.registry.write(move |tx| record::drop_outbox(tx, before))?))?;
+    }
+    if let Some(before) = before(now, settings.receipts) {
+        swept.receipts =
+            until_few(stop, &mut || Ok(home.registry.write(move |tx| record::drop_receipts(tx, before))?))?;
+    }
+    if let Some(before) = before(now, settings.ended_items) {
+        let mut after = None;
+        loop {
+            let (dropped, next) = home.registry.write(move |tx| record::drop_items(tx, before, after))?;
+            swept.ended_items += dropped;
+            after = next;
+            if after.is_none() || stop.is_requested() {
+                break;
+            }
+        }
+    }
+    Ok(swept)
+}
+
+/// Repeats an act until it removes fewer rows than it may.
+fn until_few(stop: &Shutdown, act: &mut dyn FnMut() -> Result<u64, EngineError>) -> Result<u64, EngineError> {
+    let mut all = 0;
+    loop {
+        let dropped = act()?;
+        all += dropped;
+        if dropped < ROWS_AT_ONCE as u64 || stop.is_requested() {
+            return Ok(all);
+        }
+    }
+}
+
+/// What is older than this has had its time; `None` where it is kept for ever.
+fn before(now: Time, retention: Duration) -> Option<Time> {
+    if retention.is_zero() {
+        return None;
+    }
+    Some(Time(now.0.saturating_sub(i64::try_from(retention.as_micros()).unwrap_or(i64::MAX))))
+}
