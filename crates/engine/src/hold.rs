@@ -152,7 +152,9 @@ impl Drop for ObjectHold<'_> {
         }
         let owner = self.owner;
         // Where this fails the lease runs out by itself.
-        let _ = self.home.registry.write(move |tx| leases::release_owner(tx, owner));
+        if let Ok(topics) = self.home.registry.write(move |tx| leases::release_owner(tx, owner)) {
+            self.home.registry.wakeups().notify(topics.iter().map(String::as_str));
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 use strongroom_database::{Statement, Time, Transaction};
 use uuid::Uuid;
 
-use crate::{ObjectId, RegistryError, VersionState, versions};
+use crate::{ObjectId, RegistryError, VersionState, versions, work};
 
 /// What asking for an object's lease gave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,10 +73,18 @@ pub fn extend_owner(tx: &mut dyn Transaction, owner: Uuid, until: Time) -> Resul
     Ok(())
 }
 
-/// Lets every lease of an owner go.
-pub fn release_owner(tx: &mut dyn Transaction, owner: Uuid) -> Result<(), RegistryError> {
+/// Lets every lease of an owner go, and wakes the work items that wait for the objects. The topics that have new work.
+pub fn release_owner(tx: &mut dyn Transaction, owner: Uuid) -> Result<Vec<String>, RegistryError> {
+    let released = tx.query(Statement("leases.of_owner"), &[owner.into()])?;
+    if released.is_empty() {
+        return Ok(Vec::new());
+    }
     tx.execute(Statement("leases.release_owner"), &[owner.into()])?;
-    Ok(())
+    let mut topics = Vec::new();
+    for row in released {
+        topics.extend(work::wake_waiting_for(tx, ObjectId(row.uuid(0)?), owner)?);
+    }
+    Ok(topics)
 }
 
 /// How many leases are live: none when nothing is at work.

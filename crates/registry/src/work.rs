@@ -427,10 +427,9 @@ pub(crate) fn come_to_rest(
     if !status.is_ended() && status != ItemStatus::Held {
         return Ok(Vec::new());
     }
-    leases::release_owner(tx, item.id.0)?;
-    let mut topics = Vec::new();
+    let mut topics = leases::release_owner(tx, item.id.0)?;
     if status.is_ended() {
-        topics = wake_younger(tx, item)?;
+        topics.extend(wake_younger(tx, item)?);
         if sweep {
             discarding::discard_of_item(tx, item.id)?;
             let task = NewTask {
@@ -454,6 +453,21 @@ pub fn wake_younger(tx: &mut dyn Transaction, item: &Item) -> Result<Vec<String>
     let Some(row) = tx.query_one(Statement("items.younger_open"), &values)? else { return Ok(Vec::new()) };
     let younger = items::find(tx, Scope::System, ItemId(row.uuid(0)?))?;
     wake(tx, &younger).map(|topic| vec![topic])
+}
+
+/// Wakes the open ingests of an object that do not have its lease: they may wait for it. One that is looking for the lease
+/// right now is woken too, so that it does not sleep through the release. The topics that have new work.
+pub(crate) fn wake_waiting_for(
+    tx: &mut dyn Transaction,
+    object: crate::ObjectId,
+    owner: uuid::Uuid,
+) -> Result<Vec<String>, RegistryError> {
+    let mut topics = Vec::new();
+    for row in tx.query(Statement("items.waiting_for_object"), &[object.into(), owner.into()])? {
+        let item = items::find(tx, Scope::System, ItemId(row.uuid(0)?))?;
+        topics.push(wake(tx, &item)?);
+    }
+    Ok(topics)
 }
 
 /// Wakes items that wait for staging space.

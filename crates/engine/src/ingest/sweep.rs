@@ -72,8 +72,9 @@ fn sweep(home: &Home, id: ItemId) -> Result<(), StageError> {
     clear_staging(home, id, &authority)?;
     let topics = home.registry.write(move |tx| {
         Authority::Ended(id).check(tx)?;
-        leases::release_owner(tx, id.0)?;
-        work::wake_provisioning(tx)
+        let mut topics = leases::release_owner(tx, id.0)?;
+        topics.extend(work::wake_provisioning(tx)?);
+        Ok::<_, RegistryError>(topics)
     })?;
     home.registry.wakeups().notify(topics.iter().map(String::as_str));
     Ok(())

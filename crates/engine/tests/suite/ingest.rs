@@ -8,6 +8,7 @@ use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::work_on;
 use strongroom_queue::tasks;
 use strongroom_registry::items::Item;
+use strongroom_registry::leases::{self, Hold};
 use strongroom_registry::tenants::{self, CollectionRules};
 use strongroom_registry::{Action, CollectionId, ItemId, ItemStatus, RegistryError, Scope, Stage, items};
 
@@ -159,4 +160,44 @@ fn a_removed_collection_takes_no_deposits_neither_new_ones_nor_those_that_wait()
     let item = find(&home, waiting.first().copied().expect("an item"));
     assert_eq!((item.status, item.stage), (ItemStatus::Failed, Stage::Receive));
     assert!(item.note.is_some_and(|note| note.contains("takes no deposits")));
+}
+
+#[test]
+fn an_item_that_waits_for_the_lease_of_an_object_is_woken_by_its_release_and_looks_no_more_often() {
+    let home = home();
+    let object = home.ingest("letters", &[("a.txt", b"one")]);
+    let (object, owner) = (object.id, uuid::Uuid::now_v7());
+    // Longer than the test may take: only the release can end the wait.
+    let held = home.registry.write(move |tx| {
+        let until = tx.now()?.plus(3_600_000_000);
+        leases::hold(tx, object, owner, until)
+    });
+    assert!(matches!(held.expect("asks"), Hold::Held { .. }));
+    let bag = home.bag("letters", &[("a.txt", b"two")]);
+    let id = hand_in(&home, &bag);
+    let shutdown = Shutdown::new();
+    std::thread::scope(|scope| {
+        let work = scope.spawn(|| work_on(&home.home, &[id], &shutdown).expect("works"));
+        let begun = Instant::now();
+        let until = |is_so: &dyn Fn(&Item) -> bool| {
+            while !is_so(&find(&home, id)) {
+                if begun.elapsed() > Duration::from_mins(2) {
+                    shutdown.request();
+                    panic!("{:?}", find(&home, id));
+                }
+                std::thread::park_timeout(Duration::from_millis(5));
+            }
+        };
+        let waits = |note: &str| note.starts_with("waits for other work");
+        until(&|item| item.status == ItemStatus::Pending && item.note.as_deref().is_some_and(waits));
+        assert_eq!(notes(&home, id).iter().filter(|note| waits(note)).count(), 1);
+        let topics = home.registry.write(move |tx| leases::release_owner(tx, owner)).expect("lets go");
+        assert_eq!(topics, [Stage::Compare.topic(Action::Ingest)]);
+        home.registry.wakeups().notify(topics.iter().map(String::as_str));
+        until(&|item| item.status.is_ended());
+        work.join().expect("ends");
+    });
+    let item = find(&home, id);
+    assert_eq!(item.status, ItemStatus::Succeeded, "{:?}", item.note);
+    assert_eq!(home.object("letters").head, 2);
 }

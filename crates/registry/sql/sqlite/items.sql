@@ -87,6 +87,12 @@ SELECT id FROM work_items
 WHERE institution_id = ?1 AND object_identifier = ?2 AND id > ?3 AND status IN ('pending', 'started', 'held')
     AND status <> 'held' AND action = 'ingest' AND stage = 'receive'
 ORDER BY id LIMIT 1
+-- name: items.waiting_for_object
+SELECT w.id FROM objects o
+JOIN work_items w ON w.institution_id = o.institution_id AND w.object_identifier = o.identifier
+WHERE o.id = ?1 AND w.id <> ?2 AND w.object_id = ?1 AND w.status IN ('pending', 'started', 'held')
+    AND w.status <> 'held' AND w.action = 'ingest'
+ORDER BY w.id LIMIT 100
 -- name: items.open_after
 SELECT id, action, stage FROM work_items INDEXED BY work_items_at_work
 WHERE status IN ('pending', 'started') AND id > ?1

@@ -201,6 +201,8 @@ INSERT INTO object_leases (object_id, owner, fence, lease_until) VALUES (?1, ?2,
 ON CONFLICT (object_id) DO UPDATE SET owner = ?2, fence = ?3, lease_until = ?4
 -- name: leases.extend_owner
 UPDATE object_leases SET lease_until = ?2 WHERE owner = ?1 AND lease_until > 0
+-- name: leases.of_owner
+SELECT object_id FROM object_leases WHERE owner = ?1 AND lease_until > 0
 -- name: leases.release_owner
 UPDATE object_leases SET lease_until = 0 WHERE owner = ?1
 -- name: leases.live

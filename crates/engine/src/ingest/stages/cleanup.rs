@@ -17,8 +17,9 @@ pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
     }
     sweep::clear_staging(context.home, context.item.id, &context.authority())?;
     let topics = context.write(|tx, claim| {
-        leases::release_owner(tx, claim.item.0)?;
-        work::wake_provisioning(tx)
+        let mut topics = leases::release_owner(tx, claim.item.0)?;
+        topics.extend(work::wake_provisioning(tx)?);
+        Ok(topics)
     })?;
     context.registry().wakeups().notify(topics.iter().map(String::as_str));
     Ok(StageEnd::Succeeded { note: context.item.note.clone().unwrap_or_else(|| "done".into()) })

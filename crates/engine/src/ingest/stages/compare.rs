@@ -25,13 +25,10 @@ use crate::ingest::sweep;
 
 /// How many rows are looked at and decided at once.
 const ROWS_AT_ONCE: usize = 500;
-/// How long to wait for somebody else's hold on the object, in microseconds.
-const WAIT_FOR_OBJECT: i64 = 1_000_000;
 
 pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
     let resolved: Resolved = context.expect("resolved")?;
-    if let Hold::Busy { .. } = hold_object(context, &resolved)? {
-        let until = context.now()?.plus(WAIT_FOR_OBJECT);
+    if let Hold::Busy { until } = hold_object(context, &resolved)? {
         return Ok(StageEnd::Defer { until, note: "waits for other work on the same object".into() });
     }
     let object = object(context, &resolved)?;
@@ -76,8 +73,7 @@ pub(super) fn keep_object(context: &StageContext<'_>, resolved: &Resolved) -> Re
             let committing = open_version(context)?.is_some_and(|version| version.state != VersionState::Preparing);
             Ok((!committing).then(compare_anew))
         }
-        Hold::Busy { .. } => {
-            let until = context.now()?.plus(WAIT_FOR_OBJECT);
+        Hold::Busy { until } => {
             Ok(Some(StageEnd::Defer { until, note: "waits for other work on the same object".into() }))
         }
     }

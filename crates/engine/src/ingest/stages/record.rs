@@ -46,10 +46,11 @@ pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
     }
     let (institution, collection) = (context.item.institution, context.item.collection);
     let names: Vec<String> = stores.into_iter().map(|(name, _)| name).collect();
-    context.write(move |tx, claim| {
+    let topics = context.write(move |tx, claim| {
         versions::publish(tx, claim, institution, collection, &names)?;
         leases::release_owner(tx, claim.item.0)
     })?;
+    context.registry().wakeups().notify(topics.iter().map(String::as_str));
     crash_point("ingest.record.published");
     let standing = standing(context, &version.description, version.object, version.generation, version.number)?;
     Ok(StageEnd::Next { next: Stage::Notify, note: format!("version {} is published{standing}", version.number) })
