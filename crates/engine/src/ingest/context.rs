@@ -250,15 +250,18 @@ impl StageHandler {
     }
 }
 
-/// Discards what was staged and prepared, so that the next fetch is a first one; whether it did. From the commit of the
-/// version on it does not: what the item knows of its files is needed to complete the version.
+/// Discards what was staged and prepared, so that the next fetch is a first one; whether it did. While the version is being
+/// committed it does not: what the item knows of its files is needed to complete the version.
 pub(crate) fn restart(context: &StageContext<'_>) -> Result<bool, StageError> {
     let authority = context.authority();
     if let Some(version) = context.registry().read(|tx| versions::of_item(tx, context.item.id))? {
-        if version.state != VersionState::Preparing {
-            return Ok(false);
+        match version.state {
+            VersionState::Committing => return Ok(false),
+            VersionState::Preparing => sweep::discard(context.home, &authority, &version)?,
+            // Published: by an adoption of what the stores hold, while the registry had an earlier stage of the item. Its
+            // deposit is fetched and compared anew.
+            _ => {}
         }
-        sweep::discard(context.home, &authority, &version)?;
     }
     sweep::clear_staging(context.home, context.item.id, &authority)?;
     Ok(true)
