@@ -1,0 +1,190 @@
+//! A deposit is compared with what is kept, not with what the registry says is kept: of every content that an earlier
+//! version brought, each store of the placement must show the copy with its size, and the registry must know that it was
+//! read since it was written. Any other copy is read, and repaired from the staged bytes under the item's own lease.
+
+use strongroom_database::DatabaseError;
+use strongroom_digest::{Algorithm, Digest, hash_reader};
+use strongroom_registry::comparing::{self, KeptContent};
+use strongroom_registry::fixity as record;
+use strongroom_registry::objects::Object;
+use strongroom_registry::versions::{self, NewCopy};
+use strongroom_registry::{CopyState, RegistryError};
+use strongroom_storage::{Body, Listed, StorageError, Store};
+
+use super::compare::for_each_page;
+use crate::error::chain;
+use crate::fixity::{self, Healed, Spare};
+use crate::hold::Halt;
+use crate::home::NamedStore;
+use crate::ingest::context::{StageContext, StageError};
+use crate::ingest::staging::{self, Interruptible};
+use crate::layout::content_path;
+use crate::logs::object_root;
+
+/// Copies healed before the stores are listed anew.
+const COPIES_AT_ONCE: usize = 1_000;
+
+/// Heals what the stores lack of the deposit's contents that earlier versions brought; in words, what was healed.
+pub(super) fn heal(
+    context: &StageContext<'_>,
+    object: &Object,
+    stores: &[NamedStore],
+) -> Result<Option<String>, StageError> {
+    if object.head == 0 {
+        return Ok(None);
+    }
+    let mut healed = Vec::new();
+    for (name, store) in stores {
+        let mut last: Option<Digest> = None;
+        loop {
+            let suspects = suspects(context, object, name, store.as_ref())?;
+            let Some(first) = suspects.first() else { break };
+            if last == Some(first.sha512) {
+                let note = format!("store {name} does not show sha512:{} after it was repaired", first.sha512);
+                return Err(StageError::Transient(note));
+            }
+            last = Some(first.sha512);
+            for suspect in &suspects {
+                context.task.check()?;
+                if heal_one(context, object, name, suspect)? {
+                    healed.push(format!("sha512:{} in {name}", suspect.sha512));
+                }
+            }
+        }
+    }
+    Ok(in_words(context, &healed)?)
+}
+
+/// What was healed, by the paths of the deposit: the first few, and how many in all.
+fn in_words(context: &StageContext<'_>, healed: &[String]) -> Result<Option<String>, StageError> {
+    const SHOWN: usize = 5;
+    if healed.is_empty() {
+        return Ok(None);
+    }
+    let mut shown = Vec::new();
+    for_each_page(context, |rows| {
+        for row in rows {
+            let digest = format!("sha512:{} in ", row.digests.sha512);
+            let places = healed.iter().filter_map(|one| one.strip_prefix(digest.as_str()));
+            for place in places.take(SHOWN.saturating_sub(shown.len())) {
+                shown.push(format!("{} in {place}", row.path));
+            }
+        }
+        Ok(())
+    })?;
+    let more = if healed.len() > shown.len() { ", ..." } else { "" };
+    let copies = if healed.len() == 1 { "1 copy was".to_owned() } else { format!("{} copies were", healed.len()) };
+    Ok(Some(format!("{copies} lost or damaged and is repaired from the deposit: {}{more}", shown.join(", "))))
+}
+
+/// The first copies of the deposit's contents in a store that are not known to be right: missing in the listing of the
+/// object's keys, of another size, damaged, never read, or not recorded.
+fn suspects(
+    context: &StageContext<'_>,
+    object: &Object,
+    name: &str,
+    store: &dyn Store,
+) -> Result<Vec<KeptContent>, StageError> {
+    let root = object_root(&object.institution_identifier, object.generation)?;
+    let mut listing = store.list(&root)?;
+    let mut listed: Option<Listed> = None;
+    let mut failure = None;
+    let mut found = Vec::new();
+    let compared = context.registry().read(|tx| {
+        comparing::kept_contents(tx, context.item.id, name, object.head, &mut |kept| {
+            if found.len() >= COPIES_AT_ONCE {
+                return Ok(());
+            }
+            let Some(copy) = &kept.copy else {
+                found.push(kept);
+                return Ok(());
+            };
+            while listed.as_ref().is_none_or(|line| line.key.as_str() < copy.key.as_str()) {
+                match listing.next() {
+                    Some(Ok(line)) => listed = Some(line),
+                    // What is no key is no copy.
+                    Some(Err(StorageError::Key(_))) => {}
+                    Some(Err(error)) => {
+                        let reason = error.to_string();
+                        failure = Some(error);
+                        return Err(DatabaseError::Aborted(reason));
+                    }
+                    None => break,
+                }
+            }
+            let is_there =
+                listed.as_ref().is_some_and(|line| line.key.as_str() == copy.key && line.size == kept.size);
+            if !(is_there && copy.state == CopyState::Kept && copy.is_verified) {
+                found.push(kept);
+            }
+            Ok(())
+        })
+    });
+    if let Some(error) = failure {
+        return Err(error.into());
+    }
+    compared?;
+    Ok(found)
+}
+
+/// Reads a copy that is not known to be right, and repairs it from the staged bytes where it is wrong; whether it was.
+fn heal_one(
+    context: &StageContext<'_>,
+    object: &Object,
+    name: &str,
+    suspect: &KeptContent,
+) -> Result<bool, StageError> {
+    if suspect.copy.is_none() {
+        record_missing(context, object, name, suspect)?;
+    }
+    let (key, offset) = &suspect.staged;
+    let open = || -> Result<Body, StorageError> {
+        let key = strongroom_storage::Key::new(key.as_str())?;
+        context.staging().open(&key, *offset, Some(suspect.size))
+    };
+    let go_on = || context.task.check();
+    let spare = Spare { name: "the deposit", open: &open };
+    match fixity::heal(context.home, context.item.id, (object.id, suspect.content), name, &spare, &go_on) {
+        Ok(Healed::Repaired) => Ok(true),
+        Ok(Healed::Right) => Ok(false),
+        Ok(Healed::Not(reason)) => {
+            check_staged(context, suspect)?;
+            Err(StageError::Transient(format!("a copy could not be repaired: {reason}")))
+        }
+        Err(Halt::Interrupted(reason)) => Err(reason.into()),
+        Err(Halt::Busy(until)) => Err(StageError::Transient(format!("other work holds the object until {until}"))),
+        Err(Halt::Engine(error)) => Err(error.into()),
+    }
+}
+
+/// Records a copy that the registry does not know in the store, as missing.
+fn record_missing(
+    context: &StageContext<'_>,
+    object: &Object,
+    name: &str,
+    suspect: &KeptContent,
+) -> Result<(), StageError> {
+    let root = object_root(&object.institution_identifier, object.generation)?;
+    let key = root.join(&content_path(suspect.place, &suspect.sha512)?)?;
+    let copy = NewCopy { content: suspect.content, key: key.to_string(), class: super::write::class_of(context, name, false) };
+    let (institution, object, store) = (object.institution, object.id, name.to_owned());
+    context.write(move |tx, claim| {
+        versions::put_copies(tx, claim, institution, object, &store, std::slice::from_ref(&copy))?;
+        record::set_damaged(tx, copy.content, &store, CopyState::Missing).map_err(RegistryError::from)
+    })
+}
+
+/// Tells staged bytes that are wrong themselves from a store that does not take them.
+fn check_staged(context: &StageContext<'_>, suspect: &KeptContent) -> Result<(), StageError> {
+    let (key, offset) = &suspect.staged;
+    let bytes = staging::open(context, key, *offset, suspect.size)?;
+    let body = Interruptible { bytes, task: context.task };
+    let (size, digests) = hash_reader(body, &[Algorithm::Sha512]).map_err(|error| match context.task.check() {
+        Err(reason) => StageError::from(reason),
+        Ok(()) => StageError::Transient(chain(&error)),
+    })?;
+    if size == suspect.size && digests.get(Algorithm::Sha512) == Some(suspect.sha512) {
+        return Ok(());
+    }
+    Err(StageError::StagingLost(format!("what is staged as sha512:{} has other bytes by now", suspect.sha512)))
+}
