@@ -555,6 +555,17 @@ pub fn publish(
     Ok(())
 }
 
+/// Lets the inventories of an object in a store count as last checked at `time`, which decides when they are due.
+pub fn set_inventories_checked(
+    tx: &mut dyn Transaction,
+    object: ObjectId,
+    store: &str,
+    time: Time,
+) -> Result<(), RegistryError> {
+    tx.execute(Statement("object_copies.set_checked"), &[object.into(), store.into(), time.into()])?;
+    Ok(())
+}
+
 pub(crate) fn set_head(
     tx: &mut dyn Transaction,
     version: &Version,

@@ -13,6 +13,7 @@ use strongroom_storage::{Key, StorageError, Store};
 use super::check::{self, Seen, Wrong};
 use super::evidence::{self, About, FoundBytes, Log, Witness};
 use super::replace::Source;
+use super::heal::Spare;
 use super::{GoOn, Halt, ObjectHold, now};
 use crate::event::Event;
 use crate::{Home, crash_point};
@@ -43,7 +44,17 @@ pub(super) enum Treated {
 
 /// Treats a copy that seemed wrong, or that the record knows to be wrong.
 pub(super) fn treat(home: &Home, suspect: &WatchedCopy, go_on: &GoOn<'_>) -> Result<Treated, Halt> {
-    let hold = ObjectHold::take(home, suspect.object)?;
+    treat_held(home, ObjectHold::take(home, suspect.object)?, suspect, None, go_on)
+}
+
+/// As [`treat`], for one who holds the object, and may have bytes to repair the copy from.
+pub(super) fn treat_held<'a>(
+    home: &'a Home,
+    hold: ObjectHold<'a>,
+    suspect: &WatchedCopy,
+    spare: Option<&Spare<'_>>,
+    go_on: &GoOn<'_>,
+) -> Result<Treated, Halt> {
     let copies = home.registry.read(|tx| record::copies_of_content(tx, suspect.content))?;
     let object = home.registry.read(|tx| objects::get(tx, Scope::System, suspect.object))?;
     let unsolved =
@@ -53,7 +64,7 @@ pub(super) fn treat(home: &Home, suspect: &WatchedCopy, go_on: &GoOn<'_>) -> Res
         super::close_gone(&hold, unsolved.map(|finding| finding.id))?;
         return Ok(Treated::Gone);
     };
-    let case = Case { home, hold, copy, generation: object.generation, go_on };
+    let case = Case { home, hold, copy, generation: object.generation, spare, go_on };
     let store = home.store(&copy.store)?.as_ref();
     let seen = check::look(store, copy, go_on)?;
     let wrong = match seen {
@@ -95,6 +106,7 @@ pub(super) struct Case<'a> {
     pub(super) hold: ObjectHold<'a>,
     pub(super) copy: &'a WatchedCopy,
     generation: GenerationId,
+    pub(super) spare: Option<&'a Spare<'a>>,
     pub(super) go_on: &'a GoOn<'a>,
 }
 
@@ -268,12 +280,13 @@ impl Case<'_> {
             (None, _) => String::new(),
         };
         let (act, treated, detail, from) = match source {
-            Source::Store(from) => {
-                let detail = format!("{} replaced from store {from} and read back{kept}", self.place());
+            Source::Store(ref from) | Source::Spare(ref from) => {
+                let of = if matches!(source, Source::Store(_)) { "store " } else { "" };
+                let detail = format!("{} replaced from {of}{from} and read back{kept}", self.place());
                 let proof = format!("sha512:{}", copy.sha512);
                 acts.push(self.event("recovery", "success", detail.clone(), proof)?);
                 acts.push(super::passed(copy, now(self.home)?));
-                ("repair", Treated::Repaired, detail, Some(from))
+                ("repair", Treated::Repaired, detail, Some(from.clone()))
             }
             Source::Thawing(reason) | Source::None(reason) => {
                 let detail = format!("{} cannot be repaired: {reason}{kept}", self.place());

@@ -4,11 +4,12 @@
 use strongroom_digest::Algorithm;
 use strongroom_registry::fixity::{self as record, Finding, WatchedCopy};
 use strongroom_registry::{CopyState, FindingId, FindingState};
-use strongroom_storage::{Key, PutCondition, PutOptions, StorageError, Store, Thaw, Thawing};
+use strongroom_storage::{Body, Key, PutCondition, PutOptions, StorageError, Store, Thaw, Thawing};
 
 use super::Halt;
 use super::check::{self, Interruptible, Seen, Wrong};
 use super::evidence;
+use super::heal::Spare;
 use super::repair::{Case, WAITS};
 use crate::EngineError;
 use crate::error::chain;
@@ -16,6 +17,8 @@ use crate::error::chain;
 /// Where a repair's bytes came from, or why there are none.
 pub(super) enum Source {
     Store(String),
+    /// They were at hand elsewhere: whose they are.
+    Spare(String),
     /// They are being thawed in this store.
     Thawing(String),
     None(String),
@@ -55,6 +58,14 @@ impl Case<'_> {
         let mut silent = None;
         let mut cold = Vec::new();
         let to = Target { store, key: &key, condition: evidence::replacing(store, etag) };
+        if let Some(spare) = self.spare {
+            match self.replace_by_spare(&to, spare)? {
+                Attempt::Served => return Ok(Source::Spare(spare.name.to_owned())),
+                Attempt::Refused(reason) => reasons.push(format!("{}: {reason}", spare.name)),
+                Attempt::Silent(error) => reasons.push(format!("{}: {}", spare.name, chain(&error))),
+                Attempt::Cold => {}
+            }
+        }
         for other in self.others(copies) {
             (self.go_on)()?;
             match self.replace_from(&to, other)? {
@@ -130,7 +141,6 @@ impl Case<'_> {
 
     /// Replaces the copy by another's bytes and reads it back.
     fn replace_from(&self, to: &Target<'_>, other: &WatchedCopy) -> Result<Attempt, Halt> {
-        let Target { store, key, condition } = to;
         let from = match self.home.store(&other.store) {
             Ok(from) => from,
             Err(error) => return Ok(Attempt::Refused(error.chain())),
@@ -147,17 +157,7 @@ impl Case<'_> {
             Err(error) if check::is_unreadable(&error) => return self.doubt(other, chain(&error)),
             Err(error) => return Ok(Attempt::Silent(error)),
         };
-        self.hold.keep()?;
-        let mut body = self.hold.keeping(Interruptible { body, go_on: self.go_on });
-        let options = PutOptions {
-            digest: Some((Algorithm::Sha512, self.copy.sha512)),
-            size: Some(self.copy.size),
-            class: self.copy.class.clone(),
-            condition: condition.clone(),
-            ..PutOptions::default()
-        };
-        if let Err(error) = store.put(key, &mut body, &options) {
-            (self.go_on)()?;
+        if let Err(error) = self.put(to, body)? {
             return match error {
                 StorageError::Mismatch { .. } => self.doubt(other, chain(&error)),
                 StorageError::Source { .. } if check::is_unreadable(&error) => self.doubt(other, chain(&error)),
@@ -166,11 +166,51 @@ impl Case<'_> {
                 _ => Err(error.into()),
             };
         }
-        match check::look(*store, self.copy, self.go_on)? {
+        self.read_back(to)
+    }
+
+    /// Replaces the copy by bytes that are at hand elsewhere, and reads it back.
+    fn replace_by_spare(&self, to: &Target<'_>, spare: &Spare<'_>) -> Result<Attempt, Halt> {
+        let body = match (spare.open)() {
+            Ok(body) => body,
+            Err(error) => return Ok(Attempt::Silent(error)),
+        };
+        match self.put(to, body)? {
+            Ok(()) => self.read_back(to),
+            Err(error @ (StorageError::Mismatch { .. } | StorageError::Source { .. })) => {
+                Ok(Attempt::Refused(chain(&error)))
+            }
+            Err(error @ (StorageError::InTheWay { .. } | StorageError::Unusable { .. })) => {
+                Ok(Attempt::Refused(chain(&error)))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Puts bytes in the place of the copy; what the store says of them is for the caller to judge.
+    fn put(&self, to: &Target<'_>, body: Body) -> Result<Result<(), StorageError>, Halt> {
+        self.hold.keep()?;
+        let mut body = self.hold.keeping(Interruptible { body, go_on: self.go_on });
+        let options = PutOptions {
+            digest: Some((Algorithm::Sha512, self.copy.sha512)),
+            size: Some(self.copy.size),
+            class: self.copy.class.clone(),
+            condition: to.condition.clone(),
+            ..PutOptions::default()
+        };
+        let outcome = to.store.put(to.key, &mut body, &options);
+        if outcome.is_err() {
+            (self.go_on)()?;
+        }
+        Ok(outcome.map(drop))
+    }
+
+    fn read_back(&self, to: &Target<'_>) -> Result<Attempt, Halt> {
+        match check::look(to.store, self.copy, self.go_on)? {
             Seen::Right | Seen::Attested { .. } => Ok(Attempt::Served),
             _ => Err(StorageError::Unusable {
-                store: store.name().to_owned(),
-                reason: format!("{key} was replaced and does not read back right"),
+                store: to.store.name().to_owned(),
+                reason: format!("{} was replaced and does not read back right", to.key),
             }
             .into()),
         }

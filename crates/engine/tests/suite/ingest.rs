@@ -1,5 +1,8 @@
 //! Ingest where something changes between two stages: what staging loses, what a collection loses.
 
+mod healing;
+mod identity;
+
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 

@@ -203,6 +203,8 @@ ON CONFLICT (object_id, store) DO UPDATE SET
     last_fixity_at = CASE WHEN object_copies.generation = $4 THEN object_copies.last_fixity_at ELSE $5 END,
     generation = $4
 WHERE object_copies.generation <> $4 OR object_copies.state <> 'kept'
+-- name: object_copies.set_checked
+UPDATE object_copies SET checked_at = $3 WHERE object_id = $1 AND store = $2
 -- name: object_copies.of_object
 SELECT store, state, checked_at FROM object_copies WHERE object_id = $1 ORDER BY store
 -- name: events.insert

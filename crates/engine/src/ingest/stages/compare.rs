@@ -12,6 +12,7 @@ use strongroom_registry::versions::{self, NewContent, NewVersion, Version};
 use strongroom_registry::work::StageEnd;
 use strongroom_registry::{ContentId, Decision, FileId, RegistryError, Scope, Stage, VersionState, discarding, parts};
 
+use super::heal::heal;
 use super::record::standing;
 use super::resolve::Resolved;
 use super::{Findings, previous_inventory};
@@ -46,13 +47,22 @@ pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
     if counts.new + counts.changed == 0 && !is_new_part(context, &findings, &object)? {
         let standing = standing(context, &findings.description, object.id, object.generation, object.head)?;
         let unchanged = counts.unchanged;
-        let note = format!("nothing changed: all {unchanged} files are kept already, no version is made{standing}");
+        let healed = healed(context, &resolved, &object)?;
+        let note =
+            format!("nothing changed: all {unchanged} files are kept already, no version is made{standing}{healed}");
         return Ok(StageEnd::Next { next: Stage::Notify, note });
     }
     let version = prepare(context, &resolved, &object, findings)?;
     put_contents(context, &version)?;
-    let note = format!("{} new, {} changed, {} unchanged files", counts.new, counts.changed, counts.unchanged);
+    let healed = healed(context, &resolved, &object)?;
+    let note = format!("{} new, {} changed, {} unchanged files{healed}", counts.new, counts.changed, counts.unchanged);
     Ok(StageEnd::Next { next: Stage::Gather, note })
+}
+
+/// Repairs from the deposit what the stores lack of its contents; what was repaired, to be put behind a note.
+fn healed(context: &StageContext<'_>, resolved: &Resolved, object: &Object) -> Result<String, StageError> {
+    let (_, stores) = placement(context, resolved)?;
+    Ok(heal(context, object, &stores)?.map_or_else(String::new, |healed| format!("; {healed}")))
 }
 
 /// Takes or keeps the object's lease for this item; as long as the task's, and extended with it.

@@ -13,7 +13,7 @@ use strongroom_storage::{Body, Listed, StorageError, Store};
 
 use super::compare::for_each_page;
 use crate::error::chain;
-use crate::fixity::{self, Healed, Spare};
+use crate::fixity::{self, Healed, Spare, Suspect};
 use crate::hold::Halt;
 use crate::home::NamedStore;
 use crate::ingest::context::{StageContext, StageError};
@@ -144,12 +144,23 @@ fn heal_one(
     };
     let go_on = || context.task.check();
     let spare = Spare { name: "the deposit", open: &open };
-    match fixity::heal(context.home, context.item.id, (object.id, suspect.content), name, &spare, &go_on) {
+    let of = Suspect { item: context.item.id, object: object.id, content: suspect.content, store: name };
+    match fixity::heal(context.home, &of, &spare, &go_on) {
         Ok(Healed::Repaired) => Ok(true),
         Ok(Healed::Right) => Ok(false),
-        Ok(Healed::Not(reason)) => {
+        Ok(Healed::Attested) => {
+            let (content, store) = (suspect.content, name.to_owned());
+            context.write(move |tx, claim| versions::set_attested(tx, claim, &store, &[content]))?;
+            Ok(false)
+        }
+        Ok(Healed::Not) => {
             check_staged(context, suspect)?;
-            Err(StageError::Transient(format!("a copy could not be repaired: {reason}")))
+            let note = format!(
+                "the copy of sha512:{} in store {name} is lost or damaged and could not be repaired from the deposit; \
+                 `fixity problems` tells more",
+                suspect.sha512
+            );
+            Err(StageError::Transient(note))
         }
         Err(Halt::Interrupted(reason)) => Err(reason.into()),
         Err(Halt::Busy(until)) => Err(StageError::Transient(format!("other work holds the object until {until}"))),

@@ -8,6 +8,7 @@ mod complete;
 mod estimate;
 mod fetch;
 mod gather;
+mod heal;
 mod inventory;
 mod notify;
 mod provision;

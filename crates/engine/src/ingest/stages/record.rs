@@ -45,15 +45,33 @@ pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
         finish_commit(context, &version, &object, &stores, &inventory)?;
     }
     let (institution, collection) = (context.item.institution, context.item.collection);
+    let unconditional = read_again(context, &stores);
     let names: Vec<String> = stores.into_iter().map(|(name, _)| name).collect();
+    let object = version.object;
     let topics = context.write(move |tx, claim| {
         versions::publish(tx, claim, institution, collection, &names)?;
+        let now = tx.now()?;
+        for (store, age) in &unconditional {
+            versions::set_inventories_checked(tx, object, store, now.plus(-age))?;
+        }
         leases::release_owner(tx, claim.item.0)
     })?;
     context.registry().wakeups().notify(topics.iter().map(String::as_str));
     crash_point("ingest.record.published");
     let standing = standing(context, &version.description, version.object, version.generation, version.number)?;
     Ok(StageEnd::Next { next: Stage::Notify, note: format!("version {} is published{standing}", version.number) })
+}
+
+/// The stores that honour no conditions on puts, each with the age that its inventories count as having since their last
+/// check, in microseconds: they are due when every lease of before the commit must have ended. A process that slept in its
+/// commit may have put an older root inventory by then, which the check replaces by the one recorded.
+fn read_again(context: &StageContext<'_>, stores: &[NamedStore]) -> Vec<(String, i64)> {
+    let settings = &context.home.settings;
+    let lease = context.task.settings().lease.saturating_mul(3);
+    let age = settings.fixity.interval.saturating_sub(lease);
+    let age = i64::try_from(age.as_micros()).unwrap_or(i64::MAX);
+    let unconditional = stores.iter().filter(|(_, store)| !store.capabilities().conditional_put);
+    unconditional.map(|(name, _)| (name.clone(), age)).collect()
 }
 
 /// Marks the version as committing, once every store of the placement has proved copies of everything it brings and shows

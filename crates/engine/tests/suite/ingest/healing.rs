@@ -1,0 +1,117 @@
+//! A deposit is compared with what is kept: lost and damaged copies are repaired from it, under its own lease.
+
+use std::fs;
+
+use strongroom_engine::fixity::{self, FixityRequest};
+use strongroom_engine::ingest::{DepositRequest, deposit};
+use strongroom_engine::runtime::Shutdown;
+use strongroom_engine::work_on;
+use strongroom_registry::items::{self, Item};
+use strongroom_registry::objects::{self, Object};
+use strongroom_registry::{CopyState, ItemStatus, Scope};
+
+use crate::fixture::{self, INSTITUTION, KEPT_IN, TestHome};
+
+/// Deposits the bag of a name once more; its work item when it has ended.
+fn deposit_again(home: &TestHome, name: &str, files: &[(&str, &[u8])]) -> Item {
+    let bag = home.bag(name, files);
+    let request = DepositRequest {
+        institution: INSTITUTION.into(),
+        sources: vec![bag.to_str().expect("UTF-8").to_owned()],
+        submitted_by: "tester".into(),
+        ..DepositRequest::default()
+    };
+    let made = deposit(home, &request).expect("deposits");
+    work_on(home, &made.items, &Shutdown::new()).expect("works");
+    let item = home.registry.read(|tx| items::find(tx, Scope::System, made.items[0])).expect("the item");
+    assert_eq!(item.status, ItemStatus::Succeeded, "{:?} at {}", item.note, item.stage);
+    item
+}
+
+/// The files of a payload file's copies, one for each store.
+fn places(home: &TestHome, object: &Object, path: &str) -> Vec<std::path::PathBuf> {
+    let prefix = format!("deposit/data/{path}");
+    let files = home.registry.read(|tx| objects::files(tx, object.id, object.head, "deposit/", "", 100)).expect("files");
+    let file = files.into_iter().find(|file| file.path == prefix).expect("the file");
+    let copies = home.registry.read(|tx| objects::copies(tx, file.content)).expect("copies");
+    assert_eq!(copies.len(), KEPT_IN.len());
+    copies.iter().map(|copy| home.file(&copy.store, &copy.key)).collect()
+}
+
+fn assert_whole(home: &TestHome) {
+    let all = FixityRequest { all: true, ..FixityRequest::default() };
+    let summary = fixity::run(home, &all).expect("checks");
+    assert_eq!((summary.damaged, summary.failed, summary.postponed), (0, 0, 0), "{summary:?}");
+    assert!(fixity::problems(home, None).expect("problems").is_empty());
+}
+
+#[test]
+fn equal_bytes_are_kept_again_where_every_copy_was_lost() {
+    let home = fixture::home();
+    let files: [(&str, &[u8]); 2] = [("a.txt", b"one"), ("b.txt", b"two")];
+    let object = home.ingest("letters", &files);
+    for place in places(&home, &object, "a.txt") {
+        fs::remove_file(place).expect("is lost");
+    }
+    let item = deposit_again(&home, "letters", &files);
+    let note = item.note.expect("a note");
+    assert!(note.contains("no version is made") && note.contains("2 copies were lost or damaged"), "{note}");
+    assert!(note.contains("data/a.txt in primary") && note.contains("data/a.txt in secondary"), "{note}");
+    assert_eq!(home.object("letters").head, 1);
+    for place in places(&home, &object, "a.txt") {
+        assert_eq!(fs::read(place).expect("is there"), b"one");
+    }
+    assert_whole(&home);
+    assert!(home.keys("staging").is_empty());
+}
+
+#[test]
+fn a_copy_of_another_size_is_repaired_from_the_deposit_and_kept_as_evidence() {
+    let home = fixture::home();
+    let files: [(&str, &[u8]); 1] = [("a.txt", b"one")];
+    let object = home.ingest("letters", &files);
+    let place = &places(&home, &object, "a.txt")[1];
+    fs::write(place, b"something else").expect("is damaged");
+    let note = deposit_again(&home, "letters", &files).note.expect("a note");
+    assert!(note.contains("1 copy was lost or damaged"), "{note}");
+    assert_eq!(fs::read(place).expect("is there"), b"one");
+    assert!(home.keys("quarantine").iter().any(|key| !key.ends_with(".json")), "the bad bytes are kept");
+    assert_whole(&home);
+}
+
+#[test]
+fn damage_that_is_known_is_repaired_from_a_deposit_that_brings_something_new_too() {
+    let home = fixture::home();
+    let object = home.ingest("letters", &[("a.txt", b"one")]);
+    for place in places(&home, &object, "a.txt") {
+        fs::write(place, b"eno").expect("is damaged");
+    }
+    let all = FixityRequest { all: true, ..FixityRequest::default() };
+    assert_eq!(fixity::run(&home, &all).expect("checks").unrepairable, 2, "there is nothing to repair it from");
+    deposit_again(&home, "letters", &[("a.txt", b"one"), ("b.txt", b"two")]);
+    assert_eq!(home.object("letters").head, 2);
+    let states = home.registry.read(|tx| {
+        let mut states = Vec::new();
+        for file in objects::files(tx, object.id, 2, "deposit/", "", 100)? {
+            states.extend(objects::copies(tx, file.content)?.into_iter().map(|copy| copy.state));
+        }
+        Ok::<_, strongroom_registry::RegistryError>(states)
+    });
+    assert!(states.expect("states").iter().all(|state| *state == CopyState::Kept));
+    assert_whole(&home);
+}
+
+#[test]
+fn a_content_under_a_new_name_is_not_taken_for_kept_where_its_copies_were_lost() {
+    let home = fixture::home();
+    let object = home.ingest("letters", &[("a.txt", b"one")]);
+    let lost = places(&home, &object, "a.txt");
+    for place in &lost {
+        fs::remove_file(place).expect("is lost");
+    }
+    deposit_again(&home, "letters", &[("renamed.txt", b"one")]);
+    for place in &lost {
+        assert_eq!(fs::read(place).expect("is there"), b"one");
+    }
+    assert_whole(&home);
+}
