@@ -277,7 +277,8 @@ fn an_object_that_was_taken_out_comes_back_as_deleted() {
         let object = in_store(store.as_ref(), &letters);
         let text = tombstone(&format!("{first}\n"));
         let path = "metadata/v3/record.jsonl";
-        let plan = PurgePlan::for_object(&object, details.clone(), path, "deletion", text).expect("plans");
+        let id = first["version_id"].as_str().expect("an identifier");
+        let plan = PurgePlan::for_object(&object, details.clone(), path, id, text).expect("plans");
         plan.carry_out(&object).expect("takes out");
     }
     let fresh = fixture::home();

@@ -40,9 +40,9 @@ fn places(home: &TestHome, object: &Object, path: &str) -> Vec<std::path::PathBu
 
 fn assert_whole(home: &TestHome) {
     let all = FixityRequest { all: true, ..FixityRequest::default() };
-    let summary = fixity::run(home, &all).expect("checks");
+    let summary = fixity::run(home, &all, &mut |_| ()).expect("checks");
     assert_eq!((summary.damaged, summary.failed, summary.postponed), (0, 0, 0), "{summary:?}");
-    assert!(fixity::problems(home, None).expect("problems").is_empty());
+    assert!(fixity::problems(home, None, None, 10).expect("problems").is_empty());
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn damage_that_is_known_is_repaired_from_a_deposit_that_brings_something_new_too
         fs::write(place, b"eno").expect("is damaged");
     }
     let all = FixityRequest { all: true, ..FixityRequest::default() };
-    assert_eq!(fixity::run(&home, &all).expect("checks").unrepairable, 2, "there is nothing to repair it from");
+    assert_eq!(fixity::run(&home, &all, &mut |_| ()).expect("checks").unrepairable, 2, "there is nothing to repair it from");
     deposit_again(&home, "letters", &[("a.txt", b"one"), ("b.txt", b"two")]);
     assert_eq!(home.object("letters").head, 2);
     let states = home.registry.read(|tx| {
