@@ -182,7 +182,7 @@ UPDATE copies SET verified_at = proved.time, checked_at = proved.time, attested_
 FROM unnest($1::uuid[], $2::text[], $3::bigint[]) AS proved (content_id, store, time)
 WHERE copies.content_id = proved.content_id AND copies.store = proved.store
 -- name: copies.forget
-DELETE FROM copies WHERE content_id = $1 AND store = $2 AND verified_at IS NULL
+DELETE FROM copies WHERE content_id = $1 AND store = $2
 -- name: copies.of_deposit
 SELECT c.id, c.sha512, c.size, c.version, c.version_id, k.key, k.state, k.verified_at, i.staging_key, i.staging_offset
 FROM interim_files i JOIN contents c ON c.id = i.content_id AND c.version <= $3

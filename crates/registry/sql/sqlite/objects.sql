@@ -166,7 +166,7 @@ UPDATE copies SET verified_at = ?3, checked_at = ?3, last_fixity_at = ?3 WHERE c
 -- name: copies.attested
 UPDATE copies SET verified_at = ?3, checked_at = ?3, attested_at = ?3 WHERE content_id = ?1 AND store = ?2
 -- name: copies.forget
-DELETE FROM copies WHERE content_id = ?1 AND store = ?2 AND verified_at IS NULL
+DELETE FROM copies WHERE content_id = ?1 AND store = ?2
 -- name: copies.of_deposit
 SELECT c.id, c.sha512, c.size, c.version, c.version_id, k.key, k.state, k.verified_at, i.staging_key, i.staging_offset
 FROM interim_files i JOIN contents c ON c.id = i.content_id AND c.version <= ?3
