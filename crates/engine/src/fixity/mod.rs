@@ -31,8 +31,8 @@ use crate::logs::object_root;
 use crate::runtime::Shutdown;
 
 pub(crate) use check::{Interruptible, is_unreadable, is_unreadable_source, read as read_copy};
-pub(crate) use heal::{Healed, Spare, Suspect, heal};
 pub use handler::{TOPIC, handlers};
+pub(crate) use heal::{Healed, Spare, Suspect, heal};
 pub use run::{Mended, enqueue_due, problems, repair, report, run};
 pub(crate) use suspect::{SuspectCopy, attempts as check_attempts, report as report_suspect};
 

@@ -12,8 +12,8 @@ use strongroom_storage::{Key, StorageError, Store};
 
 use super::check::{self, Seen, Wrong};
 use super::evidence::{self, About, FoundBytes, Log, Witness};
-use super::replace::Source;
 use super::heal::Spare;
+use super::replace::Source;
 use super::{GoOn, Halt, ObjectHold, now};
 use crate::event::Event;
 use crate::{Home, crash_point};

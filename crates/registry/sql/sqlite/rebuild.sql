@@ -20,7 +20,8 @@ INSERT INTO versions (id, object_id, generation, number, state, item_id, message
 VALUES (?1, ?2, ?3, ?4, 'preparing', ?5, ?6, ?7, ?8, ?9, ?10)
 ON CONFLICT DO NOTHING
 -- name: rebuild.publish_version
-UPDATE versions SET state = 'published', inventory_sha512 = ?4, files = ?5, bytes = ?6, published_at = created_at
+UPDATE versions SET state = 'published', inventory_sha512 = ?4, files = ?5, bytes = ?6, published_at = created_at,
+    record_head = NULL
 WHERE object_id = ?1 AND generation = ?2 AND number = ?3 AND state IN ('preparing', 'committing')
 -- name: rebuild.set_state
 UPDATE objects SET state = ?2 WHERE id = ?1

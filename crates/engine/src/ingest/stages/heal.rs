@@ -112,8 +112,7 @@ fn suspects(
                     None => break,
                 }
             }
-            let is_there =
-                listed.as_ref().is_some_and(|line| line.key.as_str() == copy.key && line.size == kept.size);
+            let is_there = listed.as_ref().is_some_and(|line| line.key.as_str() == copy.key && line.size == kept.size);
             if !(is_there && copy.state == CopyState::Kept && copy.is_verified) {
                 found.push(kept);
             }
@@ -177,7 +176,8 @@ fn record_missing(
 ) -> Result<(), StageError> {
     let root = object_root(&object.institution_identifier, object.generation)?;
     let key = root.join(&content_path(suspect.place, &suspect.sha512)?)?;
-    let copy = NewCopy { content: suspect.content, key: key.to_string(), class: super::write::class_of(context, name, false) };
+    let copy =
+        NewCopy { content: suspect.content, key: key.to_string(), class: super::write::class_of(context, name, false) };
     let (institution, object, store) = (object.institution, object.id, name.to_owned());
     context.write(move |tx, claim| {
         versions::put_copies(tx, claim, institution, object, &store, std::slice::from_ref(&copy))?;

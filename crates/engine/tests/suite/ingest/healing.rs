@@ -31,7 +31,8 @@ fn deposit_again(home: &TestHome, name: &str, files: &[(&str, &[u8])]) -> Item {
 /// The files of a payload file's copies, one for each store.
 fn places(home: &TestHome, object: &Object, path: &str) -> Vec<std::path::PathBuf> {
     let prefix = format!("deposit/data/{path}");
-    let files = home.registry.read(|tx| objects::files(tx, object.id, object.head, "deposit/", "", 100)).expect("files");
+    let files =
+        home.registry.read(|tx| objects::files(tx, object.id, object.head, "deposit/", "", 100)).expect("files");
     let file = files.into_iter().find(|file| file.path == prefix).expect("the file");
     let copies = home.registry.read(|tx| objects::copies(tx, file.content)).expect("copies");
     assert_eq!(copies.len(), KEPT_IN.len());
@@ -87,7 +88,11 @@ fn damage_that_is_known_is_repaired_from_a_deposit_that_brings_something_new_too
         fs::write(place, b"eno").expect("is damaged");
     }
     let all = FixityRequest { all: true, ..FixityRequest::default() };
-    assert_eq!(fixity::run(&home, &all, &mut |_| ()).expect("checks").unrepairable, 2, "there is nothing to repair it from");
+    assert_eq!(
+        fixity::run(&home, &all, &mut |_| ()).expect("checks").unrepairable,
+        2,
+        "there is nothing to repair it from"
+    );
     deposit_again(&home, "letters", &[("a.txt", b"one"), ("b.txt", b"two")]);
     assert_eq!(home.object("letters").head, 2);
     let states = home.registry.read(|tx| {
