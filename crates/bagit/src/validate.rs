@@ -240,7 +240,9 @@ impl Work<'_> {
         for (packed, path) in facts {
             results.0.push(path.as_bytes(), &packed).map_err(BagError::Spill)?;
         }
-        problems.into_iter().for_each(|problem| results.1.push(problem));
+        for problem in problems {
+            results.1.push(problem);
+        }
         Ok(())
     }
 

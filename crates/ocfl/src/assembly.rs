@@ -26,6 +26,9 @@ pub struct VersionAssembly<'s> {
     assembly: Box<dyn Assembly>,
 }
 
+/// Contents as they are listed: path relative to the object root, and size.
+pub type Contents<'a> = Box<dyn Iterator<Item = Result<(String, u64), OcflError>> + 'a>;
+
 /// What a commit makes true.
 pub struct Commit<'a> {
     /// Digest and size of the version's inventory.
@@ -148,15 +151,23 @@ impl<'s> VersionAssembly<'s> {
 
     /// The contents that lie under the id, before and after [`Self::commit`]: path relative to the object root and size, in
     /// byte order of the path, which is that of the SHA-512.
-    pub fn contents(&self) -> Result<impl Iterator<Item = Result<(String, u64), OcflError>> + '_, OcflError> {
-        let above = self.version_prefix();
+    pub fn contents(&self) -> Result<Contents<'_>, OcflError> {
         let folder = format!("{}/{CONTENT}", self.version);
-        let prefix = self.inside(&if self.is_owned { format!("{folder}/{}", self.id) } else { folder })?;
-        let lines = self.assembly.list(&prefix)?;
-        Ok(lines.map(move |line| {
+        let folder = if self.is_owned { format!("{folder}/{}", self.id) } else { folder };
+        if self.is_committed()? {
+            // What others may have put into the assembly since is no part of the version.
+            let lines = self.store.list(&self.object_root.join(&folder)?)?;
+            return Ok(Box::new(lines.map(move |line| {
+                let Listed { key, size, .. } = line?;
+                Ok((key.below(&self.object_root).unwrap_or_default().to_owned(), size))
+            })));
+        }
+        let above = self.version_prefix();
+        let lines = self.assembly.list(&self.inside(&folder)?)?;
+        Ok(Box::new(lines.map(move |line| {
             let Listed { key, size, .. } = line?;
             Ok((format!("{above}{key}"), size))
-        }))
+        })))
     }
 
     /// Makes everything put so far durable.
@@ -172,7 +183,11 @@ impl<'s> VersionAssembly<'s> {
     /// Also what [`Commit::may_go_on`] returns.
     pub fn commit(&self, commit: &mut Commit<'_>) -> Result<(), OcflError> {
         let seal = *commit.seal;
-        if self.store.capabilities().atomic_assembly && !self.is_committed()? {
+        if self.is_committed()? {
+            // A process that slept may have put something into the assembly after it became visible.
+            (commit.may_go_on)()?;
+            self.assembly.discard()?;
+        } else if self.store.capabilities().atomic_assembly {
             self.put_inventory(commit)?;
             self.assembly.sync()?;
         }

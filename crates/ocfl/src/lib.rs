@@ -72,7 +72,7 @@ mod validate;
 mod version;
 mod writer;
 
-pub use assembly::{Commit, VersionAssembly};
+pub use assembly::{Commit, Contents, VersionAssembly};
 pub use error::OcflError;
 pub use head::StoredInventory;
 pub use inventory::{InventoryEntry, InventorySummary, read_inventory};

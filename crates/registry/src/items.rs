@@ -475,6 +475,10 @@ pub fn request(
         holder: None,
     };
     apply(tx, &item, &change)?;
+    if let Request::Requeue(_) = request {
+        // What was found then says nothing of how the item ends next.
+        tx.execute(Statement("items.problems_clear"), &[id.into()])?;
+    }
     tasks::delete_key(tx, &id.to_string())?;
     let mut topics = Vec::new();
     if status == ItemStatus::Pending {

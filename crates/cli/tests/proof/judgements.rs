@@ -15,7 +15,8 @@ const JUDGEMENTS: [(&str, &str, &str, &[&str]); 22] = [
     ("example.edu.sample_no_bag_info.tar", "aptrust-2.3", "invalid", &["profile.tag_required"]),
     ("example.edu.sample_no_data_dir.tar", "aptrust-2.3", "invalid", &["manifest.file_missing", "payload.directory_missing"]),
     ("example.edu.sample_no_md5_manifest.tar", "aptrust-2.3", "invalid", &["manifest.missing", "profile.manifest_required"]),
-    ("example.edu.sample_wrong_folder_name.tar", "aptrust-2.3", "invalid", &["profile.base_directory_name"]),
+    // Its folder has another name than the archive, which is a warning, as for a deposit.
+    ("example.edu.sample_wrong_folder_name.tar", "aptrust-2.3", "valid_with_warnings", &[]),
     ("example.edu.tagsample_bad.tar", "aptrust-2.3", "invalid", &[
         "manifest.digest_malformed", "manifest.digest_mismatch", "manifest.file_missing", "profile.tag_empty", "profile.tag_value",
     ]),

@@ -140,7 +140,9 @@ impl World {
             place.run(["ocfl", "validate", &format!("out/{store}")]).succeeds();
         }
         place.run(["ocfl", "validate", "home/stores/third/example.edu"]).succeeds();
-        let state = dump(&self.scratch);
+        let mut state = dump(&self.scratch);
+        // Which copies one row of passed checks has, and when each was read, depends on the moment.
+        state.retain(|line| !line.contains("|fixity check|{\"passed\""));
         let of = |kind: &str| state.iter().filter(|line| line.starts_with(kind)).count();
         assert_eq!((of("object "), of("version ")), (uploads, uploads), "each bag is one object of one version");
         state

@@ -92,7 +92,7 @@ fn migrations_with_a_gap_are_refused() {
 fn an_older_file_is_refused_as_it_is_unless_it_is_brought_up_to_date_on_purpose() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = older(folder.path());
-    let error = Sqlite::open_current(&path, statements(), &MIGRATIONS, clock()).err().expect("refused");
+    let error = Sqlite::open_current(&path, statements(), MIGRATIONS, clock()).err().expect("refused");
     assert!(matches!(error, DatabaseError::OlderSchema { found: 1, known: 2, .. }), "{error}");
     let old = Sqlite::open(&path, statements(), &MIGRATIONS[..1], clock()).expect("is as it was");
     assert_eq!(texts(&old), ["kept"]);
@@ -107,14 +107,14 @@ fn an_older_file_is_copied_before_it_is_brought_up_to_date() {
     // What was left of an earlier upgrade that failed.
     std::fs::write(&copy, "an earlier copy").expect("writes");
     std::fs::write(folder.path().join("registry.db.before-0002.part"), "half a copy").expect("writes");
-    let upgraded = Sqlite::upgrade(&path, &MIGRATIONS, clock().as_ref()).expect("is brought up to date");
+    let upgraded = Sqlite::upgrade(&path, MIGRATIONS, clock().as_ref()).expect("is brought up to date");
     assert_eq!((upgraded.from, upgraded.to, upgraded.copy.as_deref()), (1, 2, Some(copy.as_path())));
     let old = Sqlite::open_current(&copy, statements(), &MIGRATIONS[..1], clock()).expect("the copy is as it was");
     assert_eq!(texts(&old), ["kept"]);
-    let new = Sqlite::open_current(&path, statements(), &MIGRATIONS, clock()).expect("opens");
+    let new = Sqlite::open_current(&path, statements(), MIGRATIONS, clock()).expect("opens");
     assert_eq!(texts(&new), ["kept"]);
     drop(new);
-    let again = Sqlite::upgrade(&path, &MIGRATIONS, clock().as_ref()).expect("has nothing to do");
+    let again = Sqlite::upgrade(&path, MIGRATIONS, clock().as_ref()).expect("has nothing to do");
     assert_eq!((again.from, again.to, again.copy), (2, 2, None));
 }
 
@@ -124,7 +124,7 @@ fn of_several_that_bring_a_file_up_to_date_at_once_one_does_it() {
     let path = older(folder.path());
     let upgraded: Vec<_> = std::thread::scope(|scope| {
         let begun: Vec<_> =
-            (0..4).map(|_| scope.spawn(|| Sqlite::upgrade(&path, &MIGRATIONS, clock().as_ref()))).collect();
+            (0..4).map(|_| scope.spawn(|| Sqlite::upgrade(&path, MIGRATIONS, clock().as_ref()))).collect();
         begun.into_iter().map(|one| one.join().expect("does not panic").expect("ends well")).collect()
     });
     assert_eq!(upgraded.iter().filter(|one| one.copy.is_some()).count(), 1, "{upgraded:?}");
@@ -137,7 +137,7 @@ fn a_backup_of_an_older_file_is_made_as_it_is_and_of_a_newer_one_refused() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = older(folder.path());
     let to = folder.path().join("backup.db");
-    Sqlite::backup_file(&path, &MIGRATIONS, &to).expect("is copied");
+    Sqlite::backup_file(&path, MIGRATIONS, &to).expect("is copied");
     let copied = Sqlite::open_current(&to, statements(), &MIGRATIONS[..1], clock()).expect("opens");
     assert_eq!(texts(&copied), ["kept"]);
     drop(open_at(&path).expect("is brought up to date"));

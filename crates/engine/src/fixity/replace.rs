@@ -177,12 +177,12 @@ impl Case<'_> {
         };
         match self.put(to, body)? {
             Ok(()) => self.read_back(to),
-            Err(error @ (StorageError::Mismatch { .. } | StorageError::Source { .. })) => {
-                Ok(Attempt::Refused(chain(&error)))
-            }
-            Err(error @ (StorageError::InTheWay { .. } | StorageError::Unusable { .. })) => {
-                Ok(Attempt::Refused(chain(&error)))
-            }
+            Err(
+                error @ (StorageError::Mismatch { .. }
+                | StorageError::Source { .. }
+                | StorageError::InTheWay { .. }
+                | StorageError::Unusable { .. }),
+            ) => Ok(Attempt::Refused(chain(&error))),
             Err(error) => Err(error.into()),
         }
     }

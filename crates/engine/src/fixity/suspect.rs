@@ -36,9 +36,10 @@ pub(crate) fn report(
 ) -> Result<Vec<String>, RegistryError> {
     let copies = record::copies_of_content(tx, suspect.content)?;
     let Some(copy) = copies.iter().find(|copy| copy.store == suspect.store) else { return Ok(Vec::new()) };
-    let (state, kind) = match suspect.is_missing {
-        true => (CopyState::Missing, FindingKind::Missing),
-        false => (CopyState::Damaged, FindingKind::Damaged),
+    let (state, kind) = if suspect.is_missing {
+        (CopyState::Missing, FindingKind::Missing)
+    } else {
+        (CopyState::Damaged, FindingKind::Damaged)
     };
     if record::unsolved(tx, copy.object, &copy.store, Some(copy.content))?.is_none() {
         let finding = NewFinding {

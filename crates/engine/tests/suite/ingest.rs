@@ -1,5 +1,6 @@
 //! Ingest where something changes between two stages: what staging loses, what a collection loses.
 
+mod committing;
 mod healing;
 mod identity;
 

@@ -18,7 +18,7 @@ fn two_versions() -> Sample {
     Sample::new(&[&[("deposit/a.txt", "alpha")], &[("deposit/a.txt", "alpha"), ("deposit/b.txt", "beta")]])
 }
 
-fn open<'s>(store: &'s dyn Store, number: u32) -> VersionAssembly<'s> {
+fn open(store: &dyn Store, number: u32) -> VersionAssembly<'_> {
     VersionAssembly::open(store, &Sample::assembly(number as usize), &root(), VersionNumber::new(number).unwrap())
         .unwrap()
 }

@@ -236,7 +236,7 @@ pub(crate) fn a_version_is_discarded_by_its_worker_or_behind_its_ended_item(subj
     lost(Authority::Worker(Claim { fence: claim.fence - 1, ..claim.clone() }));
     let (other, _) = world.claimed_at(Stage::Compare);
     lost(Authority::Worker(other.clone()));
-    let (object_id, owner, until) = (object.id, other.item.0, world.later(Duration::from_secs(60)));
+    let (object_id, owner, until) = (object.id, other.item.0, world.later(Duration::from_mins(1)));
     world.write(move |tx| leases::hold(tx, object_id, owner, until));
     discard(&world, &other, &version);
     assert!(world.read(|tx| versions::of_item(tx, item.id)).is_none());

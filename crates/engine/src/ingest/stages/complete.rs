@@ -9,6 +9,7 @@ use std::sync::Arc;
 use strongroom_bagit::Limits;
 use strongroom_digest::{Algorithm, Digest, hash_reader};
 use strongroom_ocfl::{OcflError, VersionAssembly};
+use strongroom_registry::ContentId;
 use strongroom_registry::versions::{self, PendingCopy, Version};
 use strongroom_storage::{StorageError, Store};
 
@@ -75,8 +76,9 @@ pub(super) fn complete(
         }
         last = Some(first.sha512);
         let making = Making { context, version, name, assembly: assembly(context, version, store)?, stores };
-        making.all(lacking)?;
+        making.all(lacking.clone())?;
         making.assembly.sync()?;
+        making.read_back(&lacking)?;
     }
 }
 
@@ -96,15 +98,15 @@ impl Making<'_, '_, '_> {
         for content in lacking {
             self.context.task.check_lease()?;
             let is_record = record == Some(content.content);
-            let is_made = if is_record { self.from_rows(&content)? } else { self.from_staging(&content)? };
-            if !is_made && !self.from_other_stores(&content, is_record)? {
+            let is_made = if is_record { self.by_rows(&content)? } else { self.by_staging(&content)? };
+            if !is_made && !self.by_other_stores(&content, is_record)? {
                 left.push(content);
             }
         }
         if left.is_empty() {
             return Ok(());
         }
-        self.from_payload(&mut left)?;
+        self.by_payload(&mut left)?;
         match left.first() {
             None => Ok(()),
             Some(lost) => Err(StageError::Transient(format!(
@@ -113,6 +115,22 @@ impl Making<'_, '_, '_> {
                 self.version.number, lost.sha512
             ))),
         }
+    }
+
+    /// Proves by reading back what was made again: what was proved before is not what lies there now.
+    fn read_back(&self, made: &[PendingCopy]) -> Result<(), StageError> {
+        for content in made {
+            self.context.task.check_lease()?;
+            if !self.assembly.verify_content(&content.sha512, content.size)? {
+                return Err(StageError::Transient(format!(
+                    "sha512:{} was made again in store {} and does not read back as written",
+                    content.sha512, self.name
+                )));
+            }
+        }
+        let contents: Vec<ContentId> = made.iter().map(|content| content.content).collect();
+        let store = self.name.to_owned();
+        self.context.write(move |tx, claim| versions::set_verified(tx, claim, &store, &contents))
     }
 
     /// Puts a content; whether the bytes were the right ones.
@@ -130,12 +148,12 @@ impl Making<'_, '_, '_> {
     }
 
     /// The version's own record, which is written again from what is kept of it.
-    fn from_rows(&self, content: &PendingCopy) -> Result<bool, StageError> {
+    fn by_rows(&self, content: &PendingCopy) -> Result<bool, StageError> {
         let file = record_again(self.context, self.version)?;
         self.put(content, true, file)
     }
 
-    fn from_staging(&self, content: &PendingCopy) -> Result<bool, StageError> {
+    fn by_staging(&self, content: &PendingCopy) -> Result<bool, StageError> {
         let Some((key, offset)) = &content.staged else { return Ok(false) };
         match staging::open(self.context, key, *offset, content.size) {
             Ok(body) => self.put(content, false, body),
@@ -144,7 +162,7 @@ impl Making<'_, '_, '_> {
         }
     }
 
-    fn from_other_stores(&self, content: &PendingCopy, is_record: bool) -> Result<bool, StageError> {
+    fn by_other_stores(&self, content: &PendingCopy, is_record: bool) -> Result<bool, StageError> {
         for (_, store) in self.stores.iter().filter(|(name, _)| name != self.name) {
             // A store that does not answer is one that cannot help.
             let Ok(other) = assembly(self.context, self.version, store) else { continue };
@@ -157,7 +175,7 @@ impl Making<'_, '_, '_> {
     }
 
     /// Reads the deposit once more for what is nowhere else. It is removed only after publication.
-    fn from_payload(&self, left: &mut Vec<PendingCopy>) -> Result<(), StageError> {
+    fn by_payload(&self, left: &mut Vec<PendingCopy>) -> Result<(), StageError> {
         let sizes: HashSet<u64> = left.iter().map(|content| content.size).collect();
         let payload = payload(self.context)?;
         let source = payload.open(self.context.home)?;
@@ -192,9 +210,9 @@ impl Making<'_, '_, '_> {
 }
 
 /// What a failure of a commit means for the stage: first whether the lease is still there.
-pub(super) fn commit_failure(context: &StageContext<'_>, error: OcflError) -> StageError {
+pub(super) fn commit_failure(context: &StageContext<'_>, error: &OcflError) -> StageError {
     match context.task.check_lease() {
         Err(reason) => reason.into(),
-        Ok(()) => StageError::Transient(chain(&error)),
+        Ok(()) => StageError::Transient(chain(error)),
     }
 }

@@ -4,11 +4,11 @@
 
 use strongroom_database::DatabaseError;
 use strongroom_digest::{Algorithm, Digest, hash_reader};
+use strongroom_registry::CopyState;
 use strongroom_registry::comparing::{self, KeptContent};
 use strongroom_registry::fixity as record;
 use strongroom_registry::objects::Object;
 use strongroom_registry::versions::{self, NewCopy};
-use strongroom_registry::{CopyState, RegistryError};
 use strongroom_storage::{Body, Listed, StorageError, Store};
 
 use super::compare::for_each_page;
@@ -52,7 +52,7 @@ pub(super) fn heal(
             }
         }
     }
-    Ok(in_words(context, &healed)?)
+    in_words(context, &healed)
 }
 
 /// What was healed, by the paths of the deposit: the first few, and how many in all.
@@ -181,7 +181,7 @@ fn record_missing(
     let (institution, object, store) = (object.institution, object.id, name.to_owned());
     context.write(move |tx, claim| {
         versions::put_copies(tx, claim, institution, object, &store, std::slice::from_ref(&copy))?;
-        record::set_damaged(tx, copy.content, &store, CopyState::Missing).map_err(RegistryError::from)
+        record::set_damaged(tx, copy.content, &store, CopyState::Missing)
     })
 }
 

@@ -138,7 +138,7 @@ fn finish_commit(
             inventory: &mut || inventory.open(),
             may_go_on: &mut may_go_on,
         });
-        committed.map_err(|error| commit_failure(context, error))?;
+        committed.map_err(|error| commit_failure(context, &error))?;
         crash_point("ingest.record.middle");
     }
     mark::confirm(context.home, &marked, &announced).map_err(|error| StageError::Transient(error.chain()))

@@ -10,7 +10,7 @@ use strongroom_registry::{VersionId, VersionState, discarding, versions};
 use super::*;
 
 /// Works on what is open until the item has come to a stage, and no further; nothing is swept.
-fn work_until(home: &TestHome, id: ItemId, stage: Stage) {
+pub(super) fn work_until(home: &TestHome, id: ItemId, stage: Stage) {
     let before = Stage::INGEST.into_iter().filter(|earlier| *earlier < stage);
     let topics: Vec<String> = before.map(|earlier| earlier.topic(Action::Ingest)).collect();
     let workers = strongroom_engine::runtime_over(&home.home, Some(&topics)).expect("a runtime").build();

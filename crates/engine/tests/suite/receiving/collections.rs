@@ -10,13 +10,12 @@ fn set_collection(home: &TestHome, name: &str, rules: CollectionRules, active: b
     let name = name.to_owned();
     let written = home.registry.write(move |tx| {
         let institution = tenants::institution(tx, Scope::System, INSTITUTION)?.expect("the institution").id;
-        let id = match tenants::collection(tx, Scope::System, institution, &name)? {
-            Some(known) => known.id,
-            None => {
-                let id = CollectionId::new();
-                tenants::add_collection(tx, id, institution, &name, &rules)?;
-                id
-            }
+        let id = if let Some(known) = tenants::collection(tx, Scope::System, institution, &name)? {
+            known.id
+        } else {
+            let id = CollectionId::new();
+            tenants::add_collection(tx, id, institution, &name, &rules)?;
+            id
         };
         tenants::set_collection(tx, id, &rules, active)
     });
