@@ -90,8 +90,7 @@ fn what_lies_in_cold_storage_only_is_thawed_at_once_while_no_worker_waits_and_an
     // Somebody else is worked for meanwhile.
     place.bag("greeting", "hello\n");
     place.run(["deposit", "greeting.tar", "--wait"]).succeeds();
-    let waiting = item(&place, &asked["item"]);
-    assert!(waits_for_thaw(&waiting), "{waiting}");
+    until_item(&place, &asked["item"], "the item waits still", waits_for_thaw);
     let requests = double.counts().of(Operation::RestoreObject);
     let wanted = digests.len() as u64 + 1;
     // The copies that are gone are findings by now, and their repair asks for some once more.
