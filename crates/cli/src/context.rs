@@ -74,6 +74,11 @@ impl Context {
         let home = Home::open(&self.home, settings)
             .map_err(|error| Failure::from(error).while_trying(format!("open the home {}", self.home.display())))?;
         self.tell_refusal(&home.registry);
+        for state in home.store_states() {
+            if let Some(reason) = state.reason.filter(|_| !self.is_quiet) {
+                eprintln!("store {} is {}: {reason}", state.store, state.availability.as_str());
+            }
+        }
         Ok(Arc::new(home))
     }
 

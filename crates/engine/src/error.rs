@@ -85,6 +85,14 @@ impl EngineError {
         }
     }
 
+    /// Which store is away and why, where that is the cause.
+    pub fn away(&self) -> Option<(&str, &str)> {
+        match self {
+            Self::Storage(error) | Self::Ocfl(OcflError::Storage(error)) => error.away(),
+            _ => None,
+        }
+    }
+
     /// The error and all that caused it, one behind the other.
     pub fn chain(&self) -> String {
         chain(self)

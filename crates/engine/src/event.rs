@@ -132,6 +132,27 @@ pub enum Event<'a> {
         /// How many objects.
         objects: u64,
     },
+    /// A store cannot be used any more; what needs it waits.
+    StoreLost {
+        /// The store.
+        store: &'a str,
+        /// Why.
+        reason: &'a str,
+    },
+    /// A store can be used again.
+    StoreBack {
+        /// The store.
+        store: &'a str,
+        /// How long it could not.
+        away_for: Duration,
+    },
+    /// Files of objects' logs that a store had missed lie in it now.
+    MissedLogsPut {
+        /// The store.
+        store: &'a str,
+        /// How many.
+        logs: u64,
+    },
     /// A place in a receiving store could not be looked at; the next turn tries again.
     PlaceNotWatched {
         /// The store, and whose place.
@@ -226,6 +247,9 @@ impl Event<'_> {
             Self::CopiesLacking { store, objects } => {
                 warn!(store, objects, "the store lacks copies of objects whose placement names it");
             }
+            Self::StoreLost { store, reason } => warn!(store, reason, "store lost; what needs it waits"),
+            Self::StoreBack { store, away_for } => info!(store, ?away_for, "store is back"),
+            Self::MissedLogsPut { store, logs } => info!(store, logs, "logs that the store had missed were put"),
             Self::PlaceNotWatched { place, error } => warn!(place, %error, "receiving place could not be looked at"),
             Self::UploadExpires { store, key, remove_after } => {
                 warn!(store, key, remove_after, "invalid upload will be removed");

@@ -2,16 +2,24 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use strongroom_registry::{Registry, backfill};
+use jiff::Timestamp;
+use strongroom_registry::{InstitutionId, Registry, Time, backfill};
 use strongroom_storage::{Key, Store};
 
 use crate::EngineError;
+use crate::access::{Admission, Availability, StoreAccess, StoreState};
 use crate::identification::Identifiers;
 use crate::mark::{self, Marks};
+use crate::places;
 use crate::settings::Settings;
+
+/// The shortest and the longest time until it is asked again for a store that is away.
+const SOONEST_AGAIN: Duration = Duration::from_secs(5);
+const LATEST_AGAIN: Duration = Duration::from_mins(2);
 
 /// A home: everything the engine works with.
 pub struct Home {
@@ -23,12 +31,18 @@ pub struct Home {
     pub registry: Registry,
     /// Every store, by name.
     pub stores: BTreeMap<String, Arc<dyn Store>>,
+    /// The same stores, as they stand.
+    access: BTreeMap<String, StoreAccess>,
+    /// What a store is compared with before it is used.
+    admission: Arc<Admission>,
     /// The stores that have a role of their own.
     pub roles: Roles,
     /// What files are identified with.
     pub(crate) identifiers: Identifiers,
     /// The whole of staging in bytes, as it is now.
     staging_capacity: AtomicU64,
+    /// When storage roots were last looked at, by store and institution.
+    checked_roots: Mutex<BTreeMap<(String, InstitutionId), Time>>,
     /// The marks that this process has set in the preservation stores.
     pub(crate) marks: Marks,
 }
@@ -58,17 +72,65 @@ impl Home {
     /// Opens the home to take up what its stores know, whether or not the registry is behind them.
     pub fn open_to_adopt(directory: &Path, settings: Settings) -> Result<Self, EngineError> {
         let registry = Registry::open(&settings.registry_location(directory)?)?;
-        Self::assemble(directory, settings, registry)
+        let admission = Admission::unconditional(&settings, directory.to_owned());
+        Self::assemble(directory, settings, registry, admission)
     }
 
-    /// Opens the home's stores beside a registry that is open already. Where the stores know more than the registry, or
+    /// Opens the home's stores beside a registry that is open already. A store that does not answer, or is not the one that
+    /// the registry knows, is away: what needs it waits. Where the stores that answer know more than the registry, or
     /// belong to another one, the home can only be read; [`Registry::refusal`] says why.
     pub fn with_registry(directory: &Path, settings: Settings, registry: Registry) -> Result<Self, EngineError> {
-        let mut home = Self::assemble(directory, settings, registry)?;
-        if let Some(reason) = mark::refusal(&home.registry, &home.preservation_stores())? {
+        let admission = Admission::by(&registry, &settings, directory.to_owned())?;
+        let mut home = Self::assemble(directory, settings, registry, admission)?;
+        if let Some(reason) = mark::refusal(&home.registry, &home.available(&home.preservation_stores()))? {
             home.registry = home.registry.read_only(&reason);
         }
+        for access in home.access.values() {
+            if access.state().availability == Availability::Available {
+                Admission::record(&home.registry, access.name(), access)?;
+            }
+        }
+        home.admission.rely_on(&home.registry);
         Ok(home)
+    }
+
+    /// How every store stands in this process, in order of their names.
+    pub fn store_states(&self) -> Vec<StoreState> {
+        self.access.values().map(StoreAccess::state).collect()
+    }
+
+    /// Looks whether every store is there, and tries those that are not, however recently they were tried; how all stand
+    /// then.
+    pub fn try_stores(&self) -> Vec<StoreState> {
+        for access in self.access.values() {
+            let is_lost = access.check_presence().is_err();
+            if is_lost || access.state().availability != Availability::Available {
+                access.try_now();
+            }
+        }
+        self.store_states()
+    }
+
+    /// When to look again for what waits for a store: soon where it was lost lately, later where it is away for long.
+    pub(crate) fn ask_again_for(&self, store: &str) -> Duration {
+        let since = self.access.get(store).and_then(|access| access.state().since);
+        let away_for = since.and_then(|since| Duration::try_from(Timestamp::now().duration_since(since)).ok());
+        (away_for.unwrap_or_default() / 4).clamp(SOONEST_AGAIN, LATEST_AGAIN)
+    }
+
+    /// When storage roots were last looked at, by store and institution.
+    pub(crate) fn checked_roots(&self) -> MutexGuard<'_, BTreeMap<(String, InstitutionId), Time>> {
+        self.checked_roots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Why a store cannot be used, where that is known without trying it.
+    pub(crate) fn away(&self, store: &str) -> Option<String> {
+        let state = self.access.get(store)?.state();
+        state.reason.filter(|_| state.availability != Availability::Available)
+    }
+
+    fn available<'s>(&self, stores: &[&'s dyn Store]) -> Vec<&'s dyn Store> {
+        stores.iter().filter(|store| self.away(store.name()).is_none()).copied().collect()
     }
 
     /// The stores that some placement names, in order of their names.
@@ -77,11 +139,29 @@ impl Home {
         names.into_iter().filter_map(|name| self.stores.get(name)).map(AsRef::as_ref).collect()
     }
 
-    fn assemble(directory: &Path, settings: Settings, registry: Registry) -> Result<Self, EngineError> {
-        let mut stores: BTreeMap<String, Arc<dyn Store>> = BTreeMap::new();
-        for (name, store) in &settings.stores {
-            stores.insert(name.clone(), store.open(name, directory)?);
-        }
+    fn assemble(
+        directory: &Path,
+        settings: Settings,
+        registry: Registry,
+        admission: Admission,
+    ) -> Result<Self, EngineError> {
+        places::check(&settings, directory)?;
+        let admission = Arc::new(admission);
+        let access: BTreeMap<String, StoreAccess> = settings
+            .stores
+            .iter()
+            .map(|(name, store)| (name.clone(), StoreAccess::new(name, store, directory.to_owned(), admission.clone())))
+            .collect();
+        // All at once: one that does not answer takes its time.
+        std::thread::scope(|scope| {
+            for access in access.values() {
+                scope.spawn(|| access.try_now());
+            }
+        });
+        let ids = access.iter().filter(|(_, access)| access.state().availability == Availability::Available);
+        places::check_ids(&settings, directory, ids.map(|(name, access)| (name.as_str(), access.id())))?;
+        let stores: BTreeMap<String, Arc<dyn Store>> =
+            access.iter().map(|(name, access)| (name.clone(), Arc::new(access.clone()) as Arc<dyn Store>)).collect();
         let role = |role: &'static str, name: &str| {
             stores.get(name).cloned().ok_or_else(|| {
                 EngineError::Settings(format!("roles.{role} names the store {name:?}, which does not exist"))
@@ -101,9 +181,12 @@ impl Home {
             settings,
             registry,
             stores,
+            access,
+            admission,
             roles,
             identifiers,
             staging_capacity: AtomicU64::new(0),
+            checked_roots: Mutex::default(),
             marks,
         };
         home.take_up_capacity(&home.settings);

@@ -1,6 +1,7 @@
 //! The work: worker runtime, ingest, fixity, restoration, rebuild. Every decision about preservation is made here; the
 //! crates below keep records and bytes, those above only ask.
 
+mod access;
 pub mod backfill;
 mod crash;
 mod error;
@@ -15,6 +16,7 @@ mod layout;
 mod logs;
 pub mod mark;
 pub mod outbox;
+pub mod places;
 pub mod rebuild;
 pub mod receiving;
 pub mod reconcile;
@@ -28,6 +30,7 @@ pub mod signatures;
 pub mod status;
 mod work;
 
+pub use access::{Availability, StoreAccess, StoreState};
 #[cfg(feature = "failpoints")]
 pub use crash::arm_crash_points;
 pub(crate) use crash::crash_point;

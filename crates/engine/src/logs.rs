@@ -2,13 +2,21 @@
 //! a registry can be made from the stores alone.
 
 use strongroom_ocfl::{Layout, Object, object_id};
-use strongroom_registry::{GenerationId, ObjectId, Time, objects};
-use strongroom_storage::{Durability, Key, StorageError};
+use strongroom_registry::standing::{self, Standing};
+use strongroom_registry::stores::{self, MissedLog};
+use strongroom_registry::{GenerationId, ObjectId, RegistryError, Time, objects};
+use strongroom_storage::{Durability, Key, StorageError, Store};
 use uuid::Uuid;
 
+use crate::event::Event;
+use crate::hold::{Halt, ObjectHold, now};
 use crate::home::storage_root;
 use crate::mark;
+use crate::runtime::Shutdown;
 use crate::{EngineError, Home};
+
+/// Missed logs that are listed at once.
+const LOGS_AT_ONCE: usize = 100;
 
 /// The name of a log; logs sort by time.
 pub(crate) fn name(time: Time, act: &str, id: Uuid) -> String {
@@ -16,7 +24,8 @@ pub(crate) fn name(time: Time, act: &str, id: Uuid) -> String {
     format!("{moment}-{act}-{id}.json")
 }
 
-/// Puts a log into every store that holds the object; at least one must take it. The caller holds the object.
+/// Puts a log into every store that holds the object; at least one must take it. What a store misses, because it is away or
+/// fails, is noted in the registry before anything is put, and added by [`put_missed`]. The caller holds the object.
 pub(crate) fn put(
     home: &Home,
     institution: &str,
@@ -25,34 +34,140 @@ pub(crate) fn put(
     name: &str,
     bytes: &[u8],
 ) -> Result<(), EngineError> {
-    let stores = home.registry.read(|tx| objects::object_copies(tx, object))?;
-    let announced = mark::announce(home)?;
-    let (mut kept, mut failure) = (Vec::new(), None);
-    for (store, _, _) in stores {
-        if home.is_retired(&store)? {
-            continue;
+    let mut stores: Vec<String> = Vec::new();
+    for (store, _, _) in home.registry.read(|tx| objects::object_copies(tx, object))? {
+        if !home.is_retired(&store)? {
+            stores.push(store);
         }
-        let put = home.store(&store).and_then(|store| {
-            mark::advance(home, store.as_ref(), &announced, Durability::OnReturn)?;
-            let in_store = Object::new(store.as_ref(), object_root(institution, generation)?);
-            in_store.put_log(name, bytes)?;
-            Ok(store.as_ref())
-        });
-        match put {
+    }
+    let due = Due { home, object, name, stores: &stores };
+    let announced = due.announce(&MissedLog {
+        store: String::new(),
+        object,
+        name: name.to_owned(),
+        generation,
+        institution: institution.to_owned(),
+        bytes: bytes.to_owned(),
+        missed_at: Time(0),
+    })?;
+    let (mut kept, mut failure) = (Vec::new(), None);
+    for store in &stores {
+        match put_into(home, store, &announced, institution, generation, (name, bytes)) {
             Ok(store) => kept.push(store),
-            Err(error @ EngineError::Superseded { .. }) => return Err(error),
+            Err(error @ EngineError::Superseded { .. }) => {
+                due.forget(&stores)?;
+                return Err(error);
+            }
             Err(error) => failure = Some(error),
         }
     }
     if kept.is_empty() {
+        // The act is told as failed, and its log is not to appear later.
+        due.forget(&stores)?;
         return failure.map_or(Ok(()), Err);
     }
     // Once more: a registry that was copied since the first announcement does not know what has happened now.
-    let announced = mark::announce(home)?;
+    let there: Vec<String> = kept.iter().map(|store| store.name().to_owned()).collect();
+    let announced = due.forget(&there)?;
     for store in &kept {
         mark::advance(home, *store, &announced, Durability::OnReturn)?;
     }
     mark::confirm(home, &kept, &announced)
+}
+
+/// Puts one log into one store, behind the store's mark.
+fn put_into<'h>(
+    home: &'h Home,
+    store: &str,
+    announced: &Standing,
+    institution: &str,
+    generation: GenerationId,
+    (name, bytes): (&str, &[u8]),
+) -> Result<&'h dyn Store, EngineError> {
+    let store = home.store(store)?.as_ref();
+    mark::advance(home, store, announced, Durability::OnReturn)?;
+    Object::new(store, object_root(institution, generation)?).put_log(name, bytes)?;
+    Ok(store)
+}
+
+/// A log that is due in some stores.
+struct Due<'a> {
+    home: &'a Home,
+    object: ObjectId,
+    name: &'a str,
+    stores: &'a [String],
+}
+
+impl Due<'_> {
+    /// Announces the act, and notes in every store that the log is missed there.
+    fn announce(&self, log: &MissedLog) -> Result<Standing, EngineError> {
+        let (stores, log) = (self.stores.to_vec(), log.clone());
+        Ok(self.home.registry.write(move |tx| {
+            let announced = standing::announce(tx)?;
+            let missed_at = tx.now()?;
+            for store in &stores {
+                stores::note_log(tx, &MissedLog { store: store.clone(), missed_at, ..log.clone() })?;
+            }
+            Ok::<_, RegistryError>(announced)
+        })?)
+    }
+
+    /// Announces the act once more, and notes that these stores do not miss the log.
+    fn forget(&self, stores: &[String]) -> Result<Standing, EngineError> {
+        let (stores, object, name) = (stores.to_vec(), self.object, self.name.to_owned());
+        Ok(self.home.registry.write(move |tx| {
+            for store in &stores {
+                stores::log_is_put(tx, store, object, &name)?;
+            }
+            standing::announce(tx)
+        })?)
+    }
+}
+
+/// Puts the logs that stores have missed into those that are there, each under its object's lease; how many were put. What
+/// cannot be put now stays noted.
+pub(crate) fn put_missed(home: &Home, stop: &Shutdown) -> Result<u64, EngineError> {
+    let now = now(home)?;
+    let mut all = 0;
+    for (store, _, _) in home.registry.read(stores::missed_log_counts)? {
+        if !home.stores.contains_key(&store) || home.is_retired(&store)? {
+            continue;
+        }
+        let mut put = 0;
+        let mut after = None;
+        'pages: loop {
+            let page = home.registry.read(|tx| stores::missed_logs(tx, &store, now, after.as_ref(), LOGS_AT_ONCE))?;
+            let Some(last) = page.last() else { break };
+            after = Some((last.object, last.name.clone()));
+            for log in &page {
+                if stop.is_requested() {
+                    break 'pages;
+                }
+                match put_one_missed(home, log) {
+                    Ok(()) => put += 1,
+                    // Somebody works on the object, or one key cannot be put: the rest can.
+                    Err(Halt::Engine(error)) if error.away().is_some() => break 'pages,
+                    Err(Halt::Interrupted(_)) => break 'pages,
+                    Err(Halt::Busy(_) | Halt::Engine(_)) => {}
+                }
+            }
+        }
+        if put > 0 {
+            Event::MissedLogsPut { store: &store, logs: put }.emit();
+        }
+        all += put;
+    }
+    Ok(all)
+}
+
+fn put_one_missed(home: &Home, log: &MissedLog) -> Result<(), Halt> {
+    let hold = ObjectHold::take(home, log.object)?;
+    let announced = mark::announce(home)?;
+    let store =
+        put_into(home, &log.store, &announced, &log.institution, log.generation, (&log.name, log.bytes.as_slice()))?;
+    mark::confirm(home, &[store], &announced)?;
+    let (store, object, name) = (log.store.clone(), log.object, log.name.clone());
+    hold.write(move |tx| stores::log_is_put(tx, &store, object, &name))
 }
 
 /// Where an object lies in every preservation store. Asks no store: what declares the storage root may be damaged.

@@ -265,7 +265,12 @@ pub(crate) fn refusal(registry: &Registry, stores: &[&dyn Store]) -> Result<Opti
     // The marks first: an act that is announced in between is known to the registry by then.
     let mut found = Vec::with_capacity(stores.len());
     for store in stores {
-        found.push((store.name(), read(*store)?));
+        match read(*store) {
+            Ok(mark) => found.push((store.name(), mark)),
+            // It says nothing, and is asked when it comes back.
+            Err(error) if error.is_away() => {}
+            Err(error) => return Err(error.into()),
+        }
     }
     let (standing, adoption) =
         registry.read(|tx| Ok::<_, EngineError>((standing::get(tx)?, standing::adoption(tx)?)))?;

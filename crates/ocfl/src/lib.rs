@@ -1,6 +1,6 @@
 //! OCFL 1.1 objects: plan, write, read, validate and purge, over any store.
 //!
-//! A [`StorageRoot`] lies below a prefix of a [`Store`](strongroom_storage::Store) and leads from an id to the place of an
+//! A [`RootFault, StorageRoot`] lies below a prefix of a [`Store`](strongroom_storage::Store) and leads from an id to the place of an
 //! [`Object`], by a [`Layout`]. The crate knows no record: what an inventory shall say is handed to it entry by entry, and
 //! what it says is handed out the same way, so that no inventory is ever held as a whole.
 //!
@@ -81,7 +81,7 @@ pub use layout::{Layout, Tuples};
 pub use object::Object;
 pub use path::{content_path, object_id, owned_content_path};
 pub use purge::{PurgePlan, PurgeScope, Tombstone};
-pub use root::{Objects, StorageRoot};
+pub use root::{Objects, RootFault, StorageRoot};
 pub use spec::SpecVersion;
 pub use validate::{Problem, Report, ValidateOptions, Validated, validate_directory, validate_object, validate_root};
 pub use version::{User, VersionDetails, VersionNumber};

@@ -3,7 +3,7 @@
 use std::io::Read;
 
 use serde::{Deserialize, Serialize};
-use strongroom_storage::{Key, Listed, PutOptions, StorageError, Store};
+use strongroom_storage::{Key, Listed, PutCondition, PutOptions, StorageError, Store};
 
 use crate::spec::declaration_text;
 use crate::{Layout, Object, OcflError, SpecVersion};
@@ -19,6 +19,15 @@ pub struct StorageRoot<'s> {
     prefix: Key,
     spec: SpecVersion,
     layout: Option<Layout>,
+}
+
+/// A file that declares a storage root and is not as this program writes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RootFault {
+    /// Its name below the storage root.
+    pub name: String,
+    /// What lies there instead, at most 64 KiB of it; none where nothing does.
+    pub found: Option<Vec<u8>>,
 }
 
 /// What `ocfl_layout.json` says.
@@ -41,16 +50,7 @@ impl<'s> StorageRoot<'s> {
             }
             return Ok(root);
         }
-        let configuration_name = format!("extensions/{}/config.json", ours.extension());
-        let layout_file = LayoutFile { extension: ours.extension().to_owned(), description: ours.description() };
-        let layout_text = serde_json::to_string_pretty(&layout_file)
-            .map_err(|error| OcflError::Io { act: "write a storage layout", source: error.into() })?
-            + "\n";
-        let files = [
-            (configuration_name, ours.configuration().unwrap_or_default()),
-            (LAYOUT_FILE.to_owned(), layout_text),
-            (declaration.clone(), declaration_text(&declaration)),
-        ];
+        let files = declarations()?;
         for listed in store.list(prefix)?.take(files.len() + 1) {
             let key = listed?.key;
             if !files.iter().any(|(name, _)| key.below(prefix) == Some(name)) {
@@ -62,6 +62,43 @@ impl<'s> StorageRoot<'s> {
             store.put(&prefix.join(name)?, &mut text.as_bytes(), &options)?;
         }
         Ok(Self { store, prefix: prefix.clone(), spec: SpecVersion::V1_1, layout: Some(ours) })
+    }
+
+    /// What declares a storage root of our layout and is not as [`StorageRoot::init`] makes it: the layout's configuration,
+    /// the layout file and the declaration, in this order.
+    pub fn faults(store: &dyn Store, prefix: &Key) -> Result<Vec<RootFault>, OcflError> {
+        let mut faults = Vec::new();
+        for (name, text) in declarations()? {
+            let found = read_small(store, &prefix.join(&name)?)?;
+            if found.as_deref() != Some(text.as_bytes()) {
+                faults.push(RootFault { name, found });
+            }
+        }
+        Ok(faults)
+    }
+
+    /// Puts a file back that declares the storage root. Where the store honours conditions, only if there is still what the
+    /// fault tells of; one that was put back meanwhile stays.
+    pub fn restore(store: &dyn Store, prefix: &Key, fault: &RootFault) -> Result<(), OcflError> {
+        let Some((name, text)) = declarations()?.into_iter().find(|(name, _)| *name == fault.name) else {
+            return Err(self::fault(store, prefix, format!("{} does not declare a storage root", fault.name)));
+        };
+        let key = prefix.join(&name)?;
+        let condition = match store.head(&key) {
+            _ if !store.capabilities().conditional_put => PutCondition::Always,
+            Ok(head) => PutCondition::IfMatch(head.etag),
+            Err(error) if error.is_not_found() => PutCondition::IfAbsent,
+            Err(error) => return Err(error.into()),
+        };
+        // Between the look and the fault it may have been put back, which is as good.
+        if read_small(store, &key)? != fault.found {
+            return Ok(());
+        }
+        let options = PutOptions { size: Some(text.len() as u64), condition, ..PutOptions::default() };
+        match store.put(&key, &mut text.as_bytes(), &options) {
+            Ok(_) | Err(StorageError::Condition { .. }) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Opens a storage root that exists, also one made by others. One whose layout is not known here can be walked and
@@ -165,6 +202,22 @@ impl<'s> Iterator for Objects<'s> {
             }
         }
     }
+}
+
+/// The files that declare a storage root of our layout, in the order in which they are written.
+fn declarations() -> Result<[(String, String); 3], OcflError> {
+    let ours = Layout::ours();
+    let declaration = SpecVersion::V1_1.root_declaration();
+    let layout_file = LayoutFile { extension: ours.extension().to_owned(), description: ours.description() };
+    let layout_text = serde_json::to_string_pretty(&layout_file)
+        .map_err(|error| OcflError::Io { act: "write a storage layout", source: error.into() })?
+        + "\n";
+    let text = declaration_text(&declaration);
+    Ok([
+        (format!("extensions/{}/config.json", ours.extension()), ours.configuration().unwrap_or_default()),
+        (LAYOUT_FILE.to_owned(), layout_text),
+        (declaration, text),
+    ])
 }
 
 /// Whether a path below a storage root belongs to its extensions.

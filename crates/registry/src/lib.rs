@@ -30,6 +30,7 @@ pub mod retention;
 pub mod schedules;
 mod scope;
 pub mod standing;
+pub mod stores;
 pub mod tenants;
 pub mod versions;
 mod words;

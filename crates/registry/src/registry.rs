@@ -44,7 +44,7 @@ macro_rules! schema_in {
     ($dialect:literal) => {
         (
             statements_in!($dialect: "schema" "tenants" "items" "interim" "objects" "fixity" "identification" "rebuild" "receiving"
-                "restored" "parts" "health" "outbox" "retention" "backfill"),
+                "restored" "parts" "health" "outbox" "retention" "backfill" "stores"),
             migrations_in!($dialect:
                 2 "records" "0001_records"
                 3 "indexes" "0002_indexes"
@@ -55,7 +55,8 @@ macro_rules! schema_in {
                 8 "parts" "0007_parts"
                 9 "digests of restored results" "0008_restored_digest"
                 10 "discarding" "0009_discarding"
-                11 "notices and retention" "0010_notices_and_retention"),
+                11 "notices and retention" "0010_notices_and_retention"
+                12 "stores" "0011_stores"),
         )
     };
 }

@@ -160,7 +160,7 @@ impl Failure {
     pub(crate) fn into_error(self, inner: &Inner, act: &'static str, key: &Key) -> StorageError {
         let store = inner.name.clone();
         if let Some(reason) = self.advice(inner) {
-            return StorageError::Unusable { store, reason };
+            return StorageError::Away { store, reason };
         }
         if self.is_not_found() {
             return StorageError::NotFound { store, key: key.clone() };

@@ -19,6 +19,7 @@ mod failure;
 mod head;
 mod identity;
 mod list;
+mod location;
 mod multipart;
 mod probe;
 mod put;
@@ -28,6 +29,7 @@ mod source;
 mod store;
 
 pub use failure::Failure;
+pub use location::BucketLocation;
 pub use probe::Probe;
 pub use resume::Swept;
 pub use settings::{Checksums, S3Settings, Secret};

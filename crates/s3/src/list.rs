@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
+use std::ops::Deref;
+use std::sync::Arc;
 
 use aws_sdk_s3::operation::list_objects_v2::ListObjectsV2Output;
 use aws_sdk_s3::types::EncodingType;
@@ -20,8 +22,8 @@ pub(crate) struct Entry {
 }
 
 /// The names of objects that begin alike, page by page.
-pub(crate) struct Names<'a> {
-    inner: &'a Inner,
+pub(crate) struct Names<I> {
+    inner: I,
     key: Key,
     prefix: String,
     page: VecDeque<Entry>,
@@ -32,9 +34,9 @@ pub(crate) struct Names<'a> {
     after: Option<String>,
 }
 
-impl<'a> Names<'a> {
+impl<I: Deref<Target = Inner>> Names<I> {
     /// `key` is for errors.
-    pub(crate) fn new(inner: &'a Inner, prefix: String, key: &Key) -> Self {
+    pub(crate) fn new(inner: I, prefix: String, key: &Key) -> Self {
         Self {
             inner,
             key: key.clone(),
@@ -89,7 +91,7 @@ impl<'a> Names<'a> {
     }
 }
 
-impl Iterator for Names<'_> {
+impl<I: Deref<Target = Inner>> Iterator for Names<I> {
     type Item = Result<Entry, StorageError>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -134,16 +136,16 @@ pub(crate) fn decoded(name: &str, is_encoded: bool) -> Cow<'_, str> {
 }
 
 /// The keys below a prefix.
-pub(crate) struct Pages<'a> {
-    names: Names<'a>,
+pub(crate) struct Pages {
+    names: Names<Arc<Inner>>,
     /// What stands before keys in the names of objects.
     store_prefix: usize,
 }
 
-impl<'a> Pages<'a> {
-    pub(crate) fn new(inner: &'a Inner, prefix: &Key) -> Result<Self, StorageError> {
+impl Pages {
+    pub(crate) fn new(inner: &Arc<Inner>, prefix: &Key) -> Result<Self, StorageError> {
         let store_prefix = inner.names_below(&Key::ROOT)?.len();
-        Ok(Self { names: Names::new(inner, inner.names_below(prefix)?, prefix), store_prefix })
+        Ok(Self { names: Names::new(Arc::clone(inner), inner.names_below(prefix)?, prefix), store_prefix })
     }
 
     /// Only what comes after a key.
@@ -156,7 +158,7 @@ impl<'a> Pages<'a> {
     }
 }
 
-impl Iterator for Pages<'_> {
+impl Iterator for Pages {
     type Item = Result<Listed, StorageError>;
 
     fn next(&mut self) -> Option<Self::Item> {

@@ -11,7 +11,7 @@ use aws_sdk_s3::Client;
 use aws_sdk_s3::config::http::HttpResponse;
 use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
 use strongroom_storage::{
-    Assembly, Body, Capabilities, Head, Key, Listed, PutOptions, StorageError, Store, Thaw, Thawing,
+    Assembly, Body, Capabilities, Head, Key, Listing, PutOptions, StorageError, Store, Thaw, Thawing,
 };
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
@@ -178,7 +178,8 @@ impl Inner {
 
     fn no_bucket(&self) -> StorageError {
         let (bucket, endpoint) = (&self.settings.bucket, self.settings.shown_endpoint());
-        self.unusable(format!("bucket {bucket} does not exist at {endpoint}: create it first"))
+        let reason = format!("bucket {bucket} does not exist at {endpoint}: create it first");
+        StorageError::Away { store: self.name.clone(), reason }
     }
 
     pub(crate) fn unusable(&self, reason: impl Into<String>) -> StorageError {
@@ -239,6 +240,10 @@ impl Store for S3Store {
         &self.inner.name
     }
 
+    fn id(&self) -> Option<Uuid> {
+        Some(self.inner.id)
+    }
+
     fn capabilities(&self) -> Capabilities {
         let probe = self.inner.probed();
         Capabilities {
@@ -274,19 +279,12 @@ impl Store for S3Store {
         Ok(())
     }
 
-    fn list<'a>(
-        &'a self,
-        prefix: &Key,
-    ) -> Result<Box<dyn Iterator<Item = Result<Listed, StorageError>> + 'a>, StorageError> {
+    fn list(&self, prefix: &Key) -> Result<Listing, StorageError> {
         self.inner.check_prefix(prefix)?;
         Ok(Box::new(Pages::new(&self.inner, prefix)?))
     }
 
-    fn list_after<'a>(
-        &'a self,
-        prefix: &Key,
-        after: &Key,
-    ) -> Result<Box<dyn Iterator<Item = Result<Listed, StorageError>> + 'a>, StorageError> {
+    fn list_after(&self, prefix: &Key, after: &Key) -> Result<Listing, StorageError> {
         self.inner.check_prefix(prefix)?;
         Ok(Box::new(Pages::new(&self.inner, prefix)?.after(after)?))
     }

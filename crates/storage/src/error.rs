@@ -82,6 +82,14 @@ pub enum StorageError {
         #[source]
         source: io::Error,
     },
+    /// The store as a whole cannot be used now. It says nothing of what lies in it.
+    #[error("store {store} is away: {reason}")]
+    Away {
+        /// The store.
+        store: String,
+        /// Why, and what to do.
+        reason: String,
+    },
     /// A text is not a key.
     #[error(transparent)]
     Key(#[from] KeyError),
@@ -109,8 +117,23 @@ impl StorageError {
                     | io::ErrorKind::NotFound
                     | io::ErrorKind::Unsupported
             ),
+            Self::Away { .. } => true,
             _ => false,
         }
+    }
+
+    /// Which store is away and why, where that is the cause: also of bytes that stopped to come while they were read.
+    pub fn away(&self) -> Option<(&str, &str)> {
+        match self {
+            Self::Away { store, reason } => Some((store, reason)),
+            Self::Io { source, .. } | Self::Source { source, .. } => source.get_ref()?.downcast_ref::<Self>()?.away(),
+            _ => None,
+        }
+    }
+
+    /// Whether a store that is away is the cause.
+    pub fn is_away(&self) -> bool {
+        self.away().is_some()
     }
 
     /// Whether nothing lies under the key.

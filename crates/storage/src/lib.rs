@@ -12,11 +12,11 @@ mod layer;
 mod store;
 
 pub use error::StorageError;
-pub use folder::{FolderMode, FolderStore};
+pub use folder::{FolderLocation, FolderMode, FolderStore, Overlap};
 pub use key::{Key, KeyError};
 pub use layer::{
     Call, Counts, Fault, Faults, Layer, Layered, Limit, Loss, Meter, Operation, Retry, RetryPolicy, Unsynced,
 };
 pub use store::{
-    Assembly, Body, Capabilities, Durability, Head, Listed, PutCondition, PutOptions, Store, Thaw, Thawing,
+    Assembly, Body, Capabilities, Durability, Head, Listed, Listing, PutCondition, PutOptions, Store, Thaw, Thawing,
 };

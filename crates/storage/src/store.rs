@@ -5,6 +5,7 @@ use std::io::Read;
 use std::time::Duration;
 
 use strongroom_digest::{Algorithm, Digest};
+use uuid::Uuid;
 
 use crate::{Key, StorageError};
 
@@ -92,6 +93,9 @@ pub enum Thawing {
 /// A reader of a stored content.
 pub type Body = Box<dyn Read + Send>;
 
+/// Keys in order, as a listing yields them. It outlives the handle it was asked of.
+pub type Listing = Box<dyn Iterator<Item = Result<Listed, StorageError>>>;
+
 /// What an engine really honours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capabilities {
@@ -107,6 +111,21 @@ pub struct Capabilities {
 pub trait Store: Send + Sync {
     /// The store's name in the settings.
     fn name(&self) -> &str;
+
+    /// Which store this is, as it says itself, wherever it lies and whatever the settings call it; none for stores that keep
+    /// no identity.
+    fn id(&self) -> Option<Uuid> {
+        None
+    }
+
+    /// Whether the place itself is there, so that "nothing lies under this key" can be relied on. Cheap. Engines whose answers
+    /// tell that by themselves have nothing to add.
+    ///
+    /// # Errors
+    /// [`StorageError::Away`] where it is not, such as a folder that was removed or unmounted.
+    fn check_presence(&self) -> Result<(), StorageError> {
+        Ok(())
+    }
 
     /// What this store honours.
     fn capabilities(&self) -> Capabilities;
@@ -143,18 +162,11 @@ pub trait Store: Send + Sync {
     /// Every key under `prefix` (a whole path segment prefix, or the empty one), in byte order of the key, streamed with
     /// bounded memory. `prefix` itself does not lie below itself. What lies there but is no key (a name that is not
     /// UTF-8) is an error in its place, and the listing goes on.
-    fn list<'a>(
-        &'a self,
-        prefix: &Key,
-    ) -> Result<Box<dyn Iterator<Item = Result<Listed, StorageError>> + 'a>, StorageError>;
+    fn list(&self, prefix: &Key) -> Result<Listing, StorageError>;
 
     /// As [`Store::list`], only what comes after `after` in that order (the root: everything). Engines that can begin in
     /// the middle do so; others pass over what comes before.
-    fn list_after<'a>(
-        &'a self,
-        prefix: &Key,
-        after: &Key,
-    ) -> Result<Box<dyn Iterator<Item = Result<Listed, StorageError>> + 'a>, StorageError> {
+    fn list_after(&self, prefix: &Key, after: &Key) -> Result<Listing, StorageError> {
         let after = after.clone();
         let comes_before = move |line: &Result<Listed, StorageError>| matches!(line, Ok(listed) if listed.key <= after);
         Ok(Box::new(self.list(prefix)?.skip_while(comes_before)))

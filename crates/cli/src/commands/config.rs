@@ -1,6 +1,7 @@
 //! `config`: what is set, where it comes from, and whether it is all right.
 
 use clap::Subcommand;
+use strongroom_engine::places::{self, Conflict};
 use strongroom_engine::settings::Origin;
 use strongroom_registry::health;
 
@@ -64,9 +65,22 @@ fn check(context: &Context) -> Outcome {
             first.get_or_insert(failure);
         }
     };
+    let mut ids = Vec::with_capacity(settings.stores.len());
     for (name, store) in &settings.stores {
-        let opened = store.open(name, &context.home).map(|_| ()).map_err(Failure::from);
-        note(format!("store {name}"), opened);
+        let opened = store.open(name, &context.home).map_err(Failure::from);
+        ids.push((name.as_str(), opened.as_ref().ok().and_then(|store| store.id())));
+        note(format!("store {name}"), opened.map(|_| ()));
+    }
+    let mut conflicts = places::conflicts(&settings, &context.home);
+    // Stores in one place are told once: they hold one id, too.
+    for same in places::same_ids(&settings, &context.home, ids) {
+        if !conflicts.iter().any(|known| (&known.store, &known.other) == (&same.store, &same.other)) {
+            conflicts.push(same);
+        }
+    }
+    for conflict in conflicts {
+        let Conflict { store, other, reason } = conflict;
+        note(format!("places of {other} and {store}"), Err(Failure::usage(reason)));
     }
     let registry = context.registry_of(&settings);
     let damage = registry.as_ref().ok().map(|registry| registry.read(health::open_findings));

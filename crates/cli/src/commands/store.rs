@@ -1,11 +1,15 @@
 //! `store`: the places that keep bytes, and whether they can be used.
 
+use std::collections::BTreeMap;
+
 use clap::Subcommand;
-use strongroom_engine::EngineError;
 use strongroom_engine::mark::{self, Found as Mark};
+use strongroom_engine::places;
 use strongroom_engine::reconcile::{self, Compared};
 use strongroom_engine::settings::Settings;
+use strongroom_engine::{Availability, EngineError, Home};
 use strongroom_registry::health::{self, OpenFindings};
+use strongroom_registry::stores;
 use strongroom_storage::{self as storage, Key, PutOptions, StorageError};
 use uuid::Uuid;
 
@@ -58,7 +62,16 @@ pub(crate) enum Store {
 
 report! {
     /// A store.
-    StoreReport { store: String, kind: String, path: String, roles: Vec<String>, placements: Vec<String> }
+    StoreReport {
+        store: String,
+        kind: String,
+        state: String,
+        path: String,
+        roles: Vec<String>,
+        placements: Vec<String>,
+        reason: Option<String>,
+        missed_logs: Option<u64>,
+    }
 }
 
 report! {
@@ -161,9 +174,15 @@ fn list(settings: &Settings, context: &Context) -> Outcome {
         ("restoration", &settings.roles.restoration),
         ("quarantine", &settings.roles.quarantine),
     ];
-    let mut table = context.output.table(&["store", "kind", "path", "roles", "placements"]);
+    let (states, missed) = states(settings, context);
+    let mut table =
+        context.output.table(&["store", "kind", "state", "path", "roles", "placements", "reason", "missed_logs"]);
     for (name, store) in &settings.stores {
+        let (state, reason) = states.get(name).cloned().unwrap_or((Availability::Away, None));
         table.row(&StoreReport {
+            state: state.as_str().to_owned(),
+            reason,
+            missed_logs: missed.as_ref().map(|missed| missed.get(name).copied().unwrap_or_default()),
             kind: store.kind().to_owned(),
             path: store.place(&context.home),
             roles: roles.iter().filter(|(_, store)| *store == name).map(|(role, _)| (*role).to_owned()).collect(),
@@ -180,6 +199,28 @@ fn list(settings: &Settings, context: &Context) -> Outcome {
     Ok(Exit::Done)
 }
 
+type States = BTreeMap<String, (Availability, Option<String>)>;
+
+/// Whether each store can be used now, and how many logs each misses. Without a registry to compare them with, a store can
+/// be used when it can be opened.
+fn states(settings: &Settings, context: &Context) -> (States, Option<BTreeMap<String, u64>>) {
+    let home = context.check_registry(settings).ok().and_then(|()| Home::open(&context.home, settings.clone()).ok());
+    if let Some(home) = home {
+        let states = home.store_states().into_iter().map(|state| (state.store, (state.availability, state.reason)));
+        let missed = home.registry.read(stores::missed_log_counts).ok();
+        let missed = missed.map(|counts| counts.into_iter().map(|(store, logs, _)| (store, logs)).collect());
+        return (states.collect(), missed);
+    }
+    let states = settings.stores.iter().map(|(name, store)| {
+        let state = match store.open(name, &context.home) {
+            Ok(_) => (Availability::Available, None),
+            Err(error) => (Availability::Away, Some(error.to_string())),
+        };
+        (name.clone(), state)
+    });
+    (states.collect(), None)
+}
+
 fn create(settings: &Settings, wanted: &[String], context: &Context) -> Outcome {
     let mut chosen = Vec::with_capacity(wanted.len());
     for name in wanted {
@@ -192,8 +233,12 @@ fn create(settings: &Settings, wanted: &[String], context: &Context) -> Outcome 
             }
         }
     }
+    let conflicts = places::conflicts(settings, &context.home);
     let mut table = context.output.table(&["store", "kind", "path"]);
     for (name, store) in chosen {
+        if let Some(conflict) = conflicts.iter().find(|conflict| conflict.store == *name || conflict.other == *name) {
+            return Err(Failure::usage(conflict.reason.clone()).while_trying(format!("make store {name}")));
+        }
         if let Some(folder) = store.folder(&context.home) {
             store.make_folder(&context.home).map_err(|error| Failure::io("make the store", &folder, &error))?;
         }
@@ -227,6 +272,7 @@ fn check(settings: &Settings, wanted: &[String], context: &Context) -> Outcome {
     // Where there is no registry yet, it knows of no damage.
     let registry = context.check_registry(settings).and_then(|()| context.registry_of(settings)).ok();
     let open = registry.map(|registry| registry.read(health::open_findings)).transpose()?;
+    let conflicts = places::conflicts(settings, &context.home);
     for (name, store) in &settings.stores {
         if !wanted.is_empty() && !wanted.contains(name) {
             continue;
@@ -250,6 +296,8 @@ fn check(settings: &Settings, wanted: &[String], context: &Context) -> Outcome {
             .filter(|count| *count > 0)
             .map(|count| format!("{count} findings of damage are open; \"strongroom fixity problems\" lists them"));
         let message = message.or(damage);
+        let conflict = conflicts.iter().find(|conflict| conflict.store == *name || conflict.other == *name);
+        let message = message.or_else(|| conflict.map(|conflict| conflict.reason.clone()));
         if message.is_some() {
             exit = Exit::No;
         }

@@ -142,12 +142,13 @@ fn a_missing_registry_is_not_made_anew() {
 }
 
 #[test]
-fn a_store_that_is_not_mounted_is_out_of_reach() {
+fn a_deposit_waits_for_a_store_that_is_not_mounted() {
     let place = Place::with_home();
     place.bag("greeting", "hello\n");
     fs::rename(place.path("home/stores/primary"), place.path("elsewhere")).unwrap();
-    place.run(["deposit", "greeting.tar", "--wait"]).fails(5, &["primary", "mounted"]);
-    assert_no_batch(&place);
+    place.run(["deposit", "greeting.tar", "--wait", "--timeout", "5s"]).fails(1, &["primary", "mounted"]);
+    let items = place.run(["items", "list", "--json"]).succeeds().json();
+    assert_eq!((&items[0]["status"], &items[0]["attempts"]), (&"pending".into(), &0.into()), "{items:?}");
     let answer = place.run(["store", "check", "--json"]);
     assert_eq!(answer.code, Some(1), "{answer:?}");
     let failed: Vec<_> = answer.json().into_iter().filter(|store| store["ok"] == false).collect();

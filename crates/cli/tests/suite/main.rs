@@ -13,3 +13,4 @@ mod reidentify;
 mod settings;
 mod signatures;
 mod status;
+mod stores;

@@ -6,7 +6,6 @@ use std::collections::HashSet;
 use std::io::Read as _;
 
 use strongroom_digest::Algorithm;
-use strongroom_ocfl::StorageRoot;
 use strongroom_registry::backfill::{self as rows, BroughtCopy, CopyProof, LackingContent};
 use strongroom_registry::fixity::{self as watched, WatchedCopy};
 use strongroom_registry::objects::{self, Object};
@@ -15,10 +14,10 @@ use strongroom_storage::{Durability, Key, PutCondition, PutOptions, StorageError
 
 use crate::error::chain;
 use crate::fixity::{
-    Interruptible, SuspectCopy, check_attempts, is_unreadable, put_inventories, read_copy, report_suspect,
+    Interruptible, Root, SuspectCopy, check_attempts, is_unreadable, open_root, put_inventories, read_copy,
+    report_suspect,
 };
 use crate::hold::{GoOn, Halt, ObjectHold};
-use crate::home::storage_root;
 use crate::logs::object_root;
 use crate::settings::StoreSettings;
 use crate::{EngineError, Home, crash_point, mark, record};
@@ -88,7 +87,8 @@ impl Filling<'_> {
         let announced = mark::announce(self.home)?;
         mark::advance(self.home, store, &announced, Durability::OnReturn)?;
         self.hold.keep()?;
-        StorageRoot::init(store, &storage_root(&self.object.institution_identifier)?)?;
+        let identifier = self.object.institution_identifier.as_str();
+        open_root(self.home, Root { store: self.store, institution: self.object.institution, identifier }, store)?;
         crash_point("backfill.begun");
         self.contents(store, &mut filled)?;
         if !filled.is_whole() {
@@ -235,7 +235,7 @@ impl Filling<'_> {
             Err(error) => return Err(error.into()),
         }
         let mut reasons = Vec::new();
-        let (mut cold, mut silent) = (Vec::new(), None);
+        let (mut cold, mut silent): (Vec<&WatchedCopy>, Option<StorageError>) = (Vec::new(), None);
         for source in &copies {
             match self.put_from(store, &key, class.as_deref(), content, source)? {
                 From::Put => return Ok(Brought::Put(copy)),
@@ -244,7 +244,8 @@ impl Filling<'_> {
                 From::Silent(error) => silent = silent.or(Some(error)),
             }
         }
-        if let Some(error) = silent {
+        // What is away may stay away: a copy that can be retrieved elsewhere is.
+        if let Some(error) = silent.take_if(|error| cold.is_empty() || !error.is_away()) {
             return Err(error.into());
         }
         for source in cold {
@@ -252,6 +253,9 @@ impl Filling<'_> {
                 Ok(Thawing::UnderWay | Thawing::Readable) => return Ok(Brought::Waits),
                 Err(error) => reasons.push(format!("{}: cannot be retrieved: {}", source.store, error.chain())),
             }
+        }
+        if let Some(error) = silent {
+            return Err(error.into());
         }
         Ok(Brought::Refused(reasons.join("; ")))
     }

@@ -51,6 +51,11 @@ impl Handler for BackfillHandler {
             Ok(Some(filled)) => context.transient(assignment, filled.reasons.join("; ")),
             Err(Halt::Busy(until)) => Outcome::Defer(ask_again(context.time_after(Duration::ZERO), until)).into(),
             Err(Halt::Interrupted(reason)) => reason.into(),
+            // No attempt is spent on a store that is away.
+            Err(Halt::Engine(error)) if error.away().is_some() => {
+                let again = error.away().map(|(store, _)| self.home.ask_again_for(store));
+                Outcome::Defer(context.time_after(again.unwrap_or_default())).into()
+            }
             Err(Halt::Engine(error)) => context.transient(assignment, error.chain()),
         }
     }

@@ -48,6 +48,10 @@ impl Handler for CheckHandler {
                 Outcome::Defer(ask_again(now, until)).into()
             }
             Err(Halt::Interrupted(reason)) => reason.into(),
+            Err(Halt::Engine(error)) if error.away().is_some() => {
+                let again = error.away().map(|(store, _)| self.home.ask_again_for(store));
+                Outcome::Defer(context.time_after(again.unwrap_or_default())).into()
+            }
             Err(Halt::Engine(error)) => context.transient(assignment, error.chain()),
         }
     }
@@ -61,6 +65,8 @@ impl CheckHandler {
         let unit = Unit { home: &self.home, object, store, before, go_on: &go_on };
         let checked = unit.check(usize::MAX, &mut FixitySummary::default())?;
         match (checked.failure, checked.busy_until) {
+            // No attempt is spent on a store that is away.
+            (Some(error), _) if error.away().is_some() => Err(error.into()),
             (Some(error), _) => Ok(Some(error.chain())),
             (None, Some(until)) => Err(Halt::Busy(until)),
             (None, None) => Ok(None),

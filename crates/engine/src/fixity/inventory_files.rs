@@ -147,23 +147,26 @@ impl<'a> Files<'a> {
         place: Place,
         all: &[Files<'a>],
         go_on: &GoOn<'_>,
-    ) -> Option<(InventorySeal, &'a dyn Store, Key)> {
-        let expected = fault.expected?;
+    ) -> Result<Option<(InventorySeal, &'a dyn Store, Key)>, Halt> {
+        let Some(expected) = fault.expected else { return Ok(None) };
+        let mut silent = None;
         for files in std::iter::once(self).chain(all) {
             for (other, digest) in &files.places {
                 if other.number() != place.number() || *digest != expected {
                     continue;
                 }
                 let Ok(key) = files.key(&other.file(INVENTORY)) else { continue };
-                // A store that does not answer is one that cannot help.
-                if let Ok(Some(found)) = lying(files.store, &key, go_on)
-                    && found.digest == Some(expected)
-                {
-                    return Some((InventorySeal { digest: expected, size: found.size }, files.store, key));
+                match lying(files.store, &key, go_on) {
+                    Ok(Some(found)) if found.digest == Some(expected) => {
+                        return Ok(Some((InventorySeal { digest: expected, size: found.size }, files.store, key)));
+                    }
+                    Ok(_) => {}
+                    Err(halt) => silent = silent.or(Some(halt)),
                 }
             }
         }
-        None
+        // A store that does not answer may have them: nothing is given up because of it.
+        silent.map_or(Ok(None), Err)
     }
 }
 
@@ -227,7 +230,9 @@ impl Writer<'_> {
             }
             Part::Inventory(place) => place,
         };
-        let Some((seal, from, key)) = self.files.recorded(fault, place, others, self.go_on) else { return Ok(false) };
+        let Some((seal, from, key)) = self.files.recorded(fault, place, others, self.go_on)? else {
+            return Ok(false);
+        };
         let body = from.open(&key, 0, None)?;
         self.hold.keep()?;
         let mut body = self.hold.keeping(Interruptible { body, go_on: self.go_on });

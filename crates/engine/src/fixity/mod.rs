@@ -13,6 +13,7 @@ mod inventories;
 mod inventory_files;
 mod repair;
 mod replace;
+mod roots;
 mod run;
 mod suspect;
 mod unit;
@@ -33,6 +34,7 @@ use crate::runtime::Shutdown;
 pub(crate) use check::{Interruptible, is_unreadable, is_unreadable_source, read as read_copy};
 pub use handler::{TOPIC, handlers};
 pub(crate) use heal::{Healed, Spare, Suspect, heal};
+pub(crate) use roots::{Root, open as open_root};
 pub use run::{Mended, enqueue_due, problems, repair, report, run};
 pub(crate) use suspect::{SuspectCopy, attempts as check_attempts, report as report_suspect};
 

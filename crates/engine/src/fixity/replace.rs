@@ -55,7 +55,7 @@ impl Case<'_> {
         let key = Key::new(self.copy.key.as_str()).map_err(StorageError::from)?;
         let mut reasons = Vec::new();
         // A store that does not answer says nothing of its copy: where no other serves, the repair is tried again.
-        let mut silent = None;
+        let mut silent: Option<StorageError> = None;
         let mut cold = Vec::new();
         let to = Target { store, key: &key, condition: evidence::replacing(store, etag) };
         if let Some(spare) = self.spare {
@@ -75,7 +75,8 @@ impl Case<'_> {
                 Attempt::Silent(error) => silent = silent.or(Some(error)),
             }
         }
-        if let Some(error) = silent {
+        // What is away may stay away: a copy that can be retrieved elsewhere is.
+        if let Some(error) = silent.take_if(|error| cold.is_empty() || !error.is_away()) {
             return Err(error.into());
         }
         for other in cold {
@@ -84,6 +85,9 @@ impl Case<'_> {
                 Ok(Thawing::UnderWay | Thawing::Readable) => return Ok(Source::Thawing(other.store.clone())),
                 Err(error) => reasons.push(format!("{}: cannot be thawed: {}", other.store, error.chain())),
             }
+        }
+        if let Some(error) = silent {
+            return Err(error.into());
         }
         if reasons.is_empty() {
             reasons.push("there is no other copy".into());
@@ -116,7 +120,7 @@ impl Case<'_> {
             match self.home.store(&other.store)?.head(&key) {
                 Ok(head) if head.readable => return Ok(false),
                 Ok(_) => is_thawing |= matches!(self.thaw(other), Ok(Thawing::UnderWay)),
-                Err(error) if error.is_not_found() => {}
+                Err(error) if error.is_not_found() || error.is_away() => {}
                 Err(error) => return Err(error.into()),
             }
         }

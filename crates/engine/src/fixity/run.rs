@@ -8,6 +8,7 @@ use strongroom_registry::{FindingId, FindingState, ObjectId, RegistryError, Scop
 
 use super::handler::{self, TOPIC};
 use super::repair::{Treated, treat};
+use super::roots::{self, Root};
 use super::unit::Unit;
 use super::{FixityRequest, FixitySummary, Halt, inventories, now};
 use crate::runtime::Interrupted;
@@ -70,6 +71,11 @@ pub fn run(
 ) -> Result<FixitySummary, EngineError> {
     let asked = Asked::of(home, request)?;
     let mut summary = FixitySummary::default();
+    for store in &asked.away {
+        summary.failed += 1;
+        let reason = home.away(store).unwrap_or_default();
+        summary.errors.push(format!("store {store} is away, so nothing in it was checked: {reason}"));
+    }
     let mut left = request.max.unwrap_or(usize::MAX);
     let go_on = || if request.stop.is_requested() { Err(Interrupted::Draining) } else { Ok(()) };
     let mut rounds = asked.rounds();
@@ -171,6 +177,10 @@ pub fn repair(home: &Home, id: FindingId) -> Result<Mended, EngineError> {
     }
     let go_on = || Ok(());
     let treated = match finding.content {
+        None if roots::is_of_root(&finding) => {
+            let institution = finding.institution;
+            roots::treat(home, Root { store: &finding.store, institution, identifier: &finding.institution_identifier })
+        }
         None => inventories::treat(home, finding.object, &finding.store, &go_on),
         Some(content) => {
             let copies = home.registry.read(|tx| record::copies_of_content(tx, content))?;
@@ -225,6 +235,8 @@ struct Asked<'h> {
     before: Time,
     scope: Scope,
     stores: Vec<String>,
+    /// Stores that would be looked at, and are away.
+    away: Vec<String>,
     object: Option<objects::Object>,
 }
 
@@ -247,8 +259,10 @@ impl<'h> Asked<'h> {
                 in_use.push(store);
             }
         }
-        let stores = in_use;
-        Ok(Self { home, before, scope, stores, object })
+        // What lies in a store that is away stays due.
+        home.try_stores();
+        let (away, stores) = in_use.into_iter().partition(|store| home.away(store).is_some());
+        Ok(Self { home, before, scope, stores, away, object })
     }
 
     fn rounds(&self) -> Rounds<'_> {

@@ -12,6 +12,7 @@ use strongroom_storage::Store;
 
 use super::check::{self, Seen};
 use super::repair::{self, Treated};
+use super::roots::{self, Root};
 use super::{FixitySummary, GoOn, Halt, attested, inventories, now};
 use crate::{AGENT, EngineError, Home, crash_point};
 
@@ -87,6 +88,14 @@ impl Unit<'_> {
         let Some(watched) = self.home.registry.read(|tx| record::object_copy(tx, object, name))? else { return Ok(0) };
         if watched.checked_at > self.before {
             return Ok(0);
+        }
+        let root = Root { store: name, institution: watched.institution, identifier: &watched.institution_identifier };
+        // What declares the storage root comes first: without it nothing below can be found. It is no copy of an object, so
+        // only damage is counted.
+        match roots::check(self.home, root, self.before) {
+            Ok(None | Some(Treated::Right)) => {}
+            Ok(Some(treated)) => count(Ok(treated), summary, checked)?,
+            Err(halt) => count(Err(halt), summary, checked)?,
         }
         let treated = inventories::check(self.home, &watched, self.go_on);
         count(treated, summary, checked)?;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use strongroom_bagit::BagError;
 use strongroom_database::DatabaseError;
-use strongroom_ocfl::OcflError;
+use strongroom_ocfl::{OcflError, StorageRoot};
 use strongroom_registry::discarding::Authority;
 use strongroom_registry::items::{Item, ItemProblem};
 use strongroom_registry::work::{Assignment, Claim, StageEnd};
@@ -15,6 +15,8 @@ use strongroom_storage::{KeyError, StorageError, Store};
 
 use super::sweep;
 use crate::error::chain;
+use crate::fixity::{Root, open_root};
+use crate::hold::Halt;
 use crate::runtime::{Handler, Interrupted, TaskContext, TaskEnd, retry_delay};
 use crate::{EngineError, Home, crash_point};
 
@@ -39,6 +41,13 @@ pub enum StageError {
         /// What for.
         note: String,
     },
+    /// Nothing is wrong: a store that it needs is away.
+    Away {
+        /// The store.
+        store: String,
+        /// Why.
+        reason: String,
+    },
     /// What was to be taken in is gone, or something newer took its place.
     Withdrawn(String),
     /// The worker drains, a person asked to stop, or the lease is gone.
@@ -60,6 +69,7 @@ impl std::fmt::Display for StageError {
             | Self::StagingLost(note)
             | Self::Waits { note, .. }
             | Self::Withdrawn(note) => f.write_str(note),
+            Self::Away { store, reason } => write!(f, "waits for store {store}: {reason}"),
             Self::Interrupted(reason) => reason.fmt(f),
         }
     }
@@ -88,7 +98,10 @@ impl From<DatabaseError> for StageError {
 
 impl From<StorageError> for StageError {
     fn from(error: StorageError) -> Self {
-        Self::Transient(chain(&error))
+        match error.away() {
+            Some((store, reason)) => Self::Away { store: store.to_owned(), reason: reason.to_owned() },
+            None => Self::Transient(chain(&error)),
+        }
     }
 }
 
@@ -100,6 +113,9 @@ impl From<KeyError> for StageError {
 
 impl From<OcflError> for StageError {
     fn from(error: OcflError) -> Self {
+        if let OcflError::Storage(error) = error {
+            return error.into();
+        }
         Self::Transient(chain(&error))
     }
 }
@@ -112,7 +128,11 @@ impl From<BagError> for StageError {
 
 impl From<EngineError> for StageError {
     fn from(error: EngineError) -> Self {
-        if error.is_transient() { Self::Transient(error.chain()) } else { Self::fatal(error.chain()) }
+        match error.away() {
+            Some((store, reason)) => Self::Away { store: store.to_owned(), reason: reason.to_owned() },
+            None if error.is_transient() => Self::Transient(error.chain()),
+            None => Self::fatal(error.chain()),
+        }
     }
 }
 
@@ -186,6 +206,18 @@ impl StageContext<'_> {
         Ok(self.registry().read(|tx| parts::of_item(tx, self.item.id))?)
     }
 
+    /// The storage root of the item's institution in a store, made where nothing lies there yet, and declared again where its
+    /// declaration was lost.
+    pub(crate) fn open_root<'s>(&self, name: &str, store: &'s dyn Store) -> Result<StorageRoot<'s>, StageError> {
+        let identifier = self.item.institution_identifier.as_str();
+        let root = Root { store: name, institution: self.item.institution, identifier };
+        open_root(self.home, root, store).map_err(|halt| match halt {
+            Halt::Engine(error) => error.into(),
+            Halt::Interrupted(reason) => reason.into(),
+            busy @ Halt::Busy(_) => StageError::Transient(busy.to_string()),
+        })
+    }
+
     /// The placement and profile that the item's collection asks for.
     pub(crate) fn collection_rules(&self) -> Result<Option<tenants::Collection>, StageError> {
         let Some(collection) = self.item.collection else { return Ok(None) };
@@ -231,6 +263,12 @@ impl StageHandler {
             StageError::Interrupted(reason) => StageEnd::Released { note: reason.to_string() },
             StageError::Transient(note) => self.transient(context, note),
             StageError::Waits { until, note } => StageEnd::Defer { until, note },
+            StageError::Away { store, reason } => {
+                let now = context.now().unwrap_or(context.item.updated_at);
+                let again = self.home.ask_again_for(&store);
+                let until = now.plus(i64::try_from(again.as_micros()).unwrap_or(i64::MAX));
+                StageEnd::Defer { until, note: format!("waits for store {store}: {reason}") }
+            }
             StageError::Withdrawn(note) => StageEnd::Cancelled { note },
             StageError::StagingLost(note) => match restart(context) {
                 Ok(true) => StageEnd::Back { to: Stage::Provision, note: format!("{note}; fetching again") },

@@ -49,6 +49,8 @@ enum Fault {
     Unreadable(String),
     /// It has to be thawed first.
     Cold(String),
+    /// Its store is away.
+    Away { store: String, reason: String },
 }
 
 impl<'c> Proof<'c> {
@@ -82,6 +84,7 @@ impl<'c> Proof<'c> {
         let copies = self.context.registry().read(|tx| objects::copies(tx, file.content))?;
         let mut faults = Vec::new();
         let (mut may_pass, mut is_cold) = (false, false);
+        let mut away = None;
         for copy in self.in_order(copies) {
             if self.avoided.borrow().contains(&(file.content, copy.store.clone())) {
                 faults.push(format!("{} is wrong", copy.store));
@@ -91,6 +94,17 @@ impl<'c> Proof<'c> {
                 Ok(()) => return Ok(()),
                 Err((Some(fault), error)) => {
                     self.context.task.check()?;
+                    if let Fault::Away { store, reason } = fault {
+                        faults.push(format!("{store} is away: {reason}"));
+                        away.get_or_insert((store, reason));
+                        if file.size > SMALL && error.is_some() {
+                            // Some of it has been handed on.
+                            self.avoided.borrow_mut().insert((file.content, copy.store.clone()));
+                            self.begin_again.set(true);
+                            return error.map_or(Ok(()), Err);
+                        }
+                        continue;
+                    }
                     may_pass |= matches!(fault, Fault::Medium(_) | Fault::Unreadable(_));
                     if let Fault::Cold(text) = fault {
                         is_cold = true;
@@ -110,6 +124,9 @@ impl<'c> Proof<'c> {
         }
         let note = format!("no copy of {:?} can be given back: {}", file.path, faults.join("; "));
         self.needs_thaw.set(is_cold && !may_pass);
+        if let Some((store, reason)) = away.filter(|_| !is_cold && !may_pass) {
+            return Err(StageError::Away { store, reason });
+        }
         if may_pass || is_cold || faults.is_empty() && !self.object_is_whole(file)? {
             return Err(StageError::Transient(note));
         }
@@ -163,7 +180,14 @@ impl<'c> Proof<'c> {
             Err(error @ StorageError::NotReadable { .. }) => {
                 return Err((Some(Fault::Cold(format!("{}: {error}", copy.store))), None));
             }
-            Err(error) => return Err(unreadable(crate::error::chain(&error))),
+            Err(error) => {
+                return Err(match error.away() {
+                    Some((store, reason)) => {
+                        (Some(Fault::Away { store: store.to_owned(), reason: reason.to_owned() }), None)
+                    }
+                    None => unreadable(crate::error::chain(&error)),
+                });
+            }
         };
         let mut proving = Proving::new(body, file.size, file.digests.sha512);
         if file.size <= SMALL {
@@ -187,6 +211,7 @@ impl<'c> Proof<'c> {
     fn note_fault(&self, file: &File, copy: &Copy, fault: Fault) -> Result<String, StageError> {
         let (text, is_missing) = match fault {
             Fault::Unreadable(text) | Fault::Cold(text) => return Ok(text),
+            Fault::Away { store, reason } => return Ok(format!("{store} is away: {reason}")),
             Fault::Missing(text) => (text, true),
             Fault::Wrong(text) | Fault::Medium(text) => (text, false),
         };

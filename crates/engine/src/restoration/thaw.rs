@@ -137,7 +137,8 @@ fn ask_for_page(proof: &Proof<'_>, page: &[File], standing: &mut Standing) -> Re
 /// Looks at the copies of a content, and asks for the first cold one where none can be read.
 fn stands<'c>(home: &Home, copies: impl Iterator<Item = &'c Copy>) -> Result<Stands, StageError> {
     let mut cold = Vec::new();
-    let mut silent = None;
+    let mut silent: Option<StorageError> = None;
+    let mut away: Option<StorageError> = None;
     for copy in copies {
         let store = home.store(&copy.store)?;
         let key = Key::new(copy.key.as_str())?;
@@ -145,11 +146,16 @@ fn stands<'c>(home: &Home, copies: impl Iterator<Item = &'c Copy>) -> Result<Sta
             Ok(head) if head.readable => return Ok(Stands::AsItIs),
             Ok(_) => cold.push((store, key)),
             Err(error) if error.is_not_found() => {}
+            // Nobody knows for how long: what lies in other stores is retrieved.
+            Err(error) if error.is_away() => away = away.or(Some(error)),
             Err(error) => silent = silent.or(Some(error)),
         }
     }
     // A store that does not answer may have a copy that can be read: nothing is thawed because of a broken line.
     if let Some(error) = silent {
+        return Err(error.into());
+    }
+    if let Some(error) = away.filter(|_| cold.is_empty()) {
         return Err(error.into());
     }
     let settings = &home.settings.restoration;

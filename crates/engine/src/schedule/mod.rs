@@ -15,7 +15,7 @@ use self::turn::Turn;
 use crate::event::Event;
 use crate::fixity::FixityRequest;
 use crate::runtime::Shutdown;
-use crate::{EngineError, Home, backfill, fixity, ingest, outbox, receiving, restoration, retention};
+use crate::{EngineError, Home, backfill, fixity, ingest, logs, outbox, receiving, restoration, retention};
 
 /// After so long without a sign of life another process may take a turn over.
 const LEASE: Duration = Duration::from_secs(90);
@@ -48,9 +48,10 @@ struct Producer {
     produce: Produce,
 }
 
-fn producers(home: &Home) -> [Producer; 8] {
+fn producers(home: &Home) -> [Producer; 9] {
     [
         Producer { name: "fixity", every: home.settings.fixity.every, produce: check_copies },
+        Producer { name: "logs", every: home.settings.fixity.every, produce: put_missed_logs },
         Producer { name: "outbox", every: home.settings.receiving.every, produce: deliver_outbox },
         Producer { name: "placements", every: COMPARE_PLACEMENTS_EVERY, produce: compare_placements },
         Producer { name: "receiving", every: home.settings.receiving.every, produce: watch_receiving },
@@ -78,6 +79,10 @@ fn compare_placements(home: &Home, _: &Shutdown) -> Result<String, EngineError> 
         Event::CopiesLacking { store, objects: *objects }.emit();
     }
     Ok(format!("{} times a store lacks an object of its placement", lacking.values().sum::<u64>()))
+}
+
+fn put_missed_logs(home: &Home, stop: &Shutdown) -> Result<String, EngineError> {
+    Ok(format!("{} logs put that stores had missed", logs::put_missed(home, stop)?))
 }
 
 fn watch_receiving(home: &Home, stop: &Shutdown) -> Result<String, EngineError> {
@@ -116,7 +121,12 @@ fn sweep_uploads(home: &Home, stop: &Shutdown) -> Result<String, EngineError> {
         if stop.is_requested() {
             break;
         }
-        swept += store.sweep_unfinished(UPLOAD_IS_OVER)?;
+        match store.sweep_unfinished(UPLOAD_IS_OVER) {
+            Ok(leftovers) => swept += leftovers,
+            // It is swept another day; the others need not wait.
+            Err(error) if error.is_away() => {}
+            Err(error) => return Err(error.into()),
+        }
     }
     Ok(format!("{swept} leftovers of large puts removed from the stores"))
 }

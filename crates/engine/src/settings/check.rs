@@ -2,10 +2,22 @@
 
 use std::collections::BTreeMap;
 
+use strongroom_storage::Overlap;
+
 use super::error::SettingsError;
 use super::load::quoted;
 use super::nearest::nearest;
 use super::tree::{Settings, pool_names};
+
+/// What is wrong with two stores that are not apart.
+pub(crate) fn shared_place(one: &str, other: &str, overlap: Overlap) -> String {
+    let how = match overlap {
+        Overlap::Same => format!("stores {one} and {other} lie in one place"),
+        Overlap::Within => format!("store {one} lies within store {other}"),
+        Overlap::Around => format!("store {other} lies within store {one}"),
+    };
+    format!("{how}: what is kept in both would be one copy; give each store a place of its own")
+}
 
 /// The first thing that does not fit.
 pub(super) fn check(settings: &Settings) -> Result<(), SettingsError> {
@@ -17,8 +29,11 @@ pub(super) fn check(settings: &Settings) -> Result<(), SettingsError> {
         {
             return unfit(key, "a store's name has lower-case letters, digits, - and _ only".to_owned());
         }
-        if let Some((other, _)) = settings.stores.iter().take(index).find(|(_, other)| store.overlaps(other)) {
-            return unfit(key, format!("store {other} lies in the same place; each needs its own"));
+        let mut earlier = settings.stores.iter().take(index);
+        if let Some((other, overlap)) =
+            earlier.find_map(|(other, settings)| Some((other, store.overlap_as_written(settings)?)))
+        {
+            return unfit(key, shared_place(name, other, overlap));
         }
     }
     let no_store = |name: &str| {

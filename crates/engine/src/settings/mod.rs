@@ -14,11 +14,12 @@ mod tree;
 mod units;
 mod watch;
 
+pub(crate) use check::shared_place;
 pub use document::{STARTING_STORES, markdown, starting_file, with_registry};
 pub use error::{Origin, SettingsError};
 pub use load::{Entry, Loaded};
 pub use nearest::nearest;
-pub use stores::{FolderSettings, StoreSettings};
+pub use stores::{FolderSettings, Location, StoreSettings};
 pub use tree::{
     Fixity, Identification, Ingest, InstitutionSettings, Log, LogFormat, Receiving, RegistrySettings, Restoration,
     Retention, Roles, Settings, Staging, Workers, topics,

@@ -4,12 +4,12 @@
 use std::fmt;
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt as _;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use serde::Deserialize;
-use strongroom_s3::{S3Settings, S3Store};
-use strongroom_storage::{FolderMode, FolderStore, StorageError, Store};
+use strongroom_s3::{BucketLocation, S3Settings, S3Store};
+use strongroom_storage::{FolderLocation, FolderMode, FolderStore, Overlap, StorageError, Store};
 
 use super::tree::{Kind, Section, Setting, Shape, Unset};
 
@@ -221,21 +221,57 @@ impl StoreSettings {
         })
     }
 
-    /// Whether both lie in the same place, or one within the other.
-    pub(super) fn overlaps(&self, other: &Self) -> bool {
+    /// Where the store really lies. Folders are looked at, object storage is not.
+    pub fn location(&self, home: &Path) -> Location {
+        match self {
+            Self::Folder(folder) => Location::Folder(FolderLocation::of(&home.join(&folder.path))),
+            Self::S3(settings) => Location::Bucket(BucketLocation::of(settings)),
+        }
+    }
+
+    /// How both places relate as they are written, without a look at any folder: none where they seem to be apart.
+    pub(super) fn overlap_as_written(&self, other: &Self) -> Option<Overlap> {
         match (self, other) {
-            (Self::Folder(one), Self::Folder(other)) => one.path == other.path,
-            (Self::S3(one), Self::S3(other)) => {
-                let within = |inner: &str, outer: &str| {
-                    outer.is_empty()
-                        || inner == outer
-                        || inner.strip_prefix(outer).is_some_and(|rest| rest.starts_with('/'))
+            (Self::Folder(one), Self::Folder(other)) => {
+                // What `..` leads to is known only when the folders are looked at.
+                let has_parent = |path: &Path| path.components().any(|part| matches!(part, Component::ParentDir));
+                if has_parent(&one.path) || has_parent(&other.path) {
+                    return None;
+                }
+                let plain = |path: &Path| -> PathBuf {
+                    path.components().filter(|part| !matches!(part, Component::CurDir)).collect()
                 };
-                one.bucket == other.bucket
-                    && one.endpoint == other.endpoint
-                    && (within(&one.prefix, &other.prefix) || within(&other.prefix, &one.prefix))
+                let (one, other) = (plain(&one.path), plain(&other.path));
+                if one == other {
+                    Some(Overlap::Same)
+                } else if one.starts_with(&other) {
+                    Some(Overlap::Within)
+                } else {
+                    other.starts_with(one).then_some(Overlap::Around)
+                }
             }
-            _ => false,
+            (Self::S3(one), Self::S3(other)) => BucketLocation::of(one).overlap(&BucketLocation::of(other)),
+            _ => None,
+        }
+    }
+}
+
+/// Where a store really lies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Location {
+    /// In a folder.
+    Folder(FolderLocation),
+    /// In object storage.
+    Bucket(BucketLocation),
+}
+
+impl Location {
+    /// How this place relates to another; none where they are apart.
+    pub fn overlap(&self, other: &Self) -> Option<Overlap> {
+        match (self, other) {
+            (Self::Folder(one), Self::Folder(other)) => one.overlap(other),
+            (Self::Bucket(one), Self::Bucket(other)) => one.overlap(other),
+            _ => None,
         }
     }
 }
@@ -293,6 +329,20 @@ mod tests {
         assert!(error.contains("stores.near.bucket") && error.contains("s3"), "{error}");
         let error = with_store("[stores.far]\nkind = \"s3\"").unwrap_err();
         assert!(error.contains("stores.far.bucket is not set"), "{error}");
+    }
+
+    #[test]
+    fn folders_within_each_other_are_refused_as_they_are_written() {
+        for (path, is_refused) in [
+            ("stores/primary/", true),
+            ("./stores/primary", true),
+            ("stores/primary/inner", true),
+            ("stores", true),
+            ("stores/primary2", false),
+        ] {
+            let refused = with_store(&format!("[stores.near]\npath = \"{path}\""));
+            assert_eq!(refused.is_err(), is_refused, "{path}");
+        }
     }
 
     #[test]

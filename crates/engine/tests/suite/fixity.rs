@@ -5,6 +5,7 @@
 mod crash;
 mod failing_stores;
 mod passed;
+mod roots;
 mod sleeping;
 
 use std::fs;

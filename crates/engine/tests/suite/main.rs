@@ -14,3 +14,4 @@ mod restoration;
 mod retention;
 mod runtime;
 mod schedule;
+mod stores;

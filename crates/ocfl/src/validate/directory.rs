@@ -5,7 +5,7 @@ use std::fs::{self, DirEntry, File};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use strongroom_storage::{Assembly, Body, Capabilities, Head, Key, Listed, PutOptions, StorageError, Store};
+use strongroom_storage::{Assembly, Body, Capabilities, Head, Key, Listed, Listing, PutOptions, StorageError, Store};
 
 use super::report::Report;
 use super::{ValidateOptions, validate_object, validate_root};
@@ -99,6 +99,7 @@ fn survey(at: &Path, relative: &str, found: &mut dyn FnMut(Shape, &str)) -> Resu
 }
 
 /// A directory as a store that can only be read.
+#[derive(Clone)]
 struct Directory {
     name: String,
     path: PathBuf,
@@ -156,11 +157,8 @@ impl Store for Directory {
         Ok(())
     }
 
-    fn list<'a>(
-        &'a self,
-        prefix: &Key,
-    ) -> Result<Box<dyn Iterator<Item = Result<Listed, StorageError>> + 'a>, StorageError> {
-        let mut listing = Listing { directory: self, levels: Vec::new() };
+    fn list(&self, prefix: &Key) -> Result<Listing, StorageError> {
+        let mut listing = Walk { directory: self.clone(), levels: Vec::new() };
         match listing.enter(self.path.join(prefix.as_str()), prefix) {
             Err(error) if !error.is_not_found() => Err(error),
             _ => Ok(Box::new(listing)),
@@ -185,13 +183,13 @@ impl Store for Directory {
 }
 
 /// The walk in byte order of the keys, with the names of one directory per level in memory.
-struct Listing<'a> {
-    directory: &'a Directory,
+struct Walk {
+    directory: Directory,
     /// For each directory on the way: its key, and its entries, the next one last.
     levels: Vec<(Key, Vec<(String, DirEntry)>)>,
 }
 
-impl Listing<'_> {
+impl Walk {
     fn enter(&mut self, path: PathBuf, key: &Key) -> Result<(), StorageError> {
         let failed = |source| self.directory.failed("list", key, source);
         let mut entries = Vec::new();
@@ -223,7 +221,7 @@ impl Listing<'_> {
     }
 }
 
-impl Iterator for Listing<'_> {
+impl Iterator for Walk {
     type Item = Result<Listed, StorageError>;
 
     fn next(&mut self) -> Option<Self::Item> {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use strongroom_digest::{Algorithm, hash_reader};
 use strongroom_storage::{
-    Assembly, Body, Capabilities, Head, Key, Listed, PutCondition, PutOptions, StorageError, Store,
+    Assembly, Body, Capabilities, Head, Key, Listed, Listing, PutCondition, PutOptions, StorageError, Store,
 };
 
 type Files = BTreeMap<Key, Vec<u8>>;
@@ -266,10 +266,7 @@ impl Store for MemoryStore {
         Ok(())
     }
 
-    fn list<'a>(
-        &'a self,
-        prefix: &Key,
-    ) -> Result<Box<dyn Iterator<Item = Result<Listed, StorageError>> + 'a>, StorageError> {
+    fn list(&self, prefix: &Key) -> Result<Listing, StorageError> {
         let prefix = prefix.clone();
         let files = self.lock().files.clone().into_iter();
         Ok(Box::new(

@@ -6,6 +6,7 @@
 use std::collections::BinaryHeap;
 use std::ffi::CStr;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
 use rustix::fs::{self as rfs, AtFlags, Dir, FileType};
 use rustix::io::Errno;
@@ -16,8 +17,8 @@ use crate::{Key, Listed, StorageError};
 /// Names of one directory held at a time.
 const BATCH: usize = 65_536;
 
-pub(super) struct Walk<'a> {
-    folder: &'a Folder,
+pub(super) struct Walk {
+    folder: Arc<Folder>,
     batch: usize,
     levels: Vec<Level>,
 }
@@ -38,14 +39,14 @@ struct Entry {
     facts: Option<(u64, String)>,
 }
 
-impl<'a> Walk<'a> {
-    pub(super) fn new(folder: &'a Folder, prefix: &Key) -> Self {
+impl Walk {
+    pub(super) fn new(folder: &Arc<Folder>, prefix: &Key) -> Self {
         Self::with_batch(folder, prefix, BATCH)
     }
 
     /// Only the keys after `after`. Directories that come before are not entered.
-    pub(super) fn after(folder: &'a Folder, prefix: &Key, after: &Key) -> Self {
-        let mut walk = Self { folder, batch: BATCH, levels: Vec::new() };
+    pub(super) fn after(folder: &Arc<Folder>, prefix: &Key, after: &Key) -> Self {
+        let mut walk = Self { folder: Arc::clone(folder), batch: BATCH, levels: Vec::new() };
         let Some(mut rest) = after.below(prefix) else {
             if after.as_str() < format!("{prefix}/").as_str() {
                 walk.enter(prefix.as_str().to_owned());
@@ -63,8 +64,8 @@ impl<'a> Walk<'a> {
         walk
     }
 
-    fn with_batch(folder: &'a Folder, prefix: &Key, batch: usize) -> Self {
-        let mut walk = Self { folder, batch, levels: Vec::new() };
+    fn with_batch(folder: &Arc<Folder>, prefix: &Key, batch: usize) -> Self {
+        let mut walk = Self { folder: Arc::clone(folder), batch, levels: Vec::new() };
         walk.enter(prefix.as_str().to_owned());
         walk
     }
@@ -81,7 +82,7 @@ impl<'a> Walk<'a> {
     fn refill(&mut self) -> Result<(), StorageError> {
         let Some(level) = self.levels.last_mut() else { return Ok(()) };
         let Some(after) = level.more_after.take() else { return Ok(()) };
-        match read_batch(self.folder, &level.directory, &after, self.batch) {
+        match read_batch(&self.folder, &level.directory, &after, self.batch) {
             Ok((names, more_after)) => {
                 level.names = names;
                 level.more_after = more_after;
@@ -122,7 +123,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-impl Iterator for Walk<'_> {
+impl Iterator for Walk {
     type Item = Result<Listed, StorageError>;
 
     fn next(&mut self) -> Option<Self::Item> {

@@ -7,6 +7,7 @@ mod assembly;
 mod case;
 mod durability;
 mod list;
+mod location;
 mod mode;
 mod open;
 mod root;
@@ -24,9 +25,10 @@ use uuid::Uuid;
 use self::assembly::FolderAssembly;
 use self::durability::Durability;
 use self::list::Walk;
+pub use self::location::{FolderLocation, Overlap};
 pub use self::mode::FolderMode;
 use self::root::{RACES, Root, is_directory, is_file, split};
-use crate::{Assembly, Body, Capabilities, Head, Key, Listed, PutOptions, StorageError, Store};
+use crate::{Assembly, Body, Capabilities, Head, Key, Listing, PutOptions, StorageError, Store};
 
 const BOOKKEEPING: &str = ".strongroom";
 const DESCRIPTION: &str = ".strongroom/store.json";
@@ -101,6 +103,26 @@ impl Folder {
 
     fn not_found(&self, key: &Key) -> StorageError {
         StorageError::NotFound { store: self.name.clone(), key: key.clone() }
+    }
+
+    /// Refuses to go on where the folder is no longer at its path, or has lost what makes it this store.
+    fn check_presence(&self) -> Result<(), StorageError> {
+        let path = self.root.path();
+        let reason = match (rfs::stat(path), rfs::fstat(self.root.directory())) {
+            (Ok(there), Ok(ours)) if (there.st_dev, there.st_ino) != (ours.st_dev, ours.st_ino) => {
+                format!("folder {} is another one than was opened: is the disk mounted?", path.display())
+            }
+            (Ok(_), Ok(_)) => match rfs::statat(self.root.directory(), DESCRIPTION, AtFlags::SYMLINK_NOFOLLOW) {
+                Ok(_) => return Ok(()),
+                Err(errno) => {
+                    format!("{}/{DESCRIPTION} cannot be found ({errno}): is the disk mounted?", path.display())
+                }
+            },
+            (Err(errno), _) | (_, Err(errno)) => {
+                format!("folder {} cannot be found ({errno}): is the disk mounted?", path.display())
+            }
+        };
+        Err(StorageError::Away { store: self.name.clone(), reason })
     }
 
     fn unusable(&self, reason: impl Into<String>) -> StorageError {
@@ -260,6 +282,14 @@ impl Store for FolderStore {
         &self.folder.name
     }
 
+    fn id(&self) -> Option<Uuid> {
+        Some(self.folder.id)
+    }
+
+    fn check_presence(&self) -> Result<(), StorageError> {
+        self.folder.check_presence()
+    }
+
     fn capabilities(&self) -> Capabilities {
         Capabilities { conditional_put: true, strong_checksum: false, atomic_assembly: true }
     }
@@ -290,19 +320,12 @@ impl Store for FolderStore {
         self.folder.sync()
     }
 
-    fn list<'a>(
-        &'a self,
-        prefix: &Key,
-    ) -> Result<Box<dyn Iterator<Item = Result<Listed, StorageError>> + 'a>, StorageError> {
+    fn list(&self, prefix: &Key) -> Result<Listing, StorageError> {
         self.folder.check_prefix(prefix)?;
         Ok(Box::new(Walk::new(&self.folder, prefix)))
     }
 
-    fn list_after<'a>(
-        &'a self,
-        prefix: &Key,
-        after: &Key,
-    ) -> Result<Box<dyn Iterator<Item = Result<Listed, StorageError>> + 'a>, StorageError> {
+    fn list_after(&self, prefix: &Key, after: &Key) -> Result<Listing, StorageError> {
         self.folder.check_prefix(prefix)?;
         Ok(Box::new(Walk::after(&self.folder, prefix, after)))
     }

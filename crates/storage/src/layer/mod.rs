@@ -18,8 +18,9 @@ pub use limit::Limit;
 pub use meter::{Counts, Meter};
 pub use retry::{Retry, RetryPolicy};
 pub use unsynced::{Loss, Unsynced};
+use uuid::Uuid;
 
-use crate::{Assembly, Body, Capabilities, Head, Key, Listed, PutOptions, StorageError, Store, Thaw, Thawing};
+use crate::{Assembly, Body, Capabilities, Head, Key, Listed, Listing, PutOptions, StorageError, Store, Thaw, Thawing};
 
 /// What is asked of a store. What is asked of an assembly counts as the same operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -141,6 +142,14 @@ impl<L: Layer> Store for Layered<L> {
         self.inner.name()
     }
 
+    fn id(&self) -> Option<Uuid> {
+        self.inner.id()
+    }
+
+    fn check_presence(&self) -> Result<(), StorageError> {
+        self.inner.check_presence()
+    }
+
     fn capabilities(&self) -> Capabilities {
         self.inner.capabilities()
     }
@@ -169,18 +178,11 @@ impl<L: Layer> Store for Layered<L> {
         self.layer.call(self.of(Operation::Sync, &Key::ROOT), &mut || self.inner.sync())
     }
 
-    fn list<'a>(
-        &'a self,
-        prefix: &Key,
-    ) -> Result<Box<dyn Iterator<Item = Result<Listed, StorageError>> + 'a>, StorageError> {
+    fn list(&self, prefix: &Key) -> Result<Listing, StorageError> {
         self.layer.call(self.of(Operation::List, prefix), &mut || self.inner.list(prefix))
     }
 
-    fn list_after<'a>(
-        &'a self,
-        prefix: &Key,
-        after: &Key,
-    ) -> Result<Box<dyn Iterator<Item = Result<Listed, StorageError>> + 'a>, StorageError> {
+    fn list_after(&self, prefix: &Key, after: &Key) -> Result<Listing, StorageError> {
         self.layer.call(self.of(Operation::List, prefix), &mut || self.inner.list_after(prefix, after))
     }
 

@@ -9,8 +9,11 @@ use std::io::Read;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use uuid::Uuid;
+
 use crate::{
-    Assembly, Body, Capabilities, Durability, Head, Key, Listed, PutOptions, StorageError, Store, Thaw, Thawing,
+    Assembly, Body, Capabilities, Durability, Head, Key, Listed, Listing, PutOptions, StorageError, Store, Thaw,
+    Thawing,
 };
 
 /// What becomes of changes that had not reached the disk.
@@ -169,6 +172,14 @@ impl Store for Unsynced {
         self.inner.name()
     }
 
+    fn id(&self) -> Option<Uuid> {
+        self.inner.id()
+    }
+
+    fn check_presence(&self) -> Result<(), StorageError> {
+        self.inner.check_presence()
+    }
+
     fn capabilities(&self) -> Capabilities {
         self.inner.capabilities()
     }
@@ -202,18 +213,11 @@ impl Store for Unsynced {
         self.synced(|| self.inner.sync())
     }
 
-    fn list<'a>(
-        &'a self,
-        prefix: &Key,
-    ) -> Result<Box<dyn Iterator<Item = Result<Listed, StorageError>> + 'a>, StorageError> {
+    fn list(&self, prefix: &Key) -> Result<Listing, StorageError> {
         self.inner.list(prefix)
     }
 
-    fn list_after<'a>(
-        &'a self,
-        prefix: &Key,
-        after: &Key,
-    ) -> Result<Box<dyn Iterator<Item = Result<Listed, StorageError>> + 'a>, StorageError> {
+    fn list_after(&self, prefix: &Key, after: &Key) -> Result<Listing, StorageError> {
         self.inner.list_after(prefix, after)
     }
 

@@ -4,7 +4,7 @@
 
 use std::collections::HashSet;
 
-use strongroom_ocfl::{StorageRoot, object_id};
+use strongroom_ocfl::object_id;
 use strongroom_registry::interim::{self, InterimFile};
 use strongroom_registry::leases::{self, Hold};
 use strongroom_registry::objects::{self, DEPOSIT, Object};
@@ -18,7 +18,7 @@ use super::resolve::Resolved;
 use super::{Findings, previous_inventory};
 use crate::backfill;
 use crate::hold::Halt;
-use crate::home::{NamedStore, storage_root};
+use crate::home::NamedStore;
 use crate::ingest::context::{StageContext, StageError};
 use crate::ingest::deposit::DepositOptions;
 use crate::ingest::intake::is_submission_file;
@@ -141,6 +141,7 @@ fn bring_stores_up(context: &StageContext<'_>, resolved: &Resolved, object: &Obj
         Ok(Some(reason)) => Err(StageError::Transient(reason)),
         Err(Halt::Interrupted(reason)) => Err(reason.into()),
         Err(Halt::Busy(until)) => Err(StageError::Transient(format!("other work holds the object until {until}"))),
+        Err(Halt::Engine(error)) if error.away().is_some() => Err(error.into()),
         Err(Halt::Engine(error)) => Err(StageError::Transient(error.chain())),
     }
 }
@@ -149,10 +150,8 @@ fn bring_stores_up(context: &StageContext<'_>, resolved: &Resolved, object: &Obj
 fn check_stores(context: &StageContext<'_>, resolved: &Resolved, object: &Object) -> Result<(), StageError> {
     let expected = previous_inventory(context.home, object)?;
     let (_, stores) = placement(context, resolved)?;
-    let prefix =
-        storage_root(&context.item.institution_identifier).map_err(|error| StageError::fatal(error.chain()))?;
     for (name, store) in &stores {
-        let root = StorageRoot::init(store.as_ref(), &prefix)?;
+        let root = context.open_root(name, store.as_ref())?;
         let in_store = root.object(&object_id(&object.generation.to_string())?)?;
         let found = in_store.root_inventory()?.map(|inventory| inventory.seal.digest);
         if found != expected {

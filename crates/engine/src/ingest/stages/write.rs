@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use strongroom_database::DatabaseError;
 use strongroom_digest::{Algorithm, HashingReader};
-use strongroom_ocfl::{OcflError, StorageRoot, VersionAssembly, object_id};
+use strongroom_ocfl::{OcflError, VersionAssembly, object_id};
 use strongroom_registry::events::{self, EventRow, Expansion};
 use strongroom_registry::interim::InterimFile;
 use strongroom_registry::objects::{DEPOSIT, Object};
@@ -21,7 +21,7 @@ use super::Findings;
 use super::compare::{compare_anew, for_each_page, keep_object, object, open_version, placement};
 use super::resolve::Resolved;
 use crate::error::chain;
-use crate::home::{NamedStore, storage_root};
+use crate::home::NamedStore;
 use crate::ingest::context::{StageContext, StageError};
 use crate::ingest::intake::is_submission_file;
 use crate::ingest::staging::{self, Interruptible};
@@ -346,9 +346,7 @@ pub(super) fn assembly<'s>(
     version: &Version,
     store: &'s Arc<dyn Store>,
 ) -> Result<VersionAssembly<'s>, StageError> {
-    let prefix =
-        storage_root(&context.item.institution_identifier).map_err(|error| StageError::fatal(error.chain()))?;
-    let root = StorageRoot::init(store.as_ref(), &prefix)?;
+    let root = context.open_root(store.name(), store.as_ref())?;
     let object_root = root.object_root(&object_id(&version.generation.to_string())?)?;
     let number = version_number(version.number)?;
     Ok(if version.owns_contents {

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use strongroom_storage::{
-    Assembly, Body, Call, Capabilities, Fault, Faults, FolderStore, Head, Key, Layer, Layered, Listed, Operation,
+    Assembly, Body, Call, Capabilities, Fault, Faults, FolderStore, Head, Key, Layer, Layered, Listing, Operation,
     PutOptions, StorageError, Store,
 };
 
@@ -76,8 +76,9 @@ fn a_read_that_went_wrong_once_is_no_damage() {
     let object = letters(&made);
     let primary = FolderStore::open("primary", made.path().join("stores/primary")).expect("opens");
     let faulty = Arc::new(Layered::new(Arc::new(primary), Faults::new()));
-    // The declaration, two inventories and two sidecars are opened before the first content.
-    faulty.layer().plan(Operation::Open, 6, Fault::CorruptByte { at: 0 });
+    // Three files that declare the storage root, then the declaration, two inventories and two sidecars are opened before
+    // the first content.
+    faulty.layer().plan(Operation::Open, 9, Fault::CorruptByte { at: 0 });
     let mut flaky = Home::with_registry(made.path(), made.settings.clone(), made.registry.clone()).expect("opens");
     flaky.stores.insert("primary".into(), faulty.clone());
     let only = FixityRequest { store: Some("primary".into()), ..all() };
@@ -248,10 +249,7 @@ impl Store for Cold {
         self.0.sync()
     }
 
-    fn list<'a>(
-        &'a self,
-        prefix: &Key,
-    ) -> Result<Box<dyn Iterator<Item = Result<Listed, StorageError>> + 'a>, StorageError> {
+    fn list(&self, prefix: &Key) -> Result<Listing, StorageError> {
         self.0.list(prefix)
     }
 

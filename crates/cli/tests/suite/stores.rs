@@ -1,0 +1,116 @@
+//! The stores of a home: that each has a place of its own.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use crate::program::Place;
+
+fn edit(place: &Place, change: impl Fn(String) -> String) {
+    let file = place.path("home/strongroom.toml");
+    let text = change(fs::read_to_string(&file).unwrap());
+    fs::write(file, text).unwrap();
+}
+
+fn copy_folder(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        if entry.file_type().unwrap().is_dir() {
+            copy_folder(&entry.path(), &to.join(entry.file_name()));
+        } else {
+            fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
+        }
+    }
+}
+
+#[test]
+fn two_stores_in_one_place_are_refused_however_the_place_is_spelled() {
+    let place = Place::with_home();
+    place.bag("greeting", "hello\n");
+    let stores = place.path("home/stores");
+    symlink(stores.join("primary"), place.path("link")).unwrap();
+    fs::create_dir(stores.join("primary/inner")).unwrap();
+    let settings = place.path("home/strongroom.toml");
+    let original = fs::read_to_string(&settings).unwrap();
+    let absolute = stores.join("primary");
+    let spellings = [
+        (absolute.to_str().unwrap().to_owned(), "lie in one place"),
+        (place.path("link").to_str().unwrap().to_owned(), "lie in one place"),
+        ("stores/receiving/../primary".to_owned(), "lie in one place"),
+        ("../link/inner".to_owned(), "store secondary lies within store primary"),
+    ];
+    for store in ["secondary", "staging"] {
+        for (spelling, words) in &spellings {
+            let words = words.replace("secondary", store);
+            fs::write(
+                &settings,
+                original.replace(&format!("path = \"stores/{store}\""), &format!("path = {spelling:?}")),
+            )
+            .unwrap();
+            let told = ["primary", store, &words, "stores.", "store create"];
+            for command in [&["deposit", "greeting.tar", "--wait"][..], &["work"], &["fixity", "run"]] {
+                let answer = place.run(command).fails(2, &told);
+                assert!(
+                    answer.stderr.contains(&*stores.join("primary").to_string_lossy())
+                        || answer.stderr.contains("home/stores/primary")
+                );
+            }
+            let checked = place.run(["config", "check", "--json"]);
+            assert_ne!(checked.code, Some(0), "{checked:?}");
+            let wrong: Vec<_> = checked.json().into_iter().filter(|line| line["ok"] == false).collect();
+            let message = |line: &serde_json::Value| line["message"].as_str().unwrap().to_owned();
+            assert!(wrong.iter().any(|line| message(line).contains(&words)), "{wrong:?}");
+            let checked = place.run(["store", "check", "--json"]);
+            assert_eq!(checked.code, Some(1), "{checked:?}");
+            place.run(["store", "create", store]).fails(2, &[&words]);
+        }
+    }
+    fs::write(&settings, original).unwrap();
+    place.run(["config", "check"]).succeeds();
+}
+
+#[test]
+fn a_copy_of_a_store_is_refused_by_the_id_that_lies_in_it() {
+    let place = Place::with_home();
+    copy_folder(&place.path("home/stores/primary"), &place.path("copied"));
+    edit(&place, |text| text.replace("path = \"stores/secondary\"", "path = \"../copied\""));
+    let words = ["primary", "secondary", "both hold the store id"];
+    place.run(["fixity", "run"]).fails(2, &words);
+    let checked = place.run(["config", "check", "--json"]);
+    assert_eq!(checked.code, Some(2), "{checked:?}");
+    assert!(checked.stdout.contains("both hold the store id"), "{checked:?}");
+}
+
+#[test]
+fn a_lost_store_is_no_longer_needed_when_a_new_one_was_filled_in_its_stead() {
+    let place = Place::with_home();
+    place.bag("greeting", "hello\n");
+    place.run(["deposit", "greeting.tar", "--wait"]).succeeds();
+    fs::remove_dir_all(place.path("home/stores/secondary")).unwrap();
+    let listed = place.run(["store", "list", "--json"]).succeeds().json();
+    let state = |name: &str| listed.iter().find(|store| store["store"] == name).unwrap()["state"].clone();
+    assert_eq!((state("secondary"), state("primary")), ("away".into(), "available".into()));
+    place.run(["store", "create", "secondary"]).succeeds();
+    let listed = place.run(["store", "list", "--json"]).succeeds().json();
+    let secondary = listed.iter().find(|store| store["store"] == "secondary").unwrap();
+    assert_eq!(secondary["state"], "refused");
+    assert!(secondary["reason"].as_str().unwrap().contains("store backfill"), "{secondary}");
+
+    edit(&place, |text| {
+        let text = text.replace("\"secondary\"]", "\"third\"]");
+        format!("{text}\n[stores.third]\nkind = \"folder\"\npath = \"stores/third\"\n")
+    });
+    place.run(["store", "create", "third"]).succeeds();
+    assert_eq!(place.run(["store", "retire", "secondary"]).code, Some(1));
+    let filled = place.run(["store", "backfill", "third", "--wait", "--json"]).succeeds().object();
+    assert_eq!((&filled["objects"], &filled["failed"]), (&1.into(), &0.into()), "{filled}");
+    let checked = place.run(["fixity", "run", "--all"]);
+    assert_ne!(checked.code, Some(0), "a store that was not checked is told: {checked:?}");
+    place.run(["store", "retire", "secondary"]).succeeds();
+    place.run(["fixity", "run", "--all"]).succeeds();
+    place.run(["store", "reconcile"]).succeeds();
+    place.run(["ocfl", "validate", "home/stores/third/example.edu"]).succeeds();
+    place.bag("farewell", "goodbye\n");
+    place.run(["deposit", "farewell.tar", "--wait"]).succeeds();
+}

@@ -1,0 +1,107 @@
+//! Whether a store that was opened is the one that the registry knows by its name. It is asked before the store is first
+//! used, and again each time it comes back: an empty disk in the place of a lost one, a copy of another store, and a store
+//! that another registry works with are refused, and nothing is written there.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+use strongroom_registry::{Registry, RegistryError, standing, stores};
+use strongroom_storage::Store;
+use uuid::Uuid;
+
+use super::Refusal;
+use crate::mark;
+use crate::places;
+use crate::settings::Settings;
+
+/// What every store of a home is compared with.
+pub(crate) struct Admission {
+    settings: Settings,
+    directory: PathBuf,
+    /// The ids that were recorded when the home was opened; none where they are not to be compared.
+    recorded: Option<BTreeMap<String, Uuid>>,
+    /// The registry as the home uses it, once the stores that answered at the start were compared with it.
+    registry: OnceLock<Registry>,
+}
+
+impl Admission {
+    /// Compares stores with what the registry knows of them.
+    pub(crate) fn by(registry: &Registry, settings: &Settings, directory: PathBuf) -> Result<Self, RegistryError> {
+        let known = registry.read(stores::list)?;
+        let recorded = Some(known.into_iter().map(|store| (store.name, store.id)).collect());
+        Ok(Self { settings: settings.clone(), directory, recorded, registry: OnceLock::new() })
+    }
+
+    /// Takes every store as it is: for acts that find out what the stores hold.
+    pub(crate) fn unconditional(settings: &Settings, directory: PathBuf) -> Self {
+        Self { settings: settings.clone(), directory, recorded: None, registry: OnceLock::new() }
+    }
+
+    /// From now on stores are compared with this registry, marks included, and new ones are recorded in it.
+    pub(crate) fn rely_on(&self, registry: &Registry) {
+        let _ = self.registry.set(registry.clone());
+    }
+
+    /// Whether the store may be used under this name.
+    pub(crate) fn admit(&self, name: &str, store: &dyn Store) -> Result<(), Refusal> {
+        let Some(recorded) = &self.recorded else { return Ok(()) };
+        let Some(registry) = self.registry.get() else { return self.compare(name, store, recorded) };
+        // It may have been replaced, or first used, by another process since this one began.
+        let known = registry.read(stores::list).map_err(unknown)?;
+        self.compare(name, store, &known.into_iter().map(|store| (store.name, store.id)).collect())?;
+        let conflicts = places::conflicts(&self.settings, &self.directory);
+        if let Some(conflict) = conflicts.into_iter().find(|one| one.store == name || one.other == name) {
+            return Err(Refusal::refused(conflict.reason));
+        }
+        if self.settings.preservation_stores().contains(&name) {
+            let found = mark::read(store).map_err(|error| Refusal::away(&error))?;
+            let standing = registry.read(standing::get).map_err(unknown)?;
+            if let Some(reason) = mark::contradiction(&found, standing.as_ref()) {
+                return Err(Refusal::refused(format!(
+                    "it {reason}; if it belongs to this registry, \"strongroom rebuild --adopt\" imports what it knows"
+                )));
+            }
+        }
+        Self::record(registry, name, store).map_err(unknown)
+    }
+
+    /// Records which store the name stands for, where the registry does not know yet.
+    pub(crate) fn record(registry: &Registry, name: &str, store: &dyn Store) -> Result<(), RegistryError> {
+        let Some(id) = store.id().filter(|_| registry.refusal().is_none()) else { return Ok(()) };
+        if registry.read(stores::list)?.iter().any(|known| known.name == name) {
+            return Ok(());
+        }
+        let name = name.to_owned();
+        registry.write(move |tx| stores::record(tx, &name, id)).map(|_| ())
+    }
+
+    fn compare(&self, name: &str, store: &dyn Store, recorded: &BTreeMap<String, Uuid>) -> Result<(), Refusal> {
+        let Some(id) = store.id() else { return Ok(()) };
+        let place = self.settings.stores.get(name).map(|store| store.place(&self.directory)).unwrap_or_default();
+        match recorded.get(name) {
+            Some(known) if *known != id => Err(Refusal::refused(format!(
+                "{place} holds the store {id}, and the registry knows {name} as the store {known}; put that one back in its \
+                 place, or, if it is lost, give another name to the new store, name it in the placements instead of {name}, \
+                 fill it with \"strongroom store backfill\", and run \"strongroom store retire {name}\""
+            ))),
+            Some(_) => Ok(()),
+            None => {
+                let mut others = recorded.iter().filter(|(other, _)| self.settings.stores.contains_key(*other));
+                match others.find(|(_, known)| **known == id) {
+                    Some((other, _)) => Err(Refusal::refused(format!(
+                        "{place} holds the store {id}, which the registry knows as {other}: stores {name} and {other} are one \
+                         place or copies of each other; give {name} a place of its own and run \
+                         \"strongroom store create {name}\""
+                    ))),
+                    None => Ok(()),
+                }
+            }
+        }
+    }
+}
+
+fn unknown(error: RegistryError) -> Refusal {
+    let reason = format!("it could not be compared with the registry: {}", crate::error::chain(&error));
+    Refusal { availability: super::Availability::Away, reason }
+}

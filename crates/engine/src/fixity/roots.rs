@@ -1,0 +1,197 @@
+//! What declares the storage root of an institution in a store: the declaration, the layout file and the layout's
+//! configuration. They are looked at when an object below them is due, once in a round for each storage root and store. They
+//! say the same everywhere, so what is missing or differs is put back from what this program writes, after the bad bytes are
+//! kept as evidence. No lease is needed: a file is replaced only where the store still holds what was found.
+
+use strongroom_digest::{Algorithm, hash_reader};
+use strongroom_ocfl::{OcflError, RootFault, StorageRoot};
+use strongroom_registry::events::{self, EventRow};
+use strongroom_registry::fixity::{self as record, Finding, NewFinding};
+use strongroom_registry::{
+    EventId, FindingId, FindingKind, FindingState, InstitutionId, ObjectId, RegistryError, Time,
+};
+use strongroom_storage::{Key, PutOptions, StorageError, Store};
+
+use super::now;
+use super::repair::Treated;
+use crate::event::Event;
+use crate::hold::Halt;
+use crate::home::storage_root;
+use crate::{AGENT, EngineError, Home};
+
+/// The storage root of an institution in a store.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Root<'a> {
+    pub(crate) store: &'a str,
+    pub(crate) institution: InstitutionId,
+    /// The institution's domain name.
+    pub(crate) identifier: &'a str,
+}
+
+/// Findings of a storage root are of no object: they name the institution in its place.
+pub(crate) fn owner(institution: InstitutionId) -> ObjectId {
+    ObjectId(institution.0)
+}
+
+/// Whether a finding is of a storage root.
+pub(super) fn is_of_root(finding: &Finding) -> bool {
+    finding.object == owner(finding.institution)
+}
+
+/// Looks at a storage root that was last looked at by `before`, and puts back what is wrong; none where it is fresh.
+pub(super) fn check(home: &Home, root: Root<'_>, before: Time) -> Result<Option<Treated>, Halt> {
+    let key = (root.store.to_owned(), root.institution);
+    if home.checked_roots().get(&key).is_some_and(|checked_at| *checked_at > before) {
+        return Ok(None);
+    }
+    let treated = treat(home, root)?;
+    home.checked_roots().insert(key, now(home)?);
+    Ok(Some(treated))
+}
+
+/// The storage root of an institution in a store, made where nothing lies there yet; what is lacking of its declaration
+/// although objects lie there is put back first.
+pub(crate) fn open<'s>(home: &Home, root: Root<'_>, store: &'s dyn Store) -> Result<StorageRoot<'s>, Halt> {
+    let prefix = storage_root(root.identifier)?;
+    match StorageRoot::init(store, &prefix) {
+        Err(OcflError::Root { .. }) => {
+            treat(home, root)?;
+            Ok(StorageRoot::init(store, &prefix)?)
+        }
+        outcome => Ok(outcome?),
+    }
+}
+
+/// Looks at a storage root now, and puts back what is wrong.
+pub(crate) fn treat(home: &Home, root: Root<'_>) -> Result<Treated, Halt> {
+    let store = home.store(root.store)?.as_ref();
+    let prefix = storage_root(root.identifier)?;
+    let faults = StorageRoot::faults(store, &prefix)?;
+    let unsolved = home.registry.read(|tx| record::unsolved(tx, owner(root.institution), root.store, None))?;
+    let case = Case { home, root, store, prefix };
+    if faults.is_empty() {
+        if let Some(finding) = unsolved {
+            case.close(finding.id, "the storage root is declared as it should be again", &[])?;
+        }
+        return Ok(Treated::Right);
+    }
+    case.repair(unsolved.map_or_else(FindingId::new, |finding| finding.id), &faults)
+}
+
+struct Case<'a> {
+    home: &'a Home,
+    root: Root<'a>,
+    store: &'a dyn Store,
+    prefix: Key,
+}
+
+impl Case<'_> {
+    fn repair(&self, id: FindingId, faults: &[RootFault]) -> Result<Treated, Halt> {
+        let words: Vec<String> = faults
+            .iter()
+            .map(|fault| format!("{} {}", fault.name, if fault.found.is_some() { "differs" } else { "is missing" }))
+            .collect();
+        let words = words.join(", ");
+        self.open(id, &words)?;
+        let mut kept = Vec::new();
+        for fault in faults {
+            if let Some(found) = &fault.found {
+                kept.push(self.quarantine(id, fault, found)?);
+            }
+            StorageRoot::restore(self.store, &self.prefix, fault)?;
+        }
+        self.store.sync()?;
+        if let Some(fault) = StorageRoot::faults(self.store, &self.prefix)?.first() {
+            let reason = format!("{} was put and does not read back as it was put", fault.name);
+            return Err(StorageError::Unusable { store: self.store.name().to_owned(), reason }.into());
+        }
+        let detail =
+            format!("storage root {} in store {}: {words}; put back and read back", self.prefix, self.root.store);
+        self.close(id, &detail, &kept)?;
+        Event::DamageTreated { repaired: true, detail: &detail }.emit();
+        Ok(Treated::Repaired)
+    }
+
+    fn event(&self, kind: &str, outcome: &str, detail: String, outcome_detail: String) -> Result<EventRow, Halt> {
+        Ok(EventRow {
+            id: EventId::new(),
+            institution: self.root.institution,
+            object: None,
+            file: None,
+            content: None,
+            item: None,
+            version: None,
+            kind: kind.into(),
+            expansion: None,
+            time: now(self.home)?.0,
+            outcome: outcome.into(),
+            detail: Some(detail),
+            outcome_detail: Some(outcome_detail),
+            agent: AGENT.into(),
+        })
+    }
+
+    fn open(&self, id: FindingId, words: &str) -> Result<(), Halt> {
+        let detail = format!("declaration and layout of storage root {} in store {}", self.prefix, self.root.store);
+        let event = self.event("fixity check", "failure", detail, words.to_owned())?;
+        let finding = NewFinding {
+            id,
+            institution: self.root.institution,
+            object: owner(self.root.institution),
+            content: None,
+            store: self.root.store.to_owned(),
+            key: self.prefix.to_string(),
+            kind: FindingKind::Inventory,
+            detail: words.to_owned(),
+        };
+        self.home.registry.write(move |tx| {
+            record::open_finding(tx, &finding)?;
+            events::append(tx, std::slice::from_ref(&event))
+        })?;
+        Event::DamageFound { store: self.root.store, key: self.prefix.as_str(), detail: words }.emit();
+        Ok(())
+    }
+
+    /// Keeps what lay there instead.
+    fn quarantine(&self, id: FindingId, fault: &RootFault, found: &[u8]) -> Result<String, Halt> {
+        let digests = hash_reader(found, &[Algorithm::Sha512]).map(|(_, digests)| digests);
+        let sha512 = digests.ok().and_then(|digests| digests.get(Algorithm::Sha512));
+        let sha512 = sha512.ok_or_else(|| EngineError::Usage("sha512 was not computed".into()))?;
+        let to = self.home.roles.quarantine.as_ref();
+        let key = Key::new(format!("{}/{id}/{sha512}", self.root.identifier)).map_err(StorageError::from)?;
+        let options = PutOptions {
+            digest: Some((Algorithm::Sha512, sha512)),
+            size: Some(found.len() as u64),
+            ..PutOptions::default()
+        };
+        to.put(&key, &mut &*found, &options)?;
+        let detail = format!(
+            "the bytes found as {}/{} in store {} are kept in store {}",
+            self.prefix,
+            fault.name,
+            self.root.store,
+            to.name()
+        );
+        let mut event = self.event("quarantine", "success", detail, format!("{key} sha512:{sha512}"))?;
+        // The same bytes are kept once for a finding, however often it is looked at.
+        event.id = events::derived_id(id.0, key.as_str());
+        let text = key.to_string();
+        self.home.registry.write(move |tx| {
+            record::set_quarantined(tx, id, &text)?;
+            events::append(tx, std::slice::from_ref(&event))
+        })?;
+        Ok(key.to_string())
+    }
+
+    fn close(&self, id: FindingId, detail: &str, kept: &[String]) -> Result<(), Halt> {
+        let evidence = if kept.is_empty() { String::new() } else { format!("; bad bytes kept as {}", kept.join(", ")) };
+        let detail = format!("{detail}{evidence}");
+        let event = self.event("recovery", "success", detail.clone(), "as this program writes it".into())?;
+        self.home.registry.write(move |tx| {
+            events::append(tx, std::slice::from_ref(&event))?;
+            record::close_finding(tx, id, FindingState::Repaired, &detail)?;
+            Ok::<_, RegistryError>(())
+        })?;
+        Ok(())
+    }
+}

@@ -1,0 +1,111 @@
+//! Whether two stores of the settings are one place. Two copies in one place are one copy, and a store within another one
+//! would take the other's files for its own, so neither is opened. Compared are the real places, which need no store to
+//! answer, and the ids that lie in the stores themselves.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use strongroom_storage::Overlap;
+use uuid::Uuid;
+
+use crate::EngineError;
+use crate::settings::{Location, Settings, shared_place};
+
+/// Two stores that are not apart.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Conflict {
+    /// The store that comes later in the settings' order: the one to be changed.
+    pub store: String,
+    /// The other store.
+    pub other: String,
+    /// What is wrong, where, and what to change.
+    pub reason: String,
+}
+
+/// Every pair of stores whose real places are one, or one within the other.
+pub fn conflicts(settings: &Settings, home: &Path) -> Vec<Conflict> {
+    let places: Vec<(&str, Location)> =
+        settings.stores.iter().map(|(name, store)| (name.as_str(), store.location(home))).collect();
+    let mut found = Vec::new();
+    for (index, (store, place)) in places.iter().enumerate() {
+        for (other, other_place) in places.iter().take(index) {
+            if let Some(overlap) = place.overlap(other_place) {
+                found.push(conflict(settings, home, (store, other), shared_place(store, other, overlap)));
+            }
+        }
+    }
+    found
+}
+
+/// Pairs of opened stores that hold one id: one is another path to the other, or a copy of it.
+pub fn same_ids<'s>(
+    settings: &Settings,
+    home: &Path,
+    ids: impl IntoIterator<Item = (&'s str, Option<Uuid>)>,
+) -> Vec<Conflict> {
+    let mut known: BTreeMap<Uuid, &str> = BTreeMap::new();
+    let mut found = Vec::new();
+    for (store, id) in ids {
+        let Some(id) = id else { continue };
+        match known.get(&id) {
+            Some(other) => {
+                let what = format!("{}; both hold the store id {id}", shared_place(store, other, Overlap::Same));
+                found.push(conflict(settings, home, (store, other), what));
+            }
+            None => {
+                known.insert(id, store);
+            }
+        }
+    }
+    found
+}
+
+fn conflict(settings: &Settings, home: &Path, (store, other): (&str, &str), what: String) -> Conflict {
+    let place = |name: &str| settings.stores.get(name).map(|store| store.place(home)).unwrap_or_default();
+    let setting = match settings.stores.get(store).map(crate::settings::StoreSettings::kind) {
+        Some("s3") => "prefix or bucket",
+        _ => "path",
+    };
+    let reason = format!(
+        "{what} ({store}: {}, {}; {other}: {}, {}); change {setting} of stores.{store}, then make the store with \
+         \"strongroom store create {store}\"",
+        place(store),
+        use_of(settings, store),
+        place(other),
+        use_of(settings, other),
+    );
+    Conflict { store: store.to_owned(), other: other.to_owned(), reason }
+}
+
+/// What a store is for, for people.
+fn use_of(settings: &Settings, store: &str) -> String {
+    let roles = &settings.roles;
+    let roles = [
+        ("receiving", &roles.receiving),
+        ("staging", &roles.staging),
+        ("restoration", &roles.restoration),
+        ("quarantine", &roles.quarantine),
+    ];
+    if let Some((role, _)) = roles.iter().find(|(_, name)| *name == store) {
+        return (*role).to_owned();
+    }
+    if settings.preservation_stores().contains(&store) { "preservation".to_owned() } else { "no role".to_owned() }
+}
+
+/// Refuses settings of which two stores are in one place.
+pub(crate) fn check(settings: &Settings, home: &Path) -> Result<(), EngineError> {
+    first(conflicts(settings, home))
+}
+
+/// Refuses opened stores of which two hold one id.
+pub(crate) fn check_ids<'s>(
+    settings: &Settings,
+    home: &Path,
+    ids: impl IntoIterator<Item = (&'s str, Option<Uuid>)>,
+) -> Result<(), EngineError> {
+    first(same_ids(settings, home, ids))
+}
+
+fn first(conflicts: Vec<Conflict>) -> Result<(), EngineError> {
+    conflicts.into_iter().next().map_or(Ok(()), |conflict| Err(EngineError::Settings(conflict.reason)))
+}

@@ -1,0 +1,253 @@
+//! Stores that are away, come back, or are not the ones they should be: what needs them waits and nothing else does.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use strongroom_engine::fixity::{self, FixityRequest, FixitySummary};
+use strongroom_engine::ingest::{DepositRequest, deposit};
+use strongroom_engine::restoration::{RestoreRequest, request_object};
+use strongroom_engine::runtime::Shutdown;
+use strongroom_engine::{Availability, Home, StoreState, runtime_over, schedule, work_on};
+use strongroom_registry::items::{self, Item};
+use strongroom_registry::stores;
+use strongroom_registry::{ItemId, ItemStatus, Scope};
+use strongroom_storage::{FolderStore, Key, PutOptions, Store};
+use tempfile::TempDir;
+
+use crate::fixture::{INSTITUTION, TestHome, home};
+
+fn folder(home: &TestHome, store: &str) -> PathBuf {
+    home.path().join("stores").join(store)
+}
+
+fn take_away(home: &TestHome, store: &str) {
+    fs::rename(folder(home, store), home.path().join(format!("{store}.away"))).expect("takes the store away");
+}
+
+fn bring_back(home: &TestHome, store: &str) {
+    fs::rename(home.path().join(format!("{store}.away")), folder(home, store)).expect("brings the store back");
+}
+
+fn state(home: &Home, store: &str) -> StoreState {
+    home.store_states().into_iter().find(|state| state.store == store).expect("a store")
+}
+
+fn item(home: &Home, id: ItemId) -> Item {
+    home.registry.read(|tx| items::find(tx, Scope::System, id)).expect("the item")
+}
+
+fn submit(home: &TestHome, name: &str, files: &[(&str, &[u8])]) -> ItemId {
+    let bag = home.bag(name, files);
+    let request = DepositRequest {
+        institution: INSTITUTION.into(),
+        sources: vec![bag.to_str().expect("UTF-8").to_owned()],
+        submitted_by: "tester".into(),
+        ..DepositRequest::default()
+    };
+    deposit(home, &request).expect("deposits").items.remove(0)
+}
+
+/// Works until the item says that it waits for a store.
+fn work_until_it_waits(home: &std::sync::Arc<Home>, id: ItemId) -> String {
+    let waits = |note: &Option<String>| note.as_deref().is_some_and(|note| note.starts_with("waits for store"));
+    let runtime = runtime_over(home, None).expect("a runtime").build();
+    runtime.run_until(&Shutdown::new(), &|| {
+        let item = item(home, id);
+        item.status.is_ended() || (item.status == ItemStatus::Pending && waits(&item.note))
+    });
+    let item = item(home, id);
+    assert_eq!(item.status, ItemStatus::Pending, "{:?}", item.note);
+    assert_eq!(item.retry_count, 0, "no attempt is spent on a store that is away");
+    item.note.expect("a note")
+}
+
+fn all() -> FixityRequest {
+    FixityRequest { all: true, ..FixityRequest::default() }
+}
+
+fn check(home: &Home, request: &FixityRequest) -> FixitySummary {
+    fixity::run(home, request, &mut |_| {}).expect("runs")
+}
+
+fn logs(home: &TestHome, store: &str) -> Vec<String> {
+    home.keys(store).into_iter().filter(|key| key.contains("/logs/")).collect()
+}
+
+#[test]
+fn with_a_store_away_the_rest_goes_on_and_a_deposit_waits_until_it_is_back() {
+    let made = home();
+    let object = made.ingest("letters", &[("a.txt", b"dear reader")]);
+    take_away(&made, "secondary");
+    let home = std::sync::Arc::new(made.opened_again());
+    let secondary = state(&home, "secondary");
+    assert_eq!(secondary.availability, Availability::Away);
+    assert!(secondary.reason.expect("a reason").contains("stores/secondary"));
+    assert!(secondary.since.is_some());
+    assert_eq!(state(&home, "primary").availability, Availability::Available);
+
+    let id = submit(&made, "diaries", &[("b.txt", b"dear diary")]);
+    let note = work_until_it_waits(&home, id);
+    assert!(note.starts_with("waits for store secondary: ") && note.contains("stores/secondary"), "{note}");
+
+    // What the other store can do goes on.
+    let to = TempDir::new().expect("a folder");
+    let request = RestoreRequest {
+        object: object.identifier.clone(),
+        to: Some(to.path().to_owned()),
+        requested_by: "tester".into(),
+        ..RestoreRequest::default()
+    };
+    let restoring = request_object(&home, &request).expect("asks");
+    work_on(&home, &[restoring], &Shutdown::new()).expect("works");
+    assert_eq!(item(&home, restoring).status, ItemStatus::Succeeded);
+
+    bring_back(&made, "secondary");
+    let states = home.try_stores();
+    assert!(states.iter().all(|state| state.availability == Availability::Available), "{states:?}");
+    made.clock.advance(Duration::from_mins(10));
+    work_on(&home, &[id], &Shutdown::new()).expect("works");
+    assert_eq!(item(&home, id).status, ItemStatus::Succeeded, "{:?}", item(&home, id).note);
+    let summary = check(&home, &all());
+    assert_eq!((summary.checked, summary.failed), (summary.passed, 0), "{summary:?}");
+}
+
+#[test]
+fn a_restoration_reads_another_store_where_the_first_is_away() {
+    let made = home();
+    let object = made.ingest("letters", &[("a.txt", b"dear reader"), ("b.bin", &[7; 5 << 20])]);
+    take_away(&made, "primary");
+    let to = TempDir::new().expect("a folder");
+    let request = RestoreRequest {
+        object: object.identifier.clone(),
+        to: Some(to.path().to_owned()),
+        requested_by: "tester".into(),
+        ..RestoreRequest::default()
+    };
+    let id = request_object(&made, &request).expect("asks");
+    work_on(&made.home, &[id], &Shutdown::new()).expect("works");
+    assert_eq!(item(&made, id).status, ItemStatus::Succeeded, "{:?}", item(&made, id).note);
+
+    take_away(&made, "secondary");
+    let elsewhere = TempDir::new().expect("a folder");
+    let request = RestoreRequest { to: Some(elsewhere.path().to_owned()), ..request };
+    let id = request_object(&made, &request).expect("asks");
+    let note = work_until_it_waits(&made.home, id);
+    assert!(note.contains("waits for store primary"), "{note}");
+}
+
+#[test]
+fn a_store_that_goes_away_while_it_is_open_is_no_store_that_lost_everything() {
+    let made = home();
+    made.ingest("letters", &[("a.txt", b"dear reader")]);
+    let store = made.store("secondary").expect("a store");
+    let key = Key::new("nothing").expect("a key");
+    assert!(store.head(&key).expect_err("nothing there").is_not_found());
+    take_away(&made, "secondary");
+    assert!(store.head(&key).expect_err("away").is_away());
+    assert!(store.list(&Key::ROOT).is_err_and(|error| error.is_away()));
+    assert_eq!(state(&made, "secondary").availability, Availability::Away);
+    // An empty folder in its place, as a mount point without its disk.
+    fs::create_dir(folder(&made, "secondary")).expect("makes a folder");
+    made.try_stores();
+    assert!(store.head(&key).expect_err("away").is_away());
+    let summary = check(&made, &all());
+    assert_eq!((summary.damaged, summary.failed), (0, 1), "{summary:?}");
+    assert!(summary.errors[0].contains("store secondary is away"), "{summary:?}");
+    assert!(fixity::problems(&made, None, None, 10).expect("problems").is_empty());
+    fs::remove_dir(folder(&made, "secondary")).expect("removes");
+    bring_back(&made, "secondary");
+    made.try_stores();
+    assert!(store.head(&key).expect_err("nothing there").is_not_found());
+    let summary = check(&made, &all());
+    assert_eq!((summary.checked, summary.failed), (summary.passed, 0), "{summary:?}");
+}
+
+#[test]
+fn an_empty_disk_in_the_place_of_a_store_is_refused_and_nothing_is_written_to_it() {
+    let made = home();
+    made.ingest("letters", &[("a.txt", b"dear reader")]);
+    take_away(&made, "secondary");
+    FolderStore::create("secondary", folder(&made, "secondary")).expect("makes another store");
+    for (name, home) in [("diaries", made.home.clone()), ("notes", std::sync::Arc::new(made.opened_again()))] {
+        let states = home.try_stores();
+        let secondary = states.iter().find(|state| state.store == "secondary").expect("a store");
+        assert_eq!(secondary.availability, Availability::Refused, "{secondary:?}");
+        let reason = secondary.reason.clone().expect("a reason");
+        assert!(reason.contains("strongroom store backfill"), "{reason}");
+        let id = submit(&made, name, &[("a.txt", b"dear all")]);
+        let note = work_until_it_waits(&home, id);
+        assert!(note.contains("strongroom store backfill"), "{note}");
+    }
+    let empty = FolderStore::open("secondary", folder(&made, "secondary")).expect("opens");
+    assert_eq!(empty.list(&Key::ROOT).expect("lists").count(), 0);
+    assert!(empty.assemblies().expect("lists").is_empty());
+}
+
+#[test]
+fn a_store_that_belongs_to_another_registry_when_it_comes_back_is_refused() {
+    let made = home();
+    made.ingest("letters", &[("a.txt", b"dear reader")]);
+    take_away(&made, "secondary");
+    let home = std::sync::Arc::new(made.opened_again());
+    bring_back(&made, "secondary");
+    let mark =
+        format!("{{\"form\":1,\"registry\":\"{}\",\"term\":1,\"acts\":1}}\n", "0197a0c0-0000-7000-8000-000000000000");
+    let store = FolderStore::open("secondary", folder(&made, "secondary")).expect("opens");
+    let key = Key::new("_strongroom/registry.json").expect("a key");
+    store.put(&key, &mut mark.as_bytes(), &PutOptions::default()).expect("puts");
+    let before = made.path().join("stores/secondary");
+    let count = || walk(&before);
+    let files = count();
+    home.try_stores();
+    let secondary = state(&home, "secondary");
+    assert_eq!(secondary.availability, Availability::Refused);
+    assert!(secondary.reason.expect("a reason").contains("belongs to another registry"));
+    let id = submit(&made, "diaries", &[("b.txt", b"dear diary")]);
+    work_until_it_waits(&home, id);
+    assert_eq!(count(), files, "nothing was written there");
+}
+
+fn walk(folder: &std::path::Path) -> usize {
+    let entries = fs::read_dir(folder).expect("reads").map(|entry| entry.expect("an entry").path());
+    entries.map(|path| if path.is_dir() { walk(&path) } else { 1 }).sum()
+}
+
+#[test]
+fn logs_that_a_store_missed_are_added_when_it_is_back() {
+    let made = home();
+    let object = made.ingest("letters", &[("a.txt", b"dear reader")]);
+    take_away(&made, "secondary");
+    let declaration = made.keys("primary").into_iter().find(|key| key.ends_with("0=ocfl_object_1.1")).expect("a key");
+    fs::remove_file(made.file("primary", &declaration)).expect("removes");
+    let summary = check(&made, &FixityRequest { store: Some("primary".into()), ..all() });
+    assert_eq!((summary.damaged, summary.repaired), (1, 1), "{summary:?}");
+    let missed = made.registry.read(stores::missed_log_counts).expect("counts");
+    assert_eq!(missed.iter().map(|(store, logs, _)| (store.as_str(), *logs)).collect::<Vec<_>>(), [("secondary", 2)]);
+
+    made.clock.advance(Duration::from_hours(1));
+    schedule::run_due(&made, &Shutdown::new()).expect("runs");
+    bring_back(&made, "secondary");
+    made.try_stores();
+    made.clock.advance(Duration::from_hours(1));
+    schedule::run_due(&made, &Shutdown::new()).expect("runs");
+    assert_eq!(logs(&made, "secondary"), logs(&made, "primary"));
+    assert_eq!(logs(&made, "secondary").len(), 2, "of {}", object.identifier);
+    assert!(made.registry.read(stores::missed_log_counts).expect("counts").is_empty());
+}
+
+#[test]
+fn a_repair_uses_the_stores_that_are_there() {
+    let made = home();
+    made.ingest("letters", &[("a.txt", b"dear reader")]);
+    take_away(&made, "secondary");
+    let key = made.keys("primary").into_iter().find(|key| key.contains("/content/")).expect("a content");
+    fs::remove_file(made.file("primary", &key)).expect("removes");
+    let only = FixityRequest { store: Some("primary".into()), ..all() };
+    let summary = check(&made, &only);
+    assert_eq!((summary.damaged, summary.unrepairable, summary.failed), (0, 0, 1), "it is not given up: {summary:?}");
+    bring_back(&made, "secondary");
+    made.try_stores();
+    let summary = check(&made, &only);
+    assert_eq!((summary.repaired, summary.unrepairable), (1, 0), "{summary:?}");
+}
