@@ -79,7 +79,7 @@ fn no_statement_reads_a_table_that_grows_from_end_to_end() {
             0 => String::new(),
             count => format!("({})", vec!["NULL"; count].join(", ")),
         };
-        let explain = format!("PREPARE plan AS {sql}; EXPLAIN EXECUTE plan{arguments}; DEALLOCATE plan");
+        let explain = format!("PREPARE plan AS {sql}\n; EXPLAIN EXECUTE plan{arguments}; DEALLOCATE plan");
         let plan = client.simple_query(&explain).unwrap_or_else(|error| panic!("{name}: {error:?}"));
         for message in plan {
             if let postgres::SimpleQueryMessage::Row(row) = message
