@@ -123,7 +123,7 @@ fn walk(base: &Folder, gate: &mut Gate, files: &mut Sorter) -> Result<(), BagErr
             let stat = match listing.stat(name) {
                 Ok(stat) => stat,
                 Err(error) => {
-                    let problem = codes::ENTRY_UNREADABLE.problem(format!("the entry cannot be looked at: {error}"));
+                    let problem = codes::ENTRY_UNREADABLE.problem(format!("the entry cannot be read: {error}"));
                     gate.problem(problem.about(escape_name(&path)));
                     continue;
                 }

@@ -45,7 +45,7 @@ fn show(status: &Status, context: &Context) -> Result<(), Failure> {
     ];
     let asks: Vec<String> =
         asks.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
-    line("to look at", if asks.is_empty() { "nothing".to_owned() } else { asks.join(", ") })?;
+    line("to review", if asks.is_empty() { "nothing".to_owned() } else { asks.join(", ") })?;
     for item in &review.first {
         let note: String = item.note.as_deref().unwrap_or_default().chars().take(NOTE).collect();
         line("", format!("{} {} {} at {}: {note}", item.item, item.object, item.status, item.stage))?;

@@ -110,7 +110,7 @@ pub(crate) fn wait_until(
             }
             if !is_late && stop.timeout.is_some_and(|timeout| began.elapsed() >= timeout) {
                 is_late = true;
-                // What runs comes to its checkpoint and is given back to other workers.
+                // Tasks stop at their next checkpoint and return to the queue.
                 shutdown.request();
             }
         }

@@ -233,7 +233,7 @@ impl Cast {
 
     fn signal(&mut self, worker: usize, signal: Signal) -> Result<()> {
         let Some(child) = &mut self.workers[worker] else { return Ok(()) };
-        // One that has ended is waited for here, so that its number can be nobody else's.
+        // `try_wait` reaps an ended worker here, so that its process id cannot belong to another process.
         if child.try_wait()?.is_none() {
             let id = i32::try_from(child.id()).ok().and_then(Pid::from_raw).context("a process without a number")?;
             kill_process(id, signal)?;

@@ -28,7 +28,7 @@ struct Kept {
 }
 
 impl Cast {
-    /// Looks at everything.
+    /// Checks every promise.
     pub(crate) fn check(&mut self) -> Result<()> {
         let stores = self.stores_are_whole()?;
         let kept = self.registry_and_stores_agree(&stores)?;
@@ -200,7 +200,7 @@ impl Cast {
         Ok(())
     }
 
-    /// Every object is given back, and each of its slots is exactly one variant that was deposited.
+    /// Every object is restored, and each of its slots is exactly one variant that was deposited.
     fn objects_come_back(&mut self, kept: &[Kept]) -> Result<()> {
         for object in kept {
             let name = object.identifier.rsplit('/').next().unwrap_or_default();
@@ -208,13 +208,13 @@ impl Cast {
             let answer =
                 self.world.run(["restore", "object", &object.identifier, "--to", "back", "--wait", "--json"])?;
             if answer.code != Some(0) {
-                self.find(format!("{} is not given back: {answer:?}", object.identifier));
+                self.find(format!("{} is not restored: {answer:?}", object.identifier));
                 continue;
             }
             let tar = self.world.path("back").join(format!("{name}.tar"));
             let valid = self.world.run(["bag".as_ref(), "validate".as_ref(), tar.as_os_str()])?;
             if valid.code != Some(0) {
-                self.find(format!("the bag given back of {} is not valid: {valid:?}", object.identifier));
+                self.find(format!("the restored bag of {} is not valid: {valid:?}", object.identifier));
             }
             let mut files = files_of_tar(&tar)?;
             files.retain(|path, _| path.starts_with("data/"));

@@ -292,7 +292,7 @@ pub(crate) fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Gives back the rights to folders that a run has taken away.
+/// Restores the permissions of folders that a run has removed.
 fn unlock(folder: &Path) -> Result<()> {
     use std::os::unix::fs::PermissionsExt as _;
     let mode = fs::symlink_metadata(folder)?.permissions().mode();

@@ -407,7 +407,7 @@ fn told(home: &Path) -> Vec<String> {
             // Times that belong to the registry that was lost.
             if let Some(fields) = value.as_object_mut() {
                 fields.remove("published_at");
-                // Copies that were taken up are unverified until they are read.
+                // Adopted copies are unverified until they are read.
                 fields.remove("health");
                 for copy in fields.get_mut("copies").and_then(|copies| copies.as_array_mut()).into_iter().flatten() {
                     for time in ["stored_at", "verified_at", "last_fixity_at"] {

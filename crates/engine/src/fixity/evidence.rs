@@ -154,7 +154,7 @@ fn keep_bytes(
         return Ok(());
     }
     Err(Halt::from(EngineError::Usage(format!(
-        "the store {} does not give back what was put into it: {key}",
+        "the store {} returns other bytes than were put into it: {key}",
         to.name()
     ))))
 }

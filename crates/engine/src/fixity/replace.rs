@@ -220,7 +220,7 @@ impl Case<'_> {
         }
     }
 
-    /// Another copy that is wrong too is looked at next.
+    /// The next copy is tried when this one is damaged too.
     fn doubt(&self, other: &WatchedCopy, reason: String) -> Result<Attempt, Halt> {
         let (content, store) = (other.content, other.store.clone());
         self.hold.write(move |tx| record::make_due(tx, content, &store))?;
