@@ -53,7 +53,7 @@ fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
         let object = object(context)?;
         let version = options.version.unwrap_or(object.head);
         let (given, form) = if options.submission {
-            (submission::give(context, &target, &object, version)?, "byte for byte as deposited".to_owned())
+            (submission::give(context, &target, &object, version)?, "each file byte for byte as deposited".to_owned())
         } else {
             let gaps = parts(context, &object, version)?.filter(|parts| !parts.is_complete());
             let form = gaps.map_or_else(|| "as a bag".to_owned(), |gaps| format!("as a bag, {gaps}"));
