@@ -41,7 +41,7 @@ fn show(status: &Status, context: &Context) -> Result<(), Failure> {
         (review.problems, "findings of damage (fixity problems)"),
         (review.dead_tasks, "dead tasks (queue dead)"),
         (review.stores_away, "stores out of reach (store check)"),
-        (status.notices.undelivered, "notices that could not be delivered yet (receiving list)"),
+        (status.notices.undelivered, "notices that are not delivered yet (receiving list)"),
     ];
     let asks: Vec<String> =
         asks.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();

@@ -159,7 +159,7 @@ fn settled(tx: &mut dyn Transaction, found: &Settled<'_>, done: &mut Done) -> Re
     if let Some(fault) = fault {
         let note = match (is_bag, upload.key.ends_with('/')) {
             (true, _) => format!("its name cannot name an object: it {fault}"),
-            (false, true) => "a folder without bagit.txt".to_owned(),
+            (false, true) => "a folder without bagit.txt, and no collection has its name".to_owned(),
             (false, false) => "neither a tar, tar.gz, tgz nor zip archive, by its name".to_owned(),
         };
         return record::decide(tx, id, &Fate::new(UploadState::NotABag, note));

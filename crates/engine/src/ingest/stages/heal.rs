@@ -73,8 +73,11 @@ fn in_words(context: &StageContext<'_>, healed: &[String]) -> Result<Option<Stri
         Ok(())
     })?;
     let more = if healed.len() > shown.len() { ", ..." } else { "" };
-    let copies = if healed.len() == 1 { "1 copy was".to_owned() } else { format!("{} copies were", healed.len()) };
-    Ok(Some(format!("{copies} lost or damaged and is repaired from the deposit: {}{more}", shown.join(", "))))
+    let copies = match healed.len() {
+        1 => "1 lost or damaged copy is".to_owned(),
+        count => format!("{count} lost or damaged copies are"),
+    };
+    Ok(Some(format!("{copies} repaired from the deposit: {}{more}", shown.join(", "))))
 }
 
 /// The first copies of the deposit's contents in a store that are not known to be right: missing in the listing of the
