@@ -6,7 +6,7 @@
 //! version. Inventories, sidecars and the declaration are written by the commit alone, each on the condition that what
 //! lies there is still what was read; the root inventory comes last but for its sidecar.
 
-use std::io::{self, Read};
+use std::io::{self, ErrorKind, Read};
 
 use strongroom_digest::{Algorithm, Digest, hash_reader};
 use strongroom_storage::{Assembly, Body, Durability, Head, Key, Listed, PutOptions, StorageError, Store};
@@ -205,9 +205,34 @@ impl<'s> VersionAssembly<'s> {
         replacement.make_while(commit.may_go_on, &mut || Ok(self.store.open(&version_inventory, 0, None)?))
     }
 
-    /// Removes everything that was put. Not after [`Self::commit`] was begun.
+    /// Removes everything that was put. Not after [`Self::commit`] was begun: what an inventory in its place names is published,
+    /// whatever the caller knows of it.
+    ///
+    /// # Errors
+    /// [`OcflError::Published`]; and where an inventory that lies there cannot be read.
     pub fn abandon(&self) -> Result<(), OcflError> {
+        if let Some(key) = self.published_by()? {
+            return Err(OcflError::Published { store: self.store.name().to_owned(), key, id: self.id.clone() });
+        }
         Ok(self.assembly.discard()?)
+    }
+
+    /// The inventory in its place that names something under the id, if one does: the root inventory, or the version's own
+    /// where that of the root was lost. Inventories are searched as they lie, damaged or not.
+    pub fn published_by(&self) -> Result<Option<Key>, OcflError> {
+        for name in [INVENTORY.to_owned(), format!("{}/{INVENTORY}", self.version)] {
+            let key = self.object_root.join(&name)?;
+            let body = match self.store.open(&key, 0, None) {
+                Ok(body) => body,
+                Err(error) if error.is_not_found() => continue,
+                Err(error) => return Err(error.into()),
+            };
+            let is_named = contains(body, self.id.as_bytes()).map_err(|source| self.unread(&key, source))?;
+            if is_named {
+                return Ok(Some(key));
+            }
+        }
+        Ok(None)
     }
 
     /// Whether the version's directory lies in its place, where a store assembles out of sight.
@@ -330,5 +355,53 @@ impl<'s> VersionAssembly<'s> {
     fn unread(&self, key: &Key, source: io::Error) -> OcflError {
         let store = self.store.name().to_owned();
         OcflError::Storage(StorageError::Io { store, act: "read", key: key.clone(), source })
+    }
+}
+
+/// Whether a text lies anywhere in a stream.
+fn contains(mut body: impl Read, text: &[u8]) -> io::Result<bool> {
+    let mut chunk = vec![0; 64 << 10];
+    let mut seen = Vec::with_capacity(chunk.len() + text.len());
+    loop {
+        let length = match body.read(&mut chunk) {
+            Ok(0) => return Ok(false),
+            Ok(length) => length,
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        seen.extend_from_slice(chunk.get(..length).unwrap_or_default());
+        if seen.windows(text.len().max(1)).any(|window| window == text) {
+            return Ok(true);
+        }
+        // It may begin here and go on in the next bytes.
+        seen.drain(..seen.len().saturating_sub(text.len().saturating_sub(1)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::contains;
+
+    /// Gives one byte at a time.
+    struct Slow<'a>(&'a [u8]);
+
+    impl std::io::Read for Slow<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+            let (Some((first, rest)), Some(place)) = (self.0.split_first(), buffer.first_mut()) else { return Ok(0) };
+            *place = *first;
+            self.0 = rest;
+            Ok(1)
+        }
+    }
+
+    #[test]
+    fn a_text_is_found_wherever_the_reads_cut_it() {
+        assert!(contains(Slow(b"some words here"), b"words").unwrap());
+        assert!(contains(&b"words"[..], b"words").unwrap());
+        assert!(!contains(Slow(b"some word s"), b"words").unwrap());
+        assert!(!contains(&b""[..], b"words").unwrap());
+        let mut long = vec![b'-'; (64 << 10) - 2];
+        long.extend_from_slice(b"words");
+        assert!(contains(long.as_slice(), b"words").unwrap());
     }
 }

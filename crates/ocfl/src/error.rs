@@ -86,6 +86,19 @@ pub enum OcflError {
         /// Digest of what was read, or `absent`.
         found: String,
     },
+    /// What was to be abandoned is named by an inventory that lies in its place.
+    #[error(
+        "store {store}: {key} names contents under {id}, so they were published and are not removed; next: take up what the \
+         store holds with \"strongroom rebuild --adopt\""
+    )]
+    Published {
+        /// The store.
+        store: String,
+        /// The inventory.
+        key: Key,
+        /// The id of the assembly.
+        id: String,
+    },
     /// The caller asked to stop.
     #[error("stopped: {reason}")]
     Stopped {

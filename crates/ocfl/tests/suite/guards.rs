@@ -253,3 +253,33 @@ fn only_a_strong_checksum_of_the_same_algorithm_spares_the_reading() {
         assert_eq!(store.reads("object/inventory.json", || drop(object.root_inventory().unwrap())) > 0, is_read);
     }
 }
+
+#[test]
+fn what_an_inventory_names_is_never_abandoned() {
+    for store in [MemoryStore::folder(), MemoryStore::bucket()] {
+        two_versions().write(&store, &root());
+        let kept = store.keys();
+        for number in 1..=2 {
+            let refused = open(&store, number).abandon();
+            assert!(
+                matches!(&refused, Err(OcflError::Published { key, .. }) if key.as_str() == "object/inventory.json")
+            );
+        }
+        // Where that of the root was lost, the version's own says it.
+        store.remove("object/inventory.json");
+        let refused = open(&store, 2).abandon();
+        assert!(
+            matches!(&refused, Err(OcflError::Published { key, .. }) if key.as_str() == "object/v2/inventory.json")
+        );
+        store.unreadable("object/v2/inventory.json");
+        assert!(is_storage(&open(&store, 2).abandon()), "nothing is removed while it is not known");
+        let left = store.keys();
+        assert_eq!(left.len() + 1, kept.len(), "nothing else is gone");
+        // One of the same number that was given up goes by its own id.
+        let other = VersionAssembly::open(&store, "given-up", &root(), VersionNumber::new(3).unwrap()).unwrap();
+        other.put_content(&sha512(b"gamma"), 5, None, &mut &b"gamma"[..]).unwrap();
+        other.abandon().unwrap();
+        assert_eq!(store.keys(), left);
+        assert_eq!(store.assembled("given-up"), Vec::<String>::new());
+    }
+}
