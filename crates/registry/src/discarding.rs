@@ -2,13 +2,13 @@
 //! then its bytes in the stores, then `swept_at` is set. Until then it keeps its number, so that the next version of that
 //! number finds nothing of it. Everything here goes by the identifier of the version and may be repeated by anyone.
 
-use strongroom_database::{Statement, Time, Transaction};
+use strongroom_database::{Statement, Time, Transaction, Value};
 use uuid::Uuid;
 
 use crate::leases::{self, Holding};
 use crate::versions::{ROWS_AT_ONCE, Version, refusal, state_of, version_row};
 use crate::work::{self, Claim};
-use crate::{FileId, ItemId, ObjectId, RegistryError, Scope, VersionId, VersionState, items};
+use crate::{FileId, ItemId, ObjectId, RegistryError, Scope, VersionId, VersionState, items, versions};
 
 /// Who may discard.
 #[derive(Debug, Clone)]
@@ -79,7 +79,7 @@ pub fn drop_rows(tx: &mut dyn Transaction, version: &Version) -> Result<bool, Re
     }
     // The item tells its events from those of a version of the same number in an earlier generation.
     let events = [version.object.into(), version.number.into(), ROWS_AT_ONCE.into(), version.item.into()];
-    let key = [version.object.into(), version.generation.into(), version.number.into(), ROWS_AT_ONCE.into()];
+    let key = of_version(version);
     let dropped = tx.execute(Statement("events.drop"), &events)?
         + drop_entries(tx, version)?
         + tx.execute(Statement("copies.drop"), &key)?;
@@ -93,13 +93,19 @@ pub fn drop_rows(tx: &mut dyn Transaction, version: &Version) -> Result<bool, Re
     Ok(true)
 }
 
+/// What tells the rows of a version: where they may lie, how many at once, and its identifier. Rows of any other version of
+/// that number are not touched.
+fn of_version(version: &Version) -> [Value; 5] {
+    [version.object.into(), version.generation.into(), version.number.into(), ROWS_AT_ONCE.into(), version.id.into()]
+}
+
 fn drop_entries(tx: &mut dyn Transaction, version: &Version) -> Result<u64, RegistryError> {
-    let key = [version.object.into(), version.generation.into(), version.number.into(), ROWS_AT_ONCE.into()];
+    let key = of_version(version);
     let mut files = Vec::new();
     for row in tx.query(Statement("entries.of_version"), &key)? {
         files.push(FileId(row.uuid(0)?));
     }
-    let [object, generation, number, _] = key;
+    let [object, generation, number, ..] = key;
     let dropped = tx.execute_each(
         Statement("entries.drop"),
         &mut files.iter().map(|file| vec![object.clone(), generation.clone(), number.clone(), (*file).into()]),
@@ -113,6 +119,41 @@ pub fn set_swept(tx: &mut dyn Transaction, version: VersionId) -> Result<(), Reg
     let now = tx.now()?;
     tx.execute(Statement("versions.swept"), &[version.into(), now.into()])?;
     Ok(())
+}
+
+/// Begins anew the time in which a swept version is swept once a day: something of it was seen in a store.
+pub fn sweep_again(tx: &mut dyn Transaction, version: VersionId) -> Result<bool, RegistryError> {
+    let now = tx.now()?;
+    Ok(tx.execute(Statement("versions.sweep_again"), &[version.into(), now.into()])? > 0)
+}
+
+/// The same for every swept version of an item, for a process that learns that it has lost the item: it may have slept, and
+/// put something since. How many those are.
+pub fn sweep_again_of_item(tx: &mut dyn Transaction, item: ItemId) -> Result<u64, RegistryError> {
+    let now = tx.now()?;
+    Ok(tx.execute(Statement("versions.sweep_again_of_item"), &[item.into(), now.into()])?)
+}
+
+/// Notes the stores that a version is going to be written to, before anything is put there.
+pub fn note_stores(
+    tx: &mut dyn Transaction,
+    claim: &Claim,
+    version: &Version,
+    stores: &[String],
+) -> Result<(), RegistryError> {
+    versions::check_claimed(tx, claim, version, "write it")?;
+    for store in stores {
+        tx.execute(Statement("version_stores.insert"), &[version.id.into(), store.into()])?;
+    }
+    Ok(())
+}
+
+/// The stores that a version which was not published may have been written to, as far as they were noted.
+pub fn noted_stores(tx: &mut dyn Transaction, version: VersionId) -> Result<Vec<String>, RegistryError> {
+    tx.query(Statement("version_stores.list"), &[version.into()])?
+        .iter()
+        .map(|row| Ok(row.text(0)?.to_owned()))
+        .collect()
 }
 
 /// The discarded versions of an object that keep their numbers.

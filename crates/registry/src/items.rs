@@ -104,6 +104,10 @@ pub struct Item {
     pub created_at: Time,
     /// When it last changed.
     pub updated_at: Time,
+    /// Whether it ended because of what was read in its package itself; not so again once a person takes it up.
+    pub is_verdict: bool,
+    /// How often what was staged for it was lost since a person last asked for it.
+    pub staging_losses: u64,
 }
 
 /// One line of an item's history.
@@ -372,7 +376,8 @@ pub(crate) struct Move<'a> {
     pub(crate) holder: Option<&'a str>,
 }
 
-/// The one way an item's status changes: checks the transition table, writes row and history.
+/// The one way an item's status changes: checks the transition table, writes row and history. An item that is open again has
+/// no verdict.
 pub(crate) fn apply(tx: &mut dyn Transaction, item: &Item, change: &Move<'_>) -> Result<(), RegistryError> {
     if !item.status.may_become(change.status) {
         return Err(RegistryError::State {
@@ -478,6 +483,7 @@ pub fn request(
     if let Request::Requeue(_) = request {
         // What was found then says nothing of how the item ends next.
         tx.execute(Statement("items.problems_clear"), &[id.into()])?;
+        tx.execute(Statement("items.set_staging_losses"), &[id.into(), 0_u64.into()])?;
     }
     tasks::delete_key(tx, &id.to_string())?;
     let mut topics = Vec::new();
@@ -565,6 +571,8 @@ pub(crate) fn item_row(row: &Row) -> Result<Item, RegistryError> {
         updated_at: row.time(25)?,
         institution_identifier: row.text(26)?.to_owned(),
         collection_identifier: row.optional_text(27)?.map(str::to_owned),
+        is_verdict: row.truth(28)?,
+        staging_losses: row.count(29)?,
     })
 }
 

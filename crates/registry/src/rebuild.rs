@@ -10,7 +10,7 @@ use crate::interim::digest;
 use crate::versions::{ContentPlace, ROWS_AT_ONCE, Version};
 use crate::{
     CollectionId, ContentId, Description, Digests, EventId, FileId, Format, GenerationId, InstitutionId, ItemId,
-    ObjectId, ObjectState, RegistryError, Scope, VersionId, discarding, tenants, versions,
+    ObjectId, ObjectState, RegistryError, Scope, VersionId, VersionState, discarding, tenants, versions,
 };
 
 /// The fact that says that a rebuild was begun and has not ended.
@@ -145,6 +145,9 @@ pub fn put_object(tx: &mut dyn Transaction, object: &RecordedObject) -> Result<(
 }
 
 /// Puts an object and one of its versions, which nobody sees yet.
+///
+/// # Errors
+/// Another version has its number, or it was discarded: what the store holds is taken up only as what it says it is.
 pub fn put_version(
     tx: &mut dyn Transaction,
     object: &RecordedObject,
@@ -153,6 +156,8 @@ pub fn put_version(
     put_object(tx, object)?;
     let description = serde_json::to_string(&version.description)
         .map_err(|_| RegistryError::Corrupt { wanted: "a description", found: format!("{:?}", version.description) })?;
+    // A row of it that was given up has nothing left; the store holds it all the same.
+    forget_version(tx, version.id)?;
     tx.execute(
         Statement("rebuild.insert_version"),
         &[
@@ -168,7 +173,34 @@ pub fn put_version(
             version.owns_contents.into(),
         ],
     )?;
-    Ok(())
+    check_number(tx, object, version)
+}
+
+/// Refuses where a version's number belongs to another, or to one of its identifier that was given up.
+fn check_number(
+    tx: &mut dyn Transaction,
+    object: &RecordedObject,
+    version: &RecordedVersion,
+) -> Result<(), RegistryError> {
+    let key = [object.id.into(), object.generation.into(), version.number.into()];
+    let found = tx.query_one(Statement("rebuild.number_taken"), &key)?;
+    let (id, state) = match &found {
+        Some(row) => (row.uuid(0)?, row.text(1)?),
+        None => return Err(taken(version, "not to be had: the registry has given it up")),
+    };
+    match state.parse::<VersionState>()? {
+        VersionState::Preparing | VersionState::Committing | VersionState::Published if id == version.id.0 => Ok(()),
+        state => Err(taken(version, &format!("taken by version {id}, which is {state}"))),
+    }
+}
+
+fn taken(version: &RecordedVersion, why: &str) -> RegistryError {
+    RegistryError::State {
+        what: "version",
+        id: version.number.to_string(),
+        state: why.to_owned(),
+        act: format!("take up version {} that the store holds; nothing is changed", version.id),
+    }
 }
 
 /// A file that got a content with a version.
@@ -331,14 +363,28 @@ pub fn drop_version(tx: &mut dyn Transaction, version: &Version) -> Result<bool,
     discarding::mark(tx, version)?;
     let all_gone = discarding::drop_rows(tx, version)?;
     if all_gone {
-        forget_version(tx, version)?;
+        forget_version(tx, version.id)?;
     }
     Ok(all_gone)
 }
 
-fn forget_version(tx: &mut dyn Transaction, version: &Version) -> Result<(), RegistryError> {
-    tx.execute(Statement("rebuild.forget_version"), &[version.id.into()])?;
+fn forget_version(tx: &mut dyn Transaction, version: VersionId) -> Result<(), RegistryError> {
+    tx.execute(Statement("version_stores.drop"), &[version.into()])?;
+    tx.execute(Statement("rebuild.forget_version"), &[version.into()])?;
     Ok(())
+}
+
+/// Marks a version that was being prepared as discarded: another of its number was published. The caller holds the object.
+pub fn discard_version(tx: &mut dyn Transaction, version: &Version) -> Result<(), RegistryError> {
+    discarding::mark(tx, version)
+}
+
+/// The discarded versions of a generation that keep their numbers, oldest first.
+pub fn unswept_of_generation(
+    tx: &mut dyn Transaction,
+    generation: GenerationId,
+) -> Result<Vec<Version>, RegistryError> {
+    versions::unswept_of_generation(tx, generation)
 }
 
 /// Notes that a store holds an object as the record has it.
@@ -387,10 +433,20 @@ pub fn publish(
         };
         let inventory = inventory.map(|digest| digest.as_bytes().to_vec());
         let [id, generation, number] = key;
-        tx.execute(
+        let published = tx.execute(
             Statement("rebuild.publish_version"),
-            &[id, generation, number, inventory.into(), files.into(), bytes.into()],
+            &[version.id.into(), id, generation, inventory.into(), files.into(), bytes.into(), number],
         )?;
+        if published != 1 {
+            let state = versions::get(tx, version.id)?.map(|version| version.state);
+            match state {
+                // It was so before.
+                Some(VersionState::Published) => {}
+                Some(state) => return Err(taken(version, &format!("in the registry as {state}"))),
+                None => return Err(taken(version, "not in the registry")),
+            }
+        }
+        tx.execute(Statement("version_stores.drop"), &[version.id.into()])?;
     }
     if is_newest {
         for version in versions::list(tx, object.id, object.generation, false)? {

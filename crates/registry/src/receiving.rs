@@ -329,9 +329,9 @@ pub fn supersede(
     Ok(topics)
 }
 
-/// Whether errors were found in a deposit itself, as opposed to trouble with taking it in.
-pub fn has_errors(tx: &mut dyn Transaction, item: ItemId) -> Result<bool, RegistryError> {
-    let row = tx.query_one(Statement("receiving.has_errors"), &[item.into()])?;
+/// Whether an upload that became this work item is being removed from its store.
+pub fn is_removing(tx: &mut dyn Transaction, item: ItemId) -> Result<bool, RegistryError> {
+    let row = tx.query_one(Statement("receiving.is_removing"), &[item.into()])?;
     Ok(row.map_or(Ok(false), |row| row.truth(0))?)
 }
 

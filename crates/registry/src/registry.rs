@@ -56,7 +56,8 @@ macro_rules! schema_in {
                 9 "digests of restored results" "0008_restored_digest"
                 10 "discarding" "0009_discarding"
                 11 "notices and retention" "0010_notices_and_retention"
-                12 "stores" "0011_stores"),
+                12 "stores" "0011_stores"
+                13 "verdicts" "0012_verdicts"),
         )
     };
 }

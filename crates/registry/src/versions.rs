@@ -6,7 +6,9 @@ use strongroom_database::{DatabaseError, Row, Statement, Time, Transaction};
 use strongroom_digest::Digest;
 use uuid::Uuid;
 
+use crate::events::{self, EventRow};
 use crate::interim::digest;
+use crate::leases::{self, Holding};
 use crate::work::{self, Claim};
 use crate::{
     CollectionId, ContentId, Description, Digests, FileId, Format, GenerationId, InstitutionId, ItemId, ObjectId,
@@ -168,6 +170,14 @@ pub fn list(
         .collect()
 }
 
+/// The discarded versions of a generation that keep their numbers, oldest first.
+pub(crate) fn unswept_of_generation(
+    tx: &mut dyn Transaction,
+    generation: GenerationId,
+) -> Result<Vec<Version>, RegistryError> {
+    tx.query(Statement("rebuild.unswept_of_generation"), &[generation.into()])?.iter().map(version_row).collect()
+}
+
 /// The versions of a generation that were not dropped, oldest first.
 pub(crate) fn of_generation(tx: &mut dyn Transaction, generation: GenerationId) -> Result<Vec<Version>, RegistryError> {
     tx.query(Statement("rebuild.of_generation"), &[generation.into()])?.iter().map(version_row).collect()
@@ -180,6 +190,41 @@ fn check_preparing(tx: &mut dyn Transaction, version: &Version, act: &str) -> Re
         return Ok(());
     }
     Err(refusal(version, state, act))
+}
+
+/// Refuses a worker that has lost its item, or whose version was discarded by another who holds the object: the fence of the
+/// item alone does not say that. Rows come only to a version that is being prepared.
+pub(crate) fn check_claimed(
+    tx: &mut dyn Transaction,
+    claim: &Claim,
+    version: &Version,
+    act: &str,
+) -> Result<(), RegistryError> {
+    work::check_fence(tx, claim)?;
+    check_preparing(tx, version, act)
+}
+
+/// As [`check_claimed`], also for a version that is being committed.
+fn check_unpublished(
+    tx: &mut dyn Transaction,
+    claim: &Claim,
+    version: &Version,
+    act: &str,
+) -> Result<(), RegistryError> {
+    work::check_fence(tx, claim)?;
+    match state_of(tx, version)? {
+        VersionState::Preparing | VersionState::Committing => Ok(()),
+        state => Err(refusal(version, state, act)),
+    }
+}
+
+/// Refuses a worker that has lost its item, or the object.
+fn check_holding(tx: &mut dyn Transaction, claim: &Claim, object: ObjectId) -> Result<(), RegistryError> {
+    work::check_fence(tx, claim)?;
+    match leases::holding(tx, object, claim.item.0)? {
+        Holding::Held => Ok(()),
+        Holding::NotHeld => Err(RegistryError::FenceLost { what: "object", id: object.to_string() }),
+    }
 }
 
 /// The version's state now, whatever the caller has read before.
@@ -255,8 +300,7 @@ pub fn put_entries(
     version: &Version,
     entries: &[NewEntry],
 ) -> Result<(), RegistryError> {
-    work::check_fence(tx, claim)?;
-    check_preparing(tx, version, "put entries into it")?;
+    check_claimed(tx, claim, version, "put entries into it")?;
     let now = tx.now()?;
     tx.execute_each(
         Statement("files.insert"),
@@ -280,6 +324,17 @@ pub fn put_entries(
         }),
     )?;
     Ok(())
+}
+
+/// Puts events of a version that is being prepared; at most [`ROWS_AT_ONCE`] at a time. Repeating it puts nothing twice.
+pub fn put_events(
+    tx: &mut dyn Transaction,
+    claim: &Claim,
+    version: &Version,
+    rows: &[EventRow],
+) -> Result<(), RegistryError> {
+    check_claimed(tx, claim, version, "put events into it")?;
+    events::append(tx, rows)
 }
 
 /// A content on its way into a store.
@@ -362,16 +417,39 @@ pub struct NewCopy {
     pub class: Option<String>,
 }
 
-/// Records copies that are durable in a store; at most [`ROWS_AT_ONCE`] at a time.
+/// Records copies of a version that is being prepared, which are durable in a store; at most [`ROWS_AT_ONCE`] at a time.
 pub fn put_copies(
+    tx: &mut dyn Transaction,
+    claim: &Claim,
+    institution: InstitutionId,
+    version: &Version,
+    store: &str,
+    copies: &[NewCopy],
+) -> Result<(), RegistryError> {
+    check_claimed(tx, claim, version, "record copies of it")?;
+    insert_copies(tx, institution, version.object, store, copies)
+}
+
+/// Records a copy of a content that an earlier version brought, for the worker that holds the object.
+pub fn put_copy_of_kept(
     tx: &mut dyn Transaction,
     claim: &Claim,
     institution: InstitutionId,
     object: ObjectId,
     store: &str,
+    copy: &NewCopy,
+) -> Result<(), RegistryError> {
+    check_holding(tx, claim, object)?;
+    insert_copies(tx, institution, object, store, std::slice::from_ref(copy))
+}
+
+fn insert_copies(
+    tx: &mut dyn Transaction,
+    institution: InstitutionId,
+    object: ObjectId,
+    store: &str,
     copies: &[NewCopy],
 ) -> Result<(), RegistryError> {
-    work::check_fence(tx, claim)?;
     let now = tx.now()?;
     tx.execute_each(
         Statement("copies.insert"),
@@ -418,14 +496,16 @@ pub fn unverified(
     .collect()
 }
 
-/// Notes that copies were proved by digest.
+/// Notes that copies of a version that is not published were proved by digest.
 pub fn set_verified(
     tx: &mut dyn Transaction,
     claim: &Claim,
+    version: &Version,
     store: &str,
     contents: &[ContentId],
 ) -> Result<(), RegistryError> {
-    stamp_copies(tx, claim, Statement("copies.verified"), store, contents)
+    check_unpublished(tx, claim, version, "note that its copies were proved")?;
+    stamp_copies(tx, Statement("copies.verified"), store, contents)
 }
 
 /// Notes that copies which cannot be read were proved by the checksum that their store vouches for. They have not passed a
@@ -433,21 +513,33 @@ pub fn set_verified(
 pub fn set_attested(
     tx: &mut dyn Transaction,
     claim: &Claim,
+    version: &Version,
     store: &str,
     contents: &[ContentId],
 ) -> Result<(), RegistryError> {
-    stamp_copies(tx, claim, Statement("copies.attested"), store, contents)
+    check_unpublished(tx, claim, version, "note that its copies were attested")?;
+    stamp_copies(tx, Statement("copies.attested"), store, contents)
+}
+
+/// The same of a content that an earlier version brought, for the worker that holds the object.
+pub fn set_kept_attested(
+    tx: &mut dyn Transaction,
+    claim: &Claim,
+    object: ObjectId,
+    store: &str,
+    content: ContentId,
+) -> Result<(), RegistryError> {
+    check_holding(tx, claim, object)?;
+    stamp_copies(tx, Statement("copies.attested"), store, &[content])
 }
 
 /// Notes the time of a transaction with copies, as the statement says.
 fn stamp_copies(
     tx: &mut dyn Transaction,
-    claim: &Claim,
     statement: Statement,
     store: &str,
     contents: &[ContentId],
 ) -> Result<(), RegistryError> {
-    work::check_fence(tx, claim)?;
     let now = tx.now()?;
     let mut lists = contents.iter().map(|content| vec![(*content).into(), store.into(), now.into()]);
     tx.execute_each(statement, &mut lists)?;
@@ -458,10 +550,11 @@ fn stamp_copies(
 pub fn forget_copy(
     tx: &mut dyn Transaction,
     claim: &Claim,
+    version: &Version,
     store: &str,
     content: ContentId,
 ) -> Result<(), RegistryError> {
-    work::check_fence(tx, claim)?;
+    check_claimed(tx, claim, version, "forget copies of it")?;
     tx.execute(Statement("copies.forget"), &[content.into(), store.into()])?;
     Ok(())
 }
@@ -545,6 +638,7 @@ pub fn publish(
     if tx.execute(Statement("versions.publish"), &[version.id.into(), now.into()])? != 1 {
         return Err(refusal(&version, version.state, "publish it"));
     }
+    tx.execute(Statement("version_stores.drop"), &[version.id.into()])?;
     set_head(tx, &version, collection)?;
     for store in stores {
         tx.execute(

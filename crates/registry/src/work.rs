@@ -84,6 +84,25 @@ pub enum StageEnd {
         /// What was found in the deposit.
         problems: Vec<ItemProblem>,
     },
+    /// Ended by a verdict: its package was read and is not valid. Only this end says so; every other failure is ours.
+    Invalid {
+        /// What is wrong, in short.
+        note: String,
+        /// What was found in the deposit.
+        problems: Vec<ItemProblem>,
+    },
+    /// What was staged is not what was fetched, and was discarded: back to an earlier stage to fetch it again. A person is
+    /// asked for where that has happened too often since one was last at it.
+    StagingLost {
+        /// The stage to go back to.
+        to: Stage,
+        /// This many losses end the item.
+        max_losses: u32,
+        /// What was lost.
+        note: String,
+        /// What to tell a person where it ends the item.
+        advice: String,
+    },
     /// Back to an earlier stage, with what it left behind dropped.
     Back {
         /// The stage to go back to.
@@ -312,8 +331,19 @@ pub fn finish(
         holder: Some(holder),
     };
     items::apply(tx, &item, &change)?;
-    if let StageEnd::Fatal { problems, .. } = end {
-        items::put_problems(tx, item.id, problems)?;
+    match end {
+        StageEnd::Fatal { problems, .. } => items::put_problems(tx, item.id, problems)?,
+        StageEnd::Invalid { problems, .. } => {
+            items::put_problems(tx, item.id, problems)?;
+            if plan.status == ItemStatus::Failed {
+                tx.execute(Statement("items.set_verdict"), &[item.id.into()])?;
+            }
+        }
+        StageEnd::StagingLost { .. } => {
+            let losses = item.staging_losses.saturating_add(1);
+            tx.execute(Statement("items.set_staging_losses"), &[item.id.into(), losses.into()])?;
+        }
+        _ => {}
     }
     let outcome = match plan.outcome {
         // Somebody woke the item while it was decided that it should sleep.
@@ -332,7 +362,8 @@ pub fn finish(
         topics.push(topic);
     }
     // Spent attempts keep what was staged, so that a person can requeue where it stopped.
-    let sweep = plan.status == ItemStatus::Cancelled || matches!(end, StageEnd::Fatal { .. });
+    let sweep =
+        plan.status == ItemStatus::Cancelled || matches!(end, StageEnd::Fatal { .. } | StageEnd::Invalid { .. });
     topics.extend(come_to_rest(tx, &item, plan.status, sweep)?);
     Ok(topics)
 }
@@ -368,10 +399,17 @@ fn plan(item: &Item, claim: &Claim, end: &StageEnd, version: Option<VersionState
     // A person's request is met at the first moment at which the item is free and nothing is being committed.
     if let Some(wanted) = item.cancel_requested
         && !only_forward
-        && !matches!(end, StageEnd::Fatal { .. } | StageEnd::Succeeded { .. } | StageEnd::Cancelled { .. })
+        && !matches!(
+            end,
+            StageEnd::Fatal { .. } | StageEnd::Invalid { .. } | StageEnd::Succeeded { .. } | StageEnd::Cancelled { .. }
+        )
     {
-        let next =
-            if let StageEnd::Next { next, .. } | StageEnd::Back { to: next, .. } = end { *next } else { item.stage };
+        let next = match end {
+            StageEnd::Next { next, .. } | StageEnd::Back { to: next, .. } | StageEnd::StagingLost { to: next, .. } => {
+                *next
+            }
+            _ => item.stage,
+        };
         return Plan { stage: next, ..stay(wanted, &format!("{wanted} as asked")) };
     }
     let spent = u64::from(claim.spent);
@@ -386,12 +424,24 @@ fn plan(item: &Item, claim: &Claim, end: &StageEnd, version: Option<VersionState
             stay(ItemStatus::Pending, note).waits(Outcome::Defer(now.plus(REST_WHILE_COMMITTING)))
         }
         StageEnd::Cancelled { note } => stay(ItemStatus::Cancelled, note),
-        StageEnd::Fatal { note, .. } if committing => Plan {
+        StageEnd::StagingLost { max_losses, note, advice, .. }
+            if !committing && item.staging_losses.saturating_add(1) >= u64::from(*max_losses) =>
+        {
+            let losses = item.staging_losses.saturating_add(1);
+            let note = format!("gave up after what was staged was lost {losses} times: {note}; {advice}");
+            Plan { needs_review: true, ..stay(ItemStatus::Failed, &note) }
+        }
+        StageEnd::StagingLost { to, note, .. } => {
+            Plan { stage: *to, retry_count: 0, ..stay(ItemStatus::Pending, &format!("{note}; fetching again")) }
+        }
+        StageEnd::Fatal { note, .. } | StageEnd::Invalid { note, .. } if committing => Plan {
             needs_review: true,
             retry_count: spent,
             ..stay(ItemStatus::Pending, note).waits(Outcome::Defer(now.plus(REST_WHILE_COMMITTING)))
         },
-        StageEnd::Fatal { note, .. } => Plan { needs_review: true, ..stay(ItemStatus::Failed, note) },
+        StageEnd::Fatal { note, .. } | StageEnd::Invalid { note, .. } => {
+            Plan { needs_review: true, ..stay(ItemStatus::Failed, note) }
+        }
         StageEnd::Transient { retry_at, max_attempts, note } => {
             let gave_up = claim.spent >= *max_attempts;
             if gave_up && !committing {

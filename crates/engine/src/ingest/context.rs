@@ -5,7 +5,7 @@ use std::sync::Arc;
 use strongroom_bagit::BagError;
 use strongroom_database::DatabaseError;
 use strongroom_ocfl::{OcflError, StorageRoot};
-use strongroom_registry::discarding::Authority;
+use strongroom_registry::discarding::{self, Authority};
 use strongroom_registry::items::{Item, ItemProblem};
 use strongroom_registry::work::{Assignment, Claim, StageEnd};
 use strongroom_registry::{
@@ -26,6 +26,13 @@ pub enum StageError {
     /// For good: the exact text is shown to the depositor, with what was found.
     Fatal {
         /// What is wrong.
+        note: String,
+        /// Everything that was found in the deposit.
+        problems: Vec<ItemProblem>,
+    },
+    /// For good, by what was read in the package itself: the verdict on it.
+    Invalid {
+        /// What is wrong, in short.
         note: String,
         /// Everything that was found in the deposit.
         problems: Vec<ItemProblem>,
@@ -65,6 +72,7 @@ impl std::fmt::Display for StageError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Fatal { note, .. }
+            | Self::Invalid { note, .. }
             | Self::Transient(note)
             | Self::StagingLost(note)
             | Self::Waits { note, .. }
@@ -249,7 +257,12 @@ impl Handler for StageHandler {
         let context = StageContext { home: &self.home, item, claim, task };
         let end = match (self.work)(&context) {
             Ok(end) => end,
-            Err(error) => self.end_of(&context, error),
+            Err(error) => {
+                if matches!(error, StageError::Interrupted(Interrupted::LeaseLost) | StageError::Transient(_)) {
+                    sweep_again(&context);
+                }
+                self.end_of(&context, error)
+            }
         };
         crash_point(&format!("{}.end", self.topic));
         TaskEnd::Stage(end)
@@ -260,6 +273,7 @@ impl StageHandler {
     fn end_of(&self, context: &StageContext<'_>, error: StageError) -> StageEnd {
         match error {
             StageError::Fatal { note, problems } => StageEnd::Fatal { note, problems },
+            StageError::Invalid { note, problems } => StageEnd::Invalid { note, problems },
             StageError::Interrupted(reason) => StageEnd::Released { note: reason.to_string() },
             StageError::Transient(note) => self.transient(context, note),
             StageError::Waits { until, note } => StageEnd::Defer { until, note },
@@ -271,12 +285,23 @@ impl StageHandler {
             }
             StageError::Withdrawn(note) => StageEnd::Cancelled { note },
             StageError::StagingLost(note) => match restart(context) {
-                Ok(true) => StageEnd::Back { to: Stage::Provision, note: format!("{note}; fetching again") },
+                Ok(true) => self.staging_lost(context, note),
                 Ok(false) => self.transient(context, note),
                 Err(StageError::Interrupted(reason)) => StageEnd::Released { note: reason.to_string() },
                 Err(error) => self.transient(context, format!("{note}; what is staged could not be cleared: {error}")),
             },
         }
+    }
+
+    fn staging_lost(&self, context: &StageContext<'_>, note: String) -> StageEnd {
+        let store = context.staging().name();
+        let advice = format!(
+            "the staging store {store} does not give back what is put into it; next: check its disk, or name another store \
+             in roles.staging, then: strongroom items requeue {}",
+            context.item.id
+        );
+        let max_losses = self.home.settings.pool(&self.topic).max_attempts;
+        StageEnd::StagingLost { to: Stage::Provision, max_losses, note, advice }
     }
 
     fn transient(&self, context: &StageContext<'_>, note: String) -> StageEnd {
@@ -286,6 +311,14 @@ impl StageHandler {
         let max_attempts = self.home.settings.pool(&self.topic).max_attempts;
         StageEnd::Transient { retry_at, max_attempts, note }
     }
+}
+
+/// A stage that lost its lease may have slept past the sweep of what it was writing: for a while those versions of the item are
+/// swept once a day again.
+fn sweep_again(context: &StageContext<'_>) {
+    let item = context.item.id;
+    // Where this fails, `store reconcile` finds what was put.
+    let _ = context.registry().write(move |tx| discarding::sweep_again_of_item(tx, item));
 }
 
 /// Discards what was staged and prepared, so that the next fetch is a first one; whether it did. While the version is being

@@ -15,4 +15,5 @@ pub(crate) use deposit::{DepositOptions, PRIORITY, object_name_fault};
 pub(crate) use intake::{bag_name, bag_part};
 pub use stages::handlers;
 pub(crate) use staging::Interruptible;
+pub(crate) use sweep::finish_discarding;
 pub use sweep::{sweep_assemblies, sweep_staging};

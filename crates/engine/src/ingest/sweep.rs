@@ -2,6 +2,7 @@
 //! Everything goes by the identifier of a version or of a place in staging, neither of which is ever used again: whatever a
 //! sweep does may be repeated, and one that sleeps and wakes late reaches nothing that came since.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use strongroom_ocfl::VersionAssembly;
@@ -9,12 +10,15 @@ use strongroom_queue::Outcome;
 use strongroom_registry::discarding::{self, Authority};
 use strongroom_registry::versions::{self, Version};
 use strongroom_registry::work::{self, Assignment, SWEEP_TOPIC};
-use strongroom_registry::{ItemId, RegistryError, Scope, VersionId, VersionState, interim, items, leases, objects};
+use strongroom_registry::{
+    ItemId, RegistryError, Scope, VersionId, VersionState, interim, items, leases, objects, receiving,
+};
 use strongroom_storage::{Key, StorageError, Store};
 
 use super::context::StageError;
 use crate::layout::version_number;
 use crate::logs::object_root;
+use crate::receiving::REMOVAL;
 use crate::runtime::{Handler, Shutdown, TaskContext, TaskEnd, retry_delay};
 use crate::{EngineError, Home, crash_point};
 
@@ -104,17 +108,41 @@ pub(crate) fn finish_discarding(home: &Home, version: &Version) -> Result<(), St
     Ok(())
 }
 
-/// Removes what was put under the identifier of a discarded version, in every preservation store.
+/// Removes what was put under the identifier of a discarded version, in every store that it may have been written to.
 fn remove_bytes(home: &Home, version: &Version) -> Result<(), EngineError> {
     let object = home.registry.read(|tx| objects::get(tx, Scope::System, version.object))?;
     let Some(object) = object else { return Ok(()) };
     let root = object_root(&object.institution_identifier, version.generation)?;
     let number = version_number(version.number)?;
-    for store in home.preservation_stores() {
+    for store in stores_of(home, version)? {
         VersionAssembly::open(store, &version.id.to_string(), &root, number)?.abandon()?;
         store.sync()?;
     }
     Ok(())
+}
+
+/// Every store that may hold bytes of a discarded version: those that were noted before it was written, and the preservation
+/// stores of now. A store that was taken out of use and out of the settings is out of reach, with what it holds.
+fn stores_of<'h>(home: &'h Home, version: &Version) -> Result<Vec<&'h dyn Store>, EngineError> {
+    let id = version.id;
+    let mut names: BTreeSet<String> = home.registry.read(|tx| discarding::noted_stores(tx, id))?.into_iter().collect();
+    names.extend(home.settings.preservation_stores().into_iter().map(str::to_owned));
+    let mut stores: Vec<&dyn Store> = Vec::with_capacity(names.len());
+    for name in names {
+        match home.stores.get(&name) {
+            Some(store) => stores.push(store.as_ref()),
+            None if home.is_retired(&name)? => {}
+            None => {
+                return Err(EngineError::Settings(format!(
+                    "version {} with the id {id} was given up and may have bytes in store {name}, which they do not name; next: \
+                     name the store again, so that these are removed; one that is gone for good is taken out of use with \
+                     \"strongroom store retire {name}\" while it is named",
+                    version.number
+                )));
+            }
+        }
+    }
+    Ok(stores)
 }
 
 /// Removes an item's staged bytes, then its interim rows. The facts go first, in the transaction that marks the bytes as
@@ -145,58 +173,80 @@ pub(crate) fn clear_staging(home: &Home, item: ItemId, authority: &Authority) ->
 /// Removes from staging what no work item can use any more: garbage of a process that was killed between two steps, or that
 /// slept through the end of its item. Asked to stop, it leaves the rest.
 pub fn sweep_staging(home: &Home, stop: &Shutdown) -> Result<u64, EngineError> {
-    let mut garbage: Vec<String> = Vec::new();
-    let mut last: Option<String> = None;
+    let mut garbage: Vec<Place> = Vec::new();
+    let mut last: Option<Place> = None;
     for listed in home.roles.staging.list(&Key::ROOT)? {
         if stop.is_requested() {
             break;
         }
         let key = listed?.key;
         let Some(place) = place_of(key.as_str()) else { continue };
-        if last.as_deref() == Some(place) {
+        if last.as_ref() == Some(&place) {
             continue;
         }
-        if is_garbage(home, place)? {
-            garbage.push(place.to_owned());
+        if is_garbage(home, &place)? {
+            garbage.push(place.clone());
         }
-        last = Some(place.to_owned());
+        last = Some(place);
     }
     let mut removed = 0;
     for place in garbage {
         if stop.is_requested() {
             break;
         }
-        home.roles.staging.delete_all(&Key::new(place).map_err(StorageError::from)?)?;
+        if !is_garbage(home, &place)? {
+            continue;
+        }
+        match &place {
+            Place::Folder(item, id) => {
+                let prefix = Key::new(format!("{item}/{id}")).map_err(StorageError::from)?;
+                home.roles.staging.delete_all(&prefix)?;
+            }
+            Place::File(_, key) | Place::Removal(_, key) => {
+                home.roles.staging.delete(&Key::new(key.as_str()).map_err(StorageError::from)?)?;
+            }
+        }
         removed += 1;
     }
     Ok(removed)
 }
 
-/// The place in staging that a key belongs to: `<item>/<id>`, or `<item>` for what was staged before places had
-/// identifiers. None for what is no item's.
-fn place_of(key: &str) -> Option<&str> {
+/// A place in staging, which is swept as one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Place {
+    /// `<item>/<id>/`: what was staged for an item.
+    Folder(ItemId, uuid::Uuid),
+    /// A file directly below `<item>/`: staged before places had identifiers.
+    File(ItemId, String),
+    /// What is written down for the removal of an upload.
+    Removal(ItemId, String),
+}
+
+/// The place in staging that a key belongs to; none for what is no item's.
+fn place_of(key: &str) -> Option<Place> {
     let (item, below) = key.split_once('/')?;
-    item.parse::<ItemId>().ok()?;
-    let has_id = |id: &str| id.parse::<uuid::Uuid>().is_ok();
-    match below.split_once('/') {
-        Some((id, _)) if has_id(id) => key.get(..item.len() + 1 + id.len()),
-        _ => Some(item),
-    }
+    let item = item.parse::<ItemId>().ok()?;
+    let id = below.split_once('/').and_then(|(id, _)| id.parse::<uuid::Uuid>().ok());
+    Some(match id {
+        Some(id) => Place::Folder(item, id),
+        None if below == REMOVAL => Place::Removal(item, key.to_owned()),
+        None => Place::File(item, key.to_owned()),
+    })
 }
 
 /// Whether nothing can use what lies in a place of staging: its item has another place by now, which it keeps; or the item
-/// has ended for good.
-fn is_garbage(home: &Home, place: &str) -> Result<bool, EngineError> {
-    let (item, id) = place.split_once('/').map_or((place, None), |(item, id)| (item, Some(id)));
-    let Ok(item) = item.parse::<ItemId>() else { return Ok(false) };
-    Ok(home.registry.read(|tx| {
-        let current = interim::staging_place(tx, item)?;
-        if let Some(id) = id {
-            let is_current = current.and_then(|place| place.id).is_some_and(|current| current.to_string() == id);
-            return Ok::<_, RegistryError>(!is_current);
+/// has ended for good; or the upload whose removal is written down there is not being removed.
+fn is_garbage(home: &Home, place: &Place) -> Result<bool, EngineError> {
+    Ok(home.registry.read(|tx| match place {
+        Place::Folder(item, id) => {
+            let current = interim::staging_place(tx, *item)?;
+            Ok::<_, RegistryError>(current.and_then(|place| place.id) != Some(*id))
         }
-        let found = items::get(tx, Scope::System, item)?;
-        Ok(!found.is_some_and(|item| !item.status.is_ended() || item.needs_review))
+        Place::File(item, _) => {
+            let found = items::get(tx, Scope::System, *item)?;
+            Ok(!found.is_some_and(|item| !item.status.is_ended() || item.needs_review))
+        }
+        Place::Removal(item, _) => Ok(!receiving::is_removing(tx, *item)?),
     })?)
 }
 
@@ -204,7 +254,7 @@ fn is_garbage(home: &Home, place: &str) -> Result<bool, EngineError> {
 /// was assembled again of published ones. Asked to stop, it leaves the rest.
 pub fn sweep_assemblies(home: &Home, stop: &Shutdown) -> Result<(), EngineError> {
     let since = home.registry.read(|tx| Ok::<_, RegistryError>(tx.now()?.plus(-SWEPT_AGAIN_FOR)))?;
-    let mut after = None;
+    let (mut after, mut failure) = (None, None);
     loop {
         let page = home.registry.read(|tx| discarding::swept_since(tx, since, after, VERSIONS_AT_ONCE))?;
         let Some(last) = page.last() else { break };
@@ -213,7 +263,10 @@ pub fn sweep_assemblies(home: &Home, stop: &Shutdown) -> Result<(), EngineError>
             if stop.is_requested() {
                 return Ok(());
             }
-            remove_bytes(home, version)?;
+            // One that cannot be swept now keeps no other from it.
+            if let Err(error) = remove_bytes(home, version) {
+                failure.get_or_insert(error);
+            }
         }
     }
     for store in home.preservation_stores() {
@@ -224,7 +277,7 @@ pub fn sweep_assemblies(home: &Home, stop: &Shutdown) -> Result<(), EngineError>
             sweep_assembly(home, store, &id)?;
         }
     }
-    Ok(())
+    failure.map_or(Ok(()), Err)
 }
 
 /// Removes an assembly whose version is published or was dropped.
@@ -246,12 +299,13 @@ mod tests {
 
     #[test]
     fn a_staged_key_belongs_to_a_place_of_an_item() {
-        let (item, id) = (ItemId::new().to_string(), ItemId::new().to_string());
-        let place = format!("{item}/{id}");
-        assert_eq!(place_of(&format!("{place}/pack-1")), Some(place.as_str()));
-        assert_eq!(place_of(&format!("{item}/pack-1")), Some(item.as_str()));
-        assert_eq!(place_of(&format!("{item}/removal")), Some(item.as_str()));
-        assert_eq!(place_of(&item), None);
+        let (item, id) = (ItemId::new(), uuid::Uuid::now_v7());
+        let key = |below: &str| format!("{item}/{below}");
+        assert_eq!(place_of(&key(&format!("{id}/pack-1"))), Some(Place::Folder(item, id)));
+        assert_eq!(place_of(&key("pack-1")), Some(Place::File(item, key("pack-1"))));
+        assert_eq!(place_of(&key("removal")), Some(Place::Removal(item, key("removal"))));
+        assert_eq!(place_of(&key("removal/1")), Some(Place::File(item, key("removal/1"))));
+        assert_eq!(place_of(&item.to_string()), None);
         assert_eq!(place_of("other/pack-1"), None);
     }
 }

@@ -1,7 +1,7 @@
 //! One object in one store against the registry: nothing new, copies and acts that the registry does not know, versions it
 //! does not know, or a contradiction, which is told and never written over.
 
-use strongroom_ocfl::{Object, VersionNumber};
+use strongroom_ocfl::{Object, VersionAssembly, VersionNumber};
 use strongroom_registry::rebuild::{self as rows, RecordedObject};
 use strongroom_registry::versions::Version;
 use strongroom_registry::{ObjectId, RegistryError, Scope, VersionState, objects};
@@ -12,6 +12,8 @@ use super::object::{Rebuilding, drop_version};
 use super::{Fault, Summary, copies, logs};
 use crate::Home;
 use crate::hold::ObjectHold;
+use crate::ingest::finish_discarding;
+use crate::layout::version_number;
 
 /// Taking up what one store knows.
 pub(super) struct Taking<'a> {
@@ -40,7 +42,16 @@ impl<'a> Taking<'a> {
         }
         match (identity, published) {
             (Some(identity), Some(_)) if glance.head == head => self.same(&identity, root, summary),
-            (identity, _) => self.later(identity, institution, root, glance, head, &known, summary),
+            (identity, _) => {
+                let given_up = self.home.registry.read(|tx| rows::unswept_of_generation(tx, generation))?;
+                // An object may be known by such a version alone.
+                let identity = match (identity, given_up.first()) {
+                    (None, Some(version)) => Some(self.identity(version, institution)?),
+                    (identity, _) => identity,
+                };
+                let known: Vec<Version> = known.into_iter().chain(given_up).collect();
+                self.later(identity, institution, root, glance, head, &known, summary)
+            }
         }
     }
 
@@ -157,8 +168,8 @@ impl<'a> Taking<'a> {
         }
         rebuilding.identity = identity;
         for version in open {
-            if version.state == VersionState::Preparing {
-                drop_version(self.home, version)?;
+            if version.state != VersionState::Committing {
+                self.give_up(root, version)?;
                 continue;
             }
             self.check_committing(root, &rebuilding, version)?;
@@ -168,6 +179,25 @@ impl<'a> Taking<'a> {
         rebuilding.take_up(summary)?;
         summary.taken += 1;
         Ok(())
+    }
+
+    /// Makes way for what the store holds under the number of a version that the record was preparing or had given up. Where
+    /// that is this very version, only its rows go, and it is taken up anew; else it was given up for another, and what is left
+    /// of it goes by its own identifier, in every store, before the other is taken up.
+    fn give_up(&self, root: &Key, version: &Version) -> Result<(), Fault> {
+        let number = version_number(version.number).map_err(|error| Fault::Object(error.chain()))?;
+        let assembly = VersionAssembly::open(self.store, &version.id.to_string(), root, number)?;
+        if assembly.published_by()?.is_some() {
+            return drop_version(self.home, version);
+        }
+        let given_up = version.clone();
+        self.home.registry.write(move |tx| rows::discard_version(tx, &given_up))?;
+        finish_discarding(self.home, version).map_err(|error| {
+            Fault::Object(format!(
+                "version {} with the id {} was given up, and what is left of it could not be removed: {error}",
+                version.number, version.id
+            ))
+        })
     }
 
     /// Takes the object's lease. A version that was being committed when the registry was copied keeps everybody but its

@@ -120,9 +120,9 @@ impl From<RegistryError> for Fault {
     fn from(error: RegistryError) -> Self {
         match error {
             // About this object alone.
-            RegistryError::Exists { .. } | RegistryError::Database(DatabaseError::Constraint { .. }) => {
-                Self::Object(chain(&error))
-            }
+            RegistryError::Exists { .. }
+            | RegistryError::State { .. }
+            | RegistryError::Database(DatabaseError::Constraint { .. }) => Self::Object(chain(&error)),
             other => Self::Stop(other.into()),
         }
     }

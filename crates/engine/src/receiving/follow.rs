@@ -33,6 +33,9 @@ pub(super) fn follow(home: &Home, stop: &Shutdown, watched: &mut Watched) -> Res
         begin_removal(home, upload, &note).map(|_| ())
     })?;
     for_each(home, stop, Due::Removal(now), &mut |upload| {
+        if upload.state == UploadState::Removing && stops_removal(home, upload.id, retention)? {
+            return Ok(());
+        }
         let item = upload.item.map(|item| home.registry.read(|tx| items::get(tx, Scope::System, item))).transpose()?;
         let Some(item) = item.flatten() else { return Ok(()) };
         if is_ingested(&item) {
@@ -52,6 +55,27 @@ pub(super) fn follow(home: &Home, stop: &Shutdown, watched: &mut Watched) -> Res
         }
         Ok(())
     })
+}
+
+/// Whether an upload may go: its work item judged it invalid, or took it in.
+fn may_be_removed(item: &Item) -> bool {
+    item.is_verdict || is_ingested(item)
+}
+
+/// Ends a removal that was begun, where what it was begun for holds no longer: a person took the work item up again, and it
+/// ended without a verdict. Whether it did.
+fn stops_removal(home: &Home, id: UploadId, retention: i64) -> Result<bool, EngineError> {
+    Ok(home.registry.write(move |tx| {
+        let upload = record::get(tx, Scope::System, id)?.filter(|upload| upload.state == UploadState::Removing);
+        let Some(item) = upload.and_then(|upload| upload.item) else { return Ok(false) };
+        let Some(item) = items::get(tx, Scope::System, item)? else { return Ok(false) };
+        if !item.status.is_ended() || may_be_removed(&item) {
+            return Ok(false);
+        }
+        let fate = fate_by(tx, &item, retention)?;
+        record::decide(tx, id, &fate)?;
+        Ok::<_, RegistryError>(true)
+    })?)
 }
 
 /// Whether a work item came so far that its version is published, or that nothing was to be published.
@@ -113,7 +137,8 @@ fn fate_by(tx: &mut dyn Transaction, item: &Item, retention: i64) -> Result<Fate
         ItemStatus::Pending | ItemStatus::Started | ItemStatus::Held => Fate::new(UploadState::Submitted, ""),
         ItemStatus::Succeeded => Fate::new(UploadState::Published, note),
         ItemStatus::Cancelled | ItemStatus::Deleted => Fate::new(UploadState::Cancelled, note),
-        ItemStatus::Failed if record::has_errors(tx, item.id)? => {
+        // Only what was read in the upload itself makes it invalid.
+        ItemStatus::Failed if item.is_verdict => {
             // From now on, not from when it failed: nobody could read of it while nothing ran.
             let remove_after = Some(tx.now()?.plus(retention));
             Fate { remove_after, ..Fate::new(UploadState::Invalid, note) }
@@ -145,11 +170,11 @@ fn begin_removal(home: &Home, upload: &Upload, note: &str) -> Result<bool, Engin
     Ok(home.registry.write(move |tx| {
         let Some(upload) = record::get(tx, Scope::System, id)? else { return Ok(false) };
         let Some(item) = upload.item else { return Ok(false) };
-        let status = items::get(tx, Scope::System, item)?.map(|item| item.status);
+        let Some(item) = items::get(tx, Scope::System, item)? else { return Ok(false) };
         let is_over = match upload.state {
-            UploadState::Invalid => status == Some(ItemStatus::Failed) && upload.warned_at.is_some(),
-            UploadState::Published => matches!(status, Some(ItemStatus::Succeeded | ItemStatus::Deleted)),
-            UploadState::Removing => status.is_some_and(ItemStatus::is_ended),
+            UploadState::Invalid => item.status == ItemStatus::Failed && item.is_verdict && upload.warned_at.is_some(),
+            UploadState::Published => matches!(item.status, ItemStatus::Succeeded | ItemStatus::Deleted),
+            UploadState::Removing => item.status.is_ended() && may_be_removed(&item),
             _ => false,
         };
         let begins = is_over && upload.etag == etag;

@@ -18,7 +18,7 @@ mod watch;
 mod wholeness;
 
 pub(crate) use notice::deliver as deliver_notice;
-pub(crate) use removal::remove_ingested;
+pub(crate) use removal::{REMOVAL, remove_ingested};
 pub use report::{UploadReport, forget, list, show};
 pub(crate) use upload::UploadSource;
 pub use watch::{Watched, watch};

@@ -14,6 +14,9 @@ use super::{look, wholeness};
 use crate::event::Event;
 use crate::{EngineError, Home, crash_point};
 
+/// The name, below the item in staging, of what is written down for a removal. The sweep of staging keeps it while the upload
+/// is being removed.
+pub(crate) const REMOVAL: &str = "removal";
 /// How soon it is asked again whether an object is whole whose upload was not removed, in microseconds.
 const ASK_AGAIN: i64 = 3_600_000_000;
 
@@ -90,7 +93,7 @@ pub(super) fn end(home: &Home, upload: &Upload, was_there: bool) -> Result<(), E
 
 fn remove_folder(home: &Home, store: &dyn Store, upload: &Upload, item: ItemId) -> Result<bool, EngineError> {
     let staging = home.roles.staging.as_ref();
-    let list_key = Key::new(format!("{item}/removal")).map_err(StorageError::from)?;
+    let list_key = Key::new(format!("{item}/{REMOVAL}")).map_err(StorageError::from)?;
     let is_begun = match staging.head(&list_key) {
         Ok(_) => true,
         Err(error) if error.is_not_found() => false,

@@ -25,6 +25,8 @@ pub enum Code {
     CopySize,
     /// A content that the record has no copy of there.
     CopyUnknown,
+    /// Contents under the identifier of a version that was given up.
+    VersionDiscarded,
     /// A declaration, inventory or sidecar that should lie there.
     InventoryMissing,
     /// A file that belongs to no object.
@@ -39,7 +41,7 @@ pub enum Code {
 
 impl Code {
     /// Every code.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::ObjectUnknown,
         Self::ObjectUnrecorded,
         Self::ObjectIncomplete,
@@ -50,6 +52,7 @@ impl Code {
         Self::CopyMissing,
         Self::CopySize,
         Self::CopyUnknown,
+        Self::VersionDiscarded,
         Self::InventoryMissing,
         Self::FileForeign,
         Self::NameUnusable,
@@ -70,6 +73,7 @@ impl Code {
             Self::CopyMissing => "copy.missing",
             Self::CopySize => "copy.size",
             Self::CopyUnknown => "copy.unknown",
+            Self::VersionDiscarded => "version.discarded",
             Self::InventoryMissing => "inventory.missing",
             Self::FileForeign => "file.foreign",
             Self::NameUnusable => "name.unusable",
@@ -91,6 +95,7 @@ impl Code {
             Self::CopyMissing => "the record says that the store holds the content, and nothing lies there",
             Self::CopySize => "the content has another size than the record says: it is damaged",
             Self::CopyUnknown => "bytes lie in the object that the record does not know in this store",
+            Self::VersionDiscarded => "bytes of a version that was given up lie in the object; no inventory names them",
             Self::InventoryMissing => "a declaration, inventory or sidecar of the object is missing",
             Self::FileForeign => "the file belongs to no object and no storage root",
             Self::NameUnusable => "the name is none that a store can keep, so what lies there cannot be read",
@@ -111,7 +116,7 @@ impl Code {
             Self::ObjectMissing | Self::CopyMissing | Self::CopySize | Self::InventoryMissing => fixity(),
             Self::ObjectLacking => format!("strongroom store backfill {store}"),
             Self::ObjectBusy => format!("strongroom store reconcile --store {store}"),
-            Self::StagingAbandoned => "strongroom schedule --once".to_owned(),
+            Self::StagingAbandoned | Self::VersionDiscarded => "strongroom schedule --once".to_owned(),
             Self::ObjectIncomplete | Self::FileForeign | Self::NameUnusable | Self::AssemblyAbandoned => {
                 "look at it; when nobody needs it, take it away by hand".to_owned()
             }

@@ -1,5 +1,6 @@
 //! Reconciliation: the listing of a store beside the record, both in byte order of the key, and what only one of them knows.
-//! Nothing is changed. Whatever seems to differ is compared again under the object's lease before it is told, so that work
+//! Nothing is changed, but that a version which was given up, and of which something lies in a store all the same, is swept
+//! anew by the schedule. Whatever seems to differ is compared again under the object's lease before it is told, so that work
 //! that goes on meanwhile is no difference.
 
 mod finding;
@@ -9,7 +10,9 @@ mod sorted;
 use std::time::{Duration, Instant};
 
 use strongroom_registry::rebuild::{self as rows, StoredObject};
-use strongroom_registry::{ItemId, ObjectId, RegistryError, Scope, VersionId, VersionState, items, versions};
+use strongroom_registry::{
+    ItemId, ObjectId, RegistryError, Scope, VersionId, VersionState, discarding, items, receiving, versions,
+};
 use strongroom_storage::{Key, StorageError, Store};
 
 use crate::backfill;
@@ -17,8 +20,9 @@ use crate::error::chain;
 use crate::hold::{Halt, ObjectHold};
 use crate::logs::object_root;
 use crate::rebuild::generation_of;
+use crate::receiving::REMOVAL;
 use crate::{EngineError, Home};
-use object::Comparison;
+use object::{Comparison, is_given_up, owner_of};
 use sorted::Gathered;
 
 pub use finding::{Code, Difference};
@@ -143,6 +147,9 @@ impl<'a> Reconciling<'a> {
         object: Option<ObjectId>,
         detail: Option<String>,
     ) -> Result<(), EngineError> {
+        if code == Code::VersionDiscarded {
+            self.sweep_again(path)?;
+        }
         self.compared.differences += 1;
         (self.tell)(Difference { store: self.store.name().to_owned(), code, path: path.to_owned(), object, detail })
     }
@@ -258,10 +265,10 @@ impl<'a> Reconciling<'a> {
         let found = match generation_of(self.store, &key) {
             Ok(Some(generation)) => self.home.registry.read(|tx| rows::of_generation(tx, generation))?,
             Ok(None) => {
-                if self.is_being_made(root)? {
-                    return Ok(());
+                if !self.given_up_alone(&key)? && !self.is_being_made(root)? {
+                    return self.differs(Code::ObjectIncomplete, root, None, None);
                 }
-                return self.differs(Code::ObjectIncomplete, root, None, None);
+                return Ok(());
             }
             Err(reason) => return self.differs(Code::ObjectUnknown, root, None, Some(reason)),
         };
@@ -272,6 +279,36 @@ impl<'a> Reconciling<'a> {
             return Ok(());
         }
         self.look_again(stored)
+    }
+
+    /// Has what lies under the identifier of a version that was given up removed by the schedule.
+    fn sweep_again(&self, key: &str) -> Result<(), EngineError> {
+        let Place::Object(root) = place(key) else { return Ok(()) };
+        let relative = key.get(root.len() + 1..).unwrap_or_default();
+        let Some(version) = owner_of(relative) else { return Ok(()) };
+        if self.home.registry.refusal().is_none() {
+            self.home.registry.write(move |tx| discarding::sweep_again(tx, version))?;
+        }
+        Ok(())
+    }
+
+    /// Tells the versions that were given up and have something in an object without a root inventory; whether nothing else
+    /// lies there.
+    fn given_up_alone(&mut self, root: &Key) -> Result<bool, EngineError> {
+        let (mut told, mut is_alone) = (None, true);
+        for listed in self.store.list(root)? {
+            let Ok(listed) = listed else { continue };
+            let owner = listed.key.below(root).and_then(owner_of);
+            match owner {
+                Some(owner) if told == Some(owner) => {}
+                Some(owner) if is_given_up(self.home, owner)? => {
+                    told = Some(owner);
+                    self.differs(Code::VersionDiscarded, listed.key.as_str(), None, Some(owner.to_string()))?;
+                }
+                _ => is_alone = false,
+            }
+        }
+        Ok(is_alone)
     }
 
     /// Whether some open version belongs to this object root.
@@ -387,6 +424,9 @@ impl<'a> Reconciling<'a> {
             let key = listed?.key;
             self.compared.keys += 1;
             let owner = key.as_str().split('/').next().unwrap_or_default();
+            if self.is_removal(key.as_str(), owner)? {
+                continue;
+            }
             if last.as_deref() == Some(owner) {
                 continue;
             }
@@ -399,6 +439,13 @@ impl<'a> Reconciling<'a> {
             self.differs(if is_items { Code::StagingAbandoned } else { Code::FileForeign }, owner, None, None)?;
         }
         Ok(())
+    }
+
+    /// Whether a staged key is what is written down for a removal that is under way.
+    fn is_removal(&self, key: &str, owner: &str) -> Result<bool, EngineError> {
+        let Ok(item) = owner.parse::<ItemId>() else { return Ok(false) };
+        let is_meant = key.strip_prefix(owner).is_some_and(|rest| rest.strip_prefix('/') == Some(REMOVAL));
+        Ok(is_meant && self.home.registry.read(|tx| receiving::is_removing(tx, item))?)
     }
 
     /// Whether a version of this identifier is being written, or is discarded and not swept yet.

@@ -4,7 +4,7 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use strongroom_registry::rebuild::{self as rows, StoredObject};
-use strongroom_registry::{RegistryError, versions};
+use strongroom_registry::{RegistryError, VersionId, VersionState, versions};
 
 use super::finding::Code;
 use crate::logs::object_root;
@@ -24,8 +24,10 @@ pub(super) struct Comparison<'a> {
     /// The object root, with `/` behind it.
     root: String,
     head: u64,
-    /// Whether a version is being made, whose keys are nobody's business yet.
-    is_open: bool,
+    /// The version that is being made, whose keys are nobody's business yet.
+    open: Option<VersionId>,
+    /// The version whose identifier was met last in a key that the record has no copy of, and whether it was given up.
+    met: Option<(VersionId, bool)>,
     /// Declaration, inventories and sidecars that were not seen yet, relative to the root.
     expected: BTreeSet<String>,
     page: VecDeque<(String, u64)>,
@@ -33,6 +35,21 @@ pub(super) struct Comparison<'a> {
     is_last: bool,
     seen: u64,
     told_version: bool,
+}
+
+/// The version under whose identifier a key lies, which is relative to an object root: `vN/content/<version id>/...`.
+pub(super) fn owner_of(relative: &str) -> Option<VersionId> {
+    let mut segments = relative.split('/').skip(1);
+    if segments.next() != Some("content") {
+        return None;
+    }
+    segments.next()?.parse().ok()
+}
+
+/// Whether the record knows a version as given up.
+pub(super) fn is_given_up(home: &Home, version: VersionId) -> Result<bool, EngineError> {
+    let known = home.registry.read(|tx| versions::get(tx, version))?;
+    Ok(known.is_some_and(|version| matches!(version.state, VersionState::Dropping | VersionState::Dropped)))
 }
 
 impl<'a> Comparison<'a> {
@@ -55,7 +72,8 @@ impl<'a> Comparison<'a> {
             object,
             root,
             head: known.last().map_or(0, |version| version.number),
-            is_open: open.is_some(),
+            open: open.map(|version| version.id),
+            met: None,
             expected,
             page: VecDeque::new(),
             after: String::new(),
@@ -86,9 +104,17 @@ impl<'a> Comparison<'a> {
             }
             return Ok(());
         }
+        if let Some(owner) = owner_of(relative).filter(|owner| self.open != Some(*owner)) {
+            let was_met = self.met.is_some_and(|(met, _)| met == owner);
+            if self.is_given_up(owner)? {
+                // Once for all that lies there.
+                return if was_met { Ok(()) } else { tell(Code::VersionDiscarded, key, Some(owner.to_string())) };
+            }
+        }
+        let is_open = self.open.is_some();
         let version = relative.split_once('/').and_then(|(first, _)| first.strip_prefix('v')?.parse::<u64>().ok());
         match version {
-            Some(version) if version > self.head && self.is_open => Ok(()),
+            Some(version) if version > self.head && is_open => Ok(()),
             Some(version) if version > self.head => {
                 let is_told = std::mem::replace(&mut self.told_version, true);
                 if is_told {
@@ -97,9 +123,21 @@ impl<'a> Comparison<'a> {
                     tell(Code::VersionUnknown, key, Some(format!("recorded is version {}", self.head)))
                 }
             }
-            Some(_) if self.is_open => Ok(()),
+            Some(_) if is_open => Ok(()),
             Some(_) => tell(Code::CopyUnknown, key, None),
             None => tell(Code::FileForeign, key, None),
+        }
+    }
+
+    /// Whether the record knows a version as given up. Keys of one version come one behind the other.
+    fn is_given_up(&mut self, version: VersionId) -> Result<bool, EngineError> {
+        match self.met {
+            Some((met, is_given_up)) if met == version => Ok(is_given_up),
+            _ => {
+                let is_given_up = is_given_up(self.home, version)?;
+                self.met = Some((version, is_given_up));
+                Ok(is_given_up)
+            }
         }
     }
 

@@ -73,12 +73,16 @@ impl Record {
 
 fn outcome_of(end: StageEnd) -> Outcome {
     match end {
-        StageEnd::Next { .. } | StageEnd::Back { .. } | StageEnd::Succeeded { .. } | StageEnd::Cancelled { .. } => {
-            Outcome::Done
-        }
+        StageEnd::Next { .. }
+        | StageEnd::Back { .. }
+        | StageEnd::StagingLost { .. }
+        | StageEnd::Succeeded { .. }
+        | StageEnd::Cancelled { .. } => Outcome::Done,
         StageEnd::Defer { until, .. } => Outcome::Defer(until),
         StageEnd::Transient { retry_at, note, .. } => Outcome::RetryAt { at: retry_at, reason: note },
-        StageEnd::Fatal { note, .. } | StageEnd::Held { note } => Outcome::Dead { reason: note },
+        StageEnd::Fatal { note, .. } | StageEnd::Invalid { note, .. } | StageEnd::Held { note } => {
+            Outcome::Dead { reason: note }
+        }
         StageEnd::Released { .. } => Outcome::Release,
     }
 }
@@ -99,6 +103,8 @@ fn stage_words(end: &StageEnd) -> (&'static str, &str) {
         StageEnd::Defer { note, .. } => ("deferred", note),
         StageEnd::Transient { note, .. } => ("transient", note),
         StageEnd::Fatal { note, .. } => ("fatal", note),
+        StageEnd::Invalid { note, .. } => ("invalid", note),
+        StageEnd::StagingLost { note, .. } => ("staging lost", note),
         StageEnd::Back { note, .. } => ("back", note),
         StageEnd::Held { note } => ("held", note),
         StageEnd::Succeeded { note } => ("succeeded", note),

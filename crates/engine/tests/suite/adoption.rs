@@ -4,10 +4,17 @@ use strongroom_database::Time;
 use strongroom_engine::fixity::{self, FixityRequest, FixitySummary};
 use strongroom_engine::mark::{self, Found, Mark};
 use strongroom_engine::rebuild::{self, AdoptRequest, Summary};
+use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::{EngineError, Home};
-use strongroom_registry::{InstitutionId, RegistryError, Scope, fixity as fixity_record, objects, tenants};
+use strongroom_registry::items::Request;
+use strongroom_registry::{
+    InstitutionId, ItemId, RegistryError, Scope, Stage, VersionId, VersionState, discarding, fixity as fixity_record,
+    objects, rebuild as record, tenants,
+};
 
 use crate::fixture::{self, KEPT_IN};
+use crate::ingest::hand_in;
+use crate::ingest::identity::{ask, finish, version, work_until};
 use crate::rebuild::{all_events, dump};
 
 fn adopted(home: &Home) -> Summary {
@@ -332,4 +339,122 @@ fn a_backup_taken_under_load_adopts_and_its_open_work_ends_as_it_did() {
             assert_eq!(found.expect("compares").differences, 0);
         }
     }
+}
+
+/// A home whose object has version 2 by another deposit than the one that began it and was cancelled, with a backup of the
+/// time when the first was `given_up` and not swept.
+fn with_a_number_used_twice(is_dropped: bool) -> (fixture::TestHome, std::path::PathBuf, ItemId) {
+    let home = fixture::home();
+    home.ingest("letters", &[("a.txt", b"one")]);
+    let id = hand_in(&home, &home.bag("letters", &[("a.txt", b"given up"), ("g.txt", b"only there")]));
+    work_until(&home, id, Stage::Record);
+    ask(&home, id, Request::Cancel);
+    if is_dropped {
+        let given_up = home.registry.read(|tx| discarding::unswept_of_item(tx, id)).expect("reads").remove(0);
+        while !home
+            .registry
+            .write({
+                let given_up = given_up.clone();
+                move |tx| discarding::drop_rows(tx, &given_up)
+            })
+            .expect("drops")
+        {}
+    }
+    let backup = home.backup("unswept");
+    strongroom_engine::work_on(&home.home, &[id], &Shutdown::new()).expect("sweeps");
+    home.ingest("letters", &[("a.txt", b"one"), ("b.txt", b"two")]);
+    (home, backup, id)
+}
+
+#[test]
+fn a_backup_with_a_version_that_is_being_given_up_adopts_the_one_that_was_published_with_its_number() {
+    for is_dropped in [false, true] {
+        let (home, backup, id) = with_a_number_used_twice(is_dropped);
+        let before = whole_dump(&home);
+        let restored = home.restored(&backup);
+        adopted(&restored.opened_to_adopt());
+        let again = std::sync::Arc::new(restored.opened_again());
+        assert_eq!(again.registry.refusal(), None);
+        assert_eq!(whole_dump(&again), before);
+        let unswept = again.registry.read(|tx| discarding::unswept_of_item(tx, id)).expect("reads");
+        assert!(unswept.is_empty(), "it was finished first: {unswept:?}");
+        // The sweep that the backup knows of, and a deposit behind it.
+        strongroom_engine::work_on(&again, &[id], &Shutdown::new()).expect("sweeps");
+        assert_eq!(whole_dump(&again), before, "nothing of the published version goes with the one that was given up");
+        for store in KEPT_IN {
+            let found = strongroom_engine::reconcile::run(&again, store, &mut |difference| panic!("{difference:?}"));
+            assert_eq!(found.expect("compares").differences, 0);
+        }
+        let checks = checked(&again);
+        assert_eq!((checks.damaged, checks.failed), (0, 0), "{checks:?}");
+    }
+}
+
+#[test]
+fn a_version_that_was_published_after_the_backup_is_adopted_though_the_registry_gave_it_up_meanwhile() {
+    let home = fixture::home();
+    home.ingest("letters", &[("a.txt", b"one")]);
+    let id = hand_in(&home, &home.bag("letters", &[("a.txt", b"two")]));
+    work_until(&home, id, Stage::Record);
+    let version = version(&home, id);
+    let backup = home.backup("early");
+    finish(&home, id);
+    let before = whole_dump(&home);
+    let restored = home.restored(&backup);
+    // An adoption that was stopped while it dropped the rows, and a person who cancels the item.
+    let adopting = restored.opened_to_adopt();
+    adopting
+        .registry
+        .write(move |tx| strongroom_registry::items::request(tx, Scope::System, id, Request::Cancel, "a person"))
+        .expect("is cancelled");
+    adopted(&adopting);
+    let again = std::sync::Arc::new(restored.opened_again());
+    assert_eq!(whole_dump(&again), before);
+    let found = again.registry.read(|tx| strongroom_registry::versions::get(tx, version)).expect("reads").expect("it");
+    assert_eq!(found.state, VersionState::Published);
+    strongroom_engine::work_on(&again, &[id], &Shutdown::new()).expect("sweeps");
+    assert_eq!(whole_dump(&again), before);
+    let checks = checked(&again);
+    assert_eq!((checks.damaged, checks.failed), (0, 0), "{checks:?}");
+}
+
+#[test]
+fn a_version_whose_number_belongs_to_another_is_refused_and_nothing_is_published() {
+    let (home, backup, id) = with_a_number_used_twice(false);
+    let restored = home.restored(&backup);
+    let adopting = restored.opened_to_adopt();
+    let given_up = adopting.registry.read(|tx| discarding::unswept_of_item(tx, id)).expect("reads").remove(0);
+    let object = restored.object("letters");
+    let recorded = record::RecordedVersion {
+        id: VersionId::new(),
+        number: given_up.number,
+        item: ItemId::new(),
+        message: "another".into(),
+        user: "tester".into(),
+        description: strongroom_registry::Description::default(),
+        created_at: Time(1),
+        owns_contents: true,
+    };
+    let of = record::RecordedObject {
+        id: object.id,
+        institution: object.institution,
+        collection: None,
+        identifier: object.identifier.clone(),
+        generation: object.generation,
+        ark: object.ark.clone(),
+        created_at: object.created_at,
+    };
+    let (put, version) = (of.clone(), recorded.clone());
+    let refused = adopting.registry.write(move |tx| record::put_version(tx, &put, &version)).expect_err("is taken");
+    let text = refused.to_string();
+    assert!(text.contains(&given_up.id.to_string()) && text.contains("dropping"), "{text}");
+    let refused = adopting
+        .registry
+        .write(move |tx| {
+            let versions = [(recorded.clone(), None)];
+            record::publish(tx, &of, &versions, &[], strongroom_registry::ObjectState::Active)
+        })
+        .expect_err("it is not there");
+    assert!(refused.to_string().contains("not in the registry"), "{refused}");
+    assert_eq!(restored.object("letters").head, 1);
 }

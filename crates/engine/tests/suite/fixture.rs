@@ -225,6 +225,18 @@ impl TestHome {
         open(self.folder.path(), self.home.settings.clone(), &self.clock)
     }
 
+    /// The home opened anew with other settings: placements that name these stores only, and without the stores `gone`.
+    pub(crate) fn opened_with(&self, placed: &[&str], gone: &[&str]) -> Home {
+        let text = std::fs::read_to_string(self.folder.path().join("strongroom.toml")).expect("settings");
+        let mut text = text.replace(&format!("{KEPT_IN:?}"), &format!("{placed:?}"));
+        for store in gone {
+            let table = format!("[stores.{store}]\nkind = \"folder\"\npath = \"stores/{store}\"\n");
+            assert!(text.contains(&table), "{store} is named");
+            text = text.replace(&table, "");
+        }
+        open(self.folder.path(), Settings::from_toml(&text).expect("settings"), &self.clock)
+    }
+
     /// The home opened to take up what its stores know.
     pub(crate) fn opened_to_adopt(&self) -> Home {
         Home::open_to_adopt(self.folder.path(), self.home.settings.clone()).expect("opens the home")

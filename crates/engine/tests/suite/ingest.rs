@@ -2,7 +2,7 @@
 
 mod committing;
 mod healing;
-mod identity;
+pub(crate) mod identity;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ use strongroom_registry::{Action, CollectionId, ItemId, ItemStatus, RegistryErro
 
 use super::fixture::{INSTITUTION, KEPT_IN, TestHome, home};
 
-fn hand_in(home: &TestHome, bag: &Path) -> ItemId {
+pub(crate) fn hand_in(home: &TestHome, bag: &Path) -> ItemId {
     let request = DepositRequest {
         institution: INSTITUTION.into(),
         sources: vec![bag.to_str().expect("UTF-8").to_owned()],
@@ -128,6 +128,38 @@ fn a_valid_bag_whose_staged_bytes_are_lost_is_fetched_again_and_kept() {
 }
 
 #[test]
+fn a_staging_disk_that_never_gives_back_what_it_got_asks_for_a_person_and_condemns_no_bag() {
+    let home = home();
+    let id = hand_in(&home, &home.bag("letters", &[("a.txt", b"one")]));
+    for fetches in 1.. {
+        identity::work_until(&home, id, Stage::Validate);
+        assert!(fetches <= 20, "it is fetched again and again: {:?}", notes(&home, id));
+        lose_staged_bytes(&home);
+        let validate = [Stage::Validate.topic(Action::Ingest)];
+        let workers = strongroom_engine::runtime_over(&home.home, Some(&validate)).expect("a runtime").build();
+        workers.run_until(&Shutdown::new(), &|| {
+            find(&home, id).stage != Stage::Validate || find(&home, id).status.is_ended()
+        });
+        if find(&home, id).status.is_ended() {
+            assert!(fetches > 1, "once is no reason");
+            break;
+        }
+    }
+    let item = find(&home, id);
+    assert_eq!((item.status, item.needs_review, item.is_verdict), (ItemStatus::Failed, true, false));
+    let note = item.note.expect("a note");
+    assert!(note.contains("the staging store staging") && note.contains("items requeue"), "{note}");
+    let problems = home.registry.read(|tx| items::problems(tx, Scope::System, id, 10)).expect("reads");
+    assert!(problems.is_empty(), "nothing is held against the bag: {problems:?}");
+    // With a disk that works it is kept after all.
+    home.registry
+        .write(move |tx| items::request(tx, Scope::System, id, items::Request::Requeue(None), "a person"))
+        .expect("is requeued");
+    work_on(&home.home, &[id], &Shutdown::new()).expect("works");
+    assert_eq!(find(&home, id).status, ItemStatus::Succeeded, "{:?}", find(&home, id).note);
+}
+
+#[test]
 fn a_bag_that_is_invalid_itself_is_still_refused() {
     let home = home();
     let bag = home.bag("letters", &[("a.txt", b"one")]);
@@ -140,6 +172,7 @@ fn a_bag_that_is_invalid_itself_is_still_refused() {
     work_on(&home.home, &[id], &Shutdown::new()).expect("works");
     let item = find(&home, id);
     assert_eq!(item.status, ItemStatus::Failed);
+    assert!(item.is_verdict, "the package itself was read");
     let note = item.note.expect("a note");
     assert!(note.contains("manifest.digest_mismatch"), "{note}");
 }

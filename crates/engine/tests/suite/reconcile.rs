@@ -8,6 +8,8 @@ use strongroom_registry::leases;
 use uuid::Uuid;
 
 use crate::fixture::{self, INSTITUTION, KEPT_IN, TestHome};
+use crate::ingest::hand_in;
+use crate::ingest::identity::{ask, version, work_until};
 
 fn differences(home: &Home, store: &str) -> Vec<Difference> {
     let mut found = Vec::new();
@@ -189,4 +191,37 @@ fn deposits_that_go_on_meanwhile_are_no_differences() {
     for store in KEPT_IN {
         assert_eq!(codes(&home, store), []);
     }
+}
+
+#[test]
+fn what_a_worker_put_that_slept_for_long_is_found_and_swept_again() {
+    let home = fixture::home();
+    home.ingest("letters", &[("a.txt", b"one")]);
+    let id = hand_in(&home, &home.bag("letters", &[("a.txt", b"two")]));
+    work_until(&home, id, strongroom_registry::Stage::Record);
+    let given_up = version(&home, id);
+    ask(&home, id, strongroom_registry::items::Request::Cancel);
+    work_on(&home.home, &[id], &Shutdown::new()).expect("sweeps");
+    home.clock.advance(std::time::Duration::from_hours(24 * 30));
+    // As in a store whose keys are final from the first put.
+    let place = key(&home, "primary", &["/v1/inventory.json"])
+        .replace("/v1/inventory.json.sha512", "")
+        .replace("/v1/inventory.json", "");
+    let stray = format!("{place}/v2/content/{given_up}/ab/abc");
+    std::fs::create_dir_all(home.file("primary", &stray).parent().expect("a folder")).expect("makes it");
+    std::fs::write(home.file("primary", &stray), b"late").expect("writes");
+    // A version that is being made hides nothing of it.
+    let open = hand_in(&home, &home.bag("letters", &[("a.txt", b"three")]));
+    work_until(&home, open, strongroom_registry::Stage::Record);
+    ask(&home, open, strongroom_registry::items::Request::Hold);
+    let found = differences(&home, "primary");
+    assert_eq!(
+        found.iter().map(|found| (found.code, found.path.as_str())).collect::<Vec<_>>(),
+        [(Code::VersionDiscarded, stray.as_str())]
+    );
+    assert_eq!(found[0].next(), "strongroom schedule --once");
+    let since = strongroom_database::Clock::now(&*home.clock).plus(-60_000_000);
+    let again =
+        home.registry.read(|tx| strongroom_registry::discarding::swept_since(tx, since, None, 9)).expect("reads");
+    assert_eq!(again.iter().map(|version| version.id).collect::<Vec<_>>(), [given_up], "it is swept once a day again");
 }

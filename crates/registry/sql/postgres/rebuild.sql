@@ -22,13 +22,19 @@ ON CONFLICT DO NOTHING
 -- name: rebuild.publish_version
 UPDATE versions SET state = 'published', inventory_sha512 = $4, files = $5, bytes = $6, published_at = created_at,
     record_head = NULL
-WHERE object_id = $1 AND generation = $2 AND number = $3 AND state IN ('preparing', 'committing')
+WHERE id = $1 AND object_id = $2 AND generation = $3 AND number = $7 AND state IN ('preparing', 'committing')
 -- name: rebuild.set_state
 UPDATE objects SET state = $2 WHERE id = $1
 -- name: rebuild.of_generation
 SELECT id, object_id, generation, number, state, item_id, message, user_name, inventory_sha512, description, files,
     bytes, created_at, published_at, owns_contents, record_head, swept_at
 FROM versions WHERE generation = $1 AND state NOT IN ('dropping', 'dropped') ORDER BY number
+-- name: rebuild.unswept_of_generation
+SELECT id, object_id, generation, number, state, item_id, message, user_name, inventory_sha512, description, files,
+    bytes, created_at, published_at, owns_contents, record_head, swept_at
+FROM versions WHERE generation = $1 AND state IN ('dropping', 'dropped') AND swept_at IS NULL ORDER BY number
+-- name: rebuild.number_taken
+SELECT id, state FROM versions WHERE object_id = $1 AND generation = $2 AND number = $3 AND swept_at IS NULL
 -- name: rebuild.forget_version
 DELETE FROM versions WHERE id = $1 AND state = 'dropped'
 -- name: rebuild.has_event

@@ -52,6 +52,7 @@ SELECT u.id, u.institution_id, i.identifier, u.store, u.key, u.etag, u.size, u.s
     u.changed_at, u.remove_after, u.warned_at
 FROM uploads u JOIN institutions i ON i.id = u.institution_id JOIN work_items w ON w.id = u.item_id
 WHERE u.state = 'invalid' AND u.id > $1 AND u.remove_after <= $3 AND u.warned_at <= $4 AND w.status = 'failed'
+    AND w.is_verdict
 ORDER BY u.id LIMIT $2
 -- name: receiving.to_remove
 SELECT u.id, u.institution_id, i.identifier, u.store, u.key, u.etag, u.size, u.state, u.note, u.item_id, u.first_seen_at,
@@ -84,5 +85,5 @@ SELECT id FROM work_items
 WHERE institution_id = $1 AND object_identifier = $2 AND status IN ('pending', 'started', 'held')
     AND status <> 'started' AND action = 'ingest' AND source = $3 AND id <> $4
 ORDER BY id
--- name: receiving.has_errors
-SELECT EXISTS (SELECT 1 FROM item_problems WHERE item_id = $1 AND severity = 'error')
+-- name: receiving.is_removing
+SELECT EXISTS (SELECT 1 FROM uploads WHERE item_id = $1 AND state = 'removing')

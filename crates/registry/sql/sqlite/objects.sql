@@ -128,6 +128,16 @@ FROM versions WHERE item_id = ?1 AND state IN ('dropping', 'dropped') AND swept_
 SELECT id, object_id, generation, number, state, item_id, message, user_name, inventory_sha512, description, files,
     bytes, created_at, published_at, owns_contents, record_head, swept_at
 FROM versions WHERE swept_at >= ?1 AND id > ?2 ORDER BY id LIMIT ?3
+-- name: versions.sweep_again
+UPDATE versions SET swept_at = ?2 WHERE id = ?1 AND state = 'dropped' AND swept_at IS NOT NULL
+-- name: versions.sweep_again_of_item
+UPDATE versions SET swept_at = ?2 WHERE item_id = ?1 AND state = 'dropped' AND swept_at IS NOT NULL
+-- name: version_stores.insert
+INSERT INTO version_stores (version_id, store) VALUES (?1, ?2) ON CONFLICT DO NOTHING
+-- name: version_stores.list
+SELECT store FROM version_stores WHERE version_id = ?1 ORDER BY store
+-- name: version_stores.drop
+DELETE FROM version_stores WHERE version_id = ?1
 -- name: versions.get
 SELECT id, object_id, generation, number, state, item_id, message, user_name, inventory_sha512, description, files,
     bytes, created_at, published_at, owns_contents, record_head, swept_at
@@ -229,17 +239,24 @@ FROM events e WHERE e.object_id = ?1 AND e.version = ?2 ORDER BY e.time, e.id
 DELETE FROM events WHERE id IN
     (SELECT id FROM events WHERE object_id = ?1 AND version = ?2 AND item_id = ?4 LIMIT ?3)
 -- name: entries.of_version
-SELECT file_id FROM entries WHERE object_id = ?1 AND generation = ?2 AND version = ?3 LIMIT ?4
+SELECT file_id FROM entries WHERE object_id = ?1 AND generation = ?2 AND version = ?3
+    AND NOT EXISTS (SELECT 1 FROM versions v WHERE v.object_id = ?1 AND v.generation = ?2 AND v.number = ?3
+        AND v.id <> ?5 AND v.state NOT IN ('dropping', 'dropped'))
+LIMIT ?4
 -- name: entries.drop
 DELETE FROM entries WHERE object_id = ?1 AND generation = ?2 AND version = ?3 AND file_id = ?4
 -- name: files.drop_unused
 DELETE FROM files WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM entries e WHERE e.file_id = files.id)
 -- name: copies.drop
 DELETE FROM copies WHERE content_id IN (SELECT k.content_id FROM contents c JOIN copies k ON k.content_id = c.id
-    WHERE c.object_id = ?1 AND c.generation = ?2 AND c.version = ?3 LIMIT ?4)
+    WHERE c.object_id = ?1 AND c.generation = ?2 AND c.version = ?3
+        AND (c.version_id = ?5 OR (c.version_id IS NULL AND NOT EXISTS (SELECT 1 FROM versions v WHERE v.object_id = ?1
+            AND v.generation = ?2 AND v.number = ?3 AND v.id <> ?5 AND v.state NOT IN ('dropping', 'dropped')))) LIMIT ?4)
 -- name: contents.drop
-DELETE FROM contents WHERE id IN
-    (SELECT id FROM contents WHERE object_id = ?1 AND generation = ?2 AND version = ?3 LIMIT ?4)
+DELETE FROM contents WHERE id IN (SELECT c.id FROM contents c
+    WHERE c.object_id = ?1 AND c.generation = ?2 AND c.version = ?3
+        AND (c.version_id = ?5 OR (c.version_id IS NULL AND NOT EXISTS (SELECT 1 FROM versions v WHERE v.object_id = ?1
+            AND v.generation = ?2 AND v.number = ?3 AND v.id <> ?5 AND v.state NOT IN ('dropping', 'dropped')))) LIMIT ?4)
 -- name: versions.totals
 SELECT count(*), coalesce(sum(c.size), 0)
 FROM files f

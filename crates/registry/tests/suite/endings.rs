@@ -122,6 +122,73 @@ pub(crate) fn fatal_fails_the_item_and_sweeps_behind_it(subject: &dyn Subject) {
     assert_eq!(world.read(|tx| items::problems(tx, Scope::System, item.id, 1)), problems[..1]);
 }
 
+pub(crate) fn only_a_verdict_on_the_package_ends_an_item_as_invalid(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let problems = vec![ItemProblem {
+        severity: "error".into(),
+        code: "manifest.file_missing".into(),
+        file: None,
+        path: None,
+        line: None,
+        message: "is not there".into(),
+    }];
+    let (claim, item) = world.claimed_at(Stage::Validate);
+    let id = item.id;
+    let fatal = StageEnd::Fatal { note: "ours".into(), problems: problems.clone() };
+    world.finish(&claim, &fatal);
+    assert_eq!((world.status(id).1, world.find(id).is_verdict), (ItemStatus::Failed, false));
+    world.ask(id, Request::Requeue(None)).expect("is requeued");
+    let validate = |world: &World<'_>, end: &StageEnd| {
+        let (claim, _) = world.claim(Stage::Receive);
+        world.finish(&claim, &next(Stage::Validate));
+        let (claim, _) = world.claim(Stage::Validate);
+        world.finish(&claim, end);
+    };
+    let verdict = StageEnd::Invalid { note: "the bag is invalid".into(), problems: problems.clone() };
+    validate(&world, &verdict);
+    let item = world.find(id);
+    assert_eq!((item.status, item.is_verdict, item.needs_review), (ItemStatus::Failed, true, true));
+    assert_eq!(world.read(|tx| items::problems(tx, Scope::System, id, 10)), problems);
+    assert_eq!(world.topics(id), [SWEEP_TOPIC], "it is swept behind, as by any end for good");
+    world.ask(id, Request::Requeue(None)).expect("is requeued");
+    assert!(!world.find(id).is_verdict, "nothing is known of how it ends next");
+    validate(&world, &fatal);
+    assert_eq!((world.status(id).1, world.find(id).is_verdict), (ItemStatus::Failed, false));
+}
+
+pub(crate) fn staging_that_is_lost_again_and_again_asks_for_a_person(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let id = world.item();
+    world.drive(id, Stage::Validate);
+    let lost = StageEnd::StagingLost {
+        to: Stage::Provision,
+        max_losses: 3,
+        note: "other bytes".into(),
+        advice: "check the disk of staging".into(),
+    };
+    let lose = |from: Stage| {
+        let (claim, _) = world.claim(from);
+        world.finish(&claim, &lost);
+    };
+    let fetch = || {
+        let (claim, _) = world.claim(Stage::Provision);
+        world.finish(&claim, &next(Stage::Validate));
+    };
+    lose(Stage::Validate);
+    assert_eq!(last_word(&world, id).2, "other bytes; fetching again");
+    assert_eq!(world.status(id), (Stage::Provision, ItemStatus::Pending));
+    fetch();
+    lose(Stage::Validate);
+    fetch();
+    lose(Stage::Validate);
+    let item = world.find(id);
+    assert_eq!((item.status, item.needs_review, item.is_verdict), (ItemStatus::Failed, true, false));
+    let note = item.note.expect("a note");
+    assert!(note.contains("3 times") && note.contains("check the disk of staging"), "{note}");
+    world.ask(id, Request::Requeue(None)).expect("is requeued");
+    assert_eq!(world.find(id).staging_losses, 0, "a person was at it");
+}
+
 pub(crate) fn back_begins_an_earlier_stage_afresh(subject: &dyn Subject) {
     let world = World::new(subject);
     let (claim, item) = world.claimed_at(Stage::Write);

@@ -4,7 +4,7 @@ use strongroom_registry::versions::{self, NewCopy, NewEntry, Version};
 use strongroom_registry::work::{self, Claim, StageEnd};
 use strongroom_registry::{
     ContentId, Decision, Description, FileId, Format, InstitutionId, ItemStatus, ObjectId, RegistryError, Stage,
-    Transaction, interim,
+    Transaction, discarding, interim,
 };
 
 use super::world::*;
@@ -55,10 +55,20 @@ const WRITES: &[(&str, Write)] = &[
     }),
     ("put_copies", |tx, claim, version| {
         let copy = NewCopy { content: ContentId::new(), key: "late".into(), class: None };
-        versions::put_copies(tx, claim, InstitutionId::new(), version.object, "late", &[copy])
+        versions::put_copies(tx, claim, InstitutionId::new(), version, "late", &[copy])
     }),
-    ("set_verified", |tx, claim, _| versions::set_verified(tx, claim, "late", &[ContentId::new()])),
-    ("forget_copy", |tx, claim, _| versions::forget_copy(tx, claim, "late", ContentId::new())),
+    ("put_events", |tx, claim, version| versions::put_events(tx, claim, version, &[])),
+    ("set_verified", |tx, claim, version| versions::set_verified(tx, claim, version, "late", &[ContentId::new()])),
+    ("set_attested", |tx, claim, version| versions::set_attested(tx, claim, version, "late", &[ContentId::new()])),
+    ("forget_copy", |tx, claim, version| versions::forget_copy(tx, claim, version, "late", ContentId::new())),
+    ("put_copy_of_kept", |tx, claim, version| {
+        let copy = NewCopy { content: ContentId::new(), key: "late".into(), class: None };
+        versions::put_copy_of_kept(tx, claim, InstitutionId::new(), version.object, "late", &copy)
+    }),
+    ("set_kept_attested", |tx, claim, version| {
+        versions::set_kept_attested(tx, claim, version.object, "late", ContentId::new())
+    }),
+    ("note_stores", |tx, claim, version| discarding::note_stores(tx, claim, version, &["late".into()])),
     ("commit", |tx, claim, version| versions::commit(tx, claim, version, digests(b"late").sha512)),
     ("publish", |tx, claim, _| versions::publish(tx, claim, InstitutionId::new(), None, &[])),
     ("finish", |tx, claim, _| work::finish(tx, claim, "late", &next(Stage::Cleanup)).map(|_| ())),

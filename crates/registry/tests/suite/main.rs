@@ -40,6 +40,8 @@ macro_rules! conformance_suite {
                 defer_does_not_sleep_through_a_wake_up
                 transient_errors_are_retried_until_the_attempts_are_spent
                 fatal_fails_the_item_and_sweeps_behind_it
+                only_a_verdict_on_the_package_ends_an_item_as_invalid
+                staging_that_is_lost_again_and_again_asks_for_a_person
                 back_begins_an_earlier_stage_afresh
                 held_waits_for_a_person_without_a_task
                 succeeded_ends_without_a_sweep
@@ -119,6 +121,10 @@ macro_rules! conformance_suite {
                 a_dropped_version_takes_no_more_rows
                 a_version_is_discarded_by_its_worker_or_behind_its_ended_item
                 an_item_that_is_cancelled_discards_what_it_was_preparing
+                a_worker_whose_version_was_given_up_changes_nothing_of_the_next
+                dropping_goes_by_the_identifier_and_not_by_the_number
+                the_stores_of_a_version_are_known_until_it_is_published
+                a_swept_version_is_swept_again_when_its_worker_wakes
                 a_version_that_is_committing_is_not_dropped
                 a_commit_fixes_the_inventory
                 a_version_is_not_published_before_it_is_committed

@@ -198,9 +198,9 @@ pub(crate) fn putting_rows_again_changes_nothing(subject: &dyn Subject) {
                 NewEntry { file, path: "deposit/data/a".into(), modified: None, content, format: Format::default() };
             versions::put_entries(tx, &claim, &version, &[entry])?;
             let copy = NewCopy { content, key: "key".into(), class: None };
-            versions::put_copies(tx, &claim, institution, version.object, "primary", &[copy])?;
-            versions::set_verified(tx, &claim, "primary", &[content])?;
-            events::append(tx, std::slice::from_ref(&event))
+            versions::put_copies(tx, &claim, institution, &version, "primary", &[copy])?;
+            versions::set_verified(tx, &claim, &version, "primary", &[content])?;
+            versions::put_events(tx, &claim, &version, std::slice::from_ref(&event))
         });
     }
     assert_eq!(world.read(|tx| objects::copies(tx, content)).len(), 1);
@@ -292,6 +292,128 @@ pub(crate) fn a_dropped_version_takes_no_more_rows(subject: &dyn Subject) {
         versions::put_entries(tx, &held, &of, &[entry])
     });
     refused_state(&world, move |tx| versions::commit(tx, &claim, &version, digests(b"late").sha512));
+}
+
+/// What a part writes that slept while another part took the object over, gave up its version and began one of the same
+/// number: the fence of its own item still holds.
+pub(crate) fn a_worker_whose_version_was_given_up_changes_nothing_of_the_next(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let object = world.object("bag");
+    let (stale, _) = world.claimed_at(Stage::Write);
+    let given_up = world.prepare(&stale, &object);
+    world.put(&stale, &given_up, "deposit/data/a", b"a");
+    discard(&world, &stale, &given_up);
+    while !world.write({
+        let given_up = given_up.clone();
+        move |tx| discarding::drop_rows(tx, &given_up)
+    }) {}
+    let id = given_up.id;
+    world.write(move |tx| discarding::set_swept(tx, id));
+    let (claim, _) = world.claimed_at(Stage::Write);
+    let version = world.prepare(&claim, &object);
+    assert_eq!((version.number, version.id == given_up.id), (1, false));
+    let (file, content) = world.put(&claim, &version, "deposit/data/a", b"a");
+    world.copy(&claim, &version, "primary", &[content]);
+    let before = world.read(|tx| objects::copies(tx, content));
+    world.write({
+        let stale = stale.clone();
+        move |tx| strongroom_registry::work::check_fence(tx, &stale)
+    });
+    let (held, of, institution) = (stale.clone(), given_up.clone(), world.ours);
+    refused_state(&world, move |tx| {
+        let copy = NewCopy { content, key: "late".into(), class: None };
+        versions::put_copies(tx, &held, institution, &of, "secondary", &[copy])
+    });
+    let (held, of) = (stale.clone(), given_up.clone());
+    refused_state(&world, move |tx| versions::set_verified(tx, &held, &of, "primary", &[content]));
+    let (held, of) = (stale.clone(), given_up.clone());
+    refused_state(&world, move |tx| versions::set_attested(tx, &held, &of, "primary", &[content]));
+    let (held, of) = (stale.clone(), given_up.clone());
+    refused_state(&world, move |tx| versions::forget_copy(tx, &held, &of, "primary", content));
+    let (held, of) = (stale.clone(), given_up.clone());
+    refused_state(&world, move |tx| discarding::note_stores(tx, &held, &of, &["late".to_owned()]));
+    let (held, of, event) = (stale.clone(), given_up.clone(), super::events::row(&world, &version, file, content));
+    refused_state(&world, move |tx| versions::put_events(tx, &held, &of, std::slice::from_ref(&event)));
+    let (held, institution, object_id) = (stale.clone(), world.ours, object.id);
+    let lost = world.refused(move |tx| {
+        let copy = NewCopy { content, key: "late".into(), class: None };
+        versions::put_copy_of_kept(tx, &held, institution, object_id, "secondary", &copy)
+    });
+    assert!(matches!(lost, RegistryError::FenceLost { what: "object", .. }), "{lost}");
+    let lost = world.refused(move |tx| versions::set_kept_attested(tx, &stale, object_id, "primary", content));
+    assert!(matches!(lost, RegistryError::FenceLost { what: "object", .. }), "{lost}");
+    let after = world.read(|tx| objects::copies(tx, content));
+    assert_eq!((after.len(), &after[0].key, after[0].verified_at), (1, &before[0].key, before[0].verified_at));
+    let mut told = 0;
+    world.read(|tx| {
+        told = 0;
+        events::of_version(tx, object.id, 1, &mut |_| {
+            told += 1;
+            Ok(())
+        })
+    });
+    assert_eq!(told, 0, "no event of the one that was given up is told of the next");
+}
+
+/// A registry that knows a version as given up finds another of its number, and drops the rows of its own alone.
+pub(crate) fn dropping_goes_by_the_identifier_and_not_by_the_number(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let object = world.object("bag");
+    let (claim, _) = world.claimed_at(Stage::Write);
+    let version = world.prepare(&claim, &object);
+    let (_, content) = world.put(&claim, &version, "deposit/data/a", b"a");
+    world.copy(&claim, &version, "primary", &[content]);
+    world.commit(&claim, &version);
+    world.publish(&claim, &["primary"]);
+    world.finish(&claim, &succeeded());
+    // As a registry of before may know one that was given up: of the same number, and swept so far that the number was free.
+    let (claim, _) = world.claimed_at(Stage::Write);
+    let next = Object { head: 1, ..object.clone() };
+    let other = world.prepare(&claim, &next);
+    discard(&world, &claim, &other);
+    let given_up = Version { number: version.number, ..other };
+    while !world.write({
+        let given_up = given_up.clone();
+        move |tx| discarding::drop_rows(tx, &given_up)
+    }) {}
+    assert_eq!(world.read(|tx| objects::copies(tx, content)).len(), 1);
+    assert_eq!(world.read(|tx| objects::files(tx, object.id, 1, "", "", 9)).len(), 1);
+}
+
+pub(crate) fn the_stores_of_a_version_are_known_until_it_is_published(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let object = world.object("bag");
+    let (claim, _) = world.claimed_at(Stage::Write);
+    let version = world.prepare(&claim, &object);
+    for stores in [["primary", "secondary"], ["primary", "third"]] {
+        let (held, of, stores) = (claim.clone(), version.clone(), stores.map(str::to_owned));
+        world.write(move |tx| discarding::note_stores(tx, &held, &of, &stores));
+    }
+    let noted = || world.read(|tx| discarding::noted_stores(tx, version.id));
+    assert_eq!(noted(), ["primary", "secondary", "third"]);
+    world.commit(&claim, &version);
+    assert_eq!(noted().len(), 3);
+    world.publish(&claim, &[]);
+    assert_eq!(noted(), Vec::<String>::new());
+}
+
+pub(crate) fn a_swept_version_is_swept_again_when_its_worker_wakes(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let object = world.object("bag");
+    let (claim, item) = world.claimed_at(Stage::Write);
+    let version = world.prepare(&claim, &object);
+    let (id, item) = (version.id, item.id);
+    assert_eq!(world.write(move |tx| discarding::sweep_again_of_item(tx, item)), 0, "it is not given up");
+    discard(&world, &claim, &version);
+    assert!(world.write(move |tx| discarding::drop_rows(tx, &version)));
+    assert!(!world.write(move |tx| discarding::sweep_again(tx, id)), "its first sweep is to come");
+    world.write(move |tx| discarding::set_swept(tx, id));
+    subject.advance(Duration::from_hours(24 * 30));
+    let since = world.now();
+    let swept = || world.read(|tx| discarding::swept_since(tx, since, None, 9)).len();
+    assert_eq!(swept(), 0);
+    assert_eq!(world.write(move |tx| discarding::sweep_again_of_item(tx, item)), 1);
+    assert_eq!(swept(), 1);
 }
 
 pub(crate) fn a_version_that_is_committing_is_not_dropped(subject: &dyn Subject) {

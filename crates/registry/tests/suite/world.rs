@@ -246,8 +246,8 @@ impl<'a> World<'a> {
             .collect();
         let contents = contents.to_vec();
         self.write(move |tx| {
-            versions::put_copies(tx, &claim, institution, version.object, store, &copies)?;
-            versions::set_verified(tx, &claim, store, &contents)
+            versions::put_copies(tx, &claim, institution, &version, store, &copies)?;
+            versions::set_verified(tx, &claim, &version, store, &contents)
         });
     }
 

@@ -129,8 +129,8 @@ impl Making<'_, '_, '_> {
             }
         }
         let contents: Vec<ContentId> = made.iter().map(|content| content.content).collect();
-        let store = self.name.to_owned();
-        self.context.write(move |tx, claim| versions::set_verified(tx, claim, &store, &contents))
+        let (store, version) = (self.name.to_owned(), self.version.clone());
+        self.context.write(move |tx, claim| versions::set_verified(tx, claim, &version, &store, &contents))
     }
 
     /// Puts a content; whether the bytes were the right ones.

@@ -33,7 +33,7 @@ pub(super) fn heal(
     if object.head == 0 {
         return Ok(None);
     }
-    let mut healed = Vec::new();
+    let mut healed = HealedCopies::default();
     for (name, store) in stores {
         let mut last: Option<Digest> = None;
         loop {
@@ -47,7 +47,7 @@ pub(super) fn heal(
             for suspect in &suspects {
                 context.task.check()?;
                 if heal_one(context, object, name, suspect)? {
-                    healed.push(format!("sha512:{} in {name}", suspect.sha512));
+                    healed.add(suspect.sha512, name);
                 }
             }
         }
@@ -55,25 +55,42 @@ pub(super) fn heal(
     in_words(context, &healed)
 }
 
-/// What was healed, by the paths of the deposit: the first few, and how many in all.
-fn in_words(context: &StageContext<'_>, healed: &[String]) -> Result<Option<String>, StageError> {
+/// Copies that were healed: how many, and the first few, by digest and store.
+#[derive(Default)]
+struct HealedCopies {
+    count: u64,
+    first: Vec<(Digest, String)>,
+}
+
+impl HealedCopies {
+    /// Healed copies that are named.
     const SHOWN: usize = 5;
-    if healed.is_empty() {
+
+    fn add(&mut self, sha512: Digest, store: &str) {
+        self.count += 1;
+        if self.first.len() < Self::SHOWN {
+            self.first.push((sha512, store.to_owned()));
+        }
+    }
+}
+
+/// What was healed, by the paths of the deposit: the first few, and how many in all.
+fn in_words(context: &StageContext<'_>, healed: &HealedCopies) -> Result<Option<String>, StageError> {
+    if healed.count == 0 {
         return Ok(None);
     }
     let mut shown = Vec::new();
     for_each_page(context, |rows| {
         for row in rows {
-            let digest = format!("sha512:{} in ", row.digests.sha512);
-            let places = healed.iter().filter_map(|one| one.strip_prefix(digest.as_str()));
-            for place in places.take(SHOWN.saturating_sub(shown.len())) {
-                shown.push(format!("{} in {place}", row.path));
+            let stores = healed.first.iter().filter(|(sha512, _)| *sha512 == row.digests.sha512);
+            for (_, store) in stores.take(HealedCopies::SHOWN.saturating_sub(shown.len())) {
+                shown.push(format!("{} in {store}", row.path));
             }
         }
         Ok(())
     })?;
-    let more = if healed.len() > shown.len() { ", ..." } else { "" };
-    let copies = match healed.len() {
+    let more = if healed.count > shown.len() as u64 { ", ..." } else { "" };
+    let copies = match healed.count {
         1 => "1 lost or damaged copy is".to_owned(),
         count => format!("{count} lost or damaged copies are"),
     };
@@ -151,8 +168,8 @@ fn heal_one(
         Ok(Healed::Repaired) => Ok(true),
         Ok(Healed::Right) => Ok(false),
         Ok(Healed::Attested) => {
-            let (content, store) = (suspect.content, name.to_owned());
-            context.write(move |tx, claim| versions::set_attested(tx, claim, &store, &[content]))?;
+            let (content, object, store) = (suspect.content, object.id, name.to_owned());
+            context.write(move |tx, claim| versions::set_kept_attested(tx, claim, object, &store, content))?;
             Ok(false)
         }
         Ok(Healed::Not) => {
@@ -183,7 +200,7 @@ fn record_missing(
         NewCopy { content: suspect.content, key: key.to_string(), class: super::write::class_of(context, name, false) };
     let (institution, object, store) = (object.institution, object.id, name.to_owned());
     context.write(move |tx, claim| {
-        versions::put_copies(tx, claim, institution, object, &store, std::slice::from_ref(&copy))?;
+        versions::put_copy_of_kept(tx, claim, institution, object, &store, &copy)?;
         record::set_damaged(tx, copy.content, &store, CopyState::Missing)
     })
 }

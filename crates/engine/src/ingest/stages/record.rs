@@ -98,8 +98,9 @@ fn begin_commit(
             continue;
         }
         lost.push(format!("{} contents in {name}", missing.len()));
+        let of = version.clone();
         context.write(move |tx, claim| {
-            missing.iter().try_for_each(|copy| versions::forget_copy(tx, claim, &name, copy.content))
+            missing.iter().try_for_each(|copy| versions::forget_copy(tx, claim, &of, &name, copy.content))
         })?;
     }
     if !lost.is_empty() {

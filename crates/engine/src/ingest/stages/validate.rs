@@ -44,7 +44,7 @@ pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
     let report = checked?;
     let problems: Vec<ItemProblem> = report.problems.iter().map(item_problem).collect();
     if !matches!(report.verdict, Verdict::Valid | Verdict::ValidWithWarnings) {
-        return Err(StageError::Fatal { note: summary(&report), problems });
+        return Err(StageError::Invalid { note: summary(&report), problems });
     }
     let note = summary(&report);
     context.write(move |tx, claim| work::note_problems(tx, claim, &problems))?;

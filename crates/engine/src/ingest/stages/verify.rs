@@ -66,16 +66,16 @@ fn prove(
         let vouches = store.capabilities().strong_checksum;
         let Proofs { right, attested, wrong } = prove_page(context, &assembly, name, vouches, &page)?;
         proof.proved += (right.len() + attested.len()) as u64;
-        let store_name = name.to_owned();
+        let (store_name, of) = (name.to_owned(), version.clone());
         for copy in &wrong {
             proof.wrong.push(format!("sha512:{} in {name}", copy.sha512));
         }
         let wrong: Vec<ContentId> = wrong.iter().map(|copy| copy.content).collect();
         context.write(move |tx, claim| {
-            versions::set_verified(tx, claim, &store_name, &right)?;
-            versions::set_attested(tx, claim, &store_name, &attested)?;
+            versions::set_verified(tx, claim, &of, &store_name, &right)?;
+            versions::set_attested(tx, claim, &of, &store_name, &attested)?;
             for content in &wrong {
-                versions::forget_copy(tx, claim, &store_name, *content)?;
+                versions::forget_copy(tx, claim, &of, &store_name, *content)?;
             }
             Ok(())
         })?;

@@ -14,7 +14,7 @@ use strongroom_registry::interim::InterimFile;
 use strongroom_registry::objects::{DEPOSIT, Object};
 use strongroom_registry::versions::{self, NewContent, NewCopy, NewEntry, Version};
 use strongroom_registry::work::StageEnd;
-use strongroom_registry::{ContentId, Decision, FileId, Format, Scope, Stage, VersionState};
+use strongroom_registry::{ContentId, Decision, FileId, Format, Scope, Stage, VersionState, discarding};
 use strongroom_storage::{Durability, Key, PutOptions, StorageError, Store};
 
 use super::Findings;
@@ -53,6 +53,7 @@ pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
     let object = object(context, &resolved)?;
     let (_, stores) = placement(context, &resolved)?;
     let store_names: Vec<String> = stores.iter().map(|(name, _)| name.clone()).collect();
+    note_stores(context, &version, &store_names)?;
     put_rows(context, &version, &object, &store_names)?;
     let record = put_record(context, &version, &object)?;
     let mut bytes = 0;
@@ -63,6 +64,12 @@ pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
     }
     let note = format!("{bytes} bytes written to each of {}", store_names.join(", "));
     Ok(StageEnd::Next { next: Stage::Verify, note })
+}
+
+/// Notes where the version is going to be written, so that its bytes are found there whatever the settings say later.
+fn note_stores(context: &StageContext<'_>, version: &Version, stores: &[String]) -> Result<(), StageError> {
+    let (version, stores) = (version.clone(), stores.to_vec());
+    context.write(move |tx, claim| discarding::note_stores(tx, claim, &version, &stores))
 }
 
 /// Acts on every store at the same time; the outcomes in the order of the stores.
@@ -114,14 +121,11 @@ fn put_rows(
         let version = version.clone();
         context.write(move |tx, claim| {
             versions::put_entries(tx, claim, &version, &entries)?;
-            events::append(tx, &file_events)
+            versions::put_events(tx, claim, &version, &file_events)
         })
     })?;
-    let object_events = object_events(context, version, object);
-    context.write(move |tx, claim| {
-        strongroom_registry::work::check_fence(tx, claim)?;
-        events::append(tx, &object_events)
-    })?;
+    let (object_events, of) = (object_events(context, version, object), version.clone());
+    context.write(move |tx, claim| versions::put_events(tx, claim, &of, &object_events))?;
     context.set_fact(&done, &true)
 }
 
@@ -404,8 +408,8 @@ fn write_to_store(
             copies.push(NewCopy { content: pending.content, key, class });
         }
         assembly.sync()?;
-        let (institution, object_id, store) = (object.institution, object.id, name.to_owned());
-        context.write(move |tx, claim| versions::put_copies(tx, claim, institution, object_id, &store, &copies))?;
+        let (institution, of, store) = (object.institution, version.clone(), name.to_owned());
+        context.write(move |tx, claim| versions::put_copies(tx, claim, institution, &of, &store, &copies))?;
         crash_point("ingest.write.middle");
     }
     Ok(bytes)

@@ -120,3 +120,20 @@ fn a_content_under_a_new_name_is_not_taken_for_kept_where_its_copies_were_lost()
     }
     assert_whole(&home);
 }
+
+#[test]
+fn many_healed_copies_are_counted_and_the_first_are_named() {
+    let home = fixture::home();
+    let names: Vec<String> = (0..9).map(|number| format!("{number}.txt")).collect();
+    let files: Vec<(&str, &[u8])> = names.iter().map(|name| (name.as_str(), name.as_bytes())).collect();
+    let object = home.ingest("letters", &files);
+    for name in &names {
+        for place in places(&home, &object, name) {
+            fs::remove_file(place).expect("is lost");
+        }
+    }
+    let note = deposit_again(&home, "letters", &files).note.expect("a note");
+    assert!(note.contains("18 copies were lost or damaged") && note.ends_with(", ..."), "{note}");
+    assert_eq!(note.matches(" in primary").count() + note.matches(" in secondary").count(), 5, "{note}");
+    assert_whole(&home);
+}

@@ -5,12 +5,13 @@ use std::fs;
 
 use strongroom_engine::fixity::{self, FixityRequest};
 use strongroom_registry::items::Request;
+use strongroom_registry::work::SWEEP_TOPIC;
 use strongroom_registry::{VersionId, VersionState, discarding, versions};
 
 use super::*;
 
 /// Works on what is open until the item has come to a stage, and no further; nothing is swept.
-pub(super) fn work_until(home: &TestHome, id: ItemId, stage: Stage) {
+pub(crate) fn work_until(home: &TestHome, id: ItemId, stage: Stage) {
     let before = Stage::INGEST.into_iter().filter(|earlier| *earlier < stage);
     let topics: Vec<String> = before.map(|earlier| earlier.topic(Action::Ingest)).collect();
     let workers = strongroom_engine::runtime_over(&home.home, Some(&topics)).expect("a runtime").build();
@@ -20,27 +21,27 @@ pub(super) fn work_until(home: &TestHome, id: ItemId, stage: Stage) {
     });
 }
 
-fn ask(home: &TestHome, id: ItemId, request: Request) {
+pub(crate) fn ask(home: &TestHome, id: ItemId, request: Request) {
     home.registry.write(move |tx| items::request(tx, Scope::System, id, request, "a person")).expect("is done");
 }
 
-fn finish(home: &TestHome, id: ItemId) -> Item {
+pub(crate) fn finish(home: &TestHome, id: ItemId) -> Item {
     work_on(&home.home, &[id], &Shutdown::new()).expect("works");
     let item = find(home, id);
     assert_eq!(item.status, ItemStatus::Succeeded, "{:?} at {}", item.note, item.stage);
     item
 }
 
-fn version(home: &TestHome, id: ItemId) -> VersionId {
+pub(crate) fn version(home: &TestHome, id: ItemId) -> VersionId {
     home.registry.read(|tx| versions::of_item(tx, id)).expect("reads").expect("a version").id
 }
 
-fn assembly(home: &TestHome, store: &str, version: VersionId) -> PathBuf {
+pub(crate) fn assembly(home: &TestHome, store: &str, version: VersionId) -> PathBuf {
     home.file(store, &format!(".strongroom/assembly/{version}"))
 }
 
 /// Every copy of every object is there and right, by its own digest.
-fn assert_whole(home: &TestHome) {
+pub(crate) fn assert_whole(home: &TestHome) {
     let all = FixityRequest { all: true, ..FixityRequest::default() };
     let summary = fixity::run(&home.home, &all, &mut |_| ()).expect("checks");
     assert!(summary.passed > 0, "{summary:?}");
@@ -139,4 +140,34 @@ fn a_number_is_free_only_when_no_store_holds_anything_of_the_discarded_version()
     assert_eq!(unswept(), 0);
     assert!(KEPT_IN.iter().all(|store| !assembly(&home, store, begun).exists()));
     assert_whole(&home);
+}
+
+#[test]
+fn a_sweep_visits_every_store_that_the_version_was_written_to_whatever_the_settings_say_since() {
+    let home = home();
+    let id = hand_in(&home, &home.bag("letters", &[("a.txt", b"one")]));
+    work_until(&home, id, Stage::Record);
+    let begun = version(&home, id);
+    assert!(assembly(&home, "secondary", begun).exists());
+    ask(&home, id, Request::Cancel);
+    let unswept = |home: &strongroom_engine::Home| {
+        home.registry.read(|tx| discarding::unswept_of_item(tx, id)).expect("reads").len()
+    };
+    // The store is not even named any more: the number stays occupied, and the sweep is tried again.
+    let gone = std::sync::Arc::new(home.opened_with(&["primary"], &["secondary"]));
+    let swept = strongroom_engine::runtime_over(&gone, Some(&[SWEEP_TOPIC.to_owned()])).expect("a runtime").build();
+    swept.run_until(&Shutdown::new(), &|| {
+        let tasks = gone.registry.read(|tx| Ok::<_, RegistryError>(tasks::of_key(tx, &id.to_string())?));
+        tasks.expect("reads").iter().all(|task| task.spent > 0 && task.reason.is_some())
+    });
+    let tasks = gone.registry.read(|tx| Ok::<_, RegistryError>(tasks::of_key(tx, &id.to_string())?)).expect("reads");
+    let reason = tasks.first().and_then(|task| task.reason.clone()).expect("a reason");
+    assert!(reason.contains("store secondary"), "{reason}");
+    assert_eq!(unswept(&gone), 1);
+    // Named again, and in no placement.
+    home.clock.advance(Duration::from_hours(1));
+    let left = std::sync::Arc::new(home.opened_with(&["primary"], &[]));
+    work_on(&left, &[id], &Shutdown::new()).expect("sweeps");
+    assert_eq!(unswept(&left), 0);
+    assert!(!assembly(&home, "secondary", begun).exists(), "nothing is left where no placement looks");
 }

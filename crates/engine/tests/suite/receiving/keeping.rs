@@ -2,6 +2,7 @@
 
 use strongroom_engine::fixity::{self, FixityRequest};
 use strongroom_registry::objects::Object;
+use strongroom_registry::receiving as uploads_record;
 
 use super::*;
 use crate::fixture::KEPT_IN;
@@ -107,4 +108,60 @@ fn an_upload_is_not_removed_while_a_copy_of_it_is_lost() {
     look(&home);
     assert!(!place(&home, "letters.tar").exists());
     assert_eq!(state(&home, &key("letters.tar")), UploadState::Removed);
+}
+
+#[test]
+fn what_is_written_down_for_a_removal_outlives_every_sweep_until_the_upload_is_gone() {
+    let home = home();
+    upload_folder(&home, "letters", &[("a.txt", b"one"), ("b.txt", b"two")]);
+    settle(&home);
+    work_until(&home, Stage::Cleanup);
+    // Not whole, so that it stays for now.
+    let lost = copies_of_one(&home, "a.txt");
+    let aside = home.path().join("aside");
+    fs::rename(&lost, &aside).expect("loses a copy");
+    work(&home);
+    assert_eq!(state(&home, &key("letters/")), UploadState::Published);
+    fs::rename(&aside, &lost).expect("finds it again");
+    // The process stopped behind the first key of the removal.
+    let [upload] = uploads(&home).try_into().expect("one upload");
+    let [item] = all_items(&home).try_into().expect("one item");
+    let receiving = home.store("receiving").expect("a store");
+    let prefix = strongroom_storage::Key::new(key("letters")).expect("a key");
+    let keys: Vec<_> = receiving.list(&prefix).expect("lists").map(|listed| listed.expect("a key")).collect();
+    let lines: Vec<String> = keys
+        .iter()
+        .map(|listed| serde_json::to_string(&(listed.key.as_str(), &listed.etag)).expect("a line") + "\n")
+        .collect();
+    let list = strongroom_storage::Key::new(format!("{}/removal", item.id)).expect("a key");
+    let staging = home.store("staging").expect("a store");
+    staging.put(&list, &mut lines.concat().as_bytes(), &strongroom_storage::PutOptions::default()).expect("puts");
+    receiving.delete(&keys[0].key).expect("removes the first");
+    let id = upload.upload;
+    home.registry
+        .write(move |tx| uploads_record::decide(tx, id, &uploads_record::Fate::new(UploadState::Removing, "begun")))
+        .expect("begins");
+    strongroom_engine::ingest::sweep_staging(&home, &Shutdown::new()).expect("sweeps");
+    assert_eq!(home.keys("staging"), [list.to_string()], "it is still needed");
+    let found = strongroom_engine::reconcile::run(&home, "staging", &mut |difference| panic!("{difference:?}"));
+    assert_eq!(found.expect("compares").differences, 0);
+    home.clock.advance(Duration::from_hours(2));
+    look(&home);
+    settle(&home);
+    assert_eq!(state(&home, &key("letters/")), UploadState::Removed);
+    assert!(home.keys("receiving").is_empty());
+    assert_eq!(all_items(&home).len(), 1, "the rest of it is no other upload");
+    // What nobody needs any more goes.
+    staging.put(&list, &mut lines.concat().as_bytes(), &strongroom_storage::PutOptions::default()).expect("puts");
+    strongroom_engine::ingest::sweep_staging(&home, &Shutdown::new()).expect("sweeps");
+    assert!(home.keys("staging").is_empty());
+}
+
+/// The file that holds one copy of a payload file of `letters`.
+fn copies_of_one(home: &TestHome, name: &str) -> PathBuf {
+    let object = home.object("letters");
+    let path = format!("deposit/data/{name}");
+    let files = home.registry.read(|tx| objects::files(tx, object.id, object.head, &path, "", 10)).expect("files");
+    let copies = home.registry.read(|tx| objects::copies(tx, files[0].content)).expect("copies");
+    home.file(&copies[0].store, &copies[0].key)
 }

@@ -1,6 +1,7 @@
 //! How long what is not valid stays, and who is told.
 
 use strongroom_engine::outbox::{self, Delivered};
+use strongroom_registry::receiving as uploads_record;
 
 use super::*;
 
@@ -159,6 +160,43 @@ fn a_forgotten_upload_is_taken_up_anew() {
     assert_eq!(settle(&home).submitted, 1);
     let id = uploads(&home)[0].upload;
     assert!(receiving::forget(&home, Scope::System, id).is_err(), "it is worked on");
+}
+
+#[test]
+fn what_was_requeued_and_failed_for_other_reasons_is_not_removed_as_invalid() {
+    let home = home();
+    invalid(&home);
+    home.clock.advance(DAY * 12);
+    turn(&home);
+    let [upload] = uploads(&home).try_into().expect("one upload");
+    assert!(upload.warned_at.is_some());
+    // The process stopped behind the beginning of the removal; then a person takes the item up again, and it fails for a
+    // reason that says nothing of the bag.
+    let id = upload.upload;
+    home.registry
+        .write(move |tx| uploads_record::decide(tx, id, &uploads_record::Fate::new(UploadState::Removing, "begun")))
+        .expect("begins");
+    let institution = home
+        .registry
+        .read(|tx| strongroom_registry::tenants::institution(tx, Scope::System, INSTITUTION))
+        .expect("reads")
+        .expect("the institution");
+    home.registry
+        .write(move |tx| strongroom_registry::tenants::set_institution(tx, institution.id, "Test", false))
+        .expect("deactivates");
+    let [item] = all_items(&home).try_into().expect("one item");
+    assert!(item.is_verdict);
+    home.registry
+        .write(move |tx| items::request(tx, Scope::System, item.id, items::Request::Requeue(None), "a person"))
+        .expect("is requeued");
+    work(&home);
+    assert_eq!((all_items(&home)[0].status, all_items(&home)[0].is_verdict), (ItemStatus::Failed, false));
+    for _ in 0..3 {
+        home.clock.advance(DAY * 20);
+        turn(&home);
+        assert!(place(&home, "broken.tar").exists(), "nobody has judged it");
+    }
+    assert_eq!(state(&home, &key("broken.tar")), UploadState::Failed);
 }
 
 /// Keys of the warnings that were put out.
