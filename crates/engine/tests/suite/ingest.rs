@@ -3,6 +3,7 @@
 mod committing;
 mod healing;
 pub(crate) mod identity;
+mod jumping;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
