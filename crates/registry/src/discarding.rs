@@ -65,6 +65,10 @@ pub(crate) fn mark(tx: &mut dyn Transaction, version: &Version) -> Result<(), Re
 
 /// Marks what an item was preparing as discarded, in the transaction that ends the item.
 pub(crate) fn discard_of_item(tx: &mut dyn Transaction, item: ItemId) -> Result<(), RegistryError> {
+    #[cfg(feature = "failpoints")]
+    if crate::faults::is_put_back(crate::faults::RESUMED_DISCARD) {
+        return Ok(());
+    }
     tx.execute(Statement("versions.discard_of_item"), &[item.into()])?;
     Ok(())
 }

@@ -10,6 +10,8 @@ pub mod comparing;
 pub mod discarding;
 mod error;
 pub mod events;
+#[cfg(feature = "failpoints")]
+pub mod faults;
 pub mod fixity;
 mod format;
 pub mod health;

@@ -127,6 +127,11 @@ impl Double {
         state.bucket.objects.insert(key.to_owned(), stored);
     }
 
+    /// Lays an object into the bucket as it lay in another one.
+    pub fn lay_stored(&self, key: &str, stored: Stored) {
+        self.lock().bucket.objects.insert(key.to_owned(), stored);
+    }
+
     /// Takes an object out of the bucket.
     pub fn take(&self, key: &str) -> Option<Stored> {
         self.lock().bucket.objects.remove(key)

@@ -8,6 +8,8 @@ use std::sync::Arc;
 use strongroom_ocfl::VersionAssembly;
 use strongroom_queue::Outcome;
 use strongroom_registry::discarding::{self, Authority};
+#[cfg(feature = "failpoints")]
+use strongroom_registry::faults;
 use strongroom_registry::versions::{self, Version};
 use strongroom_registry::work::{self, Assignment, SWEEP_TOPIC};
 use strongroom_registry::{
@@ -86,6 +88,10 @@ fn sweep(home: &Home, id: ItemId) -> Result<(), StageError> {
 
 /// Discards a version that is being prepared: marks it, then removes its rows and its bytes.
 pub(crate) fn discard(home: &Home, authority: &Authority, version: &Version) -> Result<(), StageError> {
+    #[cfg(feature = "failpoints")]
+    if faults::is_put_back(faults::RESUMED_DISCARD) {
+        remove_bytes(home, version)?;
+    }
     let (authority, marked) = (authority.clone(), version.clone());
     home.registry.write(move |tx| discarding::discard(tx, &authority, &marked))?;
     crash_point("ingest.sweep.marked");
@@ -115,6 +121,10 @@ fn remove_bytes(home: &Home, version: &Version) -> Result<(), EngineError> {
     let root = object_root(&object.institution_identifier, version.generation)?;
     let number = version_number(version.number)?;
     for store in stores_of(home, version)? {
+        #[cfg(feature = "failpoints")]
+        if faults::is_put_back(faults::DISCARD_BY_NUMBER) {
+            store.delete_all(&root.join(&number.to_string()).map_err(StorageError::from)?)?;
+        }
         VersionAssembly::open(store, &version.id.to_string(), &root, number)?.abandon()?;
         store.sync()?;
     }

@@ -1,57 +1,70 @@
-//! One deposit, the stores it goes into, and engines over them that share nothing but those stores and the registry's file.
+//! The stores and the registry's file that all engines of a run share, and nothing else; made once for a process, and copied
+//! for each run. Engines over them are opened as separate processes would open them.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use strongroom_bagit::{BagWriter, NewFile, Serialization, WriterOptions};
-use strongroom_database::{Clock, Time};
+use strongroom_database::{Clock, Database, Sqlite, Time};
 use strongroom_digest::Algorithm;
 use strongroom_engine::ingest::{DepositRequest, deposit};
-use strongroom_engine::runtime::{Handler, PoolSettings, Pools, Runtime, Shutdown, TaskContext, TaskEnd};
 use strongroom_engine::settings::Settings;
-use strongroom_engine::{Home, Roles, handlers};
-use strongroom_queue::{TaskState, tasks};
+use strongroom_engine::{Home, Roles};
 use strongroom_registry::items::{self, Item, Request};
-use strongroom_registry::work::Assignment;
 use strongroom_registry::{InstitutionId, ItemId, Registry, RegistryError, Scope, tenants};
-use strongroom_storage::{FolderStore, Layered, Store};
+use strongroom_s3::{S3Settings, S3Store, Secret};
+use strongroom_s3_double::{ACCESS_KEY, BUCKET, Double, Rules, SECRET_KEY, Stored};
+use strongroom_storage::{FolderStore, Layered, Loss, Store, Unsynced};
 use tempfile::TempDir;
 
-use crate::gate::{Gate, Gated, PATIENCE};
+use crate::database::GatedDatabase;
+use crate::gate::{Gate, Gated};
 
 pub(crate) const INSTITUTION: &str = "test.edu";
+pub(crate) const OBJECT: &str = "test.edu/letters";
 pub(crate) const KEPT_IN: [&str; 2] = ["primary", "secondary"];
-/// Paths of the payload and their bytes.
-pub(crate) const PAYLOAD: [(&str, &[u8]); 1] = [("data/letter.txt", b"a letter")];
+pub(crate) const STORES: [&str; 6] = ["receiving", "staging", "primary", "secondary", "restoration", "quarantine"];
 
-const STORES: [&str; 6] = ["receiving", "staging", "primary", "secondary", "restoration", "quarantine"];
+/// Deposit n has the first n of these files.
+const FILES: [(&str, &[u8]); 3] =
+    [("data/letter.txt", b"a letter"), ("data/answer.txt", b"the answer"), ("data/last.txt", b"the last word")];
+const PLACEMENTS: [&str; 10] = [
+    "Standard",
+    "Glacier-OH",
+    "Glacier-OR",
+    "Glacier-VA",
+    "Glacier-Deep-OH",
+    "Glacier-Deep-OR",
+    "Glacier-Deep-VA",
+    "Wasabi-OR",
+    "Wasabi-VA",
+    "Wasabi-TX",
+];
 /// Longer than any lease.
-const BEYOND_LEASES: Duration = Duration::from_hours(72);
-const LEASE: Duration = Duration::from_hours(24);
+const BEYOND_LEASES: Duration = Duration::from_hours(7);
+const START: i64 = 1_700_000_000_000_000;
+
+/// The payload of a deposit: paths and bytes.
+pub(crate) fn payload(deposit: usize) -> &'static [(&'static str, &'static [u8])] {
+    FILES.get(..deposit).unwrap_or(&FILES)
+}
 
 /// The registry's clock, which tests move; each look at it takes a microsecond.
-#[derive(Default)]
-pub(crate) struct ManualClock(AtomicI64);
+pub(crate) struct SharedClock(AtomicI64);
 
-impl ManualClock {
-    fn advance(&self, by: Duration) {
-        self.0.fetch_add(i64::try_from(by.as_micros()).expect("fits"), Ordering::SeqCst);
-    }
-}
-
-impl Clock for ManualClock {
+impl Clock for SharedClock {
     fn now(&self) -> Time {
-        Time(1_700_000_000_000_000 + self.0.fetch_add(1, Ordering::SeqCst))
+        Time(self.0.fetch_add(1, Ordering::SeqCst))
     }
 }
 
-/// The clock of a worker, which stands still while the worker sleeps.
+/// The clock of an engine, which stands still while the engine sleeps.
 pub(crate) struct SleepingClock {
-    shared: Arc<ManualClock>,
+    shared: Arc<SharedClock>,
     stands_at: Mutex<Option<Time>>,
 }
 
@@ -71,72 +84,185 @@ impl Clock for SleepingClock {
     }
 }
 
+/// What keeps the bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Folders,
+    /// All stores but the receiving one lie in a bucket.
+    Buckets,
+}
+
+/// What is worked on.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Subject {
+    pub(crate) item: Option<ItemId>,
+    /// The keys of its tasks.
+    pub(crate) keys: Vec<String>,
+}
+
+impl From<ItemId> for Subject {
+    fn from(item: ItemId) -> Self {
+        Self { item: Some(item), keys: vec![item.to_string()] }
+    }
+}
+
+/// A house as it was prepared, to be copied.
+pub(crate) struct Template {
+    folder: TempDir,
+    bucket: BTreeMap<String, Stored>,
+    kind: Kind,
+    time: i64,
+    /// What the copies' servers honour, whatever the stores believe.
+    pub(crate) rules: Rules,
+    pub(crate) subject: Subject,
+}
+
 pub(crate) struct House {
     folder: TempDir,
     settings: Settings,
-    clock: Arc<ManualClock>,
+    clock: Arc<SharedClock>,
     stores: BTreeMap<&'static str, Arc<dyn Store>>,
-    pub(crate) item: ItemId,
+    /// The same stores where they can lose what is not synced.
+    unsynced: Vec<Unsynced>,
+    kind: Kind,
+    double: Option<Double>,
+    pub(crate) subject: Subject,
+}
+
+/// A folder in memory where the system has one, so that syncing costs nothing. `word` becomes part of its name.
+fn folder(word: &str) -> TempDir {
+    let in_memory = Path::new("/dev/shm");
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(word);
+    if in_memory.is_dir()
+        && let Ok(folder) = builder.tempdir_in(in_memory)
+    {
+        return folder;
+    }
+    builder.tempdir().expect("makes a folder")
+}
+
+fn copy_folder(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).expect("makes a folder");
+    std::fs::set_permissions(to, from.metadata().expect("is there").permissions()).expect("sets permissions");
+    for entry in std::fs::read_dir(from).expect("lists") {
+        let entry = entry.expect("an entry");
+        let target = to.join(entry.file_name());
+        if entry.file_type().expect("a type").is_dir() {
+            copy_folder(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), &target).expect("copies");
+        }
+    }
+}
+
+fn settings() -> Settings {
+    let mut text = String::from("[placements]\n");
+    for placement in PLACEMENTS {
+        writeln!(text, "{placement} = {KEPT_IN:?}").expect("writes");
+    }
+    for name in STORES {
+        write!(text, "[stores.{name}]\nkind = \"folder\"\npath = \"stores/{name}\"\n").expect("writes");
+    }
+    Settings::from_toml(&text).expect("settings")
+}
+
+fn bucket_settings(double: &Double, store: &str) -> S3Settings {
+    S3Settings {
+        bucket: BUCKET.into(),
+        prefix: store.into(),
+        endpoint: Some(double.endpoint()),
+        access_key: Some(ACCESS_KEY.into()),
+        secret_key: Some(Secret::new(SECRET_KEY)),
+        first_wait: Duration::from_millis(1),
+        ..S3Settings::default()
+    }
+}
+
+impl Template {
+    /// A copy to work with. `word` becomes part of the name of its folder.
+    pub(crate) fn copy(&self, word: &str) -> House {
+        let folder = folder(word);
+        copy_folder(self.folder.path(), folder.path());
+        let double = (self.kind == Kind::Buckets).then(|| {
+            let double = Double::start().expect("starts");
+            for (key, stored) in &self.bucket {
+                double.lay_stored(key, stored.clone());
+            }
+            double
+        });
+        let house = House::over(folder, double, self.kind, self.time, self.subject.clone(), false);
+        if let Some(double) = &house.double {
+            double.set_rules(self.rules);
+        }
+        house
+    }
 }
 
 impl House {
-    pub(crate) fn new() -> Self {
-        let folder = TempDir::new().expect("makes a folder");
-        let mut text = String::from("[placements]\n");
-        for placement in ["Standard", "Glacier-OH", "Glacier-OR", "Glacier-VA", "Glacier-Deep-OH", "Glacier-Deep-OR"] {
-            writeln!(text, "{placement} = {KEPT_IN:?}").expect("writes");
-        }
-        for placement in ["Glacier-Deep-VA", "Wasabi-OR", "Wasabi-VA", "Wasabi-TX"] {
-            writeln!(text, "{placement} = {KEPT_IN:?}").expect("writes");
-        }
-        let mut stores = BTreeMap::new();
+    /// A new one with an institution and empty stores.
+    pub(crate) fn new(kind: Kind) -> Self {
+        let folder = folder("prepared");
         for name in STORES {
-            write!(text, "[stores.{name}]\nkind = \"folder\"\npath = \"stores/{name}\"\n").expect("writes");
-            let in_folder = FolderStore::create(name, folder.path().join("stores").join(name)).expect("makes a store");
-            stores.insert(name, Arc::new(in_folder) as Arc<dyn Store>);
+            FolderStore::create(name, folder.path().join("stores").join(name)).expect("makes a store");
         }
-        let settings = Settings::from_toml(&text).expect("settings");
-        let clock = Arc::new(ManualClock::default());
-        let registry = Registry::open_sqlite(&folder.path().join("strongroom.db"), clock.clone()).expect("a registry");
-        registry
+        let double = (kind == Kind::Buckets).then(|| Double::start().expect("starts"));
+        let house = Self::over(folder, double, kind, START, Subject::default(), true);
+        let home = house.engine(None, house.clock());
+        home.registry
             .write(|tx| tenants::add_institution(tx, InstitutionId::new(), INSTITUTION, "Test University"))
             .expect("adds the institution");
-        drop(registry);
-        let mut house = Self { folder, settings, clock, stores, item: ItemId::new() };
-        house.item = house.deposit();
         house
     }
 
-    fn registry_file(&self) -> PathBuf {
-        self.folder.path().join("strongroom.db")
+    fn over(folder: TempDir, double: Option<Double>, kind: Kind, time: i64, subject: Subject, is_new: bool) -> Self {
+        let mut stores = BTreeMap::new();
+        let mut unsynced = Vec::new();
+        for name in STORES {
+            let store: Arc<dyn Store> = match &double {
+                Some(double) if name != "receiving" => {
+                    let settings = bucket_settings(double, name);
+                    let opened = if is_new { S3Store::create(name, settings) } else { S3Store::open(name, settings) };
+                    Arc::new(opened.expect("a store in a bucket"))
+                }
+                _ => {
+                    let path = folder.path().join("stores").join(name);
+                    let store = Unsynced::new(Arc::new(FolderStore::open(name, path).expect("opens a store")));
+                    unsynced.push(store.clone());
+                    Arc::new(store)
+                }
+            };
+            stores.insert(name, store);
+        }
+        let clock = Arc::new(SharedClock(AtomicI64::new(time)));
+        Self { folder, settings: settings(), clock, stores, unsynced, kind, double, subject }
     }
 
-    fn deposit(&self) -> ItemId {
-        let path = self.folder.path().join("letters.tar");
-        let options = WriterOptions { algorithms: vec![Algorithm::Md5], ..WriterOptions::default() };
-        let mut writer = BagWriter::create(&path, Serialization::Tar, options).expect("begins a bag");
-        for (name, bytes) in PAYLOAD {
-            writer.add_payload(&NewFile::new(name, bytes.len() as u64), bytes).expect("adds a file");
+    /// What was prepared, to be copied.
+    pub(crate) fn into_template(self) -> Template {
+        let Self { folder, clock, kind, double, subject, .. } = self;
+        let mut bucket = BTreeMap::new();
+        if let Some(double) = &double {
+            for key in double.keys() {
+                bucket.extend(double.stored(&key).map(|stored| (key, stored)));
+            }
         }
-        let info = "Title: letters\nAccess: Institution\nStorage-Option: Standard\n";
-        writer.add_tag_file(&NewFile::new("aptrust-info.txt", info.len() as u64), info.as_bytes()).expect("adds tags");
-        let tags = [
-            ("Source-Organization", "Test University"),
-            ("Bagging-Date", "2026-01-31"),
-            ("Bag-Count", ""),
-            ("Bag-Group-Identifier", ""),
-            ("Internal-Sender-Description", ""),
-            ("Internal-Sender-Identifier", ""),
-        ];
-        let tags = tags.map(|(label, value)| (label.to_owned(), value.to_owned()));
-        writer.finish(&tags).expect("finishes the bag");
+        let time = clock.0.load(Ordering::SeqCst);
+        Template { folder, bucket, kind, time, rules: Rules::AWS, subject }
+    }
+
+    /// Deposits the first files as the object; see [`payload`].
+    pub(crate) fn deposit(&self, files: usize) -> ItemId {
+        let folder = tempfile::tempdir_in(self.folder.path()).expect("makes a folder").keep();
+        let path = folder.join("letters.tar");
+        write_bag(&path, payload(files));
         let request = DepositRequest {
             institution: INSTITUTION.into(),
             sources: vec![path.to_str().expect("UTF-8").to_owned()],
             submitted_by: "tester".into(),
             ..DepositRequest::default()
         };
-        let home = self.engine(None, self.clock.clone());
+        let home = self.engine(None, self.clock());
         deposit(&home, &request).expect("deposits").items[0]
     }
 
@@ -144,9 +270,19 @@ impl House {
         Arc::new(SleepingClock { shared: self.clock.clone(), stands_at: Mutex::new(None) })
     }
 
-    /// An engine as another process would open it, with a gate around its stores.
+    fn registry(&self, gate: Option<&Arc<Gate>>, clock: Arc<dyn Clock>) -> Registry {
+        let path: PathBuf = self.folder.path().join("strongroom.db");
+        let (statements, migrations) = (strongroom_registry::statements(), strongroom_registry::migrations());
+        let inner: Arc<dyn Database> = Arc::new(Sqlite::open(&path, statements, &migrations, clock).expect("opens"));
+        Registry::within(match gate {
+            Some(gate) => Arc::new(GatedDatabase { inner, gate: gate.clone() }),
+            None => inner,
+        })
+    }
+
+    /// An engine as another process would open it, with a gate around its stores and its registry.
     pub(crate) fn engine(&self, gate: Option<&Arc<Gate>>, clock: Arc<dyn Clock>) -> Arc<Home> {
-        let registry = Registry::open_sqlite(&self.registry_file(), clock).expect("a registry");
+        let registry = self.registry(gate, clock);
         let mut home = Home::with_registry(self.folder.path(), self.settings.clone(), registry).expect("a home");
         for (name, store) in &self.stores {
             let store: Arc<dyn Store> = match gate {
@@ -169,113 +305,52 @@ impl House {
         self.stores[name].as_ref()
     }
 
+    /// Cuts the power of all stores at once.
+    pub(crate) fn cut(&self, loss: Loss) {
+        for store in &self.unsynced {
+            store.cut(loss).expect("cuts");
+        }
+    }
+
     pub(crate) fn expire_leases(&self) {
-        self.clock.advance(BEYOND_LEASES);
+        self.pass_time(BEYOND_LEASES);
     }
 
-    pub(crate) fn read<T>(
-        &self,
-        act: impl FnMut(&mut dyn strongroom_registry::Transaction) -> Result<T, RegistryError>,
-    ) -> T {
-        let registry = Registry::open_sqlite(&self.registry_file(), self.clock.clone()).expect("a registry");
-        registry.read(act).expect("reads")
+    pub(crate) fn pass_time(&self, by: Duration) {
+        self.clock.0.fetch_add(i64::try_from(by.as_micros()).expect("fits"), Ordering::SeqCst);
     }
 
-    pub(crate) fn item(&self) -> Item {
-        self.read(|tx| items::find(tx, Scope::System, self.item))
+    pub(crate) fn item(&self, home: &Home, item: ItemId) -> Item {
+        home.registry.read(|tx| items::find(tx, Scope::System, item)).expect("the item")
     }
 
     /// Asks for something as a person does; whether it was accepted.
     pub(crate) fn request(&self, home: &Home, request: Request) -> bool {
-        let item = self.item;
-        home.registry.write_and_wake(move |tx| items::request(tx, Scope::System, item, request, "a librarian")).is_ok()
-    }
-
-    /// Works until the deposit has ended and nothing of it is left to do, or until `is_enough`. Time passes meanwhile.
-    pub(crate) fn work(&self, home: &Arc<Home>, is_enough: impl Fn() -> bool) -> Result<(), String> {
-        let runtime = builder(home, handlers(home), self.item)
-            .poll_every(Duration::from_millis(2))
-            .sweep_every(Duration::from_millis(2))
-            .build();
-        let began = Instant::now();
-        let is_stuck = || began.elapsed() > PATIENCE;
-        runtime.run_until(&Shutdown::new(), &|| {
-            self.clock.advance(Duration::from_secs(1));
-            is_enough() || is_done(home, self.item) || is_stuck()
-        });
-        if is_stuck() { Err(format!("the deposit does not end: {:?}", self.item())) } else { Ok(()) }
+        let Some(item) = self.subject.item else { return false };
+        home.registry
+            .write_and_wake(move |tx| {
+                Ok::<_, RegistryError>(items::request(tx, Scope::System, item, request, "a librarian")?)
+            })
+            .is_ok()
     }
 }
 
-fn is_done(home: &Home, item: ItemId) -> bool {
-    let is_done = home.registry.read(|tx| {
-        let has_ended = items::find(tx, Scope::System, item)?.status.is_ended();
-        let is_left = tasks::of_key(tx, &item.to_string())?.iter().any(|task| task.state != TaskState::Dead);
-        Ok::<_, RegistryError>(has_ended && !is_left)
-    });
-    is_done.expect("reads")
-}
-
-fn builder(home: &Arc<Home>, handlers: Vec<Arc<dyn Handler>>, item: ItemId) -> strongroom_engine::runtime::Builder {
-    let settings = PoolSettings { lease: LEASE, max_attempts: 50, ..PoolSettings::default() };
-    let pools = handlers.iter().map(|handler| (handler.topic().to_owned(), settings.clone())).collect();
-    let never = Duration::from_hours(1);
-    Runtime::builder(home.registry.clone(), handlers).pools(Pools(pools)).only_items([item]).beat_every(never)
-}
-
-/// A worker that may fall asleep: it looks for work when it starts and goes on with what it has, and never looks again.
-pub(crate) struct Sleeper {
-    shutdown: Shutdown,
-    running: Arc<AtomicUsize>,
-}
-
-/// Counts the tasks that run.
-struct Counted {
-    inner: Arc<dyn Handler>,
-    running: Arc<AtomicUsize>,
-}
-
-impl Handler for Counted {
-    fn topic(&self) -> &str {
-        self.inner.topic()
+fn write_bag(path: &Path, files: &[(&str, &[u8])]) {
+    let options = WriterOptions { algorithms: vec![Algorithm::Md5], ..WriterOptions::default() };
+    let mut writer = BagWriter::create(path, Serialization::Tar, options).expect("begins a bag");
+    for (name, bytes) in files {
+        writer.add_payload(&NewFile::new(*name, bytes.len() as u64), *bytes).expect("adds a file");
     }
-
-    fn run(&self, assignment: &Assignment, context: &TaskContext) -> TaskEnd {
-        self.running.fetch_add(1, Ordering::SeqCst);
-        let end = self.inner.run(assignment, context);
-        self.running.fetch_sub(1, Ordering::SeqCst);
-        end
-    }
-}
-
-impl Sleeper {
-    pub(crate) fn new() -> Self {
-        Self { shutdown: Shutdown::new(), running: Arc::default() }
-    }
-
-    /// Works in this thread until it is let go.
-    pub(crate) fn work(&self, home: &Arc<Home>, item: ItemId) {
-        let counted = handlers(home).into_iter().map(|inner| {
-            let running = self.running.clone();
-            Arc::new(Counted { inner, running }) as Arc<dyn Handler>
-        });
-        let never = Duration::from_hours(1);
-        let runtime = builder(home, counted.collect(), item).poll_every(never).sweep_every(never).build();
-        runtime.run_until(&self.shutdown, &|| is_done(home, item));
-    }
-
-    /// Waits until what it was doing has ended, then lets it go.
-    pub(crate) fn let_go(&self, home: &Home, is_gone: impl Fn() -> bool) {
-        let began = Instant::now();
-        while self.running.load(Ordering::SeqCst) > 0 {
-            assert!(began.elapsed() < PATIENCE, "the woken worker does not come to an end");
-            std::thread::yield_now();
-        }
-        self.shutdown.request();
-        while !is_gone() {
-            // It looks at the request when something wakes it.
-            home.registry.wakeups().notify(["ingest.fetch", "ingest.write"]);
-            std::thread::sleep(Duration::from_millis(1));
-        }
-    }
+    let info = "Title: letters\nAccess: Institution\nStorage-Option: Standard\n";
+    writer.add_tag_file(&NewFile::new("aptrust-info.txt", info.len() as u64), info.as_bytes()).expect("adds tags");
+    let tags = [
+        ("Source-Organization", "Test University"),
+        ("Bagging-Date", "2026-01-31"),
+        ("Bag-Count", ""),
+        ("Bag-Group-Identifier", ""),
+        ("Internal-Sender-Description", ""),
+        ("Internal-Sender-Identifier", ""),
+    ];
+    let tags = tags.map(|(label, value)| (label.to_owned(), value.to_owned()));
+    writer.finish(&tags).expect("finishes the bag");
 }

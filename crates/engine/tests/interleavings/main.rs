@@ -1,127 +1,239 @@
-//! One deposit, stopped before every operation that changes a store, with every disturbance there: what is published in the
-//! end is whole in every store, and what is not published leaves nothing.
+//! Processes of the engine, disturbed at every operation: what is published in the end is whole in every store, and what is
+//! not published leaves nothing.
 //!
 //! Two engines share the stores and the registry's file, as two processes would, under a clock that tests move. The first
-//! falls asleep before an operation; something happens; then it wakes and does what it was about to do.
+//! stops at an operation, or it fails there; something happens; then it goes on with what it was about to do.
+//!
+//! By default every operation that changes a store and every write transaction of a first version in folders is met by
+//! take-over, cancellation and failure, every one of a restoration by everything, and a sample of the rest by everything.
+//! With `STRONGROOM_INTERLEAVINGS=all` nothing is left out, and reading operations and the ends of puts are stops, too.
 
 mod check;
+mod database;
+#[cfg(feature = "failpoints")]
+mod faults;
 mod gate;
 mod house;
+mod process;
+mod workers;
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
 
-use strongroom_engine::ingest::sweep_staging;
+use strongroom_engine::Home;
+use strongroom_engine::ingest::{sweep_assemblies, sweep_staging};
 use strongroom_engine::runtime::Shutdown;
 use strongroom_registry::ItemStatus;
 use strongroom_registry::items::Request;
 
-use gate::Gate;
-use house::{House, Sleeper};
+use gate::{Event, Gate};
+use house::{House, Kind, Subject, Template};
+use process::{Disturbance, Process, ingest};
+use workers::{Sleeper, work};
 
-/// What happens while the first worker sleeps.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Disturbance {
-    /// Its lease runs out, and another worker takes over and finishes.
-    TakeOver,
-    /// A person cancels, and another worker clears up.
-    Cancel,
-    /// A person cancels, clearing up fails in one store, the person requeues, and another worker finishes.
-    CancelAndRequeue,
+/// Whether operations of stores that only read are stops, too.
+pub(crate) fn searches_everything() -> bool {
+    std::env::var_os("STRONGROOM_INTERLEAVINGS").is_some_and(|value| value == "all")
 }
 
-/// Disturbs a deposit at an operation: the operation in words and what is wrong in the end; nothing when the deposit has
-/// fewer operations.
-fn disturb(operation: usize, disturbance: Disturbance) -> Option<(String, Vec<String>)> {
-    let house = House::new();
-    let gate = Gate::at(operation);
-    let clock = house.clock();
-    let first = house.engine(Some(&gate), clock.clone());
-    let sleeper = Sleeper::new();
-    let is_over = AtomicBool::new(false);
-    let mut problems = Vec::new();
-    std::thread::scope(|scope| {
-        let running = scope.spawn(|| {
-            sleeper.work(&first, house.item);
-            is_over.store(true, Ordering::SeqCst);
-        });
-        if gate.wait(|| is_over.load(Ordering::SeqCst)) {
-            clock.stand_still();
-            house.expire_leases();
-            problems.extend(meanwhile(&house, disturbance).err());
-            clock.go_on();
-            gate.wake();
+/// Faults that are put back are put back for the whole process: meanwhile nothing else is searched.
+static FAULTS: RwLock<()> = RwLock::new(());
+
+/// A process over stores of a kind, disturbed once.
+struct Run<'t> {
+    process: Process,
+    template: &'t Template,
+    disturbance: Disturbance,
+    operation: &'t str,
+}
+
+impl Run<'_> {
+    /// Everything that is wrong in the end.
+    fn problems(&self) -> Vec<String> {
+        let house = self.template.copy("disturbed");
+        let mut problems = match self.disturbance {
+            Disturbance::Fail => self.failing(&house, Event::Fail),
+            Disturbance::LoseAnswer => self.failing(&house, Event::LoseAnswer),
+            _ => self.stopping(&house),
+        };
+        house.expire_leases();
+        let last = house.engine(None, house.clock());
+        problems.extend(work(&house, &last, &house.subject).err());
+        let status = house.subject.item.map(|item| house.item(&last, item).status);
+        if self.process == Process::Healing && status == Some(ItemStatus::Cancelled) {
+            // What was lost is still lost; the next deposit brings it back.
+            ingest(&house, 1);
         }
-        sleeper.let_go(&first, || running.is_finished());
-        running.join().expect("ends");
-    });
-    let reached = gate.reached()?;
-    house.expire_leases();
-    let last = house.engine(None, house.clock());
-    problems.extend(house.work(&last, || false).err());
-    // What a woken worker put under its own name is garbage, which goes by the sweep that every start makes.
-    problems.extend(sweep_staging(&last, &Shutdown::new()).err().map(|error| error.chain()));
-    drop(last);
-    problems.extend(check::problems(&house));
-    let wanted = match disturbance {
-        Disturbance::Cancel => None,
-        _ => Some(ItemStatus::Succeeded),
-    };
-    let status = house.item().status;
-    if wanted.is_some_and(|wanted| wanted != status) {
-        problems.push(format!("the deposit is {status}"));
+        // What a woken worker put under its own name is garbage, which goes by the sweeps that every start makes.
+        problems.extend(sweep_staging(&last, &Shutdown::new()).err().map(|error| error.chain()));
+        problems.extend(sweep_assemblies(&last, &Shutdown::new()).err().map(|error| error.chain()));
+        self.check_end(&house, &last, status, &mut problems);
+        problems.extend(check::problems(&house, &last, self.process.head(status, self.disturbance)));
+        problems
     }
-    Some((reached, problems))
-}
 
-/// What the others do while the first worker sleeps.
-fn meanwhile(house: &House, disturbance: Disturbance) -> Result<(), String> {
-    let second = house.engine(None, house.clock());
-    match disturbance {
-        Disturbance::TakeOver => house.work(&second, || false),
-        Disturbance::Cancel => {
-            house.request(&second, Request::Cancel);
-            house.work(&second, || false)
+    fn check_end(&self, house: &House, home: &Home, status: Option<ItemStatus>, problems: &mut Vec<String>) {
+        let (Some(item), Some(status)) = (house.subject.item, status) else { return };
+        if !self.process.end(self.disturbance).allows(status) {
+            let item = house.item(home, item);
+            problems.push(format!("the item is {status} at {}: {:?}", item.stage, item.note));
         }
-        Disturbance::CancelAndRequeue => {
-            house.request(&second, Request::Cancel);
-            let gate = Gate::refusing_removals("secondary");
-            let failing = house.engine(Some(&gate), house.clock());
-            house.work(&failing, || gate.failures() > 0 && house.item().status.is_ended())?;
-            drop(failing);
-            if !house.request(&second, Request::Requeue(None)) {
-                house.work(&second, || false)?;
-                house.request(&second, Request::Requeue(None));
+        if self.process == Process::Restoration {
+            problems.extend(check::restored(house, home, status));
+        }
+    }
+
+    /// The operation fails once, and the same engine goes on.
+    fn failing(&self, house: &House, event: Event) -> Vec<String> {
+        let gate = Gate::at(self.operation, event);
+        let engine = house.engine(Some(&gate), house.clock());
+        let mut problems: Vec<String> = work(house, &engine, &house.subject).err().into_iter().collect();
+        if !gate.is_reached() {
+            problems.push("the operation was not reached".to_owned());
+        }
+        problems
+    }
+
+    /// The engine stops before the operation while others act.
+    fn stopping(&self, house: &House) -> Vec<String> {
+        let is_cut = matches!(self.disturbance, Disturbance::PowerCut(_));
+        let gate = Gate::at(self.operation, if is_cut { Event::Die } else { Event::Sleep });
+        let clock = house.clock();
+        let first = house.engine(Some(&gate), clock.clone());
+        let sleeper = Sleeper::new();
+        let is_over = AtomicBool::new(false);
+        let mut problems = Vec::new();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                sleeper.work(&first, &house.subject);
+                is_over.store(true, Ordering::SeqCst);
+            });
+            if !gate.wait(|| is_over.load(Ordering::SeqCst)) {
+                problems.push("the operation was not reached".to_owned());
+            } else if !is_cut {
+                clock.stand_still();
+                house.expire_leases();
+                problems.extend(self.meanwhile(house).err());
+                clock.go_on();
+                gate.wake();
             }
-            house.work(&second, || false)
+            sleeper.let_go();
+        });
+        if let Disturbance::PowerCut(loss) = self.disturbance {
+            house.cut(loss);
+        }
+        problems
+    }
+
+    /// What the others do while the first engine sleeps.
+    fn meanwhile(&self, house: &House) -> Result<(), String> {
+        let second = house.engine(None, house.clock());
+        match self.disturbance {
+            Disturbance::TakeOverAndDeposit => {
+                work(house, &second, &house.subject)?;
+                work(house, &second, &Subject::from(house.deposit(self.process.next_deposit())))
+            }
+            Disturbance::Cancel => {
+                house.request(&second, Request::Cancel);
+                work(house, &second, &house.subject)
+            }
+            Disturbance::CancelAndRequeue => {
+                house.request(&second, Request::Cancel);
+                fail_to_clear_up(house)?;
+                requeue(house, &second)
+            }
+            Disturbance::Requeue => requeue(house, &second),
+            _ => work(house, &second, &house.subject),
         }
     }
 }
 
-fn at_every_operation(disturbance: Disturbance) {
+/// Works while a store removes nothing, until the item has ended and that has failed.
+fn fail_to_clear_up(house: &House) -> Result<(), String> {
+    let gate = Gate::refusing_removals("secondary");
+    let failing = house.engine(Some(&gate), house.clock());
+    let item = house.subject.item.expect("an item");
+    let has_ended = || house.item(&failing, item).status.is_ended();
+    let is_done = || has_ended() && (gate.refused() > 0 || workers::is_done(&failing, &house.subject));
+    workers::work_until(house, &failing, |_| true, is_done)
+}
+
+fn requeue(house: &House, home: &Arc<Home>) -> Result<(), String> {
+    if !house.request(home, Request::Requeue(None)) {
+        work(house, home, &house.subject)?;
+        house.request(home, Request::Requeue(None));
+    }
+    work(house, home, &house.subject)
+}
+
+/// The names of all operations of a process that nobody disturbs.
+fn operations(process: Process, template: &Template) -> Vec<String> {
+    let house = template.copy("undisturbed");
+    let gate = Gate::open();
+    let engine = house.engine(Some(&gate), house.clock());
+    let sleeper = Sleeper::new();
+    sleeper.work(&engine, &house.subject);
+    let passed = gate.passed();
+    let status = house.subject.item.map(|item| house.item(&engine, item).status);
+    let problems = check::problems(&house, &engine, process.head(status, Disturbance::TakeOver));
+    assert!(problems.is_empty(), "{process:?} alone: {problems:?}");
+    passed
+}
+
+/// How many of the operations of a process are disturbed in a way, unless everything is searched: one of so many.
+fn one_of(process: Process, kind: Kind, disturbance: Disturbance) -> usize {
+    use Disturbance::{Cancel, Fail, TakeOver};
+    match (process, kind, disturbance) {
+        _ if searches_everything() => 1,
+        (Process::FirstVersion, Kind::Folders, TakeOver | Cancel | Fail) => 1,
+        (Process::Restoration, ..) => 1,
+        (_, Kind::Folders, _) => 16,
+        (_, Kind::Buckets, _) => 32,
+    }
+}
+
+fn search(process: Process, kind: Kind) {
+    let _whole = FAULTS.read().unwrap_or_else(PoisonError::into_inner);
+    let template = process.prepare(kind);
+    let operations = operations(process, &template);
     let mut wrong = Vec::new();
-    let mut operations = 0;
-    while let Some((reached, problems)) = disturb(operations + 1, disturbance) {
-        operations += 1;
-        if !problems.is_empty() {
-            wrong.push(format!("operation {operations}, {reached}: {}", problems.join("; ")));
+    let mut runs = 0;
+    for (turn, disturbance) in process.disturbances(kind).into_iter().enumerate() {
+        let one_of = one_of(process, kind, disturbance);
+        // Each disturbance begins elsewhere, so that together they meet more operations.
+        for operation in operations.iter().skip(turn % one_of).step_by(one_of) {
+            runs += 1;
+            let problems = Run { process, template: &template, disturbance, operation }.problems();
+            if !problems.is_empty() {
+                eprintln!("{disturbance:?} at {operation}: {}", problems.join("; "));
+                wrong.push(format!("{disturbance:?} at {operation}: {}", problems.join("; ")));
+            }
         }
     }
-    println!("{operations} operations");
-    assert!(operations > 10, "the deposit has operations");
-    assert!(wrong.is_empty(), "{disturbance:?}:\n{}", wrong.join("\n"));
+    println!("{process:?} in {kind:?}: {} operations, {runs} disturbances", operations.len());
+    assert!(wrong.is_empty(), "{process:?} in {kind:?}, {} of {runs}:\n{}", wrong.len(), wrong.join("\n"));
 }
 
 macro_rules! interleavings {
-    ($($name:ident: $disturbance:expr;)*) => {$(
+    ($($name:ident: $process:ident in $kind:ident;)*) => {$(
         #[test]
         fn $name() {
-            at_every_operation($disturbance);
+            search(Process::$process, Kind::$kind);
         }
     )*};
 }
 
 interleavings! {
-    folders_survive_a_take_over: Disturbance::TakeOver;
-    folders_survive_a_cancellation: Disturbance::Cancel;
-    folders_survive_a_requeue_after_a_failing_sweep: Disturbance::CancelAndRequeue;
+    a_first_version_in_folders: FirstVersion in Folders;
+    a_second_version_in_folders: SecondVersion in Folders;
+    a_deposit_that_heals_in_folders: Healing in Folders;
+    a_discarded_version_in_folders: Discarding in Folders;
+    a_repair_in_folders: Repair in Folders;
+    a_restoration_from_folders: Restoration in Folders;
+    a_first_version_in_buckets: FirstVersion in Buckets;
+    a_second_version_in_buckets: SecondVersion in Buckets;
+    a_deposit_that_heals_in_buckets: Healing in Buckets;
+    a_discarded_version_in_buckets: Discarding in Buckets;
+    a_repair_in_buckets: Repair in Buckets;
+    a_restoration_from_buckets: Restoration in Buckets;
 }

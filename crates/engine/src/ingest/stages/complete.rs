@@ -31,6 +31,10 @@ pub(super) fn missing(
     version: &Version,
     store: &Arc<dyn Store>,
 ) -> Result<Vec<PendingCopy>, StageError> {
+    #[cfg(feature = "failpoints")]
+    if strongroom_registry::faults::is_put_back(strongroom_registry::faults::RESUMED_DISCARD) {
+        return Ok(Vec::new());
+    }
     let assembly = assembly(context, version, store)?;
     let mut listing = assembly.contents()?;
     let mut listed = listing.next().transpose()?;
