@@ -47,14 +47,11 @@ pub fn same_ids<'s>(
     let mut found = Vec::new();
     for (store, id) in ids {
         let Some(id) = id else { continue };
-        match known.get(&id) {
-            Some(other) => {
-                let what = format!("{}; both hold the store id {id}", shared_place(store, other, Overlap::Same));
-                found.push(conflict(settings, home, (store, other), what));
-            }
-            None => {
-                known.insert(id, store);
-            }
+        if let Some(other) = known.get(&id) {
+            let what = format!("{}; both hold the store id {id}", shared_place(store, other, Overlap::Same));
+            found.push(conflict(settings, home, (store, other), what));
+        } else {
+            known.insert(id, store);
         }
     }
     found

@@ -48,7 +48,7 @@ impl Admission {
         let Some(recorded) = &self.recorded else { return Ok(()) };
         let Some(registry) = self.registry.get() else { return self.compare(name, store, recorded) };
         // It may have been replaced, or first used, by another process since this one began.
-        let known = registry.read(stores::list).map_err(unknown)?;
+        let known = registry.read(stores::list).map_err(|error| unknown(&error))?;
         self.compare(name, store, &known.into_iter().map(|store| (store.name, store.id)).collect())?;
         let conflicts = places::conflicts(&self.settings, &self.directory);
         if let Some(conflict) = conflicts.into_iter().find(|one| one.store == name || one.other == name) {
@@ -56,14 +56,14 @@ impl Admission {
         }
         if self.settings.preservation_stores().contains(&name) {
             let found = mark::read(store).map_err(|error| Refusal::away(&error))?;
-            let standing = registry.read(standing::get).map_err(unknown)?;
+            let standing = registry.read(standing::get).map_err(|error| unknown(&error))?;
             if let Some(reason) = mark::contradiction(&found, standing.as_ref()) {
                 return Err(Refusal::refused(format!(
                     "it {reason}; if it belongs to this registry, \"strongroom rebuild --adopt\" imports what it knows"
                 )));
             }
         }
-        Self::record(registry, name, store).map_err(unknown)
+        Self::record(registry, name, store).map_err(|error| unknown(&error))
     }
 
     /// Records which store the name stands for, where the registry does not know yet.
@@ -101,7 +101,7 @@ impl Admission {
     }
 }
 
-fn unknown(error: RegistryError) -> Refusal {
-    let reason = format!("it could not be compared with the registry: {}", crate::error::chain(&error));
+fn unknown(error: &RegistryError) -> Refusal {
+    let reason = format!("it could not be compared with the registry: {}", crate::error::chain(error));
     Refusal { availability: super::Availability::Away, reason }
 }

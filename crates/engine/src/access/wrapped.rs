@@ -22,8 +22,8 @@ impl StoreAccess {
         act: impl FnOnce(&dyn Store) -> Result<Listing, StorageError>,
     ) -> Result<Listing, StorageError> {
         let store = self.inner.current()?;
-        let lines = act(store.as_ref()).map_err(|error| self.inner.judge(&store, error))?;
-        Ok(Box::new(Lines { access: self.inner.clone(), store, lines: Some(lines) }))
+        let listing = act(store.as_ref()).map_err(|error| self.inner.judge(&store, error))?;
+        Ok(Box::new(Lines { access: self.inner.clone(), store, listing: Some(listing) }))
     }
 }
 
@@ -53,8 +53,8 @@ impl Store for StoreAccess {
 
     fn open(&self, key: &Key, offset: u64, length: Option<u64>) -> Result<Body, StorageError> {
         let store = self.inner.current()?;
-        let bytes = store.open(key, offset, length).map_err(|error| self.inner.judge(&store, error))?;
-        Ok(Box::new(Bytes { access: self.inner.clone(), store, key: key.clone(), bytes }))
+        let body = store.open(key, offset, length).map_err(|error| self.inner.judge(&store, error))?;
+        Ok(Box::new(Bytes { access: self.inner.clone(), store, key: key.clone(), body }))
     }
 
     fn thaw(&self, key: &Key, how: &Thaw) -> Result<Thawing, StorageError> {
@@ -131,9 +131,9 @@ impl Assembly for Assembling {
     }
 
     fn open(&self, key: &Key) -> Result<Body, StorageError> {
-        let bytes = self.call(|assembly| assembly.open(key))?;
+        let body = self.call(|assembly| assembly.open(key))?;
         let (access, store) = (self.access.clone(), self.store.clone());
-        Ok(Box::new(Bytes { access, store, key: key.clone(), bytes }))
+        Ok(Box::new(Bytes { access, store, key: key.clone(), body }))
     }
 
     fn list<'a>(
@@ -141,8 +141,8 @@ impl Assembly for Assembling {
         prefix: &Key,
     ) -> Result<Box<dyn Iterator<Item = Result<Listed, StorageError>> + 'a>, StorageError> {
         self.store.check_presence().map_err(|error| self.access.judge(&self.store, error))?;
-        let lines = self.assembly.list(prefix).map_err(|error| self.access.judge(&self.store, error))?;
-        Ok(Box::new(Lines { access: self.access.clone(), store: self.store.clone(), lines: Some(lines) }))
+        let listing = self.assembly.list(prefix).map_err(|error| self.access.judge(&self.store, error))?;
+        Ok(Box::new(Lines { access: self.access.clone(), store: self.store.clone(), listing: Some(listing) }))
     }
 
     fn sync(&self) -> Result<(), StorageError> {
@@ -163,12 +163,12 @@ struct Bytes {
     access: Arc<Inner>,
     store: Arc<dyn Store>,
     key: Key,
-    bytes: Body,
+    body: Body,
 }
 
 impl Read for Bytes {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self.bytes.read(buffer) {
+        match self.body.read(buffer) {
             Err(source) if source.kind() != io::ErrorKind::Interrupted => {
                 let store = self.access.name.clone();
                 let error = StorageError::Io { store, act: "read", key: self.key.clone(), source };
@@ -186,24 +186,24 @@ impl Read for Bytes {
 struct Lines<'l> {
     access: Arc<Inner>,
     store: Arc<dyn Store>,
-    lines: Option<Box<dyn Iterator<Item = Result<Listed, StorageError>> + 'l>>,
+    listing: Option<Box<dyn Iterator<Item = Result<Listed, StorageError>> + 'l>>,
 }
 
 impl Iterator for Lines<'_> {
     type Item = Result<Listed, StorageError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        match self.lines.as_mut()?.next() {
+        match self.listing.as_mut()?.next() {
             Some(Ok(listed)) => Some(Ok(listed)),
             Some(Err(error)) => {
                 let error = self.access.judge(&self.store, error);
                 if error.is_away() {
-                    self.lines = None;
+                    self.listing = None;
                 }
                 Some(Err(error))
             }
             None => {
-                self.lines = None;
+                self.listing = None;
                 // A folder that was removed meanwhile looks as if it had come to its end.
                 let error = self.store.check_presence().err()?;
                 Some(Err(self.access.judge(&self.store, error)))
