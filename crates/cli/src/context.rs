@@ -69,11 +69,22 @@ impl Context {
         }
     }
 
-    fn open(&self, settings: Settings) -> Result<Arc<Home>, Failure> {
+    /// As [`Self::open_home`], for a command that shows by itself how the stores stand.
+    pub(crate) fn open_home_quietly(&self) -> Result<Home, Failure> {
+        let settings = self.settings()?.settings;
+        self.open_quietly(settings)
+    }
+
+    fn open_quietly(&self, settings: Settings) -> Result<Home, Failure> {
         self.check_registry(&settings)?;
         let home = Home::open(&self.home, settings)
             .map_err(|error| Failure::from(error).while_trying(format!("open the home {}", self.home.display())))?;
         self.tell_refusal(&home.registry);
+        Ok(home)
+    }
+
+    fn open(&self, settings: Settings) -> Result<Arc<Home>, Failure> {
+        let home = self.open_quietly(settings)?;
         for state in home.store_states() {
             if let Some(reason) = state.reason.filter(|_| !self.is_quiet) {
                 eprintln!("store {} is {}: {reason}", state.store, state.availability.as_str());

@@ -153,6 +153,22 @@ pub enum Event<'a> {
         /// How many.
         logs: u64,
     },
+    /// Logs of objects in a store could not be read when another store was filled; they are tried again.
+    LogsUnread {
+        /// The store that has them.
+        store: &'a str,
+        /// How many objects.
+        objects: u64,
+        /// Why, for the first of them.
+        reason: &'a str,
+    },
+    /// Another store took the place of a lost one.
+    StoreReplaced {
+        /// The store.
+        store: &'a str,
+        /// Contents of which the lost one had the only copy.
+        only_copies: u64,
+    },
     /// A place in a receiving store could not be looked at; the next turn tries again.
     PlaceNotWatched {
         /// The store, and whose place.
@@ -250,6 +266,12 @@ impl Event<'_> {
             Self::StoreLost { store, reason } => warn!(store, reason, "store lost; what needs it waits"),
             Self::StoreBack { store, away_for } => info!(store, ?away_for, "store is back"),
             Self::MissedLogsPut { store, logs } => info!(store, logs, "logs that the store had missed were put"),
+            Self::LogsUnread { store, objects, reason } => {
+                warn!(store, objects, reason, "logs could not be read and are not in every store yet");
+            }
+            Self::StoreReplaced { store, only_copies } => {
+                warn!(store, only_copies, "store replaced; what it lacks is copied from the other stores");
+            }
             Self::PlaceNotWatched { place, error } => warn!(place, %error, "receiving place could not be looked at"),
             Self::UploadExpires { store, key, remove_after } => {
                 warn!(store, key, remove_after, "invalid upload will be removed");

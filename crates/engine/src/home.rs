@@ -15,7 +15,7 @@ use crate::access::{Admission, Availability, StoreAccess, StoreState};
 use crate::identification::Identifiers;
 use crate::mark::{self, Marks};
 use crate::places;
-use crate::settings::Settings;
+use crate::settings::{Settings, StoreSettings};
 
 /// The shortest and the longest time until it is asked again for a store that is away.
 const SOONEST_AGAIN: Duration = Duration::from_secs(5);
@@ -94,6 +94,12 @@ impl Home {
         Ok(home)
     }
 
+    /// A store of the settings as it stands.
+    pub(crate) fn access(&self, name: &str) -> Result<&StoreAccess, EngineError> {
+        self.store(name)?;
+        self.access.get(name).ok_or_else(|| EngineError::Usage(format!("the settings have no store {name}")))
+    }
+
     /// How every store stands in this process, in order of their names.
     pub fn store_states(&self) -> Vec<StoreState> {
         self.access.values().map(StoreAccess::state).collect()
@@ -147,17 +153,7 @@ impl Home {
     ) -> Result<Self, EngineError> {
         places::check(&settings, directory)?;
         let admission = Arc::new(admission);
-        let access: BTreeMap<String, StoreAccess> = settings
-            .stores
-            .iter()
-            .map(|(name, store)| (name.clone(), StoreAccess::new(name, store, directory.to_owned(), admission.clone())))
-            .collect();
-        // All at once: one that does not answer takes its time.
-        std::thread::scope(|scope| {
-            for access in access.values() {
-                scope.spawn(|| access.try_now());
-            }
-        });
+        let access = open_stores(directory, settings.stores.iter(), &admission);
         let ids = access.iter().filter(|(_, access)| access.state().availability == Availability::Available);
         places::check_ids(&settings, directory, ids.map(|(name, access)| (name.as_str(), access.id())))?;
         let stores: BTreeMap<String, Arc<dyn Store>> =
@@ -252,14 +248,33 @@ pub(crate) fn storage_root(institution: &str) -> Result<Key, EngineError> {
     Key::new(institution).map_err(|error| EngineError::Storage(error.into()))
 }
 
-/// The registry of a home whose stores are not opened, as [`Home::with_registry`] guards it. A store that does not answer
+/// Opens stores all at once, since one that does not answer takes its time. Those that cannot be used are away.
+fn open_stores<'s>(
+    directory: &Path,
+    stores: impl Iterator<Item = (&'s String, &'s StoreSettings)>,
+    admission: &Arc<Admission>,
+) -> BTreeMap<String, StoreAccess> {
+    let access: BTreeMap<String, StoreAccess> = stores
+        .map(|(name, store)| (name.clone(), StoreAccess::new(name, store, directory.to_owned(), admission.clone())))
+        .collect();
+    std::thread::scope(|scope| {
+        for access in access.values() {
+            scope.spawn(|| access.try_now());
+        }
+    });
+    access
+}
+
+/// The registry of a home for an act that needs no store, as [`Home::with_registry`] guards it. A store that cannot be used
 /// says nothing.
 pub fn guarded(directory: &Path, settings: &Settings, registry: Registry) -> Result<Registry, EngineError> {
+    let admission = Arc::new(Admission::by(&registry, settings, directory.to_owned())?);
     let names = settings.preservation_stores();
-    let named = names.into_iter().filter_map(|name| Some((name, settings.stores.get(name)?)));
-    let stores: Vec<Arc<dyn Store>> = named.filter_map(|(name, store)| store.open(name, directory).ok()).collect();
-    let stores: Vec<&dyn Store> = stores.iter().map(AsRef::as_ref).collect();
-    Ok(match mark::refusal(&registry, &stores)? {
+    let stores = settings.stores.iter().filter(|(name, _)| names.contains(&name.as_str()));
+    let access = open_stores(directory, stores, &admission);
+    let available = access.values().filter(|access| access.state().availability == Availability::Available);
+    let available: Vec<&dyn Store> = available.map(|access| access as &dyn Store).collect();
+    Ok(match mark::refusal(&registry, &available)? {
         Some(reason) => registry.read_only(&reason),
         None => registry,
     })

@@ -1,15 +1,20 @@
 //! What is kept of later acts on an object in its `logs/`: one small file each, in every store that holds the object, so that
 //! a registry can be made from the stores alone.
 
+use std::collections::HashSet;
+
 use strongroom_ocfl::{Layout, Object, object_id};
+use strongroom_registry::objects::{self, Object as StoredObject};
 use strongroom_registry::standing::{self, Standing};
-use strongroom_registry::stores::{self, MissedLog};
-use strongroom_registry::{GenerationId, ObjectId, RegistryError, Time, objects};
-use strongroom_storage::{Durability, Key, StorageError, Store};
+use strongroom_registry::stores::{self, MissedLog, UnreadLogs};
+use strongroom_registry::{GenerationId, ObjectId, RegistryError, Scope, Time};
+use strongroom_storage::{Durability, Key, PutCondition, PutOptions, StorageError, Store};
 use uuid::Uuid;
 
+use crate::error::chain;
 use crate::event::Event;
-use crate::hold::{Halt, ObjectHold, now};
+use crate::fixity::Interruptible;
+use crate::hold::{GoOn, Halt, ObjectHold, now};
 use crate::home::storage_root;
 use crate::mark;
 use crate::runtime::Shutdown;
@@ -158,6 +163,118 @@ pub(crate) fn put_missed(home: &Home, stop: &Shutdown) -> Result<u64, EngineErro
         all += put;
     }
     Ok(all)
+}
+
+/// Copies the logs that could not be read when a store was filled, from holders that are there again, each under its
+/// object's lease; how many objects have them now.
+pub(crate) fn copy_unread(home: &Home, stop: &Shutdown) -> Result<u64, EngineError> {
+    let mut all = 0;
+    for (holder, from) in &home.stores {
+        let mut left: (u64, Option<String>) = (0, None);
+        let mut after = None;
+        'pages: loop {
+            let page = home.registry.read(|tx| stores::unread_logs(tx, holder, after.as_ref(), LOGS_AT_ONCE))?;
+            let Some(last) = page.last() else { break };
+            after = Some((last.store.clone(), last.object));
+            for unread in &page {
+                if stop.is_requested() {
+                    break 'pages;
+                }
+                match copy_one_unread(home, unread, from.as_ref()) {
+                    Ok(Ok(())) => all += 1,
+                    Ok(Err(error)) => {
+                        left.0 += 1;
+                        left.1.get_or_insert_with(|| chain(&error));
+                        if error.is_away() {
+                            break 'pages;
+                        }
+                    }
+                    Err(Halt::Interrupted(_)) => break 'pages,
+                    // Somebody works on the object, or the store that lacks them is away: the rest can be copied.
+                    Err(Halt::Busy(_) | Halt::Engine(_)) => {}
+                }
+            }
+        }
+        if let (objects @ 1.., Some(reason)) = left {
+            Event::LogsUnread { store: holder, objects, reason: &reason }.emit();
+        }
+    }
+    Ok(all)
+}
+
+/// Copies the logs of one object from a holder into the store that lacks them; the error of a holder that cannot be read.
+fn copy_one_unread(home: &Home, unread: &UnreadLogs, from: &dyn Store) -> Result<Result<(), StorageError>, Halt> {
+    let hold = ObjectHold::take(home, unread.object)?;
+    let object = home.registry.read(|tx| objects::get(tx, Scope::System, unread.object))?;
+    let is_wanted = home.stores.contains_key(&unread.store) && !home.is_retired(&unread.store)?;
+    if let Some(object) = object.filter(|_| is_wanted) {
+        let store = home.store(&unread.store)?.as_ref();
+        let announced = mark::announce(home)?;
+        mark::advance(home, store, &announced, Durability::OnReturn)?;
+        if let Err(error) = LogCopying::new(&hold, &object, store)?.copy_from(from, &|| Ok(()))? {
+            return Ok(Err(error));
+        }
+        mark::confirm(home, &[store], &announced)?;
+    }
+    let (holder, store, object) = (unread.holder.clone(), unread.store.clone(), unread.object);
+    hold.write(move |tx| stores::logs_are_read(tx, &holder, &store, object))?;
+    Ok(Ok(()))
+}
+
+/// Copies logs of an object into a store that lacks them. The caller holds the object.
+pub(crate) struct LogCopying<'a> {
+    hold: &'a ObjectHold<'a>,
+    store: &'a dyn Store,
+    folder: Key,
+    /// Logs that lie in the store.
+    there: HashSet<Key>,
+}
+
+impl<'a> LogCopying<'a> {
+    /// Lists what the store has.
+    pub(crate) fn new(hold: &'a ObjectHold<'a>, object: &StoredObject, store: &'a dyn Store) -> Result<Self, Halt> {
+        let folder = object_root(&object.institution_identifier, object.generation)?.join("logs");
+        let folder = folder.map_err(StorageError::from)?;
+        let there = store.list(&folder)?.map(|listed| listed.map(|listed| listed.key)).collect::<Result<_, _>>()?;
+        Ok(Self { hold, store, folder, there })
+    }
+
+    /// Copies what a holder has and the store lacks; the error of a holder that cannot be read.
+    pub(crate) fn copy_from(&mut self, from: &dyn Store, go_on: &GoOn<'_>) -> Result<Result<(), StorageError>, Halt> {
+        let listing = match from.list(&self.folder) {
+            Ok(listing) => listing,
+            Err(error) => return Ok(Err(error)),
+        };
+        for listed in listing {
+            go_on()?;
+            let listed = match listed {
+                Ok(listed) => listed,
+                Err(error) => return Ok(Err(error)),
+            };
+            if self.there.contains(&listed.key) {
+                continue;
+            }
+            let body = match from.open(&listed.key, 0, None) {
+                Ok(body) => body,
+                Err(error) => return Ok(Err(error)),
+            };
+            self.hold.keep()?;
+            let mut body = self.hold.keeping(Interruptible { body, go_on });
+            let has_conditions = self.store.capabilities().conditional_put;
+            let condition = if has_conditions { PutCondition::IfAbsent } else { PutCondition::Always };
+            let options = PutOptions { size: Some(listed.size), condition, ..PutOptions::default() };
+            match self.store.put(&listed.key, &mut body, &options) {
+                Ok(_) => {}
+                Err(error @ (StorageError::Source { .. } | StorageError::Mismatch { .. })) => {
+                    go_on()?;
+                    return Ok(Err(error));
+                }
+                Err(error) => return Err(error.into()),
+            }
+            self.there.insert(listed.key);
+        }
+        Ok(Ok(()))
+    }
 }
 
 fn put_one_missed(home: &Home, log: &MissedLog) -> Result<(), Halt> {

@@ -1,5 +1,5 @@
 //! The state of an installation on one page: what is worked on, what needs a person, how the stores and their copies are. It
-//! reads the registry and opens each store by itself, so that one that is away is shown and hides nothing else.
+//! reads the registry, and shows each store as it stands; one that is away hides nothing else.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,12 +8,12 @@ use serde::Serialize;
 use strongroom_queue::TopicCounts;
 use strongroom_registry::items::{self, ItemFilter};
 use strongroom_registry::{
-    FindingKind, Health, ItemId, ItemStatus, Registry, RegistryError, Scope, Stage, Transaction, UploadState, backfill,
-    health, objects::Object, outbox, schedules,
+    FindingKind, Health, ItemId, ItemStatus, RegistryError, Scope, Stage, Transaction, UploadState, backfill, health,
+    objects::Object, outbox, schedules,
 };
 
-use crate::EngineError;
 use crate::settings::Settings;
+use crate::{Availability, EngineError, Home};
 
 /// Work items that need a person are counted up to this many.
 const REVIEWED: usize = 1_000;
@@ -28,7 +28,7 @@ pub struct Status {
     /// What needs a person.
     pub review: Review,
     /// The queue, topic by topic.
-    pub queue: Vec<Topic>,
+    pub queue: Vec<TopicCounts>,
     /// Every store of the settings.
     pub stores: Vec<StoreStatus>,
     /// How the copies are watched.
@@ -54,7 +54,7 @@ pub struct Review {
     pub dead_tasks: u64,
     /// Findings of damage that are not repaired.
     pub problems: u64,
-    /// Stores that cannot be reached.
+    /// Stores that are away or refused.
     pub stores_away: u64,
 }
 
@@ -73,32 +73,6 @@ pub struct ReviewItem {
     pub note: Option<String>,
 }
 
-/// One topic of the queue.
-#[derive(Debug, Clone, Serialize)]
-pub struct Topic {
-    /// Its name.
-    pub topic: String,
-    /// Tasks that can be leased.
-    pub ready: u64,
-    /// Tasks whose time has not come.
-    pub delayed: u64,
-    /// Tasks under lease.
-    pub leased: u64,
-    /// Dead tasks.
-    pub dead: u64,
-    /// How long the oldest ready task has waited.
-    pub oldest_ready_seconds: Option<u64>,
-    /// Whether it is paused.
-    pub paused: bool,
-}
-
-impl From<TopicCounts> for Topic {
-    fn from(counts: TopicCounts) -> Self {
-        let TopicCounts { topic, ready, delayed, leased, dead, oldest_ready_seconds, paused } = counts;
-        Self { topic, ready, delayed, leased, dead, oldest_ready_seconds, paused }
-    }
-}
-
 /// One store.
 #[derive(Debug, Clone, Serialize)]
 pub struct StoreStatus {
@@ -106,8 +80,10 @@ pub struct StoreStatus {
     pub store: String,
     /// `folder` or `s3`.
     pub kind: String,
-    /// Whether it could be opened.
+    /// Whether it can be used.
     pub reachable: bool,
+    /// `available`, `away`, or `refused` where it is not the store that it should be.
+    pub state: &'static str,
     /// Why not.
     pub message: Option<String>,
     /// Bytes that can still be written, where the store has an end.
@@ -118,6 +94,15 @@ pub struct StoreStatus {
     pub oldest_check: Option<String>,
     /// Findings of damage that are not repaired.
     pub problems: u64,
+    /// Files of objects' logs that it has still to get.
+    pub missed_logs: u64,
+}
+
+impl StoreStatus {
+    /// Whether it answers, and is not the store that it should be.
+    pub fn is_refused(&self) -> bool {
+        self.state == Availability::Refused.as_str()
+    }
 }
 
 /// How the copies are watched.
@@ -158,24 +143,31 @@ pub struct Background {
 }
 
 /// The state of an installation now.
-pub fn collect(directory: &Path, settings: &Settings, registry: &Registry) -> Result<Status, EngineError> {
+pub fn collect(home: &Home) -> Result<Status, EngineError> {
+    let registry = &home.registry;
     let findings = registry.read(health::open_findings)?;
-    let mut stores = Vec::with_capacity(settings.stores.len());
+    let missed = registry.read(strongroom_registry::stores::missed_log_counts)?;
+    let states = home.store_states();
+    let mut stores = Vec::with_capacity(states.len());
     let mut oldest_check = None;
-    for (name, store) in &settings.stores {
-        let oldest = registry.read(|tx| health::oldest_check(tx, name))?;
+    for state in states {
+        let Some(store) = home.settings.stores.get(&state.store) else { continue };
+        let oldest = registry.read(|tx| health::oldest_check(tx, &state.store))?;
         oldest_check = [oldest_check, oldest].into_iter().flatten().min();
-        let opened = store.open(name, directory);
-        let space = store.folder(directory).filter(|_| opened.is_ok()).and_then(|folder| space(&folder));
+        let is_available = state.availability == Availability::Available;
+        let space = store.folder(&home.directory).filter(|_| is_available).and_then(|folder| space(&folder));
+        let missed = missed.iter().find(|(name, _, _)| *name == state.store);
         stores.push(StoreStatus {
-            store: name.clone(),
             kind: store.kind().to_owned(),
-            reachable: opened.is_ok(),
-            message: opened.err().map(|error| EngineError::from(error).chain()),
+            reachable: is_available,
+            state: state.availability.as_str(),
+            message: state.reason,
             free: space.map(|(free, _)| free),
             capacity: space.map(|(_, capacity)| capacity),
             oldest_check: oldest.map(|time| time.to_string()),
-            problems: findings.iter().filter(|one| one.store == *name).map(|one| one.findings).sum(),
+            problems: findings.iter().filter(|one| one.store == state.store).map(|one| one.findings).sum(),
+            missed_logs: missed.map_or(0, |(_, logs, _)| *logs),
+            store: state.store,
         });
     }
     let (queue, items_by_status) = registry.read(|tx| {
@@ -194,7 +186,7 @@ pub fn collect(directory: &Path, settings: &Settings, registry: &Registry) -> Re
     Ok(Status {
         items: items_by_status.into_iter().map(|(status, count)| (status.word(), count)).collect(),
         review: registry.read(|tx| review(tx, dead, open, away))?,
-        queue: queue.into_iter().map(Topic::from).collect(),
+        queue,
         stores,
         fixity: FixityStatus {
             last_round: last_round.map(|time| time.to_string()),

@@ -162,17 +162,29 @@ pub fn put_copies(
     Ok(())
 }
 
-/// Notes that a store holds an object's declaration and inventories, which were read back now.
-pub fn put_object_copy(
-    tx: &mut dyn Transaction,
-    institution: InstitutionId,
-    object: ObjectId,
-    generation: GenerationId,
-    store: &str,
-) -> Result<(), RegistryError> {
-    let now = tx.now()?;
-    let values = [object.into(), store.into(), institution.into(), generation.into(), now.into()];
-    tx.execute(Statement("backfill.insert_object_copy"), &values)?;
+/// Declaration and inventories of an object in a store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ObjectCopy {
+    /// Whose it is.
+    pub institution: InstitutionId,
+    /// The object.
+    pub object: ObjectId,
+    /// Of which generation.
+    pub generation: GenerationId,
+    /// The store.
+    pub store: String,
+}
+
+/// Notes that a store holds declaration and inventories of an object as the record has them: `is_read` where they were read
+/// back now, else they are due to be read.
+pub fn put_object_copy(tx: &mut dyn Transaction, copy: &ObjectCopy, is_read: bool) -> Result<(), RegistryError> {
+    let mut values = vec![copy.object.into(), (&copy.store).into(), copy.institution.into(), copy.generation.into()];
+    if is_read {
+        values.push(tx.now()?.into());
+        tx.execute(Statement("backfill.insert_object_copy"), &values)?;
+    } else {
+        tx.execute(Statement("rebuild.insert_object_copy"), &values)?;
+    }
     Ok(())
 }
 

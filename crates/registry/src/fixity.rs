@@ -9,7 +9,7 @@ use crate::events::{self, EventRow};
 use crate::interim::digest;
 use crate::{
     ContentId, CopyState, FindingId, FindingKind, FindingState, GenerationId, InstitutionId, ObjectId, RegistryError,
-    Scope,
+    Scope, WaitReason,
 };
 
 /// Where a listing in order of the last check goes on: behind this time and identifier.
@@ -348,6 +348,8 @@ pub struct Finding {
     pub found_at: Time,
     /// When it was repaired.
     pub repaired_at: Option<Time>,
+    /// What its repair waits for; none while it does not wait.
+    pub wait_reason: Option<WaitReason>,
 }
 
 /// A finding to be opened.
@@ -371,7 +373,7 @@ pub struct NewFinding {
     pub detail: String,
 }
 
-/// Opens a finding, or says anew what is wrong in one that is not solved.
+/// Opens a finding, or says anew what is wrong in one that is not solved: its repair waits for nothing then.
 pub fn open_finding(tx: &mut dyn Transaction, new: &NewFinding) -> Result<(), RegistryError> {
     let now = tx.now()?;
     tx.execute(
@@ -389,6 +391,12 @@ pub fn open_finding(tx: &mut dyn Transaction, new: &NewFinding) -> Result<(), Re
         ],
     )?;
     tx.execute(Statement("findings.reopen"), &[new.id.into(), new.kind.word().into(), (&new.detail).into()])?;
+    Ok(())
+}
+
+/// Notes what the repair of an open finding waits for.
+pub fn set_waiting(tx: &mut dyn Transaction, id: FindingId, reason: WaitReason) -> Result<(), RegistryError> {
+    tx.execute(Statement("findings.wait"), &[id.into(), reason.word().into()])?;
     Ok(())
 }
 
@@ -474,5 +482,6 @@ fn finding_row(row: &Row) -> Result<Finding, RegistryError> {
         quarantine_key: row.optional_text(11)?.map(str::to_owned),
         found_at: row.time(12)?,
         repaired_at: row.optional_time(13)?,
+        wait_reason: row.optional_text(14)?.map(str::parse).transpose()?,
     })
 }

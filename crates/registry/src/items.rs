@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use crate::{
     Action, BatchId, CollectionId, FileId, InstitutionId, ItemId, ItemStatus, ObjectId, RegistryError, Scope, Stage,
-    VersionState,
+    VersionState, WaitReason,
 };
 
 /// A work item to be made.
@@ -86,6 +86,8 @@ pub struct Item {
     pub priority: i64,
     /// The last thing that happened, in words.
     pub note: Option<String>,
+    /// What it waits for; none while it does not wait.
+    pub wait_reason: Option<WaitReason>,
     /// Whether a person should look.
     pub needs_review: bool,
     /// Attempts of the stage that ended in a transient error.
@@ -370,6 +372,7 @@ pub(crate) struct Move<'a> {
     pub(crate) stage: Stage,
     pub(crate) status: ItemStatus,
     pub(crate) note: Option<&'a str>,
+    pub(crate) wait_reason: Option<WaitReason>,
     pub(crate) needs_review: bool,
     pub(crate) retry_count: u64,
     pub(crate) cancel_requested: Option<ItemStatus>,
@@ -399,6 +402,7 @@ pub(crate) fn apply(tx: &mut dyn Transaction, item: &Item, change: &Move<'_>) ->
             change.retry_count.into(),
             now.into(),
             change.cancel_requested.map(ItemStatus::word).into(),
+            change.wait_reason.map(WaitReason::word).into(),
         ],
     )?;
     add_history(tx, item.id, change.stage, change.status, change.note, change.holder)
@@ -474,6 +478,7 @@ pub fn request(
         stage,
         status,
         note: Some(&note),
+        wait_reason: None,
         needs_review: false,
         retry_count: 0,
         cancel_requested: None,
@@ -573,6 +578,7 @@ pub(crate) fn item_row(row: &Row) -> Result<Item, RegistryError> {
         collection_identifier: row.optional_text(27)?.map(str::to_owned),
         is_verdict: row.truth(28)?,
         staging_losses: row.count(29)?,
+        wait_reason: row.optional_text(30)?.map(str::parse).transpose()?,
     })
 }
 

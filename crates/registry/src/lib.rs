@@ -51,5 +51,5 @@ pub use scope::Scope;
 pub use strongroom_database::{Time, Transaction};
 pub use words::{
     Action, BatchState, CopyState, Decision, FindingKind, FindingState, Health, ItemStatus, ObjectState, RestoredState,
-    Stage, UploadState, VersionState,
+    Stage, UploadState, VersionState, WaitReason,
 };

@@ -6,6 +6,7 @@ use strongroom_database::{Row, Statement, Time, Transaction};
 use strongroom_digest::Digest;
 use uuid::Uuid;
 
+use crate::backfill::{ObjectCopy, put_object_copy};
 use crate::interim::digest;
 use crate::versions::{ContentPlace, ROWS_AT_ONCE, Version};
 use crate::{
@@ -387,19 +388,6 @@ pub fn unswept_of_generation(
     versions::unswept_of_generation(tx, generation)
 }
 
-/// Notes that a store holds an object as the record has it.
-pub fn put_object_copy(
-    tx: &mut dyn Transaction,
-    institution: InstitutionId,
-    object: ObjectId,
-    generation: GenerationId,
-    store: &str,
-) -> Result<(), RegistryError> {
-    let values = [object.into(), store.into(), institution.into(), generation.into()];
-    tx.execute(Statement("rebuild.insert_object_copy"), &values)?;
-    Ok(())
-}
-
 /// Whether an event is in the record.
 pub fn has_event(tx: &mut dyn Transaction, event: EventId) -> Result<bool, RegistryError> {
     Ok(tx.query_one(Statement("rebuild.has_event"), &[event.into()])?.is_some())
@@ -455,7 +443,8 @@ pub fn publish(
         tx.execute(Statement("rebuild.set_state"), &[object.id.into(), state.word().into()])?;
     }
     for store in stores {
-        put_object_copy(tx, object.institution, object.id, object.generation, store)?;
+        let (institution, generation, store) = (object.institution, object.generation, store.clone());
+        put_object_copy(tx, &ObjectCopy { institution, object: object.id, generation, store }, false)?;
     }
     Ok(())
 }

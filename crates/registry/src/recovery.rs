@@ -44,6 +44,7 @@ fn release_by_force(tx: &mut dyn Transaction, item: &Item) -> Result<Vec<String>
         stage: item.stage,
         status: ItemStatus::Pending,
         note: Some("its worker stopped without a word"),
+        wait_reason: None,
         needs_review: item.needs_review,
         retry_count: item.retry_count,
         cancel_requested: None,

@@ -57,7 +57,8 @@ macro_rules! schema_in {
                 10 "discarding" "0009_discarding"
                 11 "notices and retention" "0010_notices_and_retention"
                 12 "stores" "0011_stores"
-                13 "verdicts" "0012_verdicts"),
+                13 "verdicts" "0012_verdicts"
+                14 "waits and replacements" "0013_waits_and_replacements"),
         )
     };
 }

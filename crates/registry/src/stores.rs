@@ -4,7 +4,7 @@
 use strongroom_database::{Row, Statement, Time, Transaction};
 use uuid::Uuid;
 
-use crate::{GenerationId, ObjectId, RegistryError};
+use crate::{ContentId, GenerationId, ObjectId, RegistryError};
 
 /// A store as the registry knows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,13 +15,22 @@ pub struct KnownStore {
     pub id: Uuid,
     /// When the name was given to it.
     pub recorded_at: Time,
+    /// The store that takes its place, while what lay in it is taken out of the registry.
+    pub replacing: Option<Uuid>,
 }
 
 /// Every store that was ever used, by name.
 pub fn list(tx: &mut dyn Transaction) -> Result<Vec<KnownStore>, RegistryError> {
     let rows = tx.query(Statement("stores.list"), &[])?;
     rows.iter()
-        .map(|row| Ok(KnownStore { name: row.text(0)?.to_owned(), id: row.uuid(1)?, recorded_at: row.time(2)? }))
+        .map(|row| {
+            Ok(KnownStore {
+                name: row.text(0)?.to_owned(),
+                id: row.uuid(1)?,
+                recorded_at: row.time(2)?,
+                replacing: row.optional_uuid(3)?,
+            })
+        })
         .collect()
 }
 
@@ -104,4 +113,131 @@ fn missed_log(row: &Row) -> Result<MissedLog, RegistryError> {
 pub fn missed_log_counts(tx: &mut dyn Transaction) -> Result<Vec<(String, u64, Time)>, RegistryError> {
     let rows = tx.query(Statement("missed_logs.count"), &[])?;
     rows.iter().map(|row| Ok((row.text(0)?.to_owned(), row.count(1)?, row.time(2)?))).collect()
+}
+
+/// Objects whose logs in a store could not be read when they were to be copied into another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnreadLogs {
+    /// The store that has the logs.
+    pub holder: String,
+    /// The store that lacks them.
+    pub store: String,
+    /// The object.
+    pub object: ObjectId,
+    /// Since when.
+    pub noted_at: Time,
+}
+
+/// Notes that the logs of an object in `holder` have still to be copied into `store`.
+pub fn note_unread_logs(
+    tx: &mut dyn Transaction,
+    holder: &str,
+    store: &str,
+    object: ObjectId,
+) -> Result<(), RegistryError> {
+    let now = tx.now()?;
+    tx.execute(Statement("unread_logs.insert"), &[holder.into(), store.into(), object.into(), now.into()])?;
+    Ok(())
+}
+
+/// Notes that the logs of an object in `holder` were copied into `store`, or need not be.
+pub fn logs_are_read(
+    tx: &mut dyn Transaction,
+    holder: &str,
+    store: &str,
+    object: ObjectId,
+) -> Result<(), RegistryError> {
+    tx.execute(Statement("unread_logs.delete"), &[holder.into(), store.into(), object.into()])?;
+    Ok(())
+}
+
+/// Objects whose logs have still to be copied from `holder`, in order of store and object, after `after`.
+pub fn unread_logs(
+    tx: &mut dyn Transaction,
+    holder: &str,
+    after: Option<&(String, ObjectId)>,
+    limit: usize,
+) -> Result<Vec<UnreadLogs>, RegistryError> {
+    let (store, object) = after.map_or(("", ObjectId(Uuid::nil())), |(store, object)| (store.as_str(), *object));
+    let values = [holder.into(), store.into(), object.into(), limit.into()];
+    let rows = tx.query(Statement("unread_logs.list"), &values)?;
+    rows.iter()
+        .map(|row| {
+            Ok(UnreadLogs {
+                holder: row.text(0)?.to_owned(),
+                store: row.text(1)?.to_owned(),
+                object: ObjectId(row.uuid(2)?),
+                noted_at: row.time(3)?,
+            })
+        })
+        .collect()
+}
+
+/// Begins to put another store in the place of the one recorded under a name: neither is used until
+/// [`end_replacing`].
+pub fn begin_replacing(tx: &mut dyn Transaction, name: &str, id: Uuid) -> Result<(), RegistryError> {
+    let now = tx.now()?;
+    tx.execute(Statement("stores.replace"), &[name.into(), id.into(), now.into()])?;
+    Ok(())
+}
+
+/// Where taking out what lay in a store goes on: behind this time of the last check and this identifier.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LostCursor(Time, Uuid);
+
+impl LostCursor {
+    /// Before the first.
+    pub const START: Self = Self(Time(i64::MIN), Uuid::nil());
+}
+
+/// Takes the next `limit` copies of published contents that lay in a lost store out of the registry. A content that has no
+/// other copy stays recorded as missing, under its key, so that a check tells of it and a deposit of the same bytes heals
+/// it. Where to go on, and how many such contents there were; none at the end.
+pub fn lose_copies(
+    tx: &mut dyn Transaction,
+    store: &str,
+    after: LostCursor,
+    limit: usize,
+) -> Result<Option<(LostCursor, u64)>, RegistryError> {
+    let rows = tx.query(Statement("stores.copies"), &[store.into(), after.0.into(), after.1.into(), limit.into()])?;
+    let mut cursor = None;
+    let mut only_copies = 0;
+    for row in &rows {
+        let content = ContentId(row.uuid(1)?);
+        cursor = Some(LostCursor(row.time(0)?, content.0));
+        if tx.execute(Statement("stores.drop_copy"), &[store.into(), content.into()])? == 0 {
+            only_copies += tx.execute(Statement("stores.lose_copy"), &[store.into(), content.into()])?;
+        }
+    }
+    Ok(cursor.map(|cursor| (cursor, only_copies)))
+}
+
+/// The same for declarations and inventories of objects, behind [`lose_copies`]: they stay recorded where the object has
+/// contents that are recorded as missing, or lies nowhere else.
+pub fn lose_object_copies(
+    tx: &mut dyn Transaction,
+    store: &str,
+    after: LostCursor,
+    limit: usize,
+) -> Result<Option<LostCursor>, RegistryError> {
+    let values = [store.into(), after.0.into(), after.1.into(), limit.into()];
+    let rows = tx.query(Statement("stores.object_copies"), &values)?;
+    let mut cursor = None;
+    for row in &rows {
+        let object = ObjectId(row.uuid(1)?);
+        cursor = Some(LostCursor(row.time(0)?, object.0));
+        if tx.execute(Statement("stores.drop_object_copy"), &[store.into(), object.into()])? == 0 {
+            tx.execute(Statement("stores.lose_object_copy"), &[store.into(), object.into()])?;
+        }
+    }
+    Ok(cursor)
+}
+
+/// Records the store that takes the place of a lost one, once nothing is recorded in that one any more. What was to be
+/// copied from it is no longer waited for.
+pub fn end_replacing(tx: &mut dyn Transaction, name: &str) -> Result<(), RegistryError> {
+    let now = tx.now()?;
+    tx.execute(Statement("unread_logs.delete_of_holder"), &[name.into()])?;
+    tx.execute(Statement("stores.replaced"), &[name.into(), now.into()])?;
+    Ok(())
 }

@@ -164,6 +164,22 @@ words! {
         Missing = "missing",
     }
 
+    /// What a work item, or the repair of a finding, waits for.
+    WaitReason ("a reason to wait") {
+        /// An older deposit of the same object.
+        OlderDeposit = "older_deposit",
+        /// Other work on the same object.
+        Object = "object",
+        /// Room in staging.
+        StagingSpace = "staging_space",
+        /// Archived copies that were requested.
+        Retrieval = "retrieval",
+        /// A store that is away.
+        Store = "store",
+        /// What the note says.
+        Other = "other",
+    }
+
     /// What a finding says is wrong.
     FindingKind ("a finding's kind") {
         /// The bytes of a copy.

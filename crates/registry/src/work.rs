@@ -9,7 +9,9 @@ use strongroom_queue::{Heartbeat, Lease, LeaseRequest, Leased, NewTask, Outcome,
 
 use crate::items::{self, Item, ItemProblem, Move};
 pub use crate::recovery::{reclaim, requeue_stranded, revive, stranded};
-use crate::{ItemId, ItemStatus, RegistryError, Scope, Stage, VersionState, batches, discarding, leases, versions};
+use crate::{
+    ItemId, ItemStatus, RegistryError, Scope, Stage, VersionState, WaitReason, batches, discarding, leases, versions,
+};
 
 /// How long an item rests whose version is being committed and whose worker cannot go on, in microseconds.
 const REST_WHILE_COMMITTING: i64 = 60_000_000;
@@ -66,6 +68,8 @@ pub enum StageEnd {
         /// When.
         until: Time,
         /// What it waits for.
+        reason: WaitReason,
+        /// The same, in words.
         note: String,
     },
     /// Went wrong in a way that may pass.
@@ -236,6 +240,7 @@ pub(crate) fn carry_out(
         stage: item.stage,
         status: wanted,
         note: Some(&note),
+        wait_reason: None,
         needs_review: false,
         retry_count: item.retry_count,
         cancel_requested: None,
@@ -325,6 +330,7 @@ pub fn finish(
         stage: plan.stage,
         status: plan.status,
         note: Some(&plan.note),
+        wait_reason: plan.wait_reason,
         needs_review: plan.needs_review,
         retry_count: plan.retry_count,
         cancel_requested: None,
@@ -372,6 +378,7 @@ struct Plan {
     stage: Stage,
     status: ItemStatus,
     note: String,
+    wait_reason: Option<WaitReason>,
     needs_review: bool,
     retry_count: u64,
     outcome: Outcome,
@@ -391,6 +398,7 @@ fn plan(item: &Item, claim: &Claim, end: &StageEnd, version: Option<VersionState
         stage: item.stage,
         status,
         note: note.to_owned(),
+        wait_reason: None,
         needs_review: false,
         retry_count: item.retry_count,
         outcome: Outcome::Done,
@@ -416,7 +424,10 @@ fn plan(item: &Item, claim: &Claim, end: &StageEnd, version: Option<VersionState
     match end {
         StageEnd::Next { next, note } => Plan { stage: *next, retry_count: 0, ..stay(ItemStatus::Pending, note) },
         StageEnd::Back { to, note } => Plan { stage: *to, retry_count: 0, ..stay(ItemStatus::Pending, note) },
-        StageEnd::Defer { until, note } => stay(ItemStatus::Pending, note).waits(Outcome::Defer(*until)),
+        StageEnd::Defer { until, reason, note } => {
+            let stays = stay(ItemStatus::Pending, note).waits(Outcome::Defer(*until));
+            Plan { wait_reason: Some(*reason), ..stays }
+        }
         StageEnd::Released { note } => stay(ItemStatus::Pending, note).waits(Outcome::Release),
         StageEnd::Held { note } => stay(ItemStatus::Held, note),
         StageEnd::Succeeded { note } => Plan { retry_count: 0, ..stay(ItemStatus::Succeeded, note) },
@@ -558,6 +569,7 @@ fn give_up(tx: &mut dyn Transaction, task: &Leased, item: &Item) -> Result<Vec<S
         stage: item.stage,
         status,
         note: Some(&note),
+        wait_reason: None,
         needs_review: true,
         retry_count: u64::from(attempts),
         cancel_requested: None,

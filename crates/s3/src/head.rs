@@ -33,9 +33,11 @@ impl Inner {
         self.ask(request.checksum_mode(ChecksumMode::Enabled).send())
     }
 
-    /// Looks first: what is being thawed is not asked for again, and nobody pays for what can be read.
+    /// Looks first: what is being thawed is not asked for again, and nobody pays for what can be read. Of threads that want
+    /// the same object at once, one asks, and the others see that it did.
     pub(crate) fn thaw(&self, key: &Key, how: &Thaw) -> Result<Thawing, StorageError> {
         let name = self.object(key)?;
+        let _asking = self.thawing.lock(&name);
         let failed = |failure: Failure| self.failed(failure, "thaw", key);
         let output = self.head_object(&name).map_err(failed)?;
         if is_readable(&output, output.storage_class().map(StorageClass::as_str)) {

@@ -18,6 +18,7 @@ mod delete;
 mod failure;
 mod head;
 mod identity;
+mod key_locks;
 mod list;
 mod location;
 mod multipart;

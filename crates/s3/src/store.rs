@@ -20,6 +20,7 @@ use uuid::Uuid;
 use crate::assembly::S3Assembly;
 use crate::buffers::Gauge;
 use crate::failure::Failure;
+use crate::key_locks::KeyLocks;
 use crate::list::Pages;
 use crate::probe::Probe;
 use crate::resume::Swept;
@@ -52,6 +53,8 @@ pub(crate) struct Inner {
     pub(crate) id: Uuid,
     pub(crate) probe: RwLock<Probe>,
     pub(crate) permits: Arc<Semaphore>,
+    /// Held by its key while an object is asked to be thawed.
+    pub(crate) thawing: KeyLocks,
     bucket_seen: Mutex<Option<Instant>>,
 }
 
@@ -119,6 +122,7 @@ impl Inner {
             gauge: Arc::default(),
             id: Uuid::nil(),
             probe: RwLock::default(),
+            thawing: KeyLocks::default(),
             bucket_seen: Mutex::default(),
         }
     }

@@ -1,6 +1,8 @@
-//! `store backfill` and `store retire`: what a store should hold, and taking one out of use.
+//! `store backfill`, `store replace` and `store retire`: what a store should hold, putting another in the place of a lost
+//! one, and taking one out of use.
 
-use strongroom_engine::backfill::{self, BackfillSummary, Retirement};
+use strongroom_engine::Home;
+use strongroom_engine::backfill::{self, BackfillSummary, Replacement, Retirement};
 
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
@@ -16,6 +18,24 @@ report! {
     /// What came of bringing a store up to date.
     BackfillReport {
         store: String,
+        objects: u64,
+        contents: u64,
+        bytes: u64,
+        postponed: u64,
+        failed: u64,
+        errors: Vec<String>,
+    }
+}
+
+report! {
+    /// What came of replacing a store.
+    #[derive(Default)]
+    ReplaceReport {
+        store: String,
+        id: String,
+        replaced: Option<String>,
+        only_copies: u64,
+        tasks: Option<u64>,
         objects: u64,
         contents: u64,
         bytes: u64,
@@ -44,21 +64,68 @@ pub(super) fn backfill(store: &str, wait: bool, context: &Context) -> Outcome {
         context.output.show(&BackfillEnqueued { store, topic, tasks })?;
         return Ok(Exit::Done);
     }
+    let (summary, exit) = copy(&home, store, context)?;
+    let BackfillSummary { objects, contents, bytes, postponed, failed, errors } = summary;
+    let store = store.to_owned();
+    context.output.show(&BackfillReport { store, objects, contents, bytes, postponed, failed, errors })?;
+    Ok(exit)
+}
+
+/// Copies what a store lacks here and now.
+fn copy(home: &Home, store: &str, context: &Context) -> Result<(BackfillSummary, Exit), Failure> {
     let stop = signals::watch()?;
     let bar = progress::spinner(context, format!("bringing store {store} up to date"));
-    let summary = backfill::run(&home, store, &stop, &mut |so_far| {
+    let summary = backfill::run(home, store, &stop, &mut |so_far| {
         let size = size(so_far.bytes);
         bar.set_message(format!("brought {} objects, {} contents, {size}", so_far.objects, so_far.contents));
     });
     bar.finish_and_clear();
-    let BackfillSummary { objects, contents, bytes, postponed, failed, errors } = summary?;
-    let store = store.to_owned();
-    context.output.show(&BackfillReport { store, objects, contents, bytes, postponed, failed, errors })?;
-    Ok(match (stop.is_requested(), failed + postponed) {
+    let summary = summary?;
+    let exit = match (stop.is_requested(), summary.failed + summary.postponed) {
         (true, _) => Exit::Interrupted,
         (false, 0) => Exit::Done,
         (false, _) => Exit::No,
-    })
+    };
+    Ok((summary, exit))
+}
+
+/// Puts another store in the place of a lost one, and copies into it what the others have.
+pub(super) fn replace(store: &str, no_wait: bool, context: &Context) -> Outcome {
+    let home = context.open_home_quietly()?;
+    let tried = format!("replace store {store}");
+    let Replacement { replaced, id, only_copies } =
+        backfill::replace(&home, store).map_err(|error| Failure::from(error).while_trying(tried))?;
+    let mut report = ReplaceReport {
+        store: store.to_owned(),
+        id: id.to_string(),
+        replaced: replaced.map(|id| id.to_string()),
+        only_copies,
+        ..ReplaceReport::default()
+    };
+    let mut exit = Exit::Done;
+    if home.settings.preservation_stores().contains(&store) {
+        if no_wait {
+            report.tasks = Some(backfill::enqueue(&home, store)?);
+        } else {
+            let (summary, copied) = copy(&home, store, context)?;
+            exit = copied;
+            let BackfillSummary { objects, contents, bytes, postponed, failed, errors } = summary;
+            report = ReplaceReport { objects, contents, bytes, postponed, failed, errors, ..report };
+        }
+    }
+    let is_whole = only_copies == 0;
+    context.output.show(&report)?;
+    if exit != Exit::Done && !context.is_quiet {
+        eprintln!("store {store} is not whole yet");
+        eprintln!("  next: \"strongroom store backfill {store} --wait\" goes on");
+    }
+    if !is_whole && !context.is_quiet {
+        eprintln!("{only_copies} contents have no copy in another store");
+        eprintln!(
+            "  next: \"strongroom fixity run --all --store {store}\" lists them; a deposit of the same bytes heals them"
+        );
+    }
+    Ok(if is_whole { exit } else { Exit::No })
 }
 
 /// Takes a store out of use, or says what depends on it.

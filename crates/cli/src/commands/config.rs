@@ -1,14 +1,20 @@
 //! `config`: what is set, where it comes from, and whether it is all right.
 
 use clap::Subcommand;
-use strongroom_engine::places::{self, Conflict};
+use strongroom_engine::places::Conflict;
 use strongroom_engine::settings::Origin;
 use strongroom_registry::health;
 
+use super::opened::OpenedStores;
 use super::rights;
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output::report;
+
+/// What remains possible in a store that honours no conditions on puts.
+const UNCONDITIONAL: &str = "it honours no conditions on puts: a process that sleeps for longer than its lease between \
+     reading and putting can replace an inventory by an older one; inventories are read again, and put right, when every \
+     lease of that time has ended";
 
 /// Check and show the settings
 #[derive(Debug, Subcommand)]
@@ -65,20 +71,15 @@ fn check(context: &Context) -> Outcome {
             first.get_or_insert(failure);
         }
     };
-    let mut ids = Vec::with_capacity(settings.stores.len());
-    for (name, store) in &settings.stores {
-        let opened = store.open(name, &context.home).map_err(Failure::from);
-        ids.push((name.as_str(), opened.as_ref().ok().and_then(|store| store.id())));
-        note(format!("store {name}"), opened.map(|_| ()));
-    }
-    let mut conflicts = places::conflicts(&settings, &context.home);
-    // Stores in one place are told once: they hold one id, too.
-    for same in places::same_ids(&settings, &context.home, ids) {
-        if !conflicts.iter().any(|known| (&known.store, &known.other) == (&same.store, &same.other)) {
-            conflicts.push(same);
+    let opened = OpenedStores::open(&settings, context);
+    let mut unconditional = Vec::new();
+    for (name, one) in opened.stores {
+        if one.store.as_ref().is_ok_and(|store| !store.capabilities().conditional_put) {
+            unconditional.push(name.clone());
         }
+        note(format!("store {name}"), one.store.map(|_| ()));
     }
-    for conflict in conflicts {
+    for conflict in opened.conflicts {
         let Conflict { store, other, reason } = conflict;
         note(format!("places of {other} and {store}"), Err(Failure::usage(reason)));
     }
@@ -93,6 +94,10 @@ fn check(context: &Context) -> Outcome {
             if open == 0 { Ok(()) } else { Err(failure) }
         });
         note("copies".to_owned(), found);
+    }
+    for name in unconditional {
+        let check = format!("conditions of store {name}");
+        lines.push(Checked { check, ok: true, message: Some(UNCONDITIONAL.to_owned()) });
     }
     for (path, warning) in too_wide {
         lines.push(Checked { check: format!("access {}", path.display()), ok: true, message: Some(warning) });

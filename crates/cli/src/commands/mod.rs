@@ -17,6 +17,7 @@ pub(crate) mod items;
 pub(crate) mod migrate;
 pub(crate) mod objects;
 pub(crate) mod ocfl;
+mod opened;
 pub(crate) mod queue;
 pub(crate) mod rebuild;
 pub(crate) mod receiving;

@@ -16,9 +16,8 @@ pub(crate) struct StatusCommand {}
 const NOTE: usize = 100;
 
 pub(crate) fn run(context: &Context) -> Outcome {
-    let settings = context.settings()?.settings;
-    let registry = context.registry_of(&settings)?;
-    let status = status::collect(&context.home, &settings, &registry)?;
+    let home = context.open_home_quietly()?;
+    let status = status::collect(&home)?;
     if context.output.is_json() {
         context.output.json(&status)?;
     } else {
@@ -40,7 +39,7 @@ fn show(status: &Status, context: &Context) -> Result<(), Failure> {
         (review.items, "work items (items list --needs-review)"),
         (review.problems, "findings of damage (fixity problems)"),
         (review.dead_tasks, "dead tasks (queue dead)"),
-        (review.stores_away, "stores out of reach (store check)"),
+        (review.stores_away, "stores away or refused (store list)"),
         (status.notices.undelivered, "notices that are not delivered yet (receiving list)"),
     ];
     let asks: Vec<String> =
@@ -68,6 +67,7 @@ fn show(status: &Status, context: &Context) -> Result<(), Failure> {
     for (index, store) in status.stores.iter().enumerate() {
         let reach = match &store.message {
             None => "reachable".to_owned(),
+            Some(message) if store.is_refused() => format!("REFUSED: {message}"),
             Some(message) => format!("OUT OF REACH: {message}"),
         };
         let space = match (store.free, store.capacity) {
@@ -75,7 +75,9 @@ fn show(status: &Status, context: &Context) -> Result<(), Failure> {
             _ => String::new(),
         };
         let problems = if store.problems > 0 { format!(", {} open findings", store.problems) } else { String::new() };
-        let text = format!("{} ({}): {reach}{space}{problems}", store.store, store.kind);
+        let missed =
+            if store.missed_logs > 0 { format!(", {} logs to be put", store.missed_logs) } else { String::new() };
+        let text = format!("{} ({}): {reach}{space}{problems}{missed}", store.store, store.kind);
         line(if index == 0 { "stores" } else { "" }, text)?;
     }
     let never = || "never".to_owned();

@@ -1,18 +1,16 @@
 //! `store`: the places that keep bytes, and whether they can be used.
 
-use std::collections::BTreeMap;
-
 use clap::Subcommand;
 use strongroom_engine::mark::{self, Found as Mark};
 use strongroom_engine::places;
 use strongroom_engine::reconcile::{self, Compared};
 use strongroom_engine::settings::Settings;
-use strongroom_engine::{Availability, EngineError, Home};
+use strongroom_engine::{Availability, EngineError};
 use strongroom_registry::health::{self, OpenFindings};
-use strongroom_registry::stores;
 use strongroom_storage::{self as storage, Key, PutOptions, StorageError};
 use uuid::Uuid;
 
+use super::opened::OpenedStores;
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output::report;
@@ -48,6 +46,20 @@ pub(crate) enum Store {
         store: String,
         /// Do it here and now; exit 1 if something could not be copied
         #[arg(long)]
+        wait: bool,
+    },
+    /// Put a new store in the place of a lost one, and copy into it what the other stores have. A folder that is not there is
+    /// made. Exit 1 if something could not be copied
+    ///
+    /// Example: strongroom store replace secondary
+    Replace {
+        /// Its name
+        store: String,
+        /// Leave the copying to the workers
+        #[arg(long)]
+        no_wait: bool,
+        /// Copy here and now, which is the default
+        #[arg(long, hide = true, conflicts_with = "no_wait")]
         wait: bool,
     },
     /// Take a store out of use: no longer written, checked or counted. Nothing in it is deleted. Refused with exit 1 while
@@ -116,6 +128,7 @@ pub(crate) fn run(command: &Store, context: &Context) -> Outcome {
         Store::Check { stores } => check(&settings, stores, context),
         Store::Reconcile { stores } => reconcile(stores, context),
         Store::Backfill { store, wait } => super::backfill::backfill(store, *wait, context),
+        Store::Replace { store, no_wait, .. } => super::backfill::replace(store, *no_wait, context),
         Store::Retire { store } => super::backfill::retire(store, context),
     }
 }
@@ -174,15 +187,16 @@ fn list(settings: &Settings, context: &Context) -> Outcome {
         ("restoration", &settings.roles.restoration),
         ("quarantine", &settings.roles.quarantine),
     ];
-    let (states, missed) = states(settings, context);
+    let opened = OpenedStores::open(settings, context);
     let mut table =
         context.output.table(&["store", "kind", "state", "path", "roles", "placements", "reason", "missed_logs"]);
     for (name, store) in &settings.stores {
-        let (state, reason) = states.get(name).cloned().unwrap_or((Availability::Away, None));
+        let one = opened.stores.get(name);
+        let missed = opened.missed_logs.as_ref();
         table.row(&StoreReport {
-            state: state.as_str().to_owned(),
-            reason,
-            missed_logs: missed.as_ref().map(|missed| missed.get(name).copied().unwrap_or_default()),
+            state: one.map_or(Availability::Away, |one| one.availability).as_str().to_owned(),
+            reason: one.and_then(|one| one.reason.clone()),
+            missed_logs: missed.map(|missed| missed.get(name).copied().unwrap_or_default()),
             kind: store.kind().to_owned(),
             path: store.place(&context.home),
             roles: roles.iter().filter(|(_, store)| *store == name).map(|(role, _)| (*role).to_owned()).collect(),
@@ -197,28 +211,6 @@ fn list(settings: &Settings, context: &Context) -> Outcome {
     }
     table.end("there are no stores")?;
     Ok(Exit::Done)
-}
-
-type States = BTreeMap<String, (Availability, Option<String>)>;
-
-/// Whether each store can be used now, and how many logs each misses. Without a registry to compare them with, a store can
-/// be used when it can be opened.
-fn states(settings: &Settings, context: &Context) -> (States, Option<BTreeMap<String, u64>>) {
-    let home = context.check_registry(settings).ok().and_then(|()| Home::open(&context.home, settings.clone()).ok());
-    if let Some(home) = home {
-        let states = home.store_states().into_iter().map(|state| (state.store, (state.availability, state.reason)));
-        let missed = home.registry.read(stores::missed_log_counts).ok();
-        let missed = missed.map(|counts| counts.into_iter().map(|(store, logs, _)| (store, logs)).collect());
-        return (states.collect(), missed);
-    }
-    let states = settings.stores.iter().map(|(name, store)| {
-        let state = match store.open(name, &context.home) {
-            Ok(_) => (Availability::Available, None),
-            Err(error) => (Availability::Away, Some(error.to_string())),
-        };
-        (name.clone(), state)
-    });
-    (states.collect(), None)
 }
 
 fn create(settings: &Settings, wanted: &[String], context: &Context) -> Outcome {
@@ -272,14 +264,15 @@ fn check(settings: &Settings, wanted: &[String], context: &Context) -> Outcome {
     // Where there is no registry yet, it knows of no damage.
     let registry = context.check_registry(settings).and_then(|()| context.registry_of(settings)).ok();
     let open = registry.map(|registry| registry.read(health::open_findings)).transpose()?;
-    let conflicts = places::conflicts(settings, &context.home);
-    for (name, store) in &settings.stores {
+    // A store that is not the one it should be is not written to.
+    let mut opened = OpenedStores::open(settings, context);
+    for name in settings.stores.keys() {
         if !wanted.is_empty() && !wanted.contains(name) {
             continue;
         }
-        let opened = store.open(name, &context.home).map_err(Failure::from);
+        let Some(one) = opened.stores.remove(name) else { continue };
         let is_kept = settings.preservation_stores().contains(&name.as_str());
-        let found = opened.and_then(|store| look(store.as_ref(), is_kept).map(|found| (store, found)));
+        let found = one.store.and_then(|store| look(store.as_ref(), is_kept).map(|found| (store, found)));
         let (store, found, message) = match found {
             Ok((store, found)) => (Some(store), found, None),
             Err(failure) => (None, Mark::None, Some(failure.to_string())),
@@ -296,8 +289,7 @@ fn check(settings: &Settings, wanted: &[String], context: &Context) -> Outcome {
             .filter(|count| *count > 0)
             .map(|count| format!("{count} findings of damage are open; \"strongroom fixity problems\" lists them"));
         let message = message.or(damage);
-        let conflict = conflicts.iter().find(|conflict| conflict.store == *name || conflict.other == *name);
-        let message = message.or_else(|| conflict.map(|conflict| conflict.reason.clone()));
+        let message = message.or_else(|| opened.conflict_of(name).map(|conflict| conflict.reason.clone()));
         if message.is_some() {
             exit = Exit::No;
         }

@@ -160,9 +160,7 @@ impl Patience<'_> {
         if item.status != ItemStatus::Pending || self.context.is_quiet {
             return Ok(());
         }
-        let note = item.note.as_deref().unwrap_or_default();
-        // What a stage defers for says so in its note.
-        let waits = note.starts_with("waits");
+        let waits = item.wait_reason.is_some();
         let topic = item.stage.topic(item.action);
         let (held, is_paused, are_all) = self.home.registry.read(|tx| {
             let held = if waits { older_held(tx, item)? } else { None };
@@ -181,7 +179,9 @@ impl Patience<'_> {
                 let reason = format!("waits for the topic {topic}, which is paused");
                 (Obstacle::Paused(topic), reason, next)
             }
-            (None, false) if waits => (Obstacle::Other, note.to_owned(), "nothing; it goes on by itself".to_owned()),
+            (None, false) if waits => {
+                (Obstacle::Other, item.note.clone().unwrap_or_default(), "nothing; it goes on by itself".to_owned())
+            }
             (None, false) => return Ok(()),
         };
         if self.told.insert((item.id, obstacle)) {

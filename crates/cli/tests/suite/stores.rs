@@ -95,7 +95,7 @@ fn a_lost_store_is_no_longer_needed_when_a_new_one_was_filled_in_its_stead() {
     let listed = place.run(["store", "list", "--json"]).succeeds().json();
     let secondary = listed.iter().find(|store| store["store"] == "secondary").unwrap();
     assert_eq!(secondary["state"], "refused");
-    assert!(secondary["reason"].as_str().unwrap().contains("store backfill"), "{secondary}");
+    assert!(secondary["reason"].as_str().unwrap().contains("store replace secondary"), "{secondary}");
 
     edit(&place, |text| {
         let text = text.replace("\"secondary\"]", "\"third\"]");
@@ -113,4 +113,71 @@ fn a_lost_store_is_no_longer_needed_when_a_new_one_was_filled_in_its_stead() {
     place.run(["ocfl", "validate", "home/stores/third/example.edu"]).succeeds();
     place.bag("farewell", "goodbye\n");
     place.run(["deposit", "farewell.tar", "--wait"]).succeeds();
+}
+
+#[test]
+fn a_store_whose_folder_is_gone_is_replaced_and_a_registry_is_rebuilt_from_it() {
+    let place = Place::with_home();
+    place.bag("greeting", "hello\n");
+    place.run(["deposit", "greeting.tar", "--wait"]).succeeds();
+    fs::remove_dir_all(place.path("home/stores/secondary")).unwrap();
+    let replaced = place.run(["store", "replace", "secondary", "--json"]).succeeds().object();
+    assert_eq!(
+        (&replaced["objects"], &replaced["failed"], &replaced["only_copies"]),
+        (&1.into(), &0.into(), &0.into())
+    );
+    place.run(["ocfl", "validate", "home/stores/secondary/example.edu"]).succeeds();
+    place.run(["store", "check"]).succeeds();
+    place.run(["store", "reconcile"]).succeeds();
+    place.run(["fixity", "run", "--all"]).succeeds();
+    place.bag("farewell", "goodbye\n");
+    place.run(["deposit", "farewell.tar", "--wait"]).succeeds();
+    place.run(["store", "replace", "secondary"]).fails(2, &["nothing is replaced", "store backfill secondary"]);
+
+    fs::remove_file(place.path("home/registry.db")).unwrap();
+    for suffix in ["-wal", "-shm"] {
+        let _ = fs::remove_file(place.path(&format!("home/registry.db{suffix}")));
+    }
+    let rebuilt = place.run(["rebuild", "--store", "secondary", "--json"]).succeeds().object();
+    assert_eq!((&rebuilt["objects"], &rebuilt["failed"]), (&2.into(), &0.into()), "{rebuilt}");
+}
+
+#[test]
+fn a_replacement_leaves_the_copying_to_the_workers_where_that_is_asked_for() {
+    let place = Place::with_home();
+    place.bag("greeting", "hello\n");
+    place.run(["deposit", "greeting.tar", "--wait"]).succeeds();
+    fs::remove_dir_all(place.path("home/stores/primary")).unwrap();
+    let replaced = place.run(["store", "replace", "primary", "--no-wait", "--json"]).succeeds().object();
+    assert_eq!((&replaced["tasks"], &replaced["objects"]), (&1.into(), &0.into()), "{replaced}");
+    place.run(["store", "backfill", "primary", "--wait"]).succeeds();
+    place.run(["ocfl", "validate", "home/stores/primary/example.edu"]).succeeds();
+    // A store with another role has no copies to be brought.
+    fs::remove_dir_all(place.path("home/stores/staging")).unwrap();
+    place.run(["store", "replace", "staging"]).succeeds();
+    place.bag("farewell", "goodbye\n");
+    place.run(["deposit", "farewell.tar", "--wait"]).succeeds();
+}
+
+#[test]
+fn a_store_that_is_refused_is_shown_everywhere_and_nothing_is_written_to_it() {
+    let place = Place::with_home();
+    place.bag("greeting", "hello\n");
+    place.run(["deposit", "greeting.tar", "--wait"]).succeeds();
+    fs::remove_dir_all(place.path("home/stores/secondary")).unwrap();
+    place.run(["store", "create", "secondary"]).succeeds();
+    let before = place.files("home/stores/secondary");
+    let status = place.run(["status", "--json"]).succeeds().object();
+    let secondary = status["stores"].as_array().unwrap().iter().find(|store| store["store"] == "secondary").unwrap();
+    assert_eq!((&secondary["reachable"], &secondary["state"]), (&false.into(), &"refused".into()), "{secondary}");
+    let said = place.run(["status"]).succeeds().stdout;
+    assert!(said.contains("REFUSED: ") && said.contains("store replace secondary"), "{said}");
+    for command in [["store", "check"], ["config", "check"]] {
+        let checked = place.run(command);
+        assert_ne!(checked.code, Some(0), "{checked:?}");
+        assert!(
+            checked.stdout.contains("store replace secondary") || checked.stderr.contains("store replace secondary")
+        );
+    }
+    assert_eq!(place.files("home/stores/secondary"), before);
 }

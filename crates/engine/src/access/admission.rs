@@ -6,21 +6,20 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use strongroom_registry::{Registry, RegistryError, standing, stores};
-use strongroom_storage::Store;
-use uuid::Uuid;
-
 use super::Refusal;
 use crate::mark;
 use crate::places;
 use crate::settings::Settings;
+use strongroom_registry::stores::{self, KnownStore};
+use strongroom_registry::{Registry, RegistryError, standing};
+use strongroom_storage::Store;
 
 /// What every store of a home is compared with.
 pub(crate) struct Admission {
     settings: Settings,
     directory: PathBuf,
-    /// The ids that were recorded when the home was opened; none where they are not to be compared.
-    recorded: Option<BTreeMap<String, Uuid>>,
+    /// What was recorded when the home was opened; none where stores are not to be compared with it.
+    recorded: Option<BTreeMap<String, KnownStore>>,
     /// The registry as the home uses it, once the stores that answered at the start were compared with it.
     registry: OnceLock<Registry>,
 }
@@ -29,7 +28,7 @@ impl Admission {
     /// Compares stores with what the registry knows of them.
     pub(crate) fn by(registry: &Registry, settings: &Settings, directory: PathBuf) -> Result<Self, RegistryError> {
         let known = registry.read(stores::list)?;
-        let recorded = Some(known.into_iter().map(|store| (store.name, store.id)).collect());
+        let recorded = Some(by_name(known));
         Ok(Self { settings: settings.clone(), directory, recorded, registry: OnceLock::new() })
     }
 
@@ -49,7 +48,7 @@ impl Admission {
         let Some(registry) = self.registry.get() else { return self.compare(name, store, recorded) };
         // It may have been replaced, or first used, by another process since this one began.
         let known = registry.read(stores::list).map_err(|error| unknown(&error))?;
-        self.compare(name, store, &known.into_iter().map(|store| (store.name, store.id)).collect())?;
+        self.compare(name, store, &by_name(known))?;
         let conflicts = places::conflicts(&self.settings, &self.directory);
         if let Some(conflict) = conflicts.into_iter().find(|one| one.store == name || one.other == name) {
             return Err(Refusal::refused(conflict.reason));
@@ -76,19 +75,23 @@ impl Admission {
         registry.write(move |tx| stores::record(tx, &name, id)).map(|_| ())
     }
 
-    fn compare(&self, name: &str, store: &dyn Store, recorded: &BTreeMap<String, Uuid>) -> Result<(), Refusal> {
+    fn compare(&self, name: &str, store: &dyn Store, recorded: &BTreeMap<String, KnownStore>) -> Result<(), Refusal> {
         let Some(id) = store.id() else { return Ok(()) };
         let place = self.settings.stores.get(name).map(|store| store.place(&self.directory)).unwrap_or_default();
         match recorded.get(name) {
-            Some(known) if *known != id => Err(Refusal::refused(format!(
-                "{place} holds the store {id}, and the registry knows {name} as the store {known}; put that one back in its \
-                 place, or, if it is lost, give another name to the new store, name it in the placements instead of {name}, \
-                 fill it with \"strongroom store backfill\", and run \"strongroom store retire {name}\""
+            Some(KnownStore { replacing: Some(new), .. }) => Err(Refusal::refused(format!(
+                "it is being replaced by the store {new}; \"strongroom store replace {name}\" goes on with it"
+            ))),
+            Some(known) if known.id != id => Err(Refusal::refused(format!(
+                "{place} holds the store {id}, and the registry knows {name} as the store {}; put that one back in its \
+                 place, or, if it is lost, run \"strongroom store replace {name}\", which fills the new one from the \
+                 other stores",
+                known.id
             ))),
             Some(_) => Ok(()),
             None => {
                 let mut others = recorded.iter().filter(|(other, _)| self.settings.stores.contains_key(*other));
-                match others.find(|(_, known)| **known == id) {
+                match others.find(|(_, known)| known.id == id) {
                     Some((other, _)) => Err(Refusal::refused(format!(
                         "{place} holds the store {id}, which the registry knows as {other}: stores {name} and {other} are one \
                          place or copies of each other; give {name} a place of its own and run \
@@ -99,6 +102,10 @@ impl Admission {
             }
         }
     }
+}
+
+fn by_name(known: Vec<KnownStore>) -> BTreeMap<String, KnownStore> {
+    known.into_iter().map(|store| (store.name.clone(), store)).collect()
 }
 
 fn unknown(error: &RegistryError) -> Refusal {

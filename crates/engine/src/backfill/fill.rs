@@ -3,22 +3,22 @@
 //! sidecars, the root inventory last; then the logs. What was done stays done: repeating it goes on.
 
 use std::collections::HashSet;
-use std::io::Read as _;
 
 use strongroom_digest::Algorithm;
-use strongroom_registry::backfill::{self as rows, BroughtCopy, CopyProof, LackingContent};
+use strongroom_registry::backfill::{self as rows, BroughtCopy, CopyProof, LackingContent, ObjectCopy};
+use strongroom_registry::events::{self, EventRow};
 use strongroom_registry::fixity::{self as watched, WatchedCopy};
 use strongroom_registry::objects::{self, Object};
-use strongroom_registry::{ContentId, CopyState};
+use strongroom_registry::{ContentId, CopyState, FindingId, FindingState, RegistryError, Transaction, stores};
 use strongroom_storage::{Durability, Key, PutCondition, PutOptions, StorageError, Store, Thaw, Thawing};
 
 use crate::error::chain;
 use crate::fixity::{
-    Interruptible, Root, SuspectCopy, check_attempts, is_unreadable, open_root, put_inventories, read_copy,
+    About, Interruptible, Root, SuspectCopy, check_attempts, is_unreadable, open_root, put_inventories, read_copy,
     report_suspect,
 };
-use crate::hold::{GoOn, Halt, ObjectHold};
-use crate::logs::object_root;
+use crate::hold::{GoOn, Halt, ObjectHold, now};
+use crate::logs::{LogCopying, object_root};
 use crate::settings::StoreSettings;
 use crate::{EngineError, Home, crash_point, mark, record};
 
@@ -26,8 +26,6 @@ use crate::{EngineError, Home, crash_point, mark, record};
 const CONTENTS_AT_ONCE: usize = 200;
 /// Files listed at once.
 const FILES_AT_ONCE: usize = 1_000;
-/// The largest file of `logs/` that is copied; those that are written are far smaller.
-const LARGEST_LOG: u64 = 16 << 20;
 /// Reasons kept of one object.
 const REASONS_KEPT: usize = 5;
 
@@ -65,6 +63,21 @@ pub(crate) struct Filling<'a> {
     /// The store's name.
     pub(crate) store: &'a str,
     pub(crate) go_on: &'a GoOn<'a>,
+}
+
+/// A finding that is solved by what was brought.
+#[derive(Clone)]
+struct Solved {
+    finding: FindingId,
+    detail: String,
+    event: EventRow,
+}
+
+impl Solved {
+    fn close(&self, tx: &mut dyn Transaction) -> Result<(), RegistryError> {
+        events::append(tx, std::slice::from_ref(&self.event))?;
+        watched::close_finding(tx, self.finding, FindingState::Repaired, &self.detail)
+    }
 }
 
 /// What came of one content.
@@ -108,8 +121,12 @@ impl Filling<'_> {
         mark::advance(self.home, store, &announced, Durability::OnReturn)?;
         mark::confirm(self.home, &[store], &announced)?;
         let (institution, object, generation) = (self.object.institution, self.object.id, self.object.generation);
-        let name = self.store.to_owned();
-        self.hold.write(move |tx| rows::put_object_copy(tx, institution, object, generation, &name))?;
+        let copy = ObjectCopy { institution, object, generation, store: self.store.to_owned() };
+        let solved = self.solved(None, &object_root(identifier, generation)?)?;
+        self.hold.write(move |tx| {
+            rows::put_object_copy(tx, &copy, true)?;
+            solved.iter().try_for_each(|solved| solved.close(tx))
+        })?;
         Ok(filled)
     }
 
@@ -147,7 +164,7 @@ impl Filling<'_> {
         filled: &mut Filled,
     ) -> Result<(), Halt> {
         let mut copies = Vec::with_capacity(brought.len());
-        let mut wrong = Vec::new();
+        let (mut wrong, mut solved) = (Vec::new(), Vec::new());
         for (content, mut copy, is_put) in brought {
             (self.go_on)()?;
             self.hold.keep_in_time()?;
@@ -162,9 +179,12 @@ impl Filling<'_> {
                     detail: format!("found while the store was brought up to date: {reason}"),
                 });
                 filled.refuse(reason);
-            } else if is_put {
-                filled.contents += 1;
-                filled.bytes += content.size;
+            } else {
+                solved.extend(self.solved(Some(content.id), &key)?);
+                if is_put {
+                    filled.contents += 1;
+                    filled.bytes += content.size;
+                }
             }
             copies.push(copy);
         }
@@ -175,8 +195,19 @@ impl Filling<'_> {
             for suspect in &wrong {
                 report_suspect(tx, suspect, attempts)?;
             }
-            Ok(())
+            solved.iter().try_for_each(|solved| solved.close(tx))
         })
+    }
+
+    /// What was found wrong of a copy, or of the object's inventories, before it was brought.
+    fn solved(&self, content: Option<ContentId>, key: &Key) -> Result<Option<Solved>, Halt> {
+        let (object, store) = (self.object.id, self.store);
+        let finding = self.home.registry.read(|tx| watched::unsolved(tx, object, store, content))?;
+        let Some(finding) = finding else { return Ok(None) };
+        let detail = format!("{key} in store {store} was brought from other copies and proved");
+        let about = About { institution: self.object.institution, object, content };
+        let event = about.event(now(self.home)?, "recovery", "success", detail.clone(), "as recorded".into());
+        Ok(Some(Solved { finding: finding.id, detail, event }))
     }
 
     /// How a copy proves: by the store's own strong checksum, or by reading.
@@ -343,37 +374,19 @@ impl Filling<'_> {
         }
     }
 
-    /// Copies the logs that other stores have and this one lacks.
+    /// Copies the logs that other stores have and this one lacks. What a store that cannot be read now has is noted, and
+    /// copied when it is back.
     fn logs(&self, store: &dyn Store) -> Result<(), Halt> {
-        let folder = object_root(&self.object.institution_identifier, self.object.generation)?.join("logs");
-        let folder = folder.map_err(StorageError::from)?;
         let object = self.object.id;
         let holders = self.home.registry.read(|tx| objects::object_copies(tx, object))?;
-        let mut known = HashSet::new();
-        for listed in store.list(&folder)? {
-            known.insert(listed?.key);
-        }
+        let mut copying = LogCopying::new(self.hold, self.object, store)?;
         for (holder, _, _) in holders.iter().filter(|(holder, _, _)| holder != self.store) {
+            // One that is no longer in the settings, or is out of use, is not waited for.
             let Ok(from) = self.home.store(holder) else { continue };
-            // A store that does not answer adds its logs another time.
-            let Ok(listing) = from.list(&folder) else { continue };
-            for listed in listing {
-                (self.go_on)()?;
-                let Ok(listed) = listed else { break };
-                if listed.size > LARGEST_LOG || known.contains(&listed.key) {
-                    continue;
-                }
-                let mut bytes = Vec::new();
-                let Ok(body) = from.open(&listed.key, 0, None) else { continue };
-                if body.take(LARGEST_LOG).read_to_end(&mut bytes).is_err() {
-                    continue;
-                }
-                self.hold.keep()?;
-                let condition =
-                    if store.capabilities().conditional_put { PutCondition::IfAbsent } else { PutCondition::Always };
-                let options = PutOptions { size: Some(bytes.len() as u64), condition, ..PutOptions::default() };
-                store.put(&listed.key, &mut bytes.as_slice(), &options)?;
-                known.insert(listed.key);
+            let is_awaited = !self.home.is_retired(holder)?;
+            if copying.copy_from(from.as_ref(), self.go_on)?.is_err() && is_awaited {
+                let (holder, store) = (holder.clone(), self.store.to_owned());
+                self.hold.write(move |tx| stores::note_unread_logs(tx, &holder, &store, object))?;
             }
         }
         Ok(())

@@ -1,9 +1,11 @@
 //! Bringing a store up to what the placements say that it holds: a task for each object that it does not hold whole. What is
 //! lacking is derived from the rows of copies each time, so tasks may come twice or be forgotten. `retire` takes a store
-//! out of use once the rest of each placement has verified copies; it deletes nothing.
+//! out of use once the rest of each placement has verified copies; it deletes nothing. `replace` puts an empty store in the
+//! place of a lost one, which is then filled like any other.
 
 mod fill;
 mod handler;
+mod replace;
 mod retire;
 
 use strongroom_queue::{NewTask, tasks};
@@ -18,6 +20,7 @@ use crate::{EngineError, Home};
 
 use fill::{Filled, Filling};
 pub use handler::{TOPIC, handlers};
+pub use replace::{Replacement, replace};
 pub use retire::{Retirement, Unretired, retire};
 
 /// Objects listed at once.

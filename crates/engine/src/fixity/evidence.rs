@@ -17,15 +17,15 @@ const FORM: u32 = 1;
 
 /// What an event is about.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct About {
-    pub(super) institution: InstitutionId,
-    pub(super) object: ObjectId,
-    pub(super) content: Option<ContentId>,
+pub(crate) struct About {
+    pub(crate) institution: InstitutionId,
+    pub(crate) object: ObjectId,
+    pub(crate) content: Option<ContentId>,
 }
 
 impl About {
     /// An event of now.
-    pub(super) fn event(self, time: Time, kind: &str, outcome: &str, detail: String, came_of_it: String) -> EventRow {
+    pub(crate) fn event(self, time: Time, kind: &str, outcome: &str, detail: String, came_of_it: String) -> EventRow {
         EventRow {
             id: EventId::new(),
             institution: self.institution,

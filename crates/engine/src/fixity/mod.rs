@@ -24,7 +24,6 @@ use strongroom_registry::fixity::{self as record, WatchedCopy};
 use strongroom_registry::objects::{self, Object};
 use strongroom_registry::{FindingId, FindingState, RegistryError, Time, versions};
 
-use self::evidence::About;
 use self::inventory_files::{Files, Writer};
 use crate::Home;
 use crate::hold::{GoOn, Halt, ObjectHold, now};
@@ -32,6 +31,7 @@ use crate::logs::object_root;
 use crate::runtime::Shutdown;
 
 pub(crate) use check::{Interruptible, is_unreadable, is_unreadable_source, read as read_copy};
+pub(crate) use evidence::About;
 pub use handler::{TOPIC, handlers};
 pub(crate) use heal::{Healed, Spare, Suspect, heal};
 pub(crate) use roots::{Root, open as open_root};

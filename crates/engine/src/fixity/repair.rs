@@ -22,9 +22,6 @@ use crate::{Home, crash_point};
 const NOT_KEPT: &str = "it lies in a cold storage class, so its bytes could not be kept as evidence before it is replaced: \
      thaw it, or set it aside by hand, and check again";
 
-/// What a finding says while the copy that it is to be repaired from is thawed.
-pub(super) const WAITS: &str = "waits for its copy to be thawed";
-
 /// What became of a copy that seemed wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Treated {

@@ -3,14 +3,14 @@
 
 use strongroom_digest::Algorithm;
 use strongroom_registry::fixity::{self as record, Finding, WatchedCopy};
-use strongroom_registry::{CopyState, FindingId, FindingState};
+use strongroom_registry::{CopyState, FindingId, FindingState, WaitReason};
 use strongroom_storage::{Body, Key, PutCondition, PutOptions, StorageError, Store, Thaw, Thawing};
 
 use super::Halt;
 use super::check::{self, Interruptible, Seen, Wrong};
 use super::evidence;
 use super::heal::Spare;
-use super::repair::{Case, WAITS};
+use super::repair::Case;
 use crate::EngineError;
 use crate::error::chain;
 
@@ -111,7 +111,7 @@ impl Case<'_> {
 
     /// Whether a finding waits for a copy that is being thawed, and no other copy can be read: there is nothing new to tell.
     pub(super) fn still_waits(&self, known: &Finding, copies: &[WatchedCopy]) -> Result<bool, Halt> {
-        if known.state != FindingState::Open || !known.detail.contains(WAITS) {
+        if known.state != FindingState::Open || known.wait_reason != Some(WaitReason::Retrieval) {
             return Ok(false);
         }
         let mut is_thawing = false;
@@ -132,9 +132,13 @@ impl Case<'_> {
 
     /// Says in the finding what it waits for. The copy stays due.
     pub(super) fn wait(&self, id: FindingId, wrong: Option<&Wrong>, from: &str) -> Result<(), Halt> {
-        let detail = format!("{} {WAITS} in store {from}, from which it is repaired then", self.place());
+        let detail =
+            format!("{} waits for its copy to be thawed in store {from}, from which it is repaired then", self.place());
         let finding = self.finding(id, wrong, detail);
-        self.hold.write(move |tx| record::open_finding(tx, &finding))?;
+        self.hold.write(move |tx| {
+            record::open_finding(tx, &finding)?;
+            record::set_waiting(tx, finding.id, WaitReason::Retrieval)
+        })?;
         self.look_again_first()
     }
 

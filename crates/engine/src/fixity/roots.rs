@@ -50,16 +50,21 @@ pub(super) fn check(home: &Home, root: Root<'_>, before: Time) -> Result<Option<
 }
 
 /// The storage root of an institution in a store, made where nothing lies there yet; what is lacking of its declaration
-/// although objects lie there is put back first.
+/// although objects lie there is put back first, and what was found wrong of it before is closed.
 pub(crate) fn open<'s>(home: &Home, root: Root<'_>, store: &'s dyn Store) -> Result<StorageRoot<'s>, Halt> {
     let prefix = storage_root(root.identifier)?;
-    match StorageRoot::init(store, &prefix) {
+    let opened = match StorageRoot::init(store, &prefix) {
         Err(OcflError::Root { .. }) => {
             treat(home, root)?;
-            Ok(StorageRoot::init(store, &prefix)?)
+            return Ok(StorageRoot::init(store, &prefix)?);
         }
-        outcome => Ok(outcome?),
+        outcome => outcome?,
+    };
+    let owner = owner(root.institution);
+    if home.registry.read(|tx| record::unsolved(tx, owner, root.store, None))?.is_some() {
+        treat(home, root)?;
     }
+    Ok(opened)
 }
 
 /// Looks at a storage root now, and puts back what is wrong.

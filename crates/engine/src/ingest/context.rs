@@ -9,7 +9,8 @@ use strongroom_registry::discarding::{self, Authority};
 use strongroom_registry::items::{Item, ItemProblem};
 use strongroom_registry::work::{Assignment, Claim, StageEnd};
 use strongroom_registry::{
-    Part, Registry, RegistryError, Stage, Time, Transaction, VersionState, interim, parts, tenants, versions,
+    Part, Registry, RegistryError, Stage, Time, Transaction, VersionState, WaitReason, interim, parts, tenants,
+    versions,
 };
 use strongroom_storage::{KeyError, StorageError, Store};
 
@@ -46,6 +47,8 @@ pub enum StageError {
         /// When.
         until: Time,
         /// What for.
+        reason: WaitReason,
+        /// The same, in words.
         note: String,
     },
     /// Nothing is wrong: a store that it needs is away.
@@ -276,12 +279,13 @@ impl StageHandler {
             StageError::Invalid { note, problems } => StageEnd::Invalid { note, problems },
             StageError::Interrupted(reason) => StageEnd::Released { note: reason.to_string() },
             StageError::Transient(note) => self.transient(context, note),
-            StageError::Waits { until, note } => StageEnd::Defer { until, note },
+            StageError::Waits { until, reason, note } => StageEnd::Defer { until, reason, note },
             StageError::Away { store, reason } => {
                 let now = context.now().unwrap_or(context.item.updated_at);
                 let again = self.home.ask_again_for(&store);
                 let until = now.plus(i64::try_from(again.as_micros()).unwrap_or(i64::MAX));
-                StageEnd::Defer { until, note: format!("waits for store {store}: {reason}") }
+                let note = format!("waits for store {store}: {reason}");
+                StageEnd::Defer { until, reason: WaitReason::Store, note }
             }
             StageError::Withdrawn(note) => StageEnd::Cancelled { note },
             StageError::StagingLost(note) => match restart(context) {

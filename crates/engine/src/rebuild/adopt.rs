@@ -2,6 +2,7 @@
 //! does not know, or a contradiction, which is told and never written over.
 
 use strongroom_ocfl::{Object, VersionAssembly, VersionNumber};
+use strongroom_registry::backfill::{self, ObjectCopy};
 use strongroom_registry::rebuild::{self as rows, RecordedObject};
 use strongroom_registry::versions::Version;
 use strongroom_registry::{ObjectId, RegistryError, Scope, VersionState, objects};
@@ -111,7 +112,7 @@ impl<'a> Taking<'a> {
             let uncopied = rows::uncopied(tx, object, generation, name, None, 1)?;
             Ok::<_, RegistryError>((copies.iter().any(|(store, _, _)| store == name), !uncopied.is_empty()))
         })?;
-        let acts = logs::unknown(self.home, self.store, of)?;
+        let acts = logs::unknown(self.home, self.store, of, summary)?;
         if has_copy && !uncopied && acts == 0 {
             summary.known += 1;
             return Ok(());
@@ -126,8 +127,8 @@ impl<'a> Taking<'a> {
             copies::look_for_contents(self.home, self.store, root, identity, summary)?;
         }
         if !has_copy {
-            let (institution, store) = (identity.institution, name.to_owned());
-            hold.write(move |tx| rows::put_object_copy(tx, institution, object, generation, &store))?;
+            let copy = ObjectCopy { institution: identity.institution, object, generation, store: name.to_owned() };
+            hold.write(move |tx| backfill::put_object_copy(tx, &copy, false))?;
         }
         let events = logs::take_up(self.home, &hold, self.store, of)?;
         summary.events += events;

@@ -12,8 +12,8 @@ use strongroom_registry::{
 };
 use strongroom_storage::{Key, Store};
 
-use super::Fault;
 use super::glance::unreadable;
+use super::{Fault, Summary};
 use crate::Home;
 use crate::hold::ObjectHold;
 
@@ -52,8 +52,9 @@ pub(super) struct Of<'a> {
 }
 
 /// How many logs a store has of acts that the record does not know.
-pub(super) fn unknown(home: &Home, store: &dyn Store, of: Of<'_>) -> Result<u64, Fault> {
+pub(super) fn unknown(home: &Home, store: &dyn Store, of: Of<'_>, summary: &mut Summary) -> Result<u64, Fault> {
     let mut count = 0;
+    note_too_large(store, of, summary)?;
     each(store, of, &mut |log| {
         count += u64::from(!is_known(home, &log)?);
         Ok(())
@@ -124,6 +125,22 @@ fn settle(
 fn is_known(home: &Home, log: &Log) -> Result<bool, Fault> {
     let Some(last) = log.events.last() else { return Ok(log.formats.is_empty()) };
     Ok(home.registry.read(|tx| rows::has_event(tx, last.id))?)
+}
+
+/// Notes the files that are too large to be looked at: what they say of later acts is not taken up.
+pub(super) fn note_too_large(store: &dyn Store, of: Of<'_>, summary: &mut Summary) -> Result<(), Fault> {
+    for listed in store.list(&of.root.join("logs")?)? {
+        let listed = listed?;
+        if listed.size > LARGEST {
+            let reason = format!(
+                "it has {} bytes, and no log that this program writes has more than {LARGEST}: what it tells of later acts \
+                 is not in the registry; look at it, and take it away by hand if it is not yours",
+                listed.size
+            );
+            summary.note(store.name(), listed.key.as_str(), reason);
+        }
+    }
+    Ok(())
 }
 
 fn each(store: &dyn Store, of: Of<'_>, act: &mut dyn FnMut(Log) -> Result<(), Fault>) -> Result<(), Fault> {

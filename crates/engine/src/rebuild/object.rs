@@ -135,6 +135,7 @@ impl<'r> Rebuilding<'r> {
             object: identity.id,
             generation: identity.generation,
         };
+        logs::note_too_large(self.store, of, summary)?;
         if let Some(hold) = &self.hold {
             self.events += logs::take_up(self.home, hold, self.store, of)?;
         }

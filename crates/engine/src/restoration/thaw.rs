@@ -6,8 +6,8 @@ use std::collections::{BTreeSet, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use strongroom_registry::ContentId;
 use strongroom_registry::objects::{self, Copy, File};
+use strongroom_registry::{ContentId, WaitReason};
 use strongroom_storage::{Key, StorageError, Thaw, Thawing};
 
 use super::for_each_page;
@@ -73,7 +73,8 @@ pub(super) fn ask(proof: &Proof<'_>, wanted: &Wanted) -> Result<(), StageError> 
     let until = context.now()?.plus(i64::try_from(poll.as_micros()).unwrap_or(i64::MAX));
     let (waiting, files) = (standing.waiting, standing.files);
     let stores = standing.stores.into_iter().collect::<Vec<_>>().join(", ");
-    Err(StageError::Waits { until, note: format!("waits for {waiting} of {files} files to be thawed in {stores}") })
+    let note = format!("waits for {waiting} of {files} files to be thawed in {stores}");
+    Err(StageError::Waits { until, reason: WaitReason::Retrieval, note })
 }
 
 /// Asks for the files of a version whose paths begin and end so.

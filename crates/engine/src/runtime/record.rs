@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use strongroom_queue::{Outcome, Settled, Settlement, tasks};
 use strongroom_registry::work::{self, Claim, StageEnd};
-use strongroom_registry::{RegistryError, Transaction};
+use strongroom_registry::{RegistryError, Transaction, WaitReason};
 
 use super::TaskEnd;
 use super::held::Held;
@@ -89,7 +89,7 @@ fn outcome_of(end: StageEnd) -> Outcome {
 
 fn stage_end_of(outcome: Outcome, max_attempts: u32) -> StageEnd {
     match outcome {
-        Outcome::Defer(until) => StageEnd::Defer { until, note: "waits".into() },
+        Outcome::Defer(until) => StageEnd::Defer { until, reason: WaitReason::Other, note: "waits".into() },
         Outcome::RetryAt { at, reason } => StageEnd::Transient { retry_at: at, max_attempts, note: reason },
         Outcome::Dead { reason } => StageEnd::Fatal { note: reason, problems: Vec::new() },
         Outcome::Release => StageEnd::Released { note: "given back unbegun".into() },

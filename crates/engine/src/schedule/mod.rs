@@ -82,7 +82,8 @@ fn compare_placements(home: &Home, _: &Shutdown) -> Result<String, EngineError> 
 }
 
 fn put_missed_logs(home: &Home, stop: &Shutdown) -> Result<String, EngineError> {
-    Ok(format!("{} logs put that stores had missed", logs::put_missed(home, stop)?))
+    let (put, objects) = (logs::put_missed(home, stop)?, logs::copy_unread(home, stop)?);
+    Ok(format!("{put} logs put that stores had missed, logs of {objects} objects copied that could not be read before"))
 }
 
 fn watch_receiving(home: &Home, stop: &Shutdown) -> Result<String, EngineError> {

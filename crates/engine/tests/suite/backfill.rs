@@ -1,14 +1,15 @@
 //! A store that joins a placement gets what it lacks; a store that leaves is let go only when nothing depends on it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use strongroom_engine::backfill::{self, BackfillSummary, LackingCopy, Retirement, Unretired};
 use strongroom_engine::fixity::{self, FixityRequest};
 use strongroom_engine::reconcile::{self, Code};
 use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::settings::Settings;
-use strongroom_engine::{EngineError, Home, rebuild, runtime_over};
-use strongroom_registry::Scope;
+use strongroom_engine::{EngineError, Home, rebuild, runtime_over, schedule};
+use strongroom_registry::{Scope, stores};
 use strongroom_storage::{Fault, Faults, FolderStore, Key, Layered, Operation};
 
 use crate::fixture::{self, INSTITUTION, KEPT_IN, TestHome};
@@ -229,4 +230,52 @@ fn what_a_store_of_the_placement_lacks_is_told_after_a_rebuild_too() {
     let found = lacking(&adopting);
     assert_eq!(found.len(), 1);
     assert_eq!((found[0].store.as_str(), found[0].object.has_inventories), ("secondary", false));
+}
+
+#[test]
+fn logs_of_a_holder_that_was_away_when_a_store_was_filled_are_copied_when_it_is_back() {
+    let made = home_with_third();
+    let folder = |store: &str| made.path().join("stores").join(store);
+    let elsewhere = made.path().join("elsewhere");
+    let logs = |store: &str| keys(&made, store).into_iter().filter(|key| key.contains("/logs/")).collect::<Vec<_>>();
+    // A log that only the second store has: the first was away when it was written.
+    std::fs::rename(folder("primary"), &elsewhere).expect("takes it away");
+    let declaration = keys(&made, "secondary").into_iter().find(|key| key.ends_with("0=ocfl_object_1.1"));
+    std::fs::remove_file(made.file("secondary", &declaration.expect("a declaration"))).expect("removes");
+    let request = FixityRequest { all: true, store: Some("secondary".into()), ..FixityRequest::default() };
+    fixity::run(&made, &request, &mut |_| ()).expect("checks");
+    std::fs::rename(&elsewhere, folder("primary")).expect("brings it back");
+    made.try_stores();
+    let written = logs("secondary");
+    assert!(!written.is_empty() && logs("primary").is_empty());
+
+    std::fs::rename(folder("secondary"), &elsewhere).expect("takes it away");
+    let summary = run(&made, THIRD);
+    assert_eq!((summary.objects, summary.failed), (2, 0), "{summary:?}");
+    assert!(logs(THIRD).is_empty());
+    std::fs::rename(&elsewhere, folder("secondary")).expect("brings it back");
+    made.try_stores();
+    made.clock.advance(Duration::from_hours(1));
+    schedule::run_due(&made, &Shutdown::new()).expect("runs");
+    assert_eq!(logs(THIRD), written);
+    assert_eq!(logs("primary"), written);
+    assert!(made.registry.read(|tx| stores::unread_logs(tx, "secondary", None, 10)).expect("lists").is_empty());
+}
+
+#[test]
+fn a_log_of_any_size_is_copied_and_a_rebuild_tells_of_one_that_it_does_not_read() {
+    let made = home_with_third();
+    let inventory = keys(&made, "primary").into_iter().find(|key| key.ends_with("/v1/inventory.json"));
+    let root = inventory.expect("an object").replace("/v1/inventory.json", "");
+    let log = format!("{root}/logs/large.json");
+    let path = made.file("primary", &log);
+    std::fs::create_dir_all(path.parent().expect("a folder")).expect("makes a folder");
+    std::fs::write(&path, vec![b' '; (16 << 20) + 1]).expect("writes");
+    assert_eq!(run(&made, THIRD).failed, 0);
+    assert!(made.file(THIRD, &log).exists());
+    let fresh = fixture::home();
+    crate::rebuild::copy_store(&made, &fresh, "primary");
+    let summary = crate::rebuild::rebuilt(&fresh, "primary");
+    assert_eq!(summary.objects, 2, "{summary:?}");
+    assert!(summary.problems.iter().any(|problem| problem.path == log), "{:?}", summary.problems);
 }

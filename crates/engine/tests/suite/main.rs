@@ -10,6 +10,7 @@ mod ingest;
 mod rebuild;
 mod receiving;
 mod reconcile;
+mod replacing;
 mod restoration;
 mod retention;
 mod runtime;

@@ -21,7 +21,7 @@ pub(crate) fn copy_stores(from: &TestHome, to: &TestHome) {
 }
 
 /// Copies a store's files into the same store of another home.
-fn copy_store(from: &TestHome, to: &TestHome, store: &str) {
+pub(crate) fn copy_store(from: &TestHome, to: &TestHome, store: &str) {
     copy_tree(&from.path().join("stores").join(store), &to.path().join("stores").join(store));
 }
 

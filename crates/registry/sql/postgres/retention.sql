@@ -7,7 +7,8 @@ DELETE FROM item_history WHERE item_id = $1 AND time < $2
     AND number < (SELECT max(l.number) FROM item_history l WHERE l.item_id = $1)
 -- name: retention.drop_outbox
 DELETE FROM outbox WHERE id IN (SELECT id FROM outbox
-    WHERE created_at < $1 AND (delivered_at IS NOT NULL OR kind <> 'upload_expires') ORDER BY id LIMIT $2)
+    WHERE created_at < $1 AND (delivered_at IS NOT NULL OR kind <> 'upload_expires')
+    ORDER BY created_at LIMIT $2)
 -- name: retention.drop_receipts
 DELETE FROM receipts WHERE (store, key, etag) IN (SELECT r.store, r.key, r.etag FROM receipts r
     JOIN work_items w ON w.id = r.item_id
@@ -46,11 +47,3 @@ SELECT count(*) FROM outbox
 SELECT count(*) FROM receipts
 -- name: sizes.uploads
 SELECT count(*) FROM uploads
--- name: sizes.objects
-SELECT count(*) FROM objects
--- name: sizes.files
-SELECT count(*) FROM files
--- name: sizes.copies
-SELECT count(*) FROM copies
--- name: sizes.findings
-SELECT count(*) FROM findings

@@ -1,5 +1,5 @@
 -- name: stores.list
-SELECT name, store_id, recorded_at FROM stores ORDER BY name
+SELECT name, store_id, recorded_at, replacing_id FROM stores ORDER BY name
 -- name: stores.insert
 INSERT INTO stores (name, store_id, recorded_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING
 -- name: missed_logs.insert
@@ -13,3 +13,41 @@ WHERE store = $1 AND missed_at <= $2 AND (object_id, name) > ($3, $4)
 ORDER BY object_id, name LIMIT $5
 -- name: missed_logs.count
 SELECT store, count(*), min(missed_at) FROM missed_logs GROUP BY store ORDER BY store
+-- name: stores.replace
+INSERT INTO stores (name, store_id, recorded_at, replacing_id) VALUES ($1, $2, $3, $2)
+ON CONFLICT (name) DO UPDATE SET replacing_id = $2
+-- name: stores.replaced
+UPDATE stores SET store_id = replacing_id, recorded_at = $2, replacing_id = NULL
+WHERE name = $1 AND replacing_id IS NOT NULL
+-- name: stores.copies
+SELECT checked_at, content_id FROM copies
+WHERE store = $1 AND (checked_at, content_id) > ($2, $3) ORDER BY checked_at, content_id LIMIT $4
+-- name: stores.drop_copy
+DELETE FROM copies WHERE store = $1 AND content_id = $2
+    AND EXISTS (SELECT 1 FROM copies o WHERE o.content_id = $2 AND o.store <> $1)
+    AND NOT EXISTS (SELECT 1 FROM contents c
+        JOIN versions v ON v.object_id = c.object_id AND v.generation = c.generation AND v.number = c.version
+        WHERE c.id = $2 AND v.state IN ('preparing', 'committing', 'dropping'))
+-- name: stores.lose_copy
+UPDATE copies SET state = 'missing', checked_at = 0 WHERE store = $1 AND content_id = $2
+    AND NOT EXISTS (SELECT 1 FROM contents c
+        JOIN versions v ON v.object_id = c.object_id AND v.generation = c.generation AND v.number = c.version
+        WHERE c.id = $2 AND v.state IN ('preparing', 'committing', 'dropping'))
+-- name: stores.object_copies
+SELECT checked_at, object_id FROM object_copies
+WHERE store = $1 AND (checked_at, object_id) > ($2, $3) ORDER BY checked_at, object_id LIMIT $4
+-- name: stores.drop_object_copy
+DELETE FROM object_copies WHERE store = $1 AND object_id = $2
+    AND EXISTS (SELECT 1 FROM object_copies o WHERE o.object_id = $2 AND o.store <> $1)
+    AND NOT EXISTS (SELECT 1 FROM copies k WHERE k.object_id = $2 AND k.store = $1 AND k.state = 'missing')
+-- name: stores.lose_object_copy
+UPDATE object_copies SET state = 'damaged', checked_at = 0, last_fixity_at = NULL WHERE store = $1 AND object_id = $2
+-- name: unread_logs.insert
+INSERT INTO unread_logs (holder, store, object_id, noted_at) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING
+-- name: unread_logs.delete
+DELETE FROM unread_logs WHERE holder = $1 AND store = $2 AND object_id = $3
+-- name: unread_logs.delete_of_holder
+DELETE FROM unread_logs WHERE holder = $1
+-- name: unread_logs.list
+SELECT holder, store, object_id, noted_at FROM unread_logs
+WHERE holder = $1 AND (store, object_id) > ($2, $3) ORDER BY store, object_id LIMIT $4

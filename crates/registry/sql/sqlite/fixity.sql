@@ -88,26 +88,28 @@ INSERT INTO findings (id, institution_id, object_id, content_id, store, key, kin
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 'open', ?8, ?9)
 ON CONFLICT DO NOTHING
 -- name: findings.reopen
-UPDATE findings SET state = 'open', kind = ?2, detail = ?3 WHERE id = ?1 AND state <> 'repaired'
+UPDATE findings SET state = 'open', kind = ?2, detail = ?3, wait_reason = NULL WHERE id = ?1 AND state <> 'repaired'
+-- name: findings.wait
+UPDATE findings SET wait_reason = ?2 WHERE id = ?1 AND state = 'open'
 -- name: findings.quarantined
 UPDATE findings SET quarantine_key = ?2 WHERE id = ?1
 -- name: findings.close
-UPDATE findings SET state = ?2, detail = ?3, repaired_at = ?4 WHERE id = ?1 AND state <> 'repaired'
+UPDATE findings SET state = ?2, detail = ?3, repaired_at = ?4, wait_reason = NULL WHERE id = ?1 AND state <> 'repaired'
 -- name: findings.unsolved
 SELECT f.id, f.institution_id, i.identifier, f.object_id, coalesce(o.identifier, i.identifier), f.content_id, f.store, f.key, f.kind, f.state,
-    f.detail, f.quarantine_key, f.found_at, f.repaired_at
+    f.detail, f.quarantine_key, f.found_at, f.repaired_at, f.wait_reason
 FROM findings f LEFT JOIN objects o ON o.id = f.object_id JOIN institutions i ON i.id = f.institution_id
 WHERE f.object_id = ?1 AND f.store = ?2 AND (f.content_id = ?3 OR (f.content_id IS NULL AND ?3 IS NULL))
     AND f.state <> 'repaired'
 ORDER BY f.id LIMIT 1
 -- name: findings.get
 SELECT f.id, f.institution_id, i.identifier, f.object_id, coalesce(o.identifier, i.identifier), f.content_id, f.store, f.key, f.kind, f.state,
-    f.detail, f.quarantine_key, f.found_at, f.repaired_at
+    f.detail, f.quarantine_key, f.found_at, f.repaired_at, f.wait_reason
 FROM findings f LEFT JOIN objects o ON o.id = f.object_id JOIN institutions i ON i.id = f.institution_id
 WHERE f.id = ?1 AND (?2 IS NULL OR f.institution_id = ?2)
 -- name: findings.list
 SELECT f.id, f.institution_id, i.identifier, f.object_id, coalesce(o.identifier, i.identifier), f.content_id, f.store, f.key, f.kind, f.state,
-    f.detail, f.quarantine_key, f.found_at, f.repaired_at
+    f.detail, f.quarantine_key, f.found_at, f.repaired_at, f.wait_reason
 FROM findings f LEFT JOIN objects o ON o.id = f.object_id JOIN institutions i ON i.id = f.institution_id
 WHERE f.id > ?1 AND (?2 IS NULL OR f.institution_id = ?2) AND (?3 = 1 OR f.state <> 'repaired')
 ORDER BY f.id LIMIT ?4

@@ -7,14 +7,14 @@ ON CONFLICT (id) DO NOTHING
 SELECT w.id, w.batch_id, w.institution_id, w.collection_id, w.action, w.object_id, w.object_identifier, w.file_id,
     w.name, w.source, w.etag, w.size, w.options, w.stage, w.status, w.priority, w.note, w.needs_review, w.retry_count,
     w.cancel_requested, w.fence, w.holder, w.lease_until, w.version, w.created_at, w.updated_at, i.identifier,
-    c.identifier, w.is_verdict, w.staging_losses
+    c.identifier, w.is_verdict, w.staging_losses, w.wait_reason
 FROM work_items w JOIN institutions i ON i.id = w.institution_id LEFT JOIN collections c ON c.id = w.collection_id
 WHERE w.id = ?1 AND (?2 IS NULL OR w.institution_id = ?2)
 -- name: items.list
 SELECT w.id, w.batch_id, w.institution_id, w.collection_id, w.action, w.object_id, w.object_identifier, w.file_id,
     w.name, w.source, w.etag, w.size, w.options, w.stage, w.status, w.priority, w.note, w.needs_review, w.retry_count,
     w.cancel_requested, w.fence, w.holder, w.lease_until, w.version, w.created_at, w.updated_at, i.identifier,
-    c.identifier, w.is_verdict, w.staging_losses
+    c.identifier, w.is_verdict, w.staging_losses, w.wait_reason
 FROM work_items w JOIN institutions i ON i.id = w.institution_id LEFT JOIN collections c ON c.id = w.collection_id
 WHERE w.id > ?1 AND (?2 IS NULL OR w.institution_id = ?2) AND (?3 IS NULL OR w.status = ?3)
     AND (?4 IS NULL OR w.stage = ?4) AND (?5 IS NULL OR w.action = ?5) AND (?6 IS NULL OR (w.needs_review = ?6 AND NOT (w.action = 'ingest' AND w.status = 'failed' AND EXISTS (SELECT 1
@@ -29,7 +29,7 @@ ORDER BY w.id LIMIT ?10
 SELECT w.id, w.batch_id, w.institution_id, w.collection_id, w.action, w.object_id, w.object_identifier, w.file_id,
     w.name, w.source, w.etag, w.size, w.options, w.stage, w.status, w.priority, w.note, w.needs_review, w.retry_count,
     w.cancel_requested, w.fence, w.holder, w.lease_until, w.version, w.created_at, w.updated_at, i.identifier,
-    c.identifier, w.is_verdict, w.staging_losses
+    c.identifier, w.is_verdict, w.staging_losses, w.wait_reason
 FROM work_items w JOIN institutions i ON i.id = w.institution_id LEFT JOIN collections c ON c.id = w.collection_id
 WHERE w.id > ?1 AND (?2 IS NULL OR w.institution_id = ?2) AND (?3 IS NULL OR w.status = ?3)
     AND (?4 IS NULL OR w.stage = ?4) AND (?5 IS NULL OR w.action = ?5) AND (?6 IS NULL OR (w.needs_review = ?6 AND NOT (w.action = 'ingest' AND w.status = 'failed' AND EXISTS (SELECT 1
@@ -42,7 +42,7 @@ WHERE w.id > ?1 AND (?2 IS NULL OR w.institution_id = ?2) AND (?3 IS NULL OR w.s
 ORDER BY w.id LIMIT ?10
 -- name: items.claim
 UPDATE work_items SET fence = fence + 1, holder = ?2, lease_until = ?3, status = 'started', stage_started_at = ?4,
-    updated_at = ?4
+    updated_at = ?4, wait_reason = NULL
 WHERE id = ?1 AND status IN ('pending', 'started') AND stage = ?5
 RETURNING fence
 -- name: items.extend
@@ -55,6 +55,7 @@ SELECT 1 FROM work_items WHERE id = ?1
 -- name: items.move
 UPDATE work_items SET stage = ?2, status = ?3, note = coalesce(?4, note), needs_review = ?5, retry_count = ?6,
     holder = NULL, lease_until = NULL, updated_at = ?7, cancel_requested = ?8,
+    wait_reason = ?9,
     is_verdict = CASE WHEN ?3 IN ('pending', 'started', 'held') THEN 0 ELSE is_verdict END
 WHERE id = ?1
 -- name: items.set_verdict

@@ -6,7 +6,7 @@ use strongroom_queue::{Lease, TaskState, tasks};
 use strongroom_registry::items::{NewItem, Request};
 use strongroom_registry::leases::{self, Hold};
 use strongroom_registry::work::{self, Pulse};
-use strongroom_registry::{Action, ItemId, ItemStatus, RegistryError, Stage};
+use strongroom_registry::{Action, ItemId, ItemStatus, RegistryError, Stage, WaitReason};
 use uuid::Uuid;
 
 use super::world::*;
@@ -115,7 +115,10 @@ pub(crate) fn giving_up_wakes_the_newer_deposit(subject: &dyn Subject) {
     let younger = world.item();
     let (waiting, _) = world.claim(Stage::Receive);
     let hour = world.later(Duration::from_hours(1));
-    world.finish(&waiting, &work::StageEnd::Defer { until: hour, note: "an older deposit is open".into() });
+    world.finish(
+        &waiting,
+        &work::StageEnd::Defer { until: hour, reason: WaitReason::Other, note: "an older deposit is open".into() },
+    );
     for _ in 0..MAX_ATTEMPTS {
         world.claim(Stage::Fetch);
         world.crash();
@@ -184,7 +187,7 @@ pub(crate) fn every_stranded_item_and_no_other_is_given_a_task(subject: &dyn Sub
     let deferred = world.item_named("deferred");
     let (waiting, _) = world.claim(Stage::Receive);
     let hour = world.later(Duration::from_hours(1));
-    world.finish(&waiting, &work::StageEnd::Defer { until: hour, note: "waits".into() });
+    world.finish(&waiting, &work::StageEnd::Defer { until: hour, reason: WaitReason::Other, note: "waits".into() });
     let held = world.make(&NewItem { held: true, ..world.new_item("held") });
     let cancelled = world.item_named("cancelled");
     world.ask(cancelled, Request::Cancel).expect("is cancelled");

@@ -5,7 +5,7 @@ use std::time::Duration;
 use strongroom_queue::{NewTask, TaskState, tasks};
 use strongroom_registry::items::{self, ItemProblem, Request};
 use strongroom_registry::work::{self, Claim, SWEEP_TOPIC, StageEnd};
-use strongroom_registry::{ItemId, ItemStatus, Scope, Stage};
+use strongroom_registry::{ItemId, ItemStatus, Scope, Stage, WaitReason};
 
 use super::world::*;
 
@@ -38,7 +38,7 @@ pub(crate) fn defer_waits_with_the_same_task_and_spends_nothing(subject: &dyn Su
         let (claim, _) = world.claim(Stage::Receive);
         assert_eq!(claim.spent, 1, "waiting is no failure");
         let until = world.later(Duration::from_mins(10));
-        world.finish(&claim, &StageEnd::Defer { until, note: "not yet".into() });
+        world.finish(&claim, &StageEnd::Defer { until, reason: WaitReason::Other, note: "not yet".into() });
         let task = &world.tasks(id)[0];
         assert_eq!((task.task, task.state, task.ready_at), (claim.lease.task, TaskState::Delayed, until));
         assert_eq!(world.status(id), (Stage::Receive, ItemStatus::Pending));
@@ -58,9 +58,9 @@ pub(crate) fn defer_does_not_sleep_through_a_wake_up(subject: &dyn Subject) {
         Ok(())
     });
     let until = world.later(Duration::from_hours(1));
-    world.finish(&waiting, &StageEnd::Defer { until, note: "no room".into() });
+    world.finish(&waiting, &StageEnd::Defer { until, reason: WaitReason::Other, note: "no room".into() });
     let (again, _) = world.claim(Stage::Provision);
-    world.finish(&again, &StageEnd::Defer { until, note: "no room".into() });
+    world.finish(&again, &StageEnd::Defer { until, reason: WaitReason::Other, note: "no room".into() });
     assert!(world.lease(1, Stage::Provision, 1).assignments.is_empty(), "it was woken once");
 }
 
@@ -332,7 +332,7 @@ pub(crate) fn a_newer_deposit_is_woken_however_the_older_one_ends(subject: &dyn 
                 waits_for,
                 [(younger, older), (youngest, younger)].into_iter().find(|one| one.0 == id).map(|one| one.1)
             );
-            world.finish(&claim, &StageEnd::Defer { until: hour, note: "waits".into() });
+            world.finish(&claim, &StageEnd::Defer { until: hour, reason: WaitReason::Other, note: "waits".into() });
         }
         assert!(world.lease(1, Stage::Receive, 9).assignments.is_empty());
         assert!(end(&world, older).contains(&"ingest.receive".to_owned()), "way {number}");

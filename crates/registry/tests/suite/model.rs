@@ -6,7 +6,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use strongroom_registry::items::Request;
 use strongroom_registry::work::{Claim, StageEnd};
-use strongroom_registry::{ItemId, ItemStatus, Stage};
+use strongroom_registry::{ItemId, ItemStatus, Stage, WaitReason};
 
 use super::world::*;
 
@@ -230,7 +230,7 @@ impl Run<'_> {
         let note = "a note".to_owned();
         match end {
             End::Next(stage) => next(STAGES[stage]),
-            End::Defer => StageEnd::Defer { until: soon, note },
+            End::Defer => StageEnd::Defer { until: soon, reason: WaitReason::Other, note },
             End::Retry => StageEnd::Transient { retry_at: soon, max_attempts: MAX_ATTEMPTS, note },
             End::GiveUp => StageEnd::Transient { retry_at: soon, max_attempts: 1, note },
             End::Fatal => fatal(),

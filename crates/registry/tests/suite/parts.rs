@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use strongroom_registry::work::{self, Claim, StageEnd};
-use strongroom_registry::{Description, ItemId, Part, Parts, Stage, items, objects, parts, versions};
+use strongroom_registry::{Description, ItemId, Part, Parts, Stage, WaitReason, items, objects, parts, versions};
 
 use super::world::*;
 
@@ -29,7 +29,7 @@ fn claim_of(world: &World<'_>, id: ItemId) -> Claim {
         if claim.item == id {
             return claim;
         }
-        world.finish(&claim, &StageEnd::Defer { until: hour, note: "waits".into() });
+        world.finish(&claim, &StageEnd::Defer { until: hour, reason: WaitReason::Other, note: "waits".into() });
     }
 }
 
@@ -86,7 +86,7 @@ pub(crate) fn a_deposit_that_ends_wakes_the_next_that_waits_for_its_turn(subject
     let again = deposit(&world, Some(part(1, 3)));
     let hour = world.later(Duration::from_hours(1));
     let (claim, _) = world.claim(Stage::Receive);
-    world.finish(&claim, &StageEnd::Defer { until: hour, note: "waits".into() });
+    world.finish(&claim, &StageEnd::Defer { until: hour, reason: WaitReason::Other, note: "waits".into() });
     assert!(world.lease(1, Stage::Receive, 9).assignments.is_empty());
     let held = world.lease(1, Stage::Fetch, 2).assignments;
     let claim = held.iter().find_map(|one| one.claimed.as_ref().filter(|(claim, _)| claim.item == first));
@@ -97,7 +97,7 @@ pub(crate) fn a_deposit_that_ends_wakes_the_next_that_waits_for_its_turn(subject
     // What went on wakes those that waited with it.
     let third = deposit(&world, Some(part(3, 3)));
     let claim = claim_of(&world, third);
-    world.finish(&claim, &StageEnd::Defer { until: hour, note: "waits".into() });
+    world.finish(&claim, &StageEnd::Defer { until: hour, reason: WaitReason::Other, note: "waits".into() });
     let item = world.find(beside);
     let topics = world.write(move |tx| work::wake_younger(tx, &item));
     assert_eq!(topics, ["ingest.receive"]);

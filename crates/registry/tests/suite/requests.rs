@@ -5,7 +5,7 @@ use strongroom_registry::discarding::Authority;
 use strongroom_registry::items::{NewItem, Request};
 use strongroom_registry::leases::{self, Hold};
 use strongroom_registry::work::{self, SWEEP_TOPIC, StageEnd};
-use strongroom_registry::{Action, ItemStatus, RegistryError, Stage, interim};
+use strongroom_registry::{Action, ItemStatus, RegistryError, Stage, WaitReason, interim};
 use uuid::Uuid;
 
 use super::world::*;
@@ -92,7 +92,7 @@ pub(crate) fn a_cancelled_item_is_swept_however_its_stage_ended(subject: &dyn Su
     let ends: [fn(&World<'_>) -> StageEnd; 6] = [
         |_| next(Stage::Validate),
         |_| StageEnd::Back { to: Stage::Provision, note: "back".into() },
-        |world| StageEnd::Defer { until: world.now(), note: "waits".into() },
+        |world| StageEnd::Defer { until: world.now(), reason: WaitReason::Other, note: "waits".into() },
         |world| StageEnd::Transient { retry_at: world.now(), max_attempts: 3, note: "no".into() },
         |_| StageEnd::Held { note: "held".into() },
         |_| StageEnd::Released { note: "asked to stop".into() },

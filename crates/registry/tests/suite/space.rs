@@ -5,7 +5,7 @@ use std::time::Duration;
 use strongroom_registry::leases::{self, Hold};
 use strongroom_registry::versions;
 use strongroom_registry::work::{self, StageEnd};
-use strongroom_registry::{ItemStatus, Stage, Time, interim};
+use strongroom_registry::{ItemStatus, Stage, Time, WaitReason, interim};
 use uuid::Uuid;
 
 use super::world::*;
@@ -52,7 +52,7 @@ pub(crate) fn space_comes_back_and_those_who_wait_are_woken(subject: &dyn Subjec
     let asked = waits.clone();
     assert!(!world.write(move |tx| interim::reserve(tx, &asked, 1, 100)));
     let until = world.later(Duration::from_hours(1));
-    world.finish(&waits, &StageEnd::Defer { until, note: "no room".into() });
+    world.finish(&waits, &StageEnd::Defer { until, reason: WaitReason::Other, note: "no room".into() });
     let ended = has.item;
     let topics = world.write(move |tx| {
         let place = interim::discard_staging(tx, ended)?;

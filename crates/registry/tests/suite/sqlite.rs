@@ -118,39 +118,113 @@ SELECT mime, format_method, puid, format_signatures FROM entries
     }
 }
 
+/// Statements of the schema before work items and findings said in a column what they wait for.
+const NOTED: &str = "-- name: test.institution
+INSERT INTO institutions (id, identifier, name, state, created_at, updated_at) VALUES (?1, 'a', 'a', 'active', 0, 0)
+-- name: test.item
+INSERT INTO work_items (id, institution_id, action, object_identifier, name, stage, status, note, created_at, updated_at)
+VALUES (?1, ?2, 'ingest', 'test.edu/letters', 'letters.tar', 'compare', ?3, ?4, 0, 0)
+-- name: test.finding
+INSERT INTO findings (id, institution_id, object_id, store, key, kind, state, detail, found_at)
+VALUES (?1, ?2, ?1, 'primary', 'k', 'damaged', 'open', ?3, 0)
+";
+
+/// Statements that read what they wait for.
+const WAITING: &str = "-- name: test.waiting_items
+SELECT wait_reason FROM work_items ORDER BY id
+-- name: test.waiting_findings
+SELECT wait_reason FROM findings ORDER BY id
+";
+
+#[test]
+fn what_items_and_findings_wait_for_is_taken_from_what_older_rows_say() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("registry.db");
+    let before =
+        migrations().iter().position(|migration| migration.name == "waits and replacements").expect("is there");
+    let earlier =
+        Sqlite::open(&path, statements().with(NOTED), &migrations()[..before], system_clock()).expect("opens");
+    let earlier: Arc<dyn Database> = Arc::new(earlier);
+    let items = [
+        ("pending", "waits for the older deposit 1 (pending at fetch)", Some("older_deposit")),
+        ("pending", "waits for other work on the same object", Some("object")),
+        ("pending", "waits for store secondary: it is gone", Some("store")),
+        ("pending", "waits for 2 of 3 files to be thawed in secondary", Some("retrieval")),
+        ("pending", "waits for 7 bytes of room in staging", Some("staging_space")),
+        ("pending", "waits", Some("other")),
+        ("pending", "fetched", None),
+        ("failed", "waits for other work on the same object", None),
+    ];
+    let findings = [
+        (
+            "k in store primary waits for its copy to be thawed in store secondary, from which it is repaired",
+            Some("retrieval"),
+        ),
+        ("expected this, found that", None),
+    ];
+    let institution = Value::from(uuid::Uuid::now_v7());
+    earlier
+        .write::<_, RegistryError, _>(move |tx| {
+            tx.execute(Statement("test.institution"), std::slice::from_ref(&institution))?;
+            for (status, note, _) in items {
+                let id = Value::from(uuid::Uuid::now_v7());
+                tx.execute(Statement("test.item"), &[id, institution.clone(), status.into(), note.into()])?;
+            }
+            for (detail, _) in findings {
+                let id = Value::from(uuid::Uuid::now_v7());
+                tx.execute(Statement("test.finding"), &[id, institution.clone(), detail.into()])?;
+            }
+            Ok(())
+        })
+        .expect("is written");
+    drop(earlier);
+    let later =
+        Sqlite::open(&path, statements().with(WAITING), &migrations(), system_clock()).expect("is brought forward");
+    let later: Arc<dyn Database> = Arc::new(later);
+    let read = |statement| {
+        let rows = later.read::<_, RegistryError, _>(move |tx| Ok(tx.query(statement, &[])?)).expect("is read");
+        rows.iter().map(|row| row.optional_text(0).expect("a text").map(str::to_owned)).collect::<Vec<_>>()
+    };
+    let reasons: Vec<Option<String>> = items.iter().map(|(_, _, reason)| reason.map(str::to_owned)).collect();
+    assert_eq!(read(Statement("test.waiting_items")), reasons);
+    let reasons: Vec<Option<String>> = findings.iter().map(|(_, reason)| reason.map(str::to_owned)).collect();
+    assert_eq!(read(Statement("test.waiting_findings")), reasons);
+}
+
 #[test]
 fn migrations_rise_from_one_without_gaps() {
     let numbers: Vec<u32> = migrations().iter().map(|migration| migration.version).collect();
     assert_eq!(numbers, (1..=numbers.len() as u32).collect::<Vec<_>>());
 }
 
-/// Statements that may read a whole table: reports for people, and tables that stay small.
-pub(crate) const MAY_SCAN: &[&str] = &[
-    "batches.list",
-    "collections.list",
-    "findings.list",
-    "fixity.report",
-    "institutions.list",
-    "items.count_by_status",
-    "items.count_by_status_of_institution",
-    "leases.live",
-    "schedules.list",
-    "space.reserved",
-    // Counts of rows for `status`, open findings and messages by their partial indexes, and a daily sweep.
-    "health.open_by_store",
-    "outbox.waiting",
-    "retention.drop_outbox",
-    "sizes.copies",
-    "sizes.events",
-    "sizes.files",
-    "sizes.findings",
-    "sizes.item_history",
-    "sizes.objects",
-    "sizes.outbox",
-    "sizes.receipts",
-    "sizes.uploads",
-    "sizes.work_items",
+/// Statements that may read a whole table or index, and why each may.
+const MAY_SCAN: &[(&str, &str)] = &[
+    ("batches.list", "a page in the order of the key"),
+    ("collections.list", "as few as people make"),
+    ("findings.list", "a page in the order of the key"),
+    ("fixity.report", "a report that a person asks for"),
+    ("health.open_by_store", "an index of the findings that are open"),
+    ("institutions.list", "as few as people make"),
+    ("items.count_by_status", "a report that a person asks for"),
+    ("items.count_by_status_of_institution", "a report that a person asks for"),
+    ("leases.live", "as few as work is done at once"),
+    ("missed_logs.count", "rows are there only while a store is away"),
+    ("outbox.waiting", "an index of the messages that wait"),
+    ("schedules.list", "as few as there are schedules"),
+    ("sizes.events", "a count that a person asks for"),
+    ("sizes.item_history", "a count that a person asks for"),
+    ("sizes.outbox", "a count that a person asks for"),
+    ("sizes.receipts", "a count that a person asks for"),
+    ("sizes.uploads", "a count that a person asks for"),
+    ("sizes.work_items", "a count that a person asks for"),
+    ("space.reserved", "as few as items are staged at once"),
+    ("stores.list", "as few as the settings name"),
 ];
+
+/// Whether a statement may read a whole table or index.
+pub(crate) fn may_scan(name: &str) -> bool {
+    MAY_SCAN.iter().any(|(may, _)| *may == name)
+}
 
 #[test]
 fn no_statement_reads_a_table_that_grows_from_end_to_end() {
@@ -176,7 +250,7 @@ fn no_statement_reads_a_table_that_grows_from_end_to_end() {
             database.read::<_, RegistryError, _>(|tx| Ok(tx.query(Statement(explain), &vec![Value::Null; count])?));
         for row in plan.unwrap_or_else(|error| panic!("{name}: {error}")) {
             let step = row.text(3).expect("a step").to_owned();
-            if step.starts_with("SCAN") && !step.contains("CONSTANT ROW") && !MAY_SCAN.contains(&name) {
+            if step.starts_with("SCAN") && !step.contains("CONSTANT ROW") && !may_scan(name) {
                 scans.push(format!("{name}: {step}"));
             }
         }

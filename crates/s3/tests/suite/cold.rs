@@ -1,5 +1,6 @@
 //! Storage classes whose contents cannot be read before they are restored.
 
+use std::sync::Barrier;
 use std::time::Duration;
 
 use strongroom_s3_double::{Fault, Operation};
@@ -67,6 +68,22 @@ fn thawing_is_asked_for_once_where_the_answer_got_lost() {
     store.put(&key("k"), &mut &b"cold"[..], &in_class("GLACIER", b"cold")).unwrap();
     double.plan(Operation::RestoreObject, 1, Fault::RefuseAfter);
     assert_eq!(store.thaw(&key("k"), &for_two_days("Standard")).unwrap(), Thawing::UnderWay);
+}
+
+#[test]
+fn threads_that_want_one_content_at_once_ask_for_it_once() {
+    let (double, store) = served();
+    store.put(&key("k"), &mut &b"cold"[..], &in_class("GLACIER", b"cold")).unwrap();
+    let together = Barrier::new(8);
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                together.wait();
+                assert_eq!(store.thaw(&key("k"), &for_two_days("Standard")).unwrap(), Thawing::UnderWay);
+            });
+        }
+    });
+    assert_eq!(double.counts().of(Operation::RestoreObject), 1);
 }
 
 #[test]

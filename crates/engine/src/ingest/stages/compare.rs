@@ -10,7 +10,9 @@ use strongroom_registry::leases::{self, Hold};
 use strongroom_registry::objects::{self, DEPOSIT, Object};
 use strongroom_registry::versions::{self, NewContent, NewVersion, Version};
 use strongroom_registry::work::StageEnd;
-use strongroom_registry::{ContentId, Decision, FileId, RegistryError, Scope, Stage, VersionState, discarding, parts};
+use strongroom_registry::{
+    ContentId, Decision, FileId, RegistryError, Scope, Stage, Time, VersionState, WaitReason, discarding, parts,
+};
 
 use super::heal::heal;
 use super::record::standing;
@@ -30,7 +32,7 @@ const ROWS_AT_ONCE: usize = 500;
 pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
     let resolved: Resolved = context.expect("resolved")?;
     if let Hold::Busy { until } = hold_object(context, &resolved)? {
-        return Ok(StageEnd::Defer { until, note: "waits for other work on the same object".into() });
+        return Ok(waits_for_object(until));
     }
     let object = object(context, &resolved)?;
     let placement = object.description.placement.as_ref().filter(|_| object.head > 0);
@@ -83,10 +85,12 @@ pub(super) fn keep_object(context: &StageContext<'_>, resolved: &Resolved) -> Re
             let committing = open_version(context)?.is_some_and(|version| version.state != VersionState::Preparing);
             Ok((!committing).then(compare_anew))
         }
-        Hold::Busy { until } => {
-            Ok(Some(StageEnd::Defer { until, note: "waits for other work on the same object".into() }))
-        }
+        Hold::Busy { until } => Ok(Some(waits_for_object(until))),
     }
+}
+
+fn waits_for_object(until: Time) -> StageEnd {
+    StageEnd::Defer { until, reason: WaitReason::Object, note: "waits for other work on the same object".into() }
 }
 
 /// The end of a stage whose version was discarded, or whose object was free for others.
@@ -134,7 +138,12 @@ fn bring_stores_up(context: &StageContext<'_>, resolved: &Resolved, object: &Obj
         // Its stores were brought up before it was begun, and may hold its inventories by now.
         return Ok(());
     }
-    let stores: Vec<String> = placement(context, resolved)?.1.into_iter().map(|(name, _)| name).collect();
+    bring_up(context, object, &placement(context, resolved)?.1)
+}
+
+/// Brings what the stores lack of the published versions of an object.
+pub(super) fn bring_up(context: &StageContext<'_>, object: &Object, stores: &[NamedStore]) -> Result<(), StageError> {
+    let stores: Vec<String> = stores.iter().map(|(name, _)| name.clone()).collect();
     let go_on = || context.task.check();
     match backfill::bring_up_for(context.home, context.item.id, object, &stores, &go_on) {
         Ok(None) => Ok(()),

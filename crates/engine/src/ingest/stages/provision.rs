@@ -1,7 +1,7 @@
 //! provision: staging space is reserved before a byte is read. Nobody waits holding space.
 
 use strongroom_registry::work::StageEnd;
-use strongroom_registry::{Stage, interim};
+use strongroom_registry::{Stage, WaitReason, interim};
 
 use crate::ingest::context::{StageContext, StageError};
 use crate::ingest::sweep;
@@ -27,5 +27,9 @@ pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
         return Ok(StageEnd::Next { next: Stage::Fetch, note: format!("{wanted} bytes of staging reserved") });
     }
     let until = context.now()?.plus(WAIT_FOR_ROOM);
-    Ok(StageEnd::Defer { until, note: format!("waits for {wanted} bytes of room in staging") })
+    Ok(StageEnd::Defer {
+        until,
+        reason: WaitReason::StagingSpace,
+        note: format!("waits for {wanted} bytes of room in staging"),
+    })
 }

@@ -2,7 +2,7 @@
 //! parts of one set do not wait for each other.
 
 use strongroom_registry::work::{self, StageEnd};
-use strongroom_registry::{Scope, Stage, items, tenants};
+use strongroom_registry::{Scope, Stage, WaitReason, items, tenants};
 
 use crate::ingest::context::{StageContext, StageError};
 use crate::ingest::deposit::{DepositOptions, takes_no_deposits};
@@ -27,6 +27,7 @@ pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
     if let Some(older) = older {
         return Ok(StageEnd::Defer {
             until: context.now()?.plus(WAIT_FOR_OLDER),
+            reason: WaitReason::OlderDeposit,
             note: format!("waits for the older deposit {} ({} at {})", older.id, older.status, older.stage),
         });
     }

@@ -11,7 +11,7 @@ use strongroom_registry::work::StageEnd;
 use strongroom_registry::{Description, GenerationId, ObjectId, Stage, VersionState, parts};
 use strongroom_storage::{Durability, Store};
 
-use super::compare::{compare_anew, keep_object, object, open_version, placement};
+use super::compare::{bring_up, compare_anew, keep_object, object, open_version, placement};
 use super::complete::{commit_failure, complete, missing};
 use super::inventory::Inventory;
 use super::resolve::Resolved;
@@ -42,6 +42,8 @@ pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
                 version.number
             )));
         }
+        // A store that was replaced since the version was begun lacks the earlier ones.
+        bring_up(context, &object, &stores)?;
         finish_commit(context, &version, &object, &stores, &inventory)?;
     }
     let (institution, collection) = (context.item.institution, context.item.collection);

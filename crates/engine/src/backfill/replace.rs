@@ -1,0 +1,136 @@
+//! Putting another store in the place of a lost one. The registry first forgets what lay in the lost one, then takes the
+//! new one for the store of that name; what it lacks is copied like into a store that has joined a placement. In between
+//! neither store is used, and what was cut short goes on where it stopped.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use strongroom_registry::stores::{self, KnownStore, LostCursor};
+use strongroom_registry::{RegistryError, Transaction, standing};
+use strongroom_storage::Store;
+use uuid::Uuid;
+
+use crate::access::Availability;
+use crate::event::Event;
+use crate::settings::StoreSettings;
+use crate::{EngineError, Home, crash_point, mark};
+
+/// Copies taken out of the registry in one transaction.
+const COPIES_AT_ONCE: usize = 500;
+
+/// What came of replacing a store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Replacement {
+    /// The store that the registry knew; none where it had not recorded it.
+    pub replaced: Option<Uuid>,
+    /// The store that has its name now.
+    pub id: Uuid,
+    /// Contents of which the lost store had the only copy.
+    pub only_copies: u64,
+}
+
+/// Puts the store that lies in the place of `name` now, or a new one where none does, in the place of the one that the
+/// registry knows. What it lacks is brought by [`run`](super::run) or [`enqueue`](super::enqueue).
+///
+/// # Errors
+/// [`EngineError::Usage`] where the store that lies there is the one that the registry knows, or is another of its stores,
+/// or belongs to another registry.
+pub fn replace(home: &Home, name: &str) -> Result<Replacement, EngineError> {
+    let access = home.access(name)?;
+    if home.is_retired(name)? {
+        return Err(EngineError::Usage(format!("the store {name} is retired: it takes no copies")));
+    }
+    let (new, id) = open_or_make(home, name)?;
+    let known = home.registry.read(stores::list)?;
+    let replaced = known.iter().find(|store| store.name == name);
+    check(home, name, id, &known)?;
+    let found = mark::read(new.as_ref())?;
+    if let Some(reason) = mark::contradiction(&found, home.registry.read(standing::get)?.as_ref()) {
+        return Err(EngineError::Usage(format!(
+            "what lies in the place of store {name} {reason}: empty the place, or give the store another one, and run \
+             \"strongroom store replace {name}\" again"
+        )));
+    }
+    write(home, name, move |tx, name| stores::begin_replacing(tx, name, id))?;
+    crash_point("replace.begun");
+    let only_copies = forget(home, name)?;
+    write(home, name, stores::end_replacing)?;
+    Event::StoreReplaced { store: name, only_copies }.emit();
+    let state = access.try_now();
+    if state.availability != Availability::Available {
+        let reason = state.reason.unwrap_or_default();
+        return Err(EngineError::Usage(format!(
+            "the registry knows store {name} as {id} now, and cannot use it: {reason}"
+        )));
+    }
+    let replaced = replaced.map(|store| store.id).filter(|replaced| *replaced != id);
+    Ok(Replacement { replaced, id, only_copies })
+}
+
+/// The store that lies in the place of `name`, or one that is made there; with its id.
+fn open_or_make(home: &Home, name: &str) -> Result<(Arc<dyn Store>, Uuid), EngineError> {
+    let settings = home.settings.stores.get(name);
+    let settings = settings.ok_or_else(|| EngineError::Usage(format!("the settings have no store {name}")))?;
+    let store = match settings.open(name, &home.directory) {
+        Ok(store) => store,
+        Err(_) => make(settings, name, &home.directory)?,
+    };
+    match store.id() {
+        Some(id) => Ok((store, id)),
+        None => Err(EngineError::Usage(format!("store {name} has no id to be recorded"))),
+    }
+}
+
+/// Makes the place a store, and its folder first where it is one.
+fn make(settings: &StoreSettings, name: &str, directory: &Path) -> Result<Arc<dyn Store>, EngineError> {
+    settings.make_folder(directory).map_err(|source| EngineError::Io {
+        act: "make the folder",
+        path: settings.place(directory),
+        source,
+    })?;
+    Ok(settings.create(name, directory)?)
+}
+
+fn check(home: &Home, name: &str, id: Uuid, known: &[KnownStore]) -> Result<(), EngineError> {
+    let place = home.settings.stores.get(name).map(|store| store.place(&home.directory)).unwrap_or_default();
+    let refused = known.iter().find_map(|store| match store {
+        store if store.name != name && store.id == id && home.settings.stores.contains_key(&store.name) => {
+            Some(format!("{place} holds the store {id}, which the registry knows as {}", store.name))
+        }
+        store if store.name == name && store.id == id && store.replacing.is_none() => Some(format!(
+            "{place} holds the store {id}, which is the one that the registry knows as {name}: nothing is replaced; \
+             \"strongroom store backfill {name}\" copies what it lacks, and \"strongroom fixity run --all --store {name}\" \
+             checks and repairs what it has"
+        )),
+        _ => None,
+    });
+    refused.map_or(Ok(()), |reason| Err(EngineError::Usage(reason)))
+}
+
+/// Takes what lay in the lost store out of the registry; how many contents lay nowhere else.
+fn forget(home: &Home, name: &str) -> Result<u64, EngineError> {
+    let (mut cursor, mut only_copies) = (LostCursor::START, 0);
+    while let Some((next, only)) =
+        write(home, name, move |tx, name| stores::lose_copies(tx, name, cursor, COPIES_AT_ONCE))?
+    {
+        cursor = next;
+        only_copies += only;
+        crash_point("replace.copies");
+    }
+    let mut cursor = LostCursor::START;
+    while let Some(next) =
+        write(home, name, move |tx, name| stores::lose_object_copies(tx, name, cursor, COPIES_AT_ONCE))?
+    {
+        cursor = next;
+    }
+    Ok(only_copies)
+}
+
+fn write<T, F>(home: &Home, name: &str, mut act: F) -> Result<T, EngineError>
+where
+    T: Send + 'static,
+    F: FnMut(&mut dyn Transaction, &str) -> Result<T, RegistryError> + Send + 'static,
+{
+    let name = name.to_owned();
+    Ok(home.registry.write(move |tx| act(tx, &name))?)
+}
