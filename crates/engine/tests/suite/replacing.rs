@@ -110,7 +110,7 @@ fn findings_of_a_lost_store_are_closed_when_its_replacement_is_filled() {
 }
 
 #[test]
-fn a_content_that_lay_in_the_lost_store_alone_stays_recorded_and_is_healed_by_a_deposit() {
+fn a_content_that_lay_in_the_lost_store_alone_stays_recorded_as_missing() {
     let mut made = fixture::home();
     let text = fs::read_to_string(made.path().join("strongroom.toml")).expect("settings");
     let text = text.replace(&format!("{KEPT_IN:?}"), "[\"secondary\"]");
