@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use strongroom_digest::Algorithm;
 use strongroom_ocfl::{Commit, Object, OcflError, VersionAssembly, VersionNumber};
-use strongroom_storage::{FolderStore, Key, Loss, StorageError, Store, Unsynced};
+use strongroom_storage::{Durability, FolderStore, Key, Loss, StorageError, Store, Unsynced};
 
-use crate::memory::MemoryStore;
+use crate::memory::{MemoryStore, Put};
 use crate::sample::{Sample, sha512};
 
 fn root() -> Key {
@@ -117,6 +117,81 @@ fn a_damaged_inventory_in_an_assembly_is_put_again_by_the_commit() {
     two_versions().commit(&assembly, 1).unwrap();
     assert_eq!(store.get("object/v1/inventory.json.sha512").unwrap(), sidecar.as_bytes());
     assert_eq!(store.get("object/0=ocfl_object_1.1").unwrap(), b"ocfl_object_1.1\n");
+}
+
+/// What has to be put is put before the assembly becomes visible: then the version is whole from its first moment.
+#[test]
+fn an_assembly_is_whole_before_it_becomes_visible() {
+    let store = MemoryStore::folder();
+    let assembly = open(&store, 1);
+    assembly.put_content(&sha512(b"alpha"), 5, None, &mut &b"alpha"[..]).unwrap();
+    let sidecar = format!("{} inventory.json\n", two_versions().inventory(1).1.digest);
+    store.set_assembled("sample-v1", "v1/inventory.json.sha512", format!("{sidecar}more").as_bytes());
+    store.set_assembled("sample-v1", "0=ocfl_object_1.1", b"ocfl_object_1.0\n");
+    store.fail_after(Some(5));
+    let (puts, outcome) = store.puts(|| two_versions().commit(&assembly, 1));
+    assert!(outcome.is_err(), "cut right before it becomes visible");
+    let names = |puts: &[Put]| puts.iter().map(|put| put.key.clone()).collect::<Vec<_>>();
+    let whole = [
+        "v1/inventory.json",
+        "v1/inventory.json.sha512",
+        "0=ocfl_object_1.1",
+        "inventory.json",
+        "inventory.json.sha512",
+    ];
+    assert_eq!(names(&puts), whole);
+    assert!(puts.iter().all(|put| put.is_assembled && put.options.size.is_some()), "{puts:?}");
+    assert!(puts.iter().all(|put| put.options.durability == Durability::OnSync), "one sync is for all: {puts:?}");
+    let with_digest = puts.iter().filter(|put| put.options.digest.is_some());
+    assert_eq!(with_digest.map(|put| put.key.as_str()).collect::<Vec<_>>(), ["v1/inventory.json", "inventory.json"]);
+
+    store.fail_after(None);
+    let (puts, outcome) = store.puts(|| two_versions().commit(&assembly, 1));
+    outcome.unwrap();
+    assert_eq!(names(&puts), [""; 0], "nothing is put twice, nor behind the visible assembly");
+}
+
+#[test]
+fn a_content_is_put_with_its_digest_size_and_class() {
+    for store in [MemoryStore::folder(), MemoryStore::bucket()] {
+        let assembly = open(&store, 1);
+        let alpha = sha512(b"alpha");
+        let put = |bytes: &[u8], size| {
+            let class = Some("GLACIER_IR".to_owned());
+            let (puts, outcome) = store.puts(|| assembly.put_missing_content(&alpha, size, class, &mut &*bytes));
+            assert_eq!(puts.len(), 1);
+            assert_eq!(puts[0].options.class.as_deref(), Some("GLACIER_IR"));
+            (puts[0].clone(), outcome)
+        };
+        for is_committed in [false, true] {
+            assert!(put(b"alphb", 5).1.is_err(), "not the digest");
+            assert!(put(b"alpha", 6).1.is_err(), "not the size");
+            let (put, outcome) = put(b"alpha", 5);
+            outcome.unwrap();
+            let is_final = is_committed && store.capabilities().atomic_assembly;
+            let durability = if is_final { Durability::OnReturn } else { Durability::OnSync };
+            assert_eq!(put.options.durability, durability, "what is put behind the commit's sync is durable at once");
+            two_versions().commit(&assembly, 1).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_version_begun_before_content_paths_had_the_id_is_completed_there() {
+    for store in [MemoryStore::folder(), MemoryStore::bucket()] {
+        let assembly = VersionAssembly::open_without_id(&store, "item", &root(), VersionNumber::FIRST).unwrap();
+        let alpha = sha512(b"alpha");
+        let (puts, outcome) = store.puts(|| assembly.put_content(&alpha, 5, None, &mut &b"alpha"[..]));
+        outcome.unwrap();
+        let is_atomic = store.capabilities().atomic_assembly;
+        let path = format!("v1/content/{}/{alpha}", &alpha.to_hex()[..2]);
+        assert_eq!(assembly.content_path(&alpha), path);
+        assert_eq!(puts[0].is_assembled, is_atomic, "out of sight where the store can");
+        assert_eq!(store.get(&format!("object/{path}")).is_some(), !is_atomic);
+        assert!(assembly.verify_content(&alpha, 5).unwrap());
+        let listed: Vec<_> = assembly.contents().unwrap().map(Result::unwrap).collect();
+        assert_eq!(listed, [(path, 5)]);
+    }
 }
 
 #[test]

@@ -23,6 +23,16 @@ struct State {
     interference: Option<(Key, Vec<u8>)>,
     unreadable: Option<Key>,
     opened: Vec<Key>,
+    puts: Vec<Put>,
+}
+
+/// A put that was asked for, also one that was refused.
+#[derive(Debug, Clone)]
+pub(crate) struct Put {
+    pub(crate) key: String,
+    /// The key is one of an assembly.
+    pub(crate) is_assembled: bool,
+    pub(crate) options: PutOptions,
 }
 
 #[derive(Clone)]
@@ -105,6 +115,17 @@ impl MemoryStore {
         act();
         let key = Key::new(key).unwrap();
         self.lock().opened.iter().filter(|opened| **opened == key).count()
+    }
+
+    /// Everything that was asked to be put while `act` ran.
+    pub(crate) fn puts<T>(&self, act: impl FnOnce() -> T) -> (Vec<Put>, T) {
+        self.lock().puts.clear();
+        let outcome = act();
+        (self.lock().puts.clone(), outcome)
+    }
+
+    fn note(&self, key: &Key, is_assembled: bool, options: &PutOptions) {
+        self.lock().puts.push(Put { key: key.to_string(), is_assembled, options: options.clone() });
     }
 
     fn check_readable(&self, key: &Key) -> Result<(), StorageError> {
@@ -238,6 +259,7 @@ impl Store for MemoryStore {
     }
 
     fn put(&self, key: &Key, body: &mut dyn Read, options: &PutOptions) -> Result<Head, StorageError> {
+        self.note(key, false, options);
         let bytes = Self::checked(key, body, options)?;
         let head = head_of(&bytes);
         let mut state = self.write(key)?;
@@ -309,8 +331,11 @@ impl MemoryAssembly {
 impl Assembly for MemoryAssembly {
     fn put(&self, key: &Key, body: &mut dyn Read, options: &PutOptions) -> Result<Head, StorageError> {
         if !self.store.atomic {
+            // As S3 refuses it: what is not the assembly's own could not be told from others' when it is discarded.
+            assert!(key.as_str().split('/').any(|segment| segment == self.id), "{key} is no key of {}", self.id);
             return self.store.put(&self.target.join(key.as_str())?, body, options);
         }
+        self.store.note(key, true, options);
         let bytes = MemoryStore::checked(key, body, options)?;
         let head = head_of(&bytes);
         let mut state = self.store.write(key)?;
