@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use strongroom_digest::Algorithm;
 use strongroom_ocfl::{Commit, Object, OcflError, VersionAssembly, VersionNumber};
-use strongroom_storage::{Durability, FolderStore, Key, Loss, StorageError, Store, Unsynced};
+use strongroom_storage::{Durability, FolderStore, Key, Loss, PutCondition, StorageError, Store, Unsynced};
 
 use crate::memory::{MemoryStore, Put};
 use crate::sample::{Sample, sha512};
@@ -247,6 +247,56 @@ fn a_commit_that_slept_replaces_nothing_of_a_later_version() {
             let sidecar = format!("{} inventory.json\n", sample.inventory(3).1.digest);
             assert_eq!(store.get("object/inventory.json.sha512").unwrap(), sidecar.as_bytes(), "asleep at {sleeps_at}");
         }
+    }
+}
+
+#[test]
+fn what_a_commit_puts_in_its_final_place_is_declared_and_conditional() {
+    for store in [MemoryStore::folder(), MemoryStore::bucket()] {
+        let sample = two_versions();
+        sample.write_version(&store, &root(), 1).unwrap();
+        let assembly = open(&store, 2);
+        assembly.put_content(&sha512(b"beta"), 4, None, &mut &b"beta"[..]).unwrap();
+        let (puts, outcome) = store.puts(|| sample.commit(&assembly, 2));
+        outcome.unwrap();
+        let last: Vec<&Put> = puts.iter().filter(|put| !put.is_assembled).collect();
+        assert!(last.len() >= 2, "the root pair");
+        for put in last {
+            assert!(put.options.size.is_some(), "{put:?}");
+            assert_eq!(put.options.digest.is_some(), put.key.ends_with(".json"), "{put:?}");
+            assert_ne!(put.options.condition, PutCondition::Always, "{put:?}");
+            assert_eq!(put.options.durability, Durability::OnReturn, "{put:?}");
+        }
+    }
+}
+
+#[test]
+fn a_sidecar_that_somebody_put_meanwhile_stays_and_must_be_the_right_one() {
+    for (right, wrong) in [(true, false), (false, true)] {
+        let store = MemoryStore::bucket();
+        let sample = two_versions();
+        let assembly = open(&store, 1);
+        assembly.put_content(&sha512(b"alpha"), 5, None, &mut &b"alpha"[..]).unwrap();
+        let sidecar = format!("{} inventory.json\n", sample.inventory(1).1.digest);
+        let text = if right { sidecar.as_bytes() } else { b"somebody else's" };
+        store.interfere("object/inventory.json.sha512", text);
+        let outcome = sample.commit(&assembly, 1);
+        let is_refused = matches!(outcome, Err(OcflError::Storage(StorageError::Condition { .. })));
+        assert_eq!((outcome.is_ok(), is_refused), (right, wrong), "{outcome:?}");
+        assert_eq!(store.get("object/inventory.json.sha512").unwrap(), text);
+    }
+}
+
+#[test]
+fn what_cannot_be_read_is_not_put_anew() {
+    for name in ["object/0=ocfl_object_1.1", "object/v1/inventory.json.sha512", "object/inventory.json.sha512"] {
+        let store = MemoryStore::bucket();
+        let sample = two_versions();
+        sample.write_version(&store, &root(), 1).unwrap();
+        store.unreadable(name);
+        let (puts, outcome) = store.puts(|| sample.commit(&open(&store, 1), 1));
+        assert!(is_storage(&outcome), "{name}: {outcome:?}");
+        assert!(puts.iter().all(|put| put.key != name), "{puts:?}");
     }
 }
 

@@ -1,14 +1,15 @@
 //! What is purged is gone from every version, what remains is a valid object, and a purge that was cut short is completed
 //! by its recorded plan.
 
+use strongroom_digest::Algorithm;
 use strongroom_ocfl::{
-    InventoryEntry, Limits, Object, OcflError, PurgePlan, Tombstone, ValidateOptions, VersionNumber,
-    owned_content_path, validate_object,
+    InventoryEntry, InventoryHeader, InventoryWriter, Limits, Object, OcflError, PurgePlan, Tombstone, ValidateOptions,
+    VersionNumber, owned_content_path, validate_object,
 };
 use strongroom_storage::Key;
 
 use crate::memory::MemoryStore;
-use crate::sample::{Sample, sha512};
+use crate::sample::{Sample, digest_of, sample_id, sha512};
 
 fn sample() -> Sample {
     let mut sample = Sample::new(&[
@@ -169,6 +170,99 @@ fn a_purge_cut_short_at_any_write_is_completed_by_its_recorded_plan() {
             }
             assert!(writes > 5, "every step was cut");
         }
+    }
+}
+
+#[test]
+fn a_version_that_loses_all_its_files_stays_in_its_order() {
+    let store = MemoryStore::folder();
+    sample().write(&store, &root());
+    plan_paths(&store, &["deposit/a.txt", "deposit/moved.txt"]).carry_out(&Object::new(&store, root())).unwrap();
+    let (logical, _) = named(&store);
+    assert!(logical.iter().all(|(version, _)| *version < 3), "{logical:?}");
+    assert_eq!(warnings(&store), []);
+}
+
+#[test]
+fn a_version_without_an_inventory_of_its_own_is_purged_too() {
+    let store = MemoryStore::folder();
+    sample().write(&store, &root());
+    store.remove("object/v1/inventory.json");
+    store.remove("object/v1/inventory.json.sha512");
+    plan_paths(&store, &["deposit/secret.txt"]).carry_out(&Object::new(&store, root())).unwrap();
+    assert_eq!(store.get("object/v1/inventory.json"), None);
+    assert!(!named(&store).0.iter().any(|(_, path)| path == "deposit/secret.txt"));
+}
+
+#[test]
+fn a_version_whose_inventory_cannot_be_read_does_not_pass_for_purged() {
+    let store = MemoryStore::folder();
+    sample().write(&store, &root());
+    let plan = plan_paths(&store, &["deposit/secret.txt"]);
+    store.unreadable("object/v1/inventory.json");
+    let refused = plan.carry_out(&Object::new(&store, root()));
+    assert!(matches!(&refused, Err(OcflError::Storage(error)) if !error.is_not_found()), "{refused:?}");
+    assert_eq!(store.get("object/logs/deletion-7.json"), None, "it is not told as done");
+}
+
+#[test]
+fn a_finished_purge_is_repeated_without_writing_its_tombstone_again() {
+    for store in [MemoryStore::folder(), MemoryStore::bucket()] {
+        sample().write(&store, &root());
+        let plan = plan_object(&store);
+        let object = Object::new(&store, root());
+        plan.carry_out(&object).unwrap();
+        let whole = store.files();
+        let (puts, outcome) = store.puts(|| plan.carry_out(&object));
+        outcome.unwrap();
+        assert!(!puts.iter().any(|put| put.key.contains("content/")), "{puts:?}");
+        assert!(store.files() == whole);
+
+        store.remove("object/v4/inventory.json");
+        plan.carry_out(&object).unwrap();
+        assert!(store.files() == whole, "the inventory of the tombstone's version is made again");
+    }
+}
+
+/// Writes a version 1 whose inventory says where its contents lie, or by which algorithm it names them.
+fn written_by_others(algorithm: Algorithm, directory: Option<&str>) -> MemoryStore {
+    let store = MemoryStore::folder();
+    let mut header = InventoryHeader::new(sample_id(), VersionNumber::FIRST);
+    header.algorithm = algorithm;
+    header.content_directory = directory.map(str::to_owned);
+    let digest = digest_of(algorithm, b"alpha");
+    let path = format!("v1/{}/a", directory.unwrap_or("content"));
+    let mut writer = InventoryWriter::new(Vec::new(), &header).unwrap();
+    writer.manifest(&digest, &path).unwrap();
+    writer.version(VersionNumber::FIRST, &Sample::details(1)).unwrap();
+    writer.state(&digest, "a").unwrap();
+    let (inventory, seal) = writer.finish().unwrap();
+    let sidecar = format!("{} inventory.json\n", seal.digest);
+    store.set("object/0=ocfl_object_1.1", b"ocfl_object_1.1\n");
+    store.set("object/inventory.json", &inventory);
+    store.set(&format!("object/inventory.json.{}", algorithm.name()), sidecar.as_bytes());
+    store.set(&format!("object/{path}"), b"alpha");
+    store
+}
+
+#[test]
+fn an_object_of_another_form_than_ours_is_not_purged_whole() {
+    for (algorithm, directory, is_ours) in [
+        (Algorithm::Sha512, None, true),
+        (Algorithm::Sha512, Some("content"), true),
+        (Algorithm::Sha512, Some("files"), false),
+        (Algorithm::Sha256, None, false),
+    ] {
+        let store = written_by_others(algorithm, directory);
+        let plan = PurgePlan::for_object(
+            &Object::new(&store, root()),
+            Sample::details(2),
+            "metadata/v2/tombstone.json",
+            "purge-7",
+            tombstone(),
+        );
+        let is_refused = matches!(plan, Err(OcflError::Purge { .. }));
+        assert_eq!((plan.is_ok(), is_refused), (is_ours, !is_ours), "{algorithm} {directory:?}");
     }
 }
 
