@@ -154,6 +154,16 @@ mod tests {
         assert_eq!(young(&store), 0);
     }
 
+    /// Else a sync that is under way would take what is made during it for durable.
+    #[test]
+    fn what_is_noted_later_has_a_higher_count() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = FolderStore::create("primary", folder.path()).unwrap();
+        put(&store, "a/b/quick", Durability::OnSync);
+        let young = lock(&store.folder.durability.young);
+        assert!(young.noted["a"] < young.noted["a/b"]);
+    }
+
     #[test]
     fn folders_that_wait_for_a_sync_are_bounded() {
         let folder = tempfile::tempdir().unwrap();

@@ -117,6 +117,9 @@ fn failures_leave_no_folders_and_no_temporary_files() {
     store.put(&key("a/b"), &mut &b"bytes"[..], &unmet).unwrap_err();
     let assembly = store.assembly("one", &key("t")).unwrap();
     assembly.put(&key("a/b"), &mut Broken, &PutOptions::default()).unwrap_err();
+    store.put(&key("f"), &mut &b"bytes"[..], &PutOptions::default()).unwrap();
+    store.put(&key("f/below/it"), &mut &b"bytes"[..], &PutOptions::default()).unwrap_err();
+    store.delete(&key("f")).unwrap();
     assembly.put(&key("a/b"), &mut &b"bytes"[..], &wrong).unwrap_err();
     assert!(is_clean(folder.path()));
     assembly.put(&key("a/b"), &mut &b"bytes"[..], &PutOptions::default()).unwrap();
@@ -208,7 +211,8 @@ fn a_named_pipe_is_no_key_and_does_not_block() {
     rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::from_raw_mode(0o600), 0)
         .unwrap();
     assert!(store.open(&key("pipe"), 0, None).is_err());
-    assert!(store.head(&key("pipe")).is_err());
+    let looked = store.head(&key("pipe"));
+    assert!(matches!(looked, Err(StorageError::InTheWay { .. })), "it is there, so it is not absent: {looked:?}");
     assert!(list(&store).is_empty());
 }
 
@@ -349,4 +353,114 @@ fn a_folder_has_nothing_to_thaw() {
     let refused = store.thaw(&key("a"), &how).unwrap_err();
     assert!(matches!(refused, StorageError::Unusable { .. }), "{refused}");
     assert_eq!(store.sweep_unfinished(Duration::ZERO).unwrap(), 0);
+}
+
+#[test]
+fn a_store_knows_who_it_is_and_whether_it_is_there() {
+    let (folder, store) = store();
+    let (_other_folder, other) = self::store();
+    assert_eq!(Store::name(&store), "primary");
+    assert_eq!(Store::id(&store), Some(store.id()));
+    assert_ne!(store.id(), other.id());
+    assert_eq!(FolderStore::open("again", folder.path()).unwrap().id(), store.id());
+    store.check_presence().unwrap();
+
+    let is_away = |store: &FolderStore| matches!(store.check_presence(), Err(StorageError::Away { .. }));
+    let description = folder.path().join(".strongroom/store.json");
+    let kept = fs::read(&description).unwrap();
+    fs::remove_file(&description).unwrap();
+    assert!(is_away(&store), "it lost what makes it this store");
+    fs::write(&description, kept).unwrap();
+    store.check_presence().unwrap();
+
+    let moved = TempDir::new().unwrap();
+    fs::rename(folder.path(), moved.path().join("disk")).unwrap();
+    assert!(is_away(&store), "nothing is at its path");
+    FolderStore::create("primary", folder.path()).unwrap();
+    assert!(is_away(&store), "another folder is at its path");
+}
+
+#[test]
+fn a_body_without_a_chance_is_not_read() {
+    struct Unread;
+    impl Read for Unread {
+        fn read(&mut self, _buffer: &mut [u8]) -> io::Result<usize> {
+            panic!("it is read")
+        }
+    }
+    let (_folder, store) = store();
+    put(&store, "a", b"bytes");
+    let stale = PutCondition::IfMatch("x".to_owned());
+    for (name, condition) in [("a", PutCondition::IfAbsent), ("a", stale.clone()), ("b", stale)] {
+        let options = PutOptions { condition, ..PutOptions::default() };
+        let refused = store.put(&key(name), &mut Unread, &options);
+        assert!(matches!(refused, Err(StorageError::Condition { .. })), "{refused:?}");
+    }
+}
+
+#[test]
+fn an_interrupted_read_goes_on() {
+    struct Interrupted(bool);
+    impl Read for Interrupted {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            if std::mem::replace(&mut self.0, false) {
+                return Err(io::ErrorKind::Interrupted.into());
+            }
+            (&b""[..]).read(buffer)
+        }
+    }
+    let (_folder, store) = store();
+    store.put(&key("a"), &mut Interrupted(true), &PutOptions::default()).unwrap();
+}
+
+#[test]
+fn a_key_of_another_etag_is_not_even_taken_out_of_sight() {
+    let (folder, store) = store();
+    put(&store, "a", b"bytes");
+    let tmp = folder.path().join(".strongroom/tmp");
+    fs::remove_dir(&tmp).unwrap();
+    assert!(!store.delete_match(&key("a"), "x").unwrap());
+    fs::create_dir(&tmp).unwrap();
+    assert_eq!(list(&store), ["a"]);
+}
+
+#[test]
+fn what_cannot_be_looked_at_does_not_pass_for_deleted() {
+    let (folder, store) = store();
+    symlink("elsewhere", folder.path().join("a")).unwrap();
+    let outcome = store.delete_match(&key("a"), "x");
+    assert!(matches!(outcome, Err(StorageError::InTheWay { .. })), "{outcome:?}");
+}
+
+#[test]
+fn an_assembly_of_equal_bytes_under_another_name_is_not_taken_for_the_same() {
+    let (_folder, store) = store();
+    put(&store, "o/v1/a", b"bytes");
+    let assembly = store.assembly("one", &key("o/v1")).unwrap();
+    assembly.put(&key("b"), &mut &b"bytes"[..], &PutOptions::default()).unwrap();
+    let refused = assembly.commit();
+    assert!(matches!(refused, Err(StorageError::Condition { .. })), "{refused:?}");
+    assert_eq!(list(&store), ["o/v1/a"]);
+}
+
+#[test]
+fn what_is_in_the_way_within_an_assembly_is_not_looked_for_at_the_target() {
+    let (folder, store) = store();
+    put(&store, "o/v1/a", b"bytes");
+    let assembly = store.assembly("one", &key("o/v1")).unwrap();
+    assembly.put(&key("b"), &mut &b"bytes"[..], &PutOptions::default()).unwrap();
+    symlink("elsewhere", folder.path().join(".strongroom/assembly/one/a")).unwrap();
+    let looked = assembly.head(&key("a"));
+    assert!(matches!(looked, Err(StorageError::InTheWay { .. })), "{looked:?}");
+    assert!(matches!(assembly.open(&key("a")).map(|_| ()), Err(StorageError::InTheWay { .. })));
+}
+
+#[test]
+fn assemblies_that_cannot_be_listed_do_not_pass_for_none() {
+    let (folder, store) = store();
+    let assemblies = folder.path().join(".strongroom/assembly");
+    fs::remove_dir(&assemblies).unwrap();
+    assert_eq!(store.assemblies().unwrap(), Vec::<String>::new());
+    fs::write(&assemblies, b"").unwrap();
+    assert!(store.assemblies().is_err());
 }

@@ -4,7 +4,9 @@
 //! input/output error, as a failing disk does.
 
 use std::fs::File;
+use std::io::Read;
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::symlink;
 use std::process::Command;
 use std::thread;
 
@@ -36,24 +38,29 @@ fn folder() -> (TempDir, FolderStore) {
     (folder, store)
 }
 
-/// Refuses a system call to this thread from now on; only of this descriptor, when one is given.
-fn refuse(call: i64, descriptor: Option<u64>) {
+/// Answers a system call of this thread with an error from now on; only of this descriptor, when one is given.
+fn refuse(call: i64, errno: i32, descriptor: Option<u64>) {
     let rules = descriptor.map(|descriptor| {
         let is_it = SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, descriptor).unwrap();
         SeccompRule::new(vec![is_it]).unwrap()
     });
-    let failure = SeccompAction::Errno(libc::EIO.unsigned_abs());
+    let failure = SeccompAction::Errno(errno.unsigned_abs());
     let arch = std::env::consts::ARCH.try_into().unwrap();
     let rules = [(call, rules.into_iter().collect())].into();
     let filter = SeccompFilter::new(rules, SeccompAction::Allow, failure, arch).unwrap();
     seccompiler::apply_filter(&BpfProgram::try_from(filter).unwrap()).unwrap();
 }
 
-/// Acts in a thread to which a system call is refused.
+/// Acts in a thread to which a system call fails.
 fn without<T: Send>(call: i64, act: impl FnOnce() -> T + Send) -> T {
+    answering(call, libc::EIO, act)
+}
+
+/// Acts in a thread in which a system call is answered with `errno`.
+fn answering<T: Send>(call: i64, errno: i32, act: impl FnOnce() -> T + Send) -> T {
     thread::scope(|scope| {
         let refused = scope.spawn(|| {
-            refuse(call, None);
+            refuse(call, errno, None);
             act()
         });
         refused.join().unwrap()
@@ -103,6 +110,39 @@ fn an_assembly_that_does_not_sync_is_not_committed() {
 }
 
 #[test]
+fn a_put_into_an_assembly_waits_for_the_sync_of_all() {
+    let (_folder, store) = folder();
+    let assembly = store.assembly("one", &key("o/v1")).unwrap();
+    without(libc::SYS_fsync, || add(&*assembly, "a"));
+}
+
+/// As on a kernel before Linux 5.6, and in sandboxes that refuse the call.
+#[test]
+fn symbolic_links_lead_nowhere_where_the_kernel_does_not_resolve_whole_paths() {
+    for errno in [libc::ENOSYS, libc::EPERM] {
+        let outside = TempDir::new().unwrap();
+        std::fs::write(outside.path().join("secret"), b"secret").unwrap();
+        let (folder, store) = folder();
+        put(&store, "inside/deep/k", Durability::OnReturn).unwrap();
+        symlink(outside.path(), folder.path().join("inside/folder")).unwrap();
+        symlink(outside.path().join("secret"), folder.path().join("inside/file")).unwrap();
+        answering(libc::SYS_openat2, errno, || {
+            put(&store, "inside/deep/other", Durability::OnReturn).unwrap();
+            assert_eq!(store.list(&Key::ROOT).unwrap().count(), 2);
+            let mut text = Vec::new();
+            store.open(&key("inside/deep/k"), 0, None).unwrap().read_to_end(&mut text).unwrap();
+            assert_eq!(text, b"bytes");
+            for name in ["inside/file", "inside/folder/secret", "inside/folder"] {
+                assert!(store.open(&key(name), 0, None).is_err(), "{name}");
+                assert!(store.head(&key(name)).is_err(), "{name}");
+            }
+            assert!(put(&store, "inside/folder/new", Durability::OnReturn).is_err());
+        });
+        assert_eq!(std::fs::read_dir(outside.path()).unwrap().count(), 1);
+    }
+}
+
+#[test]
 fn a_synced_assembly_is_not_synced_again_by_its_commit() {
     let (_folder, store) = folder();
     let assembly = store.assembly("one", &key("o/v1")).unwrap();
@@ -146,7 +186,7 @@ fn puts_with_a_refused_descriptor() {
     let (_folder, store) = folder();
     put(&store, "a/first", Durability::OnReturn).unwrap();
     let free = File::open("/dev/null").unwrap().as_raw_fd();
-    refuse(libc::SYS_fsync, Some(u64::from(free.unsigned_abs()) + offset.parse::<u64>().unwrap()));
+    refuse(libc::SYS_fsync, libc::EIO, Some(u64::from(free.unsigned_abs()) + offset.parse::<u64>().unwrap()));
     let outcome = put(&store, "a/second", Durability::OnReturn);
     println!("outcome {}", if outcome.is_ok() { "durable" } else { "refused" });
 }
