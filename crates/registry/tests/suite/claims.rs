@@ -5,7 +5,7 @@ use std::time::Duration;
 use strongroom_queue::{Lease, TaskState, tasks};
 use strongroom_registry::items::{NewItem, Request};
 use strongroom_registry::leases::{self, Hold};
-use strongroom_registry::work::{self, Pulse};
+use strongroom_registry::work::{self, Claim, Pulse};
 use strongroom_registry::{Action, ItemId, ItemStatus, RegistryError, Stage, WaitReason};
 use uuid::Uuid;
 
@@ -124,8 +124,10 @@ pub(crate) fn giving_up_wakes_the_newer_deposit(subject: &dyn Subject) {
         world.crash();
     }
     assert!(world.lease(1, Stage::Receive, 9).assignments.is_empty(), "the newer one still waits");
+    let fence = world.find(younger).fence;
     let leasing = world.lease(1, Stage::Fetch, 9);
     assert_eq!(world.find(older).status, ItemStatus::Failed);
+    assert_eq!(world.find(younger).fence, fence, "only who gave up loses what it held");
     assert_eq!(leasing.topics, ["ingest.receive"], "the runtime is told whom to wake");
     assert_eq!(world.claim(Stage::Receive).0.item, younger);
 }
@@ -178,6 +180,25 @@ pub(crate) fn a_heartbeat_extends_task_item_and_object_lease_together(subject: &
     assert_eq!(beat(&world), [Pulse::StopRequested]);
     world.finish(&claim, &next(Stage::Verify));
     assert_eq!(beat(&world), [Pulse::Lost]);
+}
+
+pub(crate) fn a_heartbeat_extends_only_what_its_claim_still_holds(subject: &dyn Subject) {
+    let world = World::new(subject);
+    world.item_named("one");
+    let (first, _) = world.claim(Stage::Receive);
+    world.item_named("two");
+    let (second, item) = world.claim(Stage::Receive);
+    assert_eq!(first.fence, second.fence, "what tells them apart is the item");
+    subject.advance(Duration::from_secs(40));
+    let beat = |claim: &Claim| {
+        let claim = claim.clone();
+        world.write(move |tx| work::heartbeat(tx, &[(claim.lease, Some(claim.clone()))], LEASE))
+    };
+    assert_eq!(beat(&first), [Pulse::Held(world.later(LEASE))]);
+    assert_eq!(world.find(second.item).lease_until, item.lease_until, "nobody told of it");
+    // Its task is still leased to it, and the item has moved on.
+    assert_eq!(beat(&Claim { fence: second.fence - 1, ..second.clone() }), [Pulse::Lost]);
+    assert_eq!(world.find(second.item).lease_until, item.lease_until);
 }
 
 pub(crate) fn every_stranded_item_and_no_other_is_given_a_task(subject: &dyn Subject) {

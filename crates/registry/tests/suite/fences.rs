@@ -1,5 +1,6 @@
 //! A claim that is no longer current changes nothing, whatever is tried with it.
 
+use strongroom_registry::items::Request;
 use strongroom_registry::versions::{self, NewCopy, NewEntry, Version};
 use strongroom_registry::work::{self, Claim, StageEnd};
 use strongroom_registry::{
@@ -125,4 +126,29 @@ pub(crate) fn every_write_of_a_worker_is_refused_after_its_stage_ended(subject: 
     refuses_all(&world, &claim, &version);
     let item = world.find(claim.item);
     assert_eq!((item.status, item.note.as_deref()), (ItemStatus::Held, Some("the last word")));
+}
+
+/// Both items have the same fence: only their ids tell them apart.
+pub(crate) fn a_claim_writes_to_its_own_item_and_no_other(subject: &dyn Subject) {
+    let world = World::new(subject);
+    world.item_named("one");
+    let (first, _) = world.claim(Stage::Receive);
+    world.item_named("two");
+    let (second, _) = world.claim(Stage::Receive);
+    assert_eq!(first.fence, second.fence);
+    let before = format!("{:?}", world.find(second.item));
+    world.write({
+        let claim = first.clone();
+        move |tx| {
+            work::set_note(tx, &claim, "noted")?;
+            work::set_source(tx, &claim, "etag", Some(1), Some("renamed"))?;
+            work::set_priority(tx, &claim, 1)
+        }
+    });
+    let own = world.find(first.item);
+    assert_eq!((own.note.as_deref(), own.etag.as_deref(), own.priority), (Some("noted"), Some("etag"), 1));
+    world.ask(first.item, Request::Hold).expect("is asked");
+    assert_eq!(format!("{:?}", world.find(second.item)), before);
+    world.finish(&first, &StageEnd::Held { note: "waits for a person".into() });
+    assert_eq!(format!("{:?}", world.find(second.item)), before);
 }

@@ -32,6 +32,7 @@ macro_rules! conformance_suite {
                 giving_up_wakes_the_newer_deposit
                 a_committing_item_rests_after_crashes_and_is_tried_again
                 a_heartbeat_extends_task_item_and_object_lease_together
+                a_heartbeat_extends_only_what_its_claim_still_holds
                 every_stranded_item_and_no_other_is_given_a_task
             }
             endings {
@@ -59,6 +60,7 @@ macro_rules! conformance_suite {
                 a_cancelled_item_is_swept_however_its_stage_ended
                 a_failed_item_that_is_deleted_is_swept_and_keeps_its_history
                 a_committed_item_cannot_be_stopped
+                a_request_that_came_before_the_commit_does_not_stop_it
                 requeueing_goes_no_later_and_back_where_what_is_needed_is_gone
                 an_item_is_requeued_whatever_its_sweep_is_at
                 a_stage_of_another_action_is_refused
@@ -80,6 +82,7 @@ macro_rules! conformance_suite {
                 every_event_is_on_exactly_one_page
             }
             fences {
+                a_claim_writes_to_its_own_item_and_no_other
                 every_write_of_a_worker_is_refused_once_the_item_is_lost
                 every_write_of_a_worker_is_refused_after_its_stage_ended
             }
@@ -108,6 +111,7 @@ macro_rules! conformance_suite {
                 a_lease_that_ran_out_is_taken_over_with_a_higher_fence
                 a_committing_object_is_kept_for_its_item
                 a_released_lease_is_not_extended
+                a_lease_is_its_owners_alone_and_ends_at_its_moment
                 totals_count_the_payload
             }
             transitions {

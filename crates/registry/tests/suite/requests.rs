@@ -1,5 +1,7 @@
 //! What people ask of items.
 
+use std::time::Duration;
+
 use strongroom_queue::LeaseRequest;
 use strongroom_registry::discarding::Authority;
 use strongroom_registry::items::{NewItem, Request};
@@ -149,6 +151,24 @@ pub(crate) fn a_committed_item_cannot_be_stopped(subject: &dyn Subject) {
     let (claim, _) = world.claim(Stage::Notify);
     world.finish(&claim, &succeeded());
     world.ask(id, Request::Delete).expect("what has ended may be put away");
+}
+
+/// The request came while the item prepared its version, and the commit was begun before anybody looked for requests.
+pub(crate) fn a_request_that_came_before_the_commit_does_not_stop_it(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let object = world.object("bag");
+    let (claim, _) = world.claimed_at(Stage::Record);
+    let version = world.prepare(&claim, &object);
+    world.put(&claim, &version, "deposit/data/a", b"a");
+    world.ask(claim.item, Request::Cancel).expect("is asked");
+    world.commit(&claim, &version);
+    world.finish(&claim, &StageEnd::Cancelled { note: "as asked".into() });
+    assert_eq!(world.status(claim.item), (Stage::Record, ItemStatus::Pending), "it only goes forward");
+    subject.advance(Duration::from_mins(2));
+    let (claim, _) = world.claim(Stage::Record);
+    world.publish(&claim, &[]);
+    world.finish(&claim, &next(Stage::Notify));
+    assert_eq!(world.status(claim.item), (Stage::Notify, ItemStatus::Pending));
 }
 
 pub(crate) fn requeueing_goes_no_later_and_back_where_what_is_needed_is_gone(subject: &dyn Subject) {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use strongroom_registry::leases::{self, Hold};
+use strongroom_registry::leases::{self, Hold, Holding};
 use strongroom_registry::versions;
 use strongroom_registry::work::{self, StageEnd};
 use strongroom_registry::{ItemStatus, Stage, Time, WaitReason, interim};
@@ -123,6 +123,17 @@ pub(crate) fn a_committing_object_is_kept_for_its_item(subject: &dyn Subject) {
     world.publish(&claim, &[]);
     world.write(move |tx| leases::release_owner(tx, owner));
     assert!(matches!(hold(&world, version.object, B, until), Hold::Held { .. }));
+}
+
+pub(crate) fn a_lease_is_its_owners_alone_and_ends_at_its_moment(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let object = world.object("bag").id;
+    hold(&world, object, A, world.later(LEASE));
+    let holding = |owner| world.read(move |tx| leases::holding(tx, object, owner));
+    assert_eq!((holding(A), holding(B)), (Holding::Held, Holding::NotHeld));
+    subject.advance(LEASE);
+    assert_eq!((holding(A), holding(B)), (Holding::NotHeld, Holding::NotHeld));
+    assert_eq!(hold(&world, object, B, world.later(LEASE)), Hold::Held { fence: 2, kept: false });
 }
 
 pub(crate) fn a_released_lease_is_not_extended(subject: &dyn Subject) {
