@@ -133,6 +133,7 @@ macro_rules! conformance_suite {
                 a_commit_fixes_the_inventory
                 a_version_is_not_published_before_it_is_committed
                 an_object_is_made_once
+                what_happens_to_one_version_happens_to_no_other
             }
         }
     };

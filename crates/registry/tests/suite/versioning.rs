@@ -463,3 +463,34 @@ pub(crate) fn an_object_is_made_once(subject: &dyn Subject) {
     assert!(world.read(|tx| versions::of_item(tx, unknown)).is_none());
     assert!(world.read(|tx| objects::get(tx, Scope::System, ObjectId::new())).is_none());
 }
+
+/// Each is one of two that are alike in all but their ids.
+pub(crate) fn what_happens_to_one_version_happens_to_no_other(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let [bag, another] = ["bag", "another"].map(|name| world.object(name));
+    let (second, other_item) = world.claimed_at(Stage::Write);
+    let other = world.prepare(&second, &another);
+    let (first, _) = world.claimed_at(Stage::Write);
+    let dropped = world.prepare(&first, &bag);
+    let is_untouched = |state| {
+        let found = world.read(|tx| versions::of_item(tx, other_item.id)).expect("it is there");
+        assert_eq!((found.id, found.state), (other.id, state));
+        assert_eq!(world.read(|tx| objects::get(tx, Scope::System, another.id)).expect("an object").head, 0);
+    };
+    discard(&world, &first, &dropped);
+    is_untouched(VersionState::Preparing);
+    let (third, _) = world.claimed_at(Stage::Record);
+    let good = world.object("good");
+    let version = world.prepare(&third, &good);
+    world.put(&third, &version, "deposit/data/a", b"a");
+    world.commit(&third, &version);
+    is_untouched(VersionState::Preparing);
+    world.publish(&third, &[]);
+    is_untouched(VersionState::Preparing);
+    assert_eq!(world.read(|tx| objects::get(tx, Scope::System, good.id)).expect("an object").head, 1);
+
+    discard(&world, &second, &other);
+    assert!(world.write(move |tx| discarding::drop_rows(tx, &dropped)));
+    let waiting = world.read(|tx| discarding::unswept_of_item(tx, other_item.id));
+    assert_eq!(waiting.iter().map(|found| found.state).collect::<Vec<_>>(), [VersionState::Dropping]);
+}
