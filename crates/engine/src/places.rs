@@ -30,7 +30,7 @@ pub fn conflicts(settings: &Settings, home: &Path) -> Vec<Conflict> {
     for (index, (store, place)) in places.iter().enumerate() {
         for (other, other_place) in places.iter().take(index) {
             if let Some(overlap) = place.overlap(other_place) {
-                found.push(conflict(settings, home, (store, other), shared_place(store, other, overlap)));
+                found.push(conflict(settings, home, (store, other), &shared_place(store, other, overlap)));
             }
         }
     }
@@ -49,7 +49,7 @@ pub fn same_ids<'s>(
         let Some(id) = id else { continue };
         if let Some(other) = known.get(&id) {
             let what = format!("{}; both hold the store id {id}", shared_place(store, other, Overlap::Same));
-            found.push(conflict(settings, home, (store, other), what));
+            found.push(conflict(settings, home, (store, other), &what));
         } else {
             known.insert(id, store);
         }
@@ -57,7 +57,7 @@ pub fn same_ids<'s>(
     found
 }
 
-fn conflict(settings: &Settings, home: &Path, (store, other): (&str, &str), what: String) -> Conflict {
+fn conflict(settings: &Settings, home: &Path, (store, other): (&str, &str), what: &str) -> Conflict {
     let place = |name: &str| settings.stores.get(name).map(|store| store.place(home)).unwrap_or_default();
     let setting = match settings.stores.get(store).map(crate::settings::StoreSettings::kind) {
         Some("s3") => "prefix or bucket",

@@ -105,7 +105,10 @@ fn checked_folder(folder: Option<&PathBuf>, name: &str) -> Result<Option<String>
     })?;
     if absolute.join(name).symlink_metadata().is_ok() {
         let path = absolute.join(name);
-        return Err(EngineError::Usage(format!("{} exists already and is not replaced; move it away, or restore into another folder", path.display())));
+        return Err(EngineError::Usage(format!(
+            "{} exists already and is not replaced; move it away, or restore into another folder",
+            path.display()
+        )));
     }
     match absolute.into_os_string().into_string() {
         Ok(text) => Ok(Some(text)),

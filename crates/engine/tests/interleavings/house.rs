@@ -15,7 +15,7 @@ use strongroom_engine::ingest::{DepositRequest, deposit};
 use strongroom_engine::settings::Settings;
 use strongroom_engine::{Home, Roles};
 use strongroom_registry::items::{self, Item, Request};
-use strongroom_registry::{InstitutionId, ItemId, Registry, RegistryError, Scope, tenants};
+use strongroom_registry::{InstitutionId, ItemId, Registry, Scope, tenants};
 use strongroom_s3::{S3Settings, S3Store, Secret};
 use strongroom_s3_double::{ACCESS_KEY, BUCKET, Double, Rules, SECRET_KEY, Stored};
 use strongroom_storage::{FolderStore, Layered, Loss, Store, Unsynced};
@@ -320,26 +320,23 @@ impl House {
         self.clock.0.fetch_add(i64::try_from(by.as_micros()).expect("fits"), Ordering::SeqCst);
     }
 
-    pub(crate) fn item(&self, home: &Home, item: ItemId) -> Item {
-        home.registry.read(|tx| items::find(tx, Scope::System, item)).expect("the item")
-    }
-
     /// Asks for something as a person does; whether it was accepted.
     pub(crate) fn request(&self, home: &Home, request: Request) -> bool {
         let Some(item) = self.subject.item else { return false };
-        home.registry
-            .write_and_wake(move |tx| {
-                Ok::<_, RegistryError>(items::request(tx, Scope::System, item, request, "a librarian")?)
-            })
-            .is_ok()
+        home.registry.write_and_wake(move |tx| items::request(tx, Scope::System, item, request, "a librarian")).is_ok()
     }
+}
+
+/// A work item as an engine reads it.
+pub(crate) fn item(home: &Home, item: ItemId) -> Item {
+    home.registry.read(|tx| items::find(tx, Scope::System, item)).expect("the item")
 }
 
 fn write_bag(path: &Path, files: &[(&str, &[u8])]) {
     let options = WriterOptions { algorithms: vec![Algorithm::Md5], ..WriterOptions::default() };
     let mut writer = BagWriter::create(path, Serialization::Tar, options).expect("begins a bag");
     for (name, bytes) in files {
-        writer.add_payload(&NewFile::new(*name, bytes.len() as u64), *bytes).expect("adds a file");
+        writer.add_payload(&NewFile::new(name, bytes.len() as u64), *bytes).expect("adds a file");
     }
     let info = "Title: letters\nAccess: Institution\nStorage-Option: Standard\n";
     writer.add_tag_file(&NewFile::new("aptrust-info.txt", info.len() as u64), info.as_bytes()).expect("adds tags");

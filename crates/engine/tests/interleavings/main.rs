@@ -59,7 +59,7 @@ impl Run<'_> {
         house.expire_leases();
         let last = house.engine(None, house.clock());
         problems.extend(work(&house, &last, &house.subject).err());
-        let status = house.subject.item.map(|item| house.item(&last, item).status);
+        let status = house.subject.item.map(|item| house::item(&last, item).status);
         if self.process == Process::Healing && status == Some(ItemStatus::Cancelled) {
             // What was lost is still lost; the next deposit brings it back.
             ingest(&house, 1);
@@ -75,7 +75,7 @@ impl Run<'_> {
     fn check_end(&self, house: &House, home: &Home, status: Option<ItemStatus>, problems: &mut Vec<String>) {
         let (Some(item), Some(status)) = (house.subject.item, status) else { return };
         if !self.process.end(self.disturbance).allows(status) {
-            let item = house.item(home, item);
+            let item = house::item(home, item);
             problems.push(format!("the item is {status} at {}: {:?}", item.stage, item.note));
         }
         if self.process == Process::Restoration {
@@ -153,7 +153,7 @@ fn fail_to_clear_up(house: &House) -> Result<(), String> {
     let gate = Gate::refusing_removals("secondary");
     let failing = house.engine(Some(&gate), house.clock());
     let item = house.subject.item.expect("an item");
-    let has_ended = || house.item(&failing, item).status.is_ended();
+    let has_ended = || house::item(&failing, item).status.is_ended();
     let is_done = || has_ended() && (gate.refused() > 0 || workers::is_done(&failing, &house.subject));
     workers::work_until(house, &failing, |_| true, is_done)
 }
@@ -174,7 +174,7 @@ fn operations(process: Process, template: &Template) -> Vec<String> {
     let sleeper = Sleeper::new();
     sleeper.work(&engine, &house.subject);
     let passed = gate.passed();
-    let status = house.subject.item.map(|item| house.item(&engine, item).status);
+    let status = house.subject.item.map(|item| house::item(&engine, item).status);
     let problems = check::problems(&house, &engine, process.head(status, Disturbance::TakeOver));
     assert!(problems.is_empty(), "{process:?} alone: {problems:?}");
     passed
@@ -185,8 +185,7 @@ fn one_of(process: Process, kind: Kind, disturbance: Disturbance) -> usize {
     use Disturbance::{Cancel, Fail, TakeOver};
     match (process, kind, disturbance) {
         _ if searches_everything() => 1,
-        (Process::FirstVersion, Kind::Folders, TakeOver | Cancel | Fail) => 1,
-        (Process::Restoration, ..) => 1,
+        (Process::FirstVersion, Kind::Folders, TakeOver | Cancel | Fail) | (Process::Restoration, ..) => 1,
         (_, Kind::Folders, _) => 16,
         (_, Kind::Buckets, _) => 32,
     }

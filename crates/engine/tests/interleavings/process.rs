@@ -10,7 +10,7 @@ use strongroom_registry::items::Request;
 use strongroom_registry::{ItemStatus, RegistryError, Scope, objects};
 use strongroom_storage::{Key, Loss, PutOptions, Store};
 
-use crate::house::{House, KEPT_IN, Kind, OBJECT, Subject, Template, payload};
+use crate::house::{self, House, KEPT_IN, Kind, OBJECT, Subject, Template, payload};
 use crate::workers::{work, work_until};
 
 /// A process of the engine.
@@ -165,7 +165,7 @@ pub(crate) fn ingest(house: &House, files: usize) {
     let subject = Subject::from(house.deposit(files));
     let home = house.engine(None, house.clock());
     work(house, &home, &subject).expect("works");
-    let item = house.item(&home, subject.item.expect("an item"));
+    let item = house::item(&home, subject.item.expect("an item"));
     assert_eq!(item.status, ItemStatus::Succeeded, "{:?}", item.note);
 }
 
@@ -175,10 +175,10 @@ fn cancelled(house: &mut House) -> Subject {
     let id = subject.item.expect("an item");
     house.subject = subject.clone();
     let home = house.engine(None, house.clock());
-    let is_written = || house.item(&home, id).stage == strongroom_registry::Stage::Record;
+    let is_written = || house::item(&home, id).stage == strongroom_registry::Stage::Record;
     work_until(house, &home, |topic| topic != "ingest.record", is_written).expect("works");
     assert!(house.request(&home, Request::Cancel));
-    assert_eq!(house.item(&home, id).status, ItemStatus::Cancelled);
+    assert_eq!(house::item(&home, id).status, ItemStatus::Cancelled);
     subject
 }
 

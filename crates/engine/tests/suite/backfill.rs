@@ -10,7 +10,7 @@ use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::settings::Settings;
 use strongroom_engine::{EngineError, Home, rebuild, runtime_over, schedule};
 use strongroom_registry::{Scope, stores};
-use strongroom_storage::{Fault, Faults, FolderStore, Key, Layered, Operation};
+use strongroom_storage::{Fault, Faults, FolderStore, Key, Layered, Operation, PutOptions};
 
 use crate::fixture::{self, INSTITUTION, KEPT_IN, TestHome};
 
@@ -179,7 +179,7 @@ fn what_lies_there_with_other_bytes_is_never_taken_for_a_copy() {
     let key = keys(&made, "primary").into_iter().find(|key| key.contains("/content/")).expect("a content");
     let third = made.store(THIRD).expect("a store").clone();
     strongroom_ocfl::StorageRoot::init(third.as_ref(), &Key::new(INSTITUTION).expect("a key")).expect("a root");
-    third.put(&Key::new(&*key).expect("a key"), &mut &b"forged"[..], &Default::default()).expect("puts");
+    third.put(&Key::new(&*key).expect("a key"), &mut &b"forged"[..], &PutOptions::default()).expect("puts");
     let summary = run(&made, THIRD);
     assert_eq!((summary.objects, summary.failed), (1, 1), "{summary:?}");
     let checked = fixity::run(&made, &FixityRequest::default(), &mut |_| ()).expect("checks");

@@ -115,7 +115,7 @@ fn with_a_store_away_the_rest_goes_on_and_a_deposit_waits_until_it_is_back() {
 #[test]
 fn a_restoration_reads_another_store_where_the_first_is_away() {
     let made = home();
-    let object = made.ingest("letters", &[("a.txt", b"dear reader"), ("b.bin", &[7; 5 << 20])]);
+    let object = made.ingest("letters", &[("a.txt", b"dear reader"), ("b.bin", &vec![7; 5 << 20])]);
     take_away(&made, "primary");
     let to = TempDir::new().expect("a folder");
     let request = RestoreRequest {

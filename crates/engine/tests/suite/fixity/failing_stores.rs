@@ -1,6 +1,7 @@
 //! Stores that fail, lie, or keep what they have in the cold: what is no damage is not taken for it, what is cut short is
 //! completed, and nothing is given up or replaced without reason.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use strongroom_storage::{
@@ -132,7 +133,8 @@ fn with_bad_sectors(made: &TestHome, store: &str, keys: &[String]) -> Home {
 
 /// The text of every note in quarantine.
 fn notes(made: &TestHome) -> Vec<String> {
-    let keys = made.keys("quarantine").into_iter().filter(|key| key.ends_with(".json"));
+    let keys =
+        made.keys("quarantine").into_iter().filter(|key| Path::new(key).extension().is_some_and(|kind| kind == "json"));
     keys.map(|key| fs::read_to_string(made.file("quarantine", &key)).expect("reads")).collect()
 }
 
