@@ -109,6 +109,11 @@ fn what_lies_in_cold_storage_only_is_thawed_at_once_while_no_worker_waits_and_an
     let given = until_item(&place, &asked["item"], "the file is given back", |item| item["status"] == "succeeded");
     let key = format!("restoration/{}", given["restored"][0]["key"].as_str().unwrap());
     assert_eq!(double.stored(&key).unwrap().bytes(), fs::read(place.path("sent/unpacked/data/scan 0.tif")).unwrap());
+    // A check of the copies that are gone may still be under way, and goes back to the queue when its worker ends.
+    until("every check has ended", || {
+        let topics = place.run(["queue", "list", "--json"]).succeeds().json();
+        topics.iter().all(|topic| ["ready", "delayed", "leased"].iter().all(|state| topic[state] == 0)).then_some(())
+    });
     assert_eq!(workers.terminate().code(), Some(0));
     nothing_is_left(&place);
 }
