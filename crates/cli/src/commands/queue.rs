@@ -137,6 +137,13 @@ impl From<TaskRecord> for TaskReport {
 
 pub(crate) fn run(command: Queue, context: &Context) -> Outcome {
     let registry = context.registry()?;
+    if let Queue::Show { topic: Topic { topic }, .. }
+    | Queue::Empty(Topic { topic })
+    | Queue::Dead { topic: Some(topic) }
+    | Queue::Revive { topic: Topic { topic }, .. } = &command
+    {
+        check_topic(&registry, topic)?;
+    }
     match command {
         Queue::List => list(&registry, context),
         Queue::Show { topic, state } => {
@@ -212,13 +219,19 @@ fn show(registry: &Registry, topics: &[String], states: &[TaskState], context: &
     Ok(Exit::Done)
 }
 
-fn pause(registry: &Registry, topics: Topics, paused: bool, context: &Context) -> Outcome {
-    let Some(topic) = topics.topic else { return pause_all(registry, paused, context) };
+/// Refuses a topic that neither the program nor the queue knows.
+fn check_topic(registry: &Registry, topic: &str) -> Result<(), Failure> {
     let mut known = strongroom_engine::settings::topics();
     known.extend(counts(registry)?.into_iter().map(|one| one.topic));
-    if !known.contains(&topic) {
-        return Err(Failure::not_found("topic", &topic).next(format!("did you mean {}?", near_names(&topic, known))));
+    if known.iter().any(|one| one == topic) {
+        return Ok(());
     }
+    Err(Failure::not_found("topic", topic).next(format!("did you mean {}?", near_names(topic, known))))
+}
+
+fn pause(registry: &Registry, topics: Topics, paused: bool, context: &Context) -> Outcome {
+    let Some(topic) = topics.topic else { return pause_all(registry, paused, context) };
+    check_topic(registry, &topic)?;
     if !paused && registry.read(|tx| tasks::are_all_paused(tx).map_err(RegistryError::from))? {
         return Err(Failure::new(Exit::NotAllowed, format!("all topics are paused, {topic} with them"))
             .next("\"strongroom queue resume --all\" resumes them"));
