@@ -39,10 +39,10 @@ report! {
         taken: u64,
         failed: u64,
         versions: u64,
-        files: u64,
-        copies: u64,
-        missing: u64,
-        events: u64,
+        files: Option<u64>,
+        copies: Option<u64>,
+        missing: Option<u64>,
+        events: Option<u64>,
         problem_count: u64,
         pending: Vec<String>,
         problems: Vec<ProblemReport>,
@@ -155,6 +155,8 @@ fn tell(store: Option<String>, dry_run: bool, summary: Summary, context: &Contex
         .into_iter()
         .map(|problem| ProblemReport { store: problem.store, path: problem.path, reason: problem.reason })
         .collect();
+    // What no record was read for is not known.
+    let known = |count: u64| Some(count).filter(|_| !dry_run);
     let report = RebuildReport {
         store,
         dry_run,
@@ -163,10 +165,10 @@ fn tell(store: Option<String>, dry_run: bool, summary: Summary, context: &Contex
         taken: summary.taken,
         failed: summary.failed,
         versions: summary.versions,
-        files: summary.files,
-        copies: summary.copies,
-        missing: summary.missing,
-        events: summary.events,
+        files: known(summary.files),
+        copies: known(summary.copies),
+        missing: known(summary.missing),
+        events: known(summary.events),
         problem_count: summary.problem_count,
         pending: summary.pending,
         problems,

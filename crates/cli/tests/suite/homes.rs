@@ -171,9 +171,13 @@ fn a_restored_backup_can_only_be_read_until_the_stores_are_adopted() {
     assert_eq!(found[0]["next"], "strongroom rebuild --adopt --store primary");
 
     let would = place.run(["rebuild", "--adopt", "--dry-run", "--json"]).succeeds().object();
-    assert_eq!(would["taken"], 2);
+    assert_eq!(
+        (&would["taken"], &would["versions"], &would["files"]),
+        (&1.into(), &1.into(), &serde_json::Value::Null)
+    );
     let adopted = place.run(["rebuild", "--adopt", "--json"]).succeeds().object();
     assert_eq!((&adopted["versions"], &adopted["pending"]), (&1.into(), &serde_json::json!([])));
+    assert_eq!((&adopted["taken"], &adopted["known"]), (&would["taken"], &would["known"]));
     let listed = place.run(["objects", "list", "--json"]).succeeds();
     assert_eq!((listed.json().len(), listed.stderr.contains("read-only")), (2, false));
     place.run(["store", "reconcile"]).succeeds();

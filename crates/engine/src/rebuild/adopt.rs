@@ -1,11 +1,14 @@
 //! One object in one store against the registry: nothing new, copies and acts that the registry does not know, versions it
 //! does not know, or a contradiction, which is told and never written over.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
 use strongroom_ocfl::{Object, VersionAssembly, VersionNumber};
 use strongroom_registry::backfill::{self, ObjectCopy};
 use strongroom_registry::rebuild::{self as rows, RecordedObject};
 use strongroom_registry::versions::Version;
-use strongroom_registry::{ObjectId, RegistryError, Scope, VersionState, objects};
+use strongroom_registry::{GenerationId, ObjectId, RegistryError, Scope, VersionState, objects};
 use strongroom_storage::{Key, Store};
 
 use super::glance::{self, Glance};
@@ -22,9 +25,14 @@ pub(super) struct Taking<'a> {
     pub(super) store: &'a dyn Store,
     /// Whether the registry is behind its stores, so that nobody else can be at work with it.
     pub(super) is_behind: bool,
-    /// Whether only to count what there is to do.
-    pub(super) dry_run: bool,
+    /// Where only what there is to do is counted: what was counted in stores before this one.
+    pub(super) dry_run: Option<&'a Counted>,
 }
+
+/// Up to which version each object was counted by a dry run. A run takes an object up from the first store that knows
+/// it, with its copies in the others.
+#[derive(Debug, Default)]
+pub(super) struct Counted(RefCell<BTreeMap<GenerationId, u64>>);
 
 impl<'a> Taking<'a> {
     /// Takes up what the store knows of the object at `root`.
@@ -117,7 +125,7 @@ impl<'a> Taking<'a> {
             summary.known += 1;
             return Ok(());
         }
-        if self.dry_run {
+        if self.dry_run.is_some() {
             summary.taken += 1;
             return Ok(());
         }
@@ -153,9 +161,14 @@ impl<'a> Taking<'a> {
         known: &[Version],
         summary: &mut Summary,
     ) -> Result<(), Fault> {
-        if self.dry_run {
-            summary.taken += 1;
-            summary.versions += glance.head - head;
+        if let Some(Counted(counted)) = self.dry_run {
+            let before = counted.borrow_mut().insert(glance.generation, glance.head).unwrap_or_default().max(head);
+            if glance.head > before {
+                summary.taken += 1;
+                summary.versions += glance.head - before;
+            } else {
+                summary.known += 1;
+            }
             return Ok(());
         }
         let open: Vec<&Version> = known

@@ -10,7 +10,7 @@ use strongroom_registry::standing::{self, Adoption};
 use strongroom_registry::{RegistryError, rebuild as record};
 use strongroom_storage::{Key, Store};
 
-use super::adopt::Taking;
+use super::adopt::{Counted, Taking};
 use super::walk::{Found, Walk};
 use super::{Fault, Summary};
 use crate::mark::{self, Found as FoundMark};
@@ -163,8 +163,10 @@ pub fn adopt(home: &Home, request: &AdoptRequest, progress: &mut dyn FnMut(&Summ
     let chosen = if request.stores.is_empty() { &all } else { &request.stores };
     let mut summary = Summary::default();
     if request.dry_run {
+        let counted = Counted::default();
         for name in chosen {
-            let taking = Taking { home, store: home.store(name)?.as_ref(), is_behind: false, dry_run: true };
+            let store = home.store(name)?.as_ref();
+            let taking = Taking { home, store, is_behind: false, dry_run: Some(&counted) };
             walk(&taking, None, &mut summary, progress)?;
         }
         return Ok(summary);
@@ -172,7 +174,7 @@ pub fn adopt(home: &Home, request: &AdoptRequest, progress: &mut dyn FnMut(&Summ
     let mut held = begin(home)?;
     for name in chosen {
         let store = home.store(name)?.as_ref();
-        let taking = Taking { home, store, is_behind: held.is_behind, dry_run: false };
+        let taking = Taking { home, store, is_behind: held.is_behind, dry_run: None };
         for _ in 0..ROUNDS {
             let is_pending = held.is_pending(name)?;
             let before = acts(store)?;

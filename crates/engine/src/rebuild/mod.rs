@@ -177,7 +177,7 @@ pub fn run(home: &Home, store: &str, progress: &mut dyn FnMut(&Summary)) -> Resu
     let mut held = adoption::begin(home)?;
     let acts = adoption::acts(in_store)?;
     let mut summary = Summary::default();
-    let taking = Taking { home, store: in_store, is_behind: held.is_behind, dry_run: false };
+    let taking = Taking { home, store: in_store, is_behind: held.is_behind, dry_run: None };
     adoption::walk(&taking, Some(&mut held), &mut summary, progress)?;
     if summary.failed == 0 {
         held.settle(store, acts)?;

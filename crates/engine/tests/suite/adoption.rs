@@ -169,9 +169,11 @@ fn a_dry_run_tells_what_there_is_and_changes_nothing() {
     let before = dump(&restored, &KEPT_IN);
     let request = AdoptRequest { dry_run: true, ..AdoptRequest::default() };
     let summary = rebuild::adopt(&restored, &request, &mut |_| {}).expect("looks");
-    assert_eq!((summary.taken, summary.versions), (4, 4), "two objects in each of two stores");
+    assert_eq!((summary.objects, summary.taken, summary.versions), (4, 2, 2), "two objects, in each of two stores");
     assert_eq!(dump(&restored, &KEPT_IN), before);
     assert!(restored.opened_again().registry.refusal().is_some());
+    let done = adopted(&restored.opened_to_adopt());
+    assert_eq!((done.objects, done.taken, done.versions), (summary.objects, summary.taken, summary.versions));
 }
 
 #[test]
