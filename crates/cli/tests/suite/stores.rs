@@ -181,3 +181,25 @@ fn a_store_that_is_refused_is_shown_everywhere_and_nothing_is_written_to_it() {
     }
     assert_eq!(place.files("home/stores/secondary"), before);
 }
+
+#[test]
+fn a_storage_root_without_its_declarations_is_a_difference() {
+    let place = Place::with_home();
+    place.bag("greeting", "hello\n");
+    place.run(["deposit", "greeting.tar", "--wait"]).succeeds();
+    let root = place.path("home/stores/secondary/example.edu");
+    fs::remove_file(root.join("0=ocfl_1.1")).unwrap();
+    fs::remove_file(root.join("ocfl_layout.json")).unwrap();
+    fs::remove_dir_all(root.join("extensions")).unwrap();
+    let compared = place.run(["store", "reconcile", "--json"]);
+    assert_eq!(compared.code, Some(1), "{compared:?}");
+    let found = compared.json();
+    assert_eq!(found.len(), 3, "{found:?}");
+    assert!(found.iter().all(|line| line["code"] == "root.declaration" && line["store"] == "secondary"), "{found:?}");
+    let validated = place.run(["ocfl", "validate", "home/stores/secondary/example.edu"]);
+    assert_eq!(validated.code, Some(1), "{validated:?}");
+    assert!(validated.stdout.contains("E069") && !validated.stdout.contains("E063"), "{validated:?}");
+    place.run(["fixity", "run", "--all", "--store", "secondary"]);
+    place.run(["store", "reconcile"]).succeeds();
+    place.run(["ocfl", "validate", "home/stores/secondary/example.edu"]).succeeds();
+}

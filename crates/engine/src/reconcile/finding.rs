@@ -29,6 +29,8 @@ pub enum Code {
     VersionDiscarded,
     /// A declaration, inventory or sidecar that should lie there.
     InventoryMissing,
+    /// A file that declares a storage root, and is missing or differs.
+    RootDeclaration,
     /// A file that belongs to no object.
     FileForeign,
     /// A name that is no key.
@@ -41,7 +43,7 @@ pub enum Code {
 
 impl Code {
     /// Every code.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::ObjectUnknown,
         Self::ObjectUnrecorded,
         Self::ObjectIncomplete,
@@ -54,6 +56,7 @@ impl Code {
         Self::CopyUnknown,
         Self::VersionDiscarded,
         Self::InventoryMissing,
+        Self::RootDeclaration,
         Self::FileForeign,
         Self::NameUnusable,
         Self::AssemblyAbandoned,
@@ -75,6 +78,7 @@ impl Code {
             Self::CopyUnknown => "copy.unknown",
             Self::VersionDiscarded => "version.discarded",
             Self::InventoryMissing => "inventory.missing",
+            Self::RootDeclaration => "root.declaration",
             Self::FileForeign => "file.foreign",
             Self::NameUnusable => "name.unusable",
             Self::AssemblyAbandoned => "assembly.abandoned",
@@ -97,6 +101,7 @@ impl Code {
             Self::CopyUnknown => "bytes lie in the object that the record does not know in this store",
             Self::VersionDiscarded => "bytes of a version that was given up lie in the object; no inventory names them",
             Self::InventoryMissing => "a declaration, inventory or sidecar of the object is missing",
+            Self::RootDeclaration => "a file that declares the storage root is missing or differs",
             Self::FileForeign => "the file belongs to no object and no storage root",
             Self::NameUnusable => "the name is none that a store can keep, so what lies there cannot be read",
             Self::AssemblyAbandoned => "what was assembled for a work item that is not open",
@@ -113,7 +118,11 @@ impl Code {
             Self::ObjectUnknown | Self::ObjectUnrecorded | Self::VersionUnknown | Self::CopyUnknown => {
                 format!("strongroom rebuild --adopt --store {store}")
             }
-            Self::ObjectMissing | Self::CopyMissing | Self::CopySize | Self::InventoryMissing => fixity(),
+            Self::ObjectMissing
+            | Self::CopyMissing
+            | Self::CopySize
+            | Self::InventoryMissing
+            | Self::RootDeclaration => fixity(),
             Self::ObjectLacking => format!("strongroom store backfill {store}"),
             Self::ObjectBusy => format!("strongroom store reconcile --store {store}"),
             Self::StagingAbandoned | Self::VersionDiscarded => "strongroom schedule --once".to_owned(),

@@ -7,8 +7,10 @@ mod finding;
 mod object;
 mod sorted;
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
+use strongroom_ocfl::StorageRoot;
 use strongroom_registry::rebuild::{self as rows, StoredObject};
 use strongroom_registry::{
     ItemId, ObjectId, RegistryError, Scope, VersionId, VersionState, discarding, items, receiving, versions,
@@ -18,6 +20,7 @@ use strongroom_storage::{Key, StorageError, Store};
 use crate::backfill;
 use crate::error::chain;
 use crate::hold::{Halt, ObjectHold};
+use crate::home::storage_root;
 use crate::logs::object_root;
 use crate::rebuild::generation_of;
 use crate::receiving::REMOVAL;
@@ -52,9 +55,17 @@ pub fn run(
     tell: &mut dyn FnMut(Difference) -> Result<(), EngineError>,
 ) -> Result<Compared, EngineError> {
     let in_store = home.store(store)?.as_ref();
-    let mut reconciling = Reconciling { home, store: in_store, tell, compared: Compared::default(), busy: Vec::new() };
+    let mut reconciling = Reconciling {
+        home,
+        store: in_store,
+        tell,
+        compared: Compared::default(),
+        busy: Vec::new(),
+        institutions: BTreeSet::new(),
+    };
     if home.preservation_stores().iter().any(|kept| kept.name() == store) {
         reconciling.keys()?;
+        reconciling.roots()?;
         reconciling.assemblies()?;
         reconciling.lacking()?;
     }
@@ -102,6 +113,8 @@ struct Reconciling<'a> {
     tell: &'a mut dyn FnMut(Difference) -> Result<(), EngineError>,
     compared: Compared,
     busy: Vec<StoredObject>,
+    /// Those that the record has objects of in this store.
+    institutions: BTreeSet<String>,
 }
 
 /// What a key is, by its name alone.
@@ -168,6 +181,9 @@ impl<'a> Reconciling<'a> {
             after = Some(last.object);
             for stored in &page {
                 self.compared.objects += 1;
+                if !self.institutions.contains(&stored.institution) {
+                    self.institutions.insert(stored.institution.clone());
+                }
                 let root = object_root(&stored.institution, stored.generation)?;
                 let line = format!("{root}/\t{}\t{}", stored.object, stored.generation);
                 gathered.add(line).map_err(failed)?;
@@ -241,6 +257,19 @@ impl<'a> Reconciling<'a> {
             self.look_again(next?.1)?;
         }
         self.ask_again()
+    }
+
+    /// What declares the storage roots of the institutions that have objects there.
+    fn roots(&mut self) -> Result<(), EngineError> {
+        for institution in std::mem::take(&mut self.institutions) {
+            let prefix = storage_root(&institution)?;
+            for fault in StorageRoot::faults(self.store, &prefix)? {
+                let detail = if fault.found.is_some() { "it differs" } else { "it is missing" };
+                let path = format!("{prefix}/{}", fault.name);
+                self.differs(Code::RootDeclaration, &path, None, Some(detail.to_owned()))?;
+            }
+        }
+        Ok(())
     }
 
     /// Ends an object that went by.

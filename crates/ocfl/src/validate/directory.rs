@@ -29,12 +29,17 @@ pub fn validate_directory(
     each: &mut dyn FnMut(&str, Report),
 ) -> Result<Validated, OcflError> {
     let failed = |source| OcflError::Io { act: "read a directory", source };
-    let mut names = Vec::new();
+    let (mut names, mut has_directories) = (Vec::new(), false);
     for entry in fs::read_dir(path).map_err(failed)? {
-        names.extend(entry.map_err(failed)?.file_name().into_string());
+        let entry = entry.map_err(failed)?;
+        has_directories |= entry.file_type().map_err(failed)?.is_dir();
+        names.extend(entry.file_name().into_string());
     }
     let is_object = names.iter().any(|name| name.starts_with("0=ocfl_object_"));
-    let is_root = !is_object && names.iter().any(|name| name.starts_with("0=ocfl_") || name == "ocfl_layout.json");
+    let is_root = !is_object && names.iter().any(|name| is_of_root(name));
+    // Directories, and nothing of an object beside them: a storage root without its declaration.
+    let is_undeclared = has_directories && !names.iter().any(|name| is_of_object(name));
+    let is_root = is_root || !is_object && is_undeclared;
     let directory = Directory { name: path.display().to_string(), path: path.to_owned() };
     if is_root {
         let mut report = validate_root(&directory, &Key::ROOT, options, &mut |key, report| each(key.as_str(), report))?;
@@ -63,6 +68,16 @@ pub fn validate_directory(
     })?;
     report.sort();
     Ok(Validated::Object(report))
+}
+
+/// Whether a name says that it lies in a storage root.
+fn is_of_root(name: &str) -> bool {
+    name.starts_with("0=ocfl_") || name == "ocfl_layout.json"
+}
+
+/// Whether a name says that it lies in an object, also in one without its declaration.
+fn is_of_object(name: &str) -> bool {
+    name.starts_with("inventory.json") || name.parse::<VersionNumber>().is_ok()
 }
 
 enum Shape {
