@@ -9,7 +9,7 @@ use strongroom_storage::Overlap;
 use uuid::Uuid;
 
 use crate::EngineError;
-use crate::settings::{Location, Settings, shared_place};
+use crate::settings::{Location, Settings, elsewhere, shared_place};
 
 /// Two stores that are not apart.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,6 +20,13 @@ pub struct Conflict {
     pub other: String,
     /// What is wrong, where, and what to change.
     pub reason: String,
+}
+
+impl Conflict {
+    /// Whether it is about the store of this name.
+    pub fn names(&self, store: &str) -> bool {
+        self.store == store || self.other == store
+    }
 }
 
 /// Every pair of stores whose real places are one, or one within the other.
@@ -59,17 +66,13 @@ pub fn same_ids<'s>(
 
 fn conflict(settings: &Settings, home: &Path, (store, other): (&str, &str), what: &str) -> Conflict {
     let place = |name: &str| settings.stores.get(name).map(|store| store.place(home)).unwrap_or_default();
-    let setting = match settings.stores.get(store).map(crate::settings::StoreSettings::kind) {
-        Some("s3") => "prefix or bucket",
-        _ => "path",
-    };
     let reason = format!(
-        "{what} ({store}: {}, {}; {other}: {}, {}); change {setting} of stores.{store}, then make the store with \
-         \"strongroom store create {store}\"",
+        "{what} ({store}: {}, {}; {other}: {}, {}); {}",
         place(store),
         use_of(settings, store),
         place(other),
         use_of(settings, other),
+        settings.stores.get(store).map(|found| elsewhere(store, found)).unwrap_or_default(),
     );
     Conflict { store: store.to_owned(), other: other.to_owned(), reason }
 }

@@ -203,3 +203,13 @@ fn a_storage_root_without_its_declarations_is_a_difference() {
     place.run(["store", "reconcile"]).succeeds();
     place.run(["ocfl", "validate", "home/stores/secondary/example.edu"]).succeeds();
 }
+
+#[test]
+fn a_nested_path_in_the_settings_names_both_places_and_what_to_change() {
+    let place = Place::with_home();
+    edit(&place, |text| format!("{text}\n[stores.third]\nkind = \"folder\"\npath = \"stores/secondary/inner\"\n"));
+    for command in [["store", "list"], ["store", "check"], ["config", "check"]] {
+        let words = ["third", "stores/secondary/inner", "secondary: stores/secondary)", "change path of stores.third"];
+        place.run(command).fails(2, &words);
+    }
+}

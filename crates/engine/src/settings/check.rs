@@ -1,12 +1,14 @@
 //! Whether settings fit each other: names that others mention exist, and nothing serves two purposes.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use strongroom_storage::Overlap;
 
 use super::error::SettingsError;
 use super::load::quoted;
 use super::nearest::nearest;
+use super::stores::StoreSettings;
 use super::tree::{Settings, pool_names};
 
 /// What is wrong with two stores that are not apart.
@@ -17,6 +19,12 @@ pub(crate) fn shared_place(one: &str, other: &str, overlap: Overlap) -> String {
         Overlap::Around => format!("store {other} lies within store {one}"),
     };
     format!("{how}: what is kept in both would be one copy; give each store a place of its own")
+}
+
+/// How to give a store a place of its own.
+pub(crate) fn elsewhere(name: &str, store: &StoreSettings) -> String {
+    let setting = if store.kind() == "s3" { "prefix or bucket" } else { "path" };
+    format!("change {setting} of stores.{name}, then make the store with \"strongroom store create {name}\"")
 }
 
 /// The first thing that does not fit.
@@ -33,7 +41,18 @@ pub(super) fn check(settings: &Settings) -> Result<(), SettingsError> {
         if let Some((other, overlap)) =
             earlier.find_map(|(other, settings)| Some((other, store.overlap_as_written(settings)?)))
         {
-            return unfit(key, shared_place(name, other, overlap));
+            let place =
+                |name: &str| settings.stores.get(name).map(|store| store.place(Path::new(""))).unwrap_or_default();
+            return unfit(
+                key,
+                format!(
+                    "{} ({name}: {}; {other}: {}); {}",
+                    shared_place(name, other, overlap),
+                    place(name),
+                    place(other),
+                    elsewhere(name, store)
+                ),
+            );
         }
     }
     let no_store = |name: &str| {

@@ -14,7 +14,7 @@ mod tree;
 mod units;
 mod watch;
 
-pub(crate) use check::shared_place;
+pub(crate) use check::{elsewhere, shared_place};
 pub use document::{STARTING_STORES, markdown, starting_file, with_registry};
 pub use error::{Origin, SettingsError};
 pub use load::{Entry, Loaded};
