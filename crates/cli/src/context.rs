@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use strongroom_database::{DatabaseError, Upgraded};
 use strongroom_engine::settings::{Loaded, Settings};
-use strongroom_engine::{Home, guarded};
+use strongroom_engine::survey::Survey;
+use strongroom_engine::{Availability, Home, StoreState, guarded};
 use strongroom_registry::Registry;
 
 use crate::arguments::Global;
@@ -69,6 +70,20 @@ impl Context {
         }
     }
 
+    /// Every store as it stands; compared with one another only where there is no registry, or none that can be read.
+    pub(crate) fn survey(&self, settings: &Settings) -> Result<Survey, Failure> {
+        let registry = self.unguarded_registry(settings).ok().flatten();
+        Ok(Survey::of(&self.home, settings, registry.as_ref())?)
+    }
+
+    /// The registry before it is compared with the stores; none where there is none.
+    pub(crate) fn unguarded_registry(&self, settings: &Settings) -> Result<Option<Registry>, Failure> {
+        if self.check_registry(settings).is_err() {
+            return Ok(None);
+        }
+        Ok(Some(Registry::open(&settings.registry_location(&self.home)?)?))
+    }
+
     /// As [`Self::open_home`], for a command that shows by itself how the stores stand.
     pub(crate) fn open_home_quietly(&self) -> Result<Home, Failure> {
         let settings = self.settings()?.settings;
@@ -85,18 +100,31 @@ impl Context {
 
     fn open(&self, settings: Settings) -> Result<Arc<Home>, Failure> {
         let home = self.open_quietly(settings)?;
+        let mut states = Vec::new();
         for state in home.store_states() {
-            if let Some(reason) = state.reason.filter(|_| !self.is_quiet) {
-                eprintln!("store {} is {}: {reason}", state.store, state.availability.as_str());
+            if !home.is_retired(&state.store)? {
+                states.push(state);
             }
         }
+        self.tell_states(&states);
         Ok(Arc::new(home))
+    }
+
+    /// Says on standard error which stores cannot be used.
+    fn tell_states(&self, states: &[StoreState]) {
+        for state in states {
+            if let Some(reason) = state.reason.as_ref().filter(|_| !self.is_quiet) {
+                let text = format!("store {} is {}: {reason}", state.store, state.availability.as_str());
+                eprintln!("{}", printable(&text));
+            }
+        }
     }
 
     /// Says on standard error that the registry can only be read.
     fn tell_refusal(&self, registry: &Registry) {
         if let Some(reason) = registry.refusal().filter(|_| !self.is_quiet) {
             eprintln!("the registry is read-only: {}", printable(reason));
+            eprintln!("  next: \"strongroom rebuild --adopt\" imports what the stores know");
         }
     }
 
@@ -107,11 +135,18 @@ impl Context {
     }
 
     pub(crate) fn registry_of(&self, settings: &Settings) -> Result<Registry, Failure> {
+        Ok(self.registry_with_stores(settings)?.0)
+    }
+
+    /// The same with the preservation stores that are refused; all that cannot be used are told of on standard error.
+    pub(crate) fn registry_with_stores(&self, settings: &Settings) -> Result<(Registry, Vec<StoreState>), Failure> {
         self.check_registry(settings)?;
         let registry = Registry::open(&settings.registry_location(&self.home)?)?;
-        let registry = guarded(&self.home, settings, registry)?;
+        let (registry, states) = guarded(&self.home, settings, registry)?;
         self.tell_refusal(&registry);
-        Ok(registry)
+        self.tell_states(&states);
+        let refused = states.into_iter().filter(|state| state.availability == Availability::Refused).collect();
+        Ok((registry, refused))
     }
 
     /// Brings the schema of the registry, which must exist, up to date, and says so on standard error.

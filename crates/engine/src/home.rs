@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
+use strongroom_database::DatabaseError;
 use strongroom_registry::{InstitutionId, Registry, Time, backfill};
 use strongroom_storage::{Key, Store};
 
@@ -133,6 +134,19 @@ impl Home {
     pub(crate) fn away(&self, store: &str) -> Option<String> {
         let state = self.access.get(store)?.state();
         state.reason.filter(|_| state.availability != Availability::Available)
+    }
+
+    /// Whether a store answers and is not the one that it should be, so that it does not come back by itself.
+    pub(crate) fn is_refused(&self, store: &str) -> bool {
+        self.access.get(store).is_some_and(|access| access.state().availability == Availability::Refused)
+    }
+
+    /// Refuses an act that has to be recorded where the registry can only be read.
+    pub(crate) fn require_writable(&self) -> Result<(), EngineError> {
+        match self.registry.refusal() {
+            Some(reason) => Err(DatabaseError::ReadOnly { reason: reason.to_owned() }.into()),
+            None => Ok(()),
+        }
     }
 
     fn available<'s>(&self, stores: &[&'s dyn Store]) -> Vec<&'s dyn Store> {
@@ -265,17 +279,27 @@ fn open_stores<'s>(
     access
 }
 
-/// The registry of a home for an act that needs no store, as [`Home::with_registry`] guards it. A store that cannot be used
-/// says nothing.
-pub fn guarded(directory: &Path, settings: &Settings, registry: Registry) -> Result<Registry, EngineError> {
+/// The registry of a home for an act that needs no store, as [`Home::with_registry`] guards it, and how the
+/// preservation stores in use stand. A store that cannot be used says nothing of the registry.
+pub fn guarded(
+    directory: &Path,
+    settings: &Settings,
+    registry: Registry,
+) -> Result<(Registry, Vec<StoreState>), EngineError> {
     let admission = Arc::new(Admission::by(&registry, settings, directory.to_owned())?);
     let names = settings.preservation_stores();
     let stores = settings.stores.iter().filter(|(name, _)| names.contains(&name.as_str()));
     let access = open_stores(directory, stores, &admission);
     let available = access.values().filter(|access| access.state().availability == Availability::Available);
     let available: Vec<&dyn Store> = available.map(|access| access as &dyn Store).collect();
+    let mut states = Vec::with_capacity(access.len());
+    for (name, access) in &access {
+        if registry.read(|tx| backfill::retired_at(tx, name))?.is_none() {
+            states.push(access.state());
+        }
+    }
     Ok(match mark::refusal(&registry, &available)? {
-        Some(reason) => registry.read_only(&reason),
-        None => registry,
+        Some(reason) => (registry.read_only(&reason), states),
+        None => (registry, states),
     })
 }

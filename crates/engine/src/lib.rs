@@ -7,6 +7,7 @@ mod crash;
 mod error;
 pub mod event;
 pub mod export;
+pub mod findings;
 pub mod fixity;
 mod hold;
 mod home;
@@ -28,6 +29,7 @@ pub mod schedule;
 pub mod settings;
 pub mod signatures;
 pub mod status;
+pub mod survey;
 mod work;
 
 pub use access::{Availability, StoreAccess, StoreState};

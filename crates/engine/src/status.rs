@@ -1,19 +1,20 @@
 //! The state of an installation on one page: what is worked on, what needs a person, how the stores and their copies are. It
-//! reads the registry, and shows each store as it stands; one that is away hides nothing else.
+//! reads the registry, and shows each store as [`crate::survey`] found it; one that is away hides nothing else.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::Serialize;
-use strongroom_queue::TopicCounts;
-use strongroom_registry::items::{self, ItemFilter};
+use strongroom_queue::{TopicCounts, tasks};
+use strongroom_registry::items::{self, Item, ItemFilter};
 use strongroom_registry::{
-    FindingKind, Health, ItemId, ItemStatus, RegistryError, Scope, Stage, Transaction, UploadState, backfill, health,
-    objects::Object, outbox, schedules,
+    FindingKind, Health, ItemId, ItemStatus, Registry, RegistryError, Scope, Stage, Time, Transaction, UploadState,
+    backfill, fixity, health, objects::Object, outbox, schedules,
 };
 
+use crate::EngineError;
 use crate::settings::Settings;
-use crate::{Availability, EngineError, Home};
+use crate::survey::{Condition, Survey};
 
 /// Work items that need a person are counted up to this many.
 const REVIEWED: usize = 1_000;
@@ -23,6 +24,8 @@ const NAMED: usize = 5;
 /// The state of an installation.
 #[derive(Debug, Clone, Serialize)]
 pub struct Status {
+    /// Why the registry can only be read; none where it can be written to.
+    pub read_only: Option<String>,
     /// Work items by state.
     pub items: BTreeMap<&'static str, u64>,
     /// What needs a person.
@@ -52,10 +55,20 @@ pub struct Review {
     pub first: Vec<ReviewItem>,
     /// Tasks that no worker tries any more.
     pub dead_tasks: u64,
-    /// Findings of damage that are not repaired.
+    /// Work items that a person holds.
+    pub held: u64,
+    /// Topics that are paused.
+    pub paused_topics: u64,
+    /// Whether all topics are paused, those that come to be later as well.
+    pub all_paused: bool,
+    /// Findings that are open, by the same count as `fixity.problems`.
     pub problems: u64,
     /// Stores that are away or refused.
     pub stores_away: u64,
+    /// Those of them that are refused: they do not come back by themselves.
+    pub stores_refused: u64,
+    /// Whether the registry can only be read.
+    pub registry_read_only: bool,
 }
 
 /// A work item that needs a person.
@@ -82,37 +95,34 @@ pub struct StoreStatus {
     pub kind: String,
     /// Whether it can be used.
     pub reachable: bool,
-    /// `available`, `away`, or `refused` where it is not the store that it should be.
+    /// `available`, `away`, `refused` where it is not the store that it should be, or `retired`.
     pub state: &'static str,
-    /// Why not.
+    /// What is wrong, and what to do.
     pub message: Option<String>,
     /// Bytes that can still be written, where the store has an end.
     pub free: Option<u64>,
     /// Bytes altogether, where the store has an end.
     pub capacity: Option<u64>,
-    /// When the copy that waits longest was last checked, for a store that keeps copies.
+    /// When the copy that waits longest was last checked, for a store that keeps copies; none where one is due now.
     pub oldest_check: Option<String>,
-    /// Findings of damage that are not repaired.
+    /// Whether a copy is due now that was never checked, or was asked for.
+    pub due_now: bool,
+    /// Findings that are open.
     pub problems: u64,
     /// Files of objects' logs that it has still to get.
     pub missed_logs: u64,
 }
 
-impl StoreStatus {
-    /// Whether it answers, and is not the store that it should be.
-    pub fn is_refused(&self) -> bool {
-        self.state == Availability::Refused.as_str()
-    }
-}
-
 /// How the copies are watched.
 #[derive(Debug, Clone, Serialize)]
 pub struct FixityStatus {
-    /// When the last look for due copies ended.
+    /// When the last look for due copies ended, or the last `fixity run` over all stores.
     pub last_round: Option<String>,
-    /// When the copy that waits longest was last checked.
+    /// When the copy that waits longest was last checked; none where one is due now.
     pub oldest_check: Option<String>,
-    /// Findings that are not repaired, by kind.
+    /// Whether a copy is due now that was never checked, or was asked for.
+    pub due_now: bool,
+    /// Findings that are open, by kind, what stores lack of their placements included.
     pub problems: BTreeMap<&'static str, u64>,
 }
 
@@ -142,32 +152,35 @@ pub struct Background {
     pub running: bool,
 }
 
-/// The state of an installation now.
-pub fn collect(home: &Home) -> Result<Status, EngineError> {
-    let registry = &home.registry;
-    let findings = registry.read(health::open_findings)?;
-    let missed = registry.read(strongroom_registry::stores::missed_log_counts)?;
-    let states = home.store_states();
-    let mut stores = Vec::with_capacity(states.len());
+/// The state of an installation now: what the registry says, beside the stores as they were found.
+pub fn collect(
+    directory: &Path,
+    settings: &Settings,
+    registry: &Registry,
+    survey: &Survey,
+) -> Result<Status, EngineError> {
+    let mut stores = Vec::with_capacity(survey.stores.len());
     let mut oldest_check = None;
-    for state in states {
-        let Some(store) = home.settings.stores.get(&state.store) else { continue };
-        let oldest = registry.read(|tx| health::oldest_check(tx, &state.store))?;
+    for one in &survey.stores {
+        let Some(store) = settings.stores.get(&one.name) else { continue };
+        let is_available = one.condition == Condition::Available;
+        let is_retired = one.condition == Condition::Retired;
+        let oldest = if is_retired { None } else { registry.read(|tx| health::oldest_check(tx, &one.name))? };
         oldest_check = [oldest_check, oldest].into_iter().flatten().min();
-        let is_available = state.availability == Availability::Available;
-        let space = store.folder(&home.directory).filter(|_| is_available).and_then(|folder| space(&folder));
-        let missed = missed.iter().find(|(name, _, _)| *name == state.store);
+        let space = store.folder(directory).filter(|_| is_available).and_then(|folder| space(&folder));
+        let (oldest, due_now) = checked(oldest);
         stores.push(StoreStatus {
+            store: one.name.clone(),
             kind: store.kind().to_owned(),
             reachable: is_available,
-            state: state.availability.as_str(),
-            message: state.reason,
+            state: one.condition.as_str(),
+            message: one.problem.clone(),
             free: space.map(|(free, _)| free),
             capacity: space.map(|(_, capacity)| capacity),
-            oldest_check: oldest.map(|time| time.to_string()),
-            problems: findings.iter().filter(|one| one.store == state.store).map(|one| one.findings).sum(),
-            missed_logs: missed.map_or(0, |(_, logs, _)| *logs),
-            store: state.store,
+            oldest_check: oldest,
+            due_now,
+            problems: survey.findings_in(&one.name).unwrap_or_default(),
+            missed_logs: one.missed_logs.unwrap_or_default(),
         });
     }
     let (queue, items_by_status) = registry.read(|tx| {
@@ -176,23 +189,17 @@ pub fn collect(home: &Home) -> Result<Status, EngineError> {
     })?;
     let schedules = registry.read(schedules::list)?;
     let mut problems: BTreeMap<&'static str, u64> = FindingKind::ALL.iter().map(|kind| (kind.word(), 0)).collect();
-    for found in &findings {
-        *problems.entry(found.kind.word()).or_default() += found.findings;
-    }
-    let last_round = schedules.iter().find(|one| one.name == "fixity").and_then(|one| one.last_run_at);
-    let away = stores.iter().filter(|store| !store.reachable).count() as u64;
-    let dead = queue.iter().map(|topic| topic.dead).sum();
-    let open = findings.iter().map(|found| found.findings).sum();
+    problems.extend(survey.findings_by_kind());
+    let scheduled = schedules.iter().find(|one| one.name == "fixity").and_then(|one| one.last_run_at);
+    let last_round = [scheduled, registry.read(fixity::last_run)?].into_iter().flatten().max();
+    let (oldest_check, due_now) = checked(oldest_check);
     Ok(Status {
+        read_only: registry.refusal().map(str::to_owned),
         items: items_by_status.into_iter().map(|(status, count)| (status.word(), count)).collect(),
-        review: registry.read(|tx| review(tx, dead, open, away))?,
+        review: registry.read(|tx| review(tx, &queue, survey))?,
         queue,
         stores,
-        fixity: FixityStatus {
-            last_round: last_round.map(|time| time.to_string()),
-            oldest_check: oldest_check.map(|time| time.to_string()),
-            problems,
-        },
+        fixity: FixityStatus { last_round: last_round.map(|time| time.to_string()), oldest_check, due_now, problems },
         uploads: registry.read(health::uploads)?.into_iter().map(by_word).collect(),
         notices: registry.read(notices)?,
         background: schedules
@@ -208,10 +215,19 @@ pub fn collect(home: &Home) -> Result<Status, EngineError> {
     })
 }
 
-/// The health of objects as they are listed, by the registry alone; see [`health::of`].
+/// The time of the oldest check as it is shown, and whether a copy is due whatever the time: its clock stands at the
+/// beginning then.
+fn checked(oldest: Option<Time>) -> (Option<String>, bool) {
+    let due_now = oldest == Some(Time(0));
+    (oldest.filter(|_| !due_now).map(|time| time.to_string()), due_now)
+}
+
+/// The health of objects as they are listed, by the registry and by how the stores stand; see [`health::of`]. What lay
+/// in a store that is refused is not where it belongs.
 pub fn health_of(
     tx: &mut dyn Transaction,
     settings: &Settings,
+    refused: &[String],
     object: &Object,
 ) -> Result<Option<Health>, RegistryError> {
     let placement = object.description.placement.as_deref().unwrap_or_default();
@@ -223,25 +239,42 @@ pub fn health_of(
             in_use.push(store.clone());
         }
     }
-    health::of(tx, object, &in_use)
+    let found = health::of(tx, object, &in_use)?;
+    let is_gone = in_use.iter().any(|store| refused.contains(store));
+    Ok(found.map(|found| if is_gone && found != Health::Damaged { Health::MissingCopies } else { found }))
 }
 
 fn by_word((state, count): (UploadState, u64)) -> (&'static str, u64) {
     (state.word(), count)
 }
 
-fn review(tx: &mut dyn Transaction, dead_tasks: u64, problems: u64, stores_away: u64) -> Result<Review, RegistryError> {
+fn review(tx: &mut dyn Transaction, queue: &[TopicCounts], survey: &Survey) -> Result<Review, RegistryError> {
     let filter = ItemFilter { needs_review: Some(true), ..ItemFilter::default() };
     let found = items::list(tx, Scope::System, &filter, None, REVIEWED)?;
-    let items = found.len() as u64;
-    let first = found.into_iter().take(NAMED).map(|item| ReviewItem {
+    let held = ItemFilter { status: Some(ItemStatus::Held), ..ItemFilter::default() };
+    let held = items::list(tx, Scope::System, &held, None, REVIEWED)?;
+    let mut named: Vec<&Item> = found.iter().collect();
+    named.extend(held.iter().filter(|item| !item.needs_review));
+    let first = named.into_iter().take(NAMED).map(|item| ReviewItem {
         item: item.id,
-        object: item.object_identifier,
+        object: item.object_identifier.clone(),
         stage: item.stage,
         status: item.status,
-        note: item.note,
+        note: item.note.clone(),
     });
-    Ok(Review { items, first: first.collect(), dead_tasks, problems, stores_away })
+    let refused = survey.count(Condition::Refused);
+    Ok(Review {
+        items: found.len() as u64,
+        first: first.collect(),
+        dead_tasks: queue.iter().map(|topic| topic.dead).sum(),
+        held: held.len() as u64,
+        paused_topics: queue.iter().filter(|topic| topic.paused).count() as u64,
+        all_paused: tasks::are_all_paused(tx)?,
+        problems: survey.open_findings().unwrap_or_default(),
+        stores_away: survey.count(Condition::Away) + refused,
+        stores_refused: refused,
+        registry_read_only: survey.registry.as_ref().is_some_and(|registry| registry.refusal().is_some()),
+    })
 }
 
 fn notices(tx: &mut dyn Transaction) -> Result<Notices, RegistryError> {

@@ -38,6 +38,12 @@ pub fn lacking_objects(
     tx.query(Statement("backfill.lacking_objects"), &values)?.iter().map(lacking).collect()
 }
 
+/// How many objects of a placement `store` does not hold whole.
+pub fn count_lacking(tx: &mut dyn Transaction, placement: &str, store: &str) -> Result<u64, RegistryError> {
+    let row = tx.query_one(Statement("backfill.count_lacking"), &[placement.into(), store.into()])?;
+    row.map_or(Ok(0), |row| Ok(row.count(0)?))
+}
+
 /// Objects of a placement that lie in the store `held_in` and of which `store` lacks verified copies, in order of their
 /// making, after `after`. The counts are of what is not verified.
 pub fn unverified_objects(
@@ -61,6 +67,11 @@ fn lacking(row: &Row) -> Result<Lacking, RegistryError> {
         contents: row.count(4)?,
         has_inventories: row.truth(5)?,
     })
+}
+
+/// Whether published objects lie in a store, as the registry knows it.
+pub fn holds_objects(tx: &mut dyn Transaction, store: &str) -> Result<bool, RegistryError> {
+    Ok(tx.query_one(Statement("backfill.holds_objects"), &[store.into()])?.is_some())
 }
 
 /// The placements, in lower case, of the objects that lie in a store; the empty one for objects without.
@@ -196,6 +207,11 @@ fn retired_fact(store: &str) -> String {
 /// When a store was taken out of use; none while it is in use.
 pub fn retired_at(tx: &mut dyn Transaction, store: &str) -> Result<Option<String>, RegistryError> {
     tenants::fact(tx, &retired_fact(store))
+}
+
+/// Takes a store back into use.
+pub fn use_again(tx: &mut dyn Transaction, store: &str) -> Result<(), RegistryError> {
+    tenants::delete_fact(tx, &retired_fact(store))
 }
 
 /// Takes a store out of use.

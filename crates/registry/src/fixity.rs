@@ -9,7 +9,7 @@ use crate::events::{self, EventRow};
 use crate::interim::digest;
 use crate::{
     ContentId, CopyState, FindingId, FindingKind, FindingState, GenerationId, InstitutionId, ObjectId, RegistryError,
-    Scope, WaitReason,
+    Scope, WaitReason, tenants,
 };
 
 /// Where a listing in order of the last check goes on: behind this time and identifier.
@@ -371,6 +371,20 @@ pub struct NewFinding {
     pub kind: FindingKind,
     /// In words.
     pub detail: String,
+}
+
+/// The fact that says when copies in all stores were last checked on demand.
+const LAST_RUN: &str = "fixity.last_run";
+
+/// When a check of what was due in all stores last ended that a person had asked for.
+pub fn last_run(tx: &mut dyn Transaction) -> Result<Option<Time>, RegistryError> {
+    Ok(tenants::fact(tx, LAST_RUN)?.and_then(|text| text.parse().ok()).map(Time))
+}
+
+/// Notes that such a check ended now.
+pub fn set_last_run(tx: &mut dyn Transaction) -> Result<(), RegistryError> {
+    let now = tx.now()?;
+    tenants::set_fact(tx, LAST_RUN, &now.0.to_string())
 }
 
 /// Opens a finding, or says anew what is wrong in one that is not solved: its repair waits for nothing then.

@@ -267,7 +267,16 @@ pub fn file(tx: &mut dyn Transaction, scope: Scope, id: FileId) -> Result<Option
 
 /// The copies of a content of an object that was found within a scope.
 pub fn copies(tx: &mut dyn Transaction, content: ContentId) -> Result<Vec<Copy>, RegistryError> {
-    tx.query(Statement("copies.of_content"), &[content.into()])?
+    copies_by(tx, Statement("copies.of_content"), content)
+}
+
+/// The same without copies in stores that are out of use: they do not count as kept.
+pub fn copies_in_use(tx: &mut dyn Transaction, content: ContentId) -> Result<Vec<Copy>, RegistryError> {
+    copies_by(tx, Statement("copies.in_use"), content)
+}
+
+fn copies_by(tx: &mut dyn Transaction, statement: Statement, content: ContentId) -> Result<Vec<Copy>, RegistryError> {
+    tx.query(statement, &[content.into()])?
         .iter()
         .map(|row| {
             Ok(Copy {
@@ -308,7 +317,23 @@ pub fn object_copies(
     tx: &mut dyn Transaction,
     object: ObjectId,
 ) -> Result<Vec<(String, CopyState, Time)>, RegistryError> {
-    tx.query(Statement("object_copies.of_object"), &[object.into()])?
+    object_copies_by(tx, Statement("object_copies.of_object"), object)
+}
+
+/// The same without stores that are out of use.
+pub fn object_copies_in_use(
+    tx: &mut dyn Transaction,
+    object: ObjectId,
+) -> Result<Vec<(String, CopyState, Time)>, RegistryError> {
+    object_copies_by(tx, Statement("object_copies.in_use"), object)
+}
+
+fn object_copies_by(
+    tx: &mut dyn Transaction,
+    statement: Statement,
+    object: ObjectId,
+) -> Result<Vec<(String, CopyState, Time)>, RegistryError> {
+    tx.query(statement, &[object.into()])?
         .iter()
         .map(|row| Ok((row.text(0)?.to_owned(), row.text(1)?.parse()?, row.time(2)?)))
         .collect()

@@ -233,6 +233,44 @@ pub fn lose_object_copies(
     Ok(cursor)
 }
 
+/// Makes the next `limit` copies in a store count as unverified until they are read, such as those of a store that was
+/// not watched for a while. Where to go on; none at the end.
+pub fn doubt_copies(
+    tx: &mut dyn Transaction,
+    store: &str,
+    after: LostCursor,
+    limit: usize,
+) -> Result<Option<LostCursor>, RegistryError> {
+    doubt(tx, (Statement("stores.copies"), Statement("backfill.doubt_copy")), store, after, limit)
+}
+
+/// The same for declarations and inventories of objects.
+pub fn doubt_object_copies(
+    tx: &mut dyn Transaction,
+    store: &str,
+    after: LostCursor,
+    limit: usize,
+) -> Result<Option<LostCursor>, RegistryError> {
+    doubt(tx, (Statement("stores.object_copies"), Statement("backfill.doubt_object_copy")), store, after, limit)
+}
+
+fn doubt(
+    tx: &mut dyn Transaction,
+    (list, update): (Statement, Statement),
+    store: &str,
+    after: LostCursor,
+    limit: usize,
+) -> Result<Option<LostCursor>, RegistryError> {
+    let rows = tx.query(list, &[store.into(), after.0.into(), after.1.into(), limit.into()])?;
+    let mut cursor = None;
+    for row in &rows {
+        let id = row.uuid(1)?;
+        cursor = Some(LostCursor(row.time(0)?, id));
+        tx.execute(update, &[store.into(), id.into()])?;
+    }
+    Ok(cursor)
+}
+
 /// Records the store that takes the place of a lost one, once nothing is recorded in that one any more. What was to be
 /// copied from it is no longer waited for.
 pub fn end_replacing(tx: &mut dyn Transaction, name: &str) -> Result<(), RegistryError> {

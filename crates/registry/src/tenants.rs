@@ -245,6 +245,12 @@ pub fn fact(tx: &mut dyn Transaction, name: &str) -> Result<Option<String>, Regi
     Ok(row.map(|row| row.text(0).map(str::to_owned)).transpose()?)
 }
 
+/// Takes back a fact about the registry itself.
+pub fn delete_fact(tx: &mut dyn Transaction, name: &str) -> Result<(), RegistryError> {
+    tx.execute(Statement("facts.delete"), &[name.into()])?;
+    Ok(())
+}
+
 /// Sets a fact about the registry itself.
 pub fn set_fact(tx: &mut dyn Transaction, name: &str, value: &str) -> Result<(), RegistryError> {
     tx.execute(Statement("facts.set"), &[name.into(), Value::from(value)])?;

@@ -176,6 +176,8 @@ words! {
         Retrieval = "retrieval",
         /// A store that is away.
         Store = "store",
+        /// A store that is refused: a person has to put it right.
+        RefusedStore = "refused_store",
         /// What the note says.
         Other = "other",
     }

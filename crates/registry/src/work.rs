@@ -426,7 +426,9 @@ fn plan(item: &Item, claim: &Claim, end: &StageEnd, version: Option<VersionState
         StageEnd::Back { to, note } => Plan { stage: *to, retry_count: 0, ..stay(ItemStatus::Pending, note) },
         StageEnd::Defer { until, reason, note } => {
             let stays = stay(ItemStatus::Pending, note).waits(Outcome::Defer(*until));
-            Plan { wait_reason: Some(*reason), ..stays }
+            // A store that is refused does not come back by itself.
+            let needs_review = *reason == WaitReason::RefusedStore;
+            Plan { wait_reason: Some(*reason), needs_review, ..stays }
         }
         StageEnd::Released { note } => stay(ItemStatus::Pending, note).waits(Outcome::Release),
         StageEnd::Held { note } => stay(ItemStatus::Held, note),

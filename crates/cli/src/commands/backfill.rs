@@ -46,8 +46,13 @@ report! {
 }
 
 report! {
-    /// An object that would lack verified copies without a store.
-    UnretiredReport { object: Option<String>, store: Option<String>, reason: String }
+    /// An object, or a placement, that a store cannot be taken from.
+    UnretiredReport { placement: Option<String>, object: Option<String>, store: Option<String>, reason: String }
+}
+
+report! {
+    /// A store that is in use again, and how many tasks bring what it lacks.
+    UsedAgain { store: String, tasks: u64 }
 }
 
 report! {
@@ -129,24 +134,57 @@ pub(super) fn replace(store: &str, no_wait: bool, context: &Context) -> Outcome 
 }
 
 /// Takes a store out of use, or says what depends on it.
-pub(super) fn retire(store: &str, context: &Context) -> Outcome {
+pub(super) fn retire(store: &str, allow_one_copy: bool, context: &Context) -> Outcome {
     let home = context.open_home()?;
-    let mut table = context.output.table(&["object", "store", "reason"]);
-    let outcome = backfill::retire(&home, store, &mut |unretired| {
-        let backfill::Unretired { object, store, reason } = unretired;
-        table.row(&UnretiredReport { object, store, reason })
+    let mut table = context.output.table(&["placement", "object", "store", "reason"]);
+    let outcome = backfill::retire(&home, store, allow_one_copy, &mut |unretired| {
+        let backfill::Unretired { object, placement, store, reason } = unretired;
+        table.row(&UnretiredReport { placement, object, store, reason })
     })?;
     let retired_at = match outcome {
-        Retirement::Refused { objects } => {
+        Retirement::Refused { objects, placements } => {
             table.end("")?;
-            let text = format!("the store {store} stays in use: {objects} objects lack verified copies elsewhere");
-            return Err(Failure::new(Exit::No, text).next(
-                "\"strongroom store backfill NAME\" brings a store up to date, \"strongroom fixity run\" verifies",
-            ));
+            return Err(refused(store, objects, &placements));
         }
         Retirement::Retired(since) => since.to_string(),
         Retirement::Already(since) => since,
     };
     context.output.show(&RetiredReport { store: store.to_owned(), retired_at })?;
+    Ok(Exit::Done)
+}
+
+/// Why a store stays in use, and what to do about it.
+fn refused(store: &str, objects: u64, placements: &[String]) -> Failure {
+    let mut reasons = Vec::new();
+    if !placements.is_empty() {
+        reasons.push(format!("too few stores would remain in use in the placements {}", placements.join(", ")));
+    }
+    if objects > 0 {
+        reasons.push(format!("{objects} objects lack verified copies elsewhere"));
+    }
+    let failure = Failure::new(Exit::No, format!("the store {store} stays in use: {}", reasons.join("; ")));
+    failure.next(match (placements.is_empty(), objects > 0) {
+        (false, _) => {
+            "name another store in the settings of each placement, and fill it with \
+             \"strongroom store backfill NAME --wait\"; \"--allow-one-copy\" leaves a placement with one store"
+        }
+        (true, _) => "\"strongroom store backfill NAME\" brings a store up to date, \"strongroom fixity run\" verifies",
+    })
+}
+
+/// Takes a retired store back into use, and leaves it to the workers to bring what it lacks.
+pub(super) fn use_again(store: &str, context: &Context) -> Outcome {
+    let home = context.open_home()?;
+    backfill::use_again(&home, store)?;
+    let is_kept = home.settings.preservation_stores().contains(&store);
+    let tasks = if is_kept { backfill::enqueue(&home, store)? } else { 0 };
+    context.output.show(&UsedAgain { store: store.to_owned(), tasks })?;
+    if !context.is_quiet {
+        eprintln!("its copies count as unverified until they are read");
+        eprintln!(
+            "  next: \"strongroom store backfill {store} --wait\" brings what it lacks now, \
+             \"strongroom fixity run --store {store}\" reads its copies; workers do both"
+        );
+    }
     Ok(Exit::Done)
 }

@@ -1,11 +1,11 @@
 //! `config`: what is set, where it comes from, and whether it is all right.
 
 use clap::Subcommand;
+use strongroom_database::DatabaseError;
 use strongroom_engine::places::Conflict;
 use strongroom_engine::settings::Origin;
-use strongroom_registry::health;
+use strongroom_engine::survey::{Condition, Survey, SurveyedStore};
 
-use super::opened::OpenedStores;
 use super::rights;
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
@@ -58,6 +58,20 @@ fn show(context: &Context) -> Outcome {
     Ok(Exit::Done)
 }
 
+/// What is wrong with a store itself, as a failure.
+fn judged(one: &SurveyedStore) -> Result<(), Failure> {
+    let Some(problem) = &one.problem else { return Ok(()) };
+    let text = match one.condition {
+        Condition::Available | Condition::Retired => format!("store {}: {problem}", one.name),
+        condition => format!("store {} is {}: {problem}", one.name, condition.as_str()),
+    };
+    Err(match one.condition {
+        Condition::Refused => Failure::usage(text),
+        Condition::Away => Failure::new(Exit::OutOfReach, text),
+        Condition::Available | Condition::Retired => Failure::new(Exit::No, text),
+    })
+}
+
 fn check(context: &Context) -> Outcome {
     let settings = context.settings()?.settings;
     // Before the registry is opened: its log has the same rights as the file, and would be told of besides.
@@ -71,29 +85,40 @@ fn check(context: &Context) -> Outcome {
             first.get_or_insert(failure);
         }
     };
-    let opened = OpenedStores::open(&settings, context);
+    // Without a registry that can be read, the stores are compared with one another only.
+    let registry = context.unguarded_registry(&settings);
+    let known = registry.as_ref().ok().and_then(Option::as_ref);
+    let survey = Survey::of(&context.home, &settings, known)?;
     let mut unconditional = Vec::new();
-    for (name, one) in opened.stores {
-        if one.store.as_ref().is_ok_and(|store| !store.capabilities().conditional_put) {
-            unconditional.push(name.clone());
+    for one in &survey.stores {
+        let is_open = one.condition == Condition::Available;
+        if one.store.as_ref().is_some_and(|store| is_open && !store.capabilities().conditional_put) {
+            unconditional.push(one.name.clone());
         }
-        note(format!("store {name}"), one.store.map(|_| ()));
+        note(format!("store {}", one.name), judged(one));
     }
-    for conflict in opened.conflicts {
+    for conflict in &survey.conflicts {
         let Conflict { store, other, reason } = conflict;
-        note(format!("places of {other} and {store}"), Err(Failure::usage(reason)));
+        note(format!("places of {other} and {store}"), Err(Failure::usage(reason.clone())));
     }
-    let registry = context.registry_of(&settings);
-    let damage = registry.as_ref().ok().map(|registry| registry.read(health::open_findings));
-    note("registry".to_owned(), registry.map(|_| ()));
-    if let Some(found) = damage {
-        let found = found.map_err(Failure::from).and_then(|found| {
-            let open: u64 = found.iter().map(|one| one.findings).sum();
-            let text = format!("{open} findings of damage are open");
-            let failure = Failure::new(Exit::No, text).next("\"strongroom fixity problems\" lists them");
-            if open == 0 { Ok(()) } else { Err(failure) }
-        });
-        note("copies".to_owned(), found);
+    note(
+        "registry".to_owned(),
+        registry.and_then(|_| {
+            context.check_registry(&settings)?;
+            match survey.registry.as_ref().and_then(|registry| registry.refusal()) {
+                Some(reason) => Err(DatabaseError::ReadOnly { reason: reason.to_owned() }.into()),
+                None => Ok(()),
+            }
+        }),
+    );
+    if let Some(open) = survey.open_findings() {
+        let text = format!("{open} findings are open");
+        let failure = Failure::new(Exit::No, text).next("\"strongroom fixity problems\" lists them");
+        note("copies".to_owned(), if open == 0 { Ok(()) } else { Err(failure) });
+    }
+    for (placement, retired) in survey.retired_in_placements(&settings) {
+        let message = format!("it names retired stores, which get no copies: {}", retired.join(", "));
+        lines.push(Checked { check: format!("placement {placement}"), ok: true, message: Some(message) });
     }
     for name in unconditional {
         let check = format!("conditions of store {name}");

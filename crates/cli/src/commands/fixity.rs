@@ -1,7 +1,9 @@
 //! `fixity`: how well the copies are watched, what was found, and what became of it.
 
 use clap::{Args, Subcommand};
+use strongroom_engine::StoreState;
 use strongroom_engine::backfill::{self, LackingCopy};
+use strongroom_engine::findings;
 use strongroom_engine::fixity::{self, FixityRequest, FixitySummary, Mended};
 use strongroom_registry::fixity::{self as record, Coverage, Finding};
 use strongroom_registry::{ContentId, FindingId, Registry, Scope};
@@ -173,6 +175,26 @@ impl From<Finding> for FindingReport {
     }
 }
 
+impl FindingReport {
+    /// A store that is not the one that it should be: no copy in it counts.
+    fn of_refused(state: StoreState) -> Self {
+        Self {
+            finding: None,
+            institution: String::new(),
+            object: String::new(),
+            content: None,
+            store: state.store,
+            key: String::new(),
+            kind: findings::REFUSED.to_owned(),
+            state: "open".to_owned(),
+            detail: state.reason.unwrap_or_default(),
+            quarantine_key: None,
+            found_at: None,
+            repaired_at: None,
+        }
+    }
+}
+
 impl From<LackingCopy> for FindingReport {
     fn from(lacking: LackingCopy) -> Self {
         let LackingCopy { store, placement, object } = lacking;
@@ -189,7 +211,7 @@ impl From<LackingCopy> for FindingReport {
             content: None,
             store,
             key: String::new(),
-            kind: "lacking".to_owned(),
+            kind: findings::LACKING.to_owned(),
             state: "open".to_owned(),
             detail,
             quarantine_key: None,
@@ -288,8 +310,8 @@ fn coverage(whose: &Whose, context: &Context) -> Outcome {
 }
 
 fn problems(whose: &Whose, all: bool, context: &Context) -> Outcome {
-    let registry = context.registry()?;
     let settings = context.settings()?.settings;
+    let (registry, refused) = context.registry_with_stores(&settings)?;
     let scope = scope(&registry, whose.institution.as_deref())?;
     let mut table = context.output.table(&["finding", "object", "store", "kind", "state", "found_at", "detail"]);
     let mut is_unsolved = false;
@@ -302,6 +324,10 @@ fn problems(whose: &Whose, all: bool, context: &Context) -> Outcome {
         is_unsolved = true;
         table.row(&FindingReport::from(lacking))
     })?;
+    for state in refused {
+        is_unsolved = true;
+        table.row(&FindingReport::of_refused(state))?;
+    }
     table.end("there are no problems")?;
     Ok(if is_unsolved { Exit::No } else { Exit::Done })
 }

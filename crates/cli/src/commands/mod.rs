@@ -17,7 +17,6 @@ pub(crate) mod items;
 pub(crate) mod migrate;
 pub(crate) mod objects;
 pub(crate) mod ocfl;
-mod opened;
 pub(crate) mod queue;
 pub(crate) mod rebuild;
 pub(crate) mod receiving;

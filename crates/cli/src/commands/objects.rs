@@ -2,13 +2,12 @@
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
-use strongroom_engine::settings::Settings;
 use strongroom_engine::status::health_of;
 use strongroom_registry::events::{self, EventCursor};
 use strongroom_registry::objects::{self, DEPOSIT, Object};
 use strongroom_registry::{
-    EventId, FileId, Health, ItemId, ObjectId, ObjectState, Part, Parts, Registry, RegistryError, Scope, VersionState,
-    parts, versions,
+    EventId, FileId, Health, ItemId, ObjectId, ObjectState, Part, Parts, Registry, RegistryError, Scope, Transaction,
+    VersionState, parts, versions,
 };
 
 use super::PAGE;
@@ -202,17 +201,19 @@ impl ObjectReport {
 
 pub(crate) fn run(command: Objects, context: &Context) -> Outcome {
     let settings = context.settings()?.settings;
-    let registry = context.registry_of(&settings)?;
+    let (registry, refused) = context.registry_with_stores(&settings)?;
+    let refused: Vec<String> = refused.into_iter().map(|state| state.store).collect();
+    let health = |tx: &mut dyn Transaction, object: &Object| health_of(tx, &settings, &refused, object);
     match command {
         Objects::Premis(which) => premis(&which.object, context),
         Objects::List { institution, state } => {
-            list(&registry, &settings, institution.as_deref(), state.as_deref(), context)
+            list(&registry, &health, institution.as_deref(), state.as_deref(), context)
         }
         Objects::Show(which) => {
             let object = find(&registry, &which.object)?;
             let (parts, health) = registry.read(|tx| {
                 let parts = parts::at(tx, object.id, object.generation, object.head)?;
-                Ok::<_, RegistryError>((parts, health_of(tx, &settings, &object)?))
+                Ok::<_, RegistryError>((parts, health(tx, &object)?))
             })?;
             context.output.show(&ObjectReport::new(object, parts.as_ref(), health))?;
             Ok(Exit::Done)
@@ -228,6 +229,9 @@ pub(crate) fn run(command: Objects, context: &Context) -> Outcome {
     }
 }
 
+/// Says the health of an object.
+type HealthOf<'h> = dyn Fn(&mut dyn Transaction, &Object) -> Result<Option<Health>, RegistryError> + 'h;
+
 fn premis(name: &str, context: &Context) -> Outcome {
     let home = context.open_home()?;
     let object = find(&home.registry, name)?;
@@ -242,7 +246,7 @@ pub(crate) fn find(registry: &Registry, name: &str) -> Result<Object, Failure> {
 
 fn list(
     registry: &Registry,
-    settings: &Settings,
+    health_of: &HealthOf<'_>,
     institution: Option<&str>,
     state: Option<&str>,
     context: &Context,
@@ -269,7 +273,7 @@ fn list(
             let mut page = Vec::new();
             for object in objects::list(tx, scope, state, after, PAGE)? {
                 let parts = parts::at(tx, object.id, object.generation, object.head)?;
-                let health = health_of(tx, settings, &object)?;
+                let health = health_of(tx, &object)?;
                 page.push((object, parts, health));
             }
             Ok::<_, RegistryError>(page)
@@ -314,7 +318,7 @@ fn files(
         let page = registry.read(|tx| {
             let mut page = Vec::new();
             for file in objects::files(tx, object.id, version, &prefix, &after, PAGE)? {
-                let copies = objects::copies(tx, file.content)?;
+                let copies = objects::copies_in_use(tx, file.content)?;
                 page.push((file, copies));
             }
             Ok::<_, RegistryError>(page)

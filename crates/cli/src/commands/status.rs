@@ -2,6 +2,7 @@
 
 use clap::Args;
 use strongroom_engine::status::{self, Status};
+use strongroom_engine::survey::Survey;
 
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
@@ -16,8 +17,12 @@ pub(crate) struct StatusCommand {}
 const NOTE: usize = 100;
 
 pub(crate) fn run(context: &Context) -> Outcome {
-    let home = context.open_home_quietly()?;
-    let status = status::collect(&home)?;
+    let settings = context.settings()?.settings;
+    context.check_registry(&settings)?;
+    let registry = context.unguarded_registry(&settings)?;
+    let survey = Survey::of(&context.home, &settings, registry.as_ref())?;
+    let registry = survey.registry.as_ref().ok_or_else(|| Failure::not_found("registry", context.home.display()))?;
+    let status = status::collect(&context.home, &settings, registry, &survey)?;
     if context.output.is_json() {
         context.output.json(&status)?;
     } else {
@@ -33,17 +38,29 @@ fn show(status: &Status, context: &Context) -> Result<(), Failure> {
             map.iter().filter(|(_, count)| **count > 0).map(|(name, count)| format!("{count} {name}")).collect();
         if some.is_empty() { "none".to_owned() } else { some.join(", ") }
     };
+    if let Some(reason) = &status.read_only {
+        line("registry", format!("READ-ONLY: {reason}; next: strongroom rebuild --adopt"))?;
+    }
     line("items", counts(&status.items))?;
     let review = &status.review;
     let asks = [
         (review.items, "work items (items list --needs-review)"),
-        (review.problems, "findings of damage (fixity problems)"),
+        (review.held, "held (items list --status held)"),
+        (review.problems, "open findings (fixity problems)"),
         (review.dead_tasks, "dead tasks (queue dead)"),
-        (review.stores_away, "stores away or refused (store list)"),
+        (review.stores_refused, "stores refused (store list)"),
+        (review.stores_away - review.stores_refused, "stores away (store list)"),
+        (if review.all_paused { 0 } else { review.paused_topics }, "topics paused (queue list)"),
         (status.notices.undelivered, "notices that are not delivered yet (receiving list)"),
     ];
-    let asks: Vec<String> =
+    let mut asks: Vec<String> =
         asks.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
+    if review.all_paused {
+        asks.insert(0, "all topics are paused (queue resume --all)".to_owned());
+    }
+    if review.registry_read_only {
+        asks.insert(0, "the registry is read-only (rebuild --adopt)".to_owned());
+    }
     line("to review", if asks.is_empty() { "nothing".to_owned() } else { asks.join(", ") })?;
     for item in &review.first {
         let note: String = item.note.as_deref().unwrap_or_default().chars().take(NOTE).collect();
@@ -65,10 +82,12 @@ fn show(status: &Status, context: &Context) -> Result<(), Failure> {
         line("queue", "empty".to_owned())?;
     }
     for (index, store) in status.stores.iter().enumerate() {
-        let reach = match &store.message {
-            None => "reachable".to_owned(),
-            Some(message) if store.is_refused() => format!("REFUSED: {message}"),
-            Some(message) => format!("OUT OF REACH: {message}"),
+        let reach = match (store.state, &store.message) {
+            ("retired", _) => "retired".to_owned(),
+            ("available", None) => "reachable".to_owned(),
+            ("available", Some(message)) => format!("reachable, PROBLEM: {message}"),
+            ("refused", message) => format!("REFUSED: {}", message.as_deref().unwrap_or_default()),
+            (_, message) => format!("OUT OF REACH: {}", message.as_deref().unwrap_or_default()),
         };
         let space = match (store.free, store.capacity) {
             (Some(free), Some(all)) => format!(", {} of {} free", size(free), size(all)),
@@ -82,7 +101,8 @@ fn show(status: &Status, context: &Context) -> Result<(), Failure> {
     }
     let never = || "never".to_owned();
     let fixity = &status.fixity;
-    let (round, oldest) = (fixity.last_round.clone(), fixity.oldest_check.clone());
+    let round = fixity.last_round.clone();
+    let oldest = if fixity.due_now { Some("due now".to_owned()) } else { fixity.oldest_check.clone() };
     let found = counts(&fixity.problems);
     line(
         "fixity",

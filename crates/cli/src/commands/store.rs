@@ -1,16 +1,14 @@
 //! `store`: the places that keep bytes, and whether they can be used.
 
 use clap::Subcommand;
-use strongroom_engine::mark::{self, Found as Mark};
+use strongroom_engine::EngineError;
 use strongroom_engine::places;
 use strongroom_engine::reconcile::{self, Compared};
 use strongroom_engine::settings::Settings;
-use strongroom_engine::{Availability, EngineError};
-use strongroom_registry::health::{self, OpenFindings};
+use strongroom_engine::survey::{self, Condition};
 use strongroom_storage::{self as storage, Key, PutOptions, StorageError};
 use uuid::Uuid;
 
-use super::opened::OpenedStores;
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output::report;
@@ -62,13 +60,21 @@ pub(crate) enum Store {
         #[arg(long, hide = true, conflicts_with = "no_wait")]
         wait: bool,
     },
-    /// Take a store out of use: no longer written, checked or counted. Nothing in it is deleted. Refused with exit 1 while
-    /// objects lack verified copies in the rest of their placement
+    /// Take a store out of use: no longer written, checked or counted. Nothing in it is deleted. Refused with exit 1
+    /// while objects lack verified copies in the rest of their placement, or a placement would be left with fewer than
+    /// two stores
     ///
     /// Example: strongroom store retire first
     Retire {
         /// Its name
         store: String,
+        /// Also where a placement is left with one store, so that new objects get one copy
+        #[arg(long, conflicts_with = "undo")]
+        allow_one_copy: bool,
+        /// Take a retired store back into use: its copies count as unverified until they are read, and workers bring
+        /// what it lacks
+        #[arg(long)]
+        undo: bool,
     },
 }
 
@@ -96,6 +102,7 @@ report! {
     StoreCheck {
         store: String,
         ok: bool,
+        state: String,
         conditional_put: Option<bool>,
         strong_checksum: Option<bool>,
         atomic_assembly: Option<bool>,
@@ -129,7 +136,8 @@ pub(crate) fn run(command: &Store, context: &Context) -> Outcome {
         Store::Reconcile { stores } => reconcile(stores, context),
         Store::Backfill { store, wait } => super::backfill::backfill(store, *wait, context),
         Store::Replace { store, no_wait, .. } => super::backfill::replace(store, *no_wait, context),
-        Store::Retire { store } => super::backfill::retire(store, context),
+        Store::Retire { store, undo: true, .. } => super::backfill::use_again(store, context),
+        Store::Retire { store, allow_one_copy, .. } => super::backfill::retire(store, *allow_one_copy, context),
     }
 }
 
@@ -187,16 +195,15 @@ fn list(settings: &Settings, context: &Context) -> Outcome {
         ("restoration", &settings.roles.restoration),
         ("quarantine", &settings.roles.quarantine),
     ];
-    let opened = OpenedStores::open(settings, context);
+    let survey = context.survey(settings)?;
     let mut table =
         context.output.table(&["store", "kind", "state", "path", "roles", "placements", "reason", "missed_logs"]);
     for (name, store) in &settings.stores {
-        let one = opened.stores.get(name);
-        let missed = opened.missed_logs.as_ref();
+        let Some(one) = survey.store(name) else { continue };
         table.row(&StoreReport {
-            state: one.map_or(Availability::Away, |one| one.availability).as_str().to_owned(),
-            reason: one.and_then(|one| one.reason.clone()),
-            missed_logs: missed.map(|missed| missed.get(name).copied().unwrap_or_default()),
+            state: one.condition.as_str().to_owned(),
+            reason: one.problem.clone(),
+            missed_logs: one.missed_logs,
             kind: store.kind().to_owned(),
             path: store.place(&context.home),
             roles: roles.iter().filter(|(_, store)| *store == name).map(|(role, _)| (*role).to_owned()).collect(),
@@ -226,10 +233,19 @@ fn create(settings: &Settings, wanted: &[String], context: &Context) -> Outcome 
         }
     }
     let conflicts = places::conflicts(settings, &context.home);
+    let registry = context.unguarded_registry(settings)?;
     let mut table = context.output.table(&["store", "kind", "path"]);
     for (name, store) in chosen {
-        if let Some(conflict) = conflicts.iter().find(|conflict| conflict.store == *name || conflict.other == *name) {
+        if let Some(conflict) = conflicts.iter().find(|conflict| conflict.names(name)) {
             return Err(Failure::usage(conflict.reason.clone()).while_trying(format!("make store {name}")));
+        }
+        if let Some(reason) = registry
+            .as_ref()
+            .map(|registry| survey::may_be_made(settings, &context.home, registry, name))
+            .transpose()?
+            .flatten()
+        {
+            return Err(Failure::usage(reason).while_trying(format!("make store {name}")));
         }
         if let Some(folder) = store.folder(&context.home) {
             store.make_folder(&context.home).map_err(|error| Failure::io("make the store", &folder, &error))?;
@@ -251,6 +267,7 @@ fn check(settings: &Settings, wanted: &[String], context: &Context) -> Outcome {
     let mut table = context.output.table(&[
         "store",
         "ok",
+        "state",
         "conditional_put",
         "strong_checksum",
         "atomic_assembly",
@@ -261,60 +278,41 @@ fn check(settings: &Settings, wanted: &[String], context: &Context) -> Outcome {
         "message",
     ]);
     let mut exit = Exit::Done;
-    // Where there is no registry yet, it knows of no damage.
-    let registry = context.check_registry(settings).and_then(|()| context.registry_of(settings)).ok();
-    let open = registry.map(|registry| registry.read(health::open_findings)).transpose()?;
-    // A store that is not the one it should be is not written to.
-    let mut opened = OpenedStores::open(settings, context);
-    for name in settings.stores.keys() {
+    let survey = context.survey(settings)?;
+    for one in &survey.stores {
+        let name = &one.name;
         if !wanted.is_empty() && !wanted.contains(name) {
             continue;
         }
-        let Some(one) = opened.stores.remove(name) else { continue };
-        let is_kept = settings.preservation_stores().contains(&name.as_str());
-        let found = one.store.and_then(|store| look(store.as_ref(), is_kept).map(|found| (store, found)));
-        let (store, found, message) = match found {
-            Ok((store, found)) => (Some(store), found, None),
-            Err(failure) => (None, Mark::None, Some(failure.to_string())),
-        };
-        let (mark, message) = match found {
-            Mark::Mark(mark) => (Some(mark), message),
-            Mark::None => (None, message),
-            Mark::Unreadable(why) => (None, Some(format!("its mark cannot be read: {why}"))),
-        };
-        let of_store =
-            |all: &Vec<OpenFindings>| all.iter().filter(|one| one.store == *name).map(|one| one.findings).sum();
-        let problems: Option<u64> = open.as_ref().map(of_store);
-        let damage = problems
+        // Only a store that is the one it should be is written to.
+        let failure = one.store.as_ref().filter(|_| one.condition == Condition::Available);
+        let failure = failure.and_then(|store| probe(store.as_ref()).err()).map(|failure| failure.to_string());
+        let problems = survey.findings_in(name);
+        let open = problems
             .filter(|count| *count > 0)
-            .map(|count| format!("{count} findings of damage are open; \"strongroom fixity problems\" lists them"));
-        let message = message.or(damage);
-        let message = message.or_else(|| opened.conflict_of(name).map(|conflict| conflict.reason.clone()));
+            .map(|count| format!("{count} findings are open; \"strongroom fixity problems\" lists them"));
+        let message = failure.or_else(|| one.problem.clone()).or(open);
         if message.is_some() {
             exit = Exit::No;
         }
-        let capabilities = store.map(|store| store.capabilities());
+        let capabilities = one.store.as_ref().filter(|_| one.condition == Condition::Available);
+        let capabilities = capabilities.map(|store| store.capabilities());
         table.row(&StoreCheck {
             store: name.clone(),
             ok: message.is_none(),
+            state: one.condition.as_str().to_owned(),
             conditional_put: capabilities.map(|found| found.conditional_put),
             strong_checksum: capabilities.map(|found| found.strong_checksum),
             atomic_assembly: capabilities.map(|found| found.atomic_assembly),
-            registry: mark.map(|mark| mark.registry.to_string()),
-            term: mark.map(|mark| mark.term),
-            acts: mark.map(|mark| mark.acts),
+            registry: one.mark.map(|mark| mark.registry.to_string()),
+            term: one.mark.map(|mark| mark.term),
+            acts: one.mark.map(|mark| mark.acts),
             problems,
             message,
         })?;
     }
     table.end("there are no stores")?;
     Ok(exit)
-}
-
-/// Probes a store, and reads the mark of one that keeps copies.
-fn look(store: &dyn storage::Store, is_kept: bool) -> Result<Mark, Failure> {
-    probe(store)?;
-    Ok(if is_kept { mark::read(store)? } else { Mark::None })
 }
 
 /// Writes a few bytes, reads them back, and takes them away.

@@ -12,7 +12,7 @@ use strongroom_engine::settings::parse_span;
 use strongroom_engine::{Home, work_on};
 use strongroom_queue::tasks;
 use strongroom_registry::items::{self, Item, ItemProblem};
-use strongroom_registry::{Action, ItemId, ItemStatus, RegistryError, Scope, Transaction};
+use strongroom_registry::{Action, ItemId, ItemStatus, RegistryError, Scope, Transaction, WaitReason};
 
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
@@ -178,6 +178,11 @@ impl Patience<'_> {
                 let next = format!("strongroom queue resume {}", if are_all { "--all" } else { &topic });
                 let reason = format!("waits for the topic {topic}, which is paused");
                 (Obstacle::Paused(topic), reason, next)
+            }
+            (None, false) if item.wait_reason == Some(WaitReason::RefusedStore) => {
+                let next = "do what the reason says; the item goes on by itself then. \"strongroom store list\" shows the \
+                            store";
+                (Obstacle::Other, item.note.clone().unwrap_or_default(), next.to_owned())
             }
             (None, false) if waits => {
                 (Obstacle::Other, item.note.clone().unwrap_or_default(), "nothing; it goes on by itself".to_owned())

@@ -10,6 +10,7 @@ mod program;
 mod receiving;
 mod records;
 mod reidentify;
+mod retiring;
 mod settings;
 mod signatures;
 mod status;

@@ -54,7 +54,66 @@ fn damage_is_seen_where_people_look() {
     assert_eq!(status["review"]["problems"], 2);
     assert_eq!(status["fixity"]["problems"]["damaged"], 2);
     let said = place.run(["status"]).succeeds().stdout;
-    assert!(said.contains("2 findings of damage"), "{said}");
+    assert!(said.contains("2 open findings"), "{said}");
+}
+
+#[test]
+fn a_registry_that_is_behind_is_told_of_and_fails_checks() {
+    let place = with_object();
+    let backup = place.run(["backup", "backups", "--json"]).succeeds().object();
+    place.bag("farewell", "goodbye\n");
+    place.run(["deposit", "farewell.tar", "--wait"]).succeeds();
+    for suffix in ["", "-wal", "-shm"] {
+        let _ = fs::remove_file(place.path(&format!("home/registry.db{suffix}")));
+    }
+    fs::copy(place.path(backup["registry"].as_str().unwrap()), place.path("home/registry.db")).unwrap();
+    let checked = place.run(["config", "check", "--json"]);
+    assert_eq!(checked.code, Some(4), "{checked:?}");
+    let registry = checked.json().into_iter().find(|line| line["check"] == "registry").unwrap();
+    assert_eq!(registry["ok"], false, "{registry}");
+    assert!(checked.stderr.contains("rebuild --adopt"), "{checked:?}");
+    let status = place.run(["status", "--json"]).succeeds().object();
+    assert_eq!(status["review"]["registry_read_only"], true, "{status}");
+    let said = place.run(["status"]).succeeds().stdout;
+    assert!(said.contains("READ-ONLY: ") && said.contains("rebuild --adopt"), "{said}");
+    place.run(["fixity", "run"]).fails(4, &["read-only"]);
+    place.run(["rebuild", "--adopt"]).succeeds();
+    place.run(["config", "check"]).succeeds();
+}
+
+#[test]
+fn what_was_checked_on_demand_is_the_last_round() {
+    let place = with_object();
+    let fixity = |place: &Place| place.run(["status", "--json"]).succeeds().object()["fixity"].clone();
+    assert!(fixity(&place)["last_round"].is_null());
+    place.run(["fixity", "run", "--all"]).succeeds();
+    let seen = fixity(&place);
+    assert!(seen["last_round"].is_string() && seen["oldest_check"].is_string(), "{seen}");
+    assert_eq!(seen["due_now"], false);
+    fs::remove_file(place.path("home/registry.db")).unwrap();
+    place.run(["rebuild"]).succeeds();
+    let seen = fixity(&place);
+    assert_eq!((&seen["oldest_check"], &seen["due_now"]), (&serde_json::Value::Null, &true.into()), "{seen}");
+    let said = place.run(["status"]).succeeds().stdout;
+    assert!(said.contains("oldest check due now") && !said.contains("1970"), "{said}");
+}
+
+#[test]
+fn what_is_held_or_paused_is_to_be_looked_at() {
+    let place = Place::with_home();
+    place.bag("greeting", "hello\n");
+    let item = place.run(["deposit", "greeting.tar", "--json"]).succeeds().object();
+    let item = item["item"].as_str().unwrap();
+    place.run(["items", "hold", item]).succeeds();
+    place.run(["queue", "pause", "ingest.fetch"]).succeeds();
+    let said = place.run(["status"]).succeeds().stdout;
+    assert!(said.contains("1 held (items list --status held)") && said.contains("1 topics paused"), "{said}");
+    assert!(said.contains(item), "{said}");
+    place.run(["queue", "pause", "--all"]).succeeds();
+    let status = place.run(["status", "--json"]).succeeds().object();
+    assert_eq!((&status["review"]["held"], &status["review"]["all_paused"]), (&1.into(), &true.into()));
+    let said = place.run(["status"]).succeeds().stdout;
+    assert!(said.contains("all topics are paused"), "{said}");
 }
 
 #[test]
@@ -73,7 +132,7 @@ fn status_is_one_page_that_shows_a_store_that_is_away() {
     let status = place.run(["status", "--json"]).succeeds().object();
     assert_keys(
         &status,
-        &["items", "review", "queue", "stores", "fixity", "uploads", "notices", "background", "tables"],
+        &["read_only", "items", "review", "queue", "stores", "fixity", "uploads", "notices", "background", "tables"],
     );
     assert!(status["stores"].as_array().unwrap().iter().all(|store| store["reachable"] == true), "{status}");
     assert!(status["stores"][0]["free"].is_number(), "{status}");

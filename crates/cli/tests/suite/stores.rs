@@ -1,8 +1,10 @@
 //! The stores of a home: that each has a place of its own.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::symlink;
 use std::path::Path;
+use std::process::Stdio;
 
 use crate::program::Place;
 
@@ -82,6 +84,14 @@ fn a_copy_of_a_store_is_refused_by_the_id_that_lies_in_it() {
     assert!(checked.stdout.contains("both hold the store id"), "{checked:?}");
 }
 
+/// Puts a store of another installation in the place of one of the home's, as an empty disk is that was made a store.
+fn put_another_store(place: &Place, store: &str) {
+    let _ = fs::remove_dir_all(place.path(&format!("home/stores/{store}")));
+    place.run(["init", "other"]).succeeds();
+    fs::rename(place.path(&format!("other/stores/{store}")), place.path(&format!("home/stores/{store}"))).unwrap();
+    fs::remove_dir_all(place.path("other")).unwrap();
+}
+
 #[test]
 fn a_lost_store_is_no_longer_needed_when_a_new_one_was_filled_in_its_stead() {
     let place = Place::with_home();
@@ -91,7 +101,9 @@ fn a_lost_store_is_no_longer_needed_when_a_new_one_was_filled_in_its_stead() {
     let listed = place.run(["store", "list", "--json"]).succeeds().json();
     let state = |name: &str| listed.iter().find(|store| store["store"] == name).unwrap()["state"].clone();
     assert_eq!((state("secondary"), state("primary")), ("away".into(), "available".into()));
-    place.run(["store", "create", "secondary"]).succeeds();
+    place.run(["store", "create", "secondary"]).fails(2, &["secondary", "store replace secondary"]);
+    put_another_store(&place, "secondary");
+    place.run(["store", "create", "secondary"]).fails(2, &["secondary", "store replace secondary"]);
     let listed = place.run(["store", "list", "--json"]).succeeds().json();
     let secondary = listed.iter().find(|store| store["store"] == "secondary").unwrap();
     assert_eq!(secondary["state"], "refused");
@@ -164,8 +176,7 @@ fn a_store_that_is_refused_is_shown_everywhere_and_nothing_is_written_to_it() {
     let place = Place::with_home();
     place.bag("greeting", "hello\n");
     place.run(["deposit", "greeting.tar", "--wait"]).succeeds();
-    fs::remove_dir_all(place.path("home/stores/secondary")).unwrap();
-    place.run(["store", "create", "secondary"]).succeeds();
+    put_another_store(&place, "secondary");
     let before = place.files("home/stores/secondary");
     let status = place.run(["status", "--json"]).succeeds().object();
     let secondary = status["stores"].as_array().unwrap().iter().find(|store| store["store"] == "secondary").unwrap();
@@ -179,7 +190,104 @@ fn a_store_that_is_refused_is_shown_everywhere_and_nothing_is_written_to_it() {
             checked.stdout.contains("store replace secondary") || checked.stderr.contains("store replace secondary")
         );
     }
+    assert_eq!(
+        (&status["review"]["stores_refused"], &status["review"]["stores_away"], &status["review"]["problems"]),
+        (&1.into(), &1.into(), &1.into())
+    );
+    assert!(said.contains("1 stores refused"), "{said}");
+    let problems = place.run(["fixity", "problems", "--json"]);
+    assert_eq!((problems.code, &problems.object()["kind"]), (Some(1), &"refused".into()), "{problems:?}");
+    let object = place.run(["objects", "list", "--json"]).succeeds().object();
+    assert_eq!(object["health"], "missing copies");
     assert_eq!(place.files("home/stores/secondary"), before);
+}
+
+#[test]
+fn a_deposit_that_waits_for_a_refused_store_says_what_a_person_has_to_do() {
+    let place = Place::with_home();
+    place.run(["store", "check"]).succeeds();
+    place.bag("greeting", "hello\n");
+    put_another_store(&place, "secondary");
+    let mut command = place.command();
+    command.args(["deposit", "greeting.tar", "--wait"]).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut deposit = command.spawn().unwrap();
+    let lines = BufReader::new(deposit.stderr.take().unwrap()).lines();
+    let next = lines.map_while(Result::ok).find(|line| line.trim_start().starts_with("next:") && line.contains("item"));
+    deposit.kill().unwrap();
+    deposit.wait().unwrap();
+    let next = next.unwrap();
+    assert!(next.contains("do what the reason says") && next.contains("store list"), "{next}");
+    let item = place.run(["items", "list", "--needs-review", "--json"]).succeeds().object();
+    assert_eq!(item["needs_review"], true, "{item}");
+    assert!(item["note"].as_str().unwrap().contains("store replace secondary"), "{item}");
+    let status = place.run(["status", "--json"]).succeeds().object();
+    assert_eq!(status["review"]["items"], 1);
+}
+
+#[test]
+fn a_copy_of_a_store_is_refused_by_every_command_that_judges_stores() {
+    let place = Place::with_home();
+    place.run(["store", "check"]).succeeds();
+    copy_folder(&place.path("home/stores/secondary"), &place.path("home/stores/copy"));
+    symlink(place.path("home/stores/secondary"), place.path("home/stores/link")).unwrap();
+    let settings = place.path("home/strongroom.toml");
+    let original = fs::read_to_string(&settings).unwrap();
+    for path in ["stores/copy", "stores/link", "stores/link/inner"] {
+        if path.ends_with("inner") {
+            fs::create_dir(place.path("home/stores/secondary/inner")).unwrap();
+        }
+        fs::write(&settings, format!("{original}\n[stores.third]\nkind = \"folder\"\npath = \"{path}\"\n")).unwrap();
+        let listed = place.run(["store", "list", "--json"]).succeeds().json();
+        let third = listed.iter().find(|store| store["store"] == "third").unwrap();
+        assert_eq!(third["state"], "refused", "{path}: {third}");
+        let reason = third["reason"].as_str().unwrap();
+        assert!(reason.contains("secondary") && reason.contains("third"), "{path}: {reason}");
+        assert!(reason.contains("path of stores.third") || reason.contains("a place of its own"), "{path}: {reason}");
+        let checked = place.run(["store", "check", "--json"]);
+        let third = checked.json().into_iter().find(|store| store["store"] == "third").unwrap();
+        assert_eq!((checked.code, &third["ok"]), (Some(1), &false.into()), "{path}: {third}");
+        assert_ne!(place.run(["config", "check"]).code, Some(0), "{path}");
+        let status = place.run(["status", "--json"]).succeeds().object();
+        let third = status["stores"].as_array().unwrap().iter().find(|store| store["store"] == "third").unwrap();
+        assert_eq!((&third["state"], &third["reachable"]), (&"refused".into(), &false.into()), "{path}: {third}");
+    }
+}
+
+#[test]
+fn a_nested_path_in_the_settings_names_both_places_and_what_to_change() {
+    let place = Place::with_home();
+    edit(&place, |text| format!("{text}\n[stores.third]\nkind = \"folder\"\npath = \"stores/secondary/inner\"\n"));
+    for command in [["store", "list"], ["store", "check"], ["config", "check"]] {
+        let words = ["third", "stores/secondary/inner", "secondary: stores/secondary)", "change path of stores.third"];
+        place.run(command).fails(2, &words);
+    }
+}
+
+#[test]
+fn a_store_that_was_emptied_is_told_of_until_a_round_has_put_back_what_it_held() {
+    let place = Place::with_home();
+    place.bag("greeting", "hello\n");
+    place.run(["deposit", "greeting.tar", "--wait"]).succeeds();
+    for folder in ["_strongroom", "example.edu"] {
+        fs::remove_dir_all(place.path(&format!("home/stores/secondary/{folder}"))).unwrap();
+    }
+    let checked = place.run(["store", "check", "secondary", "--json"]);
+    assert_eq!(checked.code, Some(1), "{checked:?}");
+    assert!(checked.object()["message"].as_str().unwrap().contains("no registry watermark"), "{checked:?}");
+    assert_eq!(place.run(["config", "check"]).code, Some(1));
+    let said = place.run(["status"]).succeeds().stdout;
+    assert!(said.contains("PROBLEM: it has no registry watermark"), "{said}");
+    let listed = place.run(["store", "list"]).succeeds().stdout;
+    assert!(listed.contains("no registry watermark"), "{listed}");
+    assert_eq!(place.run(["fixity", "run", "--all"]).code, Some(1));
+    place.run(["fixity", "run", "--all"]).succeeds();
+    place.run(["store", "check"]).succeeds();
+    place.run(["config", "check"]).succeeds();
+    // What was put back without its mark is whole, and gets it again.
+    fs::remove_dir_all(place.path("home/stores/secondary/_strongroom")).unwrap();
+    assert_eq!(place.run(["store", "check"]).code, Some(1));
+    place.run(["fixity", "run", "--all"]).succeeds();
+    place.run(["store", "check"]).succeeds();
 }
 
 #[test]
@@ -202,14 +310,4 @@ fn a_storage_root_without_its_declarations_is_a_difference() {
     place.run(["fixity", "run", "--all", "--store", "secondary"]);
     place.run(["store", "reconcile"]).succeeds();
     place.run(["ocfl", "validate", "home/stores/secondary/example.edu"]).succeeds();
-}
-
-#[test]
-fn a_nested_path_in_the_settings_names_both_places_and_what_to_change() {
-    let place = Place::with_home();
-    edit(&place, |text| format!("{text}\n[stores.third]\nkind = \"folder\"\npath = \"stores/secondary/inner\"\n"));
-    for command in [["store", "list"], ["store", "check"], ["config", "check"]] {
-        let words = ["third", "stores/secondary/inner", "secondary: stores/secondary)", "change path of stores.third"];
-        place.run(command).fails(2, &words);
-    }
 }

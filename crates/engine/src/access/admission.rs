@@ -2,7 +2,7 @@
 //! used, and again each time it comes back: an empty disk in the place of a lost one, a copy of another store, and a store
 //! that another registry works with are refused, and nothing is written there.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
@@ -11,7 +11,7 @@ use crate::mark;
 use crate::places;
 use crate::settings::Settings;
 use strongroom_registry::stores::{self, KnownStore};
-use strongroom_registry::{Registry, RegistryError, standing};
+use strongroom_registry::{Registry, RegistryError, backfill, standing};
 use strongroom_storage::Store;
 
 /// What every store of a home is compared with.
@@ -20,6 +20,8 @@ pub(crate) struct Admission {
     directory: PathBuf,
     /// What was recorded when the home was opened; none where stores are not to be compared with it.
     recorded: Option<BTreeMap<String, KnownStore>>,
+    /// Stores that were out of use when the home was opened.
+    retired: BTreeSet<String>,
     /// The registry as the home uses it, once the stores that answered at the start were compared with it.
     registry: OnceLock<Registry>,
 }
@@ -29,12 +31,24 @@ impl Admission {
     pub(crate) fn by(registry: &Registry, settings: &Settings, directory: PathBuf) -> Result<Self, RegistryError> {
         let known = registry.read(stores::list)?;
         let recorded = Some(by_name(known));
-        Ok(Self { settings: settings.clone(), directory, recorded, registry: OnceLock::new() })
+        let mut retired = BTreeSet::new();
+        for name in settings.stores.keys() {
+            if registry.read(|tx| backfill::retired_at(tx, name))?.is_some() {
+                retired.insert(name.clone());
+            }
+        }
+        Ok(Self { settings: settings.clone(), directory, recorded, retired, registry: OnceLock::new() })
     }
 
     /// Takes every store as it is: for acts that find out what the stores hold.
     pub(crate) fn unconditional(settings: &Settings, directory: PathBuf) -> Self {
-        Self { settings: settings.clone(), directory, recorded: None, registry: OnceLock::new() }
+        let (settings, retired) = (settings.clone(), BTreeSet::new());
+        Self { settings, directory, recorded: None, retired, registry: OnceLock::new() }
+    }
+
+    /// Whether nothing needs the store, so that nobody has to hear that it is lost.
+    pub(crate) fn is_retired(&self, name: &str) -> bool {
+        self.retired.contains(name)
     }
 
     /// From now on stores are compared with this registry, marks included, and new ones are recorded in it.

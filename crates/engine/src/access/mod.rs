@@ -230,7 +230,7 @@ impl Inner {
         };
         state.refusal = Some((refusal, since));
         drop(state);
-        if is_new {
+        if is_new && !self.admission.is_retired(&self.name) {
             Event::StoreLost { store: &self.name, reason: &reason }.emit();
         }
     }

@@ -21,7 +21,7 @@ use crate::{EngineError, Home};
 use fill::{Filled, Filling};
 pub use handler::{TOPIC, handlers};
 pub use replace::{Replacement, replace};
-pub use retire::{Retirement, Unretired, retire};
+pub use retire::{Retirement, Unretired, retire, use_again};
 
 /// Objects listed at once.
 const OBJECTS_AT_ONCE: usize = 500;

@@ -101,7 +101,7 @@ fn entity(object: &Object, representation: &Identifier) -> IntellectualEntity {
 
 /// The head version as a whole, with where its inventories lie.
 fn whole(home: &Home, object: &Object, identifier: &Identifier) -> Result<Representation, EngineError> {
-    let stores = home.registry.read(|tx| objects::object_copies(tx, object.id))?;
+    let stores = home.registry.read(|tx| objects::object_copies_in_use(tx, object.id))?;
     let path = Layout::ours().path(&object_id(&object.generation.to_string())?)?;
     let root = format!("{}/{path}", storage_root(&object.institution_identifier)?);
     let mut whole = Representation::new(identifier.clone());
@@ -120,7 +120,7 @@ fn files(home: &Home, object: &Object, after: &str) -> Result<Vec<(objects::File
         let page = objects::files(tx, object.id, object.head, "", after, ROWS_AT_ONCE)?;
         page.into_iter()
             .map(|file| {
-                let copies = objects::copies(tx, file.content)?;
+                let copies = objects::copies_in_use(tx, file.content)?;
                 Ok((file, copies))
             })
             .collect::<Result<Vec<_>, RegistryError>>()

@@ -4,7 +4,10 @@ use std::collections::{BTreeMap, HashSet, VecDeque};
 
 use strongroom_queue::{NewTask, tasks};
 use strongroom_registry::fixity::{self as record, Coverage, Due, DueCursor, Finding};
-use strongroom_registry::{FindingId, FindingState, ObjectId, RegistryError, Scope, Time, objects, tenants};
+use strongroom_registry::{
+    FindingId, FindingState, ObjectId, RegistryError, Scope, Time, backfill, objects, standing, tenants,
+};
+use strongroom_storage::Durability;
 
 use super::handler::{self, TOPIC};
 use super::repair::{Treated, treat};
@@ -12,7 +15,7 @@ use super::roots::{self, Root};
 use super::unit::Unit;
 use super::{FixityRequest, FixitySummary, Halt, inventories, now};
 use crate::runtime::Interrupted;
-use crate::{EngineError, Home};
+use crate::{EngineError, Home, mark};
 
 /// Due copies listed of each store at once.
 const LISTED_AT_ONCE: usize = 1_000;
@@ -31,6 +34,7 @@ pub(super) fn due_before(home: &Home, now: Time) -> Time {
 /// them. What waits already is not enqueued twice. Every store has its share, so that one whose copies stay due, because
 /// it does not answer, holds up no other.
 pub fn enqueue_due(home: &Home, request: &FixityRequest) -> Result<u64, EngineError> {
+    home.require_writable()?;
     let asked = Asked::of(home, request)?;
     let mut left = request.max.unwrap_or(usize::MAX);
     let mut made = 0;
@@ -69,6 +73,7 @@ pub fn run(
     request: &FixityRequest,
     progress: &mut dyn FnMut(&FixitySummary),
 ) -> Result<FixitySummary, EngineError> {
+    home.require_writable()?;
     let asked = Asked::of(home, request)?;
     let mut summary = FixitySummary::default();
     for store in &asked.away {
@@ -107,6 +112,15 @@ pub fn run(
             if left == 0 {
                 break;
             }
+        }
+    }
+    let is_of_all = request.institution.is_none() && request.object.is_none() && request.max.is_none();
+    if is_of_all && !request.stop.is_requested() {
+        if request.all {
+            asked.put_back_marks()?;
+        }
+        if request.store.is_none() && asked.away.is_empty() {
+            home.registry.write(record::set_last_run)?;
         }
     }
     Ok(summary)
@@ -263,6 +277,19 @@ impl<'h> Asked<'h> {
         home.try_stores();
         let (away, stores) = in_use.into_iter().partition(|store| home.away(store).is_some());
         Ok(Self { home, before, scope, stores, away, object })
+    }
+
+    /// Marks the stores of which every copy was looked at, where they have no mark any more.
+    fn put_back_marks(&self) -> Result<(), EngineError> {
+        let Some(standing) = self.home.registry.read(standing::get)? else { return Ok(()) };
+        for name in &self.stores {
+            let is_kept = self.home.registry.read(|tx| backfill::holds_objects(tx, name))?;
+            let store = self.home.store(name)?;
+            if is_kept && mark::read(store.as_ref())? == mark::Found::None {
+                mark::advance(self.home, store.as_ref(), &standing, Durability::OnReturn)?;
+            }
+        }
+        Ok(())
     }
 
     fn rounds(&self) -> Rounds<'_> {

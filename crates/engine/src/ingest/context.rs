@@ -285,7 +285,9 @@ impl StageHandler {
                 let again = self.home.ask_again_for(&store);
                 let until = now.plus(i64::try_from(again.as_micros()).unwrap_or(i64::MAX));
                 let note = format!("waits for store {store}: {reason}");
-                StageEnd::Defer { until, reason: WaitReason::Store, note }
+                let is_refused = self.home.is_refused(&store);
+                let reason = if is_refused { WaitReason::RefusedStore } else { WaitReason::Store };
+                StageEnd::Defer { until, reason, note }
             }
             StageError::Withdrawn(note) => StageEnd::Cancelled { note },
             StageError::StagingLost(note) => match restart(context) {

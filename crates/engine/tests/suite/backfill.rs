@@ -61,9 +61,9 @@ fn bytes(made: &TestHome, store: &str) -> Vec<Vec<u8>> {
     keys(made, store).iter().map(|key| std::fs::read(made.file(store, key)).expect("reads")).collect()
 }
 
-fn retire(home: &Home, store: &str) -> (Retirement, Vec<Unretired>) {
+fn retire(home: &Home, store: &str, allow_one_copy: bool) -> (Retirement, Vec<Unretired>) {
     let mut told = Vec::new();
-    let outcome = backfill::retire(home, store, &mut |unretired| {
+    let outcome = backfill::retire(home, store, allow_one_copy, &mut |unretired| {
         told.push(unretired);
         Ok::<_, EngineError>(())
     });
@@ -191,16 +191,16 @@ fn what_lies_there_with_other_bytes_is_never_taken_for_a_copy() {
 #[test]
 fn a_store_is_retired_only_when_the_rest_has_verified_copies_and_nothing_is_deleted() {
     let made = home_with_third();
-    let (outcome, told) = retire(&made, "primary");
-    assert_eq!(outcome, Retirement::Refused { objects: 2 });
+    let (outcome, told) = retire(&made, "primary", false);
+    assert_eq!(outcome, Retirement::Refused { objects: 2, placements: Vec::new() });
     assert!(told.iter().all(|lack| lack.store.as_deref() == Some(THIRD) && lack.object.is_some()), "{told:?}");
     assert!(!made.is_retired("primary").expect("asks"));
 
     run(&made, THIRD);
     let before = made.keys("primary");
-    let (outcome, told) = retire(&made, "primary");
+    let (outcome, told) = retire(&made, "primary", false);
     assert!(matches!(outcome, Retirement::Retired(_)), "{told:?}");
-    assert!(matches!(retire(&made, "primary").0, Retirement::Already(_)));
+    assert!(matches!(retire(&made, "primary", false).0, Retirement::Already(_)));
     let object = made.ingest("letters", &[("a.txt", b"dear reader"), ("c.txt", b"more")]);
     assert_eq!(object.head, 3);
     assert_eq!(made.keys("primary"), before, "it is neither written nor emptied");
@@ -211,11 +211,14 @@ fn a_store_is_retired_only_when_the_rest_has_verified_copies_and_nothing_is_dele
     assert_eq!(report.iter().map(|store| store.store.as_str()).collect::<Vec<_>>(), ["secondary", THIRD]);
     assert!(lacking(&made).is_empty());
     // With the last but one gone, the last stays.
-    let (outcome, _) = retire(&made, "secondary");
+    let (outcome, told) = retire(&made, "secondary", false);
+    assert!(matches!(outcome, Retirement::Refused { objects: 0, .. }), "{told:?}");
+    assert!(told.iter().all(|lack| lack.placement.is_some() && lack.reason.contains("one copy")), "{told:?}");
+    let (outcome, _) = retire(&made, "secondary", true);
     assert!(matches!(outcome, Retirement::Retired(_)));
-    let (outcome, told) = retire(&made, THIRD);
+    let (outcome, told) = retire(&made, THIRD, true);
     assert!(matches!(outcome, Retirement::Refused { .. }), "{told:?}");
-    assert!(told.iter().any(|lack| lack.reason.contains("no other store")), "{told:?}");
+    assert!(told.iter().any(|lack| lack.reason.contains("no store of it would remain")), "{told:?}");
 }
 
 #[test]

@@ -11,7 +11,7 @@ use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::{Availability, Home, StoreState, runtime_over, schedule, work_on};
 use strongroom_registry::items::{self, Item};
 use strongroom_registry::stores;
-use strongroom_registry::{ItemId, ItemStatus, Scope};
+use strongroom_registry::{ItemId, ItemStatus, Scope, WaitReason};
 use strongroom_storage::{FolderStore, Key, PutOptions, Store};
 use tempfile::TempDir;
 
@@ -174,10 +174,12 @@ fn an_empty_disk_in_the_place_of_a_store_is_refused_and_nothing_is_written_to_it
         let secondary = states.iter().find(|state| state.store == "secondary").expect("a store");
         assert_eq!(secondary.availability, Availability::Refused, "{secondary:?}");
         let reason = secondary.reason.clone().expect("a reason");
-        assert!(reason.contains("strongroom store backfill"), "{reason}");
+        assert!(reason.contains("strongroom store replace secondary"), "{reason}");
         let id = submit(&made, name, &[("a.txt", b"dear all")]);
         let note = work_until_it_waits(&home, id);
-        assert!(note.contains("strongroom store backfill"), "{note}");
+        assert!(note.contains("strongroom store replace secondary"), "{note}");
+        let item = item(&home, id);
+        assert_eq!((item.wait_reason, item.needs_review), (Some(WaitReason::RefusedStore), true));
     }
     let empty = FolderStore::open("secondary", folder(&made, "secondary")).expect("opens");
     assert_eq!(empty.list(&Key::ROOT).expect("lists").count(), 0);

@@ -17,6 +17,19 @@ WHERE o.id > $1 AND o.head > 0 AND lower(o.placement) = lower($2) AND ($4::uuid 
         )
     )
 ORDER BY o.id LIMIT $5
+-- name: backfill.count_lacking
+SELECT count(*) FROM objects o
+WHERE o.head > 0 AND lower(o.placement) = lower($1)
+    AND (
+        NOT EXISTS (
+            SELECT 1 FROM object_copies k WHERE k.object_id = o.id AND k.store = $2 AND k.generation = o.generation
+        )
+        OR EXISTS (
+            SELECT 1 FROM contents c
+            WHERE c.object_id = o.id AND c.generation = o.generation AND c.version <= o.head
+                AND NOT EXISTS (SELECT 1 FROM copies k WHERE k.content_id = c.id AND k.store = $2)
+        )
+    )
 -- name: backfill.unverified_objects
 SELECT o.id, i.identifier, o.identifier, o.generation, (
     SELECT count(*) FROM contents c
@@ -51,6 +64,12 @@ WHERE o.id > $1 AND o.head > 0 AND coalesce(lower(o.placement), '') = lower($2)
         )
     )
 ORDER BY o.id LIMIT $5
+-- name: backfill.holds_objects
+SELECT 1 FROM object_copies k JOIN objects o ON o.id = k.object_id AND o.head > 0 WHERE k.store = $1 LIMIT 1
+-- name: backfill.doubt_copy
+UPDATE copies SET verified_at = NULL, last_fixity_at = NULL, checked_at = 0 WHERE store = $1 AND content_id = $2
+-- name: backfill.doubt_object_copy
+UPDATE object_copies SET last_fixity_at = NULL, checked_at = 0 WHERE store = $1 AND object_id = $2
 -- name: backfill.placements_in_store
 SELECT DISTINCT coalesce(lower(o.placement), '') FROM object_copies k JOIN objects o ON o.id = k.object_id
 WHERE k.store = $1 AND o.head > 0 ORDER BY 1

@@ -125,11 +125,13 @@ SELECT f.id, f.institution_id, i.identifier, f.object_id, coalesce(o.identifier,
     f.detail, f.quarantine_key, f.found_at, f.repaired_at, f.wait_reason
 FROM findings f LEFT JOIN objects o ON o.id = f.object_id JOIN institutions i ON i.id = f.institution_id
 WHERE f.id = $1 AND ($2::uuid IS NULL OR f.institution_id = $2)
+-- What was found in a store that is out of use is listed with what is repaired.
 -- name: findings.list
 SELECT f.id, f.institution_id, i.identifier, f.object_id, coalesce(o.identifier, i.identifier), f.content_id, f.store, f.key, f.kind, f.state,
     f.detail, f.quarantine_key, f.found_at, f.repaired_at, f.wait_reason
 FROM findings f LEFT JOIN objects o ON o.id = f.object_id JOIN institutions i ON i.id = f.institution_id
 WHERE f.id > $1 AND ($2::uuid IS NULL OR f.institution_id = $2) AND ($3::boolean OR f.state <> 'repaired')
+    AND ($3::boolean OR NOT EXISTS (SELECT 1 FROM registry_facts r WHERE r.name = 'store.retired/' || f.store))
 ORDER BY f.id LIMIT $4
 -- name: checks.copy
 SELECT k.key, c.sha512 FROM contents c LEFT JOIN copies k ON k.content_id = c.id AND k.store = $2 WHERE c.id = $1

@@ -2,6 +2,8 @@
 SELECT value FROM registry_facts WHERE name = $1
 -- name: facts.set
 INSERT INTO registry_facts (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = $2
+-- name: facts.delete
+DELETE FROM registry_facts WHERE name = $1
 -- name: institutions.insert
 INSERT INTO institutions (id, identifier, name, state, created_at, updated_at) VALUES ($1, $2, $3, 'active', $4, $4)
 -- name: institutions.update

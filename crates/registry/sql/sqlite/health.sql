@@ -6,7 +6,8 @@ WHERE c.object_id = ?1 AND c.generation = ?2 AND c.version <= ?3 AND NOT EXISTS 
 -- name: health.object_copy
 SELECT state FROM object_copies WHERE object_id = ?1 AND generation = ?2 AND store = ?3
 -- name: health.unsolved_of_object
-SELECT count(*) FROM findings WHERE object_id = ?1 AND state <> 'repaired'
+SELECT count(*) FROM findings f WHERE f.object_id = ?1 AND f.state <> 'repaired'
+    AND NOT EXISTS (SELECT 1 FROM registry_facts r WHERE r.name = 'store.retired/' || f.store)
 -- name: health.doubt_copy
 UPDATE copies SET checked_at = 0 WHERE object_id = ?1 AND store = ?2 AND key = ?3
 -- name: health.doubt_object
@@ -15,17 +16,26 @@ UPDATE object_copies SET checked_at = 0 WHERE object_id = ?1 AND store = ?2
 SELECT count(*) FROM contents c
 WHERE c.object_id = ?1 AND c.generation = ?2 AND c.version <= ?3
     AND NOT EXISTS (SELECT 1 FROM copies k WHERE k.content_id = c.id AND k.store = ?4)
+-- What lies in a store that is out of use does not count.
 -- name: health.wrong
-SELECT EXISTS (SELECT 1 FROM findings f WHERE f.object_id = ?1 AND f.state <> 'repaired' AND f.kind <> 'missing'),
-    EXISTS (SELECT 1 FROM findings f WHERE f.object_id = ?1 AND f.state <> 'repaired' AND f.kind = 'missing'),
-    EXISTS (SELECT 1 FROM object_copies k WHERE k.object_id = ?1 AND k.generation = ?2 AND k.state = 'damaged'),
-    EXISTS (SELECT 1 FROM object_copies k WHERE k.object_id = ?1 AND k.generation = ?2 AND k.state = 'missing'),
+SELECT EXISTS (SELECT 1 FROM findings f WHERE f.object_id = ?1 AND f.state <> 'repaired' AND f.kind <> 'missing'
+        AND NOT EXISTS (SELECT 1 FROM registry_facts r WHERE r.name = 'store.retired/' || f.store)),
+    EXISTS (SELECT 1 FROM findings f WHERE f.object_id = ?1 AND f.state <> 'repaired' AND f.kind = 'missing'
+        AND NOT EXISTS (SELECT 1 FROM registry_facts r WHERE r.name = 'store.retired/' || f.store)),
+    EXISTS (SELECT 1 FROM object_copies k WHERE k.object_id = ?1 AND k.generation = ?2 AND k.state = 'damaged'
+        AND NOT EXISTS (SELECT 1 FROM registry_facts r WHERE r.name = 'store.retired/' || k.store)),
+    EXISTS (SELECT 1 FROM object_copies k WHERE k.object_id = ?1 AND k.generation = ?2 AND k.state = 'missing'
+        AND NOT EXISTS (SELECT 1 FROM registry_facts r WHERE r.name = 'store.retired/' || k.store)),
     EXISTS (SELECT 1 FROM copies k JOIN contents c ON c.id = k.content_id WHERE k.object_id = ?1 AND c.generation = ?2
-        AND c.version <= ?3 AND k.state = 'damaged'),
+        AND c.version <= ?3 AND k.state = 'damaged'
+        AND NOT EXISTS (SELECT 1 FROM registry_facts r WHERE r.name = 'store.retired/' || k.store)),
     EXISTS (SELECT 1 FROM copies k JOIN contents c ON c.id = k.content_id WHERE k.object_id = ?1 AND c.generation = ?2
-        AND c.version <= ?3 AND k.state = 'missing')
+        AND c.version <= ?3 AND k.state = 'missing'
+        AND NOT EXISTS (SELECT 1 FROM registry_facts r WHERE r.name = 'store.retired/' || k.store))
 -- name: health.open_by_store
-SELECT store, kind, count(*) FROM findings WHERE state <> 'repaired' GROUP BY store, kind ORDER BY store, kind
+SELECT f.store, f.kind, count(*) FROM findings f
+WHERE f.state <> 'repaired' AND NOT EXISTS (SELECT 1 FROM registry_facts r WHERE r.name = 'store.retired/' || f.store)
+GROUP BY f.store, f.kind ORDER BY f.store, f.kind
 -- name: health.oldest_check
 SELECT min(k.checked_at) FROM copies k WHERE k.store = ?1
 -- name: health.notices

@@ -186,6 +186,10 @@ WHERE i.item_id = ?1 AND i.content_id IS NOT NULL
 ORDER BY k.key
 -- name: copies.of_content
 SELECT store, key, class, state, stored_at, verified_at, last_fixity_at FROM copies WHERE content_id = ?1 ORDER BY store
+-- name: copies.in_use
+SELECT k.store, k.key, k.class, k.state, k.stored_at, k.verified_at, k.last_fixity_at FROM copies k
+WHERE k.content_id = ?1 AND NOT EXISTS (SELECT 1 FROM registry_facts r WHERE r.name = 'store.retired/' || k.store)
+ORDER BY k.store
 -- What was known of an object in a store stays known: a new version says nothing of the inventories of earlier ones. Known
 -- damage is due at once.
 -- name: object_copies.insert
@@ -201,6 +205,10 @@ WHERE object_copies.generation <> ?4 OR object_copies.state <> 'kept'
 UPDATE object_copies SET checked_at = ?3 WHERE object_id = ?1 AND store = ?2
 -- name: object_copies.of_object
 SELECT store, state, checked_at FROM object_copies WHERE object_id = ?1 ORDER BY store
+-- name: object_copies.in_use
+SELECT k.store, k.state, k.checked_at FROM object_copies k
+WHERE k.object_id = ?1 AND NOT EXISTS (SELECT 1 FROM registry_facts r WHERE r.name = 'store.retired/' || k.store)
+ORDER BY k.store
 -- name: events.insert
 INSERT INTO events (id, institution_id, object_id, file_id, content_id, item_id, version, type, expansion, time, outcome,
     detail, outcome_detail, agent)
