@@ -57,7 +57,7 @@ fn equal_bytes_are_kept_again_where_every_copy_was_lost() {
     }
     let item = deposit_again(&home, "letters", &files);
     let note = item.note.expect("a note");
-    assert!(note.contains("no version is made") && note.contains("2 copies were lost or damaged"), "{note}");
+    assert!(note.contains("no version is made") && note.contains("2 lost or damaged copies are repaired"), "{note}");
     assert!(note.contains("data/a.txt in primary") && note.contains("data/a.txt in secondary"), "{note}");
     assert_eq!(home.object("letters").head, 1);
     for place in places(&home, &object, "a.txt") {
@@ -75,7 +75,7 @@ fn a_copy_of_another_size_is_repaired_from_the_deposit_and_kept_as_evidence() {
     let place = &places(&home, &object, "a.txt")[1];
     fs::write(place, b"something else").expect("is damaged");
     let note = deposit_again(&home, "letters", &files).note.expect("a note");
-    assert!(note.contains("1 copy was lost or damaged"), "{note}");
+    assert!(note.contains("1 lost or damaged copy is repaired"), "{note}");
     assert_eq!(fs::read(place).expect("is there"), b"one");
     assert!(
         home.keys("quarantine").iter().any(|key| Path::new(key).extension().is_none_or(|kind| kind != "json")),
@@ -137,7 +137,7 @@ fn many_healed_copies_are_counted_and_the_first_are_named() {
         }
     }
     let note = deposit_again(&home, "letters", &files).note.expect("a note");
-    assert!(note.contains("18 copies were lost or damaged") && note.ends_with(", ..."), "{note}");
+    assert!(note.contains("18 lost or damaged copies are repaired") && note.ends_with(", ..."), "{note}");
     assert_eq!(note.matches(" in primary").count() + note.matches(" in secondary").count(), 5, "{note}");
     assert_whole(&home);
 }
