@@ -8,7 +8,7 @@ use strongroom_registry::objects::{self, Object as StoredObject};
 use strongroom_registry::standing::{self, Standing};
 use strongroom_registry::stores::{self, MissedLog, UnreadLogs};
 use strongroom_registry::{GenerationId, ObjectId, RegistryError, Scope, Time};
-use strongroom_storage::{Durability, Key, PutCondition, PutOptions, StorageError, Store};
+use strongroom_storage::{Key, PutCondition, PutOptions, StorageError, Store};
 use uuid::Uuid;
 
 use crate::error::chain;
@@ -75,7 +75,7 @@ pub(crate) fn put(
     let there: Vec<String> = kept.iter().map(|store| store.name().to_owned()).collect();
     let announced = due.forget(&there)?;
     for store in &kept {
-        mark::advance(home, *store, &announced, Durability::OnReturn)?;
+        mark::advance(home, *store, &announced)?;
     }
     mark::confirm(home, &kept, &announced)
 }
@@ -90,7 +90,7 @@ fn put_into<'h>(
     (name, bytes): (&str, &[u8]),
 ) -> Result<&'h dyn Store, EngineError> {
     let store = home.store(store)?.as_ref();
-    mark::advance(home, store, announced, Durability::OnReturn)?;
+    mark::advance(home, store, announced)?;
     Object::new(store, object_root(institution, generation)?).put_log(name, bytes)?;
     Ok(store)
 }
@@ -210,7 +210,7 @@ fn copy_one_unread(home: &Home, unread: &UnreadLogs, from: &dyn Store) -> Result
     if let Some(object) = object.filter(|_| is_wanted) {
         let store = home.store(&unread.store)?.as_ref();
         let announced = mark::announce(home)?;
-        mark::advance(home, store, &announced, Durability::OnReturn)?;
+        mark::advance(home, store, &announced)?;
         if let Err(error) = LogCopying::new(&hold, &object, store)?.copy_from(from, &|| Ok(()))? {
             return Ok(Err(error));
         }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde::{Deserialize, Serialize};
 use strongroom_registry::Registry;
 use strongroom_registry::standing::{self, Standing};
-use strongroom_storage::{Durability, Key, PutCondition, PutOptions, StorageError, Store};
+use strongroom_storage::{Key, PutCondition, PutOptions, StorageError, Store};
 use uuid::Uuid;
 
 use crate::{EngineError, Home};
@@ -114,12 +114,7 @@ fn read_with_etag(store: &dyn Store) -> Result<(Found, Option<String>), StorageE
 }
 
 /// Puts a mark where what lies there is still what `etag` says (none: nothing); its etag, or none where it is not.
-fn put(
-    store: &dyn Store,
-    mark: &Mark,
-    etag: Option<&str>,
-    durability: Durability,
-) -> Result<Option<String>, StorageError> {
+fn put(store: &dyn Store, mark: &Mark, etag: Option<&str>) -> Result<Option<String>, StorageError> {
     let mut bytes = serde_json::to_vec(mark).unwrap_or_default();
     bytes.push(b'\n');
     let condition = match etag {
@@ -127,7 +122,7 @@ fn put(
         Some(etag) => PutCondition::IfMatch(etag.to_owned()),
         None => PutCondition::IfAbsent,
     };
-    let options = PutOptions { size: Some(bytes.len() as u64), condition, durability, ..PutOptions::default() };
+    let options = PutOptions { size: Some(bytes.len() as u64), condition, ..PutOptions::default() };
     match store.put(&key()?, &mut bytes.as_slice(), &options) {
         Ok(head) => Ok(Some(head.etag)),
         Err(StorageError::Condition { .. }) => Ok(None),
@@ -142,24 +137,18 @@ pub(crate) fn announce(home: &Home) -> Result<Standing, EngineError> {
     Ok(home.registry.write(standing::announce)?)
 }
 
-/// Brings the mark of a store up to an act that was announced. With [`Durability::OnSync`] it is as durable as what the
-/// caller then does and syncs.
+/// Brings the mark of a store up to an act that was announced. It is durable when this returns: a mark that a power cut
+/// leaves half written can be read by nobody, and the registry would be read-only.
 ///
 /// # Errors
 /// [`EngineError::Superseded`] where the store belongs to another registry, or to a later state of this one.
-pub(crate) fn advance(
-    home: &Home,
-    store: &dyn Store,
-    standing: &Standing,
-    durability: Durability,
-) -> Result<(), EngineError> {
+pub(crate) fn advance(home: &Home, store: &dyn Store, standing: &Standing) -> Result<(), EngineError> {
     let slot = home.marks.slot(store.name());
     let mut slot = lock(&slot);
-    // A mark that another thread wrote without syncing it serves only those who sync by themselves.
     let covers = |mark: &Mark| mark.is_by(standing) && mark.acts >= standing.acts;
     for _ in 0..TRIES {
         let etag = match &slot.0 {
-            Some((mark, _)) if covers(mark) && durability == Durability::OnSync => return Ok(()),
+            Some((mark, _)) if covers(mark) => return Ok(()),
             Some((_, etag)) => Some(etag.clone()),
             None => {
                 let (found, etag) = read_with_etag(store)?;
@@ -175,7 +164,7 @@ pub(crate) fn advance(
         };
         let before = slot.0.as_ref().filter(|(mark, _)| mark.is_by(standing)).map_or(0, |(mark, _)| mark.acts);
         let mark = Mark { acts: standing.acts.max(before), ..Mark::of(*standing) };
-        match put(store, &mark, etag.as_deref(), durability)? {
+        match put(store, &mark, etag.as_deref())? {
             Some(etag) => {
                 slot.0 = Some((mark, etag));
                 return Ok(());
@@ -211,7 +200,7 @@ pub(crate) fn confirm(home: &Home, stores: &[&dyn Store], standing: &Standing) -
             }
             lock(&home.marks.slot(store.name())).0 = None;
             let late = Mark { acts: mark.acts + 1, ..mark };
-            if put(*store, &late, etag.as_deref(), Durability::OnReturn)?.is_some() {
+            if put(*store, &late, etag.as_deref())?.is_some() {
                 return Err(superseded(*store, "was adopted by another state of the registry while it was written to"));
             }
         }
@@ -231,7 +220,7 @@ pub(crate) fn claim(home: &Home, store: &dyn Store, standing: &Standing) -> Resu
         };
         lock(&home.marks.slot(store.name())).0 = None;
         let mark = Mark { acts, ..Mark::of(*standing) };
-        if put(store, &mark, etag.as_deref(), Durability::OnReturn)?.is_some() {
+        if put(store, &mark, etag.as_deref())?.is_some() {
             return Ok(acts);
         }
     }

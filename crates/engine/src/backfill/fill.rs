@@ -98,7 +98,7 @@ impl Filling<'_> {
         let mut filled = Filled::default();
         let store = self.home.store(self.store)?.as_ref();
         let announced = mark::announce(self.home)?;
-        mark::advance(self.home, store, &announced, Durability::OnReturn)?;
+        mark::advance(self.home, store, &announced)?;
         self.hold.keep()?;
         let identifier = self.object.institution_identifier.as_str();
         open_root(self.home, Root { store: self.store, institution: self.object.institution, identifier }, store)?;
@@ -118,7 +118,7 @@ impl Filling<'_> {
         self.logs(store)?;
         crash_point("backfill.files");
         let announced = mark::announce(self.home)?;
-        mark::advance(self.home, store, &announced, Durability::OnReturn)?;
+        mark::advance(self.home, store, &announced)?;
         mark::confirm(self.home, &[store], &announced)?;
         let (institution, object, generation) = (self.object.institution, self.object.id, self.object.generation);
         let copy = ObjectCopy { institution, object, generation, store: self.store.to_owned() };

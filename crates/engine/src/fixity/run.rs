@@ -7,7 +7,6 @@ use strongroom_registry::fixity::{self as record, Coverage, Due, DueCursor, Find
 use strongroom_registry::{
     FindingId, FindingState, ObjectId, RegistryError, Scope, Time, backfill, objects, standing, tenants,
 };
-use strongroom_storage::Durability;
 
 use super::handler::{self, TOPIC};
 use super::repair::{Treated, treat};
@@ -286,7 +285,7 @@ impl<'h> Asked<'h> {
             let is_kept = self.home.registry.read(|tx| backfill::holds_objects(tx, name))?;
             let store = self.home.store(name)?;
             if is_kept && mark::read(store.as_ref())? == mark::Found::None {
-                mark::advance(self.home, store.as_ref(), &standing, Durability::OnReturn)?;
+                mark::advance(self.home, store.as_ref(), &standing)?;
             }
         }
         Ok(())

@@ -9,7 +9,7 @@ use strongroom_registry::objects::Object;
 use strongroom_registry::versions::{self, Version};
 use strongroom_registry::work::StageEnd;
 use strongroom_registry::{Description, GenerationId, ObjectId, Stage, VersionState, parts};
-use strongroom_storage::{Durability, Store};
+use strongroom_storage::Store;
 
 use super::compare::{bring_up, compare_anew, keep_object, object, open_version, placement};
 use super::complete::{commit_failure, complete, missing};
@@ -126,9 +126,7 @@ fn finish_commit(
     let announced = mark::announce(context.home).map_err(|error| StageError::Transient(error.chain()))?;
     let marked: Vec<&dyn Store> = stores.iter().map(|(_, store)| store.as_ref()).collect();
     for store in &marked {
-        // Synced with the assembly, before the version becomes visible.
-        mark::advance(context.home, *store, &announced, Durability::OnSync)
-            .map_err(|error| StageError::Transient(error.chain()))?;
+        mark::advance(context.home, *store, &announced).map_err(|error| StageError::Transient(error.chain()))?;
     }
     crash_point("ingest.record.marked");
     for (name, store) in stores {
