@@ -105,7 +105,8 @@ fn an_abandoned_version_leaves_nothing() {
         let sample = three_versions();
         sample.write_version(&store, &root, 1).unwrap();
         let before = store.files();
-        let assembly = VersionAssembly::open(&store, "c", &root, VersionNumber::new(2).unwrap()).unwrap();
+        let assembly =
+            VersionAssembly::open(&store, "abandoned-version", &root, VersionNumber::new(2).unwrap()).unwrap();
         assembly.put_content(&sha512(b"x"), 1, None, &mut &b"x"[..]).unwrap();
         assembly.abandon().unwrap();
         assert_eq!(store.files(), before);
