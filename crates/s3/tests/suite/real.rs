@@ -142,5 +142,6 @@ fn a_real_server_refuses_wrong_credentials() {
     let Some(settings) = settings() else { return };
     let wrong = S3Settings { secret_key: Some(Secret::new("wrong")), ..settings };
     let error = S3Store::open("real", wrong).map(|_| ()).unwrap_err();
-    assert!(!error.is_transient(), "{error:?}");
+    assert!(error.is_away(), "what needs the store waits until the credentials are right: {error:?}");
+    assert!(error.to_string().contains("refuses the credentials"), "{error}");
 }
