@@ -546,6 +546,20 @@ fn stamp_copies(
     Ok(())
 }
 
+/// Takes back that copies of a version which is not published were proved: they are written again, or did not prove right.
+pub fn set_unproved(
+    tx: &mut dyn Transaction,
+    claim: &Claim,
+    version: &Version,
+    store: &str,
+    contents: &[ContentId],
+) -> Result<(), RegistryError> {
+    check_unpublished(tx, claim, version, "note that its copies are not proved")?;
+    let mut lists = contents.iter().map(|content| vec![(*content).into(), store.into()]);
+    tx.execute_each(Statement("copies.unproved"), &mut lists)?;
+    Ok(())
+}
+
 /// Forgets a copy of a version that is being prepared, which did not prove right or is not there, so that it is made again.
 pub fn forget_copy(
     tx: &mut dyn Transaction,

@@ -191,6 +191,8 @@ WHERE copies.content_id = proved.content_id AND copies.store = proved.store
 UPDATE copies SET verified_at = proved.time, checked_at = proved.time, attested_at = proved.time
 FROM unnest($1::uuid[], $2::text[], $3::bigint[]) AS proved (content_id, store, time)
 WHERE copies.content_id = proved.content_id AND copies.store = proved.store
+-- name: copies.unproved
+UPDATE copies SET verified_at = NULL, attested_at = NULL, last_fixity_at = NULL WHERE content_id = $1 AND store = $2
 -- name: copies.forget
 DELETE FROM copies WHERE content_id = $1 AND store = $2
 -- name: copies.of_deposit

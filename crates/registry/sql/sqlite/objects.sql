@@ -175,6 +175,8 @@ ORDER BY k.content_id LIMIT ?6
 UPDATE copies SET verified_at = ?3, checked_at = ?3, last_fixity_at = ?3 WHERE content_id = ?1 AND store = ?2
 -- name: copies.attested
 UPDATE copies SET verified_at = ?3, checked_at = ?3, attested_at = ?3 WHERE content_id = ?1 AND store = ?2
+-- name: copies.unproved
+UPDATE copies SET verified_at = NULL, attested_at = NULL, last_fixity_at = NULL WHERE content_id = ?1 AND store = ?2
 -- name: copies.forget
 DELETE FROM copies WHERE content_id = ?1 AND store = ?2
 -- name: copies.of_deposit

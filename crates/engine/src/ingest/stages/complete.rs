@@ -14,6 +14,7 @@ use strongroom_registry::versions::{self, PendingCopy, Version};
 use strongroom_storage::{StorageError, Store};
 
 use super::receive::payload;
+use super::verify::prove_rest;
 use super::write::{assembly, class_of, record_again, staged_record};
 use crate::error::chain;
 use crate::home::NamedStore;
@@ -70,20 +71,44 @@ pub(super) fn complete(
 ) -> Result<(), StageError> {
     let mut last: Option<Digest> = None;
     loop {
-        let lacking = missing(context, version, store)?;
+        let mut lacking = missing(context, version, store)?;
+        if lacking.is_empty() {
+            lacking = wrong(context, version, (name, store))?;
+        }
         let Some(first) = lacking.first() else { return Ok(()) };
         if last == Some(first.sha512) {
             return Err(StageError::Transient(format!(
-                "store {name} does not show sha512:{} of version {} although it was put there",
+                "store {name} does not show sha512:{} of version {} as it was put there",
                 first.sha512, version.number
             )));
         }
         last = Some(first.sha512);
+        // What was proved before is not what lies there from now on, also where this attempt ends before it is proved anew.
+        let contents: Vec<ContentId> = lacking.iter().map(|content| content.content).collect();
+        let (of, in_store) = (version.clone(), name.to_owned());
+        context.write(move |tx, claim| versions::set_unproved(tx, claim, &of, &in_store, &contents))?;
         let making = Making { context, version, name, assembly: assembly(context, version, store)?, stores };
-        making.all(lacking.clone())?;
+        making.all(lacking)?;
         making.assembly.sync()?;
-        making.read_back(&lacking)?;
     }
+}
+
+/// Proves the copies that were made again: the first contents that do not prove right, with where they are staged.
+fn wrong(
+    context: &StageContext<'_>,
+    version: &Version,
+    (name, store): (&str, &Arc<dyn Store>),
+) -> Result<Vec<PendingCopy>, StageError> {
+    let wrong = prove_rest(context, version, name, store)?;
+    let mut known = Vec::with_capacity(wrong.len());
+    let mut after = None;
+    while known.len() < wrong.len() {
+        let page = context.registry().read(|tx| versions::brought(tx, version, after, CONTENTS_AT_ONCE))?;
+        let Some(last) = page.last() else { break };
+        after = Some(last.sha512);
+        known.extend(page.into_iter().filter(|content| wrong.contains(&content.content)));
+    }
+    Ok(known)
 }
 
 /// Contents that are made again in one store.
@@ -119,22 +144,6 @@ impl Making<'_, '_, '_> {
                 self.version.number, lost.sha512
             ))),
         }
-    }
-
-    /// Proves by reading back what was made again: what was proved before is not what lies there now.
-    fn read_back(&self, made: &[PendingCopy]) -> Result<(), StageError> {
-        for content in made {
-            self.context.task.check_lease()?;
-            if !self.assembly.verify_content(&content.sha512, content.size)? {
-                return Err(StageError::Transient(format!(
-                    "sha512:{} was made again in store {} and does not read back as written",
-                    content.sha512, self.name
-                )));
-            }
-        }
-        let contents: Vec<ContentId> = made.iter().map(|content| content.content).collect();
-        let (store, version) = (self.name.to_owned(), self.version.clone());
-        self.context.write(move |tx, claim| versions::set_verified(tx, claim, &version, &store, &contents))
     }
 
     /// Puts a content; whether the bytes were the right ones.

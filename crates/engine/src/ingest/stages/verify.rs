@@ -63,8 +63,8 @@ fn prove(
         let page = context.registry().read(|tx| versions::unverified(tx, version, name, after, COPIES_AT_ONCE))?;
         let Some(last) = page.last() else { break };
         after = Some(last.content);
-        let vouches = store.capabilities().strong_checksum;
-        let Proofs { right, attested, wrong } = prove_page(context, &assembly, name, vouches, &page)?;
+        let check = || context.task.check().map_err(StageError::from);
+        let Proofs { right, attested, wrong } = prove_page(&assembly, name, store, &page, &check)?;
         proof.proved += (right.len() + attested.len()) as u64;
         let (store_name, of) = (name.to_owned(), version.clone());
         for copy in &wrong {
@@ -85,6 +85,33 @@ fn prove(
         proof.wrong.push(format!("{unproved} contents without a copy in {name}"));
     }
     Ok(proof)
+}
+
+/// Proves the copies in a store that are not proved yet, of a version that is being committed, so that only a lost lease stops
+/// it: the first contents that do not prove right.
+pub(super) fn prove_rest(
+    context: &StageContext<'_>,
+    version: &Version,
+    name: &str,
+    store: &Arc<dyn Store>,
+) -> Result<Vec<ContentId>, StageError> {
+    let assembly = assembly(context, version, store)?;
+    loop {
+        let page = context.registry().read(|tx| versions::unverified(tx, version, name, None, COPIES_AT_ONCE))?;
+        if page.is_empty() {
+            return Ok(Vec::new());
+        }
+        let check = || context.task.check_lease().map_err(StageError::from);
+        let Proofs { right, attested, wrong } = prove_page(&assembly, name, store, &page, &check)?;
+        let (store_name, of) = (name.to_owned(), version.clone());
+        context.write(move |tx, claim| {
+            versions::set_verified(tx, claim, &of, &store_name, &right)?;
+            versions::set_attested(tx, claim, &of, &store_name, &attested)
+        })?;
+        if !wrong.is_empty() {
+            return Ok(wrong.into_iter().map(|copy| copy.content).collect());
+        }
+    }
 }
 
 /// How a copy was found.
@@ -108,20 +135,21 @@ struct Proofs {
 
 /// Proves a page of copies. Small ones are read by two threads.
 fn prove_page(
-    context: &StageContext<'_>,
     assembly: &VersionAssembly<'_>,
-    store: &str,
-    vouches: bool,
+    name: &str,
+    store: &Arc<dyn Store>,
     page: &[PendingCopy],
+    check: &(dyn Fn() -> Result<(), StageError> + Sync),
 ) -> Result<Proofs, StageError> {
+    let vouches = store.capabilities().strong_checksum;
     let next = AtomicUsize::new(0);
     let work = || -> Result<Vec<(usize, Seen)>, StageError> {
         let mut seen = Vec::new();
         loop {
             let index = next.fetch_add(1, Ordering::Relaxed);
             let Some(copy) = page.get(index) else { return Ok(seen) };
-            context.task.check()?;
-            seen.push((index, look(assembly, store, vouches, copy)?));
+            check()?;
+            seen.push((index, look(assembly, name, vouches, copy)?));
         }
     };
     let outcomes = std::thread::scope(|scope| {

@@ -1,7 +1,14 @@
 //! What happens to a version behind `committing`: what is lost is made again and read back, and what a worker puts that
 //! slept through the commit is no part of the version.
 
-use strongroom_registry::{VersionState, objects, versions};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use strongroom_engine::Home;
+use strongroom_engine::fixity::{self, FixityRequest};
+use strongroom_registry::{ItemId, VersionState, objects, versions};
+use strongroom_storage::{Call, Head, Layer, Layered, Operation, StorageError, Store};
 
 use super::identity::work_until;
 use super::*;
@@ -73,4 +80,106 @@ fn a_worker_that_slept_through_the_commit_of_a_store_does_not_block_the_object()
     home.clock.advance(Duration::from_hours(1));
     work_on(&home.home, &[id], &Shutdown::new()).expect("works");
     assert_eq!(find(&home, id).status, ItemStatus::Succeeded);
+}
+
+/// An engine over the same registry and stores, with a layer around one store.
+fn layered<L: Layer>(made: &TestHome, name: &str, layer: L) -> Arc<Home> {
+    let mut home = Home::with_registry(made.path(), made.settings.clone(), made.registry.clone()).expect("opens");
+    let store: Arc<dyn Store> = Arc::new(Layered::new(home.stores[name].clone(), layer));
+    home.stores.insert(name.into(), store);
+    Arc::new(home)
+}
+
+/// An item behind `committing` whose assembly in the second store is lost; and where that lay.
+fn committing_without_assembly(made: &TestHome) -> (ItemId, PathBuf) {
+    let id = hand_in(made, &made.bag("letters", &[("a.txt", b"one")]));
+    work_until(made, id, Stage::Record);
+    let version = made.registry.read(|tx| versions::of_item(tx, id)).expect("reads").expect("a version");
+    let brought = made.registry.read(|tx| versions::brought(tx, &version, None, 100)).expect("reads");
+    let key = made.registry.read(|tx| objects::copies(tx, brought[0].content)).expect("copies")[0].key.clone();
+    let parent: Vec<&str> = key.split('/').take(2).collect();
+    let block = made.file("primary", &parent.join("/"));
+    std::fs::write(&block, b"in the way").expect("blocks");
+    let workers = strongroom_engine::runtime_over(&made.home, None).expect("a runtime").build();
+    workers.run_until(&Shutdown::new(), &|| {
+        let state = made.registry.read(|tx| versions::get(tx, version.id)).expect("reads").expect("there").state;
+        state == VersionState::Committing && find(made, id).status == ItemStatus::Pending
+    });
+    let assembly = made.file("secondary", &format!(".strongroom/assembly/{}", version.id));
+    std::fs::remove_dir_all(&assembly).expect("is lost");
+    std::fs::remove_file(block).expect("unblocks");
+    made.clock.advance(Duration::from_hours(1));
+    (id, assembly)
+}
+
+/// A medium that changes one byte of the first content that is put.
+struct Spoiling {
+    assembly: PathBuf,
+    is_done: AtomicBool,
+}
+
+impl Layer for Spoiling {
+    fn call<T>(&self, _: Call<'_>, act: &mut dyn FnMut() -> Result<T, StorageError>) -> Result<T, StorageError> {
+        act()
+    }
+
+    fn put(
+        &self,
+        call: Call<'_>,
+        body: &mut dyn std::io::Read,
+        act: &mut dyn FnMut(&mut dyn std::io::Read) -> Result<Head, StorageError>,
+    ) -> Result<Head, StorageError> {
+        let head = act(body)?;
+        if call.key.as_str().contains("content/") && !self.is_done.swap(true, Ordering::SeqCst) {
+            let file = self.assembly.join(call.key.as_str());
+            let mut bytes = std::fs::read(&file).expect("was put");
+            bytes[0] ^= 1;
+            std::fs::write(&file, bytes).expect("changes a byte");
+        }
+        Ok(head)
+    }
+}
+
+#[test]
+fn what_does_not_read_back_behind_committing_is_written_again() {
+    let made = home();
+    let (id, assembly) = committing_without_assembly(&made);
+    let spoiling = layered(&made, "secondary", Spoiling { assembly, is_done: AtomicBool::new(false) });
+    work_on(&spoiling, &[id], &Shutdown::new()).expect("works");
+    let ended = find(&made, id);
+    assert_eq!(ended.status, ItemStatus::Succeeded, "{:?}", ended.note);
+    let all = FixityRequest { all: true, ..FixityRequest::default() };
+    let summary = fixity::run(&made, &all, &mut |_| ()).expect("checks");
+    assert_eq!(summary.damaged, 0, "it succeeded, and a copy that counts as verified is wrong: {summary:?}");
+}
+
+/// A process that ends between the puts and the first sync.
+struct Ending(AtomicBool);
+
+impl Layer for Ending {
+    fn call<T>(&self, call: Call<'_>, act: &mut dyn FnMut() -> Result<T, StorageError>) -> Result<T, StorageError> {
+        if call.operation == Operation::Sync && !self.0.swap(true, Ordering::SeqCst) {
+            let source = std::io::Error::other("the process ends here");
+            return Err(StorageError::Io { store: call.store.into(), act: "sync", key: call.key.clone(), source });
+        }
+        act()
+    }
+}
+
+#[test]
+fn what_was_made_again_behind_committing_by_an_attempt_that_ended_is_read_back_by_the_next() {
+    let made = home();
+    let (id, _) = committing_without_assembly(&made);
+    let made_again = strongroom_database::Clock::now(&*made.clock);
+    let ending = layered(&made, "secondary", Ending(AtomicBool::new(false)));
+    work_on(&ending, &[id], &Shutdown::new()).expect("works");
+    assert_eq!(find(&made, id).status, ItemStatus::Succeeded);
+    let version = made.registry.read(|tx| versions::of_item(tx, id)).expect("reads").expect("a version");
+    let brought = made.registry.read(|tx| versions::brought(tx, &version, None, 100)).expect("reads");
+    let copies = brought
+        .iter()
+        .flat_map(|content| made.registry.read(|tx| objects::copies(tx, content.content)).expect("copies").into_iter());
+    let unread =
+        copies.filter(|copy| copy.store == "secondary" && copy.verified_at.is_none_or(|at| at < made_again)).count();
+    assert_eq!(unread, 0, "copies count as proved that were never read since they were written");
 }
