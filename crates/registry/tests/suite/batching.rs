@@ -88,11 +88,14 @@ pub(crate) fn a_batch_is_cancelled_but_for_what_is_committed(subject: &dyn Subje
 pub(crate) fn a_deleted_batch_stays_deleted(subject: &dyn Subject) {
     let world = World::new(subject);
     let (batch, ids) = world.batch(2);
+    let (other, _) = world.batch(0);
     let (claim, _) = world.claim(Stage::Receive);
     world.finish(&claim, &fatal());
     ask(&world, batch, Request::Delete).expect("is put away");
     assert!(ids.iter().all(|id| world.find(*id).status == ItemStatus::Deleted));
     assert_eq!(state(&world, batch), BatchState::Deleted);
+    assert_eq!(state(&world, other), BatchState::Processing);
+    ask(&world, other, Request::Delete).expect("is put away");
     assert!(world.read(|tx| batches::list(tx, Scope::System, None, 9)).is_empty());
     assert!(world.lease(1, Stage::Receive, 9).assignments.is_empty());
     ask(&world, batch, Request::Delete).expect("there is nothing left to do");

@@ -102,6 +102,7 @@ pub(crate) fn attempts_of_workers_that_crash_are_counted_and_the_item_fails_with
     assert_eq!((item.stage, item.status), (Stage::Receive, ItemStatus::Failed));
     assert!(item.needs_review);
     assert!(item.fence > fence);
+    assert_eq!(item.retry_count, 3);
     assert!(item.note.expect("a note").contains("gave up after 3 attempts"));
     assert_eq!(world.dead(Stage::Receive), 1, "task and item ended together");
     assert!(world.topics(id).is_empty(), "what was staged is kept: nothing is swept");
@@ -199,6 +200,10 @@ pub(crate) fn a_heartbeat_extends_only_what_its_claim_still_holds(subject: &dyn 
     // Its task is still leased to it, and the item has moved on.
     assert_eq!(beat(&Claim { fence: second.fence - 1, ..second.clone() }), [Pulse::Lost]);
     assert_eq!(world.find(second.item).lease_until, item.lease_until);
+    let held = work::StageEnd::Held { note: "waits for a person".into() };
+    world.finish(&second, &held);
+    assert_eq!(beat(&Claim { lease: first.lease, ..second.clone() }), [Pulse::Lost], "nobody works on it");
+    assert_eq!(world.find(second.item).lease_until, None);
 }
 
 pub(crate) fn every_stranded_item_and_no_other_is_given_a_task(subject: &dyn Subject) {

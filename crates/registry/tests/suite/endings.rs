@@ -19,6 +19,7 @@ pub(crate) fn next_goes_on_with_a_new_task(subject: &dyn Subject) {
     let world = World::new(subject);
     let id = world.item();
     let (claim, _) = world.claim(Stage::Receive);
+    let other = world.item_named("another");
     assert_eq!(world.finish(&claim, &next(Stage::Estimate)), ["ingest.estimate"]);
     let item = world.find(id);
     assert_eq!((item.stage, item.status, item.retry_count), (Stage::Estimate, ItemStatus::Pending, 0));
@@ -27,8 +28,9 @@ pub(crate) fn next_goes_on_with_a_new_task(subject: &dyn Subject) {
     assert_eq!(tasks.len(), 1, "the task of the stage is done");
     assert_eq!((tasks[0].topic.as_str(), tasks[0].state, tasks[0].spent), ("ingest.estimate", TaskState::Ready, 0));
     assert_eq!(last_word(&world, id), (Stage::Estimate, ItemStatus::Pending, "on to estimate".into()));
-    let numbers: Vec<u64> = world.history(id).iter().map(|line| line.number).collect();
-    assert_eq!(numbers, [1, 2, 3], "submitted, started, ended");
+    let numbers = |id| world.history(id).iter().map(|line| line.number).collect::<Vec<u64>>();
+    assert_eq!(numbers(id), [1, 2, 3], "submitted, started, ended");
+    assert_eq!(numbers(other), [1], "each item has a history of its own");
 }
 
 pub(crate) fn defer_waits_with_the_same_task_and_spends_nothing(subject: &dyn Subject) {
@@ -89,6 +91,7 @@ pub(crate) fn transient_errors_are_retried_until_the_attempts_are_spent(subject:
     let item = world.find(id);
     assert_eq!((item.stage, item.status), (Stage::Write, ItemStatus::Failed));
     assert!(item.needs_review);
+    assert_eq!(item.retry_count, u64::from(MAX_ATTEMPTS));
     assert!(item.note.expect("a note").ends_with("the store is out of reach"), "the exact text is shown");
     assert_eq!(world.dead(Stage::Write), 1);
     assert!(world.topics(id).is_empty(), "what was staged is kept");
@@ -204,6 +207,40 @@ pub(crate) fn back_begins_an_earlier_stage_afresh(subject: &dyn Subject) {
     assert_eq!(world.claim(Stage::Provision).0.spent, 1);
 }
 
+pub(crate) fn attempts_are_counted_until_the_item_goes_on(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let until = world.now();
+    let stays = [
+        StageEnd::Defer { until, reason: WaitReason::Other, note: "not yet".into() },
+        StageEnd::Released { note: "the worker drains".into() },
+        StageEnd::Held { note: "look at this".into() },
+    ];
+    let goes_on = [
+        next(Stage::Cleanup),
+        StageEnd::Back { to: Stage::Provision, note: "staging is lost".into() },
+        StageEnd::StagingLost {
+            to: Stage::Provision,
+            max_losses: 3,
+            note: "other bytes".into(),
+            advice: "check the disk".into(),
+        },
+        succeeded(),
+    ];
+    for (ends, expected) in [(stays.as_slice(), 1), (goes_on.as_slice(), 0)] {
+        for end in ends {
+            let (claim, item) = world.claimed_at(Stage::Write);
+            world.finish(&claim, &transient(&world));
+            assert_eq!(world.find(item.id).retry_count, 1);
+            subject.advance(Duration::from_secs(5));
+            world.finish(&world.claim(Stage::Write).0, end);
+            assert_eq!(world.find(item.id).retry_count, expected, "{end:?}");
+            if !world.find(item.id).status.is_ended() {
+                world.ask(item.id, Request::Cancel).expect("out of the way");
+            }
+        }
+    }
+}
+
 pub(crate) fn held_waits_for_a_person_without_a_task(subject: &dyn Subject) {
     let world = World::new(subject);
     let (claim, item) = world.claimed_at(Stage::Notify);
@@ -248,6 +285,7 @@ pub(crate) fn a_committing_item_does_not_fail(subject: &dyn Subject) {
     world.finish(&claim, &fatal());
     let item = world.find(id);
     assert_eq!((item.stage, item.status, item.needs_review), (Stage::Record, ItemStatus::Pending, true));
+    assert_eq!(item.retry_count, 1);
     assert!(world.lease(1, Stage::Record, 1).assignments.is_empty(), "it rests first");
     subject.advance(Duration::from_mins(2));
     for _ in 0..MAX_ATTEMPTS * 2 {

@@ -1,10 +1,10 @@
 //! A claim that is no longer current changes nothing, whatever is tried with it.
 
-use strongroom_registry::items::Request;
+use strongroom_registry::items::{self, ItemProblem, Request};
 use strongroom_registry::versions::{self, NewCopy, NewEntry, Version};
 use strongroom_registry::work::{self, Claim, StageEnd};
 use strongroom_registry::{
-    ContentId, Decision, Description, FileId, Format, InstitutionId, ItemStatus, ObjectId, RegistryError, Stage,
+    ContentId, Decision, Description, FileId, Format, InstitutionId, ItemStatus, ObjectId, RegistryError, Scope, Stage,
     Transaction, discarding, interim,
 };
 
@@ -70,6 +70,7 @@ const WRITES: &[(&str, Write)] = &[
         versions::set_kept_attested(tx, claim, version.object, "late", ContentId::new())
     }),
     ("note_stores", |tx, claim, version| discarding::note_stores(tx, claim, version, &["late".into()])),
+    ("freeze_record", |tx, claim, version| versions::freeze_record(tx, claim, version, "late").map(|_| ())),
     ("commit", |tx, claim, version| versions::commit(tx, claim, version, digests(b"late").sha512)),
     ("publish", |tx, claim, _| versions::publish(tx, claim, InstitutionId::new(), None, &[])),
     ("finish", |tx, claim, _| work::finish(tx, claim, "late", &next(Stage::Cleanup)).map(|_| ())),
@@ -128,6 +129,17 @@ pub(crate) fn every_write_of_a_worker_is_refused_after_its_stage_ended(subject: 
     assert_eq!((item.status, item.note.as_deref()), (ItemStatus::Held, Some("the last word")));
 }
 
+fn problem(message: &str) -> ItemProblem {
+    ItemProblem {
+        severity: "warning".into(),
+        code: "bag.something".into(),
+        file: None,
+        path: None,
+        line: None,
+        message: message.to_owned(),
+    }
+}
+
 /// Both items have the same fence: only their ids tell them apart.
 pub(crate) fn a_claim_writes_to_its_own_item_and_no_other(subject: &dyn Subject) {
     let world = World::new(subject);
@@ -137,9 +149,16 @@ pub(crate) fn a_claim_writes_to_its_own_item_and_no_other(subject: &dyn Subject)
     let (second, _) = world.claim(Stage::Receive);
     assert_eq!(first.fence, second.fence);
     let before = format!("{:?}", world.find(second.item));
+    for (claim, message) in [(&second, "of the second"), (&first, "of the first")] {
+        let claim = claim.clone();
+        world.write(move |tx| work::note_problems(tx, &claim, &[problem(message)]));
+    }
+    let object = world.object("bag");
+    world.prepare(&first, &object);
     world.write({
         let claim = first.clone();
         move |tx| {
+            work::set_object(tx, &claim, object.id)?;
             work::set_note(tx, &claim, "noted")?;
             work::set_source(tx, &claim, "etag", Some(1), Some("renamed"))?;
             work::set_priority(tx, &claim, 1)
@@ -147,8 +166,12 @@ pub(crate) fn a_claim_writes_to_its_own_item_and_no_other(subject: &dyn Subject)
     });
     let own = world.find(first.item);
     assert_eq!((own.note.as_deref(), own.etag.as_deref(), own.priority), (Some("noted"), Some("etag"), 1));
+    assert_eq!((own.object, own.version), (Some(object.id), Some(1)));
     world.ask(first.item, Request::Hold).expect("is asked");
     assert_eq!(format!("{:?}", world.find(second.item)), before);
     world.finish(&first, &StageEnd::Held { note: "waits for a person".into() });
     assert_eq!(format!("{:?}", world.find(second.item)), before);
+    let problems = |id| world.read(|tx| items::problems(tx, Scope::System, id, 9));
+    assert_eq!(problems(first.item), [problem("of the first")]);
+    assert_eq!(problems(second.item), [problem("of the second")]);
 }

@@ -2,6 +2,7 @@
 //! [`conformance_suite!`] makes a test of each for one engine.
 
 mod batching;
+mod bringing;
 mod claims;
 mod endings;
 mod events;
@@ -15,6 +16,7 @@ mod requests;
 mod restored;
 mod space;
 mod sqlite;
+mod states;
 mod transitions;
 mod versioning;
 mod world;
@@ -44,6 +46,7 @@ macro_rules! conformance_suite {
                 only_a_verdict_on_the_package_ends_an_item_as_invalid
                 staging_that_is_lost_again_and_again_asks_for_a_person
                 back_begins_an_earlier_stage_afresh
+                attempts_are_counted_until_the_item_goes_on
                 held_waits_for_a_person_without_a_task
                 succeeded_ends_without_a_sweep
                 released_gives_the_attempt_back
@@ -73,6 +76,11 @@ macro_rules! conformance_suite {
                 a_deleted_batch_stays_deleted
                 making_a_batch_twice_makes_one
                 counts_and_listings_of_a_batch_are_its_own
+            }
+            bringing {
+                what_a_version_brings_is_told_in_pages_with_where_it_is_staged
+                copies_of_a_version_are_to_be_proved_until_they_are
+                an_attested_copy_is_proved_and_has_passed_no_check
             }
             events {
                 a_new_payload_file_tells_ten_acts
@@ -113,6 +121,14 @@ macro_rules! conformance_suite {
                 a_released_lease_is_not_extended
                 a_lease_is_its_owners_alone_and_ends_at_its_moment
                 totals_count_the_payload
+                who_waits_for_an_object_is_woken_when_it_is_let_go
+            }
+            states {
+                a_version_is_swept_once_and_not_before_its_rows_are_gone
+                the_first_line_of_a_record_stays_as_it_was_first_written
+                a_published_version_is_not_committed_again
+                of_two_committed_versions_one_is_published
+                an_item_that_ends_discards_what_it_was_preparing_and_nothing_else
             }
             transitions {
                 items_take_the_transitions_of_the_table_and_no_other

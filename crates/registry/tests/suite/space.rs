@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use strongroom_registry::items::{NewItem, Request};
 use strongroom_registry::leases::{self, Hold, Holding};
 use strongroom_registry::versions;
 use strongroom_registry::work::{self, StageEnd};
-use strongroom_registry::{ItemStatus, Stage, Time, WaitReason, interim};
+use strongroom_registry::{Action, ItemStatus, Stage, Time, WaitReason, interim};
 use uuid::Uuid;
 
 use super::world::*;
@@ -134,6 +135,38 @@ pub(crate) fn a_lease_is_its_owners_alone_and_ends_at_its_moment(subject: &dyn S
     subject.advance(LEASE);
     assert_eq!((holding(A), holding(B)), (Holding::NotHeld, Holding::NotHeld));
     assert_eq!(hold(&world, object, B, world.later(LEASE)), Hold::Held { fence: 2, kept: false });
+}
+
+pub(crate) fn who_waits_for_an_object_is_woken_when_it_is_let_go(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let object = world.object("bag").id;
+    let hour = world.later(Duration::from_hours(1));
+    let waits = |knows: Option<strongroom_registry::ObjectId>| {
+        let (claim, item) = world.claimed_at(Stage::Write);
+        let held = claim.clone();
+        world.write(move |tx| knows.map_or(Ok(()), |object| work::set_object(tx, &held, object)));
+        world.finish(&claim, &StageEnd::Defer { until: hour, reason: WaitReason::Other, note: "it is held".into() });
+        item.id
+    };
+    let waiting = waits(Some(object));
+    // Of another object, of none yet, one that a person holds, one that has ended, and one that is no deposit.
+    waits(Some(world.object("another").id));
+    waits(None);
+    let held = waits(Some(object));
+    world.ask(held, Request::Hold).expect("is held");
+    let ended = waits(Some(object));
+    world.ask(ended, Request::Cancel).expect("is cancelled");
+    world.make(&NewItem { action: Action::RestoreObject, object: Some(object), ..world.new_item("bag") });
+    let (claim, _) = world.claimed_at(Stage::Write);
+    hold(&world, object, claim.item.0, hour);
+    let held = claim.clone();
+    world.write(move |tx| work::set_object(tx, &held, object));
+    assert!(world.lease(1, Stage::Write, 9).assignments.is_empty());
+    let topics = world.finish(&claim, &StageEnd::Held { note: "lets it go".into() });
+    assert_eq!(topics, ["ingest.write"]);
+    let leased = world.lease(1, Stage::Write, 9).assignments;
+    let leased: Vec<_> = leased.into_iter().filter_map(|one| one.claimed).map(|(claim, _)| claim.item).collect();
+    assert_eq!(leased, [waiting]);
 }
 
 pub(crate) fn a_released_lease_is_not_extended(subject: &dyn Subject) {

@@ -217,7 +217,7 @@ pub(crate) fn putting_rows_again_changes_nothing(subject: &dyn Subject) {
     assert_eq!((kept.len(), kept[0].files, kept[0].bytes), (1, 2, 2));
 }
 
-fn discard(world: &World<'_>, claim: &Claim, version: &Version) {
+pub(crate) fn discard(world: &World<'_>, claim: &Claim, version: &Version) {
     let (authority, version) = (Authority::Worker(claim.clone()), version.clone());
     world.write(move |tx| discarding::discard(tx, &authority, &version));
 }
@@ -261,7 +261,7 @@ pub(crate) fn an_item_that_is_cancelled_discards_what_it_was_preparing(subject: 
     assert_eq!(world.read(|tx| items::find(tx, Scope::System, id)).stage, Stage::Compare);
 }
 
-fn refused_state<T: Send + 'static>(
+pub(crate) fn refused_state<T: Send + 'static>(
     world: &World<'_>,
     job: impl FnMut(&mut dyn strongroom_registry::Transaction) -> Result<T, RegistryError> + Send + 'static,
 ) {
