@@ -34,6 +34,8 @@ pub struct Stored {
     pub sha256: Option<String>,
     /// The storage class, where it is not the standard one.
     pub class: Option<String>,
+    /// The server-side encryption that was asked for.
+    pub encryption: Option<String>,
     /// Metadata of the user, without the prefix `x-amz-meta-`.
     pub metadata: BTreeMap<String, String>,
     pub(crate) modified: SystemTime,
@@ -104,6 +106,7 @@ pub(crate) struct Upload {
     pub(crate) initiated: SystemTime,
     pub(crate) has_sha256: bool,
     pub(crate) class: Option<String>,
+    pub(crate) encryption: Option<String>,
     pub(crate) metadata: BTreeMap<String, String>,
     pub(crate) parts: BTreeMap<i32, Part>,
 }

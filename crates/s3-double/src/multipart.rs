@@ -55,6 +55,7 @@ pub(crate) fn complete(bucket: &mut Bucket, rules: &Rules, input: &CompleteMulti
         etag: joined.etag,
         sha256: joined.sha256,
         class: upload.class,
+        encryption: upload.encryption,
         metadata: upload.metadata,
         modified: bucket.now(),
         restoration: None,

@@ -120,6 +120,7 @@ impl Double {
             etag: hex(&Md5::digest(bytes)),
             sha256: None,
             class: None,
+            encryption: None,
             metadata: std::collections::BTreeMap::new(),
             modified: state.bucket.now(),
             restoration: None,

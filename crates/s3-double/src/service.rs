@@ -213,6 +213,7 @@ impl S3 for Service {
             etag: taken.etag,
             sha256: taken.sha256,
             class: kept_class(&rules, input.storage_class.as_ref().map(s3s::dto::StorageClass::as_str))?,
+            encryption: input.server_side_encryption.map(|asked| asked.as_str().to_owned()),
             metadata: metadata_of(input.metadata),
             modified: state.bucket.now(),
             restoration: None,
@@ -335,6 +336,7 @@ impl S3 for Service {
             initiated: state.bucket.now(),
             has_sha256: input.checksum_algorithm.is_some_and(|algorithm| algorithm.as_str() == "SHA256"),
             class: kept_class(&rules, input.storage_class.as_ref().map(s3s::dto::StorageClass::as_str))?,
+            encryption: input.server_side_encryption.map(|asked| asked.as_str().to_owned()),
             metadata: metadata_of(input.metadata),
             parts: std::collections::BTreeMap::new(),
         };

@@ -17,7 +17,7 @@ use crate::condition::{Guard, PUT_TOKEN};
 use crate::failure::Failure;
 use crate::head::{base64, etag_of, is_cold, metadata_name, shown_class};
 use crate::multipart::PartSizes;
-use crate::settings::Checksums;
+use crate::settings::{Checksums, S3Settings};
 use crate::source::{Piece, Source, md5};
 use crate::store::Inner;
 
@@ -177,13 +177,17 @@ impl Inner {
 
     /// Longer limits for a request that carries so many bytes.
     pub(crate) fn timeouts(&self, bytes: u64) -> Option<TimeoutConfig> {
-        let seconds = bytes / SLOWEST;
-        let limit = self.settings.answer_timeout + Duration::from_secs(seconds);
-        (seconds > 0).then(|| {
-            let connect = self.settings.connect_timeout;
-            TimeoutConfig::builder().connect_timeout(connect).operation_attempt_timeout(limit).build()
-        })
+        timeouts(&self.settings, bytes)
     }
+}
+
+fn timeouts(settings: &S3Settings, bytes: u64) -> Option<TimeoutConfig> {
+    let seconds = bytes / SLOWEST;
+    let limit = settings.answer_timeout + Duration::from_secs(seconds);
+    (seconds > 0).then(|| {
+        let connect = settings.connect_timeout;
+        TimeoutConfig::builder().connect_timeout(connect).operation_attempt_timeout(limit).build()
+    })
 }
 
 impl Put<'_> {
@@ -196,5 +200,22 @@ impl Put<'_> {
         let digest = self.options.digest.map(|(algorithm, digest)| (metadata_name(algorithm), digest.to_hex()));
         let token = (self.guard != Guard::None).then(|| (PUT_TOKEN.to_owned(), self.token.clone()));
         digest.into_iter().chain(token).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_may_take_as_much_longer_as_the_bytes_need() {
+        let settings = S3Settings::default();
+        assert!(timeouts(&settings, SLOWEST - 1).is_none(), "the usual limits do");
+        for seconds in [1, 90] {
+            let limits = timeouts(&settings, SLOWEST * seconds).expect("longer limits");
+            let longer = settings.answer_timeout + Duration::from_secs(seconds);
+            assert_eq!(limits.operation_attempt_timeout(), Some(longer));
+            assert_eq!(limits.connect_timeout(), Some(settings.connect_timeout));
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! Puts in one request: what is declared of them, and what comes of faults on their way.
 
+use std::time::Duration;
+
 use strongroom_digest::Algorithm;
 use strongroom_s3::{Checksums, S3Settings, S3Store};
 use strongroom_s3_double::{Double, Fault, Operation, Rules};
@@ -102,6 +104,86 @@ fn a_conditional_put_whose_answer_was_lost_has_succeeded() {
     assert_eq!(read(&store, "a"), b"second");
     let refused = store.put(&key("a"), &mut &b"third"[..], &if_absent());
     assert!(matches!(refused, Err(StorageError::Condition { .. })), "{refused:?}");
+}
+
+fn if_match(etag: &str) -> PutOptions {
+    PutOptions { condition: PutCondition::IfMatch(etag.into()), ..PutOptions::default() }
+}
+
+fn is_refused(store: &S3Store, name: &str, options: &PutOptions) -> bool {
+    match store.put(&key(name), &mut &b"refused"[..], options) {
+        Err(StorageError::Condition { .. }) => true,
+        Err(other) => panic!("not told as a condition: {other:?}"),
+        Ok(_) => false,
+    }
+}
+
+/// Where the client looks, another may come between its look and its put.
+#[test]
+fn conditions_are_left_to_a_service_that_honours_them() {
+    for (rules, looks_for_absence, looks_for_match) in [
+        (Rules::AWS, 0, 0),
+        (Rules { if_match: false, ..Rules::AWS }, 0, 1),
+        (Rules { if_none_match: false, ..Rules::AWS }, 1, 0),
+    ] {
+        let (double, store) = served_by(rules);
+        let looks = |before: u64| double.counts().of(Operation::HeadObject) - before;
+        let before = looks(0);
+        let first = store.put(&key("a"), &mut &b"first"[..], &if_absent()).unwrap();
+        assert_eq!(looks(before), looks_for_absence, "{rules:?}");
+        assert!(is_refused(&store, "a", &if_absent()), "{rules:?}");
+        let before = looks(0);
+        store.put(&key("a"), &mut &b"second"[..], &if_match(&first.etag)).unwrap();
+        assert_eq!(looks(before), looks_for_match, "{rules:?}");
+        for name in ["a", "nothing lies here"] {
+            assert!(is_refused(&store, name, &if_match(&first.etag)), "{rules:?}: {name}");
+        }
+        assert_eq!(read(&store, "a"), b"second");
+        let before = looks(0);
+        put(&store, "a", b"third");
+        assert_eq!((looks(before), read(&store, "a").as_slice()), (0, &b"third"[..]));
+    }
+}
+
+#[test]
+fn a_failure_is_not_told_as_a_condition() {
+    let (double, store) = served();
+    let etag = put(&store, "a", b"bytes").etag;
+    double.always(Operation::PutObject, Some(Fault::Refuse(403)));
+    for (name, options) in [("a", PutOptions::default()), ("b", if_absent()), ("a", if_match(&etag))] {
+        let error = store.put(&key(name), &mut &b"other"[..], &options).unwrap_err();
+        assert!(matches!(error, StorageError::Io { .. }), "{options:?}: {error:?}");
+    }
+}
+
+#[test]
+fn the_encryption_of_the_settings_is_asked_for() {
+    for encryption in [None, Some("AES256".to_owned())] {
+        let double = Double::start().unwrap();
+        let asked = S3Settings { encryption: encryption.clone(), ..settings(&double) };
+        let store = S3Store::create("primary", asked).unwrap();
+        put(&store, "a", b"bytes");
+        let large = crate::served::pattern(6 << 20, 1);
+        store.put(&key("large"), &mut large.as_slice(), &declared(&large)).unwrap();
+        for name in ["a", "large"] {
+            assert_eq!(double.stored(name).unwrap().encryption, encryption, "{name}");
+        }
+    }
+}
+
+#[test]
+fn an_answer_has_time_for_the_bytes_that_were_sent() {
+    let (double, store) = served();
+    drop(store);
+    let settings = S3Settings { answer_timeout: Duration::from_millis(500), ..settings(&double) };
+    let store = S3Store::open("primary", settings).unwrap();
+    for operation in [Operation::PutObject, Operation::UploadPart, Operation::CompleteMultipartUpload] {
+        double.always(operation, Some(Fault::Late(Duration::from_secs(1))));
+    }
+    let whole = crate::served::pattern(1 << 20, 1);
+    store.put(&key("whole"), &mut whole.as_slice(), &PutOptions::default()).unwrap();
+    let large = crate::served::pattern(10 << 20, 1);
+    store.put(&key("large"), &mut large.as_slice(), &PutOptions::default()).unwrap();
 }
 
 #[test]
