@@ -71,7 +71,8 @@ pub(crate) fn what_a_version_brings_is_told_in_pages_with_where_it_is_staged(sub
     stage(&other, "data/long", 2);
     stage(&claim, "data/long", 7);
     let page = |of: &Version, after: Option<Digest>, limit| world.read(|tx| versions::brought(tx, of, after, limit));
-    let told = |copies: &[PendingCopy]| -> Vec<(ContentId, Digest, u64, Option<(String, u64)>)> {
+    type Told = (ContentId, Digest, u64, Option<(String, u64)>);
+    let told = |copies: &[PendingCopy]| -> Vec<Told> {
         copies.iter().map(|copy| (copy.content, copy.sha512, copy.size, copy.staged.clone())).collect()
     };
     let mut expected = vec![
