@@ -176,6 +176,15 @@ pub enum Event<'a> {
         /// Why.
         error: &'a dyn Display,
     },
+    /// What is due for an upload could not be done; the next turn tries again.
+    UploadNotFollowed {
+        /// The store.
+        store: &'a str,
+        /// The key within it.
+        key: &'a str,
+        /// Why.
+        error: &'a dyn Display,
+    },
     /// An upload that is not valid will be removed from its receiving store.
     UploadExpires {
         /// The store.
@@ -273,6 +282,9 @@ impl Event<'_> {
                 warn!(store, only_copies, "store replaced; what it lacks is copied from the other stores");
             }
             Self::PlaceNotWatched { place, error } => warn!(place, %error, "receiving place could not be looked at"),
+            Self::UploadNotFollowed { store, key, error } => {
+                warn!(store, key, %error, "what is due for an upload could not be done");
+            }
             Self::UploadExpires { store, key, remove_after } => {
                 warn!(store, key, remove_after, "invalid upload will be removed");
             }

@@ -12,49 +12,56 @@ use strongroom_registry::{
 
 use super::watch::Watched;
 use super::{notice, removal};
+use crate::event::Event;
 use crate::runtime::Shutdown;
 use crate::{EngineError, Home};
 
 /// Uploads looked at at once.
 const PAGE: usize = 200;
 
-/// Follows up on every upload for which something is due.
+/// Follows up on every upload for which something is due. One that cannot be followed up keeps no other from it; the first
+/// failure is the error of the turn.
 pub(super) fn follow(home: &Home, stop: &Shutdown, watched: &mut Watched) -> Result<(), EngineError> {
     let retention = micros(home.settings.receiving.invalid_retention);
     let notice = micros(home.settings.receiving.warn_before).min(retention);
     let now = home.registry.read(|tx| Ok::<_, RegistryError>(tx.now()?))?;
-    for_each(home, stop, Due::Reopened, &mut |upload| decide(home, upload.id, retention))?;
-    for_each(home, stop, Due::Ended, &mut |upload| decide(home, upload.id, retention))?;
-    for_each(home, stop, Due::Warning(now.plus(notice)), &mut |upload| warn(home, upload))?;
+    let mut turn = Turn { home, stop, failure: None };
+    turn.for_each(Due::Reopened, &mut |upload| decide(home, upload.id, retention))?;
+    turn.for_each(Due::Ended, &mut |upload| decide(home, upload.id, retention))?;
+    turn.for_each(Due::Warning(now.plus(notice)), &mut |upload| warn(home, upload))?;
     let warned_by = Time(now.0.saturating_sub(notice));
-    for_each(home, stop, Due::Expiry(now, warned_by), &mut |upload| {
+    turn.for_each(Due::Expiry(now, warned_by), &mut |upload| {
         let days = home.settings.receiving.invalid_retention.as_secs() / 86_400;
         let note = format!("removed after {days} days because it was not valid");
         begin_removal(home, upload, &note).map(|_| ())
     })?;
-    for_each(home, stop, Due::Removal(now), &mut |upload| {
-        if upload.state == UploadState::Removing && stops_removal(home, upload.id, retention)? {
-            return Ok(());
+    turn.for_each(Due::Removal(now), &mut |upload| remove_due(home, upload, retention, watched))?;
+    turn.failure.map_or(Ok(()), Err)
+}
+
+/// Removes an upload whose removal is due, where it may go.
+fn remove_due(home: &Home, upload: &Upload, retention: i64, watched: &mut Watched) -> Result<(), EngineError> {
+    if upload.state == UploadState::Removing && stops_removal(home, upload.id, retention)? {
+        return Ok(());
+    }
+    let item = upload.item.map(|item| home.registry.read(|tx| items::get(tx, Scope::System, item))).transpose()?;
+    let Some(item) = item.flatten() else { return Ok(()) };
+    if is_ingested(&item) {
+        // What was not valid goes after its notice; what was taken in, only once all of it is kept.
+        if let Some(reason) = removal::shortfall(home, &item)? {
+            return keep(home, upload, &removal::stays(home, upload, &item, &reason)?);
         }
-        let item = upload.item.map(|item| home.registry.read(|tx| items::get(tx, Scope::System, item))).transpose()?;
-        let Some(item) = item.flatten() else { return Ok(()) };
-        if is_ingested(&item) {
-            // What was not valid goes after its notice; what was taken in, only once all of it is kept.
-            if let Some(reason) = removal::shortfall(home, &item)? {
-                return keep(home, upload, &removal::stays(home, upload, &item, &reason)?);
-            }
-        }
-        let note = match upload.state {
-            UploadState::Published => item.note.as_deref().unwrap_or("taken in"),
-            _ => upload.note.as_deref().unwrap_or_default(),
-        };
-        if begin_removal(home, upload, note)? {
-            let was_there = removal::remove(home, upload, item.id)?;
-            removal::end(home, upload, was_there)?;
-            watched.removed += u64::from(was_there);
-        }
-        Ok(())
-    })
+    }
+    let note = match upload.state {
+        UploadState::Published => item.note.as_deref().unwrap_or("taken in"),
+        _ => upload.note.as_deref().unwrap_or_default(),
+    };
+    if begin_removal(home, upload, note)? {
+        let was_there = removal::remove(home, upload, item.id)?;
+        removal::end(home, upload, was_there)?;
+        watched.removed += u64::from(was_there);
+    }
+    Ok(())
 }
 
 /// Whether an upload may go: its work item judged it invalid, or took it in.
@@ -96,22 +103,36 @@ fn micros(span: Duration) -> i64 {
     i64::try_from(span.as_micros()).unwrap_or(i64::MAX)
 }
 
-fn for_each(
-    home: &Home,
-    stop: &Shutdown,
-    due: Due,
-    act: &mut dyn FnMut(&Upload) -> Result<(), EngineError>,
-) -> Result<(), EngineError> {
-    let mut after = None;
-    loop {
-        let page = home.registry.read(|tx| record::due(tx, due, after, PAGE))?;
-        let Some(last) = page.last() else { return Ok(()) };
-        after = Some(last.id);
-        for upload in &page {
-            if stop.is_requested() {
-                return Ok(());
+/// One turn of following up.
+struct Turn<'a> {
+    home: &'a Home,
+    stop: &'a Shutdown,
+    /// Of the first upload that could not be followed up.
+    failure: Option<EngineError>,
+}
+
+impl Turn<'_> {
+    /// Acts on every upload for which something is due, also behind one where that fails.
+    fn for_each(
+        &mut self,
+        due: Due,
+        act: &mut dyn FnMut(&Upload) -> Result<(), EngineError>,
+    ) -> Result<(), EngineError> {
+        let mut after = None;
+        loop {
+            let page = self.home.registry.read(|tx| record::due(tx, due, after, PAGE))?;
+            let Some(last) = page.last() else { return Ok(()) };
+            after = Some(last.id);
+            for upload in &page {
+                if self.stop.is_requested() {
+                    return Ok(());
+                }
+                if let Err(error) = act(upload) {
+                    let (store, key) = (&upload.store, &upload.key);
+                    Event::UploadNotFollowed { store, key, error: &error.chain() }.emit();
+                    self.failure.get_or_insert(error);
+                }
             }
-            act(upload)?;
         }
     }
 }

@@ -42,10 +42,11 @@ pub struct Watched {
     pub removed: u64,
 }
 
-/// Looks at every place once, and at what became of earlier uploads. Asked to stop, it keeps how far it came.
+/// Looks at what became of earlier uploads, and at every place once. Neither an upload nor a place that fails keeps others
+/// from it; the first failure is the error of the turn. Asked to stop, it keeps how far it came.
 pub fn watch(home: &Home, stop: &Shutdown) -> Result<Watched, EngineError> {
     let mut watched = Watched::default();
-    follow::follow(home, stop, &mut watched)?;
+    let mut failure = follow::follow(home, stop, &mut watched).err();
     let mut waiting = Vec::new();
     for place in places(home)? {
         let cursor = home.registry.read(|tx| record::cursor(tx, &place.store_name, place.institution))?;
@@ -55,7 +56,6 @@ pub fn watch(home: &Home, stop: &Shutdown) -> Result<Watched, EngineError> {
     // Where a listing goes on after a stop, it had its share last time; those that never needed that come first.
     waiting.sort_by_key(|(looked_at, _)| *looked_at);
     let mut left = home.settings.receiving.max_per_run as u64;
-    let mut failure = None;
     let mut waiting: Vec<Place> = waiting.into_iter().map(|(_, place)| place).collect();
     while !waiting.is_empty() && left > 0 && !stop.is_requested() {
         let share = (left / waiting.len() as u64).max(LEAST_SHARE.min(left));
@@ -77,7 +77,7 @@ pub fn watch(home: &Home, stop: &Shutdown) -> Result<Watched, EngineError> {
                     let name = format!("{} of {}", place.store_name, place.institution_identifier);
                     Event::PlaceNotWatched { place: &name, error: &error.chain() }.emit();
                     watched.failed += 1;
-                    failure = Some(error);
+                    failure.get_or_insert(error);
                 }
             }
         }

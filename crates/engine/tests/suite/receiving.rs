@@ -7,6 +7,7 @@ mod listing;
 mod model;
 mod parts;
 mod replacing;
+mod stuck;
 
 use std::fs;
 use std::path::{Path, PathBuf};
