@@ -46,6 +46,10 @@ impl Handler for SweepHandler {
         };
         match sweep(&self.home, item) {
             Ok(()) => TaskEnd::Task(Outcome::Done),
+            // No attempt is spent on a store that is away.
+            Err(StageError::Away { store, .. }) => {
+                TaskEnd::Task(Outcome::Defer(context.time_after(self.home.ask_again_for(&store))))
+            }
             Err(error) => {
                 let at = context.time_after(retry_delay(assignment.task.spent.into()));
                 TaskEnd::Task(Outcome::RetryAt { at, reason: error.to_string() })
@@ -54,7 +58,8 @@ impl Handler for SweepHandler {
     }
 }
 
-/// Clears up behind an item, if it has ended. Where a person requeues it meanwhile, the rest is left to its next stages.
+/// Clears up behind an item, if it has ended: what needs no preservation store goes first, as one of those may be away. Where
+/// a person requeues it meanwhile, the rest is left to its next stages.
 fn sweep(home: &Home, id: ItemId) -> Result<(), StageError> {
     let Some(item) = home.registry.read(|tx| items::get(tx, Scope::System, id))? else { return Ok(()) };
     if !item.status.is_ended() {
@@ -67,13 +72,10 @@ fn sweep(home: &Home, id: ItemId) -> Result<(), StageError> {
         Some(VersionState::Committing) => return Ok(()),
         Some(VersionState::Preparing) => {
             if let Some(version) = &version {
-                discard(home, &authority, version)?;
+                mark(home, &authority, version)?;
             }
         }
         _ => {}
-    }
-    for version in home.registry.read(|tx| discarding::unswept_of_item(tx, id))? {
-        finish_discarding(home, &version)?;
     }
     clear_staging(home, id, &authority)?;
     let topics = home.registry.write(move |tx| {
@@ -83,11 +85,20 @@ fn sweep(home: &Home, id: ItemId) -> Result<(), StageError> {
         Ok::<_, RegistryError>(topics)
     })?;
     home.registry.wakeups().notify(topics.iter().map(String::as_str));
+    for version in home.registry.read(|tx| discarding::unswept_of_item(tx, id))? {
+        finish_discarding(home, &version)?;
+    }
     Ok(())
 }
 
 /// Discards a version that is being prepared: marks it, then removes its rows and its bytes.
 pub(crate) fn discard(home: &Home, authority: &Authority, version: &Version) -> Result<(), StageError> {
+    mark(home, authority, version)?;
+    finish_discarding(home, version)
+}
+
+/// Marks a version that is being prepared as discarded.
+fn mark(home: &Home, authority: &Authority, version: &Version) -> Result<(), StageError> {
     #[cfg(feature = "failpoints")]
     if faults::is_put_back(faults::RESUMED_DISCARD) {
         remove_bytes(home, version)?;
@@ -95,7 +106,7 @@ pub(crate) fn discard(home: &Home, authority: &Authority, version: &Version) -> 
     let (authority, marked) = (authority.clone(), version.clone());
     home.registry.write(move |tx| discarding::discard(tx, &authority, &marked))?;
     crash_point("ingest.sweep.marked");
-    finish_discarding(home, version)
+    Ok(())
 }
 
 /// Removes the rows of a version that is marked as discarded, then its bytes in every store; then its number is free.
@@ -114,21 +125,29 @@ pub(crate) fn finish_discarding(home: &Home, version: &Version) -> Result<(), St
     Ok(())
 }
 
-/// Removes what was put under the identifier of a discarded version, in every store that it may have been written to.
-fn remove_bytes(home: &Home, version: &Version) -> Result<(), EngineError> {
+/// Removes what was put under the identifier of a discarded version, in every store that it may have been written to; whether
+/// all of them were there. Nobody waits for one that was taken out of use: it may be gone for good.
+fn remove_bytes(home: &Home, version: &Version) -> Result<bool, EngineError> {
     let object = home.registry.read(|tx| objects::get(tx, Scope::System, version.object))?;
-    let Some(object) = object else { return Ok(()) };
+    let Some(object) = object else { return Ok(true) };
     let root = object_root(&object.institution_identifier, version.generation)?;
     let number = version_number(version.number)?;
+    let mut were_all_there = true;
     for store in stores_of(home, version)? {
         #[cfg(feature = "failpoints")]
         if faults::is_put_back(faults::DISCARD_BY_NUMBER) {
             store.delete_all(&root.join(&number.to_string()).map_err(StorageError::from)?)?;
         }
-        VersionAssembly::open(store, &version.id.to_string(), &root, number)?.abandon()?;
-        store.sync()?;
+        let removed = VersionAssembly::open(store, &version.id.to_string(), &root, number)
+            .and_then(|assembly| assembly.abandon())
+            .map_err(EngineError::from)
+            .and_then(|()| Ok(store.sync()?));
+        match removed {
+            Err(error) if error.away().is_some() && home.is_retired(store.name())? => were_all_there = false,
+            outcome => outcome?,
+        }
     }
-    Ok(())
+    Ok(were_all_there)
 }
 
 /// Every store that may hold bytes of a discarded version: those that were noted before it was written, and the preservation
@@ -274,7 +293,7 @@ pub fn sweep_assemblies(home: &Home, stop: &Shutdown) -> Result<(), EngineError>
                 return Ok(());
             }
             // One that cannot be swept now keeps no other from it.
-            if let Err(error) = remove_bytes(home, version) {
+            if let Err(error) = sweep_again(home, version) {
                 failure.get_or_insert(error);
             }
         }
@@ -288,6 +307,17 @@ pub fn sweep_assemblies(home: &Home, stop: &Shutdown) -> Result<(), EngineError>
         }
     }
     failure.map_or(Ok(()), Err)
+}
+
+/// Sweeps a discarded version once more, and goes on with it for as long as a store that was taken out of use is away: it may
+/// come back with what was written to it.
+fn sweep_again(home: &Home, version: &Version) -> Result<(), EngineError> {
+    if remove_bytes(home, version)? {
+        return Ok(());
+    }
+    let id = version.id;
+    home.registry.write(move |tx| discarding::sweep_again(tx, id))?;
+    Ok(())
 }
 
 /// Removes an assembly whose version is published or was dropped.

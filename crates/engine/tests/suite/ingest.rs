@@ -4,6 +4,7 @@ mod committing;
 mod healing;
 pub(crate) mod identity;
 mod jumping;
+mod waiting;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
