@@ -16,7 +16,6 @@ use strongroom_storage::{StorageError, Store};
 use super::receive::payload;
 use super::verify::prove_rest;
 use super::write::{assembly, class_of, record_again, staged_record};
-use crate::error::chain;
 use crate::home::NamedStore;
 use crate::ingest::context::{StageContext, StageError};
 use crate::ingest::intake::bag_trouble;
@@ -223,9 +222,9 @@ impl Making<'_, '_, '_> {
 }
 
 /// What a failure of a commit means for the stage: first whether the lease is still there.
-pub(super) fn commit_failure(context: &StageContext<'_>, error: &OcflError) -> StageError {
+pub(super) fn commit_failure(context: &StageContext<'_>, error: OcflError) -> StageError {
     match context.task.check_lease() {
         Err(reason) => reason.into(),
-        Ok(()) => StageError::Transient(chain(error)),
+        Ok(()) => error.into(),
     }
 }

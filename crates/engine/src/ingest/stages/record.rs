@@ -122,11 +122,11 @@ fn finish_commit(
     stores: &[NamedStore],
     inventory: &Inventory,
 ) -> Result<(), StageError> {
-    let replaces = previous_inventory(context.home, object).map_err(|error| StageError::Transient(error.chain()))?;
-    let announced = mark::announce(context.home).map_err(|error| StageError::Transient(error.chain()))?;
+    let replaces = previous_inventory(context.home, object).map_err(going_forward)?;
+    let announced = mark::announce(context.home).map_err(going_forward)?;
     let marked: Vec<&dyn Store> = stores.iter().map(|(_, store)| store.as_ref()).collect();
     for store in &marked {
-        mark::advance(context.home, *store, &announced).map_err(|error| StageError::Transient(error.chain()))?;
+        mark::advance(context.home, *store, &announced).map_err(going_forward)?;
     }
     crash_point("ingest.record.marked");
     for (name, store) in stores {
@@ -139,10 +139,16 @@ fn finish_commit(
             inventory: &mut || inventory.open(),
             may_go_on: &mut may_go_on,
         });
-        committed.map_err(|error| commit_failure(context, &error))?;
+        committed.map_err(|error| commit_failure(context, error))?;
         crash_point("ingest.record.middle");
     }
-    mark::confirm(context.home, &marked, &announced).map_err(|error| StageError::Transient(error.chain()))
+    mark::confirm(context.home, &marked, &announced).map_err(going_forward)
+}
+
+/// What an error means for a version that only goes forward: it waits for a store that is away, and is tried again behind
+/// anything else.
+fn going_forward(error: EngineError) -> StageError {
+    if error.away().is_some() { error.into() } else { StageError::Transient(error.chain()) }
 }
 
 /// Marks the version as committing, if nobody else has had the object since the stage began; whether it did.

@@ -1,4 +1,4 @@
-//! Stores that are away behind an item that has ended: what
+//! Stores that are away behind the point from which a version only goes forward, and behind an item that has ended: what
 //! needs them waits and spends no attempts, and what is gone for good blocks nothing.
 
 use std::collections::BTreeSet;
@@ -9,9 +9,9 @@ use strongroom_engine::{EngineError, runtime_over};
 use strongroom_queue::TaskState;
 use strongroom_registry::items::Request;
 use strongroom_registry::work::SWEEP_TOPIC;
-use strongroom_registry::{VersionId, discarding};
+use strongroom_registry::{VersionId, VersionState, discarding, objects, versions};
 
-use super::identity::{ask, assembly, version, work_until};
+use super::identity::{ask, assembly, finish, version, work_until};
 use super::*;
 
 fn take_away(home: &TestHome, store: &str) -> PathBuf {
@@ -33,6 +33,24 @@ fn cancelled(home: &TestHome) -> (ItemId, VersionId) {
     let begun = version(home, id);
     ask(home, id, Request::Cancel);
     (id, begun)
+}
+
+/// An item whose version is being committed, with something in the way of its object in the first store, and that.
+fn committing(home: &TestHome) -> (ItemId, PathBuf) {
+    let id = hand_in(home, &home.bag("letters", &[("a.txt", b"dear reader")]));
+    work_until(home, id, Stage::Record);
+    let begun = home.registry.read(|tx| versions::of_item(tx, id)).expect("reads").expect("a version");
+    let brought = home.registry.read(|tx| versions::brought(tx, &begun, None, 100)).expect("reads");
+    let key = home.registry.read(|tx| objects::copies(tx, brought[0].content)).expect("copies")[0].key.clone();
+    let parent: Vec<&str> = key.split('/').take(2).collect();
+    let block = home.file("primary", &parent.join("/"));
+    fs::write(&block, b"in the way").expect("blocks");
+    let workers = runtime_over(&home.home, None).expect("a runtime").build();
+    workers.run_until(&Shutdown::new(), &|| {
+        let state = home.registry.read(|tx| versions::get(tx, begun.id)).expect("reads").expect("there").state;
+        state == VersionState::Committing && find(home, id).status == ItemStatus::Pending
+    });
+    (id, block)
 }
 
 #[test]
@@ -65,6 +83,27 @@ fn a_sweep_is_finished_when_its_store_is_back() {
     let unswept = home.registry.read(|tx| discarding::unswept_of_item(tx, id)).expect("reads").len();
     assert_eq!(unswept, 0);
     assert!(KEPT_IN.iter().all(|store| !assembly(&home, store, begun).exists()));
+}
+
+#[test]
+fn a_store_that_goes_away_behind_committing_is_waited_for() {
+    let home = home();
+    let (id, block) = committing(&home);
+    fs::remove_file(block).expect("unblocks");
+    let away = take_away(&home, "secondary");
+    let spent = find(&home, id).retry_count;
+    let workers = runtime_over(&home.home, None).expect("a runtime").build();
+    workers.run_until(&Shutdown::new(), &|| {
+        home.clock.advance(Duration::from_secs(20));
+        let item = find(&home, id);
+        let waits = item.note.as_deref().is_some_and(|note| note.starts_with("waits for store secondary"));
+        item.status.is_ended() || waits || item.retry_count > spent
+    });
+    let waits = find(&home, id);
+    assert_eq!((waits.status, waits.retry_count), (ItemStatus::Pending, spent), "{:?} at {}", waits.note, waits.stage);
+    bring_back(&home, "secondary", &away);
+    home.clock.advance(Duration::from_hours(1));
+    finish(&home, id);
 }
 
 #[test]
