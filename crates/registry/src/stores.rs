@@ -191,8 +191,8 @@ impl LostCursor {
 }
 
 /// Takes the next `limit` copies of published contents that lay in a lost store out of the registry. A content that has no
-/// other copy stays recorded as missing, under its key, so that a check tells of it and a deposit of the same bytes heals
-/// it. Where to go on, and how many such contents there were; none at the end.
+/// other copy which is good, in a store in use, stays recorded as missing, under its key, so that a check tells of it and a
+/// deposit of the same bytes heals it. Where to go on, and how many such contents there were; none at the end.
 pub fn lose_copies(
     tx: &mut dyn Transaction,
     store: &str,

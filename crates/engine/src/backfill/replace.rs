@@ -25,7 +25,7 @@ pub struct Replacement {
     pub replaced: Option<Uuid>,
     /// The store that has its name now.
     pub id: Uuid,
-    /// Contents of which the lost store had the only copy.
+    /// Contents of which no other store in use has a good copy.
     pub only_copies: u64,
 }
 

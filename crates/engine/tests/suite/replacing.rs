@@ -11,7 +11,7 @@ use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::settings::Settings;
 use strongroom_engine::{Availability, Home, runtime_over, work_on};
 use strongroom_registry::items;
-use strongroom_registry::{FindingState, ItemStatus, Scope, Stage, VersionState, stores, versions};
+use strongroom_registry::{CopyState, FindingState, ItemStatus, Scope, Stage, VersionState, objects, stores, versions};
 use strongroom_storage::{FolderStore, Key, PutOptions, Store};
 
 use crate::fixture::{self, INSTITUTION, KEPT_IN, TestHome};
@@ -194,4 +194,19 @@ fn a_version_that_is_being_committed_is_completed_in_the_replacement() {
     assert_eq!(fill(&made, "secondary").failed, 0);
     assert_eq!(kept(&made, "secondary"), kept(&made, "primary"));
     assert_eq!(check(&made).damaged, 0);
+}
+
+#[test]
+fn a_content_whose_only_good_copy_was_in_the_lost_store_is_counted() {
+    let made = fixture::home();
+    let object = made.ingest("letters", &[("a.txt", b"dear reader")]);
+    let files = made.registry.read(|tx| objects::files(tx, object.id, 1, "deposit/data/", "", 10)).expect("files");
+    let copies = || made.registry.read(|tx| objects::copies(tx, files[0].content)).expect("copies");
+    let key = copies().into_iter().find(|copy| copy.store == "primary").expect("a copy").key;
+    fs::write(made.file("primary", &key), b"other bytes").expect("damages it");
+    lose(&made, "secondary");
+    check(&made);
+    let is_damaged = |copy: &objects::Copy| copy.store == "primary" && copy.state == CopyState::Damaged;
+    assert!(copies().iter().any(is_damaged), "{:?}", copies());
+    assert_eq!(replace(&made, "secondary").only_copies, 1);
 }

@@ -24,7 +24,8 @@ SELECT checked_at, content_id FROM copies
 WHERE store = $1 AND (checked_at, content_id) > ($2, $3) ORDER BY checked_at, content_id LIMIT $4
 -- name: stores.drop_copy
 DELETE FROM copies WHERE store = $1 AND content_id = $2
-    AND EXISTS (SELECT 1 FROM copies o WHERE o.content_id = $2 AND o.store <> $1)
+    AND EXISTS (SELECT 1 FROM copies o WHERE o.content_id = $2 AND o.store <> $1 AND o.state = 'kept'
+        AND NOT EXISTS (SELECT 1 FROM registry_facts r WHERE r.name = 'store.retired/' || o.store))
     AND NOT EXISTS (SELECT 1 FROM contents c
         JOIN versions v ON v.object_id = c.object_id AND v.generation = c.generation AND v.number = c.version
         WHERE c.id = $2 AND v.state IN ('preparing', 'committing', 'dropping'))
