@@ -239,8 +239,9 @@ impl Inner {
     fn judge(&self, store: &Arc<dyn Store>, error: StorageError) -> StorageError {
         let refusal = if gone::means_away(&error) {
             Some(Refusal::away(&error))
-        } else if gone::is_medium(&error) {
-            // A sector that cannot be read, or a disk that was taken away: opening the store tells.
+        } else if gone::may_mean_away(&error) {
+            // A sector that cannot be read, or a disk that was taken away; a right that lacks for one key, or for all:
+            // opening the store tells.
             self.settings.open(&self.name, &self.directory).err().map(|error| Refusal::away(&error))
         } else {
             store.check_presence().err().map(|error| Refusal::away(&error))

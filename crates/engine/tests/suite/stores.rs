@@ -8,14 +8,17 @@ use strongroom_engine::fixity::{self, FixityRequest, FixitySummary};
 use strongroom_engine::ingest::{DepositRequest, deposit};
 use strongroom_engine::restoration::{RestoreRequest, request_object};
 use strongroom_engine::runtime::Shutdown;
+use strongroom_engine::settings::Settings;
 use strongroom_engine::{Availability, Home, StoreState, runtime_over, schedule, work_on};
 use strongroom_registry::items::{self, Item};
 use strongroom_registry::stores;
 use strongroom_registry::{ItemId, ItemStatus, Scope, WaitReason};
+use strongroom_s3::{S3Settings, S3Store, Secret};
+use strongroom_s3_double::{ACCESS_KEY, BUCKET, Double, Fault, Operation, SECRET_KEY};
 use strongroom_storage::{FolderStore, Key, PutOptions, Store};
 use tempfile::TempDir;
 
-use crate::fixture::{INSTITUTION, TestHome, home};
+use crate::fixture::{INSTITUTION, KEPT_IN, TestHome, home};
 
 fn folder(home: &TestHome, store: &str) -> PathBuf {
     home.path().join("stores").join(store)
@@ -252,4 +255,50 @@ fn a_repair_uses_the_stores_that_are_there() {
     made.try_stores();
     let summary = check(&made, &only);
     assert_eq!((summary.repaired, summary.unrepairable), (1, 0), "{summary:?}");
+}
+
+#[test]
+fn a_bucket_whose_rights_are_gone_is_waited_for() {
+    let mut made = home();
+    let double = Double::start().expect("a server");
+    let settings = || S3Settings {
+        bucket: BUCKET.into(),
+        endpoint: Some(double.endpoint()),
+        access_key: Some(ACCESS_KEY.into()),
+        secret_key: Some(Secret::new(SECRET_KEY)),
+        ..S3Settings::default()
+    };
+    S3Store::create("third", settings()).expect("a store in a bucket");
+    let text = fs::read_to_string(made.path().join("strongroom.toml")).expect("settings");
+    let text = text.replace(&format!("{KEPT_IN:?}"), "[\"primary\", \"third\"]");
+    let table = format!(
+        "[stores.third]\nkind = \"s3\"\nbucket = {BUCKET:?}\nendpoint = {:?}\naccess_key = {ACCESS_KEY:?}\n\
+         secret_key = {SECRET_KEY:?}\n",
+        double.endpoint()
+    );
+    let with_third = Settings::from_toml(&format!("{text}\n{table}")).expect("settings");
+    let opened = Home::with_registry(made.path(), with_third, made.registry.clone()).expect("opens");
+    made.home = std::sync::Arc::new(opened);
+    made.ingest("letters", &[("a.txt", b"dear reader")]);
+    let refuse = |fault: Option<u16>| {
+        for asked in [
+            Operation::HeadBucket,
+            Operation::HeadObject,
+            Operation::GetObject,
+            Operation::PutObject,
+            Operation::DeleteObject,
+            Operation::DeleteObjects,
+            Operation::ListObjects,
+        ] {
+            double.always(asked, fault.map(Fault::Refuse));
+        }
+    };
+    refuse(Some(403));
+    let id = submit(&made, "photographs", &[("1.tif", b"II*\0 and so on")]);
+    assert!(work_until_it_waits(&made, id).starts_with("waits for store third"));
+    refuse(None);
+    made.try_stores();
+    made.clock.advance(Duration::from_hours(1));
+    work_on(&made, &[id], &Shutdown::new()).expect("works");
+    assert_eq!(item(&made, id).status, ItemStatus::Succeeded);
 }
