@@ -9,6 +9,9 @@ use strongroom_registry::{ContentId, Scope, Stage, interim};
 
 use super::world::*;
 
+/// A content that is still to be put: its id, SHA-512, size, and where it is staged.
+type Told = (ContentId, Digest, u64, Option<(String, u64)>);
+
 /// A second version of an object, being prepared, that brings two contents; the first brought one.
 struct Brought {
     /// Of another item.
@@ -71,7 +74,6 @@ pub(crate) fn what_a_version_brings_is_told_in_pages_with_where_it_is_staged(sub
     stage(&other, "data/long", 2);
     stage(&claim, "data/long", 7);
     let page = |of: &Version, after: Option<Digest>, limit| world.read(|tx| versions::brought(tx, of, after, limit));
-    type Told = (ContentId, Digest, u64, Option<(String, u64)>);
     let told = |copies: &[PendingCopy]| -> Vec<Told> {
         copies.iter().map(|copy| (copy.content, copy.sha512, copy.size, copy.staged.clone())).collect()
     };
