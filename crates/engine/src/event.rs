@@ -166,7 +166,7 @@ pub enum Event<'a> {
     StoreReplaced {
         /// The store.
         store: &'a str,
-        /// Contents of which the lost one had the only copy.
+        /// Contents of which no other store in use has a good copy.
         only_copies: u64,
     },
     /// A place in a receiving store could not be looked at; the next turn tries again.

@@ -125,7 +125,7 @@ pub(super) fn replace(store: &str, no_wait: bool, context: &Context) -> Outcome 
         eprintln!("  next: \"strongroom store backfill {store} --wait\" goes on");
     }
     if !is_whole && !context.is_quiet {
-        eprintln!("{only_copies} contents have no copy in another store");
+        eprintln!("{only_copies} contents have no good copy in another store in use");
         eprintln!(
             "  next: \"strongroom fixity run --all --store {store}\" lists them; a deposit of the same bytes heals them"
         );
