@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use strongroom_database::DatabaseError;
 use strongroom_ocfl::OcflError;
 use strongroom_registry::leases::{self, Hold};
-use strongroom_registry::{ItemId, ObjectId, RegistryError, Time, Transaction};
+use strongroom_registry::{ItemId, ObjectId, RegistryError, Time, Transaction, stores};
 use strongroom_storage::StorageError;
 use uuid::Uuid;
 
@@ -73,6 +73,8 @@ pub(crate) struct ObjectHold<'h> {
     object: ObjectId,
     owner: Uuid,
     fence: i64,
+    /// How often stores had been replaced when it was taken.
+    replacements: u64,
     kept_at: Cell<Instant>,
     /// Whether a work item has it, which goes on with it afterwards.
     is_items: bool,
@@ -86,13 +88,21 @@ impl<'h> ObjectHold<'h> {
 
     /// As [`Self::take`], in the name of somebody who is known not to work: the item of a version that was being committed.
     pub(crate) fn take_as(home: &'h Home, object: ObjectId, owner: Uuid) -> Result<Self, Halt> {
-        let hold = home.registry.write(move |tx| {
+        let hold = Self::take_lease(home, object, owner)?;
+        // A store that is replaced after this is noticed by the next write.
+        home.compare_stores()?;
+        Ok(hold)
+    }
+
+    fn take_lease(home: &'h Home, object: ObjectId, owner: Uuid) -> Result<Self, Halt> {
+        let (hold, replacements) = home.registry.write(move |tx| {
             let until = tx.now()?.plus(LEASE);
-            leases::hold(tx, object, owner, until)
+            Ok::<_, RegistryError>((leases::hold(tx, object, owner, until)?, stores::replacements(tx)?))
         })?;
         match hold {
             Hold::Held { fence, .. } => {
-                Ok(Self { home, object, owner, fence, kept_at: Cell::new(Instant::now()), is_items: false })
+                let kept_at = Cell::new(Instant::now());
+                Ok(Self { home, object, owner, fence, replacements, kept_at, is_items: false })
             }
             Hold::Busy { until } => Err(Halt::Busy(until)),
         }
@@ -100,8 +110,9 @@ impl<'h> ObjectHold<'h> {
 
     /// The lease that a work item has already; it is not let go.
     pub(crate) fn of_item(home: &'h Home, object: ObjectId, item: ItemId) -> Result<Self, Halt> {
-        let mut hold = Self::take_as(home, object, item.0)?;
+        let mut hold = Self::take_lease(home, object, item.0)?;
         hold.is_items = true;
+        home.compare_stores()?;
         Ok(hold)
     }
 
@@ -110,23 +121,26 @@ impl<'h> ObjectHold<'h> {
         if self.kept_at.get().elapsed() >= KEEP_EVERY { self.keep() } else { Ok(()) }
     }
 
-    /// Keeps it; refused when somebody else had it in between.
+    /// Keeps it; refused when somebody else had it in between, or a store was replaced.
     pub(crate) fn keep(&self) -> Result<(), Halt> {
-        let (object, owner, fence) = (self.object, self.owner, self.fence);
-        self.home.registry.write(move |tx| keep(tx, object, owner, fence))?;
+        self.write(|_| Ok(()))?;
         self.kept_at.set(Instant::now());
         Ok(())
     }
 
-    /// Runs a write transaction that also proves the hold: nothing is recorded by one who lost it.
+    /// Runs a write transaction that also proves the hold: nothing is recorded by one who lost it, or who may have seen a
+    /// store that was replaced since.
     pub(crate) fn write<T, F>(&self, mut job: F) -> Result<T, Halt>
     where
         T: Send + 'static,
         F: FnMut(&mut dyn Transaction) -> Result<T, RegistryError> + Send + 'static,
     {
-        let (object, owner, fence) = (self.object, self.owner, self.fence);
+        let (object, owner, fence, replacements) = (self.object, self.owner, self.fence, self.replacements);
         Ok(self.home.registry.write(move |tx| {
             keep(tx, object, owner, fence)?;
+            if stores::replacements(tx)? != replacements {
+                return Err(RegistryError::FenceLost { what: "object", id: object.to_string() });
+            }
             job(tx)
         })?)
     }

@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use strongroom_database::DatabaseError;
-use strongroom_registry::{InstitutionId, Registry, Time, backfill};
+use strongroom_registry::{InstitutionId, Registry, RegistryError, Time, backfill, stores};
 use strongroom_storage::{Key, Store};
 
 use crate::EngineError;
-use crate::access::{Admission, Availability, StoreAccess, StoreState};
+use crate::access::{Admission, Availability, StoreAccess, StoreState, by_name};
 use crate::identification::Identifiers;
 use crate::mark::{self, Marks};
 use crate::places;
@@ -116,6 +116,20 @@ impl Home {
             }
         }
         self.store_states()
+    }
+
+    /// Compares the stores that are open with the registry, and stops using those that were replaced since they were opened,
+    /// or are being replaced. Every attempt of a stage and every hold of an object begins with it, once it remembers how
+    /// often stores were replaced.
+    pub(crate) fn compare_stores(&self) -> Result<(), RegistryError> {
+        if !self.admission.compares() {
+            return Ok(());
+        }
+        let known = by_name(self.registry.read(stores::list)?);
+        for access in self.access.values() {
+            access.compare(&known);
+        }
+        Ok(())
     }
 
     /// When to look again for what waits for a store: soon where it was lost lately, later where it is away for long.

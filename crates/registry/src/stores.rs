@@ -4,7 +4,7 @@
 use strongroom_database::{Row, Statement, Time, Transaction};
 use uuid::Uuid;
 
-use crate::{ContentId, GenerationId, ObjectId, RegistryError};
+use crate::{ContentId, GenerationId, ObjectId, RegistryError, tenants};
 
 /// A store as the registry knows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -173,10 +173,26 @@ pub fn unread_logs(
         .collect()
 }
 
+/// The fact that counts how often a name was taken from a store or given to another.
+const REPLACEMENTS: &str = "stores.replacements";
+
+/// How often a store was taken out of use to be replaced, or recorded in the place of another. Who works with stores
+/// remembers it from before it compares them with the registry; a write that carries another number is refused, so that
+/// nothing that was seen of a lost store is recorded of the one that has its name.
+pub fn replacements(tx: &mut dyn Transaction) -> Result<u64, RegistryError> {
+    Ok(tenants::fact(tx, REPLACEMENTS)?.and_then(|count| count.parse().ok()).unwrap_or(0))
+}
+
+fn count_replacement(tx: &mut dyn Transaction) -> Result<(), RegistryError> {
+    let count = replacements(tx)? + 1;
+    tenants::set_fact(tx, REPLACEMENTS, &count.to_string())
+}
+
 /// Begins to put another store in the place of the one recorded under a name: neither is used until
 /// [`end_replacing`].
 pub fn begin_replacing(tx: &mut dyn Transaction, name: &str, id: Uuid) -> Result<(), RegistryError> {
     let now = tx.now()?;
+    count_replacement(tx)?;
     tx.execute(Statement("stores.replace"), &[name.into(), id.into(), now.into()])?;
     Ok(())
 }
@@ -275,6 +291,7 @@ fn doubt(
 /// copied from it is no longer waited for.
 pub fn end_replacing(tx: &mut dyn Transaction, name: &str) -> Result<(), RegistryError> {
     let now = tx.now()?;
+    count_replacement(tx)?;
     tx.execute(Statement("unread_logs.delete_of_holder"), &[name.into()])?;
     tx.execute(Statement("stores.replaced"), &[name.into(), now.into()])?;
     Ok(())

@@ -4,13 +4,14 @@
 
 use std::time::Duration;
 
-use strongroom_database::{Statement, Time, Transaction};
+use strongroom_database::{Row, Statement, Time, Transaction};
 use strongroom_queue::{Heartbeat, Lease, LeaseRequest, Leased, NewTask, Outcome, Settled, Settlement, tasks};
 
 use crate::items::{self, Item, ItemProblem, Move};
 pub use crate::recovery::{reclaim, requeue_stranded, revive, stranded};
 use crate::{
-    ItemId, ItemStatus, RegistryError, Scope, Stage, VersionState, WaitReason, batches, discarding, leases, versions,
+    ItemId, ItemStatus, RegistryError, Scope, Stage, VersionState, WaitReason, batches, discarding, leases, stores,
+    versions,
 };
 
 /// How long an item rests whose version is being committed and whose worker cannot go on, in microseconds.
@@ -28,6 +29,9 @@ pub struct Claim {
     pub item: ItemId,
     /// What every write carries.
     pub fence: i64,
+    /// How often stores had been replaced when the item was claimed. Every write carries it, too: what a worker knows of a
+    /// store of this name need not be so of the one that has the name since.
+    pub replacements: u64,
     /// The lease of the task behind it.
     pub lease: Lease,
     /// Attempts of the stage that are spent, this one included.
@@ -215,7 +219,9 @@ fn take_up(
     item.holder = Some(holder.to_owned());
     item.lease_until = Some(task.lease_until);
     item.updated_at = now;
-    Ok(Some((Claim { item: id, fence: item.fence, lease: task.lease, spent: task.spent }, Box::new(item))))
+    let replacements = stores::replacements(tx)?;
+    let claim = Claim { item: id, fence: item.fence, replacements, lease: task.lease, spent: task.spent };
+    Ok(Some((claim, Box::new(item))))
 }
 
 fn settle(tx: &mut dyn Transaction, lease: Lease, outcome: Outcome) -> Result<Settled, RegistryError> {
@@ -303,9 +309,21 @@ pub fn heartbeat(
     Ok(pulses)
 }
 
-/// Refuses when the claim is no longer current. Every write of a worker begins with it.
+/// Refuses when the claim is no longer current, or a store was replaced since it was made. Every write of a worker begins
+/// with it.
 pub fn check_fence(tx: &mut dyn Transaction, claim: &Claim) -> Result<(), RegistryError> {
-    match tx.query_one(Statement("items.fence"), &[claim.item.into(), claim.fence.into()])? {
+    let values = [claim.item.into(), claim.fence.into(), claim.replacements.to_string().into()];
+    may_go_on(claim, tx.query_one(Statement("items.may_write"), &values)?.as_ref())
+}
+
+/// Refuses when another has the item. A stage ends by this, also where it could write no more since a store was replaced.
+fn check_claim(tx: &mut dyn Transaction, claim: &Claim) -> Result<(), RegistryError> {
+    let values = [claim.item.into(), claim.fence.into()];
+    may_go_on(claim, tx.query_one(Statement("items.fence"), &values)?.as_ref())
+}
+
+fn may_go_on(claim: &Claim, found: Option<&Row>) -> Result<(), RegistryError> {
+    match found {
         Some(_) => Ok(()),
         None => Err(RegistryError::FenceLost { what: "work item", id: claim.item.to_string() }),
     }
@@ -321,7 +339,7 @@ pub fn finish(
 ) -> Result<Vec<String>, RegistryError> {
     // Everybody takes the task first and then its item, or two could wait for each other.
     tasks::lock(tx, claim.lease)?;
-    check_fence(tx, claim)?;
+    check_claim(tx, claim)?;
     let item = items::find(tx, Scope::System, claim.item)?;
     let version = versions::of_item(tx, item.id)?.map(|version| version.state);
     let now = tx.now()?;

@@ -46,6 +46,11 @@ impl Admission {
         Self { settings, directory, recorded: None, retired, registry: OnceLock::new() }
     }
 
+    /// Whether stores are compared with the registry at all.
+    pub(crate) fn compares(&self) -> bool {
+        self.recorded.is_some()
+    }
+
     /// Whether nothing needs the store, so that nobody has to hear that it is lost.
     pub(crate) fn is_retired(&self, name: &str) -> bool {
         self.retired.contains(name)
@@ -89,7 +94,13 @@ impl Admission {
         registry.write(move |tx| stores::record(tx, &name, id)).map(|_| ())
     }
 
-    fn compare(&self, name: &str, store: &dyn Store, recorded: &BTreeMap<String, KnownStore>) -> Result<(), Refusal> {
+    /// Whether the store is the one that is recorded under this name, and is not being replaced.
+    pub(super) fn compare(
+        &self,
+        name: &str,
+        store: &dyn Store,
+        recorded: &BTreeMap<String, KnownStore>,
+    ) -> Result<(), Refusal> {
         let Some(id) = store.id() else { return Ok(()) };
         let place = self.settings.stores.get(name).map(|store| store.place(&self.directory)).unwrap_or_default();
         match recorded.get(name) {
@@ -118,7 +129,8 @@ impl Admission {
     }
 }
 
-fn by_name(known: Vec<KnownStore>) -> BTreeMap<String, KnownStore> {
+/// Stores by their names.
+pub(crate) fn by_name(known: Vec<KnownStore>) -> BTreeMap<String, KnownStore> {
     known.into_iter().map(|store| (store.name.clone(), store)).collect()
 }
 

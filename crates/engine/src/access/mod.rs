@@ -6,14 +6,16 @@ mod admission;
 mod gone;
 mod wrapped;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
+use strongroom_registry::stores::KnownStore;
 use strongroom_storage::{Capabilities, StorageError, Store};
 
-pub(crate) use self::admission::Admission;
+pub(crate) use self::admission::{Admission, by_name};
 use crate::error::chain;
 use crate::event::Event;
 use crate::settings::StoreSettings;
@@ -140,6 +142,17 @@ impl StoreAccess {
         self.inner.lock().tried_at = None;
         let _ = self.inner.current();
         self.state()
+    }
+
+    /// Stops using the store that is open where it is not the one that the registry knows by its name, or is being replaced,
+    /// and opens the one that lies in its place now.
+    pub(crate) fn compare(&self, known: &BTreeMap<String, KnownStore>) {
+        let open = self.inner.lock().store.clone();
+        let Some(open) = open else { return };
+        if let Err(refusal) = self.inner.admission.compare(&self.inner.name, open.as_ref(), known) {
+            self.inner.lose(&open, refusal);
+            self.try_now();
+        }
     }
 }
 

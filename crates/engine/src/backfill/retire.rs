@@ -1,11 +1,12 @@
 //! Taking a store out of use, and back into use. Nothing in it is deleted: it is no longer written, checked or counted.
 //! A store that comes back was not watched meanwhile, so its copies count as unverified until they are read.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use strongroom_registry::backfill as rows;
-use strongroom_registry::stores::{self, LostCursor};
+use strongroom_registry::stores::{self, KnownStore, LostCursor};
 use strongroom_registry::{RegistryError, Time, Transaction};
+use uuid::Uuid;
 
 use super::OBJECTS_AT_ONCE;
 use crate::access::Availability;
@@ -44,8 +45,8 @@ pub struct Unretired {
 }
 
 /// Takes a store out of use where every object in it has verified copies in every other store of its placement, and no
-/// placement is left with fewer than two stores in use, or with fewer than one where `allow_one_copy`. Else `tell`
-/// hears of each that is not so.
+/// placement is left with fewer than two stores in use, or with fewer than one where `allow_one_copy`. A store that cannot
+/// be used now, or is being replaced, does not count as one that is left. Else `tell` hears of each that is not so.
 pub fn retire<E: From<EngineError>>(
     home: &Home,
     store: &str,
@@ -53,37 +54,154 @@ pub fn retire<E: From<EngineError>>(
     tell: &mut dyn FnMut(Unretired) -> Result<(), E>,
 ) -> Result<Retirement, E> {
     check_is_kept_in(home, store)?;
-    let read = |result: Result<_, RegistryError>| result.map_err(|error| E::from(error.into()));
-    if let Some(since) = read(home.registry.read(|tx| rows::retired_at(tx, store)))? {
-        return Ok(Retirement::Already(since));
-    }
-    let fewest = if allow_one_copy { 1 } else { 2 };
-    let (mut objects, mut placements) = (0, Vec::new());
-    for placement in placements_of(home, store)? {
-        let Placement { name, rest } = in_use_besides(home, &placement, store);
-        if rest.len() < fewest {
-            let left = match rest.first() {
-                None => "no store of it would remain in use: name another store in the settings of the placement, and \
-                         fill it with \"strongroom store backfill NAME\""
-                    .to_owned(),
-                Some(only) => format!(
-                    "only {only} would remain in use, and new objects would get one copy: name another store in the \
-                     settings of the placement, or say --allow-one-copy"
-                ),
-            };
-            tell(Unretired { object: None, placement: Some(name.clone()), store: None, reason: left })?;
-            placements.push(name);
+    let asked = Asked {
+        store: store.to_owned(),
+        fewest: if allow_one_copy { 1 } else { 2 },
+        placements: home.settings.placements.clone(),
+        usable: usable(home)?,
+    };
+    loop {
+        // It is decided in the transaction that writes it: others may be taken out of use at the same time.
+        let deciding = asked.clone();
+        let decided = home.registry.write(move |tx| deciding.decide(tx));
+        if let Some(retirement) = decided.map_err(|error| E::from(error.into()))? {
+            return Ok(retirement);
         }
-        for other in rest {
-            objects += unverified(home, (&placement, &other), store, tell)?;
+        let (objects, placements) = asked.tell_reasons(home, tell)?;
+        if objects > 0 || !placements.is_empty() {
+            return Ok(Retirement::Refused { objects, placements });
         }
+        // What stood in the way is gone since.
     }
-    if objects > 0 || !placements.is_empty() {
-        return Ok(Retirement::Refused { objects, placements });
+}
+
+/// The preservation stores that can be used now, with their ids.
+fn usable(home: &Home) -> Result<BTreeMap<String, Uuid>, EngineError> {
+    home.compare_stores()?;
+    home.try_stores();
+    let stores = home.preservation_stores().into_iter();
+    let available = stores.filter(|store| home.away(store.name()).is_none());
+    Ok(available.filter_map(|store| Some((store.name().to_owned(), store.id()?))).collect())
+}
+
+/// A store that is asked to be taken out of use.
+#[derive(Clone)]
+struct Asked {
+    store: String,
+    /// How many stores of each placement have to be left.
+    fewest: usize,
+    /// The placements of the settings.
+    placements: BTreeMap<String, Vec<String>>,
+    /// The stores that can be used, with the ids that lie in them.
+    usable: BTreeMap<String, Uuid>,
+}
+
+/// A placement without one of its stores.
+struct Placement {
+    /// In lower case.
+    key: String,
+    /// As the settings spell it.
+    name: String,
+    /// Its other stores that are in use.
+    rest: Vec<String>,
+    /// Those of them that can be used.
+    usable: Vec<String>,
+}
+
+impl Asked {
+    /// Takes the store out of use, if nothing depends on it; none where something does.
+    fn decide(&self, tx: &mut dyn Transaction) -> Result<Option<Retirement>, RegistryError> {
+        if let Some(since) = rows::retired_at(tx, &self.store)? {
+            return Ok(Some(Retirement::Already(since)));
+        }
+        for placement in self.placements(tx)? {
+            if placement.usable.len() < self.fewest {
+                return Ok(None);
+            }
+            for other in &placement.rest {
+                if !rows::unverified_objects(tx, (&placement.key, other), &self.store, None, 1)?.is_empty() {
+                    return Ok(None);
+                }
+            }
+        }
+        Ok(Some(Retirement::Retired(rows::retire(tx, &self.store)?)))
     }
-    let name = store.to_owned();
-    let since = home.registry.write(move |tx| rows::retire(tx, &name)).map_err(|error| E::from(error.into()))?;
-    Ok(Retirement::Retired(since))
+
+    /// Tells what depends on the store; how many objects, and which placements.
+    fn tell_reasons<E: From<EngineError>>(
+        &self,
+        home: &Home,
+        tell: &mut dyn FnMut(Unretired) -> Result<(), E>,
+    ) -> Result<(u64, Vec<String>), E> {
+        let found = home.registry.read(|tx| self.placements(tx)).map_err(|error| E::from(error.into()))?;
+        let (mut objects, mut placements) = (0, Vec::new());
+        for placement in found {
+            if placement.usable.len() < self.fewest {
+                let (name, reason) = (placement.name.clone(), too_few(&placement));
+                tell(Unretired { object: None, placement: Some(name.clone()), store: None, reason })?;
+                placements.push(name);
+            }
+            for other in &placement.rest {
+                objects += unverified(home, (&placement.key, other), &self.store, tell)?;
+            }
+        }
+        Ok((objects, placements))
+    }
+
+    /// The placements that need the store, without it: those of objects that lie in it, and those that name it.
+    fn placements(&self, tx: &mut dyn Transaction) -> Result<Vec<Placement>, RegistryError> {
+        let of_objects = rows::placements_in_store(tx, &self.store)?;
+        // Also where nothing lies in it yet, the placements that name it need another store.
+        let named = self.placements.iter().filter(|(_, stores)| stores.contains(&self.store));
+        let keys: BTreeSet<String> = of_objects.into_iter().chain(named.map(|(name, _)| name.to_lowercase())).collect();
+        let known = stores::list(tx)?;
+        keys.into_iter().map(|key| self.placement(tx, key, &known)).collect()
+    }
+
+    fn placement(
+        &self,
+        tx: &mut dyn Transaction,
+        key: String,
+        known: &[KnownStore],
+    ) -> Result<Placement, RegistryError> {
+        let found = self.placements.iter().find(|(name, _)| name.eq_ignore_ascii_case(&key));
+        let Some((name, named)) = found else {
+            return Ok(Placement { name: key.clone(), key, rest: Vec::new(), usable: Vec::new() });
+        };
+        let mut rest = Vec::new();
+        for other in named.iter().filter(|other| **other != self.store) {
+            if rows::retired_at(tx, other)?.is_none() {
+                rest.push(other.clone());
+            }
+        }
+        let is_usable = |name: &&String| {
+            let known = known.iter().find(|known| known.name == **name && known.replacing.is_none());
+            known.is_some_and(|known| self.usable.get(*name) == Some(&known.id))
+        };
+        let usable = rest.iter().filter(is_usable).cloned().collect();
+        Ok(Placement { key, name: name.clone(), rest, usable })
+    }
+}
+
+/// Why the stores that are left of a placement are too few.
+fn too_few(placement: &Placement) -> String {
+    let unusable: Vec<&str> =
+        placement.rest.iter().filter(|name| !placement.usable.contains(name)).map(String::as_str).collect();
+    if !unusable.is_empty() {
+        return format!(
+            "of the stores that would remain in use, {} cannot be used now: \"strongroom store list\" tells why",
+            unusable.join(", ")
+        );
+    }
+    match placement.usable.first() {
+        None => "no store of it would remain in use: name another store in the settings of the placement, and \
+                 fill it with \"strongroom store backfill NAME\""
+            .to_owned(),
+        Some(only) => format!(
+            "only {only} would remain in use, and new objects would get one copy: name another store in the \
+             settings of the placement, or say --allow-one-copy"
+        ),
+    }
 }
 
 /// Refuses a store that keeps no copies.
@@ -96,31 +214,6 @@ fn check_is_kept_in(home: &Home, store: &str) -> Result<(), EngineError> {
     Err(EngineError::Usage(format!(
         "{store} is not a preservation store: no placement names it, and no object lies in it"
     )))
-}
-
-/// The placements that need a store, in lower case: those of objects that lie in it, and those that name it.
-fn placements_of(home: &Home, store: &str) -> Result<BTreeSet<String>, EngineError> {
-    let of_objects = home.registry.read(|tx| rows::placements_in_store(tx, store))?;
-    // Also where nothing lies in it yet, the placements that name it need another store.
-    let named = home.settings.placements.iter().filter(|(_, stores)| stores.iter().any(|name| name == store));
-    Ok(of_objects.into_iter().chain(named.map(|(name, _)| name.to_lowercase())).collect())
-}
-
-/// A placement without one of its stores.
-struct Placement {
-    /// As the settings spell it.
-    name: String,
-    /// Its other stores that are in use.
-    rest: Vec<String>,
-}
-
-fn in_use_besides(home: &Home, placement: &str, store: &str) -> Placement {
-    if let Ok((name, stores)) = home.placement(placement) {
-        let rest = stores.into_iter().map(|(name, _)| name).filter(|name| name != store).collect();
-        return Placement { name, rest };
-    }
-    let spelled = home.settings.placements.keys().find(|name| name.eq_ignore_ascii_case(placement));
-    Placement { name: spelled.map_or(placement, String::as_str).to_owned(), rest: Vec::new() }
 }
 
 /// Tells each object of a placement that lies in `store` and has no verified copies in `other`; how many there are.

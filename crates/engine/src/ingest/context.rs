@@ -258,7 +258,8 @@ impl Handler for StageHandler {
         };
         crash_point(&format!("{}.begin", self.topic));
         let context = StageContext { home: &self.home, item, claim, task };
-        let end = match (self.work)(&context) {
+        let compared = self.home.compare_stores().map_err(StageError::from);
+        let end = match compared.and_then(|()| (self.work)(&context)) {
             Ok(end) => end,
             Err(error) => {
                 if matches!(error, StageError::Interrupted(Interrupted::LeaseLost) | StageError::Transient(_)) {

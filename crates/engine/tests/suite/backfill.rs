@@ -222,6 +222,51 @@ fn a_store_is_retired_only_when_the_rest_has_verified_copies_and_nothing_is_dele
 }
 
 #[test]
+fn two_stores_of_a_placement_are_not_retired_at_once() {
+    for _ in 0..10 {
+        let made = fixture::home();
+        made.ingest("letters", &[("a.txt", b"dear reader")]);
+        let all = FixityRequest { all: true, ..FixityRequest::default() };
+        fixity::run(&made, &all, &mut |_| ()).expect("checks");
+        let other = made.opened_again();
+        let barrier = std::sync::Barrier::new(2);
+        let retire_with = |home: &Home, store: &str| {
+            barrier.wait();
+            retire(home, store, true).0
+        };
+        let outcomes = std::thread::scope(|scope| {
+            let one = scope.spawn(|| retire_with(&made, "primary"));
+            let two = retire_with(&other, "secondary");
+            [one.join().expect("ends"), two]
+        });
+        let retired = outcomes.iter().filter(|outcome| matches!(outcome, Retirement::Retired(_))).count();
+        assert_eq!(retired, 1, "{outcomes:?}");
+    }
+}
+
+#[test]
+fn a_store_is_not_retired_while_the_rest_of_the_placement_is_gone() {
+    let made = fixture::home();
+    made.ingest("letters", &[("a.txt", b"dear reader")]);
+    let all = FixityRequest { all: true, ..FixityRequest::default() };
+    fixity::run(&made, &all, &mut |_| ()).expect("checks");
+    let place = made.path().join("stores/secondary");
+    let elsewhere = made.path().join("elsewhere");
+    std::fs::rename(&place, &elsewhere).expect("takes it away");
+    let is_refused = || {
+        let (outcome, told) = retire(&made, "primary", true);
+        assert!(matches!(outcome, Retirement::Refused { objects: 0, .. }), "{outcome:?}");
+        assert!(told.iter().all(|lack| lack.reason.contains("secondary cannot be used now")), "{told:?}");
+    };
+    is_refused();
+    // What takes its place holds nothing yet, whatever the registry says of the one before it.
+    let id = FolderStore::create("secondary", &place).expect("makes a store").id();
+    is_refused();
+    made.registry.write(move |tx| stores::begin_replacing(tx, "secondary", id)).expect("begins");
+    is_refused();
+}
+
+#[test]
 fn what_a_store_of_the_placement_lacks_is_told_after_a_rebuild_too() {
     let made = fixture::home();
     made.ingest("letters", &[("a.txt", b"dear reader")]);

@@ -2,17 +2,22 @@
 //! other stores.
 
 use std::fs;
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use strongroom_engine::backfill::{self, BackfillSummary, Replacement};
 use strongroom_engine::fixity::{self, FixityRequest, FixitySummary};
 use strongroom_engine::ingest::{DepositRequest, deposit};
 use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::settings::Settings;
-use strongroom_engine::{Availability, Home, runtime_over, work_on};
+use strongroom_engine::{Availability, EngineError, Home, runtime_over, work_on};
 use strongroom_registry::items;
-use strongroom_registry::{CopyState, FindingState, ItemStatus, Scope, Stage, VersionState, objects, stores, versions};
-use strongroom_storage::{FolderStore, Key, PutOptions, Store};
+use strongroom_registry::{
+    CopyState, FindingState, ItemId, ItemStatus, Registry, Scope, Stage, VersionState, WaitReason, objects, stores,
+    versions,
+};
+use strongroom_storage::{Body, Call, FolderStore, Key, Layer, Layered, Operation, PutOptions, StorageError, Store};
 
 use crate::fixture::{self, INSTITUTION, KEPT_IN, TestHome};
 use crate::ingest::identity::work_until;
@@ -209,4 +214,169 @@ fn a_content_whose_only_good_copy_was_in_the_lost_store_is_counted() {
     let is_damaged = |copy: &objects::Copy| copy.store == "primary" && copy.state == CopyState::Damaged;
     assert!(copies().iter().any(is_damaged), "{:?}", copies());
     assert_eq!(replace(&made, "secondary").only_copies, 1);
+}
+
+fn submit(home: &Home, made: &TestHome, name: &str, files: &[(&str, &[u8])]) -> ItemId {
+    let bag = made.bag(name, files);
+    let request = DepositRequest {
+        institution: INSTITUTION.into(),
+        sources: vec![bag.to_str().expect("UTF-8").to_owned()],
+        submitted_by: "tester".into(),
+        ..DepositRequest::default()
+    };
+    deposit(home, &request).expect("deposits").items.remove(0)
+}
+
+/// Objects that some store does not hold whole, as far as the registry knows.
+fn lacking(home: &Home) -> usize {
+    let mut found = 0;
+    backfill::each_lacking((&home.settings, &home.registry), Scope::System, None, &mut |_| {
+        found += 1;
+        Ok::<_, EngineError>(())
+    })
+    .expect("asks");
+    found
+}
+
+/// Keys of the storage root in a store that may lie anywhere.
+fn listed(home: &Home, store: &str) -> Vec<String> {
+    let root = Key::new(INSTITUTION).expect("a key");
+    let listing = home.stores[store].list(&root).expect("lists");
+    listing.map(|listed| listed.expect("a key").key.to_string()).collect()
+}
+
+/// What another process does at a moment of this one: it finds the store `secondary` lost, and replaces it.
+struct Elsewhere {
+    made: PathBuf,
+    settings: Settings,
+    registry: Registry,
+}
+
+impl Elsewhere {
+    fn of(made: &TestHome) -> Self {
+        Self { made: made.path().to_owned(), settings: made.settings.clone(), registry: made.registry.clone() }
+    }
+
+    fn replace(&self) {
+        fs::remove_dir_all(self.made.join("stores/secondary")).expect("is lost");
+        let other = Home::with_registry(&self.made, self.settings.clone(), self.registry.clone()).expect("opens");
+        backfill::replace(&other, "secondary").expect("replaces");
+    }
+}
+
+/// A home over the same registry whose store `secondary` has a layer around it.
+fn layered<L: Layer>(made: &TestHome, layer: L) -> Arc<Home> {
+    let mut home = Home::with_registry(made.path(), made.settings.clone(), made.registry.clone()).expect("opens");
+    let inner = home.stores["secondary"].clone();
+    home.stores.insert("secondary".into(), Arc::new(Layered::new(inner, layer)));
+    Arc::new(home)
+}
+
+#[test]
+fn a_process_with_the_old_store_open_records_no_copies_in_its_replacement() {
+    let made = fixture::home();
+    made.ingest("letters", &[("a.txt", b"dear reader")]);
+    let text = fs::read_to_string(made.path().join("strongroom.toml")).expect("settings");
+    let moved = Settings::from_toml(&text.replace("stores/secondary", "stores/replacement")).expect("settings");
+    let new = Home::with_registry(made.path(), moved, made.registry.clone()).expect("opens");
+    replace(&new, "secondary");
+    fill(&new, "secondary");
+    assert_eq!(lacking(&new), 0);
+    // This worker goes by the settings of before.
+    let id = submit(&made, &made, "photographs", &[("1.tif", b"II*\0 and so on")]);
+    let item = || made.registry.read(|tx| items::find(tx, Scope::System, id)).expect("the item");
+    let workers = runtime_over(&made.home, None).expect("a runtime").build();
+    workers.run_until(&Shutdown::new(), &|| {
+        item().status.is_ended() || item().wait_reason == Some(WaitReason::RefusedStore)
+    });
+    assert_eq!(item().status, ItemStatus::Pending, "{:?}", item().note);
+    assert_eq!(availability(&made, "secondary"), Availability::Refused);
+    assert!(!item().note.unwrap_or_default().is_empty());
+    let kept = listed(&new, "secondary").len();
+    // One that goes by the new settings completes it.
+    let new = Arc::new(new);
+    made.clock.advance(std::time::Duration::from_hours(1));
+    work_on(&new, &[id], &Shutdown::new()).expect("works");
+    assert_eq!(item().status, ItemStatus::Succeeded, "{:?}", item().note);
+    assert!(listed(&new, "secondary").len() > kept);
+    assert_eq!((lacking(&new), check(&new).damaged), (0, 0));
+}
+
+/// Replaces the store at the last look at its mark before a version is published there.
+struct ReplacedBeforePublishing {
+    elsewhere: Elsewhere,
+    commits: AtomicU64,
+    replacements: AtomicU64,
+}
+
+impl Layer for ReplacedBeforePublishing {
+    fn call<T>(&self, call: Call<'_>, act: &mut dyn FnMut() -> Result<T, StorageError>) -> Result<T, StorageError> {
+        let outcome = act();
+        if call.operation == Operation::Commit {
+            self.commits.fetch_add(1, Ordering::SeqCst);
+        }
+        let is_mark = call.operation == Operation::Open && call.key.as_str() == "_strongroom/registry.json";
+        let is_last = is_mark && self.commits.load(Ordering::SeqCst) > 0;
+        if is_last && self.replacements.fetch_add(1, Ordering::SeqCst) == 0 {
+            self.elsewhere.replace();
+        }
+        outcome
+    }
+}
+
+#[test]
+fn a_version_whose_store_is_replaced_before_it_is_published_is_completed_in_the_replacement() {
+    let made = fixture::home();
+    let elsewhere = Elsewhere::of(&made);
+    let (commits, replacements) = (AtomicU64::new(0), AtomicU64::new(0));
+    let home = layered(&made, ReplacedBeforePublishing { elsewhere, commits, replacements });
+    let id = submit(&home, &made, "letters", &[("a.txt", b"dear reader")]);
+    work_on(&home, &[id], &Shutdown::new()).expect("works");
+    let item = made.registry.read(|tx| items::find(tx, Scope::System, id)).expect("the item");
+    assert_eq!(item.status, ItemStatus::Succeeded, "{:?}", item.note);
+    let known = made.registry.read(stores::replacements).expect("reads");
+    assert_eq!(known, 2, "the store was replaced meanwhile");
+    let fresh = made.opened_again();
+    assert!(!listed(&fresh, "secondary").is_empty() || lacking(&fresh) > 0);
+    assert_eq!((lacking(&fresh), check(&fresh).damaged), (0, 0));
+}
+
+/// Replaces the store when the last of its contents is read back.
+struct ReplacedAtTheLastContent {
+    elsewhere: Elsewhere,
+    left: AtomicU64,
+}
+
+impl Layer for ReplacedAtTheLastContent {
+    fn call<T>(&self, _: Call<'_>, act: &mut dyn FnMut() -> Result<T, StorageError>) -> Result<T, StorageError> {
+        act()
+    }
+
+    fn open(&self, call: Call<'_>, act: &mut dyn FnMut() -> Result<Body, StorageError>) -> Result<Body, StorageError> {
+        let body = act();
+        if call.key.as_str().contains("/content/") && self.left.fetch_sub(1, Ordering::SeqCst) == 1 {
+            self.elsewhere.replace();
+        }
+        body
+    }
+}
+
+#[test]
+fn a_backfill_that_a_replacement_overtakes_puts_no_inventory_without_its_bytes() {
+    let made = fixture::home();
+    made.ingest("letters", &[("a.txt", b"dear reader")]);
+    lose(&made, "secondary");
+    replace(&made, "secondary");
+    let are_contents = |keys: &[String]| keys.iter().filter(|key| key.contains("/content/")).count();
+    let contents = are_contents(&made.keys("primary"));
+    let left = AtomicU64::new(contents.try_into().expect("fits"));
+    let losing = layered(&made, ReplacedAtTheLastContent { elsewhere: Elsewhere::of(&made), left });
+    let summary = fill(&losing, "secondary");
+    assert_eq!((summary.objects, summary.failed), (0, 1), "{summary:?}");
+    let fresh = made.opened_again();
+    assert!(!listed(&fresh, "secondary").iter().any(|key| key.ends_with("/inventory.json")));
+    let summary = fill(&fresh, "secondary");
+    assert_eq!((summary.objects, summary.failed), (1, 0), "{summary:?}");
+    assert_eq!(are_contents(&listed(&fresh, "secondary")), contents);
+    assert_eq!(check(&fresh).damaged, 0);
 }

@@ -51,6 +51,10 @@ UPDATE work_items SET lease_until = $3 WHERE id = $1 AND fence = $2 AND status =
 RETURNING cancel_requested
 -- name: items.fence
 SELECT 1 FROM work_items WHERE id = $1 AND fence = $2 AND status = 'started' FOR NO KEY UPDATE
+-- name: items.may_write
+SELECT 1 FROM work_items WHERE id = $1 AND fence = $2 AND status = 'started'
+    AND coalesce((SELECT value FROM registry_facts WHERE name = 'stores.replacements'), '0') = $3
+FOR NO KEY UPDATE OF work_items
 -- name: items.lock
 SELECT 1 FROM work_items WHERE id = $1 FOR NO KEY UPDATE
 -- name: items.move

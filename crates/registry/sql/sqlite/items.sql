@@ -50,6 +50,9 @@ UPDATE work_items SET lease_until = ?3 WHERE id = ?1 AND fence = ?2 AND status =
 RETURNING cancel_requested
 -- name: items.fence
 SELECT 1 FROM work_items WHERE id = ?1 AND fence = ?2 AND status = 'started'
+-- name: items.may_write
+SELECT 1 FROM work_items WHERE id = ?1 AND fence = ?2 AND status = 'started'
+    AND coalesce((SELECT value FROM registry_facts WHERE name = 'stores.replacements'), '0') = ?3
 -- name: items.lock
 SELECT 1 FROM work_items WHERE id = ?1
 -- name: items.move
