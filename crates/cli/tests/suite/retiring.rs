@@ -72,7 +72,7 @@ fn a_retired_store_is_shown_as_such_everywhere_and_alarms_nobody() {
     fs::remove_dir_all(place.path("home/stores/primary")).unwrap();
     assert_eq!(state(&place, "primary"), "retired");
     let said = place.run(["status"]).succeeds().stdout;
-    assert!(said.contains("primary (folder): retired") && said.contains("to look at  nothing"), "{said}");
+    assert!(said.contains("primary (folder): retired") && said.contains("to review   nothing"), "{said}");
     place.run(["config", "check"]).succeeds();
     let checked = place.run(["store", "check", "--json"]).succeeds().json();
     let primary = checked.iter().find(|store| store["store"] == "primary").unwrap();
