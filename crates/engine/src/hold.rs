@@ -121,7 +121,7 @@ impl<'h> ObjectHold<'h> {
         if self.kept_at.get().elapsed() >= KEEP_EVERY { self.keep() } else { Ok(()) }
     }
 
-    /// Keeps it; refused when somebody else had it in between, or a store was replaced.
+    /// Keeps it; refused when another owner had it in between, or a store was replaced.
     pub(crate) fn keep(&self) -> Result<(), Halt> {
         self.write(|_| Ok(()))?;
         self.kept_at.set(Instant::now());

@@ -42,7 +42,7 @@ pub struct Home {
     pub(crate) identifiers: Identifiers,
     /// The whole of staging in bytes, as it is now.
     staging_capacity: AtomicU64,
-    /// When storage roots were last looked at, by store and institution.
+    /// When storage roots were last checked, by store and institution.
     checked_roots: Mutex<BTreeMap<(String, InstitutionId), Time>>,
     /// The marks that this process has set in the preservation stores.
     pub(crate) marks: Marks,

@@ -51,7 +51,7 @@ impl Admission {
         self.recorded.is_some()
     }
 
-    /// Whether nothing needs the store, so that nobody has to hear that it is lost.
+    /// Whether nothing needs the store, so that its loss is not reported.
     pub(crate) fn is_retired(&self, name: &str) -> bool {
         self.retired.contains(name)
     }

@@ -1,5 +1,5 @@
 //! A store of the settings that may be away: opened when it is first needed, tried again every few seconds while it is away,
-//! and looked at before it is used again. While it is away every call fails at once with [`StorageError::Away`], so that
+//! and checked before it is used again. While it is away every call fails at once with [`StorageError::Away`], so that
 //! what needs the store waits and nothing else does. It knows no object and no work item.
 
 mod admission;
@@ -188,7 +188,7 @@ impl Inner {
         Ok(store)
     }
 
-    /// Opens the store, looks whether it is the right one, and uses it from now on.
+    /// Opens the store, checks that it is the right one, and uses it from now on.
     fn open(&self) -> Result<Arc<dyn Store>, StorageError> {
         // Whatever happens, others may try after this.
         struct Trying<'i>(&'i Inner);
@@ -222,7 +222,7 @@ impl Inner {
         }
     }
 
-    /// Stops using the store that is open; with the error for whoever asked.
+    /// Stops using the store that is open; returns the error for the caller.
     fn lose(&self, store: &Arc<dyn Store>, refusal: Refusal) -> StorageError {
         let error = self.away(&refusal.reason);
         let is_ours = self.lock().store.as_ref().is_some_and(|open| Arc::ptr_eq(open, store));

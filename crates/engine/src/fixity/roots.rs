@@ -1,5 +1,5 @@
 //! What declares the storage root of an institution in a store: the declaration, the layout file and the layout's
-//! configuration. They are looked at when an object below them is due, once in a round for each storage root and store. They
+//! configuration. They are checked when an object below them is due, once in a round for each storage root and store. They
 //! say the same everywhere, so what is missing or differs is put back from what this program writes, after the bad bytes are
 //! kept as evidence. No lease is needed: a file is replaced only where the store still holds what was found.
 
@@ -38,7 +38,7 @@ pub(super) fn is_of_root(finding: &Finding) -> bool {
     finding.object == owner(finding.institution)
 }
 
-/// Looks at a storage root that was last looked at by `before`, and puts back what is wrong; none where it is fresh.
+/// Checks a storage root that was last checked by `before`, and puts back what is wrong; none where it is fresh.
 pub(super) fn check(home: &Home, root: Root<'_>, before: Time) -> Result<Option<Treated>, Halt> {
     let key = (root.store.to_owned(), root.institution);
     if home.checked_roots().get(&key).is_some_and(|checked_at| *checked_at > before) {
@@ -67,7 +67,7 @@ pub(crate) fn open<'s>(home: &Home, root: Root<'_>, store: &'s dyn Store) -> Res
     Ok(opened)
 }
 
-/// Looks at a storage root now, and puts back what is wrong.
+/// Checks a storage root now, and puts back what is wrong.
 pub(crate) fn treat(home: &Home, root: Root<'_>) -> Result<Treated, Halt> {
     let store = home.store(root.store)?.as_ref();
     let prefix = storage_root(root.identifier)?;
@@ -178,7 +178,7 @@ impl Case<'_> {
             to.name()
         );
         let mut event = self.event("quarantine", "success", detail, format!("{key} sha512:{sha512}"))?;
-        // The same bytes are kept once for a finding, however often it is looked at.
+        // The same bytes are kept once for a finding, however often it is checked.
         event.id = events::derived_id(id.0, key.as_str());
         let text = key.to_string();
         self.home.registry.write(move |tx| {

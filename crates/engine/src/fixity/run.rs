@@ -248,7 +248,7 @@ struct Asked<'h> {
     before: Time,
     scope: Scope,
     stores: Vec<String>,
-    /// Stores that would be looked at, and are away.
+    /// Stores that would be checked, and are away.
     away: Vec<String>,
     object: Option<objects::Object>,
 }
@@ -278,7 +278,7 @@ impl<'h> Asked<'h> {
         Ok(Self { home, before, scope, stores, away, object })
     }
 
-    /// Marks the stores of which every copy was looked at, where they have no mark any more.
+    /// Marks the stores of which every copy was checked, where they have no mark any more.
     fn put_back_marks(&self) -> Result<(), EngineError> {
         let Some(standing) = self.home.registry.read(standing::get)? else { return Ok(()) };
         for name in &self.stores {
