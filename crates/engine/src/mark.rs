@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde::{Deserialize, Serialize};
 use strongroom_registry::Registry;
 use strongroom_registry::standing::{self, Standing};
+use strongroom_registry::stores::{self as registered, KnownStore};
 use strongroom_storage::{Key, PutCondition, PutOptions, StorageError, Store};
 use uuid::Uuid;
 
@@ -33,16 +34,25 @@ pub struct Mark {
     pub term: u64,
     /// How many acts it had announced before the latest one in this store was begun.
     pub acts: u64,
+    /// The store that it was written into; none in marks of earlier programs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub store: Option<Uuid>,
 }
 
 impl Mark {
-    pub(crate) fn of(standing: Standing) -> Self {
-        Self { form: FORM, registry: standing.registry, term: standing.term, acts: standing.acts }
+    fn of(standing: Standing, store: &dyn Store) -> Self {
+        let Standing { registry, term, acts } = standing;
+        Self { form: FORM, registry, term, acts, store: store.id() }
     }
 
     /// Whether it was written by the registry of this standing, in its term.
     fn is_by(&self, standing: &Standing) -> bool {
         self.registry == standing.registry && self.term == standing.term
+    }
+
+    /// Whether it was written into this store, as far as it says.
+    fn is_of(&self, store: &dyn Store) -> bool {
+        self.store.is_none() || self.store == store.id()
     }
 }
 
@@ -57,15 +67,29 @@ pub enum Found {
     Unreadable(String),
 }
 
+impl Found {
+    /// The acts it tells; none where it is no mark.
+    fn acts(&self) -> Option<u64> {
+        match self {
+            Self::Mark(mark) => Some(mark.acts),
+            Self::None | Self::Unreadable(_) => None,
+        }
+    }
+}
+
 /// The marks that this process has written, by store; one thread at a time writes the mark of a store.
 #[derive(Default)]
 pub(crate) struct Marks {
     stores: Mutex<BTreeMap<String, Arc<Mutex<Slot>>>>,
 }
 
-/// The mark that this process wrote last, and its etag.
 #[derive(Default)]
-struct Slot(Option<(Mark, String)>);
+struct Slot {
+    /// The mark that this process wrote last, and its etag.
+    written: Option<(Mark, String)>,
+    /// The acts up to which the registry knows the mark of the store with this id.
+    noted: Option<(Uuid, u64)>,
+}
 
 impl Marks {
     fn slot(&self, store: &str) -> Arc<Mutex<Slot>> {
@@ -145,16 +169,16 @@ pub(crate) fn announce(home: &Home) -> Result<Standing, EngineError> {
 pub(crate) fn advance(home: &Home, store: &dyn Store, standing: &Standing) -> Result<(), EngineError> {
     let slot = home.marks.slot(store.name());
     let mut slot = lock(&slot);
-    let covers = |mark: &Mark| mark.is_by(standing) && mark.acts >= standing.acts;
+    let covers = |mark: &Mark| mark.is_by(standing) && mark.is_of(store) && mark.acts >= standing.acts;
     for _ in 0..TRIES {
-        let etag = match &slot.0 {
+        let etag = match &slot.written {
             Some((mark, _)) if covers(mark) => return Ok(()),
             Some((_, etag)) => Some(etag.clone()),
             None => {
-                let (found, etag) = read_with_etag(store)?;
+                let (found, etag) = read_current(home, store)?;
                 match &found {
                     Found::Mark(mark) if covers(mark) => {
-                        slot.0 = etag.map(|etag| (*mark, etag));
+                        slot.written = etag.map(|etag| (*mark, etag));
                         return Ok(());
                     }
                     other => check(store, other, standing)?,
@@ -162,15 +186,15 @@ pub(crate) fn advance(home: &Home, store: &dyn Store, standing: &Standing) -> Re
                 etag
             }
         };
-        let before = slot.0.as_ref().filter(|(mark, _)| mark.is_by(standing)).map_or(0, |(mark, _)| mark.acts);
-        let mark = Mark { acts: standing.acts.max(before), ..Mark::of(*standing) };
+        let before = slot.written.as_ref().filter(|(mark, _)| mark.is_by(standing)).map_or(0, |(mark, _)| mark.acts);
+        let mark = Mark { acts: standing.acts.max(before), ..Mark::of(*standing, store) };
         match put(store, &mark, etag.as_deref())? {
             Some(etag) => {
-                slot.0 = Some((mark, etag));
+                slot.written = Some((mark, etag));
                 return Ok(());
             }
             // Somebody else wrote it: look again.
-            None => slot.0 = None,
+            None => slot.written = None,
         }
     }
     Err(superseded(store, "has a mark that others write without end"))
@@ -188,22 +212,95 @@ fn superseded(store: &dyn Store, reason: impl Into<String>) -> EngineError {
     EngineError::Superseded { store: store.name().to_owned(), reason: reason.into() }
 }
 
-/// Looks again, after an act, whether the stores still belong to this registry. Where an adoption has taken them over in
-/// between, the mark is raised once more, so that the registry that adopted them learns of the late act.
+/// Reads the mark of a store in use. One that tells of fewer acts than the registry has seen there is of older content, or of
+/// another place: the store is opened anew, which tells what lies there now.
+fn read_current(home: &Home, store: &dyn Store) -> Result<(Found, Option<String>), EngineError> {
+    // The registry first: marks only rise.
+    let known = home.registry.read(registered::list)?;
+    let (found, etag) = read_with_etag(store)?;
+    match known.iter().find(|known| known.name == store.name()).and_then(|known| behind(&found, known, store)) {
+        Some(reason) => Err(look_again(home, store, reason)),
+        None => Ok((found, etag)),
+    }
+}
+
+/// Stops using a store until it was opened anew and compared with the registry; the error for what was under way.
+fn look_again(home: &Home, store: &dyn Store, reason: String) -> EngineError {
+    let state = match home.access(store.name()) {
+        Ok(access) => access.open_anew(),
+        Err(error) => return error,
+    };
+    EngineError::Storage(StorageError::Away {
+        store: store.name().to_owned(),
+        reason: state.reason.unwrap_or_else(|| format!("it {reason}")),
+    })
+}
+
+/// Why what lies in a store is older than what the registry has seen there; none where it is not.
+pub(crate) fn behind(found: &Found, known: &KnownStore, store: &dyn Store) -> Option<String> {
+    // Where puts have no conditions, a late put may lower the mark.
+    let is_behind = match found.acts() {
+        Some(acts) => acts < known.marked_acts && store.capabilities().conditional_put,
+        None => known.marked_acts > 0 && *found == Found::None,
+    };
+    is_behind.then(|| {
+        let tells = found.acts().map_or_else(|| "no act".into(), |acts| format!("acts up to number {acts}"));
+        format!(
+            "tells of {tells}, and the registry has seen acts up to number {} in it: what lies there is older, such as a \
+             snapshot, or its mark was removed",
+            known.marked_acts
+        )
+    })
+}
+
+/// Looks again, after an act, whether the stores still belong to this registry and hold what was put there, and notes the
+/// marks in the registry. Where an adoption has taken a store over in between, the mark is raised once more, so that the
+/// registry that adopted it learns of the late act.
 pub(crate) fn confirm(home: &Home, stores: &[&dyn Store], standing: &Standing) -> Result<(), EngineError> {
     for store in stores {
         for _ in 0..TRIES {
-            let (found, etag) = read_with_etag(*store)?;
-            let Found::Mark(mark) = found else { break };
-            if mark.is_by(standing) {
-                break;
-            }
-            lock(&home.marks.slot(store.name())).0 = None;
-            let late = Mark { acts: mark.acts + 1, ..mark };
-            if put(*store, &late, etag.as_deref())?.is_some() {
-                return Err(superseded(*store, "was adopted by another state of the registry while it was written to"));
+            let (found, etag) = read_current(home, *store)?;
+            // Where puts have no conditions, a late put may have lowered it.
+            let is_enough = |mark: &Mark| mark.acts >= standing.acts || !store.capabilities().conditional_put;
+            match found {
+                Found::Mark(mark) if mark.is_by(standing) && mark.is_of(*store) && is_enough(&mark) => break,
+                Found::Mark(mark) if !mark.is_by(standing) => {
+                    lock(&home.marks.slot(store.name())).written = None;
+                    let late = Mark { acts: mark.acts + 1, ..mark };
+                    if put(*store, &late, etag.as_deref())?.is_some() {
+                        let reason = "was adopted by another state of the registry while it was written to";
+                        return Err(superseded(*store, reason));
+                    }
+                }
+                Found::Mark(_) | Found::None | Found::Unreadable(_) => {
+                    lock(&home.marks.slot(store.name())).written = None;
+                    let reason = format!("does not tell of act {}, which was marked there", standing.acts);
+                    return Err(look_again(home, *store, reason));
+                }
             }
         }
+    }
+    note(home, stores, standing.acts)
+}
+
+/// Notes in the registry that the marks of these stores tell of this many acts.
+fn note(home: &Home, stores: &[&dyn Store], acts: u64) -> Result<(), EngineError> {
+    let mut due = Vec::with_capacity(stores.len());
+    for store in stores {
+        let Some(id) = store.id() else { continue };
+        let is_noted = lock(&home.marks.slot(store.name())).noted.is_some_and(|noted| noted.0 == id && noted.1 >= acts);
+        if !is_noted {
+            due.push((store.name().to_owned(), id));
+        }
+    }
+    if due.is_empty() {
+        return Ok(());
+    }
+    let noting = due.clone();
+    home.registry
+        .write(move |tx| noting.iter().try_for_each(|(name, id)| registered::note_mark(tx, name, *id, acts)))?;
+    for (name, id) in due {
+        lock(&home.marks.slot(&name)).noted = Some((id, acts));
     }
     Ok(())
 }
@@ -218,8 +315,8 @@ pub(crate) fn claim(home: &Home, store: &dyn Store, standing: &Standing) -> Resu
             Found::None => return Ok(0),
             Found::Unreadable(_) => standing.acts,
         };
-        lock(&home.marks.slot(store.name())).0 = None;
-        let mark = Mark { acts, ..Mark::of(*standing) };
+        lock(&home.marks.slot(store.name())).written = None;
+        let mark = Mark { acts, ..Mark::of(*standing, store) };
         if put(store, &mark, etag.as_deref())?.is_some() {
             return Ok(acts);
         }

@@ -58,7 +58,8 @@ macro_rules! schema_in {
                 11 "notices and retention" "0010_notices_and_retention"
                 12 "stores" "0011_stores"
                 13 "verdicts" "0012_verdicts"
-                14 "waits and replacements" "0013_waits_and_replacements"),
+                14 "waits and replacements" "0013_waits_and_replacements"
+                15 "marks of stores" "0014_store_marks"),
         )
     };
 }

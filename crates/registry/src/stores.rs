@@ -17,6 +17,8 @@ pub struct KnownStore {
     pub recorded_at: Time,
     /// The store that takes its place, while what lay in it is taken out of the registry.
     pub replacing: Option<Uuid>,
+    /// How many acts its mark was seen to tell after an act in it.
+    pub marked_acts: u64,
 }
 
 /// Every store that was ever used, by name.
@@ -29,6 +31,7 @@ pub fn list(tx: &mut dyn Transaction) -> Result<Vec<KnownStore>, RegistryError> 
                 id: row.uuid(1)?,
                 recorded_at: row.time(2)?,
                 replacing: row.optional_uuid(3)?,
+                marked_acts: row.count(4)?,
             })
         })
         .collect()
@@ -40,6 +43,13 @@ pub fn record(tx: &mut dyn Transaction, name: &str, id: Uuid) -> Result<Uuid, Re
     tx.execute(Statement("stores.insert"), &[name.into(), id.into(), now.into()])?;
     let recorded = list(tx)?.into_iter().find(|store| store.name == name);
     Ok(recorded.map_or(id, |store| store.id))
+}
+
+/// Notes that the mark of a store tells of this many acts: whatever tells of fewer under this id is older content. Nothing is
+/// noted of a store that has been replaced since, or is being replaced.
+pub fn note_mark(tx: &mut dyn Transaction, name: &str, id: Uuid, acts: u64) -> Result<(), RegistryError> {
+    tx.execute(Statement("stores.marked"), &[name.into(), id.into(), acts.into()])?;
+    Ok(())
 }
 
 /// A file of an object's `logs/` that has still to be put into a store.

@@ -1,7 +1,7 @@
 //! Making a part of a bucket a store, recognising one, and remembering what was found out of its server.
 
 use std::sync::{Arc, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use aws_sdk_s3::primitives::ByteStream;
 use serde::{Deserialize, Serialize};
@@ -77,6 +77,27 @@ fn identify(inner: &Inner, may_create: bool) -> Result<Uuid, StorageError> {
         )));
     }
     Ok(description.store)
+}
+
+/// Whether the place still holds the store that was opened. It is read anew when the last look is long ago; while one thread
+/// reads it, the others rely on that look.
+pub(crate) fn check(inner: &Inner) -> Result<(), StorageError> {
+    {
+        let mut read = inner.id_read.lock().unwrap_or_else(PoisonError::into_inner);
+        if read.elapsed() < inner.settings.id_interval {
+            return Ok(());
+        }
+        *read = Instant::now();
+    }
+    match identify(inner, false) {
+        Ok(found) if found == inner.id => Ok(()),
+        Ok(found) => {
+            let (bucket, endpoint) = (&inner.settings.bucket, inner.settings.shown_endpoint());
+            let reason = format!("bucket {bucket} at {endpoint} holds the store {found} now, and held {}", inner.id);
+            Err(StorageError::Away { store: inner.name.clone(), reason })
+        }
+        Err(error) => Err(error),
+    }
 }
 
 /// Of several who make the same store at once, one gives it its name, where the service honours that.

@@ -97,6 +97,8 @@ pub struct S3Settings {
     pub first_wait: Duration,
     /// How long a probe of the server counts.
     pub probe_interval: Duration,
+    /// How long the store's id counts that was read in the bucket: so late it is noticed that the place holds another store.
+    pub id_interval: Duration,
 }
 
 impl Default for S3Settings {
@@ -124,6 +126,7 @@ impl Default for S3Settings {
             attempts: 5,
             first_wait: Duration::from_secs(1),
             probe_interval: Duration::from_hours(7 * 24),
+            id_interval: Duration::from_mins(1),
         }
     }
 }

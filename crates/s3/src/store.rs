@@ -56,6 +56,8 @@ pub(crate) struct Inner {
     /// Held by its key while an object is asked to be thawed.
     pub(crate) thawing: KeyLocks,
     bucket_seen: Mutex<Option<Instant>>,
+    /// When the store's id was last read, or began to be.
+    pub(crate) id_read: Mutex<Instant>,
 }
 
 impl fmt::Debug for S3Store {
@@ -124,6 +126,7 @@ impl Inner {
             probe: RwLock::default(),
             thawing: KeyLocks::default(),
             bucket_seen: Mutex::default(),
+            id_read: Mutex::new(Instant::now()),
         }
     }
 
@@ -246,6 +249,10 @@ impl Store for S3Store {
 
     fn id(&self) -> Option<Uuid> {
         Some(self.inner.id)
+    }
+
+    fn check_presence(&self) -> Result<(), StorageError> {
+        identity::check(&self.inner)
     }
 
     fn capabilities(&self) -> Capabilities {

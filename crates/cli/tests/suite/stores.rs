@@ -264,30 +264,47 @@ fn a_nested_path_in_the_settings_names_both_places_and_what_to_change() {
 }
 
 #[test]
-fn a_store_that_was_emptied_is_told_of_until_a_round_has_put_back_what_it_held() {
+fn a_store_that_was_emptied_or_is_older_is_refused_until_it_is_taken_anew() {
     let place = Place::with_home();
     place.bag("greeting", "hello\n");
     place.run(["deposit", "greeting.tar", "--wait"]).succeeds();
+    let told = |place: &Place| {
+        let command = "store replace secondary";
+        for check in [["store", "check"], ["config", "check"]] {
+            let checked = place.run(check);
+            assert_ne!(checked.code, Some(0), "{checked:?}");
+            assert!(checked.stdout.contains(command) || checked.stderr.contains(command), "{checked:?}");
+        }
+        let status = place.run(["status"]).succeeds().stdout;
+        assert!(status.contains("REFUSED: ") && status.contains(command), "{status}");
+        let listed = place.run(["store", "list", "--json"]).succeeds().json();
+        let secondary = listed.iter().find(|store| store["store"] == "secondary").unwrap();
+        assert_eq!(secondary["state"], "refused", "{secondary}");
+        let objects = place.run(["objects", "list", "--json"]).succeeds().json();
+        assert_eq!(objects[0]["health"], "missing copies", "{objects:?}");
+    };
     for folder in ["_strongroom", "example.edu"] {
         fs::remove_dir_all(place.path(&format!("home/stores/secondary/{folder}"))).unwrap();
     }
-    let checked = place.run(["store", "check", "secondary", "--json"]);
-    assert_eq!(checked.code, Some(1), "{checked:?}");
-    assert!(checked.object()["message"].as_str().unwrap().contains("no registry watermark"), "{checked:?}");
-    assert_eq!(place.run(["config", "check"]).code, Some(1));
-    let said = place.run(["status"]).succeeds().stdout;
-    assert!(said.contains("PROBLEM: it has no registry watermark"), "{said}");
-    let listed = place.run(["store", "list"]).succeeds().stdout;
-    assert!(listed.contains("no registry watermark"), "{listed}");
-    assert_eq!(place.run(["fixity", "run", "--all"]).code, Some(1));
-    place.run(["fixity", "run", "--all"]).succeeds();
+    told(&place);
+    place.run(["store", "replace", "secondary"]).succeeds();
     place.run(["store", "check"]).succeeds();
     place.run(["config", "check"]).succeeds();
-    // What was put back without its mark is whole, and gets it again.
-    fs::remove_dir_all(place.path("home/stores/secondary/_strongroom")).unwrap();
-    assert_eq!(place.run(["store", "check"]).code, Some(1));
     place.run(["fixity", "run", "--all"]).succeeds();
+    place.run(["ocfl", "validate", "home/stores/secondary/example.edu"]).succeeds();
+
+    // A snapshot is put back.
+    let mark = place.path("home/stores/secondary/_strongroom/registry.json");
+    let older = fs::read(&mark).unwrap();
+    place.bag("farewell", "goodbye\n");
+    place.run(["deposit", "farewell.tar", "--wait"]).succeeds();
+    fs::write(&mark, older).unwrap();
+    told(&place);
+    let replaced = place.run(["store", "replace", "secondary", "--json"]).succeeds().object();
+    assert_eq!(replaced["contents"], 0, "what lies there is proved, not copied: {replaced}");
     place.run(["store", "check"]).succeeds();
+    place.run(["fixity", "run", "--all"]).succeeds();
+    place.run(["store", "reconcile"]).succeeds();
 }
 
 #[test]

@@ -64,16 +64,18 @@ impl Admission {
     /// Whether the store may be used under this name.
     pub(crate) fn admit(&self, name: &str, store: &dyn Store) -> Result<(), Refusal> {
         let Some(recorded) = &self.recorded else { return Ok(()) };
-        let Some(registry) = self.registry.get() else { return self.compare(name, store, recorded) };
+        let Some(registry) = self.registry.get() else {
+            self.compare(name, store, recorded)?;
+            return self.look_for_mark(name, store, recorded).map(|_| ());
+        };
         // It may have been replaced, or first used, by another process since this one began.
-        let known = registry.read(stores::list).map_err(|error| unknown(&error))?;
-        self.compare(name, store, &by_name(known))?;
+        let known = by_name(registry.read(stores::list).map_err(|error| unknown(&error))?);
+        self.compare(name, store, &known)?;
         let conflicts = places::conflicts(&self.settings, &self.directory);
         if let Some(conflict) = conflicts.into_iter().find(|one| one.store == name || one.other == name) {
             return Err(Refusal::refused(conflict.reason));
         }
-        if self.settings.preservation_stores().contains(&name) {
-            let found = mark::read(store).map_err(|error| Refusal::away(&error))?;
+        if let Some(found) = self.look_for_mark(name, store, &known)? {
             let standing = registry.read(standing::get).map_err(|error| unknown(&error))?;
             if let Some(reason) = mark::contradiction(&found, standing.as_ref()) {
                 return Err(Refusal::refused(format!(
@@ -82,6 +84,27 @@ impl Admission {
             }
         }
         Self::record(registry, name, store).map_err(|error| unknown(&error))
+    }
+
+    /// The mark of a preservation store, refused where it is older than what the registry has seen there. What the registry
+    /// knows was read before: marks only rise.
+    fn look_for_mark(
+        &self,
+        name: &str,
+        store: &dyn Store,
+        known: &BTreeMap<String, KnownStore>,
+    ) -> Result<Option<mark::Found>, Refusal> {
+        if !self.settings.preservation_stores().contains(&name) {
+            return Ok(None);
+        }
+        let found = mark::read(store).map_err(|error| Refusal::away(&error))?;
+        match known.get(name).and_then(|known| mark::behind(&found, known, store)) {
+            Some(reason) => Err(Refusal::refused(format!(
+                "it {reason}; put the later content back in its place, or run \"strongroom store replace {name}\", which \
+                 proves what lies there and brings what it lacks from the other stores"
+            ))),
+            None => Ok(Some(found)),
+        }
     }
 
     /// Records which store the name stands for, where the registry does not know yet.

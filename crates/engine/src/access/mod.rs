@@ -144,6 +144,12 @@ impl StoreAccess {
         self.state()
     }
 
+    /// Stops using the store that is open, and opens what lies in its place now; how it stands then.
+    pub(crate) fn open_anew(&self) -> StoreState {
+        self.inner.lock().store = None;
+        self.try_now()
+    }
+
     /// Stops using the store that is open where it is not the one that the registry knows by its name, or is being replaced,
     /// and opens the one that lies in its place now.
     pub(crate) fn compare(&self, known: &BTreeMap<String, KnownStore>) {

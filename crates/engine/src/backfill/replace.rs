@@ -1,5 +1,5 @@
-//! Putting another store in the place of a lost one. The registry first forgets what lay in the lost one, then takes the
-//! new one for the store of that name; what it lacks is copied like into a store that has joined a placement. In between
+//! Putting another store in the place of a lost one, or taking the same one anew when it came back with older content. The
+//! registry first forgets what lay in the lost one, then takes the new one for the store of that name; what it lacks is copied like into a store that has joined a placement. In between
 //! neither store is used, and what was cut short goes on where it stopped.
 
 use std::path::Path;
@@ -43,8 +43,9 @@ pub fn replace(home: &Home, name: &str) -> Result<Replacement, EngineError> {
     let (new, id) = open_or_make(home, name)?;
     let known = home.registry.read(stores::list)?;
     let replaced = known.iter().find(|store| store.name == name);
-    check(home, name, id, &known)?;
     let found = mark::read(new.as_ref())?;
+    let is_behind = replaced.is_some_and(|known| mark::behind(&found, known, new.as_ref()).is_some());
+    check(home, name, id, is_behind, &known)?;
     if let Some(reason) = mark::contradiction(&found, home.registry.read(standing::get)?.as_ref()) {
         return Err(EngineError::Usage(format!(
             "what lies in the place of store {name} {reason}: empty the place, or give the store another one, and run \
@@ -91,13 +92,15 @@ fn make(settings: &StoreSettings, name: &str, directory: &Path) -> Result<Arc<dy
     Ok(settings.create(name, directory)?)
 }
 
-fn check(home: &Home, name: &str, id: Uuid, known: &[KnownStore]) -> Result<(), EngineError> {
+/// Refuses a store that is one of the registry's already; the one of this name may be taken anew where its content is older
+/// than what the registry has seen there.
+fn check(home: &Home, name: &str, id: Uuid, is_behind: bool, known: &[KnownStore]) -> Result<(), EngineError> {
     let place = home.settings.stores.get(name).map(|store| store.place(&home.directory)).unwrap_or_default();
     let refused = known.iter().find_map(|store| match store {
         store if store.name != name && store.id == id && home.settings.stores.contains_key(&store.name) => {
             Some(format!("{place} holds the store {id}, which the registry knows as {}", store.name))
         }
-        store if store.name == name && store.id == id && store.replacing.is_none() => Some(format!(
+        store if store.name == name && store.id == id && store.replacing.is_none() && !is_behind => Some(format!(
             "{place} holds the store {id}, which is the one that the registry knows as {name}: nothing is replaced; \
              \"strongroom store backfill {name}\" copies what it lacks, and \"strongroom fixity run --all --store {name}\" \
              checks and repairs what it has"

@@ -126,6 +126,12 @@ pub(super) const SECTION: Section = Section {
             Kind::Span,
             "how long it counts what the service was found to honour",
         ),
+        s3(
+            "id_interval",
+            Unset::Is("\"1m\""),
+            Kind::Span,
+            "how long it counts which store was found in the bucket; before a version is published it is looked at in any case",
+        ),
     ],
 };
 

@@ -7,6 +7,7 @@ mod fixity;
 mod fixture;
 mod identification;
 mod ingest;
+mod older;
 mod rebuild;
 mod receiving;
 mod reconcile;

@@ -1,7 +1,10 @@
 -- name: stores.list
-SELECT name, store_id, recorded_at, replacing_id FROM stores ORDER BY name
+SELECT name, store_id, recorded_at, replacing_id, marked_acts FROM stores ORDER BY name
 -- name: stores.insert
 INSERT INTO stores (name, store_id, recorded_at) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING
+-- name: stores.marked
+UPDATE stores SET marked_acts = ?3
+WHERE name = ?1 AND store_id = ?2 AND replacing_id IS NULL AND marked_acts < ?3
 -- name: missed_logs.insert
 INSERT INTO missed_logs (store, object_id, name, generation, institution, bytes, missed_at)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT DO NOTHING
@@ -17,7 +20,7 @@ SELECT store, count(*), min(missed_at) FROM missed_logs GROUP BY store ORDER BY 
 INSERT INTO stores (name, store_id, recorded_at, replacing_id) VALUES (?1, ?2, ?3, ?2)
 ON CONFLICT (name) DO UPDATE SET replacing_id = ?2
 -- name: stores.replaced
-UPDATE stores SET store_id = replacing_id, recorded_at = ?2, replacing_id = NULL
+UPDATE stores SET store_id = replacing_id, recorded_at = ?2, replacing_id = NULL, marked_acts = 0
 WHERE name = ?1 AND replacing_id IS NOT NULL
 -- name: stores.copies
 SELECT checked_at, content_id FROM copies

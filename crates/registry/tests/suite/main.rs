@@ -9,6 +9,7 @@ mod events;
 mod fences;
 mod identification;
 mod isolation;
+mod marks;
 mod model;
 mod parts;
 mod postgres;
@@ -36,6 +37,9 @@ macro_rules! conformance_suite {
                 a_heartbeat_extends_task_item_and_object_lease_together
                 a_heartbeat_extends_only_what_its_claim_still_holds
                 every_stranded_item_and_no_other_is_given_a_task
+            }
+            marks {
+                the_mark_of_a_store_only_rises_and_belongs_to_the_store_itself
             }
             endings {
                 next_goes_on_with_a_new_task

@@ -96,3 +96,22 @@ fn findings_are_shown_a_line_each() {
     assert!(shown.contains("yes: honours if-match\n"), "{shown}");
     assert!(shown.ends_with(" no: keeps the storage class"), "{shown}");
 }
+
+#[test]
+fn the_id_in_the_bucket_is_read_again_when_the_last_look_is_long_ago() {
+    let (double, store) = served();
+    let description = double.take(".strongroom/store.json").expect("lies there");
+    let before = double.counts().all();
+    store.check_presence().unwrap();
+    assert_eq!(double.counts().all(), before, "it was read a moment ago");
+
+    double.lay_stored(".strongroom/store.json", description);
+    let suspicious = S3Store::open("again", S3Settings { id_interval: Duration::ZERO, ..settings(&double) }).unwrap();
+    suspicious.check_presence().unwrap();
+    double.take(".strongroom/store.json");
+    let error = suspicious.check_presence().unwrap_err();
+    assert!(error.to_string().contains("is it the right one"), "{error}");
+    let other = S3Store::create("other", settings(&double)).unwrap();
+    let error = suspicious.check_presence().unwrap_err();
+    assert!(error.is_away() && error.to_string().contains(&other.id().to_string()), "{error}");
+}
