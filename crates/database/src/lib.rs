@@ -23,6 +23,6 @@ pub use location::{Location, Schema, exists, open, upgrade};
 pub use migration::{Migration, Upgraded};
 pub use postgres::{Postgres, PostgresSettings};
 pub use sqlite::Sqlite;
-pub use statement::{Statement, Statements};
+pub use statement::{Placeholders, Statement, Statements};
 pub use transaction::{Database, Isolation, Transaction, WriteJob};
 pub use value::{Row, Time, Value};

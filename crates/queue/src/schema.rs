@@ -1,6 +1,6 @@
 //! The SQL of the queue, for whoever opens the database: statements by dialect, and the tables.
 
-use strongroom_database::Statements;
+use strongroom_database::{Placeholders, Statements};
 
 /// The tables of the queue in SQLite, first revision. The owner of the database numbers it among its own migrations.
 pub const SQLITE_SCHEMA_1: &str = include_str!("../sql/sqlite/schema_1.sql");
@@ -17,19 +17,23 @@ pub fn schema(dialect: &str) -> &'static [&'static str] {
     }
 }
 
+/// The statements of the queue in a dialect: those that all dialects share, and its own.
+macro_rules! statements_in {
+    ($dialect:literal, $placeholders:expr) => {
+        statements_in!($dialect, $placeholders; "enqueue" "lease" "settle" "administer")
+    };
+    ($dialect:literal, $placeholders:expr; $($file:literal)*) => {
+        Statements::default()
+            $(.with_shared($placeholders, include_str!(concat!("../sql/shared/", $file, ".sql"))))*
+            $(.with(include_str!(concat!("../sql/", $dialect, "/", $file, ".sql"))))*
+    };
+}
+
 /// The statements of the queue in a dialect; none for a dialect it does not speak.
 pub fn statements(dialect: &str) -> Statements {
     match dialect {
-        "sqlite" => Statements::default()
-            .with(include_str!("../sql/sqlite/enqueue.sql"))
-            .with(include_str!("../sql/sqlite/lease.sql"))
-            .with(include_str!("../sql/sqlite/settle.sql"))
-            .with(include_str!("../sql/sqlite/administer.sql")),
-        "postgres" => Statements::default()
-            .with(include_str!("../sql/postgres/enqueue.sql"))
-            .with(include_str!("../sql/postgres/lease.sql"))
-            .with(include_str!("../sql/postgres/settle.sql"))
-            .with(include_str!("../sql/postgres/administer.sql")),
+        "sqlite" => statements_in!("sqlite", Placeholders::QuestionMarks),
+        "postgres" => statements_in!("postgres", Placeholders::Dollars),
         _ => Statements::default(),
     }
 }

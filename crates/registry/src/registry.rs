@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use strongroom_database::{
-    Clock, Database, DatabaseError, Isolation, Location, Migration, Schema, Sqlite, Statement, Statements, Transaction,
-    Upgraded,
+    Clock, Database, DatabaseError, Isolation, Location, Migration, Placeholders, Schema, Sqlite, Statement,
+    Statements, Transaction, Upgraded,
 };
 use strongroom_queue::Wakeups;
 
@@ -21,11 +21,12 @@ pub struct Registry {
     refusal: Option<Arc<str>>,
 }
 
-/// The statements of the registry in a dialect: the same files in each folder.
+/// The statements of the registry in a dialect: those that all dialects share, and its own.
 macro_rules! statements_in {
-    ($dialect:literal: $($file:literal)*) => {
+    ($dialect:literal, $placeholders:expr; $($shared:literal)*; $($own:literal)*) => {
         strongroom_queue::statements($dialect)
-            $(.with(include_str!(concat!("../sql/", $dialect, "/", $file, ".sql"))))*
+            $(.with_shared($placeholders, include_str!(concat!("../sql/shared/", $shared, ".sql"))))*
+            $(.with(include_str!(concat!("../sql/", $dialect, "/", $own, ".sql"))))*
     };
 }
 
@@ -41,10 +42,12 @@ macro_rules! migrations_in {
 }
 
 macro_rules! schema_in {
-    ($dialect:literal) => {
+    ($dialect:literal, $placeholders:expr) => {
         (
-            statements_in!($dialect: "schema" "tenants" "items" "interim" "objects" "fixity" "identification" "rebuild" "receiving"
-                "restored" "parts" "health" "outbox" "retention" "backfill" "stores"),
+            statements_in!($dialect, $placeholders;
+                "backfill" "fixity" "health" "identification" "interim" "items" "objects" "outbox" "parts" "rebuild" "receiving"
+                "restored" "retention" "schema" "stores" "tenants";
+                "backfill" "fixity" "identification" "interim" "items" "objects" "rebuild" "receiving" "tenants"),
             migrations_in!($dialect:
                 2 "records" "0001_records"
                 3 "indexes" "0002_indexes"
@@ -68,8 +71,8 @@ macro_rules! schema_in {
 /// schema's history, oldest first. Both dialects have the same versions.
 pub fn schema(dialect: &str) -> Schema {
     let (statements, records) = match dialect {
-        "postgres" => schema_in!("postgres"),
-        _ => schema_in!("sqlite"),
+        "postgres" => schema_in!("postgres", Placeholders::Dollars),
+        _ => schema_in!("sqlite", Placeholders::QuestionMarks),
     };
     let queue = strongroom_queue::schema(dialect).iter().map(|sql| Migration { version: 1, name: "task queue", sql });
     Schema { statements, migrations: queue.chain(records).collect() }

@@ -1,4 +1,5 @@
-//! SQL kept in files: every dialect of a crate holds the same statements, each once, each used, and none is missing.
+//! SQL kept in files: every dialect of a crate holds the same statements, each once, each used, and none is missing. What is
+//! the same in every dialect stands once, in `shared`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -8,8 +9,14 @@ use anyhow::{Context, Result};
 
 use crate::place;
 
+/// The folder of the statements that are the same in every dialect.
+const SHARED: &str = "shared";
+
+/// A statement and what it says, without line ends and with PostgreSQL's placeholders.
+type Named = (String, String);
+
 /// Per file name, the statements it opens, in order.
-type Dialect = BTreeMap<PathBuf, Vec<String>>;
+type Dialect = BTreeMap<PathBuf, Vec<Named>>;
 
 pub(crate) fn check(faults: &mut Vec<String>) -> Result<()> {
     for folder in place::crates()? {
@@ -33,14 +40,14 @@ fn check_crate(folder: &Path, sql: &Path, faults: &mut Vec<String>) -> Result<()
         let dialect_name = dialect.file_name().unwrap_or_default().to_string_lossy().into_owned();
         dialects.insert(dialect_name, files);
     }
-    compare(&name, &dialects, faults);
+    let known: BTreeSet<String> = dialects.values().flat_map(names).map(ToOwned::to_owned).collect();
+    compare(&name, dialects, faults);
 
     let mut used = BTreeSet::new();
     for file in files_below(&folder.join("src"), "rs")? {
         let text = fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
         used.extend(named_in_code(&text));
     }
-    let known: BTreeSet<String> = dialects.values().flat_map(Dialect::values).flatten().cloned().collect();
     for missing in used.difference(&known) {
         faults.push(format!("crates/{name}: the code names the statement {missing:?}, which no file holds"));
     }
@@ -50,13 +57,16 @@ fn check_crate(folder: &Path, sql: &Path, faults: &mut Vec<String>) -> Result<()
     Ok(())
 }
 
-/// Duplicates within a dialect, and differences between dialects.
-fn compare(name: &str, dialects: &BTreeMap<String, Dialect>, faults: &mut Vec<String>) {
-    for (dialect, files) in dialects {
-        let mut seen = BTreeSet::new();
-        for statement in files.values().flatten() {
+/// Duplicates within a dialect, differences between dialects, and what need not differ.
+fn compare(name: &str, mut dialects: BTreeMap<String, Dialect>, faults: &mut Vec<String>) {
+    let shared = dialects.remove(SHARED).unwrap_or_default();
+    for (dialect, files) in &dialects {
+        let mut seen: BTreeSet<&str> = BTreeSet::new();
+        for statement in names(&shared).chain(names(files)) {
             if !seen.insert(statement) {
-                faults.push(format!("crates/{name}/sql/{dialect}: the statement {statement:?} stands twice"));
+                faults.push(format!(
+                    "crates/{name}/sql: the statement {statement:?} stands twice in {dialect} or {SHARED}"
+                ));
             }
         }
     }
@@ -65,7 +75,9 @@ fn compare(name: &str, dialects: &BTreeMap<String, Dialect>, faults: &mut Vec<St
     for (other_name, other) in dialects {
         let files: BTreeSet<&PathBuf> = first.keys().chain(other.keys()).collect();
         for file in files {
-            let of = |dialect: &Dialect| dialect.get(file).map(|list| list.iter().cloned().collect::<BTreeSet<_>>());
+            let of = |dialect: &Dialect| {
+                dialect.get(file).map(|list| list.iter().map(|(name, _)| name.clone()).collect::<BTreeSet<_>>())
+            };
             let (ours, theirs) = (of(first), of(other));
             if ours != theirs {
                 let file = file.display();
@@ -75,12 +87,26 @@ fn compare(name: &str, dialects: &BTreeMap<String, Dialect>, faults: &mut Vec<St
                 ));
             }
         }
+        for (statement, text) in first.values().flatten() {
+            if other.values().flatten().any(|(known, said)| known == statement && said == text) {
+                faults.push(format!(
+                    "crates/{name}/sql: the statement {statement:?} is the same in {first_name} and {other_name}: keep it in \
+                     {SHARED}, with ?1 and so on"
+                ));
+            }
+        }
     }
 }
 
-/// The names behind `-- name:`.
-fn statements(text: &str) -> Vec<String> {
-    text.lines().filter_map(|line| Some(line.trim().strip_prefix("-- name:")?.trim().to_owned())).collect()
+fn names(dialect: &Dialect) -> impl Iterator<Item = &str> {
+    dialect.values().flatten().map(|(name, _)| name.as_str())
+}
+
+/// What stands behind each `-- name:`.
+fn statements(text: &str) -> Vec<Named> {
+    let blocks = text.split("-- name:").skip(1).map(|block| block.split_once('\n').unwrap_or((block, "")));
+    let said = |sql: &str| sql.split_whitespace().collect::<Vec<_>>().join(" ").replace('?', "$");
+    blocks.map(|(name, sql)| (name.trim().to_owned(), said(sql))).collect()
 }
 
 /// The names in `Statement("...")`, outside comments and unit tests.
@@ -114,8 +140,16 @@ fn files_below(folder: &Path, extension: &str) -> Result<Vec<PathBuf>> {
 mod tests {
     use super::*;
 
-    fn dialect(statements: &[&str]) -> Dialect {
-        Dialect::from([("tasks.sql".into(), statements.iter().map(ToString::to_string).collect())])
+    /// A dialect that says the same of each name, behind `word`.
+    fn dialect(word: &str, names: &[&str]) -> Dialect {
+        let text: String = names.iter().map(|name| format!("-- name: {name}\n{word} {name} ?1\n")).collect();
+        Dialect::from([("tasks.sql".into(), statements(&text))])
+    }
+
+    fn faults(dialects: [(&str, Dialect); 2]) -> Vec<String> {
+        let mut faults = Vec::new();
+        compare("queue", dialects.map(|(name, dialect)| (name.to_owned(), dialect)).into(), &mut faults);
+        faults
     }
 
     #[test]
@@ -127,18 +161,23 @@ mod tests {
 
     #[test]
     fn differing_dialects_are_a_fault() {
-        let mut faults = Vec::new();
-        let pair = |left, right| BTreeMap::from([("postgres".to_owned(), left), ("sqlite".to_owned(), right)]);
-        compare("queue", &pair(dialect(&["a", "b"]), dialect(&["b", "a"])), &mut faults);
-        assert!(faults.is_empty(), "{faults:?}");
-        compare("queue", &pair(dialect(&["a"]), dialect(&["a", "b"])), &mut faults);
-        assert_eq!(faults.len(), 1);
+        let pair = |ours: &[&str], theirs: &[&str]| {
+            faults([("postgres", dialect("SELECT", ours)), ("sqlite", dialect("VALUES", theirs))])
+        };
+        assert_eq!(pair(&["a", "b"], &["b", "a"]), [""; 0]);
+        assert_eq!(pair(&["a"], &["a", "b"]).len(), 1);
     }
 
     #[test]
     fn a_statement_that_stands_twice_is_a_fault() {
-        let mut faults = Vec::new();
-        compare("queue", &BTreeMap::from([("sqlite".to_owned(), dialect(&["a", "a"]))]), &mut faults);
-        assert_eq!(faults.len(), 1);
+        assert_eq!(faults([("sqlite", dialect("SELECT", &["a", "a"])), (SHARED, Dialect::new())]).len(), 1);
+        let both = [("sqlite", dialect("SELECT", &["a"])), (SHARED, dialect("SELECT", &["a"]))];
+        assert_eq!(faults(both).len(), 1);
+    }
+
+    #[test]
+    fn a_statement_that_need_not_differ_is_a_fault() {
+        let postgres = Dialect::from([("tasks.sql".into(), statements("-- name: a\nSELECT a\n    $1\n"))]);
+        assert_eq!(faults([("postgres", postgres), ("sqlite", dialect("SELECT", &["a"]))]).len(), 1);
     }
 }

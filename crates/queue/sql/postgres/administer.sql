@@ -1,8 +1,5 @@
 -- What people do to a queue, and what they see of it.
 
--- name: queue_topics
-SELECT name, paused FROM topic ORDER BY name
-
 -- name: queue_count_ready
 SELECT topic, count(*), min(ready_at) FROM task WHERE state = 0 GROUP BY topic
 
@@ -15,12 +12,6 @@ SELECT topic, count(*) FROM task WHERE state = 2 GROUP BY topic
 -- name: queue_count_dead
 SELECT topic, count(*) FROM task WHERE state = 3 GROUP BY topic
 
--- name: queue_set_paused
-INSERT INTO topic (name, paused) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET paused = excluded.paused
-
--- name: queue_set_every_paused
-UPDATE topic SET paused = $1 WHERE paused <> $1
-
 -- name: queue_empty_ready
 DELETE FROM task WHERE id IN (
     SELECT id FROM task WHERE state = 0 AND topic = $1 ORDER BY rank LIMIT $2
@@ -32,15 +23,6 @@ DELETE FROM task WHERE id IN (
     SELECT id FROM task WHERE state = 1 AND topic = $1 ORDER BY ready_at LIMIT $2
     FOR UPDATE SKIP LOCKED
 )
-
--- name: queue_delete
-DELETE FROM task WHERE id = $1
-
--- name: queue_delete_live_key
-DELETE FROM task WHERE key = $1 AND state < 3
-
--- name: queue_delete_dead_key
-DELETE FROM task WHERE key = $1 AND state = 3
 
 -- name: queue_delete_live_keys
 DELETE FROM task WHERE id IN (
@@ -64,16 +46,6 @@ WHERE id = $1 AND state + 0 = 3
 AND NOT EXISTS (
     SELECT 1 FROM task AS live WHERE live.key = task.key AND live.topic = task.topic AND live.state < 3
 )
-
--- name: queue_show
-SELECT id, topic, key, state, priority, fair_key, rank, ready_at, attempt, spent, max_attempts, holder, lease_until,
-       cancel_requested, enqueued_at, reason, again_at, payload
-FROM task WHERE id = $1
-
--- name: queue_of_key
-SELECT id, topic, key, state, priority, fair_key, rank, ready_at, attempt, spent, max_attempts, holder, lease_until,
-       cancel_requested, enqueued_at, reason, again_at, payload
-FROM task WHERE key = $1 AND state < 3 ORDER BY id LIMIT $2
 
 -- name: queue_list_ready
 SELECT id, topic, key, state, priority, fair_key, rank, ready_at, attempt, spent, max_attempts, holder, lease_until,

@@ -1,8 +1,5 @@
 -- Giving tasks to those who work on them, and keeping them there. Whoever leases passes by what others are leasing.
 
--- name: queue_paused
-SELECT paused FROM topic WHERE name IN ($1, $2) ORDER BY paused DESC LIMIT 1
-
 -- name: queue_due
 SELECT id, fair_key, priority FROM task
 WHERE state = 1 AND topic = $1 AND ready_at <= $2

@@ -35,13 +35,6 @@ WHERE id = $1
 -- name: queue_bury
 UPDATE task SET state = 3, ready_at = $2, reason = $3, lease_until = NULL, cancel_requested = FALSE WHERE id = $1
 
--- name: queue_succeed_buried
-INSERT INTO task (id, topic, key, state, priority, fair_key, rank, ready_at, max_attempts, enqueued_at, payload)
-SELECT $2, topic, key, 1, again_priority, fair_key, 0, again_at, max_attempts, $3, again_payload FROM task WHERE id = $1
-
--- name: queue_forget_again
-UPDATE task SET again_at = NULL, again_priority = NULL, again_payload = NULL WHERE id = $1
-
 -- name: queue_expired
 SELECT id, attempt, topic, key, spent, max_attempts, holder, again_at, payload FROM task
 WHERE state = 2 AND lease_until <= $1

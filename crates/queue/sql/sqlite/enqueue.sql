@@ -10,9 +10,6 @@ ON CONFLICT (topic, fair_key, priority)
 DO UPDATE SET next = max(fair_share.next, coalesce((SELECT clock FROM topic WHERE name = ?1), 0)) + ?4
 RETURNING next - ?4
 
--- name: queue_return_turns
-UPDATE fair_share SET next = next - ?4 WHERE topic = ?1 AND fair_key = ?2 AND priority = ?3
-
 -- name: queue_forget_turns
 DELETE FROM fair_share
 WHERE EXISTS (SELECT 1 FROM topic WHERE topic.name = fair_share.topic AND topic.clock >= fair_share.next)

@@ -1,8 +1,3 @@
--- name: items.insert
-INSERT INTO work_items (id, batch_id, institution_id, collection_id, action, object_id, object_identifier, file_id, name,
-    source, size, options, stage, status, priority, note, created_at, updated_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $17)
-ON CONFLICT (id) DO NOTHING
 -- name: items.get
 SELECT w.id, w.batch_id, w.institution_id, w.collection_id, w.action, w.object_id, w.object_identifier, w.file_id,
     w.name, w.source, w.etag, w.size, w.options, w.stage, w.status, w.priority, w.note, w.needs_review, w.retry_count,
@@ -41,14 +36,6 @@ WHERE w.id > $1 AND ($2::uuid IS NULL OR w.institution_id = $2) AND ($3::text IS
                 WHERE m.item_id = w.id AND p.item_id = x.id))))) AND ($7::bigint IS NULL OR w.created_at >= $7) AND w.batch_id = $8 AND ($9::uuid IS NULL OR w.object_id = $9)
     AND (w.status <> 'deleted' OR $3 = 'deleted')
 ORDER BY w.id LIMIT $10
--- name: items.claim
-UPDATE work_items SET fence = fence + 1, holder = $2, lease_until = $3, status = 'started', stage_started_at = $4,
-    updated_at = $4, wait_reason = NULL
-WHERE id = $1 AND status IN ('pending', 'started') AND stage = $5
-RETURNING fence
--- name: items.extend
-UPDATE work_items SET lease_until = $3 WHERE id = $1 AND fence = $2 AND status = 'started'
-RETURNING cancel_requested
 -- name: items.fence
 SELECT 1 FROM work_items WHERE id = $1 AND fence = $2 AND status = 'started' FOR NO KEY UPDATE
 -- name: items.may_write
@@ -65,59 +52,12 @@ UPDATE work_items SET stage = $2, status = $3, note = coalesce($4, note), needs_
 WHERE id = $1
 -- name: items.set_verdict
 UPDATE work_items SET is_verdict = TRUE WHERE id = $1
--- name: items.set_staging_losses
-UPDATE work_items SET staging_losses = $2 WHERE id = $1
--- name: items.raise_fence
-UPDATE work_items SET fence = fence + 1 WHERE id = $1
--- name: items.note
-UPDATE work_items SET note = $3, updated_at = $4 WHERE id = $1 AND fence = $2
--- name: items.set_source
-UPDATE work_items SET etag = $3, size = coalesce($4, size), name = coalesce($5, name) WHERE id = $1 AND fence = $2
--- name: items.set_priority
-UPDATE work_items SET priority = $2 WHERE id = $1
--- name: items.set_object
-UPDATE work_items SET object_id = $3 WHERE id = $1 AND fence = $2
--- name: items.set_version
-UPDATE work_items SET version = $3 WHERE id = $1 AND fence = $2
--- name: items.ask_cancel
-UPDATE work_items SET cancel_requested = $2 WHERE id = $1
--- name: items.older_open
-SELECT w.id FROM work_items w
-WHERE w.institution_id = $1 AND w.object_identifier = $2 AND w.id < $3 AND w.status IN ('pending', 'started', 'held')
-    AND w.action = 'ingest'
-    AND NOT EXISTS (SELECT 1 FROM item_parts m JOIN item_parts p ON p.total = m.total AND p.number <> m.number
-        WHERE m.item_id = $3 AND p.item_id = w.id)
-ORDER BY w.id DESC LIMIT 1
--- name: items.open_up_to
-SELECT id FROM work_items
-WHERE institution_id = $1 AND object_identifier = $2 AND id <= $3 AND status IN ('pending', 'started', 'held')
-    AND action = 'ingest'
-ORDER BY id
--- name: items.younger_open
-SELECT id FROM work_items
-WHERE institution_id = $1 AND object_identifier = $2 AND id > $3 AND status IN ('pending', 'started', 'held')
-    AND status <> 'held' AND action = 'ingest' AND stage = 'receive'
-ORDER BY id LIMIT 1
--- name: items.waiting_for_object
-SELECT w.id FROM objects o
-JOIN work_items w ON w.institution_id = o.institution_id AND w.object_identifier = o.identifier
-WHERE o.id = $1 AND w.id <> $2 AND w.object_id = $1 AND w.status IN ('pending', 'started', 'held')
-    AND w.status <> 'held' AND w.action = 'ingest'
-ORDER BY w.id LIMIT 100
 -- name: items.open_after
 SELECT id, action, stage FROM work_items
 WHERE status IN ('pending', 'started') AND id > $1
 ORDER BY id LIMIT $2
--- name: items.count_by_status
-SELECT status, count(*) FROM work_items GROUP BY status
--- name: items.count_by_status_of_institution
-SELECT status, count(*) FROM work_items WHERE institution_id = $1 GROUP BY status
 -- name: items.count_by_status_of_batch
 SELECT status, count(*) FROM work_items WHERE batch_id = $2 AND ($1::uuid IS NULL OR institution_id = $1) GROUP BY status
--- name: items.history_insert
-INSERT INTO item_history (item_id, number, time, stage, status, note, holder, fence)
-SELECT $1, coalesce((SELECT max(number) FROM item_history WHERE item_id = $1), 0) + 1, $2, $3, $4, $5, $6, fence
-FROM work_items WHERE id = $1
 -- name: items.history
 SELECT h.number, h.time, h.stage, h.status, h.note, h.holder, h.fence FROM item_history h
 JOIN work_items w ON w.id = h.item_id
@@ -128,16 +68,10 @@ SELECT item_id, number, severity, code, file, path, line, message FROM unnest($1
     $3::text[], $4::text[], $5::text[], $6::text[], $7::bigint[], $8::text[]) AS new (item_id, number, severity,
     code, file, path, line, message)
 ON CONFLICT DO NOTHING
--- name: items.problems_clear
-DELETE FROM item_problems WHERE item_id = $1
 -- name: items.problems
 SELECT p.severity, p.code, p.file, p.path, p.line, p.message FROM item_problems p
 JOIN work_items w ON w.id = p.item_id
 WHERE p.item_id = $1 AND ($2::uuid IS NULL OR w.institution_id = $2) ORDER BY p.number LIMIT $3
--- name: batches.insert
-INSERT INTO batches (id, institution_id, collection_id, type, state, submitted_by, note, created_at, updated_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8)
-ON CONFLICT (id) DO NOTHING
 -- name: batches.get
 SELECT b.id, b.institution_id, i.identifier, c.identifier, b.type, b.state, b.submitted_by, b.note, b.created_at,
     b.updated_at
@@ -148,11 +82,3 @@ SELECT b.id, b.institution_id, i.identifier, c.identifier, b.type, b.state, b.su
     b.updated_at
 FROM batches b JOIN institutions i ON i.id = b.institution_id LEFT JOIN collections c ON c.id = b.collection_id
 WHERE b.id > $1 AND ($2::uuid IS NULL OR b.institution_id = $2) AND (b.state <> 'deleted') ORDER BY b.id LIMIT $3
--- name: batches.lock
-UPDATE batches SET state = state WHERE id = $1
--- name: batches.set_state
-UPDATE batches SET state = $2, updated_at = $3 WHERE id = $1
--- name: batches.has_items
-SELECT EXISTS (SELECT 1 FROM work_items WHERE batch_id = $1 AND status IN ('pending', 'started')),
-    EXISTS (SELECT 1 FROM work_items WHERE batch_id = $1 AND status = 'held'),
-    EXISTS (SELECT 1 FROM work_items WHERE batch_id = $1 AND status IN ('failed', 'cancelled'))

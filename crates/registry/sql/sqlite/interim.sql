@@ -7,16 +7,6 @@ ON CONFLICT (item_id, path) DO UPDATE SET size = ?3, md5 = ?4, sha1 = ?5, sha256
     staging_key = ?9, staging_offset = ?10, puid = ?11, mime = ?12, format_name = ?13, format_version = ?14,
     format_method = ?15, format_basis = ?16, format_signatures = ?17, format_warning = ?18, format_others = ?19,
     decision = NULL, file_id = NULL, content_id = NULL
--- name: interim.files_after
-SELECT path, size, md5, sha1, sha256, sha512, modified, staging_key, staging_offset, decision, file_id,
-    content_id, puid, mime, format_name, format_version, format_method, format_basis, format_signatures, format_warning,
-    format_others
-FROM interim_files WHERE item_id = ?1 AND path > ?2 ORDER BY path LIMIT ?3
--- name: interim.file
-SELECT path, size, md5, sha1, sha256, sha512, modified, staging_key, staging_offset, decision, file_id,
-    content_id, puid, mime, format_name, format_version, format_method, format_basis, format_signatures, format_warning,
-    format_others
-FROM interim_files WHERE item_id = ?1 AND path = ?2
 -- name: interim.set_format
 UPDATE interim_files SET puid = ?3, mime = ?4, format_name = ?5, format_version = ?6, format_method = ?7,
     format_basis = ?8, format_signatures = ?9, format_warning = ?10, format_others = ?11
@@ -27,29 +17,7 @@ UPDATE interim_files SET decision = ?3, file_id = ?4, content_id = ?5 WHERE item
 SELECT count(*), coalesce(sum(size), 0), coalesce(sum(path >= 'data/' AND path < 'data0'), 0),
     coalesce(sum(decision = 'new'), 0), coalesce(sum(decision = 'changed'), 0)
 FROM interim_files WHERE item_id = ?1
--- name: interim.clear_files
-DELETE FROM interim_files WHERE item_id = ?1 AND path IN
-    (SELECT path FROM interim_files WHERE item_id = ?1 LIMIT ?2)
--- name: interim.clear_facts
-DELETE FROM interim_facts WHERE item_id = ?1
--- name: interim.set_fact
-INSERT INTO interim_facts (item_id, name, value) VALUES (?1, ?2, ?3)
-ON CONFLICT (item_id, name) DO UPDATE SET value = ?3
--- name: interim.fact
-SELECT value FROM interim_facts WHERE item_id = ?1 AND name = ?2
--- name: space.reserve
-INSERT INTO reservations (item_id, bytes, created_at, staging_id) VALUES (?1, ?2, ?3, ?4)
-ON CONFLICT (item_id) DO UPDATE SET bytes = ?2
 -- name: space.reserved
 SELECT coalesce(sum(bytes), 0) FROM reservations WHERE item_id <> ?1
--- name: space.of_item
-SELECT staging_id, is_discarded FROM reservations WHERE item_id = ?1
 -- name: space.discard
 UPDATE reservations SET is_discarded = 1 WHERE item_id = ?1
--- name: space.release
-DELETE FROM reservations WHERE item_id = ?1
--- name: space.waiting
-SELECT id FROM work_items WHERE status = 'pending' AND stage = 'provision' ORDER BY priority, id LIMIT 100
--- name: outbox.insert
-INSERT INTO outbox (id, institution_id, item_id, key, kind, payload, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
-ON CONFLICT (key) DO NOTHING

@@ -1,13 +1,3 @@
--- name: facts.get
-SELECT value FROM registry_facts WHERE name = ?1
--- name: facts.set
-INSERT INTO registry_facts (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = ?2
--- name: facts.delete
-DELETE FROM registry_facts WHERE name = ?1
--- name: institutions.insert
-INSERT INTO institutions (id, identifier, name, state, created_at, updated_at) VALUES (?1, ?2, ?3, 'active', ?4, ?4)
--- name: institutions.update
-UPDATE institutions SET name = ?2, state = ?3, updated_at = ?4 WHERE id = ?1
 -- name: institutions.by_identifier
 SELECT id, identifier, name, state, created_at FROM institutions
 WHERE identifier = ?1 AND (?2 IS NULL OR id = ?2)
@@ -16,11 +6,6 @@ SELECT id, identifier, name, state, created_at FROM institutions WHERE id = ?1 A
 -- name: institutions.list
 SELECT id, identifier, name, state, created_at FROM institutions
 WHERE (?1 IS NULL OR id = ?1) AND identifier > ?2 ORDER BY identifier LIMIT ?3
--- name: collections.insert
-INSERT INTO collections (id, institution_id, identifier, name, profile, placement, held, state, created_at, updated_at)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 'active', ?8, ?8)
--- name: collections.update
-UPDATE collections SET name = ?2, profile = ?3, placement = ?4, held = ?5, state = ?6, updated_at = ?7 WHERE id = ?1
 -- name: collections.by_identifier
 SELECT c.id, c.institution_id, i.identifier, c.identifier, c.name, c.profile, c.placement, c.held, c.state, c.created_at
 FROM collections c JOIN institutions i ON i.id = c.institution_id
@@ -29,22 +14,3 @@ WHERE c.institution_id = ?1 AND c.identifier = ?2 AND (?3 IS NULL OR c.instituti
 SELECT c.id, c.institution_id, i.identifier, c.identifier, c.name, c.profile, c.placement, c.held, c.state, c.created_at
 FROM collections c JOIN institutions i ON i.id = c.institution_id
 WHERE (?1 IS NULL OR c.institution_id = ?1) AND c.state = 'active' ORDER BY i.identifier, c.identifier
--- name: collections.of_institution
-SELECT c.id, c.institution_id, i.identifier, c.identifier, c.name, c.profile, c.placement, c.held, c.state, c.created_at
-FROM collections c JOIN institutions i ON i.id = c.institution_id
-WHERE c.institution_id = ?1 ORDER BY c.identifier
--- name: collections.get
-SELECT c.id, c.institution_id, i.identifier, c.identifier, c.name, c.profile, c.placement, c.held, c.state, c.created_at
-FROM collections c JOIN institutions i ON i.id = c.institution_id WHERE c.id = ?1
--- name: schedules.take
-INSERT INTO schedules (name, next_run_at, holder, lease_until) VALUES (?1, ?2, ?3, ?4)
-ON CONFLICT (name) DO UPDATE SET holder = ?3, lease_until = ?4
-WHERE schedules.next_run_at <= ?2 AND (schedules.lease_until IS NULL OR schedules.lease_until <= ?2)
-RETURNING 1
--- name: schedules.extend
-UPDATE schedules SET lease_until = ?3 WHERE name = ?1 AND holder = ?2 RETURNING 1
--- name: schedules.done
-UPDATE schedules SET last_run_at = coalesce(?2, last_run_at), next_run_at = ?3, holder = NULL, lease_until = NULL
-WHERE name = ?1 AND holder = ?4
--- name: schedules.list
-SELECT name, last_run_at, next_run_at, holder, lease_until FROM schedules ORDER BY name

@@ -1,0 +1,4 @@
+-- Giving tasks to those who work on them, and keeping them there.
+
+-- name: queue_paused
+SELECT paused FROM topic WHERE name IN (?1, ?2) ORDER BY paused DESC LIMIT 1

@@ -1,0 +1,74 @@
+-- name: items.insert
+INSERT INTO work_items (id, batch_id, institution_id, collection_id, action, object_id, object_identifier, file_id, name,
+    source, size, options, stage, status, priority, note, created_at, updated_at)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?17)
+ON CONFLICT (id) DO NOTHING
+-- name: items.claim
+UPDATE work_items SET fence = fence + 1, holder = ?2, lease_until = ?3, status = 'started', stage_started_at = ?4,
+    updated_at = ?4, wait_reason = NULL
+WHERE id = ?1 AND status IN ('pending', 'started') AND stage = ?5
+RETURNING fence
+-- name: items.extend
+UPDATE work_items SET lease_until = ?3 WHERE id = ?1 AND fence = ?2 AND status = 'started'
+RETURNING cancel_requested
+-- name: items.set_staging_losses
+UPDATE work_items SET staging_losses = ?2 WHERE id = ?1
+-- name: items.raise_fence
+UPDATE work_items SET fence = fence + 1 WHERE id = ?1
+-- name: items.note
+UPDATE work_items SET note = ?3, updated_at = ?4 WHERE id = ?1 AND fence = ?2
+-- name: items.set_source
+UPDATE work_items SET etag = ?3, size = coalesce(?4, size), name = coalesce(?5, name) WHERE id = ?1 AND fence = ?2
+-- name: items.set_priority
+UPDATE work_items SET priority = ?2 WHERE id = ?1
+-- name: items.set_object
+UPDATE work_items SET object_id = ?3 WHERE id = ?1 AND fence = ?2
+-- name: items.set_version
+UPDATE work_items SET version = ?3 WHERE id = ?1 AND fence = ?2
+-- name: items.ask_cancel
+UPDATE work_items SET cancel_requested = ?2 WHERE id = ?1
+-- name: items.older_open
+SELECT w.id FROM work_items w
+WHERE w.institution_id = ?1 AND w.object_identifier = ?2 AND w.id < ?3 AND w.status IN ('pending', 'started', 'held')
+    AND w.action = 'ingest'
+    AND NOT EXISTS (SELECT 1 FROM item_parts m JOIN item_parts p ON p.total = m.total AND p.number <> m.number
+        WHERE m.item_id = ?3 AND p.item_id = w.id)
+ORDER BY w.id DESC LIMIT 1
+-- name: items.open_up_to
+SELECT id FROM work_items
+WHERE institution_id = ?1 AND object_identifier = ?2 AND id <= ?3 AND status IN ('pending', 'started', 'held')
+    AND action = 'ingest'
+ORDER BY id
+-- name: items.younger_open
+SELECT id FROM work_items
+WHERE institution_id = ?1 AND object_identifier = ?2 AND id > ?3 AND status IN ('pending', 'started', 'held')
+    AND status <> 'held' AND action = 'ingest' AND stage = 'receive'
+ORDER BY id LIMIT 1
+-- name: items.waiting_for_object
+SELECT w.id FROM objects o
+JOIN work_items w ON w.institution_id = o.institution_id AND w.object_identifier = o.identifier
+WHERE o.id = ?1 AND w.id <> ?2 AND w.object_id = ?1 AND w.status IN ('pending', 'started', 'held')
+    AND w.status <> 'held' AND w.action = 'ingest'
+ORDER BY w.id LIMIT 100
+-- name: items.count_by_status
+SELECT status, count(*) FROM work_items GROUP BY status
+-- name: items.count_by_status_of_institution
+SELECT status, count(*) FROM work_items WHERE institution_id = ?1 GROUP BY status
+-- name: items.history_insert
+INSERT INTO item_history (item_id, number, time, stage, status, note, holder, fence)
+SELECT ?1, coalesce((SELECT max(number) FROM item_history WHERE item_id = ?1), 0) + 1, ?2, ?3, ?4, ?5, ?6, fence
+FROM work_items WHERE id = ?1
+-- name: items.problems_clear
+DELETE FROM item_problems WHERE item_id = ?1
+-- name: batches.insert
+INSERT INTO batches (id, institution_id, collection_id, type, state, submitted_by, note, created_at, updated_at)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8)
+ON CONFLICT (id) DO NOTHING
+-- name: batches.lock
+UPDATE batches SET state = state WHERE id = ?1
+-- name: batches.set_state
+UPDATE batches SET state = ?2, updated_at = ?3 WHERE id = ?1
+-- name: batches.has_items
+SELECT EXISTS (SELECT 1 FROM work_items WHERE batch_id = ?1 AND status IN ('pending', 'started')),
+    EXISTS (SELECT 1 FROM work_items WHERE batch_id = ?1 AND status = 'held'),
+    EXISTS (SELECT 1 FROM work_items WHERE batch_id = ?1 AND status IN ('failed', 'cancelled'))

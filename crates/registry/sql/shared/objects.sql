@@ -1,0 +1,187 @@
+-- name: objects.insert
+INSERT INTO objects (id, institution_id, collection_id, identifier, generation, state, created_at, updated_at)
+VALUES (?1, ?2, ?3, ?4, ?5, 'new', ?6, ?6)
+ON CONFLICT (institution_id, identifier) DO NOTHING
+-- name: objects.publish
+UPDATE objects SET state = 'active', head = ?2, files = ?3, bytes = ?4, title = ?5, description = ?6, access = ?7,
+    placement = ?8, profile = ?9, source_organization = ?10, bag_group_identifier = ?11,
+    internal_sender_identifier = ?12, internal_sender_description = ?13, updated_at = ?14,
+    collection_id = coalesce(collection_id, ?15)
+WHERE id = ?1
+-- name: local_ids.insert
+INSERT INTO local_ids (object_id, local_id) VALUES (?1, ?2) ON CONFLICT DO NOTHING
+-- name: local_ids.of_object
+SELECT local_id FROM local_ids WHERE object_id = ?1 ORDER BY local_id
+-- name: files.current
+SELECT f.id, c.id, c.sha512, c.size
+FROM objects o
+JOIN files f ON f.object_id = o.id
+LEFT JOIN entries e ON e.file_id = f.id AND e.generation = o.generation AND e.version =
+    (SELECT max(x.version) FROM entries x WHERE x.file_id = f.id AND x.generation = o.generation AND x.version <= o.head)
+LEFT JOIN contents c ON c.id = e.content_id
+WHERE o.id = ?1 AND f.path = ?2
+-- name: files.list
+SELECT f.id, f.path, f.modified, c.id, c.size, c.md5, c.sha1, c.sha256, c.sha512, e.puid, e.mime, e.format_name, e.format_version, e.format_method,
+    e.format_basis, e.format_signatures, e.format_warning, e.format_others, e.version, c.version
+FROM objects o
+JOIN files f ON f.object_id = o.id
+JOIN entries e ON e.file_id = f.id AND e.generation = o.generation AND e.version =
+    (SELECT max(x.version) FROM entries x WHERE x.file_id = f.id AND x.generation = o.generation AND x.version <= ?5)
+JOIN contents c ON c.id = e.content_id
+WHERE o.id = ?1 AND f.path > ?2 AND f.path < ?3
+ORDER BY f.path LIMIT ?4
+-- name: contents.by_digest
+SELECT id, version FROM contents WHERE object_id = ?1 AND generation = ?2 AND sha512 = ?3
+-- name: contents.manifest
+SELECT sha512, version, version_id FROM contents WHERE object_id = ?1 AND generation = ?2 AND version <= ?3
+ORDER BY sha512
+-- name: contents.get
+SELECT c.id, c.object_id, c.generation, c.sha512, c.size, c.md5, c.sha1, c.sha256, c.version, o.institution_id,
+    i.identifier
+FROM contents c JOIN objects o ON o.id = c.object_id JOIN institutions i ON i.id = o.institution_id WHERE c.id = ?1
+-- name: contents.uncopied
+SELECT c.id, c.sha512, c.size, i.staging_key, i.staging_offset
+FROM contents c LEFT JOIN interim_files i ON i.item_id = ?7 AND i.path =
+    (SELECT x.path FROM interim_files x WHERE x.item_id = ?7 AND x.content_id = c.id LIMIT 1)
+WHERE c.object_id = ?1 AND c.generation = ?2 AND c.version = ?3 AND c.sha512 > ?5
+    AND NOT EXISTS (SELECT 1 FROM copies k WHERE k.content_id = c.id AND k.store = ?4)
+ORDER BY c.sha512 LIMIT ?6
+-- name: contents.brought
+SELECT c.id, c.sha512, c.size, i.staging_key, i.staging_offset
+FROM contents c LEFT JOIN interim_files i ON i.item_id = ?6 AND i.path =
+    (SELECT x.path FROM interim_files x WHERE x.item_id = ?6 AND x.content_id = c.id LIMIT 1)
+WHERE c.object_id = ?1 AND c.generation = ?2 AND c.version = ?3 AND c.sha512 > ?4
+ORDER BY c.sha512 LIMIT ?5
+-- name: versions.insert
+INSERT INTO versions (id, object_id, generation, number, state, item_id, message, user_name, description, created_at)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
+-- name: versions.of_item
+SELECT id, object_id, generation, number, state, item_id, message, user_name, inventory_sha512, description, files,
+    bytes, created_at, published_at, owns_contents, record_head, swept_at
+FROM versions WHERE item_id = ?1 AND state NOT IN ('dropping', 'dropped') ORDER BY id DESC LIMIT 1
+-- name: versions.open_of_object
+SELECT id, object_id, generation, number, state, item_id, message, user_name, inventory_sha512, description, files,
+    bytes, created_at, published_at, owns_contents, record_head, swept_at
+FROM versions WHERE object_id = ?1 AND state IN ('preparing', 'committing') LIMIT 1
+-- name: versions.list
+SELECT v.id, v.object_id, v.generation, v.number, v.state, v.item_id, v.message, v.user_name, v.inventory_sha512,
+    v.description, v.files, v.bytes, v.created_at, v.published_at, v.owns_contents, v.record_head, v.swept_at
+FROM versions v
+WHERE v.object_id = ?1 AND v.generation = ?2 AND v.state IN ('published', ?3) ORDER BY v.number
+-- name: versions.state
+SELECT state FROM versions WHERE id = ?1
+-- name: versions.discard
+UPDATE versions SET state = 'dropping' WHERE id = ?1 AND state = 'preparing'
+-- name: versions.discard_of_item
+UPDATE versions SET state = 'dropping' WHERE item_id = ?1 AND state = 'preparing'
+-- name: versions.drop
+UPDATE versions SET state = 'dropped' WHERE id = ?1 AND state = 'dropping'
+-- name: versions.swept
+UPDATE versions SET swept_at = ?2 WHERE id = ?1 AND state = 'dropped' AND swept_at IS NULL
+-- name: versions.unswept_of_object
+SELECT id, object_id, generation, number, state, item_id, message, user_name, inventory_sha512, description, files,
+    bytes, created_at, published_at, owns_contents, record_head, swept_at
+FROM versions WHERE object_id = ?1 AND state IN ('dropping', 'dropped') AND swept_at IS NULL ORDER BY id
+-- name: versions.unswept_of_item
+SELECT id, object_id, generation, number, state, item_id, message, user_name, inventory_sha512, description, files,
+    bytes, created_at, published_at, owns_contents, record_head, swept_at
+FROM versions WHERE item_id = ?1 AND state IN ('dropping', 'dropped') AND swept_at IS NULL ORDER BY id
+-- name: versions.swept_since
+SELECT id, object_id, generation, number, state, item_id, message, user_name, inventory_sha512, description, files,
+    bytes, created_at, published_at, owns_contents, record_head, swept_at
+FROM versions WHERE swept_at >= ?1 AND id > ?2 ORDER BY id LIMIT ?3
+-- name: versions.sweep_again
+UPDATE versions SET swept_at = ?2 WHERE id = ?1 AND state = 'dropped' AND swept_at IS NOT NULL
+-- name: versions.sweep_again_of_item
+UPDATE versions SET swept_at = ?2 WHERE item_id = ?1 AND state = 'dropped' AND swept_at IS NOT NULL
+-- name: version_stores.insert
+INSERT INTO version_stores (version_id, store) VALUES (?1, ?2) ON CONFLICT DO NOTHING
+-- name: version_stores.list
+SELECT store FROM version_stores WHERE version_id = ?1 ORDER BY store
+-- name: version_stores.drop
+DELETE FROM version_stores WHERE version_id = ?1
+-- name: versions.get
+SELECT id, object_id, generation, number, state, item_id, message, user_name, inventory_sha512, description, files,
+    bytes, created_at, published_at, owns_contents, record_head, swept_at
+FROM versions WHERE id = ?1
+-- name: versions.freeze_record
+UPDATE versions SET record_head = ?2 WHERE id = ?1 AND record_head IS NULL AND state = 'preparing'
+-- name: versions.commit
+UPDATE versions SET state = 'committing', inventory_sha512 = ?2, files = ?3, bytes = ?4
+WHERE id = ?1 AND (state = 'preparing' OR (state = 'committing' AND inventory_sha512 = ?2))
+-- name: versions.publish
+UPDATE versions SET state = 'published', published_at = ?2, record_head = NULL WHERE id = ?1 AND state = 'committing'
+-- name: entries.state
+SELECT c.sha512, f.path
+FROM files f
+JOIN entries e ON e.file_id = f.id AND e.generation = ?2 AND e.version =
+    (SELECT max(x.version) FROM entries x WHERE x.file_id = f.id AND x.generation = ?2 AND x.version <= ?3)
+JOIN contents c ON c.id = e.content_id
+WHERE f.object_id = ?1
+ORDER BY c.sha512, f.path
+-- name: copies.unproved
+UPDATE copies SET verified_at = NULL, attested_at = NULL, last_fixity_at = NULL WHERE content_id = ?1 AND store = ?2
+-- name: copies.forget
+DELETE FROM copies WHERE content_id = ?1 AND store = ?2
+-- name: copies.of_content
+SELECT store, key, class, state, stored_at, verified_at, last_fixity_at FROM copies WHERE content_id = ?1 ORDER BY store
+-- name: copies.in_use
+SELECT k.store, k.key, k.class, k.state, k.stored_at, k.verified_at, k.last_fixity_at FROM copies k
+WHERE k.content_id = ?1 AND NOT EXISTS (SELECT 1 FROM registry_facts r WHERE r.name = 'store.retired/' || k.store)
+ORDER BY k.store
+-- What was known of an object in a store stays known: a new version says nothing of the inventories of earlier ones. Known
+-- damage is due at once.
+-- name: object_copies.insert
+INSERT INTO object_copies (object_id, store, institution_id, generation, state, checked_at, last_fixity_at)
+VALUES (?1, ?2, ?3, ?4, 'kept', ?5, ?5)
+ON CONFLICT (object_id, store) DO UPDATE SET
+    state = CASE WHEN object_copies.generation = ?4 THEN object_copies.state ELSE 'kept' END,
+    checked_at = CASE WHEN object_copies.generation <> ?4 THEN ?5 ELSE 0 END,
+    last_fixity_at = CASE WHEN object_copies.generation = ?4 THEN object_copies.last_fixity_at ELSE ?5 END,
+    generation = ?4
+WHERE object_copies.generation <> ?4 OR object_copies.state <> 'kept'
+-- name: object_copies.set_checked
+UPDATE object_copies SET checked_at = ?3 WHERE object_id = ?1 AND store = ?2
+-- name: object_copies.of_object
+SELECT store, state, checked_at FROM object_copies WHERE object_id = ?1 ORDER BY store
+-- name: object_copies.in_use
+SELECT k.store, k.state, k.checked_at FROM object_copies k
+WHERE k.object_id = ?1 AND NOT EXISTS (SELECT 1 FROM registry_facts r WHERE r.name = 'store.retired/' || k.store)
+ORDER BY k.store
+-- name: leases.get
+SELECT owner, fence, lease_until FROM object_leases WHERE object_id = ?1
+-- name: leases.put
+INSERT INTO object_leases (object_id, owner, fence, lease_until) VALUES (?1, ?2, ?3, ?4)
+ON CONFLICT (object_id) DO UPDATE SET owner = ?2, fence = ?3, lease_until = ?4
+-- name: leases.extend_owner
+UPDATE object_leases SET lease_until = ?2 WHERE owner = ?1 AND lease_until > 0
+-- name: leases.of_owner
+SELECT object_id FROM object_leases WHERE owner = ?1 AND lease_until > 0
+-- name: leases.release_owner
+UPDATE object_leases SET lease_until = 0 WHERE owner = ?1
+-- name: leases.live
+SELECT count(*) FROM object_leases WHERE lease_until > ?1
+-- name: events.count_of_file
+SELECT count(*) FROM events WHERE file_id = ?1 AND type = ?2
+-- name: events.drop
+DELETE FROM events WHERE id IN
+    (SELECT id FROM events WHERE object_id = ?1 AND version = ?2 AND item_id = ?4 LIMIT ?3)
+-- name: entries.of_version
+SELECT file_id FROM entries WHERE object_id = ?1 AND generation = ?2 AND version = ?3
+    AND NOT EXISTS (SELECT 1 FROM versions v WHERE v.object_id = ?1 AND v.generation = ?2 AND v.number = ?3
+        AND v.id <> ?5 AND v.state NOT IN ('dropping', 'dropped'))
+LIMIT ?4
+-- name: copies.drop
+DELETE FROM copies WHERE content_id IN (SELECT k.content_id FROM contents c JOIN copies k ON k.content_id = c.id
+    WHERE c.object_id = ?1 AND c.generation = ?2 AND c.version = ?3
+        AND (c.version_id = ?5 OR (c.version_id IS NULL AND NOT EXISTS (SELECT 1 FROM versions v WHERE v.object_id = ?1
+            AND v.generation = ?2 AND v.number = ?3 AND v.id <> ?5 AND v.state NOT IN ('dropping', 'dropped')))) LIMIT ?4)
+-- name: contents.drop
+DELETE FROM contents WHERE id IN (SELECT c.id FROM contents c
+    WHERE c.object_id = ?1 AND c.generation = ?2 AND c.version = ?3
+        AND (c.version_id = ?5 OR (c.version_id IS NULL AND NOT EXISTS (SELECT 1 FROM versions v WHERE v.object_id = ?1
+            AND v.generation = ?2 AND v.number = ?3 AND v.id <> ?5 AND v.state NOT IN ('dropping', 'dropped')))) LIMIT ?4)
+-- name: versions.any_verified_missing
+SELECT count(*) FROM contents c
+WHERE c.object_id = ?1 AND c.generation = ?2 AND c.version = ?3
+    AND NOT EXISTS (SELECT 1 FROM copies k WHERE k.content_id = c.id AND k.store = ?4 AND k.verified_at IS NOT NULL)
