@@ -1,9 +1,10 @@
 //! The contents that a version brings, and what is known of their copies before it is published.
 
 use strongroom_digest::Digest;
+use strongroom_registry::copies::{self, NewCopy, PendingCopy};
 use strongroom_registry::interim::InterimFile;
 use strongroom_registry::objects::{self, Copy, Object};
-use strongroom_registry::versions::{self, NewCopy, PendingCopy, Version};
+use strongroom_registry::versions::Version;
 use strongroom_registry::work::Claim;
 use strongroom_registry::{ContentId, Scope, Stage, interim};
 
@@ -51,7 +52,7 @@ fn put(world: &World<'_>, claim: &Claim, version: &Version, store: &'static str,
         .iter()
         .map(|content| NewCopy { content: *content, key: format!("key/{content}"), class: None })
         .collect();
-    world.write(move |tx| versions::put_copies(tx, &claim, institution, &version, store, &copies));
+    world.write(move |tx| copies::put_copies(tx, &claim, institution, &version, store, &copies));
 }
 
 fn copy_of(world: &World<'_>, content: ContentId, store: &str) -> Copy {
@@ -73,7 +74,7 @@ pub(crate) fn what_a_version_brings_is_told_in_pages_with_where_it_is_staged(sub
     stage(&other, "data/elsewhere", 1);
     stage(&other, "data/long", 2);
     stage(&claim, "data/long", 7);
-    let page = |of: &Version, after: Option<Digest>, limit| world.read(|tx| versions::brought(tx, of, after, limit));
+    let page = |of: &Version, after: Option<Digest>, limit| world.read(|tx| copies::brought(tx, of, after, limit));
     let told = |copies: &[PendingCopy]| -> Vec<Told> {
         copies.iter().map(|copy| (copy.content, copy.sha512, copy.size, copy.staged.clone())).collect()
     };
@@ -95,7 +96,7 @@ pub(crate) fn copies_of_a_version_are_to_be_proved_until_they_are(subject: &dyn 
     put(&world, &claim, &version, "primary", &contents);
     put(&world, &claim, &version, "secondary", &contents[..1]);
     let unverified = |of: &Version, store: &str, after: Option<ContentId>, limit| -> Vec<ContentId> {
-        let found = world.read(|tx| versions::unverified(tx, of, store, after, limit));
+        let found = world.read(|tx| copies::unverified(tx, of, store, after, limit));
         found.into_iter().map(|copy| copy.content).collect()
     };
     let mut ids = contents.to_vec();
@@ -105,12 +106,12 @@ pub(crate) fn copies_of_a_version_are_to_be_proved_until_they_are(subject: &dyn 
     assert_eq!(unverified(&version, "primary", Some(ids[0]), 9), ids[1..]);
     assert_eq!(unverified(&version, "secondary", None, 9), contents[..1]);
     assert_eq!(unverified(&first, "primary", None, 9), [earlier]);
-    let found = world.read(|tx| versions::unverified(tx, &version, "secondary", None, 9)).remove(0);
+    let found = world.read(|tx| copies::unverified(tx, &version, "secondary", None, 9)).remove(0);
     let of = digests(b"a");
     assert_eq!((found.sha512, found.sha256, found.size, found.staged), (of.sha512, Some(of.sha256), 1, None));
 
     let (held, of, proved) = (claim.clone(), version.clone(), contents[0]);
-    world.write(move |tx| versions::set_verified(tx, &held, &of, "primary", &[proved]));
+    world.write(move |tx| copies::set_verified(tx, &held, &of, "primary", &[proved]));
     assert_eq!(unverified(&version, "primary", None, 9), contents[1..]);
     assert_eq!(unverified(&version, "secondary", None, 9), contents[..1], "each copy is proved by itself");
     assert!(copy_of(&world, contents[0], "primary").last_fixity_at.is_some());
@@ -125,10 +126,10 @@ pub(crate) fn an_attested_copy_is_proved_and_has_passed_no_check(subject: &dyn S
         let copy = copy_of(&world, content, store);
         (copy.verified_at.is_some(), copy.last_fixity_at.is_some())
     };
-    let unproved = |store: &str| world.read(|tx| versions::unproved(tx, &version, store));
+    let unproved = |store: &str| world.read(|tx| copies::unproved(tx, &version, store));
     assert_eq!(unproved("primary"), 2);
     let (held, of, attested) = (claim.clone(), version.clone(), contents[0]);
-    world.write(move |tx| versions::set_attested(tx, &held, &of, "primary", &[attested]));
+    world.write(move |tx| copies::set_attested(tx, &held, &of, "primary", &[attested]));
     assert_eq!((unproved("primary"), unproved("secondary")), (1, 2));
     assert_eq!(times(contents[0], "primary"), (true, false));
     assert_eq!(times(contents[0], "secondary"), (false, false));
@@ -137,7 +138,7 @@ pub(crate) fn an_attested_copy_is_proved_and_has_passed_no_check(subject: &dyn S
     let (owner, until) = (claim.item.0, world.later(LEASE));
     world.write(move |tx| {
         strongroom_registry::leases::hold(tx, object.id, owner, until)?;
-        versions::set_kept_attested(tx, &claim, object.id, "primary", earlier)
+        copies::set_kept_attested(tx, &claim, object.id, "primary", earlier)
     });
     assert_eq!(times(earlier, "primary"), (true, false));
     assert_eq!(times(contents[1], "primary"), (false, false));

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use strongroom_engine::Home;
 use strongroom_engine::fixity::{self, FixityRequest};
-use strongroom_registry::{ItemId, VersionState, objects, versions};
+use strongroom_registry::{ItemId, VersionState, copies, objects, versions};
 use strongroom_storage::{Call, Head, Layer, Layered, Operation, StorageError, Store};
 
 use super::identity::work_until;
@@ -19,7 +19,7 @@ fn made_again_after_committing_is_read_back() {
     let id = hand_in(&home, &home.bag("letters", &[("a.txt", b"one")]));
     work_until(&home, id, Stage::Record);
     let version = home.registry.read(|tx| versions::of_item(tx, id)).expect("reads").expect("a version");
-    let brought = home.registry.read(|tx| versions::brought(tx, &version, None, 100)).expect("reads");
+    let brought = home.registry.read(|tx| copies::brought(tx, &version, None, 100)).expect("reads");
     let copies_of = |content| home.registry.read(|tx| objects::copies(tx, content)).expect("copies");
     // Something lies in the way of the object, so that the commit fails behind `committing`.
     let key = copies_of(brought[0].content)[0].key.clone();
@@ -56,7 +56,7 @@ fn a_worker_that_slept_through_the_commit_of_a_store_does_not_block_the_object()
     let id = hand_in(&home, &home.bag("letters", &[("a.txt", b"one")]));
     work_until(&home, id, Stage::Record);
     let version = home.registry.read(|tx| versions::of_item(tx, id)).expect("reads").expect("a version");
-    let brought = home.registry.read(|tx| versions::brought(tx, &version, None, 100)).expect("reads");
+    let brought = home.registry.read(|tx| copies::brought(tx, &version, None, 100)).expect("reads");
     let key = home.registry.read(|tx| objects::copies(tx, brought[0].content)).expect("copies")[0].key.clone();
     let parent: Vec<&str> = key.split('/').take(2).collect();
     let block = home.file("secondary", &parent.join("/"));
@@ -95,7 +95,7 @@ fn committing_without_assembly(made: &TestHome) -> (ItemId, PathBuf) {
     let id = hand_in(made, &made.bag("letters", &[("a.txt", b"one")]));
     work_until(made, id, Stage::Record);
     let version = made.registry.read(|tx| versions::of_item(tx, id)).expect("reads").expect("a version");
-    let brought = made.registry.read(|tx| versions::brought(tx, &version, None, 100)).expect("reads");
+    let brought = made.registry.read(|tx| copies::brought(tx, &version, None, 100)).expect("reads");
     let key = made.registry.read(|tx| objects::copies(tx, brought[0].content)).expect("copies")[0].key.clone();
     let parent: Vec<&str> = key.split('/').take(2).collect();
     let block = made.file("primary", &parent.join("/"));
@@ -175,7 +175,7 @@ fn what_was_made_again_behind_committing_by_an_attempt_that_ended_is_read_back_b
     work_on(&ending, &[id], &Shutdown::new()).expect("works");
     assert_eq!(find(&made, id).status, ItemStatus::Succeeded);
     let version = made.registry.read(|tx| versions::of_item(tx, id)).expect("reads").expect("a version");
-    let brought = made.registry.read(|tx| versions::brought(tx, &version, None, 100)).expect("reads");
+    let brought = made.registry.read(|tx| copies::brought(tx, &version, None, 100)).expect("reads");
     let copies = brought
         .iter()
         .flat_map(|content| made.registry.read(|tx| objects::copies(tx, content.content)).expect("copies").into_iter());
