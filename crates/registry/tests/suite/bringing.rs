@@ -6,7 +6,7 @@ use strongroom_registry::interim::InterimFile;
 use strongroom_registry::objects::{self, Copy, Object};
 use strongroom_registry::versions::Version;
 use strongroom_registry::work::Claim;
-use strongroom_registry::{ContentId, Scope, Stage, interim};
+use strongroom_registry::{ContentId, GenerationId, Scope, Stage, interim};
 
 use super::world::*;
 
@@ -142,4 +142,30 @@ pub(crate) fn an_attested_copy_is_proved_and_has_passed_no_check(subject: &dyn S
     });
     assert_eq!(times(earlier, "primary"), (true, false));
     assert_eq!(times(contents[1], "primary"), (false, false));
+}
+
+pub(crate) fn what_a_version_brings_is_not_what_one_of_its_number_in_another_generation_brings(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let object = world.object("bag");
+    let (claim, _) = world.claimed_at(Stage::Write);
+    let first = world.prepare(&claim, &object);
+    let (_, earlier) = world.put(&claim, &first, "deposit/data/earlier", b"earlier");
+    put(&world, &claim, &first, "primary", &[earlier]);
+    world.commit(&claim, &first);
+    world.publish(&claim, &[]);
+    world.finish(&claim, &succeeded());
+    // Deposited again after deletion: a new generation of the same object begins at 1.
+    let (claim, _) = world.claimed_at(Stage::Write);
+    let reborn = Object { generation: GenerationId::new(), head: 0, ..object.clone() };
+    let second = world.prepare(&claim, &reborn);
+    assert_eq!((second.object, second.number), (first.object, first.number));
+    let (_, later) = world.put(&claim, &second, "deposit/data/later", b"later");
+    put(&world, &claim, &second, "primary", &[later]);
+
+    for (version, content) in [(&first, earlier), (&second, later)] {
+        let brought = world.read(|tx| copies::brought(tx, version, None, 9));
+        assert_eq!(brought.iter().map(|copy| copy.content).collect::<Vec<_>>(), [content]);
+        let unverified = world.read(|tx| copies::unverified(tx, version, "primary", None, 9));
+        assert_eq!(unverified.iter().map(|copy| copy.content).collect::<Vec<_>>(), [content]);
+    }
 }
