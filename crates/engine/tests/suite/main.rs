@@ -7,6 +7,8 @@ mod fixity;
 mod fixture;
 mod identification;
 mod ingest;
+mod installation;
+mod meanwhile;
 mod rebuild;
 mod receiving;
 mod reconcile;

@@ -8,10 +8,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use strongroom_engine::Home;
 use strongroom_engine::fixity::{self, FixityRequest};
 use strongroom_registry::{ItemId, VersionState, copies, objects, versions};
-use strongroom_storage::{Call, Head, Layer, Layered, Operation, StorageError, Store};
+use strongroom_storage::{Call, Layer, Layered, Operation, StorageError, Store};
 
 use super::identity::work_until;
 use super::*;
+use crate::meanwhile::{Meanwhile, When};
 
 #[test]
 fn made_again_after_committing_is_read_back() {
@@ -112,39 +113,19 @@ fn committing_without_assembly(made: &TestHome) -> (ItemId, PathBuf) {
     (id, assembly)
 }
 
-/// A medium that changes one byte of the first content that is put.
-struct Spoiling {
-    assembly: PathBuf,
-    is_done: AtomicBool,
-}
-
-impl Layer for Spoiling {
-    fn call<T>(&self, _: Call<'_>, act: &mut dyn FnMut() -> Result<T, StorageError>) -> Result<T, StorageError> {
-        act()
-    }
-
-    fn put(
-        &self,
-        call: Call<'_>,
-        body: &mut dyn std::io::Read,
-        act: &mut dyn FnMut(&mut dyn std::io::Read) -> Result<Head, StorageError>,
-    ) -> Result<Head, StorageError> {
-        let head = act(body)?;
-        if call.key.as_str().contains("content/") && !self.is_done.swap(true, Ordering::SeqCst) {
-            let file = self.assembly.join(call.key.as_str());
-            let mut bytes = std::fs::read(&file).expect("was put");
-            bytes[0] ^= 1;
-            std::fs::write(&file, bytes).expect("changes a byte");
-        }
-        Ok(head)
-    }
-}
-
 #[test]
 fn what_does_not_read_back_behind_committing_is_written_again() {
     let made = home();
     let (id, assembly) = committing_without_assembly(&made);
-    let spoiling = layered(&made, "secondary", Spoiling { assembly, is_done: AtomicBool::new(false) });
+    // A medium that changes one byte of the first content that is put.
+    let is_content = |call: Call<'_>| call.operation == Operation::Put && call.key.as_str().contains("content/");
+    let spoiling = Meanwhile::new(When::After, is_content, move |key| {
+        let file = assembly.join(key.as_str());
+        let mut bytes = std::fs::read(&file).expect("was put");
+        bytes[0] ^= 1;
+        std::fs::write(&file, bytes).expect("changes a byte");
+    });
+    let spoiling = layered(&made, "secondary", spoiling);
     work_on(&spoiling, &[id], &Shutdown::new()).expect("works");
     let ended = find(&made, id);
     assert_eq!(ended.status, ItemStatus::Succeeded, "{:?}", ended.note);
