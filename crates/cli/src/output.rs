@@ -143,11 +143,19 @@ pub(crate) struct Table<'o> {
 impl Table<'_> {
     /// Adds a row.
     pub(crate) fn row(&mut self, report: &impl Report) -> Result<(), Failure> {
+        self.row_with(report, &[])
+    }
+
+    /// Adds a row; people see these texts in the columns of these names, scripts the fields as they are.
+    pub(crate) fn row_with(&mut self, report: &impl Report, cells: &[(&str, String)]) -> Result<(), Failure> {
         if self.output.is_json {
             return self.output.json(report);
         }
         let fields = report.fields();
         let cell = |column: &&str| {
+            if let Some((_, text)) = cells.iter().find(|(name, _)| name == column) {
+                return printable(text);
+            }
             let value = fields.iter().find(|(name, _)| name == column).map_or(&Value::Null, |(_, value)| value);
             text_of(value)
         };
@@ -229,6 +237,16 @@ pub(crate) fn printable_lines(text: &str) -> String {
     text.split('\n').map(printable).collect::<Vec<_>>().join("\n")
 }
 
+/// A path of at most `width` characters: of a longer one the end, with the file's name.
+pub(crate) fn end_of(text: &str, width: usize) -> String {
+    let count = text.chars().count();
+    if count <= width {
+        return text.to_owned();
+    }
+    let end: String = text.chars().skip(count + 1 - width).collect();
+    format!("…{end}")
+}
+
 fn shortened(text: &str) -> String {
     if text.chars().count() <= CELL {
         return text.to_owned();
@@ -266,6 +284,12 @@ pub(crate) fn size(bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_a_long_path_the_end_is_shown() {
+        assert_eq!(end_of("data/a.txt", 10), "data/a.txt");
+        assert_eq!(end_of("data/é/a.txt", 10), "…a/é/a.txt");
+    }
 
     #[test]
     fn what_would_steer_a_terminal_or_turn_the_reading_order_is_escaped() {

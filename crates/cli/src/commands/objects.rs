@@ -239,6 +239,11 @@ fn premis(name: &str, context: &Context) -> Outcome {
     Ok(Exit::Done)
 }
 
+/// A logical path as it was in the package.
+pub(crate) fn in_package(path: &str) -> String {
+    path.strip_prefix(DEPOSIT).unwrap_or(path).to_owned()
+}
+
 /// An object that must exist.
 pub(crate) fn find(registry: &Registry, name: &str) -> Result<Object, Failure> {
     Ok(registry.read(|tx| objects::find(tx, Scope::System, name))?)
@@ -339,7 +344,7 @@ fn files(
                 .collect();
             table.row(&FileReport {
                 file: file.id,
-                path: file.path.strip_prefix(DEPOSIT).unwrap_or(&file.path).to_owned(),
+                path: in_package(&file.path),
                 size: file.size,
                 digests: DigestsReport {
                     md5: file.digests.md5.to_hex(),

@@ -3,7 +3,7 @@
 use strongroom_digest::Digest;
 use strongroom_registry::copies::{self, NewCopy, PendingCopy};
 use strongroom_registry::interim::InterimFile;
-use strongroom_registry::objects::{self, Copy, Object};
+use strongroom_registry::objects::{self, ContentPaths, Copy, Object};
 use strongroom_registry::versions::Version;
 use strongroom_registry::work::Claim;
 use strongroom_registry::{ContentId, GenerationId, Scope, Stage, interim};
@@ -142,6 +142,27 @@ pub(crate) fn an_attested_copy_is_proved_and_has_passed_no_check(subject: &dyn S
     });
     assert_eq!(times(earlier, "primary"), (true, false));
     assert_eq!(times(contents[1], "primary"), (false, false));
+}
+
+pub(crate) fn the_paths_of_a_content_are_those_of_published_versions(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let Brought { claim, object, version, earlier, contents, .. } = brought(&world);
+    let paths = |content| world.read(|tx| objects::paths(tx, content));
+    let told = |first: &str, more| Some(ContentPaths { first: format!("deposit/data/{first}"), more });
+    world.put(&claim, &version, "deposit/data/Zebra", b"earlier");
+    world.put(&claim, &version, "deposit/data/again", b"earlier");
+    assert_eq!((paths(earlier), paths(contents[0])), (told("earlier", 0), None));
+    world.commit(&claim, &version);
+    world.publish(&claim, &[]);
+    assert_eq!((paths(earlier), paths(contents[0])), (told("Zebra", 2), told("a", 0)));
+    assert_eq!(paths(ContentId::new()), None);
+    // Deposited again after deletion: what is prepared in the next generation has no paths, either.
+    world.finish(&claim, &succeeded());
+    let (claim, _) = world.claimed_at(Stage::Write);
+    let reborn = Object { generation: GenerationId::new(), head: 0, ..object };
+    let version = world.prepare(&claim, &reborn);
+    world.put(&claim, &version, "deposit/data/b", b"a");
+    assert_eq!(paths(contents[0]), told("a", 0));
 }
 
 pub(crate) fn what_a_version_brings_is_not_what_one_of_its_number_in_another_generation_brings(subject: &dyn Subject) {

@@ -1,0 +1,47 @@
+//! What tables show to people: what damage is called, how wide they are, and what they say in full.
+
+use std::fs;
+
+use crate::program::Place;
+
+/// The first of their paths.
+const PATH: &str = "data/a folder for photographs of 1873/another greeting.txt";
+
+/// A home that keeps one bag, in which two files have equal bytes.
+fn with_object() -> Place {
+    let place = Place::with_home();
+    place.write("greeting-payload/a folder for photographs of 1873/another greeting.txt", "hello\n");
+    place.bag("greeting", "hello\n");
+    place.run(["deposit", "greeting.tar", "--wait"]).succeeds();
+    place
+}
+
+/// Changes the copies of the bag's payload in these stores.
+fn damage(place: &Place, stores: &[&str]) {
+    for store in stores {
+        let copies = place.files(&format!("home/stores/{store}")).into_iter().filter(|(_, bytes)| bytes == b"hello\n");
+        let copies: Vec<_> = copies.map(|(path, _)| path).collect();
+        assert_eq!(copies.len(), 1);
+        fs::write(&copies[0], "hullo\n").unwrap();
+    }
+}
+
+#[test]
+fn what_is_damaged_is_named_by_its_paths_in_the_package() {
+    let place = with_object();
+    damage(&place, &["primary", "secondary"]);
+    let inventory = place.files("home/stores/primary").into_keys().find(|path| path.ends_with("inventory.json"));
+    fs::write(inventory.unwrap(), "nothing").unwrap();
+    place.run(["fixity", "run", "--all"]);
+    let found = place.run(["fixity", "problems", "--all", "--json"]).json();
+    let damaged: Vec<_> = found.iter().filter(|finding| finding["kind"] == "damaged").collect();
+    assert_eq!(damaged.len(), 2, "{found:?}");
+    for finding in damaged {
+        assert_eq!((&finding["path"], &finding["more_paths"]), (&PATH.into(), &1.into()), "{finding}");
+        assert!(finding["key"].as_str().unwrap().contains("/content/"), "{finding}");
+    }
+    let inventory = found.iter().find(|finding| finding["kind"] == "inventory").expect("a finding");
+    assert_eq!((&inventory["path"], &inventory["more_paths"]), (&serde_json::Value::Null, &0.into()), "{inventory}");
+    let said = place.run(["fixity", "problems"]).stdout;
+    assert!(said.contains("PATH") && said.contains("/another greeting.txt and 1 more  "), "{said}");
+}
