@@ -163,7 +163,7 @@ impl Table<'_> {
         // The last column may be as long as it is: nothing stands behind it.
         let before_last = cells.len().saturating_sub(1);
         for cell in cells.iter_mut().take(before_last) {
-            *cell = shortened(cell);
+            *cell = beginning_of(cell, CELL);
         }
         self.rows.push(cells);
         if self.rows.len() >= TABLE_ROWS { self.write() } else { Ok(()) }
@@ -247,11 +247,12 @@ pub(crate) fn end_of(text: &str, width: usize) -> String {
     format!("…{end}")
 }
 
-fn shortened(text: &str) -> String {
-    if text.chars().count() <= CELL {
+/// The beginning of a text that is longer than `width` characters.
+pub(crate) fn beginning_of(text: &str, width: usize) -> String {
+    if text.chars().count() <= width {
         return text.to_owned();
     }
-    let mut short: String = text.chars().take(CELL - 1).collect();
+    let mut short: String = text.chars().take(width.saturating_sub(1)).collect();
     short.push('…');
     short
 }

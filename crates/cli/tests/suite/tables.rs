@@ -4,6 +4,8 @@ use std::fs;
 
 use crate::program::Place;
 
+/// What is kept.
+const OBJECT: &str = "example.edu/greeting";
 /// The first of their paths.
 const PATH: &str = "data/a folder for photographs of 1873/another greeting.txt";
 
@@ -44,4 +46,18 @@ fn what_is_damaged_is_named_by_its_paths_in_the_package() {
     assert_eq!((&inventory["path"], &inventory["more_paths"]), (&serde_json::Value::Null, &0.into()), "{inventory}");
     let said = place.run(["fixity", "problems"]).stdout;
     assert!(said.contains("PATH") && said.contains("/another greeting.txt and 1 more  "), "{said}");
+}
+
+#[test]
+fn files_fit_into_120_columns_with_what_is_wrong_with_their_copies() {
+    let place = with_object();
+    let listed = |place: &Place| place.run(["objects", "files", OBJECT]).succeeds().stdout;
+    let said = listed(&place);
+    assert!(said.lines().all(|line| line.chars().count() <= 120), "{said}");
+    let row = |said: &str| said.lines().find(|line| line.contains("/another greeting.txt")).expect("a row").to_owned();
+    assert!(row(&said).ends_with("  2 verified"), "{said}");
+    damage(&place, &["secondary"]);
+    fs::remove_dir_all(place.path("home/stores/primary")).unwrap();
+    place.run(["fixity", "run", "--all"]);
+    assert!(row(&listed(&place)).ends_with("  1 verified, damaged in secondary"), "{}", listed(&place));
 }
