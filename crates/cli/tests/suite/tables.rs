@@ -61,3 +61,14 @@ fn files_fit_into_120_columns_with_what_is_wrong_with_their_copies() {
     place.run(["fixity", "run", "--all"]);
     assert!(row(&listed(&place)).ends_with("  1 verified, damaged in secondary"), "{}", listed(&place));
 }
+
+#[test]
+fn why_a_store_cannot_be_used_is_said_in_full() {
+    let place = with_object();
+    fs::rename(place.path("home/stores/secondary"), place.path("away")).unwrap();
+    let stores = place.run(["store", "list", "--json"]).succeeds().json();
+    let reason = stores.iter().find_map(|store| store["reason"].as_str()).expect("a reason").to_owned();
+    let said = place.run(["store", "list"]).succeeds().stdout;
+    let line = said.lines().find(|line| line.contains(&reason)).unwrap_or_else(|| panic!("{said}"));
+    assert_eq!(line, format!("store secondary is away: {reason}"));
+}
