@@ -72,3 +72,23 @@ fn why_a_store_cannot_be_used_is_said_in_full() {
     let line = said.lines().find(|line| line.contains(&reason)).unwrap_or_else(|| panic!("{said}"));
     assert_eq!(line, format!("store secondary is away: {reason}"));
 }
+
+#[test]
+fn a_store_that_cannot_be_used_is_told_of_once() {
+    let place = with_object();
+    fs::rename(place.path("home/stores/secondary"), place.path("away")).unwrap();
+    for command in [&["items", "list"][..], &["objects", "list"], &["fixity", "report"], &["-v", "items", "list"]] {
+        let told = place.run(command).succeeds().stderr;
+        let lines: Vec<_> = told.lines().filter(|line| line.contains("secondary")).collect();
+        assert_eq!(lines.len(), 1, "{command:?}: {told}");
+        assert!(lines[0].starts_with("store secondary is away: "), "{told}");
+    }
+    let told = place.run(["store", "list"]).succeeds();
+    assert_eq!(told.stderr, "", "the answer says it");
+    assert_eq!(place.run(["-q", "items", "list"]).succeeds().stderr, "");
+    // A program that goes on logs it, with its time.
+    let told = place.run(["schedule", "--once"]).stderr;
+    let count = |words: &str| told.lines().filter(|line| line.contains(words)).count();
+    assert_eq!(count("WARN store lost"), 1, "{told}");
+    assert!(!told.lines().any(|line| line.starts_with("store secondary")), "{told}");
+}
