@@ -53,7 +53,7 @@ const AREAS: [Area; 6] = [
     },
     Area {
         name: "registry",
-        files: &["items.rs", "leases.rs", "versions.rs", "words.rs", "work.rs"],
+        files: &["copies.rs", "items.rs", "leases.rs", "versions.rs", "words.rs", "work.rs"],
         tests: &["sqlite::"],
         with_unit_tests: false,
     },

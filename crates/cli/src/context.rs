@@ -11,6 +11,7 @@ use strongroom_registry::Registry;
 
 use crate::arguments::Global;
 use crate::failure::{Exit, Failure};
+use crate::logging::without_lost_stores;
 use crate::output::{Output, printable};
 
 /// The name of the settings file within a home.
@@ -58,12 +59,13 @@ impl Context {
         self.open(settings)
     }
 
-    /// As [`Self::open_home`], for a program that runs until it is told to stop and logs what it does.
+    /// As [`Self::open_home`], for a program that runs until it is told to stop and logs what it does, also which stores
+    /// cannot be used.
     pub(crate) fn open_home_for_service(&self) -> Result<Arc<Home>, Failure> {
         let loaded = Settings::load(&self.settings_file, std::env::vars_os())?;
         crate::logging::start(&loaded.settings.log, self.verbosity);
         self.upgrade_registry(&loaded.settings)?;
-        let home = self.open(loaded.settings)?;
+        let home = Arc::new(self.open_quietly(loaded.settings)?);
         match home.registry.refusal() {
             Some(reason) => Err(DatabaseError::ReadOnly { reason: reason.to_owned() }.into()),
             None => Ok(home),
@@ -73,7 +75,12 @@ impl Context {
     /// Every store as it stands; compared with one another only where there is no registry, or none that can be read.
     pub(crate) fn survey(&self, settings: &Settings) -> Result<Survey, Failure> {
         let registry = self.unguarded_registry(settings).ok().flatten();
-        Ok(Survey::of(&self.home, settings, registry.as_ref())?)
+        self.survey_with(settings, registry.as_ref())
+    }
+
+    /// The same with this registry. The command shows by itself how the stores stand.
+    pub(crate) fn survey_with(&self, settings: &Settings, registry: Option<&Registry>) -> Result<Survey, Failure> {
+        Ok(without_lost_stores(|| Survey::of(&self.home, settings, registry))?)
     }
 
     /// The registry before it is compared with the stores; none where there is none.
@@ -99,7 +106,7 @@ impl Context {
     }
 
     fn open(&self, settings: Settings) -> Result<Arc<Home>, Failure> {
-        let home = self.open_quietly(settings)?;
+        let home = without_lost_stores(|| self.open_quietly(settings))?;
         let mut states = Vec::new();
         for state in home.store_states() {
             if !home.is_retired(&state.store)? {
@@ -142,7 +149,7 @@ impl Context {
     pub(crate) fn registry_with_stores(&self, settings: &Settings) -> Result<(Registry, Vec<StoreState>), Failure> {
         self.check_registry(settings)?;
         let registry = Registry::open(&settings.registry_location(&self.home)?)?;
-        let (registry, states) = guarded(&self.home, settings, registry)?;
+        let (registry, states) = without_lost_stores(|| guarded(&self.home, settings, registry))?;
         self.tell_refusal(&registry);
         self.tell_states(&states);
         let refused = states.into_iter().filter(|state| state.availability == Availability::Refused).collect();

@@ -1,9 +1,14 @@
 //! Log lines on standard error, as the settings and the command line ask.
 
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use strongroom_engine::event::STORE_LOST;
 use strongroom_engine::settings::{Log, LogFormat};
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::dynamic_filter_fn;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 const LEVELS: [&str; 5] = ["error", "warn", "info", "debug", "trace"];
 
@@ -12,10 +17,29 @@ pub(crate) fn start(log: &Log, verbosity: i8) {
     let set = LEVELS.iter().position(|level| *level == log.level).unwrap_or(2);
     let index = set.saturating_add_signed(isize::from(verbosity)).min(LEVELS.len() - 1);
     let level = LEVELS.get(index).copied().unwrap_or("info");
-    let builder = tracing_subscriber::fmt().with_writer(io::stderr).with_env_filter(EnvFilter::new(level));
+    let is_told = |name: &str| name != STORE_LOST || !ARE_STORES_TOLD_BY_COMMAND.load(Ordering::SeqCst);
+    let subscriber = tracing_subscriber::registry()
+        .with(EnvFilter::new(level))
+        .with(dynamic_filter_fn(move |metadata, _| is_told(metadata.name())));
+    let lines = tracing_subscriber::fmt::layer().with_writer(io::stderr);
     // Failing means that a subscriber is there already.
     let _ = match log.format {
-        LogFormat::Json => builder.json().try_init(),
-        LogFormat::Text => builder.with_target(false).with_ansi(io::IsTerminal::is_terminal(&io::stderr())).try_init(),
+        LogFormat::Json => subscriber.with(lines.json()).try_init(),
+        LogFormat::Text => {
+            let is_terminal = io::IsTerminal::is_terminal(&io::stderr());
+            subscriber.with(lines.with_target(false).with_ansi(is_terminal)).try_init()
+        }
     };
+}
+
+/// Whether the command says by itself which stores cannot be used.
+static ARE_STORES_TOLD_BY_COMMAND: AtomicBool = AtomicBool::new(false);
+
+/// Opens stores without a log line for each that cannot be used: the command says it by itself. One that is lost later is
+/// logged.
+pub(crate) fn without_lost_stores<T>(open: impl FnOnce() -> T) -> T {
+    ARE_STORES_TOLD_BY_COMMAND.store(true, Ordering::SeqCst);
+    let opened = open();
+    ARE_STORES_TOLD_BY_COMMAND.store(false, Ordering::SeqCst);
+    opened
 }

@@ -143,11 +143,19 @@ pub(crate) struct Table<'o> {
 impl Table<'_> {
     /// Adds a row.
     pub(crate) fn row(&mut self, report: &impl Report) -> Result<(), Failure> {
+        self.row_with(report, &[])
+    }
+
+    /// Adds a row; people see these texts in the columns of these names, scripts the fields as they are.
+    pub(crate) fn row_with(&mut self, report: &impl Report, cells: &[(&str, String)]) -> Result<(), Failure> {
         if self.output.is_json {
             return self.output.json(report);
         }
         let fields = report.fields();
         let cell = |column: &&str| {
+            if let Some((_, text)) = cells.iter().find(|(name, _)| name == column) {
+                return printable(text);
+            }
             let value = fields.iter().find(|(name, _)| name == column).map_or(&Value::Null, |(_, value)| value);
             text_of(value)
         };
@@ -155,7 +163,7 @@ impl Table<'_> {
         // The last column may be as long as it is: nothing stands behind it.
         let before_last = cells.len().saturating_sub(1);
         for cell in cells.iter_mut().take(before_last) {
-            *cell = shortened(cell);
+            *cell = beginning_of(cell, CELL);
         }
         self.rows.push(cells);
         if self.rows.len() >= TABLE_ROWS { self.write() } else { Ok(()) }
@@ -229,11 +237,22 @@ pub(crate) fn printable_lines(text: &str) -> String {
     text.split('\n').map(printable).collect::<Vec<_>>().join("\n")
 }
 
-fn shortened(text: &str) -> String {
-    if text.chars().count() <= CELL {
+/// A path of at most `width` characters: of a longer one the end, with the file's name.
+pub(crate) fn end_of(text: &str, width: usize) -> String {
+    let count = text.chars().count();
+    if count <= width {
         return text.to_owned();
     }
-    let mut short: String = text.chars().take(CELL - 1).collect();
+    let end: String = text.chars().skip(count + 1 - width).collect();
+    format!("…{end}")
+}
+
+/// The beginning of a text that is longer than `width` characters.
+pub(crate) fn beginning_of(text: &str, width: usize) -> String {
+    if text.chars().count() <= width {
+        return text.to_owned();
+    }
+    let mut short: String = text.chars().take(width.saturating_sub(1)).collect();
     short.push('…');
     short
 }
@@ -266,6 +285,12 @@ pub(crate) fn size(bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_a_long_path_the_end_is_shown() {
+        assert_eq!(end_of("data/a.txt", 10), "data/a.txt");
+        assert_eq!(end_of("data/é/a.txt", 10), "…a/é/a.txt");
+    }
 
     #[test]
     fn what_would_steer_a_terminal_or_turn_the_reading_order_is_escaped() {

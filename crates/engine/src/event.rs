@@ -6,6 +6,9 @@ use std::time::Duration;
 
 use tracing::{debug, error, info, warn};
 
+/// The name of [`Event::StoreLost`] in its log line's metadata, for a program that says it in other words.
+pub const STORE_LOST: &str = "store_lost";
+
 /// Something worth reporting.
 pub enum Event<'a> {
     /// A topic is worked on by more or fewer from now on.
@@ -272,7 +275,9 @@ impl Event<'_> {
             Self::CopiesLacking { store, objects } => {
                 warn!(store, objects, "the store lacks copies of objects whose placement names it");
             }
-            Self::StoreLost { store, reason } => warn!(store, reason, "store lost; what needs it waits"),
+            Self::StoreLost { store, reason } => {
+                warn!(name: STORE_LOST, store, reason, "store lost; what needs it waits");
+            }
             Self::StoreBack { store, away_for } => info!(store, ?away_for, "store is back"),
             Self::MissedLogsPut { store, logs } => info!(store, logs, "logs that the store had missed were put"),
             Self::LogsUnread { store, objects, reason } => {

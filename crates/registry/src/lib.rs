@@ -7,6 +7,7 @@ pub mod backfill;
 pub mod batches;
 pub mod checks;
 pub mod comparing;
+pub mod copies;
 pub mod discarding;
 mod error;
 pub mod events;

@@ -292,6 +292,24 @@ fn copies_by(tx: &mut dyn Transaction, statement: Statement, content: ContentId)
         .collect()
 }
 
+/// The logical paths under which published versions of an object have a content.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ContentPaths {
+    /// The first, in byte order.
+    pub first: String,
+    /// How many others there are.
+    pub more: u64,
+}
+
+/// The paths of a content of an object that was found within a scope; none where no published version has it.
+pub fn paths(tx: &mut dyn Transaction, content: ContentId) -> Result<Option<ContentPaths>, RegistryError> {
+    let Some(row) = tx.query_one(Statement("contents.paths"), &[content.into()])? else { return Ok(None) };
+    Ok(match row.optional_text(0)? {
+        Some(first) => Some(ContentPaths { first: first.to_owned(), more: row.count(1)?.saturating_sub(1) }),
+        None => None,
+    })
+}
+
 /// A content by its identifier, for workers: it takes no scope.
 pub fn content(tx: &mut dyn Transaction, id: ContentId) -> Result<Option<Content>, RegistryError> {
     let Some(row) = tx.query_one(Statement("contents.get"), &[id.into()])? else { return Ok(None) };

@@ -4,11 +4,9 @@
 use jiff::Timestamp;
 use strongroom_database::{DatabaseError, Row, Statement, Time, Transaction};
 use strongroom_digest::Digest;
-use uuid::Uuid;
 
 use crate::events::{self, EventRow};
 use crate::interim::digest;
-use crate::leases::{self, Holding};
 use crate::work::{self, Claim};
 use crate::{
     CollectionId, ContentId, Description, Digests, FileId, Format, GenerationId, InstitutionId, ItemId, ObjectId,
@@ -204,29 +202,6 @@ pub(crate) fn check_claimed(
     check_preparing(tx, version, act)
 }
 
-/// As [`check_claimed`], also for a version that is being committed.
-fn check_unpublished(
-    tx: &mut dyn Transaction,
-    claim: &Claim,
-    version: &Version,
-    act: &str,
-) -> Result<(), RegistryError> {
-    work::check_fence(tx, claim)?;
-    match state_of(tx, version)? {
-        VersionState::Preparing | VersionState::Committing => Ok(()),
-        state => Err(refusal(version, state, act)),
-    }
-}
-
-/// Refuses a worker that has lost its item, or the object.
-fn check_holding(tx: &mut dyn Transaction, claim: &Claim, object: ObjectId) -> Result<(), RegistryError> {
-    work::check_fence(tx, claim)?;
-    match leases::holding(tx, object, claim.item.0)? {
-        Holding::Held => Ok(()),
-        Holding::NotHeld => Err(RegistryError::FenceLost { what: "object", id: object.to_string() }),
-    }
-}
-
 /// The version's state now, whatever the caller has read before.
 pub(crate) fn state_of(tx: &mut dyn Transaction, version: &Version) -> Result<VersionState, RegistryError> {
     match tx.query_one(Statement("versions.state"), &[version.id.into()])? {
@@ -337,248 +312,6 @@ pub fn put_events(
     events::append(tx, rows)
 }
 
-/// A content on its way into a store.
-#[derive(Debug, Clone)]
-pub struct PendingCopy {
-    /// The content.
-    pub content: ContentId,
-    /// Its SHA-512.
-    pub sha512: Digest,
-    /// Its SHA-256, for a copy that has still to be proved.
-    pub sha256: Option<Digest>,
-    /// Bytes.
-    pub size: u64,
-    /// Where its bytes lie in the staging of the item that makes the version (key and first byte), where it came with the
-    /// deposit.
-    pub staged: Option<(String, u64)>,
-}
-
-/// Contents that a version brings and that a store has not got yet, in order of their SHA-512, after `after`.
-pub fn uncopied(
-    tx: &mut dyn Transaction,
-    version: &Version,
-    store: &str,
-    after: Option<Digest>,
-    limit: usize,
-) -> Result<Vec<PendingCopy>, RegistryError> {
-    let after = after.map_or_else(Vec::new, |digest| digest.as_bytes().to_vec());
-    let values = [
-        version.object.into(),
-        version.generation.into(),
-        version.number.into(),
-        store.into(),
-        after.into(),
-        limit.into(),
-        version.item.into(),
-    ];
-    tx.query(Statement("contents.uncopied"), &values)?.iter().map(staged_row).collect()
-}
-
-/// Every content that a version brings, in order of their SHA-512, after `after`.
-pub fn brought(
-    tx: &mut dyn Transaction,
-    version: &Version,
-    after: Option<Digest>,
-    limit: usize,
-) -> Result<Vec<PendingCopy>, RegistryError> {
-    let after = after.map_or_else(Vec::new, |digest| digest.as_bytes().to_vec());
-    let values = [
-        version.object.into(),
-        version.generation.into(),
-        version.number.into(),
-        after.into(),
-        limit.into(),
-        version.item.into(),
-    ];
-    tx.query(Statement("contents.brought"), &values)?.iter().map(staged_row).collect()
-}
-
-fn staged_row(row: &Row) -> Result<PendingCopy, RegistryError> {
-    Ok(PendingCopy {
-        sha256: None,
-        content: ContentId(row.uuid(0)?),
-        sha512: digest(row, 1)?,
-        size: row.count(2)?,
-        staged: match row.optional_text(3)? {
-            None => None,
-            Some(key) => Some((key.to_owned(), row.count(4)?)),
-        },
-    })
-}
-
-/// A copy that was put and is durable.
-#[derive(Debug, Clone)]
-pub struct NewCopy {
-    /// The content.
-    pub content: ContentId,
-    /// Its key in the store.
-    pub key: String,
-    /// Its storage class.
-    pub class: Option<String>,
-}
-
-/// Records copies of a version that is being prepared, which are durable in a store; at most [`ROWS_AT_ONCE`] at a time.
-pub fn put_copies(
-    tx: &mut dyn Transaction,
-    claim: &Claim,
-    institution: InstitutionId,
-    version: &Version,
-    store: &str,
-    copies: &[NewCopy],
-) -> Result<(), RegistryError> {
-    check_claimed(tx, claim, version, "record copies of it")?;
-    insert_copies(tx, institution, version.object, store, copies)
-}
-
-/// Records a copy of a content that an earlier version brought, for the worker that holds the object.
-pub fn put_copy_of_kept(
-    tx: &mut dyn Transaction,
-    claim: &Claim,
-    institution: InstitutionId,
-    object: ObjectId,
-    store: &str,
-    copy: &NewCopy,
-) -> Result<(), RegistryError> {
-    check_holding(tx, claim, object)?;
-    insert_copies(tx, institution, object, store, std::slice::from_ref(copy))
-}
-
-fn insert_copies(
-    tx: &mut dyn Transaction,
-    institution: InstitutionId,
-    object: ObjectId,
-    store: &str,
-    copies: &[NewCopy],
-) -> Result<(), RegistryError> {
-    let now = tx.now()?;
-    tx.execute_each(
-        Statement("copies.insert"),
-        &mut copies.iter().map(|copy| {
-            vec![
-                copy.content.into(),
-                store.into(),
-                institution.into(),
-                object.into(),
-                (&copy.key).into(),
-                copy.class.clone().into(),
-                now.into(),
-            ]
-        }),
-    )?;
-    Ok(())
-}
-
-/// Copies of a version in a store that are not proved yet, after `after`.
-pub fn unverified(
-    tx: &mut dyn Transaction,
-    version: &Version,
-    store: &str,
-    after: Option<ContentId>,
-    limit: usize,
-) -> Result<Vec<PendingCopy>, RegistryError> {
-    let after = after.unwrap_or(ContentId(Uuid::nil()));
-    tx.query(
-        Statement("copies.unverified"),
-        &[
-            version.object.into(),
-            store.into(),
-            version.generation.into(),
-            version.number.into(),
-            after.into(),
-            limit.into(),
-        ],
-    )?
-    .iter()
-    .map(|row| {
-        let (content, sha512, size) = (ContentId(row.uuid(0)?), digest(row, 2)?, row.count(3)?);
-        Ok(PendingCopy { content, sha512, sha256: Some(digest(row, 4)?), size, staged: None })
-    })
-    .collect()
-}
-
-/// Notes that copies of a version that is not published were proved by digest.
-pub fn set_verified(
-    tx: &mut dyn Transaction,
-    claim: &Claim,
-    version: &Version,
-    store: &str,
-    contents: &[ContentId],
-) -> Result<(), RegistryError> {
-    check_unpublished(tx, claim, version, "note that its copies were proved")?;
-    stamp_copies(tx, Statement("copies.verified"), store, contents)
-}
-
-/// Notes that copies which cannot be read were proved by the checksum that their store vouches for. They have not passed a
-/// check of fixity.
-pub fn set_attested(
-    tx: &mut dyn Transaction,
-    claim: &Claim,
-    version: &Version,
-    store: &str,
-    contents: &[ContentId],
-) -> Result<(), RegistryError> {
-    check_unpublished(tx, claim, version, "note that its copies were attested")?;
-    stamp_copies(tx, Statement("copies.attested"), store, contents)
-}
-
-/// The same of a content that an earlier version brought, for the worker that holds the object.
-pub fn set_kept_attested(
-    tx: &mut dyn Transaction,
-    claim: &Claim,
-    object: ObjectId,
-    store: &str,
-    content: ContentId,
-) -> Result<(), RegistryError> {
-    check_holding(tx, claim, object)?;
-    stamp_copies(tx, Statement("copies.attested"), store, &[content])
-}
-
-/// Notes the time of a transaction with copies, as the statement says.
-fn stamp_copies(
-    tx: &mut dyn Transaction,
-    statement: Statement,
-    store: &str,
-    contents: &[ContentId],
-) -> Result<(), RegistryError> {
-    let now = tx.now()?;
-    let mut lists = contents.iter().map(|content| vec![(*content).into(), store.into(), now.into()]);
-    tx.execute_each(statement, &mut lists)?;
-    Ok(())
-}
-
-/// Takes back that copies of a version which is not published were proved: they are written again, or did not prove right.
-pub fn set_unproved(
-    tx: &mut dyn Transaction,
-    claim: &Claim,
-    version: &Version,
-    store: &str,
-    contents: &[ContentId],
-) -> Result<(), RegistryError> {
-    check_unpublished(tx, claim, version, "note that its copies are not proved")?;
-    let mut lists = contents.iter().map(|content| vec![(*content).into(), store.into()]);
-    tx.execute_each(Statement("copies.unproved"), &mut lists)?;
-    Ok(())
-}
-
-/// Forgets a copy of a version that is being prepared, which did not prove right or is not there, so that it is made again.
-pub fn forget_copy(
-    tx: &mut dyn Transaction,
-    claim: &Claim,
-    version: &Version,
-    store: &str,
-    content: ContentId,
-) -> Result<(), RegistryError> {
-    check_claimed(tx, claim, version, "forget copies of it")?;
-    tx.execute(Statement("copies.forget"), &[content.into(), store.into()])?;
-    Ok(())
-}
-
-/// How many contents of a version are without a proved copy in a store: none, when it may be committed.
-pub fn unproved(tx: &mut dyn Transaction, version: &Version, store: &str) -> Result<u64, RegistryError> {
-    let values = [version.object.into(), version.generation.into(), version.number.into(), store.into()];
-    Ok(tx.query_one(Statement("versions.any_verified_missing"), &values)?.map_or(Ok(0), |row| row.count(0))?)
-}
-
 /// Hands over every content of a generation up to a version, in order of SHA-512, with where its bytes lie: an inventory's
 /// manifest.
 pub fn manifest(
@@ -660,17 +393,6 @@ pub fn publish(
             &[version.object.into(), store.into(), institution.into(), version.generation.into(), now.into()],
         )?;
     }
-    Ok(())
-}
-
-/// Lets the inventories of an object in a store count as last checked at `time`, which decides when they are due.
-pub fn set_inventories_checked(
-    tx: &mut dyn Transaction,
-    object: ObjectId,
-    store: &str,
-    time: Time,
-) -> Result<(), RegistryError> {
-    tx.execute(Statement("object_copies.set_checked"), &[object.into(), store.into(), time.into()])?;
     Ok(())
 }
 

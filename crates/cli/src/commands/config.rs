@@ -4,7 +4,7 @@ use clap::Subcommand;
 use strongroom_database::DatabaseError;
 use strongroom_engine::places::Conflict;
 use strongroom_engine::settings::Origin;
-use strongroom_engine::survey::{Condition, Survey, SurveyedStore};
+use strongroom_engine::survey::{Condition, SurveyedStore};
 
 use super::rights;
 use crate::context::Context;
@@ -88,7 +88,7 @@ fn check(context: &Context) -> Outcome {
     // Without a registry that can be read, the stores are compared with one another only.
     let registry = context.unguarded_registry(&settings);
     let known = registry.as_ref().ok().and_then(Option::as_ref);
-    let survey = Survey::of(&context.home, &settings, known)?;
+    let survey = context.survey_with(&settings, known)?;
     let mut unconditional = Vec::new();
     for one in &survey.stores {
         let is_open = one.condition == Condition::Available;

@@ -6,15 +6,20 @@ use strongroom_engine::backfill::{self, LackingCopy};
 use strongroom_engine::findings;
 use strongroom_engine::fixity::{self, FixityRequest, FixitySummary, Mended};
 use strongroom_registry::fixity::{self as record, Coverage, Finding};
+use strongroom_registry::objects::{self, ContentPaths};
 use strongroom_registry::{ContentId, FindingId, Registry, Scope};
 
 use super::PAGE;
 use super::institution::scope;
 use super::items::identifier;
+use super::objects::in_package;
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
-use crate::output::{report, size};
+use crate::output::{end_of, report, size};
 use crate::{progress, signals};
+
+/// Characters of the column of paths, at most.
+const PATH: usize = 48;
 
 /// Watch the copies, and repair what is damaged
 #[derive(Debug, Subcommand)]
@@ -86,6 +91,8 @@ report! {
         institution: String,
         object: String,
         content: Option<ContentId>,
+        path: Option<String>,
+        more_paths: u64,
         store: String,
         key: String,
         kind: String,
@@ -156,13 +163,17 @@ impl From<Coverage> for CoverageReport {
     }
 }
 
-impl From<Finding> for FindingReport {
-    fn from(finding: Finding) -> Self {
+impl FindingReport {
+    /// A finding, with where its content lies in the package.
+    fn new(finding: Finding, paths: Option<ContentPaths>) -> Self {
+        let (path, more_paths) = paths.map_or((None, 0), |paths| (Some(in_package(&paths.first)), paths.more));
         Self {
             finding: Some(finding.id),
             institution: finding.institution_identifier,
             object: finding.object_identifier,
             content: finding.content,
+            path,
+            more_paths,
             store: finding.store,
             key: finding.key,
             kind: finding.kind.to_string(),
@@ -173,9 +184,14 @@ impl From<Finding> for FindingReport {
             repaired_at: finding.repaired_at.map(|time| time.to_string()),
         }
     }
-}
 
-impl FindingReport {
+    /// Its paths in one cell.
+    fn paths(&self) -> String {
+        let more = if self.more_paths > 0 { format!(" and {} more", self.more_paths) } else { String::new() };
+        let path = self.path.as_deref().unwrap_or_default();
+        format!("{}{more}", end_of(path, PATH.saturating_sub(more.chars().count())))
+    }
+
     /// A store that is not the one that it should be: no copy in it counts.
     fn of_refused(state: StoreState) -> Self {
         Self {
@@ -183,6 +199,8 @@ impl FindingReport {
             institution: String::new(),
             object: String::new(),
             content: None,
+            path: None,
+            more_paths: 0,
             store: state.store,
             key: String::new(),
             kind: findings::REFUSED.to_owned(),
@@ -209,6 +227,8 @@ impl From<LackingCopy> for FindingReport {
             institution: object.institution_identifier,
             object: object.object_identifier,
             content: None,
+            path: None,
+            more_paths: 0,
             store,
             key: String::new(),
             kind: findings::LACKING.to_owned(),
@@ -313,11 +333,18 @@ fn problems(whose: &Whose, all: bool, context: &Context) -> Outcome {
     let settings = context.settings()?.settings;
     let (registry, refused) = context.registry_with_stores(&settings)?;
     let scope = scope(&registry, whose.institution.as_deref())?;
-    let mut table = context.output.table(&["finding", "object", "store", "kind", "state", "found_at", "detail"]);
+    let mut table =
+        context.output.table(&["finding", "object", "path", "store", "kind", "state", "found_at", "detail"]);
     let mut is_unsolved = false;
     each_finding(&registry, scope, all, |finding| {
         is_unsolved |= finding.repaired_at.is_none();
-        table.row(&FindingReport::from(finding))
+        let paths = match finding.content {
+            Some(content) => registry.read(|tx| objects::paths(tx, content))?,
+            None => None,
+        };
+        let report = FindingReport::new(finding, paths);
+        let paths = report.paths();
+        table.row_with(&report, &[("path", paths)])
     })?;
     // Derived each time from the copies that there are: it has no identifier, and ends when the copies are there.
     backfill::each_lacking((&settings, &registry), scope, None, &mut |lacking| {

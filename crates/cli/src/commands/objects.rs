@@ -6,8 +6,8 @@ use strongroom_engine::status::health_of;
 use strongroom_registry::events::{self, EventCursor};
 use strongroom_registry::objects::{self, DEPOSIT, Object};
 use strongroom_registry::{
-    EventId, FileId, Health, ItemId, ObjectId, ObjectState, Part, Parts, Registry, RegistryError, Scope, Transaction,
-    VersionState, parts, versions,
+    CopyState, EventId, FileId, Health, ItemId, ObjectId, ObjectState, Part, Parts, Registry, RegistryError, Scope,
+    Transaction, VersionState, parts, versions,
 };
 
 use super::PAGE;
@@ -15,7 +15,11 @@ use super::institution::scope;
 use super::items::word;
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
-use crate::output::report;
+use crate::output::{beginning_of, end_of, report};
+
+/// Characters of the columns of paths, and of names and warnings of formats, at most.
+const PATH: usize = 38;
+const FORMAT: usize = 22;
 
 /// Show what is kept
 #[derive(Debug, Subcommand)]
@@ -31,7 +35,7 @@ pub(crate) enum Objects {
     },
     /// Show one
     Show(Which),
-    /// List its files, with digests, formats and copies
+    /// List its files, with formats and copies; with --json also digests, and where and when each copy was checked
     Files {
         #[command(flatten)]
         which: Which,
@@ -106,7 +110,7 @@ pub(crate) struct DigestsReport {
 pub(crate) struct CopyReport {
     store: String,
     key: String,
-    state: strongroom_registry::CopyState,
+    state: CopyState,
     stored_at: String,
     verified_at: Option<String>,
     last_fixity_at: Option<String>,
@@ -199,6 +203,41 @@ impl ObjectReport {
     }
 }
 
+impl FileReport {
+    /// What a narrow table shows in place of whole fields.
+    fn cells(&self) -> [(&'static str, String); 4] {
+        let short = |text: &Option<String>, width| beginning_of(text.as_deref().unwrap_or_default(), width);
+        [
+            ("path", end_of(&self.path, PATH)),
+            ("format_name", short(&self.format_name, FORMAT)),
+            ("format_warning", short(&self.format_warning, FORMAT)),
+            ("copies", summary(&self.copies)),
+        ]
+    }
+}
+
+/// How many copies are verified, attested and unverified, and where those lie that are damaged or missing.
+fn summary(copies: &[CopyReport]) -> String {
+    let count = |word: &str, is_counted: &dyn Fn(&CopyReport) -> bool| {
+        let count = copies.iter().filter(|copy| copy.state == CopyState::Kept && is_counted(copy)).count();
+        (count > 0).then(|| format!("{count} {word}"))
+    };
+    let stores = |state: CopyState| {
+        let stores: Vec<&str> =
+            copies.iter().filter(|copy| copy.state == state).map(|copy| copy.store.as_str()).collect();
+        (!stores.is_empty()).then(|| format!("{state} in {}", stores.join(" ")))
+    };
+    let parts = [
+        count("verified", &|copy| copy.last_fixity_at.is_some()),
+        count("attested", &|copy| copy.last_fixity_at.is_none() && copy.verified_at.is_some()),
+        count("unverified", &|copy| copy.last_fixity_at.is_none() && copy.verified_at.is_none()),
+        stores(CopyState::Damaged),
+        stores(CopyState::Missing),
+    ];
+    let said = parts.into_iter().flatten().collect::<Vec<_>>().join(", ");
+    if said.is_empty() { "none".to_owned() } else { said }
+}
+
 pub(crate) fn run(command: Objects, context: &Context) -> Outcome {
     let settings = context.settings()?.settings;
     let (registry, refused) = context.registry_with_stores(&settings)?;
@@ -237,6 +276,11 @@ fn premis(name: &str, context: &Context) -> Outcome {
     let object = find(&home.registry, name)?;
     context.output.document(|out| strongroom_engine::export::premis(&home, &object, out))?;
     Ok(Exit::Done)
+}
+
+/// A logical path as it was in the package.
+pub(crate) fn in_package(path: &str) -> String {
+    path.strip_prefix(DEPOSIT).unwrap_or(path).to_owned()
 }
 
 /// An object that must exist.
@@ -303,16 +347,7 @@ fn files(
         None | Some("") => DEPOSIT.to_owned(),
         Some(folder) => format!("{DEPOSIT}{folder}/"),
     };
-    let mut table = context.output.table(&[
-        "path",
-        "size",
-        "puid",
-        "format_name",
-        "format_version",
-        "format_method",
-        "format_warning",
-        "copies",
-    ]);
+    let mut table = context.output.table(&["path", "size", "puid", "format_name", "format_warning", "copies"]);
     let mut after = String::new();
     loop {
         let page = registry.read(|tx| {
@@ -337,9 +372,9 @@ fn files(
                     last_fixity_at: copy.last_fixity_at.map(|time| time.to_string()),
                 })
                 .collect();
-            table.row(&FileReport {
+            let report = FileReport {
                 file: file.id,
-                path: file.path.strip_prefix(DEPOSIT).unwrap_or(&file.path).to_owned(),
+                path: in_package(&file.path),
                 size: file.size,
                 digests: DigestsReport {
                     md5: file.digests.md5.to_hex(),
@@ -358,7 +393,9 @@ fn files(
                 format_others: file.format.others,
                 state: object.state,
                 copies,
-            })?;
+            };
+            let cells = report.cells();
+            table.row_with(&report, &cells)?;
         }
     }
     table.end("it has no such files")?;

@@ -2,7 +2,6 @@
 
 use clap::Args;
 use strongroom_engine::status::{self, Status};
-use strongroom_engine::survey::Survey;
 
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
@@ -20,7 +19,7 @@ pub(crate) fn run(context: &Context) -> Outcome {
     let settings = context.settings()?.settings;
     context.check_registry(&settings)?;
     let registry = context.unguarded_registry(&settings)?;
-    let survey = Survey::of(&context.home, &settings, registry.as_ref())?;
+    let survey = context.survey_with(&settings, registry.as_ref())?;
     let registry = survey.registry.as_ref().ok_or_else(|| Failure::not_found("registry", context.home.display()))?;
     let status = status::collect(&context.home, &settings, registry, &survey)?;
     if context.output.is_json() {

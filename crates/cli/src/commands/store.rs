@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
-use crate::output::report;
+use crate::output::{printable, report};
 use crate::progress;
 
 /// Show and check the stores
@@ -196,10 +196,16 @@ fn list(settings: &Settings, context: &Context) -> Outcome {
         ("quarantine", &settings.roles.quarantine),
     ];
     let survey = context.survey(settings)?;
-    let mut table =
-        context.output.table(&["store", "kind", "state", "path", "roles", "placements", "reason", "missed_logs"]);
+    let mut table = context.output.table(&["store", "kind", "state", "path", "roles", "placements", "missed_logs"]);
+    let mut reasons = Vec::new();
     for (name, store) in &settings.stores {
         let Some(one) = survey.store(name) else { continue };
+        if let Some(reason) = &one.problem {
+            reasons.push(match one.condition {
+                Condition::Available => format!("store {name}: {reason}"),
+                condition => format!("store {name} is {}: {reason}", condition.as_str()),
+            });
+        }
         table.row(&StoreReport {
             state: one.condition.as_str().to_owned(),
             reason: one.problem.clone(),
@@ -217,6 +223,10 @@ fn list(settings: &Settings, context: &Context) -> Outcome {
         })?;
     }
     table.end("there are no stores")?;
+    // A reason says what to do: a cell would be cut.
+    for reason in reasons {
+        context.output.say(printable(&reason))?;
+    }
     Ok(Exit::Done)
 }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use strongroom_engine::Home;
 use strongroom_registry::interim::{self, InterimFile};
-use strongroom_registry::{ItemId, ItemStatus, RegistryError, Stage, versions};
+use strongroom_registry::{ItemId, ItemStatus, RegistryError, Stage, copies, versions};
 
 use crate::fixtures::{Made, make_bag};
 use crate::homes::{EndState, Running, all_items, end_state, open, until, work_to_the_end};
@@ -138,7 +138,7 @@ fn copies_of(home: &Home, item: ItemId) -> u64 {
             let Some(version) = versions::of_item(tx, item)? else { return Ok(0) };
             let mut copies = 0;
             for store in crate::homes::PRESERVATION {
-                copies += versions::unverified(tx, &version, store, None, 100_000)?.len() as u64;
+                copies += copies::unverified(tx, &version, store, None, 100_000)?.len() as u64;
             }
             Ok::<_, RegistryError>(copies)
         })

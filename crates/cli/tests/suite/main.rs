@@ -15,3 +15,4 @@ mod settings;
 mod signatures;
 mod status;
 mod stores;
+mod tables;

@@ -14,7 +14,8 @@ use strongroom_registry::restored;
 use strongroom_registry::{ItemStatus, RegistryError, RestoredState, Scope};
 use strongroom_storage::{Key, Store};
 
-use crate::house::{House, INSTITUTION, KEPT_IN, OBJECT, payload};
+use crate::house::{House, OBJECT, payload};
+use crate::installation::{INSTITUTION, KEPT_IN};
 
 /// Whether everything is as it should be with this head: all that is wrong.
 pub(crate) fn problems(house: &House, home: &Home, head: u64) -> Vec<String> {

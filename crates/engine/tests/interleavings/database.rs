@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use strongroom_database::{Database, DatabaseError, Isolation, Row, Statement, Time, Transaction, Value, WriteJob};
 
 use crate::gate::{Gate, Passage};
-use crate::house::STORES;
+use crate::installation::STORES;
 
 /// What the runtime does by the clock, beside the tasks.
 const BESIDE: [&str; 2] = ["sweeper", "heartbeat"];

@@ -2,48 +2,32 @@
 //! for each run. Engines over them are opened as separate processes would open them.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use strongroom_bagit::{BagWriter, NewFile, Serialization, WriterOptions};
 use strongroom_database::{Clock, Database, Sqlite, Time};
 use strongroom_digest::Algorithm;
 use strongroom_engine::ingest::{DepositRequest, deposit};
 use strongroom_engine::settings::Settings;
 use strongroom_engine::{Home, Roles};
 use strongroom_registry::items::{self, Item, Request};
-use strongroom_registry::{InstitutionId, ItemId, Registry, Scope, tenants};
-use strongroom_s3::{S3Settings, S3Store, Secret};
-use strongroom_s3_double::{ACCESS_KEY, BUCKET, Double, Rules, SECRET_KEY, Stored};
+use strongroom_registry::{ItemId, Registry, Scope};
+use strongroom_s3::S3Store;
+use strongroom_s3_double::{Double, Rules, Stored};
 use strongroom_storage::{FolderStore, Layered, Loss, Store, Unsynced};
 use tempfile::TempDir;
 
 use crate::database::GatedDatabase;
 use crate::gate::{Gate, Gated};
+use crate::installation::{self, INSTITUTION, STORES, add_institution, write_bag};
 
-pub(crate) const INSTITUTION: &str = "test.edu";
 pub(crate) const OBJECT: &str = "test.edu/letters";
-pub(crate) const KEPT_IN: [&str; 2] = ["primary", "secondary"];
-pub(crate) const STORES: [&str; 6] = ["receiving", "staging", "primary", "secondary", "restoration", "quarantine"];
 
 /// Deposit n has the first n of these files.
 const FILES: [(&str, &[u8]); 3] =
     [("data/letter.txt", b"a letter"), ("data/answer.txt", b"the answer"), ("data/last.txt", b"the last word")];
-const PLACEMENTS: [&str; 10] = [
-    "Standard",
-    "Glacier-OH",
-    "Glacier-OR",
-    "Glacier-VA",
-    "Glacier-Deep-OH",
-    "Glacier-Deep-OR",
-    "Glacier-Deep-VA",
-    "Wasabi-OR",
-    "Wasabi-VA",
-    "Wasabi-TX",
-];
 /// Longer than any lease.
 const BEYOND_LEASES: Duration = Duration::from_hours(7);
 const START: i64 = 1_700_000_000_000_000;
@@ -156,29 +140,6 @@ fn copy_folder(from: &Path, to: &Path) {
     }
 }
 
-fn settings() -> Settings {
-    let mut text = String::from("[placements]\n");
-    for placement in PLACEMENTS {
-        writeln!(text, "{placement} = {KEPT_IN:?}").expect("writes");
-    }
-    for name in STORES {
-        write!(text, "[stores.{name}]\nkind = \"folder\"\npath = \"stores/{name}\"\n").expect("writes");
-    }
-    Settings::from_toml(&text).expect("settings")
-}
-
-fn bucket_settings(double: &Double, store: &str) -> S3Settings {
-    S3Settings {
-        bucket: BUCKET.into(),
-        prefix: store.into(),
-        endpoint: Some(double.endpoint()),
-        access_key: Some(ACCESS_KEY.into()),
-        secret_key: Some(Secret::new(SECRET_KEY)),
-        first_wait: Duration::from_millis(1),
-        ..S3Settings::default()
-    }
-}
-
 impl Template {
     /// A copy to work with. `word` becomes part of the name of its folder.
     pub(crate) fn copy(&self, word: &str) -> House {
@@ -203,15 +164,11 @@ impl House {
     /// A new one with an institution and empty stores.
     pub(crate) fn new(kind: Kind) -> Self {
         let folder = folder("prepared");
-        for name in STORES {
-            FolderStore::create(name, folder.path().join("stores").join(name)).expect("makes a store");
-        }
+        installation::make_stores(folder.path());
         let double = (kind == Kind::Buckets).then(|| Double::start().expect("starts"));
         let house = Self::over(folder, double, kind, START, Subject::default(), true);
         let home = house.engine(None, house.clock());
-        home.registry
-            .write(|tx| tenants::add_institution(tx, InstitutionId::new(), INSTITUTION, "Test University"))
-            .expect("adds the institution");
+        add_institution(&home.registry);
         house
     }
 
@@ -221,7 +178,7 @@ impl House {
         for name in STORES {
             let store: Arc<dyn Store> = match &double {
                 Some(double) if name != "receiving" => {
-                    let settings = bucket_settings(double, name);
+                    let settings = installation::bucket(double, name);
                     let opened = if is_new { S3Store::create(name, settings) } else { S3Store::open(name, settings) };
                     Arc::new(opened.expect("a store in a bucket"))
                 }
@@ -235,7 +192,8 @@ impl House {
             stores.insert(name, store);
         }
         let clock = Arc::new(SharedClock(AtomicI64::new(time)));
-        Self { folder, settings: settings(), clock, stores, unsynced, kind, double, subject }
+        let settings = Settings::from_toml(&installation::settings()).expect("settings");
+        Self { folder, settings, clock, stores, unsynced, kind, double, subject }
     }
 
     /// What was prepared, to be copied.
@@ -255,7 +213,7 @@ impl House {
     pub(crate) fn deposit(&self, files: usize) -> ItemId {
         let folder = tempfile::tempdir_in(self.folder.path()).expect("makes a folder").keep();
         let path = folder.join("letters.tar");
-        write_bag(&path, payload(files));
+        write_bag(&path, "letters", "Standard", &[Algorithm::Md5], payload(files));
         let request = DepositRequest {
             institution: INSTITUTION.into(),
             sources: vec![path.to_str().expect("UTF-8").to_owned()],
@@ -330,24 +288,4 @@ impl House {
 /// A work item as an engine reads it.
 pub(crate) fn item(home: &Home, item: ItemId) -> Item {
     home.registry.read(|tx| items::find(tx, Scope::System, item)).expect("the item")
-}
-
-fn write_bag(path: &Path, files: &[(&str, &[u8])]) {
-    let options = WriterOptions { algorithms: vec![Algorithm::Md5], ..WriterOptions::default() };
-    let mut writer = BagWriter::create(path, Serialization::Tar, options).expect("begins a bag");
-    for (name, bytes) in files {
-        writer.add_payload(&NewFile::new(name, bytes.len() as u64), *bytes).expect("adds a file");
-    }
-    let info = "Title: letters\nAccess: Institution\nStorage-Option: Standard\n";
-    writer.add_tag_file(&NewFile::new("aptrust-info.txt", info.len() as u64), info.as_bytes()).expect("adds tags");
-    let tags = [
-        ("Source-Organization", "Test University"),
-        ("Bagging-Date", "2026-01-31"),
-        ("Bag-Count", ""),
-        ("Bag-Group-Identifier", ""),
-        ("Internal-Sender-Description", ""),
-        ("Internal-Sender-Identifier", ""),
-    ];
-    let tags = tags.map(|(label, value)| (label.to_owned(), value.to_owned()));
-    writer.finish(&tags).expect("finishes the bag");
 }

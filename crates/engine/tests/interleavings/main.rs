@@ -14,6 +14,8 @@ mod database;
 mod faults;
 mod gate;
 mod house;
+#[path = "../suite/installation.rs"]
+mod installation;
 mod process;
 mod workers;
 

@@ -10,7 +10,8 @@ use strongroom_registry::items::Request;
 use strongroom_registry::{ItemStatus, RegistryError, Scope, objects};
 use strongroom_storage::{Key, Loss, PutOptions, Store};
 
-use crate::house::{self, House, KEPT_IN, Kind, OBJECT, Subject, Template, payload};
+use crate::house::{self, House, Kind, OBJECT, Subject, Template, payload};
+use crate::installation::KEPT_IN;
 use crate::workers::{work, work_until};
 
 /// A process of the engine.

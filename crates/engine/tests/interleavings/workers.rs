@@ -1,8 +1,7 @@
 //! Engines at work: one that works until a subject is done, while time passes whenever it has nothing to do, and one that
 //! may fall asleep or die.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use strongroom_engine::runtime::{Builder, Handler, PoolSettings, Pools, Runtime, Shutdown, TaskContext, TaskEnd};
@@ -21,10 +20,49 @@ const SOMETIMES: Duration = Duration::from_millis(20);
 /// What passes at each look while no task runs.
 const IDLE: Duration = Duration::from_mins(10);
 
+/// How many tasks run.
+#[derive(Debug, Default)]
+struct Running {
+    count: Mutex<usize>,
+    changed: Condvar,
+}
+
+impl Running {
+    fn lock(&self) -> MutexGuard<'_, usize> {
+        self.count.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_idle(&self) -> bool {
+        *self.lock() == 0
+    }
+
+    /// Waits until no task runs, but not longer than [`PATIENCE`]; whether none does.
+    fn wait_until_idle(&self) -> bool {
+        let waited = self.changed.wait_timeout_while(self.lock(), PATIENCE, |count| *count > 0);
+        *waited.unwrap_or_else(PoisonError::into_inner).0 == 0
+    }
+
+    /// Counts a task until the guard is dropped.
+    fn enter(&self) -> Entered<'_> {
+        *self.lock() += 1;
+        Entered(self)
+    }
+}
+
+/// A task that runs.
+struct Entered<'r>(&'r Running);
+
+impl Drop for Entered<'_> {
+    fn drop(&mut self) {
+        *self.0.lock() -= 1;
+        self.0.changed.notify_all();
+    }
+}
+
 /// Counts the tasks that run.
 struct Counted {
     inner: Arc<dyn Handler>,
-    running: Arc<AtomicUsize>,
+    running: Arc<Running>,
 }
 
 impl Handler for Counted {
@@ -33,19 +71,12 @@ impl Handler for Counted {
     }
 
     fn run(&self, assignment: &Assignment, context: &TaskContext) -> TaskEnd {
-        struct Running<'r>(&'r AtomicUsize);
-        impl Drop for Running<'_> {
-            fn drop(&mut self) {
-                self.0.fetch_sub(1, Ordering::SeqCst);
-            }
-        }
-        self.running.fetch_add(1, Ordering::SeqCst);
-        let _running = Running(&self.running);
+        let _entered = self.running.enter();
         self.inner.run(assignment, context)
     }
 }
 
-fn builder(home: &Arc<Home>, running: &Arc<AtomicUsize>, is_served: impl Fn(&str) -> bool) -> Builder {
+fn builder(home: &Arc<Home>, running: &Arc<Running>, is_served: impl Fn(&str) -> bool) -> Builder {
     let settings = PoolSettings { lease: LEASE, max_attempts: 50, ..PoolSettings::default() };
     let served = handlers(home).into_iter().filter(|handler| is_served(handler.topic()));
     let counted: Vec<Arc<dyn Handler>> =
@@ -84,12 +115,12 @@ pub(crate) fn work_until(
     is_served: impl Fn(&str) -> bool,
     is_enough: impl Fn() -> bool,
 ) -> Result<(), String> {
-    let running = Arc::new(AtomicUsize::new(0));
+    let running = Arc::<Running>::default();
     let runtime = builder(home, &running, is_served).poll_every(OFTEN).sweep_every(SOMETIMES).build();
     let began = Instant::now();
     let is_stuck = || began.elapsed() > PATIENCE;
     runtime.run_until(&Shutdown::new(), &|| {
-        if running.load(Ordering::SeqCst) == 0 {
+        if running.is_idle() {
             house.pass_time(IDLE);
         }
         is_enough() || is_stuck()
@@ -100,7 +131,7 @@ pub(crate) fn work_until(
 /// An engine that may fall asleep: it looks for work when it starts and goes on with what it has.
 pub(crate) struct Sleeper {
     shutdown: Shutdown,
-    running: Arc<AtomicUsize>,
+    running: Arc<Running>,
 }
 
 impl Sleeper {
@@ -116,11 +147,7 @@ impl Sleeper {
 
     /// Waits until what it was doing has ended, then lets it go.
     pub(crate) fn let_go(&self) {
-        let began = Instant::now();
-        while self.running.load(Ordering::SeqCst) > 0 {
-            assert!(began.elapsed() < PATIENCE, "the woken worker does not come to an end");
-            std::thread::sleep(Duration::from_micros(200));
-        }
+        assert!(self.running.wait_until_idle(), "the woken worker does not come to an end");
         self.shutdown.request();
     }
 }

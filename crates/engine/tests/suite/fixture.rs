@@ -1,14 +1,12 @@
 //! A home of its own for a test: real folder stores, a real registry, a clock that the test moves, and bags that are
 //! ingested through every stage.
 
-use std::fmt::Write;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use strongroom_bagit::{BagWriter, NewFile, Serialization, WriterOptions};
 use strongroom_database::{Clock, Location, SystemClock, Time};
 use strongroom_digest::Algorithm;
 use strongroom_engine::ingest::{DepositRequest, deposit};
@@ -16,28 +14,12 @@ use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::settings::Settings;
 use strongroom_engine::{Home, work_on};
 use strongroom_registry::objects::{self, Object};
-use strongroom_registry::{InstitutionId, ItemStatus, Registry, Scope, items, tenants};
-use strongroom_storage::{FolderStore, Key};
+use strongroom_registry::{ItemStatus, Registry, Scope, items};
+use strongroom_storage::Key;
 use tempfile::TempDir;
 
-/// The one institution.
-pub(crate) const INSTITUTION: &str = "test.edu";
-/// The stores of every placement.
-pub(crate) const KEPT_IN: [&str; 2] = ["primary", "secondary"];
-
-const STORES: [&str; 6] = ["receiving", "staging", "primary", "secondary", "restoration", "quarantine"];
-const PLACEMENTS: [&str; 10] = [
-    "Standard",
-    "Glacier-OH",
-    "Glacier-OR",
-    "Glacier-VA",
-    "Glacier-Deep-OH",
-    "Glacier-Deep-OR",
-    "Glacier-Deep-VA",
-    "Wasabi-OR",
-    "Wasabi-VA",
-    "Wasabi-TX",
-];
+use crate::installation::{self, add_institution, write_bag};
+pub(crate) use crate::installation::{INSTITUTION, KEPT_IN};
 
 /// The system's clock, moved by the test.
 #[derive(Default)]
@@ -79,22 +61,13 @@ pub(crate) fn home() -> TestHome {
 /// The same with further settings, as TOML tables.
 pub(crate) fn home_with(settings: &str) -> TestHome {
     let folder = TempDir::new().expect("makes a folder");
-    let mut text = String::from("[placements]\n");
-    for placement in PLACEMENTS {
-        writeln!(text, "{placement} = {KEPT_IN:?}").expect("writes");
-    }
-    for store in STORES {
-        write!(text, "[stores.{store}]\nkind = \"folder\"\npath = \"stores/{store}\"\n").expect("writes");
-        FolderStore::create(store, folder.path().join("stores").join(store)).expect("makes a store");
-    }
-    text.push_str(settings);
+    installation::make_stores(folder.path());
+    let text = installation::settings() + settings;
     std::fs::write(folder.path().join("strongroom.toml"), &text).expect("writes the settings");
     let settings = Settings::from_toml(&text).expect("settings");
     let clock = Arc::new(MovedClock::default());
     let registry = Registry::open_sqlite(&registry_file(&settings, folder.path()), clock.clone()).expect("a registry");
-    registry
-        .write(|tx| tenants::add_institution(tx, InstitutionId::new(), INSTITUTION, "Test University"))
-        .expect("adds the institution");
+    add_institution(&registry);
     let home = Arc::new(Home::with_registry(folder.path(), settings, registry).expect("opens the home"));
     TestHome { home, clock, folder }
 }
@@ -134,24 +107,8 @@ impl TestHome {
         let path = folder.join(format!("{name}.tar"));
         // The bag of an earlier deposit of this name.
         let _ = std::fs::remove_file(&path);
-        let options = WriterOptions { algorithms: vec![Algorithm::Md5, Algorithm::Sha256], ..WriterOptions::default() };
-        let mut writer = BagWriter::create(&path, Serialization::Tar, options).expect("begins a bag");
-        for (file, bytes) in files {
-            let file = format!("data/{file}");
-            writer.add_payload(&NewFile::new(&file, bytes.len() as u64), *bytes).expect("adds a file");
-        }
-        let info = format!("Title: {name}\nAccess: Institution\nStorage-Option: {option}\n");
-        writer.add_tag_file(&NewFile::new("aptrust-info.txt", info.len() as u64), info.as_bytes()).expect("adds tags");
-        let tags = [
-            ("Source-Organization", "Test University"),
-            ("Bagging-Date", "2026-01-31"),
-            ("Bag-Count", ""),
-            ("Bag-Group-Identifier", ""),
-            ("Internal-Sender-Description", ""),
-            ("Internal-Sender-Identifier", ""),
-        ];
-        let tags = tags.map(|(label, value)| (label.to_owned(), value.to_owned()));
-        writer.finish(&tags).expect("finishes the bag");
+        let files: Vec<_> = files.iter().map(|(file, bytes)| (format!("data/{file}"), *bytes)).collect();
+        write_bag(&path, name, option, &[Algorithm::Md5, Algorithm::Sha256], &files);
         path
     }
 

@@ -7,6 +7,8 @@ mod fixity;
 mod fixture;
 mod identification;
 mod ingest;
+mod installation;
+mod meanwhile;
 mod older;
 mod rebuild;
 mod receiving;

@@ -39,6 +39,11 @@ ORDER BY sha512
 SELECT c.id, c.object_id, c.generation, c.sha512, c.size, c.md5, c.sha1, c.sha256, c.version, o.institution_id,
     i.identifier
 FROM contents c JOIN objects o ON o.id = c.object_id JOIN institutions i ON i.id = o.institution_id WHERE c.id = ?1
+-- The paths of one content in the published versions of its object.
+-- name: contents.paths
+SELECT min(f.path), count(DISTINCT f.id)
+FROM entries e JOIN objects o ON o.id = e.object_id JOIN files f ON f.id = e.file_id
+WHERE e.content_id = ?1 AND (e.generation <> o.generation OR e.version <= o.head)
 -- name: contents.uncopied
 SELECT c.id, c.sha512, c.size, i.staging_key, i.staging_offset
 FROM contents c LEFT JOIN interim_files i ON i.item_id = ?7 AND i.path =

@@ -1,7 +1,8 @@
 //! A claim that is no longer current changes nothing, whatever is tried with it.
 
+use strongroom_registry::copies::{self, NewCopy};
 use strongroom_registry::items::{self, ItemProblem, Request};
-use strongroom_registry::versions::{self, NewCopy, NewEntry, Version};
+use strongroom_registry::versions::{self, NewEntry, Version};
 use strongroom_registry::work::{self, Claim, StageEnd};
 use strongroom_registry::{
     ContentId, Decision, Description, FileId, Format, InstitutionId, ItemStatus, ObjectId, RegistryError, Scope, Stage,
@@ -56,18 +57,18 @@ const WRITES: &[(&str, Write)] = &[
     }),
     ("put_copies", |tx, claim, version| {
         let copy = NewCopy { content: ContentId::new(), key: "late".into(), class: None };
-        versions::put_copies(tx, claim, InstitutionId::new(), version, "late", &[copy])
+        copies::put_copies(tx, claim, InstitutionId::new(), version, "late", &[copy])
     }),
     ("put_events", |tx, claim, version| versions::put_events(tx, claim, version, &[])),
-    ("set_verified", |tx, claim, version| versions::set_verified(tx, claim, version, "late", &[ContentId::new()])),
-    ("set_attested", |tx, claim, version| versions::set_attested(tx, claim, version, "late", &[ContentId::new()])),
-    ("forget_copy", |tx, claim, version| versions::forget_copy(tx, claim, version, "late", ContentId::new())),
+    ("set_verified", |tx, claim, version| copies::set_verified(tx, claim, version, "late", &[ContentId::new()])),
+    ("set_attested", |tx, claim, version| copies::set_attested(tx, claim, version, "late", &[ContentId::new()])),
+    ("forget_copy", |tx, claim, version| copies::forget_copy(tx, claim, version, "late", ContentId::new())),
     ("put_copy_of_kept", |tx, claim, version| {
         let copy = NewCopy { content: ContentId::new(), key: "late".into(), class: None };
-        versions::put_copy_of_kept(tx, claim, InstitutionId::new(), version.object, "late", &copy)
+        copies::put_copy_of_kept(tx, claim, InstitutionId::new(), version.object, "late", &copy)
     }),
     ("set_kept_attested", |tx, claim, version| {
-        versions::set_kept_attested(tx, claim, version.object, "late", ContentId::new())
+        copies::set_kept_attested(tx, claim, version.object, "late", ContentId::new())
     }),
     ("note_stores", |tx, claim, version| discarding::note_stores(tx, claim, version, &["late".into()])),
     ("freeze_record", |tx, claim, version| versions::freeze_record(tx, claim, version, "late").map(|_| ())),

@@ -85,6 +85,8 @@ macro_rules! conformance_suite {
                 what_a_version_brings_is_told_in_pages_with_where_it_is_staged
                 copies_of_a_version_are_to_be_proved_until_they_are
                 an_attested_copy_is_proved_and_has_passed_no_check
+                the_paths_of_a_content_are_those_of_published_versions
+                what_a_version_brings_is_not_what_one_of_its_number_in_another_generation_brings
             }
             events {
                 a_new_payload_file_tells_ten_acts

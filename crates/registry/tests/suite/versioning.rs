@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use strongroom_registry::copies::{self, NewCopy};
 use strongroom_registry::discarding::{self, Authority};
 use strongroom_registry::events::{self, EventCursor, EventRow};
 use strongroom_registry::objects::{self, Object};
-use strongroom_registry::versions::{self, NewCopy, NewEntry, Version};
+use strongroom_registry::versions::{self, NewEntry, Version};
 use strongroom_registry::work::{Claim, StageEnd};
 use strongroom_registry::{
     ContentId, Description, EventId, FileId, Format, GenerationId, ItemId, ObjectId, ObjectState, RegistryError, Scope,
@@ -48,9 +49,9 @@ pub(crate) fn readers_see_a_version_when_it_is_published_and_not_before(subject:
     put_event(&world, &version, file, content);
     let nothing = (false, 0, 0, false, 0, 0);
     assert_eq!(seen(&world, &object, file), nothing);
-    assert_eq!(world.read(|tx| versions::unproved(tx, &version, "primary")), 2);
+    assert_eq!(world.read(|tx| copies::unproved(tx, &version, "primary")), 2);
     world.copy(&claim, &version, "primary", &[content]);
-    assert_eq!(world.read(|tx| versions::unproved(tx, &version, "primary")), 1);
+    assert_eq!(world.read(|tx| copies::unproved(tx, &version, "primary")), 1);
     world.commit(&claim, &version);
     assert_eq!(seen(&world, &object, file), nothing);
     world.publish(&claim, &["primary"]);
@@ -105,7 +106,7 @@ pub(crate) fn a_dropped_version_leaves_no_rows(subject: &dyn Subject) {
         }
         Ok(())
     });
-    let pending = world.read(|tx| versions::uncopied(tx, &version, "primary", None, many));
+    let pending = world.read(|tx| copies::uncopied(tx, &version, "primary", None, many));
     assert_eq!(pending.len(), many);
     let contents: Vec<ContentId> = pending.iter().map(|one| one.content).collect();
     world.copy(&claim, &version, "primary", &contents);
@@ -127,8 +128,8 @@ pub(crate) fn a_dropped_version_leaves_no_rows(subject: &dyn Subject) {
     world.read(|tx| {
         assert!(versions::of_item(tx, claim.item)?.is_none());
         assert!(versions::open_of_object(tx, object.id)?.is_none());
-        assert_eq!(versions::unproved(tx, &version, "primary")?, 0, "no contents");
-        assert!(versions::uncopied(tx, &version, "primary", None, 9)?.is_empty());
+        assert_eq!(copies::unproved(tx, &version, "primary")?, 0, "no contents");
+        assert!(copies::uncopied(tx, &version, "primary", None, 9)?.is_empty());
         let mut left = 0;
         events::of_version(tx, object.id, 1, &mut |_| {
             left += 1;
@@ -198,8 +199,8 @@ pub(crate) fn putting_rows_again_changes_nothing(subject: &dyn Subject) {
                 NewEntry { file, path: "deposit/data/a".into(), modified: None, content, format: Format::default() };
             versions::put_entries(tx, &claim, &version, &[entry])?;
             let copy = NewCopy { content, key: "key".into(), class: None };
-            versions::put_copies(tx, &claim, institution, &version, "primary", &[copy])?;
-            versions::set_verified(tx, &claim, &version, "primary", &[content])?;
+            copies::put_copies(tx, &claim, institution, &version, "primary", &[copy])?;
+            copies::set_verified(tx, &claim, &version, "primary", &[content])?;
             versions::put_events(tx, &claim, &version, std::slice::from_ref(&event))
         });
     }
@@ -322,14 +323,14 @@ pub(crate) fn a_worker_whose_version_was_given_up_changes_nothing_of_the_next(su
     let (held, of, institution) = (stale.clone(), given_up.clone(), world.ours);
     refused_state(&world, move |tx| {
         let copy = NewCopy { content, key: "late".into(), class: None };
-        versions::put_copies(tx, &held, institution, &of, "secondary", &[copy])
+        copies::put_copies(tx, &held, institution, &of, "secondary", &[copy])
     });
     let (held, of) = (stale.clone(), given_up.clone());
-    refused_state(&world, move |tx| versions::set_verified(tx, &held, &of, "primary", &[content]));
+    refused_state(&world, move |tx| copies::set_verified(tx, &held, &of, "primary", &[content]));
     let (held, of) = (stale.clone(), given_up.clone());
-    refused_state(&world, move |tx| versions::set_attested(tx, &held, &of, "primary", &[content]));
+    refused_state(&world, move |tx| copies::set_attested(tx, &held, &of, "primary", &[content]));
     let (held, of) = (stale.clone(), given_up.clone());
-    refused_state(&world, move |tx| versions::forget_copy(tx, &held, &of, "primary", content));
+    refused_state(&world, move |tx| copies::forget_copy(tx, &held, &of, "primary", content));
     let (held, of) = (stale.clone(), given_up.clone());
     refused_state(&world, move |tx| discarding::note_stores(tx, &held, &of, &["late".to_owned()]));
     let (held, of, event) = (stale.clone(), given_up.clone(), super::events::row(&world, &version, file, content));
@@ -337,10 +338,10 @@ pub(crate) fn a_worker_whose_version_was_given_up_changes_nothing_of_the_next(su
     let (held, institution, object_id) = (stale.clone(), world.ours, object.id);
     let lost = world.refused(move |tx| {
         let copy = NewCopy { content, key: "late".into(), class: None };
-        versions::put_copy_of_kept(tx, &held, institution, object_id, "secondary", &copy)
+        copies::put_copy_of_kept(tx, &held, institution, object_id, "secondary", &copy)
     });
     assert!(matches!(lost, RegistryError::FenceLost { what: "object", .. }), "{lost}");
-    let lost = world.refused(move |tx| versions::set_kept_attested(tx, &stale, object_id, "primary", content));
+    let lost = world.refused(move |tx| copies::set_kept_attested(tx, &stale, object_id, "primary", content));
     assert!(matches!(lost, RegistryError::FenceLost { what: "object", .. }), "{lost}");
     let after = world.read(|tx| objects::copies(tx, content));
     assert_eq!((after.len(), &after[0].key, after[0].verified_at), (1, &before[0].key, before[0].verified_at));

@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use strongroom_digest::{Algorithm, MultiHasher};
 use strongroom_queue::{Holder, LeaseRequest, TaskRecord, tasks};
+use strongroom_registry::copies::{self, NewCopy};
 use strongroom_registry::interim::InterimFile;
 use strongroom_registry::items::{self, HistoryLine, Item, NewItem, Request};
 use strongroom_registry::objects::{self, Object};
 use strongroom_registry::tenants::{self, CollectionRules};
-use strongroom_registry::versions::{self, NewContent, NewCopy, NewEntry, NewVersion, Version};
+use strongroom_registry::versions::{self, NewContent, NewEntry, NewVersion, Version};
 use strongroom_registry::work::{self, Assignment, Claim, Leasing, StageEnd};
 use strongroom_registry::{
     Action, BatchId, CollectionId, ContentId, Description, Digests, FileId, Format, GenerationId, InstitutionId,
@@ -246,8 +247,8 @@ impl<'a> World<'a> {
             .collect();
         let contents = contents.to_vec();
         self.write(move |tx| {
-            versions::put_copies(tx, &claim, institution, &version, store, &copies)?;
-            versions::set_verified(tx, &claim, &version, store, &contents)
+            copies::put_copies(tx, &claim, institution, &version, store, &copies)?;
+            copies::set_verified(tx, &claim, &version, store, &contents)
         });
     }
 

@@ -10,7 +10,8 @@ use strongroom_bagit::Limits;
 use strongroom_digest::{Algorithm, Digest, hash_reader};
 use strongroom_ocfl::{OcflError, VersionAssembly};
 use strongroom_registry::ContentId;
-use strongroom_registry::versions::{self, PendingCopy, Version};
+use strongroom_registry::copies::{self, PendingCopy};
+use strongroom_registry::versions::Version;
 use strongroom_storage::{StorageError, Store};
 
 use super::receive::payload;
@@ -42,7 +43,7 @@ pub(super) fn missing(
     let mut after = None;
     loop {
         context.task.check_lease()?;
-        let page = context.registry().read(|tx| versions::brought(tx, version, after, CONTENTS_AT_ONCE))?;
+        let page = context.registry().read(|tx| copies::brought(tx, version, after, CONTENTS_AT_ONCE))?;
         let Some(last) = page.last() else { return Ok(missing) };
         after = Some(last.sha512);
         for content in page {
@@ -85,7 +86,7 @@ pub(super) fn complete(
         // What was proved before is not what lies there from now on, also where this attempt ends before it is proved anew.
         let contents: Vec<ContentId> = lacking.iter().map(|content| content.content).collect();
         let (of, in_store) = (version.clone(), name.to_owned());
-        context.write(move |tx, claim| versions::set_unproved(tx, claim, &of, &in_store, &contents))?;
+        context.write(move |tx, claim| copies::set_unproved(tx, claim, &of, &in_store, &contents))?;
         let making = Making { context, version, name, assembly: assembly(context, version, store)?, stores };
         making.all(lacking)?;
         making.assembly.sync()?;
@@ -102,7 +103,7 @@ fn wrong(
     let mut known = Vec::with_capacity(wrong.len());
     let mut after = None;
     while known.len() < wrong.len() {
-        let page = context.registry().read(|tx| versions::brought(tx, version, after, CONTENTS_AT_ONCE))?;
+        let page = context.registry().read(|tx| copies::brought(tx, version, after, CONTENTS_AT_ONCE))?;
         let Some(last) = page.last() else { break };
         after = Some(last.sha512);
         known.extend(page.into_iter().filter(|content| wrong.contains(&content.content)));

@@ -6,9 +6,9 @@ use strongroom_database::DatabaseError;
 use strongroom_digest::{Algorithm, Digest, hash_reader};
 use strongroom_registry::CopyState;
 use strongroom_registry::comparing::{self, KeptContent};
+use strongroom_registry::copies::{self, NewCopy};
 use strongroom_registry::fixity as record;
 use strongroom_registry::objects::Object;
-use strongroom_registry::versions::{self, NewCopy};
 use strongroom_storage::{Body, Listed, StorageError, Store};
 
 use super::compare::for_each_page;
@@ -169,7 +169,7 @@ fn heal_one(
         Ok(Healed::Right) => Ok(false),
         Ok(Healed::Attested) => {
             let (content, object, store) = (suspect.content, object.id, name.to_owned());
-            context.write(move |tx, claim| versions::set_kept_attested(tx, claim, object, &store, content))?;
+            context.write(move |tx, claim| copies::set_kept_attested(tx, claim, object, &store, content))?;
             Ok(false)
         }
         Ok(Healed::Not) => {
@@ -200,7 +200,7 @@ fn record_missing(
         NewCopy { content: suspect.content, key: key.to_string(), class: super::write::class_of(context, name, false) };
     let (institution, object, store) = (object.institution, object.id, name.to_owned());
     context.write(move |tx, claim| {
-        versions::put_copy_of_kept(tx, claim, institution, object, &store, &copy)?;
+        copies::put_copy_of_kept(tx, claim, institution, object, &store, &copy)?;
         record::set_damaged(tx, copy.content, &store, CopyState::Missing)
     })
 }

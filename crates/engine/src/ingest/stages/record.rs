@@ -8,7 +8,7 @@ use strongroom_registry::leases::{self, Hold};
 use strongroom_registry::objects::Object;
 use strongroom_registry::versions::{self, Version};
 use strongroom_registry::work::StageEnd;
-use strongroom_registry::{Description, GenerationId, ObjectId, Stage, VersionState, parts};
+use strongroom_registry::{Description, GenerationId, ObjectId, Stage, VersionState, copies, parts};
 use strongroom_storage::Store;
 
 use super::compare::{bring_up, compare_anew, keep_object, object, open_version, placement};
@@ -54,7 +54,7 @@ pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
         versions::publish(tx, claim, institution, collection, &names)?;
         let now = tx.now()?;
         for (store, age) in &unconditional {
-            versions::set_inventories_checked(tx, object, store, now.plus(-age))?;
+            copies::set_inventories_checked(tx, object, store, now.plus(-age))?;
         }
         leases::release_owner(tx, claim.item.0)
     })?;
@@ -87,7 +87,7 @@ fn begin_commit(
     inventory: &Inventory,
 ) -> Result<Option<StageEnd>, StageError> {
     for (name, _) in stores {
-        let unproved = context.registry().read(|tx| versions::unproved(tx, version, name))?;
+        let unproved = context.registry().read(|tx| copies::unproved(tx, version, name))?;
         if unproved > 0 {
             let note = format!("{unproved} contents have no proved copy in {name}; writing again");
             return Ok(Some(StageEnd::Back { to: Stage::Write, note }));
@@ -102,7 +102,7 @@ fn begin_commit(
         lost.push(format!("{} contents in {name}", missing.len()));
         let of = version.clone();
         context.write(move |tx, claim| {
-            missing.iter().try_for_each(|copy| versions::forget_copy(tx, claim, &of, &name, copy.content))
+            missing.iter().try_for_each(|copy| copies::forget_copy(tx, claim, &of, &name, copy.content))
         })?;
     }
     if !lost.is_empty() {

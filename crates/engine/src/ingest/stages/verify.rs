@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use strongroom_digest::Algorithm;
 use strongroom_ocfl::{OcflError, VersionAssembly};
-use strongroom_registry::versions::{self, PendingCopy, Version};
+use strongroom_registry::copies::{self, PendingCopy};
+use strongroom_registry::versions::Version;
 use strongroom_registry::work::StageEnd;
 use strongroom_registry::{ContentId, Stage, VersionState};
 use strongroom_storage::{StorageError, Store};
@@ -60,7 +61,7 @@ fn prove(
     let mut proof = Proof { proved: 0, wrong: Vec::new() };
     let mut after = None;
     loop {
-        let page = context.registry().read(|tx| versions::unverified(tx, version, name, after, COPIES_AT_ONCE))?;
+        let page = context.registry().read(|tx| copies::unverified(tx, version, name, after, COPIES_AT_ONCE))?;
         let Some(last) = page.last() else { break };
         after = Some(last.content);
         let check = || context.task.check().map_err(StageError::from);
@@ -72,15 +73,15 @@ fn prove(
         }
         let wrong: Vec<ContentId> = wrong.iter().map(|copy| copy.content).collect();
         context.write(move |tx, claim| {
-            versions::set_verified(tx, claim, &of, &store_name, &right)?;
-            versions::set_attested(tx, claim, &of, &store_name, &attested)?;
+            copies::set_verified(tx, claim, &of, &store_name, &right)?;
+            copies::set_attested(tx, claim, &of, &store_name, &attested)?;
             for content in &wrong {
-                versions::forget_copy(tx, claim, &of, &store_name, *content)?;
+                copies::forget_copy(tx, claim, &of, &store_name, *content)?;
             }
             Ok(())
         })?;
     }
-    let unproved = context.registry().read(|tx| versions::unproved(tx, version, name))?;
+    let unproved = context.registry().read(|tx| copies::unproved(tx, version, name))?;
     if unproved > 0 && proof.wrong.is_empty() {
         proof.wrong.push(format!("{unproved} contents without a copy in {name}"));
     }
@@ -97,7 +98,7 @@ pub(super) fn prove_rest(
 ) -> Result<Vec<ContentId>, StageError> {
     let assembly = assembly(context, version, store)?;
     loop {
-        let page = context.registry().read(|tx| versions::unverified(tx, version, name, None, COPIES_AT_ONCE))?;
+        let page = context.registry().read(|tx| copies::unverified(tx, version, name, None, COPIES_AT_ONCE))?;
         if page.is_empty() {
             return Ok(Vec::new());
         }
@@ -105,8 +106,8 @@ pub(super) fn prove_rest(
         let Proofs { right, attested, wrong } = prove_page(&assembly, name, store, &page, &check)?;
         let (store_name, of) = (name.to_owned(), version.clone());
         context.write(move |tx, claim| {
-            versions::set_verified(tx, claim, &of, &store_name, &right)?;
-            versions::set_attested(tx, claim, &of, &store_name, &attested)
+            copies::set_verified(tx, claim, &of, &store_name, &right)?;
+            copies::set_attested(tx, claim, &of, &store_name, &attested)
         })?;
         if !wrong.is_empty() {
             return Ok(wrong.into_iter().map(|copy| copy.content).collect());

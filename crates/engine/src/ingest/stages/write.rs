@@ -9,10 +9,11 @@ use serde::{Deserialize, Serialize};
 use strongroom_database::DatabaseError;
 use strongroom_digest::{Algorithm, HashingReader};
 use strongroom_ocfl::{OcflError, VersionAssembly, object_id};
+use strongroom_registry::copies::{self, NewCopy};
 use strongroom_registry::events::{self, EventRow, Expansion};
 use strongroom_registry::interim::InterimFile;
 use strongroom_registry::objects::{DEPOSIT, Object};
-use strongroom_registry::versions::{self, NewContent, NewCopy, NewEntry, Version};
+use strongroom_registry::versions::{self, NewContent, NewEntry, Version};
 use strongroom_registry::work::StageEnd;
 use strongroom_registry::{ContentId, Decision, FileId, Format, Scope, Stage, VersionState, discarding};
 use strongroom_storage::{Durability, Key, PutOptions, StorageError, Store};
@@ -377,7 +378,7 @@ fn write_to_store(
     let mut bytes = 0;
     let mut after = None;
     loop {
-        let page = context.registry().read(|tx| versions::uncopied(tx, version, name, after, COPIES_AT_ONCE))?;
+        let page = context.registry().read(|tx| copies::uncopied(tx, version, name, after, COPIES_AT_ONCE))?;
         let Some(last) = page.last() else { break };
         after = Some(last.sha512);
         let mut copies = Vec::with_capacity(page.len());
@@ -409,7 +410,7 @@ fn write_to_store(
         }
         assembly.sync()?;
         let (institution, of, store) = (object.institution, version.clone(), name.to_owned());
-        context.write(move |tx, claim| versions::put_copies(tx, claim, institution, &of, &store, &copies))?;
+        context.write(move |tx, claim| copies::put_copies(tx, claim, institution, &of, &store, &copies))?;
         crash_point("ingest.write.middle");
     }
     Ok(bytes)

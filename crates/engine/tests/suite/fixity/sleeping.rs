@@ -1,39 +1,12 @@
 //! A worker that sleeps inside a repair beyond its lease, and wakes when others have repaired the object and gone on.
 
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+use std::sync::mpsc::channel;
 
-use strongroom_storage::{Call, FolderStore, Head, Key, Layer, Layered, Operation, StorageError, Store};
+use strongroom_storage::{Call, FolderStore, Key, Layered, Operation, Store};
 
 use super::*;
-
-/// Stops the first put of a key until it is told to go on.
-struct Pausing {
-    key: String,
-    ways: Mutex<Option<(Sender<()>, Receiver<()>)>>,
-}
-
-impl Layer for Pausing {
-    fn call<T>(&self, _: Call<'_>, act: &mut dyn FnMut() -> Result<T, StorageError>) -> Result<T, StorageError> {
-        act()
-    }
-
-    fn put(
-        &self,
-        call: Call<'_>,
-        body: &mut dyn std::io::Read,
-        act: &mut dyn FnMut(&mut dyn std::io::Read) -> Result<Head, StorageError>,
-    ) -> Result<Head, StorageError> {
-        if call.operation == Operation::Put && call.key.as_str() == self.key {
-            let ways = self.ways.lock().expect("locks").take();
-            if let Some((reached, go_on)) = ways {
-                reached.send(()).expect("somebody waits");
-                go_on.recv().expect("is told to go on");
-            }
-        }
-        act(body)
-    }
-}
+use crate::meanwhile::{Meanwhile, When};
 
 /// Runs a check that pauses before its put of `key` in `primary`, and `meanwhile` when it has got there and its lease has run
 /// out.
@@ -41,8 +14,13 @@ fn sleeping_at(made: &TestHome, key: &str, meanwhile: impl FnOnce()) -> FixitySu
     let (reached, has_reached) = channel();
     let (wake, go_on) = channel();
     let folder = FolderStore::open("primary", made.path().join("stores/primary")).expect("opens");
-    let ways = Mutex::new(Some((reached, go_on)));
-    let pausing = Layered::new(Arc::new(folder), Pausing { key: key.into(), ways });
+    let chosen = key.to_owned();
+    let is_chosen = move |call: Call<'_>| call.operation == Operation::Put && call.key.as_str() == chosen;
+    let pausing = Meanwhile::new(When::Before, is_chosen, move |_| {
+        reached.send(()).expect("somebody waits");
+        go_on.recv().expect("is told to go on");
+    });
+    let pausing = Layered::new(Arc::new(folder), pausing);
     let mut sleeper = Home::with_registry(made.path(), made.settings.clone(), made.registry.clone()).expect("opens");
     sleeper.stores.insert("primary".into(), Arc::new(pausing));
     std::thread::scope(|scope| {

@@ -7,11 +7,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use strongroom_engine::Home;
 use strongroom_engine::fixity::{self, FixityRequest};
-use strongroom_registry::{ItemId, VersionState, objects, versions};
-use strongroom_storage::{Call, Head, Layer, Layered, Operation, StorageError, Store};
+use strongroom_registry::{ItemId, VersionState, copies, objects, versions};
+use strongroom_storage::{Call, Layer, Layered, Operation, StorageError, Store};
 
 use super::identity::work_until;
 use super::*;
+use crate::meanwhile::{Meanwhile, When};
 
 #[test]
 fn made_again_after_committing_is_read_back() {
@@ -19,7 +20,7 @@ fn made_again_after_committing_is_read_back() {
     let id = hand_in(&home, &home.bag("letters", &[("a.txt", b"one")]));
     work_until(&home, id, Stage::Record);
     let version = home.registry.read(|tx| versions::of_item(tx, id)).expect("reads").expect("a version");
-    let brought = home.registry.read(|tx| versions::brought(tx, &version, None, 100)).expect("reads");
+    let brought = home.registry.read(|tx| copies::brought(tx, &version, None, 100)).expect("reads");
     let copies_of = |content| home.registry.read(|tx| objects::copies(tx, content)).expect("copies");
     // Something lies in the way of the object, so that the commit fails behind `committing`.
     let key = copies_of(brought[0].content)[0].key.clone();
@@ -56,7 +57,7 @@ fn a_worker_that_slept_through_the_commit_of_a_store_does_not_block_the_object()
     let id = hand_in(&home, &home.bag("letters", &[("a.txt", b"one")]));
     work_until(&home, id, Stage::Record);
     let version = home.registry.read(|tx| versions::of_item(tx, id)).expect("reads").expect("a version");
-    let brought = home.registry.read(|tx| versions::brought(tx, &version, None, 100)).expect("reads");
+    let brought = home.registry.read(|tx| copies::brought(tx, &version, None, 100)).expect("reads");
     let key = home.registry.read(|tx| objects::copies(tx, brought[0].content)).expect("copies")[0].key.clone();
     let parent: Vec<&str> = key.split('/').take(2).collect();
     let block = home.file("secondary", &parent.join("/"));
@@ -95,7 +96,7 @@ fn committing_without_assembly(made: &TestHome) -> (ItemId, PathBuf) {
     let id = hand_in(made, &made.bag("letters", &[("a.txt", b"one")]));
     work_until(made, id, Stage::Record);
     let version = made.registry.read(|tx| versions::of_item(tx, id)).expect("reads").expect("a version");
-    let brought = made.registry.read(|tx| versions::brought(tx, &version, None, 100)).expect("reads");
+    let brought = made.registry.read(|tx| copies::brought(tx, &version, None, 100)).expect("reads");
     let key = made.registry.read(|tx| objects::copies(tx, brought[0].content)).expect("copies")[0].key.clone();
     let parent: Vec<&str> = key.split('/').take(2).collect();
     let block = made.file("primary", &parent.join("/"));
@@ -112,39 +113,19 @@ fn committing_without_assembly(made: &TestHome) -> (ItemId, PathBuf) {
     (id, assembly)
 }
 
-/// A medium that changes one byte of the first content that is put.
-struct Spoiling {
-    assembly: PathBuf,
-    is_done: AtomicBool,
-}
-
-impl Layer for Spoiling {
-    fn call<T>(&self, _: Call<'_>, act: &mut dyn FnMut() -> Result<T, StorageError>) -> Result<T, StorageError> {
-        act()
-    }
-
-    fn put(
-        &self,
-        call: Call<'_>,
-        body: &mut dyn std::io::Read,
-        act: &mut dyn FnMut(&mut dyn std::io::Read) -> Result<Head, StorageError>,
-    ) -> Result<Head, StorageError> {
-        let head = act(body)?;
-        if call.key.as_str().contains("content/") && !self.is_done.swap(true, Ordering::SeqCst) {
-            let file = self.assembly.join(call.key.as_str());
-            let mut bytes = std::fs::read(&file).expect("was put");
-            bytes[0] ^= 1;
-            std::fs::write(&file, bytes).expect("changes a byte");
-        }
-        Ok(head)
-    }
-}
-
 #[test]
 fn what_does_not_read_back_behind_committing_is_written_again() {
     let made = home();
     let (id, assembly) = committing_without_assembly(&made);
-    let spoiling = layered(&made, "secondary", Spoiling { assembly, is_done: AtomicBool::new(false) });
+    // A medium that changes one byte of the first content that is put.
+    let is_content = |call: Call<'_>| call.operation == Operation::Put && call.key.as_str().contains("content/");
+    let spoiling = Meanwhile::new(When::After, is_content, move |key| {
+        let file = assembly.join(key.as_str());
+        let mut bytes = std::fs::read(&file).expect("was put");
+        bytes[0] ^= 1;
+        std::fs::write(&file, bytes).expect("changes a byte");
+    });
+    let spoiling = layered(&made, "secondary", spoiling);
     work_on(&spoiling, &[id], &Shutdown::new()).expect("works");
     let ended = find(&made, id);
     assert_eq!(ended.status, ItemStatus::Succeeded, "{:?}", ended.note);
@@ -175,7 +156,7 @@ fn what_was_made_again_behind_committing_by_an_attempt_that_ended_is_read_back_b
     work_on(&ending, &[id], &Shutdown::new()).expect("works");
     assert_eq!(find(&made, id).status, ItemStatus::Succeeded);
     let version = made.registry.read(|tx| versions::of_item(tx, id)).expect("reads").expect("a version");
-    let brought = made.registry.read(|tx| versions::brought(tx, &version, None, 100)).expect("reads");
+    let brought = made.registry.read(|tx| copies::brought(tx, &version, None, 100)).expect("reads");
     let copies = brought
         .iter()
         .flat_map(|content| made.registry.read(|tx| objects::copies(tx, content.content)).expect("copies").into_iter());

@@ -2,71 +2,21 @@
 //! out, another process takes the item over and ends it, and the first goes on. Two hold the object, and nothing wrong is
 //! kept.
 
-use std::io::Read;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 
 use strongroom_engine::fixity::{self, FixityRequest};
 use strongroom_engine::{Home, reconcile};
-use strongroom_s3::{S3Settings, S3Store, Secret};
-use strongroom_s3_double::{ACCESS_KEY, BUCKET, Double, SECRET_KEY};
-use strongroom_storage::{Call, FolderStore, Head, Layer, Layered, StorageError, Store};
+use strongroom_s3::S3Store;
+use strongroom_s3_double::Double;
+use strongroom_storage::{Call, FolderStore, Layered, Store};
 
 use super::*;
-
-type Act = Box<dyn FnOnce() + Send>;
+use crate::installation;
+use crate::meanwhile::{Meanwhile, When};
 
 /// How many moments of an ingest are tried, evenly over its calls to the store.
 const MOMENTS: usize = 8;
-
-/// Does something once, in the middle of a call: of a put when all bytes have been read, else before it.
-struct AtCall {
-    /// Calls before it.
-    before: usize,
-    seen: Arc<AtomicUsize>,
-    act: Mutex<Option<Act>>,
-}
-
-impl AtCall {
-    fn is_it(&self) -> bool {
-        self.seen.fetch_add(1, Ordering::SeqCst) == self.before
-    }
-
-    fn happen(&self) {
-        let act = self.act.lock().expect("not poisoned").take();
-        if let Some(act) = act {
-            act();
-        }
-    }
-}
-
-impl Layer for AtCall {
-    fn call<T>(&self, _: Call<'_>, act: &mut dyn FnMut() -> Result<T, StorageError>) -> Result<T, StorageError> {
-        if self.is_it() {
-            self.happen();
-        }
-        act()
-    }
-
-    fn put(
-        &self,
-        _: Call<'_>,
-        body: &mut dyn Read,
-        act: &mut dyn FnMut(&mut dyn Read) -> Result<Head, StorageError>,
-    ) -> Result<Head, StorageError> {
-        struct AtEnd<'m, 'b>(&'m AtCall, &'b mut dyn Read);
-        impl Read for AtEnd<'_, '_> {
-            fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-                let length = self.1.read(buffer)?;
-                if length == 0 && !buffer.is_empty() {
-                    self.0.happen();
-                }
-                Ok(length)
-            }
-        }
-        if self.is_it() { act(&mut AtEnd(self, body)) } else { act(body) }
-    }
-}
 
 fn with_primary(home: &TestHome, store: Arc<dyn Store>) -> Arc<Home> {
     let mut changed = home.opened_again();
@@ -85,12 +35,13 @@ fn jump_at(before: usize, primary: &mut dyn FnMut(&TestHome) -> Arc<dyn Store>) 
     let other = with_primary(&home, store.clone());
     let id = hand_in(&home, &home.bag("letters", &[("a.txt", b"one"), ("b.txt", b"two")]));
     let (clock, taken_over) = (home.clock.clone(), other.clone());
-    let act: Act = Box::new(move || {
+    let seen = Arc::new(AtomicUsize::new(0));
+    let calls = seen.clone();
+    let is_chosen = move |_: Call<'_>| calls.fetch_add(1, Ordering::SeqCst) == before;
+    let layer = Meanwhile::new(When::AllRead, is_chosen, move |_| {
         clock.advance(Duration::from_hours(1));
         work_on(&taken_over, &[id], &Shutdown::new()).expect("works");
     });
-    let seen = Arc::new(AtomicUsize::new(0));
-    let layer = AtCall { before, seen: seen.clone(), act: Mutex::new(Some(act)) };
     let first = with_primary(&home, Arc::new(Layered::new(store, layer)));
     work_on(&first, &[id], &Shutdown::new()).expect("works");
     let item = status(&other, id);
@@ -133,14 +84,7 @@ fn a_forward_jump_of_the_clock_makes_two_holders_who_keep_nothing_wrong_in_a_buc
     let mut servers = Vec::new();
     let mut bucket = |_: &TestHome| -> Arc<dyn Store> {
         let double = Double::start().expect("a server");
-        let settings = S3Settings {
-            bucket: BUCKET.into(),
-            endpoint: Some(double.endpoint()),
-            access_key: Some(ACCESS_KEY.into()),
-            secret_key: Some(Secret::new(SECRET_KEY)),
-            first_wait: Duration::from_millis(1),
-            ..S3Settings::default()
-        };
+        let settings = installation::bucket(&double, "");
         servers.clear();
         servers.push(double);
         Arc::new(S3Store::create("primary", settings).expect("a store in a bucket"))

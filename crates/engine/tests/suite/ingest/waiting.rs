@@ -9,7 +9,7 @@ use strongroom_engine::{EngineError, runtime_over};
 use strongroom_queue::TaskState;
 use strongroom_registry::items::Request;
 use strongroom_registry::work::SWEEP_TOPIC;
-use strongroom_registry::{VersionId, VersionState, discarding, objects, versions};
+use strongroom_registry::{VersionId, VersionState, copies, discarding, objects, versions};
 
 use super::identity::{ask, assembly, finish, version, work_until};
 use super::*;
@@ -40,7 +40,7 @@ fn committing(home: &TestHome) -> (ItemId, PathBuf) {
     let id = hand_in(home, &home.bag("letters", &[("a.txt", b"dear reader")]));
     work_until(home, id, Stage::Record);
     let begun = home.registry.read(|tx| versions::of_item(tx, id)).expect("reads").expect("a version");
-    let brought = home.registry.read(|tx| versions::brought(tx, &begun, None, 100)).expect("reads");
+    let brought = home.registry.read(|tx| copies::brought(tx, &begun, None, 100)).expect("reads");
     let key = home.registry.read(|tx| objects::copies(tx, brought[0].content)).expect("copies")[0].key.clone();
     let parent: Vec<&str> = key.split('/').take(2).collect();
     let block = home.file("primary", &parent.join("/"));

@@ -2,69 +2,27 @@
 //! attempt has put while an earlier one slept.
 
 use std::fs;
-use std::io::{self, Read};
+use std::io::Read;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use strongroom_engine::restoration::{Expired, expire};
 use strongroom_registry::RestoredState;
 use strongroom_registry::restored::{self, Restored};
-use strongroom_s3::{S3Settings, S3Store, Secret};
-use strongroom_s3_double::{ACCESS_KEY, BUCKET, Double, Rules, SECRET_KEY};
-use strongroom_storage::{Call, FolderStore, Head, Key, Layer, Layered, Operation, PutOptions, StorageError, Store};
+use strongroom_s3::S3Store;
+use strongroom_s3_double::{Double, Rules};
+use strongroom_storage::{FolderStore, Key, Layered, Operation, PutOptions, Store};
 
 use super::*;
+use crate::installation;
+use crate::meanwhile::{Meanwhile, When};
 
 const THEIRS: &[u8] = b"of somebody else";
 const RESULT: &str = "test.edu/letters.tar";
 
-type Act = Box<dyn FnOnce() + Send>;
-
 /// Does something once: in a put when all bytes have been read and before they get their name, else before the call.
-struct Meanwhile {
-    operation: Operation,
-    act: Mutex<Option<Act>>,
-}
-
-impl Meanwhile {
-    fn new(operation: Operation, act: impl FnOnce() + Send + 'static) -> Self {
-        Self { operation, act: Mutex::new(Some(Box::new(act))) }
-    }
-
-    fn happen(&self) {
-        let act = self.act.lock().expect("not poisoned").take();
-        if let Some(act) = act {
-            act();
-        }
-    }
-}
-
-impl Layer for Meanwhile {
-    fn call<T>(&self, call: Call<'_>, act: &mut dyn FnMut() -> Result<T, StorageError>) -> Result<T, StorageError> {
-        if call.operation == self.operation {
-            self.happen();
-        }
-        act()
-    }
-
-    fn put(
-        &self,
-        call: Call<'_>,
-        body: &mut dyn Read,
-        act: &mut dyn FnMut(&mut dyn Read) -> Result<Head, StorageError>,
-    ) -> Result<Head, StorageError> {
-        struct AtEnd<'m, 'b>(&'m Meanwhile, &'b mut dyn Read);
-        impl Read for AtEnd<'_, '_> {
-            fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-                let length = self.1.read(buffer)?;
-                if length == 0 && !buffer.is_empty() {
-                    self.0.happen();
-                }
-                Ok(length)
-            }
-        }
-        if call.operation == self.operation { act(&mut AtEnd(self, body)) } else { act(body) }
-    }
+fn meanwhile(operation: Operation, act: impl FnOnce() + Send + 'static) -> Meanwhile {
+    Meanwhile::new(When::AllRead, move |call| call.operation == operation, move |_| act())
 }
 
 /// The same home with another store of this name.
@@ -82,14 +40,7 @@ fn folder_store(home: &TestHome, name: &str) -> Arc<dyn Store> {
 }
 
 fn bucket(double: &Double) -> Arc<dyn Store> {
-    let settings = S3Settings {
-        bucket: BUCKET.into(),
-        endpoint: Some(double.endpoint()),
-        access_key: Some(ACCESS_KEY.into()),
-        secret_key: Some(Secret::new(SECRET_KEY)),
-        first_wait: Duration::from_millis(1),
-        ..S3Settings::default()
-    };
+    let settings = installation::bucket(double, "");
     Arc::new(S3Store::create("restoration", settings).expect("a store in a bucket"))
 }
 
@@ -131,7 +82,7 @@ fn a_file_that_appears_in_the_folder_meanwhile_stays_and_the_result_gets_the_nex
     let folder = TempDir::new().expect("a folder");
     let theirs = folder.path().join("letters.tar");
     let appears = theirs.clone();
-    let layer = Meanwhile::new(Operation::Open, move || fs::write(appears, THEIRS).expect("writes"));
+    let layer = meanwhile(Operation::Open, move || fs::write(appears, THEIRS).expect("writes"));
     let changed = with_store(&home, KEPT_IN[0], Arc::new(Layered::new(folder_store(&home, KEPT_IN[0]), layer)));
     let item = work(&changed, request_object(&changed, &to(&folder, "letters")).expect("asks"));
     assert_eq!(fs::read(&theirs).expect("reads"), THEIRS);
@@ -158,7 +109,7 @@ fn a_result_that_an_earlier_attempt_has_named_already_is_enough() {
 /// Somebody puts something under the name while the result is being put.
 fn appears_in(home: &TestHome, store: &Arc<dyn Store>) {
     let theirs = store.clone();
-    let layer = Meanwhile::new(Operation::Put, move || put_theirs(theirs.as_ref(), RESULT));
+    let layer = meanwhile(Operation::Put, move || put_theirs(theirs.as_ref(), RESULT));
     let changed = with_store(home, "restoration", Arc::new(Layered::new(store.clone(), layer)));
     let item = work(&changed, request_object(&changed, &into_the_store()).expect("asks"));
     assert_eq!(read(store.as_ref(), RESULT), THEIRS);
@@ -191,7 +142,7 @@ fn sleeps_before_the_end_of_a_put(home: &TestHome, store: &Arc<dyn Store>) -> Ve
     let clock = home.clock.clone();
     let delivered = Arc::new(Mutex::new(None));
     let (seen, lies_in) = (delivered.clone(), store.clone());
-    let layer = Meanwhile::new(Operation::Put, move || {
+    let layer = meanwhile(Operation::Put, move || {
         clock.advance(Duration::from_hours(1));
         work(&other, id);
         let kept = results(&other, id).into_iter().find(|one| one.state == RestoredState::Kept).expect("a result");
@@ -249,7 +200,7 @@ fn a_removal_that_slept_does_not_touch_what_was_delivered_after_it() {
         work(&other, request_object(&other, &into_the_store()).expect("asks"));
         home.clock.advance(Duration::from_hours(24 * 31));
         let awake = other.clone();
-        let layer = Meanwhile::new(Operation::Delete, move || {
+        let layer = meanwhile(Operation::Delete, move || {
             assert_eq!(expire(&awake, &Shutdown::new()).expect("expires").removed, 1);
             work(&awake, request_object(&awake, &into_the_store()).expect("asks"));
         });
