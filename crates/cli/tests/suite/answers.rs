@@ -1,0 +1,163 @@
+//! What the commands answer, whole, as text and as JSON: a change of either shows as a change of a snapshot. Whatever differs
+//! from run to run is replaced by its kind, and runs of blanks by two, since the widths of columns follow such values.
+
+use std::fmt::Write as _;
+
+use insta::{Settings, assert_snapshot};
+
+use crate::program::Place;
+
+/// What differs from run to run, and the word for it.
+const VARYING: [(&str, &str); 11] = [
+    (r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "<id>"),
+    (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", "<time>"),
+    (r"\d{8}T\d{6}\.\d+Z", "<time>"),
+    (r"\d{4}-\d\d-\d\d\b", "<date>"),
+    (r"[\w.-]+:\d+:[0-9a-f]{8}-\d+-\d+", "<holder>"),
+    (r"\b[0-9a-f]{32,128}\b", "<digest>"),
+    (r"[0-9a-f]{3}/[0-9a-f]{3}/[0-9a-f]{3}/<digest>", "<object root>"),
+    (r"content/<id>/[0-9a-f]{2}/<digest>", "content/<id>/<content>"),
+    (r"\d+(\.\d+)? [KMGT]iB", "<size>"),
+    (r"\b\d{5,}\b", "<number>"),
+    (r" {2,}", "  "),
+];
+
+/// A home with two objects, one of them in two versions, a deposit that failed, and a restoration; and a bag beside it.
+fn place() -> Place {
+    let place = Place::with_home();
+    for (name, text) in [("greeting", "hello\n"), ("farewell", "goodbye\n"), ("greeting", "hello again\n")] {
+        place.bag(name, text);
+        place.run(["deposit", &format!("{name}.tar"), "--wait"]).succeeds();
+        std::fs::remove_file(place.path(&format!("{name}.tar"))).unwrap();
+    }
+    place.write("broken/data/a.txt", "no bag\n");
+    assert_eq!(place.run(["deposit", "broken", "--wait"]).code, Some(1));
+    place.run(["restore", "object", "example.edu/farewell", "--to", "given-back", "--wait"]).succeeds();
+    place.run(["collection", "add", "theses", "--institution", "example.edu", "--placement", "Standard"]).succeeds();
+    place.bag("later", "later\n");
+    place
+}
+
+/// One command's answer: what it was, its exit code, and both outputs.
+fn told(place: &Place, arguments: &[&str], is_sorted: bool) -> String {
+    let answer = place.run(arguments);
+    let mut lines: Vec<&str> = answer.stdout.lines().collect();
+    if is_sorted {
+        // What happened at one moment comes in the order of random identifiers.
+        lines.sort_unstable_by_key(|line| line.split_once('Z').map_or(*line, |(_, rest)| rest.trim_start()));
+    }
+    let mut text = format!("$ strongroom {}\n", arguments.join(" "));
+    for line in lines {
+        let _ = writeln!(text, "{}", line.trim_end());
+    }
+    for line in answer.stderr.lines() {
+        let _ = writeln!(text, "! {line}");
+    }
+    let _ = writeln!(text, "exit code {}\n", answer.code.unwrap());
+    text
+}
+
+fn snapshot(place: &Place, name: &str, commands: &[&[&str]]) {
+    let mut settings = Settings::clone_current();
+    settings.set_omit_expression(true);
+    settings.add_filter(&regex_of(&place.path("").display().to_string()), "<place>/");
+    for (pattern, word) in VARYING {
+        settings.add_filter(pattern, word);
+    }
+    let mut text = String::new();
+    for command in commands {
+        let is_sorted = command.contains(&"events");
+        text += &told(place, command, is_sorted);
+        text += &told(place, &[command, &["--json"][..]].concat(), is_sorted);
+    }
+    settings.bind(|| assert_snapshot!(name, text));
+}
+
+/// A pattern that matches this text.
+fn regex_of(text: &str) -> String {
+    text.replace('.', r"\.")
+}
+
+#[test]
+fn the_answers_of_the_commands_that_tell_are_as_they_were() {
+    let place = place();
+    let items = place.run(["items", "list", "--json"]).succeeds().json();
+    let of = |status: &str| {
+        let item = items.iter().find(|item| item["status"] == status).unwrap();
+        (item["item"].as_str().unwrap(), item["batch"].as_str().unwrap())
+    };
+    let ((failed, failed_batch), (succeeded, batch)) = (of("failed"), of("succeeded"));
+    snapshot(
+        &place,
+        "objects",
+        &[
+            &["objects", "list"],
+            &["objects", "show", "example.edu/greeting"],
+            &["objects", "versions", "example.edu/greeting"],
+            &["objects", "files", "example.edu/farewell"],
+            &["objects", "events", "example.edu/greeting"],
+            &["objects", "show", "example.edu/nothing"],
+        ],
+    );
+    snapshot(
+        &place,
+        "work",
+        &[
+            &["items", "list"],
+            &["items", "list", "--needs-review"],
+            &["items", "show", failed],
+            &["items", "history", succeeded],
+            &["batches", "list"],
+            &["batches", "show", batch],
+            &["batches", "report", failed_batch],
+            &["queue", "list"],
+            &["queue", "show", "ingest.receive"],
+        ],
+    );
+    snapshot(
+        &place,
+        "home",
+        &[
+            &["status"],
+            &["config", "check"],
+            &["store", "list"],
+            &["store", "check"],
+            &["store", "reconcile"],
+            &["institution", "list"],
+            &["collection", "list"],
+            &["receiving", "list"],
+            &["signatures", "show"],
+        ],
+    );
+    snapshot(
+        &place,
+        "fixity",
+        &[&["fixity", "report"], &["fixity", "problems"], &["fixity", "run", "--all"], &["fixity", "problems"]],
+    );
+    snapshot(
+        &place,
+        "packages",
+        &[&["bag", "validate", "later.tar"], &["bag", "validate", "broken"], &["bag", "show", "later.tar"]],
+    );
+}
+
+#[test]
+fn the_answers_of_the_commands_that_act_are_as_they_were() {
+    let place = place();
+    place.bag("wanted", "wanted\n");
+    snapshot(
+        &place,
+        "acts",
+        &[
+            &["deposit", "wanted.tar", "--wait"],
+            &["restore", "object", "example.edu/greeting", "--wait"],
+            &["institution", "set", "example.edu", "--name", "Example"],
+            &["collection", "set", "theses", "--institution", "example.edu", "--held", "true"],
+            &["queue", "pause", "ingest.write"],
+            &["queue", "resume", "ingest.write"],
+            &["store", "backfill", "secondary", "--wait"],
+            &["store", "retire", "secondary"],
+            &["backup", "copy"],
+        ],
+    );
+}
