@@ -150,13 +150,14 @@ impl Run<'_> {
     }
 }
 
-/// Works while a store removes nothing, until the item has ended and that has failed.
+/// Works while a store removes nothing, until that has failed or nothing is left to be removed. An item that is being
+/// committed cannot end before what a sleeping worker left in its assembly is removed.
 fn fail_to_clear_up(house: &House) -> Result<(), String> {
     let gate = Gate::refusing_removals("secondary");
     let failing = house.engine(Some(&gate), house.clock());
     let item = house.subject.item.expect("an item");
     let has_ended = || house::item(&failing, item).status.is_ended();
-    let is_done = || has_ended() && (gate.refused() > 0 || workers::is_done(&failing, &house.subject));
+    let is_done = || gate.refused() > 0 || has_ended() && workers::is_done(&failing, &house.subject);
     workers::work_until(house, &failing, |_| true, is_done)
 }
 
