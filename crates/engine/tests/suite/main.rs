@@ -8,6 +8,7 @@ mod fixture;
 mod identification;
 mod ingest;
 mod older;
+mod older_faults;
 mod rebuild;
 mod receiving;
 mod reconcile;
