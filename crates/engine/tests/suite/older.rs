@@ -19,7 +19,7 @@ use strongroom_storage::{Call, Key, Layer, Layered, Operation, StorageError};
 
 use crate::fixture::{INSTITUTION, KEPT_IN, TestHome, home};
 
-fn copy_folder(from: &Path, to: &Path) {
+pub(crate) fn copy_folder(from: &Path, to: &Path) {
     fs::create_dir_all(to).expect("makes a folder");
     for entry in fs::read_dir(from).expect("reads") {
         let entry = entry.expect("an entry").path();
@@ -33,23 +33,23 @@ fn copy_folder(from: &Path, to: &Path) {
 }
 
 /// Keeps what lies in the store now.
-fn snapshot(made: &TestHome, store: &str) {
+pub(crate) fn snapshot(made: &TestHome, store: &str) {
     copy_folder(&made.path().join("stores").join(store), &made.path().join("snapshot"));
 }
 
 /// Puts it back, as somebody does who restores a disk.
-fn roll_back(made: &TestHome, store: &str) {
+pub(crate) fn roll_back(made: &TestHome, store: &str) {
     let folder = made.path().join("stores").join(store);
     fs::remove_dir_all(&folder).expect("removes the store");
     fs::rename(made.path().join("snapshot"), folder).expect("puts the snapshot there");
 }
 
-fn state(home: &Home, store: &str) -> StoreState {
+pub(crate) fn state(home: &Home, store: &str) -> StoreState {
     home.try_stores();
     home.store_states().into_iter().find(|state| state.store == store).expect("a store")
 }
 
-fn assert_is_refused(home: &Home, store: &str) -> String {
+pub(crate) fn assert_is_refused(home: &Home, store: &str) -> String {
     let state = state(home, store);
     assert_eq!(state.availability, Availability::Refused, "{state:?}");
     let reason = state.reason.expect("a reason");
@@ -57,7 +57,7 @@ fn assert_is_refused(home: &Home, store: &str) -> String {
     reason
 }
 
-fn submit(home: &Home, made: &TestHome, name: &str, files: &[(&str, &[u8])]) -> ItemId {
+pub(crate) fn submit(home: &Home, made: &TestHome, name: &str, files: &[(&str, &[u8])]) -> ItemId {
     let bag = made.bag(name, files);
     let request = DepositRequest {
         institution: INSTITUTION.into(),
@@ -68,12 +68,12 @@ fn submit(home: &Home, made: &TestHome, name: &str, files: &[(&str, &[u8])]) -> 
     deposit(home, &request).expect("deposits").items.remove(0)
 }
 
-fn item(home: &Home, id: ItemId) -> Item {
+pub(crate) fn item(home: &Home, id: ItemId) -> Item {
     home.registry.read(|tx| items::find(tx, Scope::System, id)).expect("the item")
 }
 
 /// Works until the item has ended or waits for a store.
-fn work_until_it_waits(home: &Arc<Home>, id: ItemId) -> Item {
+pub(crate) fn work_until_it_waits(home: &Arc<Home>, id: ItemId) -> Item {
     let runtime = runtime_over(home, None).expect("a runtime").build();
     runtime.run_until(&Shutdown::new(), &|| {
         let item = item(home, id);
@@ -82,14 +82,14 @@ fn work_until_it_waits(home: &Arc<Home>, id: ItemId) -> Item {
     item(home, id)
 }
 
-fn succeed(made: &TestHome, id: ItemId) {
+pub(crate) fn succeed(made: &TestHome, id: ItemId) {
     made.clock.advance(std::time::Duration::from_hours(1));
     work_on(&made.home, &[id], &Shutdown::new()).expect("works");
     let item = item(made, id);
     assert_eq!(item.status, ItemStatus::Succeeded, "{:?} at {}", item.note, item.stage);
 }
 
-fn replace_and_fill(made: &TestHome, store: &str) -> u64 {
+pub(crate) fn replace_and_fill(made: &TestHome, store: &str) -> u64 {
     let replacement = backfill::replace(made, store).expect("replaces");
     assert_eq!(replacement.replaced, None, "it is the same store");
     let summary = backfill::run(made, store, &Shutdown::new(), &mut |_| ()).expect("fills");
@@ -98,12 +98,12 @@ fn replace_and_fill(made: &TestHome, store: &str) -> u64 {
     replacement.only_copies
 }
 
-fn check(home: &Home) -> FixitySummary {
+pub(crate) fn check(home: &Home) -> FixitySummary {
     fixity::run(home, &FixityRequest { all: true, ..FixityRequest::default() }, &mut |_| ()).expect("checks")
 }
 
 /// Keys of storage roots with their bytes.
-fn kept(made: &TestHome, store: &str) -> Vec<(String, Vec<u8>)> {
+pub(crate) fn kept(made: &TestHome, store: &str) -> Vec<(String, Vec<u8>)> {
     let keys = made.keys(store).into_iter().filter(|key| key.starts_with(INSTITUTION));
     keys.map(|key| (key.clone(), fs::read(made.file(store, &key)).expect("reads"))).collect()
 }
@@ -187,7 +187,7 @@ fn the_only_good_copy_in_older_content_is_found_and_used() {
 }
 
 /// A home whose second store is a bucket.
-fn with_bucket(double: &Double) -> TestHome {
+pub(crate) fn with_bucket(double: &Double) -> TestHome {
     let mut made = home();
     S3Store::create("bucket", bucket_settings(double)).expect("a store in a bucket");
     let text = fs::read_to_string(made.path().join("strongroom.toml")).expect("settings");
@@ -202,7 +202,7 @@ fn with_bucket(double: &Double) -> TestHome {
     made
 }
 
-fn bucket_settings(double: &Double) -> S3Settings {
+pub(crate) fn bucket_settings(double: &Double) -> S3Settings {
     S3Settings {
         bucket: BUCKET.into(),
         endpoint: Some(double.endpoint()),
@@ -213,7 +213,7 @@ fn bucket_settings(double: &Double) -> S3Settings {
 }
 
 /// Empties the bucket and makes another store in it, as somebody does who gives the name to another bucket.
-fn exchange(double: &Double) {
+pub(crate) fn exchange(double: &Double) {
     for key in double.keys() {
         double.take(&key);
     }
