@@ -88,7 +88,7 @@ impl Home {
         }
         for access in home.access.values() {
             if access.state().availability == Availability::Available {
-                Admission::record(&home.registry, access.name(), access)?;
+                home.admission.record(&home.registry, access.name(), access)?;
             }
         }
         home.admission.rely_on(&home.registry);

@@ -1,15 +1,18 @@
 //! Marks: a small file in each preservation store, beside its storage roots, that says which registry the store belongs to
 //! and how many acts that registry has announced. An act is announced in the registry, then marked, then done in the
 //! store. So a registry that knows fewer acts than a mark says is an older state of itself, whatever it was restored from.
+//!
+//! After the act the mark is written once more, and the registry notes how often it has been written. So a store whose mark was
+//! written less often holds an older state of itself, and one that lies in another place does not pass for it.
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
-use strongroom_registry::Registry;
 use strongroom_registry::standing::{self, Standing};
 use strongroom_registry::stores::{self as registered, KnownStore};
+use strongroom_registry::{Registry, RegistryError};
 use strongroom_storage::{Key, PutCondition, PutOptions, StorageError, Store};
 use uuid::Uuid;
 
@@ -23,6 +26,8 @@ const FORM: u32 = 1;
 const LONGEST: u64 = 16 * 1024;
 /// How often a mark that others write at the same time is tried.
 const TRIES: u32 = 1_000;
+/// What is said of a store where that did not do.
+const ENDLESS: &str = "has a mark that others write without end";
 
 /// What a store says of its registry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,6 +39,9 @@ pub struct Mark {
     pub term: u64,
     /// How many acts it had announced before the latest one in this store was begun.
     pub acts: u64,
+    /// How often it was written.
+    #[serde(default)]
+    pub revision: u64,
     /// The store that it was written into; none in marks of earlier programs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub store: Option<Uuid>,
@@ -42,7 +50,12 @@ pub struct Mark {
 impl Mark {
     fn of(standing: Standing, store: &dyn Store) -> Self {
         let Standing { registry, term, acts } = standing;
-        Self { form: FORM, registry, term, acts, store: store.id() }
+        Self { form: FORM, registry, term, acts, revision: 0, store: store.id() }
+    }
+
+    /// The same in this store, written once more behind `before`.
+    fn behind(self, before: Option<&Self>) -> Self {
+        Self { revision: before.map_or(0, |before| before.revision) + 1, ..self }
     }
 
     /// Whether it was written by the registry of this standing, in its term.
@@ -68,10 +81,9 @@ pub enum Found {
 }
 
 impl Found {
-    /// The acts it tells; none where it is no mark.
-    fn acts(&self) -> Option<u64> {
+    fn mark(&self) -> Option<&Mark> {
         match self {
-            Self::Mark(mark) => Some(mark.acts),
+            Self::Mark(mark) => Some(mark),
             Self::None | Self::Unreadable(_) => None,
         }
     }
@@ -83,13 +95,9 @@ pub(crate) struct Marks {
     stores: Mutex<BTreeMap<String, Arc<Mutex<Slot>>>>,
 }
 
+/// The mark that this process wrote last, and its etag.
 #[derive(Default)]
-struct Slot {
-    /// The mark that this process wrote last, and its etag.
-    written: Option<(Mark, String)>,
-    /// The acts up to which the registry knows the mark of the store with this id.
-    noted: Option<(Uuid, u64)>,
-}
+struct Slot(Option<(Mark, String)>);
 
 impl Marks {
     fn slot(&self, store: &str) -> Arc<Mutex<Slot>> {
@@ -171,33 +179,36 @@ pub(crate) fn advance(home: &Home, store: &dyn Store, standing: &Standing) -> Re
     let mut slot = lock(&slot);
     let covers = |mark: &Mark| mark.is_by(standing) && mark.is_of(store) && mark.acts >= standing.acts;
     for _ in 0..TRIES {
-        let etag = match &slot.written {
+        let (before, etag) = match &slot.0 {
             Some((mark, _)) if covers(mark) => return Ok(()),
-            Some((_, etag)) => Some(etag.clone()),
+            Some((mark, etag)) => (Some(*mark), Some(etag.clone())),
             None => {
                 let (found, etag) = read_current(home, store)?;
                 match &found {
                     Found::Mark(mark) if covers(mark) => {
-                        slot.written = etag.map(|etag| (*mark, etag));
+                        slot.0 = etag.map(|etag| (*mark, etag));
                         return Ok(());
                     }
+                    // Nothing in the place tells whose it is, but for the store's id.
+                    Found::None => store.check_identity()?,
                     other => check(store, other, standing)?,
                 }
-                etag
+                (found.mark().copied(), etag)
             }
         };
-        let before = slot.written.as_ref().filter(|(mark, _)| mark.is_by(standing)).map_or(0, |(mark, _)| mark.acts);
-        let mark = Mark { acts: standing.acts.max(before), ..Mark::of(*standing, store) };
+        let mark = Mark::of(*standing, store).behind(before.as_ref());
+        let acts = before.filter(|before| before.is_by(standing)).map_or(0, |before| before.acts);
+        let mark = Mark { acts: mark.acts.max(acts), ..mark };
         match put(store, &mark, etag.as_deref())? {
             Some(etag) => {
-                slot.written = Some((mark, etag));
+                slot.0 = Some((mark, etag));
                 return Ok(());
             }
             // Somebody else wrote it: look again.
-            None => slot.written = None,
+            None => slot.0 = None,
         }
     }
-    Err(superseded(store, "has a mark that others write without end"))
+    Err(superseded(store, ENDLESS))
 }
 
 /// Refuses to go on where the store belongs to somebody else.
@@ -212,20 +223,27 @@ fn superseded(store: &dyn Store, reason: impl Into<String>) -> EngineError {
     EngineError::Superseded { store: store.name().to_owned(), reason: reason.into() }
 }
 
-/// Reads the mark of a store in use. One that tells of fewer acts than the registry has seen there is of older content, or of
-/// another place: the store is opened anew, which tells what lies there now.
+/// Reads the mark of a store in use. One that is older than the registry has seen it, or belongs to another of its stores,
+/// tells that something else lies in the place: the store is opened anew, which tells what.
 fn read_current(home: &Home, store: &dyn Store) -> Result<(Found, Option<String>), EngineError> {
     // The registry first: marks only rise.
-    let known = home.registry.read(registered::list)?;
+    let (known, standing) =
+        home.registry.read(|tx| Ok::<_, RegistryError>((registered::list(tx)?, standing::get(tx)?)))?;
     let (found, etag) = read_with_etag(store)?;
-    match known.iter().find(|known| known.name == store.name()).and_then(|known| behind(&found, known, store)) {
-        Some(reason) => Err(look_again(home, store, reason)),
-        None => Ok((found, etag)),
+    let own = known.iter().find(|known| known.name == store.name());
+    if let Some(reason) = own.and_then(|known| behind(&found, known, standing.as_ref(), store)) {
+        return Err(look_again(home, store, &reason));
     }
+    let is_anothers =
+        |mark: &Mark| known.iter().any(|other| other.name != store.name() && mark.store == Some(other.id));
+    if found.mark().is_some_and(is_anothers) {
+        return Err(look_again(home, store, "has the mark of another store of this registry"));
+    }
+    Ok((found, etag))
 }
 
 /// Stops using a store until it was opened anew and compared with the registry; the error for what was under way.
-fn look_again(home: &Home, store: &dyn Store, reason: String) -> EngineError {
+fn look_again(home: &Home, store: &dyn Store, reason: &str) -> EngineError {
     let state = match home.access(store.name()) {
         Ok(access) => access.open_anew(),
         Err(error) => return error,
@@ -237,70 +255,110 @@ fn look_again(home: &Home, store: &dyn Store, reason: String) -> EngineError {
 }
 
 /// Why what lies in a store is older than what the registry has seen there; none where it is not.
-pub(crate) fn behind(found: &Found, known: &KnownStore, store: &dyn Store) -> Option<String> {
-    // Where puts have no conditions, a late put may lower the mark.
-    let is_behind = match found.acts() {
-        Some(acts) => acts < known.marked_acts && store.capabilities().conditional_put,
-        None => known.marked_acts > 0 && *found == Found::None,
+pub(crate) fn behind(
+    found: &Found,
+    known: &KnownStore,
+    standing: Option<&Standing>,
+    store: &dyn Store,
+) -> Option<String> {
+    let is_behind = match found {
+        // Where puts have no conditions, a late put may put an earlier mark back.
+        Found::Mark(mark) => {
+            mark.revision < known.mark_revision
+                && standing.is_some_and(|standing| standing.registry == mark.registry)
+                && store.capabilities().conditional_put
+        }
+        Found::None => known.mark_revision > 0,
+        Found::Unreadable(_) => false,
     };
-    is_behind.then(|| {
-        let tells = found.acts().map_or_else(|| "no act".into(), |acts| format!("acts up to number {acts}"));
-        format!(
-            "tells of {tells}, and the registry has seen acts up to number {} in it: what lies there is older, such as a \
-             snapshot, or its mark was removed",
-            known.marked_acts
-        )
+    is_behind.then(|| match found.mark() {
+        Some(mark) => format!(
+            "holds older content, such as a snapshot: its mark is number {}, and the registry has seen number {} there",
+            mark.revision, known.mark_revision
+        ),
+        None => format!(
+            "has no mark, and the registry has seen number {} there: what lay in it is gone, or older content was put back",
+            known.mark_revision
+        ),
     })
 }
 
-/// Looks again, after an act, whether the stores still belong to this registry and hold what was put there, and notes the
-/// marks in the registry. Where an adoption has taken a store over in between, the mark is raised once more, so that the
-/// registry that adopted it learns of the late act.
+/// Writes the marks once more, after an act, which tells whether the stores still belong to this registry and are the ones that
+/// the act was done in; and notes them in the registry, before anything is recorded of the act. Where an adoption has taken
+/// a store over in between, its mark is raised, so that the registry that adopted it learns of the late act.
 pub(crate) fn confirm(home: &Home, stores: &[&dyn Store], standing: &Standing) -> Result<(), EngineError> {
+    let mut noted = Vec::with_capacity(stores.len());
     for store in stores {
-        for _ in 0..TRIES {
-            let (found, etag) = read_current(home, *store)?;
-            // Where puts have no conditions, a late put may have lowered it.
-            let is_enough = |mark: &Mark| mark.acts >= standing.acts || !store.capabilities().conditional_put;
-            match found {
-                Found::Mark(mark) if mark.is_by(standing) && mark.is_of(*store) && is_enough(&mark) => break,
-                Found::Mark(mark) if !mark.is_by(standing) => {
-                    lock(&home.marks.slot(store.name())).written = None;
-                    let late = Mark { acts: mark.acts + 1, ..mark };
-                    if put(*store, &late, etag.as_deref())?.is_some() {
-                        let reason = "was adopted by another state of the registry while it was written to";
-                        return Err(superseded(*store, reason));
-                    }
-                }
-                Found::Mark(_) | Found::None | Found::Unreadable(_) => {
-                    lock(&home.marks.slot(store.name())).written = None;
-                    let reason = format!("does not tell of act {}, which was marked there", standing.acts);
-                    return Err(look_again(home, *store, reason));
-                }
-            }
+        let revision = confirm_in(home, *store, standing)?;
+        match store.id() {
+            Some(id) => noted.push((store.name().to_owned(), id, revision)),
+            // It is away, or it is one that keeps no identity.
+            None => store.check_presence()?,
         }
     }
-    note(home, stores, standing.acts)
+    // In one order, so that nobody waits for a row of somebody who waits for theirs.
+    noted.sort();
+    Ok(home.registry.write(move |tx| {
+        noted.iter().try_for_each(|(name, id, revision)| registered::note_mark(tx, name, *id, *revision))
+    })?)
 }
 
-/// Notes in the registry that the marks of these stores tell of this many acts.
-fn note(home: &Home, stores: &[&dyn Store], acts: u64) -> Result<(), EngineError> {
-    let mut due = Vec::with_capacity(stores.len());
-    for store in stores {
-        let Some(id) = store.id() else { continue };
-        let is_noted = lock(&home.marks.slot(store.name())).noted.is_some_and(|noted| noted.0 == id && noted.1 >= acts);
-        if !is_noted {
-            due.push((store.name().to_owned(), id));
+/// Writes the mark of one store once more; its revision then.
+fn confirm_in(home: &Home, store: &dyn Store, standing: &Standing) -> Result<u64, EngineError> {
+    let has_conditions = store.capabilities().conditional_put;
+    let is_enough = |mark: &Mark| {
+        // Where puts have no conditions, a late put may have put an earlier one back.
+        mark.is_by(standing) && mark.is_of(store) && (mark.acts >= standing.acts || !has_conditions)
+    };
+    let slot = home.marks.slot(store.name());
+    let mut slot = lock(&slot);
+    for _ in 0..TRIES {
+        let written = slot.0.take().filter(|(mark, _)| is_enough(mark) && has_conditions);
+        let (mark, etag) = match written {
+            Some((mark, etag)) => (mark, Some(etag)),
+            None => match read_current(home, store)? {
+                (Found::Mark(mark), etag) if is_enough(&mark) => (mark, etag),
+                (Found::Mark(mark), etag) if !mark.is_by(standing) && mark.is_of(store) => {
+                    store.check_identity()?;
+                    if put(store, &Mark { acts: mark.acts + 1, ..mark }.behind(Some(&mark)), etag.as_deref())?.is_some()
+                    {
+                        let reason = "was adopted by another state of the registry while it was written to";
+                        return Err(superseded(store, reason));
+                    }
+                    continue;
+                }
+                _ => {
+                    let reason = format!("does not tell of act {}, which was marked there", standing.acts);
+                    return Err(look_again(home, store, &reason));
+                }
+            },
+        };
+        let mark = Mark { acts: mark.acts.max(standing.acts), ..mark }.behind(Some(&mark));
+        if let Some(etag) = put(store, &mark, etag.as_deref())? {
+            slot.0 = Some((mark, etag));
+            return Ok(mark.revision);
         }
     }
-    if due.is_empty() {
+    Err(superseded(store, ENDLESS))
+}
+
+/// Notes the mark of a store of which none was seen yet, such as after a rebuild.
+pub(crate) fn note_first(registry: &Registry, known: &KnownStore, store: &dyn Store) -> Result<(), EngineError> {
+    if known.mark_revision > 0 || registry.refusal().is_some() {
         return Ok(());
     }
-    let noting = due.clone();
-    home.registry
-        .write(move |tx| noting.iter().try_for_each(|(name, id)| registered::note_mark(tx, name, *id, acts)))?;
-    for (name, id) in due {
-        lock(&home.marks.slot(&name)).noted = Some((id, acts));
+    let standing = registry.read(standing::get)?;
+    let mark = match read(store) {
+        Ok(Found::Mark(mark)) => mark,
+        Ok(Found::None | Found::Unreadable(_)) => return Ok(()),
+        // It is compared when it comes back.
+        Err(error) if error.is_away() => return Ok(()),
+        Err(error) => return Err(error.into()),
+    };
+    let is_ours = standing.is_some_and(|standing| mark.registry == standing.registry) && mark.is_of(store);
+    if is_ours && mark.revision > 0 {
+        let (name, id) = (known.name.clone(), known.id);
+        registry.write(move |tx| registered::note_mark(tx, &name, id, mark.revision))?;
     }
     Ok(())
 }
@@ -309,19 +367,19 @@ fn note(home: &Home, stores: &[&dyn Store], acts: u64) -> Result<(), EngineError
 pub(crate) fn claim(home: &Home, store: &dyn Store, standing: &Standing) -> Result<u64, EngineError> {
     for _ in 0..TRIES {
         let (found, etag) = read_with_etag(store)?;
-        let acts = match found {
+        let acts = match &found {
             Found::Mark(mark) if mark.is_by(standing) => return Ok(mark.acts),
             Found::Mark(mark) => mark.acts,
             Found::None => return Ok(0),
             Found::Unreadable(_) => standing.acts,
         };
-        lock(&home.marks.slot(store.name())).written = None;
-        let mark = Mark { acts, ..Mark::of(*standing, store) };
+        lock(&home.marks.slot(store.name())).0 = None;
+        let mark = Mark { acts, ..Mark::of(*standing, store).behind(found.mark()) };
         if put(store, &mark, etag.as_deref())?.is_some() {
             return Ok(acts);
         }
     }
-    Err(superseded(store, "has a mark that others write without end"))
+    Err(superseded(store, ENDLESS))
 }
 
 /// What a mark says against a registry of this standing (none: one that has kept nothing yet).

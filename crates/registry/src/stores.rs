@@ -17,8 +17,8 @@ pub struct KnownStore {
     pub recorded_at: Time,
     /// The store that takes its place, while what lay in it is taken out of the registry.
     pub replacing: Option<Uuid>,
-    /// How many acts its mark was seen to tell after an act in it.
-    pub marked_acts: u64,
+    /// How often its mark had been written when it was last seen; 0 where it was never seen.
+    pub mark_revision: u64,
 }
 
 /// Every store that was ever used, by name.
@@ -31,7 +31,7 @@ pub fn list(tx: &mut dyn Transaction) -> Result<Vec<KnownStore>, RegistryError> 
                 id: row.uuid(1)?,
                 recorded_at: row.time(2)?,
                 replacing: row.optional_uuid(3)?,
-                marked_acts: row.count(4)?,
+                mark_revision: row.count(4)?,
             })
         })
         .collect()
@@ -45,10 +45,10 @@ pub fn record(tx: &mut dyn Transaction, name: &str, id: Uuid) -> Result<Uuid, Re
     Ok(recorded.map_or(id, |store| store.id))
 }
 
-/// Notes that the mark of a store tells of this many acts: whatever tells of fewer under this id is older content. Nothing is
-/// noted of a store that has been replaced since, or is being replaced.
-pub fn note_mark(tx: &mut dyn Transaction, name: &str, id: Uuid, acts: u64) -> Result<(), RegistryError> {
-    tx.execute(Statement("stores.marked"), &[name.into(), id.into(), acts.into()])?;
+/// Notes how often the mark of a store has been written: one that was written less often, under this id, is of older content.
+/// Nothing is noted of a store that has been replaced since, or is being replaced.
+pub fn note_mark(tx: &mut dyn Transaction, name: &str, id: Uuid, revision: u64) -> Result<(), RegistryError> {
+    tx.execute(Statement("stores.marked"), &[name.into(), id.into(), revision.into()])?;
     Ok(())
 }
 
@@ -105,6 +105,17 @@ pub fn missed_logs(
     let (object, name) = after.map_or((ObjectId(Uuid::nil()), ""), |(object, name)| (*object, name.as_str()));
     let values = [store.into(), before.into(), object.into(), name.into(), limit.into()];
     tx.query(Statement("missed_logs.list"), &values)?.iter().map(missed_log).collect()
+}
+
+/// Files of one object that have to be put into some store, in order of name, after `after`.
+pub fn missed_logs_of(
+    tx: &mut dyn Transaction,
+    object: ObjectId,
+    after: &str,
+    limit: usize,
+) -> Result<Vec<MissedLog>, RegistryError> {
+    let values = [object.into(), after.into(), limit.into()];
+    tx.query(Statement("missed_logs.of_object"), &values)?.iter().map(missed_log).collect()
 }
 
 fn missed_log(row: &Row) -> Result<MissedLog, RegistryError> {
@@ -217,11 +228,12 @@ impl LostCursor {
 }
 
 /// Takes the next `limit` copies of published contents that lay in a lost store out of the registry. A content that has no
-/// other copy which is good, in a store in use, stays recorded as missing, under its key, so that a check tells of it and a
-/// deposit of the same bytes heals it. Where to go on, and how many such contents there were; none at the end.
+/// other copy which is good, in a store in use and not `refused`, stays recorded as missing, under its key, so that a check
+/// tells of it and a deposit of the same bytes heals it. Copies of versions that are not published stay, and count as
+/// unproved. Where to go on, and how many contents have no other copy; none at the end.
 pub fn lose_copies(
     tx: &mut dyn Transaction,
-    store: &str,
+    (store, refused): (&str, &[String]),
     after: LostCursor,
     limit: usize,
 ) -> Result<Option<(LostCursor, u64)>, RegistryError> {
@@ -231,32 +243,44 @@ pub fn lose_copies(
     for row in &rows {
         let content = ContentId(row.uuid(1)?);
         cursor = Some(LostCursor(row.time(0)?, content.0));
-        if tx.execute(Statement("stores.drop_copy"), &[store.into(), content.into()])? == 0 {
-            only_copies += tx.execute(Statement("stores.lose_copy"), &[store.into(), content.into()])?;
+        if tx.execute(Statement("stores.drop_copy"), &[store.into(), content.into(), listed(refused).into()])? == 0 {
+            let lost = tx.execute(Statement("stores.lose_copy"), &[store.into(), content.into()])?;
+            if lost == 0 {
+                tx.execute(Statement("stores.doubt_unpublished"), &[store.into(), content.into()])?;
+            }
+            only_copies += lost;
         }
     }
     Ok(cursor.map(|cursor| (cursor, only_copies)))
 }
 
 /// The same for declarations and inventories of objects, behind [`lose_copies`]: they stay recorded where the object has
-/// contents that are recorded as missing, or lies nowhere else.
+/// contents that are recorded as missing, or lies nowhere else; then its logs are to be copied from where it lies.
 pub fn lose_object_copies(
     tx: &mut dyn Transaction,
-    store: &str,
+    (store, refused): (&str, &[String]),
     after: LostCursor,
     limit: usize,
 ) -> Result<Option<LostCursor>, RegistryError> {
+    let now = tx.now()?;
     let values = [store.into(), after.0.into(), after.1.into(), limit.into()];
     let rows = tx.query(Statement("stores.object_copies"), &values)?;
     let mut cursor = None;
     for row in &rows {
         let object = ObjectId(row.uuid(1)?);
         cursor = Some(LostCursor(row.time(0)?, object.0));
-        if tx.execute(Statement("stores.drop_object_copy"), &[store.into(), object.into()])? == 0 {
+        let values = [store.into(), object.into(), listed(refused).into()];
+        if tx.execute(Statement("stores.drop_object_copy"), &values)? == 0 {
             tx.execute(Statement("stores.lose_object_copy"), &[store.into(), object.into()])?;
+            tx.execute(Statement("stores.note_logs"), &[store.into(), object.into(), now.into()])?;
         }
     }
     Ok(cursor)
+}
+
+/// Names in one text, each between slashes, which no name has.
+fn listed(names: &[String]) -> String {
+    names.iter().fold("/".to_owned(), |listed, name| listed + name + "/")
 }
 
 /// Makes the next `limit` copies in a store count as unverified until they are read, such as those of a store that was

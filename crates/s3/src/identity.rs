@@ -79,9 +79,9 @@ fn identify(inner: &Inner, may_create: bool) -> Result<Uuid, StorageError> {
     Ok(description.store)
 }
 
-/// Whether the place still holds the store that was opened. It is read anew when the last look is long ago; while one thread
-/// reads it, the others rely on that look.
-pub(crate) fn check(inner: &Inner) -> Result<(), StorageError> {
+/// Whether the place still holds the store that was opened, unless it did lately. While one thread looks, the others rely on
+/// the look before.
+pub(crate) fn check_lately(inner: &Inner) -> Result<(), StorageError> {
     {
         let mut read = inner.id_read.lock().unwrap_or_else(PoisonError::into_inner);
         if read.elapsed() < inner.settings.id_interval {
@@ -89,15 +89,18 @@ pub(crate) fn check(inner: &Inner) -> Result<(), StorageError> {
         }
         *read = Instant::now();
     }
-    match identify(inner, false) {
-        Ok(found) if found == inner.id => Ok(()),
-        Ok(found) => {
-            let (bucket, endpoint) = (&inner.settings.bucket, inner.settings.shown_endpoint());
-            let reason = format!("bucket {bucket} at {endpoint} holds the store {found} now, and held {}", inner.id);
-            Err(StorageError::Away { store: inner.name.clone(), reason })
-        }
-        Err(error) => Err(error),
+    check(inner)
+}
+
+/// Whether the place holds the store that was opened, looked at now.
+pub(crate) fn check(inner: &Inner) -> Result<(), StorageError> {
+    let found = identify(inner, false)?;
+    if found == inner.id {
+        return Ok(());
     }
+    let (bucket, endpoint) = (&inner.settings.bucket, inner.settings.shown_endpoint());
+    let reason = format!("bucket {bucket} at {endpoint} holds the store {found} now, and held {}", inner.id);
+    Err(StorageError::Away { store: inner.name.clone(), reason })
 }
 
 /// Of several who make the same store at once, one gives it its name, where the service honours that.

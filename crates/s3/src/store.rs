@@ -252,6 +252,10 @@ impl Store for S3Store {
     }
 
     fn check_presence(&self) -> Result<(), StorageError> {
+        identity::check_lately(&self.inner)
+    }
+
+    fn check_identity(&self) -> Result<(), StorageError> {
         identity::check(&self.inner)
     }
 

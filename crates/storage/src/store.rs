@@ -127,6 +127,15 @@ pub trait Store: Send + Sync {
         Ok(())
     }
 
+    /// Whether the place holds this very store, looked at now: before something is written that would belong to another store
+    /// otherwise.
+    ///
+    /// # Errors
+    /// As [`Self::check_presence`], and where another store lies there.
+    fn check_identity(&self) -> Result<(), StorageError> {
+        self.check_presence()
+    }
+
     /// What this store honours.
     fn capabilities(&self) -> Capabilities;
 

@@ -7,11 +7,13 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use super::Refusal;
+use crate::EngineError;
 use crate::mark;
 use crate::places;
 use crate::settings::Settings;
+use strongroom_registry::standing::{self, Standing};
 use strongroom_registry::stores::{self, KnownStore};
-use strongroom_registry::{Registry, RegistryError, backfill, standing};
+use strongroom_registry::{Registry, RegistryError, backfill};
 use strongroom_storage::Store;
 
 /// What every store of a home is compared with.
@@ -20,6 +22,8 @@ pub(crate) struct Admission {
     directory: PathBuf,
     /// What was recorded when the home was opened; none where stores are not to be compared with it.
     recorded: Option<BTreeMap<String, KnownStore>>,
+    /// Where the registry stood then.
+    standing: Option<Standing>,
     /// Stores that were out of use when the home was opened.
     retired: BTreeSet<String>,
     /// The registry as the home uses it, once the stores that answered at the start were compared with it.
@@ -29,7 +33,7 @@ pub(crate) struct Admission {
 impl Admission {
     /// Compares stores with what the registry knows of them.
     pub(crate) fn by(registry: &Registry, settings: &Settings, directory: PathBuf) -> Result<Self, RegistryError> {
-        let known = registry.read(stores::list)?;
+        let (known, standing) = registry.read(|tx| Ok::<_, RegistryError>((stores::list(tx)?, standing::get(tx)?)))?;
         let recorded = Some(by_name(known));
         let mut retired = BTreeSet::new();
         for name in settings.stores.keys() {
@@ -37,13 +41,13 @@ impl Admission {
                 retired.insert(name.clone());
             }
         }
-        Ok(Self { settings: settings.clone(), directory, recorded, retired, registry: OnceLock::new() })
+        Ok(Self { settings: settings.clone(), directory, recorded, standing, retired, registry: OnceLock::new() })
     }
 
     /// Takes every store as it is: for acts that find out what the stores hold.
     pub(crate) fn unconditional(settings: &Settings, directory: PathBuf) -> Self {
         let (settings, retired) = (settings.clone(), BTreeSet::new());
-        Self { settings, directory, recorded: None, retired, registry: OnceLock::new() }
+        Self { settings, directory, recorded: None, standing: None, retired, registry: OnceLock::new() }
     }
 
     /// Whether stores are compared with the registry at all.
@@ -66,24 +70,25 @@ impl Admission {
         let Some(recorded) = &self.recorded else { return Ok(()) };
         let Some(registry) = self.registry.get() else {
             self.compare(name, store, recorded)?;
-            return self.look_for_mark(name, store, recorded).map(|_| ());
+            return self.look_for_mark(name, store, recorded, self.standing.as_ref()).map(|_| ());
         };
         // It may have been replaced, or first used, by another process since this one began.
-        let known = by_name(registry.read(stores::list).map_err(|error| unknown(&error))?);
+        let known = by_name(registry.read(stores::list).map_err(|error| Refusal::unknown(&error))?);
         self.compare(name, store, &known)?;
         let conflicts = places::conflicts(&self.settings, &self.directory);
         if let Some(conflict) = conflicts.into_iter().find(|one| one.store == name || one.other == name) {
             return Err(Refusal::refused(conflict.reason));
         }
-        if let Some(found) = self.look_for_mark(name, store, &known)? {
-            let standing = registry.read(standing::get).map_err(|error| unknown(&error))?;
+        let standing = registry.read(standing::get).map_err(|error| Refusal::unknown(&error))?;
+        if let Some(found) = self.look_for_mark(name, store, &known, standing.as_ref())? {
+            let standing = registry.read(standing::get).map_err(|error| Refusal::unknown(&error))?;
             if let Some(reason) = mark::contradiction(&found, standing.as_ref()) {
                 return Err(Refusal::refused(format!(
                     "it {reason}; if it belongs to this registry, \"strongroom rebuild --adopt\" imports what it knows"
                 )));
             }
         }
-        Self::record(registry, name, store).map_err(|error| unknown(&error))
+        self.record(registry, name, store).map_err(|error| Refusal::unknown(&error))
     }
 
     /// The mark of a preservation store, refused where it is older than what the registry has seen there. What the registry
@@ -93,28 +98,37 @@ impl Admission {
         name: &str,
         store: &dyn Store,
         known: &BTreeMap<String, KnownStore>,
+        standing: Option<&Standing>,
     ) -> Result<Option<mark::Found>, Refusal> {
         if !self.settings.preservation_stores().contains(&name) {
             return Ok(None);
         }
         let found = mark::read(store).map_err(|error| Refusal::away(&error))?;
-        match known.get(name).and_then(|known| mark::behind(&found, known, store)) {
+        match known.get(name).and_then(|known| mark::behind(&found, known, standing, store)) {
             Some(reason) => Err(Refusal::refused(format!(
-                "it {reason}; put the later content back in its place, or run \"strongroom store replace {name}\", which \
-                 proves what lies there and brings what it lacks from the other stores"
+                "it {reason}; put the later content back in its place, or run \"strongroom store {} {name}\", which takes \
+                 the store anew: what lies there is proved, and what it lacks is brought from the other stores",
+                if self.is_retired(name) { "retire --undo" } else { "replace" }
             ))),
             None => Ok(Some(found)),
         }
     }
 
-    /// Records which store the name stands for, where the registry does not know yet.
-    pub(crate) fn record(registry: &Registry, name: &str, store: &dyn Store) -> Result<(), RegistryError> {
+    /// Records which store the name stands for, and the mark of a preservation store, where the registry does not know yet.
+    pub(crate) fn record(&self, registry: &Registry, name: &str, store: &dyn Store) -> Result<(), EngineError> {
         let Some(id) = store.id().filter(|_| registry.refusal().is_none()) else { return Ok(()) };
-        if registry.read(stores::list)?.iter().any(|known| known.name == name) {
+        let known = |registry: &Registry| {
+            let known = registry.read(stores::list)?;
+            Ok::<_, RegistryError>(known.into_iter().find(|known| known.name == name))
+        };
+        if known(registry)?.is_none() {
+            let name = name.to_owned();
+            registry.write(move |tx| stores::record(tx, &name, id))?;
+        }
+        if !self.settings.preservation_stores().contains(&name) {
             return Ok(());
         }
-        let name = name.to_owned();
-        registry.write(move |tx| stores::record(tx, &name, id)).map(|_| ())
+        known(registry)?.map_or(Ok(()), |known| mark::note_first(registry, &known, store))
     }
 
     /// Whether the store is the one that is recorded under this name, and is not being replaced.
@@ -155,9 +169,4 @@ impl Admission {
 /// Stores by their names.
 pub(crate) fn by_name(known: Vec<KnownStore>) -> BTreeMap<String, KnownStore> {
     known.into_iter().map(|store| (store.name.clone(), store)).collect()
-}
-
-fn unknown(error: &RegistryError) -> Refusal {
-    let reason = format!("it could not be compared with the registry: {}", crate::error::chain(error));
-    Refusal { availability: super::Availability::Away, reason }
 }

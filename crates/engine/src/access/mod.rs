@@ -75,6 +75,12 @@ impl Refusal {
         Self { availability: Availability::Away, reason }
     }
 
+    /// It could not be compared with what the registry knows.
+    pub(crate) fn unknown(error: &(dyn std::error::Error + 'static)) -> Self {
+        let reason = format!("it could not be compared with the registry: {}", chain(error));
+        Self { availability: Availability::Away, reason }
+    }
+
     /// The store is not the one it should be.
     pub(crate) fn refused(reason: impl Into<String>) -> Self {
         Self { availability: Availability::Refused, reason: reason.into() }

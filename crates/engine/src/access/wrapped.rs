@@ -9,7 +9,7 @@ use strongroom_storage::{
 };
 use uuid::Uuid;
 
-use super::{Inner, StoreAccess};
+use super::{Inner, Refusal, StoreAccess};
 
 impl StoreAccess {
     fn call<T>(&self, act: impl FnOnce(&dyn Store) -> Result<T, StorageError>) -> Result<T, StorageError> {
@@ -38,6 +38,11 @@ impl Store for StoreAccess {
 
     fn check_presence(&self) -> Result<(), StorageError> {
         self.inner.current().map(|_| ())
+    }
+
+    fn check_identity(&self) -> Result<(), StorageError> {
+        let store = self.inner.current()?;
+        store.check_identity().map_err(|error| self.inner.lose(&store, Refusal::away(&error)))
     }
 
     fn capabilities(&self) -> Capabilities {

@@ -5,10 +5,12 @@
 use std::collections::HashSet;
 
 use strongroom_digest::Algorithm;
+use strongroom_ocfl::Object as OcflObject;
 use strongroom_registry::backfill::{self as rows, BroughtCopy, CopyProof, LackingContent, ObjectCopy};
 use strongroom_registry::events::{self, EventRow};
 use strongroom_registry::fixity::{self as watched, WatchedCopy};
 use strongroom_registry::objects::{self, Object};
+use strongroom_registry::standing::Standing;
 use strongroom_registry::{ContentId, CopyState, FindingId, FindingState, RegistryError, Transaction, stores};
 use strongroom_storage::{Durability, Key, PutCondition, PutOptions, StorageError, Store, Thaw, Thawing};
 
@@ -26,6 +28,8 @@ use crate::{EngineError, Home, crash_point, mark, record};
 const CONTENTS_AT_ONCE: usize = 200;
 /// Files listed at once.
 const FILES_AT_ONCE: usize = 1_000;
+/// Logs that others miss, read from the registry at once.
+const MISSED_LOGS_AT_ONCE: usize = 100;
 /// Reasons kept of one object.
 const REASONS_KEPT: usize = 5;
 
@@ -103,7 +107,7 @@ impl Filling<'_> {
         let identifier = self.object.institution_identifier.as_str();
         open_root(self.home, Root { store: self.store, institution: self.object.institution, identifier }, store)?;
         crash_point("backfill.begun");
-        self.contents(store, &mut filled)?;
+        self.contents(store, &announced, &mut filled)?;
         if !filled.is_whole() {
             // A root inventory never names bytes that are not there.
             return Ok(filled);
@@ -130,7 +134,7 @@ impl Filling<'_> {
         Ok(filled)
     }
 
-    fn contents(&self, store: &dyn Store, filled: &mut Filled) -> Result<(), Halt> {
+    fn contents(&self, store: &dyn Store, announced: &Standing, filled: &mut Filled) -> Result<(), Halt> {
         let records = self.records()?;
         let object = self.object.id;
         let mut after = None;
@@ -151,7 +155,7 @@ impl Filling<'_> {
                 }
             }
             store.sync()?;
-            self.prove(store, brought, filled)?;
+            self.prove(store, announced, brought, filled)?;
             crash_point("backfill.page");
         }
     }
@@ -160,6 +164,7 @@ impl Filling<'_> {
     fn prove(
         &self,
         store: &dyn Store,
+        announced: &Standing,
         brought: Vec<(&LackingContent, BroughtCopy, bool)>,
         filled: &mut Filled,
     ) -> Result<(), Halt> {
@@ -188,6 +193,7 @@ impl Filling<'_> {
             }
             copies.push(copy);
         }
+        mark::confirm(self.home, &[store], announced)?;
         let (institution, object, name) = (self.object.institution, self.object.id, self.store.to_owned());
         let attempts = check_attempts(self.home);
         self.hold.write(move |tx| {
@@ -389,7 +395,22 @@ impl Filling<'_> {
                 self.hold.write(move |tx| stores::note_unread_logs(tx, &holder, &store, object))?;
             }
         }
-        Ok(())
+        self.missed_logs(store)
+    }
+
+    /// Puts the logs that other stores miss: they may have lain nowhere but in what this store has lost.
+    fn missed_logs(&self, store: &dyn Store) -> Result<(), Halt> {
+        let (object, mut after) = (self.object.id, String::new());
+        loop {
+            let page = self.home.registry.read(|tx| stores::missed_logs_of(tx, object, &after, MISSED_LOGS_AT_ONCE))?;
+            let Some(last) = page.last() else { return Ok(()) };
+            after.clone_from(&last.name);
+            for log in page.iter().filter(|log| log.generation == self.object.generation) {
+                (self.go_on)()?;
+                let root = object_root(&log.institution, log.generation)?;
+                OcflObject::new(store, root).put_log(&log.name, &log.bytes).map_err(EngineError::from)?;
+            }
+        }
     }
 }
 

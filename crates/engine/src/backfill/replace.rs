@@ -36,17 +36,24 @@ pub struct Replacement {
 /// [`EngineError::Usage`] where the store that lies there is the one that the registry knows, or is another of its stores,
 /// or belongs to another registry.
 pub fn replace(home: &Home, name: &str) -> Result<Replacement, EngineError> {
-    let access = home.access(name)?;
     if home.is_retired(name)? {
         return Err(EngineError::Usage(format!("the store {name} is retired: it takes no copies")));
     }
+    take_anew(home, name)
+}
+
+/// The same of a store that may be retired.
+pub(super) fn take_anew(home: &Home, name: &str) -> Result<Replacement, EngineError> {
+    let access = home.access(name)?;
     let (new, id) = open_or_make(home, name)?;
     let known = home.registry.read(stores::list)?;
     let replaced = known.iter().find(|store| store.name == name);
     let found = mark::read(new.as_ref())?;
-    let is_behind = replaced.is_some_and(|known| mark::behind(&found, known, new.as_ref()).is_some());
+    let standing = home.registry.read(standing::get)?;
+    let is_behind =
+        replaced.is_some_and(|known| mark::behind(&found, known, standing.as_ref(), new.as_ref()).is_some());
     check(home, name, id, is_behind, &known)?;
-    if let Some(reason) = mark::contradiction(&found, home.registry.read(standing::get)?.as_ref()) {
+    if let Some(reason) = mark::contradiction(&found, standing.as_ref()) {
         return Err(EngineError::Usage(format!(
             "what lies in the place of store {name} {reason}: empty the place, or give the store another one, and run \
              \"strongroom store replace {name}\" again"
@@ -110,20 +117,28 @@ fn check(home: &Home, name: &str, id: Uuid, is_behind: bool, known: &[KnownStore
     refused.map_or(Ok(()), |reason| Err(EngineError::Usage(reason)))
 }
 
-/// Takes what lay in the lost store out of the registry; how many contents lay nowhere else.
+/// Takes what lay in the lost store out of the registry; how many contents lie in no other store that can be relied on.
 fn forget(home: &Home, name: &str) -> Result<u64, EngineError> {
+    let refused: Vec<String> = home
+        .store_states()
+        .into_iter()
+        .filter(|state| state.availability == Availability::Refused)
+        .map(|state| state.store)
+        .collect();
     let (mut cursor, mut only_copies) = (LostCursor::START, 0);
-    while let Some((next, only)) =
-        write(home, name, move |tx, name| stores::lose_copies(tx, name, cursor, COPIES_AT_ONCE))?
-    {
+    while let Some((next, only)) = write(home, name, {
+        let refused = refused.clone();
+        move |tx, name| stores::lose_copies(tx, (name, &refused), cursor, COPIES_AT_ONCE)
+    })? {
         cursor = next;
         only_copies += only;
         crash_point("replace.copies");
     }
     let mut cursor = LostCursor::START;
-    while let Some(next) =
-        write(home, name, move |tx, name| stores::lose_object_copies(tx, name, cursor, COPIES_AT_ONCE))?
-    {
+    while let Some(next) = write(home, name, {
+        let refused = refused.clone();
+        move |tx, name| stores::lose_object_copies(tx, (name, &refused), cursor, COPIES_AT_ONCE)
+    })? {
         cursor = next;
     }
     Ok(only_copies)

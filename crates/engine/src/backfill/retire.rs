@@ -9,6 +9,7 @@ use strongroom_registry::{RegistryError, Time, Transaction};
 use uuid::Uuid;
 
 use super::OBJECTS_AT_ONCE;
+use super::replace::take_anew;
 use crate::access::Availability;
 use crate::{EngineError, Home};
 
@@ -260,7 +261,12 @@ pub fn use_again(home: &Home, store: &str) -> Result<(), EngineError> {
     if !home.is_retired(store)? {
         return Err(EngineError::Usage(format!("the store {store} is in use: it is not retired")));
     }
-    let state = home.access(store)?.try_now();
+    let mut state = home.access(store)?.try_now();
+    if state.availability == Availability::Refused {
+        // Older content is taken anew; anything else stays refused.
+        take_anew(home, store)?;
+        state = home.access(store)?.state();
+    }
     if state.availability != Availability::Available {
         let reason = state.reason.unwrap_or_default();
         return Err(EngineError::Usage(format!("the store {store} stays retired, since it cannot be used: {reason}")));

@@ -53,6 +53,7 @@ pub(super) fn check(home: &Home, root: Root<'_>, before: Time) -> Result<Option<
 /// although objects lie there is put back first, and what was found wrong of it before is closed.
 pub(crate) fn open<'s>(home: &Home, root: Root<'_>, store: &'s dyn Store) -> Result<StorageRoot<'s>, Halt> {
     let prefix = storage_root(root.identifier)?;
+    store.check_identity()?;
     let opened = match StorageRoot::init(store, &prefix) {
         Err(OcflError::Root { .. }) => {
             treat(home, root)?;
@@ -97,6 +98,7 @@ impl Case<'_> {
             .map(|fault| format!("{} {}", fault.name, if fault.found.is_some() { "differs" } else { "is missing" }))
             .collect();
         let words = words.join(", ");
+        self.store.check_identity()?;
         self.open(id, &words)?;
         let mut kept = Vec::new();
         for fault in faults {

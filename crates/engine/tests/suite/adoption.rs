@@ -52,8 +52,9 @@ fn a_registry_that_knows_all_acts_can_be_written_to() {
     let home = fixture::home();
     assert!(home.opened_again().registry.refusal().is_none(), "before its first act");
     home.ingest("letters", &[("a.txt", b"one")]);
-    let mark = mark_of(&home, "primary");
-    assert_eq!(mark, mark_of(&home, "secondary"));
+    let (mark, other) = (mark_of(&home, "primary"), mark_of(&home, "secondary"));
+    assert_eq!((mark.registry, mark.acts, mark.revision), (other.registry, other.acts, other.revision));
+    assert_ne!(mark.store, other.store);
     assert!(home.opened_again().registry.refusal().is_none());
     let backup = home.backup("after");
     assert!(home.restored(&backup).registry.refusal().is_none(), "nothing happened since");

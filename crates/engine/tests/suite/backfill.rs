@@ -296,16 +296,20 @@ fn logs_of_a_holder_that_was_away_when_a_store_was_filled_are_copied_when_it_is_
     made.try_stores();
     let written = logs("secondary");
     assert!(!written.is_empty() && logs("primary").is_empty());
+    // And one that nobody is known to miss.
+    let unknown = written[0].replace(".json", "-of-before.json");
+    std::fs::copy(made.file("secondary", &written[0]), made.file("secondary", &unknown)).expect("copies");
 
     std::fs::rename(folder("secondary"), &elsewhere).expect("takes it away");
     let summary = run(&made, THIRD);
     assert_eq!((summary.objects, summary.failed), (2, 0), "{summary:?}");
-    assert!(logs(THIRD).is_empty());
+    assert_eq!(logs(THIRD), written, "the registry holds what the first misses");
     std::fs::rename(&elsewhere, folder("secondary")).expect("brings it back");
     made.try_stores();
     made.clock.advance(Duration::from_hours(1));
     schedule::run_due(&made, &Shutdown::new()).expect("runs");
-    assert_eq!(logs(THIRD), written);
+    assert_eq!(logs(THIRD), logs("secondary"));
+    assert!(logs(THIRD).contains(&unknown));
     assert_eq!(logs("primary"), written);
     assert!(made.registry.read(|tx| stores::unread_logs(tx, "secondary", None, 10)).expect("lists").is_empty());
 }

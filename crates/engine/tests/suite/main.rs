@@ -10,7 +10,6 @@ mod ingest;
 mod installation;
 mod meanwhile;
 mod older;
-mod older_faults;
 mod rebuild;
 mod receiving;
 mod reconcile;

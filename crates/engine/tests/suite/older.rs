@@ -1,6 +1,10 @@
 //! A store whose place holds older content under its own id, or another store, while the registry remembers more: it is
 //! refused, nothing is published into it, and a person takes it anew.
 
+mod anew;
+mod buckets;
+mod notes;
+
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
@@ -19,7 +23,7 @@ use strongroom_storage::{Call, Key, Layer, Layered, Operation, StorageError};
 
 use crate::fixture::{INSTITUTION, KEPT_IN, TestHome, home};
 
-pub(crate) fn copy_folder(from: &Path, to: &Path) {
+fn copy_folder(from: &Path, to: &Path) {
     fs::create_dir_all(to).expect("makes a folder");
     for entry in fs::read_dir(from).expect("reads") {
         let entry = entry.expect("an entry").path();
@@ -33,23 +37,23 @@ pub(crate) fn copy_folder(from: &Path, to: &Path) {
 }
 
 /// Keeps what lies in the store now.
-pub(crate) fn snapshot(made: &TestHome, store: &str) {
+fn snapshot(made: &TestHome, store: &str) {
     copy_folder(&made.path().join("stores").join(store), &made.path().join("snapshot"));
 }
 
 /// Puts it back, as somebody does who restores a disk.
-pub(crate) fn roll_back(made: &TestHome, store: &str) {
+fn roll_back(made: &TestHome, store: &str) {
     let folder = made.path().join("stores").join(store);
     fs::remove_dir_all(&folder).expect("removes the store");
     fs::rename(made.path().join("snapshot"), folder).expect("puts the snapshot there");
 }
 
-pub(crate) fn state(home: &Home, store: &str) -> StoreState {
+fn state(home: &Home, store: &str) -> StoreState {
     home.try_stores();
     home.store_states().into_iter().find(|state| state.store == store).expect("a store")
 }
 
-pub(crate) fn assert_is_refused(home: &Home, store: &str) -> String {
+fn assert_is_refused(home: &Home, store: &str) -> String {
     let state = state(home, store);
     assert_eq!(state.availability, Availability::Refused, "{state:?}");
     let reason = state.reason.expect("a reason");
@@ -57,7 +61,7 @@ pub(crate) fn assert_is_refused(home: &Home, store: &str) -> String {
     reason
 }
 
-pub(crate) fn submit(home: &Home, made: &TestHome, name: &str, files: &[(&str, &[u8])]) -> ItemId {
+fn submit(home: &Home, made: &TestHome, name: &str, files: &[(&str, &[u8])]) -> ItemId {
     let bag = made.bag(name, files);
     let request = DepositRequest {
         institution: INSTITUTION.into(),
@@ -68,12 +72,12 @@ pub(crate) fn submit(home: &Home, made: &TestHome, name: &str, files: &[(&str, &
     deposit(home, &request).expect("deposits").items.remove(0)
 }
 
-pub(crate) fn item(home: &Home, id: ItemId) -> Item {
+fn item(home: &Home, id: ItemId) -> Item {
     home.registry.read(|tx| items::find(tx, Scope::System, id)).expect("the item")
 }
 
 /// Works until the item has ended or waits for a store.
-pub(crate) fn work_until_it_waits(home: &Arc<Home>, id: ItemId) -> Item {
+fn work_until_it_waits(home: &Arc<Home>, id: ItemId) -> Item {
     let runtime = runtime_over(home, None).expect("a runtime").build();
     runtime.run_until(&Shutdown::new(), &|| {
         let item = item(home, id);
@@ -82,14 +86,14 @@ pub(crate) fn work_until_it_waits(home: &Arc<Home>, id: ItemId) -> Item {
     item(home, id)
 }
 
-pub(crate) fn succeed(made: &TestHome, id: ItemId) {
+fn succeed(made: &TestHome, id: ItemId) {
     made.clock.advance(std::time::Duration::from_hours(1));
     work_on(&made.home, &[id], &Shutdown::new()).expect("works");
     let item = item(made, id);
     assert_eq!(item.status, ItemStatus::Succeeded, "{:?} at {}", item.note, item.stage);
 }
 
-pub(crate) fn replace_and_fill(made: &TestHome, store: &str) -> u64 {
+fn replace_and_fill(made: &TestHome, store: &str) -> u64 {
     let replacement = backfill::replace(made, store).expect("replaces");
     assert_eq!(replacement.replaced, None, "it is the same store");
     let summary = backfill::run(made, store, &Shutdown::new(), &mut |_| ()).expect("fills");
@@ -98,12 +102,12 @@ pub(crate) fn replace_and_fill(made: &TestHome, store: &str) -> u64 {
     replacement.only_copies
 }
 
-pub(crate) fn check(home: &Home) -> FixitySummary {
+fn check(home: &Home) -> FixitySummary {
     fixity::run(home, &FixityRequest { all: true, ..FixityRequest::default() }, &mut |_| ()).expect("checks")
 }
 
 /// Keys of storage roots with their bytes.
-pub(crate) fn kept(made: &TestHome, store: &str) -> Vec<(String, Vec<u8>)> {
+fn kept(made: &TestHome, store: &str) -> Vec<(String, Vec<u8>)> {
     let keys = made.keys(store).into_iter().filter(|key| key.starts_with(INSTITUTION));
     keys.map(|key| (key.clone(), fs::read(made.file(store, &key)).expect("reads"))).collect()
 }
@@ -187,7 +191,7 @@ fn the_only_good_copy_in_older_content_is_found_and_used() {
 }
 
 /// A home whose second store is a bucket.
-pub(crate) fn with_bucket(double: &Double) -> TestHome {
+fn with_bucket(double: &Double) -> TestHome {
     let mut made = home();
     S3Store::create("bucket", bucket_settings(double)).expect("a store in a bucket");
     let text = fs::read_to_string(made.path().join("strongroom.toml")).expect("settings");
@@ -202,7 +206,7 @@ pub(crate) fn with_bucket(double: &Double) -> TestHome {
     made
 }
 
-pub(crate) fn bucket_settings(double: &Double) -> S3Settings {
+fn bucket_settings(double: &Double) -> S3Settings {
     S3Settings {
         bucket: BUCKET.into(),
         endpoint: Some(double.endpoint()),
@@ -213,7 +217,7 @@ pub(crate) fn bucket_settings(double: &Double) -> S3Settings {
 }
 
 /// Empties the bucket and makes another store in it, as somebody does who gives the name to another bucket.
-pub(crate) fn exchange(double: &Double) {
+fn exchange(double: &Double) {
     for key in double.keys() {
         double.take(&key);
     }

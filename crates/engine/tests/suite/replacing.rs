@@ -302,7 +302,7 @@ fn a_process_with_the_old_store_open_records_no_copies_in_its_replacement() {
     assert_eq!((lacking(&new), check(&new).damaged), (0, 0));
 }
 
-/// Replaces the store at the last look at its mark before a version is published there.
+/// Replaces the store when its mark was written for the last time before a version is published there.
 struct ReplacedBeforePublishing {
     elsewhere: Elsewhere,
     commits: AtomicU64,
@@ -315,7 +315,7 @@ impl Layer for ReplacedBeforePublishing {
         if call.operation == Operation::Commit {
             self.commits.fetch_add(1, Ordering::SeqCst);
         }
-        let is_mark = call.operation == Operation::Open && call.key.as_str() == "_strongroom/registry.json";
+        let is_mark = call.operation == Operation::Put && call.key.as_str() == "_strongroom/registry.json";
         let is_last = is_mark && self.commits.load(Ordering::SeqCst) > 0;
         if is_last && self.replacements.fetch_add(1, Ordering::SeqCst) == 0 {
             self.elsewhere.replace();

@@ -14,7 +14,7 @@ pub(crate) fn the_mark_of_a_store_only_rises_and_belongs_to_the_store_itself(sub
     };
     let note = |id: Uuid, acts: u64| {
         world.registry.write(move |tx| stores::note_mark(tx, "cellar", id, acts)).expect("is noted");
-        known("cellar").marked_acts
+        known("cellar").mark_revision
     };
     world
         .registry
@@ -23,16 +23,16 @@ pub(crate) fn the_mark_of_a_store_only_rises_and_belongs_to_the_store_itself(sub
             stores::record(tx, "attic", other)
         })
         .expect("are recorded");
-    assert_eq!(known("cellar").marked_acts, 0);
+    assert_eq!(known("cellar").mark_revision, 0);
     assert_eq!(note(id, 7), 7);
     assert_eq!(note(id, 5), 7, "a late note lowers nothing");
     assert_eq!(note(other, 9), 7, "that is another store");
-    assert_eq!(known("attic").marked_acts, 0);
+    assert_eq!(known("attic").mark_revision, 0);
 
     world.registry.write(move |tx| stores::begin_replacing(tx, "cellar", new)).expect("begins");
     assert_eq!(note(id, 11), 7, "it is being replaced");
     world.registry.write(|tx| stores::end_replacing(tx, "cellar")).expect("ends");
-    assert_eq!(known("cellar").marked_acts, 0, "nothing was seen of the new one");
+    assert_eq!(known("cellar").mark_revision, 0, "nothing was seen of the new one");
     assert_eq!(note(id, 12), 0, "whoever had the old one open comes late");
     assert_eq!(note(new, 12), 12);
 }

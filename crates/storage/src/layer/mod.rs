@@ -150,6 +150,10 @@ impl<L: Layer> Store for Layered<L> {
         self.inner.check_presence()
     }
 
+    fn check_identity(&self) -> Result<(), StorageError> {
+        self.inner.check_identity()
+    }
+
     fn capabilities(&self) -> Capabilities {
         self.inner.capabilities()
     }

@@ -180,6 +180,10 @@ impl Store for Unsynced {
         self.inner.check_presence()
     }
 
+    fn check_identity(&self) -> Result<(), StorageError> {
+        self.inner.check_identity()
+    }
+
     fn capabilities(&self) -> Capabilities {
         self.inner.capabilities()
     }

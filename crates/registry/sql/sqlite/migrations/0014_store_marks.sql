@@ -1,2 +1,5 @@
--- The acts that the mark in a store was seen to tell. A store whose mark tells fewer came back with older content.
-ALTER TABLE stores ADD COLUMN marked_acts INTEGER NOT NULL DEFAULT 0;
+-- How often the mark in the store was written when it was last seen. A mark that was written less often is of older content.
+ALTER TABLE stores ADD COLUMN mark_revision INTEGER NOT NULL DEFAULT 0;
+
+-- The files that any store misses of an object.
+CREATE INDEX missed_logs_of_object ON missed_logs (object_id, name, store);

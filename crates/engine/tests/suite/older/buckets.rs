@@ -1,4 +1,4 @@
-//! Faults in how a bucket that became another store is noticed.
+//! A bucket that became another store while it was open is noticed before anything is published or declared in it.
 
 use std::fs;
 use std::sync::{Arc, Mutex};
@@ -13,8 +13,8 @@ use strongroom_s3::{S3Settings, S3Store};
 use strongroom_s3_double::{ACCESS_KEY, BUCKET, Double, SECRET_KEY};
 use strongroom_storage::{Call, Layer, Layered, Operation, StorageError};
 
+use super::{assert_is_refused, bucket_settings, exchange, item, submit, with_bucket, work_until_it_waits};
 use crate::fixture::{INSTITUTION, KEPT_IN, TestHome, home};
-use crate::older::{assert_is_refused, bucket_settings, exchange, item, submit, with_bucket, work_until_it_waits};
 
 const MARK: &str = "_strongroom/registry.json";
 
@@ -60,10 +60,6 @@ fn ingest_for(made: &TestHome, option: &str, name: &str) {
 }
 
 /// A name leads to another store of the same registry, whose mark tells of later acts and names that other store.
-/// `advance` compares only the number of acts (`behind`) and the registry (`contradiction`): it overwrites the mark with
-/// the id of the store that it believes to be there, so that `confirm` then finds its own words. The version is published
-/// with two verified copies, and one of them lies in a store of another placement. The decision promises that two names
-/// which lead to one bucket are noticed before a version is published.
 #[test]
 fn the_mark_of_another_store_of_the_registry_is_not_overwritten() {
     let double = Double::start().expect("a server");
@@ -84,10 +80,7 @@ fn the_mark_of_another_store_of_the_registry_is_not_overwritten() {
     assert_is_refused(&made, "one");
 }
 
-/// Where the registry has noted no act of a store, `behind` is silent about a mark that is gone, `advance` writes one with
-/// the id of the store that was opened, and `confirm` is satisfied. So it is with each store after the upgrade that adds
-/// `marked_acts`, after a rebuild, after it was replaced, and before its first act. The documents say that before a version
-/// is published the store's id is looked at in any case.
+/// So it is with each store before its first act: no mark tells of it.
 #[test]
 fn nothing_is_published_into_an_exchanged_bucket_of_which_no_act_was_noted() {
     let double = Double::start().expect("a server");
@@ -109,8 +102,6 @@ fn with_corrupt_copy(double: &Double) -> (TestHome, String) {
     (made, key)
 }
 
-/// Within `id_interval` a check that runs in an exchanged bucket puts what declares a storage root into a store that is not
-/// this registry's. Contents are not reached: the log of the first finding is an act, and the mark tells.
 #[test]
 fn no_storage_root_is_declared_in_a_bucket_that_became_another_store() {
     let double = Double::start().expect("a server");
@@ -143,9 +134,7 @@ impl Layer for ForeignAtCommit {
     }
 }
 
-/// `confirm` takes the mark of any other registry for that of one which has adopted the store, and raises it. Where the
-/// bucket was exchanged for the store of another registry, that registry then finds a later act than it knows, and can only
-/// be read until a person adopts. The id of the store in its place, or in the mark, would tell.
+/// A registry that finds a later act in its mark than it knows can only be read until a person adopts.
 #[test]
 fn the_mark_of_a_registry_whose_bucket_took_the_place_is_not_raised() {
     let double = Arc::new(Double::start().expect("a server"));

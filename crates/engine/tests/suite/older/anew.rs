@@ -1,4 +1,4 @@
-//! Faults in how a store with older content is taken anew, and what holds.
+//! A store with older content is taken anew: what lies there is proved, and what it lacks is brought or told.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,11 +10,11 @@ use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::{Availability, EngineError, backfill, fixity, schedule, work_on};
 use strongroom_registry::{CopyState, ItemStatus, Stage, objects, stores};
 
-use crate::fixture::{KEPT_IN, TestHome, home};
-use crate::ingest::identity::work_until;
-use crate::older::{
+use super::{
     assert_is_refused, check, copy_folder, item, kept, replace_and_fill, roll_back, snapshot, state, submit, succeed,
 };
+use crate::fixture::{KEPT_IN, TestHome, home};
+use crate::ingest::identity::work_until;
 
 const MARK: &str = "_strongroom/registry.json";
 
@@ -31,12 +31,10 @@ fn walk(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Both stores come back older, such as two folders of one server. A copy is dropped where another store in use has a row
-/// that says `kept`, also where that store is refused itself: so `only_copies` of the first is false, its rows are dropped,
-/// and those of the second stay as missing. Then the deposit of the same bytes, which is to heal what was lost, fails in
-/// `compare` since the first store lacks what no store has; no deposit of the object can succeed any more.
+/// Both stores come back older, such as two folders of one server: a row that says `kept` in a store that is refused itself
+/// is no good copy.
 #[test]
-fn what_two_older_stores_lost_is_healed_by_a_deposit_of_the_same_bytes() {
+fn what_two_older_stores_hold_is_found_and_what_both_lost_is_told() {
     let made = home();
     made.ingest("letters", &[("a.txt", b"dear reader")]);
     for store in KEPT_IN {
@@ -63,14 +61,15 @@ fn what_two_older_stores_lost_is_healed_by_a_deposit_of_the_same_bytes() {
         assert!(copies.len() == 2 && copies.iter().all(|copy| copy.state == CopyState::Kept), "{copies:?}");
     }
     assert!(!fixity::problems(&made, None, None, 100).expect("problems").is_empty(), "what was lost is told");
+    assert!(only.iter().all(|only| *only > 0), "{only:?}");
+    // Its inventories lie nowhere any more, so nothing is built on it, and a person is told.
     let id = submit(&made, &made, "diaries", &[("d.txt", b"dear diary")]);
     work_on(&made, &[id], &Shutdown::new()).expect("works");
     let ended = item(&made, id);
-    assert_eq!(ended.status, ItemStatus::Succeeded, "only copies: {only:?}, at {}", ended.stage);
+    assert_eq!((ended.status, ended.needs_review), (ItemStatus::Failed, true), "{:?}", ended.note);
+    assert!(ended.note.as_deref().is_some_and(|note| note.contains("fixity run")), "{:?}", ended.note);
 }
 
-/// A retired store whose content is older stays retired for ever: `store retire --undo` refuses it and names
-/// `store replace`, which refuses it since it is retired.
 #[test]
 fn a_retired_store_with_older_content_can_be_taken_into_use_again() {
     let made = home();
@@ -87,9 +86,8 @@ fn a_retired_store_with_older_content_can_be_taken_into_use_again() {
     assert!(undone.is_ok() || replaced.is_ok(), "{undone:?}\n{replaced:?}");
 }
 
-/// A log that only the older store got, since the other one was away, is lost there with the later content. The registry
-/// has it still, as one that the other store misses. Where the store is filled before that one gets it, nothing puts it
-/// into the store that was taken anew, and nothing tells of it: a registry that is rebuilt from this store lacks the act.
+/// A log that only the older store got, since the other one was away, is lost there with the later content. The registry has it
+/// still, as one that the other store misses.
 #[test]
 fn a_log_that_one_store_misses_comes_into_the_other_that_was_taken_anew() {
     let made = home();
@@ -116,8 +114,7 @@ fn a_log_that_one_store_misses_comes_into_the_other_that_was_taken_anew() {
 }
 
 /// Where no content of an object has a good copy elsewhere, its rows in the store that was taken anew stay, so the store does
-/// not lack the object, and bringing it up to date passes over it: later logs of the object are not copied. When a
-/// check has found the contents and put the inventories back, everything is well, and the logs are lacking.
+/// not lack the object, and bringing it up to date passes over it.
 #[test]
 fn logs_come_into_older_content_that_holds_the_only_good_copies() {
     let made = home();
@@ -148,10 +145,7 @@ fn logs_come_into_older_content_that_holds_the_only_good_copies() {
     assert!(lacking.is_empty(), "{lacking:?}");
 }
 
-/// Copies of a version that is not published yet stay recorded as verified when its store is taken anew, and `record` looks
-/// only for their keys and sizes. A snapshot that was taken before such a file was synced can hold the right number
-/// of other bytes, such as zeros: the version is published with a copy that nobody has read. The documents say that what
-/// lies in a store that is taken anew is proved by reading.
+/// A snapshot that was taken before a file was synced can hold the right number of other bytes, such as zeros.
 #[test]
 fn copies_of_an_unpublished_version_are_proved_when_a_store_is_taken_anew() {
     let made = home();

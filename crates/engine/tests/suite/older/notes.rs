@@ -1,4 +1,4 @@
-//! Faults in what the registry notes of the marks of stores.
+//! What the registry notes of the marks of stores is later than every act that it knows.
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,11 +11,9 @@ use strongroom_engine::{Home, backfill, rebuild, work_on};
 use strongroom_registry::{CopyState, ItemStatus, objects};
 use strongroom_storage::{Call, Layer, Layered, Operation, StorageError};
 
+use super::{assert_is_refused, check, copy_folder, item, kept, roll_back, snapshot, submit, work_until_it_waits};
 use crate::fixture;
 use crate::fixture::{TestHome, home};
-use crate::older::{
-    assert_is_refused, check, copy_folder, item, kept, roll_back, snapshot, submit, work_until_it_waits,
-};
 use crate::rebuild::{copy_stores, rebuilt};
 
 const MARK: &str = "_strongroom/registry.json";
@@ -43,10 +41,8 @@ impl Layer for SnapshotBeforeCommit {
     }
 }
 
-/// The mark is raised before the commit, and the same number is noted behind it. A snapshot that is taken in between tells
-/// of an act whose version it lacks: when it is put back it is not refused, and the registry keeps its claim that two copies
-/// were verified. With deposits always under way, each snapshot is one of these as far as the last acts are concerned.
-/// `logs::put` announces once more behind the act for this reason; the publication does not.
+/// The mark of a snapshot that is taken between the announcement of an act and the act tells of what the snapshot lacks. With
+/// deposits always under way, each snapshot is one of these as far as the last acts are concerned.
 #[test]
 fn a_snapshot_that_was_taken_while_a_version_was_published_is_older() {
     let made = home();
@@ -66,7 +62,7 @@ fn a_snapshot_that_was_taken_while_a_version_was_published_is_older() {
     assert_is_refused(&made.opened_again(), "secondary");
 }
 
-/// Takes `primary` away when the mark of `secondary` is read behind its commit, which is the last call before the note.
+/// Takes `primary` away when the mark of `secondary` is written behind its commit, which is the last call before the note.
 struct AwayBeforeNote {
     folder: PathBuf,
     is_committed: AtomicBool,
@@ -79,7 +75,7 @@ impl Layer for AwayBeforeNote {
         if call.operation == Operation::Commit {
             self.is_committed.store(true, Ordering::SeqCst);
         }
-        let is_mark = call.operation == Operation::Open && call.key.as_str() == MARK;
+        let is_mark = call.operation == Operation::Put && call.key.as_str() == MARK;
         if is_mark && self.is_committed.load(Ordering::SeqCst) && !self.is_done.swap(true, Ordering::SeqCst) {
             fs::rename(self.folder.join("stores/primary"), self.folder.join("gone")).expect("takes it away");
         }
@@ -87,8 +83,6 @@ impl Layer for AwayBeforeNote {
     }
 }
 
-/// `note` asks each store for its id, and passes over one that has none: a store that went away since its mark was read.
-/// The version is published, and the registry never learns how far that store had come.
 #[test]
 fn a_store_that_goes_away_before_its_mark_is_noted_is_not_passed_over() {
     let made = home();
@@ -109,9 +103,7 @@ fn a_store_that_goes_away_before_its_mark_is_noted_is_not_passed_over() {
     }
 }
 
-/// What was brought into a store is recorded page by page, and the mark is noted only where the object came to be whole.
-/// Where one content cannot be brought, the others count as verified copies, and no act is noted of the store: a snapshot
-/// of before is not refused.
+/// What is brought into a store is recorded page by page, also where the object does not come to be whole.
 #[test]
 fn what_was_brought_of_an_object_in_part_is_noted_too() {
     let made = home();
@@ -128,8 +120,7 @@ fn what_was_brought_of_an_object_in_part_is_noted_too() {
     assert_is_refused(&made.opened_again(), "secondary");
 }
 
-/// A rebuild and an adoption read the mark of each store and note nothing of it. An older store that comes back before the
-/// next act in it is used as it is, and that act raises its mark, so that nothing tells of it any more.
+/// The marks that lie in the stores when a rebuilt registry first opens them count, before any act of its own.
 #[test]
 fn older_content_that_comes_back_behind_a_rebuild_is_refused() {
     let made = home();
@@ -147,6 +138,7 @@ fn older_content_that_comes_back_behind_a_rebuild_is_refused() {
     let mark = fs::read(fresh.file("secondary", MARK)).expect("reads the mark");
     let mut parsed: serde_json::Value = serde_json::from_slice(&mark).expect("a mark");
     parsed["acts"] = 1.into();
+    parsed["revision"] = 1.into();
     for key in kept(&fresh, "secondary").into_iter().map(|(key, _)| key) {
         if key.contains(&fresh.object("diaries").generation.to_string()) {
             fs::remove_file(fresh.file("secondary", &key)).expect("removes");
