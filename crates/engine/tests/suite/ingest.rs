@@ -1,9 +1,11 @@
 //! Ingest where something changes between two stages: what staging loses, what a collection loses.
 
 mod committing;
+mod completing;
 mod healing;
 pub(crate) mod identity;
 mod jumping;
+mod verifying;
 mod waiting;
 
 use std::path::{Path, PathBuf};

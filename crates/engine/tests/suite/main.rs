@@ -14,5 +14,6 @@ mod replacing;
 mod restoration;
 mod retention;
 mod runtime;
+mod saying;
 mod schedule;
 mod stores;
