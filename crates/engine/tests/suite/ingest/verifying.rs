@@ -82,6 +82,18 @@ fn what_does_not_read_back_is_written_again() {
     assert_whole(&made);
 }
 
+#[test]
+fn an_item_ends_when_a_store_never_gives_back_what_is_put() {
+    let made = home();
+    let (spoiling, put) = spoiled(&made, usize::MAX);
+    let id = hand_in(&made, &made.bag("letters", &[("a.txt", b"one")]));
+    let contents = 20;
+    let item = work_while(&spoiling, &made, id, &|_| put.load(Ordering::SeqCst) > 10 * contents);
+    assert_eq!(item.status, ItemStatus::Failed, "after {} puts: {:?}", put.load(Ordering::SeqCst), item.note);
+    assert!(item.note.as_deref().is_some_and(|note| note.contains("did not read back")), "{:?}", item.note);
+    assert!(item.needs_review);
+}
+
 /// A store that vouches for checksums, and may not let contents be read.
 #[derive(Clone, Copy)]
 struct Vouching {
