@@ -5,6 +5,7 @@ mod completing;
 mod healing;
 pub(crate) mod identity;
 mod jumping;
+mod sweeping;
 mod verifying;
 mod waiting;
 

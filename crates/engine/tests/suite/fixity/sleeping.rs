@@ -3,9 +3,10 @@
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 
-use strongroom_storage::{Call, FolderStore, Head, Key, Layer, Layered, Operation, StorageError, Store};
+use strongroom_storage::{Body, Call, Capabilities, FolderStore, Head, Key, Layer, Layered, Operation, StorageError, Store};
 
 use super::*;
+use crate::saying::{Says, saying};
 
 /// Stops the first put of a key until it is told to go on.
 struct Pausing {
@@ -98,4 +99,56 @@ fn a_worker_that_slept_inside_the_repair_of_a_sidecar_does_not_touch_the_next_ve
     assert_eq!((summary.failed, summary.repaired), (1, 0), "{summary:?}");
     let summary = run(&made, &all());
     assert_eq!((summary.damaged, summary.failed), (0, 0), "version 2 is as it was published: {summary:?}");
+}
+
+/// A store that honours no conditions, whose first opening of a key stops until it is told to go on.
+struct PausingSource {
+    key: String,
+    ways: Mutex<Option<(Sender<()>, Receiver<()>)>>,
+}
+
+impl Says for PausingSource {
+    fn capabilities(&self, of: Capabilities) -> Capabilities {
+        Capabilities { conditional_put: false, ..of }
+    }
+
+    fn open(&self, key: &Key, body: Result<Body, StorageError>) -> Result<Body, StorageError> {
+        let is_it = key.as_str() == self.key;
+        if let Some((reached, go_on)) = self.ways.lock().expect("locks").take_if(|_| is_it) {
+            reached.send(()).expect("somebody waits");
+            go_on.recv().expect("is told to go on");
+        }
+        body
+    }
+}
+
+#[test]
+fn a_worker_that_lost_the_object_while_it_opened_a_source_replaces_nothing_where_no_conditions_are_honoured() {
+    for store in ["primary"] {
+        let made = home();
+        let object = letters(&made);
+        let key = copy(&made, &object, "deposit/data/a.txt", "primary").key;
+        damage(&made, "primary", &key);
+        let source = copy(&made, &object, "deposit/data/a.txt", "secondary").key;
+        let (reached, has_reached) = channel();
+        let (wake, go_on) = channel();
+        let never = || Arc::new(PausingSource { key: String::new(), ways: Mutex::new(None) });
+        let pausing = Arc::new(PausingSource { key: source, ways: Mutex::new(Some((reached, go_on))) });
+        let sleeper = saying(&made, [("primary", never()), ("secondary", pausing)]);
+        let only = FixityRequest { store: Some("primary".into()), ..all() };
+        let (summary, repaired) = std::thread::scope(|scope| {
+            let asleep = scope.spawn(|| run(&sleeper, &only));
+            has_reached.recv().expect("it gets there");
+            made.clock.advance(Duration::from_hours(1));
+            let summary = run(&made, &only);
+            assert_eq!((summary.damaged, summary.repaired), (1, 1), "{summary:?}");
+            let repaired = etag(&made, &key);
+            wake.send(()).expect("it still sleeps");
+            (asleep.join().expect("it ends"), repaired)
+        });
+        assert_eq!((summary.failed, summary.repaired), (1, 0), "{store}: {summary:?}");
+        assert_eq!(etag(&made, &key), repaired, "what the other has put stays");
+        assert_eq!(outcomes(&made, &object, "recovery", "success"), 1);
+        assert_eq!(findings(&made).len(), 1);
+    }
 }

@@ -9,8 +9,9 @@ use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::work_on;
 use strongroom_registry::items::{self, Item};
 use strongroom_registry::objects::{self, Object};
-use strongroom_registry::{CopyState, ItemStatus, Scope};
+use strongroom_registry::{CopyState, ItemStatus, Scope, Stage};
 
+use super::{hand_in, lose_staged_bytes, notes, work_with_a_pause};
 use crate::fixture::{self, INSTITUTION, KEPT_IN, TestHome};
 
 /// Deposits the bag of a name once more; its work item when it has ended.
@@ -139,5 +140,25 @@ fn many_healed_copies_are_counted_and_the_first_are_named() {
     let note = deposit_again(&home, "letters", &files).note.expect("a note");
     assert!(note.contains("18 lost or damaged copies are repaired") && note.ends_with(", ..."), "{note}");
     assert_eq!(note.matches(" in primary").count() + note.matches(" in secondary").count(), 5, "{note}");
+    assert_whole(&home);
+}
+
+#[test]
+fn staged_bytes_that_are_wrong_repair_nothing_and_are_fetched_again() {
+    let home = fixture::home();
+    let files: [(&str, &[u8]); 1] = [("a.txt", b"one")];
+    let object = home.ingest("letters", &files);
+    let lost = places(&home, &object, "a.txt");
+    for place in &lost {
+        fs::remove_file(place).expect("is lost");
+    }
+    let id = hand_in(&home, &home.bag("letters", &files));
+    let item = work_with_a_pause(&home, id, Stage::Compare, || lose_staged_bytes(&home));
+    assert_eq!(item.status, ItemStatus::Succeeded, "{:?}", item.note);
+    let told = notes(&home, id);
+    assert!(told.iter().any(|note| note.contains("has other bytes by now; fetching again")), "{told:?}");
+    for place in &lost {
+        assert_eq!(fs::read(place).expect("is there"), b"one");
+    }
     assert_whole(&home);
 }

@@ -68,7 +68,21 @@ impl Layer for AtCall {
     }
 }
 
-fn with_primary(home: &TestHome, store: Arc<dyn Store>) -> Arc<Home> {
+/// A first store in a bucket.
+pub(super) fn bucket(double: &Double) -> Arc<dyn Store> {
+    let settings = S3Settings {
+        bucket: BUCKET.into(),
+        endpoint: Some(double.endpoint()),
+        access_key: Some(ACCESS_KEY.into()),
+        secret_key: Some(Secret::new(SECRET_KEY)),
+        first_wait: Duration::from_millis(1),
+        ..S3Settings::default()
+    };
+    Arc::new(S3Store::create("primary", settings).expect("a store in a bucket"))
+}
+
+/// The home with another first store.
+pub(super) fn with_primary(home: &TestHome, store: Arc<dyn Store>) -> Arc<Home> {
     let mut changed = home.opened_again();
     changed.stores.insert("primary".to_owned(), store);
     Arc::new(changed)
@@ -131,19 +145,12 @@ fn a_forward_jump_of_the_clock_makes_two_holders_who_keep_nothing_wrong_in_a_fol
 #[test]
 fn a_forward_jump_of_the_clock_makes_two_holders_who_keep_nothing_wrong_in_a_bucket() {
     let mut servers = Vec::new();
-    let mut bucket = |_: &TestHome| -> Arc<dyn Store> {
+    let mut primary = |_: &TestHome| -> Arc<dyn Store> {
         let double = Double::start().expect("a server");
-        let settings = S3Settings {
-            bucket: BUCKET.into(),
-            endpoint: Some(double.endpoint()),
-            access_key: Some(ACCESS_KEY.into()),
-            secret_key: Some(Secret::new(SECRET_KEY)),
-            first_wait: Duration::from_millis(1),
-            ..S3Settings::default()
-        };
+        let store = bucket(&double);
         servers.clear();
         servers.push(double);
-        Arc::new(S3Store::create("primary", settings).expect("a store in a bucket"))
+        store
     };
-    jump_at_many(&mut bucket);
+    jump_at_many(&mut primary);
 }
