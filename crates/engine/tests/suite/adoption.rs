@@ -10,8 +10,8 @@ use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::{EngineError, Home};
 use strongroom_registry::items::{self, Request};
 use strongroom_registry::{
-    InstitutionId, ItemId, ItemStatus, RegistryError, Scope, Stage, VersionId, VersionState, discarding, fixity as fixity_record,
-    objects, rebuild as record, tenants,
+    InstitutionId, ItemId, ItemStatus, RegistryError, Scope, Stage, VersionId, VersionState, discarding,
+    fixity as fixity_record, objects, rebuild as record, tenants,
 };
 use strongroom_storage::{Call, Layer, Layered, Operation, StorageError};
 
@@ -312,7 +312,13 @@ fn an_adoption_in_the_middle_of_a_commit_learns_that_it_missed_an_act() {
     let begun = std::time::Instant::now();
     workers.run_until(&Shutdown::new(), &|| {
         let item = item();
-        assert!(begun.elapsed() < std::time::Duration::from_mins(1), "{} at {}: {:?}", item.status, item.stage, item.note);
+        assert!(
+            begun.elapsed() < std::time::Duration::from_mins(1),
+            "{} at {}: {:?}",
+            item.status,
+            item.stage,
+            item.note
+        );
         item.status.is_ended() || item.note.is_some_and(|note| note.contains("adopted by another state"))
     });
     assert_ne!(item().status, ItemStatus::Succeeded, "the registry of before publishes nothing");

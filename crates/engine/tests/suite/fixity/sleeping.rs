@@ -3,7 +3,9 @@
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 
-use strongroom_storage::{Body, Call, Capabilities, FolderStore, Head, Key, Layer, Layered, Operation, StorageError, Store};
+use strongroom_storage::{
+    Body, Call, Capabilities, FolderStore, Head, Key, Layer, Layered, Operation, StorageError, Store,
+};
 
 use super::*;
 use crate::saying::{Says, saying};
