@@ -6,6 +6,7 @@ mod healing;
 pub(crate) mod identity;
 mod jumping;
 mod sweeping;
+mod syncing;
 mod verifying;
 mod waiting;
 

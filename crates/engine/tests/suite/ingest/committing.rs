@@ -91,7 +91,7 @@ fn layered<L: Layer>(made: &TestHome, name: &str, layer: L) -> Arc<Home> {
 }
 
 /// An item behind `committing` whose assembly in the second store is lost; and where that lay.
-fn committing_without_assembly(made: &TestHome) -> (ItemId, PathBuf) {
+pub(super) fn committing_without_assembly(made: &TestHome) -> (ItemId, PathBuf) {
     let id = hand_in(made, &made.bag("letters", &[("a.txt", b"one")]));
     work_until(made, id, Stage::Record);
     let version = made.registry.read(|tx| versions::of_item(tx, id)).expect("reads").expect("a version");
