@@ -126,31 +126,29 @@ impl Says for PausingSource {
 
 #[test]
 fn a_worker_that_lost_the_object_while_it_opened_a_source_replaces_nothing_where_no_conditions_are_honoured() {
-    for store in ["primary"] {
-        let made = home();
-        let object = letters(&made);
-        let key = copy(&made, &object, "deposit/data/a.txt", "primary").key;
-        damage(&made, "primary", &key);
-        let source = copy(&made, &object, "deposit/data/a.txt", "secondary").key;
-        let (reached, has_reached) = channel();
-        let (wake, go_on) = channel();
-        let never = || Arc::new(PausingSource { key: String::new(), ways: Mutex::new(None) });
-        let pausing = Arc::new(PausingSource { key: source, ways: Mutex::new(Some((reached, go_on))) });
-        let sleeper = saying(&made, [("primary", never()), ("secondary", pausing)]);
-        let only = FixityRequest { store: Some("primary".into()), ..all() };
-        let (summary, repaired) = std::thread::scope(|scope| {
-            let asleep = scope.spawn(|| run(&sleeper, &only));
-            has_reached.recv().expect("it gets there");
-            made.clock.advance(Duration::from_hours(1));
-            let summary = run(&made, &only);
-            assert_eq!((summary.damaged, summary.repaired), (1, 1), "{summary:?}");
-            let repaired = etag(&made, &key);
-            wake.send(()).expect("it still sleeps");
-            (asleep.join().expect("it ends"), repaired)
-        });
-        assert_eq!((summary.failed, summary.repaired), (1, 0), "{store}: {summary:?}");
-        assert_eq!(etag(&made, &key), repaired, "what the other has put stays");
-        assert_eq!(outcomes(&made, &object, "recovery", "success"), 1);
-        assert_eq!(findings(&made).len(), 1);
-    }
+    let made = home();
+    let object = letters(&made);
+    let key = copy(&made, &object, "deposit/data/a.txt", "primary").key;
+    damage(&made, "primary", &key);
+    let source = copy(&made, &object, "deposit/data/a.txt", "secondary").key;
+    let (reached, has_reached) = channel();
+    let (wake, go_on) = channel();
+    let never = || Arc::new(PausingSource { key: String::new(), ways: Mutex::new(None) });
+    let pausing = Arc::new(PausingSource { key: source, ways: Mutex::new(Some((reached, go_on))) });
+    let sleeper = saying(&made, [("primary", never()), ("secondary", pausing)]);
+    let only = FixityRequest { store: Some("primary".into()), ..all() };
+    let (summary, repaired) = std::thread::scope(|scope| {
+        let asleep = scope.spawn(|| run(&sleeper, &only));
+        has_reached.recv().expect("it gets there");
+        made.clock.advance(Duration::from_hours(1));
+        let summary = run(&made, &only);
+        assert_eq!((summary.damaged, summary.repaired), (1, 1), "{summary:?}");
+        let repaired = etag(&made, &key);
+        wake.send(()).expect("it still sleeps");
+        (asleep.join().expect("it ends"), repaired)
+    });
+    assert_eq!((summary.failed, summary.repaired), (1, 0), "{summary:?}");
+    assert_eq!(etag(&made, &key), repaired, "what the other has put stays");
+    assert_eq!(outcomes(&made, &object, "recovery", "success"), 1);
+    assert_eq!(findings(&made).len(), 1);
 }

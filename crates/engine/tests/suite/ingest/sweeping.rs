@@ -76,7 +76,7 @@ fn what_is_put_late_under_a_discarded_version_goes_for_two_days_also_where_keys_
     ask(&home, id, Request::Cancel);
     work_on(&in_bucket, &[id], &Shutdown::new()).expect("sweeps");
     assert_eq!(put(double.keys()), None);
-    home.clock.advance(DAY * 2 - Duration::from_hours(1));
+    home.clock.advance(Duration::from_hours(47));
     double.lay(&key, b"late");
     sweep_assemblies(&in_bucket, &Shutdown::new()).expect("sweeps");
     assert_eq!(put(double.keys()), None);
