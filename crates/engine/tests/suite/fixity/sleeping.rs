@@ -152,3 +152,54 @@ fn a_worker_that_lost_the_object_while_it_opened_a_source_replaces_nothing_where
     assert_eq!(outcomes(&made, &object, "recovery", "success"), 1);
     assert_eq!(findings(&made).len(), 1);
 }
+
+/// Stops the first put of a key that ends like this in quarantine.
+struct PausingEvidence {
+    ending: &'static str,
+    ways: Mutex<Option<(Sender<()>, Receiver<()>)>>,
+}
+
+impl Layer for PausingEvidence {
+    fn call<T>(&self, call: Call<'_>, act: &mut dyn FnMut() -> Result<T, StorageError>) -> Result<T, StorageError> {
+        let is_it = call.operation == Operation::Put && call.key.as_str().ends_with(self.ending);
+        if let Some((reached, go_on)) = self.ways.lock().expect("locks").take_if(|_| is_it) {
+            reached.send(()).expect("somebody waits");
+            go_on.recv().expect("is told to go on");
+        }
+        act()
+    }
+}
+
+#[test]
+fn a_worker_that_slept_before_it_kept_evidence_replaces_none() {
+    for ending in ["", ".json"] {
+        let made = home();
+        let object = letters(&made);
+        let key = copy(&made, &object, "deposit/data/a.txt", "primary").key;
+        damage(&made, "primary", &key);
+        let (reached, has_reached) = channel();
+        let (wake, go_on) = channel();
+        let mut sleeper =
+            Home::with_registry(made.path(), made.settings.clone(), made.registry.clone()).expect("opens");
+        let layer = PausingEvidence { ending, ways: Mutex::new(Some((reached, go_on))) };
+        sleeper.roles.quarantine = Arc::new(Layered::new(made.roles.quarantine.clone(), layer));
+        let etags = || {
+            let listed = made.roles.quarantine.list(&Key::ROOT).expect("lists");
+            listed.map(|listed| listed.expect("a key")).map(|listed| (listed.key, listed.etag)).collect::<Vec<_>>()
+        };
+        let (summary, kept) = std::thread::scope(|scope| {
+            let asleep = scope.spawn(|| run(&sleeper, &all()));
+            has_reached.recv().expect("it gets there");
+            made.clock.advance(Duration::from_hours(1));
+            let summary = run(&made, &all());
+            assert_eq!((summary.damaged, summary.repaired), (1, 1), "{summary:?}");
+            let kept = etags();
+            wake.send(()).expect("it still sleeps");
+            (asleep.join().expect("it ends"), kept)
+        });
+        assert_eq!((summary.failed, summary.repaired), (1, 0), "{ending:?}: {summary:?}");
+        assert_eq!(kept.len(), 2, "the bytes and their note: {kept:?}");
+        assert_eq!(etags(), kept, "what the other has kept stays: {ending:?}");
+        assert_eq!(outcomes(&made, &object, "quarantine", "success"), 1);
+    }
+}
