@@ -103,6 +103,21 @@ fn a_worker_that_slept_inside_the_repair_of_a_sidecar_does_not_touch_the_next_ve
     assert_eq!((summary.damaged, summary.failed), (0, 0), "version 2 is as it was published: {summary:?}");
 }
 
+#[test]
+fn a_worker_that_slept_inside_the_repair_of_an_inventory_does_not_touch_the_next_version() {
+    let made = home();
+    let object = letters(&made);
+    let key = format!("{}/inventory.json", object_root(&made, &object, "primary"));
+    damage(&made, "primary", &key);
+    let summary = sleeping_at(&made, &key, || {
+        assert_eq!(run(&made, &all()).repaired, 1);
+        assert_eq!(made.ingest("letters", &[("a.txt", b"dear reader"), ("c.txt", b"more")]).head, 2);
+    });
+    assert_eq!((summary.failed, summary.repaired), (1, 0), "{summary:?}");
+    let summary = run(&made, &all());
+    assert_eq!((summary.damaged, summary.failed), (0, 0), "version 2 is as it was published: {summary:?}");
+}
+
 /// A store that honours no conditions, whose first opening of a key stops until it is told to go on.
 struct PausingSource {
     key: String,
