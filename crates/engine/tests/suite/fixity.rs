@@ -4,7 +4,7 @@
 mod cold_sources;
 #[cfg(feature = "failpoints")]
 mod crash;
-mod failing_stores;
+pub(crate) mod failing_stores;
 mod passed;
 mod roots;
 mod sleeping;
