@@ -1,16 +1,19 @@
 //! A registry that was restored from a backup learns from its stores what it does not know, and changes nothing before.
 
+use std::sync::{Arc, Mutex};
+
 use strongroom_database::Time;
 use strongroom_engine::fixity::{self, FixityRequest, FixitySummary};
 use strongroom_engine::mark::{self, Found, Mark};
 use strongroom_engine::rebuild::{self, AdoptRequest, Summary};
 use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::{EngineError, Home};
-use strongroom_registry::items::Request;
+use strongroom_registry::items::{self, Request};
 use strongroom_registry::{
-    InstitutionId, ItemId, RegistryError, Scope, Stage, VersionId, VersionState, discarding, fixity as fixity_record,
-    objects, rebuild as record, tenants,
+    InstitutionId, ItemId, ItemStatus, RegistryError, Scope, Stage, VersionId, VersionState, discarding,
+    fixity as fixity_record, objects, rebuild as record, tenants,
 };
+use strongroom_storage::{Call, Layer, Layered, Operation, StorageError};
 
 use crate::fixture::{self, KEPT_IN};
 use crate::ingest::hand_in;
@@ -268,6 +271,65 @@ fn a_process_that_works_with_the_registry_of_before_is_stopped() {
     );
     assert_eq!(mark_of(&home, "primary"), adopted_mark, "and nothing was done in the stores");
     assert!(home.opened_again().registry.refusal().is_some(), "the registry of before is the older one now");
+}
+
+/// Does something once, before a version becomes visible in a store.
+struct AtCommit(Mutex<Option<Box<dyn FnOnce() + Send>>>);
+
+impl Layer for AtCommit {
+    fn call<T>(&self, call: Call<'_>, act: &mut dyn FnMut() -> Result<T, StorageError>) -> Result<T, StorageError> {
+        if call.operation == Operation::Commit
+            && let Some(act) = self.0.lock().expect("locks").take()
+        {
+            act();
+        }
+        act()
+    }
+}
+
+#[test]
+fn an_adoption_in_the_middle_of_a_commit_learns_that_it_missed_an_act() {
+    let home = fixture::home();
+    home.ingest("letters", &[("a.txt", b"one")]);
+    let backup = home.backup("early");
+    let (folder, elsewhere) = home.with_registry_elsewhere(&backup);
+    let settings = elsewhere.settings.clone();
+    let seen = Arc::new(Mutex::new(None));
+    let adopt = {
+        let seen = seen.clone();
+        Box::new(move || {
+            // One store shows the version by now, and the other does not.
+            rebuild::adopt(&elsewhere, &AdoptRequest::default(), &mut |_| {}).expect("adopts");
+            *seen.lock().expect("locks") = Some(mark_of(&elsewhere, "primary"));
+        })
+    };
+    let mut late = Home::with_registry(home.path(), home.settings.clone(), home.registry.clone()).expect("opens");
+    let layered = Layered::new(late.stores["secondary"].clone(), AtCommit(Mutex::new(Some(adopt))));
+    late.stores.insert("secondary".into(), Arc::new(layered));
+    let late = Arc::new(late);
+    let id = hand_in(&home, &home.bag("letters", &[("a.txt", b"one, changed")]));
+    let workers = strongroom_engine::runtime_over(&late, None).expect("a runtime").build();
+    let item = || home.registry.read(|tx| items::find(tx, Scope::System, id)).expect("the item");
+    let begun = std::time::Instant::now();
+    workers.run_until(&Shutdown::new(), &|| {
+        let item = item();
+        assert!(
+            begun.elapsed() < std::time::Duration::from_mins(1),
+            "{} at {}: {:?}",
+            item.status,
+            item.stage,
+            item.note
+        );
+        item.status.is_ended() || item.note.is_some_and(|note| note.contains("adopted by another state"))
+    });
+    assert_ne!(item().status, ItemStatus::Succeeded, "the registry of before publishes nothing");
+    let adopted_mark = seen.lock().expect("locks").expect("it was adopted");
+    let mark = mark_of(&home, "primary");
+    assert_eq!((mark.registry, mark.term), (adopted_mark.registry, adopted_mark.term));
+    assert_eq!(mark.acts, adopted_mark.acts + 1, "the late act counts");
+    let registry = strongroom_registry::Registry::open(&settings.registry_location(folder.path()).expect("a location"));
+    let again = Home::with_registry(folder.path(), settings, registry.expect("opens")).expect("opens");
+    assert!(again.registry.refusal().is_some_and(|reason| reason.contains("older state")), "it adopts once more");
 }
 
 #[test]

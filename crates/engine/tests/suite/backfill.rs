@@ -26,7 +26,7 @@ fn settings_with_third(made: &TestHome) -> Settings {
 }
 
 /// A home with two versions of one object and one of another, and then a third store in every placement.
-fn home_with_third() -> TestHome {
+pub(crate) fn home_with_third() -> TestHome {
     let mut made = fixture::home();
     made.ingest("letters", &[("a.txt", b"dear reader"), ("b.txt", b"yours")]);
     made.ingest("letters", &[("a.txt", b"dear reader, again")]);

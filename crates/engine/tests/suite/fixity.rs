@@ -1,9 +1,10 @@
 //! Watching over real stores: what is damaged is found, kept as evidence, put right and proved; what is fresh is left
 //! alone; what cannot be put right is said.
 
+mod cold_sources;
 #[cfg(feature = "failpoints")]
 mod crash;
-mod failing_stores;
+pub(crate) mod failing_stores;
 mod passed;
 mod roots;
 mod sleeping;

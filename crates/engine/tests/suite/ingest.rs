@@ -1,9 +1,13 @@
 //! Ingest where something changes between two stages: what staging loses, what a collection loses.
 
 mod committing;
+mod completing;
 mod healing;
 pub(crate) mod identity;
 mod jumping;
+mod sweeping;
+mod syncing;
+mod verifying;
 mod waiting;
 
 use std::path::{Path, PathBuf};
@@ -239,4 +243,32 @@ fn an_item_that_waits_for_the_lease_of_an_object_is_woken_by_its_release_and_loo
     let item = find(&home, id);
     assert_eq!(item.status, ItemStatus::Succeeded, "{:?}", item.note);
     assert_eq!(home.object("letters").head, 2);
+}
+
+#[test]
+fn the_events_of_each_deposit_are_recorded() {
+    let home = home();
+    let object = home.ingest("letters", &[("a.txt", b"one")]);
+    let first = crate::rebuild::all_events(&home, &object);
+    assert_eq!(first.iter().filter(|event| event.kind == "creation").count(), 1);
+    home.ingest("letters", &[("a.txt", b"one"), ("b.txt", b"two")]);
+    let events = crate::rebuild::all_events(&home, &home.object("letters"));
+    let count = |kind: &str, is_of_file: bool| {
+        events.iter().filter(|event| event.kind == kind && event.file.is_some() == is_of_file).count()
+    };
+    for kind in ["validation", "ingestion", "access assignment"] {
+        assert_eq!(count(kind, false), 2, "{kind} is of each version");
+    }
+    for kind in ["creation", "identifier assignment"] {
+        assert_eq!(count(kind, false), 1, "{kind} is of the first");
+    }
+    let object = home.object("letters");
+    let files = home
+        .registry
+        .read(|tx| strongroom_registry::objects::files(tx, object.id, 2, "deposit/data/", "", 10))
+        .expect("files");
+    for file in files {
+        let of_file = events.iter().filter(|event| event.file == Some(file.id) && event.kind == "ingestion").count();
+        assert_eq!(of_file, 1, "{}", file.path);
+    }
 }

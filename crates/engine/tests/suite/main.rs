@@ -17,5 +17,6 @@ mod replacing;
 mod restoration;
 mod retention;
 mod runtime;
+mod saying;
 mod schedule;
 mod stores;

@@ -6,6 +6,7 @@ mod lifetimes;
 mod listing;
 mod model;
 mod parts;
+mod removing;
 mod replacing;
 mod stuck;
 

@@ -15,7 +15,7 @@ use super::compare::{bring_up, compare_anew, keep_object, object, open_version, 
 use super::complete::{commit_failure, complete, missing};
 use super::inventory::Inventory;
 use super::resolve::Resolved;
-use super::write::{assembly, in_every_store};
+use super::write::{assembly, in_every_store, write_again};
 use crate::home::NamedStore;
 use crate::ingest::context::{StageContext, StageError};
 use crate::{EngineError, Home, crash_point, mark};
@@ -89,8 +89,8 @@ fn begin_commit(
     for (name, _) in stores {
         let unproved = context.registry().read(|tx| copies::unproved(tx, version, name))?;
         if unproved > 0 {
-            let note = format!("{unproved} contents have no proved copy in {name}; writing again");
-            return Ok(Some(StageEnd::Back { to: Stage::Write, note }));
+            let what = format!("{unproved} contents have no proved copy in {name}");
+            return write_again(context, version, &what).map(Some);
         }
     }
     let mut lost = Vec::new();
@@ -106,8 +106,8 @@ fn begin_commit(
         })?;
     }
     if !lost.is_empty() {
-        let note = format!("{} are gone since they were proved; writing again", lost.join(", "));
-        return Ok(Some(StageEnd::Back { to: Stage::Write, note }));
+        let what = format!("{} are gone since they were proved", lost.join(", "));
+        return write_again(context, version, &what).map(Some);
     }
     crash_point("ingest.record.listed");
     let is_committing = commit(context, resolved, version, inventory.seal.digest)?;

@@ -1,5 +1,5 @@
 //! verify: every new copy proved by its digest. Where the store itself vouches for a digest that is as strong as reading, it
-//! is asked for that; else the copy is read back. A copy that does not prove is made again.
+//! is asked for that; else the copy is read back. A copy that does not prove is made again, a limited number of times.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,7 +14,7 @@ use strongroom_storage::{StorageError, Store};
 
 use super::compare::{compare_anew, keep_object, open_version, placement};
 use super::resolve::Resolved;
-use super::write::{assembly, in_every_store};
+use super::write::{assembly, in_every_store, write_again};
 use crate::ingest::context::{StageContext, StageError};
 
 const COPIES_AT_ONCE: usize = 1_000;
@@ -39,11 +39,7 @@ pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
     if wrong.is_empty() {
         return Ok(StageEnd::Next { next: Stage::Record, note: format!("{proved} copies proved") });
     }
-    let note = format!("{} did not read back as written and are written again", wrong.join(", "));
-    if context.item.retry_count + 1 >= u64::from(context.task.settings().max_attempts) {
-        return Err(StageError::Transient(note));
-    }
-    Ok(StageEnd::Back { to: Stage::Write, note })
+    write_again(context, &version, &format!("{} did not read back as written", wrong.join(", ")))
 }
 
 struct Proof {

@@ -67,6 +67,22 @@ pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
     Ok(StageEnd::Next { next: Stage::Verify, note })
 }
 
+/// Sends the item back to write what a store does not show as it was put. Going back begins the attempts of a stage anew, so
+/// the times are counted for the version: a store that never gives back what is put there ends the item.
+pub(super) fn write_again(context: &StageContext<'_>, version: &Version, what: &str) -> Result<StageEnd, StageError> {
+    let name = fact_of(version, "written_again");
+    let times = context.fact::<u32>(&name)?.unwrap_or_default().saturating_add(1);
+    if times >= context.task.settings().max_attempts {
+        let id = context.item.id;
+        return Err(StageError::fatal(format!(
+            "gave up after writing {times} times: {what}; next: check the disk or the service of the store, then: strongroom \
+             items requeue {id}"
+        )));
+    }
+    context.set_fact(&name, &times)?;
+    Ok(StageEnd::Back { to: Stage::Write, note: format!("{what}; writing again") })
+}
+
 /// Notes where the version is going to be written, so that its bytes are found there whatever the settings say later.
 fn note_stores(context: &StageContext<'_>, version: &Version, stores: &[String]) -> Result<(), StageError> {
     let (version, stores) = (version.clone(), stores.to_vec());

@@ -300,3 +300,41 @@ fn a_cold_copy_is_attested_and_never_called_passed() {
     let open = fixity::problems(&made, None, None, 10).expect("problems");
     assert!(open.iter().all(|finding| finding.detail.contains("thaw")), "{open:?}");
 }
+
+/// A medium that changes a byte of what is put under contents.
+pub(crate) struct Spoiling(pub(crate) std::path::PathBuf);
+
+impl Layer for Spoiling {
+    fn call<T>(&self, call: Call<'_>, act: &mut dyn FnMut() -> Result<T, StorageError>) -> Result<T, StorageError> {
+        let outcome = act()?;
+        if call.operation == Operation::Put && call.key.as_str().contains("/content/") {
+            let file = self.0.join(call.key.as_str());
+            let mut bytes = fs::read(&file).expect("was put");
+            bytes[0] ^= 1;
+            fs::write(&file, bytes).expect("changes a byte");
+        }
+        Ok(outcome)
+    }
+}
+
+/// The same home, with such a medium in a store.
+pub(crate) fn with_spoiling(made: &TestHome, store: &str) -> Home {
+    let mut home = Home::with_registry(made.path(), made.settings.clone(), made.registry.clone()).expect("opens");
+    let layer = Spoiling(made.path().join("stores").join(store));
+    home.stores.insert(store.into(), Arc::new(Layered::new(home.stores[store].clone(), layer)));
+    home
+}
+
+#[test]
+fn a_copy_that_does_not_read_back_after_its_repair_is_not_called_repaired() {
+    let made = home();
+    let object = letters(&made);
+    let key = copy(&made, &object, "deposit/data/a.txt", "primary").key;
+    fs::remove_file(made.file("primary", &key)).expect("removes");
+    let summary = run(&with_spoiling(&made, "primary"), &all());
+    assert_eq!((summary.repaired, summary.failed), (0, 1), "{summary:?}");
+    assert!(summary.errors[0].contains("does not read back right"), "{summary:?}");
+    assert_eq!(findings(&made)[0].state, FindingState::Open);
+    assert_ne!(copy(&made, &object, "deposit/data/a.txt", "primary").state, CopyState::Kept);
+    assert_eq!(run(&made, &all()).repaired, 1);
+}

@@ -1,12 +1,13 @@
 //! A worker that sleeps inside a repair beyond its lease, and wakes when others have repaired the object and gone on.
 
-use std::sync::Arc;
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
 
-use strongroom_storage::{Call, FolderStore, Key, Layered, Operation, Store};
+use strongroom_storage::{Body, Call, Capabilities, FolderStore, Key, Layer, Layered, Operation, StorageError, Store};
 
 use super::*;
 use crate::meanwhile::{Meanwhile, When};
+use crate::saying::{Says, saying};
 
 /// Runs a check that pauses before its put of `key` in `primary`, and `meanwhile` when it has got there and its lease has run
 /// out.
@@ -76,4 +77,120 @@ fn a_worker_that_slept_inside_the_repair_of_a_sidecar_does_not_touch_the_next_ve
     assert_eq!((summary.failed, summary.repaired), (1, 0), "{summary:?}");
     let summary = run(&made, &all());
     assert_eq!((summary.damaged, summary.failed), (0, 0), "version 2 is as it was published: {summary:?}");
+}
+
+#[test]
+fn a_worker_that_slept_inside_the_repair_of_an_inventory_does_not_touch_the_next_version() {
+    let made = home();
+    let object = letters(&made);
+    let key = format!("{}/inventory.json", object_root(&made, &object, "primary"));
+    damage(&made, "primary", &key);
+    let summary = sleeping_at(&made, &key, || {
+        assert_eq!(run(&made, &all()).repaired, 1);
+        assert_eq!(made.ingest("letters", &[("a.txt", b"dear reader"), ("c.txt", b"more")]).head, 2);
+    });
+    assert_eq!((summary.failed, summary.repaired), (1, 0), "{summary:?}");
+    let summary = run(&made, &all());
+    assert_eq!((summary.damaged, summary.failed), (0, 0), "version 2 is as it was published: {summary:?}");
+}
+
+/// A store that honours no conditions, whose first opening of a key stops until it is told to go on.
+struct PausingSource {
+    key: String,
+    ways: Mutex<Option<(Sender<()>, Receiver<()>)>>,
+}
+
+impl Says for PausingSource {
+    fn capabilities(&self, of: Capabilities) -> Capabilities {
+        Capabilities { conditional_put: false, ..of }
+    }
+
+    fn open(&self, key: &Key, body: Result<Body, StorageError>) -> Result<Body, StorageError> {
+        let is_it = key.as_str() == self.key;
+        if let Some((reached, go_on)) = self.ways.lock().expect("locks").take_if(|_| is_it) {
+            reached.send(()).expect("somebody waits");
+            go_on.recv().expect("is told to go on");
+        }
+        body
+    }
+}
+
+#[test]
+fn a_worker_that_lost_the_object_while_it_opened_a_source_replaces_nothing_where_no_conditions_are_honoured() {
+    let made = home();
+    let object = letters(&made);
+    let key = copy(&made, &object, "deposit/data/a.txt", "primary").key;
+    damage(&made, "primary", &key);
+    let source = copy(&made, &object, "deposit/data/a.txt", "secondary").key;
+    let (reached, has_reached) = channel();
+    let (wake, go_on) = channel();
+    let never = || Arc::new(PausingSource { key: String::new(), ways: Mutex::new(None) });
+    let pausing = Arc::new(PausingSource { key: source, ways: Mutex::new(Some((reached, go_on))) });
+    let sleeper = saying(&made, [("primary", never()), ("secondary", pausing)]);
+    let only = FixityRequest { store: Some("primary".into()), ..all() };
+    let (summary, repaired) = std::thread::scope(|scope| {
+        let asleep = scope.spawn(|| run(&sleeper, &only));
+        has_reached.recv().expect("it gets there");
+        made.clock.advance(Duration::from_hours(1));
+        let summary = run(&made, &only);
+        assert_eq!((summary.damaged, summary.repaired), (1, 1), "{summary:?}");
+        let repaired = etag(&made, &key);
+        wake.send(()).expect("it still sleeps");
+        (asleep.join().expect("it ends"), repaired)
+    });
+    assert_eq!((summary.failed, summary.repaired), (1, 0), "{summary:?}");
+    assert_eq!(etag(&made, &key), repaired, "what the other has put stays");
+    assert_eq!(outcomes(&made, &object, "recovery", "success"), 1);
+    assert_eq!(findings(&made).len(), 1);
+}
+
+/// Stops the first put of a key that ends like this in quarantine.
+struct PausingEvidence {
+    ending: &'static str,
+    ways: Mutex<Option<(Sender<()>, Receiver<()>)>>,
+}
+
+impl Layer for PausingEvidence {
+    fn call<T>(&self, call: Call<'_>, act: &mut dyn FnMut() -> Result<T, StorageError>) -> Result<T, StorageError> {
+        let is_it = call.operation == Operation::Put && call.key.as_str().ends_with(self.ending);
+        if let Some((reached, go_on)) = self.ways.lock().expect("locks").take_if(|_| is_it) {
+            reached.send(()).expect("somebody waits");
+            go_on.recv().expect("is told to go on");
+        }
+        act()
+    }
+}
+
+#[test]
+fn a_worker_that_slept_before_it_kept_evidence_replaces_none() {
+    for ending in ["", ".json"] {
+        let made = home();
+        let object = letters(&made);
+        let key = copy(&made, &object, "deposit/data/a.txt", "primary").key;
+        damage(&made, "primary", &key);
+        let (reached, has_reached) = channel();
+        let (wake, go_on) = channel();
+        let mut sleeper =
+            Home::with_registry(made.path(), made.settings.clone(), made.registry.clone()).expect("opens");
+        let layer = PausingEvidence { ending, ways: Mutex::new(Some((reached, go_on))) };
+        sleeper.roles.quarantine = Arc::new(Layered::new(made.roles.quarantine.clone(), layer));
+        let etags = || {
+            let listed = made.roles.quarantine.list(&Key::ROOT).expect("lists");
+            listed.map(|listed| listed.expect("a key")).map(|listed| (listed.key, listed.etag)).collect::<Vec<_>>()
+        };
+        let (summary, kept) = std::thread::scope(|scope| {
+            let asleep = scope.spawn(|| run(&sleeper, &all()));
+            has_reached.recv().expect("it gets there");
+            made.clock.advance(Duration::from_hours(1));
+            let summary = run(&made, &all());
+            assert_eq!((summary.damaged, summary.repaired), (1, 1), "{summary:?}");
+            let kept = etags();
+            wake.send(()).expect("it still sleeps");
+            (asleep.join().expect("it ends"), kept)
+        });
+        assert_eq!((summary.failed, summary.repaired), (1, 0), "{ending:?}: {summary:?}");
+        assert_eq!(kept.len(), 2, "the bytes and their note: {kept:?}");
+        assert_eq!(etags(), kept, "what the other has kept stays: {ending:?}");
+        assert_eq!(outcomes(&made, &object, "quarantine", "success"), 1);
+    }
 }

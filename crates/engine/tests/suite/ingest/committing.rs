@@ -8,11 +8,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use strongroom_engine::Home;
 use strongroom_engine::fixity::{self, FixityRequest};
 use strongroom_registry::{ItemId, VersionState, copies, objects, versions};
-use strongroom_storage::{Call, Layer, Layered, Operation, StorageError, Store};
+use strongroom_storage::{Call, Capabilities, Layer, Layered, Operation, StorageError, Store};
 
 use super::identity::work_until;
 use super::*;
 use crate::meanwhile::{Meanwhile, When};
+use crate::saying::{Says, saying};
 
 #[test]
 fn made_again_after_committing_is_read_back() {
@@ -92,7 +93,7 @@ fn layered<L: Layer>(made: &TestHome, name: &str, layer: L) -> Arc<Home> {
 }
 
 /// An item behind `committing` whose assembly in the second store is lost; and where that lay.
-fn committing_without_assembly(made: &TestHome) -> (ItemId, PathBuf) {
+pub(super) fn committing_without_assembly(made: &TestHome) -> (ItemId, PathBuf) {
     let id = hand_in(made, &made.bag("letters", &[("a.txt", b"one")]));
     work_until(made, id, Stage::Record);
     let version = made.registry.read(|tx| versions::of_item(tx, id)).expect("reads").expect("a version");
@@ -163,4 +164,31 @@ fn what_was_made_again_behind_committing_by_an_attempt_that_ended_is_read_back_b
     let unread =
         copies.filter(|copy| copy.store == "secondary" && copy.verified_at.is_none_or(|at| at < made_again)).count();
     assert_eq!(unread, 0, "copies count as proved that were never read since they were written");
+}
+
+/// A store that honours no conditions.
+struct Unconditional;
+
+impl Says for Unconditional {
+    fn capabilities(&self, of: Capabilities) -> Capabilities {
+        Capabilities { conditional_put: false, ..of }
+    }
+}
+
+#[test]
+fn inventories_are_due_again_soon_after_a_commit_in_a_store_that_honours_no_conditions() {
+    let made = home();
+    let before = strongroom_database::Clock::now(&*made.clock);
+    let home = Arc::new(saying(&made, [("secondary", Arc::new(Unconditional))]));
+    let id = hand_in(&made, &made.bag("letters", &[("a.txt", b"one")]));
+    work_on(&home, &[id], &Shutdown::new()).expect("works");
+    assert_eq!(find(&made, id).status, ItemStatus::Succeeded);
+    let object = made.object("letters").id;
+    let copies = made.registry.read(|tx| objects::object_copies(tx, object)).expect("copies");
+    let checked_at = |name: &str| copies.iter().find(|(store, ..)| store == name).expect("a copy").2;
+    assert!(checked_at("primary") >= before, "a whole interval from now on");
+    // Due when every lease of before the commit has ended, and not at once.
+    let interval = i64::try_from(made.settings.fixity.interval.as_micros()).expect("fits");
+    let due = checked_at("secondary").plus(interval);
+    assert!(due > before && due < before.plus(3_600_000_000), "{due:?}");
 }

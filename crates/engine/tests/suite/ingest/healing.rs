@@ -9,8 +9,10 @@ use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::work_on;
 use strongroom_registry::items::{self, Item};
 use strongroom_registry::objects::{self, Object};
-use strongroom_registry::{CopyState, ItemStatus, Scope};
+use strongroom_registry::{CopyState, ItemStatus, Scope, Stage};
 
+use super::{hand_in, lose_staged_bytes, notes, work_with_a_pause};
+use crate::fixity::failing_stores::with_spoiling;
 use crate::fixture::{self, INSTITUTION, KEPT_IN, TestHome};
 
 /// Deposits the bag of a name once more; its work item when it has ended.
@@ -140,4 +142,41 @@ fn many_healed_copies_are_counted_and_the_first_are_named() {
     assert!(note.contains("18 lost or damaged copies are repaired") && note.ends_with(", ..."), "{note}");
     assert_eq!(note.matches(" in primary").count() + note.matches(" in secondary").count(), 5, "{note}");
     assert_whole(&home);
+}
+
+#[test]
+fn staged_bytes_that_are_wrong_repair_nothing_and_are_fetched_again() {
+    let home = fixture::home();
+    let files: [(&str, &[u8]); 1] = [("a.txt", b"one")];
+    let object = home.ingest("letters", &files);
+    let lost = places(&home, &object, "a.txt");
+    for place in &lost {
+        fs::remove_file(place).expect("is lost");
+    }
+    let id = hand_in(&home, &home.bag("letters", &files));
+    let item = work_with_a_pause(&home, id, Stage::Compare, || lose_staged_bytes(&home));
+    assert_eq!(item.status, ItemStatus::Succeeded, "{:?}", item.note);
+    let told = notes(&home, id);
+    assert!(told.iter().any(|note| note.contains("has other bytes by now; fetching again")), "{told:?}");
+    for place in &lost {
+        assert_eq!(fs::read(place).expect("is there"), b"one");
+    }
+    assert_whole(&home);
+}
+
+#[test]
+fn a_copy_that_does_not_read_back_after_its_repair_from_a_deposit_ends_no_deposit_well() {
+    let home = fixture::home();
+    let files: [(&str, &[u8]); 1] = [("a.txt", b"one")];
+    let object = home.ingest("letters", &files);
+    fs::remove_file(&places(&home, &object, "a.txt")[0]).expect("is lost");
+    let spoiling = std::sync::Arc::new(with_spoiling(&home, "primary"));
+    let id = hand_in(&home, &home.bag("letters", &files));
+    let workers = strongroom_engine::runtime_over(&spoiling, None).expect("a runtime").build();
+    let item = || home.registry.read(|tx| items::find(tx, Scope::System, id)).expect("the item");
+    let note = "was replaced and does not read back right";
+    workers.run_until(&Shutdown::new(), &|| {
+        item().status.is_ended() || notes(&home, id).iter().any(|told| told.contains(note))
+    });
+    assert_ne!(item().status, ItemStatus::Succeeded, "{:?}", item().note);
 }

@@ -108,6 +108,33 @@ fn an_assembly_that_was_lost_after_verify_is_written_again() {
 }
 
 #[test]
+fn a_content_that_was_cut_short_after_verify_is_written_again() {
+    let home = home();
+    let id = hand_in(&home, &home.bag("letters", &[("a.txt", b"one")]));
+    work_until(&home, id, Stage::Record);
+    let contents = assembly(&home, "secondary", version(&home, id));
+    let mut folders = vec![contents];
+    let mut cut = 0;
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).expect("lists") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if cut == 0 && fs::read(&path).expect("reads") == b"one" {
+                fs::write(path, b"on").expect("cuts it short");
+                cut += 1;
+            }
+        }
+    }
+    assert_eq!(cut, 1);
+    finish(&home, id);
+    assert!(
+        notes(&home, id).iter().any(|note| note.contains("1 contents in secondary are gone since they were proved"))
+    );
+    assert_whole(&home);
+}
+
+#[test]
 fn what_is_staged_anew_is_not_reached_by_a_sweep_that_slept() {
     let home = home();
     let id = hand_in(&home, &home.bag("letters", &[("a.txt", b"one")]));

@@ -18,7 +18,13 @@ use crate::meanwhile::{Meanwhile, When};
 /// How many moments of an ingest are tried, evenly over its calls to the store.
 const MOMENTS: usize = 8;
 
-fn with_primary(home: &TestHome, store: Arc<dyn Store>) -> Arc<Home> {
+/// A first store in a bucket.
+pub(super) fn bucket(double: &Double) -> Arc<dyn Store> {
+    Arc::new(S3Store::create("primary", installation::bucket(double, "")).expect("a store in a bucket"))
+}
+
+/// The home with another first store.
+pub(super) fn with_primary(home: &TestHome, store: Arc<dyn Store>) -> Arc<Home> {
     let mut changed = home.opened_again();
     changed.stores.insert("primary".to_owned(), store);
     Arc::new(changed)
@@ -82,12 +88,12 @@ fn a_forward_jump_of_the_clock_makes_two_holders_who_keep_nothing_wrong_in_a_fol
 #[test]
 fn a_forward_jump_of_the_clock_makes_two_holders_who_keep_nothing_wrong_in_a_bucket() {
     let mut servers = Vec::new();
-    let mut bucket = |_: &TestHome| -> Arc<dyn Store> {
+    let mut primary = |_: &TestHome| -> Arc<dyn Store> {
         let double = Double::start().expect("a server");
-        let settings = installation::bucket(&double, "");
+        let store = bucket(&double);
         servers.clear();
         servers.push(double);
-        Arc::new(S3Store::create("primary", settings).expect("a store in a bucket"))
+        store
     };
-    jump_at_many(&mut bucket);
+    jump_at_many(&mut primary);
 }

@@ -14,14 +14,14 @@ use strongroom_registry::{VersionId, VersionState, copies, discarding, objects, 
 use super::identity::{ask, assembly, finish, version, work_until};
 use super::*;
 
-fn take_away(home: &TestHome, store: &str) -> PathBuf {
+pub(super) fn take_away(home: &TestHome, store: &str) -> PathBuf {
     let away = home.path().join("away");
     fs::rename(home.path().join("stores").join(store), &away).expect("takes it away");
     home.try_stores();
     away
 }
 
-fn bring_back(home: &TestHome, store: &str, away: &Path) {
+pub(super) fn bring_back(home: &TestHome, store: &str, away: &Path) {
     fs::rename(away, home.path().join("stores").join(store)).expect("brings it back");
     home.try_stores();
 }
