@@ -5,7 +5,7 @@
 use strongroom_registry::events::{self, EventRow};
 use strongroom_registry::fixity::{self as record, Finding, NewFinding, WatchedObject};
 use strongroom_registry::versions;
-use strongroom_registry::{FindingId, FindingKind, FindingState, ObjectId, RegistryError, objects};
+use strongroom_registry::{FindingId, FindingKind, FindingState, ItemId, ObjectId, RegistryError, objects};
 
 use super::evidence::{self, About, Log, Witness};
 use super::inventory_files::{Fault, Files, Lying, Part, Writer};
@@ -36,7 +36,27 @@ pub(super) fn check(home: &Home, watched: &WatchedObject, go_on: &GoOn<'_>) -> R
 
 /// Looks again under the object's lease, and repairs.
 pub(super) fn treat(home: &Home, object: ObjectId, store: &str, go_on: &GoOn<'_>) -> Result<Treated, Halt> {
-    let hold = ObjectHold::take(home, object)?;
+    treat_held(home, ObjectHold::take(home, object)?, object, store, go_on)
+}
+
+/// The same for a work item that holds the object: whether everything is as recorded then.
+pub(crate) fn put_right(
+    home: &Home,
+    (object, item): (ObjectId, ItemId),
+    store: &str,
+    go_on: &GoOn<'_>,
+) -> Result<bool, Halt> {
+    let hold = ObjectHold::of_item(home, object, item)?;
+    Ok(matches!(treat_held(home, hold, object, store, go_on)?, Treated::Right | Treated::Repaired))
+}
+
+fn treat_held(
+    home: &Home,
+    hold: ObjectHold<'_>,
+    object: ObjectId,
+    store: &str,
+    go_on: &GoOn<'_>,
+) -> Result<Treated, Halt> {
     let unsolved = home.registry.read(|tx| record::unsolved(tx, object, store, None))?;
     let Some(watched) = home.registry.read(|tx| record::object_copy(tx, object, store))? else {
         super::close_gone(&hold, unsolved.map(|finding| finding.id))?;

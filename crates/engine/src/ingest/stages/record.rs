@@ -16,9 +16,10 @@ use super::complete::{commit_failure, complete, missing};
 use super::inventory::Inventory;
 use super::resolve::Resolved;
 use super::write::{assembly, in_every_store, write_again};
+use crate::hold::Halt;
 use crate::home::NamedStore;
 use crate::ingest::context::{StageContext, StageError};
-use crate::{EngineError, Home, crash_point, mark};
+use crate::{EngineError, Home, crash_point, fixity, mark};
 
 pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
     let resolved: Resolved = context.expect("resolved")?;
@@ -131,18 +132,40 @@ fn finish_commit(
     crash_point("ingest.record.marked");
     for (name, store) in stores {
         complete(context, version, (name, store), stores)?;
-        let mut may_go_on =
-            || context.task.check_lease().map_err(|reason| OcflError::Stopped { reason: reason.to_string() });
-        let committed = assembly(context, version, store)?.commit(&mut Commit {
-            seal: &inventory.seal,
-            replaces: replaces.as_ref(),
-            inventory: &mut || inventory.open(),
-            may_go_on: &mut may_go_on,
-        });
+        let assembly = assembly(context, version, store)?;
+        let make = || {
+            assembly.commit(&mut Commit {
+                seal: &inventory.seal,
+                replaces: replaces.as_ref(),
+                inventory: &mut || inventory.open(),
+                may_go_on: &mut || {
+                    context.task.check_lease().map_err(|reason| OcflError::Stopped { reason: reason.to_string() })
+                },
+            })
+        };
+        let mut committed = make();
+        // Nobody else can repair what was damaged behind `committing`: the item holds the object until it is published.
+        if matches!(committed, Err(OcflError::Head { .. })) && put_back_head(context, object, name)? {
+            committed = make();
+        }
         committed.map_err(|error| commit_failure(context, error))?;
         crash_point("ingest.record.middle");
     }
     mark::confirm(context.home, &marked, &announced).map_err(going_forward)
+}
+
+/// Puts back what lies in a store of the published versions' inventories, where it is not as recorded; whether it is then.
+fn put_back_head(context: &StageContext<'_>, object: &Object, store: &str) -> Result<bool, StageError> {
+    if object.head == 0 {
+        return Ok(false);
+    }
+    let go_on = || context.task.check_lease();
+    match fixity::put_right(context.home, (object.id, context.item.id), store, &go_on) {
+        Ok(is_right) => Ok(is_right),
+        Err(Halt::Interrupted(reason)) => Err(reason.into()),
+        Err(Halt::Busy(until)) => Err(StageError::Transient(format!("other work holds the object until {until}"))),
+        Err(Halt::Engine(error)) => Err(going_forward(error)),
+    }
 }
 
 /// What an error means for a version that only goes forward: it waits for a store that is away, and is tried again behind

@@ -10,7 +10,7 @@ use strongroom_engine::fixity::{self, FixityRequest};
 use strongroom_registry::{ItemId, VersionState, copies, objects, versions};
 use strongroom_storage::{Call, Capabilities, Layer, Layered, Operation, StorageError, Store};
 
-use super::identity::work_until;
+use super::identity::{finish, work_until};
 use super::*;
 use crate::meanwhile::{Meanwhile, When};
 use crate::saying::{Says, saying};
@@ -191,4 +191,36 @@ fn inventories_are_due_again_soon_after_a_commit_in_a_store_that_honours_no_cond
     let interval = i64::try_from(made.settings.fixity.interval.as_micros()).expect("fits");
     let due = checked_at("secondary").plus(interval);
     assert!(due > before && due < before.plus(3_600_000_000), "{due:?}");
+}
+
+#[test]
+fn a_root_inventory_that_is_damaged_behind_committing_is_put_back_and_the_version_published() {
+    let made = home();
+    made.ingest("letters", &[("a.txt", b"dear reader")]);
+    let id = hand_in(&made, &made.bag("letters", &[("a.txt", b"dear reader, again")]));
+    work_until(&made, id, Stage::Record);
+    let inventory = made.keys("secondary").into_iter().find(|key| key.ends_with("/v1/inventory.json"));
+    let inventory = inventory.expect("an object");
+    // Something lies in the way of the version in one store, so that the commit fails there.
+    let block = made.file("secondary", &inventory.replace("/v1/inventory.json", "/v2"));
+    std::fs::write(&block, b"in the way").expect("blocks");
+    let version = made.registry.read(|tx| versions::of_item(tx, id)).expect("reads").expect("a version");
+    let workers = strongroom_engine::runtime_over(&made.home, None).expect("a runtime").build();
+    workers.run_until(&Shutdown::new(), &|| {
+        let state = made.registry.read(|tx| versions::get(tx, version.id)).expect("reads").expect("there").state;
+        state == VersionState::Committing && find(&made, id).status == ItemStatus::Pending
+    });
+    std::fs::remove_file(&block).expect("clears the way");
+    let root = made.file("secondary", &inventory.replace("/v1/", "/"));
+    let bytes = std::fs::read(&root).expect("reads");
+    std::fs::write(&root, &bytes[..bytes.len() - 1]).expect("damages it");
+    made.clock.advance(std::time::Duration::from_hours(1));
+    finish(&made, id);
+    assert_eq!(made.object("letters").head, 2);
+    let found = fixity::problems(&made, None, None, 10).expect("problems");
+    assert!(found.is_empty(), "{found:?}");
+    assert_eq!(made.keys("quarantine").len(), 2, "the bytes and their note");
+    let all = FixityRequest { all: true, ..FixityRequest::default() };
+    let summary = fixity::run(&made, &all, &mut |_| ()).expect("checks");
+    assert_eq!((summary.checked, summary.damaged, summary.failed), (summary.passed, 0, 0), "{summary:?}");
 }
