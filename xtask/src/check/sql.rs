@@ -142,7 +142,8 @@ mod tests {
 
     /// A dialect that says the same of each name, behind `word`.
     fn dialect(word: &str, names: &[&str]) -> Dialect {
-        let text: String = names.iter().map(|name| format!("-- name: {name}\n{word} {name} ?1\n")).collect();
+        let blocks: Vec<String> = names.iter().map(|name| format!("-- name: {name}\n{word} {name} ?1\n")).collect();
+        let text = blocks.concat();
         Dialect::from([("tasks.sql".into(), statements(&text))])
     }
 
