@@ -1,5 +1,6 @@
 //! A bucket that became another store while it was open is noticed before anything is published or declared in it.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::sync::{Arc, Mutex};
 
@@ -35,11 +36,13 @@ fn with_two_buckets(double: &Double) -> TestHome {
     let mut text = text.replace("Standard = [\"primary\", \"two\"]", "Standard = [\"primary\", \"one\"]");
     for name in ["one", "two"] {
         S3Store::create(name, S3Settings { prefix: name.into(), ..bucket_settings(double) }).expect("a store");
-        text.push_str(&format!(
+        write!(
+            text,
             "\n[stores.{name}]\nkind = \"s3\"\nbucket = {BUCKET:?}\nprefix = {name:?}\nendpoint = {:?}\naccess_key = \
              {ACCESS_KEY:?}\nsecret_key = {SECRET_KEY:?}\n",
             double.endpoint()
-        ));
+        )
+        .expect("writes");
     }
     let settings = Settings::from_toml(&text).expect("settings");
     made.home = Arc::new(Home::with_registry(made.path(), settings, made.registry.clone()).expect("opens"));
