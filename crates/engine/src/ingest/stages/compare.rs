@@ -42,7 +42,16 @@ pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
         return Ok(StageEnd::Back { to: Stage::Resolve, note });
     }
     discard_stale_versions(context, &object)?;
-    bring_stores_up(context, &resolved, &object)?;
+    let healed_first = match bring_stores_up(context, &resolved, &object) {
+        Err(StageError::Transient(_)) => {
+            // What no store has to be brought from may be what the deposit brings back.
+            decide(context, &object)?;
+            let healed = healed(context, &resolved, &object)?;
+            bring_stores_up(context, &resolved, &object)?;
+            healed
+        }
+        outcome => outcome.map(|()| String::new())?,
+    };
     check_stores(context, &resolved, &object)?;
     let counts = decide(context, &object)?;
     let findings: Findings = context.expect("findings")?;
@@ -50,14 +59,18 @@ pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
         let standing = standing(context, &findings.description, object.id, object.generation, object.head)?;
         let unchanged = counts.unchanged;
         let healed = healed(context, &resolved, &object)?;
-        let note =
-            format!("nothing changed: all {unchanged} files are kept already, no version is made{standing}{healed}");
+        let note = format!(
+            "nothing changed: all {unchanged} files are kept already, no version is made{standing}{healed_first}{healed}"
+        );
         return Ok(StageEnd::Next { next: Stage::Notify, note });
     }
     let version = prepare(context, &resolved, &object, findings)?;
     put_contents(context, &version)?;
     let healed = healed(context, &resolved, &object)?;
-    let note = format!("{} new, {} changed, {} unchanged files{healed}", counts.new, counts.changed, counts.unchanged);
+    let note = format!(
+        "{} new, {} changed, {} unchanged files{healed_first}{healed}",
+        counts.new, counts.changed, counts.unchanged
+    );
     Ok(StageEnd::Next { next: Stage::Gather, note })
 }
 

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use strongroom_engine::fixity::{self, FixityRequest};
 use strongroom_engine::ingest::{DepositRequest, deposit};
+use strongroom_engine::rebuild::{self, AdoptRequest};
 use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::work_on;
 use strongroom_registry::items::{self, Item};
@@ -179,4 +180,28 @@ fn a_copy_that_does_not_read_back_after_its_repair_from_a_deposit_ends_no_deposi
         item().status.is_ended() || notes(&home, id).iter().any(|told| told.contains(note))
     });
     assert_ne!(item().status, ItemStatus::Succeeded, "{:?}", item().note);
+}
+
+#[test]
+fn what_no_store_had_when_the_registry_was_rebuilt_is_healed_by_a_deposit_of_the_same_bytes() {
+    const FILES: &[(&str, &[u8])] = &[("a.txt", b"dear reader"), ("b.txt", b"yours")];
+    let made = fixture::home();
+    let object = made.ingest("letters", FILES);
+    let files = made.registry.read(|tx| objects::files(tx, object.id, 1, "deposit/data/a.txt", "", 1)).expect("files");
+    for copy in made.registry.read(|tx| objects::copies(tx, files[0].content)).expect("copies") {
+        std::fs::remove_file(made.file(&copy.store, &copy.key)).expect("loses it");
+    }
+    let mut fresh = fixture::home();
+    crate::rebuild::copy_stores(&made, &fresh);
+    let adopting = fresh.opened_to_adopt();
+    crate::rebuild::rebuilt(&adopting, "primary");
+    rebuild::adopt(&adopting, &AdoptRequest::default(), &mut |_| ()).expect("adopts");
+    drop(adopting);
+    fresh.home = std::sync::Arc::new(fresh.opened_again());
+    fresh.ingest("letters", FILES);
+    assert_eq!(fresh.object("letters").head, 1, "no version is made");
+    let all = FixityRequest { all: true, ..FixityRequest::default() };
+    let summary = fixity::run(&fresh, &all, &mut |_| ()).expect("checks");
+    assert_eq!((summary.checked, summary.damaged, summary.failed), (summary.passed, 0, 0), "{summary:?}");
+    assert!(fixity::problems(&fresh, None, None, 10).expect("problems").is_empty());
 }
