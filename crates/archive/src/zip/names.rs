@@ -16,15 +16,13 @@ static UPPER_HALF: [char; 128] = [
     '≡', '±', '≥', '≤', '⌠', '⌡', '÷', '≈', '°', '∙', '·', '√', 'ⁿ', '²', '■', '\u{A0}',
 ];
 
-/// A name as text. Programs that do not set bit 11 write UTF-8 all the same, so it is tried first; hardly any text in
-/// another encoding is UTF-8 by chance. One closing NUL, which some writers count as part of the name, is cut.
-pub(super) fn decode(name: &[u8], flags: u16) -> String {
-    let name = name.strip_suffix(&[0]).unwrap_or(name);
-    match std::str::from_utf8(name) {
-        Ok(text) => text.to_owned(),
-        Err(_) if flags & UTF8_NAME != 0 => String::from_utf8_lossy(name).into_owned(),
-        Err(_) => name.iter().map(|byte| decode_byte(*byte)).collect(),
+/// The bytes of a name in UTF-8. Programs that do not set bit 11 write UTF-8 all the same, so it is tried first; hardly any
+/// text in another encoding is UTF-8 by chance. A name that is declared UTF-8 and is not stays as it is.
+pub(super) fn decode(name: &[u8], flags: u16) -> Vec<u8> {
+    if flags & UTF8_NAME != 0 || std::str::from_utf8(name).is_ok() {
+        return name.to_vec();
     }
+    name.iter().map(|byte| decode_byte(*byte)).collect::<String>().into_bytes()
 }
 
 fn decode_byte(byte: u8) -> char {
@@ -37,16 +35,10 @@ mod tests {
 
     #[test]
     fn names_are_read_as_declared_or_as_they_fit() {
-        assert_eq!(decode("Käse/☃".as_bytes(), UTF8_NAME), "Käse/☃");
-        assert_eq!(decode("Käse/☃".as_bytes(), 0), "Käse/☃");
-        assert_eq!(decode(b"K\x84se\xFF", 0), "Käse\u{A0}");
-        assert_eq!(decode(b"K\x84se", UTF8_NAME), "K\u{FFFD}se");
-    }
-
-    #[test]
-    fn one_closing_nul_is_cut_and_backslashes_stay() {
-        assert_eq!(decode(b"a\\b\0", 0), "a\\b");
-        assert_eq!(decode(b"a\0\0", 0), "a\0");
-        assert_eq!(decode(b"\0", 0), "");
+        assert_eq!(decode("Käse/☃".as_bytes(), UTF8_NAME), "Käse/☃".as_bytes());
+        assert_eq!(decode("Käse/☃".as_bytes(), 0), "Käse/☃".as_bytes());
+        assert_eq!(decode(b"K\x84se\xFF", 0), "Käse\u{A0}".as_bytes());
+        assert_eq!(decode(b"K\x84se", UTF8_NAME), b"K\x84se");
+        assert_eq!(decode(b"a\\b\0", 0), b"a\\b\0");
     }
 }
