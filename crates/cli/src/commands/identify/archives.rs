@@ -6,13 +6,13 @@ use std::io::{self, Read};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 
 use flate2::read::MultiGzDecoder;
+use strongroom_archive::tar::{self, Reader, SourceInput};
+use strongroom_archive::{MemberKind, Section, Source, SourceReader};
 use strongroom_pronom::container::{ContainerMember, visit_members};
-use strongroom_pronom::{ContainerKind, Identification, Source};
+use strongroom_pronom::{ContainerKind, Identification};
 
 use super::entry::{Entry, Found, Trouble, TroubleKind};
 use super::examine::{Cause, Emit, Examiner};
-use super::spool::{Stream, Stretch};
-use super::tar;
 
 /// How deep archives are opened unless it is said.
 pub(super) const DEPTH: u32 = 4;
@@ -139,26 +139,52 @@ impl Descent<'_> {
     }
 
     fn open_tar(&mut self, path: &OsStr, source: &dyn Source, level: u32, emit: Emit<'_>) -> io::Result<bool> {
-        let mut goes_on = true;
-        tar::visit(source, &mut |member| {
-            let path = joined(path, &member.path);
-            let content = Stretch { source, offset: member.offset, size: member.size };
-            let examiner = self.examiner;
-            goes_on = match examiner.identifier.identify(&name_of(&path), &content, &examiner.options) {
-                Ok(identification) => {
+        let mut reader = Reader::new(SourceInput::new(source));
+        while let Some(member) = reader.next_member()? {
+            let goes_on = match member.kind {
+                MemberKind::File => self.tell_tar_file(joined(path, &member.name), &member, source, level, emit)?,
+                MemberKind::Sparse => {
+                    let path = joined(path, &member.name);
+                    let note = Some("the member was not read: it is stored as a sparse file".to_owned());
                     let (size, modified) = (member.size, member.modified);
-                    let entry = Entry { path, size, modified, identification, note: None };
-                    self.tell(entry, Some(&content), level, emit)
+                    let identification = Identification::default();
+                    emit(Found::Entry(Box::new(Entry { path, size, modified, identification, note })))
                 }
-                Err(error) => emit(Found::Trouble(Trouble::new(&path, TroubleKind::Unreadable, error.to_string()))),
+                _ => true,
             };
-            goes_on
-        })?;
-        Ok(goes_on)
+            if !goes_on {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn tell_tar_file(
+        &mut self,
+        path: OsString,
+        member: &tar::Member,
+        source: &dyn Source,
+        level: u32,
+        emit: Emit<'_>,
+    ) -> io::Result<bool> {
+        if member.offset.saturating_add(member.size) > source.size() {
+            let reason = format!("the archive ends in the middle of the member at byte {}", member.offset);
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, reason));
+        }
+        let content = Section::new(source, member.offset, member.size);
+        let examiner = self.examiner;
+        Ok(match examiner.identifier.identify(&name_of(&path), &content, &examiner.options) {
+            Ok(identification) => {
+                let (size, modified) = (member.size, member.modified);
+                let entry = Entry { path, size, modified, identification, note: None };
+                self.tell(entry, Some(&content), level, emit)
+            }
+            Err(error) => emit(Found::Trouble(Trouble::new(&path, TroubleKind::Unreadable, error.to_string()))),
+        })
     }
 
     fn open_gzip(&mut self, path: &OsStr, source: &dyn Source, level: u32, emit: Emit<'_>) -> io::Result<bool> {
-        let packed = io::BufReader::with_capacity(64 << 10, Stream::new(source));
+        let packed = io::BufReader::with_capacity(64 << 10, SourceReader::new(source));
         let mut content = MultiGzDecoder::new(packed);
         let header = content.header();
         let stated = header.and_then(|header| header.filename()).map(base_name).filter(|name| !name.is_empty());

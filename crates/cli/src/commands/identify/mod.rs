@@ -9,7 +9,6 @@ mod examine;
 mod report;
 mod siegfried;
 mod spool;
-mod tar;
 mod walk;
 
 use std::io::IsTerminal as _;

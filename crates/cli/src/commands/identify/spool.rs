@@ -4,7 +4,7 @@
 use std::fs::File;
 use std::io::{self, Write as _};
 
-use strongroom_pronom::{FileSource, Source};
+use strongroom_archive::{FileSource, Source};
 
 /// Bytes held in memory.
 pub(super) const IN_MEMORY: usize = 1 << 20;
@@ -62,47 +62,5 @@ impl Source for Held {
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
         self.0.as_slice().read_at(offset, buffer)
-    }
-}
-
-/// A stretch of another source: a member that lies in an archive as it is.
-pub(super) struct Stretch<'s> {
-    pub(super) source: &'s dyn Source,
-    pub(super) offset: u64,
-    pub(super) size: u64,
-}
-
-impl Source for Stretch<'_> {
-    fn size(&self) -> u64 {
-        self.size
-    }
-
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        let left = self.size.saturating_sub(offset);
-        let want = usize::try_from(left).unwrap_or(usize::MAX).min(buffer.len());
-        match buffer.get_mut(..want) {
-            Some(wanted) if want > 0 => self.source.read_at(self.offset.saturating_add(offset), wanted),
-            _ => Ok(0),
-        }
-    }
-}
-
-/// Reads a source from its start to its end.
-pub(super) struct Stream<'s> {
-    source: &'s dyn Source,
-    position: u64,
-}
-
-impl<'s> Stream<'s> {
-    pub(super) fn new(source: &'s dyn Source) -> Self {
-        Self { source, position: 0 }
-    }
-}
-
-impl io::Read for Stream<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let length = self.source.read_at(self.position, buffer)?;
-        self.position += length as u64;
-        Ok(length)
     }
 }
