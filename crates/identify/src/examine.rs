@@ -6,40 +6,43 @@ use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
-use strongroom_pronom::{FileSource, Identification, Identifier, Observed, Options, Source};
+use strongroom_archive::{FileSource, Source};
+use strongroom_pronom::{Identification, Identifier, Observed, Options};
 
-use super::Target;
-use super::archives::{self, Archives};
-use super::entry::{Entry, Found, Trouble, TroubleKind, timestamp};
-use super::spool::Spool;
+use crate::Target;
+use crate::archives::{self, Archives};
+use crate::entry::{Entry, Found, Trouble, TroubleKind, timestamp};
+use crate::spool::Spool;
 
 /// Bytes read at once from what passes by.
 const BLOCK: usize = 64 << 10;
 
 /// Takes an answer; says whether to go on.
-pub(super) type Emit<'e> = &'e mut dyn FnMut(Found) -> bool;
+pub(crate) type Emit<'e> = &'e mut dyn FnMut(Found) -> bool;
 
 /// What every file is looked at with.
-pub(super) struct Examiner {
-    pub(super) identifier: Identifier,
-    pub(super) options: Options,
+pub struct Examiner {
+    /// The signatures.
+    pub identifier: Identifier,
+    /// Limits of one look.
+    pub options: Options,
     /// How far archives are opened, if they are.
-    pub(super) archives: Option<Archives>,
+    pub archives: Option<Archives>,
 }
 
 /// What bytes told that passed by.
-pub(super) struct Streamed {
-    pub(super) identification: Identification,
+pub(crate) struct Streamed {
+    pub(crate) identification: Identification,
     /// Bytes that came.
-    pub(super) size: u64,
+    pub(crate) size: u64,
     /// The bytes, where they were kept.
-    pub(super) kept: Option<Box<dyn Source>>,
+    pub(crate) kept: Option<Box<dyn Source>>,
     /// What ended the stream before its end.
-    pub(super) cause: Option<Cause>,
+    pub(crate) cause: Option<Cause>,
 }
 
 /// Why a stream was not read to its end.
-pub(super) enum Cause {
+pub(crate) enum Cause {
     /// There are more bytes than are allowed.
     TooLong,
     /// The stream is damaged, or its source failed.
@@ -48,7 +51,7 @@ pub(super) enum Cause {
 
 impl Examiner {
     /// Looks at a target and tells what there is.
-    pub(super) fn examine(&self, target: &Target, emit: Emit<'_>) {
+    pub(crate) fn examine(&self, target: &Target, emit: Emit<'_>) {
         let outcome = match target {
             Target::File(path) => self.examine_file(path, emit),
             Target::StandardInput { name } => self.examine_standard_input(name, emit),
@@ -114,7 +117,7 @@ impl Examiner {
     /// Identifies bytes that pass by, `most` of them, and keeps them where a second look may be wanted: always what is
     /// short, else what may be a container or, where members are `opened`, an archive. An error is one of the temporary
     /// file; trouble with the stream is a cause.
-    pub(super) fn observe(&self, name: &str, stream: &mut dyn Read, most: u64, opened: bool) -> io::Result<Streamed> {
+    pub(crate) fn observe(&self, name: &str, stream: &mut dyn Read, most: u64, opened: bool) -> io::Result<Streamed> {
         let is_worth_a_file = |beginning: &[u8]| {
             archives::may_be_container(beginning) || (opened && self.archives.is_some() && archives::may_be(beginning))
         };
@@ -152,7 +155,7 @@ impl Examiner {
 
 impl Target {
     /// As it is told.
-    pub(super) fn path(&self) -> &OsStr {
+    pub fn path(&self) -> &OsStr {
         match self {
             Self::File(path) => path.as_os_str(),
             Self::StandardInput { name } if name.is_empty() => OsStr::new("-"),

@@ -1,15 +1,4 @@
-//! `identify`: which formats files have, by PRONOM. Files are walked to in a fixed order, looked at by several threads, and
-//! told in that order.
-
-mod archives;
-mod crew;
-mod csv;
-mod entry;
-mod examine;
-mod report;
-mod siegfried;
-mod spool;
-mod walk;
+//! `identify`: which formats files have, by PRONOM. Here are its arguments and what it prints.
 
 use std::io::IsTerminal as _;
 use std::num::NonZeroUsize;
@@ -20,18 +9,16 @@ use std::time::Duration;
 use clap::Args;
 use indicatif::ProgressBar;
 use strongroom_engine::signatures;
+use strongroom_identify::{
+    ARCHIVE_BYTES, Archives, DEPTH, Examiner, Form, Found, IdentifyError, MEMBER_BYTES, Reporter, Siegfried, Target,
+    Trouble, TroubleKind,
+};
 use strongroom_pronom::{Identifier, Options, SignatureSet};
 
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output::printable;
 use crate::progress;
-
-use archives::Archives;
-use entry::{Found, Trouble, TroubleKind};
-use examine::Examiner;
-use report::{Form, Reporter};
-use siegfried::Siegfried;
 
 /// Say which formats files have, by PRONOM; needs no home
 #[derive(Debug, Args)]
@@ -66,14 +53,14 @@ pub(crate) struct Identify {
     #[arg(long)]
     archives: bool,
     /// How deep archives within archives are opened
-    #[arg(long, value_name = "N", requires = "archives", default_value_t = archives::DEPTH)]
+    #[arg(long, value_name = "N", requires = "archives", default_value_t = DEPTH)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=32))]
     depth: u32,
     /// Bytes of one member that are unpacked; the rest is cut off, with a warning
-    #[arg(long, value_name = "BYTES", requires = "archives", default_value_t = archives::MEMBER_BYTES)]
+    #[arg(long, value_name = "BYTES", requires = "archives", default_value_t = MEMBER_BYTES)]
     member_bytes: u64,
     /// Bytes that all members of one archive are unpacked to
-    #[arg(long, value_name = "BYTES", requires = "archives", default_value_t = archives::ARCHIVE_BYTES)]
+    #[arg(long, value_name = "BYTES", requires = "archives", default_value_t = ARCHIVE_BYTES)]
     archive_bytes: u64,
     /// How many files are looked at at once [default: as many as there are processors]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
@@ -86,22 +73,14 @@ pub(crate) struct Identify {
     time_limit: Option<u64>,
 }
 
-/// What is looked at.
-#[derive(Debug, Clone)]
-enum Target {
-    /// A path; a folder until it is walked.
-    File(PathBuf),
-    /// Standard input, under a name that may be empty.
-    StandardInput { name: String },
-}
-
 pub(crate) fn run(command: &Identify, context: &Context) -> Outcome {
     let targets = command.targets()?;
     let form = command.form(context)?;
     let set = command.load(context)?;
     let siegfried = if form == Form::Siegfried { Siegfried::new(&set) } else { Siegfried::default() };
     let identifier = Identifier::new(set);
-    let reporter = Reporter::new(form, identifier.signatures(), siegfried, &context.output)?;
+    let reporter = Reporter::new(form, identifier.signatures(), siegfried, printable);
+    reporter.header().map_or(Ok(()), |line| context.output.line(&line))?;
     let examiner = Arc::new(Examiner {
         identifier,
         options: command.options(),
@@ -114,7 +93,7 @@ pub(crate) fn run(command: &Identify, context: &Context) -> Outcome {
     let bar = progress_bar(context);
     let mut worst = Exit::Done;
     let mut count = 0_u64;
-    let outcome = crew::run(targets, &examiner, command.threads(), &mut |found| match found {
+    let outcome = strongroom_identify::run(targets, &examiner, command.threads(), &mut |found| match found {
         Found::Entry(mut entry) => {
             count += 1;
             if count.is_multiple_of(100) {
@@ -123,12 +102,12 @@ pub(crate) fn run(command: &Identify, context: &Context) -> Outcome {
             if command.conclusive {
                 entry.conclude();
             }
-            reporter.entry(&entry)
+            reporter.entry(&entry)?.iter().try_for_each(|line| context.output.line(line))
         }
         Found::Trouble(trouble) => {
             bar.suspend(|| tell(&trouble, context));
             worst = worse(worst, trouble.kind);
-            reporter.trouble(&trouble)
+            reporter.trouble(&trouble).map_or(Ok(()), |line| context.output.line(&line))
         }
     });
     bar.finish_and_clear();
@@ -185,6 +164,12 @@ impl Identify {
 
     fn threads(&self) -> usize {
         self.threads.map_or_else(|| std::thread::available_parallelism().map_or(1, NonZeroUsize::get), usize::from)
+    }
+}
+
+impl From<IdentifyError> for Failure {
+    fn from(error: IdentifyError) -> Self {
+        Self::new(Exit::OutOfReach, error.to_string())
     }
 }
 

@@ -7,13 +7,13 @@ use std::fs::{self, FileType};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::entry::{Trouble, TroubleKind};
+use crate::entry::{Trouble, TroubleKind};
 
 /// Names of one folder that are held at once.
 const BATCH: usize = if cfg!(test) { 100 } else { 65_536 };
 
 /// What the walk comes to.
-pub(super) enum Step {
+pub(crate) enum Step {
     /// A regular file.
     File(PathBuf),
     /// Something that is not identified.
@@ -43,7 +43,7 @@ enum Kind {
 }
 
 /// Walks a named path. A link that was named is followed; those within folders are not. `visit` says whether to go on.
-pub(super) fn walk(path: &Path, visit: &mut dyn FnMut(Step) -> bool) -> bool {
+pub(crate) fn walk(path: &Path, visit: &mut dyn FnMut(Step) -> bool) -> bool {
     let metadata = match fs::metadata(path) {
         Ok(metadata) => metadata,
         Err(error) => {

@@ -6,30 +6,34 @@ use std::time::SystemTime;
 use strongroom_pronom::Identification;
 
 /// A file, a member of an archive, or standard input, with what was found.
-pub(super) struct Entry {
+#[derive(Debug)]
+pub struct Entry {
     /// As it was named or walked to; members behind a `#`.
-    pub(super) path: OsString,
+    pub path: OsString,
     /// Bytes.
-    pub(super) size: u64,
+    pub size: u64,
     /// When it was last modified, where that is known.
-    pub(super) modified: Option<jiff::Timestamp>,
+    pub modified: Option<jiff::Timestamp>,
     /// Its formats.
-    pub(super) identification: Identification,
+    pub identification: Identification,
     /// What else to be wary of: it was cut off, damaged, encrypted.
-    pub(super) note: Option<String>,
+    pub note: Option<String>,
 }
 
 /// Something that has no formats to tell.
-pub(super) struct Trouble {
-    pub(super) path: OsString,
-    pub(super) kind: TroubleKind,
+#[derive(Debug)]
+pub struct Trouble {
+    /// As of an entry.
+    pub path: OsString,
+    /// How bad it is.
+    pub kind: TroubleKind,
     /// Why.
-    pub(super) reason: String,
+    pub reason: String,
 }
 
 /// How bad it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum TroubleKind {
+pub enum TroubleKind {
     /// It is no file to identify: a link, a device.
     Skipped,
     /// Not all members of an archive were looked at.
@@ -41,14 +45,17 @@ pub(super) enum TroubleKind {
 }
 
 /// What is told, in walking order.
-pub(super) enum Found {
+#[derive(Debug)]
+pub enum Found {
+    /// A file with its formats.
     Entry(Box<Entry>),
+    /// Something that has none to tell.
     Trouble(Trouble),
 }
 
 impl Entry {
     /// All warnings in one line; `None` where there are none.
-    pub(super) fn warning(&self) -> Option<String> {
+    pub fn warning(&self) -> Option<String> {
         match (self.identification.warning(), &self.note) {
             (Some(warning), Some(note)) => Some(format!("{warning}; {note}")),
             (Some(warning), None) => Some(warning),
@@ -57,7 +64,7 @@ impl Entry {
     }
 
     /// Adds something to be wary of.
-    pub(super) fn note(&mut self, text: String) {
+    pub(crate) fn note(&mut self, text: String) {
         self.note = Some(match self.note.take() {
             Some(note) => format!("{note}; {text}"),
             None => text,
@@ -65,7 +72,7 @@ impl Entry {
     }
 
     /// Leaves one match at most. Where several fit equally well, the note names them.
-    pub(super) fn conclude(&mut self) {
+    pub fn conclude(&mut self) {
         let conclusive = self.identification.conclusive().cloned();
         if conclusive.is_none() && !self.identification.matches.is_empty() {
             let puids: Vec<&str> = self.identification.matches.iter().map(|found| found.format.puid.as_str()).collect();
@@ -76,12 +83,12 @@ impl Entry {
 }
 
 impl Trouble {
-    pub(super) fn new(path: &OsStr, kind: TroubleKind, reason: impl Into<String>) -> Self {
+    pub(crate) fn new(path: &OsStr, kind: TroubleKind, reason: impl Into<String>) -> Self {
         Self { path: path.to_owned(), kind, reason: reason.into() }
     }
 }
 
 /// A time of the file system; nothing where it lies outside the calendar.
-pub(super) fn timestamp(time: std::io::Result<SystemTime>) -> Option<jiff::Timestamp> {
+pub(crate) fn timestamp(time: std::io::Result<SystemTime>) -> Option<jiff::Timestamp> {
     jiff::Timestamp::try_from(time.ok()?).ok()
 }

@@ -11,19 +11,19 @@ use strongroom_archive::{MemberKind, Section, Source, SourceReader};
 use strongroom_pronom::container::{ContainerMember, visit_members};
 use strongroom_pronom::{ContainerKind, Identification};
 
-use super::entry::{Entry, Found, Trouble, TroubleKind};
-use super::examine::{Cause, Emit, Examiner};
+use crate::entry::{Entry, Found, Trouble, TroubleKind};
+use crate::examine::{Cause, Emit, Examiner};
 
 /// How deep archives are opened unless it is said.
-pub(super) const DEPTH: u32 = 4;
+pub const DEPTH: u32 = 4;
 /// Bytes of one member that are unpacked unless it is said: a film of two hours.
-pub(super) const MEMBER_BYTES: u64 = 4 << 30;
+pub const MEMBER_BYTES: u64 = 4 << 30;
 /// Bytes that all members of one file, those of archives within it included, are unpacked to unless it is said.
-pub(super) const ARCHIVE_BYTES: u64 = 16 << 30;
+pub const ARCHIVE_BYTES: u64 = 16 << 30;
 
 /// What is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ArchiveKind {
+pub(crate) enum ArchiveKind {
     Zip,
     Tar,
     Gzip,
@@ -31,13 +31,13 @@ pub(super) enum ArchiveKind {
 
 /// How far archives are opened. An archive may always be unpacked to as many bytes as it has itself.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Archives {
+pub struct Archives {
     /// Archives within archives: with 1, only the outermost are opened.
-    pub(super) depth: u32,
+    pub depth: u32,
     /// Most bytes of one member.
-    pub(super) member_bytes: u64,
+    pub member_bytes: u64,
     /// Most bytes of all members of a file.
-    pub(super) archive_bytes: u64,
+    pub archive_bytes: u64,
 }
 
 /// The way down into one file.
@@ -50,7 +50,7 @@ struct Descent<'x> {
 }
 
 /// Which kind of archive a format is, if it is one that is opened: the general ones, not those that documents come in.
-pub(super) fn kind(identification: &Identification) -> Option<ArchiveKind> {
+pub(crate) fn kind(identification: &Identification) -> Option<ArchiveKind> {
     identification.matches.iter().find_map(|found| match found.format.puid.as_str() {
         "x-fmt/263" => Some(ArchiveKind::Zip),
         "x-fmt/265" => Some(ArchiveKind::Tar),
@@ -60,19 +60,19 @@ pub(super) fn kind(identification: &Identification) -> Option<ArchiveKind> {
 }
 
 /// Whether something that begins like this may be a container: OLE2 (MS-CFB section 2.2) or ZIP (APPNOTE section 4.3).
-pub(super) fn may_be_container(beginning: &[u8]) -> bool {
+pub(crate) fn may_be_container(beginning: &[u8]) -> bool {
     beginning.starts_with(b"\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1")
         || [b"PK\x03\x04", b"PK\x05\x06", b"PK\x07\x08"].iter().any(|magic| beginning.starts_with(*magic))
 }
 
 /// Whether something that begins like this may be an archive that is no container: gzip (RFC 1952 section 2.3.1) or tar.
-pub(super) fn may_be(beginning: &[u8]) -> bool {
+pub(crate) fn may_be(beginning: &[u8]) -> bool {
     beginning.starts_with(b"\x1F\x8B") || tar::is_header(beginning)
 }
 
 impl Archives {
     /// Tells of every member of an archive.
-    pub(super) fn open(
+    pub(crate) fn open(
         &self,
         examiner: &Examiner,
         kind: ArchiveKind,

@@ -7,10 +7,10 @@ use std::io::{self, Write as _};
 use strongroom_archive::{FileSource, Source};
 
 /// Bytes held in memory.
-pub(super) const IN_MEMORY: usize = 1 << 20;
+pub(crate) const IN_MEMORY: usize = 1 << 20;
 
 /// Bytes that are being kept.
-pub(super) enum Spool {
+pub(crate) enum Spool {
     Memory(Vec<u8>),
     File(File),
     /// There were more than fit into memory, and nobody will look at them again.
@@ -18,12 +18,12 @@ pub(super) enum Spool {
 }
 
 impl Spool {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::Memory(Vec::new())
     }
 
     /// Keeps more bytes. When they no longer fit into memory, `is_worth_a_file` is asked about the beginning.
-    pub(super) fn write(&mut self, bytes: &[u8], is_worth_a_file: &dyn Fn(&[u8]) -> bool) -> io::Result<()> {
+    pub(crate) fn write(&mut self, bytes: &[u8], is_worth_a_file: &dyn Fn(&[u8]) -> bool) -> io::Result<()> {
         match self {
             Self::Memory(held) if held.len() + bytes.len() <= IN_MEMORY => held.extend_from_slice(bytes),
             Self::Memory(held) => {
@@ -43,7 +43,7 @@ impl Spool {
     }
 
     /// The bytes kept, if they were.
-    pub(super) fn finish(self) -> io::Result<Option<Box<dyn Source>>> {
+    pub(crate) fn finish(self) -> io::Result<Option<Box<dyn Source>>> {
         Ok(match self {
             Self::Memory(bytes) => Some(Box::new(Held(bytes))),
             Self::File(file) => Some(Box::new(FileSource::new(file)?)),

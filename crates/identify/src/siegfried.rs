@@ -5,15 +5,15 @@ use std::collections::{HashMap, HashSet};
 
 use strongroom_pronom::{Basis, Format, Match, Method, SignatureSet, Span, Warning};
 
-use super::entry::{Entry, Trouble, TroubleKind};
-use crate::output::printable;
+use crate::Printable;
+use crate::entry::{Entry, Trouble, TroubleKind};
 
 /// The columns from `namespace` on.
 const OF_MATCH: usize = 8;
 
-/// Tells answers in siegfried's columns.
-#[derive(Default)]
-pub(super) struct Siegfried {
+/// Writes answers in siegfried's columns; without a set of signatures, without their numbers.
+#[derive(Debug, Default)]
+pub struct Siegfried {
     /// Of each byte signature: which of its format's it is, and how many that has.
     signatures: HashMap<u32, (usize, usize)>,
     /// As `signatures`, for container signatures.
@@ -21,7 +21,7 @@ pub(super) struct Siegfried {
 }
 
 impl Siegfried {
-    pub(super) const COLUMNS: [&'static str; 12] = [
+    pub(crate) const COLUMNS: [&'static str; 12] = [
         "filename",
         "filesize",
         "modified",
@@ -37,7 +37,7 @@ impl Siegfried {
     ];
 
     /// Numbers the signatures of each format.
-    pub(super) fn new(set: &SignatureSet) -> Self {
+    pub fn new(set: &SignatureSet) -> Self {
         // Byte signatures of formats that have container signatures do not count there.
         let contained: HashSet<u32> = set.containers.iter().map(|signature| signature.format).collect();
         let bytes = set.signatures.iter().filter(|signature| !contained.contains(&signature.format));
@@ -48,7 +48,7 @@ impl Siegfried {
     }
 
     /// The lines of a file: one for each match, or one that says there is none.
-    pub(super) fn rows(&self, entry: &Entry) -> Vec<Vec<String>> {
+    pub(crate) fn rows(&self, entry: &Entry, printable: Printable) -> Vec<Vec<String>> {
         let errors: Vec<String> = entry.identification.warnings.iter().map(error).chain(entry.note.clone()).collect();
         let beginning = [
             printable(&entry.path.to_string_lossy()),
@@ -62,11 +62,11 @@ impl Siegfried {
             return vec![whole(unknown(&entry.identification.candidates))];
         }
         let extension = extension(&entry.path.to_string_lossy());
-        matches.iter().map(|found| whole(self.columns(found, extension.as_deref()))).collect()
+        matches.iter().map(|found| whole(self.columns(found, extension.as_deref(), printable))).collect()
     }
 
     /// The line of something that was not read.
-    pub(super) fn trouble(trouble: &Trouble) -> Option<Vec<String>> {
+    pub(crate) fn trouble(trouble: &Trouble, printable: Printable) -> Option<Vec<String>> {
         if !matches!(trouble.kind, TroubleKind::Missing | TroubleKind::Unreadable) {
             return None;
         }
@@ -76,7 +76,7 @@ impl Siegfried {
         Some(row)
     }
 
-    fn columns(&self, found: &Match, extension: Option<&str>) -> [String; OF_MATCH] {
+    fn columns(&self, found: &Match, extension: Option<&str>, printable: Printable) -> [String; OF_MATCH] {
         let format = &found.format;
         let matched_extension = extension.filter(|extension| format.extensions.iter().any(|known| known == extension));
         let mut basis = Vec::new();

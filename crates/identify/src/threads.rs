@@ -6,11 +6,11 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use super::Target;
-use super::entry::{Found, Trouble, TroubleKind};
-use super::examine::Examiner;
-use super::walk::{Step, walk};
-use crate::failure::{Exit, Failure};
+use crate::Target;
+use crate::entry::{Found, Trouble, TroubleKind};
+use crate::error::IdentifyError;
+use crate::examine::Examiner;
+use crate::walk::{Step, walk};
 
 /// Files that are waited for at once.
 const WAITING: usize = 256;
@@ -30,13 +30,14 @@ enum Turn {
     Awaited(Target, Receiver<Found>),
 }
 
-/// Walks the targets and shows what is found in order. An error of `show` ends it.
-pub(super) fn run(
+/// Walks the targets and shows what is found in order. An error of `show` ends it; then threads that are still at work end
+/// by themselves after the file that they read, and are not waited for.
+pub fn run<E: From<IdentifyError>>(
     targets: Vec<Target>,
     examiner: &Arc<Examiner>,
     threads: usize,
-    show: &mut dyn FnMut(Found) -> Result<(), Failure>,
-) -> Result<(), Failure> {
+    show: &mut dyn FnMut(Found) -> Result<(), E>,
+) -> Result<(), E> {
     let (job_sender, job_receiver) = sync_channel::<Job>(WAITING);
     let (turn_sender, turn_receiver) = sync_channel::<Turn>(WAITING);
     let jobs = Arc::new(Mutex::new(job_receiver));
@@ -46,7 +47,6 @@ pub(super) fn run(
     }
     drop(jobs);
     spawn("walk".to_owned(), move || dispatch(targets, &turn_sender, &job_sender))?;
-    // Threads are not waited for: when this ends early, the program does too.
     for turn in turn_receiver {
         match turn {
             Turn::Now(found) => show(found)?,
@@ -66,12 +66,8 @@ pub(super) fn run(
     Ok(())
 }
 
-fn spawn(name: String, body: impl FnOnce() + Send + 'static) -> Result<(), Failure> {
-    thread::Builder::new()
-        .name(name)
-        .spawn(body)
-        .map(drop)
-        .map_err(|error| Failure::new(Exit::OutOfReach, format!("could not start a thread: {error}")))
+fn spawn(name: String, body: impl FnOnce() + Send + 'static) -> Result<(), IdentifyError> {
+    thread::Builder::new().name(name).spawn(body).map(drop).map_err(IdentifyError::Thread)
 }
 
 fn dispatch(targets: Vec<Target>, turns: &SyncSender<Turn>, jobs: &SyncSender<Job>) {
