@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use strongroom_archive::{FileSource, SectionReader};
 use strongroom_digest::{Algorithm, hash_reader};
 
 use crate::check::record::{pack_fact, unpack_fact};
@@ -47,7 +48,7 @@ enum Again {
     /// Only by reading the archive once more; tag files are kept in a file of their own.
     Stream {
         path: std::path::PathBuf,
-        tag_files: std::fs::File,
+        tag_files: FileSource,
         limits: Limits,
     },
 }
@@ -71,7 +72,7 @@ impl Evidence for Spilled {
                 members.read(&entry).or_else(|error| Ok(Box::new(Failing(Some(error)))))
             }
             Again::Stream { tag_files, .. } if location != ELSEWHERE => {
-                Ok(Box::new(crate::source::PositionedReader::new(tag_files, location, fact.size)))
+                Ok(Box::new(SectionReader::new(tag_files, location, fact.size)))
             }
             Again::Stream { path: archive, limits, .. } => reread(archive, path, limits),
         }
@@ -302,6 +303,7 @@ fn hash_stream(path: &Path, source: Source, limits: &Limits) -> Result<(Scan, Sp
         other => other,
     })?;
     let facts = results.finish().map_err(BagError::Spill)?;
+    let tag_files = FileSource::new(tag_files).map_err(BagError::Spill)?;
     let again = Again::Stream { path: path.to_owned(), tag_files, limits: limits.clone() };
     Ok((scan, Spilled { facts, again }))
 }

@@ -13,8 +13,8 @@ use crate::matching::open::{Open, Run};
 use crate::observation::Observation;
 use crate::options::Options;
 use crate::signatures::{Release, SignatureSet};
-use crate::source::Source;
 use crate::weighing::{Evidence, FileName, weigh};
+use strongroom_archive::Source;
 
 /// So much of the beginning is looked at first. Nearly all signatures are decided by it.
 pub(crate) const HEAD: usize = 128 << 10;

@@ -9,7 +9,7 @@ use crate::container::{ContainerError, ContainerMember, visit_members};
 use crate::matching::glob::Glob;
 use crate::matching::open::{Open, Pattern, Run};
 use crate::signatures::{ContainerKind, ContainerSignature};
-use crate::source::Source;
+use strongroom_archive::Source;
 
 /// Of one member no more than this is searched, and of one container no more than [`MOST_BYTES`].
 const MOST_BYTES_OF_A_MEMBER: u64 = 64 << 20;

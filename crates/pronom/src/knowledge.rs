@@ -10,7 +10,7 @@ use crate::inside::{Inside, Told};
 use crate::matching::index::Index;
 use crate::matching::open::{Open, Pattern};
 use crate::signatures::{ContainerKind, Format, Release, SignatureSet};
-use crate::source::Source;
+use strongroom_archive::Source;
 
 /// PRONOM's plain text, which has no signature but the text test.
 const PLAIN_TEXT: &str = "x-fmt/111";

@@ -13,8 +13,8 @@ use crate::knowledge::Knowledge;
 use crate::matching::open::{Open, Run};
 use crate::options::Options;
 use crate::signatures::ContainerKind;
-use crate::source::Source;
 use crate::weighing::{Evidence, FileName, weigh};
+use strongroom_archive::Source;
 
 /// An identification of bytes that pass by once, in order.
 pub struct Observation<'i> {

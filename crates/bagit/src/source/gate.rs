@@ -5,6 +5,8 @@ use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Read};
 
+use strongroom_archive::{ArchiveError, MemberKind};
+
 use super::{Entry, Limits, Scan, Serialization, Visitor};
 use crate::codes::{self, Rule};
 use crate::error::BagError;
@@ -23,6 +25,22 @@ pub(crate) enum EntryKind {
     Directory,
     /// A link, device, FIFO or socket, by the name people know it by.
     Other(&'static str),
+}
+
+impl EntryKind {
+    /// Of a member of an archive; nothing where what is stored is not its plain bytes.
+    pub(crate) fn of(kind: MemberKind) -> Option<Self> {
+        match kind {
+            MemberKind::File => Some(Self::File),
+            MemberKind::Folder => Some(Self::Directory),
+            MemberKind::HardLink => Some(Self::Other("a hard link")),
+            MemberKind::SymbolicLink => Some(Self::Other("a symbolic link")),
+            MemberKind::Device => Some(Self::Other("a device")),
+            MemberKind::Fifo => Some(Self::Other("a FIFO")),
+            MemberKind::Socket => Some(Self::Other("a socket")),
+            MemberKind::Sparse | MemberKind::Unknown(_) => None,
+        }
+    }
 }
 
 /// What became of an entry.
@@ -112,6 +130,19 @@ impl Gate {
                 self.stop(codes::ARCHIVE_CORRUPT, format!("{place} cannot be read: {error}"));
             }
             _ => return Err(BagError::Stream(error)),
+        }
+        Ok(())
+    }
+
+    /// As [`Gate::stop_for`], for what the reader of an archive says.
+    pub(crate) fn stop_for_archive(&mut self, error: ArchiveError) -> Result<(), BagError> {
+        match error {
+            ArchiveError::Malformed(reason) => self.stop(codes::ARCHIVE_CORRUPT, reason),
+            ArchiveError::Truncated(reason) => self.stop(codes::ARCHIVE_TRUNCATED, reason),
+            ArchiveError::Conflict(reason) => self.stop(codes::ARCHIVE_SIZE_CONFLICT, reason),
+            ArchiveError::Unsupported(reason) => self.stop(codes::ARCHIVE_UNSUPPORTED_ENTRY, reason),
+            ArchiveError::Io { place, source } => return self.stop_for(source, &place),
+            other => self.stop(codes::ARCHIVE_CORRUPT, other.to_string()),
         }
         Ok(())
     }

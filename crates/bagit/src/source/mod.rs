@@ -15,6 +15,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use strongroom_archive::{FileSource, SectionReader};
 
 use crate::error::BagError;
 use crate::problem::{Problem, Unlisted};
@@ -60,7 +61,7 @@ impl Serialization {
         if head.starts_with(b"PK\x03\x04") || head.starts_with(b"PK\x05\x06") {
             return Some(Self::Zip);
         }
-        if tar::is_header(head) {
+        if strongroom_archive::tar::is_header(head) {
             return Some(Self::Tar);
         }
         if ends_with(".tar") {
@@ -220,8 +221,8 @@ impl Source {
     pub(crate) fn members(&self) -> io::Result<Option<Members>> {
         Ok(match (&self.input, self.serialization) {
             (Input::Directory { folder, .. }, _) => Some(Members::Directory(folder.try_clone()?)),
-            (Input::File(file), Serialization::Tar) => Some(Members::Tar(file.try_clone()?)),
-            (Input::File(file), Serialization::Zip) => Some(Members::Zip(file.try_clone()?)),
+            (Input::File(file), Serialization::Tar) => Some(Members::Tar(FileSource::new(file.try_clone()?)?)),
+            (Input::File(file), Serialization::Zip) => Some(Members::Zip(FileSource::new(file.try_clone()?)?)),
             _ => None,
         })
     }
@@ -252,11 +253,11 @@ impl Source {
                 gate.set_base_directory(Some(name));
                 loose::scan(files.as_ref(), &mut gate, visit)?;
             }
-            (Input::File(file), Serialization::Zip) => zip::scan(&file, &mut gate, visit)?,
+            (Input::File(file), Serialization::Zip) => zip::scan(file, &mut gate, visit)?,
             (Input::File(file), Serialization::TarGz) => tar::scan_gzip(Box::new(file), &mut gate, visit)?,
             (Input::File(file), _) => tar::scan_file(file, &mut gate, visit)?,
             (Input::Stream(stream), Serialization::Zip) => {
-                zip::scan(&staged(stream, limits, &mut |_| Ok(()))?, &mut gate, visit)?;
+                zip::scan(staged(stream, limits, &mut |_| Ok(()))?, &mut gate, visit)?;
             }
             (Input::Stream(stream), Serialization::TarGz) => tar::scan_gzip(stream, &mut gate, visit)?,
             (Input::Stream(stream), _) => tar::scan_stream(stream, &mut gate, visit)?,
@@ -296,8 +297,8 @@ fn staged(
 /// Opens single members again, from any thread.
 pub(crate) enum Members {
     Directory(Folder),
-    Tar(File),
-    Zip(File),
+    Tar(FileSource),
+    Zip(FileSource),
 }
 
 impl Members {
@@ -305,37 +306,8 @@ impl Members {
     pub(crate) fn read(&self, entry: &Entry) -> io::Result<Box<dyn Read + Send + '_>> {
         match self {
             Self::Directory(base) => Ok(Box::new(directory::open_member(base, &entry.path)?)),
-            Self::Tar(file) => Ok(Box::new(PositionedReader::new(file, entry.location, entry.size))),
+            Self::Tar(file) => Ok(Box::new(SectionReader::new(file, entry.location, entry.size))),
             Self::Zip(file) => zip::open_member(file, entry.location),
         }
-    }
-}
-
-/// Reads a stretch of a file without moving its cursor.
-pub(crate) struct PositionedReader<'f> {
-    file: &'f File,
-    position: u64,
-    left: u64,
-}
-
-impl<'f> PositionedReader<'f> {
-    pub(crate) fn new(file: &'f File, position: u64, length: u64) -> Self {
-        Self { file, position, left: length }
-    }
-}
-
-impl Read for PositionedReader<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let want = usize::try_from(self.left).unwrap_or(usize::MAX).min(buffer.len());
-        if want == 0 {
-            return Ok(0);
-        }
-        let length = std::os::unix::fs::FileExt::read_at(self.file, &mut buffer[..want], self.position)?;
-        if length == 0 {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        self.position += length as u64;
-        self.left -= length as u64;
-        Ok(length)
     }
 }

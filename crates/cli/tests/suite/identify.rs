@@ -327,6 +327,22 @@ fn a_damaged_archive_gives_what_can_be_had_and_says_so() {
 }
 
 #[test]
+fn a_sparse_member_of_a_tar_is_named_and_not_taken_for_its_plain_bytes() {
+    let place = Place::empty();
+    let mut extension = tar::Builder::new(Vec::new());
+    extension.append_pax_extensions([("GNU.sparse.major", b"1".as_slice())]).unwrap();
+    let extension = extension.into_inner().unwrap();
+    let (first, last) = (tar_of(&[("a.pdf", PDF)]), tar_of(&[("b.pdf", PDF)]));
+    let end = 1024;
+    place.write("sparse.tar", [&first[..first.len() - end], &extension[..extension.len() - end], &last].concat());
+    let answer = place.run(["identify", "sparse.tar", "--archives", "--json"]).succeeds();
+    assert_eq!(paths(&answer), ["sparse.tar", "sparse.tar#a.pdf", "sparse.tar#b.pdf"]);
+    let sparse = &answer.json()[2];
+    assert!(puids(sparse).is_empty());
+    assert_eq!(sparse["warning"], "the member was not read: it is stored as a sparse file");
+}
+
+#[test]
 fn one_answer_at_most_where_it_is_to_be_conclusive() {
     let place = Place::empty();
     place.write("signatures.xml", TIE);

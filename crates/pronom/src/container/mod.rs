@@ -1,15 +1,15 @@
 //! Containers that are looked into: OLE2 and ZIP, listed and read from any source in bounded memory and bounded work.
 //! Knows nothing of signatures; what a member means is for those who visit it.
 
-mod little_endian;
 mod ole2;
 mod zip;
 
 use std::io::{self, Read};
 use std::time::Instant;
 
+use strongroom_archive::{ArchiveError, Source};
+
 use crate::signatures::ContainerKind;
-use crate::source::Source;
 
 /// Why a container could not be read, or not further.
 #[derive(Debug, thiserror::Error)]
@@ -26,6 +26,17 @@ pub enum ContainerError {
     /// The source failed.
     #[error("could not read it: {0}")]
     Io(#[from] io::Error),
+}
+
+impl From<ArchiveError> for ContainerError {
+    fn from(error: ArchiveError) -> Self {
+        match error {
+            ArchiveError::Unsupported(reason) => Self::Unsupported(reason),
+            // A source that keeps a deadline says so in its error.
+            ArchiveError::Io { source, .. } => source.downcast().unwrap_or_else(Self::Io),
+            other => Self::Malformed(other.to_string()),
+        }
+    }
 }
 
 impl From<ContainerError> for io::Error {

@@ -2,18 +2,19 @@
 
 mod compound;
 mod ole2;
-mod zip;
 
 use std::cell::RefCell;
 use std::fs;
-use std::io::{self, Cursor, Read};
+use std::io::{self, Cursor, ErrorKind, Read, Write};
 use std::path::PathBuf;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 use strongroom_pronom::container::{ContainerError, visit_members};
 use strongroom_pronom::{ContainerKind, Source};
 
+use ::zip::ZipWriter;
+use ::zip::write::SimpleFileOptions;
 use compound::Compound;
 
 /// What was found of a member: its path, whether it is a folder, its content as far as it could be read, and the trouble.
@@ -108,8 +109,22 @@ impl Source for Failing {
     }
 }
 
+/// A stored archive of members by name; names that end in `/` are folders.
+fn zip_of(members: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
+    for (name, content) in members {
+        if name.ends_with('/') {
+            writer.add_directory(*name, SimpleFileOptions::default()).expect("a folder");
+        } else {
+            writer.start_file(*name, SimpleFileOptions::default()).expect("a member");
+            writer.write_all(content).expect("its content");
+        }
+    }
+    writer.finish().expect("an archive").into_inner()
+}
+
 fn small_zip() -> Vec<u8> {
-    zip::archive(&[("a.txt", b"alpha".as_slice()), ("b/", b""), ("b/c.bin", &[7; 3000])])
+    zip_of(&[("a.txt", b"alpha".as_slice()), ("b/", b""), ("b/c.bin", &[7; 3000])])
 }
 
 fn small_compound() -> Vec<u8> {
@@ -135,6 +150,51 @@ fn a_visit_ends_when_its_time_is_spent() {
         let ended = visit_members(kind, &bytes.as_slice(), Some(Instant::now()), &mut |_| panic!("no time for this"));
         assert!(matches!(ended, Err(ContainerError::TimeSpent)), "{ended:?}");
     }
+}
+
+#[test]
+fn reading_a_member_of_a_zip_ends_when_its_time_is_spent() {
+    let noise: Vec<u8> = (0..1_u32 << 18).flat_map(|number| number.wrapping_mul(2_654_435_761).to_le_bytes()).collect();
+    let deadline = Instant::now() + Duration::from_millis(50);
+    let ended =
+        visit_members(ContainerKind::Zip, &zip_of(&[("noise", &noise)]).as_slice(), Some(deadline), &mut |member| {
+            // On a slow machine the time may be over before the member is opened.
+            if let Ok(mut content) = member.open() {
+                while Instant::now() < deadline {
+                    std::hint::spin_loop();
+                }
+                let error = io::copy(&mut content, &mut io::sink()).expect_err("the time is over");
+                assert_eq!(error.kind(), ErrorKind::TimedOut);
+            }
+            false
+        });
+    assert!(matches!(ended, Ok(()) | Err(ContainerError::TimeSpent)), "{ended:?}");
+}
+
+#[test]
+fn an_encrypted_member_of_a_zip_is_named_and_not_read() {
+    let mut bytes = zip_of(&[("secret", b"?????")]);
+    let directory = memchr::memmem::find(&bytes, b"PK\x01\x02").expect("a directory");
+    bytes[directory + 8] |= 1;
+    let mut seen = Vec::new();
+    visit_members(ContainerKind::Zip, &bytes.as_slice(), None, &mut |member| {
+        let error = member.open().err();
+        assert!(matches!(error, Some(ContainerError::Unsupported(_))), "{error:?}");
+        seen.push((member.path().to_owned(), member.is_encrypted()));
+        true
+    })
+    .expect("a sound archive");
+    assert_eq!(seen, [("secret".to_owned(), true)]);
+}
+
+#[test]
+fn a_zip_that_claims_more_members_than_it_has_ends_with_what_it_has() {
+    let mut bytes = small_zip();
+    let end = memchr::memmem::find(&bytes, b"PK\x05\x06").expect("an end record");
+    (bytes[end + 8], bytes[end + 10]) = (9, 9);
+    let (found, ended) = read_all(ContainerKind::Zip, bytes.as_slice());
+    assert_eq!(found.len(), 3);
+    assert_eq!(reason(ended), "the central directory ends after 3 of 9 members");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use std::io;
 
-use crate::source::Source;
+use strongroom_archive::Source;
 
 use super::super::read_at;
 

@@ -1,11 +1,11 @@
 //! The directory of a compound file: entries of 128 bytes in a chain, bound into a tree for each storage (MS-CFB 2.6).
 //! The tree is walked whatever its colours and order, and each entry once, whatever points to it.
 
-use super::super::little_endian::{u16_at, u32_at, u64_at};
 use super::super::{ContainerError, malformed};
 use super::CompoundFile;
 use super::chain::Chain;
 use super::sectors::Sectors;
+use strongroom_archive::little_endian::{u16_at, u32_at, u64_at};
 
 /// The entry of the root storage.
 pub(super) const ROOT: u32 = 0;

@@ -9,15 +9,15 @@ mod stream;
 
 use std::io::{self, Read};
 
-use crate::source::Source;
+use strongroom_archive::Source;
 
-use super::little_endian::{u16_at, u32_at};
 use super::{ContainerError, ContainerMember, Deadline, malformed};
 use blocks::Blocks;
 use chain::Chain;
 use directory::{Entry, EntryKind};
 use sectors::Sectors;
 use stream::{MINI_STREAM_CUTOFF, MiniStream, MiniStreamReader, StreamReader};
+use strongroom_archive::little_endian::{u16_at, u32_at};
 
 /// Length of the header (MS-CFB 2.2).
 const HEADER_LENGTH: usize = 512;

@@ -3,10 +3,10 @@
 
 use std::io;
 
-use super::super::little_endian::u32_at;
 use super::super::{ContainerError, Deadline, malformed};
 use super::HEADER_LENGTH;
 use super::blocks::Blocks;
+use strongroom_archive::little_endian::u32_at;
 
 /// How many FAT sectors the header names.
 const HEADER_DIFAT_LENGTH: u32 = 109;

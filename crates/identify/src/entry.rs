@@ -1,0 +1,94 @@
+//! What one look at a file gives: the file with its formats, or why there are none to tell.
+
+use std::ffi::{OsStr, OsString};
+use std::time::SystemTime;
+
+use strongroom_pronom::Identification;
+
+/// A file, a member of an archive, or standard input, with what was found.
+#[derive(Debug)]
+pub struct Entry {
+    /// As it was named or walked to; members behind a `#`.
+    pub path: OsString,
+    /// Bytes.
+    pub size: u64,
+    /// When it was last modified, where that is known.
+    pub modified: Option<jiff::Timestamp>,
+    /// Its formats.
+    pub identification: Identification,
+    /// What else to be wary of: it was cut off, damaged, encrypted.
+    pub note: Option<String>,
+}
+
+/// Something that has no formats to tell.
+#[derive(Debug)]
+pub struct Trouble {
+    /// As of an entry.
+    pub path: OsString,
+    /// How bad it is.
+    pub kind: TroubleKind,
+    /// Why.
+    pub reason: String,
+}
+
+/// How bad it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TroubleKind {
+    /// It is no file to identify: a link, a device.
+    Skipped,
+    /// Not all members of an archive were looked at.
+    Incomplete,
+    /// It does not exist.
+    Missing,
+    /// It could not be read.
+    Unreadable,
+}
+
+/// What is told, in walking order.
+#[derive(Debug)]
+pub enum Found {
+    /// A file with its formats.
+    Entry(Box<Entry>),
+    /// Something that has none to tell.
+    Trouble(Trouble),
+}
+
+impl Entry {
+    /// All warnings in one line; `None` where there are none.
+    pub fn warning(&self) -> Option<String> {
+        match (self.identification.warning(), &self.note) {
+            (Some(warning), Some(note)) => Some(format!("{warning}; {note}")),
+            (Some(warning), None) => Some(warning),
+            (None, note) => note.clone(),
+        }
+    }
+
+    /// Adds something to be wary of.
+    pub(crate) fn note(&mut self, text: String) {
+        self.note = Some(match self.note.take() {
+            Some(note) => format!("{note}; {text}"),
+            None => text,
+        });
+    }
+
+    /// Leaves one match at most. Where several fit equally well, the note names them.
+    pub fn conclude(&mut self) {
+        let conclusive = self.identification.conclusive().cloned();
+        if conclusive.is_none() && !self.identification.matches.is_empty() {
+            let puids: Vec<&str> = self.identification.matches.iter().map(|found| found.format.puid.as_str()).collect();
+            self.note(format!("not conclusive: {} fit equally well", puids.join(", ")));
+        }
+        self.identification.matches = conclusive.into_iter().collect();
+    }
+}
+
+impl Trouble {
+    pub(crate) fn new(path: &OsStr, kind: TroubleKind, reason: impl Into<String>) -> Self {
+        Self { path: path.to_owned(), kind, reason: reason.into() }
+    }
+}
+
+/// A time of the file system; nothing where it lies outside the calendar.
+pub(crate) fn timestamp(time: std::io::Result<SystemTime>) -> Option<jiff::Timestamp> {
+    jiff::Timestamp::try_from(time.ok()?).ok()
+}

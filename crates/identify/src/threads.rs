@@ -1,0 +1,102 @@
+//! Several threads over one walk. Answers come out in walking order, and nothing grows with the number of files: the walker
+//! waits when the threads are behind, and a thread waits when those before it have not been told yet.
+
+use std::path::Path;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use crate::Target;
+use crate::entry::{Found, Trouble, TroubleKind};
+use crate::error::IdentifyError;
+use crate::examine::Examiner;
+use crate::walk::{Step, walk};
+
+/// Files that are waited for at once.
+const WAITING: usize = 256;
+/// Answers about one file, its members among them, that wait for their turn.
+const ANSWERS: usize = 16;
+
+/// One file to look at, and where its answers go.
+struct Job {
+    target: Target,
+    answers: SyncSender<Found>,
+}
+
+/// What is told next.
+enum Turn {
+    Now(Found),
+    /// The answers about a file, as they come.
+    Awaited(Target, Receiver<Found>),
+}
+
+/// Walks the targets and shows what is found in order. An error of `show` ends it; then threads that are still at work end
+/// by themselves after the file that they read, and are not waited for.
+pub fn run<E: From<IdentifyError>>(
+    targets: Vec<Target>,
+    examiner: &Arc<Examiner>,
+    threads: usize,
+    show: &mut dyn FnMut(Found) -> Result<(), E>,
+) -> Result<(), E> {
+    let (job_sender, job_receiver) = sync_channel::<Job>(WAITING);
+    let (turn_sender, turn_receiver) = sync_channel::<Turn>(WAITING);
+    let jobs = Arc::new(Mutex::new(job_receiver));
+    for number in 0..threads {
+        let (jobs, examiner) = (Arc::clone(&jobs), Arc::clone(examiner));
+        spawn(format!("identify-{number}"), move || work(&jobs, &examiner))?;
+    }
+    drop(jobs);
+    spawn("walk".to_owned(), move || dispatch(targets, &turn_sender, &job_sender))?;
+    for turn in turn_receiver {
+        match turn {
+            Turn::Now(found) => show(found)?,
+            Turn::Awaited(target, answers) => {
+                let mut is_answered = false;
+                for found in answers {
+                    is_answered = true;
+                    show(found)?;
+                }
+                if !is_answered {
+                    let reason = "the identification ended without an answer";
+                    show(Found::Trouble(Trouble::new(target.path(), TroubleKind::Unreadable, reason)))?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn spawn(name: String, body: impl FnOnce() + Send + 'static) -> Result<(), IdentifyError> {
+    thread::Builder::new().name(name).spawn(body).map(drop).map_err(IdentifyError::Thread)
+}
+
+fn dispatch(targets: Vec<Target>, turns: &SyncSender<Turn>, jobs: &SyncSender<Job>) {
+    let hand_over = |target: Target| {
+        let (answers, awaited) = sync_channel(ANSWERS);
+        turns.send(Turn::Awaited(target.clone(), awaited)).is_ok() && jobs.send(Job { target, answers }).is_ok()
+    };
+    for target in targets {
+        let goes_on = match target {
+            Target::File(path) => walk_one(&path, turns, &hand_over),
+            Target::StandardInput { .. } => hand_over(target),
+        };
+        if !goes_on {
+            return;
+        }
+    }
+}
+
+fn walk_one(path: &Path, turns: &SyncSender<Turn>, hand_over: &dyn Fn(Target) -> bool) -> bool {
+    walk(path, &mut |step| match step {
+        Step::File(file) => hand_over(Target::File(file)),
+        Step::Trouble(trouble) => turns.send(Turn::Now(Found::Trouble(trouble))).is_ok(),
+    })
+}
+
+fn work(jobs: &Mutex<Receiver<Job>>, examiner: &Examiner) {
+    loop {
+        let next = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let Ok(Job { target, answers }) = next else { return };
+        examiner.examine(&target, &mut |found| answers.send(found).is_ok());
+    }
+}
