@@ -3,6 +3,7 @@
 
 mod anew;
 mod buckets;
+mod doubts;
 mod notes;
 
 use std::fs;

@@ -1,0 +1,327 @@
+//! Right stores that are refused, a wrong one that is taken, and work that does not go on.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use strongroom_engine::backfill::Retirement;
+use strongroom_engine::rebuild::{self, AdoptRequest};
+use strongroom_engine::runtime::Shutdown;
+use strongroom_engine::settings::Settings;
+use strongroom_engine::{Availability, EngineError, Home, backfill, runtime_over, work_on};
+use strongroom_registry::{ItemId, ItemStatus, Stage, VersionState, stores, versions};
+use strongroom_storage::{Call, Capabilities, FolderStore, Layer, Layered, Operation, StorageError};
+
+use super::{check, item, state, submit, work_until_it_waits};
+use crate::fixture::{TestHome, home};
+use crate::ingest::hand_in;
+use crate::ingest::identity::work_until;
+use crate::saying::{Says, saying};
+
+const MARK: &str = "_strongroom/registry.json";
+
+/// Another disk is mounted where a retired store was. Taking the retired store into use again is no answer to what lies there:
+/// that is another store, which no registry knows.
+#[test]
+fn a_retired_store_is_not_exchanged_for_another_one_by_taking_it_into_use_again() {
+    let made = home();
+    made.ingest("letters", &[("a.txt", b"dear reader")]);
+    check(&made);
+    let retirement = backfill::retire(&made, "secondary", true, &mut |_| Ok::<_, EngineError>(())).expect("asks");
+    assert!(matches!(retirement, Retirement::Retired(_)), "{retirement:?}");
+    let known = |home: &Home| {
+        let known = home.registry.read(stores::list).expect("lists");
+        known.into_iter().find(|known| known.name == "secondary").expect("is known").id
+    };
+    let before = known(&made);
+    let folder = made.path().join("stores/secondary");
+    fs::rename(&folder, made.path().join("elsewhere")).expect("takes it away");
+    FolderStore::create("other", &folder).expect("another store lies there");
+    let again = made.opened_again();
+    assert_eq!(state(&again, "secondary").availability, Availability::Refused);
+    let undone = backfill::use_again(&again, "secondary").map_err(|error| error.chain());
+    assert!(undone.is_err(), "another store took the place without being asked for");
+    assert_eq!(known(&again), before, "the registry has forgotten the retired store");
+}
+
+/// A store gets another name in the settings before anything is kept in it: no store of the settings has its id, so it is taken.
+#[test]
+fn a_store_that_got_another_name_in_the_settings_is_not_taken_for_two() {
+    let made = home();
+    let text = fs::read_to_string(made.path().join("strongroom.toml")).expect("settings");
+    let text = text
+        .replace("[\"primary\", \"secondary\"]", "[\"primary\", \"tertiary\"]")
+        .replace("[stores.secondary]", "[stores.tertiary]");
+    let settings = Settings::from_toml(&text).expect("settings");
+    let renamed =
+        || Arc::new(Home::with_registry(made.path(), settings.clone(), made.registry.clone()).expect("opens the home"));
+    let first = renamed();
+    let id = submit(&first, &made, "letters", &[("a.txt", b"dear reader")]);
+    let ended = work_until_it_waits(&first, id);
+    assert_eq!(ended.status, ItemStatus::Succeeded, "{:?}", ended.note);
+    drop(first);
+    let later = renamed();
+    assert_eq!(state(&later, "tertiary").availability, Availability::Available);
+    let id = submit(&later, &made, "diaries", &[("d.txt", b"dear diary")]);
+    let ended = work_until_it_waits(&later, id);
+    assert_eq!(ended.status, ItemStatus::Succeeded, "{:?}", ended.note);
+}
+
+/// The mark of a store is damaged, and a person adopts, as the refusal says. What lies in the store is right.
+#[test]
+fn a_store_whose_damaged_mark_was_claimed_by_an_adoption_is_used() {
+    let made = home();
+    made.ingest("letters", &[("a.txt", b"dear reader")]);
+    fs::write(made.file("secondary", MARK), b"{\"form\":1,").expect("damages the mark");
+    assert!(made.opened_again().registry.refusal().is_some_and(|reason| reason.contains("cannot be read")));
+    let adopting = made.opened_to_adopt();
+    let summary = rebuild::adopt(&adopting, &AdoptRequest::default(), &mut |_| ()).expect("adopts");
+    assert!(summary.is_complete() && summary.pending.is_empty(), "{summary:?}");
+    let again = made.opened_again();
+    assert_eq!(again.registry.refusal(), None);
+    let state = state(&again, "secondary");
+    assert_eq!(state.availability, Availability::Available, "{state:?}");
+}
+
+/// The first version lies in one store already when the other fails, and its root inventory is damaged before the next try.
+#[test]
+fn a_root_inventory_of_a_first_version_that_is_damaged_behind_committing_is_put_back() {
+    let made = home();
+    made.ingest("others", &[("o.txt", b"another object")]);
+    let id = hand_in(&made, &made.bag("letters", &[("a.txt", b"dear reader")]));
+    work_until(&made, id, Stage::Record);
+    let version = made.registry.read(|tx| versions::of_item(tx, id)).expect("reads").expect("a version");
+    // The disk of the second store goes away when the version is in the first one.
+    let (folder, gone) = (made.path().join("stores/secondary"), made.path().join("gone"));
+    let inventories = || {
+        let keys = made.keys("primary").into_iter();
+        keys.filter(|key| key.ends_with("/v1/inventory.json")).collect::<Vec<_>>()
+    };
+    let others = inventories();
+    let mut layered =
+        Home::with_registry(made.path(), made.settings.clone(), made.registry.clone()).expect("opens the home");
+    let away = Away { folder: folder.clone(), gone: gone.clone() };
+    layered.stores.insert("primary".into(), Arc::new(Layered::new(layered.stores["primary"].clone(), away)));
+    let layered = Arc::new(layered);
+    let workers = runtime_over(&layered, None).expect("a runtime").build();
+    workers.run_until(&Shutdown::new(), &|| {
+        let state = made.registry.read(|tx| versions::get(tx, version.id)).expect("reads").expect("there").state;
+        assert_ne!(state, VersionState::Published);
+        state == VersionState::Committing && item(&made, id).status == ItemStatus::Pending && gone.is_dir()
+    });
+    drop(workers);
+    fs::rename(&gone, &folder).expect("brings it back");
+    made.try_stores();
+    let new = inventories().into_iter().find(|key| !others.contains(key)).expect("the object");
+    let inventory = made.file("primary", &new.replace("/v1/", "/"));
+    let bytes = fs::read(&inventory).expect("reads");
+    fs::write(&inventory, &bytes[..bytes.len() - 1]).expect("damages it");
+    try_for_a_while(&made.home, &made, id);
+    let ended = item(&made, id);
+    assert_eq!(ended.status, ItemStatus::Succeeded, "{:?} at {}", ended.note, ended.stage);
+}
+
+/// Tries the item again and again, each time an hour later, until it has ended.
+fn try_for_a_while(home: &Arc<Home>, made: &TestHome, id: ItemId) {
+    let workers = runtime_over(home, None).expect("a runtime").build();
+    let begun = Instant::now();
+    let tries = std::cell::Cell::new(0);
+    workers.run_until(&Shutdown::new(), &|| {
+        let item = item(made, id);
+        if item.status == ItemStatus::Pending && item.retry_count >= tries.get() {
+            tries.set(item.retry_count + 1);
+            made.clock.advance(Duration::from_hours(1));
+        }
+        item.status.is_ended() || tries.get() > 6 || begun.elapsed() > Duration::from_secs(15)
+    });
+}
+
+/// Takes a folder away behind the first commit.
+struct Away {
+    folder: PathBuf,
+    gone: PathBuf,
+}
+
+impl Layer for Away {
+    fn call<T>(&self, call: Call<'_>, act: &mut dyn FnMut() -> Result<T, StorageError>) -> Result<T, StorageError> {
+        let outcome = act();
+        if call.operation == Operation::Commit && !self.gone.exists() {
+            fs::rename(&self.folder, &self.gone).expect("takes it away");
+        }
+        outcome
+    }
+}
+
+/// A store that honours no conditions on puts.
+struct NoConditions;
+
+impl Says for NoConditions {
+    fn capabilities(&self, of: Capabilities) -> Capabilities {
+        Capabilities { conditional_put: false, ..of }
+    }
+}
+
+/// A process that works with an older state of the registry is stopped by the marks, whether or not it has written them before
+/// and whatever the stores honour.
+#[test]
+fn a_process_of_before_an_adoption_publishes_nothing_into_stores_without_conditions() {
+    let made = home();
+    made.ingest("letters", &[("a.txt", b"one")]);
+    let backup = made.backup("early");
+    let says = Arc::new(NoConditions);
+    let before = Arc::new(saying(&made, [("primary", says.clone()), ("secondary", says)]));
+    let id = submit(&before, &made, "letters", &[("a.txt", b"one, changed")]);
+    work_on(&before, &[id], &Shutdown::new()).expect("works");
+    assert_eq!(item(&made, id).status, ItemStatus::Succeeded);
+    let (_folder, elsewhere) = made.with_registry_elsewhere(&backup);
+    rebuild::adopt(&elsewhere, &AdoptRequest::default(), &mut |_| ()).expect("adopts");
+    let marks = || fs::read_to_string(made.file("primary", MARK)).expect("reads the mark");
+    let adopted = marks();
+    let id = submit(&before, &made, "diaries", &[("d.txt", b"dear diary")]);
+    let workers = runtime_over(&before, None).expect("a runtime").build();
+    let begun = Instant::now();
+    workers.run_until(&Shutdown::new(), &|| {
+        assert!(begun.elapsed() < Duration::from_mins(1), "{:?}", item(&made, id));
+        let version = made.registry.read(|tx| versions::of_item(tx, id)).expect("reads");
+        let is_tried = version.is_some_and(|version| version.state == VersionState::Committing)
+            && item(&made, id).status == ItemStatus::Pending;
+        item(&made, id).status.is_ended() || is_tried
+    });
+    let ended = item(&made, id);
+    assert_ne!(ended.status, ItemStatus::Succeeded, "the registry of before publishes nothing; {adopted} {}", marks());
+}
+
+/// What lies in a folder is exchanged for another store, as `rsync --delete` does it: the folder itself stays the same one.
+#[test]
+fn nothing_is_published_into_an_exchanged_folder_of_which_no_act_was_noted() {
+    let made = home();
+    let folder = made.path().join("stores/secondary");
+    for entry in fs::read_dir(&folder).expect("lists") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) }.expect("removes");
+    }
+    let other = FolderStore::create("other", &folder).expect("another store lies there").id();
+    let known = made.registry.read(stores::list).expect("lists");
+    assert!(known.iter().all(|known| known.id != other));
+    let id = submit(&made, &made, "letters", &[("a.txt", b"dear reader")]);
+    let waiting = work_until_it_waits(&made.home, id);
+    assert_ne!(waiting.status, ItemStatus::Succeeded, "published into the store {other}, which no registry knows");
+}
+
+/// Puts the older mark back behind the last write of the mark, and lets another process take the store anew, before this
+/// process notes what it wrote.
+struct TakenAnewBeforeNote {
+    mark: PathBuf,
+    older: Vec<u8>,
+    other: Arc<Home>,
+    is_committed: AtomicBool,
+    is_done: AtomicBool,
+}
+
+impl Layer for TakenAnewBeforeNote {
+    fn call<T>(&self, call: Call<'_>, act: &mut dyn FnMut() -> Result<T, StorageError>) -> Result<T, StorageError> {
+        let outcome = act();
+        if call.operation == Operation::Commit {
+            self.is_committed.store(true, Ordering::SeqCst);
+        }
+        let is_mark = call.operation == Operation::Put && call.key.as_str() == MARK;
+        if is_mark && self.is_committed.load(Ordering::SeqCst) && !self.is_done.swap(true, Ordering::SeqCst) {
+            fs::write(&self.mark, &self.older).expect("puts the older mark back");
+            backfill::replace(&self.other, "secondary").expect("replaces");
+        }
+        outcome
+    }
+}
+
+/// A process sleeps between the last write of a mark and its note, and the store is taken anew meanwhile.
+#[test]
+fn a_mark_that_is_noted_late_does_not_refuse_a_store_that_was_taken_anew_meanwhile() {
+    let made = home();
+    made.ingest("letters", &[("a.txt", b"dear reader")]);
+    let mark = made.file("secondary", MARK);
+    let older = fs::read(&mark).expect("reads the mark");
+    made.ingest("maps", &[("m.txt", b"a map")]);
+    let mut layered =
+        Home::with_registry(made.path(), made.settings.clone(), made.registry.clone()).expect("opens the home");
+    let layer = TakenAnewBeforeNote {
+        mark,
+        older,
+        other: Arc::new(made.opened_again()),
+        is_committed: AtomicBool::new(false),
+        is_done: AtomicBool::new(false),
+    };
+    layered.stores.insert("secondary".into(), Arc::new(Layered::new(layered.stores["secondary"].clone(), layer)));
+    let layered = Arc::new(layered);
+    let id = submit(&layered, &made, "diaries", &[("d.txt", b"dear diary")]);
+    let runtime = runtime_over(&layered, None).expect("a runtime").build();
+    let begun = Instant::now();
+    let replaced = || {
+        let known = made.registry.read(stores::list).expect("lists");
+        known.into_iter().find(|known| known.name == "secondary").expect("is known")
+    };
+    let before = replaced().recorded_at;
+    runtime.run_until(&Shutdown::new(), &|| {
+        assert!(begun.elapsed() < Duration::from_mins(1), "{:?}", item(&made, id));
+        replaced().recorded_at != before && item(&made, id).status != ItemStatus::Started
+    });
+    let state = state(&made.opened_again(), "secondary");
+    assert_eq!(state.availability, Availability::Available, "{state:?}, {:?}", replaced());
+}
+
+/// A medium that cannot read one file until it is put again.
+struct Unreadable {
+    key: String,
+    is_put: AtomicBool,
+}
+
+impl Layer for Unreadable {
+    fn call<T>(&self, call: Call<'_>, act: &mut dyn FnMut() -> Result<T, StorageError>) -> Result<T, StorageError> {
+        if call.key.as_str() != self.key || self.is_put.load(Ordering::SeqCst) {
+            return act();
+        }
+        match call.operation {
+            Operation::Open => Err(StorageError::Io {
+                store: "secondary".into(),
+                act: "read",
+                key: call.key.clone(),
+                source: std::io::Error::from_raw_os_error(5),
+            }),
+            Operation::Put => {
+                self.is_put.store(true, Ordering::SeqCst);
+                act()
+            }
+            _ => act(),
+        }
+    }
+}
+
+/// A root inventory behind `committing` lies in a sector that cannot be read any more.
+#[test]
+fn a_root_inventory_that_cannot_be_read_behind_committing_is_put_back_and_the_version_published() {
+    let made = home();
+    made.ingest("letters", &[("a.txt", b"dear reader")]);
+    let id = hand_in(&made, &made.bag("letters", &[("a.txt", b"dear reader, again")]));
+    work_until(&made, id, Stage::Record);
+    let inventory = made.keys("secondary").into_iter().find(|key| key.ends_with("/v1/inventory.json"));
+    let inventory = inventory.expect("an object");
+    let block = made.file("secondary", &inventory.replace("/v1/inventory.json", "/v2"));
+    fs::write(&block, b"in the way").expect("blocks");
+    let version = made.registry.read(|tx| versions::of_item(tx, id)).expect("reads").expect("a version");
+    let workers = runtime_over(&made.home, None).expect("a runtime").build();
+    workers.run_until(&Shutdown::new(), &|| {
+        let state = made.registry.read(|tx| versions::get(tx, version.id)).expect("reads").expect("there").state;
+        state == VersionState::Committing && item(&made, id).status == ItemStatus::Pending
+    });
+    drop(workers);
+    fs::remove_file(&block).expect("clears the way");
+    let mut layered =
+        Home::with_registry(made.path(), made.settings.clone(), made.registry.clone()).expect("opens the home");
+    let layer = Unreadable { key: inventory.replace("/v1/", "/"), is_put: AtomicBool::new(false) };
+    layered.stores.insert("secondary".into(), Arc::new(Layered::new(layered.stores["secondary"].clone(), layer)));
+    let layered = Arc::new(layered);
+    try_for_a_while(&layered, &made, id);
+    let ended = item(&made, id);
+    assert_eq!(ended.status, ItemStatus::Succeeded, "{:?} at {}", ended.note, ended.stage);
+}
