@@ -178,6 +178,10 @@ pub(crate) fn advance(home: &Home, store: &dyn Store, standing: &Standing) -> Re
     let slot = home.marks.slot(store.name());
     let mut slot = lock(&slot);
     let covers = |mark: &Mark| mark.is_by(standing) && mark.is_of(store) && mark.acts >= standing.acts;
+    if !store.capabilities().conditional_put {
+        // A put would not tell that somebody else has written it since.
+        slot.0 = None;
+    }
     for _ in 0..TRIES {
         let (before, etag) = match &slot.0 {
             Some((mark, _)) if covers(mark) => return Ok(()),
@@ -234,9 +238,10 @@ fn read_current(home: &Home, store: &dyn Store) -> Result<(Found, Option<String>
     if let Some(reason) = own.and_then(|known| behind(&found, known, standing.as_ref(), store)) {
         return Err(look_again(home, store, &reason));
     }
-    let is_anothers =
-        |mark: &Mark| known.iter().any(|other| other.name != store.name() && mark.store == Some(other.id));
-    if found.mark().is_some_and(is_anothers) {
+    let others =
+        known.iter().filter(|other| other.name != store.name() && home.settings.stores.contains_key(&other.name));
+    let others: Vec<Uuid> = others.map(|other| other.id).collect();
+    if found.mark().and_then(|mark| mark.store).is_some_and(|id| others.contains(&id)) {
         return Err(look_again(home, store, "has the mark of another store of this registry"));
     }
     Ok((found, etag))
@@ -287,9 +292,12 @@ pub(crate) fn behind(
 /// the act was done in; and notes them in the registry, before anything is recorded of the act. Where an adoption has taken
 /// a store over in between, its mark is raised, so that the registry that adopted it learns of the late act.
 pub(crate) fn confirm(home: &Home, stores: &[&dyn Store], standing: &Standing) -> Result<(), EngineError> {
+    let replacements = home.registry.read(registered::replacements)?;
     let mut noted = Vec::with_capacity(stores.len());
     for store in stores {
         let revision = confirm_in(home, *store, standing)?;
+        // Without conditions a late put may put an earlier one back: what counts is that there is one.
+        let revision = if store.capabilities().conditional_put { revision } else { 1 };
         match store.id() {
             Some(id) => noted.push((store.name().to_owned(), id, revision)),
             // It is away, or it is one that keeps no identity.
@@ -299,8 +307,18 @@ pub(crate) fn confirm(home: &Home, stores: &[&dyn Store], standing: &Standing) -
     // In one order, so that nobody waits for a row of somebody who waits for theirs.
     noted.sort();
     Ok(home.registry.write(move |tx| {
+        if registered::replacements(tx)? != replacements {
+            // What was seen of a store before it was taken anew tells nothing of it now.
+            let id = noted.first().map(|(name, ..)| name.clone()).unwrap_or_default();
+            return Err(RegistryError::FenceLost { what: "store", id });
+        }
         noted.iter().try_for_each(|(name, id, revision)| registered::note_mark(tx, name, *id, *revision))
     })?)
+}
+
+/// Refuses to go on where a store in use belongs to another registry, or to a later state of this one.
+pub(crate) fn check_owner(home: &Home, store: &dyn Store, standing: &Standing) -> Result<(), EngineError> {
+    check(store, &read_current(home, store)?.0, standing)
 }
 
 /// Writes the mark of one store once more; its revision then.
@@ -365,6 +383,8 @@ pub(crate) fn note_first(registry: &Registry, known: &KnownStore, store: &dyn St
 
 /// Makes a store belong to the registry: for adoptions. Keeps the number of acts that the mark tells, which it returns.
 pub(crate) fn claim(home: &Home, store: &dyn Store, standing: &Standing) -> Result<u64, EngineError> {
+    let known = home.registry.read(registered::list)?.into_iter().find(|known| known.name == store.name());
+    let seen = known.map_or(0, |known| known.mark_revision);
     for _ in 0..TRIES {
         let (found, etag) = read_with_etag(store)?;
         let acts = match &found {
@@ -374,7 +394,8 @@ pub(crate) fn claim(home: &Home, store: &dyn Store, standing: &Standing) -> Resu
             Found::Unreadable(_) => standing.acts,
         };
         lock(&home.marks.slot(store.name())).0 = None;
-        let mark = Mark { acts, ..Mark::of(*standing, store).behind(found.mark()) };
+        let mark = Mark::of(*standing, store).behind(found.mark());
+        let mark = Mark { acts, revision: mark.revision.max(seen + 1), ..mark };
         if put(store, &mark, etag.as_deref())?.is_some() {
             return Ok(acts);
         }

@@ -39,19 +39,28 @@ pub fn replace(home: &Home, name: &str) -> Result<Replacement, EngineError> {
     if home.is_retired(name)? {
         return Err(EngineError::Usage(format!("the store {name} is retired: it takes no copies")));
     }
-    take_anew(home, name)
+    put_in_place(home, name, false)
 }
 
-/// The same of a store that may be retired.
+/// Takes a store anew that may be retired, where what lies in its place is older content of that very store.
 pub(super) fn take_anew(home: &Home, name: &str) -> Result<Replacement, EngineError> {
+    put_in_place(home, name, true)
+}
+
+fn put_in_place(home: &Home, name: &str, only_itself: bool) -> Result<Replacement, EngineError> {
     let access = home.access(name)?;
-    let (new, id) = open_or_make(home, name)?;
+    let (new, id) = open_or_make(home, name, !only_itself)?;
     let known = home.registry.read(stores::list)?;
     let replaced = known.iter().find(|store| store.name == name);
     let found = mark::read(new.as_ref())?;
     let standing = home.registry.read(standing::get)?;
-    let is_behind =
-        replaced.is_some_and(|known| mark::behind(&found, known, standing.as_ref(), new.as_ref()).is_some());
+    let is_behind = replaced
+        .is_some_and(|known| known.id == id && mark::behind(&found, known, standing.as_ref(), new.as_ref()).is_some());
+    let is_begun = replaced.is_some_and(|known| known.id == id && known.replacing == Some(id));
+    if only_itself && !(is_behind || is_begun) {
+        let reason = home.access(name)?.state().reason.unwrap_or_default();
+        return Err(EngineError::Usage(format!("the store {name} stays retired, since it cannot be used: {reason}")));
+    }
     check(home, name, id, is_behind, &known)?;
     if let Some(reason) = mark::contradiction(&found, standing.as_ref()) {
         return Err(EngineError::Usage(format!(
@@ -75,13 +84,14 @@ pub(super) fn take_anew(home: &Home, name: &str) -> Result<Replacement, EngineEr
     Ok(Replacement { replaced, id, only_copies })
 }
 
-/// The store that lies in the place of `name`, or one that is made there; with its id.
-fn open_or_make(home: &Home, name: &str) -> Result<(Arc<dyn Store>, Uuid), EngineError> {
+/// The store that lies in the place of `name`, or one that is made there where that may be; with its id.
+fn open_or_make(home: &Home, name: &str, may_make: bool) -> Result<(Arc<dyn Store>, Uuid), EngineError> {
     let settings = home.settings.stores.get(name);
     let settings = settings.ok_or_else(|| EngineError::Usage(format!("the settings have no store {name}")))?;
     let store = match settings.open(name, &home.directory) {
         Ok(store) => store,
-        Err(_) => make(settings, name, &home.directory)?,
+        Err(_) if may_make => make(settings, name, &home.directory)?,
+        Err(error) => return Err(error.into()),
     };
     match store.id() {
         Some(id) => Ok((store, id)),

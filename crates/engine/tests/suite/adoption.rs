@@ -287,61 +287,6 @@ impl Layer for AtCommit {
     }
 }
 
-/// The registry that adopted goes on to work before it is opened anew, as a server does that is started at once. Its own next
-/// act has the number that the late one was given.
-#[test]
-fn a_late_act_is_learned_of_also_where_the_registry_that_adopted_works_on() {
-    let home = fixture::home();
-    home.ingest("letters", &[("a.txt", b"one")]);
-    let backup = home.backup("early");
-    let (folder, elsewhere) = home.with_registry_elsewhere(&backup);
-    let settings = elsewhere.settings.clone();
-    let opened = {
-        let (folder, settings) = (folder.path().to_owned(), settings.clone());
-        move || {
-            let registry =
-                strongroom_registry::Registry::open(&settings.registry_location(&folder).expect("a location"));
-            Home::with_registry(&folder, settings.clone(), registry.expect("opens")).expect("opens")
-        }
-    };
-    let server = Arc::new(Mutex::new(None));
-    let adopt = {
-        let (server, opened) = (server.clone(), opened.clone());
-        Box::new(move || {
-            rebuild::adopt(&elsewhere, &AdoptRequest::default(), &mut |_| {}).expect("adopts");
-            drop(elsewhere);
-            *server.lock().expect("locks") = Some(Arc::new(opened()));
-        })
-    };
-    let mut late = Home::with_registry(home.path(), home.settings.clone(), home.registry.clone()).expect("opens");
-    let layered = Layered::new(late.stores["secondary"].clone(), AtCommit(Mutex::new(Some(adopt))));
-    late.stores.insert("secondary".into(), Arc::new(layered));
-    let late = Arc::new(late);
-    let id = hand_in(&home, &home.bag("maps", &[("m.txt", b"a map")]));
-    let workers = strongroom_engine::runtime_over(&late, None).expect("a runtime").build();
-    let item = || home.registry.read(|tx| items::find(tx, Scope::System, id)).expect("the item");
-    let begun = std::time::Instant::now();
-    workers.run_until(&Shutdown::new(), &|| {
-        let item = item();
-        assert!(begun.elapsed() < std::time::Duration::from_mins(1), "{item:?}");
-        item.status.is_ended() || item.note.is_some_and(|note| note.contains("adopted by another state"))
-    });
-    assert_ne!(item().status, ItemStatus::Succeeded, "the registry of before publishes nothing");
-    let server = server.lock().expect("locks").take().expect("it was adopted");
-    assert!(server.registry.refusal().is_none());
-    let bag = home.bag("diaries", &[("d.txt", b"dear diary")]);
-    let request = strongroom_engine::ingest::DepositRequest {
-        institution: fixture::INSTITUTION.into(),
-        sources: vec![bag.to_str().expect("UTF-8").to_owned()],
-        submitted_by: "tester".into(),
-        ..Default::default()
-    };
-    let made = strongroom_engine::ingest::deposit(&server, &request).expect("deposits");
-    strongroom_engine::work_on(&server, &made.items, &Shutdown::new()).expect("works");
-    let refusal = opened().registry.refusal().map(str::to_owned);
-    assert!(refusal.is_some(), "nothing tells of the late act any more");
-}
-
 #[test]
 fn an_adoption_in_the_middle_of_a_commit_learns_that_it_missed_an_act() {
     let home = fixture::home();

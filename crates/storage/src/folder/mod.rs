@@ -290,6 +290,17 @@ impl Store for FolderStore {
         self.folder.check_presence()
     }
 
+    fn check_identity(&self) -> Result<(), StorageError> {
+        self.folder.check_presence()?;
+        let path = self.folder.root.path();
+        let found = open::described(&self.folder.name, path)?;
+        if found == self.folder.id {
+            return Ok(());
+        }
+        let reason = format!("folder {} holds the store {found} now, and held {}", path.display(), self.folder.id);
+        Err(StorageError::Away { store: self.folder.name.clone(), reason })
+    }
+
     fn capabilities(&self) -> Capabilities {
         Capabilities { conditional_put: true, strong_checksum: false, atomic_assembly: true }
     }

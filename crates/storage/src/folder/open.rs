@@ -72,28 +72,35 @@ pub(super) fn open(name: String, path: &Path, mode: FolderMode) -> Result<Folder
         };
         unusable(&name, format!("folder {shown} cannot be opened ({error}): {advice}"))
     })?;
-    let text = fs::read(path.join(DESCRIPTION)).map_err(|error| match error.kind() {
-        ErrorKind::NotFound | ErrorKind::NotADirectory => unusable(
-            &name,
-            format!("folder {shown} has no {DESCRIPTION}: is the disk mounted? a new store has to be created first"),
-        ),
-        _ => unusable(&name, format!("{shown}/{DESCRIPTION} cannot be read: {error}")),
-    })?;
-    let description: Description = serde_json::from_slice(&text)
-        .map_err(|error| unusable(&name, format!("{shown}/{DESCRIPTION} is not a store's description: {error}")))?;
-    if description.format != FORMAT {
-        let format = description.format;
-        let reason = format!("folder {shown} has format {format}, this program knows {FORMAT}: use a newer one");
-        return Err(unusable(&name, reason));
-    }
+    let id = described(&name, path)?;
     let folds_case = case::folds_case(&root);
-    let folder = Folder { name, id: description.store, root, durability: Durability::default(), folds_case };
+    let folder = Folder { name, id, root, durability: Durability::default(), folds_case };
     // A store on a read-only disk can still be read: what needs these will say so.
     for directory in [TEMPORARY, ASSEMBLIES] {
         let _ = folder.root.make_directory(directory, &mut |_| {});
     }
     sweep(&folder);
     Ok(folder)
+}
+
+/// Which store the folder at a path says that it is.
+pub(super) fn described(name: &str, path: &Path) -> Result<Uuid, StorageError> {
+    let shown = path.display();
+    let text = fs::read(path.join(DESCRIPTION)).map_err(|error| match error.kind() {
+        ErrorKind::NotFound | ErrorKind::NotADirectory => unusable(
+            name,
+            format!("folder {shown} has no {DESCRIPTION}: is the disk mounted? a new store has to be created first"),
+        ),
+        _ => unusable(name, format!("{shown}/{DESCRIPTION} cannot be read: {error}")),
+    })?;
+    let description: Description = serde_json::from_slice(&text)
+        .map_err(|error| unusable(name, format!("{shown}/{DESCRIPTION} is not a store's description: {error}")))?;
+    if description.format != FORMAT {
+        let format = description.format;
+        let reason = format!("folder {shown} has format {format}, this program knows {FORMAT}: use a newer one");
+        return Err(unusable(name, reason));
+    }
+    Ok(description.store)
 }
 
 /// Removes what puts and deletions left behind that were cut short long ago.

@@ -133,20 +133,23 @@ fn finish_commit(
     for (name, store) in stores {
         complete(context, version, (name, store), stores)?;
         let assembly = assembly(context, version, store)?;
-        let make = || {
+        let make = |replaces: Option<&Digest>| {
             assembly.commit(&mut Commit {
                 seal: &inventory.seal,
-                replaces: replaces.as_ref(),
+                replaces,
                 inventory: &mut || inventory.open(),
                 may_go_on: &mut || {
                     context.task.check_lease().map_err(|reason| OcflError::Stopped { reason: reason.to_string() })
                 },
             })
         };
-        let mut committed = make();
+        let mut committed = make(replaces.as_ref());
         // Nobody else can repair what was damaged behind `committing`: the item holds the object until it is published.
-        if matches!(committed, Err(OcflError::Head { .. })) && put_back_head(context, object, name)? {
-            committed = make();
+        if committed.as_ref().is_err_and(may_be_damage) {
+            mark::check_owner(context.home, store.as_ref(), &announced).map_err(going_forward)?;
+            if let Some(lies_there) = put_back_head(context, object, name, replaces)? {
+                committed = make(lies_there.as_ref());
+            }
         }
         committed.map_err(|error| commit_failure(context, error))?;
         crash_point("ingest.record.middle");
@@ -154,18 +157,36 @@ fn finish_commit(
     mark::confirm(context.home, &marked, &announced).map_err(going_forward)
 }
 
-/// Puts back what lies in a store of the published versions' inventories, where it is not as recorded; whether it is then.
-fn put_back_head(context: &StageContext<'_>, object: &Object, store: &str) -> Result<bool, StageError> {
-    if object.head == 0 {
-        return Ok(false);
+/// Whether a root inventory that is damaged, or that its medium cannot read, may be the reason.
+fn may_be_damage(error: &OcflError) -> bool {
+    match error {
+        OcflError::Head { .. } => true,
+        OcflError::Storage(error) => fixity::is_unreadable(error),
+        _ => false,
     }
+}
+
+/// Puts back the root inventory of the latest published version, and whatever else is not as recorded; of a first version what
+/// lies there is only kept as evidence. What the version replaces then; none where that did not help.
+fn put_back_head(
+    context: &StageContext<'_>,
+    object: &Object,
+    store: &str,
+    published: Option<Digest>,
+) -> Result<Option<Option<Digest>>, StageError> {
     let go_on = || context.task.check_lease();
-    match fixity::put_right(context.home, (object.id, context.item.id), store, &go_on) {
-        Ok(is_right) => Ok(is_right),
-        Err(Halt::Interrupted(reason)) => Err(reason.into()),
-        Err(Halt::Busy(until)) => Err(StageError::Transient(format!("other work holds the object until {until}"))),
-        Err(Halt::Engine(error)) => Err(going_forward(error)),
-    }
+    let outcome = if object.head > 0 {
+        fixity::put_right(context.home, (object.id, context.item.id), store, &go_on)
+            .map(|is_right| is_right.then_some(published))
+    } else {
+        fixity::keep_root_as_evidence(context.home, (object, context.item.id), store, &go_on)
+            .map(|found| found.map(Some))
+    };
+    outcome.map_err(|halt| match halt {
+        Halt::Interrupted(reason) => reason.into(),
+        Halt::Busy(until) => StageError::Transient(format!("other work holds the object until {until}")),
+        Halt::Engine(error) => going_forward(error),
+    })
 }
 
 /// What an error means for a version that only goes forward: it waits for a store that is away, and is tried again behind
