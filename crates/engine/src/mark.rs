@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
@@ -92,16 +93,32 @@ impl Found {
 /// The marks that this process has written, by store; one thread at a time writes the mark of a store.
 #[derive(Default)]
 pub(crate) struct Marks {
-    stores: Mutex<BTreeMap<String, Arc<Mutex<Slot>>>>,
+    stores: Mutex<BTreeMap<String, Arc<Written>>>,
 }
 
-/// The mark that this process wrote last, and its etag.
 #[derive(Default)]
-struct Slot(Option<(Mark, String)>);
+struct Written {
+    /// How many have asked for the mark to be written behind their act.
+    asked: AtomicU64,
+    slot: Mutex<Slot>,
+}
+
+#[derive(Default)]
+struct Slot {
+    /// The mark that this process wrote last, and its etag.
+    last: Option<(Mark, String)>,
+    /// The latest mark behind acts, and how many had asked for it before it was begun: it is written for all of them.
+    confirmed: Option<(u64, Mark)>,
+}
 
 impl Marks {
-    fn slot(&self, store: &str) -> Arc<Mutex<Slot>> {
+    fn of(&self, store: &str) -> Arc<Written> {
         lock(&self.stores).entry(store.to_owned()).or_default().clone()
+    }
+
+    /// Forgets what was written last: somebody else has written it since.
+    fn forget(&self, store: &str) {
+        lock(&self.of(store).slot).last = None;
     }
 }
 
@@ -175,22 +192,22 @@ pub(crate) fn announce(home: &Home) -> Result<Standing, EngineError> {
 /// # Errors
 /// [`EngineError::Superseded`] where the store belongs to another registry, or to a later state of this one.
 pub(crate) fn advance(home: &Home, store: &dyn Store, standing: &Standing) -> Result<(), EngineError> {
-    let slot = home.marks.slot(store.name());
-    let mut slot = lock(&slot);
+    let written = home.marks.of(store.name());
+    let mut slot = lock(&written.slot);
     let covers = |mark: &Mark| mark.is_by(standing) && mark.is_of(store) && mark.acts >= standing.acts;
     if !store.capabilities().conditional_put {
         // A put would not tell that somebody else has written it since.
-        slot.0 = None;
+        slot.last = None;
     }
     for _ in 0..TRIES {
-        let (before, etag) = match &slot.0 {
+        let (before, etag) = match &slot.last {
             Some((mark, _)) if covers(mark) => return Ok(()),
             Some((mark, etag)) => (Some(*mark), Some(etag.clone())),
             None => {
                 let (found, etag) = read_current(home, store)?;
                 match &found {
                     Found::Mark(mark) if covers(mark) => {
-                        slot.0 = etag.map(|etag| (*mark, etag));
+                        slot.last = etag.map(|etag| (*mark, etag));
                         return Ok(());
                     }
                     // Nothing in the place tells whose it is, but for the store's id.
@@ -205,11 +222,11 @@ pub(crate) fn advance(home: &Home, store: &dyn Store, standing: &Standing) -> Re
         let mark = Mark { acts: mark.acts.max(acts), ..mark };
         match put(store, &mark, etag.as_deref())? {
             Some(etag) => {
-                slot.0 = Some((mark, etag));
+                slot.last = Some((mark, etag));
                 return Ok(());
             }
             // Somebody else wrote it: look again.
-            None => slot.0 = None,
+            None => slot.last = None,
         }
     }
     Err(superseded(store, ENDLESS))
@@ -321,18 +338,23 @@ pub(crate) fn check_owner(home: &Home, store: &dyn Store, standing: &Standing) -
     check(store, &read_current(home, store)?.0, standing)
 }
 
-/// Writes the mark of one store once more; its revision then.
+/// Writes the mark of one store once more, for all who ask for it meanwhile; its revision then.
 fn confirm_in(home: &Home, store: &dyn Store, standing: &Standing) -> Result<u64, EngineError> {
     let has_conditions = store.capabilities().conditional_put;
     let is_enough = |mark: &Mark| {
         // Where puts have no conditions, a late put may have put an earlier one back.
         mark.is_by(standing) && mark.is_of(store) && (mark.acts >= standing.acts || !has_conditions)
     };
-    let slot = home.marks.slot(store.name());
-    let mut slot = lock(&slot);
+    let written = home.marks.of(store.name());
+    let asked = written.asked.fetch_add(1, Ordering::SeqCst) + 1;
+    let mut slot = lock(&written.slot);
+    if let Some((_, mark)) = slot.confirmed.filter(|(before, mark)| *before >= asked && is_enough(mark)) {
+        return Ok(mark.revision);
+    }
+    let before = written.asked.load(Ordering::SeqCst);
     for _ in 0..TRIES {
-        let written = slot.0.take().filter(|(mark, _)| is_enough(mark) && has_conditions);
-        let (mark, etag) = match written {
+        let last = slot.last.take().filter(|(mark, _)| is_enough(mark) && has_conditions);
+        let (mark, etag) = match last {
             Some((mark, etag)) => (mark, Some(etag)),
             None => match read_current(home, store)? {
                 (Found::Mark(mark), etag) if is_enough(&mark) => (mark, etag),
@@ -353,7 +375,8 @@ fn confirm_in(home: &Home, store: &dyn Store, standing: &Standing) -> Result<u64
         };
         let mark = Mark { acts: mark.acts.max(standing.acts), ..mark }.behind(Some(&mark));
         if let Some(etag) = put(store, &mark, etag.as_deref())? {
-            slot.0 = Some((mark, etag));
+            slot.last = Some((mark, etag));
+            slot.confirmed = Some((before, mark));
             return Ok(mark.revision);
         }
     }
@@ -393,7 +416,7 @@ pub(crate) fn claim(home: &Home, store: &dyn Store, standing: &Standing) -> Resu
             Found::None => return Ok(0),
             Found::Unreadable(_) => standing.acts,
         };
-        lock(&home.marks.slot(store.name())).0 = None;
+        home.marks.forget(store.name());
         let mark = Mark::of(*standing, store).behind(found.mark());
         let mark = Mark { acts, revision: mark.revision.max(seen + 1), ..mark };
         if put(store, &mark, etag.as_deref())?.is_some() {
