@@ -148,7 +148,7 @@ fn finish_commit(
         if committed.as_ref().is_err_and(may_be_damage) {
             mark::check_owner(context.home, store.as_ref(), &announced).map_err(going_forward)?;
             if let Some(lies_there) = put_back_head(context, object, name, replaces)? {
-                committed = make(lies_there.as_ref());
+                committed = make(Some(&lies_there));
             }
         }
         committed.map_err(|error| commit_failure(context, error))?;
@@ -167,20 +167,19 @@ fn may_be_damage(error: &OcflError) -> bool {
 }
 
 /// Puts back the root inventory of the latest published version, and whatever else is not as recorded; of a first version what
-/// lies there is only kept as evidence. What the version replaces then; none where that did not help.
+/// lies there is only kept as evidence. The digest of what lies there then; none where that did not help.
 fn put_back_head(
     context: &StageContext<'_>,
     object: &Object,
     store: &str,
     published: Option<Digest>,
-) -> Result<Option<Option<Digest>>, StageError> {
+) -> Result<Option<Digest>, StageError> {
     let go_on = || context.task.check_lease();
     let outcome = if object.head > 0 {
         fixity::put_right(context.home, (object.id, context.item.id), store, &go_on)
-            .map(|is_right| is_right.then_some(published))
+            .map(|is_right| published.filter(|_| is_right))
     } else {
         fixity::keep_root_as_evidence(context.home, (object, context.item.id), store, &go_on)
-            .map(|found| found.map(Some))
     };
     outcome.map_err(|halt| match halt {
         Halt::Interrupted(reason) => reason.into(),
