@@ -1,6 +1,6 @@
 //! Ingest where something changes between two stages: what staging loses, what a collection loses.
 
-mod committing;
+pub(crate) mod committing;
 mod completing;
 mod healing;
 pub(crate) mod identity;
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use strongroom_engine::ingest::{DepositRequest, deposit};
 use strongroom_engine::runtime::Shutdown;
-use strongroom_engine::work_on;
+use strongroom_engine::{Home, work_on};
 use strongroom_queue::tasks;
 use strongroom_registry::items::Item;
 use strongroom_registry::leases::{self, Hold};
@@ -24,14 +24,15 @@ use strongroom_registry::{Action, CollectionId, ItemId, ItemStatus, RegistryErro
 
 use super::fixture::{INSTITUTION, KEPT_IN, TestHome, home};
 
-pub(crate) fn hand_in(home: &TestHome, bag: &Path) -> ItemId {
+/// Deposits a bag; its work item.
+pub(crate) fn hand_in(home: &Home, bag: &Path) -> ItemId {
     let request = DepositRequest {
         institution: INSTITUTION.into(),
         sources: vec![bag.to_str().expect("UTF-8").to_owned()],
         submitted_by: "tester".into(),
         ..DepositRequest::default()
     };
-    let made = deposit(&home.home, &request).expect("deposits");
+    let made = deposit(home, &request).expect("deposits");
     made.items.first().copied().expect("an item")
 }
 

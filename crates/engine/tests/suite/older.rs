@@ -12,7 +12,6 @@ use std::sync::Arc;
 use std::sync::Mutex;
 
 use strongroom_engine::fixity::{self, FixityRequest, FixitySummary};
-use strongroom_engine::ingest::{DepositRequest, deposit};
 use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::settings::Settings;
 use strongroom_engine::{Availability, Home, StoreState, backfill, runtime_over, work_on};
@@ -23,6 +22,7 @@ use strongroom_s3_double::{ACCESS_KEY, BUCKET, Double, SECRET_KEY};
 use strongroom_storage::{Call, Key, Layer, Layered, Operation, StorageError};
 
 use crate::fixture::{INSTITUTION, KEPT_IN, TestHome, home};
+use crate::ingest::hand_in;
 
 fn copy_folder(from: &Path, to: &Path) {
     fs::create_dir_all(to).expect("makes a folder");
@@ -63,14 +63,7 @@ fn assert_is_refused(home: &Home, store: &str) -> String {
 }
 
 fn submit(home: &Home, made: &TestHome, name: &str, files: &[(&str, &[u8])]) -> ItemId {
-    let bag = made.bag(name, files);
-    let request = DepositRequest {
-        institution: INSTITUTION.into(),
-        sources: vec![bag.to_str().expect("UTF-8").to_owned()],
-        submitted_by: "tester".into(),
-        ..DepositRequest::default()
-    };
-    deposit(home, &request).expect("deposits").items.remove(0)
+    hand_in(home, &made.bag(name, files))
 }
 
 fn item(home: &Home, id: ItemId) -> Item {

@@ -20,6 +20,7 @@ use strongroom_registry::{
 use strongroom_storage::{Body, Call, FolderStore, Key, Layer, Layered, Operation, PutOptions, StorageError, Store};
 
 use crate::fixture::{self, INSTITUTION, KEPT_IN, TestHome};
+use crate::ingest::hand_in;
 use crate::ingest::identity::work_until;
 use crate::rebuild::{copy_store, dump, rebuilt};
 
@@ -217,14 +218,7 @@ fn a_content_whose_only_good_copy_was_in_the_lost_store_is_counted() {
 }
 
 fn submit(home: &Home, made: &TestHome, name: &str, files: &[(&str, &[u8])]) -> ItemId {
-    let bag = made.bag(name, files);
-    let request = DepositRequest {
-        institution: INSTITUTION.into(),
-        sources: vec![bag.to_str().expect("UTF-8").to_owned()],
-        submitted_by: "tester".into(),
-        ..DepositRequest::default()
-    };
-    deposit(home, &request).expect("deposits").items.remove(0)
+    hand_in(home, &made.bag(name, files))
 }
 
 /// Objects that some store does not hold whole, as far as the registry knows.

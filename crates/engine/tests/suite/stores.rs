@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use strongroom_engine::fixity::{self, FixityRequest, FixitySummary};
-use strongroom_engine::ingest::{DepositRequest, deposit};
 use strongroom_engine::restoration::{RestoreRequest, request_object};
 use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::settings::Settings;
@@ -18,7 +17,8 @@ use strongroom_s3_double::{ACCESS_KEY, BUCKET, Double, Fault, Operation, SECRET_
 use strongroom_storage::{FolderStore, Key, PutOptions, Store};
 use tempfile::TempDir;
 
-use crate::fixture::{INSTITUTION, KEPT_IN, TestHome, home};
+use crate::fixture::{KEPT_IN, TestHome, home};
+use crate::ingest::hand_in;
 
 fn folder(home: &TestHome, store: &str) -> PathBuf {
     home.path().join("stores").join(store)
@@ -41,14 +41,7 @@ fn item(home: &Home, id: ItemId) -> Item {
 }
 
 fn submit(home: &TestHome, name: &str, files: &[(&str, &[u8])]) -> ItemId {
-    let bag = home.bag(name, files);
-    let request = DepositRequest {
-        institution: INSTITUTION.into(),
-        sources: vec![bag.to_str().expect("UTF-8").to_owned()],
-        submitted_by: "tester".into(),
-        ..DepositRequest::default()
-    };
-    deposit(home, &request).expect("deposits").items.remove(0)
+    hand_in(home, &home.bag(name, files))
 }
 
 /// Works until the item says that it waits for a store.

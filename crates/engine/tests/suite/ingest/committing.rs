@@ -85,7 +85,7 @@ fn a_worker_that_slept_through_the_commit_of_a_store_does_not_block_the_object()
 }
 
 /// An engine over the same registry and stores, with a layer around one store.
-fn layered<L: Layer>(made: &TestHome, name: &str, layer: L) -> Arc<Home> {
+pub(crate) fn layered<L: Layer>(made: &TestHome, name: &str, layer: L) -> Arc<Home> {
     let mut home = Home::with_registry(made.path(), made.settings.clone(), made.registry.clone()).expect("opens");
     let store: Arc<dyn Store> = Arc::new(Layered::new(home.stores[name].clone(), layer));
     home.stores.insert(name.into(), store);

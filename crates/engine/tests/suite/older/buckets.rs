@@ -12,20 +12,13 @@ use strongroom_engine::{Home, fixity, work_on};
 use strongroom_registry::{ItemStatus, objects};
 use strongroom_s3::{S3Settings, S3Store};
 use strongroom_s3_double::{ACCESS_KEY, BUCKET, Double, SECRET_KEY};
-use strongroom_storage::{Call, Layer, Layered, Operation, StorageError};
+use strongroom_storage::{Call, Layer, Operation, StorageError};
 
 use super::{assert_is_refused, bucket_settings, exchange, item, submit, with_bucket, work_until_it_waits};
 use crate::fixture::{INSTITUTION, KEPT_IN, TestHome, home};
+use crate::ingest::committing::layered;
 
 const MARK: &str = "_strongroom/registry.json";
-
-/// Opens the home with a layer around one of its stores.
-fn layered(made: &TestHome, store: &str, layer: impl Layer) -> Arc<Home> {
-    let mut home = Home::with_registry(made.path(), made.settings.clone(), made.registry.clone()).expect("opens");
-    let inner = home.stores[store].clone();
-    home.stores.insert(store.into(), Arc::new(Layered::new(inner, layer)));
-    Arc::new(home)
-}
 
 /// A home in which the placement `Standard` is `primary` and `one`, and every other one `primary` and `two`: both are
 /// buckets, here parts of one.

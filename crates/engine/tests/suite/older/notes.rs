@@ -7,24 +7,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use strongroom_engine::rebuild::AdoptRequest;
 use strongroom_engine::runtime::Shutdown;
-use strongroom_engine::{Home, backfill, rebuild, work_on};
+use strongroom_engine::{backfill, rebuild, work_on};
 use strongroom_registry::{CopyState, ItemStatus, objects};
-use strongroom_storage::{Call, Layer, Layered, Operation, StorageError};
+use strongroom_storage::{Call, Layer, Operation, StorageError};
 
 use super::{assert_is_refused, check, copy_folder, item, kept, roll_back, snapshot, submit, work_until_it_waits};
 use crate::fixture;
-use crate::fixture::{TestHome, home};
+use crate::fixture::home;
+use crate::ingest::committing::layered;
 use crate::rebuild::{copy_stores, rebuilt};
 
 const MARK: &str = "_strongroom/registry.json";
-
-/// Opens the home with a layer around one of its stores.
-fn layered(made: &TestHome, store: &str, layer: impl Layer) -> Arc<Home> {
-    let mut home = Home::with_registry(made.path(), made.settings.clone(), made.registry.clone()).expect("opens");
-    let inner = home.stores[store].clone();
-    home.stores.insert(store.into(), Arc::new(Layered::new(inner, layer)));
-    Arc::new(home)
-}
 
 /// Takes a snapshot of `secondary` when a version is about to become the head of its object there.
 struct SnapshotBeforeCommit {
