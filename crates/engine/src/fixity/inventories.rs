@@ -2,21 +2,18 @@
 //! inventory of each version, and their sidecars. What differs from the record is put back as recorded, from wherever the
 //! recorded bytes still lie.
 
-use strongroom_digest::Digest;
 use strongroom_registry::events::{self, EventRow};
 use strongroom_registry::fixity::{self as record, Finding, NewFinding, WatchedObject};
-use strongroom_registry::objects::{self, Object};
 use strongroom_registry::versions;
-use strongroom_registry::{FindingId, FindingKind, FindingState, ItemId, ObjectId, RegistryError};
-use strongroom_storage::StorageError;
+use strongroom_registry::{FindingId, FindingKind, FindingState, ItemId, ObjectId, RegistryError, objects};
 
-use super::evidence::{self, About, FoundBytes, Log, Witness};
+use super::evidence::{self, About, Log, Witness};
 use super::inventory_files::{Fault, Files, Lying, Part, Writer};
 use super::repair::Treated;
 use super::{GoOn, Halt, ObjectHold, now};
+use crate::Home;
 use crate::event::Event;
 use crate::logs::object_root;
-use crate::{EngineError, Home};
 
 /// Checks the object's files in a store, and repairs what is not as recorded.
 pub(super) fn check(home: &Home, watched: &WatchedObject, go_on: &GoOn<'_>) -> Result<Treated, Halt> {
@@ -51,42 +48,6 @@ pub(crate) fn put_right(
 ) -> Result<bool, Halt> {
     let hold = ObjectHold::of_item(home, object, item)?;
     Ok(matches!(treat_held(home, hold, object, store, go_on)?, Treated::Right | Treated::Repaired))
-}
-
-/// Keeps the root inventory that lies in a store as evidence, of an object that a work item holds and of which no version is
-/// published yet: what lies there can only be damaged. Its digest; none where it cannot be read.
-pub(crate) fn keep_root_as_evidence(
-    home: &Home,
-    (object, item): (&Object, ItemId),
-    store: &str,
-    go_on: &GoOn<'_>,
-) -> Result<Option<Digest>, Halt> {
-    let hold = ObjectHold::of_item(home, object.id, item)?;
-    let store = home.store(store)?.as_ref();
-    let key = object_root(&object.institution_identifier, object.generation)?.join("inventory.json");
-    let key = key.map_err(StorageError::from)?;
-    let (size, sha512) = match super::read_copy(store, &key, go_on) {
-        Err(Halt::Engine(EngineError::Storage(error))) if super::is_unreadable(&error) => return Ok(None),
-        read => read?,
-    };
-    let finding = FindingId::new();
-    let witness = Witness {
-        institution: &object.institution_identifier,
-        object: object.id,
-        finding,
-        store,
-        key: &key,
-        expected: None,
-        found: FoundBytes::Read(size, sha512),
-        found_at: now(home)?,
-    };
-    let detail = "the root inventory was damaged before the first version was published";
-    Event::DamageFound { store: store.name(), key: key.as_str(), detail }.emit();
-    let to = evidence::quarantine(home, &hold, &witness, go_on)?;
-    let about = About { institution: object.institution, object: object.id, content: None };
-    let event = evidence::quarantined(about, &witness, home, &to)?;
-    hold.write(move |tx| events::append(tx, std::slice::from_ref(&event)))?;
-    Ok(Some(sha512))
 }
 
 fn treat_held(

@@ -133,22 +133,22 @@ fn finish_commit(
     for (name, store) in stores {
         complete(context, version, (name, store), stores)?;
         let assembly = assembly(context, version, store)?;
-        let make = |replaces: Option<&Digest>| {
+        let make = || {
             assembly.commit(&mut Commit {
                 seal: &inventory.seal,
-                replaces,
+                replaces: replaces.as_ref(),
                 inventory: &mut || inventory.open(),
                 may_go_on: &mut || {
                     context.task.check_lease().map_err(|reason| OcflError::Stopped { reason: reason.to_string() })
                 },
             })
         };
-        let mut committed = make(replaces.as_ref());
+        let mut committed = make();
         // Nobody else can repair what was damaged behind `committing`: the item holds the object until it is published.
         if committed.as_ref().is_err_and(may_be_damage) {
             mark::check_owner(context.home, store.as_ref(), &announced).map_err(going_forward)?;
-            if let Some(lies_there) = put_back_head(context, object, name, replaces)? {
-                committed = make(Some(&lies_there));
+            if put_back_head(context, object, name)? {
+                committed = make();
             }
         }
         committed.map_err(|error| commit_failure(context, error))?;
@@ -166,22 +166,15 @@ fn may_be_damage(error: &OcflError) -> bool {
     }
 }
 
-/// Puts back the root inventory of the latest published version, and whatever else is not as recorded; of a first version what
-/// lies there is only kept as evidence. The digest of what lies there then; none where that did not help.
-fn put_back_head(
-    context: &StageContext<'_>,
-    object: &Object,
-    store: &str,
-    published: Option<Digest>,
-) -> Result<Option<Digest>, StageError> {
+/// Puts back the root inventory of the latest published version in a store, and whatever else is not as recorded; whether that
+/// helped. Of an object without a published version nothing is recorded that could be put back: what lies there may also be of
+/// a later version, where this worker slept.
+fn put_back_head(context: &StageContext<'_>, object: &Object, store: &str) -> Result<bool, StageError> {
+    if object.head == 0 {
+        return Ok(false);
+    }
     let go_on = || context.task.check_lease();
-    let outcome = if object.head > 0 {
-        fixity::put_right(context.home, (object.id, context.item.id), store, &go_on)
-            .map(|is_right| published.filter(|_| is_right))
-    } else {
-        fixity::keep_root_as_evidence(context.home, (object, context.item.id), store, &go_on)
-    };
-    outcome.map_err(|halt| match halt {
+    fixity::put_right(context.home, (object.id, context.item.id), store, &go_on).map_err(|halt| match halt {
         Halt::Interrupted(reason) => reason.into(),
         Halt::Busy(until) => StageError::Transient(format!("other work holds the object until {until}")),
         Halt::Engine(error) => going_forward(error),

@@ -85,44 +85,6 @@ fn a_store_whose_damaged_mark_was_claimed_by_an_adoption_is_used() {
     assert_eq!(state.availability, Availability::Available, "{state:?}");
 }
 
-/// The first version lies in one store already when the other fails, and its root inventory is damaged before the next try.
-#[test]
-fn a_root_inventory_of_a_first_version_that_is_damaged_behind_committing_is_put_back() {
-    let made = home();
-    made.ingest("others", &[("o.txt", b"another object")]);
-    let id = hand_in(&made, &made.bag("letters", &[("a.txt", b"dear reader")]));
-    work_until(&made, id, Stage::Record);
-    let version = made.registry.read(|tx| versions::of_item(tx, id)).expect("reads").expect("a version");
-    // The disk of the second store goes away when the version is in the first one.
-    let (folder, gone) = (made.path().join("stores/secondary"), made.path().join("gone"));
-    let inventories = || {
-        let keys = made.keys("primary").into_iter();
-        keys.filter(|key| key.ends_with("/v1/inventory.json")).collect::<Vec<_>>()
-    };
-    let others = inventories();
-    let mut layered =
-        Home::with_registry(made.path(), made.settings.clone(), made.registry.clone()).expect("opens the home");
-    let away = Away { folder: folder.clone(), gone: gone.clone() };
-    layered.stores.insert("primary".into(), Arc::new(Layered::new(layered.stores["primary"].clone(), away)));
-    let layered = Arc::new(layered);
-    let workers = runtime_over(&layered, None).expect("a runtime").build();
-    workers.run_until(&Shutdown::new(), &|| {
-        let state = made.registry.read(|tx| versions::get(tx, version.id)).expect("reads").expect("there").state;
-        assert_ne!(state, VersionState::Published);
-        state == VersionState::Committing && item(&made, id).status == ItemStatus::Pending && gone.is_dir()
-    });
-    drop(workers);
-    fs::rename(&gone, &folder).expect("brings it back");
-    made.try_stores();
-    let new = inventories().into_iter().find(|key| !others.contains(key)).expect("the object");
-    let inventory = made.file("primary", &new.replace("/v1/", "/"));
-    let bytes = fs::read(&inventory).expect("reads");
-    fs::write(&inventory, &bytes[..bytes.len() - 1]).expect("damages it");
-    try_for_a_while(&made.home, &made, id);
-    let ended = item(&made, id);
-    assert_eq!(ended.status, ItemStatus::Succeeded, "{:?} at {}", ended.note, ended.stage);
-}
-
 /// Tries the item again and again, each time an hour later, until it has ended.
 fn try_for_a_while(home: &Arc<Home>, made: &TestHome, id: ItemId) {
     let workers = runtime_over(home, None).expect("a runtime").build();
@@ -136,22 +98,6 @@ fn try_for_a_while(home: &Arc<Home>, made: &TestHome, id: ItemId) {
         }
         item.status.is_ended() || tries.get() > 6 || begun.elapsed() > Duration::from_secs(15)
     });
-}
-
-/// Takes a folder away behind the first commit.
-struct Away {
-    folder: PathBuf,
-    gone: PathBuf,
-}
-
-impl Layer for Away {
-    fn call<T>(&self, call: Call<'_>, act: &mut dyn FnMut() -> Result<T, StorageError>) -> Result<T, StorageError> {
-        let outcome = act();
-        if call.operation == Operation::Commit && !self.gone.exists() {
-            fs::rename(&self.folder, &self.gone).expect("takes it away");
-        }
-        outcome
-    }
 }
 
 /// A store that honours no conditions on puts.
