@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use strongroom_database::DatabaseError;
 use strongroom_ocfl::OcflError;
 use strongroom_registry::leases::{self, Hold};
-use strongroom_registry::{ItemId, ObjectId, RegistryError, Time, Transaction, stores};
+use strongroom_registry::work::{self, Claim};
+use strongroom_registry::{ObjectId, RegistryError, Time, Transaction, stores};
 use strongroom_storage::StorageError;
 use uuid::Uuid;
 
@@ -88,14 +89,17 @@ impl<'h> ObjectHold<'h> {
 
     /// As [`Self::take`], in the name of somebody who is known not to work: the item of a version that was being committed.
     pub(crate) fn take_as(home: &'h Home, object: ObjectId, owner: Uuid) -> Result<Self, Halt> {
-        let hold = Self::take_lease(home, object, owner)?;
+        let hold = Self::take_lease(home, object, owner, None)?;
         // A store that is replaced after this is noticed by the next write.
         home.compare_stores()?;
         Ok(hold)
     }
 
-    fn take_lease(home: &'h Home, object: ObjectId, owner: Uuid) -> Result<Self, Halt> {
+    fn take_lease(home: &'h Home, object: ObjectId, owner: Uuid, claim: Option<Claim>) -> Result<Self, Halt> {
         let (hold, replacements) = home.registry.write(move |tx| {
+            if let Some(claim) = &claim {
+                work::check_fence(tx, claim)?;
+            }
             let until = tx.now()?.plus(LEASE);
             Ok::<_, RegistryError>((leases::hold(tx, object, owner, until)?, stores::replacements(tx)?))
         })?;
@@ -108,9 +112,10 @@ impl<'h> ObjectHold<'h> {
         }
     }
 
-    /// The lease that a work item has already; it is not let go.
-    pub(crate) fn of_item(home: &'h Home, object: ObjectId, item: ItemId) -> Result<Self, Halt> {
-        let mut hold = Self::take_lease(home, object, item.0)?;
+    /// The lease that a work item has already; it is not let go. Refused to a worker whose item another one has by now: it
+    /// would hold the object in the name of an item that has ended.
+    pub(crate) fn of_item(home: &'h Home, object: ObjectId, claim: &Claim) -> Result<Self, Halt> {
+        let mut hold = Self::take_lease(home, object, claim.item.0, Some(claim.clone()))?;
         hold.is_items = true;
         home.compare_stores()?;
         Ok(hold)

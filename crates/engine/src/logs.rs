@@ -275,6 +275,28 @@ impl<'a> LogCopying<'a> {
         }
         Ok(Ok(()))
     }
+
+    /// Puts what other stores miss, as far as the store lacks it: it may have lain nowhere but in what the store has lost.
+    pub(crate) fn put_missed(&mut self, home: &Home, object: ObjectId, go_on: &GoOn<'_>) -> Result<(), Halt> {
+        let mut after = String::new();
+        loop {
+            let page = home.registry.read(|tx| stores::missed_logs_of(tx, object, &after, LOGS_AT_ONCE))?;
+            let Some(last) = page.last() else { return Ok(()) };
+            after.clone_from(&last.name);
+            for log in page {
+                go_on()?;
+                let root = object_root(&log.institution, log.generation)?;
+                let is_lacking = root.join("logs").is_ok_and(|folder| folder == self.folder)
+                    && self.folder.join(&log.name).is_ok_and(|key| !self.there.contains(&key));
+                if is_lacking {
+                    self.hold.keep()?;
+                    let put =
+                        Object::new(self.store, root).put_log(&log.name, &log.bytes).map_err(EngineError::from)?;
+                    self.there.insert(put);
+                }
+            }
+        }
+    }
 }
 
 fn put_one_missed(home: &Home, log: &MissedLog) -> Result<(), Halt> {

@@ -27,6 +27,8 @@ const FORM: u32 = 1;
 const LONGEST: u64 = 16 * 1024;
 /// How often a mark that others write at the same time is tried.
 const TRIES: u32 = 1_000;
+/// How far a late act raises the acts of a mark: further than the registry that adopted the store announces meanwhile.
+const LATE: u64 = 1 << 20;
 /// What is said of a store where that did not do.
 const ENDLESS: &str = "has a mark that others write without end";
 
@@ -261,6 +263,16 @@ fn read_current(home: &Home, store: &dyn Store) -> Result<(Found, Option<String>
     if found.mark().and_then(|mark| mark.store).is_some_and(|id| others.contains(&id)) {
         return Err(look_again(home, store, "has the mark of another store of this registry"));
     }
+    if standing
+        .is_some_and(|standing| found.mark().is_some_and(|mark| mark.is_by(&standing) && mark.acts > standing.acts))
+    {
+        // Acts are announced before they are marked: by now the registry knows those of all who work with it. What it does
+        // not know is an act of an earlier term, done late.
+        let standing = home.registry.read(standing::get)?;
+        if let Some(reason) = contradiction(&found, standing.as_ref()) {
+            return Err(superseded(store, reason));
+        }
+    }
     Ok((found, etag))
 }
 
@@ -360,7 +372,8 @@ fn confirm_in(home: &Home, store: &dyn Store, standing: &Standing) -> Result<u64
                 (Found::Mark(mark), etag) if is_enough(&mark) => (mark, etag),
                 (Found::Mark(mark), etag) if !mark.is_by(standing) && mark.is_of(store) => {
                     store.check_identity()?;
-                    if put(store, &Mark { acts: mark.acts + 1, ..mark }.behind(Some(&mark)), etag.as_deref())?.is_some()
+                    if put(store, &Mark { acts: mark.acts + LATE, ..mark }.behind(Some(&mark)), etag.as_deref())?
+                        .is_some()
                     {
                         let reason = "was adopted by another state of the registry while it was written to";
                         return Err(superseded(store, reason));

@@ -5,7 +5,6 @@
 use std::collections::HashSet;
 
 use strongroom_digest::Algorithm;
-use strongroom_ocfl::Object as OcflObject;
 use strongroom_registry::backfill::{self as rows, BroughtCopy, CopyProof, LackingContent, ObjectCopy};
 use strongroom_registry::events::{self, EventRow};
 use strongroom_registry::fixity::{self as watched, WatchedCopy};
@@ -28,8 +27,6 @@ use crate::{EngineError, Home, crash_point, mark, record};
 const CONTENTS_AT_ONCE: usize = 200;
 /// Files listed at once.
 const FILES_AT_ONCE: usize = 1_000;
-/// Logs that others miss, read from the registry at once.
-const MISSED_LOGS_AT_ONCE: usize = 100;
 /// Reasons kept of one object.
 const REASONS_KEPT: usize = 5;
 
@@ -395,22 +392,7 @@ impl Filling<'_> {
                 self.hold.write(move |tx| stores::note_unread_logs(tx, &holder, &store, object))?;
             }
         }
-        self.missed_logs(store)
-    }
-
-    /// Puts the logs that other stores miss: they may have lain nowhere but in what this store has lost.
-    fn missed_logs(&self, store: &dyn Store) -> Result<(), Halt> {
-        let (object, mut after) = (self.object.id, String::new());
-        loop {
-            let page = self.home.registry.read(|tx| stores::missed_logs_of(tx, object, &after, MISSED_LOGS_AT_ONCE))?;
-            let Some(last) = page.last() else { return Ok(()) };
-            after.clone_from(&last.name);
-            for log in page.iter().filter(|log| log.generation == self.object.generation) {
-                (self.go_on)()?;
-                let root = object_root(&log.institution, log.generation)?;
-                OcflObject::new(store, root).put_log(&log.name, &log.bytes).map_err(EngineError::from)?;
-            }
-        }
+        copying.put_missed(self.home, object, self.go_on)
     }
 }
 

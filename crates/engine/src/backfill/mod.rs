@@ -11,7 +11,8 @@ mod retire;
 use strongroom_queue::{NewTask, tasks};
 use strongroom_registry::backfill::{self as rows, Lacking};
 use strongroom_registry::objects::{self, Object};
-use strongroom_registry::{ItemId, ObjectId, Registry, RegistryError, Scope};
+use strongroom_registry::work::Claim;
+use strongroom_registry::{ObjectId, Registry, RegistryError, Scope};
 
 use crate::hold::{GoOn, Halt, ObjectHold};
 use crate::runtime::{Interrupted, Shutdown};
@@ -188,7 +189,7 @@ fn bring_up(home: &Home, object: ObjectId, store: &str, go_on: &GoOn<'_>) -> Res
 /// a store does not hold the object whole; none when all do.
 pub(crate) fn bring_up_for(
     home: &Home,
-    item: ItemId,
+    claim: &Claim,
     object: &Object,
     stores: &[String],
     go_on: &GoOn<'_>,
@@ -211,7 +212,7 @@ pub(crate) fn bring_up_for(
     if lacks.is_empty() {
         return Ok(None);
     }
-    let hold = ObjectHold::of_item(home, id, item)?;
+    let hold = ObjectHold::of_item(home, id, claim)?;
     for store in &lacks {
         let filled = Filling { home, hold: &hold, object, store, go_on }.run()?;
         if !filled.is_whole() {

@@ -1,7 +1,8 @@
 //! Repairing a copy from bytes that are at hand elsewhere, for a work item that holds the object.
 
 use strongroom_registry::fixity as record;
-use strongroom_registry::{ContentId, ItemId, ObjectId};
+use strongroom_registry::work::Claim;
+use strongroom_registry::{ContentId, ObjectId};
 use strongroom_storage::{Body, StorageError};
 
 use super::repair::{Treated, treat_held};
@@ -18,7 +19,7 @@ pub(crate) struct Spare<'a> {
 
 /// One copy that is not known to be right, of an object that a work item holds.
 pub(crate) struct Suspect<'a> {
-    pub(crate) item: ItemId,
+    pub(crate) claim: &'a Claim,
     pub(crate) object: ObjectId,
     pub(crate) content: ContentId,
     pub(crate) store: &'a str,
@@ -41,7 +42,7 @@ pub(crate) enum Healed {
 pub(crate) fn heal(home: &Home, suspect: &Suspect<'_>, spare: &Spare<'_>, go_on: &GoOn<'_>) -> Result<Healed, Halt> {
     let copies = home.registry.read(|tx| record::copies_of_content(tx, suspect.content))?;
     let Some(copy) = copies.into_iter().find(|copy| copy.store == suspect.store) else { return Ok(Healed::Not) };
-    let hold = ObjectHold::of_item(home, suspect.object, suspect.item)?;
+    let hold = ObjectHold::of_item(home, suspect.object, suspect.claim)?;
     Ok(match treat_held(home, hold, &copy, Some(spare), go_on)? {
         Treated::Right => Healed::Right,
         Treated::Attested => Healed::Attested,

@@ -4,8 +4,10 @@
 
 use strongroom_registry::events::{self, EventRow};
 use strongroom_registry::fixity::{self as record, Finding, NewFinding, WatchedObject};
-use strongroom_registry::versions;
-use strongroom_registry::{FindingId, FindingKind, FindingState, ItemId, ObjectId, RegistryError, objects};
+use strongroom_registry::objects::{self, Object};
+use strongroom_registry::versions::{self, Version};
+use strongroom_registry::work::Claim;
+use strongroom_registry::{FindingId, FindingKind, FindingState, ObjectId, RegistryError};
 
 use super::evidence::{self, About, Log, Witness};
 use super::inventory_files::{Fault, Files, Lying, Part, Writer};
@@ -13,6 +15,7 @@ use super::repair::Treated;
 use super::{GoOn, Halt, ObjectHold, now};
 use crate::Home;
 use crate::event::Event;
+use crate::home::NamedStore;
 use crate::logs::object_root;
 
 /// Checks the object's files in a store, and repairs what is not as recorded.
@@ -42,12 +45,79 @@ pub(super) fn treat(home: &Home, object: ObjectId, store: &str, go_on: &GoOn<'_>
 /// The same for a work item that holds the object: whether everything is as recorded then.
 pub(crate) fn put_right(
     home: &Home,
-    (object, item): (ObjectId, ItemId),
+    (object, claim): (ObjectId, &Claim),
     store: &str,
     go_on: &GoOn<'_>,
 ) -> Result<bool, Halt> {
-    let hold = ObjectHold::of_item(home, object, item)?;
+    let hold = ObjectHold::of_item(home, object, claim)?;
     Ok(matches!(treat_held(home, hold, object, store, go_on)?, Treated::Right | Treated::Repaired))
+}
+
+/// The same for a work item that is committing the first version of its object: of that nothing is published, so nothing
+/// else can put it right. Whether what was damaged is as it will be recorded then; what is missing is left to the commit.
+pub(crate) fn put_right_first(
+    home: &Home,
+    (object, claim): (&Object, &Claim),
+    version: &Version,
+    (store, stores): (&str, &[NamedStore]),
+    go_on: &GoOn<'_>,
+) -> Result<bool, Halt> {
+    let versions = std::slice::from_ref(version);
+    let root = object_root(&object.institution_identifier, object.generation)?;
+    let files = Files::new(home.store(store)?.as_ref(), root.clone(), versions);
+    // Read before the fence is checked: a later version is published only behind this item, so nothing here is of one.
+    let mut faults = files.faults(go_on)?;
+    faults.retain(|fault| fault.found.is_some());
+    let hold = ObjectHold::of_item(home, object.id, claim)?;
+    let about = About { institution: object.institution, object: object.id, content: None };
+    let finding = FindingId::new();
+    for fault in &faults {
+        let detail = format!("{} before the first version is published", fault.words());
+        Event::DamageFound { store, key: files.root.as_str(), detail: &detail }.emit();
+        let kept = keep(home, &hold, &files, (about, &object.institution_identifier, finding), fault, go_on)?;
+        if let Some((_, event)) = kept {
+            hold.write(move |tx| events::append(tx, std::slice::from_ref(&event)))?;
+        }
+    }
+    let others = stores.iter().filter(|(other, _)| other != store);
+    let others: Vec<Files<'_>> = others.map(|(_, other)| Files::new(other.as_ref(), root.clone(), versions)).collect();
+    let writer = Writer { hold: &hold, files: &files, go_on };
+    // Inventories first: a sidecar is put beside a right inventory only.
+    faults.sort_by_key(|fault| !matches!(fault.part, Part::Inventory(_)));
+    let mut is_right = true;
+    for fault in &faults {
+        is_right &= writer.put_back(fault, &others)?;
+    }
+    Ok(is_right)
+}
+
+/// Keeps what lies in the place of a file as evidence: its key, and the event; none where nothing lies there.
+fn keep(
+    home: &Home,
+    hold: &ObjectHold<'_>,
+    files: &Files<'_>,
+    (about, institution, finding): (About, &str, FindingId),
+    fault: &Fault,
+    go_on: &GoOn<'_>,
+) -> Result<Option<(String, EventRow)>, Halt> {
+    let Some(found) = fault.found.as_ref().and_then(Lying::bytes) else { return Ok(None) };
+    let from = files.key(&fault.file)?;
+    let witness = Witness {
+        institution,
+        object: about.object,
+        finding,
+        store: files.store,
+        key: &from,
+        expected: fault.expected,
+        found,
+        found_at: now(home)?,
+    };
+    let key = evidence::quarantine(home, hold, &witness, go_on)?;
+    let mut event = evidence::quarantined(about, &witness, home, &key)?;
+    let key = key.to_string();
+    // The same bytes are kept once for a finding, however often it is looked at.
+    event.id = events::derived_id(finding.0, &key);
+    Ok(Some((key, event)))
 }
 
 fn treat_held(
@@ -203,23 +273,10 @@ impl Case<'_> {
         kept: &mut Vec<String>,
         acts: &mut Vec<EventRow>,
     ) -> Result<(), Halt> {
-        let Some(found) = fault.found.as_ref().and_then(Lying::bytes) else { return Ok(()) };
-        let from = self.files.key(&fault.file)?;
-        let witness = Witness {
-            institution: &self.watched.institution_identifier,
-            object: self.watched.object,
-            finding: id,
-            store: self.files.store,
-            key: &from,
-            expected: fault.expected,
-            found,
-            found_at: now(self.home)?,
+        let of = (about(self.watched), self.watched.institution_identifier.as_str(), id);
+        let Some((key, event)) = keep(self.home, &self.hold, &self.files, of, fault, self.go_on)? else {
+            return Ok(());
         };
-        let key = evidence::quarantine(self.home, &self.hold, &witness, self.go_on)?;
-        let mut event = evidence::quarantined(about(self.watched), &witness, self.home, &key)?;
-        let key = key.to_string();
-        // The same bytes are kept once for a finding, however often it is looked at.
-        event.id = events::derived_id(id.0, &key);
         // One finding may have several files: it names the first, the events name all.
         let first = kept.is_empty();
         let (row, text) = (event.clone(), key.clone());

@@ -1,23 +1,26 @@
 //! A registry that was restored from a backup learns from its stores what it does not know, and changes nothing before.
 
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use strongroom_database::Time;
 use strongroom_engine::fixity::{self, FixityRequest, FixitySummary};
 use strongroom_engine::mark::{self, Found, Mark};
 use strongroom_engine::rebuild::{self, AdoptRequest, Summary};
-use strongroom_engine::runtime::Shutdown;
+use strongroom_engine::runtime::{Runtime, Shutdown};
 use strongroom_engine::{EngineError, Home};
 use strongroom_registry::items::{self, Request};
 use strongroom_registry::{
     InstitutionId, ItemId, ItemStatus, RegistryError, Scope, Stage, VersionId, VersionState, discarding,
     fixity as fixity_record, objects, rebuild as record, tenants,
 };
-use strongroom_storage::{Call, Layer, Layered, Operation, StorageError};
+use strongroom_storage::{Call, Operation};
 
-use crate::fixture::{self, KEPT_IN};
+use crate::fixture::{self, KEPT_IN, TestHome};
+use crate::ingest::committing::layered;
 use crate::ingest::hand_in;
 use crate::ingest::identity::{ask, finish, version, work_until};
+use crate::meanwhile::{Meanwhile, When};
 use crate::rebuild::{all_events, dump};
 
 fn adopted(home: &Home) -> Summary {
@@ -273,18 +276,75 @@ fn a_process_that_works_with_the_registry_of_before_is_stopped() {
     assert!(home.opened_again().registry.refusal().is_some(), "the registry of before is the older one now");
 }
 
-/// Does something once, before a version becomes visible in a store.
-struct AtCommit(Mutex<Option<Box<dyn FnOnce() + Send>>>);
+/// Deposits a bag with the registry of before, and adopts its stores elsewhere when it is about to be published in the second
+/// of them: the act ends late.
+fn act_late(home: &TestHome, bag: &Path, adopt: impl FnOnce() + Send + 'static) {
+    let is_commit = |call: Call<'_>| call.operation == Operation::Commit;
+    let late = layered(home, "secondary", Meanwhile::new(When::Before, is_commit, move |_| adopt()));
+    let id = hand_in(home, bag);
+    let workers = strongroom_engine::runtime_over(&late, None).expect("a runtime").build();
+    work_until_refused(home, &workers, id, "adopted by another state");
+}
 
-impl Layer for AtCommit {
-    fn call<T>(&self, call: Call<'_>, act: &mut dyn FnMut() -> Result<T, StorageError>) -> Result<T, StorageError> {
-        if call.operation == Operation::Commit
-            && let Some(act) = self.0.lock().expect("locks").take()
-        {
-            act();
+/// Works until an item tells why it is not published.
+fn work_until_refused(home: &Home, workers: &Runtime, id: ItemId, why: &str) {
+    let begun = std::time::Instant::now();
+    workers.run_until(&Shutdown::new(), &|| {
+        let item = home.registry.read(|tx| items::find(tx, Scope::System, id)).expect("the item");
+        let state = (item.status, item.stage, &item.note);
+        assert!(begun.elapsed() < std::time::Duration::from_mins(1), "{state:?}");
+        assert!(!item.status.is_ended(), "{state:?}");
+        item.note.is_some_and(|note| note.contains(why))
+    });
+}
+
+/// The registry that adopted goes on to work before it is opened anew, as a server does that is started at once.
+#[test]
+fn a_late_act_is_learned_of_also_where_the_registry_that_adopted_works_on() {
+    let home = fixture::home();
+    home.ingest("letters", &[("a.txt", b"one")]);
+    let backup = home.backup("early");
+    let (folder, elsewhere) = home.with_registry_elsewhere(&backup);
+    let settings = elsewhere.settings.clone();
+    let adopted = Arc::new(Mutex::new(None));
+    let at_once = {
+        let (adopted, folder) = (adopted.clone(), folder.path().to_owned());
+        move || {
+            rebuild::adopt(&elsewhere, &AdoptRequest::default(), &mut |_| {}).expect("adopts");
+            drop(elsewhere);
+            *adopted.lock().expect("locks") = Some(Arc::new(Home::open(&folder, settings).expect("opens the home")));
         }
-        act()
-    }
+    };
+    act_late(&home, &home.bag("maps", &[("m.txt", b"a map")]), at_once);
+    let server = adopted.lock().expect("locks").take().expect("it was adopted");
+    assert!(server.registry.refusal().is_none());
+    let id = hand_in(&server, &home.bag("diaries", &[("d.txt", b"dear diary")]));
+    let workers = strongroom_engine::runtime_over(&server, None).expect("a runtime").build();
+    work_until_refused(&server, &workers, id, "older state of itself");
+    drop(workers);
+    let settings = server.settings.clone();
+    drop(server);
+    // It adopts once more, and learns of the map; then its own work goes on.
+    let again = Home::open(folder.path(), settings.clone()).expect("opens the home");
+    assert!(again.registry.refusal().is_some_and(|reason| reason.contains("older state")));
+    drop(again);
+    let adopting = Home::open_to_adopt(folder.path(), settings.clone()).expect("opens the home");
+    rebuild::adopt(&adopting, &AdoptRequest::default(), &mut |_| {}).expect("adopts");
+    drop(adopting);
+    let again = Arc::new(Home::open(folder.path(), settings).expect("opens the home"));
+    assert_eq!(again.registry.refusal(), None);
+    let map = format!("{}/maps", fixture::INSTITUTION);
+    let map = again.registry.read(|tx| objects::find(tx, Scope::System, &map)).expect("the late object");
+    assert_eq!(map.head, 1);
+    let workers = strongroom_engine::runtime_over(&again, None).expect("a runtime").build();
+    let begun = std::time::Instant::now();
+    workers.run_until(&Shutdown::new(), &|| {
+        let item = again.registry.read(|tx| items::find(tx, Scope::System, id)).expect("the item");
+        assert!(begun.elapsed() < std::time::Duration::from_mins(2), "{:?}", item.note);
+        item.status.is_ended()
+    });
+    let item = again.registry.read(|tx| items::find(tx, Scope::System, id)).expect("the item");
+    assert_eq!(item.status, ItemStatus::Succeeded, "{:?}", item.note);
 }
 
 #[test]
@@ -297,38 +357,18 @@ fn an_adoption_in_the_middle_of_a_commit_learns_that_it_missed_an_act() {
     let seen = Arc::new(Mutex::new(None));
     let adopt = {
         let seen = seen.clone();
-        Box::new(move || {
+        move || {
             // One store shows the version by now, and the other does not.
             rebuild::adopt(&elsewhere, &AdoptRequest::default(), &mut |_| {}).expect("adopts");
             *seen.lock().expect("locks") = Some(mark_of(&elsewhere, "primary"));
-        })
+        }
     };
-    let mut late = Home::with_registry(home.path(), home.settings.clone(), home.registry.clone()).expect("opens");
-    let layered = Layered::new(late.stores["secondary"].clone(), AtCommit(Mutex::new(Some(adopt))));
-    late.stores.insert("secondary".into(), Arc::new(layered));
-    let late = Arc::new(late);
-    let id = hand_in(&home, &home.bag("letters", &[("a.txt", b"one, changed")]));
-    let workers = strongroom_engine::runtime_over(&late, None).expect("a runtime").build();
-    let item = || home.registry.read(|tx| items::find(tx, Scope::System, id)).expect("the item");
-    let begun = std::time::Instant::now();
-    workers.run_until(&Shutdown::new(), &|| {
-        let item = item();
-        assert!(
-            begun.elapsed() < std::time::Duration::from_mins(1),
-            "{} at {}: {:?}",
-            item.status,
-            item.stage,
-            item.note
-        );
-        item.status.is_ended() || item.note.is_some_and(|note| note.contains("adopted by another state"))
-    });
-    assert_ne!(item().status, ItemStatus::Succeeded, "the registry of before publishes nothing");
+    act_late(&home, &home.bag("letters", &[("a.txt", b"one, changed")]), adopt);
     let adopted_mark = seen.lock().expect("locks").expect("it was adopted");
     let mark = mark_of(&home, "primary");
     assert_eq!((mark.registry, mark.term), (adopted_mark.registry, adopted_mark.term));
-    assert_eq!(mark.acts, adopted_mark.acts + 1, "the late act counts");
-    let registry = strongroom_registry::Registry::open(&settings.registry_location(folder.path()).expect("a location"));
-    let again = Home::with_registry(folder.path(), settings, registry.expect("opens")).expect("opens");
+    assert!(mark.acts > adopted_mark.acts, "the late act counts");
+    let again = Home::open(folder.path(), settings).expect("opens the home");
     assert!(again.registry.refusal().is_some_and(|reason| reason.contains("older state")), "it adopts once more");
 }
 

@@ -9,7 +9,7 @@ mod notes;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use strongroom_engine::fixity::{self, FixityRequest, FixitySummary};
 use strongroom_engine::runtime::Shutdown;
@@ -19,10 +19,15 @@ use strongroom_registry::items::{self, Item};
 use strongroom_registry::{CopyState, ItemId, ItemStatus, Scope, Stage, VersionState, objects, versions};
 use strongroom_s3::{S3Settings, S3Store, Secret};
 use strongroom_s3_double::{ACCESS_KEY, BUCKET, Double, SECRET_KEY};
-use strongroom_storage::{Call, Key, Layer, Layered, Operation, StorageError};
+use strongroom_storage::{Call, Key, Operation};
 
 use crate::fixture::{INSTITUTION, KEPT_IN, TestHome, home};
+use crate::ingest::committing::layered;
 use crate::ingest::hand_in;
+use crate::meanwhile::{Meanwhile, When};
+
+/// Where the mark of a store lies.
+pub(crate) const MARK: &str = "_strongroom/registry.json";
 
 fn copy_folder(from: &Path, to: &Path) {
     fs::create_dir_all(to).expect("makes a folder");
@@ -68,6 +73,19 @@ fn submit(home: &Home, made: &TestHome, name: &str, files: &[(&str, &[u8])]) -> 
 
 fn item(home: &Home, id: ItemId) -> Item {
     home.registry.read(|tx| items::find(tx, Scope::System, id)).expect("the item")
+}
+
+fn is_commit(call: Call<'_>) -> bool {
+    call.operation == Operation::Commit
+}
+
+/// Chooses the first write of the mark behind the first commit.
+fn mark_behind_a_commit() -> impl Fn(Call<'_>) -> bool + Send + Sync {
+    let is_committed = AtomicBool::new(false);
+    move |call| {
+        let is_mark = call.operation == Operation::Put && call.key.as_str() == MARK;
+        is_committed.fetch_or(is_commit(call), Ordering::SeqCst) && is_mark
+    }
 }
 
 /// Works until the item has ended or waits for a store.
@@ -133,7 +151,7 @@ fn a_store_that_comes_back_with_older_content_is_refused_until_it_is_taken_anew(
 fn older_content_under_an_open_store_is_noticed_before_a_version_is_published_into_it() {
     let made = home();
     made.ingest("letters", &[("a.txt", b"dear reader")]);
-    let mark = made.file("secondary", "_strongroom/registry.json");
+    let mark = made.file("secondary", MARK);
     let older = fs::read(&mark).expect("reads the mark");
     made.ingest("diaries", &[("d.txt", b"dear diary")]);
     // The folder stays the same: only what lies in it is older.
@@ -149,7 +167,7 @@ fn older_content_under_an_open_store_is_noticed_before_a_version_is_published_in
 fn a_store_without_its_mark_is_refused_until_it_is_taken_anew() {
     let made = home();
     made.ingest("letters", &[("a.txt", b"dear reader")]);
-    fs::remove_file(made.file("secondary", "_strongroom/registry.json")).expect("removes the mark");
+    fs::remove_file(made.file("secondary", MARK)).expect("removes the mark");
     let again = made.opened_again();
     let reason = assert_is_refused(&again, "secondary");
     assert!(reason.contains("mark"), "{reason}");
@@ -230,35 +248,14 @@ fn nothing_is_published_into_a_bucket_that_became_another_store_while_it_was_ope
     assert_is_refused(&made, "bucket");
 }
 
-/// Exchanges the bucket when a version was committed in it, before that is confirmed.
-struct ExchangedAtCommit {
-    double: Arc<Double>,
-    is_done: Mutex<bool>,
-}
-
-impl Layer for ExchangedAtCommit {
-    fn call<T>(&self, call: Call<'_>, act: &mut dyn FnMut() -> Result<T, StorageError>) -> Result<T, StorageError> {
-        let outcome = act();
-        let mut is_done = self.is_done.lock().expect("not poisoned");
-        if call.operation == Operation::Commit && !*is_done {
-            *is_done = true;
-            exchange(&self.double);
-        }
-        outcome
-    }
-}
-
 #[test]
 fn a_version_whose_bucket_is_exchanged_behind_its_commit_is_not_published() {
     let double = Arc::new(Double::start().expect("a server"));
     let made = with_bucket(&double);
     made.ingest("letters", &[("a.txt", b"dear reader")]);
-    let mut layered =
-        Home::with_registry(made.path(), made.settings.clone(), made.registry.clone()).expect("opens the home");
-    let layer = ExchangedAtCommit { double: double.clone(), is_done: Mutex::new(false) };
-    let inner = layered.stores["bucket"].clone();
-    layered.stores.insert("bucket".into(), Arc::new(Layered::new(inner, layer)));
-    let layered = Arc::new(layered);
+    // Before the commit is confirmed.
+    let bucket = double.clone();
+    let layered = layered(&made, "bucket", Meanwhile::new(When::After, is_commit, move |_| exchange(&bucket)));
     let id = submit(&layered, &made, "diaries", &[("d.txt", b"dear diary")]);
     let waiting = work_until_it_waits(&layered, id);
     assert_eq!((waiting.status, waiting.stage), (ItemStatus::Pending, Stage::Record), "{:?}", waiting.note);

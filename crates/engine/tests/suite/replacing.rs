@@ -17,11 +17,13 @@ use strongroom_registry::{
     CopyState, FindingState, ItemId, ItemStatus, Registry, Scope, Stage, VersionState, WaitReason, objects, stores,
     versions,
 };
-use strongroom_storage::{Body, Call, FolderStore, Key, Layer, Layered, Operation, PutOptions, StorageError, Store};
+use strongroom_storage::{Body, Call, FolderStore, Key, Layer, Operation, PutOptions, StorageError, Store};
 
 use crate::fixture::{self, INSTITUTION, KEPT_IN, TestHome};
+use crate::ingest::committing::layered;
 use crate::ingest::hand_in;
 use crate::ingest::identity::work_until;
+use crate::older::MARK;
 use crate::rebuild::{copy_store, dump, rebuilt};
 
 fn lose(made: &TestHome, store: &str) {
@@ -140,7 +142,7 @@ fn what_belongs_to_another_registry_is_no_replacement() {
     lose(&made, "secondary");
     let store = FolderStore::create("secondary", made.path().join("stores/secondary")).expect("makes a store");
     let mark = "{\"form\":1,\"registry\":\"0197a0c0-0000-7000-8000-000000000000\",\"term\":1,\"acts\":1}\n";
-    let key = Key::new("_strongroom/registry.json").expect("a key");
+    let key = Key::new(MARK).expect("a key");
     store.put(&key, &mut mark.as_bytes(), &PutOptions::default()).expect("puts");
     let error = backfill::replace(&made, "secondary").expect_err("is refused").chain();
     assert!(error.contains("another registry"), "{error}");
@@ -258,14 +260,6 @@ impl Elsewhere {
     }
 }
 
-/// A home over the same registry whose store `secondary` has a layer around it.
-fn layered<L: Layer>(made: &TestHome, layer: L) -> Arc<Home> {
-    let mut home = Home::with_registry(made.path(), made.settings.clone(), made.registry.clone()).expect("opens");
-    let inner = home.stores["secondary"].clone();
-    home.stores.insert("secondary".into(), Arc::new(Layered::new(inner, layer)));
-    Arc::new(home)
-}
-
 #[test]
 fn a_process_with_the_old_store_open_records_no_copies_in_its_replacement() {
     let made = fixture::home();
@@ -309,7 +303,7 @@ impl Layer for ReplacedBeforePublishing {
         if call.operation == Operation::Commit {
             self.commits.fetch_add(1, Ordering::SeqCst);
         }
-        let is_mark = call.operation == Operation::Put && call.key.as_str() == "_strongroom/registry.json";
+        let is_mark = call.operation == Operation::Put && call.key.as_str() == MARK;
         let is_last = is_mark && self.commits.load(Ordering::SeqCst) > 0;
         if is_last && self.replacements.fetch_add(1, Ordering::SeqCst) == 0 {
             self.elsewhere.replace();
@@ -323,7 +317,7 @@ fn a_version_whose_store_is_replaced_before_it_is_published_is_completed_in_the_
     let made = fixture::home();
     let elsewhere = Elsewhere::of(&made);
     let (commits, replacements) = (AtomicU64::new(0), AtomicU64::new(0));
-    let home = layered(&made, ReplacedBeforePublishing { elsewhere, commits, replacements });
+    let home = layered(&made, "secondary", ReplacedBeforePublishing { elsewhere, commits, replacements });
     let id = submit(&home, &made, "letters", &[("a.txt", b"dear reader")]);
     work_on(&home, &[id], &Shutdown::new()).expect("works");
     let item = made.registry.read(|tx| items::find(tx, Scope::System, id)).expect("the item");
@@ -364,7 +358,7 @@ fn a_backfill_that_a_replacement_overtakes_puts_no_inventory_without_its_bytes()
     let are_contents = |keys: &[String]| keys.iter().filter(|key| key.contains("/content/")).count();
     let contents = are_contents(&made.keys("primary"));
     let left = AtomicU64::new(contents.try_into().expect("fits"));
-    let losing = layered(&made, ReplacedAtTheLastContent { elsewhere: Elsewhere::of(&made), left });
+    let losing = layered(&made, "secondary", ReplacedAtTheLastContent { elsewhere: Elsewhere::of(&made), left });
     let summary = fill(&losing, "secondary");
     assert_eq!((summary.objects, summary.failed), (0, 1), "{summary:?}");
     let fresh = made.opened_again();

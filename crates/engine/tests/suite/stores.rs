@@ -19,6 +19,7 @@ use tempfile::TempDir;
 
 use crate::fixture::{KEPT_IN, TestHome, home};
 use crate::ingest::hand_in;
+use crate::older::MARK;
 
 fn folder(home: &TestHome, store: &str) -> PathBuf {
     home.path().join("stores").join(store)
@@ -192,7 +193,7 @@ fn a_store_that_belongs_to_another_registry_when_it_comes_back_is_refused() {
     let mark =
         format!("{{\"form\":1,\"registry\":\"{}\",\"term\":1,\"acts\":1}}\n", "0197a0c0-0000-7000-8000-000000000000");
     let store = FolderStore::open("secondary", folder(&made, "secondary")).expect("opens");
-    let key = Key::new("_strongroom/registry.json").expect("a key");
+    let key = Key::new(MARK).expect("a key");
     store.put(&key, &mut mark.as_bytes(), &PutOptions::default()).expect("puts");
     let before = made.path().join("stores/secondary");
     let count = || walk(&before);

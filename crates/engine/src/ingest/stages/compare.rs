@@ -158,7 +158,7 @@ fn bring_stores_up(context: &StageContext<'_>, resolved: &Resolved, object: &Obj
 pub(super) fn bring_up(context: &StageContext<'_>, object: &Object, stores: &[NamedStore]) -> Result<(), StageError> {
     let stores: Vec<String> = stores.iter().map(|(name, _)| name.clone()).collect();
     let go_on = || context.task.check();
-    match backfill::bring_up_for(context.home, context.item.id, object, &stores, &go_on) {
+    match backfill::bring_up_for(context.home, context.claim, object, &stores, &go_on) {
         Ok(None) => Ok(()),
         Ok(Some(reason)) => Err(StageError::Transient(reason)),
         Err(Halt::Interrupted(reason)) => Err(reason.into()),

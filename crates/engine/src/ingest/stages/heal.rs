@@ -163,7 +163,7 @@ fn heal_one(
     };
     let go_on = || context.task.check();
     let spare = Spare { name: "the deposit", open: &open };
-    let of = Suspect { item: context.item.id, object: object.id, content: suspect.content, store: name };
+    let of = Suspect { claim: context.claim, object: object.id, content: suspect.content, store: name };
     match fixity::heal(context.home, &of, &spare, &go_on) {
         Ok(Healed::Repaired) => Ok(true),
         Ok(Healed::Right) => Ok(false),

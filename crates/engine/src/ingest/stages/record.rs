@@ -147,7 +147,7 @@ fn finish_commit(
         // Nobody else can repair what was damaged behind `committing`: the item holds the object until it is published.
         if committed.as_ref().is_err_and(may_be_damage) {
             mark::check_owner(context.home, store.as_ref(), &announced).map_err(going_forward)?;
-            if put_back_head(context, object, name)? {
+            if put_back_head(context, (object, version), name, stores)? {
                 committed = make();
             }
         }
@@ -166,15 +166,21 @@ fn may_be_damage(error: &OcflError) -> bool {
     }
 }
 
-/// Puts back the root inventory of the latest published version in a store, and whatever else is not as recorded; whether that
-/// helped. Of an object without a published version nothing is recorded that could be put back: what lies there may also be of
-/// a later version, where this worker slept.
-fn put_back_head(context: &StageContext<'_>, object: &Object, store: &str) -> Result<bool, StageError> {
-    if object.head == 0 {
-        return Ok(false);
-    }
+/// Puts back the root inventory of the latest published version in a store, and whatever else is not as recorded; of a first
+/// version what is damaged. Whether that helped.
+fn put_back_head(
+    context: &StageContext<'_>,
+    (object, version): (&Object, &Version),
+    store: &str,
+    stores: &[NamedStore],
+) -> Result<bool, StageError> {
     let go_on = || context.task.check_lease();
-    fixity::put_right(context.home, (object.id, context.item.id), store, &go_on).map_err(|halt| match halt {
+    let outcome = if object.head > 0 {
+        fixity::put_right(context.home, (object.id, context.claim), store, &go_on)
+    } else {
+        fixity::put_right_first(context.home, (object, context.claim), version, (store, stores), &go_on)
+    };
+    outcome.map_err(|halt| match halt {
         Halt::Interrupted(reason) => reason.into(),
         Halt::Busy(until) => StageError::Transient(format!("other work holds the object until {until}")),
         Halt::Engine(error) => going_forward(error),

@@ -15,6 +15,33 @@ use super::*;
 use crate::meanwhile::{Meanwhile, When};
 use crate::saying::{Says, saying};
 
+/// Lets a worker try an item that is at `record` until its version is being committed and has failed.
+pub(crate) fn work_until_its_commit_fails(home: &Arc<Home>, id: ItemId) {
+    let version = home.registry.read(|tx| versions::of_item(tx, id)).expect("reads").expect("a version");
+    let workers = strongroom_engine::runtime_over(home, None).expect("a runtime").build();
+    workers.run_until(&Shutdown::new(), &|| {
+        let state = home.registry.read(|tx| versions::get(tx, version.id)).expect("reads").expect("there").state;
+        assert_ne!(state, VersionState::Published);
+        let item = home.registry.read(|tx| items::find(tx, Scope::System, id)).expect("the item");
+        state == VersionState::Committing && item.status == ItemStatus::Pending
+    });
+}
+
+/// An item whose version is to be the second of its object, and whose commit has failed in `secondary`; where the root
+/// inventory of the object lies there.
+pub(crate) fn second_version_behind_committing(made: &TestHome) -> (ItemId, String) {
+    made.ingest("letters", &[("a.txt", b"dear reader")]);
+    let id = hand_in(made, &made.bag("letters", &[("a.txt", b"dear reader, again")]));
+    work_until(made, id, Stage::Record);
+    let inventory = made.keys("secondary").into_iter().find(|key| key.ends_with("/v1/inventory.json"));
+    let inventory = inventory.expect("an object");
+    let block = made.file("secondary", &inventory.replace("/v1/inventory.json", "/v2"));
+    std::fs::write(&block, b"in the way").expect("blocks");
+    work_until_its_commit_fails(&made.home, id);
+    std::fs::remove_file(&block).expect("clears the way");
+    (id, inventory.replace("/v1/", "/"))
+}
+
 #[test]
 fn made_again_after_committing_is_read_back() {
     let home = home();
@@ -28,11 +55,7 @@ fn made_again_after_committing_is_read_back() {
     let parent: Vec<&str> = key.split('/').take(2).collect();
     let block = home.file("primary", &parent.join("/"));
     std::fs::write(&block, b"in the way").expect("blocks");
-    let workers = strongroom_engine::runtime_over(&home.home, None).expect("a runtime").build();
-    workers.run_until(&Shutdown::new(), &|| {
-        let state = home.registry.read(|tx| versions::get(tx, version.id)).expect("reads").expect("there").state;
-        state == VersionState::Committing && find(&home, id).status == ItemStatus::Pending
-    });
+    work_until_its_commit_fails(&home.home, id);
     for store in KEPT_IN {
         std::fs::remove_dir_all(home.file(store, &format!(".strongroom/assembly/{}", version.id))).expect("is lost");
     }
@@ -63,11 +86,7 @@ fn a_worker_that_slept_through_the_commit_of_a_store_does_not_block_the_object()
     let parent: Vec<&str> = key.split('/').take(2).collect();
     let block = home.file("secondary", &parent.join("/"));
     std::fs::write(&block, b"in the way").expect("the second store fails");
-    let workers = strongroom_engine::runtime_over(&home.home, None).expect("a runtime").build();
-    workers.run_until(&Shutdown::new(), &|| {
-        let state = home.registry.read(|tx| versions::get(tx, version.id)).expect("reads").expect("there").state;
-        state == VersionState::Committing && find(&home, id).status == ItemStatus::Pending
-    });
+    work_until_its_commit_fails(&home.home, id);
     assert!(home.file("primary", &key).exists(), "the first store has the version in its place");
     // A worker that slept in `put_inventory` of the first store since before the take-over wakes: its put makes the folder
     // of the assembly anew; then it learns that its lease is gone.
@@ -102,11 +121,7 @@ pub(super) fn committing_without_assembly(made: &TestHome) -> (ItemId, PathBuf) 
     let parent: Vec<&str> = key.split('/').take(2).collect();
     let block = made.file("primary", &parent.join("/"));
     std::fs::write(&block, b"in the way").expect("blocks");
-    let workers = strongroom_engine::runtime_over(&made.home, None).expect("a runtime").build();
-    workers.run_until(&Shutdown::new(), &|| {
-        let state = made.registry.read(|tx| versions::get(tx, version.id)).expect("reads").expect("there").state;
-        state == VersionState::Committing && find(made, id).status == ItemStatus::Pending
-    });
+    work_until_its_commit_fails(&made.home, id);
     let assembly = made.file("secondary", &format!(".strongroom/assembly/{}", version.id));
     std::fs::remove_dir_all(&assembly).expect("is lost");
     std::fs::remove_file(block).expect("unblocks");
@@ -196,22 +211,8 @@ fn inventories_are_due_again_soon_after_a_commit_in_a_store_that_honours_no_cond
 #[test]
 fn a_root_inventory_that_is_damaged_behind_committing_is_put_back_and_the_version_published() {
     let made = home();
-    made.ingest("letters", &[("a.txt", b"dear reader")]);
-    let id = hand_in(&made, &made.bag("letters", &[("a.txt", b"dear reader, again")]));
-    work_until(&made, id, Stage::Record);
-    let inventory = made.keys("secondary").into_iter().find(|key| key.ends_with("/v1/inventory.json"));
-    let inventory = inventory.expect("an object");
-    // Something lies in the way of the version in one store, so that the commit fails there.
-    let block = made.file("secondary", &inventory.replace("/v1/inventory.json", "/v2"));
-    std::fs::write(&block, b"in the way").expect("blocks");
-    let version = made.registry.read(|tx| versions::of_item(tx, id)).expect("reads").expect("a version");
-    let workers = strongroom_engine::runtime_over(&made.home, None).expect("a runtime").build();
-    workers.run_until(&Shutdown::new(), &|| {
-        let state = made.registry.read(|tx| versions::get(tx, version.id)).expect("reads").expect("there").state;
-        state == VersionState::Committing && find(&made, id).status == ItemStatus::Pending
-    });
-    std::fs::remove_file(&block).expect("clears the way");
-    let root = made.file("secondary", &inventory.replace("/v1/", "/"));
+    let (id, inventory) = second_version_behind_committing(&made);
+    let root = made.file("secondary", &inventory);
     let bytes = std::fs::read(&root).expect("reads");
     std::fs::write(&root, &bytes[..bytes.len() - 1]).expect("damages it");
     made.clock.advance(std::time::Duration::from_hours(1));

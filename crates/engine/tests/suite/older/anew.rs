@@ -11,12 +11,11 @@ use strongroom_engine::{Availability, EngineError, backfill, fixity, schedule, w
 use strongroom_registry::{CopyState, ItemStatus, Stage, objects, stores};
 
 use super::{
-    assert_is_refused, check, copy_folder, item, kept, replace_and_fill, roll_back, snapshot, state, submit, succeed,
+    MARK, assert_is_refused, check, copy_folder, item, kept, replace_and_fill, roll_back, snapshot, state, submit,
+    succeed,
 };
 use crate::fixture::{KEPT_IN, TestHome, home};
 use crate::ingest::identity::work_until;
-
-const MARK: &str = "_strongroom/registry.json";
 
 fn logs(made: &TestHome, store: &str) -> Vec<String> {
     made.keys(store).into_iter().filter(|key| key.contains("/logs/")).collect()

@@ -14,11 +14,9 @@ use strongroom_s3::{S3Settings, S3Store};
 use strongroom_s3_double::{ACCESS_KEY, BUCKET, Double, SECRET_KEY};
 use strongroom_storage::{Call, Layer, Operation, StorageError};
 
-use super::{assert_is_refused, bucket_settings, exchange, item, submit, with_bucket, work_until_it_waits};
+use super::{MARK, assert_is_refused, bucket_settings, exchange, item, submit, with_bucket, work_until_it_waits};
 use crate::fixture::{INSTITUTION, KEPT_IN, TestHome, home};
 use crate::ingest::committing::layered;
-
-const MARK: &str = "_strongroom/registry.json";
 
 /// A home in which the placement `Standard` is `primary` and `one`, and every other one `primary` and `two`: both are
 /// buckets, here parts of one.

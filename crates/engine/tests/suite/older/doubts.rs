@@ -1,7 +1,6 @@
 //! Right stores that are refused, a wrong one that is taken, and work that does not go on.
 
 use std::fs;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -12,15 +11,15 @@ use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::settings::Settings;
 use strongroom_engine::{Availability, EngineError, Home, backfill, runtime_over, work_on};
 use strongroom_registry::{ItemId, ItemStatus, Stage, VersionState, stores, versions};
-use strongroom_storage::{Call, Capabilities, FolderStore, Layer, Layered, Operation, StorageError};
+use strongroom_storage::{Call, Capabilities, FolderStore, Layer, Operation, StorageError};
 
-use super::{check, item, state, submit, work_until_it_waits};
+use super::{MARK, check, is_commit, item, mark_behind_a_commit, state, submit, work_until_it_waits};
 use crate::fixture::{TestHome, home};
+use crate::ingest::committing::{layered, second_version_behind_committing, work_until_its_commit_fails};
 use crate::ingest::hand_in;
 use crate::ingest::identity::work_until;
+use crate::meanwhile::{Meanwhile, When};
 use crate::saying::{Says, saying};
-
-const MARK: &str = "_strongroom/registry.json";
 
 /// Another disk is mounted where a retired store was. Taking the retired store into use again is no answer to what lies there:
 /// that is another store, which no registry knows.
@@ -83,6 +82,46 @@ fn a_store_whose_damaged_mark_was_claimed_by_an_adoption_is_used() {
     assert_eq!(again.registry.refusal(), None);
     let state = state(&again, "secondary");
     assert_eq!(state.availability, Availability::Available, "{state:?}");
+}
+
+/// An item whose version is to be the first of its object, lies in `primary` already, and failed in `secondary`, whose disk
+/// went away and is back; where the root inventory lies in `primary`.
+fn first_version_behind_committing(made: &TestHome) -> (ItemId, String) {
+    let id = hand_in(made, &made.bag("letters", &[("a.txt", b"dear reader")]));
+    work_until(made, id, Stage::Record);
+    let (folder, gone) = (made.path().join("stores/secondary"), made.path().join("gone"));
+    let (from, to) = (folder.clone(), gone.clone());
+    let away = Meanwhile::new(When::After, is_commit, move |_| fs::rename(from, to).expect("takes it away"));
+    work_until_its_commit_fails(&layered(made, "primary", away), id);
+    fs::rename(&gone, &folder).expect("brings it back");
+    made.try_stores();
+    let inventory = made.keys("primary").into_iter().find(|key| key.ends_with("/v1/inventory.json"));
+    (id, inventory.expect("the object").replace("/v1/", "/"))
+}
+
+#[test]
+fn a_root_inventory_of_a_first_version_that_is_damaged_behind_committing_is_put_back() {
+    let made = home();
+    let (id, inventory) = first_version_behind_committing(&made);
+    let inventory = made.file("primary", &inventory);
+    let bytes = fs::read(&inventory).expect("reads");
+    fs::write(&inventory, &bytes[..bytes.len() - 1]).expect("damages it");
+    try_for_a_while(&made.home, &made, id);
+    let ended = item(&made, id);
+    assert_eq!(ended.status, ItemStatus::Succeeded, "{:?} at {}", ended.note, ended.stage);
+    assert_eq!(made.keys("quarantine").len(), 2, "the damaged bytes and their note");
+    assert_eq!(check(&made).damaged, 0);
+}
+
+#[test]
+fn a_root_inventory_of_a_first_version_that_cannot_be_read_behind_committing_is_put_back() {
+    let made = home();
+    let (id, inventory) = first_version_behind_committing(&made);
+    let layered = layered(&made, "primary", Unreadable { key: inventory, is_put: AtomicBool::new(false) });
+    try_for_a_while(&layered, &made, id);
+    let ended = item(&made, id);
+    assert_eq!(ended.status, ItemStatus::Succeeded, "{:?} at {}", ended.note, ended.stage);
+    assert_eq!(made.keys("quarantine").len(), 1, "a note");
 }
 
 /// Tries the item again and again, each time an hour later, until it has ended.
@@ -156,31 +195,6 @@ fn nothing_is_published_into_an_exchanged_folder_of_which_no_act_was_noted() {
     assert_ne!(waiting.status, ItemStatus::Succeeded, "published into the store {other}, which no registry knows");
 }
 
-/// Puts the older mark back behind the last write of the mark, and lets another process take the store anew, before this
-/// process notes what it wrote.
-struct TakenAnewBeforeNote {
-    mark: PathBuf,
-    older: Vec<u8>,
-    other: Arc<Home>,
-    is_committed: AtomicBool,
-    is_done: AtomicBool,
-}
-
-impl Layer for TakenAnewBeforeNote {
-    fn call<T>(&self, call: Call<'_>, act: &mut dyn FnMut() -> Result<T, StorageError>) -> Result<T, StorageError> {
-        let outcome = act();
-        if call.operation == Operation::Commit {
-            self.is_committed.store(true, Ordering::SeqCst);
-        }
-        let is_mark = call.operation == Operation::Put && call.key.as_str() == MARK;
-        if is_mark && self.is_committed.load(Ordering::SeqCst) && !self.is_done.swap(true, Ordering::SeqCst) {
-            fs::write(&self.mark, &self.older).expect("puts the older mark back");
-            backfill::replace(&self.other, "secondary").expect("replaces");
-        }
-        outcome
-    }
-}
-
 /// A process sleeps between the last write of a mark and its note, and the store is taken anew meanwhile.
 #[test]
 fn a_mark_that_is_noted_late_does_not_refuse_a_store_that_was_taken_anew_meanwhile() {
@@ -189,17 +203,12 @@ fn a_mark_that_is_noted_late_does_not_refuse_a_store_that_was_taken_anew_meanwhi
     let mark = made.file("secondary", MARK);
     let older = fs::read(&mark).expect("reads the mark");
     made.ingest("maps", &[("m.txt", b"a map")]);
-    let mut layered =
-        Home::with_registry(made.path(), made.settings.clone(), made.registry.clone()).expect("opens the home");
-    let layer = TakenAnewBeforeNote {
-        mark,
-        older,
-        other: Arc::new(made.opened_again()),
-        is_committed: AtomicBool::new(false),
-        is_done: AtomicBool::new(false),
-    };
-    layered.stores.insert("secondary".into(), Arc::new(Layered::new(layered.stores["secondary"].clone(), layer)));
-    let layered = Arc::new(layered);
+    let other = Arc::new(made.opened_again());
+    let taken_anew = Meanwhile::new(When::After, mark_behind_a_commit(), move |_| {
+        fs::write(&mark, &older).expect("puts the older mark back");
+        backfill::replace(&other, "secondary").expect("replaces");
+    });
+    let layered = layered(&made, "secondary", taken_anew);
     let id = submit(&layered, &made, "diaries", &[("d.txt", b"dear diary")]);
     let runtime = runtime_over(&layered, None).expect("a runtime").build();
     let begun = Instant::now();
@@ -247,26 +256,8 @@ impl Layer for Unreadable {
 #[test]
 fn a_root_inventory_that_cannot_be_read_behind_committing_is_put_back_and_the_version_published() {
     let made = home();
-    made.ingest("letters", &[("a.txt", b"dear reader")]);
-    let id = hand_in(&made, &made.bag("letters", &[("a.txt", b"dear reader, again")]));
-    work_until(&made, id, Stage::Record);
-    let inventory = made.keys("secondary").into_iter().find(|key| key.ends_with("/v1/inventory.json"));
-    let inventory = inventory.expect("an object");
-    let block = made.file("secondary", &inventory.replace("/v1/inventory.json", "/v2"));
-    fs::write(&block, b"in the way").expect("blocks");
-    let version = made.registry.read(|tx| versions::of_item(tx, id)).expect("reads").expect("a version");
-    let workers = runtime_over(&made.home, None).expect("a runtime").build();
-    workers.run_until(&Shutdown::new(), &|| {
-        let state = made.registry.read(|tx| versions::get(tx, version.id)).expect("reads").expect("there").state;
-        state == VersionState::Committing && item(&made, id).status == ItemStatus::Pending
-    });
-    drop(workers);
-    fs::remove_file(&block).expect("clears the way");
-    let mut layered =
-        Home::with_registry(made.path(), made.settings.clone(), made.registry.clone()).expect("opens the home");
-    let layer = Unreadable { key: inventory.replace("/v1/", "/"), is_put: AtomicBool::new(false) };
-    layered.stores.insert("secondary".into(), Arc::new(Layered::new(layered.stores["secondary"].clone(), layer)));
-    let layered = Arc::new(layered);
+    let (id, inventory) = second_version_behind_committing(&made);
+    let layered = layered(&made, "secondary", Unreadable { key: inventory, is_put: AtomicBool::new(false) });
     try_for_a_while(&layered, &made, id);
     let ended = item(&made, id);
     assert_eq!(ended.status, ItemStatus::Succeeded, "{:?} at {}", ended.note, ended.stage);

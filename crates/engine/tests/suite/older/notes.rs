@@ -1,38 +1,22 @@
 //! What the registry notes of the marks of stores is later than every act that it knows.
 
 use std::fs;
-use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use strongroom_engine::rebuild::AdoptRequest;
 use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::{backfill, rebuild, work_on};
 use strongroom_registry::{CopyState, ItemStatus, objects};
-use strongroom_storage::{Call, Layer, Operation, StorageError};
 
-use super::{assert_is_refused, check, copy_folder, item, kept, roll_back, snapshot, submit, work_until_it_waits};
+use super::{
+    MARK, assert_is_refused, check, copy_folder, is_commit, item, kept, mark_behind_a_commit, roll_back, snapshot,
+    submit, work_until_it_waits,
+};
 use crate::fixture;
 use crate::fixture::home;
 use crate::ingest::committing::layered;
+use crate::meanwhile::{Meanwhile, When};
 use crate::rebuild::{copy_stores, rebuilt};
-
-const MARK: &str = "_strongroom/registry.json";
-
-/// Takes a snapshot of `secondary` when a version is about to become the head of its object there.
-struct SnapshotBeforeCommit {
-    folder: PathBuf,
-    is_done: AtomicBool,
-}
-
-impl Layer for SnapshotBeforeCommit {
-    fn call<T>(&self, call: Call<'_>, act: &mut dyn FnMut() -> Result<T, StorageError>) -> Result<T, StorageError> {
-        if call.operation == Operation::Commit && !self.is_done.swap(true, Ordering::SeqCst) {
-            copy_folder(&self.folder.join("stores/secondary"), &self.folder.join("snapshot"));
-        }
-        act()
-    }
-}
 
 /// The mark of a snapshot that is taken between the announcement of an act and the act tells of what the snapshot lacks. With
 /// deposits always under way, each snapshot is one of these as far as the last acts are concerned.
@@ -40,7 +24,8 @@ impl Layer for SnapshotBeforeCommit {
 fn a_snapshot_that_was_taken_while_a_version_was_published_is_older() {
     let made = home();
     made.ingest("letters", &[("a.txt", b"dear reader")]);
-    let layer = SnapshotBeforeCommit { folder: made.path().to_owned(), is_done: AtomicBool::new(false) };
+    let (folder, copy) = (made.path().join("stores/secondary"), made.path().join("snapshot"));
+    let layer = Meanwhile::new(When::Before, is_commit, move |_| copy_folder(&folder, &copy));
     let layered = layered(&made, "secondary", layer);
     let id = submit(&layered, &made, "diaries", &[("d.txt", b"dear diary")]);
     work_on(&layered, &[id], &Shutdown::new()).expect("works");
@@ -55,37 +40,16 @@ fn a_snapshot_that_was_taken_while_a_version_was_published_is_older() {
     assert_is_refused(&made.opened_again(), "secondary");
 }
 
-/// Takes `primary` away when the mark of `secondary` is written behind its commit, which is the last call before the note.
-struct AwayBeforeNote {
-    folder: PathBuf,
-    is_committed: AtomicBool,
-    is_done: AtomicBool,
-}
-
-impl Layer for AwayBeforeNote {
-    fn call<T>(&self, call: Call<'_>, act: &mut dyn FnMut() -> Result<T, StorageError>) -> Result<T, StorageError> {
-        let outcome = act();
-        if call.operation == Operation::Commit {
-            self.is_committed.store(true, Ordering::SeqCst);
-        }
-        let is_mark = call.operation == Operation::Put && call.key.as_str() == MARK;
-        if is_mark && self.is_committed.load(Ordering::SeqCst) && !self.is_done.swap(true, Ordering::SeqCst) {
-            fs::rename(self.folder.join("stores/primary"), self.folder.join("gone")).expect("takes it away");
-        }
-        outcome
-    }
-}
-
+/// `primary` goes away when the mark of `secondary` is written behind its commit, which is the last call before the note.
 #[test]
 fn a_store_that_goes_away_before_its_mark_is_noted_is_not_passed_over() {
     let made = home();
     made.ingest("letters", &[("a.txt", b"dear reader")]);
     snapshot(&made, "primary");
-    let layer = AwayBeforeNote {
-        folder: made.path().to_owned(),
-        is_committed: AtomicBool::new(false),
-        is_done: AtomicBool::new(false),
-    };
+    let (folder, gone) = (made.path().join("stores/primary"), made.path().join("gone"));
+    let layer = Meanwhile::new(When::After, mark_behind_a_commit(), move |_| {
+        fs::rename(folder, gone).expect("takes it away");
+    });
     let layered = layered(&made, "secondary", layer);
     let id = submit(&layered, &made, "diaries", &[("d.txt", b"dear diary")]);
     let ended = work_until_it_waits(&layered, id);
