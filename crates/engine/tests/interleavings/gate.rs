@@ -169,7 +169,7 @@ impl Gate {
 /// read where everything is to be searched.
 fn is_stop(operation: Operation) -> bool {
     use Operation::{Commit, Delete, DeleteAll, Discard, Put, Sync};
-    matches!(operation, Put | Sync | Delete | DeleteAll | Commit | Discard) || crate::searches_everything()
+    matches!(operation, Put | Sync | Delete | DeleteAll | Commit | Discard) || crate::stops_at_reads()
 }
 
 /// The same name for the same operation in each run: identifiers, digests and times are left out.
@@ -259,7 +259,7 @@ impl Read for Ending<'_, '_> {
             return Ok(length);
         }
         self.is_over = true;
-        if !crate::searches_everything() {
+        if !crate::stops_at_reads() {
             return Ok(0);
         }
         match self.gate.pass(&self.name) {

@@ -6,7 +6,8 @@
 //!
 //! By default every operation that changes a store and every write transaction of a first version in folders is met by
 //! take-over, cancellation and failure, every one of a restoration by everything, and a sample of the rest by everything.
-//! With `STRONGROOM_INTERLEAVINGS=all` nothing is left out, and reading operations and the ends of puts are stops, too.
+//! With `STRONGROOM_INTERLEAVINGS=changes` every one of them is met by everything; with `STRONGROOM_INTERLEAVINGS=all`
+//! reading operations and the ends of puts are stops, too.
 
 mod check;
 mod database;
@@ -34,8 +35,13 @@ use process::{Disturbance, Process, ingest};
 use workers::{Sleeper, work};
 
 /// Whether operations of stores that only read are stops, too.
-pub(crate) fn searches_everything() -> bool {
+pub(crate) fn stops_at_reads() -> bool {
     std::env::var_os("STRONGROOM_INTERLEAVINGS").is_some_and(|value| value == "all")
+}
+
+/// Whether no operation is left out at which a process stops.
+fn leaves_nothing_out() -> bool {
+    stops_at_reads() || std::env::var_os("STRONGROOM_INTERLEAVINGS").is_some_and(|value| value == "changes")
 }
 
 /// Faults that are put back are put back for the whole process: meanwhile nothing else is searched.
@@ -183,11 +189,11 @@ fn operations(process: Process, template: &Template) -> Vec<String> {
     passed
 }
 
-/// How many of the operations of a process are disturbed in a way, unless everything is searched: one of so many.
+/// How many of the operations of a process are disturbed in a way, unless nothing is left out: one of so many.
 fn one_of(process: Process, kind: Kind, disturbance: Disturbance) -> usize {
     use Disturbance::{Cancel, Fail, TakeOver};
     match (process, kind, disturbance) {
-        _ if searches_everything() => 1,
+        _ if leaves_nothing_out() => 1,
         (Process::FirstVersion, Kind::Folders, TakeOver | Cancel | Fail) | (Process::Restoration, ..) => 1,
         (_, Kind::Folders, _) => 16,
         (_, Kind::Buckets, _) => 32,
