@@ -304,7 +304,7 @@ impl Store for S3Store {
         Ok(Box::new(Pages::new(&self.inner, prefix)?.after(after)?))
     }
 
-    fn delete_match(&self, key: &Key, etag: &str) -> Result<bool, StorageError> {
+    fn delete_match(&self, key: &Key, etag: &str, _keep: &Key) -> Result<bool, StorageError> {
         let name = self.inner.object(key)?;
         self.inner.delete_match(&name, key, etag)
     }

@@ -46,6 +46,12 @@ impl Key {
         self.0.is_empty()
     }
 
+    /// The key above this one: without its last segment. The root is above itself.
+    #[must_use]
+    pub fn parent(&self) -> Self {
+        Self(self.0.rsplit_once('/').map_or_else(String::new, |(above, _)| above.to_owned()))
+    }
+
     /// The part of this key below `prefix`, when it lies below it.
     pub fn below(&self, prefix: &Key) -> Option<&str> {
         if prefix.is_root() {

@@ -181,9 +181,12 @@ pub trait Store: Send + Sync {
         Ok(Box::new(self.list(prefix)?.skip_while(comes_before)))
     }
 
-    /// Removes a key as [`Store::delete`] does, where what lies there has this etag; whether that was so, or nothing lay
-    /// there. An engine that cannot do both in one step looks first: what somebody puts in that moment is lost with it.
-    fn delete_match(&self, key: &Key, etag: &str) -> Result<bool, StorageError> {
+    /// Removes a key where what lies there has this etag; whether that was so, or nothing lay there. Directories that it
+    /// leaves empty go with it, but for `keep` and those above it. An engine that cannot compare and remove in one step looks
+    /// first: what is put at that moment is lost with it.
+    fn delete_match(&self, key: &Key, etag: &str, keep: &Key) -> Result<bool, StorageError> {
+        // Without directories nothing is to be kept.
+        let _ = keep;
         match self.head(key) {
             Ok(head) if head.etag != etag => Ok(false),
             Ok(_) => self.delete(key).map(|()| true),

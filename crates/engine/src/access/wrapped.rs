@@ -86,8 +86,8 @@ impl Store for StoreAccess {
         self.list_with(|store| store.list_after(prefix, after))
     }
 
-    fn delete_match(&self, key: &Key, etag: &str) -> Result<bool, StorageError> {
-        self.call(|store| store.delete_match(key, etag))
+    fn delete_match(&self, key: &Key, etag: &str, keep: &Key) -> Result<bool, StorageError> {
+        self.call(|store| store.delete_match(key, etag, keep))
     }
 
     fn delete(&self, key: &Key) -> Result<(), StorageError> {

@@ -66,10 +66,13 @@ pub(super) fn stays(home: &Home, upload: &Upload, item: &Item, reason: &str) -> 
 /// Removes an upload that is as it is known; whether it was so. `item` owns what is written down for it.
 pub(super) fn remove(home: &Home, upload: &Upload, item: ItemId) -> Result<bool, EngineError> {
     let store = home.store(&upload.store)?.as_ref();
+    let key = Key::new(upload.key.trim_end_matches('/')).map_err(StorageError::from)?;
+    // The folder of the institution or of the collection stays: uploads are put there, with rights that it may have of its own.
+    let keep = key.parent();
     let removed = if upload.key.ends_with('/') {
-        remove_folder(home, store, upload, item)?
+        remove_folder(home, store, upload, item, &keep)?
     } else {
-        store.delete_match(&Key::new(upload.key.as_str()).map_err(StorageError::from)?, &upload.etag)?
+        store.delete_match(&key, &upload.etag, &keep)?
     };
     store.sync()?;
     Ok(removed)
@@ -91,7 +94,13 @@ pub(super) fn end(home: &Home, upload: &Upload, was_there: bool) -> Result<(), E
     })?)
 }
 
-fn remove_folder(home: &Home, store: &dyn Store, upload: &Upload, item: ItemId) -> Result<bool, EngineError> {
+fn remove_folder(
+    home: &Home,
+    store: &dyn Store,
+    upload: &Upload,
+    item: ItemId,
+    keep: &Key,
+) -> Result<bool, EngineError> {
     let staging = home.roles.staging.as_ref();
     let list_key = Key::new(format!("{item}/{REMOVAL}")).map_err(StorageError::from)?;
     let is_begun = match staging.head(&list_key) {
@@ -114,7 +123,7 @@ fn remove_folder(home: &Home, store: &dyn Store, upload: &Upload, item: ItemId) 
         let (key, etag): (String, String) = serde_json::from_str(&line)
             .map_err(|error| broken(std::io::Error::new(std::io::ErrorKind::InvalidData, error)))?;
         // What was put in its place since stays.
-        store.delete_match(&Key::new(key).map_err(StorageError::from)?, &etag)?;
+        store.delete_match(&Key::new(key).map_err(StorageError::from)?, &etag, keep)?;
         crash_point("receiving.remove.middle");
     }
     store.sync()?;

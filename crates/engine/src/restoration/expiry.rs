@@ -52,7 +52,7 @@ fn remove(home: &Home, one: &Restored) -> Result<Option<bool>, EngineError> {
     crash_point("restoration.expire.begun");
     let store = home.store(&one.place.store)?;
     let key = Key::new(one.place.key.as_str()).map_err(StorageError::from)?;
-    let was_there = store.delete_match(&key, one.etag.as_deref().unwrap_or_default())?;
+    let was_there = store.delete_match(&key, one.etag.as_deref().unwrap_or_default(), &key.parent())?;
     store.sync()?;
     crash_point("restoration.expire.removed");
     let row = one.clone();

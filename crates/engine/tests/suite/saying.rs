@@ -96,6 +96,10 @@ impl<S: Says> Store for Saying<S> {
         self.inner.list(prefix)
     }
 
+    fn delete_match(&self, key: &Key, etag: &str, keep: &Key) -> Result<bool, StorageError> {
+        self.inner.delete_match(key, etag, keep)
+    }
+
     fn delete(&self, key: &Key) -> Result<(), StorageError> {
         self.inner.delete(key)
     }

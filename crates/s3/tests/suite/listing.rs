@@ -121,18 +121,18 @@ fn a_deletion_leaves_what_has_another_etag() {
         let (double, store) = served_by(rules);
         let old = put(&store, "k", b"old").etag;
         put(&store, "k", b"new");
-        assert!(!store.delete_match(&key("k"), &old).unwrap());
+        assert!(!store.delete_match(&key("k"), &old, &Key::ROOT).unwrap());
         assert_eq!(read(&store, "k"), b"new");
         let new = store.head(&key("k")).unwrap().etag;
         let heads = double.counts().of(Operation::HeadObject);
-        assert!(store.delete_match(&key("k"), &new).unwrap());
+        assert!(store.delete_match(&key("k"), &new, &Key::ROOT).unwrap());
         assert_eq!(double.counts().of(Operation::HeadObject) - heads, u64::from(rules == Rules::GARAGE));
-        assert!(store.delete_match(&key("k"), &new).unwrap());
+        assert!(store.delete_match(&key("k"), &new, &Key::ROOT).unwrap());
 
         // Where the answer is lost, what was removed by the first attempt is gone for the second.
         let once_more = put(&store, "k", b"new").etag;
         double.plan(Operation::DeleteObject, 1, Fault::RefuseAfter);
-        assert!(store.delete_match(&key("k"), &once_more).unwrap());
+        assert!(store.delete_match(&key("k"), &once_more, &Key::ROOT).unwrap());
         assert!(double.stored("k").is_none());
     }
 }

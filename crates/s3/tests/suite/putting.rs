@@ -211,7 +211,7 @@ fn an_etag_that_cannot_be_one_never_matches() {
         let options = PutOptions { condition: PutCondition::IfMatch(etag.into()), ..PutOptions::default() };
         let refused = store.put(&key("a"), &mut &b"x"[..], &options);
         assert!(matches!(refused, Err(StorageError::Condition { .. })), "{etag:?}: {refused:?}");
-        assert!(!store.delete_match(&key("a"), etag).unwrap());
+        assert!(!store.delete_match(&key("a"), etag, &strongroom_storage::Key::ROOT).unwrap());
     }
     assert_eq!(read(&store, "a"), b"bytes");
 }

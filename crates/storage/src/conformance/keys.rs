@@ -48,12 +48,16 @@ pub(super) fn a_key_is_removed_only_while_it_has_the_etag(store: &dyn Store) {
     put(store, "a/b", b"old");
     let old = store.head(&key("a/b")).unwrap().etag;
     put(store, "a/b", b"newer");
-    assert!(!store.delete_match(&key("a/b"), &old).unwrap());
+    assert!(!store.delete_match(&key("a/b"), &old, &Key::ROOT).unwrap());
     assert_eq!(read(store, "a/b"), b"newer");
     let newer = store.head(&key("a/b")).unwrap().etag;
-    assert!(store.delete_match(&key("a/b"), &newer).unwrap());
+    assert!(store.delete_match(&key("a/b"), &newer, &Key::ROOT).unwrap());
     assert!(is_absent(&store.head(&key("a/b"))));
-    assert!(store.delete_match(&key("a/b"), &newer).unwrap(), "what is gone is gone");
+    assert!(store.delete_match(&key("a/b"), &newer, &Key::ROOT).unwrap(), "what is gone is gone");
+    put(store, "c/d/e/f", b"bytes");
+    let etag = store.head(&key("c/d/e/f")).unwrap().etag;
+    assert!(store.delete_match(&key("c/d/e/f"), &etag, &key("c")).unwrap());
+    assert!(list(store, "c").is_empty());
 }
 
 pub(super) fn a_prefix_is_whole_segments(store: &dyn Store) {

@@ -132,7 +132,7 @@ impl Assembly for FolderAssembly {
         let inside = self.inside(key)?;
         self.is_synced.store(false, Ordering::SeqCst);
         let options = PutOptions { durability: Durability::OnSync, ..options.clone() };
-        self.folder.put_at(&inside, ASSEMBLIES, key, body, &options)
+        self.folder.put_at(&inside, key, body, &options)
     }
 
     fn head(&self, key: &Key) -> Result<Head, StorageError> {

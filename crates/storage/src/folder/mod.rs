@@ -196,7 +196,7 @@ impl Folder {
 
     /// Removes a file that has this etag. It is taken out of sight first and looked at there, so that a file that
     /// somebody puts in its place at the same moment stays.
-    fn remove_match(&self, key: &Key, wanted: &str) -> Result<bool, StorageError> {
+    fn remove_match(&self, key: &Key, wanted: &str, keep: &Key) -> Result<bool, StorageError> {
         let (parent, name) = split(key.as_str());
         let trash = format!("{TEMPORARY}/{}", Uuid::new_v4().simple());
         let failed = |errno: Errno| self.look_failed("delete", key, errno);
@@ -232,7 +232,7 @@ impl Folder {
             }
             rfs::unlinkat(root, &trash, AtFlags::empty()).map_err(failed)?;
         }
-        self.root.prune(parent, "");
+        self.root.prune(parent, keep.as_str());
         Ok(true)
     }
 
@@ -324,7 +324,7 @@ impl Store for FolderStore {
 
     fn put(&self, key: &Key, body: &mut dyn Read, options: &PutOptions) -> Result<Head, StorageError> {
         self.folder.check(key)?;
-        self.folder.put_at(key.as_str(), "", key, body, options)
+        self.folder.put_at(key.as_str(), key, body, options)
     }
 
     fn sync(&self) -> Result<(), StorageError> {
@@ -341,9 +341,10 @@ impl Store for FolderStore {
         Ok(Box::new(Walk::after(&self.folder, prefix, after)))
     }
 
-    fn delete_match(&self, key: &Key, etag: &str) -> Result<bool, StorageError> {
+    fn delete_match(&self, key: &Key, etag: &str, keep: &Key) -> Result<bool, StorageError> {
         self.folder.check(key)?;
-        self.folder.remove_match(key, etag)
+        self.folder.check_prefix(keep)?;
+        self.folder.remove_match(key, etag, keep)
     }
 
     fn delete(&self, key: &Key) -> Result<(), StorageError> {

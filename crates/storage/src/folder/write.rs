@@ -30,6 +30,8 @@ struct Staged<'a> {
     relative: String,
     file: File,
     is_placed: bool,
+    /// The highest directory that was made for it.
+    made: Option<String>,
 }
 
 impl Drop for Staged<'_> {
@@ -42,12 +44,10 @@ impl Drop for Staged<'_> {
 }
 
 impl Folder {
-    /// Puts `body` at `relative`. `key` is for errors. Directories that are left empty by a failure are removed up to
-    /// `stop`.
+    /// Puts `body` at `relative`. `key` is for errors. Directories that were made for a put that fails are removed.
     pub(super) fn put_at(
         &self,
         relative: &str,
-        stop: &str,
         key: &Key,
         body: &mut dyn Read,
         options: &PutOptions,
@@ -75,8 +75,8 @@ impl Folder {
             }
             Ok(())
         });
-        if outcome.is_err() && !staged.is_placed {
-            self.root.prune(directory, stop);
+        if let Some(made) = staged.made.take_if(|_| outcome.is_err() && !staged.is_placed) {
+            self.root.prune(directory, split(&made).0);
         }
         outcome.map(|()| head_of(&stat))
     }
@@ -101,7 +101,7 @@ impl Folder {
             .root
             .open_at(&relative, OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL)
             .map_err(|errno| self.failed("make a temporary file for", key, errno.into()))?;
-        Ok(Staged { folder: self, relative, file: file.into(), is_placed: false })
+        Ok(Staged { folder: self, relative, file: file.into(), is_placed: false, made: None })
     }
 
     fn fill(
@@ -179,7 +179,11 @@ impl Folder {
             let parent = match self.root.open_directory(directory) {
                 Ok(parent) => parent,
                 Err(Errno::NOENT) => {
-                    match self.root.make_directory(directory, &mut |made| self.durability.note(made)) {
+                    let mut note = |made: &str| {
+                        self.durability.note(made);
+                        staged.made.get_or_insert_with(|| made.to_owned());
+                    };
+                    match self.root.make_directory(directory, &mut note) {
                         Ok(()) | Err(Errno::NOENT) => continue,
                         Err(errno) => return Err(self.obstructed(key, errno)),
                     }

@@ -190,8 +190,8 @@ impl<L: Layer> Store for Layered<L> {
         self.layer.call(self.of(Operation::List, prefix), &mut || self.inner.list_after(prefix, after))
     }
 
-    fn delete_match(&self, key: &Key, etag: &str) -> Result<bool, StorageError> {
-        self.layer.call(self.of(Operation::Delete, key), &mut || self.inner.delete_match(key, etag))
+    fn delete_match(&self, key: &Key, etag: &str, keep: &Key) -> Result<bool, StorageError> {
+        self.layer.call(self.of(Operation::Delete, key), &mut || self.inner.delete_match(key, etag, keep))
     }
 
     fn delete(&self, key: &Key) -> Result<(), StorageError> {

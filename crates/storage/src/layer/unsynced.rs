@@ -225,9 +225,9 @@ impl Store for Unsynced {
         self.inner.list_after(prefix, after)
     }
 
-    fn delete_match(&self, key: &Key, etag: &str) -> Result<bool, StorageError> {
+    fn delete_match(&self, key: &Key, etag: &str, keep: &Key) -> Result<bool, StorageError> {
         let before = self.bytes(key)?;
-        let is_gone = self.inner.delete_match(key, etag)?;
+        let is_gone = self.inner.delete_match(key, etag, keep)?;
         if is_gone && before.is_some() {
             self.note(key, before);
         }

@@ -419,16 +419,55 @@ fn a_key_of_another_etag_is_not_even_taken_out_of_sight() {
     put(&store, "a", b"bytes");
     let tmp = folder.path().join(".strongroom/tmp");
     fs::remove_dir(&tmp).unwrap();
-    assert!(!store.delete_match(&key("a"), "x").unwrap());
+    assert!(!store.delete_match(&key("a"), "x", &Key::ROOT).unwrap());
     fs::create_dir(&tmp).unwrap();
     assert_eq!(list(&store), ["a"]);
+}
+
+#[test]
+fn a_removal_leaves_the_directory_that_is_to_be_kept() {
+    let (folder, store) = store();
+    for (keep, left) in [(key("inbox"), true), (Key::ROOT, false)] {
+        put(&store, "inbox/a/b/c", b"bytes");
+        let etag = store.head(&key("inbox/a/b/c")).unwrap().etag;
+        assert!(store.delete_match(&key("inbox/a/b/c"), &etag, &keep).unwrap());
+        assert_eq!(folder.path().join("inbox").is_dir(), left, "{keep:?}");
+        assert!(!folder.path().join("inbox/a").exists());
+    }
+}
+
+/// Does something when it is read.
+struct Acting<'a>(&'a dyn Fn());
+
+impl Read for Acting<'_> {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        (self.0)();
+        Ok(0)
+    }
+}
+
+#[test]
+fn a_put_that_fails_removes_the_directories_that_were_made_for_it_and_no_others() {
+    let (folder, store) = store();
+    let inbox = folder.path().join("inbox");
+    let fail = |meanwhile: &dyn Fn()| {
+        put(&store, "inbox/a", b"bytes");
+        let condition = PutCondition::IfMatch(store.head(&key("inbox/a")).unwrap().etag);
+        let options = PutOptions { condition, ..PutOptions::default() };
+        let outcome = store.put(&key("inbox/a"), &mut Acting(meanwhile), &options);
+        assert!(matches!(outcome, Err(StorageError::Condition { .. })), "{outcome:?}");
+    };
+    fail(&|| fs::remove_file(inbox.join("a")).unwrap());
+    assert!(inbox.is_dir(), "a directory that was there before");
+    fail(&|| fs::remove_dir_all(&inbox).unwrap());
+    assert!(!inbox.exists(), "a directory that was made for the put");
 }
 
 #[test]
 fn what_cannot_be_looked_at_does_not_pass_for_deleted() {
     let (folder, store) = store();
     symlink("elsewhere", folder.path().join("a")).unwrap();
-    let outcome = store.delete_match(&key("a"), "x");
+    let outcome = store.delete_match(&key("a"), "x", &Key::ROOT);
     assert!(matches!(outcome, Err(StorageError::InTheWay { .. })), "{outcome:?}");
 }
 

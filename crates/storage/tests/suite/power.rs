@@ -54,7 +54,7 @@ fn a_power_cut_undoes_what_was_not_synced() {
     assert_eq!(read(&store, "kept").unwrap(), b"kept");
     assert_eq!(read(&store, "removed/b").unwrap(), b"b");
     let etag = store.head(&key("removed/a")).unwrap().etag;
-    assert!(store.delete_match(&key("removed/a"), &etag).unwrap());
+    assert!(store.delete_match(&key("removed/a"), &etag, &Key::ROOT).unwrap());
     store.delete(&key("removed/b")).unwrap();
     store.delete(&key("removed/none")).unwrap();
     assert_eq!(store.cut(Loss::Undone).unwrap(), 2);

@@ -255,6 +255,10 @@ impl Store for Cold {
         self.0.list(prefix)
     }
 
+    fn delete_match(&self, key: &Key, etag: &str, keep: &Key) -> Result<bool, StorageError> {
+        self.0.delete_match(key, etag, keep)
+    }
+
     fn delete(&self, key: &Key) -> Result<(), StorageError> {
         self.0.delete(key)
     }

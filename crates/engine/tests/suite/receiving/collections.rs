@@ -6,7 +6,7 @@ use strongroom_registry::tenants::{self, CollectionRules};
 use super::*;
 use crate::fixture::home_with;
 
-fn set_collection(home: &TestHome, name: &str, rules: CollectionRules, active: bool) {
+pub(super) fn set_collection(home: &TestHome, name: &str, rules: CollectionRules, active: bool) {
     let name = name.to_owned();
     let written = home.registry.write(move |tx| {
         let institution = tenants::institution(tx, Scope::System, INSTITUTION)?.expect("the institution").id;

@@ -5,8 +5,10 @@ use std::sync::{Arc, Mutex};
 
 use strongroom_engine::Home;
 use strongroom_registry::receiving as uploads_record;
+use strongroom_registry::tenants::CollectionRules;
 use strongroom_storage::{Call, Fault, Faults, Key, Layer, Layered, Operation, PutOptions, StorageError, Store};
 
+use super::collections::set_collection;
 use super::*;
 
 type Act = Box<dyn FnOnce() + Send>;
@@ -101,6 +103,24 @@ fn a_folder_that_was_replaced_before_its_removal_stays_as_it_is() {
     assert_eq!(fs::read(path).expect("it stays"), b"what came since");
     assert_ne!(state(&made, &key("letters/")), UploadState::Removed);
     assert!(made.keys("staging").is_empty(), "nothing is written down for a removal");
+}
+
+/// Somebody who uploads meanwhile does not find the folder gone, and it keeps the rights that were given to it.
+#[test]
+fn the_folder_of_an_institution_and_that_of_a_collection_stay_when_they_are_empty() {
+    let made = home();
+    set_collection(&made, "papers", CollectionRules { name: "Papers".into(), ..CollectionRules::default() }, true);
+    fs::create_dir_all(place(&made, "papers")).expect("makes the folder of the collection");
+    plain_bag(&place(&made, "papers/letters.tar"), Serialization::Tar, &[("a.txt", b"one")]);
+    plain_bag(&place(&made, "papers/maps"), Serialization::Directory, &[("m.txt", b"two")]);
+    upload_folder(&made, "diaries", &[("d.txt", b"three")]);
+    settle(&made);
+    work(&made);
+    assert!(made.keys("receiving").is_empty(), "all are kept");
+    assert!(place(&made, "papers").is_dir(), "the folder of the collection is gone");
+    let left: Vec<_> = fs::read_dir(place(&made, "")).expect("the folder of the institution").collect();
+    assert_eq!(left.len(), 1, "{left:?}");
+    assert_eq!(fs::read_dir(place(&made, "papers")).expect("lists").count(), 0);
 }
 
 #[test]

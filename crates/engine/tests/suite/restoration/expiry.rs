@@ -40,6 +40,7 @@ fn a_result_goes_from_the_store_after_its_time_and_from_a_folder_never() {
     assert_eq!(expire(&home, &Shutdown::new()).expect("looks"), REMOVED);
     assert_eq!(expire(&home, &Shutdown::new()).expect("looks"), NOTHING);
     assert!(home.keys("restoration").is_empty());
+    assert!(home.path().join("stores/restoration/test.edu").is_dir(), "with the rights that it may have of its own");
     assert_eq!(names(folder.path()), ["letters.tar"]);
     assert_eq!(result(&home, &item).state, RestoredState::Removed);
     let history = home.registry.read(|tx| items::history(tx, Scope::System, item.id)).expect("a history");
