@@ -86,6 +86,17 @@ impl std::fmt::Display for StageError {
     }
 }
 
+impl StageError {
+    /// What it means for a stage that work under an object's lease stopped.
+    pub(crate) fn of_halt(halt: Halt, of_engine: impl FnOnce(EngineError) -> Self) -> Self {
+        match halt {
+            Halt::Interrupted(reason) => reason.into(),
+            Halt::Busy(until) => Self::Transient(format!("other work holds the object until {until}")),
+            Halt::Engine(error) => of_engine(error),
+        }
+    }
+}
+
 impl From<Interrupted> for StageError {
     fn from(interrupted: Interrupted) -> Self {
         Self::Interrupted(interrupted)

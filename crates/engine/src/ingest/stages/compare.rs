@@ -4,7 +4,7 @@
 
 use std::collections::HashSet;
 
-use strongroom_ocfl::object_id;
+use strongroom_ocfl::{OcflError, object_id};
 use strongroom_registry::interim::{self, InterimFile};
 use strongroom_registry::leases::{self, Hold};
 use strongroom_registry::objects::{self, DEPOSIT, Object};
@@ -15,16 +15,15 @@ use strongroom_registry::{
 };
 
 use super::heal::heal;
-use super::record::standing;
+use super::record::{going_forward, standing};
 use super::resolve::Resolved;
 use super::{Findings, previous_inventory};
-use crate::backfill;
-use crate::hold::Halt;
 use crate::home::NamedStore;
 use crate::ingest::context::{StageContext, StageError};
 use crate::ingest::deposit::DepositOptions;
 use crate::ingest::intake::is_submission_file;
 use crate::ingest::sweep;
+use crate::{backfill, fixity};
 
 /// How many rows are looked at and decided at once.
 const ROWS_AT_ONCE: usize = 500;
@@ -161,22 +160,25 @@ pub(super) fn bring_up(context: &StageContext<'_>, object: &Object, stores: &[Na
     match backfill::bring_up_for(context.home, context.claim, object, &stores, &go_on) {
         Ok(None) => Ok(()),
         Ok(Some(reason)) => Err(StageError::Transient(reason)),
-        Err(Halt::Interrupted(reason)) => Err(reason.into()),
-        Err(Halt::Busy(until)) => Err(StageError::Transient(format!("other work holds the object until {until}"))),
-        Err(Halt::Engine(error)) if error.away().is_some() => Err(error.into()),
-        Err(Halt::Engine(error)) => Err(StageError::Transient(error.chain())),
+        Err(halt) => Err(StageError::of_halt(halt, going_forward)),
     }
 }
 
-/// Refuses to build on a store that does not hold the object as the record has it.
+/// Refuses to build on a store that does not hold the object as the record has it. A root inventory that is damaged, or that
+/// its medium cannot read, is put back: nobody else can do that while the item holds the object.
 fn check_stores(context: &StageContext<'_>, resolved: &Resolved, object: &Object) -> Result<(), StageError> {
     let expected = previous_inventory(context.home, object)?;
     let (_, stores) = placement(context, resolved)?;
     for (name, store) in &stores {
         let root = context.open_root(name, store.as_ref())?;
         let in_store = root.object(&object_id(&object.generation.to_string())?)?;
-        let found = in_store.root_inventory()?.map(|inventory| inventory.seal.digest);
-        if found != expected {
+        let found = || in_store.root_inventory().map(|inventory| inventory.map(|inventory| inventory.seal.digest));
+        let is_right = match found() {
+            Ok(found) => found == expected,
+            Err(OcflError::Storage(error)) if fixity::is_unreadable(&error) => false,
+            Err(error) => return Err(error.into()),
+        };
+        if !is_right && !(put_right(context, object, name)? && found()? == expected) {
             return Err(StageError::Transient(format!(
                 "store {name} does not hold {} as the record has it at version {}; `store check` and `fixity run` tell more",
                 object.identifier, object.head
@@ -184,6 +186,12 @@ fn check_stores(context: &StageContext<'_>, resolved: &Resolved, object: &Object
         }
     }
     Ok(())
+}
+
+fn put_right(context: &StageContext<'_>, object: &Object, store: &str) -> Result<bool, StageError> {
+    let go_on = || context.task.check();
+    fixity::put_right(context.home, (object.id, context.claim), store, &go_on)
+        .map_err(|halt| StageError::of_halt(halt, going_forward))
 }
 
 /// The stores of the object's placement.

@@ -14,7 +14,6 @@ use strongroom_storage::{Body, Listed, StorageError, Store};
 use super::compare::for_each_page;
 use crate::error::chain;
 use crate::fixity::{self, Healed, Spare, Suspect};
-use crate::hold::Halt;
 use crate::home::NamedStore;
 use crate::ingest::context::{StageContext, StageError};
 use crate::ingest::staging::{self, Interruptible};
@@ -181,9 +180,7 @@ fn heal_one(
             );
             Err(StageError::Transient(note))
         }
-        Err(Halt::Interrupted(reason)) => Err(reason.into()),
-        Err(Halt::Busy(until)) => Err(StageError::Transient(format!("other work holds the object until {until}"))),
-        Err(Halt::Engine(error)) => Err(error.into()),
+        Err(halt) => Err(StageError::of_halt(halt, StageError::from)),
     }
 }
 

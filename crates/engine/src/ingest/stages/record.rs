@@ -16,7 +16,6 @@ use super::complete::{commit_failure, complete, missing};
 use super::inventory::Inventory;
 use super::resolve::Resolved;
 use super::write::{assembly, in_every_store, write_again};
-use crate::hold::Halt;
 use crate::home::NamedStore;
 use crate::ingest::context::{StageContext, StageError};
 use crate::{EngineError, Home, crash_point, fixity, mark};
@@ -180,16 +179,12 @@ fn put_back_head(
     } else {
         fixity::put_right_first(context.home, (object, context.claim), version, (store, stores), &go_on)
     };
-    outcome.map_err(|halt| match halt {
-        Halt::Interrupted(reason) => reason.into(),
-        Halt::Busy(until) => StageError::Transient(format!("other work holds the object until {until}")),
-        Halt::Engine(error) => going_forward(error),
-    })
+    outcome.map_err(|halt| StageError::of_halt(halt, going_forward))
 }
 
 /// What an error means for a version that only goes forward: it waits for a store that is away, and is tried again behind
 /// anything else.
-fn going_forward(error: EngineError) -> StageError {
+pub(super) fn going_forward(error: EngineError) -> StageError {
     if error.away().is_some() { error.into() } else { StageError::Transient(error.chain()) }
 }
 

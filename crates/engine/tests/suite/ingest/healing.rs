@@ -205,3 +205,21 @@ fn what_no_store_had_when_the_registry_was_rebuilt_is_healed_by_a_deposit_of_the
     assert_eq!((summary.checked, summary.damaged, summary.failed), (summary.passed, 0, 0), "{summary:?}");
     assert!(fixity::problems(&fresh, None, None, 10).expect("problems").is_empty());
 }
+
+#[test]
+fn a_root_inventory_that_is_damaged_is_put_back_before_a_deposit_builds_on_it() {
+    let home = fixture::home();
+    let object = home.ingest("letters", &[("a.txt", b"one")]);
+    let root = home.keys("secondary").into_iter().find(|key| key.ends_with("/v1/inventory.json")).expect("an object");
+    let root = home.file("secondary", &root.replace("/v1/", "/"));
+    let right = fs::read(&root).expect("reads");
+    fs::write(&root, &right[..right.len() - 1]).expect("damages it");
+    deposit_again(&home, "letters", &[("a.txt", b"one, changed")]);
+    assert_eq!(home.object("letters").head, 2);
+    fs::remove_file(&root).expect("is lost");
+    let item = deposit_again(&home, "letters", &[("a.txt", b"one, changed")]);
+    assert!(item.note.as_ref().is_some_and(|note| note.contains("nothing changed")), "{:?}", item.note);
+    assert_eq!(object.id, home.object("letters").id);
+    assert_eq!(home.keys("quarantine").len(), 2, "the damaged bytes and their note");
+    assert_whole(&home);
+}

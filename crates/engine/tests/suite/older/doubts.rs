@@ -252,6 +252,19 @@ impl Layer for Unreadable {
     }
 }
 
+#[test]
+fn a_root_inventory_that_cannot_be_read_is_put_back_before_a_deposit_builds_on_it() {
+    let made = home();
+    made.ingest("letters", &[("a.txt", b"dear reader")]);
+    let inventory = made.keys("secondary").into_iter().find(|key| key.ends_with("/v1/inventory.json"));
+    let key = inventory.expect("an object").replace("/v1/", "/");
+    let layered = layered(&made, "secondary", Unreadable { key, is_put: AtomicBool::new(false) });
+    let id = hand_in(&made, &made.bag("letters", &[("a.txt", b"dear reader, again")]));
+    try_for_a_while(&layered, &made, id);
+    let ended = item(&made, id);
+    assert_eq!(ended.status, ItemStatus::Succeeded, "{:?} at {}", ended.note, ended.stage);
+}
+
 /// A root inventory behind `committing` lies in a sector that cannot be read any more.
 #[test]
 fn a_root_inventory_that_cannot_be_read_behind_committing_is_put_back_and_the_version_published() {
