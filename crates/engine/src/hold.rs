@@ -77,8 +77,8 @@ pub(crate) struct ObjectHold<'h> {
     /// How often stores had been replaced when it was taken.
     replacements: u64,
     kept_at: Cell<Instant>,
-    /// Whether a work item has it, which goes on with it afterwards.
-    is_items: bool,
+    /// The claim of the work item that has it and goes on with it afterwards.
+    claim: Option<Claim>,
 }
 
 impl<'h> ObjectHold<'h> {
@@ -96,27 +96,25 @@ impl<'h> ObjectHold<'h> {
     }
 
     fn take_lease(home: &'h Home, object: ObjectId, owner: Uuid, claim: Option<Claim>) -> Result<Self, Halt> {
+        let claimed = claim.clone();
         let (hold, replacements) = home.registry.write(move |tx| {
-            if let Some(claim) = &claim {
-                work::check_fence(tx, claim)?;
-            }
+            check_claim(tx, claimed.as_ref())?;
             let until = tx.now()?.plus(LEASE);
             Ok::<_, RegistryError>((leases::hold(tx, object, owner, until)?, stores::replacements(tx)?))
         })?;
         match hold {
             Hold::Held { fence, .. } => {
                 let kept_at = Cell::new(Instant::now());
-                Ok(Self { home, object, owner, fence, replacements, kept_at, is_items: false })
+                Ok(Self { home, object, owner, fence, replacements, kept_at, claim })
             }
             Hold::Busy { until } => Err(Halt::Busy(until)),
         }
     }
 
-    /// The lease that a work item has already; it is not let go. Refused to a worker whose item another one has by now: it
-    /// would hold the object in the name of an item that has ended.
+    /// The lease that a work item has already; it is not let go. It is refused, then and at each write, to a worker whose item
+    /// another one has by now: that one holds the object in the name of the same item, or the item has ended.
     pub(crate) fn of_item(home: &'h Home, object: ObjectId, claim: &Claim) -> Result<Self, Halt> {
-        let mut hold = Self::take_lease(home, object, claim.item.0, Some(claim.clone()))?;
-        hold.is_items = true;
+        let hold = Self::take_lease(home, object, claim.item.0, Some(claim.clone()))?;
         home.compare_stores()?;
         Ok(hold)
     }
@@ -141,7 +139,9 @@ impl<'h> ObjectHold<'h> {
         F: FnMut(&mut dyn Transaction) -> Result<T, RegistryError> + Send + 'static,
     {
         let (object, owner, fence, replacements) = (self.object, self.owner, self.fence, self.replacements);
+        let claim = self.claim.clone();
         Ok(self.home.registry.write(move |tx| {
+            check_claim(tx, claim.as_ref())?;
             keep(tx, object, owner, fence)?;
             if stores::replacements(tx)? != replacements {
                 return Err(RegistryError::FenceLost { what: "object", id: object.to_string() });
@@ -156,6 +156,10 @@ impl<'h> ObjectHold<'h> {
     }
 }
 
+fn check_claim(tx: &mut dyn Transaction, claim: Option<&Claim>) -> Result<(), RegistryError> {
+    claim.map_or(Ok(()), |claim| work::check_fence(tx, claim))
+}
+
 fn keep(tx: &mut dyn Transaction, object: ObjectId, owner: Uuid, fence: i64) -> Result<(), RegistryError> {
     let until = tx.now()?.plus(LEASE);
     match leases::hold(tx, object, owner, until)? {
@@ -166,7 +170,7 @@ fn keep(tx: &mut dyn Transaction, object: ObjectId, owner: Uuid, fence: i64) -> 
 
 impl Drop for ObjectHold<'_> {
     fn drop(&mut self) {
-        if self.is_items {
+        if self.claim.is_some() {
             return;
         }
         let owner = self.owner;
