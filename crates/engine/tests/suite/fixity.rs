@@ -7,7 +7,7 @@ mod crash;
 pub(crate) mod failing_stores;
 mod passed;
 mod roots;
-mod sleeping;
+pub(crate) mod sleeping;
 
 use std::fs;
 use std::time::Duration;
