@@ -372,6 +372,21 @@ fn an_adoption_in_the_middle_of_a_commit_learns_that_it_missed_an_act() {
     assert!(again.registry.refusal().is_some_and(|reason| reason.contains("older state")), "it adopts once more");
 }
 
+/// The copy knows that the log of the repair was announced, and nothing of what came of it.
+#[test]
+fn a_registry_that_was_copied_while_a_log_was_put_is_behind() {
+    let home = Arc::new(fixture::home());
+    home.ingest("letters", &[("a.txt", b"one")]);
+    let content = home.keys("primary").into_iter().find(|key| key.contains("/content/")).expect("a content");
+    std::fs::write(home.file("primary", &content), b"other bytes").expect("damages");
+    let (backup, copied) = (home.path().join("meanwhile.backup"), home.clone());
+    let is_log = |call: Call<'_>| call.operation == Operation::Put && call.key.as_str().contains("-repair-");
+    let copying = Meanwhile::new(When::After, is_log, move |_| drop(copied.backup("meanwhile")));
+    assert_eq!(checked(&layered(&home, "secondary", copying)).repaired, 1);
+    let restored = Arc::into_inner(home).expect("nobody else has it").restored(&backup);
+    assert!(restored.registry.refusal().is_some_and(|reason| reason.contains("older state")));
+}
+
 #[test]
 fn a_second_adoption_is_refused_while_one_is_under_way() {
     let home = fixture::home();
