@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use strongroom_engine::backfill::Retirement;
+use strongroom_engine::fixity::{self, FixityRequest};
 use strongroom_engine::rebuild::{self, AdoptRequest};
 use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::settings::Settings;
@@ -347,6 +348,28 @@ fn a_mark_that_is_noted_late_does_not_refuse_a_store_that_was_taken_anew_meanwhi
     });
     let state = state(&made.opened_again(), "secondary");
     assert_eq!(state.availability, Availability::Available, "{state:?}, {:?}", replaced());
+}
+
+/// What was put before a store was taken anew tells nothing of what lies there now.
+#[test]
+fn a_repair_is_not_recorded_in_a_store_that_was_taken_anew_meanwhile() {
+    let made = home();
+    made.ingest("letters", &[("a.txt", b"dear reader")]);
+    let mark = made.file("secondary", MARK);
+    let older = fs::read(&mark).expect("reads the mark");
+    made.ingest("maps", &[("m.txt", b"a map")]);
+    let content = made.keys("secondary").into_iter().find(|key| key.contains("/content/")).expect("a content");
+    fs::write(made.file("secondary", &content), b"other bytes").expect("damages it");
+    let other = Arc::new(made.opened_again());
+    let is_repair = move |call: Call<'_>| call.operation == Operation::Put && call.key.as_str() == content;
+    let taken_anew = Meanwhile::new(When::After, is_repair, move |_| {
+        fs::write(&mark, &older).expect("puts the older mark back");
+        backfill::replace(&other, "secondary").expect("replaces");
+    });
+    let request = FixityRequest { all: true, store: Some("secondary".into()), ..FixityRequest::default() };
+    let summary = fixity::run(&layered(&made, "secondary", taken_anew), &request, &mut |_| ()).expect("checks");
+    assert_eq!((summary.damaged, summary.repaired), (0, 0), "{summary:?}");
+    assert!(summary.failed > 0, "{summary:?}");
 }
 
 /// A medium that cannot read one file until it is put again.
