@@ -12,7 +12,7 @@ use strongroom_engine::{EngineError, Home};
 use strongroom_registry::items::{self, Request};
 use strongroom_registry::{
     InstitutionId, ItemId, ItemStatus, RegistryError, Scope, Stage, VersionId, VersionState, discarding,
-    fixity as fixity_record, objects, rebuild as record, tenants,
+    fixity as fixity_record, objects, rebuild as record, stores, tenants,
 };
 use strongroom_storage::{Call, Operation};
 
@@ -370,6 +370,38 @@ fn an_adoption_in_the_middle_of_a_commit_learns_that_it_missed_an_act() {
     assert!(mark.acts > adopted_mark.acts, "the late act counts");
     let again = Home::open(folder.path(), settings).expect("opens the home");
     assert!(again.registry.refusal().is_some_and(|reason| reason.contains("older state")), "it adopts once more");
+}
+
+#[test]
+fn a_process_that_works_with_the_registry_of_before_repairs_nothing() {
+    let home = fixture::home();
+    home.ingest("letters", &[("a.txt", b"one")]);
+    let backup = home.backup("early");
+    home.ingest("letters", &[("a.txt", b"one, changed")]);
+    let (_folder, elsewhere) = home.with_registry_elsewhere(&backup);
+    adopted(&elsewhere);
+    let content = home.keys("primary").into_iter().find(|key| key.contains("/content/")).expect("a content");
+    std::fs::write(home.file("primary", &content), b"other bytes").expect("damages");
+    let only = FixityRequest { all: true, store: Some("primary".into()), ..FixityRequest::default() };
+    let summary = fixity::run(&home, &only, &mut |_| {}).expect("checks");
+    assert_eq!((summary.failed, summary.repaired), (1, 0), "{summary:?}");
+    assert_eq!(std::fs::read(home.file("primary", &content)).expect("reads"), b"other bytes");
+    assert!(home.registry.read(stores::missed_log_counts).expect("counts").is_empty(), "its logs are not put later");
+}
+
+/// The copy knows that the log of the repair was announced, and nothing of what came of it.
+#[test]
+fn a_registry_that_was_copied_while_a_log_was_put_is_behind() {
+    let home = Arc::new(fixture::home());
+    home.ingest("letters", &[("a.txt", b"one")]);
+    let content = home.keys("primary").into_iter().find(|key| key.contains("/content/")).expect("a content");
+    std::fs::write(home.file("primary", &content), b"other bytes").expect("damages");
+    let (backup, copied) = (home.path().join("meanwhile.backup"), home.clone());
+    let is_log = |call: Call<'_>| call.operation == Operation::Put && call.key.as_str().contains("-repair-");
+    let copying = Meanwhile::new(When::After, is_log, move |_| drop(copied.backup("meanwhile")));
+    assert_eq!(checked(&layered(&home, "secondary", copying)).repaired, 1);
+    let restored = Arc::into_inner(home).expect("nobody else has it").restored(&backup);
+    assert!(restored.registry.refusal().is_some_and(|reason| reason.contains("older state")));
 }
 
 #[test]

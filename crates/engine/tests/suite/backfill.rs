@@ -1,5 +1,6 @@
 //! A store that joins a placement gets what it lacks; a store that leaves is let go only when nothing depends on it.
 
+use std::io::Read as _;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,9 +11,13 @@ use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::settings::Settings;
 use strongroom_engine::{EngineError, Home, rebuild, runtime_over, schedule};
 use strongroom_registry::{Scope, stores};
-use strongroom_storage::{Fault, Faults, FolderStore, Key, Layered, Operation, PutOptions};
+use strongroom_storage::{Body, Call, Fault, Faults, FolderStore, Key, Layered, Operation, PutOptions, StorageError};
 
+use crate::fixity::sleeping::lose;
 use crate::fixture::{self, INSTITUTION, KEPT_IN, TestHome};
+use crate::ingest::committing::layered;
+use crate::meanwhile::{Meanwhile, When};
+use crate::saying::{Says, saying};
 
 const THIRD: &str = "third";
 
@@ -330,4 +335,94 @@ fn a_log_of_any_size_is_copied_and_a_rebuild_tells_of_one_that_it_does_not_read(
     let summary = crate::rebuild::rebuilt(&fresh, "primary");
     assert_eq!(summary.objects, 2, "{summary:?}");
     assert!(summary.problems.iter().any(|problem| problem.path == log), "{:?}", summary.problems);
+}
+
+fn is_log(call: Call<'_>, operation: Operation) -> bool {
+    call.operation == operation && call.key.as_str().contains("/logs")
+}
+
+/// A home with a third store, and a log of one object in `primary` alone; its key.
+fn home_with_a_log() -> (TestHome, String) {
+    let made = home_with_third();
+    let inventory = keys(&made, "primary").into_iter().find(|key| key.ends_with("/v2/inventory.json"));
+    let log = inventory.expect("an object").replace("/v2/inventory.json", "/logs/act.json");
+    let path = made.file("primary", &log);
+    std::fs::create_dir_all(path.parent().expect("a folder")).expect("makes a folder");
+    std::fs::write(path, b"{}").expect("writes");
+    (made, log)
+}
+
+#[test]
+fn a_log_that_came_while_it_was_copied_is_not_replaced() {
+    let (made, log) = home_with_a_log();
+    let there = made.file(THIRD, &log);
+    let coming = Meanwhile::new(When::Before, |call| is_log(call, Operation::Put), {
+        let there = there.clone();
+        move |_| {
+            std::fs::create_dir_all(there.parent().expect("a folder")).expect("makes a folder");
+            std::fs::write(there, b"{ }").expect("writes");
+        }
+    });
+    let summary = run(&layered(&made, THIRD, coming), THIRD);
+    assert_eq!(summary.failed, 1, "{summary:?}");
+    assert_eq!(std::fs::read(&there).expect("is there"), b"{ }");
+    assert_eq!(run(&made, THIRD).failed, 0);
+    assert_eq!(std::fs::read(&there).expect("is there"), b"{ }");
+}
+
+/// A store whose logs end before their end.
+struct Short;
+
+impl Says for Short {
+    fn open(&self, key: &Key, body: Result<Body, StorageError>) -> Result<Body, StorageError> {
+        let is_log = key.as_str().contains("/logs/");
+        body.map(|body| if is_log { Box::new(body.take(1)) as Body } else { body })
+    }
+}
+
+#[test]
+fn a_log_of_which_a_part_was_read_is_not_taken_for_copied() {
+    let (made, log) = home_with_a_log();
+    run(&saying(&made, [("primary", Arc::new(Short))]), THIRD);
+    assert!(!made.file(THIRD, &log).exists());
+    made.clock.advance(Duration::from_hours(1));
+    schedule::run_due(&made, &Shutdown::new()).expect("runs");
+    assert_eq!(std::fs::read(made.file(THIRD, &log)).expect("is there"), b"{}");
+}
+
+#[test]
+fn a_worker_that_lost_the_object_copies_none_of_its_logs() {
+    let (made, log) = home_with_a_log();
+    let lost = lose(&made, &made.object("letters"));
+    let losing = layered(&made, "primary", Meanwhile::new(When::Before, |call| is_log(call, Operation::Open), lost));
+    let summary = run(&losing, THIRD);
+    assert_eq!(summary.failed, 1, "{summary:?}");
+    assert!(!made.file(THIRD, &log).exists());
+}
+
+#[test]
+fn a_worker_that_lost_the_object_puts_none_of_the_logs_that_other_stores_miss() {
+    let made = home_with_third();
+    let folder = |store: &str| made.path().join("stores").join(store);
+    let elsewhere = made.path().join("elsewhere");
+    std::fs::rename(folder("secondary"), &elsewhere).expect("takes it away");
+    let inventory = keys(&made, "primary").into_iter().find(|key| key.ends_with("/v2/inventory.json"));
+    let root = inventory.expect("an object").replace("/v2/inventory.json", "");
+    std::fs::remove_file(made.file("primary", &format!("{root}/0=ocfl_object_1.1"))).expect("removes");
+    let request = FixityRequest { all: true, store: Some("primary".into()), ..FixityRequest::default() };
+    fixity::run(&made, &request, &mut |_| ()).expect("checks");
+    std::fs::rename(&elsewhere, folder("secondary")).expect("brings it back");
+    let logs = |store: &str| keys(&made, store).into_iter().filter(|key| key.contains("/logs/")).collect::<Vec<_>>();
+    // The store that has them is away; they are known all the same.
+    std::fs::rename(folder("primary"), &elsewhere).expect("takes it away");
+    made.try_stores();
+    let is_chosen = move |call: Call<'_>| is_log(call, Operation::List) && call.key.as_str().starts_with(&root);
+    let lost = lose(&made, &made.object("letters"));
+    let losing = layered(&made, "secondary", Meanwhile::new(When::Before, is_chosen, lost));
+    let summary = run(&losing, THIRD);
+    assert_eq!(summary.failed, 1, "{summary:?}");
+    assert_eq!(logs(THIRD), Vec::<String>::new());
+    made.clock.advance(Duration::from_hours(2));
+    assert_eq!(run(&made, THIRD).failed, 0);
+    assert_eq!(logs(THIRD).len(), 2, "the registry holds what the second misses");
 }

@@ -7,7 +7,7 @@ mod crash;
 pub(crate) mod failing_stores;
 mod passed;
 mod roots;
-mod sleeping;
+pub(crate) mod sleeping;
 
 use std::fs;
 use std::time::Duration;
@@ -21,7 +21,7 @@ use strongroom_registry::events::{self, Event, EventCursor};
 use strongroom_registry::fixity::{self as record, Finding};
 use strongroom_registry::leases::{self, Hold};
 use strongroom_registry::objects::{self, Copy, Object};
-use strongroom_registry::{CopyState, FindingKind, FindingState, RegistryError, Scope};
+use strongroom_registry::{CopyState, FindingKind, FindingState, RegistryError, Scope, stores};
 use uuid::Uuid;
 
 use crate::fixture::{INSTITUTION, KEPT_IN, TestHome, home};

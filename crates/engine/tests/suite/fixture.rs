@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use strongroom_database::{Clock, Location, SystemClock, Time};
+use strongroom_database::{Clock, Database, Location, Sqlite, Statement, Statements, SystemClock, Time};
 use strongroom_digest::Algorithm;
 use strongroom_engine::ingest::{DepositRequest, deposit};
 use strongroom_engine::runtime::Shutdown;
@@ -133,17 +133,22 @@ impl TestHome {
     /// A copy of the registry as it is now, beside the home.
     pub(crate) fn backup(&self, name: &str) -> PathBuf {
         let to = self.folder.path().join(format!("{name}.backup"));
-        let path = registry_file(&self.home.settings, self.folder.path());
-        let clock: Arc<dyn Clock> = self.clock.clone();
-        let database = strongroom_database::Sqlite::open(
-            &path,
-            strongroom_registry::statements(),
-            &strongroom_registry::migrations(),
-            clock,
-        )
-        .expect("opens beside it");
+        let database = self.database(strongroom_registry::statements());
         database.backup(&to).expect("copies");
         to
+    }
+
+    /// The registry's database, as another process has it.
+    pub(crate) fn database(&self, statements: Statements) -> Sqlite {
+        let path = registry_file(&self.home.settings, self.folder.path());
+        Sqlite::open(&path, statements, &strongroom_registry::migrations(), self.clock.clone())
+            .expect("opens beside it")
+    }
+
+    /// Changes rows of the registry as nothing of ours does, by a statement that is named `change`.
+    pub(crate) fn change_rows(&self, change: &'static str) {
+        let database: Box<dyn Database> = Box::new(self.database(strongroom_registry::statements().with(change)));
+        database.write(|tx| tx.execute(Statement("change"), &[])).expect("changes them");
     }
 
     /// The home with its registry replaced by a copy.

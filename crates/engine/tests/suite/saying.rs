@@ -33,6 +33,9 @@ pub(crate) trait Says: Send + Sync + 'static {
         body
     }
 
+    /// Hears how something is to be put.
+    fn is_put(&self, _key: &Key, _options: &PutOptions) {}
+
     /// How far a thawing is.
     fn thaw(&self, key: &Key) -> Result<Thawing, StorageError> {
         Err(StorageError::Unusable { store: String::new(), reason: format!("{key} cannot be thawed") })
@@ -85,6 +88,7 @@ impl<S: Says> Store for Saying<S> {
     }
 
     fn put(&self, key: &Key, body: &mut dyn Read, options: &PutOptions) -> Result<Head, StorageError> {
+        self.says.is_put(key, options);
         self.inner.put(key, body, options)
     }
 

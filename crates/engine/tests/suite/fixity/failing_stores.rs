@@ -60,6 +60,7 @@ fn a_repair_cut_short_after_the_copy_was_replaced_is_told_all_the_same() {
     assert_eq!(fs::read(made.file("primary", &key)).expect("reads"), b"dear reader");
     assert_eq!(findings(&made)[0].state, FindingState::Open);
     assert_eq!(outcomes(&made, &object, "recovery", "success"), 0);
+    assert!(made.registry.read(stores::missed_log_counts).expect("counts").is_empty(), "a later one tells of it");
 
     let summary = run(&made, &all());
     assert_eq!((summary.damaged, summary.checked), (0, summary.passed), "{summary:?}");

@@ -1,11 +1,13 @@
 //! A worker that sleeps inside a repair beyond its lease, and wakes when others have repaired the object and gone on.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 
 use strongroom_storage::{Body, Call, Capabilities, FolderStore, Key, Layer, Layered, Operation, StorageError, Store};
 
 use super::*;
+use crate::ingest::committing::layered;
 use crate::meanwhile::{Meanwhile, When};
 use crate::saying::{Says, saying};
 
@@ -193,4 +195,98 @@ fn a_worker_that_slept_before_it_kept_evidence_replaces_none() {
         assert_eq!(etags(), kept, "what the other has kept stays: {ending:?}");
         assert_eq!(outcomes(&made, &object, "quarantine", "success"), 1);
     }
+}
+
+/// Lets somebody else take the object, who does nothing with it.
+pub(crate) fn lose(made: &TestHome, object: &Object) -> impl FnOnce(&Key) + Send + 'static {
+    let (registry, clock, object) = (made.registry.clone(), made.clock.clone(), object.id);
+    move |_| {
+        clock.advance(Duration::from_hours(1));
+        let held = registry.write(move |tx| {
+            let until = tx.now()?.plus(3_600_000_000);
+            leases::hold(tx, object, Uuid::now_v7(), until)
+        });
+        assert!(matches!(held.expect("asks"), Hold::Held { .. }));
+    }
+}
+
+#[test]
+fn a_worker_that_lost_the_object_puts_back_none_of_its_files() {
+    for file in ["v1/inventory.json", "v1/inventory.json.sha512"] {
+        let made = home();
+        let object = letters(&made);
+        let key = format!("{}/{file}", object_root(&made, &object, "primary"));
+        let bad = damage(&made, "primary", &key);
+        // Behind the log of the damage, while the inventory is read.
+        let is_logged = AtomicBool::new(false);
+        let is_chosen = move |call: Call<'_>| {
+            let is_log = call.operation == Operation::Put && call.key.as_str().contains("/logs/");
+            let is_inventory = call.operation == Operation::Open && call.key.as_str().ends_with("/inventory.json");
+            is_logged.fetch_or(is_log, Ordering::SeqCst) && is_inventory
+        };
+        let losing = layered(&made, "primary", Meanwhile::new(When::Before, is_chosen, lose(&made, &object)));
+        let summary = run(&losing, &all());
+        assert_eq!((summary.failed, summary.repaired), (1, 0), "{file}: {summary:?}");
+        assert_eq!(fs::read(made.file("primary", &key)).expect("reads"), bad, "{file}");
+    }
+}
+
+#[test]
+fn a_worker_that_lost_the_object_tells_no_store_of_its_repair() {
+    let made = home();
+    let object = letters(&made);
+    let key = format!("{}/v1/inventory.json.sha512", object_root(&made, &object, "primary"));
+    damage(&made, "primary", &key);
+    // While it reads what it has put back.
+    let is_put = AtomicBool::new(false);
+    let is_chosen = move |call: Call<'_>| {
+        call.key.as_str() == key
+            && is_put.fetch_or(call.operation == Operation::Put, Ordering::SeqCst)
+            && call.operation == Operation::Open
+    };
+    let losing = layered(&made, "primary", Meanwhile::new(When::Before, is_chosen, lose(&made, &object)));
+    let summary = run(&losing, &all());
+    assert_eq!((summary.failed, summary.repaired), (1, 0), "{summary:?}");
+    for store in KEPT_IN {
+        let told = logs(&made, store);
+        assert!(told.len() == 1 && told[0].contains("-damage-"), "{told:?}");
+    }
+}
+
+/// The home with such a layer around its quarantine, that acts when a key that ends like this is first looked at there.
+fn looking_into_quarantine(made: &TestHome, ending: &'static str, act: impl FnOnce(&Key) + Send + 'static) -> Home {
+    let is_chosen = move |call: Call<'_>| call.operation == Operation::Head && call.key.as_str().ends_with(ending);
+    let layer = Meanwhile::new(When::Before, is_chosen, act);
+    let mut home = Home::with_registry(made.path(), made.settings.clone(), made.registry.clone()).expect("opens");
+    home.roles.quarantine = Arc::new(Layered::new(made.roles.quarantine.clone(), layer));
+    home
+}
+
+#[test]
+fn a_worker_that_lost_the_object_keeps_no_evidence() {
+    for (ending, kept) in [("", 0), (".json", 1)] {
+        let made = home();
+        let object = letters(&made);
+        damage(&made, "primary", &copy(&made, &object, "deposit/data/a.txt", "primary").key);
+        let losing = looking_into_quarantine(&made, ending, lose(&made, &object));
+        let summary = run(&losing, &all());
+        assert_eq!((summary.failed, summary.repaired), (1, 0), "{ending:?}: {summary:?}");
+        assert_eq!(made.keys("quarantine").len(), kept, "{ending:?}");
+    }
+}
+
+/// A medium that goes on failing: what is copied is not what was read before.
+#[test]
+fn bytes_that_change_while_they_are_kept_as_evidence_do_not_get_the_name_of_others() {
+    let made = home();
+    let object = letters(&made);
+    let key = copy(&made, &object, "deposit/data/a.txt", "primary").key;
+    let (file, mut worse) = (made.file("primary", &key), damage(&made, "primary", &key));
+    worse[1] ^= 1;
+    let changing = looking_into_quarantine(&made, "", move |_| fs::write(file, worse).expect("changes"));
+    let summary = run(&changing, &all());
+    assert_eq!((summary.failed, summary.repaired), (1, 0), "{summary:?}");
+    assert_eq!(made.keys("quarantine"), Vec::<String>::new());
+    let summary = run(&made, &all());
+    assert_eq!((summary.damaged, summary.repaired), (1, 1), "{summary:?}");
 }

@@ -225,3 +225,22 @@ fn a_root_inventory_that_is_damaged_behind_committing_is_put_back_and_the_versio
     let summary = fixity::run(&made, &all, &mut |_| ()).expect("checks");
     assert_eq!((summary.checked, summary.damaged, summary.failed), (summary.passed, 0, 0), "{summary:?}");
 }
+
+#[test]
+fn a_version_whose_rows_changed_behind_committing_is_not_published() {
+    let made = home();
+    let (id, _) = second_version_behind_committing(&made);
+    made.change_rows("-- name: change\nUPDATE versions SET message = message || ', changed' WHERE number = 2");
+    made.clock.advance(Duration::from_hours(1));
+    let workers = strongroom_engine::runtime_over(&made.home, None).expect("a runtime").build();
+    let is_refused = || find(&made, id).note.is_some_and(|note| note.contains("no longer the one that was committed"));
+    workers.run_until(&Shutdown::new(), &|| find(&made, id).status.is_ended() || is_refused());
+    assert!(is_refused(), "{:?}", find(&made, id));
+    assert_eq!(made.object("letters").head, 1);
+    made.change_rows(
+        "-- name: change\nUPDATE versions SET message = replace(message, ', changed', '') WHERE number = 2",
+    );
+    made.clock.advance(Duration::from_hours(1));
+    finish(&made, id);
+    assert_eq!(made.object("letters").head, 2);
+}

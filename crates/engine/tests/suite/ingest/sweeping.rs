@@ -1,12 +1,16 @@
 //! What a sweep removes and what it leaves: assemblies and staged bytes that nothing can use any more, and no others.
 
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+use strongroom_database::{Database, DatabaseError, Isolation, Transaction, WriteJob};
 use strongroom_engine::backfill::{self, Retirement};
 use strongroom_engine::ingest::{sweep_assemblies, sweep_staging};
 use strongroom_engine::{EngineError, Home};
 use strongroom_registry::items::Request;
-use strongroom_registry::{VersionId, discarding};
+use strongroom_registry::leases::Holding;
+use strongroom_registry::work::SWEEP_TOPIC;
+use strongroom_registry::{Registry, VersionId, discarding};
 use strongroom_s3_double::Double;
 use strongroom_storage::{Call, Fault, Faults, FolderStore, Layer, Layered, Operation, StorageError};
 
@@ -216,4 +220,70 @@ fn what_a_requeued_item_can_use_by_now_is_not_swept() {
     meanwhile.roles.staging = Arc::new(Layered::new(Arc::new(folder), AtRemoval(Mutex::new(Some(requeue)))));
     assert_eq!(sweep_staging(&meanwhile, &Shutdown::new()).expect("sweeps"), 1);
     assert!(!first.exists() && used.exists());
+}
+
+/// Does something once, before a write transaction of a sweep: before the nth of the first that sweeps.
+struct BetweenWrites {
+    inner: Arc<dyn Database>,
+    left: AtomicUsize,
+    act: Mutex<Option<Act>>,
+}
+
+impl Database for BetweenWrites {
+    fn write_job(&self, job: WriteJob, isolation: Isolation) -> Result<(), DatabaseError> {
+        let is_sweep = std::thread::current().name() == Some(SWEEP_TOPIC);
+        if is_sweep && self.left.fetch_sub(1, Ordering::SeqCst) == 1 {
+            let act = self.act.lock().expect("locks").take();
+            act.expect("it happens once")();
+        }
+        self.inner.write_job(job, isolation)
+    }
+
+    fn read_job(
+        &self,
+        job: &mut dyn FnMut(&mut dyn Transaction) -> Result<(), DatabaseError>,
+    ) -> Result<(), DatabaseError> {
+        self.inner.read_job(job)
+    }
+
+    fn dialect(&self) -> &'static str {
+        self.inner.dialect()
+    }
+
+    fn revision(&self) -> Result<u64, DatabaseError> {
+        self.inner.revision()
+    }
+}
+
+/// Before its facts, its staged rows and its lease are swept.
+#[test]
+fn an_item_that_a_person_requeues_during_its_sweep_keeps_what_its_stages_have_since() {
+    for nth in 1..=3 {
+        let home = Arc::new(home());
+        let id = hand_in(&home, &home.bag("letters", &[("a.txt", b"one")]));
+        work_until(&home, id, Stage::Record);
+        ask(&home, id, Request::Cancel);
+        let is_requeued = Arc::new(AtomicBool::new(false));
+        let requeue: Act = Box::new({
+            let (home, is_requeued) = (home.clone(), is_requeued.clone());
+            move || {
+                ask(&home, id, Request::Requeue(None));
+                work_until(&home, id, Stage::Write);
+                is_requeued.store(true, Ordering::SeqCst);
+            }
+        });
+        let inner = Arc::new(home.database(strongroom_registry::statements()));
+        let between = BetweenWrites { inner, left: AtomicUsize::new(nth), act: Mutex::new(Some(requeue)) };
+        let registry = Registry::within(Arc::new(between));
+        let sweeping = Arc::new(Home::with_registry(home.path(), home.settings.clone(), registry).expect("opens"));
+        let workers = strongroom_engine::runtime_over(&sweeping, Some(&[SWEEP_TOPIC.to_owned()])).expect("a runtime");
+        workers.build().run_until(&Shutdown::new(), &|| is_requeued.load(Ordering::SeqCst));
+        assert_eq!((find(&home, id).status, find(&home, id).stage), (ItemStatus::Pending, Stage::Write), "{nth}");
+        let object = find(&home, id).object.expect("an object");
+        let holding = home.registry.read(|tx| leases::holding(tx, object, id.0)).expect("reads");
+        assert_eq!(holding, Holding::Held, "{nth}");
+        assert!(!home.keys("staging").is_empty(), "{nth}");
+        finish(&home, id);
+        assert!(notes(&home, id).iter().all(|note| !note.contains("again")), "{nth}: {:?}", notes(&home, id));
+    }
 }

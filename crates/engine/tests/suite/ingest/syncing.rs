@@ -8,11 +8,15 @@ use strongroom_engine::Home;
 use strongroom_engine::backfill::{self, Retirement};
 use strongroom_registry::discarding;
 use strongroom_registry::items::Request;
-use strongroom_storage::{Body, Call, Head, Layer, Layered, Operation, StorageError, Store};
+use strongroom_storage::{
+    Body, Call, Durability, Head, Key, Layer, Layered, Operation, PutOptions, StorageError, Store,
+};
 
 use super::committing::committing_without_assembly;
 use super::identity::{ask, assembly, version, work_until};
 use super::*;
+use crate::older::MARK;
+use crate::saying::{Says, saying};
 
 /// Writes down in which order contents are put and read, and everything is made durable or discarded.
 #[derive(Default)]
@@ -121,4 +125,29 @@ fn a_retired_store_that_the_settings_no_longer_name_keeps_no_number_occupied() {
         unswept() == 0
     });
     assert!(!assembly(&made, "primary", begun).exists());
+}
+
+/// How durable each mark is to be.
+#[derive(Default)]
+struct Marked(Mutex<Vec<Durability>>);
+
+impl Says for Marked {
+    fn is_put(&self, key: &Key, options: &PutOptions) {
+        if key.as_str() == MARK {
+            self.0.lock().expect("locks").push(options.durability);
+        }
+    }
+}
+
+/// A mark that a power cut leaves half written can be read by nobody.
+#[test]
+fn marks_are_durable_when_they_are_written() {
+    let made = home();
+    let marked = Arc::new(Marked::default());
+    let home = Arc::new(saying(&made, [("secondary", marked.clone())]));
+    let id = hand_in(&made, &made.bag("letters", &[("a.txt", b"one")]));
+    work_on(&home, &[id], &Shutdown::new()).expect("works");
+    assert_eq!(find(&made, id).status, ItemStatus::Succeeded);
+    let asked = marked.0.lock().expect("locks").clone();
+    assert_eq!(asked, [Durability::OnReturn; 2], "before the act, and behind it");
 }

@@ -6,15 +6,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use strongroom_engine::backfill::Retirement;
+use strongroom_engine::fixity::{self, FixityRequest};
 use strongroom_engine::rebuild::{self, AdoptRequest};
 use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::settings::Settings;
 use strongroom_engine::{Availability, EngineError, Home, backfill, runtime_over, work_on};
 use strongroom_registry::{ItemId, ItemStatus, Stage, VersionState, stores, versions};
-use strongroom_storage::{Call, Capabilities, FolderStore, Layer, Operation, StorageError};
+use strongroom_storage::{Call, Capabilities, FolderStore, Key, Layer, Layered, Operation, StorageError};
 
 use super::{MARK, check, is_commit, item, mark_behind_a_commit, state, submit, work_until_it_waits};
-use crate::fixture::{TestHome, home};
+use crate::fixture::{KEPT_IN, TestHome, home};
 use crate::ingest::committing::{layered, second_version_behind_committing, work_until_its_commit_fails};
 use crate::ingest::hand_in;
 use crate::ingest::identity::work_until;
@@ -110,6 +111,8 @@ fn a_root_inventory_of_a_first_version_that_is_damaged_behind_committing_is_put_
     let ended = item(&made, id);
     assert_eq!(ended.status, ItemStatus::Succeeded, "{:?} at {}", ended.note, ended.stage);
     assert_eq!(made.keys("quarantine").len(), 2, "the damaged bytes and their note");
+    let told = crate::rebuild::all_events(&made, &made.object("letters"));
+    assert_eq!(told.iter().filter(|event| event.kind == "quarantine").count(), 1, "{told:?}");
     assert_eq!(check(&made).damaged, 0);
 }
 
@@ -122,6 +125,72 @@ fn a_root_inventory_of_a_first_version_that_cannot_be_read_behind_committing_is_
     let ended = item(&made, id);
     assert_eq!(ended.status, ItemStatus::Succeeded, "{:?} at {}", ended.note, ended.stage);
     assert_eq!(made.keys("quarantine").len(), 1, "a note");
+}
+
+/// Another worker has the item when the first one has seen the damage.
+#[test]
+fn a_worker_that_lost_its_item_puts_back_no_root_inventory_of_a_first_version() {
+    let made = Arc::new(home());
+    let (id, inventory) = first_version_behind_committing(&made);
+    let file = made.file("primary", &inventory);
+    let bytes = fs::read(&file).expect("reads");
+    fs::write(&file, &bytes[..bytes.len() - 1]).expect("damages it");
+    // The last that is compared of the object.
+    let last = inventory.replace("/inventory.json", "/v1/inventory.json.sha512");
+    let is_damaged = AtomicBool::new(false);
+    let is_last = move |call: Call<'_>| {
+        let is_read = call.operation == Operation::Open && call.key.as_str() == inventory;
+        is_damaged.fetch_or(is_read, Ordering::SeqCst) && call.operation == Operation::Open && call.key.as_str() == last
+    };
+    let is_lost = Arc::new(AtomicBool::new(false));
+    let losing = Meanwhile::new(When::After, is_last, {
+        let (made, is_lost) = (made.clone(), is_lost.clone());
+        move |_| {
+            made.change_rows("-- name: change\nUPDATE work_items SET fence = fence + 1");
+            is_lost.store(true, Ordering::SeqCst);
+        }
+    });
+    made.clock.advance(Duration::from_hours(1));
+    let workers = runtime_over(&layered(&made, "primary", losing), None).expect("a runtime").build();
+    workers.run_until(&Shutdown::new(), &|| is_lost.load(Ordering::SeqCst));
+    assert_eq!(made.keys("quarantine"), Vec::<String>::new());
+    assert_eq!(fs::read(&file).expect("reads").len(), bytes.len() - 1);
+    made.clock.advance(Duration::from_hours(1));
+    try_for_a_while(&made.home, &made, id);
+    assert_eq!(item(&made, id).status, ItemStatus::Succeeded, "{:?}", item(&made, id).note);
+}
+
+/// The registry that adopted the first version goes on to the second, whose root inventory the process of before does not
+/// know.
+#[test]
+fn a_process_of_before_an_adoption_puts_back_no_root_inventory_over_that_of_a_later_version() {
+    let made = home();
+    let backup = made.backup("early");
+    let (id, _) = first_version_behind_committing(&made);
+    let (folder, elsewhere) = made.with_registry_elsewhere(&backup);
+    let settings = elsewhere.settings.clone();
+    let next = made.path().join("letters.tar");
+    fs::rename(made.bag("letters", &[("a.txt", b"dear reader, again")]), &next).expect("moves");
+    let further = move |_: &Key| {
+        rebuild::adopt(&elsewhere, &AdoptRequest::default(), &mut |_| ()).expect("adopts");
+        drop(elsewhere);
+        let server = Arc::new(Home::open(folder.path(), settings).expect("opens the home"));
+        let id = hand_in(&server, &next);
+        work_on(&server, &[id], &Shutdown::new()).expect("works");
+        let ended = item(&server, id);
+        assert_eq!(ended.status, ItemStatus::Succeeded, "{:?}", ended.note);
+    };
+    let before = layered(&made, "primary", Meanwhile::new(When::After, is_commit, further));
+    made.clock.advance(Duration::from_hours(1));
+    let workers = runtime_over(&before, None).expect("a runtime").build();
+    let is_refused = || item(&made, id).note.is_some_and(|note| note.contains("another registry"));
+    workers.run_until(&Shutdown::new(), &|| item(&made, id).status.is_ended() || is_refused());
+    for store in KEPT_IN {
+        let latest = made.keys(store).into_iter().find(|key| key.ends_with("/v2/inventory.json")).expect("version 2");
+        let read = |key: &str| fs::read_to_string(made.file(store, key)).expect("reads");
+        assert_eq!(read(&latest.replace("/v2/", "/")), read(&latest), "{store}");
+    }
+    assert!(is_refused(), "{:?}", item(&made, id));
 }
 
 /// Tries the item again and again, each time an hour later, until it has ended.
@@ -178,6 +247,62 @@ fn a_process_of_before_an_adoption_publishes_nothing_into_stores_without_conditi
     assert_ne!(ended.status, ItemStatus::Succeeded, "the registry of before publishes nothing; {adopted} {}", marks());
 }
 
+/// Works with a registry of before until an item tells why it is not published.
+fn work_until_refused(before: &Arc<Home>, id: ItemId, why: &str) {
+    let workers = runtime_over(before, None).expect("a runtime").build();
+    let begun = Instant::now();
+    workers.run_until(&Shutdown::new(), &|| {
+        let item = item(before, id);
+        assert!(begun.elapsed() < Duration::from_mins(1), "{:?}", item.note);
+        item.status.is_ended() || item.note.is_some_and(|note| note.contains(why))
+    });
+    assert!(!item(before, id).status.is_ended(), "{:?}", item(before, id).note);
+}
+
+/// The act is under way when the stores are adopted.
+#[test]
+fn a_late_act_does_not_put_its_mark_in_the_place_of_an_adopted_one_where_no_conditions_are_honoured() {
+    let made = home();
+    made.ingest("letters", &[("a.txt", b"one")]);
+    let (folder, elsewhere) = made.with_registry_elsewhere(&made.backup("early"));
+    let settings = elsewhere.settings.clone();
+    let says = Arc::new(NoConditions);
+    let mut before = saying(&made, [("primary", says.clone()), ("secondary", says)]);
+    let adopting = Meanwhile::new(When::Before, is_commit, move |_| {
+        rebuild::adopt(&elsewhere, &AdoptRequest::default(), &mut |_| ()).expect("adopts");
+    });
+    let inner = before.stores["secondary"].clone();
+    before.stores.insert("secondary".into(), Arc::new(Layered::new(inner, adopting)));
+    let id = submit(&before, &made, "diaries", &[("d.txt", b"dear diary")]);
+    work_until_refused(&Arc::new(before), id, "adopted by another state");
+    let again = Home::open(folder.path(), settings).expect("opens the home");
+    assert!(again.registry.refusal().is_some_and(|reason| reason.contains("older state")), "it learns of the act");
+}
+
+/// The mark tells of more acts than the process of before has announced.
+#[test]
+fn a_process_of_before_an_adoption_does_nothing_where_later_acts_are_marked() {
+    let made = home();
+    made.ingest("letters", &[("a.txt", b"one")]);
+    let backup = made.backup("early");
+    made.ingest("letters", &[("a.txt", b"one, changed")]);
+    let (folder, elsewhere) = made.with_registry_elsewhere(&backup);
+    let settings = elsewhere.settings.clone();
+    rebuild::adopt(&elsewhere, &AdoptRequest::default(), &mut |_| ()).expect("adopts");
+    drop(elsewhere);
+    let server = Arc::new(Home::open(folder.path(), settings).expect("opens the home"));
+    for name in ["maps", "plans"] {
+        let id = submit(&server, &made, name, &[("m.txt", name.as_bytes())]);
+        work_on(&server, &[id], &Shutdown::new()).expect("works");
+        assert_eq!(item(&server, id).status, ItemStatus::Succeeded, "{:?}", item(&server, id).note);
+    }
+    let mark = || fs::read_to_string(made.file("primary", MARK)).expect("reads the mark");
+    let marked = mark();
+    let id = submit(&made, &made, "diaries", &[("d.txt", b"dear diary")]);
+    work_until_refused(&made.home, id, "older state of itself");
+    assert_eq!(mark(), marked);
+}
+
 /// What lies in a folder is exchanged for another store, as `rsync --delete` does it: the folder itself stays the same one.
 #[test]
 fn nothing_is_published_into_an_exchanged_folder_of_which_no_act_was_noted() {
@@ -223,6 +348,28 @@ fn a_mark_that_is_noted_late_does_not_refuse_a_store_that_was_taken_anew_meanwhi
     });
     let state = state(&made.opened_again(), "secondary");
     assert_eq!(state.availability, Availability::Available, "{state:?}, {:?}", replaced());
+}
+
+/// What was put before a store was taken anew tells nothing of what lies there now.
+#[test]
+fn a_repair_is_not_recorded_in_a_store_that_was_taken_anew_meanwhile() {
+    let made = home();
+    made.ingest("letters", &[("a.txt", b"dear reader")]);
+    let mark = made.file("secondary", MARK);
+    let older = fs::read(&mark).expect("reads the mark");
+    made.ingest("maps", &[("m.txt", b"a map")]);
+    let content = made.keys("secondary").into_iter().find(|key| key.contains("/content/")).expect("a content");
+    fs::write(made.file("secondary", &content), b"other bytes").expect("damages it");
+    let other = Arc::new(made.opened_again());
+    let is_repair = move |call: Call<'_>| call.operation == Operation::Put && call.key.as_str() == content;
+    let taken_anew = Meanwhile::new(When::After, is_repair, move |_| {
+        fs::write(&mark, &older).expect("puts the older mark back");
+        backfill::replace(&other, "secondary").expect("replaces");
+    });
+    let request = FixityRequest { all: true, store: Some("secondary".into()), ..FixityRequest::default() };
+    let summary = fixity::run(&layered(&made, "secondary", taken_anew), &request, &mut |_| ()).expect("checks");
+    assert_eq!((summary.damaged, summary.repaired), (0, 0), "{summary:?}");
+    assert!(summary.failed > 0, "{summary:?}");
 }
 
 /// A medium that cannot read one file until it is put again.
@@ -274,4 +421,27 @@ fn a_root_inventory_that_cannot_be_read_behind_committing_is_put_back_and_the_ve
     try_for_a_while(&layered, &made, id);
     let ended = item(&made, id);
     assert_eq!(ended.status, ItemStatus::Succeeded, "{:?} at {}", ended.note, ended.stage);
+}
+
+const FOREIGN: &[u8] = br#"{"form":1,"registry":"0198f000-0000-7000-8000-000000000001","term":0,"acts":1}"#;
+
+/// Two registries begin with a store at the same moment.
+#[test]
+fn the_mark_of_a_registry_that_was_first_is_not_overwritten() {
+    let made = home();
+    let mark = made.file("secondary", MARK);
+    let is_mark = |call: Call<'_>| call.operation == Operation::Put && call.key.as_str() == MARK;
+    let first = Meanwhile::new(When::Before, is_mark, {
+        let mark = mark.clone();
+        move |_| {
+            fs::create_dir_all(mark.parent().expect("a folder")).expect("makes a folder");
+            fs::write(mark, FOREIGN).expect("writes");
+        }
+    });
+    let layered = layered(&made, "secondary", first);
+    let id = submit(&layered, &made, "letters", &[("a.txt", b"dear reader")]);
+    let workers = runtime_over(&layered, None).expect("a runtime").build();
+    workers.run_until(&Shutdown::new(), &|| item(&made, id).status.is_ended() || item(&made, id).retry_count > 0);
+    assert_ne!(item(&made, id).status, ItemStatus::Succeeded);
+    assert_eq!(fs::read_to_string(mark).expect("reads"), String::from_utf8_lossy(FOREIGN));
 }

@@ -1,19 +1,22 @@
 //! What the registry notes of the marks of stores is later than every act that it knows.
 
 use std::fs;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
+use strongroom_engine::fixity::{self, FixityRequest};
 use strongroom_engine::rebuild::AdoptRequest;
 use strongroom_engine::runtime::Shutdown;
-use strongroom_engine::{backfill, rebuild, work_on};
+use strongroom_engine::{Home, backfill, rebuild, schedule, work_on};
 use strongroom_registry::{CopyState, ItemStatus, objects};
 
 use super::{
     MARK, assert_is_refused, check, copy_folder, is_commit, item, kept, mark_behind_a_commit, roll_back, snapshot,
     submit, work_until_it_waits,
 };
+use crate::backfill::home_with_third;
 use crate::fixture;
-use crate::fixture::home;
+use crate::fixture::{TestHome, home};
 use crate::ingest::committing::layered;
 use crate::meanwhile::{Meanwhile, When};
 use crate::rebuild::{copy_stores, rebuilt};
@@ -40,23 +43,26 @@ fn a_snapshot_that_was_taken_while_a_version_was_published_is_older() {
     assert_is_refused(&made.opened_again(), "secondary");
 }
 
-/// `primary` goes away when the mark of `secondary` is written behind its commit, which is the last call before the note.
+/// `primary` goes away when the last mark is written behind its commit, which is the last call before the note; or when its own
+/// is.
 #[test]
 fn a_store_that_goes_away_before_its_mark_is_noted_is_not_passed_over() {
-    let made = home();
-    made.ingest("letters", &[("a.txt", b"dear reader")]);
-    snapshot(&made, "primary");
-    let (folder, gone) = (made.path().join("stores/primary"), made.path().join("gone"));
-    let layer = Meanwhile::new(When::After, mark_behind_a_commit(), move |_| {
-        fs::rename(folder, gone).expect("takes it away");
-    });
-    let layered = layered(&made, "secondary", layer);
-    let id = submit(&layered, &made, "diaries", &[("d.txt", b"dear diary")]);
-    let ended = work_until_it_waits(&layered, id);
-    assert!(made.path().join("gone").is_dir(), "it was taken away");
-    fs::rename(made.path().join("snapshot"), made.path().join("stores/primary")).expect("puts the snapshot there");
-    if ended.status == ItemStatus::Succeeded {
-        assert_is_refused(&made.opened_again(), "primary");
+    for with_mark_of in ["secondary", "primary"] {
+        let made = home();
+        made.ingest("letters", &[("a.txt", b"dear reader")]);
+        snapshot(&made, "primary");
+        let (folder, gone) = (made.path().join("stores/primary"), made.path().join("gone"));
+        let layer = Meanwhile::new(When::After, mark_behind_a_commit(), move |_| {
+            fs::rename(folder, gone).expect("takes it away");
+        });
+        let layered = layered(&made, with_mark_of, layer);
+        let id = submit(&layered, &made, "diaries", &[("d.txt", b"dear diary")]);
+        let ended = work_until_it_waits(&layered, id);
+        assert!(made.path().join("gone").is_dir(), "it was taken away");
+        fs::rename(made.path().join("snapshot"), made.path().join("stores/primary")).expect("puts the snapshot there");
+        if ended.status == ItemStatus::Succeeded {
+            assert_is_refused(&made.opened_again(), "primary");
+        }
     }
 }
 
@@ -103,4 +109,104 @@ fn older_content_that_comes_back_behind_a_rebuild_is_refused() {
     }
     fs::write(fresh.file("secondary", MARK), parsed.to_string()).expect("writes");
     assert_is_refused(&fresh.opened_again(), "secondary");
+}
+
+fn logs(made: &TestHome, store: &str) -> Vec<String> {
+    made.keys(store).into_iter().filter(|key| key.contains("/logs/")).collect()
+}
+
+/// Leaves logs in `has` that `lacks` misses, since it was away.
+fn with_missed_logs(made: &TestHome, has: &str, lacks: &str) {
+    let (folder, gone) = (made.path().join("stores").join(lacks), made.path().join("gone"));
+    fs::rename(&folder, &gone).expect("takes it away");
+    let declaration = made.keys(has).into_iter().find(|key| key.ends_with("0=ocfl_object_1.1")).expect("a key");
+    fs::remove_file(made.file(has, &declaration)).expect("removes");
+    let request = FixityRequest { all: true, store: Some(has.into()), ..FixityRequest::default() };
+    fixity::run(made, &request, &mut |_| ()).expect("checks");
+    fs::rename(&gone, &folder).expect("brings it back");
+    made.try_stores();
+    assert!(!logs(made, has).is_empty() && logs(made, lacks).is_empty());
+}
+
+fn run_due(made: &TestHome) {
+    made.clock.advance(Duration::from_hours(1));
+    schedule::run_due(made, &Shutdown::new()).expect("runs");
+}
+
+#[test]
+fn a_snapshot_of_before_missed_logs_were_put_is_older() {
+    let made = home();
+    made.ingest("letters", &[("a.txt", b"dear reader")]);
+    with_missed_logs(&made, "primary", "secondary");
+    snapshot(&made, "secondary");
+    run_due(&made);
+    assert_eq!(logs(&made, "secondary"), logs(&made, "primary"));
+    roll_back(&made, "secondary");
+    assert_is_refused(&made.opened_again(), "secondary");
+}
+
+#[test]
+fn a_snapshot_of_before_logs_were_copied_from_a_holder_that_was_away_is_older() {
+    let made = home_with_third();
+    with_missed_logs(&made, "secondary", "primary");
+    // What the registry knows of them is done with: only the second store has them.
+    for log in logs(&made, "secondary") {
+        let to = made.file("primary", &log);
+        fs::create_dir_all(to.parent().expect("a folder")).expect("makes a folder");
+        fs::copy(made.file("secondary", &log), to).expect("copies");
+    }
+    run_due(&made);
+    for log in logs(&made, "primary") {
+        fs::remove_file(made.file("primary", &log)).expect("removes");
+    }
+    let (folder, gone) = (made.path().join("stores/secondary"), made.path().join("gone"));
+    fs::rename(&folder, &gone).expect("takes it away");
+    let summary = backfill::run(&made, "third", &Shutdown::new(), &mut |_| ()).expect("fills");
+    assert_eq!(summary.failed, 0, "{summary:?}");
+    fs::rename(&gone, &folder).expect("brings it back");
+    made.try_stores();
+    snapshot(&made, "third");
+    run_due(&made);
+    assert_eq!(logs(&made, "third"), logs(&made, "secondary"));
+    roll_back(&made, "third");
+    assert_is_refused(&made.opened_again(), "third");
+}
+
+/// The mark behind a version that was published does not tell of another one that was announced before it and is published
+/// after it.
+#[test]
+fn a_snapshot_from_between_two_versions_that_are_published_at_once_is_older() {
+    let made = Arc::new(home());
+    made.ingest("letters", &[("a.txt", b"dear reader")]);
+    let shared = Arc::new(OnceLock::<Arc<Home>>::new());
+    let other = Meanwhile::new(When::Before, is_commit, {
+        let (made, shared) = (made.clone(), shared.clone());
+        move |_| {
+            let home = shared.get().expect("is there");
+            let id = submit(home, &made, "maps", &[("m.txt", b"a map")]);
+            work_on(home, &[id], &Shutdown::new()).expect("works");
+            assert_eq!(item(home, id).status, ItemStatus::Succeeded, "{:?}", item(home, id).note);
+            snapshot(&made, "secondary");
+        }
+    });
+    let layered = layered(&made, "secondary", other);
+    assert!(shared.set(layered.clone()).is_ok());
+    let id = submit(&layered, &made, "diaries", &[("d.txt", b"dear diary")]);
+    work_on(&layered, &[id], &Shutdown::new()).expect("works");
+    assert_eq!(item(&made, id).status, ItemStatus::Succeeded);
+    roll_back(&made, "secondary");
+    assert_is_refused(&made.opened_again(), "secondary");
+}
+
+/// The logs of a repair are acts in the stores that were right, too.
+#[test]
+fn a_snapshot_of_before_the_logs_of_a_repair_is_older() {
+    let made = home();
+    made.ingest("letters", &[("a.txt", b"dear reader")]);
+    snapshot(&made, "secondary");
+    let content = made.keys("primary").into_iter().find(|key| key.contains("/content/")).expect("a content");
+    fs::write(made.file("primary", &content), b"other bytes").expect("damages it");
+    assert_eq!(check(&made).repaired, 1);
+    roll_back(&made, "secondary");
+    assert_is_refused(&made.opened_again(), "secondary");
 }
