@@ -13,6 +13,7 @@ use uuid::Uuid;
 
 use super::root::{RACES, is_directory, is_file, split};
 use super::{Folder, LOCK, TEMPORARY, etag, head_of};
+use crate::moment::moment;
 use crate::{Durability, Head, Key, PutCondition, PutOptions, StorageError};
 
 /// Bytes moved at a time.
@@ -179,6 +180,7 @@ impl Folder {
             let parent = match self.root.open_directory(directory) {
                 Ok(parent) => parent,
                 Err(Errno::NOENT) => {
+                    moment("place.missing");
                     match self.root.make_directory(directory, &mut |made| self.durability.note(made)) {
                         Ok(()) | Err(Errno::NOENT) => continue,
                         Err(errno) => return Err(self.obstructed(key, errno)),
@@ -186,6 +188,7 @@ impl Folder {
                 }
                 Err(errno) => return Err(self.obstructed(key, errno)),
             };
+            moment("place.opened");
             let _lock = self.lock(key, matches!(condition, PutCondition::IfMatch(_)))?;
             if let PutCondition::IfMatch(wanted) = condition {
                 let found = rfs::statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW);
@@ -193,6 +196,7 @@ impl Folder {
                     return Err(self.condition_failed(key, condition));
                 }
             }
+            moment("place.checked");
             let outcome = match condition {
                 PutCondition::IfAbsent => self.name_if_absent(&staged.relative, &parent, name),
                 PutCondition::Always | PutCondition::IfMatch(_) => {
@@ -208,11 +212,15 @@ impl Folder {
                 Err(Errno::NOENT) => {}
                 // A directory without anything in it is no key; one with something in it stays.
                 Err(Errno::EXIST | Errno::ISDIR | Errno::NOTEMPTY) => {
+                    moment("place.refused");
                     match rfs::statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW) {
-                        Ok(stat) if is_directory(&stat) => match rfs::unlinkat(&parent, name, AtFlags::REMOVEDIR) {
-                            Ok(()) | Err(Errno::NOENT) => {}
-                            Err(_) => return Err(self.obstructed(key, Errno::ISDIR)),
-                        },
+                        Ok(stat) if is_directory(&stat) => {
+                            moment("place.folder-found");
+                            match rfs::unlinkat(&parent, name, AtFlags::REMOVEDIR) {
+                                Ok(()) | Err(Errno::NOENT) => {}
+                                Err(_) => return Err(self.obstructed(key, Errno::ISDIR)),
+                            }
+                        }
                         Ok(_) if *condition == PutCondition::IfAbsent => {
                             return Err(self.condition_failed(key, condition));
                         }
@@ -238,7 +246,7 @@ impl Folder {
     }
 
     /// A lock that all processes and threads share that change keys of this store: alone for a put that depends on
-    /// what lies there, together for all other changes. Released when dropped.
+    /// what lies there and for what takes something out of sight, together for all other changes. Released when dropped.
     pub(super) fn lock(&self, key: &Key, is_alone: bool) -> Result<OwnedFd, StorageError> {
         let how = if is_alone { FlockOperation::LockExclusive } else { FlockOperation::LockShared };
         let attempt = || {

@@ -102,6 +102,14 @@ fn deleting_leaves_no_folders() {
 }
 
 #[test]
+fn a_key_is_not_below_its_own_name() {
+    let (folder, store) = store();
+    put(&store, "a", b"bytes");
+    store.delete_all(&key("a")).unwrap();
+    assert_eq!(fs::read(folder.path().join("a")).unwrap(), b"bytes");
+}
+
+#[test]
 fn failures_leave_no_folders_and_no_temporary_files() {
     struct Broken;
     impl Read for Broken {
