@@ -143,6 +143,7 @@ macro_rules! conformance_suite {
             }
             versioning {
                 readers_see_a_version_when_it_is_published_and_not_before
+                an_inventory_names_what_its_version_and_those_before_it_brought
                 a_dropped_version_leaves_no_rows
                 a_version_of_the_same_number_keeps_its_events_when_a_later_one_is_dropped
                 putting_rows_again_changes_nothing
