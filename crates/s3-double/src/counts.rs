@@ -29,6 +29,8 @@ pub struct Counts {
     pub requests: BTreeMap<Operation, u64>,
     /// Bytes taken in by `PutObject` and `UploadPart`.
     pub bytes_in: u64,
+    /// Bodies of `PutObject` and `UploadPart` that came without a digest.
+    pub undeclared: u64,
     /// Bytes given out by `GetObject`.
     pub bytes_out: u64,
 }

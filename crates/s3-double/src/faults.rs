@@ -38,6 +38,10 @@ pub enum Fault {
     },
     /// The answer comes so much later.
     Late(Duration),
+    /// The upload that is to be completed is gone when the request comes.
+    UploadGone,
+    /// The request does what it should, and is answered with the checksum of other bytes.
+    OtherChecksum,
     /// One byte of what is given out has its lowest bit turned.
     Corrupt {
         /// Which, counted from 0 in the answer's body.

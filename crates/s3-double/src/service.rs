@@ -102,6 +102,7 @@ impl Service {
         }
         let mut state = self.lock();
         state.counts.bytes_in += bytes.len() as u64;
+        state.counts.undeclared += u64::from(declared.md5.is_none() && declared.sha256.is_none());
         check(&state.rules, &bytes, &declared)?;
         let sha256 = declared.sha256.filter(|_| state.rules.returns_checksums);
         Ok(Taken { etag: hex(&Md5::digest(&bytes)), sha256, bytes: bytes.into() })
@@ -125,6 +126,15 @@ fn check(rules: &Rules, bytes: &[u8], declared: &Declared) -> S3Result<()> {
         }
     }
     Ok(())
+}
+
+/// The checksum of what was put, or of other bytes where that is planned: of the same form, with another first character.
+fn answered(fault: Option<Fault>, sha256: Option<String>) -> Option<String> {
+    if fault != Some(Fault::OtherChecksum) {
+        return sha256;
+    }
+    sha256
+        .map(|sha256| if sha256.starts_with('A') { sha256.replacen('A', "B", 1) } else { format!("A{}", &sha256[1..]) })
 }
 
 fn checksum_type(sha256: Option<&String>) -> Option<s3s::dto::ChecksumType> {
@@ -221,7 +231,7 @@ impl S3 for Service {
         let output = PutObjectOutput {
             e_tag: Some(stored.entity_tag()),
             checksum_type: checksum_type(stored.sha256.as_ref()),
-            checksum_sha256: stored.sha256.clone(),
+            checksum_sha256: answered(fault, stored.sha256.clone()),
             ..PutObjectOutput::default()
         };
         state.bucket.objects.insert(input.key, stored);
@@ -381,6 +391,9 @@ impl S3 for Service {
         let stored = {
             let mut state = self.lock();
             let rules = state.rules;
+            if fault == Some(Fault::UploadGone) {
+                state.bucket.uploads.remove(&input.upload_id);
+            }
             multipart::complete(&mut state.bucket, &rules, &input)?
         };
         let output = CompleteMultipartUploadOutput {
@@ -388,7 +401,7 @@ impl S3 for Service {
             key: Some(input.key),
             e_tag: Some(stored.entity_tag()),
             checksum_type: checksum_type(stored.sha256.as_ref()),
-            checksum_sha256: stored.sha256,
+            checksum_sha256: answered(fault, stored.sha256),
             ..CompleteMultipartUploadOutput::default()
         };
         self.leave(fault, output)

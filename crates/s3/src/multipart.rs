@@ -305,6 +305,14 @@ mod tests {
     }
 
     #[test]
+    fn the_number_of_parts_may_be_left_out_and_nothing_else() {
+        for (theirs, is_same) in [("abc=-2", true), ("abc=", true), ("abd=-2", false), ("abc=-3", false), ("2", false)]
+        {
+            assert_eq!(is_same_composite("abc=-2", theirs), is_same, "{theirs}");
+        }
+    }
+
+    #[test]
     fn fewer_long_parts_are_under_way_at_once() {
         let sizes = PartSizes::new(8 * MIB, None);
         assert_eq!([1, 6_000, 10_000].map(|number| sizes.at_once(number, 3)), [3, 1, 1]);

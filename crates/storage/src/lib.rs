@@ -9,6 +9,7 @@ mod error;
 mod folder;
 mod key;
 mod layer;
+mod moment;
 mod store;
 
 pub use error::StorageError;

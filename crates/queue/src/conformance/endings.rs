@@ -1,6 +1,6 @@
 //! How the work on a task ends, and what comes after.
 
-use crate::{Enqueued, NewTask, Outcome, Settled, TaskState};
+use crate::{Enqueued, NewTask, Outcome, Settled, Settlement, TaskState};
 
 use super::{LEASE, Subject, TOPIC, counts, dead, end, keys, later, of, put, retry_at, seconds, take, take_one, task};
 
@@ -13,6 +13,21 @@ pub fn a_task_that_is_done_is_forgotten(subject: &dyn Subject) {
     assert_eq!(queue.show(leased.lease.task).expect("shows"), None);
     let left = counts(&*queue);
     assert_eq!((left.ready, left.delayed, left.leased, left.dead), (0, 0, 0, 0));
+}
+
+/// In whatever order: what is done goes, what is not stays.
+pub fn endings_that_are_told_together_end_each_as_it_says(subject: &dyn Subject) {
+    let queue = subject.queue();
+    put(&*queue, &["done", "retried", "released", "done too"].map(task));
+    let leased = take(&*queue, 4);
+    let at = later(subject, LEASE);
+    let outcomes = [Outcome::Done, retry_at(at, "away"), Outcome::Release, Outcome::Done];
+    let settlements: Vec<Settlement> =
+        leased.iter().zip(outcomes).map(|(task, outcome)| Settlement { lease: task.lease, outcome }).collect();
+    assert_eq!(queue.settle(&settlements).expect("settles"), [Settled::Ok; 4]);
+    let left = leased.iter().map(|task| queue.show(task.lease.task).expect("shows").map(|record| record.state));
+    let expected = [None, Some(TaskState::Delayed), Some(TaskState::Ready), None];
+    assert_eq!(left.collect::<Vec<_>>(), expected);
 }
 
 /// Draining a worker costs a task nothing.

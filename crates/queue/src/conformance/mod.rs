@@ -67,6 +67,7 @@ macro_rules! conformance_suite {
             tasks_of_an_ended_process_are_taken_over_at_once
             a_request_to_cancel_reaches_the_holder
             a_task_that_is_done_is_forgotten
+            endings_that_are_told_together_end_each_as_it_says
             a_released_task_keeps_its_place_and_its_attempt
             a_task_to_retry_waits_and_keeps_its_reason
             a_retry_without_attempts_left_is_a_burial
@@ -86,6 +87,7 @@ macro_rules! conformance_suite {
             waiting_ends_when_there_is_work
             waiting_ends_when_another_process_enqueues
             waiting_ends_at_the_deadline_and_for_a_paused_topic
+            waiting_does_not_end_before_a_delayed_task_is_due
         }
     };
     ($make:path: $($case:ident)*) => {

@@ -3,7 +3,9 @@
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
-use super::{Subject, TOPIC, put, take_one, task};
+use crate::NewTask;
+
+use super::{Subject, TOPIC, later, put, seconds, take_one, task};
 
 fn topics() -> Vec<String> {
     vec!["other".to_owned(), TOPIC.to_owned()]
@@ -53,5 +55,15 @@ pub fn waiting_ends_at_the_deadline_and_for_a_paused_topic(subject: &dyn Subject
     queue.set_paused(TOPIC, true).expect("pauses");
     assert!(!queue.wait_for_work(&topics(), Instant::now()).expect("waits"));
     queue.set_paused(TOPIC, false).expect("resumes");
+    assert!(queue.wait_for_work(&topics(), Instant::now()).expect("waits"));
+}
+
+/// Else a worker would ask for it over and over.
+pub fn waiting_does_not_end_before_a_delayed_task_is_due(subject: &dyn Subject) {
+    let queue = subject.queue();
+    put(&*queue, &[NewTask { not_before: Some(later(subject, seconds(5))), ..task("delayed") }]);
+    subject.advance(seconds(4));
+    assert!(!queue.wait_for_work(&topics(), Instant::now()).expect("waits"));
+    subject.advance(seconds(1));
     assert!(queue.wait_for_work(&topics(), Instant::now()).expect("waits"));
 }

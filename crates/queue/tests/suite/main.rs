@@ -1,5 +1,6 @@
 //! The queue against its engines.
 
+mod looking;
 mod model;
 mod postgres;
 mod processes;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use strongroom_queue::{NewTask, TaskState, tasks};
-use strongroom_registry::items::{self, ItemProblem, Request};
+use strongroom_registry::items::{self, ItemProblem, NewItem, Request};
 use strongroom_registry::work::{self, Claim, SWEEP_TOPIC, StageEnd};
 use strongroom_registry::{ItemId, ItemStatus, Scope, Stage, WaitReason};
 
@@ -33,6 +33,17 @@ pub(crate) fn next_goes_on_with_a_new_task(subject: &dyn Subject) {
     assert_eq!(numbers(other), [1], "each item has a history of its own");
 }
 
+pub(crate) fn every_task_of_an_item_has_its_priority_and_takes_turns_by_its_institution(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let id = world.make(&NewItem { priority: 7, ..world.new_item("bag") });
+    let (ours, task) = (world.ours.to_string(), world.tasks(id).remove(0));
+    assert_eq!((task.priority, &task.fair_key, task.max_attempts), (7, &ours, u32::MAX));
+    let (claim, _) = world.claim(Stage::Receive);
+    world.finish(&claim, &next(Stage::Estimate));
+    let task = world.tasks(id).remove(0);
+    assert_eq!((task.priority, &task.fair_key, task.max_attempts), (7, &ours, u32::MAX));
+}
+
 pub(crate) fn defer_waits_with_the_same_task_and_spends_nothing(subject: &dyn Subject) {
     let world = World::new(subject);
     let id = world.item();
@@ -46,6 +57,19 @@ pub(crate) fn defer_waits_with_the_same_task_and_spends_nothing(subject: &dyn Su
         assert_eq!(world.status(id), (Stage::Receive, ItemStatus::Pending));
         assert_eq!(last_word(&world, id).2, "not yet");
         assert!(world.lease(1, Stage::Receive, 1).assignments.is_empty());
+        subject.advance(Duration::from_mins(10));
+    }
+}
+
+pub(crate) fn only_a_refused_store_asks_for_a_person_while_it_is_waited_for(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let id = world.item();
+    for (reason, asks) in [(WaitReason::RefusedStore, true), (WaitReason::Store, false), (WaitReason::Other, false)] {
+        let (claim, _) = world.claim(Stage::Receive);
+        let until = world.later(Duration::from_mins(10));
+        world.finish(&claim, &StageEnd::Defer { until, reason, note: "waits".into() });
+        let item = world.find(id);
+        assert_eq!((item.wait_reason, item.needs_review), (Some(reason), asks));
         subject.advance(Duration::from_mins(10));
     }
 }

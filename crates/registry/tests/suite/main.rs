@@ -43,12 +43,14 @@ macro_rules! conformance_suite {
             }
             endings {
                 next_goes_on_with_a_new_task
+                every_task_of_an_item_has_its_priority_and_takes_turns_by_its_institution
                 defer_waits_with_the_same_task_and_spends_nothing
                 defer_does_not_sleep_through_a_wake_up
                 transient_errors_are_retried_until_the_attempts_are_spent
                 fatal_fails_the_item_and_sweeps_behind_it
                 only_a_verdict_on_the_package_ends_an_item_as_invalid
                 staging_that_is_lost_again_and_again_asks_for_a_person
+                only_a_refused_store_asks_for_a_person_while_it_is_waited_for
                 back_begins_an_earlier_stage_afresh
                 attempts_are_counted_until_the_item_goes_on
                 held_waits_for_a_person_without_a_task
@@ -141,6 +143,7 @@ macro_rules! conformance_suite {
             }
             versioning {
                 readers_see_a_version_when_it_is_published_and_not_before
+                an_inventory_names_what_its_version_and_those_before_it_brought
                 a_dropped_version_leaves_no_rows
                 a_version_of_the_same_number_keeps_its_events_when_a_later_one_is_dropped
                 putting_rows_again_changes_nothing

@@ -84,6 +84,48 @@ pub(crate) fn readers_see_a_version_when_it_is_published_and_not_before(subject:
     assert_eq!((at(1), at(2)), (1, 7), "every version stays as it was");
 }
 
+pub(crate) fn an_inventory_names_what_its_version_and_those_before_it_brought(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let (object, another) = (world.object("bag"), world.object("another"));
+    let (claim, _) = world.claimed_at(Stage::Write);
+    let version = world.prepare(&claim, &another);
+    world.put(&claim, &version, "c", b"c");
+    world.finish(&claim, &next(Stage::Verify));
+    let (claim, _) = world.claimed_at(Stage::Write);
+    let version = world.prepare(&claim, &object);
+    world.put(&claim, &version, "a", b"a");
+    world.commit(&claim, &version);
+    world.publish(&claim, &["primary"]);
+    world.finish(&claim, &succeeded());
+    let found = world.read(|tx| objects::find(tx, Scope::System, &object.identifier));
+    let (claim, _) = world.claimed_at(Stage::Write);
+    let version = world.prepare(&claim, &found);
+    world.put(&claim, &version, "b", b"b");
+
+    let named = |generation, number| {
+        world.read(|tx| {
+            let (mut manifest, mut state) = (Vec::new(), Vec::new());
+            versions::manifest(tx, object.id, generation, number, &mut |sha512, place| {
+                manifest.push((sha512, place.version));
+                Ok(())
+            })?;
+            versions::state(tx, object.id, generation, number, &mut |sha512, path| {
+                state.push((sha512, path.to_owned()));
+                Ok(())
+            })?;
+            Ok((manifest, state))
+        })
+    };
+    let (a, b) = (digests(b"a").sha512, digests(b"b").sha512);
+    assert_eq!(named(object.generation, 1), (vec![(a, 1)], vec![(a, "a".to_owned())]));
+    let mut manifest = vec![(a, 1), (b, 2)];
+    let mut state = vec![(a, "a".to_owned()), (b, "b".to_owned())];
+    manifest.sort_by_key(|(sha512, _)| sha512.to_hex());
+    state.sort_by_key(|(sha512, _)| sha512.to_hex());
+    assert_eq!(named(object.generation, 2), (manifest, state));
+    assert_eq!(named(GenerationId::new(), 2), (Vec::new(), Vec::new()));
+}
+
 pub(crate) fn a_dropped_version_leaves_no_rows(subject: &dyn Subject) {
     let world = World::new(subject);
     let object = world.object("bag");

@@ -105,6 +105,23 @@ fn keys_that_a_deletion_of_many_left_are_deleted_again() {
 }
 
 #[test]
+fn what_could_not_be_deleted_does_not_pass_for_deleted() {
+    for rules in [Rules::AWS, Rules::GARAGE] {
+        let (double, store) = served_by(rules);
+        let etag = put(&store, "p/k", b"x").etag;
+        for operation in [Operation::DeleteObject, Operation::DeleteObjects, Operation::HeadObject] {
+            double.always(operation, Some(Fault::Refuse(403)));
+        }
+        store.delete(&key("p/k")).unwrap_err();
+        store.delete_all(&key("p")).unwrap_err();
+        store.delete_match(&key("p/k"), &etag).unwrap_err();
+        double.always(Operation::HeadObject, None);
+        store.delete_match(&key("p/k"), &etag).unwrap_err();
+        assert_eq!(read(&store, "p/k"), b"x");
+    }
+}
+
+#[test]
 fn a_service_that_deletes_one_by_one_is_asked_one_by_one() {
     let (double, store) = served_by(Rules::PLAIN);
     for n in 0..20 {

@@ -169,6 +169,55 @@ fn an_interrupted_put_of_the_same_content_is_gone_on_with() {
 }
 
 #[test]
+fn parts_of_other_bytes_are_sent_again() {
+    let (double, store) = served();
+    let bytes = pattern(2 * PART + 1, 7);
+    let mut wrong = bytes.clone();
+    wrong[1] ^= 1;
+    // It breaks before anybody sees that its bytes are not those declared.
+    let mut body = Interrupted { bytes: &wrong[..2 * PART], end: broken };
+    store.put(&key("k"), &mut body, &declared(&bytes)).unwrap_err();
+    assert_eq!(double.uploads(), ["k"]);
+    store.put(&key("k"), &mut bytes.as_slice(), &declared(&bytes)).unwrap();
+    assert!(read(&store, "k") == bytes);
+}
+
+#[test]
+fn what_is_larger_than_s3_takes_is_refused_before_it_is_sent() {
+    let (double, store) = served();
+    let bytes = pattern(PART + 1, 7);
+    let options = PutOptions { size: Some((5 << 40) + 1), ..PutOptions::default() };
+    let begun = double.counts().of(Operation::CreateMultipartUpload);
+    let refused = store.put(&key("k"), &mut bytes.as_slice(), &options);
+    assert!(matches!(refused, Err(StorageError::Unusable { .. })), "{refused:?}");
+    assert_eq!(double.counts().of(Operation::CreateMultipartUpload), begun);
+}
+
+#[test]
+fn an_object_of_which_the_service_answers_with_another_checksum_is_taken_back() {
+    let (double, store) = served();
+    for (length, operation) in [(9, Operation::PutObject), (PART + 1, Operation::CompleteMultipartUpload)] {
+        let bytes = pattern(length, 7);
+        double.plan(operation, 1, Fault::OtherChecksum);
+        let refused = store.put(&key("k"), &mut bytes.as_slice(), &PutOptions::default());
+        assert!(matches!(refused, Err(StorageError::Mismatch { .. })), "{refused:?}");
+        assert!(double.stored("k").is_none());
+    }
+}
+
+#[test]
+fn an_upload_that_the_service_dropped_does_not_pass_for_an_unmet_condition() {
+    let (double, store) = served();
+    let bytes = pattern(PART + 1, 7);
+    let options = PutOptions { condition: PutCondition::IfAbsent, ..declared(&bytes) };
+    double.plan(Operation::CompleteMultipartUpload, 1, Fault::UploadGone);
+    let failed = store.put(&key("k"), &mut bytes.as_slice(), &options).unwrap_err();
+    assert!(failed.is_transient(), "{failed:?}");
+    store.put(&key("k"), &mut bytes.as_slice(), &options).unwrap();
+    assert!(read(&store, "k") == bytes);
+}
+
+#[test]
 fn parts_under_way_arrive_when_the_source_breaks() {
     let (double, store) = served();
     let bytes = pattern(3 * PART + 1, 7);
@@ -251,6 +300,13 @@ fn large_conditional_puts_are_refused_before_and_after_they_are_sent() {
     // Somebody replaces the key while the parts are sent.
     let mut body = Replacing { bytes: &bytes, double: &double };
     let refused = store.put(&key("k"), &mut body, &conditional(PutCondition::IfMatch(etag)));
+    assert!(matches!(refused, Err(StorageError::Condition { .. })), "{refused:?}");
+    assert_eq!(read(&store, "k"), b"replaced");
+    assert!(double.uploads().is_empty());
+    // Or puts it, where nothing lay.
+    store.delete(&key("k")).unwrap();
+    let mut body = Replacing { bytes: &bytes, double: &double };
+    let refused = store.put(&key("k"), &mut body, &conditional(PutCondition::IfAbsent));
     assert!(matches!(refused, Err(StorageError::Condition { .. })), "{refused:?}");
     assert_eq!(read(&store, "k"), b"replaced");
     assert!(double.uploads().is_empty());

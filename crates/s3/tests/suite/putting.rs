@@ -60,6 +60,18 @@ fn puts_go_without_sha256_where_the_settings_say_so() {
 }
 
 #[test]
+fn every_body_goes_with_the_digest_that_the_settings_ask_for() {
+    for (checksums, undeclared) in [(Checksums::Sha256, 0), (Checksums::Md5, 0), (Checksums::None, 3)] {
+        let double = Double::start().unwrap();
+        let store = S3Store::create("primary", S3Settings { checksums, ..settings(&double) }).unwrap();
+        let before = double.counts().undeclared;
+        put(&store, "a", b"bytes");
+        put(&store, "large", &crate::served::pattern(6 << 20, 1));
+        assert_eq!(double.counts().undeclared - before, undeclared, "{checksums:?}");
+    }
+}
+
+#[test]
 fn passing_failures_of_the_service_are_tried_again() {
     let (double, store) = served();
     for (nth, status) in [(1, 503), (2, 500), (3, 503)] {

@@ -11,6 +11,7 @@ use rustix::io::Errno;
 use super::list::Walk;
 use super::root::{RACES, is_directory, split};
 use super::{ASSEMBLIES, Folder};
+use crate::moment::moment;
 use crate::{Assembly, Body, Durability, Head, Key, Listed, PutOptions, StorageError};
 
 pub(super) struct FolderAssembly {
@@ -65,6 +66,7 @@ impl FolderAssembly {
             let parent = match root.open_directory(directory) {
                 Ok(parent) => parent,
                 Err(Errno::NOENT) => {
+                    moment("rename.missing");
                     match root.make_directory(directory, &mut |made| self.folder.durability.note(made)) {
                         Ok(()) | Err(Errno::NOENT) => continue,
                         Err(errno) => return Err(errno),
@@ -72,6 +74,7 @@ impl FolderAssembly {
                 }
                 Err(errno) => return Err(errno),
             };
+            moment("rename.opened");
             match rfs::renameat(root.directory(), &self.directory, parent, name) {
                 // Either the parent was removed meanwhile, or there is nothing to rename.
                 Err(Errno::NOENT) if root.stat(&self.directory).is_ok() => {}
@@ -132,7 +135,7 @@ impl Assembly for FolderAssembly {
         let inside = self.inside(key)?;
         self.is_synced.store(false, Ordering::SeqCst);
         let options = PutOptions { durability: Durability::OnSync, ..options.clone() };
-        self.folder.put_at(&inside, key, body, &options)
+        self.folder.put_at(&inside, ASSEMBLIES, key, body, &options)
     }
 
     fn head(&self, key: &Key) -> Result<Head, StorageError> {

@@ -28,6 +28,7 @@ use self::list::Walk;
 pub use self::location::{FolderLocation, Overlap};
 pub use self::mode::FolderMode;
 use self::root::{RACES, Root, is_directory, is_file, split};
+use crate::moment::moment;
 use crate::{Assembly, Body, Capabilities, Head, Key, Listing, PutOptions, StorageError, Store};
 
 const BOOKKEEPING: &str = ".strongroom";
@@ -194,20 +195,22 @@ impl Folder {
         })
     }
 
-    /// Removes a file that has this etag. It is taken out of sight first and looked at there, so that a file that
-    /// somebody puts in its place at the same moment stays.
+    /// Removes a file that has this etag. It is taken out of sight first and looked at there, so that a file that a
+    /// foreign program puts in its place at the same moment stays. Whoever asks for the lock puts nothing meanwhile: it
+    /// would find nothing where somebody's newer file is about to be put back.
     fn remove_match(&self, key: &Key, wanted: &str, keep: &Key) -> Result<bool, StorageError> {
         let (parent, name) = split(key.as_str());
         let trash = format!("{TEMPORARY}/{}", Uuid::new_v4().simple());
         let failed = |errno: Errno| self.look_failed("delete", key, errno);
-        match self.head_at(key.as_str(), key) {
-            Ok(head) if head.etag != wanted => return Ok(false),
-            Ok(_) => {}
-            Err(error) if error.is_not_found() => return Ok(true),
-            Err(error) => return Err(error),
-        }
         {
-            let _lock = self.lock(key, false)?;
+            let _lock = self.lock(key, true)?;
+            match self.head_at(key.as_str(), key) {
+                Ok(head) if head.etag != wanted => return Ok(false),
+                Ok(_) => {}
+                Err(error) if error.is_not_found() => return Ok(true),
+                Err(error) => return Err(error),
+            }
+            moment("remove-match.looked");
             let directory = match self.root.open_directory(parent) {
                 Ok(directory) => directory,
                 Err(Errno::NOENT | Errno::NOTDIR) => return Ok(true),
@@ -219,6 +222,7 @@ impl Folder {
                 Err(Errno::NOENT) => return Ok(true),
                 Err(errno) => return Err(failed(errno)),
             }
+            moment("remove-match.taken");
             let stat = rfs::statat(root, &trash, AtFlags::SYMLINK_NOFOLLOW).map_err(failed)?;
             if !is_file(&stat) || self::etag(&stat) != wanted {
                 // Back to where it was, unless a still newer one has come, which would have replaced it in any case.
@@ -236,7 +240,8 @@ impl Folder {
         Ok(true)
     }
 
-    /// Removes a directory and everything in it, out of sight first, so that it is gone in one step.
+    /// Removes a directory and everything in it, out of sight first, so that it is gone in one step. Nobody puts a key
+    /// under its own name between the look and that.
     fn remove_tree(&self, relative: &str, key: &Key) -> Result<(), StorageError> {
         let (parent, name) = split(relative);
         let trash = format!("{TEMPORARY}/{}", Uuid::new_v4().simple());
@@ -244,12 +249,13 @@ impl Folder {
             return Ok(());
         }
         {
-            let _lock = self.lock(key, false)?;
+            let _lock = self.lock(key, true)?;
             match self.root.stat(relative) {
                 Ok(stat) if is_directory(&stat) => {}
                 Ok(_) | Err(Errno::NOENT | Errno::NOTDIR) => return Ok(()),
                 Err(errno) => return Err(self.look_failed("delete", key, errno)),
             }
+            moment("remove-tree.looked");
             let moved = self
                 .root
                 .open_directory(parent)
@@ -265,6 +271,7 @@ impl Folder {
 
     fn empty_trash(&self, trash: &str) -> std::io::Result<()> {
         for _ in 0..RACES {
+            moment("empty-trash.attempt");
             match std::fs::remove_dir_all(self.root.path().join(trash)) {
                 Ok(()) => return Ok(()),
                 Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
@@ -324,7 +331,7 @@ impl Store for FolderStore {
 
     fn put(&self, key: &Key, body: &mut dyn Read, options: &PutOptions) -> Result<Head, StorageError> {
         self.folder.check(key)?;
-        self.folder.put_at(key.as_str(), key, body, options)
+        self.folder.put_at(key.as_str(), "", key, body, options)
     }
 
     fn sync(&self) -> Result<(), StorageError> {

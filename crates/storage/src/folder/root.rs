@@ -11,6 +11,7 @@ use rustix::fs::{self as rfs, AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 use super::FolderMode;
+use crate::moment::moment;
 
 /// How often an act is repeated that lost a race against someone who removed or made the same directories.
 pub(super) const RACES: u32 = 1_000;
@@ -105,6 +106,7 @@ impl Root {
                 continue;
             }
             made(directory);
+            moment("make-directory.looked");
             match rfs::mkdirat(&parent, name, Mode::from_raw_mode(self.mode.directory())) {
                 Ok(()) | Err(Errno::EXIST) => {}
                 Err(error) => return Err(error),

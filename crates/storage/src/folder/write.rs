@@ -13,6 +13,7 @@ use uuid::Uuid;
 
 use super::root::{RACES, is_directory, is_file, split};
 use super::{Folder, LOCK, TEMPORARY, etag, head_of};
+use crate::moment::moment;
 use crate::{Durability, Head, Key, PutCondition, PutOptions, StorageError};
 
 /// Bytes moved at a time.
@@ -30,8 +31,6 @@ struct Staged<'a> {
     relative: String,
     file: File,
     is_placed: bool,
-    /// The highest directory that was made for it.
-    made: Option<String>,
 }
 
 impl Drop for Staged<'_> {
@@ -44,10 +43,12 @@ impl Drop for Staged<'_> {
 }
 
 impl Folder {
-    /// Puts `body` at `relative`. `key` is for errors. Directories that were made for a put that fails are removed.
+    /// Puts `body` at `relative`. `key` is for errors. Directories that are left empty by a failure are removed up to
+    /// `stop`.
     pub(super) fn put_at(
         &self,
         relative: &str,
+        stop: &str,
         key: &Key,
         body: &mut dyn Read,
         options: &PutOptions,
@@ -75,8 +76,8 @@ impl Folder {
             }
             Ok(())
         });
-        if let Some(made) = staged.made.take_if(|_| outcome.is_err() && !staged.is_placed) {
-            self.root.prune(directory, split(&made).0);
+        if outcome.is_err() && !staged.is_placed {
+            self.root.prune(directory, stop);
         }
         outcome.map(|()| head_of(&stat))
     }
@@ -101,7 +102,7 @@ impl Folder {
             .root
             .open_at(&relative, OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL)
             .map_err(|errno| self.failed("make a temporary file for", key, errno.into()))?;
-        Ok(Staged { folder: self, relative, file: file.into(), is_placed: false, made: None })
+        Ok(Staged { folder: self, relative, file: file.into(), is_placed: false })
     }
 
     fn fill(
@@ -179,17 +180,15 @@ impl Folder {
             let parent = match self.root.open_directory(directory) {
                 Ok(parent) => parent,
                 Err(Errno::NOENT) => {
-                    let mut note = |made: &str| {
-                        self.durability.note(made);
-                        staged.made.get_or_insert_with(|| made.to_owned());
-                    };
-                    match self.root.make_directory(directory, &mut note) {
+                    moment("place.missing");
+                    match self.root.make_directory(directory, &mut |made| self.durability.note(made)) {
                         Ok(()) | Err(Errno::NOENT) => continue,
                         Err(errno) => return Err(self.obstructed(key, errno)),
                     }
                 }
                 Err(errno) => return Err(self.obstructed(key, errno)),
             };
+            moment("place.opened");
             let _lock = self.lock(key, matches!(condition, PutCondition::IfMatch(_)))?;
             if let PutCondition::IfMatch(wanted) = condition {
                 let found = rfs::statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW);
@@ -197,6 +196,7 @@ impl Folder {
                     return Err(self.condition_failed(key, condition));
                 }
             }
+            moment("place.checked");
             let outcome = match condition {
                 PutCondition::IfAbsent => self.name_if_absent(&staged.relative, &parent, name),
                 PutCondition::Always | PutCondition::IfMatch(_) => {
@@ -212,11 +212,15 @@ impl Folder {
                 Err(Errno::NOENT) => {}
                 // A directory without anything in it is no key; one with something in it stays.
                 Err(Errno::EXIST | Errno::ISDIR | Errno::NOTEMPTY) => {
+                    moment("place.refused");
                     match rfs::statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW) {
-                        Ok(stat) if is_directory(&stat) => match rfs::unlinkat(&parent, name, AtFlags::REMOVEDIR) {
-                            Ok(()) | Err(Errno::NOENT) => {}
-                            Err(_) => return Err(self.obstructed(key, Errno::ISDIR)),
-                        },
+                        Ok(stat) if is_directory(&stat) => {
+                            moment("place.folder-found");
+                            match rfs::unlinkat(&parent, name, AtFlags::REMOVEDIR) {
+                                Ok(()) | Err(Errno::NOENT) => {}
+                                Err(_) => return Err(self.obstructed(key, Errno::ISDIR)),
+                            }
+                        }
                         Ok(_) if *condition == PutCondition::IfAbsent => {
                             return Err(self.condition_failed(key, condition));
                         }
@@ -242,7 +246,7 @@ impl Folder {
     }
 
     /// A lock that all processes and threads share that change keys of this store: alone for a put that depends on
-    /// what lies there, together for all other changes. Released when dropped.
+    /// what lies there and for what takes something out of sight, together for all other changes. Released when dropped.
     pub(super) fn lock(&self, key: &Key, is_alone: bool) -> Result<OwnedFd, StorageError> {
         let how = if is_alone { FlockOperation::LockExclusive } else { FlockOperation::LockShared };
         let attempt = || {

@@ -102,6 +102,14 @@ fn deleting_leaves_no_folders() {
 }
 
 #[test]
+fn a_key_is_not_below_its_own_name() {
+    let (folder, store) = store();
+    put(&store, "a", b"bytes");
+    store.delete_all(&key("a")).unwrap();
+    assert_eq!(fs::read(folder.path().join("a")).unwrap(), b"bytes");
+}
+
+#[test]
 fn failures_leave_no_folders_and_no_temporary_files() {
     struct Broken;
     impl Read for Broken {
@@ -434,33 +442,6 @@ fn a_removal_leaves_the_directory_that_is_to_be_kept() {
         assert_eq!(folder.path().join("inbox").is_dir(), left, "{keep:?}");
         assert!(!folder.path().join("inbox/a").exists());
     }
-}
-
-/// Does something when it is read.
-struct Acting<'a>(&'a dyn Fn());
-
-impl Read for Acting<'_> {
-    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
-        (self.0)();
-        Ok(0)
-    }
-}
-
-#[test]
-fn a_put_that_fails_removes_the_directories_that_were_made_for_it_and_no_others() {
-    let (folder, store) = store();
-    let inbox = folder.path().join("inbox");
-    let fail = |meanwhile: &dyn Fn()| {
-        put(&store, "inbox/a", b"bytes");
-        let condition = PutCondition::IfMatch(store.head(&key("inbox/a")).unwrap().etag);
-        let options = PutOptions { condition, ..PutOptions::default() };
-        let outcome = store.put(&key("inbox/a"), &mut Acting(meanwhile), &options);
-        assert!(matches!(outcome, Err(StorageError::Condition { .. })), "{outcome:?}");
-    };
-    fail(&|| fs::remove_file(inbox.join("a")).unwrap());
-    assert!(inbox.is_dir(), "a directory that was there before");
-    fail(&|| fs::remove_dir_all(&inbox).unwrap());
-    assert!(!inbox.exists(), "a directory that was made for the put");
 }
 
 #[test]

@@ -5,5 +5,7 @@ mod crash;
 mod folder;
 mod layers;
 mod power;
+#[cfg(feature = "failpoints")]
+mod races;
 #[cfg(target_os = "linux")]
 mod syncing;
