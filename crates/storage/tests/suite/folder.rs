@@ -503,3 +503,54 @@ fn assemblies_that_cannot_be_listed_do_not_pass_for_none() {
     fs::write(&assemblies, b"").unwrap();
     assert!(store.assemblies().is_err());
 }
+
+/// Two puts fail that made one directory in the other's: nothing of either is left, as before.
+#[test]
+fn review_two_puts_that_fail_at_once_leave_no_empty_directory() {
+    for round in 0..20 {
+        let (folder, store) = store();
+        put(&store, "a/1", b"bytes");
+        put(&store, "a/b/2", b"bytes");
+        let options = |name: &str| PutOptions {
+            condition: PutCondition::IfMatch(store.head(&key(name)).unwrap().etag),
+            ..PutOptions::default()
+        };
+        let (first, second) = (options("a/1"), options("a/b/2"));
+        let lock = folder.path().join(".strongroom/lock");
+        let lock = fs::OpenOptions::new().write(true).create(true).truncate(false).open(lock).unwrap();
+        lock.lock().unwrap();
+        let a = folder.path().join("a");
+        std::thread::scope(|scope| {
+            let wait = |path: &Path| {
+                while !path.is_dir() {
+                    std::thread::park_timeout(Duration::from_millis(1));
+                }
+                // It waits for the lock by then.
+                std::thread::park_timeout(Duration::from_millis(30));
+            };
+            let (has_read, read) = mpsc::channel();
+            let (gone, is_gone) = mpsc::channel();
+            let inner = &store;
+            scope.spawn(move || {
+                let act = || {
+                    has_read.send(()).unwrap();
+                    is_gone.recv().unwrap();
+                };
+                assert!(inner.put(&key("a/b/2"), &mut Acting(&act), &second).is_err());
+            });
+            read.recv().unwrap();
+            scope.spawn(|| {
+                let act = || fs::remove_dir_all(&a).unwrap();
+                assert!(store.put(&key("a/1"), &mut Acting(&act), &first).is_err());
+            });
+            while a.join("1").exists() {
+                std::thread::park_timeout(Duration::from_millis(1));
+            }
+            wait(&a);
+            gone.send(()).unwrap();
+            wait(&a.join("b"));
+            lock.unlock().unwrap();
+        });
+        assert_eq!(names(folder.path()), [".strongroom"], "in round {round}");
+    }
+}
