@@ -276,7 +276,7 @@ impl<'a> LogCopying<'a> {
         Ok(Ok(()))
     }
 
-    /// Puts what other stores miss, as far as the store lacks it: it may have lain nowhere but in what the store has lost.
+    /// Puts what other stores miss: it may have lain nowhere but in what the store has lost.
     pub(crate) fn put_missed(&mut self, home: &Home, object: ObjectId, go_on: &GoOn<'_>) -> Result<(), Halt> {
         let mut after = String::new();
         loop {
@@ -286,9 +286,8 @@ impl<'a> LogCopying<'a> {
             for log in page {
                 go_on()?;
                 let root = object_root(&log.institution, log.generation)?;
-                let is_lacking = root.join("logs").is_ok_and(|folder| folder == self.folder)
-                    && self.folder.join(&log.name).is_ok_and(|key| !self.there.contains(&key));
-                if is_lacking {
+                // Of this generation; also over one that was copied torn from another store.
+                if root.join("logs").is_ok_and(|folder| folder == self.folder) {
                     self.hold.keep()?;
                     let put =
                         Object::new(self.store, root).put_log(&log.name, &log.bytes).map_err(EngineError::from)?;

@@ -66,6 +66,11 @@ impl Mark {
         self.registry == standing.registry && self.term == standing.term
     }
 
+    /// Whether it was written by an earlier state of the registry of this standing.
+    fn is_before(&self, standing: &Standing) -> bool {
+        self.registry == standing.registry && self.term < standing.term
+    }
+
     /// Whether it was written into this store, as far as it says.
     fn is_of(&self, store: &dyn Store) -> bool {
         self.store.is_none() || self.store == store.id()
@@ -323,8 +328,10 @@ pub(crate) fn behind(
 pub(crate) fn confirm(home: &Home, stores: &[&dyn Store], standing: &Standing) -> Result<(), EngineError> {
     let replacements = home.registry.read(registered::replacements)?;
     let mut noted = Vec::with_capacity(stores.len());
-    for store in stores {
-        let revision = confirm_in(home, *store, standing)?;
+    // In every store, also behind one that fails: an act that ended late is told of wherever it ended.
+    let written: Vec<_> = stores.iter().map(|store| (store, confirm_in(home, *store, standing))).collect();
+    for (store, revision) in written {
+        let revision = revision?;
         // Without conditions a late put may put an earlier one back: what counts is that there is one.
         let revision = if store.capabilities().conditional_put { revision } else { 1 };
         match store.id() {
@@ -346,8 +353,13 @@ pub(crate) fn confirm(home: &Home, stores: &[&dyn Store], standing: &Standing) -
 }
 
 /// Refuses to go on where a store in use belongs to another registry, or to a later state of this one.
-pub(crate) fn check_owner(home: &Home, store: &dyn Store, standing: &Standing) -> Result<(), EngineError> {
-    check(store, &read_current(home, store)?.0, standing)
+pub(crate) fn check_standing(home: &Home, store: &dyn Store) -> Result<(), EngineError> {
+    let found = read_current(home, store)?.0;
+    // The registry last: acts are announced before they are marked.
+    match home.registry.read(standing::get)? {
+        Some(standing) => check(store, &found, &standing),
+        None => Ok(()),
+    }
 }
 
 /// Writes the mark of one store once more, for all who ask for it meanwhile; its revision then.
@@ -370,8 +382,16 @@ fn confirm_in(home: &Home, store: &dyn Store, standing: &Standing) -> Result<u64
             Some((mark, etag)) => (mark, Some(etag)),
             None => match read_current(home, store)? {
                 (Found::Mark(mark), etag) if is_enough(&mark) => (mark, etag),
+                // A late put, where puts have no conditions.
+                (Found::Mark(mark), etag) if mark.is_before(standing) && mark.is_of(store) && !has_conditions => {
+                    (Mark { revision: mark.revision, ..Mark::of(*standing, store) }, etag)
+                }
                 (Found::Mark(mark), etag) if !mark.is_by(standing) && mark.is_of(store) => {
                     store.check_identity()?;
+                    if home.registry.read(standing::get)?.is_some_and(|now| mark.is_by(&now)) {
+                        // It knows of the act, which is announced anew.
+                        return Err(superseded(store, "was adopted by this registry while it was written to"));
+                    }
                     if put(store, &Mark { acts: mark.acts + LATE, ..mark }.behind(Some(&mark)), etag.as_deref())?
                         .is_some()
                     {

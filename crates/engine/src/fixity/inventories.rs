@@ -2,21 +2,22 @@
 //! inventory of each version, and their sidecars. What differs from the record is put back as recorded, from wherever the
 //! recorded bytes still lie.
 
+use strongroom_ocfl::InventorySeal;
 use strongroom_registry::events::{self, EventRow};
 use strongroom_registry::fixity::{self as record, Finding, NewFinding, WatchedObject};
 use strongroom_registry::objects::{self, Object};
 use strongroom_registry::versions::{self, Version};
 use strongroom_registry::work::Claim;
 use strongroom_registry::{FindingId, FindingKind, FindingState, ObjectId, RegistryError};
+use strongroom_storage::Body;
 
 use super::evidence::{self, About, Log, Witness};
 use super::inventory_files::{Fault, Files, Lying, Part, Writer};
 use super::repair::Treated;
 use super::{GoOn, Halt, ObjectHold, now};
-use crate::Home;
 use crate::event::Event;
-use crate::home::NamedStore;
 use crate::logs::object_root;
+use crate::{EngineError, Home, mark};
 
 /// Checks the object's files in a store, and repairs what is not as recorded.
 pub(super) fn check(home: &Home, watched: &WatchedObject, go_on: &GoOn<'_>) -> Result<Treated, Halt> {
@@ -53,24 +54,32 @@ pub(crate) fn put_right(
     Ok(matches!(treat_held(home, hold, object, store, go_on)?, Treated::Right | Treated::Repaired))
 }
 
+/// An inventory that is recorded and at hand.
+pub(crate) struct Recorded<'a> {
+    pub(crate) seal: InventorySeal,
+    pub(crate) open: &'a dyn Fn() -> Result<Body, EngineError>,
+}
+
 /// The same for a work item that is committing the first version of its object: of that nothing is published, so nothing
 /// else can put it right. Whether what was damaged is as it will be recorded then; what is missing is left to the commit.
 pub(crate) fn put_right_first(
     home: &Home,
     (object, claim): (&Object, &Claim),
     version: &Version,
-    (store, stores): (&str, &[NamedStore]),
+    (store, recorded): (&str, &Recorded<'_>),
     go_on: &GoOn<'_>,
 ) -> Result<bool, Halt> {
-    let versions = std::slice::from_ref(version);
     let root = object_root(&object.institution_identifier, object.generation)?;
-    let files = Files::new(home.store(store)?.as_ref(), root.clone(), versions);
-    // Read before the fence is checked: a later version is published only behind this item, so nothing here is of one.
+    let files = Files::new(home.store(store)?.as_ref(), root, std::slice::from_ref(version));
+    // Read before the fence and the mark are checked: a later version is published only behind this item, or by a registry
+    // that has adopted the store, so nothing here is of one.
     let mut faults = files.faults(go_on)?;
     faults.retain(|fault| fault.found.is_some());
     let hold = ObjectHold::of_item(home, object.id, claim)?;
+    mark::check_standing(home, files.store)?;
     let about = About { institution: object.institution, object: object.id, content: None };
-    let finding = FindingId::new();
+    // Of the version and the store, so that the same evidence is kept once, however often the item is tried.
+    let finding = FindingId(events::derived_id(version.id.0, store).0);
     for fault in &faults {
         let detail = format!("{} before the first version is published", fault.words());
         Event::DamageFound { store, key: files.root.as_str(), detail: &detail }.emit();
@@ -79,14 +88,18 @@ pub(crate) fn put_right_first(
             hold.write(move |tx| events::append(tx, std::slice::from_ref(&event)))?;
         }
     }
-    let others = stores.iter().filter(|(other, _)| other != store);
-    let others: Vec<Files<'_>> = others.map(|(_, other)| Files::new(other.as_ref(), root.clone(), versions)).collect();
     let writer = Writer { hold: &hold, files: &files, go_on };
     // Inventories first: a sidecar is put beside a right inventory only.
     faults.sort_by_key(|fault| !matches!(fault.part, Part::Inventory(_)));
     let mut is_right = true;
     for fault in &faults {
-        is_right &= writer.put_back(fault, &others)?;
+        is_right &= match fault.part {
+            Part::Inventory(_) => {
+                writer.put_inventory(fault, &recorded.seal, (recorded.open)()?)?;
+                true
+            }
+            Part::Declaration | Part::Sidecar(_) => writer.put_back(fault, &[])?,
+        };
     }
     Ok(is_right)
 }
@@ -141,6 +154,8 @@ fn treat_held(
         case.record_right(unsolved)?;
         return Ok(Treated::Right);
     }
+    // What is of a registry that has adopted the store since is no damage.
+    mark::check_standing(home, case.files.store)?;
     let others = home.registry.read(|tx| objects::object_copies(tx, object))?;
     let others: Vec<Files<'_>> = others
         .iter()

@@ -4,7 +4,7 @@
 use strongroom_digest::{Algorithm, Digest, hash_reader};
 use strongroom_ocfl::InventorySeal;
 use strongroom_registry::versions::Version;
-use strongroom_storage::{Key, PutCondition, PutOptions, StorageError, Store};
+use strongroom_storage::{Body, Key, PutCondition, PutOptions, StorageError, Store};
 
 use super::check::Interruptible;
 use super::evidence::{self, FoundBytes};
@@ -233,7 +233,12 @@ impl Writer<'_> {
         let Some((seal, from, key)) = self.files.recorded(fault, place, others, self.go_on)? else {
             return Ok(false);
         };
-        let body = from.open(&key, 0, None)?;
+        self.put_inventory(fault, &seal, from.open(&key, 0, None)?)?;
+        Ok(true)
+    }
+
+    /// Puts the bytes of an inventory in place of what was seen.
+    pub(super) fn put_inventory(&self, fault: &Fault, seal: &InventorySeal, body: Body) -> Result<(), Halt> {
         self.hold.keep()?;
         let mut body = self.hold.keeping(Interruptible { body, go_on: self.go_on });
         let options = PutOptions {
@@ -243,7 +248,7 @@ impl Writer<'_> {
             ..PutOptions::default()
         };
         self.files.store.put(&self.files.key(&fault.file)?, &mut body, &options)?;
-        Ok(true)
+        Ok(())
     }
 
     fn put_text(&self, fault: &Fault, text: &str) -> Result<(), Halt> {

@@ -34,7 +34,7 @@ pub(crate) use check::{Interruptible, is_unreadable, is_unreadable_source, read 
 pub(crate) use evidence::About;
 pub use handler::{TOPIC, handlers};
 pub(crate) use heal::{Healed, Spare, Suspect, heal};
-pub(crate) use inventories::{put_right, put_right_first};
+pub(crate) use inventories::{Recorded, put_right, put_right_first};
 pub(crate) use roots::{Root, open as open_root};
 pub use run::{Mended, enqueue_due, problems, repair, report, run};
 pub(crate) use suspect::{SuspectCopy, attempts as check_attempts, report as report_suspect};

@@ -92,6 +92,7 @@ impl StageError {
         match halt {
             Halt::Interrupted(reason) => reason.into(),
             Halt::Busy(until) => Self::Transient(format!("other work holds the object until {until}")),
+            Halt::Engine(EngineError::Registry(error @ RegistryError::FenceLost { .. })) => error.into(),
             Halt::Engine(error) => of_engine(error),
         }
     }

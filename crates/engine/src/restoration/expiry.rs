@@ -52,7 +52,9 @@ fn remove(home: &Home, one: &Restored) -> Result<Option<bool>, EngineError> {
     crash_point("restoration.expire.begun");
     let store = home.store(&one.place.store)?;
     let key = Key::new(one.place.key.as_str()).map_err(StorageError::from)?;
-    let was_there = store.delete_match(&key, one.etag.as_deref().unwrap_or_default(), &key.parent())?;
+    let institution = key.as_str().split_once('/').map_or("", |(institution, _)| institution);
+    let keep = Key::new(institution).map_err(StorageError::from)?;
+    let was_there = store.delete_match(&key, one.etag.as_deref().unwrap_or_default(), &keep)?;
     store.sync()?;
     crash_point("restoration.expire.removed");
     let row = one.clone();

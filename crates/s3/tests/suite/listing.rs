@@ -114,9 +114,9 @@ fn what_could_not_be_deleted_does_not_pass_for_deleted() {
         }
         store.delete(&key("p/k")).unwrap_err();
         store.delete_all(&key("p")).unwrap_err();
-        store.delete_match(&key("p/k"), &etag).unwrap_err();
+        store.delete_match(&key("p/k"), &etag, &Key::ROOT).unwrap_err();
         double.always(Operation::HeadObject, None);
-        store.delete_match(&key("p/k"), &etag).unwrap_err();
+        store.delete_match(&key("p/k"), &etag, &Key::ROOT).unwrap_err();
         assert_eq!(read(&store, "p/k"), b"x");
     }
 }

@@ -137,7 +137,7 @@ fn what_a_foreign_program_puts_in_place_of_a_file_that_is_to_go_stays() {
     let wanted = etag(&world.store, "a");
     let path = world.path("a");
     let meanwhile = Meanwhile::at("remove-match.looked", move || fs::write(&path, "longer").unwrap());
-    assert!(!meanwhile.run(|| world.store.delete_match(&key("a"), &wanted).unwrap()));
+    assert!(!meanwhile.run(|| world.store.delete_match(&key("a"), &wanted, &Key::ROOT).unwrap()));
     assert_eq!(world.read("a"), "longer");
     world.assert_no_leftovers();
 }
@@ -150,7 +150,7 @@ fn what_a_foreign_program_puts_while_a_file_is_out_of_sight_stays() {
     let (first, second) = (world.path("a"), world.path("a"));
     let meanwhile = Meanwhile::at("remove-match.looked", move || fs::write(&first, "longer").unwrap())
         .and_at("remove-match.taken", move || fs::write(&second, "newest").unwrap());
-    assert!(!meanwhile.run(|| world.store.delete_match(&key("a"), &wanted).unwrap()));
+    assert!(!meanwhile.run(|| world.store.delete_match(&key("a"), &wanted, &Key::ROOT).unwrap()));
     assert_eq!(world.read("a"), "newest");
     world.assert_no_leftovers();
 }
@@ -163,7 +163,7 @@ fn a_file_that_a_foreign_program_has_removed_is_gone() {
         let wanted = etag(&world.store, name);
         let moved = (world.path(gone), world.path("gone"));
         let meanwhile = Meanwhile::at("remove-match.looked", move || fs::rename(&moved.0, &moved.1).unwrap());
-        assert!(meanwhile.run(|| world.store.delete_match(&key(name), &wanted).unwrap()), "{name}");
+        assert!(meanwhile.run(|| world.store.delete_match(&key(name), &wanted, &Key::ROOT).unwrap()), "{name}");
         fs::rename(world.path("gone"), world.path(&format!("after-{}", &name[..1]))).unwrap();
     }
     assert_eq!(world.keys(), ["after-a", "after-b/file"]);
@@ -180,7 +180,7 @@ fn a_file_where_the_folder_of_a_file_that_is_to_go_was_stays() {
         fs::remove_dir_all(&folder).unwrap();
         fs::write(&folder, "new").unwrap();
     });
-    assert!(meanwhile.run(|| world.store.delete_match(&key("a/b"), &wanted).unwrap()));
+    assert!(meanwhile.run(|| world.store.delete_match(&key("a/b"), &wanted, &Key::ROOT).unwrap()));
     assert_eq!(world.read("a"), "new");
 }
 
@@ -195,7 +195,7 @@ fn nobody_puts_while_a_file_is_out_of_sight() {
         let put = || try_put(&other, "a", "where nothing lies", PutCondition::IfAbsent).unwrap();
         once_free(&folder, put);
     });
-    assert!(!meanwhile.run(|| world.store.delete_match(&key("a"), &wanted).unwrap()));
+    assert!(!meanwhile.run(|| world.store.delete_match(&key("a"), &wanted, &Key::ROOT).unwrap()));
     assert_eq!(world.read("a"), "longer");
 }
 
@@ -215,7 +215,7 @@ fn keys_below_the_name_of_a_file_that_is_to_go_stay() {
         }
     });
     let meanwhile = meanwhile.and_at("remove-match.taken", move || once_free(&folder, || put(&other, "a", "newest")));
-    meanwhile.run(|| world.store.delete_match(&key("a"), &wanted)).unwrap();
+    meanwhile.run(|| world.store.delete_match(&key("a"), &wanted, &Key::ROOT)).unwrap();
     put(&world.other, "a/b", "new");
     assert_eq!(world.keys(), ["a/b"]);
     world.assert_no_leftovers();

@@ -35,6 +35,7 @@ pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
                 return Ok(end);
             }
             version.state = VersionState::Committing;
+            version.inventory = Some(inventory.seal.digest);
             crash_point("ingest.record.committing");
         } else if version.inventory != Some(inventory.seal.digest) {
             return Err(StageError::Transient(format!(
@@ -129,13 +130,27 @@ fn finish_commit(
         mark::advance(context.home, *store, &announced).map_err(going_forward)?;
     }
     crash_point("ingest.record.marked");
+    let committed = commit_in_each(context, version, object, stores, inventory, replaces.as_ref());
+    // Also where one store fails: the act may have ended in the others.
+    let confirmed = mark::confirm(context.home, &marked, &announced).map_err(going_forward);
+    committed.and(confirmed)
+}
+
+fn commit_in_each(
+    context: &StageContext<'_>,
+    version: &Version,
+    object: &Object,
+    stores: &[NamedStore],
+    inventory: &Inventory,
+    replaces: Option<&Digest>,
+) -> Result<(), StageError> {
     for (name, store) in stores {
         complete(context, version, (name, store), stores)?;
         let assembly = assembly(context, version, store)?;
         let make = || {
             assembly.commit(&mut Commit {
                 seal: &inventory.seal,
-                replaces: replaces.as_ref(),
+                replaces,
                 inventory: &mut || inventory.open(),
                 may_go_on: &mut || {
                     context.task.check_lease().map_err(|reason| OcflError::Stopped { reason: reason.to_string() })
@@ -145,15 +160,14 @@ fn finish_commit(
         let mut committed = make();
         // Nobody else can repair what was damaged behind `committing`: the item holds the object until it is published.
         if committed.as_ref().is_err_and(may_be_damage) {
-            mark::check_owner(context.home, store.as_ref(), &announced).map_err(going_forward)?;
-            if put_back_head(context, (object, version), name, stores)? {
+            if put_back_head(context, (object, version), name, inventory)? {
                 committed = make();
             }
         }
         committed.map_err(|error| commit_failure(context, error))?;
         crash_point("ingest.record.middle");
     }
-    mark::confirm(context.home, &marked, &announced).map_err(going_forward)
+    Ok(())
 }
 
 /// Whether a root inventory that is damaged, or that its medium cannot read, may be the reason.
@@ -171,13 +185,15 @@ fn put_back_head(
     context: &StageContext<'_>,
     (object, version): (&Object, &Version),
     store: &str,
-    stores: &[NamedStore],
+    inventory: &Inventory,
 ) -> Result<bool, StageError> {
     let go_on = || context.task.check_lease();
     let outcome = if object.head > 0 {
         fixity::put_right(context.home, (object.id, context.claim), store, &go_on)
     } else {
-        fixity::put_right_first(context.home, (object, context.claim), version, (store, stores), &go_on)
+        let open = || Ok(inventory.open()?);
+        let recorded = fixity::Recorded { seal: inventory.seal, open: &open };
+        fixity::put_right_first(context.home, (object, context.claim), version, (store, &recorded), &go_on)
     };
     outcome.map_err(|halt| StageError::of_halt(halt, going_forward))
 }

@@ -223,3 +223,50 @@ fn a_root_inventory_that_is_damaged_is_put_back_before_a_deposit_builds_on_it() 
     assert_eq!(home.keys("quarantine").len(), 2, "the damaged bytes and their note");
     assert_whole(&home);
 }
+
+/// A store is replaced while a deposit is compared with what is kept, just before a lost copy is healed from it.
+#[test]
+fn a_deposit_that_heals_while_a_store_is_replaced_goes_on() {
+    use std::sync::Arc;
+    use std::time::{Duration, Instant};
+
+    use strongroom_engine::{backfill, runtime_over};
+    use strongroom_storage::{Call, Operation};
+
+    let made = fixture::home();
+    let files: [(&str, &[u8]); 2] = [("a.txt", b"one"), ("b.txt", b"two")];
+    let object = made.ingest("letters", &files);
+    let lost = places(&made, &object, "a.txt");
+    fs::remove_file(&lost[0]).expect("is lost");
+    let other = Arc::new(made.opened_again());
+    let secondary = made.path().join("stores/secondary");
+    let act = move |_: &strongroom_storage::Key| {
+        fs::remove_dir_all(&secondary).expect("is lost");
+        other.try_stores();
+        backfill::replace(&other, "secondary").expect("replaces");
+    };
+    let is_list = |call: Call<'_>| call.operation == Operation::List && call.key.as_str().split('/').count() > 3;
+    let layered = crate::ingest::committing::layered(
+        &made,
+        "primary",
+        crate::meanwhile::Meanwhile::new(crate::meanwhile::When::Before, is_list, act),
+    );
+    let id = hand_in(&made, &made.bag("letters", &files));
+    let workers = runtime_over(&layered, None).expect("a runtime").build();
+    let begun = Instant::now();
+    let find = || made.registry.read(|tx| items::find(tx, Scope::System, id)).expect("the item");
+    let tries = std::cell::Cell::new(0);
+    workers.run_until(&Shutdown::new(), &|| {
+        let item = find();
+        if item.status == ItemStatus::Pending
+            && item.retry_count >= tries.get()
+            && begun.elapsed() > Duration::from_secs(5)
+        {
+            tries.set(item.retry_count + 1);
+            made.clock.advance(Duration::from_hours(1));
+        }
+        item.status.is_ended() || begun.elapsed() > Duration::from_secs(60)
+    });
+    let item = find();
+    assert_eq!(item.status, ItemStatus::Succeeded, "{:?} at {}: {:?}", item.note, item.stage, notes(&made, id));
+}

@@ -445,3 +445,207 @@ fn the_mark_of_a_registry_that_was_first_is_not_overwritten() {
     assert_ne!(item(&made, id).status, ItemStatus::Succeeded);
     assert_eq!(fs::read_to_string(mark).expect("reads"), String::from_utf8_lossy(FOREIGN));
 }
+
+/// A medium that cannot read some files until they are put again.
+struct UnreadableFiles {
+    keys: Vec<String>,
+    put: std::sync::Mutex<Vec<String>>,
+}
+
+impl Layer for UnreadableFiles {
+    fn call<T>(&self, call: Call<'_>, act: &mut dyn FnMut() -> Result<T, StorageError>) -> Result<T, StorageError> {
+        let key = call.key.as_str().to_owned();
+        let mut put = self.put.lock().expect("locks");
+        if !self.keys.contains(&key) || put.contains(&key) {
+            return act();
+        }
+        match call.operation {
+            Operation::Open => Err(StorageError::Io {
+                store: "primary".into(),
+                act: "read",
+                key: call.key.clone(),
+                source: std::io::Error::from_raw_os_error(5),
+            }),
+            Operation::Put => {
+                put.push(key);
+                act()
+            }
+            _ => act(),
+        }
+    }
+}
+
+/// Both inventories of a first version lie in sectors that cannot be read any more. The item can make them again, byte for
+/// byte; and it is tried for ever, so that nothing may be kept anew at each try.
+#[test]
+fn both_inventories_of_a_first_version_that_cannot_be_read_are_put_back_or_kept_as_evidence_once() {
+    let made = home();
+    let (id, inventory) = first_version_behind_committing(&made);
+    let version = inventory.replace("/inventory.json", "/v1/inventory.json");
+    let layer = UnreadableFiles { keys: vec![inventory, version], put: std::sync::Mutex::default() };
+    let layered = layered(&made, "primary", layer);
+    try_for_a_while(&layered, &made, id);
+    let ended = item(&made, id);
+    let kept = made.keys("quarantine");
+    assert!(kept.len() <= 2, "one note for each file, and not anew at each try: {kept:#?}");
+    assert_eq!(ended.status, ItemStatus::Succeeded, "{:?} at {}", ended.note, ended.stage);
+}
+
+/// The mark of a store is damaged while a version is published, and a person adopts, as the refusal says, beside the process
+/// that works with the very same registry. That registry knows of the act: it announced it.
+#[test]
+fn an_adoption_beside_a_worker_of_the_same_registry_does_not_stop_it_for_good() {
+    let made = home();
+    made.ingest("letters", &[("a.txt", b"dear reader")]);
+    let mark = made.file("secondary", MARK);
+    let path = made.path().to_owned();
+    let settings = made.settings.clone();
+    let adopt = move |_: &Key| {
+        fs::write(&mark, b"{\"form\":1,").expect("damages the mark");
+        let adopting = Home::open_to_adopt(&path, settings).expect("opens");
+        let only = AdoptRequest { stores: vec!["secondary".into()], ..AdoptRequest::default() };
+        let summary = rebuild::adopt(&adopting, &only, &mut |_| ()).expect("adopts");
+        assert!(summary.is_complete() && summary.pending.is_empty(), "{summary:?}");
+    };
+    let layered = layered(&made, "secondary", Meanwhile::new(When::Before, is_commit, adopt));
+    let id = submit(&layered, &made, "diaries", &[("d.txt", b"dear diary")]);
+    try_for_a_while(&layered, &made, id);
+    let ended = item(&made, id);
+    assert_eq!(ended.status, ItemStatus::Succeeded, "{:?} at {}", ended.note, ended.stage);
+    assert_eq!(made.opened_again().registry.refusal(), None);
+}
+
+/// In a store without conditions a late put of a mark of an earlier term lands between an act and the mark behind it.
+#[test]
+fn a_late_mark_of_an_earlier_term_does_not_stop_the_registry_that_adopted() {
+    let made = home();
+    made.ingest("letters", &[("a.txt", b"dear reader")]);
+    let mark = made.file("secondary", MARK);
+    let earlier = fs::read(&mark).expect("the mark of the first term");
+    // A new term, in both stores.
+    for store in ["primary", "secondary"] {
+        fs::write(made.file(store, MARK), b"{\"form\":1,").expect("damages the mark");
+    }
+    let adopting = made.opened_to_adopt();
+    rebuild::adopt(&adopting, &AdoptRequest::default(), &mut |_| ()).expect("adopts");
+    drop(adopting);
+    let again = made.opened_again();
+    assert_eq!(again.registry.refusal(), None);
+    drop(again);
+    let late = Meanwhile::new(When::After, is_commit, move |_| fs::write(&mark, &earlier).expect("a late put"));
+    let mut home = saying(&made, [("secondary", Arc::new(NoConditions))]);
+    let store: Arc<dyn strongroom_storage::Store> = Arc::new(Layered::new(home.stores["secondary"].clone(), late));
+    home.stores.insert("secondary".into(), store);
+    let home = Arc::new(home);
+    let id = submit(&home, &made, "diaries", &[("d.txt", b"dear diary")]);
+    try_for_a_while(&home, &made, id);
+    let ended = item(&made, id);
+    assert_eq!(ended.status, ItemStatus::Succeeded, "{:?} at {}", ended.note, ended.stage);
+}
+
+/// A root inventory of a first version is damaged in the attempt that has marked the version `committing`.
+#[test]
+fn a_root_inventory_of_a_first_version_is_put_back_in_the_attempt_that_began_the_commit() {
+    let made = home();
+    let id = hand_in(&made, &made.bag("letters", &[("a.txt", b"dear reader")]));
+    work_until(&made, id, Stage::Record);
+    let folder = made.path().join("stores/primary");
+    let damage = Meanwhile::new(When::After, is_commit, move |key| {
+        let inventory = folder.join(key.as_str()).join("inventory.json");
+        let bytes = fs::read(&inventory).expect("reads");
+        fs::write(&inventory, &bytes[..bytes.len() - 1]).expect("damages it");
+    });
+    let layered = layered(&made, "primary", damage);
+    try_for_a_while(&layered, &made, id);
+    assert_eq!(item(&made, id).status, ItemStatus::Succeeded);
+    let history = made
+        .registry
+        .read(|tx| strongroom_registry::items::history(tx, strongroom_registry::Scope::System, id))
+        .expect("its history");
+    let failed: Vec<_> =
+        history.into_iter().filter_map(|line| line.note).filter(|note| note.contains("inventory")).collect();
+    assert!(failed.is_empty(), "{failed:?}");
+}
+
+/// A worker that commits a first version sleeps behind its look at the mark, over an adoption elsewhere and a second version.
+#[test]
+fn a_worker_that_slept_over_an_adoption_puts_no_first_version_over_a_second() {
+    let made = home();
+    let (id, inventory) = first_version_behind_committing(&made);
+    let backup = made.backup("early");
+    made.ingest("diaries", &[("d.txt", b"dear diary")]);
+    let (folder, elsewhere) = made.with_registry_elsewhere(&backup);
+    let settings = elsewhere.settings.clone();
+    let root = made.file("primary", &inventory);
+    let bytes = fs::read(&root).expect("reads");
+    fs::write(&root, &bytes[..bytes.len() - 1]).expect("damages it");
+    let bag = made.path().join("bags/letters.tar");
+    let first = fs::read(&bag).expect("the first deposit");
+    made.bag("letters", &[("a.txt", b"dear reader, again")]);
+    let second = made.path().join("second");
+    fs::create_dir_all(&second).expect("makes a folder");
+    fs::rename(&bag, second.join("letters.tar")).expect("moves it");
+    fs::write(&bag, first).expect("puts it back");
+    let (slept, has_slept) = std::sync::mpsc::channel();
+    let asleep = {
+        let root = root.clone();
+        move |_: &Key| {
+            fs::write(&root, &bytes).expect("somebody puts it back");
+            rebuild::adopt(&elsewhere, &AdoptRequest::default(), &mut |_| ()).expect("adopts");
+            drop(elsewhere);
+            let again = Arc::new(Home::open(folder.path(), settings).expect("opens the home"));
+            assert_eq!(again.registry.refusal(), None);
+            let later = hand_in(&again, &second.join("letters.tar"));
+            work_on(&again, &[id, later], &Shutdown::new()).expect("works");
+            let ended = item(&again, later);
+            assert_eq!(ended.status, ItemStatus::Succeeded, "{:?} at {}", ended.note, ended.stage);
+            assert_eq!(ended.version, Some(2));
+            slept.send(fs::read(&root).expect("the second root inventory")).expect("is heard");
+        }
+    };
+    let is_committed = AtomicBool::new(false);
+    let is_look = move |call: Call<'_>| {
+        let is_mark = call.operation == Operation::Open && call.key.as_str() == MARK;
+        is_committed.fetch_or(is_commit(call), Ordering::SeqCst) && is_mark
+    };
+    let layered = layered(&made, "primary", Meanwhile::new(When::After, is_look, asleep));
+    try_for_a_while(&layered, &made, id);
+    let published = has_slept.try_recv().expect("the second version is published");
+    let found = fs::read(&root).expect("reads");
+    assert!(found == published, "the root inventory of a published second version was replaced by that of the first");
+}
+
+/// As `a_late_act_is_learned_of_also_where_the_registry_that_adopted_works_on`; but the late act ends in one store alone, since
+/// the other is away by then. No mark tells of it.
+#[test]
+fn a_late_act_that_ends_in_one_store_alone_is_learned_of() {
+    let made = home();
+    made.ingest("letters", &[("a.txt", b"one")]);
+    let backup = made.backup("early");
+    // The registry elsewhere is behind, so that it adopts.
+    made.ingest("letters", &[("a.txt", b"one, changed")]);
+    let (folder, elsewhere) = made.with_registry_elsewhere(&backup);
+    let settings = elsewhere.settings.clone();
+    let (secondary, gone) = (made.path().join("stores/secondary"), made.path().join("gone"));
+    let (from, to) = (secondary.clone(), gone.clone());
+    let adopt = move |_: &Key| {
+        let summary = rebuild::adopt(&elsewhere, &AdoptRequest::default(), &mut |_| ()).expect("adopts");
+        assert!(summary.is_complete() && summary.pending.is_empty(), "{summary:?}");
+        fs::rename(from, to).expect("takes it away");
+    };
+    let layered = layered(&made, "primary", Meanwhile::new(When::Before, is_commit, adopt));
+    let id = submit(&layered, &made, "maps", &[("m.txt", b"a map")]);
+    let before = made.keys("primary").len();
+    work_until_it_waits(&layered, id);
+    fs::rename(&gone, &secondary).expect("brings it back");
+    assert!(made.keys("primary").len() > before, "the late act ended in one store");
+    layered.try_stores();
+    try_for_a_while(&layered, &made, id);
+    let ended = item(&made, id);
+    assert!(ended.note.as_ref().is_some_and(|note| note.contains("older state")), "{:?}", ended.note);
+    let again = Home::open(folder.path(), settings).expect("opens the home");
+    assert!(
+        again.registry.refusal().is_some(),
+        "primary holds a version that the registry which adopted it does not know"
+    );
+}

@@ -99,3 +99,22 @@ fn the_schedule_removes_what_has_had_its_time() {
     strongroom_engine::schedule::run_due(&home, &Shutdown::new()).expect("runs");
     assert!(home.keys("restoration").is_empty());
 }
+
+/// Results that lay in folders made for them go with those folders: else each object and each folder of it from which a file
+/// was ever given back leaves one for good.
+#[test]
+fn a_file_that_was_given_back_leaves_no_folders_but_the_institutions() {
+    let home = fixture::home();
+    for name in ["letters", "maps"] {
+        let object = home.ingest(name, &[("a/b.txt", b"one")]);
+        let wanted = file(&home, &object, "data/a/b.txt").id.to_string();
+        let request = RestoreFileRequest { file: wanted, ..RestoreFileRequest::default() };
+        worked(&home, request_file(&home, &request).expect("asks"));
+    }
+    let given = home.keys("restoration");
+    assert_eq!(given.len(), 2, "{given:?}");
+    home.clock.advance(DAY * 31);
+    assert_eq!(expire(&home, &Shutdown::new()).expect("looks"), Expired { removed: 2, changed: 0 });
+    assert!(home.keys("restoration").is_empty());
+    assert_eq!(names(&home.path().join("stores/restoration/test.edu")), [""; 0], "left of {given:?}");
+}
