@@ -178,7 +178,8 @@ fn check_stores(context: &StageContext<'_>, resolved: &Resolved, object: &Object
             Err(OcflError::Storage(error)) if fixity::is_unreadable(&error) => false,
             Err(error) => return Err(error.into()),
         };
-        if !is_right && !(put_right(context, object, name)? && found()? == expected) {
+        let is_right = is_right || put_right(context, object, name)? && found()? == expected;
+        if !is_right {
             return Err(StageError::Transient(format!(
                 "store {name} does not hold {} as the record has it at version {}; `store check` and `fixity run` tell more",
                 object.identifier, object.head

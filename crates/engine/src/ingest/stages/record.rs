@@ -159,10 +159,8 @@ fn commit_in_each(
         };
         let mut committed = make();
         // Nobody else can repair what was damaged behind `committing`: the item holds the object until it is published.
-        if committed.as_ref().is_err_and(may_be_damage) {
-            if put_back_head(context, (object, version), name, inventory)? {
-                committed = make();
-            }
+        if committed.as_ref().is_err_and(may_be_damage) && put_back_head(context, (object, version), name, inventory)? {
+            committed = make();
         }
         committed.map_err(|error| commit_failure(context, error))?;
         crash_point("ingest.record.middle");
