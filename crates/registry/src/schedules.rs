@@ -46,6 +46,13 @@ pub fn end(
     Ok(())
 }
 
+/// Makes a schedule due now.
+pub fn hasten(tx: &mut dyn Transaction, name: &str) -> Result<(), RegistryError> {
+    let now = tx.now()?;
+    tx.execute(Statement("schedules.hasten"), &[name.into(), now.into()])?;
+    Ok(())
+}
+
 /// Every schedule that was ever taken, by name.
 pub fn list(tx: &mut dyn Transaction) -> Result<Vec<Schedule>, RegistryError> {
     tx.query(Statement("schedules.list"), &[])?

@@ -333,7 +333,7 @@ impl StageHandler {
 }
 
 /// A stage that lost its lease may have slept past the sweep of what it was writing: for a while those versions of the item are
-/// swept once a day again.
+/// swept again each hour.
 fn sweep_again(context: &StageContext<'_>) {
     let item = context.item.id;
     // Where this fails, `store reconcile` finds what was put.

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use strongroom_ocfl::StorageRoot;
 use strongroom_registry::rebuild::{self as rows, StoredObject};
 use strongroom_registry::{
-    ItemId, ObjectId, RegistryError, Scope, VersionId, VersionState, discarding, items, receiving, versions,
+    ItemId, ObjectId, RegistryError, Scope, VersionId, VersionState, discarding, items, receiving, schedules, versions,
 };
 use strongroom_storage::{Key, StorageError, Store};
 
@@ -24,7 +24,7 @@ use crate::home::storage_root;
 use crate::logs::object_root;
 use crate::rebuild::generation_of;
 use crate::receiving::REMOVAL;
-use crate::{EngineError, Home};
+use crate::{EngineError, Home, schedule};
 use object::{Comparison, is_given_up, owner_of};
 use sorted::Gathered;
 
@@ -316,7 +316,10 @@ impl<'a> Reconciling<'a> {
         let relative = key.get(root.len() + 1..).unwrap_or_default();
         let Some(version) = owner_of(relative) else { return Ok(()) };
         if self.home.registry.refusal().is_none() {
-            self.home.registry.write(move |tx| discarding::sweep_again(tx, version))?;
+            self.home.registry.write(move |tx| {
+                discarding::sweep_again(tx, version)?;
+                schedules::hasten(tx, schedule::STAGING)
+            })?;
         }
         Ok(())
     }

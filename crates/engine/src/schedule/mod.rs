@@ -39,6 +39,9 @@ const SWEEP_UPLOADS_EVERY: Duration = Duration::from_hours(24);
 /// How old those are: longer than any put takes.
 const UPLOAD_IS_OVER: Duration = Duration::from_hours(7 * 24);
 
+/// The schedule that removes what is left of work that is over.
+pub(crate) const STAGING: &str = "staging";
+
 /// What a schedule does when its turn comes, told in words.
 type Produce = fn(&Home, &Shutdown) -> Result<String, EngineError>;
 
@@ -57,7 +60,7 @@ fn producers(home: &Home) -> [Producer; 9] {
         Producer { name: "receiving", every: home.settings.receiving.every, produce: watch_receiving },
         Producer { name: "restoration", every: EXPIRE_EVERY, produce: expire_restored },
         Producer { name: "retention", every: SWEEP_RECORDS_EVERY, produce: sweep_records },
-        Producer { name: "staging", every: SWEEP_EVERY, produce: sweep_staging },
+        Producer { name: STAGING, every: SWEEP_EVERY, produce: sweep_staging },
         Producer { name: "uploads", every: SWEEP_UPLOADS_EVERY, produce: sweep_uploads },
     ]
 }

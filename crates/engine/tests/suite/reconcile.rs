@@ -3,7 +3,7 @@
 use strongroom_engine::ingest::{DepositRequest, deposit};
 use strongroom_engine::reconcile::{self, Code, Difference};
 use strongroom_engine::runtime::Shutdown;
-use strongroom_engine::{Home, work_on};
+use strongroom_engine::{Home, schedule, work_on};
 use strongroom_registry::leases;
 use uuid::Uuid;
 
@@ -208,6 +208,13 @@ fn what_a_worker_put_that_slept_for_long_is_found_and_swept_again() {
         .replace("/v1/inventory.json.sha512", "")
         .replace("/v1/inventory.json", "");
     let stray = format!("{place}/v2/content/{given_up}/ab/abc");
+    // The schedule has had its turn.
+    schedule::run_due(&home, &Shutdown::new()).expect("runs");
+    let next = |home: &Home| {
+        let schedules = schedule::list(home).expect("lists");
+        schedules.into_iter().find(|schedule| schedule.name == "staging").expect("has run").next_run_at
+    };
+    assert!(next(&home) > strongroom_database::Clock::now(&*home.clock).plus(60_000_000));
     std::fs::create_dir_all(home.file("primary", &stray).parent().expect("a folder")).expect("makes it");
     std::fs::write(home.file("primary", &stray), b"late").expect("writes");
     // A version that is being made hides nothing of it.
@@ -223,5 +230,7 @@ fn what_a_worker_put_that_slept_for_long_is_found_and_swept_again() {
     let since = strongroom_database::Clock::now(&*home.clock).plus(-60_000_000);
     let again =
         home.registry.read(|tx| strongroom_registry::discarding::swept_since(tx, since, None, 9)).expect("reads");
-    assert_eq!(again.iter().map(|version| version.id).collect::<Vec<_>>(), [given_up], "it is swept once a day again");
+    assert_eq!(again.iter().map(|version| version.id).collect::<Vec<_>>(), [given_up], "it is swept again for a while");
+    let now = strongroom_database::Clock::now(&*home.clock);
+    assert!(next(&home) <= now, "and the next `schedule --once` does it");
 }

@@ -30,5 +30,7 @@ UPDATE schedules SET lease_until = ?3 WHERE name = ?1 AND holder = ?2 RETURNING 
 -- name: schedules.done
 UPDATE schedules SET last_run_at = coalesce(?2, last_run_at), next_run_at = ?3, holder = NULL, lease_until = NULL
 WHERE name = ?1 AND holder = ?4
+-- name: schedules.hasten
+UPDATE schedules SET next_run_at = ?2 WHERE name = ?1 AND next_run_at > ?2
 -- name: schedules.list
 SELECT name, last_run_at, next_run_at, holder, lease_until FROM schedules ORDER BY name
