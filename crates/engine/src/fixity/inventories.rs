@@ -128,7 +128,7 @@ fn keep(
     let key = evidence::quarantine(home, hold, &witness, go_on)?;
     let mut event = evidence::quarantined(about, &witness, home, &key)?;
     let key = key.to_string();
-    // The same bytes are kept once for a finding, however often it is looked at.
+    // The same bytes are kept once for a finding, however often it is checked.
     event.id = events::derived_id(finding.0, &key);
     Ok(Some((key, event)))
 }

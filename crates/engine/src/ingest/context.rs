@@ -92,7 +92,6 @@ impl StageError {
         match halt {
             Halt::Interrupted(reason) => reason.into(),
             Halt::Busy(until) => Self::Transient(format!("other work holds the object until {until}")),
-            Halt::Engine(EngineError::Registry(error @ RegistryError::FenceLost { .. })) => error.into(),
             Halt::Engine(error) => of_engine(error),
         }
     }
@@ -151,6 +150,9 @@ impl From<BagError> for StageError {
 
 impl From<EngineError> for StageError {
     fn from(error: EngineError) -> Self {
+        if let EngineError::Registry(error @ RegistryError::FenceLost { .. }) = error {
+            return error.into();
+        }
         match error.away() {
             Some((store, reason)) => Self::Away { store: store.to_owned(), reason: reason.to_owned() },
             None if error.is_transient() => Self::Transient(error.chain()),

@@ -336,13 +336,7 @@ fn a_late_act_is_learned_of_also_where_the_registry_that_adopted_works_on() {
     let map = format!("{}/maps", fixture::INSTITUTION);
     let map = again.registry.read(|tx| objects::find(tx, Scope::System, &map)).expect("the late object");
     assert_eq!(map.head, 1);
-    let workers = strongroom_engine::runtime_over(&again, None).expect("a runtime").build();
-    let begun = std::time::Instant::now();
-    workers.run_until(&Shutdown::new(), &|| {
-        let item = again.registry.read(|tx| items::find(tx, Scope::System, id)).expect("the item");
-        assert!(begun.elapsed() < std::time::Duration::from_mins(2), "{:?}", item.note);
-        item.status.is_ended()
-    });
+    strongroom_engine::work_on(&again, &[id], &Shutdown::new()).expect("works");
     let item = again.registry.read(|tx| items::find(tx, Scope::System, id)).expect("the item");
     assert_eq!(item.status, ItemStatus::Succeeded, "{:?}", item.note);
 }
@@ -400,7 +394,7 @@ fn a_registry_that_was_copied_while_a_log_was_put_is_behind() {
     let is_log = |call: Call<'_>| call.operation == Operation::Put && call.key.as_str().contains("-repair-");
     let copying = Meanwhile::new(When::After, is_log, move |_| drop(copied.backup("meanwhile")));
     assert_eq!(checked(&layered(&home, "secondary", copying)).repaired, 1);
-    let restored = Arc::into_inner(home).expect("nobody else has it").restored(&backup);
+    let restored = Arc::into_inner(home).expect("the only reference").restored(&backup);
     assert!(restored.registry.refusal().is_some_and(|reason| reason.contains("older state")));
 }
 

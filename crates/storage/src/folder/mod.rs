@@ -195,9 +195,9 @@ impl Folder {
         })
     }
 
-    /// Removes a file that has this etag. It is taken out of sight first and looked at there, so that a file that a
-    /// foreign program puts in its place at the same moment stays. Whoever asks for the lock puts nothing meanwhile: it
-    /// would find nothing where somebody's newer file is about to be put back.
+    /// Removes a file that has this etag. It is moved away first and read there, so that a file that a
+    /// foreign program puts in its place at the same moment stays. A put that takes the lock waits meanwhile: it would
+    /// find no file where a newer one is about to be moved back.
     fn remove_match(&self, key: &Key, wanted: &str, keep: &Key) -> Result<bool, StorageError> {
         let (parent, name) = split(key.as_str());
         let trash = format!("{TEMPORARY}/{}", Uuid::new_v4().simple());

@@ -165,7 +165,7 @@ pub(super) fn bring_up(context: &StageContext<'_>, object: &Object, stores: &[Na
 }
 
 /// Refuses to build on a store that does not hold the object as the record has it. A root inventory that is damaged, or that
-/// its medium cannot read, is put back: nobody else can do that while the item holds the object.
+/// its medium cannot read, is put back here: no repair can hold the object while the item holds it.
 fn check_stores(context: &StageContext<'_>, resolved: &Resolved, object: &Object) -> Result<(), StageError> {
     let expected = previous_inventory(context.home, object)?;
     let (_, stores) = placement(context, resolved)?;

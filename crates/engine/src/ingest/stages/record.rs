@@ -196,10 +196,12 @@ fn put_back_head(
     outcome.map_err(|halt| StageError::of_halt(halt, going_forward))
 }
 
-/// What an error means for a version that only goes forward: it waits for a store that is away, and is tried again behind
-/// anything else.
+/// What an error means for a version that only goes forward: what fails other stages for good is tried again.
 pub(super) fn going_forward(error: EngineError) -> StageError {
-    if error.away().is_some() { error.into() } else { StageError::Transient(error.chain()) }
+    match StageError::from(error) {
+        StageError::Fatal { note, .. } => StageError::Transient(note),
+        other => other,
+    }
 }
 
 /// Marks the version as committing, if nobody else has had the object since the stage began; whether it did.

@@ -197,7 +197,7 @@ fn a_worker_that_slept_before_it_kept_evidence_replaces_none() {
     }
 }
 
-/// Lets somebody else take the object, who does nothing with it.
+/// Gives the object's lease to another holder, which does nothing with it.
 pub(crate) fn lose(made: &TestHome, object: &Object) -> impl FnOnce(&Key) + Send + 'static {
     let (registry, clock, object) = (made.registry.clone(), made.clock.clone(), object.id);
     move |_| {
@@ -253,7 +253,7 @@ fn a_worker_that_lost_the_object_tells_no_store_of_its_repair() {
     }
 }
 
-/// The home with such a layer around its quarantine, that acts when a key that ends like this is first looked at there.
+/// The home with such a layer around its quarantine, that acts before the first `head` of a key that ends like this.
 fn looking_into_quarantine(made: &TestHome, ending: &'static str, act: impl FnOnce(&Key) + Send + 'static) -> Home {
     let is_chosen = move |call: Call<'_>| call.operation == Operation::Head && call.key.as_str().ends_with(ending);
     let layer = Meanwhile::new(When::Before, is_chosen, act);

@@ -139,7 +139,7 @@ impl Says for Marked {
     }
 }
 
-/// A mark that a power cut leaves half written can be read by nobody.
+/// A power cut may leave a mark half written that was not synced; it cannot be parsed then.
 #[test]
 fn marks_are_durable_when_they_are_written() {
     let made = home();

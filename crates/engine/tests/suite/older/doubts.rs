@@ -107,9 +107,7 @@ fn a_root_inventory_of_a_first_version_that_is_damaged_behind_committing_is_put_
     let inventory = made.file("primary", &inventory);
     let bytes = fs::read(&inventory).expect("reads");
     fs::write(&inventory, &bytes[..bytes.len() - 1]).expect("damages it");
-    try_for_a_while(&made.home, &made, id);
-    let ended = item(&made, id);
-    assert_eq!(ended.status, ItemStatus::Succeeded, "{:?} at {}", ended.note, ended.stage);
+    assert_succeeds_in_a_while(&made.home, &made, id);
     assert_eq!(made.keys("quarantine").len(), 2, "the damaged bytes and their note");
     let told = crate::rebuild::all_events(&made, &made.object("letters"));
     assert_eq!(told.iter().filter(|event| event.kind == "quarantine").count(), 1, "{told:?}");
@@ -121,9 +119,7 @@ fn a_root_inventory_of_a_first_version_that_cannot_be_read_behind_committing_is_
     let made = home();
     let (id, inventory) = first_version_behind_committing(&made);
     let layered = layered(&made, "primary", Unreadable { key: inventory, is_put: AtomicBool::new(false) });
-    try_for_a_while(&layered, &made, id);
-    let ended = item(&made, id);
-    assert_eq!(ended.status, ItemStatus::Succeeded, "{:?} at {}", ended.note, ended.stage);
+    assert_succeeds_in_a_while(&layered, &made, id);
     assert_eq!(made.keys("quarantine").len(), 1, "a note");
 }
 
@@ -206,6 +202,12 @@ fn try_for_a_while(home: &Arc<Home>, made: &TestHome, id: ItemId) {
         }
         item.status.is_ended() || tries.get() > 6 || begun.elapsed() > Duration::from_secs(15)
     });
+}
+
+fn assert_succeeds_in_a_while(home: &Arc<Home>, made: &TestHome, id: ItemId) {
+    try_for_a_while(home, made, id);
+    let ended = item(made, id);
+    assert_eq!(ended.status, ItemStatus::Succeeded, "{:?} at {}", ended.note, ended.stage);
 }
 
 /// A store that honours no conditions on puts.
@@ -407,9 +409,7 @@ fn a_root_inventory_that_cannot_be_read_is_put_back_before_a_deposit_builds_on_i
     let key = inventory.expect("an object").replace("/v1/", "/");
     let layered = layered(&made, "secondary", Unreadable { key, is_put: AtomicBool::new(false) });
     let id = hand_in(&made, &made.bag("letters", &[("a.txt", b"dear reader, again")]));
-    try_for_a_while(&layered, &made, id);
-    let ended = item(&made, id);
-    assert_eq!(ended.status, ItemStatus::Succeeded, "{:?} at {}", ended.note, ended.stage);
+    assert_succeeds_in_a_while(&layered, &made, id);
 }
 
 /// A root inventory behind `committing` lies in a sector that cannot be read any more.
@@ -418,9 +418,7 @@ fn a_root_inventory_that_cannot_be_read_behind_committing_is_put_back_and_the_ve
     let made = home();
     let (id, inventory) = second_version_behind_committing(&made);
     let layered = layered(&made, "secondary", Unreadable { key: inventory, is_put: AtomicBool::new(false) });
-    try_for_a_while(&layered, &made, id);
-    let ended = item(&made, id);
-    assert_eq!(ended.status, ItemStatus::Succeeded, "{:?} at {}", ended.note, ended.stage);
+    assert_succeeds_in_a_while(&layered, &made, id);
 }
 
 const FOREIGN: &[u8] = br#"{"form":1,"registry":"0198f000-0000-7000-8000-000000000001","term":0,"acts":1}"#;
@@ -476,7 +474,7 @@ impl Layer for UnreadableFiles {
 }
 
 /// Both inventories of a first version lie in sectors that cannot be read any more. The item can make them again, byte for
-/// byte; and it is tried for ever, so that nothing may be kept anew at each try.
+/// byte; and it is tried without end, so that no try may keep evidence anew.
 #[test]
 fn both_inventories_of_a_first_version_that_cannot_be_read_are_put_back_or_kept_as_evidence_once() {
     let made = home();
@@ -509,9 +507,7 @@ fn an_adoption_beside_a_worker_of_the_same_registry_does_not_stop_it_for_good() 
     };
     let layered = layered(&made, "secondary", Meanwhile::new(When::Before, is_commit, adopt));
     let id = submit(&layered, &made, "diaries", &[("d.txt", b"dear diary")]);
-    try_for_a_while(&layered, &made, id);
-    let ended = item(&made, id);
-    assert_eq!(ended.status, ItemStatus::Succeeded, "{:?} at {}", ended.note, ended.stage);
+    assert_succeeds_in_a_while(&layered, &made, id);
     assert_eq!(made.opened_again().registry.refusal(), None);
 }
 
@@ -538,9 +534,7 @@ fn a_late_mark_of_an_earlier_term_does_not_stop_the_registry_that_adopted() {
     home.stores.insert("secondary".into(), store);
     let home = Arc::new(home);
     let id = submit(&home, &made, "diaries", &[("d.txt", b"dear diary")]);
-    try_for_a_while(&home, &made, id);
-    let ended = item(&made, id);
-    assert_eq!(ended.status, ItemStatus::Succeeded, "{:?} at {}", ended.note, ended.stage);
+    assert_succeeds_in_a_while(&home, &made, id);
 }
 
 /// A root inventory of a first version is damaged in the attempt that has marked the version `committing`.
@@ -567,7 +561,7 @@ fn a_root_inventory_of_a_first_version_is_put_back_in_the_attempt_that_began_the
     assert!(failed.is_empty(), "{failed:?}");
 }
 
-/// A worker that commits a first version sleeps behind its look at the mark, over an adoption elsewhere and a second version.
+/// A worker that commits a first version sleeps after it checked the mark, over an adoption elsewhere and a second version.
 #[test]
 fn a_worker_that_slept_over_an_adoption_puts_no_first_version_over_a_second() {
     let made = home();
@@ -590,7 +584,7 @@ fn a_worker_that_slept_over_an_adoption_puts_no_first_version_over_a_second() {
     let asleep = {
         let root = root.clone();
         move |_: &Key| {
-            fs::write(&root, &bytes).expect("somebody puts it back");
+            fs::write(&root, &bytes).expect("puts it back");
             rebuild::adopt(&elsewhere, &AdoptRequest::default(), &mut |_| ()).expect("adopts");
             drop(elsewhere);
             let again = Arc::new(Home::open(folder.path(), settings).expect("opens the home"));

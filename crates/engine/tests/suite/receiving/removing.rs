@@ -105,7 +105,7 @@ fn a_folder_that_was_replaced_before_its_removal_stays_as_it_is() {
     assert!(made.keys("staging").is_empty(), "nothing is written down for a removal");
 }
 
-/// Somebody who uploads meanwhile does not find the folder gone, and it keeps the rights that were given to it.
+/// An upload meanwhile finds the folder, and the folder keeps the rights that were given to it.
 #[test]
 fn the_folder_of_an_institution_and_that_of_a_collection_stay_when_they_are_empty() {
     let made = home();

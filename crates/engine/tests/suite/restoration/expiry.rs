@@ -100,10 +100,10 @@ fn the_schedule_removes_what_has_had_its_time() {
     assert!(home.keys("restoration").is_empty());
 }
 
-/// Results that lay in folders made for them go with those folders: else each object and each folder of it from which a file
-/// was ever given back leaves one for good.
+/// The folders made for a result are removed with it: else each object, and each folder of it from which a file was
+/// restored, leaves an empty one for good.
 #[test]
-fn a_file_that_was_given_back_leaves_no_folders_but_the_institutions() {
+fn a_restored_file_leaves_no_folders_but_the_institutions() {
     let home = fixture::home();
     for name in ["letters", "maps"] {
         let object = home.ingest(name, &[("a/b.txt", b"one")]);
