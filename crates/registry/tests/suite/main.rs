@@ -101,6 +101,7 @@ macro_rules! conformance_suite {
                 a_claim_writes_to_its_own_item_and_no_other
                 every_write_of_a_worker_is_refused_once_the_item_is_lost
                 every_write_of_a_worker_is_refused_after_its_stage_ended
+                every_write_with_an_earlier_fence_is_refused_though_its_task_is_current
             }
             identification {
                 files_of_other_signatures_are_behind_until_they_are_identified_anew
