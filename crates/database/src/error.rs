@@ -1,5 +1,7 @@
 //! Everything that can go wrong between us and a database.
 
+use std::borrow::Cow;
+
 /// Why a statement or transaction failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -37,8 +39,8 @@ pub enum DatabaseError {
     /// A column does not hold what the code expects.
     #[error("column {column} should hold {wanted} and holds {found}")]
     Column {
-        /// Position in the select list, from 0.
-        column: usize,
+        /// Its name in the select list.
+        column: Cow<'static, str>,
         /// What was expected.
         wanted: &'static str,
         /// What stands there.

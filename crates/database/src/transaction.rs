@@ -75,6 +75,12 @@ pub trait Database: Send + Sync {
     /// engine may commit several callers' jobs together; each job still succeeds or fails by itself.
     fn write_job(&self, job: WriteJob, isolation: Isolation) -> Result<(), DatabaseError>;
 
+    /// As [`Self::write_job`], for a job that takes or extends leases and does little else: it does not wait for the
+    /// connections that other work has in use. SQLite runs it with the next group, as it does every job.
+    fn write_lease_job(&self, job: WriteJob, isolation: Isolation) -> Result<(), DatabaseError> {
+        self.write_job(job, isolation)
+    }
+
     /// Runs `job` in a read transaction: one consistent state.
     fn read_job(
         &self,
@@ -107,7 +113,27 @@ impl dyn Database + '_ {
     }
 
     /// As `write`, kept apart from others as `isolation` says.
-    pub fn write_as<T, E, F>(&self, isolation: Isolation, mut job: F) -> Result<T, E>
+    pub fn write_as<T, E, F>(&self, isolation: Isolation, job: F) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<DatabaseError> + Send + 'static,
+        F: FnMut(&mut dyn Transaction) -> Result<T, E> + Send + 'static,
+    {
+        Self::answered(job, |job| self.write_job(job, isolation))
+    }
+
+    /// As `write_as`, for a job that takes or extends leases; see [`Database::write_lease_job`].
+    pub fn write_lease<T, E, F>(&self, isolation: Isolation, job: F) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<DatabaseError> + Send + 'static,
+        F: FnMut(&mut dyn Transaction) -> Result<T, E> + Send + 'static,
+    {
+        Self::answered(job, |job| self.write_lease_job(job, isolation))
+    }
+
+    /// Has `run` run `job`; the job's value.
+    fn answered<T, E, F>(mut job: F, run: impl FnOnce(WriteJob) -> Result<(), DatabaseError>) -> Result<T, E>
     where
         T: Send + 'static,
         E: From<DatabaseError> + Send + 'static,
@@ -121,7 +147,7 @@ impl dyn Database + '_ {
             *slot.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(result);
             if failed { Err(DatabaseError::Aborted("the job failed".into())) } else { Ok(()) }
         });
-        let outcome = self.write_job(job, isolation);
+        let outcome = run(job);
         let result = answer.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
         match (outcome, result) {
             // The job's own error says more than the abort it caused.

@@ -1,6 +1,8 @@
 //! Values that cross the port, rows that come back, and points in time.
 
+use std::collections::HashMap;
 use std::fmt;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -87,22 +89,52 @@ impl<T: Into<Self>> From<Option<T>> for Value {
     }
 }
 
-/// One row of an answer; columns are taken by their position in the statement's select list.
+/// The names of the columns of a statement's answer, resolved to positions once.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Columns(HashMap<Box<str>, usize>);
+
+impl Columns {
+    /// The columns in the order of the statement's select list. Of two of one name, none is found by it.
+    pub(crate) fn of<'n>(names: impl Iterator<Item = &'n str>) -> Self {
+        let (mut positions, mut repeated) = (HashMap::new(), Vec::new());
+        for (position, name) in names.enumerate() {
+            if positions.insert(Box::from(name), position).is_some() {
+                repeated.push(name);
+            }
+        }
+        positions.retain(|name: &Box<str>, _| !repeated.contains(&&**name));
+        Self(positions)
+    }
+}
+
+/// One row of an answer; columns are taken by their name in the statement's select list.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Row(pub Vec<Value>);
+pub struct Row {
+    columns: Arc<Columns>,
+    values: Vec<Value>,
+}
 
 impl Row {
-    fn value(&self, column: usize) -> Result<&Value, DatabaseError> {
-        self.0.get(column).ok_or(DatabaseError::Column { column, wanted: "a value", found: "no such column".into() })
+    pub(crate) fn new(columns: &Arc<Columns>, values: Vec<Value>) -> Self {
+        Self { columns: columns.clone(), values }
+    }
+
+    fn value(&self, column: &'static str) -> Result<&Value, DatabaseError> {
+        let position = self.columns.0.get(column);
+        position.and_then(|position| self.values.get(*position)).ok_or_else(|| DatabaseError::Column {
+            column: column.into(),
+            wanted: "a value",
+            found: "no column of this name, or more than one".into(),
+        })
     }
 
     /// A whole number.
-    pub fn integer(&self, column: usize) -> Result<i64, DatabaseError> {
+    pub fn integer(&self, column: &'static str) -> Result<i64, DatabaseError> {
         self.optional_integer(column)?.ok_or_else(|| null(column, "a whole number"))
     }
 
     /// A whole number or NULL.
-    pub fn optional_integer(&self, column: usize) -> Result<Option<i64>, DatabaseError> {
+    pub fn optional_integer(&self, column: &'static str) -> Result<Option<i64>, DatabaseError> {
         match self.value(column)? {
             Value::Null => Ok(None),
             Value::Integer(number) => Ok(Some(*number)),
@@ -111,33 +143,33 @@ impl Row {
     }
 
     /// A count or size: a whole number that is never negative.
-    pub fn count(&self, column: usize) -> Result<u64, DatabaseError> {
+    pub fn count(&self, column: &'static str) -> Result<u64, DatabaseError> {
         let number = self.integer(column)?;
         u64::try_from(number).map_err(|_| wrong(column, "a count", &Value::Integer(number)))
     }
 
     /// A truth value.
-    pub fn truth(&self, column: usize) -> Result<bool, DatabaseError> {
+    pub fn truth(&self, column: &'static str) -> Result<bool, DatabaseError> {
         Ok(self.integer(column)? != 0)
     }
 
     /// A point in time.
-    pub fn time(&self, column: usize) -> Result<Time, DatabaseError> {
+    pub fn time(&self, column: &'static str) -> Result<Time, DatabaseError> {
         self.integer(column).map(Time)
     }
 
     /// A point in time or NULL.
-    pub fn optional_time(&self, column: usize) -> Result<Option<Time>, DatabaseError> {
+    pub fn optional_time(&self, column: &'static str) -> Result<Option<Time>, DatabaseError> {
         Ok(self.optional_integer(column)?.map(Time))
     }
 
     /// Text.
-    pub fn text(&self, column: usize) -> Result<&str, DatabaseError> {
+    pub fn text(&self, column: &'static str) -> Result<&str, DatabaseError> {
         self.optional_text(column)?.ok_or_else(|| null(column, "text"))
     }
 
     /// Text or NULL.
-    pub fn optional_text(&self, column: usize) -> Result<Option<&str>, DatabaseError> {
+    pub fn optional_text(&self, column: &'static str) -> Result<Option<&str>, DatabaseError> {
         match self.value(column)? {
             Value::Null => Ok(None),
             Value::Text(text) => Ok(Some(text)),
@@ -146,12 +178,12 @@ impl Row {
     }
 
     /// Raw bytes.
-    pub fn bytes(&self, column: usize) -> Result<&[u8], DatabaseError> {
+    pub fn bytes(&self, column: &'static str) -> Result<&[u8], DatabaseError> {
         self.optional_bytes(column)?.ok_or_else(|| null(column, "bytes"))
     }
 
     /// Raw bytes or NULL.
-    pub fn optional_bytes(&self, column: usize) -> Result<Option<&[u8]>, DatabaseError> {
+    pub fn optional_bytes(&self, column: &'static str) -> Result<Option<&[u8]>, DatabaseError> {
         match self.value(column)? {
             Value::Null => Ok(None),
             Value::Bytes(bytes) => Ok(Some(bytes)),
@@ -161,12 +193,12 @@ impl Row {
     }
 
     /// An identifier.
-    pub fn uuid(&self, column: usize) -> Result<Uuid, DatabaseError> {
+    pub fn uuid(&self, column: &'static str) -> Result<Uuid, DatabaseError> {
         self.optional_uuid(column)?.ok_or_else(|| null(column, "an identifier"))
     }
 
     /// An identifier or NULL.
-    pub fn optional_uuid(&self, column: usize) -> Result<Option<Uuid>, DatabaseError> {
+    pub fn optional_uuid(&self, column: &'static str) -> Result<Option<Uuid>, DatabaseError> {
         match self.value(column)? {
             Value::Null => Ok(None),
             Value::Uuid(uuid) => Ok(Some(*uuid)),
@@ -178,10 +210,10 @@ impl Row {
     }
 }
 
-fn null(column: usize, wanted: &'static str) -> DatabaseError {
-    DatabaseError::Column { column, wanted, found: "NULL".into() }
+fn null(column: &'static str, wanted: &'static str) -> DatabaseError {
+    DatabaseError::Column { column: column.into(), wanted, found: "NULL".into() }
 }
 
-fn wrong(column: usize, wanted: &'static str, found: &Value) -> DatabaseError {
-    DatabaseError::Column { column, wanted, found: format!("{found:?}") }
+fn wrong(column: &'static str, wanted: &'static str, found: &Value) -> DatabaseError {
+    DatabaseError::Column { column: column.into(), wanted, found: format!("{found:?}") }
 }

@@ -6,7 +6,7 @@ use std::cell::Cell;
 use std::io::{self, Read};
 use std::time::{Duration, Instant};
 
-use strongroom_database::DatabaseError;
+use strongroom_database::{DatabaseError, Isolation};
 use strongroom_ocfl::OcflError;
 use strongroom_registry::leases::{self, Hold};
 use strongroom_registry::work::{self, Claim};
@@ -97,7 +97,7 @@ impl<'h> ObjectHold<'h> {
 
     fn take_lease(home: &'h Home, object: ObjectId, owner: Uuid, claim: Option<Claim>) -> Result<Self, Halt> {
         let claimed = claim.clone();
-        let (hold, replacements) = home.registry.write(move |tx| {
+        let (hold, replacements) = home.registry.write_lease(Isolation::Serial, move |tx| {
             check_claim(tx, claimed.as_ref())?;
             let until = tx.now()?.plus(LEASE);
             Ok::<_, RegistryError>((leases::hold(tx, object, owner, until)?, stores::replacements(tx)?))
@@ -126,7 +126,7 @@ impl<'h> ObjectHold<'h> {
 
     /// Keeps it; refused when another owner had it in between, or a store was replaced.
     pub(crate) fn keep(&self) -> Result<(), Halt> {
-        self.write(|_| Ok(()))?;
+        self.home.registry.write_lease(Isolation::Serial, self.proof())?;
         self.kept_at.set(Instant::now());
         Ok(())
     }
@@ -138,16 +138,25 @@ impl<'h> ObjectHold<'h> {
         T: Send + 'static,
         F: FnMut(&mut dyn Transaction) -> Result<T, RegistryError> + Send + 'static,
     {
+        let mut prove = self.proof();
+        Ok(self.home.registry.write(move |tx| {
+            prove(tx)?;
+            job(tx)
+        })?)
+    }
+
+    /// What proves the hold in a write transaction, and extends its lease.
+    fn proof(&self) -> impl FnMut(&mut dyn Transaction) -> Result<(), RegistryError> + Send + 'static {
         let (object, owner, fence, replacements) = (self.object, self.owner, self.fence, self.replacements);
         let claim = self.claim.clone();
-        Ok(self.home.registry.write(move |tx| {
+        move |tx| {
             check_claim(tx, claim.as_ref())?;
             keep(tx, object, owner, fence)?;
             if stores::replacements(tx)? != replacements {
                 return Err(RegistryError::FenceLost { what: "object", id: object.to_string() });
             }
-            job(tx)
-        })?)
+            Ok(())
+        }
     }
 
     /// The bytes of `body`, with the hold kept while they flow.

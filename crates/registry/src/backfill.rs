@@ -41,7 +41,7 @@ pub fn lacking_objects(
 /// How many objects of a placement `store` does not hold whole.
 pub fn count_lacking(tx: &mut dyn Transaction, placement: &str, store: &str) -> Result<u64, RegistryError> {
     let row = tx.query_one(Statement("backfill.count_lacking"), &[placement.into(), store.into()])?;
-    row.map_or(Ok(0), |row| Ok(row.count(0)?))
+    row.map_or(Ok(0), |row| Ok(row.count("objects")?))
 }
 
 /// Objects of a placement that lie in the store `held_in` and of which `store` lacks verified copies, in order of their
@@ -60,12 +60,12 @@ pub fn unverified_objects(
 
 fn lacking(row: &Row) -> Result<Lacking, RegistryError> {
     Ok(Lacking {
-        object: ObjectId(row.uuid(0)?),
-        institution_identifier: row.text(1)?.to_owned(),
-        object_identifier: row.text(2)?.to_owned(),
-        generation: GenerationId(row.uuid(3)?),
-        contents: row.count(4)?,
-        has_inventories: row.truth(5)?,
+        object: ObjectId(row.uuid("id")?),
+        institution_identifier: row.text("institution_identifier")?.to_owned(),
+        object_identifier: row.text("object_identifier")?.to_owned(),
+        generation: GenerationId(row.uuid("generation")?),
+        contents: row.count("lacking_contents")?,
+        has_inventories: row.truth("has_inventories")?,
     })
 }
 
@@ -77,7 +77,7 @@ pub fn holds_objects(tx: &mut dyn Transaction, store: &str) -> Result<bool, Regi
 /// The placements, in lower case, of the objects that lie in a store; the empty one for objects without.
 pub fn placements_in_store(tx: &mut dyn Transaction, store: &str) -> Result<Vec<String>, RegistryError> {
     let rows = tx.query(Statement("backfill.placements_in_store"), &[store.into()])?;
-    rows.iter().map(|row| Ok(row.text(0)?.to_owned())).collect()
+    rows.iter().map(|row| Ok(row.text("placement")?.to_owned())).collect()
 }
 
 /// A published content that a store lacks.
@@ -107,10 +107,10 @@ pub fn lacking_contents(
         .iter()
         .map(|row| {
             Ok(LackingContent {
-                id: ContentId(row.uuid(0)?),
-                sha512: digest(row, 1)?,
-                sha256: digest(row, 2)?,
-                size: row.count(3)?,
+                id: ContentId(row.uuid("id")?),
+                sha512: digest(row, "sha512")?,
+                sha256: digest(row, "sha256")?,
+                size: row.count("size")?,
             })
         })
         .collect()

@@ -142,7 +142,8 @@ pub(crate) fn settle(tx: &mut dyn Transaction, id: BatchId) -> Result<(), Regist
         return Ok(());
     }
     let Some(row) = tx.query_one(Statement("batches.has_items"), &[id.into()])? else { return Ok(()) };
-    let (at_work, held, failed) = (row.truth(0)?, row.truth(1)?, row.truth(2)?);
+    let (at_work, held, failed) =
+        (row.truth("has_items_at_work")?, row.truth("has_held_items")?, row.truth("has_failed_items")?);
     let state = match (at_work, held, failed) {
         (true, _, _) => BatchState::Processing,
         (false, true, _) => BatchState::Held,
@@ -154,15 +155,15 @@ pub(crate) fn settle(tx: &mut dyn Transaction, id: BatchId) -> Result<(), Regist
 
 fn batch_row(row: &Row) -> Result<Batch, RegistryError> {
     Ok(Batch {
-        id: BatchId(row.uuid(0)?),
-        institution: InstitutionId(row.uuid(1)?),
-        institution_identifier: row.text(2)?.to_owned(),
-        collection_identifier: row.optional_text(3)?.map(str::to_owned),
-        kind: row.text(4)?.to_owned(),
-        state: row.text(5)?.parse()?,
-        submitted_by: row.text(6)?.to_owned(),
-        note: row.optional_text(7)?.map(str::to_owned),
-        created_at: row.time(8)?,
-        updated_at: row.time(9)?,
+        id: BatchId(row.uuid("id")?),
+        institution: InstitutionId(row.uuid("institution_id")?),
+        institution_identifier: row.text("institution_identifier")?.to_owned(),
+        collection_identifier: row.optional_text("collection_identifier")?.map(str::to_owned),
+        kind: row.text("type")?.to_owned(),
+        state: row.text("state")?.parse()?,
+        submitted_by: row.text("submitted_by")?.to_owned(),
+        note: row.optional_text("note")?.map(str::to_owned),
+        created_at: row.time("created_at")?,
+        updated_at: row.time("updated_at")?,
     })
 }

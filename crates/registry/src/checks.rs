@@ -91,7 +91,7 @@ impl PassedRow {
             }
             let row = tx.query_one(Statement("checks.copy"), &[content.into(), store.into()])?;
             let (key, sha512) = match &row {
-                Some(row) => (row.optional_text(0)?.map(str::to_owned), Some(digest(row, 1)?)),
+                Some(row) => (row.optional_text("key")?.map(str::to_owned), Some(digest(row, "sha512")?)),
                 None => (None, None),
             };
             let place = key.unwrap_or_else(|| format!("content {content}"));
@@ -119,7 +119,7 @@ pub(crate) fn is_passed(components: &str) -> bool {
 /// The contents that a file had at any version.
 pub(crate) fn contents_of_file(tx: &mut dyn Transaction, file: FileId) -> Result<Vec<ContentId>, RegistryError> {
     let rows = tx.query(Statement("checks.contents_of_file"), &[file.into()])?;
-    rows.iter().map(|row| Ok(ContentId(row.uuid(0)?))).collect()
+    rows.iter().map(|row| Ok(ContentId(row.uuid("content_id")?))).collect()
 }
 
 /// Records that copies were read and are right: the time of each, and one event for all, together. A copy that was recorded

@@ -53,20 +53,20 @@ pub fn kept_contents(
 }
 
 fn kept_row(row: &Row) -> Result<KeptContent, RegistryError> {
-    let copy = match row.optional_text(5)? {
+    let copy = match row.optional_text("key")? {
         None => None,
         Some(key) => Some(KeptCopy {
             key: key.to_owned(),
-            state: row.text(6)?.parse()?,
-            is_verified: row.optional_time(7)?.is_some(),
+            state: row.text("state")?.parse()?,
+            is_verified: row.optional_time("verified_at")?.is_some(),
         }),
     };
     Ok(KeptContent {
-        content: ContentId(row.uuid(0)?),
-        sha512: digest(row, 1)?,
-        size: row.count(2)?,
-        place: ContentPlace { version: row.count(3)?, owner: row.optional_uuid(4)?.map(VersionId) },
+        content: ContentId(row.uuid("id")?),
+        sha512: digest(row, "sha512")?,
+        size: row.count("size")?,
+        place: ContentPlace { version: row.count("version")?, owner: row.optional_uuid("version_id")?.map(VersionId) },
         copy,
-        staged: (row.text(8)?.to_owned(), row.count(9)?),
+        staged: (row.text("staging_key")?.to_owned(), row.count("staging_offset")?),
     })
 }

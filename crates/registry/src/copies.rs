@@ -71,12 +71,12 @@ pub fn brought(
 fn staged_row(row: &Row) -> Result<PendingCopy, RegistryError> {
     Ok(PendingCopy {
         sha256: None,
-        content: ContentId(row.uuid(0)?),
-        sha512: digest(row, 1)?,
-        size: row.count(2)?,
-        staged: match row.optional_text(3)? {
+        content: ContentId(row.uuid("id")?),
+        sha512: digest(row, "sha512")?,
+        size: row.count("size")?,
+        staged: match row.optional_text("staging_key")? {
             None => None,
-            Some(key) => Some((key.to_owned(), row.count(4)?)),
+            Some(key) => Some((key.to_owned(), row.count("staging_offset")?)),
         },
     })
 }
@@ -166,8 +166,8 @@ pub fn unverified(
     )?
     .iter()
     .map(|row| {
-        let (content, sha512, size) = (ContentId(row.uuid(0)?), digest(row, 2)?, row.count(3)?);
-        Ok(PendingCopy { content, sha512, sha256: Some(digest(row, 4)?), size, staged: None })
+        let (content, sha512, size) = (ContentId(row.uuid("content_id")?), digest(row, "sha512")?, row.count("size")?);
+        Ok(PendingCopy { content, sha512, sha256: Some(digest(row, "sha256")?), size, staged: None })
     })
     .collect()
 }
@@ -259,7 +259,7 @@ pub fn forget_copy(
 /// How many contents of a version are without a proved copy in a store: none, when it may be committed.
 pub fn unproved(tx: &mut dyn Transaction, version: &Version, store: &str) -> Result<u64, RegistryError> {
     let values = [version.object.into(), version.generation.into(), version.number.into(), store.into()];
-    Ok(tx.query_one(Statement("versions.any_verified_missing"), &values)?.map_or(Ok(0), |row| row.count(0))?)
+    Ok(tx.query_one(Statement("versions.any_verified_missing"), &values)?.map_or(Ok(0), |row| row.count("unproved"))?)
 }
 
 /// Lets the inventories of an object in a store count as last checked at `time`, which decides when they are due.

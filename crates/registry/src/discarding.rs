@@ -107,7 +107,7 @@ fn drop_entries(tx: &mut dyn Transaction, version: &Version) -> Result<u64, Regi
     let key = of_version(version);
     let mut files = Vec::new();
     for row in tx.query(Statement("entries.of_version"), &key)? {
-        files.push(FileId(row.uuid(0)?));
+        files.push(FileId(row.uuid("file_id")?));
     }
     let [object, generation, number, ..] = key;
     let dropped = tx.execute_each(
@@ -156,7 +156,7 @@ pub fn note_stores(
 pub fn noted_stores(tx: &mut dyn Transaction, version: VersionId) -> Result<Vec<String>, RegistryError> {
     tx.query(Statement("version_stores.list"), &[version.into()])?
         .iter()
-        .map(|row| Ok(row.text(0)?.to_owned()))
+        .map(|row| Ok(row.text("store")?.to_owned()))
         .collect()
 }
 

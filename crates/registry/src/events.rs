@@ -178,7 +178,7 @@ pub fn of_object(
     for (index, row) in found.iter().enumerate() {
         let event = event_row(row)?;
         cursor = Some(EventCursor(Time(event.time), event.id));
-        let components = row.optional_text(8)?;
+        let components = row.optional_text("expansion")?;
         let (id, object, time) = (event.id, event.object, Time(event.time));
         if let Some(passed) = components.and_then(|text| PassedRow::parse(text, id, object, time, &event.agent)) {
             passed.expand(tx, contents.as_deref(), &mut events)?;
@@ -195,14 +195,14 @@ pub fn of_object(
 
 /// Adds the acts that a row stands for, or the one that it is.
 fn expand_row(row: &Row, event: &EventRow, events: &mut Vec<Event>) -> Result<(), RegistryError> {
-    let path = row.optional_text(14)?;
-    let digests = match row.optional_bytes(15)? {
+    let path = row.optional_text("path")?;
+    let digests = match row.optional_bytes("md5")? {
         None => None,
         Some(_) => Some(Digests {
-            md5: digest(row, 15)?,
-            sha1: digest(row, 16)?,
-            sha256: digest(row, 17)?,
-            sha512: digest(row, 18)?,
+            md5: digest(row, "md5")?,
+            sha1: digest(row, "sha1")?,
+            sha256: digest(row, "sha256")?,
+            sha512: digest(row, "sha512")?,
         }),
     };
     expand(event, path, digests.as_ref(), events);
@@ -212,7 +212,7 @@ fn expand_row(row: &Row, event: &EventRow, events: &mut Vec<Event>) -> Result<()
 /// How many rows of a kind a file has.
 pub fn count_of_file(tx: &mut dyn Transaction, file: FileId, kind: &str) -> Result<u64, RegistryError> {
     let row = tx.query_one(Statement("events.count_of_file"), &[file.into(), kind.into()])?;
-    Ok(row.map_or(Ok(0), |row| row.count(0))?)
+    Ok(row.map_or(Ok(0), |row| row.count("events"))?)
 }
 
 /// Hands over the rows of a version, as they are kept with it in the stores.
@@ -284,7 +284,7 @@ fn expand(row: &EventRow, path: Option<&str>, digests: Option<&Digests>, events:
 
 fn event_row(row: &Row) -> Result<EventRow, RegistryError> {
     let expansion = row
-        .optional_text(8)?
+        .optional_text("expansion")?
         .filter(|text| !checks::is_passed(text))
         .map(|text| {
             serde_json::from_str(text)
@@ -292,19 +292,19 @@ fn event_row(row: &Row) -> Result<EventRow, RegistryError> {
         })
         .transpose()?;
     Ok(EventRow {
-        id: EventId(row.uuid(0)?),
-        institution: InstitutionId(row.uuid(1)?),
-        object: row.optional_uuid(2)?.map(ObjectId),
-        file: row.optional_uuid(3)?.map(FileId),
-        content: row.optional_uuid(4)?.map(ContentId),
-        item: row.optional_uuid(5)?.map(ItemId),
-        version: row.optional_integer(6)?.map(i64::unsigned_abs),
-        kind: row.text(7)?.to_owned(),
+        id: EventId(row.uuid("id")?),
+        institution: InstitutionId(row.uuid("institution_id")?),
+        object: row.optional_uuid("object_id")?.map(ObjectId),
+        file: row.optional_uuid("file_id")?.map(FileId),
+        content: row.optional_uuid("content_id")?.map(ContentId),
+        item: row.optional_uuid("item_id")?.map(ItemId),
+        version: row.optional_integer("version")?.map(i64::unsigned_abs),
+        kind: row.text("type")?.to_owned(),
         expansion,
-        time: row.integer(9)?,
-        outcome: row.text(10)?.to_owned(),
-        detail: row.optional_text(11)?.map(str::to_owned),
-        outcome_detail: row.optional_text(12)?.map(str::to_owned),
-        agent: row.text(13)?.to_owned(),
+        time: row.integer("time")?,
+        outcome: row.text("outcome")?.to_owned(),
+        detail: row.optional_text("detail")?.map(str::to_owned),
+        outcome_detail: row.optional_text("outcome_detail")?.map(str::to_owned),
+        agent: row.text("agent")?.to_owned(),
     })
 }

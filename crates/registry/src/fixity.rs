@@ -70,9 +70,9 @@ fn due(
         .iter()
         .map(|row| {
             Ok(Due {
-                object: ObjectId(row.uuid(0)?),
-                institution_identifier: row.text(3)?.to_owned(),
-                cursor: DueCursor(row.time(2)?, row.uuid(1)?),
+                object: ObjectId(row.uuid("object_id")?),
+                institution_identifier: row.text("institution_identifier")?.to_owned(),
+                cursor: DueCursor(row.time("checked_at")?, row.uuid("cursor_id")?),
             })
         })
         .collect()
@@ -161,13 +161,13 @@ pub fn object_copy(
         return Ok(None);
     };
     Ok(Some(WatchedObject {
-        object: ObjectId(row.uuid(0)?),
-        store: row.text(1)?.to_owned(),
-        institution: InstitutionId(row.uuid(2)?),
-        institution_identifier: row.text(3)?.to_owned(),
-        generation: GenerationId(row.uuid(4)?),
-        state: row.text(5)?.parse()?,
-        checked_at: row.time(6)?,
+        object: ObjectId(row.uuid("object_id")?),
+        store: row.text("store")?.to_owned(),
+        institution: InstitutionId(row.uuid("institution_id")?),
+        institution_identifier: row.text("institution_identifier")?.to_owned(),
+        generation: GenerationId(row.uuid("generation")?),
+        state: row.text("state")?.parse()?,
+        checked_at: row.time("checked_at")?,
     }))
 }
 
@@ -302,16 +302,16 @@ pub fn report(tx: &mut dyn Transaction, scope: Scope, since: Time) -> Result<Vec
         .iter()
         .map(|row| {
             Ok(Coverage {
-                store: row.text(0)?.to_owned(),
-                copies: row.count(1)?,
-                bytes: row.count(2)?,
+                store: row.text("store")?.to_owned(),
+                copies: row.count("copies")?,
+                bytes: row.count("bytes")?,
                 // Of copies that were never checked SQL knows no comparison.
-                checked: row.optional_integer(3)?.unwrap_or(0).unsigned_abs(),
-                never: row.count(4)?,
-                attested: row.count(5)?,
-                damaged: row.count(6)?,
-                due: row.count(7)?,
-                oldest: row.optional_time(8)?,
+                checked: row.optional_integer("checked")?.unwrap_or(0).unsigned_abs(),
+                never: row.count("never_checked")?,
+                attested: row.count("attested")?,
+                damaged: row.count("damaged")?,
+                due: row.count("due")?,
+                oldest: row.optional_time("oldest_checked_at")?,
             })
         })
         .collect()
@@ -465,37 +465,37 @@ pub fn findings(
 
 fn watched_copy(row: &Row) -> Result<WatchedCopy, RegistryError> {
     Ok(WatchedCopy {
-        content: ContentId(row.uuid(0)?),
-        object: ObjectId(row.uuid(1)?),
-        institution: InstitutionId(row.uuid(2)?),
-        institution_identifier: row.text(3)?.to_owned(),
-        store: row.text(4)?.to_owned(),
-        key: row.text(5)?.to_owned(),
-        class: row.optional_text(6)?.map(str::to_owned),
-        state: row.text(7)?.parse()?,
-        checked_at: row.time(8)?,
-        sha512: digest(row, 9)?,
-        size: row.count(10)?,
-        sha256: digest(row, 11)?,
+        content: ContentId(row.uuid("content_id")?),
+        object: ObjectId(row.uuid("object_id")?),
+        institution: InstitutionId(row.uuid("institution_id")?),
+        institution_identifier: row.text("institution_identifier")?.to_owned(),
+        store: row.text("store")?.to_owned(),
+        key: row.text("key")?.to_owned(),
+        class: row.optional_text("class")?.map(str::to_owned),
+        state: row.text("state")?.parse()?,
+        checked_at: row.time("checked_at")?,
+        sha512: digest(row, "sha512")?,
+        size: row.count("size")?,
+        sha256: digest(row, "sha256")?,
     })
 }
 
 fn finding_row(row: &Row) -> Result<Finding, RegistryError> {
     Ok(Finding {
-        id: FindingId(row.uuid(0)?),
-        institution: InstitutionId(row.uuid(1)?),
-        institution_identifier: row.text(2)?.to_owned(),
-        object: ObjectId(row.uuid(3)?),
-        object_identifier: row.text(4)?.to_owned(),
-        content: row.optional_uuid(5)?.map(ContentId),
-        store: row.text(6)?.to_owned(),
-        key: row.text(7)?.to_owned(),
-        kind: row.text(8)?.parse()?,
-        state: row.text(9)?.parse()?,
-        detail: row.text(10)?.to_owned(),
-        quarantine_key: row.optional_text(11)?.map(str::to_owned),
-        found_at: row.time(12)?,
-        repaired_at: row.optional_time(13)?,
-        wait_reason: row.optional_text(14)?.map(str::parse).transpose()?,
+        id: FindingId(row.uuid("id")?),
+        institution: InstitutionId(row.uuid("institution_id")?),
+        institution_identifier: row.text("institution_identifier")?.to_owned(),
+        object: ObjectId(row.uuid("object_id")?),
+        object_identifier: row.text("object_identifier")?.to_owned(),
+        content: row.optional_uuid("content_id")?.map(ContentId),
+        store: row.text("store")?.to_owned(),
+        key: row.text("key")?.to_owned(),
+        kind: row.text("kind")?.parse()?,
+        state: row.text("state")?.parse()?,
+        detail: row.text("detail")?.to_owned(),
+        quarantine_key: row.optional_text("quarantine_key")?.map(str::to_owned),
+        found_at: row.time("found_at")?,
+        repaired_at: row.optional_time("repaired_at")?,
+        wait_reason: row.optional_text("wait_reason")?.map(str::parse).transpose()?,
     })
 }

@@ -69,19 +69,19 @@ impl Format {
         ]
     }
 
-    /// A format out of its columns, of which `first` is the first.
-    pub(crate) fn of_row(row: &Row, first: usize) -> Result<Self, RegistryError> {
-        let text = |column| row.optional_text(first + column).map(|text| text.map(str::to_owned));
+    /// A format out of its columns, by the names that they have in every table.
+    pub(crate) fn of_row(row: &Row) -> Result<Self, RegistryError> {
+        let text = |column| row.optional_text(column).map(|text| text.map(str::to_owned));
         Ok(Self {
-            puid: text(0)?,
-            mime: text(1)?,
-            name: text(2)?,
-            version: text(3)?,
-            method: text(4)?,
-            basis: text(5)?,
-            signatures: text(6)?,
-            warning: text(7)?,
-            others: text(8)?,
+            puid: text("puid")?,
+            mime: text("mime")?,
+            name: text("format_name")?,
+            version: text("format_version")?,
+            method: text("format_method")?,
+            basis: text("format_basis")?,
+            signatures: text("format_signatures")?,
+            warning: text("format_warning")?,
+            others: text("format_others")?,
         })
     }
 }

@@ -17,7 +17,7 @@ pub fn shortfall(
         return Ok(Some(format!("the object is {}", object.state)));
     }
     let found = tx.query_one(Statement("health.unsolved_of_object"), &[object.id.into()])?;
-    let findings = found.map_or(Ok(0), |row| row.count(0))?;
+    let findings = found.map_or(Ok(0), |row| row.count("findings"))?;
     if findings > 0 {
         return Ok(Some(format!("{findings} findings of damage are open")));
     }
@@ -28,7 +28,7 @@ pub fn shortfall(
             return Ok(Some(format!("its inventories in store {store} are {state}")));
         }
         let values = [object.id.into(), object.generation.into(), object.head.into(), store.into()];
-        let unkept = tx.query_one(Statement("health.unkept"), &values)?.map_or(Ok(0), |row| row.count(0))?;
+        let unkept = tx.query_one(Statement("health.unkept"), &values)?.map_or(Ok(0), |row| row.count("contents"))?;
         if unkept > 0 {
             return Ok(Some(format!("{unkept} of its contents have no verified copy in store {store}")));
         }
@@ -48,8 +48,12 @@ pub fn of(tx: &mut dyn Transaction, object: &Object, stores: &[String]) -> Resul
     let of_object: [Value; 3] = [object.id.into(), object.generation.into(), object.head.into()];
     let [mut damaged, mut missing] = [false, false];
     if let Some(row) = tx.query_one(Statement("health.wrong"), &of_object)? {
-        damaged = row.truth(0)? || row.truth(2)? || row.truth(4)?;
-        missing = row.truth(1)? || row.truth(3)? || row.truth(5)?;
+        damaged = row.truth("has_damage_findings")?
+            || row.truth("has_damaged_object_copies")?
+            || row.truth("has_damaged_copies")?;
+        missing = row.truth("has_missing_findings")?
+            || row.truth("has_missing_object_copies")?
+            || row.truth("has_missing_copies")?;
     }
     for store in stores {
         if damaged || missing {
@@ -57,7 +61,7 @@ pub fn of(tx: &mut dyn Transaction, object: &Object, stores: &[String]) -> Resul
         }
         let [object_id, generation, head] = of_object.clone();
         let absent = tx.query_one(Statement("health.absent"), &[object_id, generation, head, store.into()])?;
-        missing = absent.map_or(Ok(0), |row| row.count(0))? > 0
+        missing = absent.map_or(Ok(0), |row| row.count("contents"))? > 0
             || object_copy(tx, object.id, object.generation, store)?.is_none();
     }
     Ok(Some(match (damaged, missing) {
@@ -82,7 +86,11 @@ pub struct OpenFindings {
 pub fn open_findings(tx: &mut dyn Transaction) -> Result<Vec<OpenFindings>, RegistryError> {
     let rows = tx.query(Statement("health.open_by_store"), &[])?;
     let read = |row: &Row| {
-        Ok(OpenFindings { store: row.text(0)?.to_owned(), kind: row.text(1)?.parse()?, findings: row.count(2)? })
+        Ok(OpenFindings {
+            store: row.text("store")?.to_owned(),
+            kind: row.text("kind")?.parse()?,
+            findings: row.count("findings")?,
+        })
     };
     rows.iter().map(read).collect()
 }
@@ -90,19 +98,19 @@ pub fn open_findings(tx: &mut dyn Transaction) -> Result<Vec<OpenFindings>, Regi
 /// When the copy in a store that waits longest was last looked at; `None` where the store has no copies.
 pub fn oldest_check(tx: &mut dyn Transaction, store: &str) -> Result<Option<Time>, RegistryError> {
     let row = tx.query_one(Statement("health.oldest_check"), &[store.into()])?;
-    Ok(row.map_or(Ok(None), |row| row.optional_time(0))?)
+    Ok(row.map_or(Ok(None), |row| row.optional_time("oldest_checked_at"))?)
 }
 
 /// How many invalid uploads wait for their removal with a delivered notice, and when the first is due.
 pub fn notices(tx: &mut dyn Transaction) -> Result<(u64, Option<Time>), RegistryError> {
     let Some(row) = tx.query_one(Statement("health.notices"), &[])? else { return Ok((0, None)) };
-    Ok((row.count(0)?, row.optional_time(1)?))
+    Ok((row.count("uploads")?, row.optional_time("first_remove_after")?))
 }
 
 /// How many uploads wait in each state in which a person may have to act.
 pub fn uploads(tx: &mut dyn Transaction) -> Result<Vec<(UploadState, u64)>, RegistryError> {
     let rows = tx.query(Statement("health.uploads"), &[])?;
-    rows.iter().map(|row| Ok((row.text(0)?.parse()?, row.count(1)?))).collect()
+    rows.iter().map(|row| Ok((row.text("state")?.parse()?, row.count("uploads")?))).collect()
 }
 
 fn object_copy(
@@ -112,7 +120,7 @@ fn object_copy(
     store: &str,
 ) -> Result<Option<CopyState>, RegistryError> {
     let row = tx.query_one(Statement("health.object_copy"), &[object.into(), generation.into(), store.into()])?;
-    row.map(|row| row.text(0)?.parse()).transpose()
+    row.map(|row| row.text("state")?.parse()).transpose()
 }
 
 /// Makes copies of an object in a store, and its inventories there, the next that fixity checks: a listing of the store did

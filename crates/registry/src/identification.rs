@@ -64,7 +64,12 @@ pub fn objects_behind(
         &[after.into(), scope.value(), signatures.into(), limit.into()],
     )?
     .iter()
-    .map(|row| Ok(ObjectBehind { object: ObjectId(row.uuid(0)?), institution_identifier: row.text(1)?.to_owned() }))
+    .map(|row| {
+        Ok(ObjectBehind {
+            object: ObjectId(row.uuid("id")?),
+            institution_identifier: row.text("identifier")?.to_owned(),
+        })
+    })
     .collect()
 }
 
@@ -75,7 +80,7 @@ pub fn amount_behind(
     signatures: &str,
 ) -> Result<(u64, u64), RegistryError> {
     let row = tx.query_one(Statement("identification.amount_behind"), &[object.into(), signatures.into()])?;
-    row.map_or(Ok((0, 0)), |row| Ok((row.count(0)?, row.count(1)?)))
+    row.map_or(Ok((0, 0)), |row| Ok((row.count("files")?, row.count("bytes")?)))
 }
 
 /// Files of an object that were not identified with `signatures`, of all its versions, after one of a version.
@@ -94,14 +99,14 @@ pub fn files_behind(
     .iter()
     .map(|row| {
         Ok(FileBehind {
-            generation: GenerationId(row.uuid(0)?),
-            version: row.count(1)?,
-            file: FileId(row.uuid(2)?),
-            path: row.text(3)?.to_owned(),
-            content: ContentId(row.uuid(4)?),
-            size: row.count(5)?,
-            sha512: digest(row, 6)?,
-            format: Format::of_row(row, 7)?,
+            generation: GenerationId(row.uuid("generation")?),
+            version: row.count("version")?,
+            file: FileId(row.uuid("file_id")?),
+            path: row.text("path")?.to_owned(),
+            content: ContentId(row.uuid("content_id")?),
+            size: row.count("size")?,
+            sha512: digest(row, "sha512")?,
+            format: Format::of_row(row)?,
         })
     })
     .collect()

@@ -133,11 +133,11 @@ pub fn set_decisions(tx: &mut dyn Transaction, claim: &Claim, files: &[InterimFi
 pub fn totals(tx: &mut dyn Transaction, item: ItemId) -> Result<Totals, RegistryError> {
     let Some(row) = tx.query_one(Statement("interim.totals"), &[item.into()])? else { return Ok(Totals::default()) };
     Ok(Totals {
-        files: row.count(0)?,
-        bytes: row.count(1)?,
-        payload_files: row.count(2)?,
-        new: row.count(3)?,
-        changed: row.count(4)?,
+        files: row.count("files")?,
+        bytes: row.count("bytes")?,
+        payload_files: row.count("payload_files")?,
+        new: row.count("new_files")?,
+        changed: row.count("changed_files")?,
     })
 }
 
@@ -160,7 +160,7 @@ pub struct StagingPlace {
 /// Where the bytes of an item lie in staging; none where no space is reserved for it.
 pub fn staging_place(tx: &mut dyn Transaction, item: ItemId) -> Result<Option<StagingPlace>, RegistryError> {
     let Some(row) = tx.query_one(Statement("space.of_item"), &[item.into()])? else { return Ok(None) };
-    Ok(Some(StagingPlace { id: row.optional_uuid(0)?, is_discarded: row.truth(1)? }))
+    Ok(Some(StagingPlace { id: row.optional_uuid("staging_id")?, is_discarded: row.truth("is_discarded")? }))
 }
 
 /// Marks what an item has staged as being removed, and drops its facts, so that no stage goes on with it; where that lies.
@@ -193,7 +193,7 @@ pub fn drop_staged_rows(
 /// A named fact of an item.
 pub fn fact(tx: &mut dyn Transaction, item: ItemId, name: &str) -> Result<Option<String>, RegistryError> {
     let row = tx.query_one(Statement("interim.fact"), &[item.into(), name.into()])?;
-    Ok(row.map(|row| row.text(0).map(str::to_owned)).transpose()?)
+    Ok(row.map(|row| row.text("value").map(str::to_owned)).transpose()?)
 }
 
 /// Sets a named fact of an item.
@@ -209,7 +209,7 @@ pub fn reserve(tx: &mut dyn Transaction, claim: &Claim, bytes: u64, capacity: u6
     work::check_fence(tx, claim)?;
     let now = tx.now()?;
     let row = tx.query_one(Statement("space.reserved"), &[claim.item.into()])?;
-    let reserved = row.map_or(Ok(0), |row| row.count(0))?;
+    let reserved = row.map_or(Ok(0), |row| row.count("reserved_bytes"))?;
     if reserved.saturating_add(bytes) > capacity {
         return Ok(false);
     }
@@ -249,26 +249,26 @@ pub fn put_out(
 
 fn file_row(row: &Row) -> Result<InterimFile, RegistryError> {
     Ok(InterimFile {
-        path: row.text(0)?.to_owned(),
-        size: row.count(1)?,
+        path: row.text("path")?.to_owned(),
+        size: row.count("size")?,
         digests: Digests {
-            md5: digest(row, 2)?,
-            sha1: digest(row, 3)?,
-            sha256: digest(row, 4)?,
-            sha512: digest(row, 5)?,
+            md5: digest(row, "md5")?,
+            sha1: digest(row, "sha1")?,
+            sha256: digest(row, "sha256")?,
+            sha512: digest(row, "sha512")?,
         },
-        modified: row.optional_time(6)?.map(Time::timestamp),
-        staging_key: row.text(7)?.to_owned(),
-        staging_offset: row.count(8)?,
-        decision: row.optional_text(9)?.map(str::parse).transpose()?,
-        file: row.optional_uuid(10)?.map(FileId),
-        content: row.optional_uuid(11)?.map(ContentId),
-        format: Format::of_row(row, 12)?,
+        modified: row.optional_time("modified")?.map(Time::timestamp),
+        staging_key: row.text("staging_key")?.to_owned(),
+        staging_offset: row.count("staging_offset")?,
+        decision: row.optional_text("decision")?.map(str::parse).transpose()?,
+        file: row.optional_uuid("file_id")?.map(FileId),
+        content: row.optional_uuid("content_id")?.map(ContentId),
+        format: Format::of_row(row)?,
     })
 }
 
 /// A digest column.
-pub(crate) fn digest(row: &Row, column: usize) -> Result<Digest, RegistryError> {
+pub(crate) fn digest(row: &Row, column: &'static str) -> Result<Digest, RegistryError> {
     let bytes = row.bytes(column)?;
     Digest::from_bytes(bytes)
         .map_err(|_| RegistryError::Corrupt { wanted: "a digest", found: format!("{} bytes", bytes.len()) })

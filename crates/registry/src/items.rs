@@ -299,7 +299,7 @@ pub fn counts(
         (None, Scope::Institution(id)) => tx.query(Statement("items.count_by_status_of_institution"), &[id.into()])?,
         (Some(batch), _) => tx.query(Statement("items.count_by_status_of_batch"), &[scope.value(), batch.into()])?,
     };
-    rows.iter().map(|row| Ok((row.text(0)?.parse()?, row.count(1)?))).collect()
+    rows.iter().map(|row| Ok((row.text("status")?.parse()?, row.count("items")?))).collect()
 }
 
 /// An item's history, oldest first.
@@ -308,13 +308,13 @@ pub fn history(tx: &mut dyn Transaction, scope: Scope, id: ItemId) -> Result<Vec
         .iter()
         .map(|row| {
             Ok(HistoryLine {
-                number: row.count(0)?,
-                time: row.time(1)?,
-                stage: row.text(2)?.parse()?,
-                status: row.text(3)?.parse()?,
-                note: row.optional_text(4)?.map(str::to_owned),
-                holder: row.optional_text(5)?.map(str::to_owned),
-                fence: row.integer(6)?,
+                number: row.count("number")?,
+                time: row.time("time")?,
+                stage: row.text("stage")?.parse()?,
+                status: row.text("status")?.parse()?,
+                note: row.optional_text("note")?.map(str::to_owned),
+                holder: row.optional_text("holder")?.map(str::to_owned),
+                fence: row.integer("fence")?,
             })
         })
         .collect()
@@ -331,12 +331,12 @@ pub fn problems(
         .iter()
         .map(|row| {
             Ok(ItemProblem {
-                severity: row.text(0)?.to_owned(),
-                code: row.text(1)?.to_owned(),
-                file: row.optional_text(2)?.map(str::to_owned),
-                path: row.optional_text(3)?.map(str::to_owned),
-                line: row.optional_integer(4)?.map(i64::unsigned_abs),
-                message: row.text(5)?.to_owned(),
+                severity: row.text("severity")?.to_owned(),
+                code: row.text("code")?.to_owned(),
+                file: row.optional_text("file")?.map(str::to_owned),
+                path: row.optional_text("path")?.map(str::to_owned),
+                line: row.optional_integer("line")?.map(i64::unsigned_abs),
+                message: row.text("message")?.to_owned(),
             })
         })
         .collect()
@@ -548,37 +548,37 @@ fn requeue_stage(tx: &mut dyn Transaction, item: &Item, wanted: Option<Stage>) -
 
 pub(crate) fn item_row(row: &Row) -> Result<Item, RegistryError> {
     Ok(Item {
-        id: ItemId(row.uuid(0)?),
-        batch: row.optional_uuid(1)?.map(BatchId),
-        institution: InstitutionId(row.uuid(2)?),
-        collection: row.optional_uuid(3)?.map(CollectionId),
-        action: row.text(4)?.parse()?,
-        object: row.optional_uuid(5)?.map(ObjectId),
-        object_identifier: row.text(6)?.to_owned(),
-        file: row.optional_uuid(7)?.map(FileId),
-        name: row.text(8)?.to_owned(),
-        source: row.optional_text(9)?.map(str::to_owned),
-        etag: row.optional_text(10)?.map(str::to_owned),
-        size: row.optional_integer(11)?.map(i64::unsigned_abs),
-        options: row.text(12)?.to_owned(),
-        stage: row.text(13)?.parse()?,
-        status: row.text(14)?.parse()?,
-        priority: row.integer(15)?,
-        note: row.optional_text(16)?.map(str::to_owned),
-        needs_review: row.truth(17)?,
-        retry_count: row.count(18)?,
-        cancel_requested: row.optional_text(19)?.map(str::parse).transpose()?,
-        fence: row.integer(20)?,
-        holder: row.optional_text(21)?.map(str::to_owned),
-        lease_until: row.optional_time(22)?,
-        version: row.optional_integer(23)?.map(i64::unsigned_abs),
-        created_at: row.time(24)?,
-        updated_at: row.time(25)?,
-        institution_identifier: row.text(26)?.to_owned(),
-        collection_identifier: row.optional_text(27)?.map(str::to_owned),
-        is_verdict: row.truth(28)?,
-        staging_losses: row.count(29)?,
-        wait_reason: row.optional_text(30)?.map(str::parse).transpose()?,
+        id: ItemId(row.uuid("id")?),
+        batch: row.optional_uuid("batch_id")?.map(BatchId),
+        institution: InstitutionId(row.uuid("institution_id")?),
+        collection: row.optional_uuid("collection_id")?.map(CollectionId),
+        action: row.text("action")?.parse()?,
+        object: row.optional_uuid("object_id")?.map(ObjectId),
+        object_identifier: row.text("object_identifier")?.to_owned(),
+        file: row.optional_uuid("file_id")?.map(FileId),
+        name: row.text("name")?.to_owned(),
+        source: row.optional_text("source")?.map(str::to_owned),
+        etag: row.optional_text("etag")?.map(str::to_owned),
+        size: row.optional_integer("size")?.map(i64::unsigned_abs),
+        options: row.text("options")?.to_owned(),
+        stage: row.text("stage")?.parse()?,
+        status: row.text("status")?.parse()?,
+        priority: row.integer("priority")?,
+        note: row.optional_text("note")?.map(str::to_owned),
+        needs_review: row.truth("needs_review")?,
+        retry_count: row.count("retry_count")?,
+        cancel_requested: row.optional_text("cancel_requested")?.map(str::parse).transpose()?,
+        fence: row.integer("fence")?,
+        holder: row.optional_text("holder")?.map(str::to_owned),
+        lease_until: row.optional_time("lease_until")?,
+        version: row.optional_integer("version")?.map(i64::unsigned_abs),
+        created_at: row.time("created_at")?,
+        updated_at: row.time("updated_at")?,
+        institution_identifier: row.text("institution_identifier")?.to_owned(),
+        collection_identifier: row.optional_text("collection_identifier")?.map(str::to_owned),
+        is_verdict: row.truth("is_verdict")?,
+        staging_losses: row.count("staging_losses")?,
+        wait_reason: row.optional_text("wait_reason")?.map(str::parse).transpose()?,
     })
 }
 
@@ -586,11 +586,11 @@ pub(crate) fn item_row(row: &Row) -> Result<Item, RegistryError> {
 pub fn older_open(tx: &mut dyn Transaction, item: &Item) -> Result<Option<ItemId>, RegistryError> {
     let values: [Value; 3] = [item.institution.into(), (&item.object_identifier).into(), item.id.into()];
     let row = tx.query_one(Statement("items.older_open"), &values)?;
-    Ok(row.map(|row| row.uuid(0).map(ItemId)).transpose()?)
+    Ok(row.map(|row| row.uuid("id").map(ItemId)).transpose()?)
 }
 
 /// Every open ingest of an object up to an item of it, oldest first.
 pub fn open_up_to(tx: &mut dyn Transaction, item: &Item) -> Result<Vec<ItemId>, RegistryError> {
     let values: [Value; 3] = [item.institution.into(), (&item.object_identifier).into(), item.id.into()];
-    tx.query(Statement("items.open_up_to"), &values)?.iter().map(|row| Ok(ItemId(row.uuid(0)?))).collect()
+    tx.query(Statement("items.open_up_to"), &values)?.iter().map(|row| Ok(ItemId(row.uuid("id")?))).collect()
 }

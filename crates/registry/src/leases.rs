@@ -30,7 +30,7 @@ pub fn hold(tx: &mut dyn Transaction, object: ObjectId, owner: Uuid, until: Time
     let (fence, kept) = match row {
         None => (1, false),
         Some(row) => {
-            let (holder, fence, lease_until) = (row.uuid(0)?, row.integer(1)?, row.time(2)?);
+            let (holder, fence, lease_until) = (row.uuid("owner")?, row.integer("fence")?, row.time("lease_until")?);
             if holder == owner {
                 // A lease that ran out and that nobody took in between is as good as kept.
                 (fence, lease_until.0 != 0)
@@ -63,7 +63,7 @@ pub enum Holding {
 pub fn holding(tx: &mut dyn Transaction, object: ObjectId, owner: Uuid) -> Result<Holding, RegistryError> {
     let now = tx.now()?;
     let Some(row) = tx.query_one(Statement("leases.get"), &[object.into()])? else { return Ok(Holding::NotHeld) };
-    let is_held = row.uuid(0)? == owner && row.time(2)? > now;
+    let is_held = row.uuid("owner")? == owner && row.time("lease_until")? > now;
     Ok(if is_held { Holding::Held } else { Holding::NotHeld })
 }
 
@@ -82,7 +82,7 @@ pub fn release_owner(tx: &mut dyn Transaction, owner: Uuid) -> Result<Vec<String
     tx.execute(Statement("leases.release_owner"), &[owner.into()])?;
     let mut topics = Vec::new();
     for row in released {
-        topics.extend(work::wake_waiting_for(tx, ObjectId(row.uuid(0)?), owner)?);
+        topics.extend(work::wake_waiting_for(tx, ObjectId(row.uuid("object_id")?), owner)?);
     }
     Ok(topics)
 }
@@ -90,5 +90,5 @@ pub fn release_owner(tx: &mut dyn Transaction, owner: Uuid) -> Result<Vec<String
 /// How many leases are live: none when nothing is at work.
 pub fn live(tx: &mut dyn Transaction) -> Result<u64, RegistryError> {
     let now = tx.now()?;
-    Ok(tx.query_one(Statement("leases.live"), &[now.into()])?.map_or(Ok(0), |row| row.count(0))?)
+    Ok(tx.query_one(Statement("leases.live"), &[now.into()])?.map_or(Ok(0), |row| row.count("leases"))?)
 }

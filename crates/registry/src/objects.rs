@@ -228,11 +228,11 @@ pub fn current(
     path: &str,
 ) -> Result<Option<(FileId, Option<ContentBrief>)>, RegistryError> {
     let Some(row) = tx.query_one(Statement("files.current"), &[object.into(), path.into()])? else { return Ok(None) };
-    let content = match row.optional_uuid(1)? {
+    let content = match row.optional_uuid("content_id")? {
         None => None,
-        Some(id) => Some((ContentId(id), digest(&row, 2)?, row.count(3)?)),
+        Some(id) => Some((ContentId(id), digest(&row, "sha512")?, row.count("size")?)),
     };
-    Ok(Some((FileId(row.uuid(0)?), content)))
+    Ok(Some((FileId(row.uuid("file_id")?), content)))
 }
 
 /// Files at a version in byte order of their logical path, after `after`; only those under `prefix` (which ends in `/`, or
@@ -260,7 +260,7 @@ pub fn files(
 /// One file by its identifier, with its object, as it is now.
 pub fn file(tx: &mut dyn Transaction, scope: Scope, id: FileId) -> Result<Option<(Object, File)>, RegistryError> {
     let Some(row) = tx.query_one(Statement("files.get"), &[id.into(), scope.value()])? else { return Ok(None) };
-    let Some(object) = get(tx, scope, ObjectId(row.uuid(1)?))? else { return Ok(None) };
+    let Some(object) = get(tx, scope, ObjectId(row.uuid("object_id")?))? else { return Ok(None) };
     let row = tx.query_one(Statement("files.one"), &[id.into(), scope.value()])?;
     Ok(row.as_ref().map(file_row).transpose()?.map(|file| (object, file)))
 }
@@ -280,13 +280,13 @@ fn copies_by(tx: &mut dyn Transaction, statement: Statement, content: ContentId)
         .iter()
         .map(|row| {
             Ok(Copy {
-                store: row.text(0)?.to_owned(),
-                key: row.text(1)?.to_owned(),
-                class: row.optional_text(2)?.map(str::to_owned),
-                state: row.text(3)?.parse()?,
-                stored_at: row.time(4)?,
-                verified_at: row.optional_time(5)?,
-                last_fixity_at: row.optional_time(6)?,
+                store: row.text("store")?.to_owned(),
+                key: row.text("key")?.to_owned(),
+                class: row.optional_text("class")?.map(str::to_owned),
+                state: row.text("state")?.parse()?,
+                stored_at: row.time("stored_at")?,
+                verified_at: row.optional_time("verified_at")?,
+                last_fixity_at: row.optional_time("last_fixity_at")?,
             })
         })
         .collect()
@@ -304,8 +304,8 @@ pub struct ContentPaths {
 /// The paths of a content of an object that was found within a scope; none where no published version has it.
 pub fn paths(tx: &mut dyn Transaction, content: ContentId) -> Result<Option<ContentPaths>, RegistryError> {
     let Some(row) = tx.query_one(Statement("contents.paths"), &[content.into()])? else { return Ok(None) };
-    Ok(match row.optional_text(0)? {
-        Some(first) => Some(ContentPaths { first: first.to_owned(), more: row.count(1)?.saturating_sub(1) }),
+    Ok(match row.optional_text("first_path")? {
+        Some(first) => Some(ContentPaths { first: first.to_owned(), more: row.count("paths")?.saturating_sub(1) }),
         None => None,
     })
 }
@@ -314,19 +314,19 @@ pub fn paths(tx: &mut dyn Transaction, content: ContentId) -> Result<Option<Cont
 pub fn content(tx: &mut dyn Transaction, id: ContentId) -> Result<Option<Content>, RegistryError> {
     let Some(row) = tx.query_one(Statement("contents.get"), &[id.into()])? else { return Ok(None) };
     Ok(Some(Content {
-        id: ContentId(row.uuid(0)?),
-        object: ObjectId(row.uuid(1)?),
-        generation: GenerationId(row.uuid(2)?),
+        id: ContentId(row.uuid("id")?),
+        object: ObjectId(row.uuid("object_id")?),
+        generation: GenerationId(row.uuid("generation")?),
         digests: Digests {
-            sha512: digest(&row, 3)?,
-            md5: digest(&row, 5)?,
-            sha1: digest(&row, 6)?,
-            sha256: digest(&row, 7)?,
+            sha512: digest(&row, "sha512")?,
+            md5: digest(&row, "md5")?,
+            sha1: digest(&row, "sha1")?,
+            sha256: digest(&row, "sha256")?,
         },
-        size: row.count(4)?,
-        stored_in: row.count(8)?,
-        institution: InstitutionId(row.uuid(9)?),
-        institution_identifier: row.text(10)?.to_owned(),
+        size: row.count("size")?,
+        stored_in: row.count("version")?,
+        institution: InstitutionId(row.uuid("institution_id")?),
+        institution_identifier: row.text("institution_identifier")?.to_owned(),
     }))
 }
 
@@ -353,64 +353,64 @@ fn object_copies_by(
 ) -> Result<Vec<(String, CopyState, Time)>, RegistryError> {
     tx.query(statement, &[object.into()])?
         .iter()
-        .map(|row| Ok((row.text(0)?.to_owned(), row.text(1)?.parse()?, row.time(2)?)))
+        .map(|row| Ok((row.text("store")?.to_owned(), row.text("state")?.parse()?, row.time("checked_at")?)))
         .collect()
 }
 
 fn object_row(tx: &mut dyn Transaction, row: &Row) -> Result<Object, RegistryError> {
     let text = |column| row.optional_text(column).map(|text| text.map(str::to_owned));
-    let id = ObjectId(row.uuid(0)?);
+    let id = ObjectId(row.uuid("id")?);
     let local_ids = tx
         .query(Statement("local_ids.of_object"), &[id.into()])?
         .iter()
-        .map(|row| row.text(0).map(str::to_owned))
+        .map(|row| row.text("local_id").map(str::to_owned))
         .collect::<Result<_, _>>()?;
     Ok(Object {
         id,
-        institution: InstitutionId(row.uuid(1)?),
-        institution_identifier: row.text(2)?.to_owned(),
-        collection_identifier: text(3)?,
-        identifier: row.text(4)?.to_owned(),
-        generation: GenerationId(row.uuid(5)?),
-        state: row.text(6)?.parse()?,
+        institution: InstitutionId(row.uuid("institution_id")?),
+        institution_identifier: row.text("institution_identifier")?.to_owned(),
+        collection_identifier: text("collection_identifier")?,
+        identifier: row.text("identifier")?.to_owned(),
+        generation: GenerationId(row.uuid("generation")?),
+        state: row.text("state")?.parse()?,
         description: Description {
-            title: text(7)?,
-            description: text(8)?,
-            access: text(9)?,
-            placement: text(11)?,
-            profile: text(12)?,
-            source_organization: text(13)?,
-            bag_group_identifier: text(14)?,
-            internal_sender_identifier: text(15)?,
-            internal_sender_description: text(16)?,
+            title: text("title")?,
+            description: text("description")?,
+            access: text("access")?,
+            placement: text("placement")?,
+            profile: text("profile")?,
+            source_organization: text("source_organization")?,
+            bag_group_identifier: text("bag_group_identifier")?,
+            internal_sender_identifier: text("internal_sender_identifier")?,
+            internal_sender_description: text("internal_sender_description")?,
             base_directory: None,
             part: None,
             local_ids,
         },
-        ark: text(10)?,
-        head: row.count(17)?,
-        files: row.count(18)?,
-        bytes: row.count(19)?,
-        created_at: row.time(20)?,
-        updated_at: row.time(21)?,
+        ark: text("ark")?,
+        head: row.count("head")?,
+        files: row.count("files")?,
+        bytes: row.count("bytes")?,
+        created_at: row.time("created_at")?,
+        updated_at: row.time("updated_at")?,
     })
 }
 
 fn file_row(row: &Row) -> Result<File, RegistryError> {
     Ok(File {
-        id: FileId(row.uuid(0)?),
-        path: row.text(1)?.to_owned(),
-        modified: row.optional_time(2)?.map(Time::timestamp),
-        content: ContentId(row.uuid(3)?),
-        size: row.count(4)?,
+        id: FileId(row.uuid("id")?),
+        path: row.text("path")?.to_owned(),
+        modified: row.optional_time("modified")?.map(Time::timestamp),
+        content: ContentId(row.uuid("content_id")?),
+        size: row.count("size")?,
         digests: Digests {
-            md5: digest(row, 5)?,
-            sha1: digest(row, 6)?,
-            sha256: digest(row, 7)?,
-            sha512: digest(row, 8)?,
+            md5: digest(row, "md5")?,
+            sha1: digest(row, "sha1")?,
+            sha256: digest(row, "sha256")?,
+            sha512: digest(row, "sha512")?,
         },
-        format: Format::of_row(row, 9)?,
-        since: row.count(18)?,
-        stored_in: row.count(19)?,
+        format: Format::of_row(row)?,
+        since: row.count("since")?,
+        stored_in: row.count("stored_in")?,
     })
 }

@@ -65,20 +65,26 @@ pub struct Waiting {
 
 /// How many messages of each kind were not delivered.
 pub fn waiting(tx: &mut dyn Transaction) -> Result<Vec<Waiting>, RegistryError> {
-    let row = |row: &Row| Ok(Waiting { kind: row.text(0)?.to_owned(), messages: row.count(1)?, oldest: row.time(2)? });
+    let row = |row: &Row| {
+        Ok(Waiting {
+            kind: row.text("kind")?.to_owned(),
+            messages: row.count("messages")?,
+            oldest: row.time("oldest_created_at")?,
+        })
+    };
     tx.query(Statement("outbox.waiting"), &[])?.iter().map(row).collect()
 }
 
 fn message_row(row: &Row) -> Result<Message, RegistryError> {
     Ok(Message {
-        id: row.uuid(0)?,
-        institution: InstitutionId(row.uuid(1)?),
-        institution_identifier: row.text(2)?.to_owned(),
-        item: row.optional_uuid(3)?.map(ItemId),
-        key: row.text(4)?.to_owned(),
-        kind: row.text(5)?.to_owned(),
-        payload: row.text(6)?.to_owned(),
-        created_at: row.time(7)?,
-        delivered_at: row.optional_time(8)?,
+        id: row.uuid("id")?,
+        institution: InstitutionId(row.uuid("institution_id")?),
+        institution_identifier: row.text("institution_identifier")?.to_owned(),
+        item: row.optional_uuid("item_id")?.map(ItemId),
+        key: row.text("key")?.to_owned(),
+        kind: row.text("kind")?.to_owned(),
+        payload: row.text("payload")?.to_owned(),
+        created_at: row.time("created_at")?,
+        delivered_at: row.optional_time("delivered_at")?,
     })
 }

@@ -143,7 +143,7 @@ pub fn put_item(tx: &mut dyn Transaction, item: ItemId, part: Part) -> Result<()
 /// Which part a deposit is, where it is one.
 pub fn of_item(tx: &mut dyn Transaction, item: ItemId) -> Result<Option<Part>, RegistryError> {
     let Some(row) = tx.query_one(Statement("parts.of_item"), &[item.into()])? else { return Ok(None) };
-    let (number, total) = (row.count(0)?, row.count(1)?);
+    let (number, total) = (row.count("number")?, row.count("total")?);
     let part = Part::new(number, total);
     part.map(Some).map_err(|_| RegistryError::Corrupt { wanted: "a part", found: format!("{number} of {total}") })
 }
@@ -170,7 +170,7 @@ pub fn at(
 ) -> Result<Option<Parts>, RegistryError> {
     let mut parts: Option<Parts> = None;
     for row in tx.query(Statement("parts.at"), &[object.into(), generation.into(), version.into()])? {
-        let (total, number) = (row.count(0)?, row.count(1)?);
+        let (total, number) = (row.count("total")?, row.count("number")?);
         parts.get_or_insert_with(|| Parts { total, present: Vec::new() }).present.push(number);
     }
     Ok(parts)

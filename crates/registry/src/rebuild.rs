@@ -21,7 +21,7 @@ const UNDER_WAY: &str = "rebuild";
 pub fn begin(tx: &mut dyn Transaction) -> Result<(), RegistryError> {
     let row = tx.query_one(Statement("rebuild.in_use"), &[])?;
     let in_use = |column| row.as_ref().map_or(Ok(false), |row| row.truth(column));
-    let (objects, work) = (in_use(0)?, in_use(1)? || in_use(2)?);
+    let (objects, work) = (in_use("has_objects")?, in_use("has_work_items")? || in_use("has_batches")?);
     let is_under_way = tenants::fact(tx, UNDER_WAY)?.as_deref() == Some("begun");
     if work || objects && !is_under_way {
         return Err(RegistryError::State {
@@ -186,7 +186,7 @@ fn check_number(
     let key = [object.id.into(), object.generation.into(), version.number.into()];
     let found = tx.query_one(Statement("rebuild.number_taken"), &key)?;
     let (id, state) = match &found {
-        Some(row) => (row.uuid(0)?, row.text(1)?),
+        Some(row) => (row.uuid("id")?, row.text("state")?),
         None => return Err(taken(version, "not to be had: the registry has given it up")),
     };
     match state.parse::<VersionState>()? {
@@ -305,11 +305,14 @@ pub fn uncopied(
         .iter()
         .map(|row| {
             Ok(RecordedContent {
-                id: ContentId(row.uuid(0)?),
-                sha512: digest(row, 1)?,
-                size: row.count(2)?,
-                place: ContentPlace { version: row.count(3)?, owner: row.optional_uuid(5)?.map(VersionId) },
-                created_at: row.time(4)?,
+                id: ContentId(row.uuid("id")?),
+                sha512: digest(row, "sha512")?,
+                size: row.count("size")?,
+                place: ContentPlace {
+                    version: row.count("version")?,
+                    owner: row.optional_uuid("version_id")?.map(VersionId),
+                },
+                created_at: row.time("created_at")?,
             })
         })
         .collect()
@@ -416,7 +419,7 @@ pub fn publish(
         let key = [object.id.into(), object.generation.into(), version.number.into()];
         let totals = tx.query_one(Statement("versions.totals"), &key)?;
         let (files, bytes) = match totals {
-            Some(row) => (row.count(0)?, row.count(1)?),
+            Some(row) => (row.count("files")?, row.count("bytes")?),
             None => (0, 0),
         };
         let inventory = inventory.map(|digest| digest.as_bytes().to_vec());
@@ -484,9 +487,9 @@ pub struct StoredObject {
 
 fn stored_row(row: &Row) -> Result<StoredObject, RegistryError> {
     Ok(StoredObject {
-        object: ObjectId(row.uuid(0)?),
-        generation: GenerationId(row.uuid(1)?),
-        institution: row.text(2)?.to_owned(),
+        object: ObjectId(row.uuid("object_id")?),
+        generation: GenerationId(row.uuid("generation")?),
+        institution: row.text("identifier")?.to_owned(),
     })
 }
 
@@ -523,7 +526,7 @@ pub fn copies_by_key(
     let values = [object.into(), store.into(), after.into(), limit.into()];
     tx.query(Statement("rebuild.copies_by_key"), &values)?
         .iter()
-        .map(|row| Ok((row.text(0)?.to_owned(), row.count(1)?)))
+        .map(|row| Ok((row.text("key")?.to_owned(), row.count("size")?)))
         .collect()
 }
 
@@ -531,6 +534,6 @@ pub fn copies_by_key(
 pub fn open_generations(tx: &mut dyn Transaction) -> Result<Vec<(String, GenerationId)>, RegistryError> {
     tx.query(Statement("rebuild.open_generations"), &[])?
         .iter()
-        .map(|row| Ok((row.text(0)?.to_owned(), GenerationId(row.uuid(1)?))))
+        .map(|row| Ok((row.text("identifier")?.to_owned(), GenerationId(row.uuid("generation")?))))
         .collect()
 }

@@ -60,10 +60,10 @@ pub fn cursor(tx: &mut dyn Transaction, store: &str, institution: InstitutionId)
     let row = tx.query_one(Statement("receiving.cursor"), &[store.into(), institution.into()])?;
     let Some(row) = row else { return Ok(Cursor::default()) };
     Ok(Cursor {
-        after_key: row.text(0)?.to_owned(),
-        after_upload: row.text(1)?.to_owned(),
-        folder: row.optional_text(2)?.map(str::to_owned),
-        looked_at: Some(row.time(3)?),
+        after_key: row.text("after_key")?.to_owned(),
+        after_upload: row.text("after_upload")?.to_owned(),
+        folder: row.optional_text("folder")?.map(str::to_owned),
+        looked_at: Some(row.time("looked_at")?),
     })
 }
 
@@ -275,7 +275,7 @@ pub fn drop_upload(tx: &mut dyn Transaction, id: UploadId) -> Result<(), Registr
 /// The work item that was made of these bytes under this name.
 pub fn receipt(tx: &mut dyn Transaction, store: &str, key: &str, etag: &str) -> Result<Option<ItemId>, RegistryError> {
     let row = tx.query_one(Statement("receiving.receipt"), &[store.into(), key.into(), etag.into()])?;
-    Ok(row.map(|row| row.uuid(0)).transpose()?.map(ItemId))
+    Ok(row.map(|row| row.uuid("item_id")).transpose()?.map(ItemId))
 }
 
 /// Remembers that a work item was made of an upload as it is.
@@ -320,7 +320,7 @@ pub fn supersede(
     let values = [institution.into(), object_identifier.into(), source.into(), newer.into()];
     let mut topics = Vec::new();
     for row in tx.query(Statement("receiving.waiting_of_source"), &values)? {
-        let item = items::find(tx, Scope::System, ItemId(row.uuid(0)?))?;
+        let item = items::find(tx, Scope::System, ItemId(row.uuid("id")?))?;
         if item.stage <= Stage::Fetch {
             let who = format!("a newer upload of the same name, work item {newer}");
             topics.extend(items::request(tx, Scope::System, item.id, Request::Cancel, &who)?);
@@ -332,24 +332,24 @@ pub fn supersede(
 /// Whether an upload that became this work item is being removed from its store.
 pub fn is_removing(tx: &mut dyn Transaction, item: ItemId) -> Result<bool, RegistryError> {
     let row = tx.query_one(Statement("receiving.is_removing"), &[item.into()])?;
-    Ok(row.map_or(Ok(false), |row| row.truth(0))?)
+    Ok(row.map_or(Ok(false), |row| row.truth("is_removing"))?)
 }
 
 fn upload_row(row: &Row) -> Result<Upload, RegistryError> {
     Ok(Upload {
-        id: UploadId(row.uuid(0)?),
-        institution: InstitutionId(row.uuid(1)?),
-        institution_identifier: row.text(2)?.to_owned(),
-        store: row.text(3)?.to_owned(),
-        key: row.text(4)?.to_owned(),
-        etag: row.text(5)?.to_owned(),
-        size: row.count(6)?,
-        state: row.text(7)?.parse()?,
-        note: row.optional_text(8)?.map(str::to_owned),
-        item: row.optional_uuid(9)?.map(ItemId),
-        first_seen_at: row.time(10)?,
-        changed_at: row.time(11)?,
-        remove_after: row.optional_time(12)?,
-        warned_at: row.optional_time(13)?,
+        id: UploadId(row.uuid("id")?),
+        institution: InstitutionId(row.uuid("institution_id")?),
+        institution_identifier: row.text("institution_identifier")?.to_owned(),
+        store: row.text("store")?.to_owned(),
+        key: row.text("key")?.to_owned(),
+        etag: row.text("etag")?.to_owned(),
+        size: row.count("size")?,
+        state: row.text("state")?.parse()?,
+        note: row.optional_text("note")?.map(str::to_owned),
+        item: row.optional_uuid("item_id")?.map(ItemId),
+        first_seen_at: row.time("first_seen_at")?,
+        changed_at: row.time("changed_at")?,
+        remove_after: row.optional_time("remove_after")?,
+        warned_at: row.optional_time("warned_at")?,
     })
 }

@@ -97,8 +97,8 @@ pub fn stranded(
     let mut found = Vec::new();
     let mut last = None;
     for row in tx.query(Statement("items.open_after"), &[after.into(), limit.into()])? {
-        let id = ItemId(row.uuid(0)?);
-        let (action, stage): (Action, Stage) = (row.text(1)?.parse()?, row.text(2)?.parse()?);
+        let id = ItemId(row.uuid("id")?);
+        let (action, stage): (Action, Stage) = (row.text("action")?.parse()?, row.text("stage")?.parse()?);
         last = Some(id);
         if !has_task(tx, id, &stage.topic(action))? {
             found.push(id);

@@ -91,7 +91,7 @@ pub fn migrations() -> Vec<Migration> {
 /// Refuses where another program has brought the tables beyond the version that this one knows, while this one was at work.
 pub fn check_schema(tx: &mut dyn Transaction, known: u32) -> Result<(), RegistryError> {
     let row = tx.query_one(Statement("schema.version"), &[])?;
-    let found = row.map(|row| row.count(0)).transpose()?.unwrap_or(0);
+    let found = row.map(|row| row.count("version")).transpose()?.unwrap_or(0);
     if found > u64::from(known) { Err(RegistryError::NewerSchema { found, known }) } else { Ok(()) }
 }
 
@@ -169,6 +169,17 @@ impl Registry {
     {
         self.check_writable()?;
         self.database.write_as(Isolation::ByRows, job)
+    }
+
+    /// As [`Self::write`] for jobs that take or extend leases and do little else; see [`Database::write_lease_job`].
+    pub fn write_lease<T, E, F>(&self, isolation: Isolation, job: F) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<DatabaseError> + Send + 'static,
+        F: FnMut(&mut dyn Transaction) -> Result<T, E> + Send + 'static,
+    {
+        self.check_writable()?;
+        self.database.write_lease(isolation, job)
     }
 
     /// Runs a write transaction that returns the topics it put work into, and wakes those who wait for them.

@@ -270,15 +270,15 @@ fn set_state(tx: &mut dyn Transaction, known: &Restored, state: RestoredState) -
 
 fn restored_row(row: &Row) -> Result<Restored, RegistryError> {
     Ok(Restored {
-        item: ItemId(row.uuid(0)?),
-        place: Place { store: row.text(1)?.to_owned(), key: row.text(2)?.to_owned() },
-        institution: InstitutionId(row.uuid(3)?),
-        state: row.text(4)?.parse()?,
-        etag: row.optional_text(5)?.map(str::to_owned),
-        size: row.optional_integer(6)?.and_then(|size| u64::try_from(size).ok()),
-        changed_at: row.time(7)?,
-        expires_at: row.optional_time(8)?,
-        item_status: row.text(9)?.parse()?,
-        sha256: row.optional_text(10)?.map(str::to_owned),
+        item: ItemId(row.uuid("item_id")?),
+        place: Place { store: row.text("store")?.to_owned(), key: row.text("key")?.to_owned() },
+        institution: InstitutionId(row.uuid("institution_id")?),
+        state: row.text("state")?.parse()?,
+        etag: row.optional_text("etag")?.map(str::to_owned),
+        size: row.optional_integer("size")?.and_then(|size| u64::try_from(size).ok()),
+        changed_at: row.time("changed_at")?,
+        expires_at: row.optional_time("expires_at")?,
+        item_status: row.text("status")?.parse()?,
+        sha256: row.optional_text("sha256")?.map(str::to_owned),
     })
 }

@@ -22,7 +22,7 @@ pub fn drop_history(
     let rows = tx.query(Statement("retention.old_items"), &[after.into(), before.into(), ITEMS_AT_ONCE.into()])?;
     let (mut dropped, mut last) = (0, None);
     for row in &rows {
-        let item = ItemId(row.uuid(0)?);
+        let item = ItemId(row.uuid("id")?);
         last = Some(item);
         dropped += tx.execute(Statement("retention.drop_history"), &[item.into(), before.into()])?;
     }
@@ -54,7 +54,7 @@ pub fn drop_items(
     let mut last = None;
     let mut dropped = 0;
     for row in &rows {
-        let item = ItemId(row.uuid(0)?);
+        let item = ItemId(row.uuid("id")?);
         last = Some(item);
         let tasks = strongroom_queue::tasks::of_key(tx, &item.to_string())?;
         if !tasks.is_empty() {
@@ -65,7 +65,7 @@ pub fn drop_items(
         tx.execute(Statement("retention.drop_item_parts"), &[item.into()])?;
         tx.execute(Statement("retention.drop_item_restored"), &[item.into()])?;
         dropped += tx.execute(Statement("retention.drop_item"), &[item.into()])?;
-        if let Some(batch) = row.optional_uuid(1)?.map(BatchId) {
+        if let Some(batch) = row.optional_uuid("batch_id")?.map(BatchId) {
             tx.execute(Statement("retention.drop_batch"), &[batch.into()])?;
         }
     }
@@ -85,7 +85,7 @@ pub fn sizes(tx: &mut dyn Transaction) -> Result<Vec<(&'static str, u64)>, Regis
     let mut sizes = Vec::with_capacity(tables.len());
     for (table, statement) in tables {
         let row = tx.query_one(statement, &[])?;
-        sizes.push((table, row.map_or(Ok(0), |row| row.count(0))?));
+        sizes.push((table, row.map_or(Ok(0), |row| row.count("row_count"))?));
     }
     Ok(sizes)
 }

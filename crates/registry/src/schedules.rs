@@ -59,11 +59,11 @@ pub fn list(tx: &mut dyn Transaction) -> Result<Vec<Schedule>, RegistryError> {
         .iter()
         .map(|row| {
             Ok(Schedule {
-                name: row.text(0)?.to_owned(),
-                last_run_at: row.optional_time(1)?,
-                next_run_at: row.time(2)?,
-                holder: row.optional_text(3)?.map(str::to_owned),
-                lease_until: row.optional_time(4)?,
+                name: row.text("name")?.to_owned(),
+                last_run_at: row.optional_time("last_run_at")?,
+                next_run_at: row.time("next_run_at")?,
+                holder: row.optional_text("holder")?.map(str::to_owned),
+                lease_until: row.optional_time("lease_until")?,
             })
         })
         .collect()

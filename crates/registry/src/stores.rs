@@ -27,11 +27,11 @@ pub fn list(tx: &mut dyn Transaction) -> Result<Vec<KnownStore>, RegistryError> 
     rows.iter()
         .map(|row| {
             Ok(KnownStore {
-                name: row.text(0)?.to_owned(),
-                id: row.uuid(1)?,
-                recorded_at: row.time(2)?,
-                replacing: row.optional_uuid(3)?,
-                mark_revision: row.count(4)?,
+                name: row.text("name")?.to_owned(),
+                id: row.uuid("store_id")?,
+                recorded_at: row.time("recorded_at")?,
+                replacing: row.optional_uuid("replacing_id")?,
+                mark_revision: row.count("mark_revision")?,
             })
         })
         .collect()
@@ -120,20 +120,22 @@ pub fn missed_logs_of(
 
 fn missed_log(row: &Row) -> Result<MissedLog, RegistryError> {
     Ok(MissedLog {
-        store: row.text(0)?.to_owned(),
-        object: ObjectId(row.uuid(1)?),
-        name: row.text(2)?.to_owned(),
-        generation: GenerationId(row.uuid(3)?),
-        institution: row.text(4)?.to_owned(),
-        bytes: row.bytes(5)?.to_vec(),
-        missed_at: row.time(6)?,
+        store: row.text("store")?.to_owned(),
+        object: ObjectId(row.uuid("object_id")?),
+        name: row.text("name")?.to_owned(),
+        generation: GenerationId(row.uuid("generation")?),
+        institution: row.text("institution")?.to_owned(),
+        bytes: row.bytes("bytes")?.to_vec(),
+        missed_at: row.time("missed_at")?,
     })
 }
 
 /// How many files a store misses, and since when: only stores that miss any.
 pub fn missed_log_counts(tx: &mut dyn Transaction) -> Result<Vec<(String, u64, Time)>, RegistryError> {
     let rows = tx.query(Statement("missed_logs.count"), &[])?;
-    rows.iter().map(|row| Ok((row.text(0)?.to_owned(), row.count(1)?, row.time(2)?))).collect()
+    rows.iter()
+        .map(|row| Ok((row.text("store")?.to_owned(), row.count("logs")?, row.time("first_missed_at")?)))
+        .collect()
 }
 
 /// Objects whose logs in a store could not be read when they were to be copied into another.
@@ -185,10 +187,10 @@ pub fn unread_logs(
     rows.iter()
         .map(|row| {
             Ok(UnreadLogs {
-                holder: row.text(0)?.to_owned(),
-                store: row.text(1)?.to_owned(),
-                object: ObjectId(row.uuid(2)?),
-                noted_at: row.time(3)?,
+                holder: row.text("holder")?.to_owned(),
+                store: row.text("store")?.to_owned(),
+                object: ObjectId(row.uuid("object_id")?),
+                noted_at: row.time("noted_at")?,
             })
         })
         .collect()
@@ -241,8 +243,8 @@ pub fn lose_copies(
     let mut cursor = None;
     let mut only_copies = 0;
     for row in &rows {
-        let content = ContentId(row.uuid(1)?);
-        cursor = Some(LostCursor(row.time(0)?, content.0));
+        let content = ContentId(row.uuid("content_id")?);
+        cursor = Some(LostCursor(row.time("checked_at")?, content.0));
         if tx.execute(Statement("stores.drop_copy"), &[store.into(), content.into(), listed(refused).into()])? == 0 {
             let lost = tx.execute(Statement("stores.lose_copy"), &[store.into(), content.into()])?;
             if lost == 0 {
@@ -267,8 +269,8 @@ pub fn lose_object_copies(
     let rows = tx.query(Statement("stores.object_copies"), &values)?;
     let mut cursor = None;
     for row in &rows {
-        let object = ObjectId(row.uuid(1)?);
-        cursor = Some(LostCursor(row.time(0)?, object.0));
+        let object = ObjectId(row.uuid("object_id")?);
+        cursor = Some(LostCursor(row.time("checked_at")?, object.0));
         let values = [store.into(), object.into(), listed(refused).into()];
         if tx.execute(Statement("stores.drop_object_copy"), &values)? == 0 {
             tx.execute(Statement("stores.lose_object_copy"), &[store.into(), object.into()])?;
@@ -291,7 +293,7 @@ pub fn doubt_copies(
     after: LostCursor,
     limit: usize,
 ) -> Result<Option<LostCursor>, RegistryError> {
-    doubt(tx, (Statement("stores.copies"), Statement("backfill.doubt_copy")), store, after, limit)
+    doubt(tx, (Statement("stores.copies"), "content_id", Statement("backfill.doubt_copy")), store, after, limit)
 }
 
 /// The same for declarations and inventories of objects.
@@ -301,12 +303,13 @@ pub fn doubt_object_copies(
     after: LostCursor,
     limit: usize,
 ) -> Result<Option<LostCursor>, RegistryError> {
-    doubt(tx, (Statement("stores.object_copies"), Statement("backfill.doubt_object_copy")), store, after, limit)
+    let (list, update) = (Statement("stores.object_copies"), Statement("backfill.doubt_object_copy"));
+    doubt(tx, (list, "object_id", update), store, after, limit)
 }
 
 fn doubt(
     tx: &mut dyn Transaction,
-    (list, update): (Statement, Statement),
+    (list, id_column, update): (Statement, &'static str, Statement),
     store: &str,
     after: LostCursor,
     limit: usize,
@@ -314,8 +317,8 @@ fn doubt(
     let rows = tx.query(list, &[store.into(), after.0.into(), after.1.into(), limit.into()])?;
     let mut cursor = None;
     for row in &rows {
-        let id = row.uuid(1)?;
-        cursor = Some(LostCursor(row.time(0)?, id));
+        let id = row.uuid(id_column)?;
+        cursor = Some(LostCursor(row.time("checked_at")?, id));
         tx.execute(update, &[store.into(), id.into()])?;
     }
     Ok(cursor)

@@ -135,11 +135,11 @@ pub fn institutions(
 
 fn institution_row(row: &Row) -> Result<Institution, RegistryError> {
     Ok(Institution {
-        id: InstitutionId(row.uuid(0)?),
-        identifier: row.text(1)?.to_owned(),
-        name: row.text(2)?.to_owned(),
-        active: row.text(3)? == "active",
-        created_at: row.time(4)?,
+        id: InstitutionId(row.uuid("id")?),
+        identifier: row.text("identifier")?.to_owned(),
+        name: row.text("name")?.to_owned(),
+        active: row.text("state")? == "active",
+        created_at: row.time("created_at")?,
     })
 }
 
@@ -226,23 +226,23 @@ pub fn collections_of(tx: &mut dyn Transaction, institution: InstitutionId) -> R
 
 fn collection_row(row: &Row) -> Result<Collection, RegistryError> {
     Ok(Collection {
-        id: CollectionId(row.uuid(0)?),
-        institution: InstitutionId(row.uuid(1)?),
-        institution_identifier: row.text(2)?.to_owned(),
-        identifier: row.text(3)?.to_owned(),
-        name: row.text(4)?.to_owned(),
-        profile: row.optional_text(5)?.map(str::to_owned),
-        placement: row.optional_text(6)?.map(str::to_owned),
-        held: row.truth(7)?,
-        active: row.text(8)? == "active",
-        created_at: row.time(9)?,
+        id: CollectionId(row.uuid("id")?),
+        institution: InstitutionId(row.uuid("institution_id")?),
+        institution_identifier: row.text("institution_identifier")?.to_owned(),
+        identifier: row.text("identifier")?.to_owned(),
+        name: row.text("name")?.to_owned(),
+        profile: row.optional_text("profile")?.map(str::to_owned),
+        placement: row.optional_text("placement")?.map(str::to_owned),
+        held: row.truth("held")?,
+        active: row.text("state")? == "active",
+        created_at: row.time("created_at")?,
     })
 }
 
 /// A fact about the registry itself.
 pub fn fact(tx: &mut dyn Transaction, name: &str) -> Result<Option<String>, RegistryError> {
     let row = tx.query_one(Statement("facts.get"), &[name.into()])?;
-    Ok(row.map(|row| row.text(0).map(str::to_owned)).transpose()?)
+    Ok(row.map(|row| row.text("value").map(str::to_owned)).transpose()?)
 }
 
 /// Takes back a fact about the registry itself.

@@ -205,7 +205,7 @@ pub(crate) fn check_claimed(
 /// The version's state now, whatever the caller has read before.
 pub(crate) fn state_of(tx: &mut dyn Transaction, version: &Version) -> Result<VersionState, RegistryError> {
     match tx.query_one(Statement("versions.state"), &[version.id.into()])? {
-        Some(row) => row.text(0)?.parse(),
+        Some(row) => row.text("state")?.parse(),
         None => Err(RegistryError::NotFound { what: "version", id: version.id.to_string() }),
     }
 }
@@ -265,7 +265,7 @@ pub fn put_content(
     let key = [version.object.into(), version.generation.into(), content.digests.sha512.as_bytes().into()];
     let row = tx.query_one(Statement("contents.by_digest"), &key)?;
     let row = row.ok_or_else(|| RegistryError::NotFound { what: "content", id: content.digests.sha512.to_hex() })?;
-    Ok((ContentId(row.uuid(0)?), row.count(1)?))
+    Ok((ContentId(row.uuid("id")?), row.count("version")?))
 }
 
 /// Puts files and their entries; at most [`ROWS_AT_ONCE`] at a time. Repeating it puts nothing twice.
@@ -322,8 +322,11 @@ pub fn manifest(
     take: &mut dyn FnMut(Digest, ContentPlace) -> Result<(), DatabaseError>,
 ) -> Result<(), RegistryError> {
     tx.query_each(Statement("contents.manifest"), &[object.into(), generation.into(), up_to.into()], &mut |row| {
-        let sha512 = digest(&row, 0).map_err(|error| DatabaseError::Aborted(error.to_string()))?;
-        take(sha512, ContentPlace { version: row.count(1)?, owner: row.optional_uuid(2)?.map(VersionId) })
+        let sha512 = digest(&row, "sha512").map_err(|error| DatabaseError::Aborted(error.to_string()))?;
+        take(
+            sha512,
+            ContentPlace { version: row.count("version")?, owner: row.optional_uuid("version_id")?.map(VersionId) },
+        )
     })?;
     Ok(())
 }
@@ -337,8 +340,8 @@ pub fn state(
     take: &mut dyn FnMut(Digest, &str) -> Result<(), DatabaseError>,
 ) -> Result<(), RegistryError> {
     tx.query_each(Statement("entries.state"), &[object.into(), generation.into(), number.into()], &mut |row| {
-        let sha512 = digest(&row, 0).map_err(|error| DatabaseError::Aborted(error.to_string()))?;
-        take(sha512, row.text(1)?)
+        let sha512 = digest(&row, "sha512").map_err(|error| DatabaseError::Aborted(error.to_string()))?;
+        take(sha512, row.text("path")?)
     })?;
     Ok(())
 }
@@ -354,7 +357,8 @@ pub fn commit(
     work::check_fence(tx, claim)?;
     let values = [version.object.into(), version.generation.into(), version.number.into()];
     let totals = tx.query_one(Statement("versions.totals"), &values)?;
-    let (files, bytes) = totals.map_or(Ok((0, 0)), |row| Ok::<_, DatabaseError>((row.count(0)?, row.count(1)?)))?;
+    let (files, bytes) =
+        totals.map_or(Ok((0, 0)), |row| Ok::<_, DatabaseError>((row.count("files")?, row.count("bytes")?)))?;
     let changed = tx.execute(
         Statement("versions.commit"),
         &[version.id.into(), inventory.as_bytes().into(), files.into(), bytes.into()],
@@ -433,25 +437,25 @@ pub(crate) fn set_head(
 }
 
 pub(crate) fn version_row(row: &Row) -> Result<Version, RegistryError> {
-    let description = row.text(9)?;
+    let description = row.text("description")?;
     Ok(Version {
-        id: VersionId(row.uuid(0)?),
-        object: ObjectId(row.uuid(1)?),
-        generation: GenerationId(row.uuid(2)?),
-        number: row.count(3)?,
-        state: row.text(4)?.parse()?,
-        item: row.optional_uuid(5)?.map(ItemId),
-        message: row.text(6)?.to_owned(),
-        user: row.text(7)?.to_owned(),
-        inventory: row.optional_bytes(8)?.map(|_| digest(row, 8)).transpose()?,
+        id: VersionId(row.uuid("id")?),
+        object: ObjectId(row.uuid("object_id")?),
+        generation: GenerationId(row.uuid("generation")?),
+        number: row.count("number")?,
+        state: row.text("state")?.parse()?,
+        item: row.optional_uuid("item_id")?.map(ItemId),
+        message: row.text("message")?.to_owned(),
+        user: row.text("user_name")?.to_owned(),
+        inventory: row.optional_bytes("inventory_sha512")?.map(|_| digest(row, "inventory_sha512")).transpose()?,
         description: serde_json::from_str(description)
             .map_err(|_| RegistryError::Corrupt { wanted: "a description", found: description.to_owned() })?,
-        files: row.count(10)?,
-        bytes: row.count(11)?,
-        created_at: row.time(12)?,
-        published_at: row.optional_time(13)?,
-        owns_contents: row.truth(14)?,
-        record_head: row.optional_text(15)?.map(str::to_owned),
-        swept_at: row.optional_time(16)?,
+        files: row.count("files")?,
+        bytes: row.count("bytes")?,
+        created_at: row.time("created_at")?,
+        published_at: row.optional_time("published_at")?,
+        owns_contents: row.truth("owns_contents")?,
+        record_head: row.optional_text("record_head")?.map(str::to_owned),
+        swept_at: row.optional_time("swept_at")?,
     })
 }

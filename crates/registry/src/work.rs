@@ -214,7 +214,7 @@ fn take_up(
         return Ok(None);
     };
     items::add_history(tx, id, stage, ItemStatus::Started, None, Some(holder))?;
-    item.fence = row.integer(0)?;
+    item.fence = row.integer("fence")?;
     item.status = ItemStatus::Started;
     item.holder = Some(holder.to_owned());
     item.lease_until = Some(task.lease_until);
@@ -301,7 +301,8 @@ pub fn heartbeat(
             Some(row) => {
                 // One that is asked to stop and is committing goes on all the same.
                 leases::extend_owner(tx, claim.item.0, until)?;
-                let is_asked = row.optional_text(0)?.is_some() || matches!(state, Heartbeat::CancelRequested(_));
+                let is_asked =
+                    row.optional_text("cancel_requested")?.is_some() || matches!(state, Heartbeat::CancelRequested(_));
                 pulses.push(if is_asked { Pulse::StopRequested } else { Pulse::Held(until) });
             }
         }
@@ -532,7 +533,7 @@ pub(crate) fn come_to_rest(
 pub fn wake_younger(tx: &mut dyn Transaction, item: &Item) -> Result<Vec<String>, RegistryError> {
     let values = [item.institution.into(), (&item.object_identifier).into(), item.id.into()];
     let Some(row) = tx.query_one(Statement("items.younger_open"), &values)? else { return Ok(Vec::new()) };
-    let younger = items::find(tx, Scope::System, ItemId(row.uuid(0)?))?;
+    let younger = items::find(tx, Scope::System, ItemId(row.uuid("id")?))?;
     wake(tx, &younger).map(|topic| vec![topic])
 }
 
@@ -545,7 +546,7 @@ pub(crate) fn wake_waiting_for(
 ) -> Result<Vec<String>, RegistryError> {
     let mut topics = Vec::new();
     for row in tx.query(Statement("items.waiting_for_object"), &[object.into(), owner.into()])? {
-        let item = items::find(tx, Scope::System, ItemId(row.uuid(0)?))?;
+        let item = items::find(tx, Scope::System, ItemId(row.uuid("id")?))?;
         topics.push(wake(tx, &item)?);
     }
     Ok(topics)
@@ -555,7 +556,7 @@ pub(crate) fn wake_waiting_for(
 pub fn wake_provisioning(tx: &mut dyn Transaction) -> Result<Vec<String>, RegistryError> {
     let mut topics = Vec::new();
     for row in tx.query(Statement("space.waiting"), &[])? {
-        let item = items::find(tx, Scope::System, ItemId(row.uuid(0)?))?;
+        let item = items::find(tx, Scope::System, ItemId(row.uuid("id")?))?;
         topics.push(wake(tx, &item)?);
     }
     topics.dedup();

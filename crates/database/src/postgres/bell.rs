@@ -118,7 +118,7 @@ impl Inner {
 
     fn try_ring(&self) -> Result<(), DatabaseError> {
         let shown = &self.shared.pool.address.shown;
-        let mut borrowed = self.shared.pool.borrow().map_err(super::pool::Refusal::into_error)?;
+        let mut borrowed = self.shared.pool.borrow(super::pool::Use::Any).map_err(super::pool::Refusal::into_error)?;
         let rung = borrowed.get()?.first_row(shown, "ring", &format!("SELECT pg_notify(({CHANNEL}), '')"));
         if rung.is_err() {
             borrowed.spoil();

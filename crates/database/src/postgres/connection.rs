@@ -1,11 +1,13 @@
 //! One connection: how it is made and set up, and the statements prepared on it.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use postgres::types::Kind;
 use postgres::{Client, SimpleQueryMessage};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
+use crate::value::Columns;
 use crate::{DatabaseError, Statement, Statements};
 
 use super::address::Address;
@@ -36,6 +38,7 @@ pub(super) struct Prepared {
     pub(super) statement: postgres::Statement,
     /// Whether every parameter is an array: the statement works on many value lists at once.
     pub(super) is_grouped: bool,
+    pub(super) columns: Arc<Columns>,
 }
 
 /// An open session.
@@ -126,7 +129,8 @@ impl Connection {
         };
         let types = made.params();
         let is_grouped = !types.is_empty() && types.iter().all(|found| matches!(found.kind(), Kind::Array(_)));
-        let prepared = Prepared { statement: made, is_grouped };
+        let columns = Arc::new(Columns::of(made.columns().iter().map(postgres::Column::name)));
+        let prepared = Prepared { statement: made, is_grouped, columns };
         self.prepared.insert(statement.0, prepared.clone());
         Ok(Ok(prepared))
     }

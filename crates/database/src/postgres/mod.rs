@@ -14,6 +14,7 @@ mod tls;
 mod transaction;
 mod values;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -31,13 +32,13 @@ use bell::Bell;
 use commit::{Fate, Trace, fate};
 use connection::Connection;
 use failure::{Act, Trouble, explain, trouble};
-use pool::{Borrowed, Pool, Refusal};
+use pool::{Borrowed, Pool, Refusal, Use};
 use transaction::PostgresTransaction;
 
 /// How a program uses its server.
 #[derive(Clone)]
 pub struct PostgresSettings {
-    /// Connections at once at most, but for one more that listens for work.
+    /// Connections at once at most, but for two more that are for leases alone and one that listens for work.
     pub connections: usize,
     /// How long to wait for one of them when all are in use.
     pub connection_wait: Duration,
@@ -168,18 +169,20 @@ impl Postgres {
     }
 
     /// Prepares every statement against the schema and names the first that does not fit: for tests, so that a misspelt
-    /// column is found without running the statement.
-    pub fn check_statements(&self) -> Result<(), DatabaseError> {
-        let mut names: Vec<&'static str> = self.shared.statements.names().collect();
-        names.sort_unstable();
-        let mut borrowed = self.shared.pool.borrow().map_err(Refusal::into_error)?;
-        for name in names {
-            borrowed
-                .get()?
-                .prepared(&self.shared.statements, Statement(name))?
-                .map_err(|error| explain(self.address(), Act::Statement(name), &error))?;
-        }
-        Ok(())
+    /// column is found without running the statement. The columns that each answers, by the statement's name.
+    pub fn check_statements(&self) -> Result<BTreeMap<&'static str, Vec<String>>, DatabaseError> {
+        let names: BTreeSet<&'static str> = self.shared.statements.names().collect();
+        let mut borrowed = self.shared.pool.borrow(Use::Any).map_err(Refusal::into_error)?;
+        names
+            .into_iter()
+            .map(|name| {
+                let prepared = borrowed
+                    .get()?
+                    .prepared(&self.shared.statements, Statement(name))?
+                    .map_err(|error| explain(self.address(), Act::Statement(name), &error))?;
+                Ok((name, prepared.statement.columns().iter().map(|column| column.name().to_owned()).collect()))
+            })
+            .collect()
     }
 
     /// Runs attempts until one is over or patience is.
@@ -204,8 +207,8 @@ impl Postgres {
     }
 
     /// Borrows a connection and begins a transaction on it with `sql`, whose last row is told.
-    fn begin(&self, sql: &str) -> Result<(Borrowed<'_>, Vec<Option<String>>), Attempt> {
-        let mut borrowed = self.shared.pool.borrow().map_err(|refusal| match refusal {
+    fn begin(&self, purpose: Use, sql: &str) -> Result<(Borrowed<'_>, Vec<Option<String>>), Attempt> {
+        let mut borrowed = self.shared.pool.borrow(purpose).map_err(|refusal| match refusal {
             Refusal::Lost(error) => Attempt::Undone(Trouble::Lost, error),
             Refusal::Final(error) => Attempt::Over(Err(error)),
         })?;
@@ -226,13 +229,13 @@ impl Postgres {
         }
     }
 
-    fn attempt_write(&self, job: &mut WriteJob, isolation: Isolation, undone: u32) -> Attempt {
+    fn attempt_write(&self, job: &mut WriteJob, isolation: Isolation, purpose: Use, undone: u32) -> Attempt {
         let level = match isolation {
             Isolation::Serial => "SERIALIZABLE",
             Isolation::ByRows => "READ COMMITTED",
         };
         let begin = format!("BEGIN ISOLATION LEVEL {level} READ WRITE; SELECT pg_current_xact_id(), {NOW}");
-        let (mut borrowed, row) = match self.begin(&begin) {
+        let (mut borrowed, row) = match self.begin(purpose, &begin) {
             Ok(begun) => begun,
             Err(attempt) => return attempt,
         };
@@ -269,7 +272,7 @@ impl Postgres {
 
     fn attempt_read(&self, job: &mut dyn FnMut(&mut dyn Transaction) -> Result<(), DatabaseError>) -> Attempt {
         let begin = format!("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT {NOW}");
-        let (mut borrowed, row) = match self.begin(&begin) {
+        let (mut borrowed, row) = match self.begin(Use::Any, &begin) {
             Ok(begun) => begun,
             Err(attempt) => return attempt,
         };
@@ -337,7 +340,7 @@ impl Postgres {
     /// Finds out what became of a transaction whose commit was not answered.
     fn settle_doubt(&self, trace: &Trace, error: DatabaseError) -> Attempt {
         let asked = self.persist(&mut |_| {
-            let mut borrowed = match self.shared.pool.borrow() {
+            let mut borrowed = match self.shared.pool.borrow(Use::Any) {
                 Ok(borrowed) => borrowed,
                 Err(Refusal::Lost(error) | Refusal::Final(error)) => return Attempt::Undone(Trouble::Lost, error),
             };
@@ -409,7 +412,11 @@ fn jitter(most: Duration) -> Duration {
 
 impl Database for Postgres {
     fn write_job(&self, mut job: WriteJob, isolation: Isolation) -> Result<(), DatabaseError> {
-        self.persist(&mut |undone| self.attempt_write(&mut job, isolation, undone))
+        self.persist(&mut |undone| self.attempt_write(&mut job, isolation, Use::Any, undone))
+    }
+
+    fn write_lease_job(&self, mut job: WriteJob, isolation: Isolation) -> Result<(), DatabaseError> {
+        self.persist(&mut |undone| self.attempt_write(&mut job, isolation, Use::Leases, undone))
     }
 
     fn read_job(

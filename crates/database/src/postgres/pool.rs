@@ -1,5 +1,6 @@
 //! A bounded number of connections, made on demand and lent to one thread at a time. Who finds all of them in use waits,
-//! and is told so when that takes too long.
+//! and is told so when that takes too long. A few more are lent for leases alone: work that runs does not lose its lease
+//! because other work has every connection.
 
 use std::cell::RefCell;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -11,6 +12,18 @@ use crate::DatabaseError;
 
 use super::address::Address;
 use super::connection::Connection;
+
+/// Connections besides that are lent for leases alone.
+const FOR_LEASES: usize = 2;
+
+/// What a connection is borrowed for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Use {
+    /// Whatever it is.
+    Any,
+    /// Taking and extending leases.
+    Leases,
+}
 
 thread_local! {
     /// The pools that this thread has borrowed from and not yet given back to.
@@ -32,22 +45,25 @@ struct State {
     idle: Vec<Connection>,
     /// Connections that exist or are being made.
     made: usize,
+    /// Those of them that are lent for [any use](Use::Any).
+    lent_for_any: usize,
     /// Raised when the server was lost: connections made before are not kept.
     era: u64,
 }
 
 impl Pool {
-    /// A pool of at most `limit` connections; whoever finds them all in use waits as long as `wait`.
+    /// A pool of at most `limit` connections, and a few more for leases; whoever finds them all in use waits as long as
+    /// `wait`.
     pub(super) fn new(address: Address, connector: MakeRustlsConnect, limit: usize, wait: Duration) -> Self {
         let (state, freed) = (Mutex::default(), Condvar::new());
         Self { address, connector, limit: limit.max(1), wait, state, freed }
     }
 
     /// Borrows a connection.
-    pub(super) fn borrow(&self) -> Result<Borrowed<'_>, Refusal> {
+    pub(super) fn borrow(&self, purpose: Use) -> Result<Borrowed<'_>, Refusal> {
         let lending = Lending::begin(self).map_err(Refusal::Final)?;
-        let (kept, era) = self.wait_for_turn().map_err(Refusal::Final)?;
-        let mut borrowed = Borrowed { pool: self, connection: kept, era, _lending: lending };
+        let (kept, era) = self.wait_for_turn(purpose).map_err(Refusal::Final)?;
+        let mut borrowed = Borrowed { pool: self, purpose, connection: kept, era, _lending: lending };
         if borrowed.connection.is_none() {
             // Where this fails, the place is given back when `borrowed` goes.
             let opened = Connection::open_for_work(&self.address, &self.connector)
@@ -58,16 +74,20 @@ impl Pool {
     }
 
     /// A connection that waits, or the right to make one.
-    fn wait_for_turn(&self) -> Result<(Option<Connection>, u64), DatabaseError> {
+    fn wait_for_turn(&self, purpose: Use) -> Result<(Option<Connection>, u64), DatabaseError> {
         let deadline = Instant::now() + self.wait;
         let mut state = self.lock();
         loop {
-            if let Some(connection) = state.idle.pop() {
-                return Ok((Some(connection), state.era));
-            }
-            if state.made < self.limit {
-                state.made += 1;
-                return Ok((None, state.era));
+            let lent = state.made - state.idle.len();
+            let is_free = match purpose {
+                Use::Any => state.lent_for_any < self.limit,
+                Use::Leases => true,
+            };
+            if is_free && lent < self.limit + FOR_LEASES {
+                let kept = state.idle.pop();
+                state.made += usize::from(kept.is_none());
+                state.lent_for_any += usize::from(purpose == Use::Any);
+                return Ok((kept, state.era));
             }
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
@@ -126,6 +146,7 @@ impl Refusal {
 /// A borrowed connection. It goes back when dropped, unless it was [`spoilt`](Self::spoil).
 pub(super) struct Borrowed<'p> {
     pool: &'p Pool,
+    purpose: Use,
     connection: Option<Connection>,
     era: u64,
     _lending: Lending,
@@ -150,6 +171,7 @@ impl Drop for Borrowed<'_> {
     fn drop(&mut self) {
         let connection = self.connection.take().filter(|connection| !connection.client.is_closed());
         let mut state = self.pool.lock();
+        state.lent_for_any -= usize::from(self.purpose == Use::Any);
         match connection {
             Some(connection) if state.era == self.era => {
                 state.idle.push(connection);
@@ -161,7 +183,8 @@ impl Drop for Borrowed<'_> {
                 drop(closing);
             }
         }
-        self.pool.freed.notify_one();
+        // Not everybody who waits may have it.
+        self.pool.freed.notify_all();
     }
 }
 

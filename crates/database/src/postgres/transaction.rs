@@ -12,6 +12,8 @@ use super::values::{Bound, owned};
 
 /// Value lists that go to the server at once.
 const GROUP: usize = 1_000;
+/// The column by which an answer tells which value list it is for, from 1.
+const PLACE: &str = "place";
 
 /// An open transaction; whoever made it begins and ends it.
 pub(super) struct PostgresTransaction<'c> {
@@ -79,7 +81,7 @@ impl PostgresTransaction<'_> {
             };
             loop {
                 match rows.next() {
-                    Ok(Some(row)) => take(owned(&row)?)?,
+                    Ok(Some(row)) => take(owned(&row, &prepared.columns)?)?,
                     Ok(None) => return Ok(Ok(())),
                     Err(error) => return Ok(Err(error)),
                 }
@@ -181,15 +183,14 @@ impl Transaction for PostgresTransaction<'_> {
             answers.resize(first + count, None);
             if count > 0 {
                 with_columns(&columns, |parameters| {
-                    self.stream(statement, &prepared, parameters, &mut |mut row| {
-                        let place = row.count(0)?.checked_sub(1).map(|place| first + place as usize);
+                    self.stream(statement, &prepared, parameters, &mut |row| {
+                        let place = row.count(PLACE)?.checked_sub(1).map(|place| first + place as usize);
                         let answer = place.and_then(|place| answers.get_mut(place));
                         let answer = answer.ok_or_else(|| DatabaseError::Column {
-                            column: 0,
+                            column: PLACE.into(),
                             wanted: "the place of a value list, from 1",
-                            found: format!("{:?}", row.0.first()),
+                            found: format!("{place:?}"),
                         })?;
-                        row.0.remove(0);
                         *answer = Some(row);
                         Ok(())
                     })

@@ -4,11 +4,13 @@
 use std::borrow::Cow;
 use std::error::Error;
 use std::fmt;
+use std::sync::Arc;
 
 use bytes::BytesMut;
 use postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 use uuid::Uuid;
 
+use crate::value::Columns;
 use crate::{DatabaseError, Row, Value};
 
 /// A value that does not fit the type it should have.
@@ -98,15 +100,15 @@ impl<'a> FromSql<'a> for Taken {
 }
 
 /// A row of ours for one of the client's.
-pub(super) fn owned(row: &postgres::Row) -> Result<Row, DatabaseError> {
+pub(super) fn owned(row: &postgres::Row, columns: &Arc<Columns>) -> Result<Row, DatabaseError> {
     (0..row.len())
         .map(|column| {
             row.try_get::<_, Taken>(column).map(|taken| taken.0).map_err(|error| DatabaseError::Column {
-                column,
+                column: row.columns()[column].name().to_owned().into(),
                 wanted: "a number, text, bytes or an identifier",
                 found: error.into_source().map_or_else(|| "something else".to_owned(), |cause| cause.to_string()),
             })
         })
         .collect::<Result<_, _>>()
-        .map(Row)
+        .map(|values| Row::new(columns, values))
 }

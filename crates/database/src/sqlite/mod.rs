@@ -12,13 +12,15 @@ mod schema;
 mod transaction;
 mod writer;
 
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rusqlite::Connection;
 
 use crate::clock::SteadyClock;
 use crate::migration::{OlderSchema, check_order, check_version};
+use crate::value::Columns;
 use crate::{
     Clock, Database, DatabaseError, Isolation, Migration, Statement, Statements, Time, Transaction, Upgraded, WriteJob,
 };
@@ -32,6 +34,16 @@ struct Shared {
     path: PathBuf,
     statements: Statements,
     clock: SteadyClock,
+    /// Of statements that were used, by name.
+    columns: Mutex<HashMap<&'static str, Arc<Columns>>>,
+}
+
+impl Shared {
+    /// The columns of a statement's answer; looked up at its first use.
+    fn columns_of(&self, statement: Statement, prepared: &rusqlite::Statement<'_>) -> Arc<Columns> {
+        let mut known = self.columns.lock().unwrap_or_else(PoisonError::into_inner);
+        known.entry(statement.0).or_insert_with(|| Arc::new(Columns::of(prepared.column_names().into_iter()))).clone()
+    }
 }
 
 /// One SQLite database file.
@@ -90,7 +102,12 @@ impl Sqlite {
         older: OlderSchema,
     ) -> Result<Self, DatabaseError> {
         file_system::refuse_network(path)?;
-        let shared = Arc::new(Shared { path: path.to_owned(), statements, clock: SteadyClock::new(clock) });
+        let shared = Arc::new(Shared {
+            path: path.to_owned(),
+            statements,
+            clock: SteadyClock::new(clock),
+            columns: Mutex::default(),
+        });
         let lock = WriteLock::beside(path)?;
         let (connection, _) = prepare(path, &lock, migrations, shared.clock.now(), older)?;
         let readers = Readers::new(shared.clone());
@@ -120,18 +137,20 @@ impl Sqlite {
     }
 
     /// Prepares every statement against the schema and names the first that does not fit: for tests, so that a misspelt
-    /// column is found without running the statement.
-    pub fn check_statements(&self) -> Result<(), DatabaseError> {
-        let mut names: Vec<&'static str> = self.shared.statements.names().collect();
-        names.sort_unstable();
+    /// column is found without running the statement. The columns that each answers, by the statement's name.
+    pub fn check_statements(&self) -> Result<BTreeMap<&'static str, Vec<String>>, DatabaseError> {
+        let names: BTreeSet<&'static str> = self.shared.statements.names().collect();
         self.readers.with_connection(|connection| {
-            for name in names {
-                let sql = self.shared.statements.sql(Statement(name)).unwrap_or_default();
-                connection
-                    .prepare(sql)
-                    .map_err(|error| DatabaseError::Statement { statement: name, detail: error.to_string() })?;
-            }
-            Ok(())
+            names
+                .into_iter()
+                .map(|name| {
+                    let sql = self.shared.statements.sql(Statement(name)).unwrap_or_default();
+                    let prepared = connection
+                        .prepare(sql)
+                        .map_err(|error| DatabaseError::Statement { statement: name, detail: error.to_string() })?;
+                    Ok((name, prepared.column_names().into_iter().map(str::to_owned).collect()))
+                })
+                .collect()
         })
     }
 }

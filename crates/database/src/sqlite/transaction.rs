@@ -81,15 +81,16 @@ impl Transaction for SqliteTransaction<'_> {
     ) -> Result<(), DatabaseError> {
         let mut prepared = self.prepare(statement)?;
         self.bind(statement, &mut prepared, values)?;
-        let columns = prepared.column_count();
+        let columns = self.shared.columns_of(statement, &prepared);
+        let width = prepared.column_count();
         let mut rows = prepared.raw_query();
         while let Some(row) = rows.next().map_err(|error| self.failed(statement, &error))? {
-            let mut taken = Vec::with_capacity(columns);
-            for column in 0..columns {
+            let mut taken = Vec::with_capacity(width);
+            for column in 0..width {
                 let value = row.get_ref(column).map_err(|error| self.failed(statement, &error))?;
-                taken.push(owned(column, value)?);
+                taken.push(owned(row.as_ref(), column, value)?);
             }
-            take(Row(taken))?;
+            take(Row::new(&columns, taken))?;
         }
         Ok(())
     }
@@ -119,14 +120,14 @@ impl ToSql for Bound<'_> {
     }
 }
 
-fn owned(column: usize, value: ValueRef<'_>) -> Result<Value, DatabaseError> {
+fn owned(statement: &rusqlite::Statement<'_>, column: usize, value: ValueRef<'_>) -> Result<Value, DatabaseError> {
     Ok(match value {
         ValueRef::Null => Value::Null,
         ValueRef::Integer(number) => Value::Integer(number),
         ValueRef::Real(number) => Value::Real(number),
         ValueRef::Text(bytes) => {
             let text = std::str::from_utf8(bytes).map_err(|error| DatabaseError::Column {
-                column,
+                column: statement.column_name(column).unwrap_or_default().to_owned().into(),
                 wanted: "UTF-8 text",
                 found: error.to_string(),
             })?;

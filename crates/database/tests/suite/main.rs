@@ -1,6 +1,7 @@
 //! What the engines promise: the embedded one proved against real files, the other one against a real server.
 
 mod backup;
+mod columns;
 mod opening;
 mod postgres;
 mod reading;
@@ -33,11 +34,11 @@ const ALL: Statement = Statement("all");
 const COUNT: Statement = Statement("count");
 
 fn statements() -> Statements {
-    Statements::default().with(
+    Statements::default().with(columns::STATEMENTS).with(
         "-- name: add\nINSERT INTO note (text) VALUES (?1)\n\
          -- name: mark\nINSERT INTO mark (note, data) VALUES (?1, ?2)\n\
          -- name: all\nSELECT text FROM note ORDER BY text\n\
-         -- name: count\nSELECT count(*) FROM note\n",
+         -- name: count\nSELECT count(*) AS notes FROM note\n",
     )
 }
 
@@ -73,7 +74,7 @@ fn texts(database: &dyn Database) -> Vec<String> {
     database
         .read(|transaction| {
             let rows = transaction.query(ALL, &[])?;
-            rows.iter().map(|row| row.text(0).map(str::to_owned)).collect::<Result<_, DatabaseError>>()
+            rows.iter().map(|row| row.text("text").map(str::to_owned)).collect::<Result<_, DatabaseError>>()
         })
         .expect("reads")
 }

@@ -2,7 +2,7 @@
 
 use strongroom_database::DatabaseError;
 
-use super::{ALL, COUNT, add, home, note};
+use super::{ALL, COUNT, add, columns, home, note};
 
 #[test]
 fn a_read_sees_one_state_while_others_write() {
@@ -11,13 +11,23 @@ fn a_read_sees_one_state_while_others_write() {
     let counts: Vec<u64> = home
         .database
         .read(|transaction| {
-            let before = transaction.query(COUNT, &[])?[0].count(0)?;
+            let before = transaction.query(COUNT, &[])?[0].count("notes")?;
             note(&*home.database, "second")?;
-            let after = transaction.query(COUNT, &[])?[0].count(0)?;
+            let after = transaction.query(COUNT, &[])?[0].count("notes")?;
             Ok::<_, DatabaseError>(vec![before, after])
         })
         .expect("reads");
     assert_eq!(counts, [1, 1]);
+}
+
+#[test]
+fn a_column_is_found_by_its_name_whatever_its_place() {
+    columns::are_found_by_name(&*home().database);
+}
+
+#[test]
+fn a_name_that_no_column_has_or_two_have_is_told() {
+    columns::are_told_where_no_one_has_the_name(&*home().database);
 }
 
 fn read_within(home: &super::Home, depth: u32) -> u32 {

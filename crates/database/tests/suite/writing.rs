@@ -178,7 +178,7 @@ fn two_handles_on_one_file_both_get_their_turns() {
     }
     let count: u64 = home
         .database
-        .read(|transaction| transaction.query(COUNT, &[])?[0].count(0))
+        .read(|transaction| transaction.query(COUNT, &[])?[0].count("notes"))
         .map_err(|e: DatabaseError| e)
         .expect("reads");
     assert_eq!(count, 400);

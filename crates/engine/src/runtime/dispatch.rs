@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use strongroom_database::Isolation;
 use strongroom_queue::Registered;
 use strongroom_queue::tasks::{self, Prospect};
 use strongroom_registry::{RegistryError, check_schema};
@@ -115,7 +116,7 @@ impl Dispatcher<'_> {
             }
         }
         let asked_at = core.clock.now();
-        let leased = core.registry.write_by_rows({
+        let leased = core.registry.write_lease(Isolation::ByRows, {
             let (wanted, max_attempts) = (wanted.clone(), core.max_attempts.clone());
             let schema = core.registry.known_schema();
             move |tx| Core::lease_all(tx, &wanted, &max_attempts, schema)

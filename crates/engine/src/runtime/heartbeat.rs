@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use strongroom_database::Isolation;
 use strongroom_queue::Lease;
 use strongroom_registry::work::{self, Claim, Pulse};
 use strongroom_registry::{RegistryError, Transaction};
@@ -40,7 +41,7 @@ fn beat_once(core: &Core) -> Result<(), RegistryError> {
     held.sort_by_key(|one| one.lease_for);
     let groups: Vec<Group> = held.chunk_by(|one, other| one.lease_for == other.lease_for).map(group).collect();
     let asked_at = core.clock.now();
-    let pulses = core.registry.write_by_rows(move |tx: &mut dyn Transaction| {
+    let pulses = core.registry.write_lease(Isolation::ByRows, move |tx: &mut dyn Transaction| {
         let mut pulses: Vec<Pulse> = Vec::new();
         for (duration, leases) in &groups {
             pulses.extend(work::heartbeat(tx, leases, *duration)?);

@@ -168,7 +168,7 @@ sections! {
             "the database: sqlite: and a path, which starts at the home when relative, always on a local disk; or postgres://USER@HOST:PORT/DATABASE, for many machines";
         password: Option<String> = Absent, Kind::Secret, "the password of a PostgreSQL server, where it does not stand in the URL";
         connections: usize = Is("10"), Kind::Count(2),
-            "connections to a PostgreSQL server at once in each process, but for one more that listens for work";
+            "connections to a PostgreSQL server at once in each process, but for two more for leases and one that listens for work";
     }
     ROLES Roles "roles" Plain "Which store serves which purpose beside preservation." {
         receiving: String = Is("\"receiving\""), Kind::Text,

@@ -1,16 +1,17 @@
 -- What people do to a queue, and what they see of it.
 
 -- name: queue_count_ready
-SELECT topic, count(*), min(ready_at) FROM task WHERE state = 0 GROUP BY topic
+SELECT topic, count(*) AS tasks, min(ready_at) AS first_ready_at FROM task WHERE state = 0 GROUP BY topic
 
 -- name: queue_count_delayed
-SELECT topic, count(*), count(*) FILTER (WHERE ready_at <= $1), min(ready_at) FROM task WHERE state = 1 GROUP BY topic
+SELECT topic, count(*) AS tasks, count(*) FILTER (WHERE ready_at <= $1) AS due_tasks, min(ready_at) AS first_ready_at
+FROM task WHERE state = 1 GROUP BY topic
 
 -- name: queue_count_leased
-SELECT topic, count(*) FROM task WHERE state = 2 GROUP BY topic
+SELECT topic, count(*) AS tasks FROM task WHERE state = 2 GROUP BY topic
 
 -- name: queue_count_dead
-SELECT topic, count(*) FROM task WHERE state = 3 GROUP BY topic
+SELECT topic, count(*) AS tasks FROM task WHERE state = 3 GROUP BY topic
 
 -- name: queue_empty_ready
 DELETE FROM task WHERE id IN (

@@ -2,14 +2,14 @@
 -- places. What is decided by is locked: tasks first, then fair shares, each in one order.
 
 -- name: queue_take_ids
-SELECT nextval('task_sequence'), 1 FROM generate_series(1, $1::bigint)
+SELECT nextval('task_sequence') AS first_id, 1 AS ids FROM generate_series(1, $1::bigint)
 
 -- name: queue_reserve_turns
 INSERT INTO fair_share AS share (topic, fair_key, priority, next)
 VALUES ($1, $2, $3, coalesce((SELECT clock FROM topic WHERE name = $1), 0) + $4)
 ON CONFLICT (topic, fair_key, priority)
 DO UPDATE SET next = greatest(share.next, coalesce((SELECT clock FROM topic WHERE name = $1), 0)) + $4
-RETURNING next - $4
+RETURNING next - $4 AS first_turn
 
 -- name: queue_forget_turns
 DELETE FROM fair_share WHERE (topic, fair_key, priority) IN (

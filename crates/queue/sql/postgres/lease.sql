@@ -54,4 +54,4 @@ UPDATE task SET spent = 1 WHERE id = $1 AND attempt = $2 AND state + 0 = 2
 SELECT 1 FROM task WHERE state = 0 AND topic = $1 LIMIT 1
 
 -- name: queue_next_due
-SELECT min(ready_at) FROM task WHERE state = 1 AND topic = $1
+SELECT min(ready_at) AS first_ready_at FROM task WHERE state = 1 AND topic = $1

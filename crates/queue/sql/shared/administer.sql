@@ -1,7 +1,7 @@
 -- What people do to a queue, and what they see of it.
 
 -- name: queue_topics
-SELECT name, paused FROM topic ORDER BY name
+SELECT name AS topic, paused FROM topic ORDER BY name
 
 -- name: queue_set_paused
 INSERT INTO topic (name, paused) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET paused = excluded.paused

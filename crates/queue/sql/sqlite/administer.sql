@@ -1,16 +1,18 @@
 -- What people do to a queue, and what they see of it.
 
 -- name: queue_count_ready
-SELECT topic, count(*), min(ready_at) FROM task INDEXED BY task_ready WHERE state = 0 GROUP BY topic
+SELECT topic, count(*) AS tasks, min(ready_at) AS first_ready_at
+FROM task INDEXED BY task_ready WHERE state = 0 GROUP BY topic
 
 -- name: queue_count_delayed
-SELECT topic, count(*), sum(ready_at <= ?1), min(ready_at) FROM task INDEXED BY task_delayed WHERE state = 1 GROUP BY topic
+SELECT topic, count(*) AS tasks, sum(ready_at <= ?1) AS due_tasks, min(ready_at) AS first_ready_at
+FROM task INDEXED BY task_delayed WHERE state = 1 GROUP BY topic
 
 -- name: queue_count_leased
-SELECT topic, count(*) FROM task INDEXED BY task_leased WHERE state = 2 GROUP BY topic
+SELECT topic, count(*) AS tasks FROM task INDEXED BY task_leased WHERE state = 2 GROUP BY topic
 
 -- name: queue_count_dead
-SELECT topic, count(*) FROM task INDEXED BY task_dead WHERE state = 3 GROUP BY topic
+SELECT topic, count(*) AS tasks FROM task INDEXED BY task_dead WHERE state = 3 GROUP BY topic
 
 -- name: queue_empty_ready
 DELETE FROM task WHERE id IN (

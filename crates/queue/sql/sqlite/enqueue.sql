@@ -1,14 +1,14 @@
 -- Putting tasks into the line.
 
 -- name: queue_take_ids
-UPDATE task_sequence SET next = next + ?1 WHERE single = 1 RETURNING next - ?1, ?1
+UPDATE task_sequence SET next = next + ?1 WHERE single = 1 RETURNING next - ?1 AS first_id, ?1 AS ids
 
 -- name: queue_reserve_turns
 INSERT INTO fair_share (topic, fair_key, priority, next)
 VALUES (?1, ?2, ?3, coalesce((SELECT clock FROM topic WHERE name = ?1), 0) + ?4)
 ON CONFLICT (topic, fair_key, priority)
 DO UPDATE SET next = max(fair_share.next, coalesce((SELECT clock FROM topic WHERE name = ?1), 0)) + ?4
-RETURNING next - ?4
+RETURNING next - ?4 AS first_turn
 
 -- name: queue_forget_turns
 DELETE FROM fair_share

@@ -43,4 +43,4 @@ UPDATE task SET spent = 1 WHERE id = ?1 AND attempt = ?2 AND state = 2
 SELECT 1 FROM task INDEXED BY task_ready WHERE state = 0 AND topic = ?1 LIMIT 1
 
 -- name: queue_next_due
-SELECT min(ready_at) FROM task INDEXED BY task_delayed WHERE state = 1 AND topic = ?1
+SELECT min(ready_at) AS first_ready_at FROM task INDEXED BY task_delayed WHERE state = 1 AND topic = ?1

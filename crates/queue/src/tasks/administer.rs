@@ -47,31 +47,31 @@ pub fn counts(transaction: &mut dyn Transaction) -> Result<Vec<TopicCounts>, Que
     let mut oldest: BTreeMap<String, Time> = BTreeMap::new();
     let mut are_all_paused = false;
     for row in transaction.query(TOPICS, &[])? {
-        if row.text(0)? == ALL_TOPICS {
-            are_all_paused = row.truth(1)?;
+        if row.text("topic")? == ALL_TOPICS {
+            are_all_paused = row.truth("paused")?;
         } else {
-            entry(&mut topics, &row)?.paused = row.truth(1)?;
+            entry(&mut topics, &row)?.paused = row.truth("paused")?;
         }
     }
     for row in transaction.query(COUNT_READY, &[])? {
-        entry(&mut topics, &row)?.ready = row.count(1)?;
-        oldest.insert(row.text(0)?.to_owned(), row.time(2)?);
+        entry(&mut topics, &row)?.ready = row.count("tasks")?;
+        oldest.insert(row.text("topic")?.to_owned(), row.time("first_ready_at")?);
     }
     for row in transaction.query(COUNT_DELAYED, &[now.into()])? {
-        let (all, due, first) = (row.count(1)?, row.count(2)?, row.time(3)?);
+        let (all, due, first) = (row.count("tasks")?, row.count("due_tasks")?, row.time("first_ready_at")?);
         let topic = entry(&mut topics, &row)?;
         topic.delayed = all.saturating_sub(due);
         topic.ready += due;
         if due > 0 {
-            let since = oldest.entry(row.text(0)?.to_owned()).or_insert(first);
+            let since = oldest.entry(row.text("topic")?.to_owned()).or_insert(first);
             *since = first.min(*since);
         }
     }
     for row in transaction.query(COUNT_LEASED, &[])? {
-        entry(&mut topics, &row)?.leased = row.count(1)?;
+        entry(&mut topics, &row)?.leased = row.count("tasks")?;
     }
     for row in transaction.query(COUNT_DEAD, &[])? {
-        entry(&mut topics, &row)?.dead = row.count(1)?;
+        entry(&mut topics, &row)?.dead = row.count("tasks")?;
     }
     for (topic, since) in oldest {
         if let Some(counts) = topics.get_mut(&topic) {
@@ -85,7 +85,7 @@ pub fn counts(transaction: &mut dyn Transaction) -> Result<Vec<TopicCounts>, Que
 }
 
 fn entry<'a>(topics: &'a mut BTreeMap<String, TopicCounts>, row: &Row) -> Result<&'a mut TopicCounts, QueueError> {
-    let name = row.text(0)?;
+    let name = row.text("topic")?;
     let new = || TopicCounts { topic: name.to_owned(), ..TopicCounts::default() };
     Ok(topics.entry(name.to_owned()).or_insert_with(new))
 }
@@ -171,7 +171,7 @@ pub fn revive_topic(
     let after = after.map_or(0, |task| task.0);
     let mut seen = Vec::new();
     for row in transaction.query(DEAD_OF_TOPIC, &[topic.into(), after.into(), limit.into()])? {
-        let task = TaskId(row.integer(0)?);
+        let task = TaskId(row.integer("id")?);
         seen.push((task, revive(transaction, task)?));
     }
     Ok(seen)
@@ -239,18 +239,18 @@ pub fn list(
 }
 
 fn cursor_behind(row: &Row) -> Result<Cursor, QueueError> {
-    let stored = row.integer(3)?;
+    let stored = row.integer("state")?;
     Ok(Cursor {
         part: i64::from(stored == state::DELAYED),
-        order: row.integer(6)?,
-        time: if stored == state::LEASED { row.integer(12)? } else { row.integer(7)? },
-        task: row.integer(0)?,
+        order: row.integer("rank")?,
+        time: row.integer(if stored == state::LEASED { "lease_until" } else { "ready_at" })?,
+        task: row.integer("id")?,
     })
 }
 
 fn record(row: &Row, now: Time) -> Result<TaskRecord, QueueError> {
-    let ready_at = row.time(7)?;
-    let state = match row.integer(3)? {
+    let ready_at = row.time("ready_at")?;
+    let state = match row.integer("state")? {
         state::READY => TaskState::Ready,
         state::DELAYED if ready_at <= now => TaskState::Ready,
         state::DELAYED => TaskState::Delayed,
@@ -258,22 +258,22 @@ fn record(row: &Row, now: Time) -> Result<TaskRecord, QueueError> {
         _ => TaskState::Dead,
     };
     Ok(TaskRecord {
-        task: TaskId(row.integer(0)?),
-        topic: row.text(1)?.to_owned(),
-        key: row.text(2)?.to_owned(),
+        task: TaskId(row.integer("id")?),
+        topic: row.text("topic")?.to_owned(),
+        key: row.text("key")?.to_owned(),
         state,
-        priority: priority(row, 4)?,
-        fair_key: row.text(5)?.to_owned(),
+        priority: priority(row, "priority")?,
+        fair_key: row.text("fair_key")?.to_owned(),
         ready_at,
-        attempt: small(row, 8)?,
-        spent: small(row, 9)?,
-        max_attempts: small(row, 10)?,
-        holder: row.optional_text(11)?.map(str::to_owned),
-        lease_until: row.optional_time(12)?,
-        cancel_requested: row.truth(13)?,
-        enqueued_at: row.time(14)?,
-        reason: row.optional_text(15)?.map(str::to_owned),
-        again: row.optional_time(16)?.is_some(),
-        payload: row.bytes(17)?.to_vec(),
+        attempt: small(row, "attempt")?,
+        spent: small(row, "spent")?,
+        max_attempts: small(row, "max_attempts")?,
+        holder: row.optional_text("holder")?.map(str::to_owned),
+        lease_until: row.optional_time("lease_until")?,
+        cancel_requested: row.truth("cancel_requested")?,
+        enqueued_at: row.time("enqueued_at")?,
+        reason: row.optional_text("reason")?.map(str::to_owned),
+        again: row.optional_time("again_at")?.is_some(),
+        payload: row.bytes("payload")?.to_vec(),
     })
 }

@@ -134,7 +134,7 @@ fn values(task: &NewTask, id: i64, rank: i64, now: Time) -> Vec<Value> {
 pub(super) fn take_ids(transaction: &mut dyn Transaction, count: usize) -> Result<Vec<i64>, QueueError> {
     let mut ids = Vec::with_capacity(count);
     for row in transaction.query(TAKE_IDS, &[count.into()])? {
-        let (first, run) = (row.integer(0)?, row.integer(1)?);
+        let (first, run) = (row.integer("first_id")?, row.integer("ids")?);
         ids.extend(first..first.saturating_add(run));
     }
     if ids.len() == count { Ok(ids) } else { Err(missing(TAKE_IDS, "the sequence of task ids gave another number")) }
@@ -142,9 +142,9 @@ pub(super) fn take_ids(transaction: &mut dyn Transaction, count: usize) -> Resul
 
 /// The task of this topic and key that is there already does for the new one as well.
 fn join_live(transaction: &mut dyn Transaction, task: &NewTask, live: &Row, now: Time) -> Result<Enqueued, QueueError> {
-    let id = live.integer(0)?;
+    let id = live.integer("id")?;
     let wanted_at = task.not_before.map_or(now, |time| time.max(now));
-    match live.integer(1)? {
+    match live.integer("state")? {
         state::READY => {
             transaction.execute(RAISE, &[id.into(), task.priority.into(), TURNS_PER_PRIORITY.into()])?;
             Ok(Enqueued::Existing(TaskId(id)))

@@ -82,7 +82,7 @@ fn find(
     if keys.len() <= KEYS_LOOKED_UP {
         for key in keys {
             if let Some(row) = transaction.query_one(READY_OF_KEY, &[key.into(), topic.into()])? {
-                places.push((row.integer(0)?, row.integer(1)?, row.integer(2)?));
+                places.push((row.integer("rank")?, row.integer("ready_at")?, row.integer("id")?));
             }
         }
         places.sort_unstable();
@@ -92,8 +92,8 @@ fn find(
             let values = [topic.into(), behind.0.into(), behind.1.into(), behind.2.into(), PLACES_AT_ONCE.into()];
             let page = transaction.query(READY_BEHIND, &values)?;
             for row in &page {
-                behind = (row.integer(0)?, row.integer(1)?, row.integer(2)?);
-                if keys.contains(row.text(3)?) {
+                behind = (row.integer("rank")?, row.integer("ready_at")?, row.integer("id")?);
+                if keys.contains(row.text("key")?) {
                     places.push(behind);
                 }
             }
@@ -114,19 +114,19 @@ fn take(
 ) -> Result<(), QueueError> {
     let mut taken = Vec::new();
     for row in rows {
-        let place = (row.integer(6)?, row.time(7)?, row.integer(0)?);
+        let place = (row.integer("rank")?, row.time("ready_at")?, row.integer("id")?);
         let task = Leased {
-            lease: Lease { task: TaskId(row.integer(0)?), attempt: small(&row, 1)? },
+            lease: Lease { task: TaskId(row.integer("id")?), attempt: small(&row, "attempt")? },
             topic: topic.to_owned(),
-            key: row.text(2)?.to_owned(),
-            payload: row.bytes(3)?.to_vec(),
-            priority: priority(&row, 4)?,
-            fair_key: row.text(5)?.to_owned(),
-            spent: small(&row, 8)?,
-            max_attempts: small(&row, 9)?,
+            key: row.text("key")?.to_owned(),
+            payload: row.bytes("payload")?.to_vec(),
+            priority: priority(&row, "priority")?,
+            fair_key: row.text("fair_key")?.to_owned(),
+            spent: small(&row, "spent")?,
+            max_attempts: small(&row, "max_attempts")?,
             lease_until,
-            enqueued_at: row.time(10)?,
-            reason: row.optional_text(11)?.map(str::to_owned),
+            enqueued_at: row.time("enqueued_at")?,
+            reason: row.optional_text("reason")?.map(str::to_owned),
         };
         taken.push((place, task));
     }
@@ -149,7 +149,7 @@ fn admit_due(transaction: &mut dyn Transaction, topic: &str, now: Time, limit: u
     }
     let mut waiting = Vec::with_capacity(due.len());
     for row in &due {
-        waiting.push((row.integer(0)?, row.text(1)?, priority(row, 2)?));
+        waiting.push((row.integer("id")?, row.text("fair_key")?, priority(row, "priority")?));
     }
     let shares = waiting.iter().map(|(_, fair_key, priority)| (topic, *fair_key, *priority));
     let mut turns = Turns::reserve(transaction, shares)?;
@@ -165,7 +165,7 @@ fn admit_due(transaction: &mut dyn Transaction, topic: &str, now: Time, limit: u
 /// Whether a topic gives no tasks: it is paused, or all are.
 pub fn is_paused(transaction: &mut dyn Transaction, topic: &str) -> Result<bool, QueueError> {
     match transaction.query_one(PAUSED, &[topic.into(), ALL_TOPICS.into()])? {
-        Some(row) => Ok(row.truth(0)?),
+        Some(row) => Ok(row.truth("paused")?),
         None => Ok(false),
     }
 }
@@ -184,8 +184,8 @@ pub fn heartbeat(
         .map(|row| {
             Ok(match row {
                 None => Heartbeat::Lost,
-                Some(row) if row.truth(1)? => Heartbeat::CancelRequested(row.time(0)?),
-                Some(row) => Heartbeat::Held(row.time(0)?),
+                Some(row) if row.truth("cancel_requested")? => Heartbeat::CancelRequested(row.time("lease_until")?),
+                Some(row) => Heartbeat::Held(row.time("lease_until")?),
             })
         })
         .collect()
@@ -220,7 +220,7 @@ pub fn look(transaction: &mut dyn Transaction, topics: &[String]) -> Result<Pros
             return Ok(Prospect::Work);
         }
         let due = match transaction.query_one(NEXT_DUE, &[topic.into()])? {
-            Some(row) => row.optional_time(0)?,
+            Some(row) => row.optional_time("first_ready_at")?,
             None => None,
         };
         match due {

@@ -28,18 +28,18 @@ mod state {
 }
 
 /// A small number out of a row.
-fn small(row: &Row, column: usize) -> Result<u32, DatabaseError> {
+fn small(row: &Row, column: &'static str) -> Result<u32, DatabaseError> {
     u32::try_from(row.integer(column)?).map_err(|error| DatabaseError::Column {
-        column,
+        column: column.into(),
         wanted: "a small count",
         found: error.to_string(),
     })
 }
 
 /// A priority out of a row.
-fn priority(row: &Row, column: usize) -> Result<i32, DatabaseError> {
+fn priority(row: &Row, column: &'static str) -> Result<i32, DatabaseError> {
     i32::try_from(row.integer(column)?).map_err(|error| DatabaseError::Column {
-        column,
+        column: column.into(),
         wanted: "a priority",
         found: error.to_string(),
     })

@@ -56,8 +56,8 @@ fn settle_held(
 ) -> Result<Settled, QueueError> {
     let held = transaction.query_one(HELD, &[lease.task.0.into(), lease.attempt.into()])?;
     let Some(held) = held else { return Ok(Settled::Lost) };
-    let attempts_spent = small(&held, 0)? >= small(&held, 1)?;
-    let wanted_again = held.optional_time(2)?.is_some();
+    let attempts_spent = small(&held, "spent")? >= small(&held, "max_attempts")?;
+    let wanted_again = held.optional_time("again_at")?.is_some();
     let task = lease.task;
     match outcome {
         Outcome::Done => {

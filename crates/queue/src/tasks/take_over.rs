@@ -40,7 +40,7 @@ pub fn take_over_from(
 pub fn holders(transaction: &mut dyn Transaction) -> Result<Vec<Holder>, QueueError> {
     let mut holders = Vec::new();
     for row in transaction.query(HOLDERS, &[])? {
-        if let Some(Ok(holder)) = row.optional_text(0)?.map(str::parse) {
+        if let Some(Ok(holder)) = row.optional_text("holder")?.map(str::parse) {
             holders.push(holder);
         }
     }
@@ -48,10 +48,10 @@ pub fn holders(transaction: &mut dyn Transaction) -> Result<Vec<Holder>, QueueEr
 }
 
 fn take_over(transaction: &mut dyn Transaction, row: &Row, cause: &str, now: Time) -> Result<TakenOver, QueueError> {
-    let task = TaskId(row.integer(0)?);
-    let (spent, max_attempts) = (small(row, 4)?, small(row, 5)?);
-    let holder = row.optional_text(6)?.unwrap_or_default().to_owned();
-    let wanted_again = row.optional_time(7)?.is_some();
+    let task = TaskId(row.integer("id")?);
+    let (spent, max_attempts) = (small(row, "spent")?, small(row, "max_attempts")?);
+    let holder = row.optional_text("holder")?.unwrap_or_default().to_owned();
+    let wanted_again = row.optional_time("again_at")?.is_some();
     let buried =
         (spent >= max_attempts).then(|| format!("{cause} on attempt {spent} of {max_attempts}, held by {holder}"));
     match &buried {
@@ -59,10 +59,10 @@ fn take_over(transaction: &mut dyn Transaction, row: &Row, cause: &str, now: Tim
         None => release(transaction, task, 0, now)?,
     }
     Ok(TakenOver {
-        lease: Lease { task, attempt: small(row, 1)? },
-        topic: row.text(2)?.to_owned(),
-        key: row.text(3)?.to_owned(),
-        payload: row.bytes(8)?.to_vec(),
+        lease: Lease { task, attempt: small(row, "attempt")? },
+        topic: row.text("topic")?.to_owned(),
+        key: row.text("key")?.to_owned(),
+        payload: row.bytes("payload")?.to_vec(),
         holder,
         buried,
     })

@@ -51,7 +51,7 @@ impl<'a> Turns<'a> {
         for ((topic, fair_key, priority), turns) in &mut reserved {
             let values = [(*topic).into(), (*fair_key).into(), (*priority).into(), turns.wanted.into()];
             turns.first = match transaction.query_one(RESERVE, &values)? {
-                Some(row) => row.integer(0)?,
+                Some(row) => row.integer("first_turn")?,
                 None => 0,
             };
         }

@@ -1,7 +1,7 @@
 -- What is due is walked in order of the last check, row by row. Told as a plain join, the server takes the few rows that it
 -- expects of two keys at once as a reason to read every content first; behind OFFSET 0 it cannot.
 -- name: fixity.due_contents
-SELECT k.object_id, k.content_id, k.checked_at, seen.identifier
+SELECT k.object_id, k.content_id AS cursor_id, k.checked_at, seen.identifier AS institution_identifier
 FROM copies k
 CROSS JOIN LATERAL (
     SELECT i.identifier
@@ -15,7 +15,7 @@ WHERE k.store = $1 AND k.checked_at <= $2 AND (k.checked_at, k.content_id) > ($3
     AND ($5::uuid IS NULL OR k.institution_id = $5)
 ORDER BY k.checked_at, k.content_id LIMIT $6
 -- name: fixity.due_objects
-SELECT k.object_id, k.object_id, k.checked_at, seen.identifier
+SELECT k.object_id, k.object_id AS cursor_id, k.checked_at, seen.identifier AS institution_identifier
 FROM object_copies k
 CROSS JOIN LATERAL (
     SELECT i.identifier
@@ -28,8 +28,8 @@ WHERE k.store = $1 AND k.checked_at <= $2 AND (k.checked_at, k.object_id) > ($3,
     AND ($5::uuid IS NULL OR k.institution_id = $5)
 ORDER BY k.checked_at, k.object_id LIMIT $6
 -- name: fixity.due_of_object
-SELECT k.content_id, k.object_id, k.institution_id, seen.identifier, k.store, k.key, k.class, k.state, k.checked_at,
-    seen.sha512, seen.size, seen.sha256
+SELECT k.content_id, k.object_id, k.institution_id, seen.identifier AS institution_identifier, k.store, k.key, k.class,
+    k.state, k.checked_at, seen.sha512, seen.size, seen.sha256
 FROM copies k
 CROSS JOIN LATERAL (
     SELECT i.identifier, c.sha512, c.size, c.sha256
@@ -44,9 +44,11 @@ ORDER BY k.checked_at, k.content_id LIMIT $6
 -- name: fixity.make_due
 UPDATE copies SET checked_at = least(checked_at, $3) WHERE content_id = $1 AND store = $2
 -- name: fixity.report
-SELECT s.store, count(*), sum(s.bytes)::bigint, count(*) FILTER (WHERE s.last_fixity_at >= $2),
-    count(*) FILTER (WHERE s.last_fixity_at IS NULL), count(*) FILTER (WHERE s.attested),
-    count(*) FILTER (WHERE s.state <> 'kept'), count(*) FILTER (WHERE s.checked_at <= $2), min(s.checked_at)
+SELECT s.store, count(*) AS copies, sum(s.bytes)::bigint AS bytes,
+    count(*) FILTER (WHERE s.last_fixity_at >= $2) AS checked,
+    count(*) FILTER (WHERE s.last_fixity_at IS NULL) AS never_checked,
+    count(*) FILTER (WHERE s.attested) AS attested, count(*) FILTER (WHERE s.state <> 'kept') AS damaged,
+    count(*) FILTER (WHERE s.checked_at <= $2) AS due, min(s.checked_at) AS oldest_checked_at
 FROM (
     SELECT k.store, c.size AS bytes, k.last_fixity_at, k.attested_at IS NOT NULL AS attested, k.state, k.checked_at
     FROM copies k
@@ -61,20 +63,23 @@ FROM (
 ) s
 GROUP BY s.store ORDER BY s.store
 -- name: findings.unsolved
-SELECT f.id, f.institution_id, i.identifier, f.object_id, coalesce(o.identifier, i.identifier), f.content_id, f.store, f.key, f.kind, f.state,
+SELECT f.id, f.institution_id, i.identifier AS institution_identifier, f.object_id,
+    coalesce(o.identifier, i.identifier) AS object_identifier, f.content_id, f.store, f.key, f.kind, f.state,
     f.detail, f.quarantine_key, f.found_at, f.repaired_at, f.wait_reason
 FROM findings f LEFT JOIN objects o ON o.id = f.object_id JOIN institutions i ON i.id = f.institution_id
 WHERE f.object_id = $1 AND f.store = $2 AND f.content_id IS NOT DISTINCT FROM $3
     AND f.state <> 'repaired'
 ORDER BY f.id LIMIT 1
 -- name: findings.get
-SELECT f.id, f.institution_id, i.identifier, f.object_id, coalesce(o.identifier, i.identifier), f.content_id, f.store, f.key, f.kind, f.state,
+SELECT f.id, f.institution_id, i.identifier AS institution_identifier, f.object_id,
+    coalesce(o.identifier, i.identifier) AS object_identifier, f.content_id, f.store, f.key, f.kind, f.state,
     f.detail, f.quarantine_key, f.found_at, f.repaired_at, f.wait_reason
 FROM findings f LEFT JOIN objects o ON o.id = f.object_id JOIN institutions i ON i.id = f.institution_id
 WHERE f.id = $1 AND ($2::uuid IS NULL OR f.institution_id = $2)
 -- What was found in a store that is out of use is listed with what is repaired.
 -- name: findings.list
-SELECT f.id, f.institution_id, i.identifier, f.object_id, coalesce(o.identifier, i.identifier), f.content_id, f.store, f.key, f.kind, f.state,
+SELECT f.id, f.institution_id, i.identifier AS institution_identifier, f.object_id,
+    coalesce(o.identifier, i.identifier) AS object_identifier, f.content_id, f.store, f.key, f.kind, f.state,
     f.detail, f.quarantine_key, f.found_at, f.repaired_at, f.wait_reason
 FROM findings f LEFT JOIN objects o ON o.id = f.object_id JOIN institutions i ON i.id = f.institution_id
 WHERE f.id > $1 AND ($2::uuid IS NULL OR f.institution_id = $2) AND ($3::boolean OR f.state <> 'repaired')

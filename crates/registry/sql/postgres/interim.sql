@@ -33,10 +33,12 @@ FROM unnest($1::uuid[], $2::text[], $3::text[], $4::uuid[], $5::uuid[])
     AS made (item_id, path, decision, file_id, content_id)
 WHERE interim_files.item_id = made.item_id AND interim_files.path = made.path
 -- name: interim.totals
-SELECT count(*), coalesce(sum(size), 0)::bigint, count(*) FILTER (WHERE path >= 'data/' AND path < 'data0'),
-    count(*) FILTER (WHERE decision = 'new'), count(*) FILTER (WHERE decision = 'changed')
+SELECT count(*) AS files, coalesce(sum(size), 0)::bigint AS bytes,
+    count(*) FILTER (WHERE path >= 'data/' AND path < 'data0') AS payload_files,
+    count(*) FILTER (WHERE decision = 'new') AS new_files,
+    count(*) FILTER (WHERE decision = 'changed') AS changed_files
 FROM interim_files WHERE item_id = $1
 -- name: space.reserved
-SELECT coalesce(sum(bytes), 0)::bigint FROM reservations WHERE item_id <> $1
+SELECT coalesce(sum(bytes), 0)::bigint AS reserved_bytes FROM reservations WHERE item_id <> $1
 -- name: space.discard
 UPDATE reservations SET is_discarded = TRUE WHERE item_id = $1

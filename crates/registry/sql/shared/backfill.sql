@@ -1,5 +1,5 @@
 -- name: backfill.count_lacking
-SELECT count(*) FROM objects o
+SELECT count(*) AS objects FROM objects o
 WHERE o.head > 0 AND lower(o.placement) = lower(?1)
     AND (
         NOT EXISTS (
@@ -12,7 +12,7 @@ WHERE o.head > 0 AND lower(o.placement) = lower(?1)
         )
     )
 -- name: backfill.unverified_objects
-SELECT o.id, i.identifier, o.identifier, o.generation, (
+SELECT o.id, i.identifier AS institution_identifier, o.identifier AS object_identifier, o.generation, (
     SELECT count(*) FROM contents c
     WHERE c.object_id = o.id AND c.generation = o.generation AND c.version <= o.head
         AND NOT EXISTS (
@@ -20,11 +20,11 @@ SELECT o.id, i.identifier, o.identifier, o.generation, (
             WHERE k.content_id = c.id AND k.store = ?3 AND k.state = 'kept'
                 AND (k.verified_at IS NOT NULL OR k.last_fixity_at IS NOT NULL)
         )
-), EXISTS (
+) AS lacking_contents, EXISTS (
     SELECT 1 FROM object_copies k
     WHERE k.object_id = o.id AND k.store = ?3 AND k.generation = o.generation AND k.state = 'kept'
         AND k.last_fixity_at IS NOT NULL
-)
+) AS has_inventories
 FROM objects o JOIN institutions i ON i.id = o.institution_id
 WHERE o.id > ?1 AND o.head > 0 AND coalesce(lower(o.placement), '') = lower(?2)
     AND EXISTS (SELECT 1 FROM object_copies h WHERE h.object_id = o.id AND h.store = ?4)
@@ -52,7 +52,7 @@ UPDATE copies SET verified_at = NULL, last_fixity_at = NULL, checked_at = 0 WHER
 -- name: backfill.doubt_object_copy
 UPDATE object_copies SET last_fixity_at = NULL, checked_at = 0 WHERE store = ?1 AND object_id = ?2
 -- name: backfill.placements_in_store
-SELECT DISTINCT coalesce(lower(o.placement), '') FROM object_copies k JOIN objects o ON o.id = k.object_id
+SELECT DISTINCT coalesce(lower(o.placement), '') AS placement FROM object_copies k JOIN objects o ON o.id = k.object_id
 WHERE k.store = ?1 AND o.head > 0 ORDER BY 1
 -- name: backfill.lacking_contents
 SELECT c.id, c.sha512, c.sha256, c.size FROM contents c

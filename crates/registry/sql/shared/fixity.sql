@@ -1,6 +1,6 @@
 -- name: fixity.copies_of_content
-SELECT k.content_id, k.object_id, k.institution_id, i.identifier, k.store, k.key, k.class, k.state, k.checked_at,
-    c.sha512, c.size, c.sha256
+SELECT k.content_id, k.object_id, k.institution_id, i.identifier AS institution_identifier, k.store, k.key, k.class,
+    k.state, k.checked_at, c.sha512, c.size, c.sha256
 FROM copies k
 JOIN contents c ON c.id = k.content_id
 JOIN objects o ON o.id = c.object_id AND o.generation = c.generation AND o.head >= c.version
@@ -8,7 +8,8 @@ JOIN institutions i ON i.id = o.institution_id
 WHERE k.content_id = ?1
 ORDER BY k.store
 -- name: fixity.object_copy
-SELECT k.object_id, k.store, k.institution_id, i.identifier, k.generation, k.state, k.checked_at
+SELECT k.object_id, k.store, k.institution_id, i.identifier AS institution_identifier, k.generation, k.state,
+    k.checked_at
 FROM object_copies k
 JOIN objects o ON o.id = k.object_id AND o.generation = k.generation AND o.head > 0
 JOIN institutions i ON i.id = o.institution_id

@@ -51,9 +51,9 @@ WHERE o.id = ?1 AND w.id <> ?2 AND w.object_id = ?1 AND w.status IN ('pending', 
     AND w.status <> 'held' AND w.action = 'ingest'
 ORDER BY w.id LIMIT 100
 -- name: items.count_by_status
-SELECT status, count(*) FROM work_items GROUP BY status
+SELECT status, count(*) AS items FROM work_items GROUP BY status
 -- name: items.count_by_status_of_institution
-SELECT status, count(*) FROM work_items WHERE institution_id = ?1 GROUP BY status
+SELECT status, count(*) AS items FROM work_items WHERE institution_id = ?1 GROUP BY status
 -- name: items.history_insert
 INSERT INTO item_history (item_id, number, time, stage, status, note, holder, fence)
 SELECT ?1, coalesce((SELECT max(number) FROM item_history WHERE item_id = ?1), 0) + 1, ?2, ?3, ?4, ?5, ?6, fence
@@ -69,6 +69,6 @@ UPDATE batches SET state = state WHERE id = ?1
 -- name: batches.set_state
 UPDATE batches SET state = ?2, updated_at = ?3 WHERE id = ?1
 -- name: batches.has_items
-SELECT EXISTS (SELECT 1 FROM work_items WHERE batch_id = ?1 AND status IN ('pending', 'started')),
-    EXISTS (SELECT 1 FROM work_items WHERE batch_id = ?1 AND status = 'held'),
-    EXISTS (SELECT 1 FROM work_items WHERE batch_id = ?1 AND status IN ('failed', 'cancelled'))
+SELECT EXISTS (SELECT 1 FROM work_items WHERE batch_id = ?1 AND status IN ('pending', 'started')) AS has_items_at_work,
+    EXISTS (SELECT 1 FROM work_items WHERE batch_id = ?1 AND status = 'held') AS has_held_items,
+    EXISTS (SELECT 1 FROM work_items WHERE batch_id = ?1 AND status IN ('failed', 'cancelled')) AS has_failed_items

@@ -13,7 +13,7 @@ INSERT INTO local_ids (object_id, local_id) VALUES (?1, ?2) ON CONFLICT DO NOTHI
 -- name: local_ids.of_object
 SELECT local_id FROM local_ids WHERE object_id = ?1 ORDER BY local_id
 -- name: files.current
-SELECT f.id, c.id, c.sha512, c.size
+SELECT f.id AS file_id, c.id AS content_id, c.sha512, c.size
 FROM objects o
 JOIN files f ON f.object_id = o.id
 LEFT JOIN entries e ON e.file_id = f.id AND e.generation = o.generation AND e.version =
@@ -21,8 +21,9 @@ LEFT JOIN entries e ON e.file_id = f.id AND e.generation = o.generation AND e.ve
 LEFT JOIN contents c ON c.id = e.content_id
 WHERE o.id = ?1 AND f.path = ?2
 -- name: files.list
-SELECT f.id, f.path, f.modified, c.id, c.size, c.md5, c.sha1, c.sha256, c.sha512, e.puid, e.mime, e.format_name, e.format_version, e.format_method,
-    e.format_basis, e.format_signatures, e.format_warning, e.format_others, e.version, c.version
+SELECT f.id, f.path, f.modified, c.id AS content_id, c.size, c.md5, c.sha1, c.sha256, c.sha512, e.puid, e.mime,
+    e.format_name, e.format_version, e.format_method, e.format_basis, e.format_signatures, e.format_warning,
+    e.format_others, e.version AS since, c.version AS stored_in
 FROM objects o
 JOIN files f ON f.object_id = o.id
 JOIN entries e ON e.file_id = f.id AND e.generation = o.generation AND e.version =
@@ -37,11 +38,11 @@ SELECT sha512, version, version_id FROM contents WHERE object_id = ?1 AND genera
 ORDER BY sha512
 -- name: contents.get
 SELECT c.id, c.object_id, c.generation, c.sha512, c.size, c.md5, c.sha1, c.sha256, c.version, o.institution_id,
-    i.identifier
+    i.identifier AS institution_identifier
 FROM contents c JOIN objects o ON o.id = c.object_id JOIN institutions i ON i.id = o.institution_id WHERE c.id = ?1
 -- The paths of one content in the published versions of its object.
 -- name: contents.paths
-SELECT min(f.path), count(DISTINCT f.id)
+SELECT min(f.path) AS first_path, count(DISTINCT f.id) AS paths
 FROM entries e JOIN objects o ON o.id = e.object_id JOIN files f ON f.id = e.file_id
 WHERE e.content_id = ?1 AND (e.generation <> o.generation OR e.version <= o.head)
 -- name: contents.uncopied
@@ -116,6 +117,10 @@ UPDATE versions SET state = 'committing', inventory_sha512 = ?2, files = ?3, byt
 WHERE id = ?1 AND (state = 'preparing' OR (state = 'committing' AND inventory_sha512 = ?2))
 -- name: versions.publish
 UPDATE versions SET state = 'published', published_at = ?2, record_head = NULL WHERE id = ?1 AND state = 'committing'
+-- name: events.of_version
+SELECT e.id, e.institution_id, e.object_id, e.file_id, e.content_id, e.item_id, e.version, e.type, e.expansion, e.time,
+    e.outcome, e.detail, e.outcome_detail, e.agent
+FROM events e WHERE e.object_id = ?1 AND e.version = ?2 ORDER BY e.time, e.id
 -- name: entries.state
 SELECT c.sha512, f.path
 FROM files f
@@ -165,9 +170,9 @@ SELECT object_id FROM object_leases WHERE owner = ?1 AND lease_until > 0
 -- name: leases.release_owner
 UPDATE object_leases SET lease_until = 0 WHERE owner = ?1
 -- name: leases.live
-SELECT count(*) FROM object_leases WHERE lease_until > ?1
+SELECT count(*) AS leases FROM object_leases WHERE lease_until > ?1
 -- name: events.count_of_file
-SELECT count(*) FROM events WHERE file_id = ?1 AND type = ?2
+SELECT count(*) AS events FROM events WHERE file_id = ?1 AND type = ?2
 -- name: events.drop
 DELETE FROM events WHERE id IN
     (SELECT id FROM events WHERE object_id = ?1 AND version = ?2 AND item_id = ?4 LIMIT ?3)
@@ -187,6 +192,6 @@ DELETE FROM contents WHERE id IN (SELECT c.id FROM contents c
         AND (c.version_id = ?5 OR (c.version_id IS NULL AND NOT EXISTS (SELECT 1 FROM versions v WHERE v.object_id = ?1
             AND v.generation = ?2 AND v.number = ?3 AND v.id <> ?5 AND v.state NOT IN ('dropping', 'dropped')))) LIMIT ?4)
 -- name: versions.any_verified_missing
-SELECT count(*) FROM contents c
+SELECT count(*) AS unproved FROM contents c
 WHERE c.object_id = ?1 AND c.generation = ?2 AND c.version = ?3
     AND NOT EXISTS (SELECT 1 FROM copies k WHERE k.content_id = c.id AND k.store = ?4 AND k.verified_at IS NOT NULL)

@@ -1,5 +1,6 @@
 -- name: rebuild.in_use
-SELECT EXISTS (SELECT 1 FROM objects), EXISTS (SELECT 1 FROM work_items), EXISTS (SELECT 1 FROM batches)
+SELECT EXISTS (SELECT 1 FROM objects) AS has_objects, EXISTS (SELECT 1 FROM work_items) AS has_work_items,
+    EXISTS (SELECT 1 FROM batches) AS has_batches
 -- name: rebuild.rename_institution
 UPDATE institutions SET identifier = ?2 WHERE id = ?1
 -- name: rebuild.insert_institution

@@ -7,37 +7,37 @@ ON CONFLICT (store, institution_id) DO UPDATE SET after_key = ?3, after_upload =
 -- name: receiving.drop_cursor
 DELETE FROM receiving_cursors WHERE store = ?1 AND institution_id = ?2
 -- name: receiving.between
-SELECT u.id, u.institution_id, i.identifier, u.store, u.key, u.etag, u.size, u.state, u.note, u.item_id, u.first_seen_at,
-    u.changed_at, u.remove_after, u.warned_at
+SELECT u.id, u.institution_id, i.identifier AS institution_identifier, u.store, u.key, u.etag, u.size, u.state, u.note,
+    u.item_id, u.first_seen_at, u.changed_at, u.remove_after, u.warned_at
 FROM uploads u JOIN institutions i ON i.id = u.institution_id
 WHERE u.store = ?1 AND u.key > ?2 AND u.key <= ?3
 ORDER BY u.key LIMIT ?4
 -- name: receiving.of_item
-SELECT u.id, u.institution_id, i.identifier, u.store, u.key, u.etag, u.size, u.state, u.note, u.item_id, u.first_seen_at,
-    u.changed_at, u.remove_after, u.warned_at
+SELECT u.id, u.institution_id, i.identifier AS institution_identifier, u.store, u.key, u.etag, u.size, u.state, u.note,
+    u.item_id, u.first_seen_at, u.changed_at, u.remove_after, u.warned_at
 FROM uploads u JOIN institutions i ON i.id = u.institution_id
 WHERE u.item_id = ?1
 -- name: receiving.ended
-SELECT u.id, u.institution_id, i.identifier, u.store, u.key, u.etag, u.size, u.state, u.note, u.item_id, u.first_seen_at,
-    u.changed_at, u.remove_after, u.warned_at
+SELECT u.id, u.institution_id, i.identifier AS institution_identifier, u.store, u.key, u.etag, u.size, u.state, u.note,
+    u.item_id, u.first_seen_at, u.changed_at, u.remove_after, u.warned_at
 FROM uploads u JOIN institutions i ON i.id = u.institution_id JOIN work_items w ON w.id = u.item_id
 WHERE u.state = 'submitted' AND u.id > ?1 AND w.status IN ('failed', 'cancelled', 'succeeded', 'deleted')
 ORDER BY u.id LIMIT ?2
 -- name: receiving.reopened
-SELECT u.id, u.institution_id, i.identifier, u.store, u.key, u.etag, u.size, u.state, u.note, u.item_id, u.first_seen_at,
-    u.changed_at, u.remove_after, u.warned_at
+SELECT u.id, u.institution_id, i.identifier AS institution_identifier, u.store, u.key, u.etag, u.size, u.state, u.note,
+    u.item_id, u.first_seen_at, u.changed_at, u.remove_after, u.warned_at
 FROM uploads u JOIN institutions i ON i.id = u.institution_id JOIN work_items w ON w.id = u.item_id
 WHERE u.state IN ('failed', 'invalid', 'cancelled') AND u.id > ?1 AND w.status IN ('pending', 'started', 'held', 'succeeded')
 ORDER BY u.id LIMIT ?2
 -- name: receiving.to_warn
-SELECT u.id, u.institution_id, i.identifier, u.store, u.key, u.etag, u.size, u.state, u.note, u.item_id, u.first_seen_at,
-    u.changed_at, u.remove_after, u.warned_at
+SELECT u.id, u.institution_id, i.identifier AS institution_identifier, u.store, u.key, u.etag, u.size, u.state, u.note,
+    u.item_id, u.first_seen_at, u.changed_at, u.remove_after, u.warned_at
 FROM uploads u JOIN institutions i ON i.id = u.institution_id
 WHERE u.state = 'invalid' AND u.warned_at IS NULL AND u.id > ?1 AND u.remove_after <= ?3
 ORDER BY u.id LIMIT ?2
 -- name: receiving.to_remove
-SELECT u.id, u.institution_id, i.identifier, u.store, u.key, u.etag, u.size, u.state, u.note, u.item_id, u.first_seen_at,
-    u.changed_at, u.remove_after, u.warned_at
+SELECT u.id, u.institution_id, i.identifier AS institution_identifier, u.store, u.key, u.etag, u.size, u.state, u.note,
+    u.item_id, u.first_seen_at, u.changed_at, u.remove_after, u.warned_at
 FROM uploads u JOIN institutions i ON i.id = u.institution_id JOIN work_items w ON w.id = u.item_id
 WHERE u.state IN ('published', 'removing') AND u.id > ?1 AND (u.remove_after IS NULL OR u.remove_after <= ?3)
     AND w.status IN ('failed', 'cancelled', 'succeeded', 'deleted')
@@ -67,4 +67,4 @@ WHERE institution_id = ?1 AND object_identifier = ?2 AND status IN ('pending', '
     AND status <> 'started' AND action = 'ingest' AND source = ?3 AND id <> ?4
 ORDER BY id
 -- name: receiving.is_removing
-SELECT EXISTS (SELECT 1 FROM uploads WHERE item_id = ?1 AND state = 'removing')
+SELECT EXISTS (SELECT 1 FROM uploads WHERE item_id = ?1 AND state = 'removing') AS is_removing

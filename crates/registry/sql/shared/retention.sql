@@ -36,14 +36,14 @@ DELETE FROM work_items WHERE id = ?1
 -- name: retention.drop_batch
 DELETE FROM batches WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM work_items w WHERE w.batch_id = ?1)
 -- name: sizes.work_items
-SELECT count(*) FROM work_items
+SELECT count(*) AS row_count FROM work_items
 -- name: sizes.item_history
-SELECT count(*) FROM item_history
+SELECT count(*) AS row_count FROM item_history
 -- name: sizes.events
-SELECT count(*) FROM events
+SELECT count(*) AS row_count FROM events
 -- name: sizes.outbox
-SELECT count(*) FROM outbox
+SELECT count(*) AS row_count FROM outbox
 -- name: sizes.receipts
-SELECT count(*) FROM receipts
+SELECT count(*) AS row_count FROM receipts
 -- name: sizes.uploads
-SELECT count(*) FROM uploads
+SELECT count(*) AS row_count FROM uploads

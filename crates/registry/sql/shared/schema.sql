@@ -1,2 +1,2 @@
 -- name: schema.version
-SELECT coalesce(max(version), 0) FROM schema_version
+SELECT coalesce(max(version), 0) AS version FROM schema_version

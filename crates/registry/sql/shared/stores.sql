@@ -18,7 +18,7 @@ ORDER BY object_id, name LIMIT ?5
 SELECT store, object_id, name, generation, institution, bytes, missed_at FROM missed_logs
 WHERE object_id = ?1 AND name > ?2 ORDER BY name, store LIMIT ?3
 -- name: missed_logs.count
-SELECT store, count(*), min(missed_at) FROM missed_logs GROUP BY store ORDER BY store
+SELECT store, count(*) AS logs, min(missed_at) AS first_missed_at FROM missed_logs GROUP BY store ORDER BY store
 -- name: stores.replace
 INSERT INTO stores (name, store_id, recorded_at, replacing_id) VALUES (?1, ?2, ?3, ?2)
 ON CONFLICT (name) DO UPDATE SET replacing_id = ?2

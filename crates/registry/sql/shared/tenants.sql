@@ -14,11 +14,13 @@ VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 'active', ?8, ?8)
 -- name: collections.update
 UPDATE collections SET name = ?2, profile = ?3, placement = ?4, held = ?5, state = ?6, updated_at = ?7 WHERE id = ?1
 -- name: collections.of_institution
-SELECT c.id, c.institution_id, i.identifier, c.identifier, c.name, c.profile, c.placement, c.held, c.state, c.created_at
+SELECT c.id, c.institution_id, i.identifier AS institution_identifier, c.identifier, c.name, c.profile, c.placement,
+    c.held, c.state, c.created_at
 FROM collections c JOIN institutions i ON i.id = c.institution_id
 WHERE c.institution_id = ?1 ORDER BY c.identifier
 -- name: collections.get
-SELECT c.id, c.institution_id, i.identifier, c.identifier, c.name, c.profile, c.placement, c.held, c.state, c.created_at
+SELECT c.id, c.institution_id, i.identifier AS institution_identifier, c.identifier, c.name, c.profile, c.placement,
+    c.held, c.state, c.created_at
 FROM collections c JOIN institutions i ON i.id = c.institution_id WHERE c.id = ?1
 -- name: schedules.take
 INSERT INTO schedules (name, next_run_at, holder, lease_until) VALUES (?1, ?2, ?3, ?4)

@@ -7,7 +7,7 @@ WHERE o.id > ?1 AND (?2 IS NULL OR o.institution_id = ?2) AND o.state = 'active'
         AND e.format_signatures IS DISTINCT FROM ?3 AND (f.path < 'metadata/' OR f.path >= 'metadata0'))
 ORDER BY o.id LIMIT ?4
 -- name: identification.amount_behind
-SELECT count(*), coalesce(sum(c.size), 0)
+SELECT count(*) AS files, coalesce(sum(c.size), 0) AS bytes
 FROM objects o
 JOIN entries e ON e.object_id = o.id AND e.generation = o.generation AND e.version <= o.head
 JOIN files f ON f.id = e.file_id

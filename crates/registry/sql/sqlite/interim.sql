@@ -14,10 +14,11 @@ WHERE item_id = ?1 AND path = ?2
 -- name: interim.set_decision
 UPDATE interim_files SET decision = ?3, file_id = ?4, content_id = ?5 WHERE item_id = ?1 AND path = ?2
 -- name: interim.totals
-SELECT count(*), coalesce(sum(size), 0), coalesce(sum(path >= 'data/' AND path < 'data0'), 0),
-    coalesce(sum(decision = 'new'), 0), coalesce(sum(decision = 'changed'), 0)
+SELECT count(*) AS files, coalesce(sum(size), 0) AS bytes,
+    coalesce(sum(path >= 'data/' AND path < 'data0'), 0) AS payload_files,
+    coalesce(sum(decision = 'new'), 0) AS new_files, coalesce(sum(decision = 'changed'), 0) AS changed_files
 FROM interim_files WHERE item_id = ?1
 -- name: space.reserved
-SELECT coalesce(sum(bytes), 0) FROM reservations WHERE item_id <> ?1
+SELECT coalesce(sum(bytes), 0) AS reserved_bytes FROM reservations WHERE item_id <> ?1
 -- name: space.discard
 UPDATE reservations SET is_discarded = 1 WHERE item_id = ?1

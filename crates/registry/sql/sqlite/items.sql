@@ -1,15 +1,17 @@
 -- name: items.get
 SELECT w.id, w.batch_id, w.institution_id, w.collection_id, w.action, w.object_id, w.object_identifier, w.file_id,
     w.name, w.source, w.etag, w.size, w.options, w.stage, w.status, w.priority, w.note, w.needs_review, w.retry_count,
-    w.cancel_requested, w.fence, w.holder, w.lease_until, w.version, w.created_at, w.updated_at, i.identifier,
-    c.identifier, w.is_verdict, w.staging_losses, w.wait_reason
+    w.cancel_requested, w.fence, w.holder, w.lease_until, w.version, w.created_at, w.updated_at,
+    i.identifier AS institution_identifier, c.identifier AS collection_identifier, w.is_verdict, w.staging_losses,
+    w.wait_reason
 FROM work_items w JOIN institutions i ON i.id = w.institution_id LEFT JOIN collections c ON c.id = w.collection_id
 WHERE w.id = ?1 AND (?2 IS NULL OR w.institution_id = ?2)
 -- name: items.list
 SELECT w.id, w.batch_id, w.institution_id, w.collection_id, w.action, w.object_id, w.object_identifier, w.file_id,
     w.name, w.source, w.etag, w.size, w.options, w.stage, w.status, w.priority, w.note, w.needs_review, w.retry_count,
-    w.cancel_requested, w.fence, w.holder, w.lease_until, w.version, w.created_at, w.updated_at, i.identifier,
-    c.identifier, w.is_verdict, w.staging_losses, w.wait_reason
+    w.cancel_requested, w.fence, w.holder, w.lease_until, w.version, w.created_at, w.updated_at,
+    i.identifier AS institution_identifier, c.identifier AS collection_identifier, w.is_verdict, w.staging_losses,
+    w.wait_reason
 FROM work_items w JOIN institutions i ON i.id = w.institution_id LEFT JOIN collections c ON c.id = w.collection_id
 WHERE w.id > ?1 AND (?2 IS NULL OR w.institution_id = ?2) AND (?3 IS NULL OR w.status = ?3)
     AND (?4 IS NULL OR w.stage = ?4) AND (?5 IS NULL OR w.action = ?5) AND (?6 IS NULL OR (w.needs_review = ?6 AND NOT (w.action = 'ingest' AND w.status = 'failed' AND EXISTS (SELECT 1
@@ -23,8 +25,9 @@ ORDER BY w.id LIMIT ?10
 -- name: items.list_of_batch
 SELECT w.id, w.batch_id, w.institution_id, w.collection_id, w.action, w.object_id, w.object_identifier, w.file_id,
     w.name, w.source, w.etag, w.size, w.options, w.stage, w.status, w.priority, w.note, w.needs_review, w.retry_count,
-    w.cancel_requested, w.fence, w.holder, w.lease_until, w.version, w.created_at, w.updated_at, i.identifier,
-    c.identifier, w.is_verdict, w.staging_losses, w.wait_reason
+    w.cancel_requested, w.fence, w.holder, w.lease_until, w.version, w.created_at, w.updated_at,
+    i.identifier AS institution_identifier, c.identifier AS collection_identifier, w.is_verdict, w.staging_losses,
+    w.wait_reason
 FROM work_items w JOIN institutions i ON i.id = w.institution_id LEFT JOIN collections c ON c.id = w.collection_id
 WHERE w.id > ?1 AND (?2 IS NULL OR w.institution_id = ?2) AND (?3 IS NULL OR w.status = ?3)
     AND (?4 IS NULL OR w.stage = ?4) AND (?5 IS NULL OR w.action = ?5) AND (?6 IS NULL OR (w.needs_review = ?6 AND NOT (w.action = 'ingest' AND w.status = 'failed' AND EXISTS (SELECT 1
@@ -55,7 +58,8 @@ SELECT id, action, stage FROM work_items INDEXED BY work_items_at_work
 WHERE status IN ('pending', 'started') AND id > ?1
 ORDER BY id LIMIT ?2
 -- name: items.count_by_status_of_batch
-SELECT status, count(*) FROM work_items WHERE batch_id = ?2 AND (?1 IS NULL OR institution_id = ?1) GROUP BY status
+SELECT status, count(*) AS items FROM work_items
+WHERE batch_id = ?2 AND (?1 IS NULL OR institution_id = ?1) GROUP BY status
 -- name: items.history
 SELECT h.number, h.time, h.stage, h.status, h.note, h.holder, h.fence FROM item_history h
 JOIN work_items w ON w.id = h.item_id
@@ -69,12 +73,12 @@ SELECT p.severity, p.code, p.file, p.path, p.line, p.message FROM item_problems 
 JOIN work_items w ON w.id = p.item_id
 WHERE p.item_id = ?1 AND (?2 IS NULL OR w.institution_id = ?2) ORDER BY p.number LIMIT ?3
 -- name: batches.get
-SELECT b.id, b.institution_id, i.identifier, c.identifier, b.type, b.state, b.submitted_by, b.note, b.created_at,
-    b.updated_at
+SELECT b.id, b.institution_id, i.identifier AS institution_identifier, c.identifier AS collection_identifier, b.type,
+    b.state, b.submitted_by, b.note, b.created_at, b.updated_at
 FROM batches b JOIN institutions i ON i.id = b.institution_id LEFT JOIN collections c ON c.id = b.collection_id
 WHERE b.id = ?1 AND (?2 IS NULL OR b.institution_id = ?2)
 -- name: batches.list
-SELECT b.id, b.institution_id, i.identifier, c.identifier, b.type, b.state, b.submitted_by, b.note, b.created_at,
-    b.updated_at
+SELECT b.id, b.institution_id, i.identifier AS institution_identifier, c.identifier AS collection_identifier, b.type,
+    b.state, b.submitted_by, b.note, b.created_at, b.updated_at
 FROM batches b JOIN institutions i ON i.id = b.institution_id LEFT JOIN collections c ON c.id = b.collection_id
 WHERE b.id > ?1 AND (?2 IS NULL OR b.institution_id = ?2) AND (b.state <> 'deleted') ORDER BY b.id LIMIT ?3

@@ -1,19 +1,22 @@
 -- name: objects.by_identifier
-SELECT o.id, o.institution_id, i.identifier, c.identifier, o.identifier, o.generation, o.state, o.title, o.description,
-    o.access, o.ark, o.placement, o.profile, o.source_organization, o.bag_group_identifier,
-    o.internal_sender_identifier, o.internal_sender_description, o.head, o.files, o.bytes, o.created_at, o.updated_at
+SELECT o.id, o.institution_id, i.identifier AS institution_identifier, c.identifier AS collection_identifier,
+    o.identifier, o.generation, o.state, o.title, o.description, o.access, o.ark, o.placement, o.profile,
+    o.source_organization, o.bag_group_identifier, o.internal_sender_identifier, o.internal_sender_description, o.head,
+    o.files, o.bytes, o.created_at, o.updated_at
 FROM objects o JOIN institutions i ON i.id = o.institution_id LEFT JOIN collections c ON c.id = o.collection_id
 WHERE o.identifier = ?1 AND (?2 IS NULL OR o.institution_id = ?2)
 -- name: objects.get
-SELECT o.id, o.institution_id, i.identifier, c.identifier, o.identifier, o.generation, o.state, o.title, o.description,
-    o.access, o.ark, o.placement, o.profile, o.source_organization, o.bag_group_identifier,
-    o.internal_sender_identifier, o.internal_sender_description, o.head, o.files, o.bytes, o.created_at, o.updated_at
+SELECT o.id, o.institution_id, i.identifier AS institution_identifier, c.identifier AS collection_identifier,
+    o.identifier, o.generation, o.state, o.title, o.description, o.access, o.ark, o.placement, o.profile,
+    o.source_organization, o.bag_group_identifier, o.internal_sender_identifier, o.internal_sender_description, o.head,
+    o.files, o.bytes, o.created_at, o.updated_at
 FROM objects o JOIN institutions i ON i.id = o.institution_id LEFT JOIN collections c ON c.id = o.collection_id
 WHERE o.id = ?1 AND (?2 IS NULL OR o.institution_id = ?2)
 -- name: objects.list
-SELECT o.id, o.institution_id, i.identifier, c.identifier, o.identifier, o.generation, o.state, o.title, o.description,
-    o.access, o.ark, o.placement, o.profile, o.source_organization, o.bag_group_identifier,
-    o.internal_sender_identifier, o.internal_sender_description, o.head, o.files, o.bytes, o.created_at, o.updated_at
+SELECT o.id, o.institution_id, i.identifier AS institution_identifier, c.identifier AS collection_identifier,
+    o.identifier, o.generation, o.state, o.title, o.description, o.access, o.ark, o.placement, o.profile,
+    o.source_organization, o.bag_group_identifier, o.internal_sender_identifier, o.internal_sender_description, o.head,
+    o.files, o.bytes, o.created_at, o.updated_at
 FROM objects o JOIN institutions i ON i.id = o.institution_id LEFT JOIN collections c ON c.id = o.collection_id
 WHERE o.id > ?1 AND (?2 IS NULL OR o.institution_id = ?2) AND o.state <> 'new' AND (?3 IS NULL OR o.state = ?3)
 ORDER BY o.id LIMIT ?4
@@ -24,8 +27,9 @@ ON CONFLICT DO NOTHING
 SELECT f.id, f.object_id, f.path FROM files f JOIN objects o ON o.id = f.object_id
 WHERE f.id = ?1 AND (?2 IS NULL OR o.institution_id = ?2)
 -- name: files.one
-SELECT f.id, f.path, f.modified, c.id, c.size, c.md5, c.sha1, c.sha256, c.sha512, e.puid, e.mime, e.format_name, e.format_version, e.format_method,
-    e.format_basis, e.format_signatures, e.format_warning, e.format_others, e.version, c.version
+SELECT f.id, f.path, f.modified, c.id AS content_id, c.size, c.md5, c.sha1, c.sha256, c.sha512, e.puid, e.mime,
+    e.format_name, e.format_version, e.format_method, e.format_basis, e.format_signatures, e.format_warning,
+    e.format_others, e.version AS since, c.version AS stored_in
 FROM objects o
 JOIN files f ON f.object_id = o.id
 JOIN entries e ON e.file_id = f.id AND e.generation = o.generation AND e.version =
@@ -76,16 +80,12 @@ WHERE e.object_id = ?1 AND (?2 IS NULL OR o.institution_id = ?2) AND (e.version 
         OR (e.file_id IS NULL AND (e.content_id IN (SELECT x.content_id FROM entries x WHERE x.file_id = ?5)
             OR (e.content_id IS NULL AND e.expansion IS NOT NULL))))
 ORDER BY e.time, e.id LIMIT ?6
--- name: events.of_version
-SELECT e.id, e.institution_id, e.object_id, e.file_id, e.content_id, e.item_id, e.version, e.type, e.expansion, e.time,
-    e.outcome, e.detail, e.outcome_detail, e.agent, NULL, NULL, NULL, NULL, NULL
-FROM events e WHERE e.object_id = ?1 AND e.version = ?2 ORDER BY e.time, e.id
 -- name: entries.drop
 DELETE FROM entries WHERE object_id = ?1 AND generation = ?2 AND version = ?3 AND file_id = ?4
 -- name: files.drop_unused
 DELETE FROM files WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM entries e WHERE e.file_id = files.id)
 -- name: versions.totals
-SELECT count(*), coalesce(sum(c.size), 0)
+SELECT count(*) AS files, coalesce(sum(c.size), 0) AS bytes
 FROM files f
 JOIN entries e ON e.file_id = f.id AND e.generation = ?2 AND e.version =
     (SELECT max(x.version) FROM entries x WHERE x.file_id = f.id AND x.generation = ?2 AND x.version <= ?3)

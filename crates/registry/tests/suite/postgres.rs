@@ -16,7 +16,7 @@ use strongroom_registry::{
 };
 
 use super::conformance_suite;
-use super::sqlite::may_scan;
+use super::sqlite::{self, may_scan};
 use super::world::{Subject, holder};
 
 struct PostgresSubject {
@@ -54,6 +54,21 @@ conformance_suite!(fresh);
 fn every_statement_fits_the_schema() {
     let Some(scratch) = Scratch::new() else { return };
     open(&scratch, PostgresSettings::default()).check_statements().expect("all fit");
+}
+
+/// A name that two columns have would be found by nobody.
+#[test]
+fn every_statement_answers_the_same_columns_in_both_dialects_each_with_a_name_of_its_own() {
+    let Some(scratch) = Scratch::new() else { return };
+    let mut columns = open(&scratch, PostgresSettings::default()).check_statements().expect("all fit");
+    // Which value list a row answers stands before what is read.
+    columns.values_mut().for_each(|names| names.retain(|name| name != "place"));
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let in_file = sqlite::open(folder.path()).check_statements().expect("all fit");
+    for (statement, names) in &in_file {
+        assert_eq!(columns.get(statement), Some(names), "{statement}");
+        assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len(), "{statement}: {names:?}");
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The cases against SQLite, and what concerns this engine alone: its statements, their plans, its migrations.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -44,9 +45,11 @@ fn system_clock() -> Arc<dyn Clock> {
 #[test]
 fn every_statement_fits_the_schema() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let path = folder.path().join("registry.db");
-    let database = Sqlite::open(&path, statements(), &migrations(), system_clock()).expect("opens");
-    database.check_statements().expect("all fit");
+    open(folder.path()).check_statements().expect("all fit");
+}
+
+pub(crate) fn open(folder: &Path) -> Sqlite {
+    Sqlite::open(&folder.join("registry.db"), statements(), &migrations(), system_clock()).expect("opens")
 }
 
 #[test]
@@ -113,7 +116,8 @@ SELECT mime, format_method, puid, format_signatures FROM entries
     let rows = later.read::<_, RegistryError, _>(|tx| Ok(tx.query(Statement("test.formats"), &[])?)).expect("is read");
     assert_eq!(rows.len(), 2);
     for row in rows {
-        let columns = [0, 1, 2, 3].map(|column| row.optional_text(column).expect("a text"));
+        let columns = ["mime", "format_method", "puid", "format_signatures"]
+            .map(|column| row.optional_text(column).expect("a text"));
         assert_eq!(columns, [Some("text/plain"), Some("extension"), None, None]);
     }
 }
@@ -183,7 +187,7 @@ fn what_items_and_findings_wait_for_is_taken_from_what_older_rows_say() {
     let later: Arc<dyn Database> = Arc::new(later);
     let read = |statement| {
         let rows = later.read::<_, RegistryError, _>(move |tx| Ok(tx.query(statement, &[])?)).expect("is read");
-        rows.iter().map(|row| row.optional_text(0).expect("a text").map(str::to_owned)).collect::<Vec<_>>()
+        rows.iter().map(|row| row.optional_text("wait_reason").expect("a text").map(str::to_owned)).collect::<Vec<_>>()
     };
     let reasons: Vec<Option<String>> = items.iter().map(|(_, _, reason)| reason.map(str::to_owned)).collect();
     assert_eq!(read(Statement("test.waiting_items")), reasons);
@@ -252,7 +256,7 @@ fn no_statement_reads_a_table_that_grows_from_end_to_end() {
         let plan =
             database.read::<_, RegistryError, _>(|tx| Ok(tx.query(Statement(explain), &vec![Value::Null; count])?));
         for row in plan.unwrap_or_else(|error| panic!("{name}: {error}")) {
-            let step = row.text(3).expect("a step").to_owned();
+            let step = row.text("detail").expect("a step").to_owned();
             if step.starts_with("SCAN") && !step.contains("CONSTANT ROW") && !may_scan(name) {
                 scans.push(format!("{name}: {step}"));
             }

@@ -46,7 +46,7 @@ fn no_two_serial_transactions_decide_by_what_the_other_changes() {
                 std::thread::spawn(move || {
                     let mut first = true;
                     database.write(move |transaction| {
-                        let all = transaction.query(SUM, &[])?[0].integer(0)?;
+                        let all = transaction.query(SUM, &[])?[0].integer("total")?;
                         if std::mem::take(&mut first) {
                             both.wait();
                         }
@@ -63,7 +63,7 @@ fn no_two_serial_transactions_decide_by_what_the_other_changes() {
             thread.join().expect("lives").expect("is kept in the end");
         }
         let all: i64 = database
-            .read(|transaction| transaction.query(SUM, &[])?[0].integer(0))
+            .read(|transaction| transaction.query(SUM, &[])?[0].integer("total"))
             .map_err(|error: DatabaseError| error)
             .expect("reads");
         assert_eq!(all, 1);

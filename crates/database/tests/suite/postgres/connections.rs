@@ -5,7 +5,7 @@ use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
 use strongroom_database::testing::{Stop, own_server};
-use strongroom_database::{Database, DatabaseError, PostgresSettings, Statement};
+use strongroom_database::{Database, DatabaseError, Isolation, PostgresSettings, Statement};
 
 use super::{PID, add, home, impatient, note, open, raise, settings, texts, try_open, value};
 
@@ -39,6 +39,29 @@ fn when_all_are_in_use_it_is_said_so() {
     });
     note(&*database, "c").expect("there is one again");
     assert_eq!(texts(&*database), ["a", "b", "c"]);
+}
+
+#[test]
+fn leases_are_extended_while_other_work_has_every_connection() {
+    let Some((_, scratch)) = home() else { return };
+    let database: Arc<dyn Database> = Arc::new(try_open(&scratch.url(), impatient(1)).expect("opens"));
+    let (inner, mut is_first) = (database.clone(), true);
+    database
+        .write(move |transaction| {
+            add(transaction, "a")?;
+            if std::mem::take(&mut is_first) {
+                let extend = |text| inner.write_lease(Isolation::ByRows, move |transaction| add(transaction, text));
+                std::thread::scope(|scope| {
+                    let lease = || extend("lease").expect("extends");
+                    scope.spawn(lease).join().expect("lives");
+                    let error = scope.spawn(|| note(&*inner, "b")).join().expect("lives");
+                    assert!(error.expect_err("there is no second").to_string().contains("all 1 were in use"));
+                });
+            }
+            Ok::<_, DatabaseError>(())
+        })
+        .expect("writes");
+    assert_eq!(texts(&*database), ["a", "lease"]);
 }
 
 #[test]
@@ -100,7 +123,7 @@ fn a_connection_that_is_ended_in_the_middle_loses_and_doubles_nothing() {
                     runs += 1;
                     raise(transaction, "one")?;
                     if runs == 1 {
-                        let pid = transaction.query(PID, &[])?[0].integer(0)?;
+                        let pid = transaction.query(PID, &[])?[0].integer("pid")?;
                         tell.send(pid).map_err(|error| DatabaseError::Aborted(error.to_string()))?;
                         gone.recv().map_err(|error| DatabaseError::Aborted(error.to_string()))?;
                     }
@@ -126,7 +149,7 @@ fn connections_that_broke_while_nobody_used_them_are_made_anew() {
     let Some((database, scratch)) = home() else { return };
     note(&*database, "before").expect("writes");
     let pid: i64 = database
-        .write(|transaction| transaction.query(PID, &[])?[0].integer(0))
+        .write(|transaction| transaction.query(PID, &[])?[0].integer("pid"))
         .map_err(|error: DatabaseError| error)
         .expect("writes");
     let pid = i32::try_from(pid).expect("a process id");
@@ -166,7 +189,7 @@ fn a_server_that_is_restarted_in_the_middle_of_work_loses_and_doubles_nothing() 
         for how in [Stop::Fast, Stop::Immediate, Stop::Fast, Stop::Immediate] {
             let present = || -> i64 {
                 database
-                    .read(|transaction| transaction.query(Statement("sum"), &[])?[0].integer(0))
+                    .read(|transaction| transaction.query(Statement("sum"), &[])?[0].integer("total"))
                     .map_err(|error: DatabaseError| error)
                     .unwrap_or(0)
             };

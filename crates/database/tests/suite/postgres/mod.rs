@@ -41,19 +41,20 @@ const PID: Statement = Statement("pid");
 const ECHO: Statement = Statement("echo");
 
 fn statements() -> Statements {
-    Statements::default().with(
+    Statements::default().with(crate::columns::STATEMENTS).with(
         "-- name: add\nINSERT INTO note (text) VALUES ($1)\n\
          -- name: add_many\nWITH new AS (SELECT * FROM unnest($1::text[]) WITH ORDINALITY AS new (text, place)),\n\
          made AS (INSERT INTO note (text) SELECT text FROM new ON CONFLICT DO NOTHING RETURNING id, text)\n\
          SELECT new.place, made.id FROM made JOIN new ON new.text = made.text\n\
          -- name: all\nSELECT text FROM note ORDER BY text\n\
-         -- name: count\nSELECT count(*) FROM note\n\
+         -- name: count\nSELECT count(*) AS notes FROM note\n\
          -- name: put\nINSERT INTO number (name, value) VALUES ($1, $2)\n\
          ON CONFLICT (name) DO UPDATE SET value = excluded.value\n\
          -- name: value\nSELECT value FROM number WHERE name = $1\n\
-         -- name: sum\nSELECT coalesce(sum(value), 0)::bigint FROM number\n\
-         -- name: pid\nSELECT pg_backend_pid()\n\
-         -- name: echo\nSELECT $1::text, $2::bytea, $3::uuid, $4::boolean, $5::float8, $6::int\n",
+         -- name: sum\nSELECT coalesce(sum(value), 0)::bigint AS total FROM number\n\
+         -- name: pid\nSELECT pg_backend_pid() AS pid\n\
+         -- name: echo\nSELECT $1::text AS text, $2::bytea AS bytes, $3::uuid AS id, $4::boolean AS truth,\n\
+         $5::float8 AS measure, $6::int AS number\n",
     )
 }
 
@@ -87,13 +88,13 @@ fn texts(database: &dyn Database) -> Vec<String> {
     database
         .read(|transaction| {
             let rows = transaction.query(ALL, &[])?;
-            rows.iter().map(|row| row.text(0).map(str::to_owned)).collect::<Result<_, DatabaseError>>()
+            rows.iter().map(|row| row.text("text").map(str::to_owned)).collect::<Result<_, DatabaseError>>()
         })
         .expect("reads")
 }
 
 fn value(transaction: &mut dyn Transaction, name: &str) -> Result<i64, DatabaseError> {
-    transaction.query_one(VALUE, &[name.into()])?.map_or(Ok(0), |row| row.integer(0))
+    transaction.query_one(VALUE, &[name.into()])?.map_or(Ok(0), |row| row.integer("value"))
 }
 
 /// Raises a number by one, by reading and writing it.

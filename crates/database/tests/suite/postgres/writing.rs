@@ -4,6 +4,7 @@ use strongroom_database::{DatabaseError, Time, Value};
 use uuid::Uuid;
 
 use super::{ADD, ADD_MANY, COUNT, ECHO, add, home, note, open, texts};
+use crate::columns;
 
 #[test]
 fn an_error_of_the_job_undoes_all_it_did() {
@@ -102,31 +103,52 @@ fn a_wrong_number_of_values_is_told_and_not_bound_as_null() {
 
 #[test]
 fn values_of_every_kind_come_back() {
+    const TEXT: &str = "a\u{10FFFF} '\"\\";
+    const BYTES: &[u8] = &[0, 255, 7];
     let Some((database, _scratch)) = home() else { return };
     let id = Uuid::now_v7();
     let echo = |values: [Value; 6]| {
         database.read(|transaction| transaction.query(ECHO, &values)).map_err(|error: DatabaseError| error)
     };
     let given = [
-        Value::Text("a\u{10FFFF} '\"\\".into()),
-        Value::Bytes(vec![0, 255, 7]),
+        Value::Text(TEXT.into()),
+        Value::Bytes(BYTES.into()),
         Value::Uuid(id),
         Value::Integer(1),
         Value::Real(0.5),
         Value::Integer(-7),
     ];
-    assert_eq!(echo(given.clone()).expect("reads")[0].0, given);
-    let nothing = [(); 6].map(|()| Value::Null);
-    assert_eq!(echo(nothing.clone()).expect("reads")[0].0, nothing);
+    let row = echo(given.clone()).expect("reads").remove(0);
+    assert_eq!((row.text("text").expect("text"), row.bytes("bytes").expect("bytes")), (TEXT, BYTES));
+    assert_eq!(row.uuid("id").expect("an identifier"), id);
+    assert_eq!((row.integer("truth").expect("a number"), row.integer("number").expect("a number")), (1, -7));
+    let error = row.integer("measure").expect_err("is no whole number");
+    assert!(error.to_string().contains("Real(0.5)"), "{error}");
+    let row = echo([(); 6].map(|()| Value::Null)).expect("reads").remove(0);
+    for column in ["text", "bytes", "id", "truth", "measure", "number"] {
+        assert_eq!(row.optional_text(column).expect("NULL"), None, "{column}");
+    }
     let mut other = given.clone();
     // An identifier that came as bytes, and a character that the server cannot keep.
     other[2] = Value::Bytes(id.as_bytes().to_vec());
     other[0] = Value::Text("a\0b".into());
     let row = echo(other).expect("reads").remove(0);
-    assert_eq!((row.uuid(2).expect("an identifier"), row.text(0).expect("text")), (id, "a\u{FFFD}b"));
+    assert_eq!((row.uuid("id").expect("an identifier"), row.text("text").expect("text")), (id, "a\u{FFFD}b"));
     let mut too_large = given;
     too_large[5] = Value::Integer(i64::MAX);
     assert!(matches!(echo(too_large), Err(DatabaseError::Statement { .. })));
+}
+
+#[test]
+fn a_column_is_found_by_its_name_whatever_its_place() {
+    let Some((database, _scratch)) = home() else { return };
+    columns::are_found_by_name(&*database);
+}
+
+#[test]
+fn a_name_that_no_column_has_or_two_have_is_told() {
+    let Some((database, _scratch)) = home() else { return };
+    columns::are_told_where_no_one_has_the_name(&*database);
 }
 
 #[test]
@@ -144,9 +166,9 @@ fn a_read_sees_one_state_while_others_write() {
     let other = open(&scratch.url());
     let counts: Vec<u64> = database
         .read(|transaction| {
-            let before = transaction.query(COUNT, &[])?[0].count(0)?;
+            let before = transaction.query(COUNT, &[])?[0].count("notes")?;
             note(&*other, "second")?;
-            let after = transaction.query(COUNT, &[])?[0].count(0)?;
+            let after = transaction.query(COUNT, &[])?[0].count("notes")?;
             Ok::<_, DatabaseError>(vec![before, after])
         })
         .expect("reads");
