@@ -51,7 +51,7 @@ RETURNING held.place, task.lease_until, task.cancel_requested
 UPDATE task SET spent = 1 WHERE id = $1 AND attempt = $2 AND state + 0 = 2
 
 -- name: queue_next_ready
-SELECT 1 FROM task WHERE state = 0 AND topic = $1 LIMIT 1
+SELECT 1 AS found FROM task WHERE state = 0 AND topic = $1 LIMIT 1
 
 -- name: queue_next_due
 SELECT min(ready_at) AS first_ready_at FROM task WHERE state = 1 AND topic = $1

@@ -40,13 +40,13 @@ WHERE w.id > $1 AND ($2::uuid IS NULL OR w.institution_id = $2) AND ($3::text IS
     AND (w.status <> 'deleted' OR $3 = 'deleted')
 ORDER BY w.id LIMIT $10
 -- name: items.fence
-SELECT 1 FROM work_items WHERE id = $1 AND fence = $2 AND status = 'started' FOR NO KEY UPDATE
+SELECT 1 AS found FROM work_items WHERE id = $1 AND fence = $2 AND status = 'started' FOR NO KEY UPDATE
 -- name: items.may_write
-SELECT 1 FROM work_items WHERE id = $1 AND fence = $2 AND status = 'started'
+SELECT 1 AS found FROM work_items WHERE id = $1 AND fence = $2 AND status = 'started'
     AND coalesce((SELECT value FROM registry_facts WHERE name = 'stores.replacements'), '0') = $3
 FOR NO KEY UPDATE OF work_items
 -- name: items.lock
-SELECT 1 FROM work_items WHERE id = $1 FOR NO KEY UPDATE
+SELECT 1 AS found FROM work_items WHERE id = $1 FOR NO KEY UPDATE
 -- name: items.move
 UPDATE work_items SET stage = $2, status = $3, note = coalesce($4, note), needs_review = $5, retry_count = $6,
     holder = NULL, lease_until = NULL, updated_at = $7, cancel_requested = $8,

@@ -46,7 +46,7 @@ WHERE o.id > ?1 AND o.head > 0 AND coalesce(lower(o.placement), '') = lower(?2)
     )
 ORDER BY o.id LIMIT ?5
 -- name: backfill.holds_objects
-SELECT 1 FROM object_copies k JOIN objects o ON o.id = k.object_id AND o.head > 0 WHERE k.store = ?1 LIMIT 1
+SELECT 1 AS found FROM object_copies k JOIN objects o ON o.id = k.object_id AND o.head > 0 WHERE k.store = ?1 LIMIT 1
 -- name: backfill.doubt_copy
 UPDATE copies SET verified_at = NULL, last_fixity_at = NULL, checked_at = 0 WHERE store = ?1 AND content_id = ?2
 -- name: backfill.doubt_object_copy

@@ -39,7 +39,7 @@ SELECT id, state FROM versions WHERE object_id = ?1 AND generation = ?2 AND numb
 -- name: rebuild.forget_version
 DELETE FROM versions WHERE id = ?1 AND state = 'dropped'
 -- name: rebuild.has_event
-SELECT 1 FROM events WHERE id = ?1
+SELECT 1 AS found FROM events WHERE id = ?1
 -- name: rebuild.clear_leases
 UPDATE object_leases SET lease_until = 0 WHERE lease_until > 0
 -- name: rebuild.uncopied

@@ -26,9 +26,9 @@ FROM collections c JOIN institutions i ON i.id = c.institution_id WHERE c.id = ?
 INSERT INTO schedules (name, next_run_at, holder, lease_until) VALUES (?1, ?2, ?3, ?4)
 ON CONFLICT (name) DO UPDATE SET holder = ?3, lease_until = ?4
 WHERE schedules.next_run_at <= ?2 AND (schedules.lease_until IS NULL OR schedules.lease_until <= ?2)
-RETURNING 1
+RETURNING 1 AS found
 -- name: schedules.extend
-UPDATE schedules SET lease_until = ?3 WHERE name = ?1 AND holder = ?2 RETURNING 1
+UPDATE schedules SET lease_until = ?3 WHERE name = ?1 AND holder = ?2 RETURNING 1 AS found
 -- name: schedules.done
 UPDATE schedules SET last_run_at = coalesce(?2, last_run_at), next_run_at = ?3, holder = NULL, lease_until = NULL
 WHERE name = ?1 AND holder = ?4

@@ -39,12 +39,12 @@ WHERE w.id > ?1 AND (?2 IS NULL OR w.institution_id = ?2) AND (?3 IS NULL OR w.s
     AND (w.status <> 'deleted' OR ?3 = 'deleted')
 ORDER BY w.id LIMIT ?10
 -- name: items.fence
-SELECT 1 FROM work_items WHERE id = ?1 AND fence = ?2 AND status = 'started'
+SELECT 1 AS found FROM work_items WHERE id = ?1 AND fence = ?2 AND status = 'started'
 -- name: items.may_write
-SELECT 1 FROM work_items WHERE id = ?1 AND fence = ?2 AND status = 'started'
+SELECT 1 AS found FROM work_items WHERE id = ?1 AND fence = ?2 AND status = 'started'
     AND coalesce((SELECT value FROM registry_facts WHERE name = 'stores.replacements'), '0') = ?3
 -- name: items.lock
-SELECT 1 FROM work_items WHERE id = ?1
+SELECT 1 AS found FROM work_items WHERE id = ?1
 -- name: items.move
 UPDATE work_items SET stage = ?2, status = ?3, note = coalesce(?4, note), needs_review = ?5, retry_count = ?6,
     holder = NULL, lease_until = NULL, updated_at = ?7, cancel_requested = ?8,
