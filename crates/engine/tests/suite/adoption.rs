@@ -1,6 +1,6 @@
 //! A registry that was restored from a backup learns from its stores what it does not know, and changes nothing before.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use strongroom_database::Time;
@@ -302,20 +302,36 @@ fn work_until_refused(home: &Home, workers: &Runtime, id: ItemId, why: &str) {
 #[test]
 fn a_late_act_is_learned_of_also_where_the_registry_that_adopted_works_on() {
     let home = fixture::home();
+    late_where_the_registry_works_on(&home, &[]);
+}
+
+/// It has announced further acts by the time the late one ends.
+#[test]
+fn a_late_act_is_learned_of_also_where_the_registry_that_adopted_has_worked_on() {
+    let home = fixture::home();
+    let bags = ["atlases", "charts"].map(|name| home.bag(name, &[("c.txt", b"a chart")]));
+    late_where_the_registry_works_on(&home, &bags);
+}
+
+/// The registry that adopted takes `bags` in before the late act ends, and another one behind it.
+fn late_where_the_registry_works_on(home: &TestHome, bags: &[PathBuf]) {
     home.ingest("letters", &[("a.txt", b"one")]);
     let backup = home.backup("early");
     let (folder, elsewhere) = home.with_registry_elsewhere(&backup);
     let settings = elsewhere.settings.clone();
     let adopted = Arc::new(Mutex::new(None));
     let at_once = {
-        let (adopted, folder) = (adopted.clone(), folder.path().to_owned());
+        let (adopted, folder, bags) = (adopted.clone(), folder.path().to_owned(), bags.to_owned());
         move || {
             rebuild::adopt(&elsewhere, &AdoptRequest::default(), &mut |_| {}).expect("adopts");
             drop(elsewhere);
-            *adopted.lock().expect("locks") = Some(Arc::new(Home::open(&folder, settings).expect("opens the home")));
+            let server = Arc::new(Home::open(&folder, settings).expect("opens the home"));
+            let items: Vec<_> = bags.iter().map(|bag| hand_in(&server, bag)).collect();
+            strongroom_engine::work_on(&server, &items, &Shutdown::new()).expect("works");
+            *adopted.lock().expect("locks") = Some(server);
         }
     };
-    act_late(&home, &home.bag("maps", &[("m.txt", b"a map")]), at_once);
+    act_late(home, &home.bag("maps", &[("m.txt", b"a map")]), at_once);
     let server = adopted.lock().expect("locks").take().expect("it was adopted");
     assert!(server.registry.refusal().is_none());
     let id = hand_in(&server, &home.bag("diaries", &[("d.txt", b"dear diary")]));

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use strongroom_engine::backfill::Retirement;
 use strongroom_engine::fixity::{self, FixityRequest};
+use strongroom_engine::mark::{self, Found};
 use strongroom_engine::rebuild::{self, AdoptRequest};
 use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::settings::Settings;
@@ -642,4 +643,64 @@ fn a_late_act_that_ends_in_one_store_alone_is_learned_of() {
         again.registry.refusal().is_some(),
         "primary holds a version that the registry which adopted it does not know"
     );
+}
+
+/// A medium that fails at an operation on the mark.
+struct MarkFails(Operation);
+
+impl Layer for MarkFails {
+    fn call<T>(&self, call: Call<'_>, act: &mut dyn FnMut() -> Result<T, StorageError>) -> Result<T, StorageError> {
+        if call.key.as_str() != MARK || call.operation != self.0 {
+            return act();
+        }
+        let source = std::io::Error::from_raw_os_error(5);
+        Err(StorageError::Io { store: "secondary".into(), act: "use", key: call.key.clone(), source })
+    }
+}
+
+#[test]
+fn a_mark_that_cannot_be_read_is_not_taken_for_none_and_one_of_another_form_is_told() {
+    let made = home();
+    made.ingest("letters", &[("a.txt", b"dear reader")]);
+    for operation in [Operation::Head, Operation::Open] {
+        let failing = layered(&made, "secondary", MarkFails(operation));
+        let found = mark::read(failing.store("secondary").expect("a store").as_ref());
+        assert!(matches!(found, Err(StorageError::Io { .. })), "{operation:?}: {found:?}");
+    }
+    let file = made.file("secondary", MARK);
+    let later = fs::read_to_string(&file).expect("reads").replace("\"form\":1", "\"form\":2");
+    fs::write(&file, later).expect("writes");
+    let found = mark::read(made.store("secondary").expect("a store").as_ref()).expect("reads");
+    assert!(matches!(&found, Found::Unreadable(why) if why.contains("form 2")), "{found:?}");
+}
+
+#[test]
+fn a_mark_that_cannot_be_written_is_told_as_what_it_is() {
+    let made = home();
+    let failing = layered(&made, "secondary", MarkFails(Operation::Put));
+    let id = submit(&failing, &made, "letters", &[("a.txt", b"dear reader")]);
+    let workers = runtime_over(&failing, None).expect("a runtime").build();
+    workers.run_until(&Shutdown::new(), &|| item(&made, id).status.is_ended() || item(&made, id).retry_count > 0);
+    let note = item(&made, id).note.expect("a note");
+    assert!(note.contains("os error 5"), "{note}");
+}
+
+/// A snapshot of before an act takes the place of a store between the act and the mark behind it.
+#[test]
+fn a_store_that_was_put_back_between_an_act_and_its_mark_is_written_to_again() {
+    let made = home();
+    made.ingest("letters", &[("a.txt", b"dear reader")]);
+    let mark = made.file("secondary", MARK);
+    let earlier = fs::read(&mark).expect("reads");
+    let folder = made.path().join("stores/secondary");
+    let put_back = Meanwhile::new(When::After, is_commit, move |key| {
+        fs::remove_dir_all(folder.join(key.as_str())).expect("takes the object out");
+        fs::write(&mark, &earlier).expect("puts the mark back");
+    });
+    let layered = layered(&made, "secondary", put_back);
+    let id = submit(&layered, &made, "diaries", &[("d.txt", b"dear diary")]);
+    assert_succeeds_in_a_while(&layered, &made, id);
+    let summary = check(&made);
+    assert_eq!((summary.damaged, summary.failed), (0, 0), "{summary:?}");
+    assert_eq!(made.opened_again().registry.refusal(), None);
 }
