@@ -19,6 +19,8 @@ pub enum Event<'a> {
         workers: usize,
         /// Tasks held beyond those.
         buffer: usize,
+        /// Tasks of all processes together; 0: no limit.
+        max_total: usize,
     },
     /// The settings changed and cannot be read.
     SettingsNotTakenUp {
@@ -250,7 +252,9 @@ impl Event<'_> {
     pub fn emit(&self) {
         match self {
             Self::RuntimeStarted { holder, topics } => info!(holder, topics, "workers started"),
-            Self::CapacityTakenUp { topic, workers, buffer } => info!(topic, workers, buffer, "capacity taken up"),
+            Self::CapacityTakenUp { topic, workers, buffer, max_total } => {
+                info!(topic, workers, buffer, max_total, "capacity taken up");
+            }
             Self::SettingsNotTakenUp { error } => {
                 warn!(%error, "the settings changed and cannot be read; going on with those of before");
             }

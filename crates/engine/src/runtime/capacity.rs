@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::AskCapacity;
 use super::core::Core;
+use super::settings::PoolSettings;
 use crate::event::Event;
 
 /// Asks until the run is over, and changes the pools accordingly.
@@ -12,8 +13,9 @@ pub(super) fn follow(core: &Core, every: Duration, ask: &AskCapacity) {
         let Some(pools) = ask() else { continue };
         for pool in &core.pools {
             let wanted = pools.of(&pool.topic);
-            if pool.resize(wanted.workers, wanted.buffer) {
-                Event::CapacityTakenUp { topic: &pool.topic, workers: wanted.workers, buffer: wanted.buffer }.emit();
+            if pool.resize(&wanted) {
+                let PoolSettings { workers, buffer, max_total, .. } = wanted;
+                Event::CapacityTakenUp { topic: &pool.topic, workers, buffer, max_total }.emit();
             }
         }
         core.bell.ring();

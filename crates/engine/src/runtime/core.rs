@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use strongroom_queue::{Holder, LeaseRequest, Outcome};
+use strongroom_queue::{Holder, LeaseRequest, Outcome, tasks};
 use strongroom_registry::work::{self, Assignment, Leasing};
 use strongroom_registry::{Registry, RegistryError, Transaction, check_schema};
 
@@ -53,6 +53,8 @@ impl Tally {
 pub(super) struct Wanted {
     pub(super) pool: usize,
     pub(super) limit: usize,
+    /// See [`Pool::max_total`].
+    pub(super) max_total: Option<usize>,
     pub(super) request: LeaseRequest,
 }
 
@@ -89,7 +91,7 @@ impl Core {
             holder: self.holder.clone(),
             duration: of.settings.lease,
         };
-        Some(Wanted { pool, limit, request })
+        Some(Wanted { pool, limit, max_total: of.max_total(), request })
     }
 
     /// Leases what is wanted, within a transaction; with the topics that have new work by it. Nothing is leased from a
@@ -107,7 +109,13 @@ impl Core {
         check_schema(tx, schema)?;
         for one in wanted.iter().filter(|one| one.limit > 0) {
             let limits = |topic: &str| max_attempts.get(topic).copied().unwrap_or(1);
-            let leasing = work::lease(tx, &one.request, &limits)?;
+            let mut request = one.request.clone();
+            for topic in &one.request.topics {
+                if let Some(most) = one.max_total {
+                    request.limit = request.limit.min(tasks::room(tx, topic, most)?);
+                }
+            }
+            let leasing = work::lease(tx, &request, &limits)?;
             all.assignments.extend(leasing.assignments);
             all.topics.extend(leasing.topics);
         }

@@ -86,15 +86,24 @@ impl Dispatcher<'_> {
     fn look(&self) -> Result<Look, RegistryError> {
         Tally::count(&self.core.tally.looks);
         let core = &self.core;
-        let open: Vec<String> =
-            core.pools.iter().filter(|pool| pool.free() > 0).map(|pool| pool.topic.clone()).collect();
+        let open: Vec<&Pool> = core.pools.iter().filter(|pool| pool.free() > 0).collect();
         if open.is_empty() {
             return Ok(Look::Full);
         }
         let (prospect, now) = core.registry.read(|tx| {
             // Also where there is nothing to lease: an idle process of an older program ends, too.
             check_schema(tx, core.registry.known_schema())?;
-            Ok::<_, RegistryError>((tasks::look(tx, &open)?, tx.now()?))
+            let mut topics = Vec::with_capacity(open.len());
+            for pool in &open {
+                let is_full = match pool.max_total() {
+                    Some(most) => tasks::leased_of(tx, &pool.topic)? >= most,
+                    None => false,
+                };
+                if !is_full {
+                    topics.push(pool.topic.clone());
+                }
+            }
+            Ok::<_, RegistryError>((tasks::look(tx, &topics)?, tx.now()?))
         })?;
         match prospect {
             Prospect::Work => self.lease(),

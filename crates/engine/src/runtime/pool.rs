@@ -21,6 +21,8 @@ struct State {
     workers: usize,
     /// Tasks held beyond those, as they are now.
     buffer: usize,
+    /// Tasks of all processes together, as they are now; 0: no limit.
+    max_total: usize,
     /// Held and not begun.
     waiting: VecDeque<Work>,
     /// Being worked on.
@@ -59,6 +61,7 @@ impl Pool {
             state: Mutex::new(State {
                 workers: settings.workers,
                 buffer: settings.buffer,
+                max_total: settings.max_total,
                 waiting: VecDeque::new(),
                 running: 0,
                 reserved: 0,
@@ -77,12 +80,18 @@ impl Pool {
     }
 
     /// Changes how much the pool takes; whether that is another measure. What is under way ends as it began.
-    pub(super) fn resize(&self, workers: usize, buffer: usize) -> bool {
+    pub(super) fn resize(&self, wanted: &PoolSettings) -> bool {
+        let wanted = (wanted.workers, wanted.buffer, wanted.max_total);
         let mut state = self.state();
-        let is_other = (state.workers, state.buffer) != (workers, buffer);
-        (state.workers, state.buffer) = (workers, buffer);
+        let is_other = (state.workers, state.buffer, state.max_total) != wanted;
+        (state.workers, state.buffer, state.max_total) = wanted;
         self.changed.notify_all();
         is_other
+    }
+
+    /// How many tasks of the topic all processes together may have, where that is bounded.
+    pub(super) fn max_total(&self) -> Option<usize> {
+        Some(self.state().max_total).filter(|most| *most > 0)
     }
 
     /// Slots that are free right now.

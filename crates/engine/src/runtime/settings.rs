@@ -10,6 +10,8 @@ pub struct PoolSettings {
     pub workers: usize,
     /// Tasks held beyond those being worked on.
     pub buffer: usize,
+    /// Tasks that all processes together have at once; 0: as many as there are slots for.
+    pub max_total: usize,
     /// Attempts that may go wrong before the work item fails, or the task is buried.
     pub max_attempts: u32,
     /// How long a task stays ours without a heartbeat.
@@ -20,7 +22,14 @@ pub struct PoolSettings {
 
 impl Default for PoolSettings {
     fn default() -> Self {
-        Self { workers: 2, buffer: 0, max_attempts: 3, lease: Duration::from_mins(1), grace: Duration::from_secs(30) }
+        Self {
+            workers: 2,
+            buffer: 0,
+            max_total: 0,
+            max_attempts: 3,
+            lease: Duration::from_mins(1),
+            grace: Duration::from_secs(30),
+        }
     }
 }
 

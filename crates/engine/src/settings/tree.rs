@@ -201,6 +201,8 @@ sections! {
         "How each topic is worked on. The topic \"default\" sets what the others do not say." {
         workers: usize = Is("2"), Kind::Count(1), "tasks at once";
         buffer: usize = Is("0"), Kind::Count(0), "tasks held beyond those being worked on";
+        max_total: usize = Is("0"), Kind::Count(0),
+            "tasks that all processes together have at once, those held included; 0: no limit";
         max_attempts: u32 = Is("3"), Kind::Count(1), "attempts before a person has to look";
         lease: Duration = Is("\"60s\""), Kind::Span,
             "how long a worker that fell silent keeps its task before another takes over";
@@ -376,6 +378,7 @@ impl Settings {
         said.map_or_else(PoolSettings::default, |said| PoolSettings {
             workers: said.workers,
             buffer: said.buffer,
+            max_total: said.max_total,
             max_attempts: said.max_attempts,
             lease: said.lease,
             grace: said.grace,

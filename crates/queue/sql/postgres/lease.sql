@@ -53,5 +53,11 @@ UPDATE task SET spent = 1 WHERE id = $1 AND attempt = $2 AND state + 0 = 2
 -- name: queue_next_ready
 SELECT 1 AS found FROM task WHERE state = 0 AND topic = $1 LIMIT 1
 
+-- name: queue_lock_topic
+SELECT 1 AS found FROM (SELECT pg_advisory_xact_lock(hashtextextended(current_schema() || '.topic.' || $1, 0))) AS locked
+
+-- name: queue_leased_of
+SELECT count(*) AS tasks FROM task WHERE state = 2 AND topic = $1
+
 -- name: queue_next_due
 SELECT min(ready_at) AS first_ready_at FROM task WHERE state = 1 AND topic = $1

@@ -42,5 +42,11 @@ UPDATE task SET spent = 1 WHERE id = ?1 AND attempt = ?2 AND state = 2
 -- name: queue_next_ready
 SELECT 1 AS found FROM task INDEXED BY task_ready WHERE state = 0 AND topic = ?1 LIMIT 1
 
+-- name: queue_lock_topic
+SELECT 1 AS found WHERE ?1 IS NOT NULL
+
+-- name: queue_leased_of
+SELECT count(*) AS tasks FROM task INDEXED BY task_leased WHERE state = 2 AND topic = ?1
+
 -- name: queue_next_due
 SELECT min(ready_at) AS first_ready_at FROM task INDEXED BY task_delayed WHERE state = 1 AND topic = ?1

@@ -23,6 +23,8 @@ const EXTEND: Statement = Statement("queue_extend");
 const CHECKPOINT: Statement = Statement("queue_checkpoint");
 const NEXT_READY: Statement = Statement("queue_next_ready");
 const NEXT_DUE: Statement = Statement("queue_next_due");
+const LOCK_TOPIC: Statement = Statement("queue_lock_topic");
+const LEASED_OF: Statement = Statement("queue_leased_of");
 
 /// How many delayed tasks of a topic join the line in one call at least.
 const DUE_AT_ONCE: usize = 256;
@@ -68,6 +70,19 @@ pub fn lease(transaction: &mut dyn Transaction, request: &LeaseRequest) -> Resul
         take(transaction, topic, rows, lease_until, &mut leased)?;
     }
     Ok(leased)
+}
+
+/// How many tasks of a topic are leased, by all holders together.
+pub fn leased_of(transaction: &mut dyn Transaction, topic: &str) -> Result<usize, QueueError> {
+    let row = transaction.query_one(LEASED_OF, &[topic.into()])?;
+    Ok(row.map_or(Ok(0), |row| row.count("tasks")).map(|tasks| usize::try_from(tasks).unwrap_or(usize::MAX))?)
+}
+
+/// How many more tasks of a topic may be leased where all holders together are to have `most` at most. Others that ask for the
+/// same topic wait until the end of the transaction, which is to lease no more than that.
+pub fn room(transaction: &mut dyn Transaction, topic: &str, most: usize) -> Result<usize, QueueError> {
+    transaction.query_one(LOCK_TOPIC, &[topic.into()])?;
+    Ok(most.saturating_sub(leased_of(transaction, topic)?))
 }
 
 /// The first `wanted` ready tasks of a topic that have one of `keys`, by their ids. A few keys are looked up one by one; for

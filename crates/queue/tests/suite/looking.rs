@@ -1,10 +1,12 @@
-//! What a worker is told that looks before it leases.
+//! What a worker is told that looks before it leases, and how much room a topic has.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use strongroom_database::{Database, ManualClock, Time};
+use strongroom_database::testing::Scratch;
+use strongroom_database::{Database, Isolation, ManualClock, SystemClock, Time};
 use strongroom_queue::tasks::{self, Prospect};
-use strongroom_queue::{NewTask, QueueError};
+use strongroom_queue::{Holder, LeaseRequest, NewTask, QueueError};
 
 const NOW: Time = Time(1_750_000_000_000_000);
 
@@ -37,4 +39,41 @@ fn a_look_tells_when_the_first_task_of_the_topics_is_due() {
     clock.advance(2_000_000);
     assert_eq!(look(&*database, &["a", "b"]), Prospect::Work);
     assert_eq!(look(&*database, &["a"]), Prospect::At(latest));
+}
+
+/// Leases as many tasks as a limit of three leaves room for, eight times at once; how many that were together.
+fn lease_within_three(database: &Arc<dyn Database>) -> usize {
+    let tasks: Vec<_> = (0..20).map(|number| NewTask::new("a", number.to_string(), "")).collect();
+    database.write::<_, QueueError, _>(move |tx| tasks::enqueue(tx, &tasks).map(|_| ())).expect("enqueues");
+    let lease = || {
+        let leased = database.write_as::<_, QueueError, _>(Isolation::ByRows, |tx| {
+            let request = LeaseRequest {
+                topics: vec!["a".to_owned()],
+                keys: None,
+                limit: tasks::room(tx, "a", 3)?.min(2),
+                holder: Holder::this_process(),
+                duration: Duration::from_mins(1),
+            };
+            tasks::lease(tx, &request)
+        });
+        leased.expect("leases").len()
+    };
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..8).map(|_| scope.spawn(lease)).collect();
+        threads.into_iter().map(|thread| thread.join().expect("lives")).sum()
+    })
+}
+
+#[test]
+fn who_leases_at_once_leases_no_more_than_there_is_room_for() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file: Arc<dyn Database> = Arc::new(super::open(&folder.path().join("registry.db"), Arc::new(SystemClock)));
+    let scratch = Scratch::new();
+    let server =
+        scratch.as_ref().map(|scratch| Arc::new(super::postgres::open(&scratch.url(), None)) as Arc<dyn Database>);
+    for database in [Some(file), server].into_iter().flatten() {
+        assert_eq!(lease_within_three(&database), 3, "{}", database.dialect());
+        let leased = database.read::<_, QueueError, _>(|tx| tasks::leased_of(tx, "a")).expect("counts");
+        assert_eq!(leased, 3);
+    }
 }

@@ -55,3 +55,33 @@ fn more_and_then_fewer_are_worked_on_at_once_as_the_capacity_changes() {
     });
     assert_eq!(most.load(Ordering::SeqCst), 1, "what began since began alone");
 }
+
+#[test]
+fn all_processes_together_have_no_more_tasks_of_a_topic_than_its_limit() {
+    let house = House::new();
+    let ids = house.items(12);
+    let (running, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let pools = pool(Stage::Receive, PoolSettings { workers: 3, max_total: 2, ..PoolSettings::default() });
+    let process = || {
+        let (running, most) = (running.clone(), most.clone());
+        let handler = stage(Stage::Receive, move |_, _| {
+            most.fetch_max(running.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+            std::thread::sleep(Duration::from_millis(20));
+            running.fetch_sub(1, Ordering::SeqCst);
+            succeeded()
+        });
+        house.runtime(vec![handler]).pools(pools.clone()).build()
+    };
+    let shutdown = Shutdown::new();
+    let _watchdog = watch(&shutdown);
+    let all_done = || ids.iter().all(|id| house.has_status(*id, ItemStatus::Succeeded));
+    let ended = std::thread::scope(|scope| {
+        let runs = [process(), process()].map(|runtime| {
+            let (shutdown, all_done) = (&shutdown, &all_done);
+            scope.spawn(move || runtime.run_until(shutdown, all_done).ended)
+        });
+        runs.into_iter().map(|run| run.join().expect("ends")).sum::<u64>()
+    });
+    assert_eq!(ended, ids.len() as u64);
+    assert_eq!(most.load(Ordering::SeqCst), 2);
+}
