@@ -704,3 +704,25 @@ fn a_store_that_was_put_back_between_an_act_and_its_mark_is_written_to_again() {
     assert_eq!((summary.damaged, summary.failed), (0, 0), "{summary:?}");
     assert_eq!(made.opened_again().registry.refusal(), None);
 }
+
+/// In a store without conditions a late put of an earlier mark lands between an act and the mark behind it. The mark tells of
+/// the act all the same, so that a registry which does not know it is refused.
+#[test]
+fn a_late_mark_of_before_an_act_does_not_hide_it() {
+    let made = home();
+    made.ingest("letters", &[("a.txt", b"dear reader")]);
+    let mark = made.file("secondary", MARK);
+    let earlier = fs::read(&mark).expect("the mark of before");
+    let late = Meanwhile::new(When::After, is_commit, move |_| fs::write(&mark, &earlier).expect("a late put"));
+    let mut home = saying(&made, [("secondary", Arc::new(NoConditions))]);
+    let store: Arc<dyn strongroom_storage::Store> = Arc::new(Layered::new(home.stores["secondary"].clone(), late));
+    home.stores.insert("secondary".into(), store);
+    let home = Arc::new(home);
+    let id = submit(&home, &made, "diaries", &[("d.txt", b"dear diary")]);
+    assert_succeeds_in_a_while(&home, &made, id);
+    let acts = |name: &str| match mark::read(made.store(name).expect("a store").as_ref()).expect("reads") {
+        Found::Mark(mark) => mark.acts,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(acts("secondary"), acts("primary"));
+}
