@@ -76,7 +76,7 @@ pub trait Database: Send + Sync {
     fn write_job(&self, job: WriteJob, isolation: Isolation) -> Result<(), DatabaseError>;
 
     /// As [`Self::write_job`], for a job that takes or extends leases and does little else: it does not wait for the
-    /// connections that other work has in use. SQLite runs it with the next group, as it does every job.
+    /// connections that other work has in use, and not long for rows. SQLite runs it with the next group, as every job.
     fn write_lease_job(&self, job: WriteJob, isolation: Isolation) -> Result<(), DatabaseError> {
         self.write_job(job, isolation)
     }

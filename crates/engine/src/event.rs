@@ -22,6 +22,15 @@ pub enum Event<'a> {
         /// Tasks of all processes together; 0: no limit.
         max_total: usize,
     },
+    /// The lease of one task could not be extended; others may have been.
+    LeaseNotExtended {
+        /// Its topic.
+        topic: &'a str,
+        /// Its key.
+        key: &'a str,
+        /// Why not.
+        error: &'a dyn Display,
+    },
     /// The settings changed and cannot be read.
     SettingsNotTakenUp {
         /// Why.
@@ -270,6 +279,7 @@ impl Event<'_> {
             Self::EndNotRecorded { topic, key, error } => {
                 error!(topic, key, %error, "end of task could not be recorded");
             }
+            Self::LeaseNotExtended { topic, key, error } => warn!(topic, key, %error, "lease not extended"),
             Self::RegistryUnavailable { act, error } => warn!(act, %error, "registry unavailable"),
             Self::ThreadNotStarted { name, error } => error!(name, %error, "thread could not be started"),
             Self::TasksReclaimed { topics } => info!(?topics, "tasks of silent workers taken over"),

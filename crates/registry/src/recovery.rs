@@ -10,10 +10,10 @@ use crate::{Action, ItemId, ItemStatus, RegistryError, Scope, Stage};
 
 /// Takes over what dead or silent workers held, at most `limit` tasks of each cause. The topics that have work again.
 pub fn reclaim(tx: &mut dyn Transaction, limit: usize) -> Result<Vec<String>, RegistryError> {
-    let mut taken = tasks::take_over_expired(tx, limit)?;
+    let mut taken = tasks::take_over_expired(tx, limit, &mut is_free)?;
     for holder in tasks::holders(tx)? {
         if holder.is_gone() {
-            taken.extend(tasks::take_over_from(tx, &holder, limit)?);
+            taken.extend(tasks::take_over_from(tx, &holder, limit, &mut is_free)?);
         }
     }
     let mut topics: Vec<String> = Vec::new();
@@ -31,6 +31,14 @@ pub fn reclaim(tx: &mut dyn Transaction, limit: usize) -> Result<Vec<String>, Re
     topics.sort();
     topics.dedup();
     Ok(topics)
+}
+
+/// Whether no other transaction has the item that a task stands for: one that hangs keeps only its own item from being taken
+/// over. The item is locked then.
+fn is_free(tx: &mut dyn Transaction, topic: &str, key: &str) -> Result<bool, RegistryError> {
+    let (Some(_), Ok(id)) = (stage_of_topic(topic), key.parse::<ItemId>()) else { return Ok(true) };
+    Ok(tx.query_one(Statement("items.lock_if_free"), &[id.into()])?.is_some()
+        || items::get(tx, Scope::System, id)?.is_none())
 }
 
 /// Takes an item away from a worker that is silent or gone, and meets a person's request that was waiting for it. The

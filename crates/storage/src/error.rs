@@ -131,6 +131,11 @@ impl StorageError {
         }
     }
 
+    /// Whether no file lies under the key that was to be read: nothing does, or what is none, such as a symbolic link.
+    pub fn is_absent(&self) -> bool {
+        self.is_not_found() || matches!(self, Self::InTheWay { .. })
+    }
+
     /// Whether a store that is away is the cause.
     pub fn is_away(&self) -> bool {
         self.away().is_some()

@@ -80,6 +80,11 @@ pub struct Postgres {
     bell: Bell,
 }
 
+/// How long a transaction that extends leases is tried again: others can be extended without the rows it waits for.
+const LEASE_PATIENCE: Duration = Duration::from_secs(3);
+/// How long such a transaction waits for a row.
+const LEASE_LOCKS: &str = "SET LOCAL lock_timeout = '1s';";
+
 /// How one attempt at a transaction ended.
 enum Attempt {
     /// For good.
@@ -186,7 +191,11 @@ impl Postgres {
     }
 
     /// Runs attempts until one is over or patience is.
-    fn persist(&self, attempt: &mut dyn FnMut(u32) -> Attempt) -> Result<(), DatabaseError> {
+    fn persist(&self, purpose: Use, attempt: &mut dyn FnMut(u32) -> Attempt) -> Result<(), DatabaseError> {
+        let patience = match purpose {
+            Use::Any => self.shared.patience,
+            Use::Leases => self.shared.patience.min(LEASE_PATIENCE),
+        };
         let began = Instant::now();
         let mut undone = 0;
         loop {
@@ -199,7 +208,7 @@ impl Postgres {
                 Trouble::Conflict | Trouble::Duplicate => jitter(Duration::from_millis(1 << undone.min(7))),
                 Trouble::Lost => Duration::from_millis(50) * undone.min(20),
             };
-            if began.elapsed() + pause > self.shared.patience {
+            if began.elapsed() + pause > patience {
                 return Err(error);
             }
             std::thread::sleep(pause);
@@ -234,7 +243,8 @@ impl Postgres {
             Isolation::Serial => "SERIALIZABLE",
             Isolation::ByRows => "READ COMMITTED",
         };
-        let begin = format!("BEGIN ISOLATION LEVEL {level} READ WRITE; SELECT pg_current_xact_id(), {NOW}");
+        let locks = if purpose == Use::Leases { LEASE_LOCKS } else { "" };
+        let begin = format!("BEGIN ISOLATION LEVEL {level} READ WRITE; {locks} SELECT pg_current_xact_id(), {NOW}");
         let (mut borrowed, row) = match self.begin(purpose, &begin) {
             Ok(begun) => begun,
             Err(attempt) => return attempt,
@@ -320,12 +330,13 @@ impl Postgres {
             Err(error) => return Attempt::Over(Err(error)),
         };
         let Err(error) = committed else { return Attempt::Over(Ok(())) };
+        let purpose = borrowed.purpose();
         let explained = explain(self.address(), Act::Other("commit"), &error);
         match trouble(&error) {
             Some(Trouble::Lost) => {
                 borrowed.spoil();
                 self.shared.pool.forget_all();
-                self.settle_doubt(trace, explained)
+                self.settle_doubt(trace, purpose, explained)
             }
             trouble => {
                 self.give_up(borrowed, None);
@@ -338,9 +349,9 @@ impl Postgres {
     }
 
     /// Finds out what became of a transaction whose commit was not answered.
-    fn settle_doubt(&self, trace: &Trace, error: DatabaseError) -> Attempt {
-        let asked = self.persist(&mut |_| {
-            let mut borrowed = match self.shared.pool.borrow(Use::Any) {
+    fn settle_doubt(&self, trace: &Trace, purpose: Use, error: DatabaseError) -> Attempt {
+        let asked = self.persist(purpose, &mut |_| {
+            let mut borrowed = match self.shared.pool.borrow(purpose) {
                 Ok(borrowed) => borrowed,
                 Err(Refusal::Lost(error) | Refusal::Final(error)) => return Attempt::Undone(Trouble::Lost, error),
             };
@@ -412,18 +423,18 @@ fn jitter(most: Duration) -> Duration {
 
 impl Database for Postgres {
     fn write_job(&self, mut job: WriteJob, isolation: Isolation) -> Result<(), DatabaseError> {
-        self.persist(&mut |undone| self.attempt_write(&mut job, isolation, Use::Any, undone))
+        self.persist(Use::Any, &mut |undone| self.attempt_write(&mut job, isolation, Use::Any, undone))
     }
 
     fn write_lease_job(&self, mut job: WriteJob, isolation: Isolation) -> Result<(), DatabaseError> {
-        self.persist(&mut |undone| self.attempt_write(&mut job, isolation, Use::Leases, undone))
+        self.persist(Use::Leases, &mut |undone| self.attempt_write(&mut job, isolation, Use::Leases, undone))
     }
 
     fn read_job(
         &self,
         job: &mut dyn FnMut(&mut dyn Transaction) -> Result<(), DatabaseError>,
     ) -> Result<(), DatabaseError> {
-        self.persist(&mut |_| self.attempt_read(job))
+        self.persist(Use::Any, &mut |_| self.attempt_read(job))
     }
 
     fn dialect(&self) -> &'static str {

@@ -96,7 +96,7 @@ impl Pool {
                     detail: format!(
                         "{}: all {} were in use for {} s; allow more of them, or run fewer workers in this process",
                         self.address.shown,
-                        self.limit,
+                        if purpose == Use::Any { self.limit } else { self.limit + FOR_LEASES },
                         self.wait.as_secs_f32()
                     ),
                 });
@@ -156,6 +156,11 @@ impl Borrowed<'_> {
     /// Closes the connection: what state it is in cannot be told.
     pub(super) fn spoil(mut self) {
         self.connection = None;
+    }
+
+    /// What it was borrowed for.
+    pub(super) fn purpose(&self) -> Use {
+        self.purpose
     }
 
     /// The connection; an error where it is not there, which cannot be.

@@ -314,7 +314,7 @@ impl Filling<'_> {
         };
         let body = match body {
             Ok(body) => body,
-            Err(error) if error.is_not_found() => return self.doubt(source, true, "nothing lies there".into()),
+            Err(error) if error.is_absent() => return self.doubt(source, true, chain(&error)),
             Err(error) if is_unreadable(&error) => return self.doubt(source, false, chain(&error)),
             Err(error) => return Ok(From::Silent(error)),
         };

@@ -41,7 +41,7 @@ pub(super) fn look(store: &dyn Store, copy: &WatchedCopy, go_on: &GoOn<'_>) -> R
     // A plain store need not be asked first: what cannot be opened there is not there.
     let head = match store.head(&key) {
         Ok(head) => head,
-        Err(error) if error.is_not_found() => return Ok(Seen::Missing),
+        Err(error) if error.is_absent() => return Ok(Seen::Missing),
         Err(error) => return Err(error.into()),
     };
     if !head.readable {
@@ -49,7 +49,7 @@ pub(super) fn look(store: &dyn Store, copy: &WatchedCopy, go_on: &GoOn<'_>) -> R
     }
     let (size, sha512) = match read(store, &key, go_on) {
         Ok(found) => found,
-        Err(Halt::Engine(EngineError::Storage(error))) if error.is_not_found() => return Ok(Seen::Missing),
+        Err(Halt::Engine(EngineError::Storage(error))) if error.is_absent() => return Ok(Seen::Missing),
         Err(Halt::Engine(EngineError::Storage(error))) if is_unreadable(&error) => {
             let unreadable = Some(medium_says(&error));
             return Ok(Seen::Wrong(Wrong { size: head.size, sha512: None, etag: head.etag, unreadable }));

@@ -191,7 +191,7 @@ fn put_note(home: &Home, hold: &ObjectHold<'_>, witness: &Witness<'_>, key: &Key
 pub(super) fn condition_of(store: &dyn Store, key: &Key) -> Result<PutCondition, StorageError> {
     let etag = match store.head(key) {
         Ok(head) => Some(head.etag),
-        Err(error) if error.is_not_found() => None,
+        Err(error) if error.is_absent() => None,
         Err(error) => return Err(error),
     };
     Ok(replacing(store, etag.as_deref()))
@@ -209,7 +209,7 @@ pub(super) fn replacing(store: &dyn Store, etag: Option<&str>) -> PutCondition {
 fn lies_there(store: &dyn Store, key: &Key, expected: (u64, Digest), go_on: &GoOn<'_>) -> Result<bool, Halt> {
     match check::read(store, key, go_on) {
         Ok(found) => Ok(found == expected),
-        Err(Halt::Engine(EngineError::Storage(error))) if error.is_not_found() => Ok(false),
+        Err(Halt::Engine(EngineError::Storage(error))) if error.is_absent() => Ok(false),
         Err(halt) => Err(halt),
     }
 }

@@ -272,12 +272,12 @@ fn sidecar_text(digest: &Digest) -> String {
 fn lying(store: &dyn Store, key: &Key, go_on: &GoOn<'_>) -> Result<Option<Lying>, Halt> {
     let head = match store.head(key) {
         Ok(head) => head,
-        Err(error) if error.is_not_found() => return Ok(None),
+        Err(error) if error.is_absent() => return Ok(None),
         Err(error) => return Err(error.into()),
     };
     match check::read(store, key, go_on) {
         Ok((size, digest)) => Ok(Some(Lying { size, digest: Some(digest), unreadable: None, etag: head.etag })),
-        Err(Halt::Engine(EngineError::Storage(error))) if error.is_not_found() => Ok(None),
+        Err(Halt::Engine(EngineError::Storage(error))) if error.is_absent() => Ok(None),
         Err(Halt::Engine(EngineError::Storage(error))) if check::is_unreadable(&error) => {
             let unreadable = Some(check::medium_says(&error));
             Ok(Some(Lying { size: head.size, digest: None, unreadable, etag: head.etag }))

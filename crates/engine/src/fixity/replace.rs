@@ -161,7 +161,7 @@ impl Case<'_> {
         };
         let body = match body {
             Ok(body) => body,
-            Err(error) if error.is_not_found() => return self.doubt(other, "nothing lies there".into()),
+            Err(error) if error.is_absent() => return self.doubt(other, chain(&error)),
             Err(error) if check::is_unreadable(&error) => return self.doubt(other, chain(&error)),
             Err(error) => return Ok(Attempt::Silent(error)),
         };

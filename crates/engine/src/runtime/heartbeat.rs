@@ -33,12 +33,29 @@ pub(super) fn beat(core: &Core, every: Duration) {
 /// Leases that are extended by the same time.
 type Group = (Duration, Vec<(Lease, Option<Claim>)>);
 
+/// All leases by one transaction; where that fails, such as for one row that somebody keeps locked, each by its own.
 fn beat_once(core: &Core) -> Result<(), RegistryError> {
     let mut held = core.held.all();
+    held.sort_by_key(|one| one.lease_for);
+    match extend(core, &held) {
+        Err(error) if error.is_transient() && held.len() > 1 => {}
+        outcome => return outcome,
+    }
+    let mut outcome = Ok(());
+    for one in held {
+        if let Err(error) = extend(core, std::slice::from_ref(&one)) {
+            Event::LeaseNotExtended { topic: &one.topic, key: &one.key, error: &error }.emit();
+            outcome = Err(error);
+        }
+    }
+    outcome
+}
+
+/// Extends leases that are in order of how long they last, by one transaction.
+fn extend(core: &Core, held: &[Arc<Held>]) -> Result<(), RegistryError> {
     if held.is_empty() {
         return Ok(());
     }
-    held.sort_by_key(|one| one.lease_for);
     let groups: Vec<Group> = held.chunk_by(|one, other| one.lease_for == other.lease_for).map(group).collect();
     let asked_at = core.clock.now();
     let pulses = core.registry.write_lease(Isolation::ByRows, move |tx: &mut dyn Transaction| {

@@ -15,7 +15,7 @@ pub use administer::{
 pub use enqueue::enqueue;
 pub use lease::{Prospect, checkpoint, heartbeat, is_paused, lease, leased_of, look, room};
 pub use settle::{lock, settle};
-pub use take_over::{holders, take_over_expired, take_over_from};
+pub use take_over::{MayTake, holders, take_over_expired, take_over_from};
 pub use turns::TURNS_PER_PRIORITY;
 
 use strongroom_database::{DatabaseError, Row, Time};

@@ -13,27 +13,53 @@ const HELD_BY: Statement = Statement("queue_held_by");
 const HOLDERS: Statement = Statement("queue_holders");
 const FORGET_TURNS: Statement = Statement("queue_forget_turns");
 
+/// Whether the task of a topic and key may be taken over now.
+pub type MayTake<'a, E> = dyn FnMut(&mut dyn Transaction, &str, &str) -> Result<bool, E> + 'a;
+
 /// Makes up to `limit` tasks ready again whose leases have run out, the longest ago first; those without attempts left are
-/// buried, and whoever keeps a record of them has to note it in this same transaction.
-pub fn take_over_expired(transaction: &mut dyn Transaction, limit: usize) -> Result<Vec<TakenOver>, QueueError> {
-    let now = transaction.now()?;
-    let rows = transaction.query(EXPIRED, &[now.into(), limit.into()])?;
+/// buried, and whoever keeps a record of them has to note it in this same transaction. Those that `may_take` refuses are left.
+pub fn take_over_expired<E: From<QueueError>>(
+    transaction: &mut dyn Transaction,
+    limit: usize,
+    may_take: &mut MayTake<'_, E>,
+) -> Result<Vec<TakenOver>, E> {
+    let now = transaction.now().map_err(QueueError::from)?;
+    let rows = transaction.query(EXPIRED, &[now.into(), limit.into()]).map_err(QueueError::from)?;
     if rows.is_empty() {
         // The rows of those who wait no more say nothing; this is the quiet moment to drop them.
-        transaction.execute(FORGET_TURNS, &[])?;
+        transaction.execute(FORGET_TURNS, &[]).map_err(QueueError::from)?;
     }
-    rows.iter().map(|row| take_over(transaction, row, "the lease ran out", now)).collect()
+    take_over_all(transaction, &rows, "the lease ran out", may_take)
 }
 
 /// As [`take_over_expired`], for all leases of a holder that is known to be gone, without waiting for them to run out.
-pub fn take_over_from(
+pub fn take_over_from<E: From<QueueError>>(
     transaction: &mut dyn Transaction,
     holder: &Holder,
     limit: usize,
-) -> Result<Vec<TakenOver>, QueueError> {
-    let now = transaction.now()?;
-    let rows = transaction.query(HELD_BY, &[holder.to_string().into(), limit.into()])?;
-    rows.iter().map(|row| take_over(transaction, row, "the holder's process has ended", now)).collect()
+    may_take: &mut MayTake<'_, E>,
+) -> Result<Vec<TakenOver>, E> {
+    let values = [holder.to_string().into(), limit.into()];
+    let rows = transaction.query(HELD_BY, &values).map_err(QueueError::from)?;
+    take_over_all(transaction, &rows, "the holder's process has ended", may_take)
+}
+
+fn take_over_all<E: From<QueueError>>(
+    transaction: &mut dyn Transaction,
+    rows: &[Row],
+    cause: &str,
+    may_take: &mut MayTake<'_, E>,
+) -> Result<Vec<TakenOver>, E> {
+    let now = transaction.now().map_err(QueueError::from)?;
+    let mut taken = Vec::with_capacity(rows.len());
+    for row in rows {
+        let (topic, key) =
+            row.text("topic").and_then(|topic| Ok((topic, row.text("key")?))).map_err(QueueError::from)?;
+        if may_take(transaction, topic, key)? {
+            taken.push(take_over(transaction, row, cause, now)?);
+        }
+    }
+    Ok(taken)
 }
 
 /// Everybody who holds a lease, for asking which of them are gone. Names that do not parse are left out.

@@ -45,6 +45,8 @@ SELECT 1 AS found FROM work_items WHERE id = $1 AND fence = $2 AND status = 'sta
 SELECT 1 AS found FROM work_items WHERE id = $1 AND fence = $2 AND status = 'started'
     AND coalesce((SELECT value FROM registry_facts WHERE name = 'stores.replacements'), '0') = $3
 FOR NO KEY UPDATE OF work_items
+-- name: items.lock_if_free
+SELECT 1 AS found FROM work_items WHERE id = $1 FOR NO KEY UPDATE SKIP LOCKED
 -- name: items.lock
 SELECT 1 AS found FROM work_items WHERE id = $1 FOR NO KEY UPDATE
 -- name: items.move

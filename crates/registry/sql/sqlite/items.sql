@@ -43,6 +43,8 @@ SELECT 1 AS found FROM work_items WHERE id = ?1 AND fence = ?2 AND status = 'sta
 -- name: items.may_write
 SELECT 1 AS found FROM work_items WHERE id = ?1 AND fence = ?2 AND status = 'started'
     AND coalesce((SELECT value FROM registry_facts WHERE name = 'stores.replacements'), '0') = ?3
+-- name: items.lock_if_free
+SELECT 1 AS found FROM work_items WHERE id = ?1
 -- name: items.lock
 SELECT 1 AS found FROM work_items WHERE id = ?1
 -- name: items.move

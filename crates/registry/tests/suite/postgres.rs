@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use strongroom_database::testing::Scratch;
-use strongroom_database::{ManualClock, Postgres, PostgresSettings, Statement, Time};
+use strongroom_database::{Isolation, ManualClock, Postgres, PostgresSettings, Statement, Time, Transaction};
 use strongroom_queue::LeaseRequest;
 use strongroom_registry::items::{self, ItemFilter, NewItem};
-use strongroom_registry::work::{self, StageEnd};
+use strongroom_registry::work::{self, Claim, Pulse, StageEnd};
 use strongroom_registry::{
     Action, BatchId, BatchState, InstitutionId, ItemId, ItemStatus, Registry, RegistryError, Scope, Stage, batches,
     schema, tenants,
@@ -17,12 +17,12 @@ use strongroom_registry::{
 
 use super::conformance_suite;
 use super::sqlite::{self, may_scan};
-use super::world::{Subject, holder};
+use super::world::{Subject, World, holder};
 
 struct PostgresSubject {
     registry: Registry,
     clock: Arc<ManualClock>,
-    _scratch: Scratch,
+    scratch: Scratch,
 }
 
 fn fresh() -> Option<PostgresSubject> {
@@ -30,7 +30,7 @@ fn fresh() -> Option<PostgresSubject> {
     let clock = Arc::new(ManualClock::at(Time(1_750_000_000_000_000)));
     let settings = PostgresSettings { clock: Some(clock.clone()), ..PostgresSettings::default() };
     let registry = Registry::within(Arc::new(open(&scratch, settings)));
-    Some(PostgresSubject { registry, clock, _scratch: scratch })
+    Some(PostgresSubject { registry, clock, scratch })
 }
 
 fn open(scratch: &Scratch, settings: PostgresSettings) -> Postgres {
@@ -60,13 +60,16 @@ fn every_statement_fits_the_schema() {
 #[test]
 fn every_statement_answers_the_same_columns_in_both_dialects_each_with_a_name_of_its_own() {
     let Some(scratch) = Scratch::new() else { return };
-    let mut columns = open(&scratch, PostgresSettings::default()).check_statements().expect("all fit");
-    // Which value list a row answers stands before what is read.
-    columns.values_mut().for_each(|names| names.retain(|name| name != "place"));
+    let columns = open(&scratch, PostgresSettings::default()).check_statements().expect("all fit");
     let folder = tempfile::tempdir().expect("a temporary folder");
     let in_file = sqlite::open(folder.path()).check_statements().expect("all fit");
     for (statement, names) in &in_file {
-        assert_eq!(columns.get(statement), Some(names), "{statement}");
+        match columns[statement].split_first() {
+            // Which value list a row answers stands before what is read. SQLite runs such a statement once for each list,
+            // and it may be one that answers nothing there.
+            Some((place, rest)) if place == "place" => assert!(names.is_empty() || names == rest, "{statement}"),
+            _ => assert_eq!(&columns[statement], names, "{statement}"),
+        }
         assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len(), "{statement}: {names:?}");
     }
 }
@@ -142,6 +145,37 @@ fn many_workers_take_many_items_to_their_ends() {
         let started = history.iter().filter(|line| line.status == ItemStatus::Started).count();
         assert_eq!(started, Stage::INGEST.len(), "{history:#?}");
     }
+}
+
+/// A transaction that hangs, such as that of a person's command on a machine that was suspended.
+#[test]
+fn a_row_that_somebody_keeps_locked_keeps_no_other_lease_from_being_extended_or_taken_over() {
+    let Some(subject) = fresh() else { return };
+    let world = World::new(&subject);
+    let claims = ["one", "two"].map(|name| {
+        world.item_named(name);
+        world.claim(Stage::Receive).0
+    });
+    let [locked, free] = &claims;
+    let mut person = subject.scratch.client();
+    let mut transaction = person.transaction().expect("begins");
+    let touch = format!("UPDATE work_items SET note = note WHERE id = '{}'", locked.item);
+    transaction.batch_execute(&touch).expect("keeps the row");
+    let beat = |claims: &[Claim]| {
+        let held: Vec<_> = claims.iter().map(|claim| (claim.lease, Some(claim.clone()))).collect();
+        let beat = move |tx: &mut dyn Transaction| work::heartbeat(tx, &held, Duration::from_mins(1));
+        subject.registry.write_lease(Isolation::ByRows, beat)
+    };
+    let error = beat(&claims).expect_err("it does not wait for the row");
+    assert!(error.is_transient(), "{error}");
+    assert!(matches!(beat(std::slice::from_ref(free)).expect("beats")[..], [Pulse::Held(_)]));
+    subject.advance(Duration::from_hours(1));
+    world.reclaim();
+    assert_eq!(world.status(free.item).1, ItemStatus::Pending);
+    assert_eq!(world.status(locked.item).1, ItemStatus::Started);
+    transaction.rollback().expect("lets go");
+    world.reclaim();
+    assert_eq!(world.status(locked.item).1, ItemStatus::Pending);
 }
 
 fn new_item(institution: InstitutionId, batch: BatchId, number: usize) -> NewItem {

@@ -18,6 +18,12 @@ impl FolderMode {
         (bits <= 0o777 && bits & 0o700 == 0o700).then_some(Self(bits))
     }
 
+    /// The rights of what a store keeps for itself beside the keys: never everybody's, and the group's only where they were
+    /// asked for. Whoever may read its lock may hold it.
+    pub(super) fn bookkeeping(self) -> Self {
+        if self == Self::ANY { Self::PRIVATE } else { Self(self.0 & 0o770) }
+    }
+
     /// The bits of a directory.
     pub fn directory(self) -> u32 {
         self.0

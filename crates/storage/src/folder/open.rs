@@ -6,7 +6,7 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use rustix::fs::{self as rfs, AtFlags};
+use rustix::fs::{self as rfs, AtFlags, Mode};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -39,10 +39,10 @@ pub(super) fn create(name: String, path: &Path, mode: FolderMode) -> Result<Fold
 fn describe(path: &Path, mode: FolderMode) -> std::io::Result<()> {
     let bookkeeping = path.join(BOOKKEEPING);
     let mut directories = DirBuilder::new();
-    directories.recursive(true).mode(mode.directory());
+    directories.recursive(true).mode(mode.bookkeeping().directory());
     directories.create(path.join(TEMPORARY))?;
     directories.create(path.join(ASSEMBLIES))?;
-    File::options().create(true).append(true).mode(mode.file()).open(path.join(LOCK))?;
+    File::options().create(true).append(true).mode(mode.bookkeeping().file()).open(path.join(LOCK))?;
     let staged = path.join(format!("{TEMPORARY}/{}", Uuid::new_v4().simple()));
     let mut file = File::options().write(true).create_new(true).mode(mode.file()).open(&staged)?;
     let description = Description { format: FORMAT, store: Uuid::now_v7() };
@@ -79,8 +79,19 @@ pub(super) fn open(name: String, path: &Path, mode: FolderMode) -> Result<Folder
     for directory in [TEMPORARY, ASSEMBLIES] {
         let _ = folder.root.make_directory(directory, &mut |_| {});
     }
+    close_bookkeeping(&folder, mode);
     sweep(&folder);
     Ok(folder)
+}
+
+/// Takes rights to the bookkeeping away that earlier programs gave. Only the owner can; others leave it as it is.
+fn close_bookkeeping(folder: &Folder, mode: FolderMode) {
+    let Ok(directory) = folder.root.open_directory(BOOKKEEPING) else { return };
+    let Ok(stat) = rfs::fstat(&directory) else { return };
+    let (found, wanted) = (stat.st_mode & 0o777, mode.bookkeeping().directory());
+    if found & !wanted != 0 {
+        let _ = rfs::fchmod(&directory, Mode::from_raw_mode(found & wanted));
+    }
 }
 
 /// Which store the folder at a path says that it is.

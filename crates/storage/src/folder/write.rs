@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::OwnedFd;
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
 
 use rustix::fs::{self as rfs, AtFlags, FlockOperation, OFlags, RenameFlags};
 use rustix::io::Errno;
@@ -20,6 +20,12 @@ use crate::{Durability, Head, Key, PutCondition, PutOptions, StorageError};
 const BUFFER: usize = 256 << 10;
 /// After so many bytes the kernel is asked to begin writing them to the disk, so that the sync at the end is short.
 const WRITE_BEHIND: u64 = 8 << 20;
+
+/// How long others may keep the lock.
+const LOCK_WAIT: Duration = Duration::from_secs(10);
+/// How long to wait before the lock is tried again.
+const FIRST_LOCK_PAUSE: Duration = Duration::from_micros(50);
+const LONGEST_LOCK_PAUSE: Duration = Duration::from_millis(10);
 
 thread_local! {
     static COPY_BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
@@ -221,8 +227,13 @@ impl Folder {
                                 Err(_) => return Err(self.obstructed(key, Errno::ISDIR)),
                             }
                         }
-                        Ok(_) if *condition == PutCondition::IfAbsent => {
-                            return Err(self.condition_failed(key, condition));
+                        Ok(stat) if *condition == PutCondition::IfAbsent => {
+                            let is_key = is_file(&stat);
+                            return Err(if is_key {
+                                self.condition_failed(key, condition)
+                            } else {
+                                self.not_a_file(key)
+                            });
                         }
                         Ok(_) | Err(Errno::NOENT) => {}
                         Err(errno) => return Err(self.failed("put", key, errno.into())),
@@ -247,18 +258,39 @@ impl Folder {
 
     /// A lock that all processes and threads share that change keys of this store: alone for a put that depends on
     /// what lies there and for what takes something out of sight, together for all other changes. Released when dropped.
+    ///
+    /// # Errors
+    /// [`StorageError::Away`] where others do not let go of it, which they hold for a moment only.
     pub(super) fn lock(&self, key: &Key, is_alone: bool) -> Result<OwnedFd, StorageError> {
-        let how = if is_alone { FlockOperation::LockExclusive } else { FlockOperation::LockShared };
-        let attempt = || {
-            let file = self.root.open_at(LOCK, OFlags::RDWR | OFlags::CREATE)?;
-            loop {
-                match rfs::flock(&file, how) {
-                    Err(Errno::INTR) => {}
-                    outcome => return outcome.map(|()| file),
-                }
-            }
+        let how = match is_alone {
+            true => FlockOperation::NonBlockingLockExclusive,
+            false => FlockOperation::NonBlockingLockShared,
         };
-        attempt().map_err(|errno| self.failed("lock the store for", key, errno.into()))
+        let failed = |errno: Errno| self.failed("lock the store for", key, errno.into());
+        let file = self.root.open_at(LOCK, OFlags::RDWR | OFlags::CREATE).map_err(failed)?;
+        let begun = Instant::now();
+        let mut pause = FIRST_LOCK_PAUSE;
+        loop {
+            match rfs::flock(&file, how) {
+                Ok(()) => return Ok(file),
+                Err(Errno::INTR) => {}
+                Err(Errno::WOULDBLOCK) if begun.elapsed() < LOCK_WAIT => {
+                    std::thread::sleep(pause);
+                    pause = (pause * 2).min(LONGEST_LOCK_PAUSE);
+                }
+                Err(Errno::WOULDBLOCK) => {
+                    return Err(StorageError::Away {
+                        store: self.name.clone(),
+                        reason: format!(
+                            "a process has held {}/{LOCK} for {} s, which hangs or is none of this program; `lslocks` names it",
+                            self.root.path().display(),
+                            LOCK_WAIT.as_secs()
+                        ),
+                    });
+                }
+                Err(errno) => return Err(failed(errno)),
+            }
+        }
     }
 
     fn mismatch(&self, key: &Key, declared: String, found: String) -> StorageError {

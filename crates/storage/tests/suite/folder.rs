@@ -7,7 +7,9 @@ use std::path::Path;
 use std::sync::mpsc;
 use std::time::{Duration, SystemTime};
 
-use strongroom_storage::{Durability, FolderStore, Key, PutCondition, PutOptions, StorageError, Store, Thaw};
+use strongroom_storage::{
+    Durability, FolderMode, FolderStore, Key, PutCondition, PutOptions, StorageError, Store, Thaw,
+};
 use tempfile::TempDir;
 
 fn key(text: &str) -> Key {
@@ -352,6 +354,33 @@ fn new_files_have_the_rights_the_process_gives_not_those_of_temporary_files() {
     fs::write(folder.path().join("plain"), b"x").unwrap();
     let mode = |name: &str| fs::metadata(folder.path().join(name)).unwrap().permissions().mode();
     assert_eq!(mode("k"), mode("plain"));
+}
+
+/// Whoever may read the lock may hold it.
+#[test]
+fn nobody_else_reaches_the_lock_also_in_folders_of_earlier_programs() {
+    let (folder, store) = store();
+    let mode = || fs::metadata(folder.path().join(".strongroom")).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(), 0o700);
+    drop(store);
+    fs::set_permissions(folder.path().join(".strongroom"), fs::Permissions::from_mode(0o755)).unwrap();
+    drop(FolderStore::open("primary", folder.path()).unwrap());
+    assert_eq!(mode(), 0o700);
+    let asked = FolderMode::new(0o775).unwrap();
+    fs::set_permissions(folder.path().join(".strongroom"), fs::Permissions::from_mode(0o775)).unwrap();
+    drop(FolderStore::open_with_mode("primary", folder.path().to_owned(), asked).unwrap());
+    assert_eq!(mode(), 0o770, "the group that was asked for");
+}
+
+#[test]
+fn a_lock_that_is_not_let_go_of_is_told() {
+    let (folder, store) = store();
+    let lock = fs::File::open(folder.path().join(".strongroom/lock")).unwrap();
+    rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockExclusive).unwrap();
+    let error = try_put(&store, "k").unwrap_err();
+    assert!(error.is_away() && error.to_string().contains(".strongroom/lock"), "{error}");
+    drop(lock);
+    try_put(&store, "k").unwrap();
 }
 
 #[test]

@@ -243,3 +243,35 @@ fn a_copy_in_whose_place_something_else_lies_is_given_up_with_what_lies_there() 
     assert!(problems.iter().any(|finding| finding.detail.contains("cannot lie there")), "{problems:?}");
     assert!(file.join("a folder/a.txt").exists(), "it is not touched");
 }
+
+/// A person moved the file to another disk and left a link to it; or something makes a named pipe of its name.
+#[test]
+fn a_copy_in_whose_place_something_lies_that_is_no_file_is_a_problem_until_it_is_taken_away() {
+    let made = home();
+    let object = letters(&made);
+    let key = copy(&made, &object, "deposit/data/a.txt", "primary").key;
+    let file = made.file("primary", &key);
+    let moved = made.path().join("moved");
+    let [link, pipe]: [&dyn Fn(); 2] = [
+        &|| {
+            fs::rename(&file, &moved).expect("moves it");
+            std::os::unix::fs::symlink(&moved, &file).expect("links to it");
+        },
+        &|| {
+            fs::remove_file(&file).expect("removes it");
+            let pipe = rustix::fs::FileType::Fifo;
+            rustix::fs::mknodat(rustix::fs::CWD, &file, pipe, rustix::fs::Mode::RUSR, 0).expect("makes a pipe");
+        },
+    ];
+    for put_in_its_place in [link, pipe] {
+        put_in_its_place();
+        let summary = run(&made, &in_primary());
+        assert_eq!((summary.unrepairable, summary.failed), (1, 0), "{summary:?}");
+        let problems = fixity::problems(&made, None, None, 10).expect("problems");
+        assert!(problems.iter().any(|finding| finding.detail.contains("cannot lie there")), "{problems:?}");
+        fs::remove_file(&file).expect("takes it away");
+        let summary = run(&made, &in_primary());
+        assert_eq!((summary.repaired, summary.failed), (1, 0), "{summary:?}");
+        assert!(fixity::problems(&made, None, None, 10).expect("problems").is_empty());
+    }
+}

@@ -5,6 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use rustix::fs::{FlockOperation, flock};
+use strongroom_database::{Database, DatabaseError, Isolation, Transaction, WriteJob};
 use strongroom_engine::runtime::Interrupted;
 use strongroom_queue::{Holder, LeaseRequest};
 use strongroom_registry::work;
@@ -204,4 +205,69 @@ fn an_item_without_a_task_is_given_one() {
         .build()
         .run_until(&shutdown, &|| house.has_status(item, ItemStatus::Succeeded));
     assert!(house.has_status(item, ItemStatus::Succeeded));
+}
+
+/// A registry in which of three transactions that extend leases the first fails: the one for all.
+struct FailsForAll {
+    inner: Registry,
+    calls: AtomicUsize,
+}
+
+impl Database for FailsForAll {
+    fn write_job(&self, job: WriteJob, isolation: Isolation) -> Result<(), DatabaseError> {
+        self.inner.database().write_job(job, isolation)
+    }
+
+    fn write_lease_job(&self, job: WriteJob, isolation: Isolation) -> Result<(), DatabaseError> {
+        let is_heartbeat = std::thread::current().name() == Some("heartbeat");
+        if is_heartbeat && self.calls.fetch_add(1, Ordering::SeqCst).is_multiple_of(3) {
+            return Err(DatabaseError::Unavailable { act: "extend".into(), detail: "a row is locked".into() });
+        }
+        self.inner.database().write_lease_job(job, isolation)
+    }
+
+    fn read_job(
+        &self,
+        job: &mut dyn FnMut(&mut dyn Transaction) -> Result<(), DatabaseError>,
+    ) -> Result<(), DatabaseError> {
+        self.inner.database().read_job(job)
+    }
+
+    fn dialect(&self) -> &'static str {
+        self.inner.database().dialect()
+    }
+
+    fn revision(&self) -> Result<u64, DatabaseError> {
+        self.inner.database().revision()
+    }
+}
+
+#[test]
+fn leases_that_cannot_be_extended_together_are_extended_one_by_one() {
+    let house = House::new();
+    let ids = house.items(2);
+    let is_over = Arc::new(AtomicBool::new(false));
+    let handler = stage(Stage::Receive, {
+        let is_over = is_over.clone();
+        move |_, _| {
+            until(|| is_over.load(Ordering::SeqCst));
+            succeeded()
+        }
+    });
+    let shutdown = Shutdown::new();
+    let _watchdog = watch(&shutdown);
+    let failing = FailsForAll { inner: house.again(), calls: AtomicUsize::new(0) };
+    let registry = Registry::within(Arc::new(failing));
+    let runtime = quiet(&registry, vec![handler]).beat_every(Duration::from_millis(1)).build();
+    let all_done = || ids.iter().all(|id| house.has_status(*id, ItemStatus::Succeeded));
+    std::thread::scope(|scope| {
+        let run = scope.spawn(|| runtime.run_until(&shutdown, &all_done));
+        until(|| ids.iter().all(|id| house.has_status(*id, ItemStatus::Started)));
+        let ends = || ids.iter().map(|id| house.find(*id).lease_until).collect::<Vec<_>>();
+        let before = ends();
+        house.clock.advance(Duration::from_secs(10));
+        until(|| ends().iter().zip(&before).all(|(now, before)| now > before));
+        is_over.store(true, Ordering::SeqCst);
+        assert_eq!(run.join().expect("ends").dropped, 0);
+    });
 }
