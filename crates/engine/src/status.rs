@@ -18,6 +18,8 @@ use crate::survey::{Condition, Survey};
 
 /// Work items that need a person are counted up to this many.
 const REVIEWED: usize = 1_000;
+/// A task that is ready for so long, while nobody works on any, waits for a worker.
+const UNATTENDED_SECONDS: u64 = 60;
 /// How many of them are named.
 const NAMED: usize = 5;
 
@@ -59,6 +61,8 @@ pub struct Review {
     pub held: u64,
     /// Topics that are paused.
     pub paused_topics: u64,
+    /// Tasks that could be worked on and that nobody has taken for a minute, while nobody works on any.
+    pub unattended_tasks: u64,
     /// Whether all topics are paused, those that come to be later as well.
     pub all_paused: bool,
     /// Findings that are open, by the same count as `fixity.problems`.
@@ -269,12 +273,26 @@ fn review(tx: &mut dyn Transaction, queue: &[TopicCounts], survey: &Survey) -> R
         dead_tasks: queue.iter().map(|topic| topic.dead).sum(),
         held: held.len() as u64,
         paused_topics: queue.iter().filter(|topic| topic.paused).count() as u64,
+        unattended_tasks: unattended(tx, queue)?,
         all_paused: tasks::are_all_paused(tx)?,
         problems: survey.open_findings().unwrap_or_default(),
         stores_away: survey.count(Condition::Away) + refused,
         stores_refused: refused,
         registry_read_only: survey.registry.as_ref().is_some_and(|registry| registry.refusal().is_some()),
     })
+}
+
+/// Tasks that wait for a worker, or for one that is gone, where no worker holds a lease.
+fn unattended(tx: &mut dyn Transaction, queue: &[TopicCounts]) -> Result<u64, RegistryError> {
+    let now = tx.now()?;
+    let is_attended = tasks::last_lease(tx)?.is_some_and(|until| until > now);
+    if is_attended || tasks::are_all_paused(tx)? {
+        return Ok(0);
+    }
+    let waits = |topic: &&TopicCounts| {
+        !topic.paused && (topic.leased > 0 || topic.oldest_ready_seconds.is_some_and(|age| age >= UNATTENDED_SECONDS))
+    };
+    Ok(queue.iter().filter(waits).map(|topic| topic.ready + topic.leased).sum())
 }
 
 fn notices(tx: &mut dyn Transaction) -> Result<Notices, RegistryError> {

@@ -49,7 +49,12 @@ pub fn end(
 /// Makes a schedule due now.
 pub fn hasten(tx: &mut dyn Transaction, name: &str) -> Result<(), RegistryError> {
     let now = tx.now()?;
-    tx.execute(Statement("schedules.hasten"), &[name.into(), now.into()])?;
+    due_by(tx, name, now)
+}
+
+/// Makes a schedule due at a time at the latest.
+pub fn due_by(tx: &mut dyn Transaction, name: &str, time: Time) -> Result<(), RegistryError> {
+    tx.execute(Statement("schedules.hasten"), &[name.into(), time.into()])?;
     Ok(())
 }
 

@@ -110,6 +110,7 @@ report! {
         attempts: u32,
         retry_count: u64,
         needs_review: bool,
+        requested: Option<ItemStatus>,
         holder: Option<String>,
         lease_until: Option<String>,
         note: Option<String>,
@@ -172,6 +173,7 @@ impl ItemReport {
             attempts,
             retry_count: item.retry_count,
             needs_review: item.needs_review,
+            requested: item.cancel_requested,
             holder: item.holder,
             lease_until: item.lease_until.map(|time| time.to_string()),
             note: item.note,
@@ -259,7 +261,7 @@ fn list(filter: &Filter, context: &Context) -> Outcome {
     };
     let registry = context.registry()?;
     let scope = scope(&registry, filter.institution.as_deref())?;
-    let mut table = context.output.table(&["item", "action", "object", "stage", "status", "note"]);
+    let mut table = context.output.table(&["item", "action", "object", "stage", "status", "requested", "note"]);
     each(&registry, scope, &wanted, |item| table.row(&item))?;
     table.end("there are no such work items")?;
     Ok(Exit::Done)
@@ -333,7 +335,7 @@ fn ask(items: &[String], request: Request, context: &Context) -> Outcome {
         }
         Ok::<_, RegistryError>(topics)
     })?;
-    let mut table = context.output.table(&["item", "object", "stage", "status", "note"]);
+    let mut table = context.output.table(&["item", "object", "stage", "status", "requested", "note"]);
     for id in ids {
         let report = registry.read(|tx| {
             let item = items::find(tx, Scope::System, id)?;

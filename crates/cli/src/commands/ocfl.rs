@@ -55,13 +55,13 @@ fn validate(dir: &Path, quick: bool, context: &Context) -> Outcome {
     }
     let options = ValidateOptions { quick, ..ValidateOptions::default() };
     let bar = progress::spinner(context, format!("validating {}", dir.display()));
-    let (mut all_valid, mut closed) = (true, None);
+    let (mut invalid, mut closed) = (0_u64, None);
     let validated = validate_directory(dir, &options, &mut |key, report| {
         bar.inc(1);
-        all_valid &= report.is_valid();
+        invalid += u64::from(!report.is_valid());
         let is_worth_telling = context.output.is_json() || !report.errors.is_empty() || !report.warnings.is_empty();
         if is_worth_telling && closed.is_none() {
-            closed = tell(key, &report, "files", context).err();
+            closed = tell(key, &report, 0, "files", context).err();
         }
     })?;
     bar.finish_and_clear();
@@ -72,12 +72,12 @@ fn validate(dir: &Path, quick: bool, context: &Context) -> Outcome {
         Validated::Object(report) => (report, "files"),
         Validated::Root(report) => (report, "objects"),
     };
-    all_valid &= report.is_valid();
-    tell(&dir.display().to_string(), report, what, context)?;
-    Ok(if all_valid { Exit::Done } else { Exit::No })
+    tell(&dir.display().to_string(), report, invalid, what, context)?;
+    Ok(if report.is_valid() && invalid == 0 { Exit::Done } else { Exit::No })
 }
 
-fn tell(path: &str, report: &Report, counted: &str, context: &Context) -> Result<(), Failure> {
+/// Tells the verdict on an object, or on a storage root of whose objects so many are invalid.
+fn tell(path: &str, report: &Report, invalid: u64, counted: &str, context: &Context) -> Result<(), Failure> {
     let problems = |list: &[strongroom_ocfl::Problem]| {
         list.iter()
             .map(|problem| OcflProblem {
@@ -87,7 +87,7 @@ fn tell(path: &str, report: &Report, counted: &str, context: &Context) -> Result
             })
             .collect::<Vec<_>>()
     };
-    let verdict = match (report.is_valid(), report.warnings.is_empty()) {
+    let verdict = match (report.is_valid() && invalid == 0, report.warnings.is_empty()) {
         (false, _) => "invalid",
         (true, false) => "valid_with_warnings",
         (true, true) => "valid",
@@ -117,5 +117,6 @@ fn tell(path: &str, report: &Report, counted: &str, context: &Context) -> Result
     } else {
         format!("{} {counted}", line.files)
     };
-    context.output.say(printable(&format!("{path}: {verdict} ({count})")))
+    let invalid = if invalid > 0 { format!(", {invalid} of them invalid") } else { String::new() };
+    context.output.say(printable(&format!("{path}: {verdict} ({count}{invalid})")))
 }

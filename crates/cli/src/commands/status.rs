@@ -46,6 +46,7 @@ fn show(status: &Status, context: &Context) -> Result<(), Failure> {
         (review.items, "work items (items list --needs-review)"),
         (review.held, "held (items list --status held)"),
         (review.problems, "open findings (fixity problems)"),
+        (review.unattended_tasks, "tasks that no worker takes (serve, or work)"),
         (review.dead_tasks, "dead tasks (queue dead)"),
         (review.stores_refused, "stores refused (store list)"),
         (review.stores_away - review.stores_refused, "stores away (store list)"),

@@ -67,6 +67,7 @@ fn a_deposit_waits_for_workers_and_can_be_steered() {
             "attempts",
             "retry_count",
             "needs_review",
+            "requested",
             "holder",
             "lease_until",
             "note",

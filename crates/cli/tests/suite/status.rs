@@ -161,3 +161,18 @@ fn an_item_that_a_later_deposit_put_right_needs_no_review() {
     place.run(["deposit", "greeting.tar", "--wait"]).succeeds();
     assert_eq!(review(&place), 0);
 }
+
+/// A root is not called valid while an object of it is not.
+#[test]
+fn a_storage_root_with_an_invalid_object_is_invalid() {
+    let place = with_object();
+    for copy in copies(&place) {
+        fs::write(copy, "hullo\n").unwrap();
+    }
+    let root = "home/stores/primary/example.edu";
+    let told = place.run(["ocfl", "validate", root]);
+    assert_eq!(told.code, Some(1));
+    assert!(told.stdout.trim_end().ends_with(": invalid (1 objects, 1 of them invalid)"), "{}", told.stdout);
+    let lines = place.run(["ocfl", "validate", root, "--json"]).json();
+    assert!(lines.iter().all(|line| line["verdict"] == "invalid"), "{lines:?}");
+}

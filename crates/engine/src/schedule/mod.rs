@@ -162,6 +162,7 @@ pub fn run_due(home: &Home, shutdown: &Shutdown) -> Result<Duration, EngineError
     let known = home.registry.known_schema();
     home.registry.read(|tx| check_schema(tx, known))?;
     free_turns(home)?;
+    keep_to_settings(home)?;
     for producer in producers(home) {
         if shutdown.is_requested() {
             break;
@@ -173,6 +174,18 @@ pub fn run_due(home: &Home, shutdown: &Shutdown) -> Result<Duration, EngineError
     let next = known.iter().filter(|schedule| names.contains(&schedule.name.as_str())).map(|one| one.next_run_at).min();
     let wait = next.map_or(0, |next| next.0.saturating_sub(now.0)).max(0);
     Ok(Duration::from_micros(wait.unsigned_abs()))
+}
+
+/// Brings forward what was put off by a longer interval than the settings have now.
+fn keep_to_settings(home: &Home) -> Result<(), EngineError> {
+    let (now, known) = home.registry.read(|tx| Ok::<_, RegistryError>((tx.now()?, schedules::list(tx)?)))?;
+    for producer in producers(home) {
+        let latest = now.plus(i64::try_from(producer.every.as_micros()).unwrap_or(i64::MAX));
+        if known.iter().any(|schedule| schedule.name == producer.name && schedule.next_run_at > latest) {
+            home.registry.write(move |tx| schedules::due_by(tx, producer.name, latest))?;
+        }
+    }
+    Ok(())
 }
 
 /// Gives back the turns of processes that ended here without a word.

@@ -296,3 +296,25 @@ fn a_bucket_whose_rights_are_gone_is_waited_for() {
     work_on(&made, &[id], &Shutdown::new()).expect("works");
     assert_eq!(item(&made, id).status, ItemStatus::Succeeded);
 }
+
+/// Somebody makes the intervals shorter, and starts the program again.
+#[test]
+fn a_schedule_that_was_put_off_for_longer_than_the_settings_now_say_is_brought_forward() {
+    let made = home();
+    schedule::run_due(&made, &Shutdown::new()).expect("runs");
+    let next = |home: &Home| {
+        let known = home.registry.read(strongroom_registry::schedules::list).expect("lists");
+        known.into_iter().find(|schedule| schedule.name == "fixity").expect("the schedule").next_run_at
+    };
+    let before = next(&made);
+    let mut settings = made.settings.clone();
+    settings.fixity.every = Duration::from_secs(5);
+    let again = Home::with_registry(made.path(), settings, made.registry.clone()).expect("opens");
+    schedule::run_due(&again, &Shutdown::new()).expect("runs");
+    assert!(next(&again) < before.plus(-60_000_000), "{} was {before}", next(&again));
+    made.clock.advance(Duration::from_secs(6));
+    schedule::run_due(&again, &Shutdown::new()).expect("runs");
+    let known = again.registry.read(strongroom_registry::schedules::list).expect("lists");
+    let fixity = known.iter().find(|schedule| schedule.name == "fixity").expect("the schedule");
+    assert_eq!(fixity.last_run_at.map(|at| at > before.plus(-1_800_000_000)), Some(true), "{fixity:?}");
+}

@@ -24,6 +24,7 @@ const CHECKPOINT: Statement = Statement("queue_checkpoint");
 const NEXT_READY: Statement = Statement("queue_next_ready");
 const NEXT_DUE: Statement = Statement("queue_next_due");
 const LOCK_TOPIC: Statement = Statement("queue_lock_topic");
+const LAST_LEASE: Statement = Statement("queue_last_lease");
 const LEASED_OF: Statement = Statement("queue_leased_of");
 
 /// How many delayed tasks of a topic join the line in one call at least.
@@ -76,6 +77,12 @@ pub fn lease(transaction: &mut dyn Transaction, request: &LeaseRequest) -> Resul
 pub fn leased_of(transaction: &mut dyn Transaction, topic: &str) -> Result<usize, QueueError> {
     let row = transaction.query_one(LEASED_OF, &[topic.into()])?;
     Ok(row.map_or(Ok(0), |row| row.count("tasks")).map(|tasks| usize::try_from(tasks).unwrap_or(usize::MAX))?)
+}
+
+/// Until when somebody holds a task, by the lease that ends last; none where nobody holds one.
+pub fn last_lease(transaction: &mut dyn Transaction) -> Result<Option<Time>, QueueError> {
+    let row = transaction.query_one(LAST_LEASE, &[])?;
+    Ok(row.map_or(Ok(None), |row| row.optional_time("lease_until"))?)
 }
 
 /// How many more tasks of a topic may be leased where all holders together are to have `most` at most. Others that ask for the

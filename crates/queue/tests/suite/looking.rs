@@ -77,3 +77,27 @@ fn who_leases_at_once_leases_no_more_than_there_is_room_for() {
         assert_eq!(leased, 3);
     }
 }
+
+#[test]
+fn it_is_known_until_when_somebody_holds_a_task() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let clock = Arc::new(ManualClock::at(NOW));
+    let database: Arc<dyn Database> = Arc::new(super::open(&folder.path().join("registry.db"), clock));
+    let last = || database.read::<_, QueueError, _>(tasks::last_lease).expect("looks");
+    assert_eq!(last(), None);
+    let lease = |minutes: u64| {
+        let request = LeaseRequest {
+            topics: vec!["a".to_owned()],
+            keys: None,
+            limit: 1,
+            holder: Holder::this_process(),
+            duration: Duration::from_mins(minutes),
+        };
+        database.write::<_, QueueError, _>(move |tx| {
+            tasks::enqueue(tx, &[NewTask::new("a", minutes.to_string(), "")])?;
+            tasks::lease(tx, &request).map(|leased| leased.len())
+        })
+    };
+    assert_eq!((lease(3).expect("leases"), lease(2).expect("leases")), (1, 1));
+    assert_eq!(last(), Some(NOW.plus(180_000_000)));
+}

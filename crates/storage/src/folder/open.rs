@@ -20,6 +20,10 @@ const FORMAT: u32 = 1;
 /// Temporary files older than this belong to nobody any more.
 const STALE: Duration = Duration::from_hours(24);
 
+/// What to do where no store lies.
+const UNMOUNTED: &str = "is the disk mounted? a store that is lost is replaced by `store replace`, and one that never was is \
+                         made by `store create`";
+
 /// What `store.json` says.
 #[derive(Debug, Serialize, Deserialize)]
 struct Description {
@@ -65,7 +69,7 @@ pub(super) fn open(name: String, path: &Path, mode: FolderMode) -> Result<Folder
     let shown = path.display();
     let root = Root::open(path, mode).map_err(|error| {
         let advice = match error.kind() {
-            ErrorKind::NotFound => "is the disk mounted? a new store has to be created first",
+            ErrorKind::NotFound => UNMOUNTED,
             ErrorKind::NotADirectory => "it is not a folder",
             ErrorKind::PermissionDenied => "check its owner and permissions",
             _ => "check the disk",
@@ -98,10 +102,9 @@ fn close_bookkeeping(folder: &Folder, mode: FolderMode) {
 pub(super) fn described(name: &str, path: &Path) -> Result<Uuid, StorageError> {
     let shown = path.display();
     let text = fs::read(path.join(DESCRIPTION)).map_err(|error| match error.kind() {
-        ErrorKind::NotFound | ErrorKind::NotADirectory => unusable(
-            name,
-            format!("folder {shown} has no {DESCRIPTION}: is the disk mounted? a new store has to be created first"),
-        ),
+        ErrorKind::NotFound | ErrorKind::NotADirectory => {
+            unusable(name, format!("folder {shown} has no {DESCRIPTION}: {UNMOUNTED}"))
+        }
         _ => unusable(name, format!("{shown}/{DESCRIPTION} cannot be read: {error}")),
     })?;
     let description: Description = serde_json::from_slice(&text)
