@@ -91,18 +91,18 @@ impl<T: Into<Self>> From<Option<T>> for Value {
 
 /// The names of the columns of a statement's answer, resolved to positions once.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Columns(HashMap<Box<str>, usize>);
+pub(crate) struct Columns(HashMap<String, usize>);
 
 impl Columns {
     /// The columns in the order of the statement's select list. Of two of one name, none is found by it.
     pub(crate) fn of<'n>(names: impl Iterator<Item = &'n str>) -> Self {
         let (mut positions, mut repeated) = (HashMap::new(), Vec::new());
         for (position, name) in names.enumerate() {
-            if positions.insert(Box::from(name), position).is_some() {
+            if positions.insert(name.to_owned(), position).is_some() {
                 repeated.push(name);
             }
         }
-        positions.retain(|name: &Box<str>, _| !repeated.contains(&&**name));
+        positions.retain(|name: &String, _| !repeated.contains(&name.as_str()));
         Self(positions)
     }
 }

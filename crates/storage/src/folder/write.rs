@@ -262,10 +262,8 @@ impl Folder {
     /// # Errors
     /// [`StorageError::Away`] where others do not let go of it, which they hold for a moment only.
     pub(super) fn lock(&self, key: &Key, is_alone: bool) -> Result<OwnedFd, StorageError> {
-        let how = match is_alone {
-            true => FlockOperation::NonBlockingLockExclusive,
-            false => FlockOperation::NonBlockingLockShared,
-        };
+        let how =
+            if is_alone { FlockOperation::NonBlockingLockExclusive } else { FlockOperation::NonBlockingLockShared };
         let failed = |errno: Errno| self.failed("lock the store for", key, errno.into());
         let file = self.root.open_at(LOCK, OFlags::RDWR | OFlags::CREATE).map_err(failed)?;
         let begun = Instant::now();

@@ -368,7 +368,7 @@ fn nobody_else_reaches_the_lock_also_in_folders_of_earlier_programs() {
     assert_eq!(mode(), 0o700);
     let asked = FolderMode::new(0o775).unwrap();
     fs::set_permissions(folder.path().join(".strongroom"), fs::Permissions::from_mode(0o775)).unwrap();
-    drop(FolderStore::open_with_mode("primary", folder.path().to_owned(), asked).unwrap());
+    drop(FolderStore::open_with_mode("primary", folder.path(), asked).unwrap());
     assert_eq!(mode(), 0o770, "the group that was asked for");
 }
 
