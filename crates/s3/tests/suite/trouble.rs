@@ -70,7 +70,7 @@ fn an_endpoint_out_of_reach_may_come_back() {
 fn a_bucket_that_is_no_store_is_refused() {
     let double = Double::start().unwrap();
     let reason = reason(settings(&double));
-    assert!(reason.contains(".strongroom/store.json") && reason.contains("created first"), "{reason}");
+    assert!(reason.contains(".strongroom/store.json") && reason.contains("store create"), "{reason}");
     let created = S3Store::create("primary", settings(&double)).unwrap();
     let again = S3Store::create("primary", settings(&double)).unwrap();
     assert_eq!(created.id(), again.id());

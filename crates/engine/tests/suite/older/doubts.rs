@@ -512,6 +512,15 @@ fn an_adoption_beside_a_worker_of_the_same_registry_does_not_stop_it_for_good() 
     assert_eq!(made.opened_again().registry.refusal(), None);
 }
 
+/// The home, where the secondary store honours no conditions, and a late put of a mark lands there behind the first commit.
+fn with_a_late_mark(made: &TestHome, mark: std::path::PathBuf, bytes: Vec<u8>) -> Arc<Home> {
+    let late = Meanwhile::new(When::After, is_commit, move |_| fs::write(&mark, &bytes).expect("a late put"));
+    let mut home = saying(made, [("secondary", Arc::new(NoConditions))]);
+    let store: Arc<dyn strongroom_storage::Store> = Arc::new(Layered::new(home.stores["secondary"].clone(), late));
+    home.stores.insert("secondary".into(), store);
+    Arc::new(home)
+}
+
 /// In a store without conditions a late put of a mark of an earlier term lands between an act and the mark behind it.
 #[test]
 fn a_late_mark_of_an_earlier_term_does_not_stop_the_registry_that_adopted() {
@@ -529,11 +538,7 @@ fn a_late_mark_of_an_earlier_term_does_not_stop_the_registry_that_adopted() {
     let again = made.opened_again();
     assert_eq!(again.registry.refusal(), None);
     drop(again);
-    let late = Meanwhile::new(When::After, is_commit, move |_| fs::write(&mark, &earlier).expect("a late put"));
-    let mut home = saying(&made, [("secondary", Arc::new(NoConditions))]);
-    let store: Arc<dyn strongroom_storage::Store> = Arc::new(Layered::new(home.stores["secondary"].clone(), late));
-    home.stores.insert("secondary".into(), store);
-    let home = Arc::new(home);
+    let home = with_a_late_mark(&made, mark, earlier);
     let id = submit(&home, &made, "diaries", &[("d.txt", b"dear diary")]);
     assert_succeeds_in_a_while(&home, &made, id);
 }
@@ -713,11 +718,7 @@ fn a_late_mark_of_before_an_act_does_not_hide_it() {
     made.ingest("letters", &[("a.txt", b"dear reader")]);
     let mark = made.file("secondary", MARK);
     let earlier = fs::read(&mark).expect("the mark of before");
-    let late = Meanwhile::new(When::After, is_commit, move |_| fs::write(&mark, &earlier).expect("a late put"));
-    let mut home = saying(&made, [("secondary", Arc::new(NoConditions))]);
-    let store: Arc<dyn strongroom_storage::Store> = Arc::new(Layered::new(home.stores["secondary"].clone(), late));
-    home.stores.insert("secondary".into(), store);
-    let home = Arc::new(home);
+    let home = with_a_late_mark(&made, mark, earlier);
     let id = submit(&home, &made, "diaries", &[("d.txt", b"dear diary")]);
     assert_succeeds_in_a_while(&home, &made, id);
     let acts = |name: &str| match mark::read(made.store(name).expect("a store").as_ref()).expect("reads") {
