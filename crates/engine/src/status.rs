@@ -18,7 +18,7 @@ use crate::survey::{Condition, Survey};
 
 /// Work items that need a person are counted up to this many.
 const REVIEWED: usize = 1_000;
-/// A task that is ready for so long, while nobody works on any, waits for a worker.
+/// A task that is ready for so many seconds, while no worker holds any, waits for a worker.
 const UNATTENDED_SECONDS: u64 = 60;
 /// How many of them are named.
 const NAMED: usize = 5;
@@ -61,7 +61,7 @@ pub struct Review {
     pub held: u64,
     /// Topics that are paused.
     pub paused_topics: u64,
-    /// Tasks that could be worked on and that nobody has taken for a minute, while nobody works on any.
+    /// Tasks that have been ready for a minute, or whose leases have ended, while no worker holds a lease.
     pub unattended_tasks: u64,
     /// Whether all topics are paused, those that come to be later as well.
     pub all_paused: bool,

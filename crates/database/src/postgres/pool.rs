@@ -52,7 +52,7 @@ struct State {
 }
 
 impl Pool {
-    /// A pool of at most `limit` connections, and a few more for leases; whoever finds them all in use waits as long as
+    /// A pool of at most `limit` connections, and a few more for leases; a caller that finds them all in use waits for
     /// `wait`.
     pub(super) fn new(address: Address, connector: MakeRustlsConnect, limit: usize, wait: Duration) -> Self {
         let (state, freed) = (Mutex::default(), Condvar::new());

@@ -33,7 +33,7 @@ pub(super) fn beat(core: &Core, every: Duration) {
 /// Leases that are extended by the same time.
 type Group = (Duration, Vec<(Lease, Option<Claim>)>);
 
-/// All leases by one transaction; where that fails, such as for one row that somebody keeps locked, each by its own.
+/// All leases by one transaction; where that fails, such as for one row that another transaction keeps locked, each by its own.
 fn beat_once(core: &Core) -> Result<(), RegistryError> {
     let mut held = core.held.all();
     held.sort_by_key(|one| one.lease_for);

@@ -297,7 +297,7 @@ fn a_bucket_whose_rights_are_gone_is_waited_for() {
     assert_eq!(item(&made, id).status, ItemStatus::Succeeded);
 }
 
-/// Somebody makes the intervals shorter, and starts the program again.
+/// The settings give a shorter interval when the program starts again.
 #[test]
 fn a_schedule_that_was_put_off_for_longer_than_the_settings_now_say_is_brought_forward() {
     let made = home();

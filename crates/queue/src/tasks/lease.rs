@@ -79,7 +79,7 @@ pub fn leased_of(transaction: &mut dyn Transaction, topic: &str) -> Result<usize
     Ok(row.map_or(Ok(0), |row| row.count("tasks")).map(|tasks| usize::try_from(tasks).unwrap_or(usize::MAX))?)
 }
 
-/// Until when somebody holds a task, by the lease that ends last; none where nobody holds one.
+/// When the last lease of any task ends; none where no task is leased.
 pub fn last_lease(transaction: &mut dyn Transaction) -> Result<Option<Time>, QueueError> {
     let row = transaction.query_one(LAST_LEASE, &[])?;
     Ok(row.map_or(Ok(None), |row| row.optional_time("lease_until"))?)

@@ -56,7 +56,7 @@ fn every_statement_fits_the_schema() {
     open(&scratch, PostgresSettings::default()).check_statements().expect("all fit");
 }
 
-/// A name that two columns have would be found by nobody.
+/// A name that two columns have finds neither.
 #[test]
 fn every_statement_answers_the_same_columns_in_both_dialects_each_with_a_name_of_its_own() {
     let Some(scratch) = Scratch::new() else { return };

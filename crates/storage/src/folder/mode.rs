@@ -19,7 +19,7 @@ impl FolderMode {
     }
 
     /// The rights of what a store keeps for itself beside the keys: never everybody's, and the group's only where they were
-    /// asked for. Whoever may read its lock may hold it.
+    /// asked for. Read access to the lock is enough to hold it.
     pub(super) fn bookkeeping(self) -> Self {
         if self == Self::ANY { Self::PRIVATE } else { Self(self.0 & 0o770) }
     }

@@ -356,7 +356,7 @@ fn new_files_have_the_rights_the_process_gives_not_those_of_temporary_files() {
     assert_eq!(mode("k"), mode("plain"));
 }
 
-/// Whoever may read the lock may hold it.
+/// Read access to the lock is enough to hold it.
 #[test]
 fn nobody_else_reaches_the_lock_also_in_folders_of_earlier_programs() {
     let (folder, store) = store();

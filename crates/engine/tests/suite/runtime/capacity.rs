@@ -66,7 +66,8 @@ fn all_processes_together_have_no_more_tasks_of_a_topic_than_its_limit() {
         let (running, most) = (running.clone(), most.clone());
         let handler = stage(Stage::Receive, move |_, _| {
             most.fetch_max(running.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
-            std::thread::sleep(Duration::from_millis(20));
+            // Each goes on once two have run at once.
+            until(|| most.load(Ordering::SeqCst) >= 2);
             running.fetch_sub(1, Ordering::SeqCst);
             succeeded()
         });
