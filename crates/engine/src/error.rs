@@ -1,4 +1,4 @@
-//! Why the engine could not do what a person asked. Errors of stages are [`crate::ingest::StageError`].
+//! Why the engine could not do what a person asked. Errors of stages are [`crate::workflow::StageError`].
 
 use strongroom_bagit::BagError;
 use strongroom_database::DatabaseError;

@@ -17,6 +17,7 @@ use crate::identification::Identifiers;
 use crate::mark::{self, Marks};
 use crate::places;
 use crate::settings::{Settings, StoreSettings};
+use crate::workflow::{Workflow, Workflows};
 
 /// The shortest and the longest time until it is asked again for a store that is away.
 const SOONEST_AGAIN: Duration = Duration::from_secs(5);
@@ -30,6 +31,8 @@ pub struct Home {
     pub settings: Settings,
     /// Its record.
     pub registry: Registry,
+    /// The registered workflows.
+    workflows: Arc<Workflows>,
     /// Every store, by name.
     pub stores: BTreeMap<String, Arc<dyn Store>>,
     /// The same stores, as they stand.
@@ -93,6 +96,17 @@ impl Home {
         }
         home.admission.rely_on(&home.registry);
         Ok(home)
+    }
+
+    /// The registered workflows.
+    pub fn workflows(&self) -> &Workflows {
+        &self.workflows
+    }
+
+    /// Registers another workflow; one of the same action is replaced.
+    pub fn register(&mut self, workflow: Workflow) {
+        self.workflows = Arc::new(self.workflows.as_ref().clone().with(workflow));
+        self.registry = self.registry.with_workflows(self.workflows.clone());
     }
 
     /// A store of the settings as it stands.
@@ -200,10 +214,12 @@ impl Home {
         let identifiers = Identifiers::default();
         let marks = Marks::default();
         let directory = directory.to_owned();
+        let workflows = Arc::new(Workflows::standard());
         let home = Self {
             directory,
             settings,
-            registry,
+            registry: registry.with_workflows(workflows.clone()),
+            workflows,
             stores,
             access,
             admission,
@@ -300,6 +316,7 @@ pub fn guarded(
     settings: &Settings,
     registry: Registry,
 ) -> Result<(Registry, Vec<StoreState>), EngineError> {
+    let registry = registry.with_workflows(Arc::new(Workflows::standard()));
     let admission = Arc::new(Admission::by(&registry, settings, directory.to_owned())?);
     let names = settings.preservation_stores();
     let stores = settings.stores.iter().filter(|(name, _)| names.contains(&name.as_str()));

@@ -31,6 +31,7 @@ pub mod signatures;
 pub mod status;
 pub mod survey;
 mod work;
+pub mod workflow;
 
 pub use access::{Availability, StoreAccess, StoreState};
 #[cfg(feature = "failpoints")]

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use strongroom_queue::{TaskState, tasks};
 use strongroom_registry::items::{self, Item};
-use strongroom_registry::{Action, InstitutionId, ItemId, RegistryError, Scope};
+use strongroom_registry::{InstitutionId, ItemId, RegistryError, Scope};
 
 use crate::runtime::{Builder, Handler, Pools, Runtime, Shutdown, Summary};
 use crate::settings::{Settings, Watch};
-use crate::{EngineError, Home, backfill, fixity, identification, ingest, restoration};
+use crate::{EngineError, Home, backfill, fixity, identification, ingest, workflow};
 
 /// Every handler of the system, in the order of a work item's way.
 pub fn handlers(home: &Arc<Home>) -> Vec<Arc<dyn Handler>> {
@@ -19,8 +19,8 @@ pub fn handlers(home: &Arc<Home>) -> Vec<Arc<dyn Handler>> {
     let mut handlers = fixity::handlers(home);
     handlers.extend(backfill::handlers(home));
     handlers.extend(identification::handlers(home));
-    handlers.extend(ingest::handlers(home));
-    handlers.extend(restoration::handlers(home));
+    handlers.extend(workflow::handlers(home));
+    handlers.push(Arc::new(ingest::SweepHandler { home: home.clone() }));
     handlers
 }
 
@@ -77,7 +77,7 @@ fn with_older(home: &Home, chosen: &[ItemId]) -> Result<BTreeSet<ItemId>, Regist
             all.insert(*id);
             let Some(item) = items::get(tx, Scope::System, *id)? else { continue };
             let object = (item.institution, item.object_identifier.clone());
-            if item.action == Action::Ingest && latest.get(&object).is_none_or(|known| known.id < item.id) {
+            if item.action == ingest::INGEST && latest.get(&object).is_none_or(|known| known.id < item.id) {
                 latest.insert(object, item);
             }
         }

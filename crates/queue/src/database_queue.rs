@@ -215,6 +215,6 @@ impl Queue for DatabaseQueue {
 
 /// A queue alone keeps no task from being taken over.
 #[expect(clippy::unnecessary_wraps, reason = "others may fail")]
-fn any(_: &mut dyn Transaction, _: &str, _: &str) -> Result<bool, QueueError> {
+fn any(_: &mut dyn Transaction, _: uuid::Uuid) -> Result<bool, QueueError> {
     Ok(true)
 }

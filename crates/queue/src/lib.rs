@@ -19,7 +19,7 @@ pub use database_queue::DatabaseQueue;
 pub use error::QueueError;
 pub use holder::{Holder, Liveness};
 pub use queue::Queue;
-pub use schema::{POSTGRES_SCHEMA_1, SQLITE_SCHEMA_1, schema, statements};
+pub use schema::{schema, statements};
 pub use task::{
     Cursor, Enqueued, Heartbeat, Lease, LeaseRequest, Leased, NewTask, Outcome, Page, Settled, Settlement, TakenOver,
     TaskId, TaskRecord, TaskState, TopicCounts,

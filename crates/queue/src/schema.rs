@@ -2,17 +2,12 @@
 
 use strongroom_database::{Placeholders, Statements};
 
-/// The tables of the queue in SQLite, first revision. The owner of the database numbers it among its own migrations.
-pub const SQLITE_SCHEMA_1: &str = include_str!("../sql/sqlite/schema_1.sql");
-
-/// The tables of the queue in PostgreSQL, first revision.
-pub const POSTGRES_SCHEMA_1: &str = include_str!("../sql/postgres/schema_1.sql");
-
-/// The revisions of the queue's tables in a dialect, oldest first; each is run once, in this order.
+/// The revisions of the queue's tables in a dialect, oldest first; each is run once, in this order. The owner of the database
+/// numbers them among its own migrations.
 pub fn schema(dialect: &str) -> &'static [&'static str] {
     match dialect {
-        "sqlite" => &[SQLITE_SCHEMA_1],
-        "postgres" => &[POSTGRES_SCHEMA_1],
+        "sqlite" => &[include_str!("../sql/sqlite/schema_1.sql"), include_str!("../sql/sqlite/schema_2.sql")],
+        "postgres" => &[include_str!("../sql/postgres/schema_1.sql"), include_str!("../sql/postgres/schema_2.sql")],
         _ => &[],
     }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use strongroom_database::Time;
+use uuid::Uuid;
 
 use crate::{Holder, QueueError};
 
@@ -39,6 +40,8 @@ pub struct NewTask {
     pub topic: String,
     /// What it is about. At most one task of a topic and key is waiting at any time.
     pub key: String,
+    /// The work item that it is a stage of; none for a task that stands for itself.
+    pub item: Option<Uuid>,
     /// What the worker needs to know; the queue does not look inside. A few hundred bytes are well placed here.
     pub payload: Vec<u8>,
     /// Lower goes first; see [`TURNS_PER_PRIORITY`](crate::tasks::TURNS_PER_PRIORITY) for how much.
@@ -57,6 +60,7 @@ impl NewTask {
         Self {
             topic: topic.into(),
             key: key.into(),
+            item: None,
             payload: payload.into(),
             priority: 0,
             fair_key: String::new(),
@@ -111,6 +115,8 @@ pub struct Leased {
     pub topic: String,
     /// Its key.
     pub key: String,
+    /// See [`NewTask::item`].
+    pub item: Option<Uuid>,
     /// Its payload.
     pub payload: Vec<u8>,
     /// Its priority.
@@ -192,6 +198,8 @@ pub struct TakenOver {
     pub topic: String,
     /// The task's key.
     pub key: String,
+    /// See [`NewTask::item`].
+    pub item: Option<Uuid>,
     /// The task's payload.
     pub payload: Vec<u8>,
     /// Who had it.
@@ -212,6 +220,17 @@ pub enum TaskState {
     Leased,
     /// It failed for good and waits for a person.
     Dead,
+}
+
+impl fmt::Display for TaskState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Ready => "ready",
+            Self::Delayed => "delayed",
+            Self::Leased => "leased",
+            Self::Dead => "dead",
+        })
+    }
 }
 
 /// How many tasks a topic has.
@@ -242,6 +261,8 @@ pub struct TaskRecord {
     pub topic: String,
     /// Its key.
     pub key: String,
+    /// See [`NewTask::item`].
+    pub item: Option<Uuid>,
     /// Where it stands.
     pub state: TaskState,
     /// Its priority.

@@ -4,7 +4,7 @@ use strongroom_database::{Row, Statement, Time, Transaction};
 use uuid::Uuid;
 
 use crate::items::{self, Item, ItemFilter, Request};
-use crate::{BatchId, BatchState, CollectionId, InstitutionId, ItemStatus, RegistryError, Scope, work};
+use crate::{BatchId, BatchState, CollectionId, InstitutionId, ItemStatus, RegistryError, Scope, Workflows};
 
 /// A batch as it stands.
 #[derive(Debug, Clone)]
@@ -86,6 +86,7 @@ pub fn set_state(tx: &mut dyn Transaction, id: BatchId, state: BatchState) -> Re
 /// committed go on to their end. The topics that have new work.
 pub fn request(
     tx: &mut dyn Transaction,
+    workflows: &dyn Workflows,
     scope: Scope,
     id: BatchId,
     request: Request,
@@ -102,10 +103,10 @@ pub fn request(
         after = Some(last.id);
         for item in page.iter().filter(|item| is_meant(request, item)) {
             let stops_it = matches!(request, Request::Hold | Request::Cancel);
-            if stops_it && work::goes_only_forward(tx, item.id)? {
+            if stops_it && item.is_committed {
                 continue;
             }
-            topics.extend(items::request(tx, scope, item.id, request, who)?);
+            topics.extend(items::request(tx, workflows, scope, item.id, request, who)?);
         }
     }
     match request {

@@ -219,7 +219,7 @@ pub fn reserve(tx: &mut dyn Transaction, claim: &Claim, bytes: u64, capacity: u6
 }
 
 /// Whether staging space is reserved for an item, and what is staged there can be used.
-pub(crate) fn has_reservation(tx: &mut dyn Transaction, item: ItemId) -> Result<bool, RegistryError> {
+pub fn has_reservation(tx: &mut dyn Transaction, item: ItemId) -> Result<bool, RegistryError> {
     Ok(staging_place(tx, item)?.is_some_and(|place| !place.is_discarded))
 }
 

@@ -6,8 +6,8 @@ use strongroom_queue::{NewTask, tasks};
 use uuid::Uuid;
 
 use crate::{
-    Action, BatchId, CollectionId, FileId, InstitutionId, ItemId, ItemStatus, ObjectId, RegistryError, Scope, Stage,
-    VersionState, WaitReason,
+    Action, BatchId, CollectionId, FileId, InstitutionId, ItemId, ItemStatus, ObjectId, Position, RegistryError, Scope,
+    Stage, Subject, WaitKey, WaitReason, Workflows, workflow,
 };
 
 /// A work item to be made.
@@ -80,6 +80,10 @@ pub struct Item {
     pub options: String,
     /// The stage it is at.
     pub stage: Stage,
+    /// The topic whose tasks are that stage.
+    pub topic: String,
+    /// What wakes it where it waits at that stage.
+    pub wait_key: Option<WaitKey>,
     /// Where it is.
     pub status: ItemStatus,
     /// See [`NewItem::priority`].
@@ -88,6 +92,11 @@ pub struct Item {
     pub note: Option<String>,
     /// What it waits for; none while it does not wait.
     pub wait_reason: Option<WaitReason>,
+    /// Until when it waits unless something wakes it; none while it does not wait.
+    pub wait_until: Option<Time>,
+    /// Whether what it makes is being committed or has been: from there it goes only forward, and cannot be held, cancelled or
+    /// put away before it ends.
+    pub is_committed: bool,
     /// Whether a person should look.
     pub needs_review: bool,
     /// Attempts of the stage that ended in a transient error.
@@ -110,6 +119,18 @@ pub struct Item {
     pub is_verdict: bool,
     /// How often what was staged for it was lost since a person last asked for it.
     pub staging_losses: u64,
+}
+
+impl Item {
+    /// Where it is in its workflow.
+    pub fn position(&self) -> Position {
+        Position { stage: self.stage, topic: self.topic.clone(), wait_key: self.wait_key.clone() }
+    }
+
+    /// Whether a worker has it, or is to have it when its time comes.
+    pub(crate) fn is_at_work(&self) -> bool {
+        matches!(self.status, ItemStatus::Pending | ItemStatus::Started)
+    }
 }
 
 /// One line of an item's history.
@@ -168,9 +189,11 @@ pub struct ItemFilter {
 }
 
 /// Makes an item and the task of its first stage. The task's topic, for waking workers after the commit.
-pub fn create(tx: &mut dyn Transaction, new: &NewItem) -> Result<String, RegistryError> {
+pub fn create(tx: &mut dyn Transaction, workflows: &dyn Workflows, new: &NewItem) -> Result<String, RegistryError> {
     let now = tx.now()?;
-    let stage = new.action.first_stage();
+    let first = workflows.stages(new.action).first().copied();
+    let stage = first.ok_or_else(|| RegistryError::NotFound { what: "action", id: new.action.to_string() })?;
+    let position = workflows.position(Subject::from(new), stage);
     let status = if new.held { ItemStatus::Held } else { ItemStatus::Pending };
     let made = tx.execute(
         Statement("items.insert"),
@@ -192,9 +215,11 @@ pub fn create(tx: &mut dyn Transaction, new: &NewItem) -> Result<String, Registr
             new.priority.into(),
             (&new.note).into(),
             now.into(),
+            (&position.topic).into(),
+            position.wait_key.map(|key| key.0).into(),
         ],
     )?;
-    let topic = stage.topic(new.action);
+    let topic = position.topic;
     if made == 1 {
         add_history(tx, new.id, stage, status, Some(&new.note), None)?;
         if !new.held {
@@ -217,6 +242,7 @@ pub(crate) fn enqueue(
         fair_key: institution.to_string(),
         // The settings of the worker decide, when it leases; see `work::lease`.
         max_attempts: u32::MAX,
+        item: Some(id.0),
         ..NewTask::new(topic, id.to_string(), "")
     };
     tasks::enqueue(tx, &[task])?;
@@ -273,8 +299,8 @@ pub fn list(
             after.unwrap_or(ItemId(Uuid::nil())).into(),
             scope.value(),
             filter.status.map(ItemStatus::word).into(),
-            filter.stage.map(Stage::word).into(),
-            filter.action.map(Action::word).into(),
+            filter.stage.as_ref().map(Stage::word).into(),
+            filter.action.as_ref().map(Action::word).into(),
             filter.needs_review.into(),
             filter.since.into(),
             filter.batch.into(),
@@ -369,10 +395,11 @@ pub(crate) fn put_problems(
 
 /// What moves an item from one stage and status to another.
 pub(crate) struct Move<'a> {
-    pub(crate) stage: Stage,
+    pub(crate) position: Position,
     pub(crate) status: ItemStatus,
     pub(crate) note: Option<&'a str>,
     pub(crate) wait_reason: Option<WaitReason>,
+    pub(crate) wait_until: Option<Time>,
     pub(crate) needs_review: bool,
     pub(crate) retry_count: u64,
     pub(crate) cancel_requested: Option<ItemStatus>,
@@ -395,7 +422,7 @@ pub(crate) fn apply(tx: &mut dyn Transaction, item: &Item, change: &Move<'_>) ->
         Statement("items.move"),
         &[
             item.id.into(),
-            change.stage.word().into(),
+            change.position.stage.word().into(),
             change.status.word().into(),
             change.note.into(),
             change.needs_review.into(),
@@ -403,9 +430,12 @@ pub(crate) fn apply(tx: &mut dyn Transaction, item: &Item, change: &Move<'_>) ->
             now.into(),
             change.cancel_requested.map(ItemStatus::word).into(),
             change.wait_reason.map(WaitReason::word).into(),
+            (&change.position.topic).into(),
+            change.position.wait_key.as_ref().map(|key| key.0.as_str()).into(),
+            change.wait_until.into(),
         ],
     )?;
-    add_history(tx, item.id, change.stage, change.status, change.note, change.holder)
+    add_history(tx, item.id, change.position.stage, change.status, change.note, change.holder)
 }
 
 /// What a person may ask of an item.
@@ -427,6 +457,7 @@ pub enum Request {
 /// or when the worker has died. The topics that have new work.
 pub fn request(
     tx: &mut dyn Transaction,
+    workflows: &dyn Workflows,
     scope: Scope,
     id: ItemId,
     request: Request,
@@ -439,9 +470,8 @@ pub fn request(
         state: format!("{} at {}", item.status, item.stage),
         act: act.to_owned(),
     };
-    let only_forward = crate::work::goes_only_forward(tx, id)?;
     let stops_it = matches!(request, Request::Hold | Request::Cancel | Request::Delete);
-    if only_forward && stops_it && !item.status.is_ended() {
+    if item.is_committed && stops_it && !item.status.is_ended() {
         return Err(refuse("stop it: its version is committed and only goes forward"));
     }
     if request == Request::Release && item.cancel_requested == Some(ItemStatus::Held) {
@@ -449,22 +479,23 @@ pub fn request(
         tx.execute(Statement("items.ask_cancel"), &[id.into(), Value::Null])?;
         return Ok(Vec::new());
     }
-    let (status, stage, note) = match request {
-        Request::Hold => (ItemStatus::Held, item.stage, format!("held by {who}")),
+    let (status, position, note) = match request {
+        Request::Hold => (ItemStatus::Held, item.position(), format!("held by {who}")),
         Request::Release => {
             if item.status != ItemStatus::Held {
                 return Err(refuse("release it: it is not held"));
             }
-            (ItemStatus::Pending, item.stage, format!("released by {who}"))
+            (ItemStatus::Pending, item.position(), format!("released by {who}"))
         }
-        Request::Cancel => (ItemStatus::Cancelled, item.stage, format!("cancelled by {who}")),
-        Request::Delete => (ItemStatus::Deleted, item.stage, format!("deleted by {who}")),
+        Request::Cancel => (ItemStatus::Cancelled, item.position(), format!("cancelled by {who}")),
+        Request::Delete => (ItemStatus::Deleted, item.position(), format!("deleted by {who}")),
         Request::Requeue(stage) => {
             if !matches!(item.status, ItemStatus::Failed | ItemStatus::Cancelled | ItemStatus::Pending) {
                 return Err(refuse("requeue it: only failed, cancelled and pending items can be"));
             }
-            let stage = requeue_stage(tx, &item, stage)?;
-            (ItemStatus::Pending, stage, format!("requeued for {stage} by {who}"))
+            let stage = requeue_stage(tx, workflows, &item, stage)?;
+            let note = format!("requeued for {stage} by {who}");
+            (ItemStatus::Pending, workflow::position(workflows, Subject::from(&item), stage)?, note)
         }
     };
     if item.status == ItemStatus::Started {
@@ -474,11 +505,13 @@ pub fn request(
         tx.execute(Statement("items.ask_cancel"), &[id.into(), status.word().into()])?;
         return Ok(Vec::new());
     }
+    let topic = position.topic.clone();
     let change = Move {
-        stage,
+        position,
         status,
         note: Some(&note),
         wait_reason: None,
+        wait_until: None,
         needs_review: false,
         retry_count: 0,
         cancel_requested: None,
@@ -493,7 +526,6 @@ pub fn request(
     tasks::delete_key(tx, &id.to_string())?;
     let mut topics = Vec::new();
     if status == ItemStatus::Pending {
-        let topic = stage.topic(item.action);
         enqueue(tx, id, &topic, item.priority, item.institution)?;
         topics.push(topic);
     }
@@ -506,10 +538,20 @@ pub fn request(
     Ok(topics)
 }
 
-/// Where a requeued item begins: the stage asked for, or an earlier one where what that needs is gone or was discarded, or a
-/// later one where there is no way back. A sweep that is pending or under way needs no waiting for: it goes by the
-/// identifiers of what was discarded, and stops where the item has not ended any more.
-fn requeue_stage(tx: &mut dyn Transaction, item: &Item, wanted: Option<Stage>) -> Result<Stage, RegistryError> {
+/// Cancels an item, which takes no workflow to know.
+pub(crate) fn cancel(tx: &mut dyn Transaction, id: ItemId, who: &str) -> Result<Vec<String>, RegistryError> {
+    request(tx, &workflow::NoWorkflows, Scope::System, id, Request::Cancel, who)
+}
+
+/// Where a requeued item begins: the stage asked for, or the one that its workflow names instead. A sweep that is pending or
+/// under way needs no waiting for: it goes by the identifiers of what was discarded, and stops where the item has not ended
+/// any more.
+fn requeue_stage(
+    tx: &mut dyn Transaction,
+    workflows: &dyn Workflows,
+    item: &Item,
+    wanted: Option<Stage>,
+) -> Result<Stage, RegistryError> {
     let stage = wanted.unwrap_or(item.stage);
     let refuse = |what: &str| RegistryError::State {
         what: "work item",
@@ -517,38 +559,22 @@ fn requeue_stage(tx: &mut dyn Transaction, item: &Item, wanted: Option<Stage>) -
         state: format!("at {}", item.stage),
         act: format!("requeue it for {what} {stage}"),
     };
-    if !item.action.stages().contains(&stage) {
-        return Err(refuse("a stage that it does not have,"));
-    }
-    if stage > item.stage {
+    let stages = workflows.stages(item.action);
+    let place = |stage: Stage| stages.iter().position(|one| *one == stage);
+    let Some(wanted) = place(stage) else { return Err(refuse("a stage that it does not have,")) };
+    if place(item.stage).is_none_or(|reached| wanted > reached) {
         return Err(refuse("the later stage"));
     }
-    if item.action != Action::Ingest {
-        return Ok(stage);
-    }
-    match crate::versions::of_item(tx, item.id)?.map(|version| version.state) {
-        Some(VersionState::Committing) => return Ok(Stage::Record),
-        // What the earlier stages are for has been reached.
-        Some(VersionState::Published) => return Ok(stage.max(Stage::Notify).min(item.stage.max(Stage::Notify))),
-        _ => {}
-    }
-    if stage > Stage::Fetch && crate::interim::fact(tx, item.id, "fetched")?.is_none() {
-        return Ok(item.action.first_stage());
-    }
-    // What was begun was discarded, and is not resumed: the deposit is compared anew.
-    if stage > Stage::Compare && crate::versions::of_item(tx, item.id)?.is_none() {
-        return Ok(Stage::Compare);
-    }
-    // Nothing is staged without room reserved for it.
-    if stage == Stage::Fetch && !crate::interim::has_reservation(tx, item.id)? {
-        return Ok(Stage::Provision);
-    }
-    Ok(stage)
+    workflows.restart(tx, item, stage)
 }
 
 pub(crate) fn item_row(row: &Row) -> Result<Item, RegistryError> {
     Ok(Item {
         id: ItemId(row.uuid("id")?),
+        topic: row.text("topic")?.to_owned(),
+        wait_key: row.optional_text("wait_key")?.map(|key| WaitKey(key.to_owned())),
+        wait_until: row.optional_time("wait_until")?,
+        is_committed: row.truth("is_committed")?,
         batch: row.optional_uuid("batch_id")?.map(BatchId),
         institution: InstitutionId(row.uuid("institution_id")?),
         collection: row.optional_uuid("collection_id")?.map(CollectionId),

@@ -4,7 +4,7 @@
 use strongroom_database::{Statement, Time, Transaction};
 use uuid::Uuid;
 
-use crate::{ObjectId, RegistryError, VersionState, versions, work};
+use crate::{ObjectId, RegistryError, VersionState, WaitKey, versions, work};
 
 /// What asking for an object's lease gave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,7 +82,8 @@ pub fn release_owner(tx: &mut dyn Transaction, owner: Uuid) -> Result<Vec<String
     tx.execute(Statement("leases.release_owner"), &[owner.into()])?;
     let mut topics = Vec::new();
     for row in released {
-        topics.extend(work::wake_waiting_for(tx, ObjectId(row.uuid("object_id")?), owner)?);
+        let key = WaitKey::object(ObjectId(row.uuid("object_id")?));
+        topics.extend(work::wake_all(tx, &key, Some(owner))?);
     }
     Ok(topics)
 }

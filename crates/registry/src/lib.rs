@@ -38,6 +38,7 @@ pub mod tenants;
 pub mod versions;
 mod words;
 pub mod work;
+mod workflow;
 
 pub use error::RegistryError;
 pub use format::Format;
@@ -51,6 +52,7 @@ pub use registry::{Registry, check_schema, migrations, schema, statements};
 pub use scope::Scope;
 pub use strongroom_database::{Time, Transaction};
 pub use words::{
-    Action, BatchState, CopyState, Decision, FindingKind, FindingState, Health, ItemStatus, ObjectState, RestoredState,
-    Stage, UploadState, VersionState, WaitReason,
+    BatchState, CopyState, Decision, FindingKind, FindingState, Health, ItemStatus, ObjectState, RestoredState,
+    UploadState, VersionState, WaitReason,
 };
+pub use workflow::{Action, Position, Stage, Subject, WaitKey, Workflows};

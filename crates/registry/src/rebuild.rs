@@ -438,6 +438,7 @@ pub fn publish(
             }
         }
         tx.execute(Statement("version_stores.drop"), &[version.id.into()])?;
+        tx.execute(Statement("items.set_committed_of_version"), &[version.id.into()])?;
     }
     if is_newest {
         for version in versions::list(tx, object.id, object.generation, false)? {

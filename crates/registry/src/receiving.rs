@@ -4,9 +4,8 @@
 use strongroom_database::{Row, Statement, Time, Transaction, Value};
 use uuid::Uuid;
 
-use crate::items::Request;
 use crate::work::Claim;
-use crate::{InstitutionId, ItemId, RegistryError, Scope, Stage, UploadId, UploadState, items, work};
+use crate::{InstitutionId, ItemId, RegistryError, Scope, UploadId, UploadState, interim, items, work};
 
 /// An upload as it was last seen.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -321,9 +320,9 @@ pub fn supersede(
     let mut topics = Vec::new();
     for row in tx.query(Statement("receiving.waiting_of_source"), &values)? {
         let item = items::find(tx, Scope::System, ItemId(row.uuid("id")?))?;
-        if item.stage <= Stage::Fetch {
+        if interim::fact(tx, item.id, "fetched")?.is_none() {
             let who = format!("a newer upload of the same name, work item {newer}");
-            topics.extend(items::request(tx, Scope::System, item.id, Request::Cancel, &who)?);
+            topics.extend(items::cancel(tx, item.id, &who)?);
         }
     }
     Ok(topics)

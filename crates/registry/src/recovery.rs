@@ -3,10 +3,11 @@
 
 use strongroom_database::{Statement, Transaction};
 use strongroom_queue::{TaskId, TaskState, tasks};
+use uuid::Uuid;
 
 use crate::items::{self, Item, Move};
-use crate::work::{carry_out, request_to_carry_out, stage_of_topic};
-use crate::{Action, ItemId, ItemStatus, RegistryError, Scope, Stage};
+use crate::work::{carry_out, request_to_carry_out};
+use crate::{ItemId, ItemStatus, RegistryError, Scope, Workflows};
 
 /// Takes over what dead or silent workers held, at most `limit` tasks of each cause. The topics that have work again.
 pub fn reclaim(tx: &mut dyn Transaction, limit: usize) -> Result<Vec<String>, RegistryError> {
@@ -18,11 +19,10 @@ pub fn reclaim(tx: &mut dyn Transaction, limit: usize) -> Result<Vec<String>, Re
     }
     let mut topics: Vec<String> = Vec::new();
     for task in taken {
-        if stage_of_topic(&task.topic).is_some()
-            && let Ok(id) = task.key.parse::<ItemId>()
-            && let Some(item) = items::get(tx, Scope::System, id)?
+        if let Some(id) = task.item
+            && let Some(item) = items::get(tx, Scope::System, ItemId(id))?
             && item.status == ItemStatus::Started
-            && item.stage.topic(item.action) == task.topic
+            && item.topic == task.topic
         {
             topics.extend(release_by_force(tx, &item)?);
         }
@@ -33,10 +33,10 @@ pub fn reclaim(tx: &mut dyn Transaction, limit: usize) -> Result<Vec<String>, Re
     Ok(topics)
 }
 
-/// Whether no other transaction has the item that a task stands for: one that hangs keeps only its own item from being taken
-/// over. The item is locked then.
-fn is_free(tx: &mut dyn Transaction, topic: &str, key: &str) -> Result<bool, RegistryError> {
-    let (Some(_), Ok(id)) = (stage_of_topic(topic), key.parse::<ItemId>()) else { return Ok(true) };
+/// Whether no other transaction has an item: one that hangs keeps only its own item from being taken over. The item is locked
+/// then.
+fn is_free(tx: &mut dyn Transaction, item: Uuid) -> Result<bool, RegistryError> {
+    let id = ItemId(item);
     Ok(tx.query_one(Statement("items.lock_if_free"), &[id.into()])?.is_some()
         || items::get(tx, Scope::System, id)?.is_none())
 }
@@ -44,15 +44,16 @@ fn is_free(tx: &mut dyn Transaction, topic: &str, key: &str) -> Result<bool, Reg
 /// Takes an item away from a worker that is silent or gone, and meets a person's request that was waiting for it. The
 /// topics that have new work.
 fn release_by_force(tx: &mut dyn Transaction, item: &Item) -> Result<Vec<String>, RegistryError> {
-    if let Some(wanted) = request_to_carry_out(tx, item)? {
+    if let Some(wanted) = request_to_carry_out(item) {
         tasks::delete_key(tx, &item.id.to_string())?;
         return carry_out(tx, item, wanted);
     }
     let change = Move {
-        stage: item.stage,
+        position: item.position(),
         status: ItemStatus::Pending,
         note: Some("its worker stopped without a word"),
         wait_reason: None,
+        wait_until: None,
         needs_review: item.needs_review,
         retry_count: item.retry_count,
         cancel_requested: None,
@@ -66,6 +67,7 @@ fn release_by_force(tx: &mut dyn Transaction, item: &Item) -> Result<Vec<String>
 /// topics.
 pub fn revive(
     tx: &mut dyn Transaction,
+    workflows: &dyn Workflows,
     topic: &str,
     only: Option<TaskId>,
     who: &str,
@@ -79,8 +81,9 @@ pub fn revive(
             if only.is_some_and(|only| only != task.task) {
                 continue;
             }
-            if let (Some(_), Ok(id)) = (stage_of_topic(topic), task.key.parse::<ItemId>()) {
-                topics.extend(items::request(tx, Scope::System, id, items::Request::Requeue(None), who)?);
+            if let Some(id) = task.item {
+                let request = items::Request::Requeue(None);
+                topics.extend(items::request(tx, workflows, Scope::System, ItemId(id), request, who)?);
             } else if tasks::revive(tx, task.task)? {
                 topics.push(topic.to_owned());
             } else {
@@ -106,9 +109,8 @@ pub fn stranded(
     let mut last = None;
     for row in tx.query(Statement("items.open_after"), &[after.into(), limit.into()])? {
         let id = ItemId(row.uuid("id")?);
-        let (action, stage): (Action, Stage) = (row.text("action")?.parse()?, row.text("stage")?.parse()?);
         last = Some(id);
-        if !has_task(tx, id, &stage.topic(action))? {
+        if !has_task(tx, id, row.text("topic")?)? {
             found.push(id);
         }
     }
@@ -120,14 +122,12 @@ pub fn requeue_stranded(tx: &mut dyn Transaction, found: &[ItemId]) -> Result<Ve
     let mut topics = Vec::new();
     for id in found {
         let Some(item) = items::get(tx, Scope::System, *id)? else { continue };
-        let topic = item.stage.topic(item.action);
-        let is_open = matches!(item.status, ItemStatus::Pending | ItemStatus::Started);
-        if !is_open || has_task(tx, item.id, &topic)? {
+        if !item.is_at_work() || has_task(tx, item.id, &item.topic)? {
             continue;
         }
-        items::enqueue(tx, item.id, &topic, item.priority, item.institution)?;
+        items::enqueue(tx, item.id, &item.topic, item.priority, item.institution)?;
         items::add_history(tx, item.id, item.stage, item.status, Some("had no task and was given one"), None)?;
-        topics.push(topic);
+        topics.push(item.topic);
     }
     Ok(topics)
 }

@@ -10,6 +10,7 @@ use strongroom_database::{
 use strongroom_queue::Wakeups;
 
 use crate::RegistryError;
+use crate::workflow::{NoWorkflows, Workflows};
 
 /// The record of one home. Cheap to clone; all clones share the database and the wake-ups.
 #[derive(Clone)]
@@ -17,6 +18,7 @@ pub struct Registry {
     database: Arc<dyn Database>,
     wakeups: Arc<Wakeups>,
     known_schema: u32,
+    workflows: Arc<dyn Workflows>,
     /// Why nothing may be changed, where that is so.
     refusal: Option<Arc<str>>,
 }
@@ -62,10 +64,14 @@ macro_rules! schema_in {
                 12 "stores" "0011_stores"
                 13 "verdicts" "0012_verdicts"
                 14 "waits and replacements" "0013_waits_and_replacements"
-                15 "marks of stores" "0014_store_marks"),
+                15 "marks of stores" "0014_store_marks"
+                17 "workflows" "0015_workflows"),
         )
     };
 }
+
+/// The numbers of the queue's revisions among the migrations of the registry.
+const QUEUE_VERSIONS: [u32; 2] = [1, 16];
 
 /// What the registry and its queue bring to a database of this dialect (`sqlite` or `postgres`): every statement, and the
 /// schema's history, oldest first. Both dialects have the same versions.
@@ -74,8 +80,11 @@ pub fn schema(dialect: &str) -> Schema {
         "postgres" => schema_in!("postgres", Placeholders::Dollars),
         _ => schema_in!("sqlite", Placeholders::QuestionMarks),
     };
-    let queue = strongroom_queue::schema(dialect).iter().map(|sql| Migration { version: 1, name: "task queue", sql });
-    Schema { statements, migrations: queue.chain(records).collect() }
+    let queue = strongroom_queue::schema(dialect).iter().zip(QUEUE_VERSIONS);
+    let mut migrations: Vec<Migration> =
+        queue.map(|(sql, version)| Migration { version, name: "task queue", sql }).chain(records).collect();
+    migrations.sort_by_key(|migration| migration.version);
+    Schema { statements, migrations }
 }
 
 /// Every statement that the registry and its queue use, in SQLite's dialect.
@@ -116,12 +125,29 @@ impl Registry {
     /// The registry within a database that was opened with its [`schema`].
     pub fn within(database: Arc<dyn Database>) -> Self {
         let known_schema = schema(database.dialect()).migrations.last().map_or(0, |last| last.version);
-        Self { wakeups: Arc::new(Wakeups::through(database.clone())), database, known_schema, refusal: None }
+        Self {
+            wakeups: Arc::new(Wakeups::through(database.clone())),
+            database,
+            known_schema,
+            workflows: Arc::new(NoWorkflows),
+            refusal: None,
+        }
     }
 
     /// The version of the tables that this program knows.
     pub fn known_schema(&self) -> u32 {
         self.known_schema
+    }
+
+    /// The same registry with these workflows: only of their actions can work items be made, moved on and requeued.
+    #[must_use]
+    pub fn with_workflows(&self, workflows: Arc<dyn Workflows>) -> Self {
+        Self { workflows, ..self.clone() }
+    }
+
+    /// The registered workflows.
+    pub fn workflows(&self) -> Arc<dyn Workflows> {
+        self.workflows.clone()
     }
 
     /// The same registry, in which nothing can be changed; `reason` is told to whoever tries.

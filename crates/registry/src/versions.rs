@@ -364,7 +364,7 @@ pub fn commit(
         &[version.id.into(), inventory.as_bytes().into(), files.into(), bytes.into()],
     )?;
     if changed == 1 {
-        return Ok(());
+        return work::set_committed(tx, claim.item);
     }
     let state = state_of(tx, version)?;
     Err(refusal(version, state, "commit it with this inventory"))

@@ -1,4 +1,4 @@
-//! The closed sets of words that records hold: actions, stages, states and the transitions between them.
+//! The closed sets of words that records hold: states, and the transitions between them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -48,50 +48,6 @@ macro_rules! words {
 }
 
 words! {
-    /// What a work item does.
-    Action ("an action") {
-        /// Takes a deposit in.
-        Ingest = "ingest",
-        /// Gives an object back.
-        RestoreObject = "restore_object",
-        /// Gives one file back.
-        RestoreFile = "restore_file",
-    }
-
-    /// A step of a work item. Each has a topic of its own: `<group>.<stage>`.
-    Stage ("a stage") {
-        /// The payload is located and its etag noted.
-        Receive = "receive",
-        /// Its size is estimated and its priority adjusted.
-        Estimate = "estimate",
-        /// Staging space is reserved.
-        Provision = "provision",
-        /// The one pass over the bytes.
-        Fetch = "fetch",
-        /// The deposit against its rules.
-        Validate = "validate",
-        /// Which object it is.
-        Resolve = "resolve",
-        /// What is new against what is kept.
-        Compare = "compare",
-        /// What is not in staging yet.
-        Gather = "gather",
-        /// What is not identified yet.
-        Characterize = "characterize",
-        /// Copies into every store of the placement.
-        Write = "write",
-        /// Every new copy proved.
-        Verify = "verify",
-        /// The version becomes true.
-        Record = "record",
-        /// Those who asked are told.
-        Notify = "notify",
-        /// Nothing interim is left.
-        Cleanup = "cleanup",
-        /// The one stage of a restoration.
-        Restore = "restore",
-    }
-
     /// Where a work item is.
     ItemStatus ("a work item's status") {
         /// Waits for a worker or a time.
@@ -266,52 +222,6 @@ words! {
         Changed = "changed",
         /// Nothing to do.
         Unchanged = "unchanged",
-    }
-}
-
-impl Stage {
-    /// The stages of an ingest, in order.
-    pub const INGEST: [Self; 14] = [
-        Self::Receive,
-        Self::Estimate,
-        Self::Provision,
-        Self::Fetch,
-        Self::Validate,
-        Self::Resolve,
-        Self::Compare,
-        Self::Gather,
-        Self::Characterize,
-        Self::Write,
-        Self::Verify,
-        Self::Record,
-        Self::Notify,
-        Self::Cleanup,
-    ];
-
-    /// The topic whose tasks are this stage.
-    pub fn topic(self, action: Action) -> String {
-        match action {
-            Action::Ingest => format!("ingest.{self}"),
-            Action::RestoreObject | Action::RestoreFile => format!("restoration.{self}"),
-        }
-    }
-}
-
-impl Action {
-    /// The stages of its items, in order.
-    pub fn stages(self) -> &'static [Stage] {
-        match self {
-            Self::Ingest => &Stage::INGEST,
-            Self::RestoreObject | Self::RestoreFile => &[Stage::Restore],
-        }
-    }
-
-    /// The stage a work item of this action begins with.
-    pub fn first_stage(self) -> Stage {
-        match self {
-            Self::Ingest => Stage::Receive,
-            Self::RestoreObject | Self::RestoreFile => Stage::Restore,
-        }
     }
 }
 

@@ -10,14 +10,16 @@ use strongroom_queue::{Heartbeat, Lease, LeaseRequest, Leased, NewTask, Outcome,
 use crate::items::{self, Item, ItemProblem, Move};
 pub use crate::recovery::{reclaim, requeue_stranded, revive, stranded};
 use crate::{
-    ItemId, ItemStatus, RegistryError, Scope, Stage, VersionState, WaitReason, batches, discarding, leases, stores,
-    versions,
+    ItemId, ItemStatus, RegistryError, Scope, Stage, Subject, VersionState, WaitKey, WaitReason, Workflows, batches,
+    discarding, leases, stores, versions, workflow,
 };
 
 /// How long an item rests whose version is being committed and whose worker cannot go on, in microseconds.
 const REST_WHILE_COMMITTING: i64 = 60_000_000;
 /// The same where its workers stopped without a word as often as a task may try.
 const REST_AFTER_CRASHES: i64 = 600_000_000;
+/// How long a task rests whose stage the worker that leased it does not know, in microseconds: others may know it.
+const REST_OF_THE_UNKNOWN: i64 = 30_000_000;
 
 /// The topic of the task that clears what an ended item left behind.
 pub const SWEEP_TOPIC: &str = "ingest.sweep";
@@ -38,7 +40,7 @@ pub struct Claim {
     pub spent: u32,
 }
 
-/// A leased task, with the item it stands for where its topic is a stage.
+/// A leased task, with the item that it is a stage of, where it is one.
 #[derive(Debug, Clone)]
 pub struct Assignment {
     /// The task.
@@ -143,62 +145,59 @@ pub enum StageEnd {
 /// How many attempts the tasks of a topic have, by the settings.
 pub type MaxAttempts<'a> = dyn Fn(&str) -> u32 + 'a;
 
-/// Leases tasks, and claims the items they stand for. Right by rows, too: it locks each item before it decides. Topics
-/// whose tasks are stages are recognised by their name; a task whose item has ended or moved on is settled on the spot
-/// and not returned. So is one whose item a person asked to hold or cancel while a worker had it. One whose attempts
+/// Leases tasks, and claims the items that they are stages of. Right by rows, too: it locks each item before it decides. A
+/// task whose item has ended or moved on is settled on the spot and not returned; one whose item is at a stage of no registered
+/// workflow is left to others for a while. So is one whose item a person asked to hold or cancel while a worker had it. One whose attempts
 /// all ended without a word, with the worker gone, is buried, and its item fails, in the same transaction.
 pub fn lease(
     tx: &mut dyn Transaction,
+    workflows: &dyn Workflows,
     request: &LeaseRequest,
     max_attempts: &MaxAttempts<'_>,
 ) -> Result<Leasing, RegistryError> {
-    let holder = request.holder.to_string();
+    let worker = Worker { workflows, holder: &request.holder.to_string() };
     let mut leasing = Leasing::default();
     for task in tasks::lease(tx, request)? {
-        let Some(stage) = stage_of_topic(&task.topic) else {
+        if task.item.is_none() {
             leasing.assignments.push(Assignment { task, claimed: None });
             continue;
-        };
+        }
         let limit = max_attempts(&task.topic);
-        if let Some(claimed) = take_up(tx, &task, stage, &holder, limit, &mut leasing.topics)? {
+        if let Some(claimed) = take_up(tx, &worker, &task, limit, &mut leasing.topics)? {
             leasing.assignments.push(Assignment { task, claimed: Some(claimed) });
         }
     }
     Ok(leasing)
 }
 
-/// The stage that a topic's tasks are, if they are one.
-pub fn stage_of_topic(topic: &str) -> Option<Stage> {
-    let (group, stage) = topic.split_once('.')?;
-    if !matches!(group, "ingest" | "restoration") {
-        return None;
-    }
-    stage.parse().ok()
+/// Who leases.
+struct Worker<'a> {
+    workflows: &'a dyn Workflows,
+    holder: &'a str,
 }
 
 /// Claims the item that a leased task stands for; none where the task was settled instead.
 fn take_up(
     tx: &mut dyn Transaction,
+    worker: &Worker<'_>,
     task: &Leased,
-    stage: Stage,
-    holder: &str,
     max_attempts: u32,
     topics: &mut Vec<String>,
 ) -> Result<Option<(Claim, Box<Item>)>, RegistryError> {
-    let Ok(id) = task.key.parse::<ItemId>() else {
-        let reason = format!("the task's key {:?} is no work item", task.key);
-        settle(tx, task.lease, Outcome::Dead { reason })?;
-        return Ok(None);
-    };
+    let Some(id) = task.item.map(ItemId) else { return Ok(None) };
+    let Worker { workflows, holder } = *worker;
     items::lock(tx, id)?;
-    let is_meant = |item: &Item| {
-        matches!(item.status, ItemStatus::Pending | ItemStatus::Started) && item.stage.topic(item.action) == task.topic
-    };
+    let is_meant = |item: &Item| item.is_at_work() && item.topic == task.topic;
     let Some(mut item) = items::get(tx, Scope::System, id)?.filter(is_meant) else {
         settle(tx, task.lease, Outcome::Done)?;
         return Ok(None);
     };
-    if let Some(wanted) = request_to_carry_out(tx, &item)? {
+    if !workflows.stages(item.action).contains(&item.stage) {
+        let until = tx.now()?.plus(REST_OF_THE_UNKNOWN);
+        settle(tx, task.lease, Outcome::Defer(until))?;
+        return Ok(None);
+    }
+    if let Some(wanted) = request_to_carry_out(&item) {
         settle(tx, task.lease, Outcome::Done)?;
         topics.extend(carry_out(tx, &item, wanted)?);
         return Ok(None);
@@ -208,12 +207,12 @@ fn take_up(
         return Ok(None);
     }
     let now = tx.now()?;
-    let values = [id.into(), holder.into(), task.lease_until.into(), now.into(), stage.word().into()];
+    let values = [id.into(), holder.into(), task.lease_until.into(), now.into(), item.stage.word().into()];
     let Some(row) = tx.query_one(Statement("items.claim"), &values)? else {
         settle(tx, task.lease, Outcome::Done)?;
         return Ok(None);
     };
-    items::add_history(tx, id, stage, ItemStatus::Started, None, Some(holder))?;
+    items::add_history(tx, id, item.stage, ItemStatus::Started, None, Some(holder))?;
     item.fence = row.integer("fence")?;
     item.status = ItemStatus::Started;
     item.holder = Some(holder.to_owned());
@@ -230,9 +229,8 @@ fn settle(tx: &mut dyn Transaction, lease: Lease, outcome: Outcome) -> Result<Se
 }
 
 /// The status that a person asked for while a worker had the item, where it may still be given.
-pub(crate) fn request_to_carry_out(tx: &mut dyn Transaction, item: &Item) -> Result<Option<ItemStatus>, RegistryError> {
-    let Some(wanted) = item.cancel_requested else { return Ok(None) };
-    Ok(if goes_only_forward(tx, item.id)? { None } else { Some(wanted) })
+pub(crate) fn request_to_carry_out(item: &Item) -> Option<ItemStatus> {
+    item.cancel_requested.filter(|_| !item.is_committed)
 }
 
 /// Gives an item that nobody works on any more the status that a person asked for. The topics that have new work.
@@ -243,10 +241,11 @@ pub(crate) fn carry_out(
 ) -> Result<Vec<String>, RegistryError> {
     let note = format!("{wanted} as asked");
     let change = Move {
-        stage: item.stage,
+        position: item.position(),
         status: wanted,
         note: Some(&note),
         wait_reason: None,
+        wait_until: None,
         needs_review: false,
         retry_count: item.retry_count,
         cancel_requested: None,
@@ -256,11 +255,10 @@ pub(crate) fn carry_out(
     come_to_rest(tx, item, wanted, true)
 }
 
-/// Whether an item's version is being committed or has been published: from there the item cannot be held, cancelled or
-/// put away before it ends.
-pub(crate) fn goes_only_forward(tx: &mut dyn Transaction, item: ItemId) -> Result<bool, RegistryError> {
-    let version = versions::of_item(tx, item)?;
-    Ok(version.is_some_and(|v| matches!(v.state, VersionState::Committing | VersionState::Published)))
+/// From here an item goes only forward: see [`Item::is_committed`].
+pub(crate) fn set_committed(tx: &mut dyn Transaction, item: ItemId) -> Result<(), RegistryError> {
+    tx.execute(Statement("items.set_committed"), &[item.into()])?;
+    Ok(())
 }
 
 /// What a heartbeat learned of one assignment.
@@ -334,6 +332,7 @@ fn may_go_on(claim: &Claim, found: Option<&Row>) -> Result<(), RegistryError> {
 /// the task and then its item are locked before anything is decided, and the batch before it is derived.
 pub fn finish(
     tx: &mut dyn Transaction,
+    workflows: &dyn Workflows,
     claim: &Claim,
     holder: &str,
     end: &StageEnd,
@@ -345,11 +344,14 @@ pub fn finish(
     let version = versions::of_item(tx, item.id)?.map(|version| version.state);
     let now = tx.now()?;
     let plan = plan(&item, claim, end, version, now);
+    let position = workflow::position(workflows, Subject::from(&item), plan.stage)?;
+    let topic = position.topic.clone();
     let change = Move {
-        stage: plan.stage,
+        position,
         status: plan.status,
         note: Some(&plan.note),
         wait_reason: plan.wait_reason,
+        wait_until: plan.wait_until(),
         needs_review: plan.needs_review,
         retry_count: plan.retry_count,
         cancel_requested: None,
@@ -380,7 +382,6 @@ pub fn finish(
     }
     let mut topics = Vec::new();
     if plan.status == ItemStatus::Pending {
-        let topic = plan.stage.topic(item.action);
         if !plan.goes_on_with_this_task {
             items::enqueue(tx, item.id, &topic, item.priority, item.institution)?;
         }
@@ -405,6 +406,14 @@ struct Plan {
 }
 
 impl Plan {
+    /// Until when the item waits, unless something wakes it.
+    fn wait_until(&self) -> Option<Time> {
+        match self.outcome {
+            Outcome::Defer(until) | Outcome::RetryAt { at: until, .. } => Some(until),
+            _ => None,
+        }
+    }
+
     fn waits(self, outcome: Outcome) -> Self {
         Self { outcome, goes_on_with_this_task: true, ..self }
     }
@@ -412,7 +421,7 @@ impl Plan {
 
 fn plan(item: &Item, claim: &Claim, end: &StageEnd, version: Option<VersionState>, now: Time) -> Plan {
     let committing = version == Some(VersionState::Committing);
-    let only_forward = committing || version == Some(VersionState::Published);
+    let only_forward = item.is_committed;
     let stay = |status, note: &str| Plan {
         stage: item.stage,
         status,
@@ -531,31 +540,23 @@ pub(crate) fn come_to_rest(
 
 /// Wakes the next deposit of the same object that waits for its turn. The topics that have new work.
 pub fn wake_younger(tx: &mut dyn Transaction, item: &Item) -> Result<Vec<String>, RegistryError> {
-    let values = [item.institution.into(), (&item.object_identifier).into(), item.id.into()];
-    let Some(row) = tx.query_one(Statement("items.younger_open"), &values)? else { return Ok(Vec::new()) };
+    let key = WaitKey::turn(item.institution, &item.object_identifier);
+    let Some(row) = tx.query_one(Statement("items.next_waiting"), &[key.0.into(), item.id.into()])? else {
+        return Ok(Vec::new());
+    };
     let younger = items::find(tx, Scope::System, ItemId(row.uuid("id")?))?;
     wake(tx, &younger).map(|topic| vec![topic])
 }
 
-/// Wakes the open ingests of an object that do not have its lease: they may wait for it. One that is looking for the lease
-/// right now is woken too, so that it does not sleep through the release. The topics that have new work.
-pub(crate) fn wake_waiting_for(
+/// Wakes the items at work that have a key, but for `except`, whose end it is that wakes them. One that is looking right now
+/// for what it may have to wait for is woken too, so that it does not sleep through this. The topics that have new work.
+pub fn wake_all(
     tx: &mut dyn Transaction,
-    object: crate::ObjectId,
-    owner: uuid::Uuid,
+    key: &WaitKey,
+    except: Option<uuid::Uuid>,
 ) -> Result<Vec<String>, RegistryError> {
     let mut topics = Vec::new();
-    for row in tx.query(Statement("items.waiting_for_object"), &[object.into(), owner.into()])? {
-        let item = items::find(tx, Scope::System, ItemId(row.uuid("id")?))?;
-        topics.push(wake(tx, &item)?);
-    }
-    Ok(topics)
-}
-
-/// Wakes items that wait for staging space.
-pub fn wake_provisioning(tx: &mut dyn Transaction) -> Result<Vec<String>, RegistryError> {
-    let mut topics = Vec::new();
-    for row in tx.query(Statement("space.waiting"), &[])? {
+    for row in tx.query(Statement("items.waiting"), &[key.0.as_str().into(), except.into()])? {
         let item = items::find(tx, Scope::System, ItemId(row.uuid("id")?))?;
         topics.push(wake(tx, &item)?);
     }
@@ -565,9 +566,8 @@ pub fn wake_provisioning(tx: &mut dyn Transaction) -> Result<Vec<String>, Regist
 
 /// Brings an item's waiting task forward to now: enqueueing it again does just that.
 fn wake(tx: &mut dyn Transaction, item: &Item) -> Result<String, RegistryError> {
-    let topic = item.stage.topic(item.action);
-    items::enqueue(tx, item.id, &topic, item.priority, item.institution)?;
-    Ok(topic)
+    items::enqueue(tx, item.id, &item.topic, item.priority, item.institution)?;
+    Ok(item.topic.clone())
 }
 
 /// Buries a task whose attempts all ended without a word, and fails its item. One whose version is being committed only
@@ -587,10 +587,14 @@ fn give_up(tx: &mut dyn Transaction, task: &Leased, item: &Item) -> Result<Vec<S
     };
     tx.execute(Statement("items.raise_fence"), &[item.id.into()])?;
     let change = Move {
-        stage: item.stage,
+        position: item.position(),
         status,
         note: Some(&note),
         wait_reason: None,
+        wait_until: match outcome {
+            Outcome::Defer(until) => Some(until),
+            _ => None,
+        },
         needs_review: true,
         retry_count: u64::from(attempts),
         cancel_requested: None,

@@ -154,7 +154,7 @@ fn report_on(registry: &Registry, id: BatchId, context: &Context) -> Outcome {
 /// Carries out a request for the items it means, all or none.
 fn ask(registry: &Registry, which: &Which, request: Request, context: &Context) -> Outcome {
     let id: BatchId = identifier(&which.batch, "batch")?;
-    let who = Context::who();
-    registry.write_and_wake(move |tx| batches::request(tx, Scope::System, id, request, &who))?;
+    let (who, workflows) = (Context::who(), registry.workflows());
+    registry.write_and_wake(move |tx| batches::request(tx, workflows.as_ref(), Scope::System, id, request, &who))?;
     show(registry, id, context)
 }

@@ -1,7 +1,10 @@
 //! `items`: work items, shown and steered.
 
+use std::fmt::Display;
+
 use clap::{Args, Subcommand};
 use jiff::{SignedDuration, Timestamp};
+use strongroom_engine::workflow::Workflows;
 use strongroom_queue::tasks;
 use strongroom_registry::items::{self, Item, ItemFilter, ItemProblem, Request};
 use strongroom_registry::restored::{self, Restored};
@@ -150,10 +153,7 @@ impl ItemReport {
     /// An item with what belongs to it.
     pub(crate) fn read(tx: &mut dyn Transaction, item: Item) -> Result<Self, RegistryError> {
         let problems = items::problems(tx, Scope::System, item.id, PROBLEMS)?;
-        let restored = match item.action {
-            Action::Ingest => Vec::new(),
-            Action::RestoreObject | Action::RestoreFile => restored::of_item(tx, item.id)?,
-        };
+        let restored = restored::of_item(tx, item.id)?;
         let attempts = tasks::of_key(tx, &item.id.to_string())?.iter().map(|task| task.spent).max().unwrap_or(0);
         let part = parts::of_item(tx, item.id)?;
         Ok(Self {
@@ -204,7 +204,8 @@ pub(crate) fn run(command: Items, context: &Context) -> Outcome {
         Items::Show { item } => show(&item, context),
         Items::History { item } => history(&item, context),
         Items::Requeue { items, stage } => {
-            let stage = stage.as_deref().map(|stage| word(stage, "stage", Stage::ALL, Stage::word)).transpose()?;
+            let stage =
+                stage.as_deref().map(|stage| word(stage, "stage", &Workflows::standard().stages())).transpose()?;
             ask(&items, Request::Requeue(stage), context)
         }
         Items::Hold { items } => ask(&items, Request::Hold, context),
@@ -215,9 +216,9 @@ pub(crate) fn run(command: Items, context: &Context) -> Outcome {
 }
 
 /// A word of a closed set, or an error that tells the set.
-pub(crate) fn word<T: Copy>(text: &str, what: &str, all: &[T], name: impl Fn(T) -> &'static str) -> Result<T, Failure> {
-    all.iter().copied().find(|one| name(*one) == text).ok_or_else(|| {
-        let words: Vec<&str> = all.iter().map(|one| name(*one)).collect();
+pub(crate) fn word<T: Copy + Display>(text: &str, what: &str, all: &[T]) -> Result<T, Failure> {
+    all.iter().copied().find(|one| one.to_string() == text).ok_or_else(|| {
+        let words: Vec<String> = all.iter().map(T::to_string).collect();
         Failure::usage(format!("{text:?} is no {what}; known are {}", words.join(", ")))
     })
 }
@@ -246,14 +247,11 @@ fn since(text: &str) -> Result<Time, Failure> {
 }
 
 fn list(filter: &Filter, context: &Context) -> Outcome {
+    let workflows = Workflows::standard();
     let wanted = ItemFilter {
-        status: filter
-            .status
-            .as_deref()
-            .map(|text| word(text, "status", ItemStatus::ALL, ItemStatus::word))
-            .transpose()?,
-        stage: filter.stage.as_deref().map(|text| word(text, "stage", Stage::ALL, Stage::word)).transpose()?,
-        action: filter.action.as_deref().map(|text| word(text, "action", Action::ALL, Action::word)).transpose()?,
+        status: filter.status.as_deref().map(|text| word(text, "status", ItemStatus::ALL)).transpose()?,
+        stage: filter.stage.as_deref().map(|text| word(text, "stage", &workflows.stages())).transpose()?,
+        action: filter.action.as_deref().map(|text| word(text, "action", &workflows.actions())).transpose()?,
         needs_review: filter.needs_review.then_some(true),
         since: filter.since.as_deref().map(since).transpose()?,
         batch: None,
@@ -326,12 +324,12 @@ fn history(item: &str, context: &Context) -> Outcome {
 fn ask(items: &[String], request: Request, context: &Context) -> Outcome {
     let ids = items.iter().map(|item| identifier(item, "work item")).collect::<Result<Vec<ItemId>, Failure>>()?;
     let registry = context.registry()?;
-    let who = Context::who();
+    let (who, workflows) = (Context::who(), registry.workflows());
     let asked = ids.clone();
     registry.write_and_wake(move |tx| {
         let mut topics = Vec::new();
         for id in &asked {
-            topics.extend(items::request(tx, Scope::System, *id, request, &who)?);
+            topics.extend(items::request(tx, workflows.as_ref(), Scope::System, *id, request, &who)?);
         }
         Ok::<_, RegistryError>(topics)
     })?;

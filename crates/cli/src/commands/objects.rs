@@ -295,9 +295,7 @@ fn list(
     state: Option<&str>,
     context: &Context,
 ) -> Outcome {
-    let state = state
-        .map(|state| word(state, "state", &[ObjectState::Active, ObjectState::Deleted], ObjectState::word))
-        .transpose()?;
+    let state = state.map(|state| word(state, "state", &[ObjectState::Active, ObjectState::Deleted])).transpose()?;
     let scope = scope(registry, institution)?;
     let mut table = context.output.table(&[
         "object",

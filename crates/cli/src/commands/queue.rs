@@ -169,17 +169,7 @@ pub(crate) fn run(command: Queue, context: &Context) -> Outcome {
 }
 
 fn state_of(text: &str) -> Result<TaskState, Failure> {
-    word(
-        text,
-        "state",
-        &[TaskState::Ready, TaskState::Delayed, TaskState::Leased, TaskState::Dead],
-        |state| match state {
-            TaskState::Ready => "ready",
-            TaskState::Delayed => "delayed",
-            TaskState::Leased => "leased",
-            TaskState::Dead => "dead",
-        },
-    )
+    word(text, "state", &[TaskState::Ready, TaskState::Delayed, TaskState::Leased, TaskState::Dead])
 }
 
 fn counts(registry: &Registry) -> Result<Vec<TopicCounts>, Failure> {
@@ -289,8 +279,8 @@ fn empty(registry: &Registry, topic: String, context: &Context) -> Outcome {
 }
 
 fn revive(registry: &Registry, topic: String, task: Option<TaskId>, context: &Context) -> Outcome {
-    let (name, who) = (topic.clone(), Context::who());
-    let (revived, topics) = registry.write(move |tx| work::revive(tx, &name, task, &who))?;
+    let (name, who, workflows) = (topic.clone(), Context::who(), registry.workflows());
+    let (revived, topics) = registry.write(move |tx| work::revive(tx, workflows.as_ref(), &name, task, &who))?;
     registry.wakeups().notify(topics.iter().map(String::as_str));
     if let (0, Some(task)) = (revived, task) {
         return Err(Failure::not_found("dead task", task).next("\"strongroom queue dead\" shows those there are"));

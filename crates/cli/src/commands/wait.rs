@@ -12,7 +12,7 @@ use strongroom_engine::settings::parse_span;
 use strongroom_engine::{Home, work_on};
 use strongroom_queue::tasks;
 use strongroom_registry::items::{self, Item, ItemProblem};
-use strongroom_registry::{Action, ItemId, ItemStatus, RegistryError, Scope, Transaction, WaitReason};
+use strongroom_registry::{ItemId, ItemStatus, RegistryError, Scope, Transaction, WaitReason};
 
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
@@ -161,7 +161,7 @@ impl Patience<'_> {
             return Ok(());
         }
         let waits = item.wait_reason.is_some();
-        let topic = item.stage.topic(item.action);
+        let topic = item.topic.clone();
         let (held, is_paused, are_all) = self.home.registry.read(|tx| {
             let held = if waits { older_held(tx, item)? } else { None };
             Ok::<_, RegistryError>((held, tasks::is_paused(tx, &topic)?, tasks::are_all_paused(tx)?))
@@ -200,7 +200,7 @@ impl Patience<'_> {
 
 /// The oldest open deposit of the same object before an item, where it is held.
 fn older_held(tx: &mut dyn Transaction, item: &Item) -> Result<Option<Item>, RegistryError> {
-    if item.action != Action::Ingest {
+    if item.wait_reason != Some(WaitReason::OlderDeposit) {
         return Ok(None);
     }
     for older in items::open_up_to(tx, item)?.into_iter().filter(|older| *older != item.id) {

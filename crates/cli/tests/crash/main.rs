@@ -12,10 +12,11 @@ use strongroom_bagit::{BagWriter, NewFile, Serialization, WriterOptions};
 use strongroom_digest::Algorithm;
 use strongroom_engine::Home;
 use strongroom_engine::settings::Settings;
+use strongroom_engine::workflow::Workflows;
 use strongroom_ocfl::{StorageRoot, ValidateOptions, validate_root};
 use strongroom_queue::tasks;
 use strongroom_registry::events::{self, EventCursor};
-use strongroom_registry::{RegistryError, Scope, Stage, items, leases, objects, versions};
+use strongroom_registry::{Action, RegistryError, Scope, items, leases, objects, versions};
 use strongroom_storage::Key;
 use tempfile::TempDir;
 
@@ -271,9 +272,10 @@ fn finish(home: &Path) {
 
 #[test]
 fn an_ingest_ends_as_undisturbed_when_killed_at_any_stage_boundary() {
-    for stage in Stage::INGEST {
+    let workflows = Workflows::standard();
+    for stage in workflows.of(Action::named("ingest")).expect("deposits").stages {
         for side in ["begin", "end"] {
-            survive(&format!("ingest.{stage}.{side}"));
+            survive(&format!("ingest.{}.{side}", stage.name));
         }
     }
 }

@@ -127,7 +127,7 @@ fn what_is_replaced_while_it_waits_gives_way_and_what_is_replaced_later_becomes_
         let mut workers = Running::start(&place, &["-q", "work", "--topics", TO_NOTIFY]);
         until("the second is published", || {
             assert!(!workers.has_ended());
-            (all_items(&home)[1].stage == Stage::Cleanup).then_some(())
+            (all_items(&home)[1].stage == Stage::named("cleanup")).then_some(())
         });
         assert_eq!(workers.terminate().code(), Some(0));
         lay_file(&double, LETTERS, &bags[2]);

@@ -102,7 +102,7 @@ fn a_worker_asked_to_stop_within_a_large_bag_ends_well_and_another_goes_on_where
     let mut second = Running::start(&place, &["-q", "work", "--topics", "ingest.fetch"]);
     until("the bag is fetched", || {
         assert!(!second.has_ended());
-        (all_items(&home)[0].stage == Stage::Validate).then_some(())
+        (all_items(&home)[0].stage == Stage::named("validate")).then_some(())
     });
     assert_eq!(second.terminate().code(), Some(0));
     let after = interim_files(&home, item);

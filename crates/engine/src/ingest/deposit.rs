@@ -5,9 +5,10 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use strongroom_digest::{Algorithm, Digest};
 use strongroom_registry::items::{self, NewItem};
-use strongroom_registry::{Action, BatchId, ItemId, RegistryError, Scope, batches, parts, tenants};
+use strongroom_registry::{BatchId, ItemId, RegistryError, Scope, batches, parts, tenants};
 
 use super::intake::{Payload, bag_name, bag_part};
+use super::workflow::INGEST;
 use crate::{EngineError, Home};
 
 /// The priority of a deposit before its size is known; large ones come a little later.
@@ -138,7 +139,7 @@ pub fn deposit(home: &Home, request: &DepositRequest) -> Result<Deposited, Engin
             batch: Some(batch),
             institution: institution.id,
             collection: collection.as_ref().map(|collection| collection.id),
-            action: Action::Ingest,
+            action: INGEST,
             object: None,
             object_identifier: format!("{}/{object_name}", institution.identifier),
             file: None,
@@ -154,11 +155,12 @@ pub fn deposit(home: &Home, request: &DepositRequest) -> Result<Deposited, Engin
     let ids = new_items.iter().map(|item| item.id).collect();
     let (institution, collection) = (institution.id, collection.map(|collection| collection.id));
     let (submitted_by, note) = (request.submitted_by.clone(), request.note.clone());
+    let workflows = home.registry.workflows();
     home.registry.write_and_wake(move |tx| {
         batches::create(tx, batch, institution, collection, "bag", &submitted_by, note.as_deref())?;
         let mut topics = Vec::new();
         for item in &new_items {
-            topics.push(items::create(tx, item)?);
+            topics.push(items::create(tx, workflows.as_ref(), item)?);
         }
         for (item, part) in &item_parts {
             parts::put_item(tx, *item, *part)?;

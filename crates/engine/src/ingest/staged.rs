@@ -10,8 +10,8 @@ use strongroom_digest::{Algorithm, Digest, MultiHasher, hash_reader};
 use strongroom_registry::interim::InterimFile;
 use strongroom_storage::{Body, Key};
 
-use super::context::{StageContext, StageError};
 use super::staging::Interruptible;
+use crate::workflow::{StageContext, StageError};
 
 /// Where the bytes of a file lie in staging, and what they have to be.
 #[derive(Debug, Clone)]

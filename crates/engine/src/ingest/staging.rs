@@ -12,11 +12,11 @@ use strongroom_registry::interim::{self, InterimFile};
 use strongroom_registry::{Digests, Format};
 use strongroom_storage::{Body, Durability, Key, PutOptions, StorageError};
 
-use super::context::{StageContext, StageError};
 use super::intake::unreadable;
 use crate::crash_point;
 use crate::identification::{Identifying, StoredSource};
 use crate::runtime::TaskContext;
+use crate::workflow::{StageContext, StageError};
 
 /// Files up to this size lie in packs.
 const SMALL: u64 = 256 << 10;

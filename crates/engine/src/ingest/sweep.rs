@@ -13,15 +13,15 @@ use strongroom_registry::faults;
 use strongroom_registry::versions::{self, Version};
 use strongroom_registry::work::{self, Assignment, SWEEP_TOPIC};
 use strongroom_registry::{
-    ItemId, RegistryError, Scope, VersionId, VersionState, interim, items, leases, objects, receiving,
+    ItemId, RegistryError, Scope, VersionId, VersionState, WaitKey, interim, items, leases, objects, receiving,
 };
 use strongroom_storage::{Key, StorageError, Store};
 
-use super::context::StageError;
 use crate::layout::version_number;
 use crate::logs::object_root;
 use crate::receiving::REMOVAL;
 use crate::runtime::{Handler, Shutdown, TaskContext, TaskEnd, retry_delay};
+use crate::workflow::StageError;
 use crate::{EngineError, Home, crash_point};
 
 /// How long after its sweep a discarded version is swept once more, in microseconds: a process that slept meanwhile has
@@ -31,8 +31,8 @@ const SWEPT_AGAIN_FOR: i64 = 2 * 24 * 60 * 60 * 1_000_000;
 const VERSIONS_AT_ONCE: usize = 500;
 
 /// Clears up behind ended items.
-pub(super) struct SweepHandler {
-    pub(super) home: Arc<Home>,
+pub(crate) struct SweepHandler {
+    pub(crate) home: Arc<Home>,
 }
 
 impl Handler for SweepHandler {
@@ -81,7 +81,7 @@ fn sweep(home: &Home, id: ItemId) -> Result<(), StageError> {
     let topics = home.registry.write(move |tx| {
         Authority::Ended(id).check(tx)?;
         let mut topics = leases::release_owner(tx, id.0)?;
-        topics.extend(work::wake_provisioning(tx)?);
+        topics.extend(work::wake_all(tx, &WaitKey::staging(), None)?);
         Ok::<_, RegistryError>(topics)
     })?;
     home.registry.wakeups().notify(topics.iter().map(String::as_str));
@@ -299,14 +299,22 @@ pub fn sweep_assemblies(home: &Home, stop: &Shutdown) -> Result<(), EngineError>
         }
     }
     for store in home.preservation_stores() {
-        for id in store.assemblies()? {
-            if stop.is_requested() {
-                return Ok(());
-            }
-            sweep_assembly(home, store, &id)?;
+        // A store that cannot be swept now keeps no other from it.
+        if let Err(error) = sweep_assemblies_of(home, store, stop) {
+            failure.get_or_insert(error);
         }
     }
     failure.map_or(Ok(()), Err)
+}
+
+fn sweep_assemblies_of(home: &Home, store: &dyn Store, stop: &Shutdown) -> Result<(), EngineError> {
+    for id in store.assemblies()? {
+        if stop.is_requested() {
+            break;
+        }
+        sweep_assembly(home, store, &id)?;
+    }
+    Ok(())
 }
 
 /// Sweeps a discarded version once more, and goes on with it for as long as a store that was taken out of use is away: it may
@@ -324,13 +332,16 @@ fn sweep_again(home: &Home, version: &Version) -> Result<(), EngineError> {
 fn sweep_assembly(home: &Home, store: &dyn Store, id: &str) -> Result<(), EngineError> {
     let Ok(version) = id.parse::<VersionId>() else { return Ok(()) };
     let version = home.registry.read(|tx| versions::get(tx, version))?;
-    let is_over =
-        version.is_some_and(|version| matches!(version.state, VersionState::Published | VersionState::Dropped));
-    if is_over {
+    if version.is_some_and(|version| is_over(&version)) {
         // Out of sight: nothing under the target is reached.
         store.assembly(id, &Key::new(format!("discarded/{id}")).map_err(StorageError::from)?)?.discard()?;
     }
     Ok(())
+}
+
+/// Whether what is assembled of a version is not needed any more.
+pub(crate) fn is_over(version: &Version) -> bool {
+    matches!(version.state, VersionState::Published | VersionState::Dropped)
 }
 
 #[cfg(test)]

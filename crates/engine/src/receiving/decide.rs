@@ -7,8 +7,8 @@ use strongroom_registry::items::{self, Item, NewItem};
 use strongroom_registry::receiving::{self as record, Fate, Seen, Upload};
 use strongroom_registry::tenants::Collection;
 use strongroom_registry::{
-    Action, BatchId, ItemId, ItemStatus, ObjectId, ObjectState, Part, RegistryError, Scope, Transaction, UploadId,
-    UploadState, batches, objects, parts,
+    BatchId, ItemId, ItemStatus, ObjectId, ObjectState, Part, RegistryError, Scope, Transaction, UploadId, UploadState,
+    Workflows, batches, objects, parts,
 };
 use uuid::Uuid;
 
@@ -16,7 +16,7 @@ use super::place::{Place, open_collection};
 use super::upload::UploadSource;
 use super::watch::Watched;
 use super::wholeness;
-use crate::ingest::{DepositOptions, PRIORITY, bag_name, bag_part, object_name_fault};
+use crate::ingest::{DepositOptions, INGEST, PRIORITY, bag_name, bag_part, object_name_fault};
 use crate::{EngineError, Home, crash_point};
 
 /// Acts kept in one transaction.
@@ -46,6 +46,7 @@ pub(super) fn carry_out(home: &Home, place: &Place, acts: Vec<Act>, watched: &mu
         let whole = whole_objects(home, &some)?;
         // What a transaction that may run again needs of the place.
         let named = collections_named(home, place, &some)?;
+        let workflows = home.registry.workflows();
         let done = home.registry.write(move |tx| {
             let mut done = Done::default();
             for act in &some {
@@ -60,7 +61,9 @@ pub(super) fn carry_out(home: &Home, place: &Place, acts: Vec<Act>, watched: &mu
                     }
                     Act::Settled { id, etag, is_bag } => {
                         let named = named.get(id).map(String::as_str);
-                        settled(tx, &Settled { id: *id, etag, is_bag: *is_bag, named, whole: &whole }, &mut done)?;
+                        let workflows = workflows.as_ref();
+                        let found = Settled { id: *id, etag, is_bag: *is_bag, named, whole: &whole, workflows };
+                        settled(tx, &found, &mut done)?;
                     }
                     Act::Gone { id, etag } => gone(tx, *id, etag)?,
                 }
@@ -92,6 +95,7 @@ struct Settled<'a> {
     named: Option<&'a str>,
     /// The objects that are whole.
     whole: &'a HashSet<ObjectId>,
+    workflows: &'a dyn Workflows,
 }
 
 /// The collections that settled uploads name, by where they lie.
@@ -178,7 +182,9 @@ fn settled(tx: &mut dyn Transaction, found: &Settled<'_>, done: &mut Done) -> Re
         return record::decide(tx, id, &fate);
     }
     match open_collection(tx, upload.institution, found.named)? {
-        Ok(collection) => submit(tx, &upload, &Submission { source, name, part, collection }, done),
+        Ok(collection) => {
+            submit(tx, &upload, &Submission { source, name, part, collection, workflows: found.workflows }, done)
+        }
         Err(reason) => record::decide(tx, id, &Fate::new(UploadState::Refused, reason)),
     }
 }
@@ -216,21 +222,22 @@ fn fate_of_known(upload: &Upload, item: &Item) -> Fate {
 }
 
 /// What is submitted.
-struct Submission {
+struct Submission<'w> {
     source: UploadSource,
     /// The object's name.
     name: String,
     part: Option<Part>,
     collection: Option<Collection>,
+    workflows: &'w dyn Workflows,
 }
 
 fn submit(
     tx: &mut dyn Transaction,
     upload: &Upload,
-    submission: &Submission,
+    submission: &Submission<'_>,
     done: &mut Done,
 ) -> Result<(), RegistryError> {
-    let Submission { source, name, part, collection } = submission;
+    let Submission { source, name, part, collection, workflows } = submission;
     let collection_id = collection.as_ref().map(|collection| collection.id);
     let options = DepositOptions {
         submitted_by: DEPOSITOR.to_owned(),
@@ -247,7 +254,7 @@ fn submit(
         batch: Some(batch),
         institution: upload.institution,
         collection: collection_id,
-        action: Action::Ingest,
+        action: INGEST,
         object: None,
         object_identifier: object_identifier.clone(),
         file: None,
@@ -259,7 +266,7 @@ fn submit(
         held: collection.as_ref().is_some_and(|collection| collection.held),
         note: format!("uploaded to {}", upload.store),
     };
-    done.topics.push(items::create(tx, &new)?);
+    done.topics.push(items::create(tx, *workflows, &new)?);
     if let Some(part) = part {
         parts::put_item(tx, id, *part)?;
     }

@@ -7,12 +7,13 @@ use std::time::Duration;
 use strongroom_registry::items::{self, Item};
 use strongroom_registry::receiving::{self as record, Due, Fate, Upload};
 use strongroom_registry::{
-    ItemStatus, RegistryError, Scope, Stage, Time, Transaction, UploadId, UploadState, interim, outbox,
+    ItemStatus, RegistryError, Scope, Time, Transaction, UploadId, UploadState, interim, outbox,
 };
 
 use super::watch::Watched;
 use super::{notice, removal};
 use crate::event::Event;
+use crate::ingest::is_taken_in;
 use crate::runtime::Shutdown;
 use crate::{EngineError, Home};
 
@@ -46,7 +47,7 @@ fn remove_due(home: &Home, upload: &Upload, retention: i64, watched: &mut Watche
     }
     let item = upload.item.map(|item| home.registry.read(|tx| items::get(tx, Scope::System, item))).transpose()?;
     let Some(item) = item.flatten() else { return Ok(()) };
-    if is_ingested(&item) {
+    if is_taken_in(item.stage) {
         // What was not valid goes after its notice; what was taken in, only once all of it is kept.
         if let Some(reason) = removal::shortfall(home, &item)? {
             return keep(home, upload, &removal::stays(home, upload, &item, &reason)?);
@@ -66,7 +67,7 @@ fn remove_due(home: &Home, upload: &Upload, retention: i64, watched: &mut Watche
 
 /// Whether an upload may go: its work item judged it invalid, or took it in.
 fn may_be_removed(item: &Item) -> bool {
-    item.is_verdict || is_ingested(item)
+    item.is_verdict || is_taken_in(item.stage)
 }
 
 /// Ends a removal that was begun, where what it was begun for holds no longer: a person took the work item up again, and it
@@ -83,11 +84,6 @@ fn stops_removal(home: &Home, id: UploadId, retention: i64) -> Result<bool, Engi
         record::decide(tx, id, &fate)?;
         Ok::<_, RegistryError>(true)
     })?)
-}
-
-/// Whether a work item came so far that its version is published, or that nothing was to be published.
-fn is_ingested(item: &Item) -> bool {
-    item.stage >= Stage::Notify
 }
 
 /// Keeps what becomes of an upload that is not removed, where it is still as it was read.

@@ -126,7 +126,11 @@ impl Code {
             Self::ObjectLacking => format!("strongroom store backfill {store}"),
             Self::ObjectBusy => format!("strongroom store reconcile --store {store}"),
             Self::StagingAbandoned | Self::VersionDiscarded => "strongroom schedule --once".to_owned(),
-            Self::ObjectIncomplete | Self::FileForeign | Self::NameUnusable | Self::AssemblyAbandoned => {
+            Self::AssemblyAbandoned => {
+                "strongroom schedule --once; what stays is to be looked at and, when nobody needs it, taken away by hand"
+                    .to_owned()
+            }
+            Self::ObjectIncomplete | Self::FileForeign | Self::NameUnusable => {
                 "look at it; when nobody needs it, take it away by hand".to_owned()
             }
         }

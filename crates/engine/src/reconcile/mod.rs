@@ -1,6 +1,6 @@
 //! Reconciliation: the listing of a store beside the record, both in byte order of the key, and what only one of them knows.
-//! Nothing is changed, but that a version which was given up, and of which something lies in a store all the same, is swept
-//! anew by the schedule. Whatever seems to differ is compared again under the object's lease before it is told, so that work
+//! Nothing is changed, but that what lies in a store of a version which was given up, or was assembled again of one that is over,
+//! is swept by the next turn of the schedule. Whatever seems to differ is compared again under the object's lease before it is told, so that work
 //! that goes on meanwhile is no difference.
 
 mod finding;
@@ -21,6 +21,7 @@ use crate::backfill;
 use crate::error::chain;
 use crate::hold::{Halt, ObjectHold};
 use crate::home::storage_root;
+use crate::ingest::is_over;
 use crate::logs::object_root;
 use crate::rebuild::generation_of;
 use crate::receiving::REMOVAL;
@@ -310,11 +311,23 @@ impl<'a> Reconciling<'a> {
         self.look_again(stored)
     }
 
+    /// Has an assembly that is swept because its version is over removed by the next turn of the schedule.
+    fn sweep_assembly_soon(&self, id: &str) -> Result<(), EngineError> {
+        let Ok(id) = id.parse::<VersionId>() else { return Ok(()) };
+        let version = self.home.registry.read(|tx| versions::get(tx, id))?;
+        if version.is_some_and(|version| is_over(&version)) { self.sweep_version_soon(id) } else { Ok(()) }
+    }
+
     /// Has what lies under the identifier of a version that was given up removed by the schedule.
     fn sweep_again(&self, key: &str) -> Result<(), EngineError> {
         let Place::Object(root) = place(key) else { return Ok(()) };
         let relative = key.get(root.len() + 1..).unwrap_or_default();
-        let Some(version) = owner_of(relative) else { return Ok(()) };
+        owner_of(relative).map_or(Ok(()), |version| self.sweep_version_soon(version))
+    }
+
+    /// Has the next turn of the schedule remove what lies of a version that was given up, and what was assembled of any that is
+    /// over.
+    fn sweep_version_soon(&self, version: VersionId) -> Result<(), EngineError> {
         if self.home.registry.refusal().is_none() {
             self.home.registry.write(move |tx| {
                 discarding::sweep_again(tx, version)?;
@@ -444,6 +457,7 @@ impl<'a> Reconciling<'a> {
         for id in self.store.assemblies()? {
             let is_owned = self.is_being_written(&id)? || self.is_owned(&id)?;
             if !is_owned && self.store.assemblies()?.contains(&id) {
+                self.sweep_assembly_soon(&id)?;
                 self.differs(Code::AssemblyAbandoned, &id, None, None)?;
             }
         }

@@ -16,7 +16,7 @@ use super::proof::Proof;
 use super::target::{Given, Target};
 use super::thaw::Wanted;
 use super::{bag_trouble, for_each_page, object_name, parts, tags};
-use crate::ingest::{StageContext, StageError};
+use crate::workflow::{StageContext, StageError};
 
 const BAG_INFO: &str = "bag-info.txt";
 

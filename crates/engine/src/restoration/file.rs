@@ -11,7 +11,7 @@ use super::proof::Proof;
 use super::target::{Given, Target};
 use super::thaw::Wanted;
 use super::{file_id, object_name};
-use crate::ingest::{StageContext, StageError};
+use crate::workflow::{StageContext, StageError};
 
 pub(super) fn give(context: &StageContext<'_>, target: &Target) -> Result<(Object, Given), StageError> {
     let id = file_id(context)?;

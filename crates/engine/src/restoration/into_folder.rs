@@ -14,7 +14,7 @@ use super::names::{MOST_NAMES, numbered};
 use super::pipe::{CHUNK, Hashing};
 use super::target::{Give, Given};
 use crate::crash_point;
-use crate::ingest::{StageContext, StageError};
+use crate::workflow::{StageContext, StageError};
 
 fn failed(act: &str, error: &io::Error) -> StageError {
     StageError::Transient(format!("could not {act}: {error}"))

@@ -11,7 +11,8 @@ use super::names::{MOST_NAMES, numbered};
 use super::pipe::{CHUNK, Hashing, pipe};
 use super::target::{Give, Given, Stored};
 use crate::crash_point;
-use crate::ingest::{Interruptible, StageContext, StageError};
+use crate::ingest::Interruptible;
+use crate::workflow::{StageContext, StageError};
 
 /// A place that this attempt may put something at.
 struct Turned {

@@ -15,38 +15,39 @@ mod tags;
 mod target;
 mod thaw;
 
-use std::sync::Arc;
-
 use strongroom_bagit::WriteError;
 use strongroom_registry::events::{self, EventRow};
 use strongroom_registry::objects::{self, Object};
-use strongroom_registry::work::{self, StageEnd};
-use strongroom_registry::{Action, FileId, Parts, Scope, Stage, Time, interim, restored};
+use strongroom_registry::work;
+use strongroom_registry::{Action, FileId, Parts, Scope, Stage as Name, Time, interim, restored};
 
 pub use expiry::{Expired, expire};
 pub use request::{RestoreFileRequest, RestoreRequest, request_file, request_object};
 
 use crate::AGENT;
-use crate::Home;
 use crate::error::chain;
-use crate::ingest::{StageContext, StageError, StageHandler};
-use crate::runtime::Handler;
+use crate::workflow::{Outcome, Stage, StageContext, StageError, WaitsFor, Workflow};
 use request::RestoreOptions;
 use target::{Given, Target};
 
 /// How many rows are read at once.
 const ROWS_AT_ONCE: usize = 500;
 
-/// The handler of the one stage of a restoration.
-pub fn handlers(home: &Arc<Home>) -> Vec<Arc<dyn Handler>> {
-    let topic = Stage::Restore.topic(Action::RestoreObject);
-    vec![Arc::new(StageHandler { home: home.clone(), topic, work: run })]
+/// The restoration of an object.
+pub(crate) const OF_OBJECTS: Workflow = of(Action::named("restore_object"));
+/// The restoration of one file.
+pub(crate) const OF_FILES: Workflow = of(Action::named("restore_file"));
+
+const STAGES: &[Stage] = &[Stage { name: Name::named("restore"), run, waits_for: WaitsFor::Time }];
+
+const fn of(action: Action) -> Workflow {
+    Workflow { action, group: "restoration", stages: STAGES, restart: None, restage: None }
 }
 
-fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
+fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     let options: RestoreOptions = serde_json::from_str(&context.item.options)?;
     let target = Target::of(context, &options)?;
-    let (object, given, what) = if context.item.action == Action::RestoreFile {
+    let (object, given, what) = if context.item.action == OF_FILES.action {
         let (object, given) = file::give(context, &target)?;
         (object, given, "given back as a file".to_owned())
     } else {
@@ -65,7 +66,7 @@ fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
         Some(until) => format!(", stays until {until}"),
         None => String::new(),
     };
-    Ok(StageEnd::Succeeded { note: format!("{what}: {given}{stays}") })
+    Ok(Outcome::done(format!("{what}: {given}{stays}")))
 }
 
 /// The object that the item is about.

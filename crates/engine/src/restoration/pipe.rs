@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use strongroom_digest::{Algorithm, Digest, MultiHasher};
 
-use crate::ingest::StageError;
+use crate::workflow::StageError;
 
 /// Bytes handed over at once.
 pub(super) const CHUNK: usize = 256 << 10;

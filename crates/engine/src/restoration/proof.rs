@@ -17,7 +17,8 @@ use strongroom_storage::{Key, StorageError, Store};
 use super::thaw::{self, Wanted};
 use crate::AGENT;
 use crate::fixity::{SuspectCopy, check_attempts, is_unreadable, is_unreadable_source, report_suspect};
-use crate::ingest::{Interruptible, StageContext, StageError};
+use crate::ingest::Interruptible;
+use crate::workflow::{StageContext, StageError};
 
 /// Contents up to this many bytes are proved before they are handed on.
 const SMALL: u64 = 4 << 20;

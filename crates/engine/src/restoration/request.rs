@@ -9,6 +9,7 @@ use strongroom_registry::{Action, FileId, ItemId, ObjectState, RegistryError, Sc
 
 use super::names::{file_name_of, safe_name, shown_path};
 use super::object_name;
+use super::{OF_FILES, OF_OBJECTS};
 use crate::{EngineError, Home};
 
 /// What of an object is asked for.
@@ -73,7 +74,7 @@ pub fn request_object(home: &Home, request: &RestoreRequest) -> Result<ItemId, E
         to,
         requested_by: request.requested_by.clone(),
     };
-    make(home, &object, Action::RestoreObject, None, name, object.bytes, &options)
+    make(home, &object, OF_OBJECTS.action, None, name, object.bytes, &options)
 }
 
 /// Makes the work item that gives a single file back, as it is now.
@@ -91,7 +92,7 @@ pub fn request_file(home: &Home, request: &RestoreFileRequest) -> Result<ItemId,
     let name = file_name_of(shown_path(&file.path)).to_owned();
     let to = checked_folder(request.to.as_ref(), &safe_name(&name))?;
     let options = RestoreOptions { to, requested_by: request.requested_by.clone(), ..RestoreOptions::default() };
-    make(home, &object, Action::RestoreFile, Some(id), name, file.size, &options)
+    make(home, &object, OF_FILES.action, Some(id), name, file.size, &options)
 }
 
 /// The folder as an absolute path, in which nothing of this name lies.
@@ -147,6 +148,8 @@ fn make(
         note,
     };
     let id = new.id;
-    home.registry.write_and_wake(move |tx| Ok::<_, RegistryError>(vec![items::create(tx, &new)?]))?;
+    let workflows = home.registry.workflows();
+    home.registry
+        .write_and_wake(move |tx| Ok::<_, RegistryError>(vec![items::create(tx, workflows.as_ref(), &new)?]))?;
     Ok(id)
 }

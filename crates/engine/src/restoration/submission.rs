@@ -15,7 +15,7 @@ use super::proof::Proof;
 use super::target::{Given, Target};
 use super::thaw::Wanted;
 use super::{bag_trouble, for_each_page, object_name};
-use crate::ingest::{StageContext, StageError};
+use crate::workflow::{StageContext, StageError};
 
 /// The longest line of a manifest that is looked at.
 const LONGEST_LINE: u64 = 64 << 10;

@@ -13,7 +13,7 @@ use strongroom_storage::Key;
 use super::names::safe_name;
 use super::request::RestoreOptions;
 use super::{into_folder, into_store};
-use crate::ingest::{StageContext, StageError};
+use crate::workflow::{StageContext, StageError};
 
 /// A place to give back to.
 pub(super) enum Target {

@@ -15,7 +15,7 @@ use super::proof::Proof;
 use super::submission::submission_prefix;
 use crate::Home;
 use crate::error::chain;
-use crate::ingest::StageError;
+use crate::workflow::StageError;
 
 /// The fact of a work item that has asked for something to be thawed: the next attempt asks before it begins to write.
 pub(super) const ASKED: &str = "thaw";

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use strongroom_queue::{Holder, LeaseRequest, Outcome, tasks};
 use strongroom_registry::work::{self, Assignment, Leasing};
-use strongroom_registry::{Registry, RegistryError, Transaction, check_schema};
+use strongroom_registry::{Registry, RegistryError, Transaction, Workflows, check_schema};
 
 use super::bell::{Bell, Over};
 use super::clock::MonotonicClock;
@@ -99,6 +99,7 @@ impl Core {
     pub(super) fn lease_all(
         tx: &mut dyn Transaction,
         wanted: &[Wanted],
+        workflows: &dyn Workflows,
         max_attempts: &HashMap<String, u32>,
         schema: u32,
     ) -> Result<Leasing, RegistryError> {
@@ -115,7 +116,7 @@ impl Core {
                     request.limit = request.limit.min(tasks::room(tx, topic, most)?);
                 }
             }
-            let leasing = work::lease(tx, &request, &limits)?;
+            let leasing = work::lease(tx, workflows, &request, &limits)?;
             all.assignments.extend(leasing.assignments);
             all.topics.extend(leasing.topics);
         }
@@ -215,7 +216,7 @@ impl Core {
     /// is leased in the same transaction, so that nobody has to be woken to look for it.
     fn end(self: &Arc<Self>, ran: Option<(usize, &Pool)>, work: &Work, end: TaskEnd, elapsed: Duration) {
         let held = &work.held;
-        let record = Record::new(work, end);
+        let record = Record::new(work, end, self.registry.workflows().as_ref());
         held.begin_to_end();
         let wanted = ran.map(|(index, pool)| self.successors(index, pool, &record)).unwrap_or_default();
         let mut leasing = !wanted.is_empty();
@@ -223,11 +224,12 @@ impl Core {
             let asked_at = self.clock.now();
             let job = {
                 let (record, holder) = (record.clone(), self.holder_text.clone());
+                let workflows = self.registry.workflows();
                 let wanted = if leasing { wanted.clone() } else { Vec::new() };
                 let (max_attempts, schema) = (self.max_attempts.clone(), self.registry.known_schema());
                 move |tx: &mut dyn Transaction| {
-                    let mut topics = record.write(tx, &holder)?;
-                    let leasing = Self::lease_all(tx, &wanted, &max_attempts, schema)?;
+                    let mut topics = record.write(tx, workflows.as_ref(), &holder)?;
+                    let leasing = Self::lease_all(tx, &wanted, workflows.as_ref(), &max_attempts, schema)?;
                     topics.extend(leasing.topics);
                     Ok::<_, RegistryError>((topics, leasing.assignments))
                 }

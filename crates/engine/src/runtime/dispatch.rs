@@ -127,8 +127,8 @@ impl Dispatcher<'_> {
         let asked_at = core.clock.now();
         let leased = core.registry.write_lease(Isolation::ByRows, {
             let (wanted, max_attempts) = (wanted.clone(), core.max_attempts.clone());
-            let schema = core.registry.known_schema();
-            move |tx| Core::lease_all(tx, &wanted, &max_attempts, schema)
+            let (workflows, schema) = (core.registry.workflows(), core.registry.known_schema());
+            move |tx| Core::lease_all(tx, &wanted, workflows.as_ref(), &max_attempts, schema)
         });
         let (assignments, failure) = match leased {
             Ok(leasing) => {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use strongroom_queue::{Outcome, Settled, Settlement, tasks};
 use strongroom_registry::work::{self, Claim, StageEnd};
-use strongroom_registry::{RegistryError, Transaction, WaitReason};
+use strongroom_registry::{RegistryError, Subject, Transaction, WaitReason, Workflows};
 
 use super::TaskEnd;
 use super::held::Held;
@@ -20,7 +20,7 @@ pub(super) enum Record {
 
 impl Record {
     /// An end of the wrong kind becomes the nearest of the right one: nothing may be left without an end.
-    pub(super) fn new(work: &Work, end: TaskEnd) -> Self {
+    pub(super) fn new(work: &Work, end: TaskEnd, workflows: &dyn Workflows) -> Self {
         let task = &work.assignment.task;
         let Some((claim, item)) = &work.assignment.claimed else {
             let outcome = match end {
@@ -34,15 +34,22 @@ impl Record {
             TaskEnd::Task(outcome) => stage_end_of(outcome, task.max_attempts),
         };
         let next_topic = match &end {
-            StageEnd::Next { next, .. } | StageEnd::Back { to: next, .. } => Some(next.topic(item.action)),
+            StageEnd::Next { next, .. } | StageEnd::Back { to: next, .. } => {
+                Some(workflows.position(Subject::from(item.as_ref()), *next).topic)
+            }
             _ => None,
         };
         Self::Stage { claim: claim.clone(), end, next_topic }
     }
 
-    pub(super) fn write(&self, tx: &mut dyn Transaction, holder: &str) -> Result<Vec<String>, RegistryError> {
+    pub(super) fn write(
+        &self,
+        tx: &mut dyn Transaction,
+        workflows: &dyn Workflows,
+        holder: &str,
+    ) -> Result<Vec<String>, RegistryError> {
         match self {
-            Self::Stage { claim, end, .. } => work::finish(tx, claim, holder, end),
+            Self::Stage { claim, end, .. } => work::finish(tx, workflows, claim, holder, end),
             Self::Task { settlement, topic } => match tasks::settle(tx, std::slice::from_ref(settlement))?.first() {
                 Some(Settled::Ok | Settled::Buried) => Ok(vec![topic.clone()]),
                 _ => Err(RegistryError::FenceLost { what: "task", id: settlement.lease.task.to_string() }),

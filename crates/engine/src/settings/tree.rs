@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use strongroom_database::{DatabaseError, Location, PostgresSettings};
-use strongroom_registry::{Action, Stage, work};
+use strongroom_registry::work;
 use strongroom_storage::FolderMode;
 
 use super::stores::{self, StoreSettings};
 use crate::runtime::{PoolSettings, Pools};
+use crate::workflow::Workflows;
 use crate::{backfill, fixity, identification};
 
 /// What a value may look like.
@@ -340,8 +341,7 @@ const OTHER_TOPICS: &[&str] = &[fixity::TOPIC, identification::TOPIC, backfill::
 
 /// Every topic that tasks go through.
 pub fn topics() -> Vec<String> {
-    let mut topics: Vec<String> = Stage::INGEST.iter().map(|stage| stage.topic(Action::Ingest)).collect();
-    topics.push(Stage::Restore.topic(Action::RestoreObject));
+    let mut topics = Workflows::standard().topics();
     topics.extend(OTHER_TOPICS.iter().map(|topic| (*topic).to_owned()));
     topics
 }

@@ -11,6 +11,7 @@ use strongroom_database::{Clock, Database, Sqlite, Time};
 use strongroom_digest::Algorithm;
 use strongroom_engine::ingest::{DepositRequest, deposit};
 use strongroom_engine::settings::Settings;
+use strongroom_engine::workflow::Workflows;
 use strongroom_engine::{Home, Roles};
 use strongroom_registry::items::{self, Item, Request};
 use strongroom_registry::{ItemId, Registry, Scope};
@@ -281,7 +282,11 @@ impl House {
     /// Asks for something as a person does; whether it was accepted.
     pub(crate) fn request(&self, home: &Home, request: Request) -> bool {
         let Some(item) = self.subject.item else { return false };
-        home.registry.write_and_wake(move |tx| items::request(tx, Scope::System, item, request, "a librarian")).is_ok()
+        home.registry
+            .write_and_wake(move |tx| {
+                items::request(tx, &Workflows::standard(), Scope::System, item, request, "a librarian")
+            })
+            .is_ok()
     }
 }
 

@@ -176,7 +176,7 @@ fn cancelled(house: &mut House) -> Subject {
     let id = subject.item.expect("an item");
     house.subject = subject.clone();
     let home = house.engine(None, house.clock());
-    let is_written = || house::item(&home, id).stage == strongroom_registry::Stage::Record;
+    let is_written = || house::item(&home, id).stage == strongroom_registry::Stage::named("record");
     work_until(house, &home, |topic| topic != "ingest.record", is_written).expect("works");
     assert!(house.request(&home, Request::Cancel));
     assert_eq!(house::item(&home, id).status, ItemStatus::Cancelled);

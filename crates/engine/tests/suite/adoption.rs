@@ -8,6 +8,7 @@ use strongroom_engine::fixity::{self, FixityRequest, FixitySummary};
 use strongroom_engine::mark::{self, Found, Mark};
 use strongroom_engine::rebuild::{self, AdoptRequest, Summary};
 use strongroom_engine::runtime::{Runtime, Shutdown};
+use strongroom_engine::workflow::Workflows;
 use strongroom_engine::{EngineError, Home};
 use strongroom_registry::items::{self, Request};
 use strongroom_registry::{
@@ -494,7 +495,7 @@ fn with_a_number_used_twice(is_dropped: bool) -> (fixture::TestHome, std::path::
     let home = fixture::home();
     home.ingest("letters", &[("a.txt", b"one")]);
     let id = hand_in(&home, &home.bag("letters", &[("a.txt", b"given up"), ("g.txt", b"only there")]));
-    work_until(&home, id, Stage::Record);
+    work_until(&home, id, Stage::named("record"));
     ask(&home, id, Request::Cancel);
     if is_dropped {
         let given_up = home.registry.read(|tx| discarding::unswept_of_item(tx, id)).expect("reads").remove(0);
@@ -542,7 +543,7 @@ fn a_version_that_was_published_after_the_backup_is_adopted_though_the_registry_
     let home = fixture::home();
     home.ingest("letters", &[("a.txt", b"one")]);
     let id = hand_in(&home, &home.bag("letters", &[("a.txt", b"two")]));
-    work_until(&home, id, Stage::Record);
+    work_until(&home, id, Stage::named("record"));
     let version = version(&home, id);
     let backup = home.backup("early");
     finish(&home, id);
@@ -552,7 +553,16 @@ fn a_version_that_was_published_after_the_backup_is_adopted_though_the_registry_
     let adopting = restored.opened_to_adopt();
     adopting
         .registry
-        .write(move |tx| strongroom_registry::items::request(tx, Scope::System, id, Request::Cancel, "a person"))
+        .write(move |tx| {
+            strongroom_registry::items::request(
+                tx,
+                &Workflows::standard(),
+                Scope::System,
+                id,
+                Request::Cancel,
+                "a person",
+            )
+        })
         .expect("is cancelled");
     adopted(&adopting);
     let again = std::sync::Arc::new(restored.opened_again());

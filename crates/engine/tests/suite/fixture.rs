@@ -12,9 +12,11 @@ use strongroom_digest::Algorithm;
 use strongroom_engine::ingest::{DepositRequest, deposit};
 use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::settings::Settings;
+use strongroom_engine::workflow::Workflows;
 use strongroom_engine::{Home, work_on};
+use strongroom_registry::items::Item;
 use strongroom_registry::objects::{self, Object};
-use strongroom_registry::{ItemStatus, Registry, Scope, items};
+use strongroom_registry::{Action, ItemStatus, Registry, Scope, Stage, items};
 use strongroom_storage::Key;
 use tempfile::TempDir;
 
@@ -233,4 +235,19 @@ fn registry_file(settings: &Settings, home: &Path) -> PathBuf {
         Location::Sqlite(path) => path,
         Location::Postgres { .. } => panic!("the registry is no file"),
     }
+}
+
+/// The topics of the stages of a deposit before this one.
+pub(crate) fn topics_before(stage: Stage) -> Vec<String> {
+    let workflows = Workflows::standard();
+    let deposit = workflows.of(Action::named("ingest")).expect("deposits");
+    let before = deposit.stages.iter().take_while(|earlier| earlier.name != stage);
+    before.map(|earlier| deposit.topic(earlier.name)).collect()
+}
+
+/// Whether a deposit has come to a stage, or beyond.
+pub(crate) fn has_reached(item: &Item, stage: Stage) -> bool {
+    let workflows = Workflows::standard();
+    let deposit = workflows.of(Action::named("ingest")).expect("deposits");
+    deposit.place(item.stage) >= deposit.place(stage)
 }

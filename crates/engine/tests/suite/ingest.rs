@@ -5,6 +5,7 @@ mod completing;
 mod healing;
 pub(crate) mod identity;
 mod jumping;
+mod requeueing;
 mod sweeping;
 mod syncing;
 mod verifying;
@@ -15,14 +16,15 @@ use std::time::{Duration, Instant};
 
 use strongroom_engine::ingest::{DepositRequest, deposit};
 use strongroom_engine::runtime::Shutdown;
+use strongroom_engine::workflow::Workflows;
 use strongroom_engine::{Home, work_on};
 use strongroom_queue::tasks;
 use strongroom_registry::items::Item;
 use strongroom_registry::leases::{self, Hold};
 use strongroom_registry::tenants::{self, CollectionRules};
-use strongroom_registry::{Action, CollectionId, ItemId, ItemStatus, RegistryError, Scope, Stage, items};
+use strongroom_registry::{CollectionId, ItemId, ItemStatus, RegistryError, Scope, Stage, items};
 
-use super::fixture::{INSTITUTION, KEPT_IN, TestHome, home};
+use super::fixture::{INSTITUTION, KEPT_IN, TestHome, has_reached, home, topics_before};
 
 /// Deposits a bag; its work item.
 pub(crate) fn hand_in(home: &Home, bag: &Path) -> ItemId {
@@ -59,7 +61,7 @@ fn find(home: &TestHome, id: ItemId) -> Item {
 }
 
 fn set_paused(home: &TestHome, stage: Stage, paused: bool) {
-    let topic = stage.topic(Action::Ingest);
+    let topic = format!("ingest.{stage}");
     home.registry
         .write(move |tx| Ok::<_, RegistryError>(tasks::set_paused(tx, &topic, paused)?))
         .expect("pauses or resumes");
@@ -105,7 +107,9 @@ fn lose_staged_bytes(home: &TestHome) {
 
 #[test]
 fn a_valid_bag_whose_staged_bytes_are_lost_is_fetched_again_and_kept() {
-    for stage in [Stage::Validate, Stage::Resolve, Stage::Characterize, Stage::Write] {
+    for stage in
+        [Stage::named("validate"), Stage::named("resolve"), Stage::named("characterize"), Stage::named("write")]
+    {
         let home = home();
         // One file in a pack, one by itself.
         let large = vec![7; 400_000];
@@ -139,13 +143,13 @@ fn a_staging_disk_that_never_gives_back_what_it_got_asks_for_a_person_and_condem
     let home = home();
     let id = hand_in(&home, &home.bag("letters", &[("a.txt", b"one")]));
     for fetches in 1.. {
-        identity::work_until(&home, id, Stage::Validate);
+        identity::work_until(&home, id, Stage::named("validate"));
         assert!(fetches <= 20, "it is fetched again and again: {:?}", notes(&home, id));
         lose_staged_bytes(&home);
-        let validate = [Stage::Validate.topic(Action::Ingest)];
+        let validate = ["ingest.validate".to_owned()];
         let workers = strongroom_engine::runtime_over(&home.home, Some(&validate)).expect("a runtime").build();
         workers.run_until(&Shutdown::new(), &|| {
-            find(&home, id).stage != Stage::Validate || find(&home, id).status.is_ended()
+            find(&home, id).stage != Stage::named("validate") || find(&home, id).status.is_ended()
         });
         if find(&home, id).status.is_ended() {
             assert!(fetches > 1, "once is no reason");
@@ -160,7 +164,9 @@ fn a_staging_disk_that_never_gives_back_what_it_got_asks_for_a_person_and_condem
     assert!(problems.is_empty(), "nothing is held against the bag: {problems:?}");
     // With a disk that works it is kept after all.
     home.registry
-        .write(move |tx| items::request(tx, Scope::System, id, items::Request::Requeue(None), "a person"))
+        .write(move |tx| {
+            items::request(tx, &Workflows::standard(), Scope::System, id, items::Request::Requeue(None), "a person")
+        })
         .expect("is requeued");
     work_on(&home.home, &[id], &Shutdown::new()).expect("works");
     assert_eq!(find(&home, id).status, ItemStatus::Succeeded, "{:?}", find(&home, id).note);
@@ -202,7 +208,7 @@ fn a_removed_collection_takes_no_deposits_neither_new_ones_nor_those_that_wait()
     assert!(refused.contains("photos") && refused.contains("takes no deposits"), "{refused}");
     work_on(&home.home, &waiting, &Shutdown::new()).expect("works");
     let item = find(&home, waiting.first().copied().expect("an item"));
-    assert_eq!((item.status, item.stage), (ItemStatus::Failed, Stage::Receive));
+    assert_eq!((item.status, item.stage), (ItemStatus::Failed, Stage::named("receive")));
     assert!(item.note.is_some_and(|note| note.contains("takes no deposits")));
 }
 
@@ -236,7 +242,7 @@ fn an_item_that_waits_for_the_lease_of_an_object_is_woken_by_its_release_and_loo
         until(&|item| item.status == ItemStatus::Pending && item.note.as_deref().is_some_and(waits));
         assert_eq!(notes(&home, id).iter().filter(|note| waits(note)).count(), 1);
         let topics = home.registry.write(move |tx| leases::release_owner(tx, owner)).expect("lets go");
-        assert_eq!(topics, [Stage::Compare.topic(Action::Ingest)]);
+        assert_eq!(topics, ["ingest.compare".to_owned()]);
         home.registry.wakeups().notify(topics.iter().map(String::as_str));
         until(&|item| item.status.is_ended());
         work.join().expect("ends");

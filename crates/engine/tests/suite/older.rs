@@ -258,7 +258,7 @@ fn a_version_whose_bucket_is_exchanged_behind_its_commit_is_not_published() {
     let layered = layered(&made, "bucket", Meanwhile::new(When::After, is_commit, move |_| exchange(&bucket)));
     let id = submit(&layered, &made, "diaries", &[("d.txt", b"dear diary")]);
     let waiting = work_until_it_waits(&layered, id);
-    assert_eq!((waiting.status, waiting.stage), (ItemStatus::Pending, Stage::Record), "{:?}", waiting.note);
+    assert_eq!((waiting.status, waiting.stage), (ItemStatus::Pending, Stage::named("record")), "{:?}", waiting.note);
     let version = made.registry.read(|tx| versions::of_item(tx, id)).expect("reads").expect("a version");
     assert_eq!(version.state, VersionState::Committing);
     assert_is_refused(&layered, "bucket");

@@ -20,9 +20,9 @@ use strongroom_engine::receiving::{self, UploadReport, Watched};
 use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::work_on;
 use strongroom_registry::items::{self, Item, ItemFilter};
-use strongroom_registry::{Action, ItemStatus, Scope, Stage, UploadState, objects};
+use strongroom_registry::{ItemStatus, Scope, Stage, UploadState, objects};
 
-use crate::fixture::{INSTITUTION, TestHome, home};
+use crate::fixture::{INSTITUTION, TestHome, has_reached, home, topics_before};
 
 const SETTLE: Duration = Duration::from_secs(31);
 
@@ -61,15 +61,14 @@ fn work(home: &TestHome) {
 
 /// Works until the bytes of every open item are staged, and no further.
 fn work_until_read(home: &TestHome) {
-    work_until(home, Stage::Validate);
+    work_until(home, Stage::named("validate"));
 }
 
 /// Works until every open item has come to a stage, and no further.
 fn work_until(home: &TestHome, stage: Stage) {
-    let before = Stage::INGEST.into_iter().filter(|earlier| *earlier < stage);
-    let topics: Vec<String> = before.map(|earlier| earlier.topic(Action::Ingest)).collect();
+    let topics = topics_before(stage);
     let workers = strongroom_engine::runtime_over(home, Some(&topics)).expect("a runtime").build();
-    let has_come = |item: &Item| item.status.is_ended() || item.stage >= stage;
+    let has_come = |item: &Item| item.status.is_ended() || has_reached(item, stage);
     workers.run_until(&Shutdown::new(), &|| all_items(home).iter().all(has_come));
 }
 

@@ -193,12 +193,46 @@ fn deposits_that_go_on_meanwhile_are_no_differences() {
     }
 }
 
+/// When the schedule clears staging and assemblies next.
+fn next_clearing(home: &Home) -> strongroom_registry::Time {
+    let schedules = schedule::list(home).expect("lists");
+    schedules.into_iter().find(|schedule| schedule.name == "staging").expect("has run").next_run_at
+}
+
+/// A worker that was stopped in the middle of a put, and woke when another had published the version.
+#[test]
+fn what_was_assembled_again_of_a_published_version_is_found_and_swept_at_once() {
+    let home = fixture::home();
+    let id = hand_in(&home, &home.bag("letters", &[("a.txt", b"one")]));
+    work_on(&home.home, &[id], &Shutdown::new()).expect("works");
+    let published = version(&home, id);
+    schedule::run_due(&home, &Shutdown::new()).expect("runs");
+    let put = |assembly: String| {
+        let file = home.file("primary", &format!(".strongroom/assembly/{assembly}/v1/content/{published}/ab/abc"));
+        std::fs::create_dir_all(file.parent().expect("a folder")).expect("makes it");
+        std::fs::write(&file, b"late").expect("writes");
+        file
+    };
+    let unknown = strongroom_registry::VersionId::new();
+    let foreign = put(unknown.to_string());
+    let codes = || differences(&home, "primary").iter().map(|found| found.code).collect::<Vec<_>>();
+    assert_eq!(codes(), [Code::AssemblyAbandoned]);
+    let now = || strongroom_database::Clock::now(&*home.clock);
+    assert!(next_clearing(&home) > now().plus(60_000_000), "nobody knows what it is, and nothing removes it");
+    let late = put(published.to_string());
+    assert_eq!(codes(), [Code::AssemblyAbandoned, Code::AssemblyAbandoned]);
+    assert!(next_clearing(&home) <= now(), "the next `schedule --once` does it");
+    schedule::run_due(&home, &Shutdown::new()).expect("runs");
+    assert!(!late.exists() && foreign.exists());
+    assert_eq!(codes(), [Code::AssemblyAbandoned]);
+}
+
 #[test]
 fn what_a_worker_put_that_slept_for_long_is_found_and_swept_again() {
     let home = fixture::home();
     home.ingest("letters", &[("a.txt", b"one")]);
     let id = hand_in(&home, &home.bag("letters", &[("a.txt", b"two")]));
-    work_until(&home, id, strongroom_registry::Stage::Record);
+    work_until(&home, id, strongroom_registry::Stage::named("record"));
     let given_up = version(&home, id);
     ask(&home, id, strongroom_registry::items::Request::Cancel);
     work_on(&home.home, &[id], &Shutdown::new()).expect("sweeps");
@@ -210,16 +244,12 @@ fn what_a_worker_put_that_slept_for_long_is_found_and_swept_again() {
     let stray = format!("{place}/v2/content/{given_up}/ab/abc");
     // The schedule has had its turn.
     schedule::run_due(&home, &Shutdown::new()).expect("runs");
-    let next = |home: &Home| {
-        let schedules = schedule::list(home).expect("lists");
-        schedules.into_iter().find(|schedule| schedule.name == "staging").expect("has run").next_run_at
-    };
-    assert!(next(&home) > strongroom_database::Clock::now(&*home.clock).plus(60_000_000));
+    assert!(next_clearing(&home) > strongroom_database::Clock::now(&*home.clock).plus(60_000_000));
     std::fs::create_dir_all(home.file("primary", &stray).parent().expect("a folder")).expect("makes it");
     std::fs::write(home.file("primary", &stray), b"late").expect("writes");
     // A version that is being made hides nothing of it.
     let open = hand_in(&home, &home.bag("letters", &[("a.txt", b"three")]));
-    work_until(&home, open, strongroom_registry::Stage::Record);
+    work_until(&home, open, strongroom_registry::Stage::named("record"));
     ask(&home, open, strongroom_registry::items::Request::Hold);
     let found = differences(&home, "primary");
     assert_eq!(
@@ -232,5 +262,5 @@ fn what_a_worker_put_that_slept_for_long_is_found_and_swept_again() {
         home.registry.read(|tx| strongroom_registry::discarding::swept_since(tx, since, None, 9)).expect("reads");
     assert_eq!(again.iter().map(|version| version.id).collect::<Vec<_>>(), [given_up], "it is swept again for a while");
     let now = strongroom_database::Clock::now(&*home.clock);
-    assert!(next(&home) <= now, "and the next `schedule --once` does it");
+    assert!(next_clearing(&home) <= now, "and the next `schedule --once` does it");
 }

@@ -181,7 +181,7 @@ fn a_version_that_is_being_committed_is_completed_in_the_replacement() {
         ..DepositRequest::default()
     };
     let id = deposit(&made, &request).expect("deposits").items.remove(0);
-    work_until(&made, id, Stage::Record);
+    work_until(&made, id, Stage::named("record"));
     // Something lies in the way of the version in one store, so that the commit fails there behind `committing`.
     let root = made.keys("secondary").into_iter().find(|key| key.ends_with("/v1/inventory.json")).expect("an object");
     let block = made.file("secondary", &root.replace("/v1/inventory.json", "/v2"));

@@ -49,29 +49,29 @@ AND NOT EXISTS (
 )
 
 -- name: queue_list_ready
-SELECT id, topic, key, state, priority, fair_key, rank, ready_at, attempt, spent, max_attempts, holder, lease_until,
-       cancel_requested, enqueued_at, reason, again_at, payload
+SELECT id, topic, key, item_id, state, priority, fair_key, rank, ready_at, attempt, spent, max_attempts, holder,
+    lease_until, cancel_requested, enqueued_at, reason, again_at, payload
 FROM task
 WHERE state = 0 AND topic = $1 AND (rank, ready_at, id) > ($2, $3, $4)
 ORDER BY rank, ready_at, id LIMIT $5
 
 -- name: queue_list_delayed
-SELECT id, topic, key, state, priority, fair_key, rank, ready_at, attempt, spent, max_attempts, holder, lease_until,
-       cancel_requested, enqueued_at, reason, again_at, payload
+SELECT id, topic, key, item_id, state, priority, fair_key, rank, ready_at, attempt, spent, max_attempts, holder,
+    lease_until, cancel_requested, enqueued_at, reason, again_at, payload
 FROM task
 WHERE state = 1 AND topic = $1 AND (ready_at, id) > ($2, $3) AND ready_at <= $4
 ORDER BY ready_at, id LIMIT $5
 
 -- name: queue_list_leased
-SELECT id, topic, key, state, priority, fair_key, rank, ready_at, attempt, spent, max_attempts, holder, lease_until,
-       cancel_requested, enqueued_at, reason, again_at, payload
+SELECT id, topic, key, item_id, state, priority, fair_key, rank, ready_at, attempt, spent, max_attempts, holder,
+    lease_until, cancel_requested, enqueued_at, reason, again_at, payload
 FROM task
 WHERE state = 2 AND topic = $1 AND (lease_until, id) > ($2, $3)
 ORDER BY lease_until, id LIMIT $4
 
 -- name: queue_list_dead
-SELECT id, topic, key, state, priority, fair_key, rank, ready_at, attempt, spent, max_attempts, holder, lease_until,
-       cancel_requested, enqueued_at, reason, again_at, payload
+SELECT id, topic, key, item_id, state, priority, fair_key, rank, ready_at, attempt, spent, max_attempts, holder,
+    lease_until, cancel_requested, enqueued_at, reason, again_at, payload
 FROM task
 WHERE state = 3 AND topic = $1 AND id > $2
 ORDER BY id LIMIT $3

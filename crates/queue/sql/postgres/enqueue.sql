@@ -22,13 +22,15 @@ DELETE FROM fair_share WHERE (topic, fair_key, priority) IN (
 WITH new AS (
     SELECT * FROM unnest(
         $1::bigint[], $2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::text[], $7::bigint[], $8::bigint[],
-        $9::bigint[], $10::bigint[], $11::bytea[]
+        $9::bigint[], $10::bigint[], $11::bytea[], $12::uuid[]
     ) WITH ORDINALITY AS new (
-        id, topic, key, state, priority, fair_key, rank, ready_at, max_attempts, enqueued_at, payload, place
+        id, topic, key, state, priority, fair_key, rank, ready_at, max_attempts, enqueued_at, payload, item_id, place
     )
 ), made AS (
-    INSERT INTO task (id, topic, key, state, priority, fair_key, rank, ready_at, max_attempts, enqueued_at, payload)
-    SELECT id, topic, key, state, priority, fair_key, rank, ready_at, max_attempts, enqueued_at, payload
+    INSERT INTO task (
+        id, topic, key, state, priority, fair_key, rank, ready_at, max_attempts, enqueued_at, payload, item_id
+    )
+    SELECT id, topic, key, state, priority, fair_key, rank, ready_at, max_attempts, enqueued_at, payload, item_id
     FROM new ORDER BY place
     ON CONFLICT (key, topic) WHERE state < 3 DO NOTHING
     RETURNING id

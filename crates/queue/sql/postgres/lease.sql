@@ -16,13 +16,13 @@ WITH head AS MATERIALIZED (
 )
 UPDATE task SET state = 2, attempt = attempt + 1, spent = spent + 1, holder = $3, lease_until = $4
 FROM head WHERE task.id = head.id
-RETURNING task.id, attempt, key, payload, priority, fair_key, rank, ready_at, spent, max_attempts, enqueued_at, reason
+RETURNING task.id, attempt, key, item_id, payload, priority, fair_key, rank, ready_at, spent, max_attempts, enqueued_at, reason
 
 -- name: queue_lease_task
 WITH one AS MATERIALIZED (SELECT id FROM task WHERE id = $1 AND state + 0 = 0 FOR UPDATE SKIP LOCKED)
 UPDATE task SET state = 2, attempt = attempt + 1, spent = spent + 1, holder = $2, lease_until = $3
 FROM one WHERE task.id = one.id
-RETURNING task.id, attempt, key, payload, priority, fair_key, rank, ready_at, spent, max_attempts, enqueued_at, reason
+RETURNING task.id, attempt, key, item_id, payload, priority, fair_key, rank, ready_at, spent, max_attempts, enqueued_at, reason
 
 -- name: queue_ready_of_key
 SELECT rank, ready_at, id FROM task WHERE key = $1 AND topic = $2 AND state < 3 AND state + 0 = 0

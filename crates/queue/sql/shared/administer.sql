@@ -19,11 +19,11 @@ DELETE FROM task WHERE key = ?1 AND state < 3
 DELETE FROM task WHERE key = ?1 AND state = 3
 
 -- name: queue_show
-SELECT id, topic, key, state, priority, fair_key, rank, ready_at, attempt, spent, max_attempts, holder, lease_until,
-       cancel_requested, enqueued_at, reason, again_at, payload
+SELECT id, topic, key, item_id, state, priority, fair_key, rank, ready_at, attempt, spent, max_attempts, holder,
+    lease_until, cancel_requested, enqueued_at, reason, again_at, payload
 FROM task WHERE id = ?1
 
 -- name: queue_of_key
-SELECT id, topic, key, state, priority, fair_key, rank, ready_at, attempt, spent, max_attempts, holder, lease_until,
-       cancel_requested, enqueued_at, reason, again_at, payload
+SELECT id, topic, key, item_id, state, priority, fair_key, rank, ready_at, attempt, spent, max_attempts, holder,
+    lease_until, cancel_requested, enqueued_at, reason, again_at, payload
 FROM task WHERE key = ?1 AND state < 3 ORDER BY id LIMIT ?2

@@ -15,8 +15,9 @@ DELETE FROM fair_share
 WHERE EXISTS (SELECT 1 FROM topic WHERE topic.name = fair_share.topic AND topic.clock >= fair_share.next)
 
 -- name: queue_insert
-INSERT INTO task (id, topic, key, state, priority, fair_key, rank, ready_at, max_attempts, enqueued_at, payload)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
+INSERT INTO task (id, topic, key, state, priority, fair_key, rank, ready_at, max_attempts, enqueued_at, payload,
+    item_id)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
 ON CONFLICT (key, topic) WHERE state < 3 DO NOTHING
 
 -- name: queue_live

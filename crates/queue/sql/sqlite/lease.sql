@@ -13,12 +13,12 @@ UPDATE task SET state = 2, attempt = attempt + 1, spent = spent + 1, holder = ?3
 WHERE id IN (
     SELECT id FROM task INDEXED BY task_ready WHERE state = 0 AND topic = ?1 ORDER BY rank, ready_at, id LIMIT ?2
 )
-RETURNING id, attempt, key, payload, priority, fair_key, rank, ready_at, spent, max_attempts, enqueued_at, reason
+RETURNING id, attempt, key, item_id, payload, priority, fair_key, rank, ready_at, spent, max_attempts, enqueued_at, reason
 
 -- name: queue_lease_task
 UPDATE task SET state = 2, attempt = attempt + 1, spent = spent + 1, holder = ?2, lease_until = ?3
 WHERE id = ?1 AND state = 0
-RETURNING id, attempt, key, payload, priority, fair_key, rank, ready_at, spent, max_attempts, enqueued_at, reason
+RETURNING id, attempt, key, item_id, payload, priority, fair_key, rank, ready_at, spent, max_attempts, enqueued_at, reason
 
 -- name: queue_ready_of_key
 SELECT rank, ready_at, id FROM task INDEXED BY task_live WHERE key = ?1 AND topic = ?2 AND state < 3 AND state = 0

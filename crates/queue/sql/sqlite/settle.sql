@@ -27,12 +27,12 @@ WHERE id = ?1
 UPDATE task SET state = 3, ready_at = ?2, reason = ?3, lease_until = NULL, cancel_requested = 0 WHERE id = ?1
 
 -- name: queue_expired
-SELECT id, attempt, topic, key, spent, max_attempts, holder, again_at, payload FROM task INDEXED BY task_leased
+SELECT id, attempt, topic, key, item_id, spent, max_attempts, holder, again_at, payload FROM task INDEXED BY task_leased
 WHERE state = 2 AND lease_until <= ?1
 ORDER BY lease_until, id LIMIT ?2
 
 -- name: queue_held_by
-SELECT id, attempt, topic, key, spent, max_attempts, holder, again_at, payload FROM task INDEXED BY task_leased
+SELECT id, attempt, topic, key, item_id, spent, max_attempts, holder, again_at, payload FROM task INDEXED BY task_leased
 WHERE state = 2 AND holder = ?1
 ORDER BY lease_until, id LIMIT ?2
 

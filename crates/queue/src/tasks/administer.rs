@@ -261,6 +261,7 @@ fn record(row: &Row, now: Time) -> Result<TaskRecord, QueueError> {
         task: TaskId(row.integer("id")?),
         topic: row.text("topic")?.to_owned(),
         key: row.text("key")?.to_owned(),
+        item: row.optional_uuid("item_id")?,
         state,
         priority: priority(row, "priority")?,
         fair_key: row.text("fair_key")?.to_owned(),

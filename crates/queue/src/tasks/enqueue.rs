@@ -127,6 +127,7 @@ fn values(task: &NewTask, id: i64, rank: i64, now: Time) -> Vec<Value> {
         task.max_attempts.max(1).into(),
         now.into(),
         task.payload.as_slice().into(),
+        task.item.into(),
     ]
 }
 

@@ -141,6 +141,7 @@ fn take(
             lease: Lease { task: TaskId(row.integer("id")?), attempt: small(&row, "attempt")? },
             topic: topic.to_owned(),
             key: row.text("key")?.to_owned(),
+            item: row.optional_uuid("item_id")?,
             payload: row.bytes("payload")?.to_vec(),
             priority: priority(&row, "priority")?,
             fair_key: row.text("fair_key")?.to_owned(),

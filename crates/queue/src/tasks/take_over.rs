@@ -3,6 +3,8 @@
 
 use strongroom_database::{Row, Statement, Time, Transaction};
 
+use uuid::Uuid;
+
 use crate::{Holder, Lease, QueueError, TakenOver, TaskId};
 
 use super::settle::{bury, release};
@@ -13,8 +15,8 @@ const HELD_BY: Statement = Statement("queue_held_by");
 const HOLDERS: Statement = Statement("queue_holders");
 const FORGET_TURNS: Statement = Statement("queue_forget_turns");
 
-/// Whether the task of a topic and key may be taken over now.
-pub type MayTake<'a, E> = dyn FnMut(&mut dyn Transaction, &str, &str) -> Result<bool, E> + 'a;
+/// Whether the task of a work item may be taken over now; one that stands for itself always may.
+pub type MayTake<'a, E> = dyn FnMut(&mut dyn Transaction, Uuid) -> Result<bool, E> + 'a;
 
 /// Makes up to `limit` tasks ready again whose leases have run out, the longest ago first; those without attempts left are
 /// buried, and whoever keeps a record of them has to note it in this same transaction. Those that `may_take` refuses are left.
@@ -53,11 +55,12 @@ fn take_over_all<E: From<QueueError>>(
     let now = transaction.now().map_err(QueueError::from)?;
     let mut taken = Vec::with_capacity(rows.len());
     for row in rows {
-        let (topic, key) =
-            row.text("topic").and_then(|topic| Ok((topic, row.text("key")?))).map_err(QueueError::from)?;
-        if may_take(transaction, topic, key)? {
-            taken.push(take_over(transaction, row, cause, now)?);
+        if let Some(item) = row.optional_uuid("item_id").map_err(QueueError::from)?
+            && !may_take(transaction, item)?
+        {
+            continue;
         }
+        taken.push(take_over(transaction, row, cause, now)?);
     }
     Ok(taken)
 }
@@ -88,6 +91,7 @@ fn take_over(transaction: &mut dyn Transaction, row: &Row, cause: &str, now: Tim
         lease: Lease { task, attempt: small(row, "attempt")? },
         topic: row.text("topic")?.to_owned(),
         key: row.text("key")?.to_owned(),
+        item: row.optional_uuid("item_id")?,
         payload: row.bytes("payload")?.to_vec(),
         holder,
         buried,

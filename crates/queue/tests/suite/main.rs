@@ -12,10 +12,14 @@ use std::sync::Arc;
 use strongroom_database::{Clock, Database, Migration, Sqlite};
 use strongroom_queue::{DatabaseQueue, Wakeups};
 
-const MIGRATIONS: &[Migration] = &[Migration { version: 1, name: "queue", sql: strongroom_queue::SQLITE_SCHEMA_1 }];
+/// The tables of the queue, as a database of its own has them.
+fn migrations(dialect: &str) -> Vec<Migration> {
+    let steps = strongroom_queue::schema(dialect).iter().zip(1..);
+    steps.map(|(sql, version)| Migration { version, name: "queue", sql }).collect()
+}
 
 fn open(path: &Path, clock: Arc<dyn Clock>) -> Sqlite {
-    Sqlite::open(path, strongroom_queue::statements("sqlite"), MIGRATIONS, clock).expect("opens")
+    Sqlite::open(path, strongroom_queue::statements("sqlite"), &migrations("sqlite"), clock).expect("opens")
 }
 
 /// A queue in the database at `path`, as a process of its own would open it.

@@ -4,16 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use strongroom_database::testing::Scratch;
-use strongroom_database::{Clock, Database, ManualClock, Migration, Postgres, PostgresSettings, Time};
+use strongroom_database::{Clock, Database, ManualClock, Postgres, PostgresSettings, Time};
 use strongroom_queue::conformance::Subject;
 use strongroom_queue::{DatabaseQueue, Queue, Wakeups};
-
-const MIGRATIONS: &[Migration] = &[Migration { version: 1, name: "queue", sql: strongroom_queue::POSTGRES_SCHEMA_1 }];
 
 /// A handle on the database at `url`, as a process of its own would open it; with a clock, it goes by that.
 pub(super) fn open(url: &str, clock: Option<Arc<dyn Clock>>) -> Postgres {
     let settings = PostgresSettings { clock, ..PostgresSettings::default() };
-    Postgres::open(url, settings, strongroom_queue::statements("postgres"), MIGRATIONS).expect("opens")
+    Postgres::open(url, settings, strongroom_queue::statements("postgres"), &super::migrations("postgres"))
+        .expect("opens")
 }
 
 /// A queue in the database at `url`.

@@ -13,8 +13,8 @@ use strongroom_registry::fixity::DueCursor;
 use strongroom_registry::items::ItemFilter;
 use strongroom_registry::work::StageEnd;
 use strongroom_registry::{
-    BatchId, InstitutionId, ItemId, ItemStatus, ObjectId, Registry, RegistryError, Scope, Stage, Time, events, fixity,
-    items, objects, tenants, work,
+    Action, BatchId, InstitutionId, ItemId, ItemStatus, ObjectId, Position, Registry, RegistryError, Scope, Stage,
+    Subject, Time, Transaction, Workflows, events, fixity, items, objects, tenants, work,
 };
 use uuid::Uuid;
 
@@ -104,6 +104,23 @@ fn grow(registry: &Registry, from: u64, to: u64) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The stages that are moved between.
+struct TwoStages;
+
+impl Workflows for TwoStages {
+    fn stages(&self, _: Action) -> Vec<Stage> {
+        vec![Stage::named("receive"), Stage::named("estimate")]
+    }
+
+    fn position(&self, _: Subject<'_>, stage: Stage) -> Position {
+        Position { stage, topic: format!("ingest.{stage}"), wait_key: None }
+    }
+
+    fn restart(&self, _: &mut dyn Transaction, _: &items::Item, wanted: Stage) -> Result<Stage, RegistryError> {
+        Ok(wanted)
+    }
+}
+
 /// Puts every question, and tells how long the answers took.
 fn ask(registry: &Registry, rows: u64) -> Result<(), Failure> {
     let request = LeaseRequest {
@@ -116,12 +133,12 @@ fn ask(registry: &Registry, rows: u64) -> Result<(), Failure> {
     let holder = request.holder.to_string();
     told("claim an item", || {
         let request = request.clone();
-        let leased = registry.write_by_rows(move |tx| work::lease(tx, &request, &|_| 3))?;
+        let leased = registry.write_by_rows(move |tx| work::lease(tx, &TwoStages, &request, &|_| 3))?;
         let claim = leased.assignments.into_iter().find_map(|one| one.claimed).ok_or("nothing was leased")?.0;
         let holder = holder.clone();
         Ok(move || {
-            let end = StageEnd::Next { next: Stage::Estimate, note: "measured".into() };
-            registry.write_by_rows(move |tx| work::finish(tx, &claim, &holder, &end))?;
+            let end = StageEnd::Next { next: Stage::named("estimate"), note: "measured".into() };
+            registry.write_by_rows(move |tx| work::finish(tx, &TwoStages, &claim, &holder, &end))?;
             Ok(())
         })
     })?;

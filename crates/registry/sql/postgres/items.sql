@@ -3,7 +3,7 @@ SELECT w.id, w.batch_id, w.institution_id, w.collection_id, w.action, w.object_i
     w.name, w.source, w.etag, w.size, w.options, w.stage, w.status, w.priority, w.note, w.needs_review, w.retry_count,
     w.cancel_requested, w.fence, w.holder, w.lease_until, w.version, w.created_at, w.updated_at,
     i.identifier AS institution_identifier, c.identifier AS collection_identifier, w.is_verdict, w.staging_losses,
-    w.wait_reason
+    w.wait_reason, w.wait_until, w.wait_key, w.topic, w.is_committed
 FROM work_items w JOIN institutions i ON i.id = w.institution_id LEFT JOIN collections c ON c.id = w.collection_id
 WHERE w.id = $1 AND ($2::uuid IS NULL OR w.institution_id = $2)
 -- name: items.list
@@ -11,7 +11,7 @@ SELECT w.id, w.batch_id, w.institution_id, w.collection_id, w.action, w.object_i
     w.name, w.source, w.etag, w.size, w.options, w.stage, w.status, w.priority, w.note, w.needs_review, w.retry_count,
     w.cancel_requested, w.fence, w.holder, w.lease_until, w.version, w.created_at, w.updated_at,
     i.identifier AS institution_identifier, c.identifier AS collection_identifier, w.is_verdict, w.staging_losses,
-    w.wait_reason
+    w.wait_reason, w.wait_until, w.wait_key, w.topic, w.is_committed
 FROM work_items w JOIN institutions i ON i.id = w.institution_id LEFT JOIN collections c ON c.id = w.collection_id
 WHERE w.id > $1 AND ($2::uuid IS NULL OR w.institution_id = $2) AND ($3::text IS NULL OR w.status = $3)
     AND ($4::text IS NULL OR w.stage = $4) AND ($5::text IS NULL OR w.action = $5)
@@ -28,7 +28,7 @@ SELECT w.id, w.batch_id, w.institution_id, w.collection_id, w.action, w.object_i
     w.name, w.source, w.etag, w.size, w.options, w.stage, w.status, w.priority, w.note, w.needs_review, w.retry_count,
     w.cancel_requested, w.fence, w.holder, w.lease_until, w.version, w.created_at, w.updated_at,
     i.identifier AS institution_identifier, c.identifier AS collection_identifier, w.is_verdict, w.staging_losses,
-    w.wait_reason
+    w.wait_reason, w.wait_until, w.wait_key, w.topic, w.is_committed
 FROM work_items w JOIN institutions i ON i.id = w.institution_id LEFT JOIN collections c ON c.id = w.collection_id
 WHERE w.id > $1 AND ($2::uuid IS NULL OR w.institution_id = $2) AND ($3::text IS NULL OR w.status = $3)
     AND ($4::text IS NULL OR w.stage = $4) AND ($5::text IS NULL OR w.action = $5)
@@ -52,15 +52,19 @@ SELECT 1 AS found FROM work_items WHERE id = $1 FOR NO KEY UPDATE
 -- name: items.move
 UPDATE work_items SET stage = $2, status = $3, note = coalesce($4, note), needs_review = $5, retry_count = $6,
     holder = NULL, lease_until = NULL, updated_at = $7, cancel_requested = $8,
-    wait_reason = $9,
+    wait_reason = $9, topic = $10, wait_key = $11, wait_until = $12,
     is_verdict = CASE WHEN $3 IN ('pending', 'started', 'held') THEN FALSE ELSE is_verdict END
 WHERE id = $1
 -- name: items.set_verdict
 UPDATE work_items SET is_verdict = TRUE WHERE id = $1
 -- name: items.open_after
-SELECT id, action, stage FROM work_items
+SELECT id, topic FROM work_items
 WHERE status IN ('pending', 'started') AND id > $1
 ORDER BY id LIMIT $2
+-- name: items.waiting
+SELECT id FROM work_items
+WHERE wait_key = $1 AND status IN ('pending', 'started') AND ($2::uuid IS NULL OR id <> $2)
+ORDER BY priority, id LIMIT 100
 -- name: items.count_by_status_of_batch
 SELECT status, count(*) AS items FROM work_items
 WHERE batch_id = $2 AND ($1::uuid IS NULL OR institution_id = $1) GROUP BY status

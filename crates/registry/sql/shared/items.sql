@@ -1,11 +1,11 @@
 -- name: items.insert
 INSERT INTO work_items (id, batch_id, institution_id, collection_id, action, object_id, object_identifier, file_id, name,
-    source, size, options, stage, status, priority, note, created_at, updated_at)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?17)
+    source, size, options, stage, status, priority, note, created_at, updated_at, topic, wait_key)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?17, ?18, ?19)
 ON CONFLICT (id) DO NOTHING
 -- name: items.claim
 UPDATE work_items SET fence = fence + 1, holder = ?2, lease_until = ?3, status = 'started', stage_started_at = ?4,
-    updated_at = ?4, wait_reason = NULL
+    updated_at = ?4, wait_reason = NULL, wait_until = NULL
 WHERE id = ?1 AND status IN ('pending', 'started') AND stage = ?5
 RETURNING fence
 -- name: items.extend
@@ -39,17 +39,12 @@ SELECT id FROM work_items
 WHERE institution_id = ?1 AND object_identifier = ?2 AND id <= ?3 AND status IN ('pending', 'started', 'held')
     AND action = 'ingest'
 ORDER BY id
--- name: items.younger_open
-SELECT id FROM work_items
-WHERE institution_id = ?1 AND object_identifier = ?2 AND id > ?3 AND status IN ('pending', 'started', 'held')
-    AND status <> 'held' AND action = 'ingest' AND stage = 'receive'
-ORDER BY id LIMIT 1
--- name: items.waiting_for_object
-SELECT w.id FROM objects o
-JOIN work_items w ON w.institution_id = o.institution_id AND w.object_identifier = o.identifier
-WHERE o.id = ?1 AND w.id <> ?2 AND w.object_id = ?1 AND w.status IN ('pending', 'started', 'held')
-    AND w.status <> 'held' AND w.action = 'ingest'
-ORDER BY w.id LIMIT 100
+-- name: items.next_waiting
+SELECT id FROM work_items WHERE wait_key = ?1 AND status IN ('pending', 'started') AND id > ?2 ORDER BY id LIMIT 1
+-- name: items.set_committed_of_version
+UPDATE work_items SET is_committed = TRUE WHERE id = (SELECT item_id FROM versions WHERE versions.id = ?1)
+-- name: items.set_committed
+UPDATE work_items SET is_committed = TRUE WHERE id = ?1
 -- name: items.count_by_status
 SELECT status, count(*) AS items FROM work_items GROUP BY status
 -- name: items.count_by_status_of_institution

@@ -11,17 +11,17 @@ fn state(world: &World<'_>, id: BatchId) -> BatchState {
 }
 
 fn ask(world: &World<'_>, id: BatchId, request: Request) -> Result<Vec<String>, RegistryError> {
-    world.registry.write(move |tx| batches::request(tx, Scope::System, id, request, "a person"))
+    world.registry.write(move |tx| batches::request(tx, &Table, Scope::System, id, request, "a person"))
 }
 
 pub(crate) fn the_state_of_a_batch_follows_from_its_items(subject: &dyn Subject) {
     let world = World::new(subject);
     let (batch, ids) = world.batch(3);
     assert_eq!(state(&world, batch), BatchState::Processing);
-    let (claim, _) = world.claim(Stage::Receive);
+    let (claim, _) = world.claim(Stage::named("receive"));
     world.finish(&claim, &succeeded());
     assert_eq!(state(&world, batch), BatchState::Processing);
-    let (claim, _) = world.claim(Stage::Receive);
+    let (claim, _) = world.claim(Stage::named("receive"));
     world.finish(&claim, &StageEnd::Held { note: "look".into() });
     assert_eq!(state(&world, batch), BatchState::Processing, "one still waits");
     world.ask(ids[2], Request::Hold).expect("is held");
@@ -29,19 +29,19 @@ pub(crate) fn the_state_of_a_batch_follows_from_its_items(subject: &dyn Subject)
     world.ask(ids[2], Request::Release).expect("goes on");
     assert_eq!(state(&world, batch), BatchState::Processing);
     world.ask(ids[1], Request::Cancel).expect("is cancelled");
-    let (claim, _) = world.claim(Stage::Receive);
+    let (claim, _) = world.claim(Stage::named("receive"));
     world.finish(&claim, &succeeded());
     assert_eq!(state(&world, batch), BatchState::Failed);
     world.ask(ids[1], Request::Requeue(None)).expect("begins again");
     assert_eq!(state(&world, batch), BatchState::Processing);
     for _ in 0..MAX_ATTEMPTS {
-        world.claim(Stage::Receive);
+        world.claim(Stage::named("receive"));
         world.crash();
     }
-    world.lease(1, Stage::Receive, 1);
+    world.lease(1, Stage::named("receive"), 1);
     assert_eq!(state(&world, batch), BatchState::Failed, "given up");
     world.ask(ids[1], Request::Requeue(None)).expect("begins again");
-    let (claim, _) = world.claim(Stage::Receive);
+    let (claim, _) = world.claim(Stage::named("receive"));
     world.finish(&claim, &succeeded());
     assert_eq!(state(&world, batch), BatchState::Completed);
 }
@@ -49,21 +49,21 @@ pub(crate) fn the_state_of_a_batch_follows_from_its_items(subject: &dyn Subject)
 pub(crate) fn a_batch_is_held_and_released_as_one(subject: &dyn Subject) {
     let world = World::new(subject);
     let (batch, ids) = world.batch(3);
-    let (claim, started) = world.claim(Stage::Receive);
+    let (claim, started) = world.claim(Stage::named("receive"));
     ask(&world, batch, Request::Hold).expect("is held");
     assert_eq!(state(&world, batch), BatchState::Processing, "one is at work still");
-    world.finish(&claim, &next(Stage::Estimate));
+    world.finish(&claim, &next(Stage::named("estimate")));
     assert_eq!(state(&world, batch), BatchState::Held);
     assert_eq!(ask(&world, batch, Request::Release).expect("goes on"), ["ingest.estimate", "ingest.receive"]);
     assert_eq!(state(&world, batch), BatchState::Processing);
     assert!(ids.iter().all(|id| world.find(*id).status == ItemStatus::Pending));
-    assert_eq!(world.find(started.id).stage, Stage::Estimate);
+    assert_eq!(world.find(started.id).stage, Stage::named("estimate"));
     // What was only asked for is withdrawn as well.
-    let (claim, _) = world.claim(Stage::Estimate);
+    let (claim, _) = world.claim(Stage::named("estimate"));
     ask(&world, batch, Request::Hold).expect("is held");
     ask(&world, batch, Request::Release).expect("goes on");
-    world.finish(&claim, &next(Stage::Provision));
-    assert_eq!(world.status(started.id), (Stage::Provision, ItemStatus::Pending));
+    world.finish(&claim, &next(Stage::named("provision")));
+    assert_eq!(world.status(started.id), (Stage::named("provision"), ItemStatus::Pending));
     let unknown = ask(&world, BatchId::new(), Request::Hold).expect_err("there is none");
     assert!(matches!(unknown, RegistryError::NotFound { .. }));
 }
@@ -72,7 +72,7 @@ pub(crate) fn a_batch_is_cancelled_but_for_what_is_committed(subject: &dyn Subje
     let world = World::new(subject);
     let (batch, ids) = world.batch(2);
     let object = world.object("bag-0");
-    let (claim, item) = world.claim(Stage::Receive);
+    let (claim, item) = world.claim(Stage::named("receive"));
     let version = world.prepare(&claim, &object);
     world.commit(&claim, &version);
     ask(&world, batch, Request::Cancel).expect("is cancelled");
@@ -89,7 +89,7 @@ pub(crate) fn a_deleted_batch_stays_deleted(subject: &dyn Subject) {
     let world = World::new(subject);
     let (batch, ids) = world.batch(2);
     let (other, _) = world.batch(0);
-    let (claim, _) = world.claim(Stage::Receive);
+    let (claim, _) = world.claim(Stage::named("receive"));
     world.finish(&claim, &fatal());
     ask(&world, batch, Request::Delete).expect("is put away");
     assert!(ids.iter().all(|id| world.find(*id).status == ItemStatus::Deleted));
@@ -97,7 +97,7 @@ pub(crate) fn a_deleted_batch_stays_deleted(subject: &dyn Subject) {
     assert_eq!(state(&world, other), BatchState::Processing);
     ask(&world, other, Request::Delete).expect("is put away");
     assert!(world.read(|tx| batches::list(tx, Scope::System, None, 9)).is_empty());
-    assert!(world.lease(1, Stage::Receive, 9).assignments.is_empty());
+    assert!(world.lease(1, Stage::named("receive"), 9).assignments.is_empty());
     ask(&world, batch, Request::Delete).expect("there is nothing left to do");
     assert_eq!(state(&world, batch), BatchState::Deleted);
 }

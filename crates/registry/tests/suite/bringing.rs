@@ -26,9 +26,9 @@ struct Brought {
 }
 
 fn brought(world: &World<'_>) -> Brought {
-    let (other, _) = world.claimed_at(Stage::Write);
+    let (other, _) = world.claimed_at(Stage::named("write"));
     let object = world.object("bag");
-    let (claim, _) = world.claimed_at(Stage::Write);
+    let (claim, _) = world.claimed_at(Stage::named("write"));
     let first = world.prepare(&claim, &object);
     let (_, earlier) = world.put(&claim, &first, "deposit/data/earlier", b"earlier");
     put(world, &claim, &first, "primary", &[earlier]);
@@ -36,7 +36,7 @@ fn brought(world: &World<'_>) -> Brought {
     world.publish(&claim, &[]);
     world.finish(&claim, &succeeded());
     let object = world.read(|tx| objects::get(tx, Scope::System, object.id)).expect("it is there");
-    let (claim, _) = world.claimed_at(Stage::Write);
+    let (claim, _) = world.claimed_at(Stage::named("write"));
     let version = world.prepare(&claim, &object);
     let contents = [
         world.put(&claim, &version, "deposit/data/a", b"a").1,
@@ -158,7 +158,7 @@ pub(crate) fn the_paths_of_a_content_are_those_of_published_versions(subject: &d
     assert_eq!(paths(ContentId::new()), None);
     // Deposited again after deletion: what is prepared in the next generation has no paths, either.
     world.finish(&claim, &succeeded());
-    let (claim, _) = world.claimed_at(Stage::Write);
+    let (claim, _) = world.claimed_at(Stage::named("write"));
     let reborn = Object { generation: GenerationId::new(), head: 0, ..object };
     let version = world.prepare(&claim, &reborn);
     world.put(&claim, &version, "deposit/data/b", b"a");
@@ -168,7 +168,7 @@ pub(crate) fn the_paths_of_a_content_are_those_of_published_versions(subject: &d
 pub(crate) fn what_a_version_brings_is_not_what_one_of_its_number_in_another_generation_brings(subject: &dyn Subject) {
     let world = World::new(subject);
     let object = world.object("bag");
-    let (claim, _) = world.claimed_at(Stage::Write);
+    let (claim, _) = world.claimed_at(Stage::named("write"));
     let first = world.prepare(&claim, &object);
     let (_, earlier) = world.put(&claim, &first, "deposit/data/earlier", b"earlier");
     put(&world, &claim, &first, "primary", &[earlier]);
@@ -176,7 +176,7 @@ pub(crate) fn what_a_version_brings_is_not_what_one_of_its_number_in_another_gen
     world.publish(&claim, &[]);
     world.finish(&claim, &succeeded());
     // Deposited again after deletion: a new generation of the same object begins at 1.
-    let (claim, _) = world.claimed_at(Stage::Write);
+    let (claim, _) = world.claimed_at(Stage::named("write"));
     let reborn = Object { generation: GenerationId::new(), head: 0, ..object.clone() };
     let second = world.prepare(&claim, &reborn);
     assert_eq!((second.object, second.number), (first.object, first.number));

@@ -18,16 +18,16 @@ fn last_word(world: &World<'_>, id: ItemId) -> (Stage, ItemStatus, String) {
 pub(crate) fn next_goes_on_with_a_new_task(subject: &dyn Subject) {
     let world = World::new(subject);
     let id = world.item();
-    let (claim, _) = world.claim(Stage::Receive);
+    let (claim, _) = world.claim(Stage::named("receive"));
     let other = world.item_named("another");
-    assert_eq!(world.finish(&claim, &next(Stage::Estimate)), ["ingest.estimate"]);
+    assert_eq!(world.finish(&claim, &next(Stage::named("estimate"))), ["ingest.estimate"]);
     let item = world.find(id);
-    assert_eq!((item.stage, item.status, item.retry_count), (Stage::Estimate, ItemStatus::Pending, 0));
+    assert_eq!((item.stage, item.status, item.retry_count), (Stage::named("estimate"), ItemStatus::Pending, 0));
     assert_eq!((item.holder, item.lease_until), (None, None));
     let tasks = world.tasks(id);
     assert_eq!(tasks.len(), 1, "the task of the stage is done");
     assert_eq!((tasks[0].topic.as_str(), tasks[0].state, tasks[0].spent), ("ingest.estimate", TaskState::Ready, 0));
-    assert_eq!(last_word(&world, id), (Stage::Estimate, ItemStatus::Pending, "on to estimate".into()));
+    assert_eq!(last_word(&world, id), (Stage::named("estimate"), ItemStatus::Pending, "on to estimate".into()));
     let numbers = |id| world.history(id).iter().map(|line| line.number).collect::<Vec<u64>>();
     assert_eq!(numbers(id), [1, 2, 3], "submitted, started, ended");
     assert_eq!(numbers(other), [1], "each item has a history of its own");
@@ -38,8 +38,8 @@ pub(crate) fn every_task_of_an_item_has_its_priority_and_takes_turns_by_its_inst
     let id = world.make(&NewItem { priority: 7, ..world.new_item("bag") });
     let (ours, task) = (world.ours.to_string(), world.tasks(id).remove(0));
     assert_eq!((task.priority, &task.fair_key, task.max_attempts), (7, &ours, u32::MAX));
-    let (claim, _) = world.claim(Stage::Receive);
-    world.finish(&claim, &next(Stage::Estimate));
+    let (claim, _) = world.claim(Stage::named("receive"));
+    world.finish(&claim, &next(Stage::named("estimate")));
     let task = world.tasks(id).remove(0);
     assert_eq!((task.priority, &task.fair_key, task.max_attempts), (7, &ours, u32::MAX));
 }
@@ -48,15 +48,15 @@ pub(crate) fn defer_waits_with_the_same_task_and_spends_nothing(subject: &dyn Su
     let world = World::new(subject);
     let id = world.item();
     for _ in 0..MAX_ATTEMPTS * 2 {
-        let (claim, _) = world.claim(Stage::Receive);
+        let (claim, _) = world.claim(Stage::named("receive"));
         assert_eq!(claim.spent, 1, "waiting is no failure");
         let until = world.later(Duration::from_mins(10));
         world.finish(&claim, &StageEnd::Defer { until, reason: WaitReason::Other, note: "not yet".into() });
         let task = &world.tasks(id)[0];
         assert_eq!((task.task, task.state, task.ready_at), (claim.lease.task, TaskState::Delayed, until));
-        assert_eq!(world.status(id), (Stage::Receive, ItemStatus::Pending));
+        assert_eq!(world.status(id), (Stage::named("receive"), ItemStatus::Pending));
         assert_eq!(last_word(&world, id).2, "not yet");
-        assert!(world.lease(1, Stage::Receive, 1).assignments.is_empty());
+        assert!(world.lease(1, Stage::named("receive"), 1).assignments.is_empty());
         subject.advance(Duration::from_mins(10));
     }
 }
@@ -65,7 +65,7 @@ pub(crate) fn only_a_refused_store_asks_for_a_person_while_it_is_waited_for(subj
     let world = World::new(subject);
     let id = world.item();
     for (reason, asks) in [(WaitReason::RefusedStore, true), (WaitReason::Store, false), (WaitReason::Other, false)] {
-        let (claim, _) = world.claim(Stage::Receive);
+        let (claim, _) = world.claim(Stage::named("receive"));
         let until = world.later(Duration::from_mins(10));
         world.finish(&claim, &StageEnd::Defer { until, reason, note: "waits".into() });
         let item = world.find(id);
@@ -76,7 +76,7 @@ pub(crate) fn only_a_refused_store_asks_for_a_person_while_it_is_waited_for(subj
 
 pub(crate) fn defer_does_not_sleep_through_a_wake_up(subject: &dyn Subject) {
     let world = World::new(subject);
-    let (waiting, item) = world.claimed_at(Stage::Provision);
+    let (waiting, item) = world.claimed_at(Stage::named("provision"));
     // Room is made while the stage decides that there is none; only items that wait are woken, so by hand:
     let id = item.id;
     world.write(move |tx| {
@@ -85,9 +85,9 @@ pub(crate) fn defer_does_not_sleep_through_a_wake_up(subject: &dyn Subject) {
     });
     let until = world.later(Duration::from_hours(1));
     world.finish(&waiting, &StageEnd::Defer { until, reason: WaitReason::Other, note: "no room".into() });
-    let (again, _) = world.claim(Stage::Provision);
+    let (again, _) = world.claim(Stage::named("provision"));
     world.finish(&again, &StageEnd::Defer { until, reason: WaitReason::Other, note: "no room".into() });
-    assert!(world.lease(1, Stage::Provision, 1).assignments.is_empty(), "it was woken once");
+    assert!(world.lease(1, Stage::named("provision"), 1).assignments.is_empty(), "it was woken once");
 }
 
 fn transient(world: &World<'_>) -> StageEnd {
@@ -100,30 +100,30 @@ fn transient(world: &World<'_>) -> StageEnd {
 
 pub(crate) fn transient_errors_are_retried_until_the_attempts_are_spent(subject: &dyn Subject) {
     let world = World::new(subject);
-    let (claim, item) = world.claimed_at(Stage::Write);
+    let (claim, item) = world.claimed_at(Stage::named("write"));
     let id = item.id;
     world.finish(&claim, &transient(&world));
-    assert_eq!((world.status(id), world.find(id).retry_count), ((Stage::Write, ItemStatus::Pending), 1));
+    assert_eq!((world.status(id), world.find(id).retry_count), ((Stage::named("write"), ItemStatus::Pending), 1));
     assert_eq!(last_word(&world, id).2, "the store is out of reach");
-    assert!(world.lease(1, Stage::Write, 1).assignments.is_empty(), "not before its time");
+    assert!(world.lease(1, Stage::named("write"), 1).assignments.is_empty(), "not before its time");
     subject.advance(Duration::from_secs(5));
-    world.claim(Stage::Write);
+    world.claim(Stage::named("write"));
     world.crash();
-    let (claim, _) = world.claim(Stage::Write);
+    let (claim, _) = world.claim(Stage::named("write"));
     assert_eq!(claim.spent, MAX_ATTEMPTS, "a crash counts as well");
     world.finish(&claim, &transient(&world));
     let item = world.find(id);
-    assert_eq!((item.stage, item.status), (Stage::Write, ItemStatus::Failed));
+    assert_eq!((item.stage, item.status), (Stage::named("write"), ItemStatus::Failed));
     assert!(item.needs_review);
     assert_eq!(item.retry_count, u64::from(MAX_ATTEMPTS));
     assert!(item.note.expect("a note").ends_with("the store is out of reach"), "the exact text is shown");
-    assert_eq!(world.dead(Stage::Write), 1);
+    assert_eq!(world.dead(Stage::named("write")), 1);
     assert!(world.topics(id).is_empty(), "what was staged is kept");
 }
 
 pub(crate) fn fatal_fails_the_item_and_sweeps_behind_it(subject: &dyn Subject) {
     let world = World::new(subject);
-    let (claim, item) = world.claimed_at(Stage::Validate);
+    let (claim, item) = world.claimed_at(Stage::named("validate"));
     let problem = |line| ItemProblem {
         severity: "error".into(),
         code: "manifest.file_missing".into(),
@@ -140,11 +140,11 @@ pub(crate) fn fatal_fails_the_item_and_sweeps_behind_it(subject: &dyn Subject) {
     let topics = world.finish(&claim, &StageEnd::Fatal { note: "invalid".into(), problems: problems.clone() });
     assert_eq!(topics, [SWEEP_TOPIC]);
     let item = world.find(item.id);
-    assert_eq!((item.stage, item.status, item.needs_review), (Stage::Validate, ItemStatus::Failed, true));
+    assert_eq!((item.stage, item.status, item.needs_review), (Stage::named("validate"), ItemStatus::Failed, true));
     assert_eq!(item.note.as_deref(), Some("invalid"));
-    assert_eq!(last_word(&world, item.id), (Stage::Validate, ItemStatus::Failed, "invalid".into()));
+    assert_eq!(last_word(&world, item.id), (Stage::named("validate"), ItemStatus::Failed, "invalid".into()));
     assert_eq!(world.topics(item.id), [SWEEP_TOPIC]);
-    assert_eq!(world.dead(Stage::Validate), 0);
+    assert_eq!(world.dead(Stage::named("validate")), 0);
     assert_eq!(world.read(|tx| items::problems(tx, Scope::System, item.id, 10)), problems);
     assert_eq!(world.read(|tx| items::problems(tx, Scope::System, item.id, 1)), problems[..1]);
 }
@@ -159,16 +159,14 @@ pub(crate) fn only_a_verdict_on_the_package_ends_an_item_as_invalid(subject: &dy
         line: None,
         message: "is not there".into(),
     }];
-    let (claim, item) = world.claimed_at(Stage::Validate);
+    let (claim, item) = world.claimed_at(Stage::named("validate"));
     let id = item.id;
     let fatal = StageEnd::Fatal { note: "ours".into(), problems: problems.clone() };
     world.finish(&claim, &fatal);
     assert_eq!((world.status(id).1, world.find(id).is_verdict), (ItemStatus::Failed, false));
     world.ask(id, Request::Requeue(None)).expect("is requeued");
     let validate = |world: &World<'_>, end: &StageEnd| {
-        let (claim, _) = world.claim(Stage::Receive);
-        world.finish(&claim, &next(Stage::Validate));
-        let (claim, _) = world.claim(Stage::Validate);
+        let (claim, _) = world.claim(Stage::named("validate"));
         world.finish(&claim, end);
     };
     let verdict = StageEnd::Invalid { note: "the bag is invalid".into(), problems: problems.clone() };
@@ -186,9 +184,9 @@ pub(crate) fn only_a_verdict_on_the_package_ends_an_item_as_invalid(subject: &dy
 pub(crate) fn staging_that_is_lost_again_and_again_asks_for_a_person(subject: &dyn Subject) {
     let world = World::new(subject);
     let id = world.item();
-    world.drive(id, Stage::Validate);
+    world.drive(id, Stage::named("validate"));
     let lost = StageEnd::StagingLost {
-        to: Stage::Provision,
+        to: Stage::named("provision"),
         max_losses: 3,
         note: "other bytes".into(),
         advice: "check the disk of staging".into(),
@@ -198,16 +196,16 @@ pub(crate) fn staging_that_is_lost_again_and_again_asks_for_a_person(subject: &d
         world.finish(&claim, &lost);
     };
     let fetch = || {
-        let (claim, _) = world.claim(Stage::Provision);
-        world.finish(&claim, &next(Stage::Validate));
+        let (claim, _) = world.claim(Stage::named("provision"));
+        world.finish(&claim, &next(Stage::named("validate")));
     };
-    lose(Stage::Validate);
+    lose(Stage::named("validate"));
     assert_eq!(last_word(&world, id).2, "other bytes; fetching again");
-    assert_eq!(world.status(id), (Stage::Provision, ItemStatus::Pending));
+    assert_eq!(world.status(id), (Stage::named("provision"), ItemStatus::Pending));
     fetch();
-    lose(Stage::Validate);
+    lose(Stage::named("validate"));
     fetch();
-    lose(Stage::Validate);
+    lose(Stage::named("validate"));
     let item = world.find(id);
     assert_eq!((item.status, item.needs_review, item.is_verdict), (ItemStatus::Failed, true, false));
     let note = item.note.expect("a note");
@@ -218,17 +216,17 @@ pub(crate) fn staging_that_is_lost_again_and_again_asks_for_a_person(subject: &d
 
 pub(crate) fn back_begins_an_earlier_stage_afresh(subject: &dyn Subject) {
     let world = World::new(subject);
-    let (claim, item) = world.claimed_at(Stage::Write);
-    let back = StageEnd::Back { to: Stage::Provision, note: "staging is lost".into() };
+    let (claim, item) = world.claimed_at(Stage::named("write"));
+    let back = StageEnd::Back { to: Stage::named("provision"), note: "staging is lost".into() };
     assert_eq!(world.finish(&claim, &back), ["ingest.provision"]);
-    assert_eq!(world.status(item.id), (Stage::Provision, ItemStatus::Pending));
+    assert_eq!(world.status(item.id), (Stage::named("provision"), ItemStatus::Pending));
     assert_eq!(world.topics(item.id), ["ingest.provision"]);
     assert_eq!(last_word(&world, item.id).2, "staging is lost");
-    let (claim, _) = world.claim(Stage::Provision);
+    let (claim, _) = world.claim(Stage::named("provision"));
     assert_eq!(claim.spent, 1);
     // Back to the stage itself is a task of its own too.
-    world.finish(&claim, &StageEnd::Back { to: Stage::Provision, note: "once more".into() });
-    assert_eq!(world.claim(Stage::Provision).0.spent, 1);
+    world.finish(&claim, &StageEnd::Back { to: Stage::named("provision"), note: "once more".into() });
+    assert_eq!(world.claim(Stage::named("provision")).0.spent, 1);
 }
 
 pub(crate) fn attempts_are_counted_until_the_item_goes_on(subject: &dyn Subject) {
@@ -240,10 +238,10 @@ pub(crate) fn attempts_are_counted_until_the_item_goes_on(subject: &dyn Subject)
         StageEnd::Held { note: "look at this".into() },
     ];
     let goes_on = [
-        next(Stage::Cleanup),
-        StageEnd::Back { to: Stage::Provision, note: "staging is lost".into() },
+        next(Stage::named("cleanup")),
+        StageEnd::Back { to: Stage::named("provision"), note: "staging is lost".into() },
         StageEnd::StagingLost {
-            to: Stage::Provision,
+            to: Stage::named("provision"),
             max_losses: 3,
             note: "other bytes".into(),
             advice: "check the disk".into(),
@@ -252,11 +250,11 @@ pub(crate) fn attempts_are_counted_until_the_item_goes_on(subject: &dyn Subject)
     ];
     for (ends, expected) in [(stays.as_slice(), 1), (goes_on.as_slice(), 0)] {
         for end in ends {
-            let (claim, item) = world.claimed_at(Stage::Write);
+            let (claim, item) = world.claimed_at(Stage::named("write"));
             world.finish(&claim, &transient(&world));
             assert_eq!(world.find(item.id).retry_count, 1);
             subject.advance(Duration::from_secs(5));
-            world.finish(&world.claim(Stage::Write).0, end);
+            world.finish(&world.claim(Stage::named("write")).0, end);
             assert_eq!(world.find(item.id).retry_count, expected, "{end:?}");
             if !world.find(item.id).status.is_ended() {
                 world.ask(item.id, Request::Cancel).expect("out of the way");
@@ -267,33 +265,33 @@ pub(crate) fn attempts_are_counted_until_the_item_goes_on(subject: &dyn Subject)
 
 pub(crate) fn held_waits_for_a_person_without_a_task(subject: &dyn Subject) {
     let world = World::new(subject);
-    let (claim, item) = world.claimed_at(Stage::Notify);
+    let (claim, item) = world.claimed_at(Stage::named("notify"));
     assert!(world.finish(&claim, &StageEnd::Held { note: "look at this".into() }).is_empty());
-    assert_eq!(world.status(item.id), (Stage::Notify, ItemStatus::Held));
+    assert_eq!(world.status(item.id), (Stage::named("notify"), ItemStatus::Held));
     assert!(world.topics(item.id).is_empty());
     assert_eq!(world.ask(item.id, Request::Release).expect("goes on"), ["ingest.notify"]);
-    assert_eq!(world.claim(Stage::Notify).0.item, item.id);
+    assert_eq!(world.claim(Stage::named("notify")).0.item, item.id);
 }
 
 pub(crate) fn succeeded_ends_without_a_sweep(subject: &dyn Subject) {
     let world = World::new(subject);
-    let (claim, item) = world.claimed_at(Stage::Cleanup);
+    let (claim, item) = world.claimed_at(Stage::named("cleanup"));
     assert!(world.finish(&claim, &succeeded()).is_empty());
-    assert_eq!(last_word(&world, item.id), (Stage::Cleanup, ItemStatus::Succeeded, "done".into()));
+    assert_eq!(last_word(&world, item.id), (Stage::named("cleanup"), ItemStatus::Succeeded, "done".into()));
     assert!(world.topics(item.id).is_empty());
     assert!(!world.find(item.id).needs_review);
 }
 
 pub(crate) fn released_gives_the_attempt_back(subject: &dyn Subject) {
     let world = World::new(subject);
-    let (claim, item) = world.claimed_at(Stage::Fetch);
+    let (claim, item) = world.claimed_at(Stage::named("fetch"));
     for _ in 0..MAX_ATTEMPTS * 2 {
         let (id, fence) = (item.id, world.find(item.id).fence);
         let held = Claim { fence, lease: lease_of(&world, id), ..claim.clone() };
         world.finish(&held, &StageEnd::Released { note: "the worker drains".into() });
-        assert_eq!(world.status(id), (Stage::Fetch, ItemStatus::Pending));
+        assert_eq!(world.status(id), (Stage::named("fetch"), ItemStatus::Pending));
         assert_eq!(last_word(&world, id).2, "the worker drains");
-        assert_eq!(world.claim(Stage::Fetch).0.spent, 1, "at once, with nothing spent");
+        assert_eq!(world.claim(Stage::named("fetch")).0.spent, 1, "at once, with nothing spent");
     }
 }
 
@@ -308,21 +306,21 @@ pub(crate) fn a_committing_item_does_not_fail(subject: &dyn Subject) {
     let id = claim.item;
     world.finish(&claim, &fatal());
     let item = world.find(id);
-    assert_eq!((item.stage, item.status, item.needs_review), (Stage::Record, ItemStatus::Pending, true));
+    assert_eq!((item.stage, item.status, item.needs_review), (Stage::named("record"), ItemStatus::Pending, true));
     assert_eq!(item.retry_count, 1);
-    assert!(world.lease(1, Stage::Record, 1).assignments.is_empty(), "it rests first");
+    assert!(world.lease(1, Stage::named("record"), 1).assignments.is_empty(), "it rests first");
     subject.advance(Duration::from_mins(2));
     for _ in 0..MAX_ATTEMPTS * 2 {
-        let (claim, _) = world.claim(Stage::Record);
+        let (claim, _) = world.claim(Stage::named("record"));
         world.finish(&claim, &transient(&world));
-        assert_eq!(world.status(id), (Stage::Record, ItemStatus::Pending));
+        assert_eq!(world.status(id), (Stage::named("record"), ItemStatus::Pending));
         subject.advance(Duration::from_secs(5));
     }
     assert!(world.find(id).needs_review);
-    assert_eq!(world.dead(Stage::Record), 0);
-    let (claim, _) = world.claim(Stage::Record);
+    assert_eq!(world.dead(Stage::named("record")), 0);
+    let (claim, _) = world.claim(Stage::named("record"));
     world.publish(&claim, &[]);
-    world.finish(&claim, &next(Stage::Notify));
+    world.finish(&claim, &next(Stage::named("notify")));
     assert!(!world.find(id).needs_review, "in the end it went well");
 }
 
@@ -330,20 +328,20 @@ pub(crate) fn revive_brings_task_and_item_back(subject: &dyn Subject) {
     let world = World::new(subject);
     let ids = [world.item_named("a"), world.item_named("b")];
     for _ in 0..MAX_ATTEMPTS {
-        assert_eq!(world.lease(1, Stage::Receive, 9).assignments.len(), 2);
+        assert_eq!(world.lease(1, Stage::named("receive"), 9).assignments.len(), 2);
         world.crash();
     }
-    world.lease(1, Stage::Receive, 9);
-    assert_eq!(world.dead(Stage::Receive), 2);
+    world.lease(1, Stage::named("receive"), 9);
+    assert_eq!(world.dead(Stage::named("receive")), 2);
     let dead = world.read(|tx| Ok(tasks::list(tx, "ingest.receive", TaskState::Dead, None, 9)?.tasks));
     let only = dead.iter().find(|task| task.key == ids[1].to_string()).expect("is dead").task;
-    let (count, topics) = world.write(move |tx| work::revive(tx, "ingest.receive", Some(only), "a person"));
+    let (count, topics) = world.write(move |tx| work::revive(tx, &Table, "ingest.receive", Some(only), "a person"));
     assert_eq!((count, topics), (1, vec!["ingest.receive".to_owned()]));
-    assert_eq!(world.status(ids[0]), (Stage::Receive, ItemStatus::Failed));
-    assert_eq!(world.status(ids[1]), (Stage::Receive, ItemStatus::Pending));
-    assert_eq!(world.claim(Stage::Receive).0.spent, 1, "with all its attempts");
-    let (count, _) = world.write(|tx| work::revive(tx, "ingest.receive", None, "a person"));
-    assert_eq!((count, world.dead(Stage::Receive)), (1, 0));
+    assert_eq!(world.status(ids[0]), (Stage::named("receive"), ItemStatus::Failed));
+    assert_eq!(world.status(ids[1]), (Stage::named("receive"), ItemStatus::Pending));
+    assert_eq!(world.claim(Stage::named("receive")).0.spent, 1, "with all its attempts");
+    let (count, _) = world.write(|tx| work::revive(tx, &Table, "ingest.receive", None, "a person"));
+    assert_eq!((count, world.dead(Stage::named("receive"))), (1, 0));
     assert!(!world.find(ids[0]).needs_review);
 
     world.write(|tx| {
@@ -362,19 +360,19 @@ pub(crate) fn revive_brings_task_and_item_back(subject: &dyn Subject) {
         tasks::settle(tx, &[strongroom_queue::Settlement { lease: leased[0].lease, outcome }])?;
         Ok(())
     });
-    let (count, topics) = world.write(|tx| work::revive(tx, SWEEP_TOPIC, None, "a person"));
+    let (count, topics) = world.write(|tx| work::revive(tx, &Table, SWEEP_TOPIC, None, "a person"));
     assert_eq!((count, topics), (1, vec![SWEEP_TOPIC.to_owned()]), "a task that is no stage comes back as itself");
-    assert_eq!(world.write(|tx| work::revive(tx, SWEEP_TOPIC, None, "a person")).0, 0);
+    assert_eq!(world.write(|tx| work::revive(tx, &Table, SWEEP_TOPIC, None, "a person")).0, 0);
 }
 
 pub(crate) fn a_newer_deposit_is_woken_however_the_older_one_ends(subject: &dyn Subject) {
     let world = World::new(subject);
     let ways: [fn(&World<'_>, ItemId) -> Vec<String>; 5] = [
-        |world, _| world.finish(&world.claim(Stage::Fetch).0, &succeeded()),
-        |world, _| world.finish(&world.claim(Stage::Fetch).0, &fatal()),
+        |world, _| world.finish(&world.claim(Stage::named("fetch")).0, &succeeded()),
+        |world, _| world.finish(&world.claim(Stage::named("fetch")).0, &fatal()),
         |world, _| {
             let give_up = StageEnd::Transient { retry_at: world.now(), max_attempts: 1, note: "no".into() };
-            world.finish(&world.claim(Stage::Fetch).0, &give_up)
+            world.finish(&world.claim(Stage::named("fetch")).0, &give_up)
         },
         |world, id| world.ask(id, Request::Cancel).expect("is cancelled"),
         |world, id| world.ask(id, Request::Delete).expect("is put away"),
@@ -382,12 +380,12 @@ pub(crate) fn a_newer_deposit_is_woken_however_the_older_one_ends(subject: &dyn 
     for (number, end) in ways.into_iter().enumerate() {
         let name = format!("bag-{number}");
         let older = world.item_named(&name);
-        world.drive(older, Stage::Fetch);
+        world.drive(older, Stage::named("fetch"));
         let [younger, youngest] = [world.item_named(&name), world.item_named(&name)];
         let other = world.item_named("another object");
         let hour = world.later(Duration::from_hours(1));
         for id in [younger, youngest, other] {
-            let (claim, item) = world.claim(Stage::Receive);
+            let (claim, item) = world.claim(Stage::named("receive"));
             assert_eq!(claim.item, id);
             let waits_for = world.read(|tx| items::older_open(tx, &item));
             assert_eq!(
@@ -396,12 +394,12 @@ pub(crate) fn a_newer_deposit_is_woken_however_the_older_one_ends(subject: &dyn 
             );
             world.finish(&claim, &StageEnd::Defer { until: hour, reason: WaitReason::Other, note: "waits".into() });
         }
-        assert!(world.lease(1, Stage::Receive, 9).assignments.is_empty());
+        assert!(world.lease(1, Stage::named("receive"), 9).assignments.is_empty());
         assert!(end(&world, older).contains(&"ingest.receive".to_owned()), "way {number}");
-        let (claim, item) = world.claim(Stage::Receive);
+        let (claim, item) = world.claim(Stage::named("receive"));
         assert_eq!(claim.item, younger, "way {number}");
         assert_eq!(world.read(|tx| items::older_open(tx, &item)), None);
-        assert!(world.lease(1, Stage::Receive, 9).assignments.is_empty(), "the others still wait");
+        assert!(world.lease(1, Stage::named("receive"), 9).assignments.is_empty(), "the others still wait");
         for id in [youngest, other] {
             world.ask(id, Request::Cancel).expect("out of the way");
         }

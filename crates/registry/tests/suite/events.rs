@@ -48,7 +48,7 @@ fn all(world: &World<'_>, object: ObjectId, file: Option<FileId>, rows: usize) -
 /// An object with one file, and its event; the version is not published.
 fn prepared(world: &World<'_>) -> (strongroom_registry::work::Claim, Version, FileId, EventRow) {
     let object = world.object("bag");
-    let (claim, _) = world.claimed_at(Stage::Write);
+    let (claim, _) = world.claimed_at(Stage::named("write"));
     let version = world.prepare(&claim, &object);
     let (file, content) = world.put(&claim, &version, "deposit/data/a", b"a");
     let event = row(world, &version, file, content);

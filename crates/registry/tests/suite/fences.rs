@@ -74,13 +74,13 @@ const WRITES: &[(&str, Write)] = &[
     ("freeze_record", |tx, claim, version| versions::freeze_record(tx, claim, version, "late").map(|_| ())),
     ("commit", |tx, claim, version| versions::commit(tx, claim, version, digests(b"late").sha512)),
     ("publish", |tx, claim, _| versions::publish(tx, claim, InstitutionId::new(), None, &[])),
-    ("finish", |tx, claim, _| work::finish(tx, claim, "late", &next(Stage::Cleanup)).map(|_| ())),
+    ("finish", |tx, claim, _| work::finish(tx, &Table, claim, "late", &next(Stage::named("cleanup"))).map(|_| ())),
 ];
 
 /// An item that a worker has, with something of everything.
 fn at_work(world: &World<'_>) -> (Claim, Version) {
     let object = world.object("bag");
-    let (claim, _) = world.claimed_at(Stage::Write);
+    let (claim, _) = world.claimed_at(Stage::named("write"));
     let held = claim.clone();
     world.write(move |tx| {
         interim::put_files(tx, &held, &[interim_file("data/a", b"a")])?;
@@ -116,7 +116,7 @@ pub(crate) fn every_write_of_a_worker_is_refused_once_the_item_is_lost(subject: 
     let (claim, version) = at_work(&world);
     world.crash();
     refuses_all(&world, &claim, &version);
-    let (taken, _) = world.claim_as(2, Stage::Write);
+    let (taken, _) = world.claim_as(2, Stage::named("write"));
     refuses_all(&world, &claim, &version);
     world.write(move |tx| work::check_fence(tx, &taken));
 }
@@ -136,8 +136,8 @@ pub(crate) fn every_write_with_an_earlier_fence_is_refused_though_its_task_is_cu
     let (claim, version) = at_work(&world);
     let earlier = Claim { fence: claim.fence - 1, ..claim.clone() };
     refuses_all(&world, &earlier, &version);
-    world.finish(&claim, &next(Stage::Verify));
-    assert_eq!(world.status(claim.item), (Stage::Verify, ItemStatus::Pending));
+    world.finish(&claim, &next(Stage::named("verify")));
+    assert_eq!(world.status(claim.item), (Stage::named("verify"), ItemStatus::Pending));
 }
 
 fn problem(message: &str) -> ItemProblem {
@@ -155,9 +155,9 @@ fn problem(message: &str) -> ItemProblem {
 pub(crate) fn a_claim_writes_to_its_own_item_and_no_other(subject: &dyn Subject) {
     let world = World::new(subject);
     world.item_named("one");
-    let (first, _) = world.claim(Stage::Receive);
+    let (first, _) = world.claim(Stage::named("receive"));
     world.item_named("two");
-    let (second, _) = world.claim(Stage::Receive);
+    let (second, _) = world.claim(Stage::named("receive"));
     assert_eq!(first.fence, second.fence);
     let before = format!("{:?}", world.find(second.item));
     for (claim, message) in [(&second, "of the second"), (&first, "of the first")] {

@@ -40,7 +40,7 @@ fn put(world: &World<'_>, claim: &Claim, version: &Version, files: &[(&'static s
 /// A version with a file of older signatures, one of the newer, one that nobody tried, and a record of ours.
 fn prepared(world: &World<'_>) -> (Claim, Version, Vec<FileId>) {
     let object = world.object("bag");
-    let (claim, _) = world.claimed_at(Stage::Write);
+    let (claim, _) = world.claimed_at(Stage::named("write"));
     let version = world.prepare(&claim, &object);
     let files = [
         ("deposit/data/old", format("fmt/1", Some(OLD))),

@@ -11,7 +11,7 @@ pub(crate) fn nothing_of_another_institution_is_seen(subject: &dyn Subject) {
     let world = World::new(subject);
     let (batch, items) = world.batch(1);
     let object = world.object("bag-0");
-    let (claim, item) = world.claim(Stage::Receive);
+    let (claim, item) = world.claim(Stage::named("receive"));
     let version = world.prepare(&claim, &object);
     let (file, content) = world.put(&claim, &version, "deposit/data/a", b"a");
     world.copy(&claim, &version, "primary", &[content]);
@@ -90,9 +90,9 @@ pub(crate) fn nothing_of_another_institution_is_seen(subject: &dyn Subject) {
         assert!(!seen, "{what} of another institution is seen");
     }
     let theirs = Scope::Institution(world.theirs);
-    let refused = world.refused(move |tx| items::request(tx, theirs, items[0], Request::Hold, "a stranger"));
+    let refused = world.refused(move |tx| items::request(tx, &Table, theirs, items[0], Request::Hold, "a stranger"));
     assert!(matches!(refused, RegistryError::NotFound { .. }));
-    let refused = world.refused(move |tx| batches::request(tx, theirs, batch, Request::Hold, "a stranger"));
+    let refused = world.refused(move |tx| batches::request(tx, &Table, theirs, batch, Request::Hold, "a stranger"));
     assert!(matches!(refused, RegistryError::NotFound { .. }));
     assert!(!theirs.admits(ours) && theirs.admits(world.theirs) && Scope::System.admits(ours));
 }

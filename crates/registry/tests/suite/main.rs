@@ -30,6 +30,8 @@ macro_rules! conformance_suite {
             claims {
                 a_claim_and_the_lease_of_its_task_come_together
                 a_worker_that_stops_without_a_word_loses_its_item
+                a_task_without_an_item_is_leased_as_what_it_is
+                a_worker_leaves_the_items_of_workflows_that_it_does_not_know
                 a_task_whose_item_has_moved_on_is_settled_unseen
                 attempts_of_workers_that_crash_are_counted_and_the_item_fails_with_its_task
                 giving_up_wakes_the_newer_deposit
@@ -70,7 +72,7 @@ macro_rules! conformance_suite {
                 a_failed_item_that_is_deleted_is_swept_and_keeps_its_history
                 a_committed_item_cannot_be_stopped
                 a_request_that_came_before_the_commit_does_not_stop_it
-                requeueing_goes_no_later_and_back_where_what_is_needed_is_gone
+                requeueing_begins_where_the_workflow_says_and_no_later
                 an_item_is_requeued_whatever_its_sweep_is_at
                 a_stage_of_another_action_is_refused
                 an_item_at_rest_holds_no_object

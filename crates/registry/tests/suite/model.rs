@@ -12,7 +12,7 @@ use super::world::*;
 
 const ITEMS: usize = 3;
 /// Stages that need nothing an earlier one left behind, so that requeueing is plain.
-const STAGES: [Stage; 3] = [Stage::Receive, Stage::Estimate, Stage::Provision];
+const STAGES: [Stage; 3] = [Stage::named("receive"), Stage::named("estimate"), Stage::named("provision")];
 
 #[derive(Debug, Clone)]
 enum Operation {
@@ -73,6 +73,11 @@ fn operation() -> impl Strategy<Value = Operation> {
         1 => Just(Operation::Crash),
         2 => Just(Operation::Wait),
     ]
+}
+
+/// The place of a stage among the others.
+fn place(stage: Stage) -> Option<usize> {
+    STAGES.iter().position(|one| *one == stage)
 }
 
 /// An item as the model knows it.
@@ -142,7 +147,9 @@ impl Known {
             (Request::Release, Held) => self.go_on(self.stage),
             (Request::Cancel, Pending | Held) => self.rest(Cancelled),
             (Request::Delete, Pending | Held | Failed | Cancelled | Succeeded) => self.rest(Deleted),
-            (Request::Requeue(wanted), Pending | Failed | Cancelled) if wanted.unwrap_or(self.stage) <= self.stage => {
+            (Request::Requeue(wanted), Pending | Failed | Cancelled)
+                if place(wanted.unwrap_or(self.stage)) <= place(self.stage) =>
+            {
                 self.go_on(wanted.unwrap_or(self.stage));
             }
             _ => return false,
@@ -252,7 +259,7 @@ impl Run<'_> {
                 item.status == ItemStatus::Started,
                 "who holds it is named, and no other"
             );
-            let topic = known.stage.topic(item.action);
+            let topic = topic(known.stage);
             let tasks = self.world.topics(*id).into_iter().filter(|one| *one == topic).count();
             assert_eq!(tasks, usize::from(known.has_task()), "an open item has one task, and no other has any");
             let last = self.world.history(*id).pop().expect("a line");
@@ -272,7 +279,7 @@ pub(crate) fn random_work_follows_the_model(make: impl Fn() -> Option<Box<dyn Su
         let world = World::new(subject.as_ref());
         let ids: Vec<ItemId> = (0..ITEMS).map(|number| world.item_named(&format!("bag-{number}"))).collect();
         let fresh = Known {
-            stage: Stage::Receive,
+            stage: Stage::named("receive"),
             status: ItemStatus::Pending,
             fence: 0,
             asked: None,

@@ -25,7 +25,7 @@ fn deposit(world: &World<'_>, which: Option<Part>) -> ItemId {
 fn claim_of(world: &World<'_>, id: ItemId) -> Claim {
     let hour = world.later(Duration::from_hours(1));
     loop {
-        let (claim, _) = world.claim(Stage::Receive);
+        let (claim, _) = world.claim(Stage::named("receive"));
         if claim.item == id {
             return claim;
         }
@@ -37,8 +37,8 @@ fn claim_of(world: &World<'_>, id: ItemId) -> Claim {
 fn publish(world: &World<'_>, which: Option<Part>) -> ItemId {
     let object = world.object("bag");
     let id = deposit(world, which);
-    world.drive(id, Stage::Record);
-    let (claim, _) = world.claim(Stage::Record);
+    world.drive(id, Stage::named("record"));
+    let (claim, _) = world.claim(Stage::named("record"));
     let said = Description { part: which, ..Description::default() };
     let (held, of) = (claim.clone(), object.clone());
     let version = world.write(move |tx| versions::prepare(tx, &held, &new_version(&of, &said)));
@@ -80,19 +80,19 @@ pub(crate) fn parts_of_one_set_do_not_wait_for_each_other(subject: &dyn Subject)
 pub(crate) fn a_deposit_that_ends_wakes_the_next_that_waits_for_its_turn(subject: &dyn Subject) {
     let world = World::new(subject);
     let first = deposit(&world, Some(part(1, 3)));
-    world.drive(first, Stage::Fetch);
+    world.drive(first, Stage::named("fetch"));
     let beside = deposit(&world, Some(part(2, 3)));
-    world.drive(beside, Stage::Fetch);
+    world.drive(beside, Stage::named("fetch"));
     let again = deposit(&world, Some(part(1, 3)));
     let hour = world.later(Duration::from_hours(1));
-    let (claim, _) = world.claim(Stage::Receive);
+    let (claim, _) = world.claim(Stage::named("receive"));
     world.finish(&claim, &StageEnd::Defer { until: hour, reason: WaitReason::Other, note: "waits".into() });
-    assert!(world.lease(1, Stage::Receive, 9).assignments.is_empty());
-    let held = world.lease(1, Stage::Fetch, 2).assignments;
+    assert!(world.lease(1, Stage::named("receive"), 9).assignments.is_empty());
+    let held = world.lease(1, Stage::named("fetch"), 2).assignments;
     let claim = held.iter().find_map(|one| one.claimed.as_ref().filter(|(claim, _)| claim.item == first));
     world.finish(&claim.expect("is leased").0, &succeeded());
     // The part beside is at work and need not be woken; the one behind it waits for what has ended.
-    assert_eq!(world.claim(Stage::Receive).0.item, again);
+    assert_eq!(world.claim(Stage::named("receive")).0.item, again);
 
     // What went on wakes those that waited with it.
     let third = deposit(&world, Some(part(3, 3)));

@@ -11,13 +11,13 @@ use strongroom_queue::LeaseRequest;
 use strongroom_registry::items::{self, ItemFilter, NewItem};
 use strongroom_registry::work::{self, Claim, Pulse, StageEnd};
 use strongroom_registry::{
-    Action, BatchId, BatchState, InstitutionId, ItemId, ItemStatus, Registry, RegistryError, Scope, Stage, batches,
-    schema, tenants,
+    Action, BatchId, BatchState, InstitutionId, ItemId, ItemStatus, Registry, RegistryError, Scope, Stage, batches, schema,
+    tenants,
 };
 
 use super::conformance_suite;
 use super::sqlite::{self, may_scan};
-use super::world::{Subject, World, holder};
+use super::world::{INGEST, Subject, Table, World, holder, topic};
 
 struct PostgresSubject {
     registry: Registry,
@@ -125,7 +125,7 @@ fn many_workers_take_many_items_to_their_ends() {
             tenants::add_institution(tx, ours, "example.edu", "Ours")?;
             batches::create(tx, batch, ours, None, "bag", "someone", None)?;
             for number in 0..ITEMS {
-                items::create(tx, &new_item(ours, batch, number))?;
+                items::create(tx, &Table, &new_item(ours, batch, number))?;
             }
             Ok(())
         })
@@ -143,7 +143,7 @@ fn many_workers_take_many_items_to_their_ends() {
     for item in first.read(|tx| items::list(tx, Scope::System, &ItemFilter::default(), None, 1_000)).expect("reads") {
         let history = first.read(|tx| items::history(tx, Scope::System, item.id)).expect("reads");
         let started = history.iter().filter(|line| line.status == ItemStatus::Started).count();
-        assert_eq!(started, Stage::INGEST.len(), "{history:#?}");
+        assert_eq!(started, INGEST.len(), "{history:#?}");
     }
 }
 
@@ -154,7 +154,7 @@ fn a_row_that_somebody_keeps_locked_keeps_no_other_lease_from_being_extended_or_
     let world = World::new(&subject);
     let claims = ["one", "two"].map(|name| {
         world.item_named(name);
-        world.claim(Stage::Receive).0
+        world.claim(Stage::named("receive")).0
     });
     let [locked, free] = &claims;
     let mut person = subject.scratch.client();
@@ -184,7 +184,7 @@ fn new_item(institution: InstitutionId, batch: BatchId, number: usize) -> NewIte
         batch: Some(batch),
         institution,
         collection: None,
-        action: Action::Ingest,
+        action: Action::named("ingest"),
         object: None,
         object_identifier: format!("example.edu/{number}"),
         file: None,
@@ -201,7 +201,7 @@ fn new_item(institution: InstitutionId, batch: BatchId, number: usize) -> NewIte
 fn work_until_nothing_is_left(registry: &Registry, number: u32, batch: BatchId) {
     let who = holder(number);
     let request = LeaseRequest {
-        topics: Stage::INGEST.iter().map(|stage| stage.topic(Action::Ingest)).collect(),
+        topics: INGEST.iter().map(|stage| topic(*stage)).collect(),
         keys: None,
         limit: 2,
         holder: who.clone(),
@@ -209,7 +209,7 @@ fn work_until_nothing_is_left(registry: &Registry, number: u32, batch: BatchId) 
     };
     loop {
         let request = request.clone();
-        let leasing = registry.write_by_rows(move |tx| work::lease(tx, &request, &|_| 3)).expect("leases");
+        let leasing = registry.write_by_rows(move |tx| work::lease(tx, &Table, &request, &|_| 3)).expect("leases");
         let held: Vec<_> = leasing
             .assignments
             .iter()
@@ -218,13 +218,13 @@ fn work_until_nothing_is_left(registry: &Registry, number: u32, batch: BatchId) 
         registry.write_by_rows(move |tx| work::heartbeat(tx, &held, Duration::from_mins(1))).expect("the heart beats");
         for assignment in &leasing.assignments {
             let Some((claim, item)) = assignment.claimed.clone() else { panic!("a sweep of what succeeded") };
-            let after = Stage::INGEST.iter().position(|stage| *stage == item.stage).expect("is one of them") + 1;
-            let end = match Stage::INGEST.get(after) {
+            let after = INGEST.iter().position(|stage| *stage == item.stage).expect("is one of them") + 1;
+            let end = match INGEST.get(after) {
                 Some(next) => StageEnd::Next { next: *next, note: "on".into() },
                 None => StageEnd::Succeeded { note: "done".into() },
             };
             let who = who.to_string();
-            registry.write(move |tx| work::finish(tx, &claim, &who, &end)).expect("the stage ends");
+            registry.write(move |tx| work::finish(tx, &Table, &claim, &who, &end)).expect("the stage ends");
         }
         let counts = registry.read(|tx| items::counts(tx, Scope::System, Some(batch))).expect("reads");
         if counts.iter().all(|(status, _)| status.is_ended()) {

@@ -7,7 +7,7 @@ use strongroom_registry::discarding::Authority;
 use strongroom_registry::items::{NewItem, Request};
 use strongroom_registry::leases::{self, Hold};
 use strongroom_registry::work::{self, SWEEP_TOPIC, StageEnd};
-use strongroom_registry::{Action, ItemStatus, RegistryError, Stage, WaitReason, interim};
+use strongroom_registry::{Action, ItemStatus, RegistryError, Stage, WaitReason};
 use uuid::Uuid;
 
 use super::world::*;
@@ -32,16 +32,16 @@ pub(crate) fn a_waiting_item_is_held_released_and_cancelled(subject: &dyn Subjec
 pub(crate) fn a_started_item_is_asked_and_follows_when_its_stage_ends(subject: &dyn Subject) {
     let world = World::new(subject);
     for (request, status) in [(Request::Hold, ItemStatus::Held), (Request::Cancel, ItemStatus::Cancelled)] {
-        let (claim, item) = world.claimed_at(Stage::Fetch);
+        let (claim, item) = world.claimed_at(Stage::named("fetch"));
         assert!(world.ask(item.id, request).expect("is asked").is_empty());
         assert_eq!(world.find(item.id).status, ItemStatus::Started);
         assert_eq!(world.find(item.id).cancel_requested, Some(status));
         for refused in [Request::Delete, Request::Requeue(None)] {
             assert!(matches!(world.ask(item.id, refused), Err(RegistryError::State { .. })), "{refused:?}");
         }
-        world.finish(&claim, &next(Stage::Validate));
+        world.finish(&claim, &next(Stage::named("validate")));
         let item = world.find(item.id);
-        assert_eq!((item.stage, item.status, item.cancel_requested), (Stage::Validate, status, None));
+        assert_eq!((item.stage, item.status, item.cancel_requested), (Stage::named("validate"), status, None));
         let expected: &[&str] = if status == ItemStatus::Held { &[] } else { &[SWEEP_TOPIC] };
         assert_eq!(world.topics(item.id), expected);
     }
@@ -50,11 +50,11 @@ pub(crate) fn a_started_item_is_asked_and_follows_when_its_stage_ends(subject: &
 pub(crate) fn a_request_is_carried_out_when_the_worker_dies(subject: &dyn Subject) {
     let world = World::new(subject);
     for (request, status) in [(Request::Hold, ItemStatus::Held), (Request::Cancel, ItemStatus::Cancelled)] {
-        let (_, item) = world.claimed_at(Stage::Fetch);
+        let (_, item) = world.claimed_at(Stage::named("fetch"));
         world.ask(item.id, request).expect("is asked");
         let topics = world.crash();
         let item = world.find(item.id);
-        assert_eq!((item.stage, item.status, item.cancel_requested), (Stage::Fetch, status, None));
+        assert_eq!((item.stage, item.status, item.cancel_requested), (Stage::named("fetch"), status, None));
         assert_eq!(world.history(item.id).last().expect("a line").status, status);
         let expected: &[&str] = if status == ItemStatus::Held { &[] } else { &[SWEEP_TOPIC] };
         assert_eq!(world.topics(item.id), expected);
@@ -64,15 +64,15 @@ pub(crate) fn a_request_is_carried_out_when_the_worker_dies(subject: &dyn Subjec
 
 pub(crate) fn a_request_is_carried_out_instead_of_the_next_claim(subject: &dyn Subject) {
     let world = World::new(subject);
-    let (_, item) = world.claimed_at(Stage::Fetch);
+    let (_, item) = world.claimed_at(Stage::named("fetch"));
     world.ask(item.id, Request::Cancel).expect("is asked");
     subject.advance(LEASE * 2);
     // Somebody who knows tasks only has taken it over.
     world.write(|tx| {
-        strongroom_queue::tasks::take_over_expired::<RegistryError>(tx, 9, &mut |_, _, _| Ok(true))?;
+        strongroom_queue::tasks::take_over_expired::<RegistryError>(tx, 9, &mut |_, _| Ok(true))?;
         Ok(())
     });
-    let leasing = world.lease(2, Stage::Fetch, 9);
+    let leasing = world.lease(2, Stage::named("fetch"), 9);
     assert!(leasing.assignments.is_empty());
     assert_eq!(leasing.topics, [SWEEP_TOPIC]);
     assert_eq!(world.find(item.id).status, ItemStatus::Cancelled);
@@ -81,26 +81,26 @@ pub(crate) fn a_request_is_carried_out_instead_of_the_next_claim(subject: &dyn S
 
 pub(crate) fn a_release_withdraws_a_hold_that_was_only_asked_for(subject: &dyn Subject) {
     let world = World::new(subject);
-    let (claim, item) = world.claimed_at(Stage::Fetch);
+    let (claim, item) = world.claimed_at(Stage::named("fetch"));
     world.ask(item.id, Request::Hold).expect("is asked");
     world.ask(item.id, Request::Release).expect("is asked no more");
-    world.finish(&claim, &next(Stage::Validate));
-    assert_eq!(world.status(item.id), (Stage::Validate, ItemStatus::Pending));
+    world.finish(&claim, &next(Stage::named("validate")));
+    assert_eq!(world.status(item.id), (Stage::named("validate"), ItemStatus::Pending));
     assert!(matches!(world.ask(item.id, Request::Release), Err(RegistryError::State { .. })));
 }
 
 pub(crate) fn a_cancelled_item_is_swept_however_its_stage_ended(subject: &dyn Subject) {
     let world = World::new(subject);
     let ends: [fn(&World<'_>) -> StageEnd; 6] = [
-        |_| next(Stage::Validate),
-        |_| StageEnd::Back { to: Stage::Provision, note: "back".into() },
+        |_| next(Stage::named("validate")),
+        |_| StageEnd::Back { to: Stage::named("provision"), note: "back".into() },
         |world| StageEnd::Defer { until: world.now(), reason: WaitReason::Other, note: "waits".into() },
         |world| StageEnd::Transient { retry_at: world.now(), max_attempts: 3, note: "no".into() },
         |_| StageEnd::Held { note: "held".into() },
         |_| StageEnd::Released { note: "asked to stop".into() },
     ];
     for end in ends {
-        let (claim, item) = world.claimed_at(Stage::Fetch);
+        let (claim, item) = world.claimed_at(Stage::named("fetch"));
         world.ask(item.id, Request::Cancel).expect("is asked");
         let end = end(&world);
         assert_eq!(world.finish(&claim, &end), [SWEEP_TOPIC], "{end:?}");
@@ -113,13 +113,13 @@ pub(crate) fn a_cancelled_item_is_swept_however_its_stage_ended(subject: &dyn Su
 
 pub(crate) fn a_failed_item_that_is_deleted_is_swept_and_keeps_its_history(subject: &dyn Subject) {
     let world = World::new(subject);
-    let (claim, item) = world.claimed_at(Stage::Fetch);
+    let (claim, item) = world.claimed_at(Stage::named("fetch"));
     let give_up = StageEnd::Transient { retry_at: world.now(), max_attempts: 1, note: "no".into() };
     world.finish(&claim, &give_up);
     assert!(world.topics(item.id).is_empty());
     assert_eq!(world.ask(item.id, Request::Delete).expect("is put away"), [SWEEP_TOPIC]);
     assert_eq!(world.topics(item.id), [SWEEP_TOPIC]);
-    assert_eq!(world.dead(Stage::Fetch), 0, "its dead task goes with it");
+    assert_eq!(world.dead(Stage::named("fetch")), 0, "its dead task goes with it");
     assert_eq!(world.find(item.id).status, ItemStatus::Deleted);
     assert!(world.history(item.id).len() >= 5);
 }
@@ -137,18 +137,19 @@ pub(crate) fn a_committed_item_cannot_be_stopped(subject: &dyn Subject) {
     refuse_all();
     world.crash();
     refuse_all();
-    assert_eq!(world.ask(id, Request::Requeue(Some(Stage::Fetch))).expect("goes on"), ["ingest.record"]);
-    let (claim, _) = world.claim(Stage::Record);
+    assert_eq!(world.ask(id, Request::Requeue(Some(Stage::named("fetch")))).expect("goes on"), ["ingest.record"]);
+    let (claim, _) = world.claim(Stage::named("record"));
     world.publish(&claim, &[]);
-    world.finish(&claim, &next(Stage::Notify));
+    world.finish(&claim, &next(Stage::named("notify")));
     refuse_all();
-    let (claim, _) = world.claim(Stage::Notify);
-    world.finish(&claim, &next(Stage::Cleanup));
-    let (claim, _) = world.claim(Stage::Cleanup);
+    let (claim, _) = world.claim(Stage::named("notify"));
+    world.finish(&claim, &next(Stage::named("cleanup")));
+    let (claim, _) = world.claim(Stage::named("cleanup"));
     world.finish(&claim, &fatal());
-    world.ask(id, Request::Requeue(Some(Stage::Receive))).expect("begins again");
-    assert_eq!(world.status(id), (Stage::Notify, ItemStatus::Pending), "not before what has been reached");
-    let (claim, _) = world.claim(Stage::Notify);
+    world.ask(id, Request::Requeue(Some(Stage::named("receive")))).expect("begins again");
+    let forward = (Stage::named("record"), ItemStatus::Pending);
+    assert_eq!(world.status(id), forward, "where its workflow lets it begin from there");
+    let (claim, _) = world.claim(Stage::named("record"));
     world.finish(&claim, &succeeded());
     world.ask(id, Request::Delete).expect("what has ended may be put away");
 }
@@ -157,73 +158,43 @@ pub(crate) fn a_committed_item_cannot_be_stopped(subject: &dyn Subject) {
 pub(crate) fn a_request_that_came_before_the_commit_does_not_stop_it(subject: &dyn Subject) {
     let world = World::new(subject);
     let object = world.object("bag");
-    let (claim, _) = world.claimed_at(Stage::Record);
+    let (claim, _) = world.claimed_at(Stage::named("record"));
     let version = world.prepare(&claim, &object);
     world.put(&claim, &version, "deposit/data/a", b"a");
     world.ask(claim.item, Request::Cancel).expect("is asked");
     world.commit(&claim, &version);
     world.finish(&claim, &StageEnd::Cancelled { note: "as asked".into() });
-    assert_eq!(world.status(claim.item), (Stage::Record, ItemStatus::Pending), "it only goes forward");
+    assert_eq!(world.status(claim.item), (Stage::named("record"), ItemStatus::Pending), "it only goes forward");
     subject.advance(Duration::from_mins(2));
-    let (claim, _) = world.claim(Stage::Record);
+    let (claim, _) = world.claim(Stage::named("record"));
     world.publish(&claim, &[]);
-    world.finish(&claim, &next(Stage::Notify));
-    assert_eq!(world.status(claim.item), (Stage::Notify, ItemStatus::Pending));
+    world.finish(&claim, &next(Stage::named("notify")));
+    assert_eq!(world.status(claim.item), (Stage::named("notify"), ItemStatus::Pending));
 }
 
-pub(crate) fn requeueing_goes_no_later_and_back_where_what_is_needed_is_gone(subject: &dyn Subject) {
+pub(crate) fn requeueing_begins_where_the_workflow_says_and_no_later(subject: &dyn Subject) {
     let world = World::new(subject);
-    let failed_at = |stage, has_staged| {
-        let (claim, item) = world.claimed_at(stage);
-        if has_staged {
-            let claim = claim.clone();
-            world.write(move |tx| {
-                interim::set_fact(tx, &claim, "fetched", "true")?;
-                interim::reserve(tx, &claim, 1, 1_000)
-            });
-        }
-        world.finish(&claim, &fatal());
-        item.id
-    };
-    let requeue = |id, stage| {
-        world.ask(id, Request::Requeue(stage)).map(|_| {
-            let reached = world.find(id).stage;
-            world.ask(id, Request::Delete).expect("out of the way");
-            reached
-        })
-    };
-    assert!(matches!(requeue(failed_at(Stage::Fetch, true), Some(Stage::Write)), Err(RegistryError::State { .. })));
-    let cases = [
-        // What it was writing was discarded when it failed.
-        (Stage::Write, true, None, Stage::Compare),
-        (Stage::Write, true, Some(Stage::Validate), Stage::Validate),
-        (Stage::Write, false, None, Stage::Receive),
-        (Stage::Write, false, Some(Stage::Validate), Stage::Receive),
-        (Stage::Write, false, Some(Stage::Estimate), Stage::Estimate),
-        (Stage::Write, true, Some(Stage::Fetch), Stage::Fetch),
-        (Stage::Fetch, false, None, Stage::Provision),
-    ];
-    for (stage, has_staged, wanted, reached) in cases {
-        let found = requeue(failed_at(stage, has_staged), wanted).expect("is requeued");
-        assert_eq!(found, reached, "{stage}, staged {has_staged}, asked for {wanted:?}");
-    }
-    let id = failed_at(Stage::Validate, true);
-    assert_eq!(world.ask(id, Request::Requeue(None)).expect("is requeued"), ["ingest.validate"]);
-    let item = world.find(id);
+    let (claim, item) = world.claimed_at(Stage::named("fetch"));
+    world.finish(&claim, &fatal());
+    let refused = world.ask(item.id, Request::Requeue(Some(Stage::named("write")))).expect_err("a later stage");
+    assert!(matches!(refused, RegistryError::State { .. }), "{refused}");
+    let earlier = Stage::named("estimate");
+    assert_eq!(world.ask(item.id, Request::Requeue(Some(earlier))).expect("is requeued"), ["ingest.estimate"]);
+    let item = world.find(item.id);
     assert_eq!((item.status, item.needs_review, item.retry_count), (ItemStatus::Pending, false, 0));
-    assert_eq!(world.topics(id), ["ingest.validate"], "the sweep that was to clear its staging is gone");
+    assert_eq!(world.topics(item.id), ["ingest.estimate"], "the sweep that was to clear its staging is gone");
 }
 
 pub(crate) fn an_item_is_requeued_whatever_its_sweep_is_at(subject: &dyn Subject) {
     let world = World::new(subject);
-    let (claim, item) = world.claimed_at(Stage::Validate);
+    let (claim, item) = world.claimed_at(Stage::named("validate"));
     world.finish(&claim, &fatal());
     let sweeping =
         LeaseRequest { topics: vec![SWEEP_TOPIC.into()], keys: None, limit: 1, holder: holder(2), duration: LEASE };
-    let sweep = world.write(move |tx| work::lease(tx, &sweeping, &|_| 3)).assignments;
+    let sweep = world.write(move |tx| work::lease(tx, &Table, &sweeping, &|_| 3)).assignments;
     assert_eq!(sweep.len(), 1);
     world.ask(item.id, Request::Requeue(None)).expect("the sweep goes by what was discarded");
-    assert_eq!(world.topics(item.id), ["ingest.receive"], "the task of the sweep is gone");
+    assert_eq!(world.topics(item.id), ["ingest.validate"], "the task of the sweep is gone");
     let id = item.id;
     let late = world.refused(move |tx| Authority::Ended(id).check(tx));
     assert!(matches!(late, RegistryError::FenceLost { .. }), "a sweep under way stops: {late}");
@@ -231,16 +202,16 @@ pub(crate) fn an_item_is_requeued_whatever_its_sweep_is_at(subject: &dyn Subject
 
 pub(crate) fn a_stage_of_another_action_is_refused(subject: &dyn Subject) {
     let world = World::new(subject);
-    let id = world.make(&NewItem { action: Action::RestoreObject, ..world.new_item("bag") });
+    let id = world.make(&NewItem { action: Action::named("restore_object"), ..world.new_item("bag") });
     assert_eq!(world.topics(id), ["restoration.restore"]);
     for stage in INGEST {
         let refused = world.ask(id, Request::Requeue(Some(stage))).expect_err("it has one stage");
         assert!(matches!(refused, RegistryError::State { .. }), "{refused}");
     }
-    world.ask(id, Request::Requeue(Some(Stage::Restore))).expect("its own");
+    world.ask(id, Request::Requeue(Some(Stage::named("restore")))).expect("its own");
     assert_eq!(world.topics(id), ["restoration.restore"]);
     let ingest = world.item();
-    assert!(world.ask(ingest, Request::Requeue(Some(Stage::Restore))).is_err());
+    assert!(world.ask(ingest, Request::Requeue(Some(Stage::named("restore")))).is_err());
 }
 
 pub(crate) fn an_item_at_rest_holds_no_object(subject: &dyn Subject) {
@@ -254,9 +225,9 @@ pub(crate) fn an_item_at_rest_holds_no_object(subject: &dyn Subject) {
         matches!(hold, Hold::Held { .. })
     };
     let waiting = || {
-        let (claim, item) = world.claimed_at(Stage::Compare);
+        let (claim, item) = world.claimed_at(Stage::named("compare"));
         world.write(move |tx| leases::hold(tx, object, item.id.0, until));
-        world.finish(&claim, &next(Stage::Write));
+        world.finish(&claim, &next(Stage::named("write")));
         assert!(!is_free(), "between two stages it is kept");
         item.id
     };
@@ -270,9 +241,9 @@ pub(crate) fn an_item_at_rest_holds_no_object(subject: &dyn Subject) {
     }
     waiting();
     for _ in 0..MAX_ATTEMPTS {
-        world.claim(Stage::Write);
+        world.claim(Stage::named("write"));
         world.crash();
     }
-    world.lease(1, Stage::Write, 1);
+    world.lease(1, Stage::named("write"), 1);
     assert!(is_free(), "given up");
 }

@@ -18,8 +18,8 @@ fn place() -> Place {
 
 /// A restoration that a worker has.
 fn claimed(world: &World<'_>) -> Claim {
-    world.make(&NewItem { action: Action::RestoreObject, ..world.new_item("bag") });
-    world.claim(Stage::Restore).0
+    world.make(&NewItem { action: Action::named("restore_object"), ..world.new_item("bag") });
+    world.claim(Stage::named("restore")).0
 }
 
 fn begin(world: &World<'_>, claim: &Claim) -> Turn {
@@ -103,7 +103,7 @@ pub(crate) fn a_later_attempt_knows_what_an_earlier_one_was_about_to_put(subject
     let (claim, noted) = (first.clone(), said.clone());
     world.write(move |tx| restored::announce(tx, &claim, &place(), &noted));
     world.finish(&first, &StageEnd::Released { note: "stops".into() });
-    let again = world.claim(Stage::Restore).0;
+    let again = world.claim(Stage::named("restore")).0;
     assert_eq!(begin(&world, &again), Turn::Ours { announced: Some(said.clone()) });
     let late = world.refused(move |tx| restored::announce(tx, &first, &place(), &said));
     assert!(matches!(late, RegistryError::FenceLost { .. }), "the earlier attempt says nothing any more: {late:?}");

@@ -6,7 +6,7 @@ use strongroom_registry::items::{NewItem, Request};
 use strongroom_registry::leases::{self, Hold, Holding};
 use strongroom_registry::versions;
 use strongroom_registry::work::{self, StageEnd};
-use strongroom_registry::{Action, ItemStatus, Stage, Time, WaitReason, interim};
+use strongroom_registry::{Action, ItemStatus, Stage, Time, WaitKey, WaitReason, interim};
 use uuid::Uuid;
 
 use super::world::*;
@@ -16,7 +16,7 @@ pub(crate) fn the_ledger_never_exceeds_the_capacity(subject: &dyn Subject) {
     let claims: Vec<_> = (0..12)
         .map(|number| {
             world.item_named(&format!("bag-{number}"));
-            world.claim(Stage::Receive).0
+            world.claim(Stage::named("receive")).0
         })
         .collect();
     let granted = std::sync::atomic::AtomicU64::new(0);
@@ -45,11 +45,11 @@ pub(crate) fn the_ledger_never_exceeds_the_capacity(subject: &dyn Subject) {
 
 pub(crate) fn space_comes_back_and_those_who_wait_are_woken(subject: &dyn Subject) {
     let world = World::new(subject);
-    let (has, _) = world.claimed_at(Stage::Provision);
+    let (has, _) = world.claimed_at(Stage::named("provision"));
     let reserved = has.clone();
     assert!(world.write(move |tx| interim::reserve(tx, &reserved, 100, 100)));
-    world.finish(&has, &next(Stage::Fetch));
-    let (waits, item) = world.claimed_at(Stage::Provision);
+    world.finish(&has, &next(Stage::named("fetch")));
+    let (waits, item) = world.claimed_at(Stage::named("provision"));
     let asked = waits.clone();
     assert!(!world.write(move |tx| interim::reserve(tx, &asked, 1, 100)));
     let until = world.later(Duration::from_hours(1));
@@ -60,10 +60,10 @@ pub(crate) fn space_comes_back_and_those_who_wait_are_woken(subject: &dyn Subjec
         assert!(place.is_some_and(|place| place.is_discarded && place.id.is_some()));
         assert!(interim::drop_staged_rows(tx, ended, place)?);
         assert_eq!(interim::staging_place(tx, ended)?, None);
-        work::wake_provisioning(tx)
+        work::wake_all(tx, &WaitKey::staging(), None)
     });
     assert_eq!(topics, ["ingest.provision"]);
-    let (claim, _) = world.claim(Stage::Provision);
+    let (claim, _) = world.claim(Stage::named("provision"));
     assert_eq!(claim.item, item.id);
     let asked = claim.clone();
     assert!(world.write(move |tx| interim::reserve(tx, &asked, 100, 100)));
@@ -120,7 +120,7 @@ pub(crate) fn a_committing_object_is_kept_for_its_item(subject: &dyn Subject) {
     let until = world.later(LEASE);
     assert!(matches!(hold(&world, version.object, B, until), Hold::Busy { .. }), "nor when the lease ran out");
     assert!(matches!(hold(&world, version.object, owner, until), Hold::Held { .. }));
-    let (claim, _) = world.claim(Stage::Record);
+    let (claim, _) = world.claim(Stage::named("record"));
     world.publish(&claim, &[]);
     world.write(move |tx| leases::release_owner(tx, owner));
     assert!(matches!(hold(&world, version.object, B, until), Hold::Held { .. }));
@@ -142,7 +142,7 @@ pub(crate) fn who_waits_for_an_object_is_woken_when_it_is_let_go(subject: &dyn S
     let object = world.object("bag").id;
     let hour = world.later(Duration::from_hours(1));
     let waits = |knows: Option<strongroom_registry::ObjectId>| {
-        let (claim, item) = world.claimed_at(Stage::Write);
+        let (claim, item) = world.claimed_at(Stage::named("write"));
         let held = claim.clone();
         world.write(move |tx| knows.map_or(Ok(()), |object| work::set_object(tx, &held, object)));
         world.finish(&claim, &StageEnd::Defer { until: hour, reason: WaitReason::Other, note: "it is held".into() });
@@ -156,15 +156,15 @@ pub(crate) fn who_waits_for_an_object_is_woken_when_it_is_let_go(subject: &dyn S
     world.ask(held, Request::Hold).expect("is held");
     let ended = waits(Some(object));
     world.ask(ended, Request::Cancel).expect("is cancelled");
-    world.make(&NewItem { action: Action::RestoreObject, object: Some(object), ..world.new_item("bag") });
-    let (claim, _) = world.claimed_at(Stage::Write);
+    world.make(&NewItem { action: Action::named("restore_object"), object: Some(object), ..world.new_item("bag") });
+    let (claim, _) = world.claimed_at(Stage::named("write"));
     hold(&world, object, claim.item.0, hour);
     let held = claim.clone();
     world.write(move |tx| work::set_object(tx, &held, object));
-    assert!(world.lease(1, Stage::Write, 9).assignments.is_empty());
+    assert!(world.lease(1, Stage::named("write"), 9).assignments.is_empty());
     let topics = world.finish(&claim, &StageEnd::Held { note: "lets it go".into() });
     assert_eq!(topics, ["ingest.write"]);
-    let leased = world.lease(1, Stage::Write, 9).assignments;
+    let leased = world.lease(1, Stage::named("write"), 9).assignments;
     let leased: Vec<_> = leased.into_iter().filter_map(|one| one.claimed).map(|(claim, _)| claim.item).collect();
     assert_eq!(leased, [waiting]);
 }
@@ -172,7 +172,7 @@ pub(crate) fn who_waits_for_an_object_is_woken_when_it_is_let_go(subject: &dyn S
 pub(crate) fn a_released_lease_is_not_extended(subject: &dyn Subject) {
     let world = World::new(subject);
     let object = world.object("bag").id;
-    let (claim, item) = world.claimed_at(Stage::Record);
+    let (claim, item) = world.claimed_at(Stage::named("record"));
     hold(&world, object, item.id.0, world.later(LEASE));
     world.write(move |tx| leases::release_owner(tx, item.id.0));
     world.write(move |tx| work::heartbeat(tx, &[(claim.lease, Some(claim.clone()))], LEASE));
@@ -183,7 +183,7 @@ pub(crate) fn a_released_lease_is_not_extended(subject: &dyn Subject) {
 
 pub(crate) fn totals_count_the_payload(subject: &dyn Subject) {
     let world = World::new(subject);
-    let (claim, item) = world.claimed_at(Stage::Fetch);
+    let (claim, item) = world.claimed_at(Stage::named("fetch"));
     let files: Vec<_> = [("bagit.txt", 1), ("data/a", 2), ("data/b/c", 3), ("DATA/d", 4), ("database", 5)]
         .into_iter()
         .map(|(path, size)| interim_file(path, &vec![b'x'; size]))

@@ -16,7 +16,7 @@ fn kept(world: &World<'_>, id: VersionId) -> Version {
 /// A version of an object of this name that is being prepared.
 fn preparing(world: &World<'_>, name: &str) -> (Claim, Version) {
     let object = world.object(name);
-    let (claim, _) = world.claimed_at(Stage::Write);
+    let (claim, _) = world.claimed_at(Stage::named("write"));
     let version = world.prepare(&claim, &object);
     (claim, version)
 }
@@ -106,8 +106,8 @@ pub(crate) fn an_item_that_ends_discards_what_it_was_preparing_and_nothing_else(
 
     let (claim, published) = world.committing();
     world.publish(&claim, &[]);
-    world.finish(&claim, &next(Stage::Notify));
-    let (claim, _) = world.claim(Stage::Notify);
+    world.finish(&claim, &next(Stage::named("notify")));
+    let (claim, _) = world.claim(Stage::named("notify"));
     world.finish(&claim, &fatal());
     assert_eq!(kept(&world, published.id).state, VersionState::Published);
     assert_eq!(kept(&world, other.id).state, VersionState::Preparing);

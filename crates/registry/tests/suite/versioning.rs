@@ -10,7 +10,7 @@ use strongroom_registry::versions::{self, NewEntry, Version};
 use strongroom_registry::work::{Claim, StageEnd};
 use strongroom_registry::{
     ContentId, Description, EventId, FileId, Format, GenerationId, ItemId, ObjectId, ObjectState, RegistryError, Scope,
-    Stage, Time, VersionState, interim, items, leases,
+    Stage, Time, VersionState, interim, leases,
 };
 
 use super::world::*;
@@ -40,7 +40,7 @@ fn put_event(world: &World<'_>, version: &Version, file: FileId, content: Conten
 pub(crate) fn readers_see_a_version_when_it_is_published_and_not_before(subject: &dyn Subject) {
     let world = World::new(subject);
     let object = world.object("bag");
-    let (claim, _) = world.claimed_at(Stage::Write);
+    let (claim, _) = world.claimed_at(Stage::named("write"));
     let said = Description { title: Some("A map".into()), local_ids: vec!["m-1".into()], ..Description::default() };
     let (held, of) = (claim.clone(), object.clone());
     let version = world.write(move |tx| versions::prepare(tx, &held, &new_version(&of, &said)));
@@ -64,7 +64,7 @@ pub(crate) fn readers_see_a_version_when_it_is_published_and_not_before(subject:
     world.finish(&claim, &succeeded());
 
     // A second version: readers keep the first until it is published.
-    let (claim, _) = world.claimed_at(Stage::Write);
+    let (claim, _) = world.claimed_at(Stage::named("write"));
     let version = world.prepare(&claim, &found);
     let content = new_content(b"changed");
     let (held, of) = (claim.clone(), version.clone());
@@ -87,18 +87,18 @@ pub(crate) fn readers_see_a_version_when_it_is_published_and_not_before(subject:
 pub(crate) fn an_inventory_names_what_its_version_and_those_before_it_brought(subject: &dyn Subject) {
     let world = World::new(subject);
     let (object, another) = (world.object("bag"), world.object("another"));
-    let (claim, _) = world.claimed_at(Stage::Write);
+    let (claim, _) = world.claimed_at(Stage::named("write"));
     let version = world.prepare(&claim, &another);
     world.put(&claim, &version, "c", b"c");
-    world.finish(&claim, &next(Stage::Verify));
-    let (claim, _) = world.claimed_at(Stage::Write);
+    world.finish(&claim, &next(Stage::named("verify")));
+    let (claim, _) = world.claimed_at(Stage::named("write"));
     let version = world.prepare(&claim, &object);
     world.put(&claim, &version, "a", b"a");
     world.commit(&claim, &version);
     world.publish(&claim, &["primary"]);
     world.finish(&claim, &succeeded());
     let found = world.read(|tx| objects::find(tx, Scope::System, &object.identifier));
-    let (claim, _) = world.claimed_at(Stage::Write);
+    let (claim, _) = world.claimed_at(Stage::named("write"));
     let version = world.prepare(&claim, &found);
     world.put(&claim, &version, "b", b"b");
 
@@ -129,7 +129,7 @@ pub(crate) fn an_inventory_names_what_its_version_and_those_before_it_brought(su
 pub(crate) fn a_dropped_version_leaves_no_rows(subject: &dyn Subject) {
     let world = World::new(subject);
     let object = world.object("bag");
-    let (claim, _) = world.claimed_at(Stage::Write);
+    let (claim, _) = world.claimed_at(Stage::named("write"));
     let version = world.prepare(&claim, &object);
     let many = versions::ROWS_AT_ONCE + 10;
     let (held, of) = (claim.clone(), version.clone());
@@ -199,7 +199,7 @@ pub(crate) fn a_dropped_version_leaves_no_rows(subject: &dyn Subject) {
 pub(crate) fn a_version_of_the_same_number_keeps_its_events_when_a_later_one_is_dropped(subject: &dyn Subject) {
     let world = World::new(subject);
     let object = world.object("bag");
-    let (claim, _) = world.claimed_at(Stage::Write);
+    let (claim, _) = world.claimed_at(Stage::named("write"));
     let version = world.prepare(&claim, &object);
     let (file, content) = world.put(&claim, &version, "deposit/data/a", b"a");
     put_event(&world, &version, file, content);
@@ -207,7 +207,7 @@ pub(crate) fn a_version_of_the_same_number_keeps_its_events_when_a_later_one_is_
     world.publish(&claim, &[]);
     world.finish(&claim, &succeeded());
     // Deposited again after deletion: a new generation begins at 1.
-    let (claim, _) = world.claimed_at(Stage::Write);
+    let (claim, _) = world.claimed_at(Stage::named("write"));
     let reborn = Object { generation: GenerationId::new(), head: 0, ..object.clone() };
     let later = world.prepare(&claim, &reborn);
     assert_eq!(later.number, version.number);
@@ -227,7 +227,7 @@ pub(crate) fn a_version_of_the_same_number_keeps_its_events_when_a_later_one_is_
 pub(crate) fn putting_rows_again_changes_nothing(subject: &dyn Subject) {
     let world = World::new(subject);
     let object = world.object("bag");
-    let (claim, item) = world.claimed_at(Stage::Write);
+    let (claim, item) = world.claimed_at(Stage::named("write"));
     let version = world.prepare(&claim, &object);
     assert_eq!(world.prepare(&claim, &object).id, version.id);
     let (file, content) = world.put(&claim, &version, "deposit/data/a", b"a");
@@ -268,7 +268,7 @@ pub(crate) fn discard(world: &World<'_>, claim: &Claim, version: &Version) {
 pub(crate) fn a_version_is_discarded_by_its_worker_or_behind_its_ended_item(subject: &dyn Subject) {
     let world = World::new(subject);
     let object = world.object("bag");
-    let (claim, item) = world.claimed_at(Stage::Write);
+    let (claim, item) = world.claimed_at(Stage::named("write"));
     let version = world.prepare(&claim, &object);
     let lost = |authority: Authority| {
         let version = version.clone();
@@ -277,7 +277,7 @@ pub(crate) fn a_version_is_discarded_by_its_worker_or_behind_its_ended_item(subj
     };
     lost(Authority::Ended(item.id));
     lost(Authority::Worker(Claim { fence: claim.fence - 1, ..claim.clone() }));
-    let (other, _) = world.claimed_at(Stage::Compare);
+    let (other, _) = world.claimed_at(Stage::named("compare"));
     lost(Authority::Worker(other.clone()));
     let (object_id, owner, until) = (object.id, other.item.0, world.later(Duration::from_mins(1)));
     world.write(move |tx| leases::hold(tx, object_id, owner, until));
@@ -288,7 +288,7 @@ pub(crate) fn a_version_is_discarded_by_its_worker_or_behind_its_ended_item(subj
 pub(crate) fn an_item_that_is_cancelled_discards_what_it_was_preparing(subject: &dyn Subject) {
     let world = World::new(subject);
     let object = world.object("bag");
-    let (claim, item) = world.claimed_at(Stage::Write);
+    let (claim, item) = world.claimed_at(Stage::named("write"));
     let version = world.prepare(&claim, &object);
     let held = claim.clone();
     world.write(move |tx| interim::set_fact(tx, &held, "fetched", "1"));
@@ -298,10 +298,6 @@ pub(crate) fn an_item_that_is_cancelled_discards_what_it_was_preparing(subject: 
         unswept.iter().map(|found| (found.id, found.state)).collect::<Vec<_>>(),
         [(version.id, VersionState::Dropping)]
     );
-    // Requeued whatever has become of the sweep, the item compares anew.
-    let id = item.id;
-    world.write(move |tx| items::request(tx, Scope::System, id, items::Request::Requeue(None), "test").map(drop));
-    assert_eq!(world.read(|tx| items::find(tx, Scope::System, id)).stage, Stage::Compare);
 }
 
 pub(crate) fn refused_state<T: Send + 'static>(
@@ -315,7 +311,7 @@ pub(crate) fn refused_state<T: Send + 'static>(
 pub(crate) fn a_dropped_version_takes_no_more_rows(subject: &dyn Subject) {
     let world = World::new(subject);
     let object = world.object("bag");
-    let (claim, _) = world.claimed_at(Stage::Write);
+    let (claim, _) = world.claimed_at(Stage::named("write"));
     let version = world.prepare(&claim, &object);
     discard(&world, &claim, &version);
     assert!(world.read(|tx| versions::of_item(tx, claim.item)).is_none(), "it is not resumed");
@@ -342,7 +338,7 @@ pub(crate) fn a_dropped_version_takes_no_more_rows(subject: &dyn Subject) {
 pub(crate) fn a_worker_whose_version_was_given_up_changes_nothing_of_the_next(subject: &dyn Subject) {
     let world = World::new(subject);
     let object = world.object("bag");
-    let (stale, _) = world.claimed_at(Stage::Write);
+    let (stale, _) = world.claimed_at(Stage::named("write"));
     let given_up = world.prepare(&stale, &object);
     world.put(&stale, &given_up, "deposit/data/a", b"a");
     discard(&world, &stale, &given_up);
@@ -352,7 +348,7 @@ pub(crate) fn a_worker_whose_version_was_given_up_changes_nothing_of_the_next(su
     }) {}
     let id = given_up.id;
     world.write(move |tx| discarding::set_swept(tx, id));
-    let (claim, _) = world.claimed_at(Stage::Write);
+    let (claim, _) = world.claimed_at(Stage::named("write"));
     let version = world.prepare(&claim, &object);
     assert_eq!((version.number, version.id == given_up.id), (1, false));
     let (file, content) = world.put(&claim, &version, "deposit/data/a", b"a");
@@ -402,7 +398,7 @@ pub(crate) fn a_worker_whose_version_was_given_up_changes_nothing_of_the_next(su
 pub(crate) fn dropping_goes_by_the_identifier_and_not_by_the_number(subject: &dyn Subject) {
     let world = World::new(subject);
     let object = world.object("bag");
-    let (claim, _) = world.claimed_at(Stage::Write);
+    let (claim, _) = world.claimed_at(Stage::named("write"));
     let version = world.prepare(&claim, &object);
     let (_, content) = world.put(&claim, &version, "deposit/data/a", b"a");
     world.copy(&claim, &version, "primary", &[content]);
@@ -410,7 +406,7 @@ pub(crate) fn dropping_goes_by_the_identifier_and_not_by_the_number(subject: &dy
     world.publish(&claim, &["primary"]);
     world.finish(&claim, &succeeded());
     // As a registry of before may know one that was given up: of the same number, and swept so far that the number was free.
-    let (claim, _) = world.claimed_at(Stage::Write);
+    let (claim, _) = world.claimed_at(Stage::named("write"));
     let next = Object { head: 1, ..object.clone() };
     let other = world.prepare(&claim, &next);
     discard(&world, &claim, &other);
@@ -426,7 +422,7 @@ pub(crate) fn dropping_goes_by_the_identifier_and_not_by_the_number(subject: &dy
 pub(crate) fn the_stores_of_a_version_are_known_until_it_is_published(subject: &dyn Subject) {
     let world = World::new(subject);
     let object = world.object("bag");
-    let (claim, _) = world.claimed_at(Stage::Write);
+    let (claim, _) = world.claimed_at(Stage::named("write"));
     let version = world.prepare(&claim, &object);
     for stores in [["primary", "secondary"], ["primary", "third"]] {
         let (held, of, stores) = (claim.clone(), version.clone(), stores.map(str::to_owned));
@@ -443,7 +439,7 @@ pub(crate) fn the_stores_of_a_version_are_known_until_it_is_published(subject: &
 pub(crate) fn a_swept_version_is_swept_again_when_its_worker_wakes(subject: &dyn Subject) {
     let world = World::new(subject);
     let object = world.object("bag");
-    let (claim, item) = world.claimed_at(Stage::Write);
+    let (claim, item) = world.claimed_at(Stage::named("write"));
     let version = world.prepare(&claim, &object);
     let (id, item) = (version.id, item.id);
     assert_eq!(world.write(move |tx| discarding::sweep_again_of_item(tx, item)), 0, "it is not given up");
@@ -486,7 +482,7 @@ pub(crate) fn a_commit_fixes_the_inventory(subject: &dyn Subject) {
 pub(crate) fn a_version_is_not_published_before_it_is_committed(subject: &dyn Subject) {
     let world = World::new(subject);
     let object = world.object("bag");
-    let (claim, _) = world.claimed_at(Stage::Write);
+    let (claim, _) = world.claimed_at(Stage::named("write"));
     world.prepare(&claim, &object);
     let institution = world.ours;
     refused_state(&world, move |tx| versions::publish(tx, &claim, institution, None, &[]));
@@ -511,9 +507,9 @@ pub(crate) fn an_object_is_made_once(subject: &dyn Subject) {
 pub(crate) fn what_happens_to_one_version_happens_to_no_other(subject: &dyn Subject) {
     let world = World::new(subject);
     let [bag, another] = ["bag", "another"].map(|name| world.object(name));
-    let (second, other_item) = world.claimed_at(Stage::Write);
+    let (second, other_item) = world.claimed_at(Stage::named("write"));
     let other = world.prepare(&second, &another);
-    let (first, _) = world.claimed_at(Stage::Write);
+    let (first, _) = world.claimed_at(Stage::named("write"));
     let dropped = world.prepare(&first, &bag);
     let is_untouched = |state| {
         let found = world.read(|tx| versions::of_item(tx, other_item.id)).expect("it is there");
@@ -522,7 +518,7 @@ pub(crate) fn what_happens_to_one_version_happens_to_no_other(subject: &dyn Subj
     };
     discard(&world, &first, &dropped);
     is_untouched(VersionState::Preparing);
-    let (third, _) = world.claimed_at(Stage::Record);
+    let (third, _) = world.claimed_at(Stage::named("record"));
     let good = world.object("good");
     let version = world.prepare(&third, &good);
     world.put(&third, &version, "deposit/data/a", b"a");

@@ -1,5 +1,6 @@
 //! What every case needs: a registry of some engine, two institutions, and short words for what workers and people do.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use strongroom_digest::{Algorithm, MultiHasher};
@@ -13,7 +14,8 @@ use strongroom_registry::versions::{self, NewContent, NewEntry, NewVersion, Vers
 use strongroom_registry::work::{self, Assignment, Claim, Leasing, StageEnd};
 use strongroom_registry::{
     Action, BatchId, CollectionId, ContentId, Description, Digests, FileId, Format, GenerationId, InstitutionId,
-    ItemId, ItemStatus, ObjectId, Registry, RegistryError, Scope, Stage, Time, Transaction, batches,
+    ItemId, ItemStatus, ObjectId, Position, Registry, RegistryError, Scope, Stage, Subject as About, Time, Transaction,
+    WaitKey, Workflows, batches,
 };
 
 /// An engine under test, with nothing in it.
@@ -27,7 +29,56 @@ pub(crate) trait Subject {
 
 pub(crate) const LEASE: Duration = Duration::from_mins(1);
 pub(crate) const MAX_ATTEMPTS: u32 = 3;
-pub(crate) const INGEST: [Stage; 14] = Stage::INGEST;
+/// The stages of the items that most cases are about, in their order.
+pub(crate) const INGEST: [Stage; 14] = [
+    Stage::named("receive"),
+    Stage::named("estimate"),
+    Stage::named("provision"),
+    Stage::named("fetch"),
+    Stage::named("validate"),
+    Stage::named("resolve"),
+    Stage::named("compare"),
+    Stage::named("gather"),
+    Stage::named("characterize"),
+    Stage::named("write"),
+    Stage::named("verify"),
+    Stage::named("record"),
+    Stage::named("notify"),
+    Stage::named("cleanup"),
+];
+
+/// The topic of a stage of [`INGEST`].
+pub(crate) fn topic(stage: Stage) -> String {
+    format!("ingest.{stage}")
+}
+
+/// Two workflows: deposits, and restorations of one stage.
+pub(crate) struct Table;
+
+impl Workflows for Table {
+    fn stages(&self, action: Action) -> Vec<Stage> {
+        match action.word() {
+            "ingest" => INGEST.to_vec(),
+            "restore_object" => vec![Stage::named("restore")],
+            _ => Vec::new(),
+        }
+    }
+
+    fn position(&self, subject: About<'_>, stage: Stage) -> Position {
+        let group = if subject.action.word() == "ingest" { "ingest" } else { "restoration" };
+        let wait_key = match stage.word() {
+            "receive" => Some(WaitKey::turn(subject.institution, subject.object_identifier)),
+            "provision" => Some(WaitKey::staging()),
+            "compare" | "write" | "record" => subject.object.map(WaitKey::object),
+            _ => None,
+        };
+        Position { stage, topic: format!("{group}.{stage}"), wait_key }
+    }
+
+    fn restart(&self, _: &mut dyn Transaction, item: &Item, wanted: Stage) -> Result<Stage, RegistryError> {
+        Ok(if item.is_committed { Stage::named("record") } else { wanted })
+    }
+}
 
 /// A registry with two institutions.
 pub(crate) struct World<'a> {
@@ -40,7 +91,7 @@ pub(crate) struct World<'a> {
 
 impl<'a> World<'a> {
     pub(crate) fn new(subject: &'a dyn Subject) -> Self {
-        let registry = subject.registry();
+        let registry = subject.registry().with_workflows(Arc::new(Table));
         let (ours, theirs, collection) = (InstitutionId::new(), InstitutionId::new(), CollectionId::new());
         registry
             .write(move |tx| {
@@ -90,7 +141,7 @@ impl<'a> World<'a> {
 
     pub(crate) fn make(&self, new: &NewItem) -> ItemId {
         let (id, new) = (new.id, new.clone());
-        self.write(move |tx| items::create(tx, &new));
+        self.write(move |tx| items::create(tx, &Table, &new));
         id
     }
 
@@ -100,7 +151,7 @@ impl<'a> World<'a> {
             batch: None,
             institution: self.ours,
             collection: Some(self.collection),
-            action: Action::Ingest,
+            action: Action::named("ingest"),
             object: None,
             object_identifier: format!("example.edu/{name}"),
             file: None,
@@ -124,15 +175,9 @@ impl<'a> World<'a> {
 
     /// What a worker of this number gets at a stage.
     pub(crate) fn lease(&self, worker: u32, stage: Stage, limit: usize) -> Leasing {
-        let action = if stage == Stage::Restore { Action::RestoreObject } else { Action::Ingest };
-        let request = LeaseRequest {
-            topics: vec![stage.topic(action)],
-            keys: None,
-            limit,
-            holder: holder(worker),
-            duration: LEASE,
-        };
-        self.write(move |tx| work::lease(tx, &request, &|_| MAX_ATTEMPTS))
+        let topic = if stage == Stage::named("restore") { "restoration.restore".to_owned() } else { topic(stage) };
+        let request = LeaseRequest { topics: vec![topic], keys: None, limit, holder: holder(worker), duration: LEASE };
+        self.write(move |tx| work::lease(tx, &Table, &request, &|_| MAX_ATTEMPTS))
     }
 
     /// The one assignment that waits at a stage.
@@ -155,10 +200,10 @@ impl<'a> World<'a> {
 
     /// Takes an item from its first stage to another, where it waits.
     pub(crate) fn drive(&self, id: ItemId, stage: Stage) {
-        if stage == Stage::Receive {
+        if stage == Stage::named("receive") {
             return;
         }
-        let (claim, _) = self.claim(Stage::Receive);
+        let (claim, _) = self.claim(Stage::named("receive"));
         assert_eq!(claim.item, id, "the only one that waits");
         self.finish(&claim, &next(stage));
     }
@@ -169,7 +214,7 @@ impl<'a> World<'a> {
 
     pub(crate) fn try_finish(&self, claim: &Claim, end: &StageEnd) -> Result<Vec<String>, RegistryError> {
         let (claim, end) = (claim.clone(), end.clone());
-        self.registry.write(move |tx| work::finish(tx, &claim, &holder(1).to_string(), &end))
+        self.registry.write(move |tx| work::finish(tx, &Table, &claim, &holder(1).to_string(), &end))
     }
 
     pub(crate) fn reclaim(&self) -> Vec<String> {
@@ -183,7 +228,7 @@ impl<'a> World<'a> {
     }
 
     pub(crate) fn ask(&self, id: ItemId, request: Request) -> Result<Vec<String>, RegistryError> {
-        self.registry.write(move |tx| items::request(tx, Scope::System, id, request, "a person"))
+        self.registry.write(move |tx| items::request(tx, &Table, Scope::System, id, request, "a person"))
     }
 
     pub(crate) fn find(&self, id: ItemId) -> Item {
@@ -210,7 +255,7 @@ impl<'a> World<'a> {
 
     /// How many dead tasks a stage has.
     pub(crate) fn dead(&self, stage: Stage) -> usize {
-        let topic = stage.topic(Action::Ingest);
+        let topic = topic(stage);
         self.read(|tx| Ok(tasks::list(tx, &topic, strongroom_queue::TaskState::Dead, None, 100)?.tasks.len()))
     }
 
@@ -266,7 +311,7 @@ impl<'a> World<'a> {
     /// An item at `record` whose version, with one file, is being committed.
     pub(crate) fn committing(&self) -> (Claim, Version) {
         let object = self.object("bag");
-        let (claim, _) = self.claimed_at(Stage::Record);
+        let (claim, _) = self.claimed_at(Stage::named("record"));
         let version = self.prepare(&claim, &object);
         self.put(&claim, &version, "deposit/data/a", b"a");
         self.commit(&claim, &version);

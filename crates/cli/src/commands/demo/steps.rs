@@ -14,7 +14,7 @@ use strongroom_engine::restoration::{RestoreRequest, request_object};
 use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::settings::Settings;
 use strongroom_registry::objects;
-use strongroom_registry::{ItemId, ItemStatus, RegistryError, Scope, Stage, items};
+use strongroom_registry::{ItemId, ItemStatus, RegistryError, Scope, items};
 
 use super::super::init::{COLLECTION, INSTITUTION};
 use super::super::objects::find;
@@ -205,9 +205,9 @@ impl<'c> Demo<'c> {
 }
 
 /// The stages that an item went through, in order.
-fn stages(home: &Home, id: ItemId) -> Result<Vec<&'static str>, Failure> {
+fn stages(home: &Home, id: ItemId) -> Result<Vec<String>, Failure> {
     let lines = home.registry.read(|tx| items::history(tx, Scope::System, id))?;
-    let mut stages: Vec<&'static str> = lines.into_iter().map(|line| Stage::word(line.stage)).collect();
+    let mut stages: Vec<String> = lines.into_iter().map(|line| line.stage.to_string()).collect();
     stages.dedup();
     Ok(stages)
 }

@@ -10,8 +10,8 @@ use url::Url;
 
 use super::web;
 use crate::Home;
-use crate::ingest::StageError;
 use crate::receiving::UploadSource;
+use crate::workflow::StageError;
 
 /// Where a deposit's bytes are.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use url::Url;
 use super::Located;
 use crate::Home;
 use crate::error::chain;
-use crate::ingest::StageError;
+use crate::workflow::StageError;
 
 /// Size and etag as the server tells them.
 pub(super) fn locate(home: &Home, url: &Url) -> Result<Located, StageError> {

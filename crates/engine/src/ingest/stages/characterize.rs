@@ -4,17 +4,16 @@
 use std::io::ErrorKind;
 
 use strongroom_registry::interim::InterimFile;
-use strongroom_registry::work::StageEnd;
-use strongroom_registry::{Decision, Format, Stage, interim};
+use strongroom_registry::{Decision, Format, interim};
 use strongroom_storage::Key;
 
 use super::compare::for_each_page;
 use crate::identification::{Identifying, SourceTrouble, StoredSource};
-use crate::ingest::context::{StageContext, StageError};
 use crate::ingest::staged;
 use crate::ingest::staging::identifying;
+use crate::workflow::{Outcome, StageContext, StageError};
 
-pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
+pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     let mut identified = 0_u64;
     let mut unknown = 0_u64;
     // Made ready only where something is left to do.
@@ -48,7 +47,7 @@ pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
         })
     })?;
     let note = format!("{identified} files identified, {unknown} of no known format");
-    Ok(StageEnd::Next { next: Stage::Write, note })
+    Ok(Outcome::Done { note })
 }
 
 /// Identifies a staged file. An identification reads where it likes, so the whole file is compared with its digest before

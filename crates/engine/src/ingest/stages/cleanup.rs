@@ -1,16 +1,16 @@
 //! cleanup: nothing interim is left, and an upload that was taken in is removed from its receiving store. A path or a URL that
 //! was deposited is never touched.
 
-use strongroom_registry::leases;
-use strongroom_registry::work::{self, StageEnd};
+use strongroom_registry::work;
+use strongroom_registry::{WaitKey, leases};
 
 use super::receive::payload;
-use crate::ingest::context::{StageContext, StageError};
 use crate::ingest::intake::Payload;
 use crate::ingest::sweep;
 use crate::receiving::remove_ingested;
+use crate::workflow::{Outcome, StageContext, StageError};
 
-pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
+pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     if let (Payload::Upload(_), Some(etag)) = (payload(context)?, &context.item.etag) {
         let note = context.item.note.as_deref().unwrap_or("taken in");
         remove_ingested(context.home, context.claim, etag, note)?;
@@ -18,9 +18,9 @@ pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
     sweep::clear_staging(context.home, context.item.id, &context.authority())?;
     let topics = context.write(|tx, claim| {
         let mut topics = leases::release_owner(tx, claim.item.0)?;
-        topics.extend(work::wake_provisioning(tx)?);
+        topics.extend(work::wake_all(tx, &WaitKey::staging(), None)?);
         Ok(topics)
     })?;
     context.registry().wakeups().notify(topics.iter().map(String::as_str));
-    Ok(StageEnd::Succeeded { note: context.item.note.clone().unwrap_or_else(|| "done".into()) })
+    Ok(Outcome::done(context.item.note.clone().unwrap_or_else(|| "done".into())))
 }

@@ -9,9 +9,8 @@ use strongroom_registry::interim::{self, InterimFile};
 use strongroom_registry::leases::{self, Hold};
 use strongroom_registry::objects::{self, DEPOSIT, Object};
 use strongroom_registry::versions::{self, NewContent, NewVersion, Version};
-use strongroom_registry::work::StageEnd;
 use strongroom_registry::{
-    ContentId, Decision, FileId, RegistryError, Scope, Stage, Time, VersionState, WaitReason, discarding, parts,
+    ContentId, Decision, FileId, RegistryError, Scope, Time, VersionState, WaitReason, discarding, parts,
 };
 
 use super::heal::heal;
@@ -19,16 +18,17 @@ use super::record::{going_forward, standing};
 use super::resolve::Resolved;
 use super::{Findings, previous_inventory};
 use crate::home::NamedStore;
-use crate::ingest::context::{StageContext, StageError};
 use crate::ingest::deposit::DepositOptions;
 use crate::ingest::intake::is_submission_file;
 use crate::ingest::sweep;
+use crate::ingest::workflow::{COMPARE, NOTIFY, RESOLVE};
+use crate::workflow::{Outcome, StageContext, StageError};
 use crate::{backfill, fixity};
 
 /// How many rows are looked at and decided at once.
 const ROWS_AT_ONCE: usize = 500;
 
-pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
+pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     let resolved: Resolved = context.expect("resolved")?;
     if let Hold::Busy { until } = hold_object(context, &resolved)? {
         return Ok(waits_for_object(until));
@@ -38,7 +38,7 @@ pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
     if placement.is_some_and(|placement| *placement != resolved.placement) {
         // Another part made the object since, elsewhere: an object's files are never split.
         let note = "the object was made in between; resolving anew".to_owned();
-        return Ok(StageEnd::Back { to: Stage::Resolve, note });
+        return Ok(Outcome::RestartFrom { stage: RESOLVE, note });
     }
     discard_stale_versions(context, &object)?;
     let healed_first = match bring_stores_up(context, &resolved, &object) {
@@ -61,7 +61,7 @@ pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
         let note = format!(
             "nothing changed: all {unchanged} files are kept already, no version is made{standing}{healed_first}{healed}"
         );
-        return Ok(StageEnd::Next { next: Stage::Notify, note });
+        return Ok(Outcome::Skip { to: NOTIFY, note });
     }
     let version = prepare(context, &resolved, &object, findings)?;
     put_contents(context, &version)?;
@@ -70,7 +70,7 @@ pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
         "{} new, {} changed, {} unchanged files{healed_first}{healed}",
         counts.new, counts.changed, counts.unchanged
     );
-    Ok(StageEnd::Next { next: Stage::Gather, note })
+    Ok(Outcome::Done { note })
 }
 
 /// Repairs from the deposit what the stores lack of its contents; what was repaired, to be put behind a note.
@@ -90,7 +90,7 @@ pub(super) fn hold_object(context: &StageContext<'_>, resolved: &Resolved) -> Re
 }
 
 /// Keeps the object's lease in a later stage; when it was lost in between, the deposit is compared anew.
-pub(super) fn keep_object(context: &StageContext<'_>, resolved: &Resolved) -> Result<Option<StageEnd>, StageError> {
+pub(super) fn keep_object(context: &StageContext<'_>, resolved: &Resolved) -> Result<Option<Outcome>, StageError> {
     match hold_object(context, resolved)? {
         Hold::Held { kept: true, .. } => Ok(None),
         Hold::Held { kept: false, .. } => {
@@ -101,14 +101,14 @@ pub(super) fn keep_object(context: &StageContext<'_>, resolved: &Resolved) -> Re
     }
 }
 
-fn waits_for_object(until: Time) -> StageEnd {
-    StageEnd::Defer { until, reason: WaitReason::Object, note: "waits for other work on the same object".into() }
+fn waits_for_object(until: Time) -> Outcome {
+    Outcome::Wait { until, reason: WaitReason::Object, note: "waits for other work on the same object".into() }
 }
 
 /// The end of a stage whose version was discarded, or whose object was free for others.
-pub(super) fn compare_anew() -> StageEnd {
+pub(super) fn compare_anew() -> Outcome {
     let note = "the object was free for others in between; comparing anew".to_owned();
-    StageEnd::Back { to: Stage::Compare, note }
+    Outcome::RestartFrom { stage: COMPARE, note }
 }
 
 /// The object as it is now.

@@ -18,9 +18,9 @@ use super::receive::payload;
 use super::verify::prove_rest;
 use super::write::{assembly, class_of, record_again, staged_record};
 use crate::home::NamedStore;
-use crate::ingest::context::{StageContext, StageError};
 use crate::ingest::intake::bag_trouble;
 use crate::ingest::staging::{self, Interruptible};
+use crate::workflow::{StageContext, StageError};
 
 /// Contents looked up at once, and most of those missing that are told at once.
 const CONTENTS_AT_ONCE: usize = 1_000;

@@ -1,15 +1,14 @@
 //! estimate: small deposits go before large ones that came at the same time. Never fails for want of a size.
 
-use strongroom_registry::Stage;
-use strongroom_registry::work::{self, StageEnd};
+use strongroom_registry::work;
 
-use crate::ingest::context::{StageContext, StageError};
 use crate::ingest::deposit::PRIORITY;
+use crate::workflow::{Outcome, StageContext, StageError};
 
 /// Up to so many bytes, so much is added to the priority; ageing sees to it that large ones have their turn.
 const STEPS: [(u64, i64); 3] = [(1 << 30, 0), (64 << 30, 5), (u64::MAX, 10)];
 
-pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
+pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     let size = context.item.size.unwrap_or(0);
     let add = STEPS.iter().find(|(limit, _)| size <= *limit).map_or(0, |(_, add)| *add);
     let priority = PRIORITY + add;
@@ -20,5 +19,5 @@ pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
         Some(size) => format!("{size} bytes to take in"),
         None => "its size will be known when it is read".into(),
     };
-    Ok(StageEnd::Next { next: Stage::Provision, note })
+    Ok(Outcome::Done { note })
 }

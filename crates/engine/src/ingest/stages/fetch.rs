@@ -5,18 +5,19 @@ use std::io;
 
 use strongroom_bagit::{BagError, Limits, Scan};
 use strongroom_digest::{Algorithm, Digest, hash_reader};
+use strongroom_registry::Digests;
 use strongroom_registry::interim;
-use strongroom_registry::work::{self, StageEnd};
-use strongroom_registry::{Digests, Stage};
+use strongroom_registry::work;
 
 use super::receive::{check_unreplaced, payload};
 use crate::crash_point;
-use crate::ingest::context::{StageContext, StageError, restart};
 use crate::ingest::deposit::DepositOptions;
 use crate::ingest::intake::{Payload, bag_trouble};
 use crate::ingest::staging::{Interruptible, Staging, Stopped, interruption};
+use crate::ingest::workflow::{PROVISION, restage};
+use crate::workflow::{Outcome, StageContext, StageError};
 
-pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
+pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     let payload = payload(context)?;
     let located = payload.locate(context.home)?;
     check_unreplaced(&payload, context.item.etag.as_deref(), &located)?;
@@ -47,7 +48,7 @@ pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
     }
     let totals = context.registry().read(|tx| interim::totals(tx, context.item.id))?;
     let note = format!("{} files, {} bytes read and hashed", totals.files, totals.bytes);
-    Ok(StageEnd::Next { next: Stage::Validate, note })
+    Ok(Outcome::Done { note })
 }
 
 /// How far reading the payload came.
@@ -77,24 +78,27 @@ fn take(context: &StageContext<'_>, payload: &Payload) -> Result<Taken, StageErr
 }
 
 /// The source changed: what was staged is of another deposit.
-fn start_over(context: &StageContext<'_>, payload: &Payload) -> Result<StageEnd, StageError> {
-    restart(context)?;
+fn start_over(context: &StageContext<'_>, payload: &Payload) -> Result<Outcome, StageError> {
+    restage(context)?;
     let located = payload.locate(context.home)?;
     context.write(move |tx, claim| work::set_source(tx, claim, &located.etag, located.size, None))?;
-    Ok(StageEnd::Back { to: Stage::Provision, note: "the payload changed since it was received; starting over".into() })
+    Ok(Outcome::RestartFrom {
+        stage: PROVISION,
+        note: "the payload changed since it was received; starting over".into(),
+    })
 }
 
 /// The deposit is larger than what was reserved, and there is no room for more right now.
-fn grow(context: &StageContext<'_>, at_least: u64) -> Result<StageEnd, StageError> {
-    restart(context)?;
+fn grow(context: &StageContext<'_>, at_least: u64) -> Result<Outcome, StageError> {
+    restage(context)?;
     let etag = context.item.etag.clone().unwrap_or_default();
     let size = at_least.saturating_mul(2).min(context.home.staging_capacity());
     context.write(move |tx, claim| {
         work::set_source(tx, claim, &etag, Some(size), None)?;
         interim::release_space(tx, claim)
     })?;
-    Ok(StageEnd::Back {
-        to: Stage::Provision,
+    Ok(Outcome::RestartFrom {
+        stage: PROVISION,
         note: format!("more than {at_least} bytes unpacked; waits for more room"),
     })
 }

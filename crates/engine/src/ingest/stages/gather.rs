@@ -1,14 +1,13 @@
 //! gather: what a deposit names and staging has not got yet. A bag is staged as a whole by `fetch`; what is looked at here is
 //! that it is all still there.
 
-use strongroom_registry::work::StageEnd;
-use strongroom_registry::{Decision, Stage};
+use strongroom_registry::Decision;
 
 use super::compare::for_each_page;
-use crate::ingest::context::{StageContext, StageError};
 use crate::ingest::staging::Presence;
+use crate::workflow::{Outcome, StageContext, StageError};
 
-pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
+pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     let mut needed = 0_u64;
     let mut presence = Presence::default();
     for_each_page(context, |rows| {
@@ -20,5 +19,5 @@ pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
         }
         Ok(())
     })?;
-    Ok(StageEnd::Next { next: Stage::Characterize, note: format!("{needed} files in staging") })
+    Ok(Outcome::done(format!("{needed} files in staging")))
 }

@@ -15,10 +15,10 @@ use super::compare::for_each_page;
 use crate::error::chain;
 use crate::fixity::{self, Healed, Spare, Suspect};
 use crate::home::NamedStore;
-use crate::ingest::context::{StageContext, StageError};
 use crate::ingest::staging::{self, Interruptible};
 use crate::layout::content_path;
 use crate::logs::object_root;
+use crate::workflow::{StageContext, StageError};
 
 /// Copies healed before the stores are listed anew.
 const COPIES_AT_ONCE: usize = 1_000;

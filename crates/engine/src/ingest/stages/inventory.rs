@@ -14,8 +14,8 @@ use strongroom_storage::Body;
 
 use super::write::spool;
 use crate::error::chain;
-use crate::ingest::context::{StageContext, StageError};
 use crate::layout::{content_path, version_number};
+use crate::workflow::{StageContext, StageError};
 
 /// An inventory in a file without a name.
 pub(super) struct Inventory {

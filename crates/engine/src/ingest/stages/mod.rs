@@ -19,44 +19,19 @@ mod validate;
 mod verify;
 mod write;
 
-use std::sync::Arc;
-
-use strongroom_registry::{Action, Stage};
-
-use super::context::{StageHandler, StageWork};
-use super::sweep::SweepHandler;
-use crate::Home;
-use crate::runtime::Handler;
-
+pub(super) use characterize::run as characterize;
+pub(super) use cleanup::run as cleanup;
+pub(super) use compare::run as compare;
+pub(super) use estimate::run as estimate;
+pub(super) use fetch::run as fetch;
+pub(super) use gather::run as gather;
+pub(super) use notify::run as notify;
+pub(super) use provision::run as provision;
+pub(super) use receive::run as receive;
 pub(crate) use record::previous_inventory;
+pub(super) use record::run as record;
+pub(super) use resolve::run as resolve;
 pub(crate) use validate::Findings;
-
-/// The handlers of every stage, and of what ended items leave behind.
-pub fn handlers(home: &Arc<Home>) -> Vec<Arc<dyn Handler>> {
-    let mut handlers: Vec<Arc<dyn Handler>> = Vec::with_capacity(Stage::INGEST.len() + 1);
-    for stage in Stage::INGEST {
-        let topic = stage.topic(Action::Ingest);
-        handlers.push(Arc::new(StageHandler { home: home.clone(), topic, work: work_of(stage) }));
-    }
-    handlers.push(Arc::new(SweepHandler { home: home.clone() }));
-    handlers
-}
-
-fn work_of(stage: Stage) -> StageWork {
-    match stage {
-        Stage::Receive => receive::run,
-        Stage::Estimate => estimate::run,
-        Stage::Provision => provision::run,
-        Stage::Fetch => fetch::run,
-        Stage::Validate => validate::run,
-        Stage::Resolve => resolve::run,
-        Stage::Compare => compare::run,
-        Stage::Gather => gather::run,
-        Stage::Characterize => characterize::run,
-        Stage::Write => write::run,
-        Stage::Verify => verify::run,
-        Stage::Record => record::run,
-        Stage::Notify => notify::run,
-        Stage::Cleanup | Stage::Restore => cleanup::run,
-    }
-}
+pub(super) use validate::run as validate;
+pub(super) use verify::run as verify;
+pub(super) use write::run as write;

@@ -1,11 +1,10 @@
 //! notify: those who asked are told. What is to be delivered is put out once, whatever happens to this stage.
 
-use strongroom_registry::work::StageEnd;
-use strongroom_registry::{Part, Parts, Stage, interim, parts};
+use strongroom_registry::{Part, Parts, interim, parts};
 
-use crate::ingest::context::{StageContext, StageError};
+use crate::workflow::{Outcome, StageContext, StageError};
 
-pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
+pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     let item = context.item;
     let (part, all) = context.registry().read(|tx| parts::of_deposit(tx, item))?.unzip();
     let all = all.flatten();
@@ -29,5 +28,5 @@ pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
         interim::put_out(tx, institution, claim.item, &key, "ingested", &payload)
     })?;
     // What `record` or `compare` said is what people want to read in the end.
-    Ok(StageEnd::Next { next: Stage::Cleanup, note })
+    Ok(Outcome::Done { note })
 }

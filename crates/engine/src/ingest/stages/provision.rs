@@ -1,15 +1,14 @@
 //! provision: staging space is reserved before a byte is read. Nobody waits holding space.
 
-use strongroom_registry::work::StageEnd;
-use strongroom_registry::{Stage, WaitReason, interim};
+use strongroom_registry::{WaitReason, interim};
 
-use crate::ingest::context::{StageContext, StageError};
 use crate::ingest::sweep;
+use crate::workflow::{Outcome, StageContext, StageError};
 
 /// How long a deposit sleeps that finds no room, unless one that ends wakes it, in microseconds.
 const WAIT_FOR_ROOM: i64 = 60_000_000;
 
-pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
+pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     let wanted = context.item.size.unwrap_or(0);
     let capacity = context.home.staging_capacity();
     if wanted > capacity {
@@ -24,10 +23,10 @@ pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
     }
     let has_room = context.write(move |tx, claim| interim::reserve(tx, claim, wanted, capacity))?;
     if has_room {
-        return Ok(StageEnd::Next { next: Stage::Fetch, note: format!("{wanted} bytes of staging reserved") });
+        return Ok(Outcome::done(format!("{wanted} bytes of staging reserved")));
     }
     let until = context.now()?.plus(WAIT_FOR_ROOM);
-    Ok(StageEnd::Defer {
+    Ok(Outcome::Wait {
         until,
         reason: WaitReason::StagingSpace,
         note: format!("waits for {wanted} bytes of room in staging"),

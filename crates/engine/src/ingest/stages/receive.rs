@@ -1,17 +1,17 @@
 //! receive: the payload is located and its etag noted. A newer deposit of an object waits for the older; the
 //! parts of one set do not wait for each other.
 
-use strongroom_registry::work::{self, StageEnd};
-use strongroom_registry::{Scope, Stage, WaitReason, items, tenants};
+use strongroom_registry::work;
+use strongroom_registry::{Scope, WaitReason, items, tenants};
 
-use crate::ingest::context::{StageContext, StageError};
 use crate::ingest::deposit::{DepositOptions, takes_no_deposits};
 use crate::ingest::intake::{Located, Payload};
+use crate::workflow::{Outcome, StageContext, StageError};
 
 /// How long a newer deposit sleeps unless the older wakes it by ending, in microseconds.
 const WAIT_FOR_OLDER: i64 = 60_000_000;
 
-pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
+pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     let item = context.item;
     let institution = context.registry().read(|tx| tenants::institution_by_id(tx, Scope::System, item.institution))?;
     if !institution.is_some_and(|institution| institution.active) {
@@ -25,7 +25,7 @@ pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
         items::get(tx, Scope::System, older)
     })?;
     if let Some(older) = older {
-        return Ok(StageEnd::Defer {
+        return Ok(Outcome::Wait {
             until: context.now()?.plus(WAIT_FOR_OLDER),
             reason: WaitReason::OlderDeposit,
             note: format!("waits for the older deposit {} ({} at {})", older.id, older.status, older.stage),
@@ -46,7 +46,7 @@ pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
     check_unreplaced(&payload, options.etag.as_deref(), &located)?;
     let etag = located.etag.clone();
     context.write(move |tx, claim| work::set_source(tx, claim, &etag, located.size, None))?;
-    Ok(StageEnd::Next { next: Stage::Estimate, note: "the payload is there".into() })
+    Ok(Outcome::done("the payload is there"))
 }
 
 /// The item's payload.

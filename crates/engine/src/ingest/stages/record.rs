@@ -7,8 +7,7 @@ use strongroom_ocfl::{Commit, OcflError};
 use strongroom_registry::leases::{self, Hold};
 use strongroom_registry::objects::Object;
 use strongroom_registry::versions::{self, Version};
-use strongroom_registry::work::StageEnd;
-use strongroom_registry::{Description, GenerationId, ObjectId, Stage, VersionState, copies, parts};
+use strongroom_registry::{Description, GenerationId, ObjectId, VersionState, copies, parts};
 use strongroom_storage::Store;
 
 use super::compare::{bring_up, compare_anew, keep_object, object, open_version, placement};
@@ -17,10 +16,10 @@ use super::inventory::Inventory;
 use super::resolve::Resolved;
 use super::write::{assembly, in_every_store, write_again};
 use crate::home::NamedStore;
-use crate::ingest::context::{StageContext, StageError};
+use crate::workflow::{Outcome, StageContext, StageError};
 use crate::{EngineError, Home, crash_point, fixity, mark};
 
-pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
+pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     let resolved: Resolved = context.expect("resolved")?;
     if let Some(end) = keep_object(context, &resolved)? {
         return Ok(end);
@@ -62,7 +61,7 @@ pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
     context.registry().wakeups().notify(topics.iter().map(String::as_str));
     crash_point("ingest.record.published");
     let standing = standing(context, &version.description, version.object, version.generation, version.number)?;
-    Ok(StageEnd::Next { next: Stage::Notify, note: format!("version {} is published{standing}", version.number) })
+    Ok(Outcome::done(format!("version {} is published{standing}", version.number)))
 }
 
 /// The stores that honour no conditions on puts, each with the age that its inventories count as having since their last
@@ -86,7 +85,7 @@ fn begin_commit(
     version: &Version,
     stores: &[NamedStore],
     inventory: &Inventory,
-) -> Result<Option<StageEnd>, StageError> {
+) -> Result<Option<Outcome>, StageError> {
     for (name, _) in stores {
         let unproved = context.registry().read(|tx| copies::unproved(tx, version, name))?;
         if unproved > 0 {

@@ -3,13 +3,13 @@
 use serde::{Deserialize, Serialize};
 use strongroom_registry::items::ItemProblem;
 use strongroom_registry::objects::{self, Object};
-use strongroom_registry::work::{self, StageEnd};
-use strongroom_registry::{GenerationId, ObjectId, ObjectState, Scope, Stage, items};
+use strongroom_registry::work;
+use strongroom_registry::{GenerationId, ObjectId, ObjectState, Scope, items};
 
 use super::Findings;
 use crate::EngineError;
-use crate::ingest::context::{StageContext, StageError};
 use crate::ingest::deposit::DepositOptions;
+use crate::workflow::{Outcome, StageContext, StageError};
 
 /// The object and its placement, fixed for the rest of the way.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -19,7 +19,7 @@ pub(crate) struct Resolved {
     pub(crate) placement: String,
 }
 
-pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
+pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     let item = context.item;
     let options: DepositOptions = serde_json::from_str(&item.options)?;
     let findings: Findings = context.expect("findings")?;
@@ -50,7 +50,7 @@ pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
     let resolved = Resolved { object: object.id, generation: object.generation, placement };
     context.set_fact("resolved", &resolved)?;
     let note = if known.is_some() { "a further deposit of a known object" } else { "a new object" };
-    Ok(StageEnd::Next { next: Stage::Compare, note: note.into() })
+    Ok(Outcome::done(note))
 }
 
 /// The placement of the object's copies, and what to warn of. It is sticky: an object's files are never split.

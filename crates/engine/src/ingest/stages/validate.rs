@@ -9,15 +9,15 @@ use strongroom_bagit::{
     Scan, Severity, Verdict, check,
 };
 use strongroom_digest::Algorithm;
+use strongroom_registry::Description;
 use strongroom_registry::interim::{self, InterimFile};
 use strongroom_registry::items::ItemProblem;
-use strongroom_registry::work::{self, StageEnd};
-use strongroom_registry::{Description, Stage};
+use strongroom_registry::work;
 
 use super::fetch::digest_of;
-use crate::ingest::context::{StageContext, StageError};
 use crate::ingest::deposit::DepositOptions;
 use crate::ingest::staged::Readings;
+use crate::workflow::{Outcome, StageContext, StageError};
 
 const ROWS_AT_ONCE: usize = 1_000;
 /// Most characters of a problem's message in the note of an item.
@@ -33,7 +33,7 @@ pub(crate) struct Findings {
     pub(crate) manifests: Vec<Algorithm>,
 }
 
-pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
+pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     let scan: Scan = context.expect("fetched")?;
     let evidence = StagedBag { context, readings: Readings::default() };
     let options = options(context)?;
@@ -49,7 +49,7 @@ pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
     let note = summary(&report);
     context.write(move |tx, claim| work::note_problems(tx, claim, &problems))?;
     context.set_fact("findings", &findings(context, &report, &scan)?)?;
-    Ok(StageEnd::Next { next: Stage::Resolve, note })
+    Ok(Outcome::Done { note })
 }
 
 fn summary(report: &Report) -> String {

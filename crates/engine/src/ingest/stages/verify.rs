@@ -8,25 +8,24 @@ use strongroom_digest::Algorithm;
 use strongroom_ocfl::{OcflError, VersionAssembly};
 use strongroom_registry::copies::{self, PendingCopy};
 use strongroom_registry::versions::Version;
-use strongroom_registry::work::StageEnd;
-use strongroom_registry::{ContentId, Stage, VersionState};
+use strongroom_registry::{ContentId, VersionState};
 use strongroom_storage::{StorageError, Store};
 
 use super::compare::{compare_anew, keep_object, open_version, placement};
 use super::resolve::Resolved;
 use super::write::{assembly, in_every_store, write_again};
-use crate::ingest::context::{StageContext, StageError};
+use crate::workflow::{Outcome, StageContext, StageError};
 
 const COPIES_AT_ONCE: usize = 1_000;
 
-pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
+pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     let resolved: Resolved = context.expect("resolved")?;
     if let Some(end) = keep_object(context, &resolved)? {
         return Ok(end);
     }
     let Some(version) = open_version(context)? else { return Ok(compare_anew()) };
     if version.state != VersionState::Preparing {
-        return Ok(StageEnd::Next { next: Stage::Record, note: "already being committed".into() });
+        return Ok(Outcome::done("already being committed"));
     }
     let (_, stores) = placement(context, &resolved)?;
     let mut proved = 0;
@@ -37,7 +36,7 @@ pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
         wrong.extend(outcome.wrong);
     }
     if wrong.is_empty() {
-        return Ok(StageEnd::Next { next: Stage::Record, note: format!("{proved} copies proved") });
+        return Ok(Outcome::done(format!("{proved} copies proved")));
     }
     write_again(context, &version, &format!("{} did not read back as written", wrong.join(", ")))
 }

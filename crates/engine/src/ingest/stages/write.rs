@@ -14,8 +14,7 @@ use strongroom_registry::events::{self, EventRow, Expansion};
 use strongroom_registry::interim::InterimFile;
 use strongroom_registry::objects::{DEPOSIT, Object};
 use strongroom_registry::versions::{self, NewContent, NewEntry, Version};
-use strongroom_registry::work::StageEnd;
-use strongroom_registry::{ContentId, Decision, FileId, Format, Scope, Stage, VersionState, discarding};
+use strongroom_registry::{ContentId, Decision, FileId, Format, Scope, VersionState, discarding};
 use strongroom_storage::{Durability, Key, PutOptions, StorageError, Store};
 
 use super::Findings;
@@ -23,12 +22,13 @@ use super::compare::{compare_anew, for_each_page, keep_object, object, open_vers
 use super::resolve::Resolved;
 use crate::error::chain;
 use crate::home::NamedStore;
-use crate::ingest::context::{StageContext, StageError};
 use crate::ingest::intake::is_submission_file;
 use crate::ingest::staging::{self, Interruptible};
+use crate::ingest::workflow::{RECORD, WRITE};
 use crate::layout::version_number;
 use crate::record::{self, FileLine, Line, VersionLine};
 use crate::settings::StoreSettings;
+use crate::workflow::{Outcome, StageContext, StageError};
 use crate::{AGENT, crash_point};
 
 /// How many contents go into a store before their copies are recorded.
@@ -42,14 +42,14 @@ pub(super) struct StagedRecord {
     staging_key: String,
 }
 
-pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
+pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     let resolved: Resolved = context.expect("resolved")?;
     if let Some(end) = keep_object(context, &resolved)? {
         return Ok(end);
     }
     let Some(version) = open_version(context)? else { return Ok(compare_anew()) };
     if version.state != VersionState::Preparing {
-        return Ok(StageEnd::Next { next: Stage::Record, note: "already being committed".into() });
+        return Ok(Outcome::Skip { to: RECORD, note: "already being committed".into() });
     }
     let object = object(context, &resolved)?;
     let (_, stores) = placement(context, &resolved)?;
@@ -64,12 +64,12 @@ pub(super) fn run(context: &StageContext<'_>) -> Result<StageEnd, StageError> {
         bytes = written?;
     }
     let note = format!("{bytes} bytes written to each of {}", store_names.join(", "));
-    Ok(StageEnd::Next { next: Stage::Verify, note })
+    Ok(Outcome::Done { note })
 }
 
 /// Sends the item back to write what a store does not show as it was put. Going back begins the attempts of a stage anew, so
 /// the times are counted for the version: a store that never gives back what is put there ends the item.
-pub(super) fn write_again(context: &StageContext<'_>, version: &Version, what: &str) -> Result<StageEnd, StageError> {
+pub(super) fn write_again(context: &StageContext<'_>, version: &Version, what: &str) -> Result<Outcome, StageError> {
     let name = fact_of(version, "written_again");
     let times = context.fact::<u32>(&name)?.unwrap_or_default().saturating_add(1);
     if times >= context.task.settings().max_attempts {
@@ -80,7 +80,7 @@ pub(super) fn write_again(context: &StageContext<'_>, version: &Version, what: &
         )));
     }
     context.set_fact(&name, &times)?;
-    Ok(StageEnd::Back { to: Stage::Write, note: format!("{what}; writing again") })
+    Ok(Outcome::RestartFrom { stage: WRITE, note: format!("{what}; writing again") })
 }
 
 /// Notes where the version is going to be written, so that its bytes are found there whatever the settings say later.

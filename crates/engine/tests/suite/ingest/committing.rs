@@ -32,7 +32,7 @@ pub(crate) fn work_until_its_commit_fails(home: &Arc<Home>, id: ItemId) {
 pub(crate) fn second_version_behind_committing(made: &TestHome) -> (ItemId, String) {
     made.ingest("letters", &[("a.txt", b"dear reader")]);
     let id = hand_in(made, &made.bag("letters", &[("a.txt", b"dear reader, again")]));
-    work_until(made, id, Stage::Record);
+    work_until(made, id, Stage::named("record"));
     let inventory = made.keys("secondary").into_iter().find(|key| key.ends_with("/v1/inventory.json"));
     let inventory = inventory.expect("an object");
     let block = made.file("secondary", &inventory.replace("/v1/inventory.json", "/v2"));
@@ -46,7 +46,7 @@ pub(crate) fn second_version_behind_committing(made: &TestHome) -> (ItemId, Stri
 fn made_again_after_committing_is_read_back() {
     let home = home();
     let id = hand_in(&home, &home.bag("letters", &[("a.txt", b"one")]));
-    work_until(&home, id, Stage::Record);
+    work_until(&home, id, Stage::named("record"));
     let version = home.registry.read(|tx| versions::of_item(tx, id)).expect("reads").expect("a version");
     let brought = home.registry.read(|tx| copies::brought(tx, &version, None, 100)).expect("reads");
     let copies_of = |content| home.registry.read(|tx| objects::copies(tx, content)).expect("copies");
@@ -79,7 +79,7 @@ fn made_again_after_committing_is_read_back() {
 fn a_worker_that_slept_through_the_commit_of_a_store_does_not_block_the_object() {
     let home = home();
     let id = hand_in(&home, &home.bag("letters", &[("a.txt", b"one")]));
-    work_until(&home, id, Stage::Record);
+    work_until(&home, id, Stage::named("record"));
     let version = home.registry.read(|tx| versions::of_item(tx, id)).expect("reads").expect("a version");
     let brought = home.registry.read(|tx| copies::brought(tx, &version, None, 100)).expect("reads");
     let key = home.registry.read(|tx| objects::copies(tx, brought[0].content)).expect("copies")[0].key.clone();
@@ -114,7 +114,7 @@ pub(crate) fn layered<L: Layer>(made: &TestHome, name: &str, layer: L) -> Arc<Ho
 /// An item behind `committing` whose assembly in the second store is lost; and where that lay.
 pub(super) fn committing_without_assembly(made: &TestHome) -> (ItemId, PathBuf) {
     let id = hand_in(made, &made.bag("letters", &[("a.txt", b"one")]));
-    work_until(made, id, Stage::Record);
+    work_until(made, id, Stage::named("record"));
     let version = made.registry.read(|tx| versions::of_item(tx, id)).expect("reads").expect("a version");
     let brought = made.registry.read(|tx| copies::brought(tx, &version, None, 100)).expect("reads");
     let key = made.registry.read(|tx| objects::copies(tx, brought[0].content)).expect("copies")[0].key.clone();

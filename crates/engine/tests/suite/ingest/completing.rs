@@ -27,7 +27,7 @@ fn work_until_note(home: &TestHome, id: ItemId, text: &str) {
 fn committing(home: &TestHome) -> (ItemId, PathBuf, VersionId) {
     let bag = home.bag("letters", &FILES);
     let id = hand_in(home, &bag);
-    work_until(home, id, Stage::Record);
+    work_until(home, id, Stage::named("record"));
     let of = version(home, id);
     let found = home.registry.read(|tx| versions::get(tx, of)).expect("reads").expect("there");
     let brought = home.registry.read(|tx| copies::brought(tx, &found, None, 1)).expect("reads");

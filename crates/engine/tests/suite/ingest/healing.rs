@@ -155,7 +155,7 @@ fn staged_bytes_that_are_wrong_repair_nothing_and_are_fetched_again() {
         fs::remove_file(place).expect("is lost");
     }
     let id = hand_in(&home, &home.bag("letters", &files));
-    let item = work_with_a_pause(&home, id, Stage::Compare, || lose_staged_bytes(&home));
+    let item = work_with_a_pause(&home, id, Stage::named("compare"), || lose_staged_bytes(&home));
     assert_eq!(item.status, ItemStatus::Succeeded, "{:?}", item.note);
     let told = notes(&home, id);
     assert!(told.iter().any(|note| note.contains("has other bytes by now; fetching again")), "{told:?}");

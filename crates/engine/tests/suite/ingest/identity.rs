@@ -4,6 +4,7 @@
 use std::fs;
 
 use strongroom_engine::fixity::{self, FixityRequest};
+use strongroom_engine::workflow::Workflows;
 use strongroom_registry::items::Request;
 use strongroom_registry::work::SWEEP_TOPIC;
 use strongroom_registry::{VersionId, VersionState, discarding, versions};
@@ -12,17 +13,18 @@ use super::*;
 
 /// Works on what is open until the item has come to a stage, and no further; nothing is swept.
 pub(crate) fn work_until(home: &TestHome, id: ItemId, stage: Stage) {
-    let before = Stage::INGEST.into_iter().filter(|earlier| *earlier < stage);
-    let topics: Vec<String> = before.map(|earlier| earlier.topic(Action::Ingest)).collect();
+    let topics = topics_before(stage);
     let workers = strongroom_engine::runtime_over(&home.home, Some(&topics)).expect("a runtime").build();
     workers.run_until(&Shutdown::new(), &|| {
         let item = find(home, id);
-        item.status.is_ended() || item.stage >= stage
+        item.status.is_ended() || has_reached(&item, stage)
     });
 }
 
 pub(crate) fn ask(home: &TestHome, id: ItemId, request: Request) {
-    home.registry.write(move |tx| items::request(tx, Scope::System, id, request, "a person")).expect("is done");
+    home.registry
+        .write(move |tx| items::request(tx, &Workflows::standard(), Scope::System, id, request, "a person"))
+        .expect("is done");
 }
 
 pub(crate) fn finish(home: &TestHome, id: ItemId) -> Item {
@@ -53,7 +55,7 @@ fn a_cancel_at_record_with_half_a_sweep_and_a_requeue_publish_everything_anew() 
     for lost_in in [&KEPT_IN[..1], &KEPT_IN[1..], &KEPT_IN[..]] {
         let home = home();
         let id = hand_in(&home, &home.bag("letters", &[("a.txt", b"one")]));
-        work_until(&home, id, Stage::Record);
+        work_until(&home, id, Stage::named("record"));
         let first = version(&home, id);
         ask(&home, id, Request::Cancel);
         assert!(home.registry.read(|tx| versions::of_item(tx, id)).expect("reads").is_none(), "it is not resumed");
@@ -78,7 +80,7 @@ fn a_cancel_at_record_with_half_a_sweep_and_a_requeue_publish_everything_anew() 
 fn a_part_that_discards_what_another_was_writing_leaves_nothing_of_it() {
     let home = home();
     let first = hand_in(&home, &home.bag("letters.b1.of2", &[("a.txt", b"one")]));
-    work_until(&home, first, Stage::Record);
+    work_until(&home, first, Stage::named("record"));
     let begun = version(&home, first);
     ask(&home, first, Request::Hold);
     let second = hand_in(&home, &home.bag("letters.b2.of2", &[("b.txt", b"two")]));
@@ -97,7 +99,7 @@ fn an_assembly_that_was_lost_after_verify_is_written_again() {
     for lost_in in [&KEPT_IN[..1], &KEPT_IN[..]] {
         let home = home();
         let id = hand_in(&home, &home.bag("letters", &[("a.txt", b"one")]));
-        work_until(&home, id, Stage::Record);
+        work_until(&home, id, Stage::named("record"));
         for store in lost_in {
             fs::remove_dir_all(assembly(&home, store, version(&home, id))).expect("is lost");
         }
@@ -111,7 +113,7 @@ fn an_assembly_that_was_lost_after_verify_is_written_again() {
 fn a_content_that_was_cut_short_after_verify_is_written_again() {
     let home = home();
     let id = hand_in(&home, &home.bag("letters", &[("a.txt", b"one")]));
-    work_until(&home, id, Stage::Record);
+    work_until(&home, id, Stage::named("record"));
     let contents = assembly(&home, "secondary", version(&home, id));
     let mut folders = vec![contents];
     let mut cut = 0;
@@ -138,12 +140,12 @@ fn a_content_that_was_cut_short_after_verify_is_written_again() {
 fn what_is_staged_anew_is_not_reached_by_a_sweep_that_slept() {
     let home = home();
     let id = hand_in(&home, &home.bag("letters", &[("a.txt", b"one")]));
-    work_until(&home, id, Stage::Validate);
+    work_until(&home, id, Stage::named("validate"));
     let before = home.keys("staging");
     ask(&home, id, Request::Cancel);
     home.registry.write(move |tx| strongroom_registry::interim::discard_staging(tx, id)).expect("marks it");
     ask(&home, id, Request::Requeue(None));
-    work_until(&home, id, Stage::Validate);
+    work_until(&home, id, Stage::named("validate"));
     let after = home.keys("staging");
     assert!(!after.is_empty() && before.iter().all(|key| !after.contains(key)), "another place: {before:?} {after:?}");
     finish(&home, id);
@@ -155,7 +157,7 @@ fn what_is_staged_anew_is_not_reached_by_a_sweep_that_slept() {
 fn a_number_is_free_only_when_no_store_holds_anything_of_the_discarded_version() {
     let home = home();
     let id = hand_in(&home, &home.bag("letters", &[("a.txt", b"one")]));
-    work_until(&home, id, Stage::Record);
+    work_until(&home, id, Stage::named("record"));
     let object = find(&home, id).object.expect("an object");
     let begun = version(&home, id);
     ask(&home, id, Request::Cancel);
@@ -173,7 +175,7 @@ fn a_number_is_free_only_when_no_store_holds_anything_of_the_discarded_version()
 fn a_sweep_visits_every_store_that_the_version_was_written_to_whatever_the_settings_say_since() {
     let home = home();
     let id = hand_in(&home, &home.bag("letters", &[("a.txt", b"one")]));
-    work_until(&home, id, Stage::Record);
+    work_until(&home, id, Stage::named("record"));
     let begun = version(&home, id);
     assert!(assembly(&home, "secondary", begun).exists());
     ask(&home, id, Request::Cancel);

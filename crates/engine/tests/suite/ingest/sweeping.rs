@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use strongroom_database::{Database, DatabaseError, Isolation, Transaction, WriteJob};
 use strongroom_engine::backfill::{self, Retirement};
 use strongroom_engine::ingest::{sweep_assemblies, sweep_staging};
+use strongroom_engine::workflow::Workflows;
 use strongroom_engine::{EngineError, Home};
 use strongroom_registry::items::Request;
 use strongroom_registry::leases::Holding;
@@ -24,7 +25,7 @@ const DAY: Duration = Duration::from_hours(24);
 /// An item that was cancelled before its version was published, and is swept; and that version.
 fn discarded(home: &TestHome, name: &str) -> (ItemId, VersionId) {
     let id = hand_in(home, &home.bag(name, &[("a.txt", b"one")]));
-    work_until(home, id, Stage::Record);
+    work_until(home, id, Stage::named("record"));
     let of = version(home, id);
     ask(home, id, Request::Cancel);
     work_on(&home.home, &[id], &Shutdown::new()).expect("sweeps");
@@ -47,7 +48,7 @@ fn assemblies_of_versions_that_are_over_are_swept_and_no_others() {
     let published = version(&home, published);
     let (_, dropped) = discarded(&home, "diaries");
     let open = hand_in(&home, &home.bag("photographs", &[("a.txt", b"one")]));
-    work_until(&home, open, Stage::Record);
+    work_until(&home, open, Stage::named("record"));
     let open_version = version(&home, open);
     // Long after the time in which a discarded version is swept again.
     home.clock.advance(DAY * 30);
@@ -70,10 +71,10 @@ fn what_is_put_late_under_a_discarded_version_goes_for_two_days_also_where_keys_
     let double = Double::start().expect("a server");
     let in_bucket = with_primary(&home, bucket(&double));
     let id = hand_in(&home, &home.bag("letters", &[("a.txt", b"one")]));
-    let before = Stage::INGEST.into_iter().filter(|earlier| *earlier < Stage::Record);
-    let topics: Vec<String> = before.map(|earlier| earlier.topic(Action::Ingest)).collect();
+    let record = Stage::named("record");
+    let topics = topics_before(record);
     let workers = strongroom_engine::runtime_over(&in_bucket, Some(&topics)).expect("a runtime").build();
-    workers.run_until(&Shutdown::new(), &|| find(&home, id).stage >= Stage::Record);
+    workers.run_until(&Shutdown::new(), &|| has_reached(&find(&home, id), record));
     let of = version(&home, id).to_string();
     let put = |keys: Vec<String>| keys.into_iter().find(|key| key.contains(&of));
     let key = put(double.keys()).expect("a content of it");
@@ -90,7 +91,7 @@ fn what_is_put_late_under_a_discarded_version_goes_for_two_days_also_where_keys_
 fn a_discarded_version_is_swept_daily_for_as_long_as_a_retired_store_is_away() {
     let home = home();
     let id = hand_in(&home, &home.bag("letters", &[("a.txt", b"one")]));
-    work_until(&home, id, Stage::Record);
+    work_until(&home, id, Stage::named("record"));
     let of = version(&home, id);
     ask(&home, id, Request::Cancel);
     let away = take_away(&home, "secondary");
@@ -160,7 +161,7 @@ fn staged(home: &TestHome, place: &str) -> PathBuf {
 fn staged_places_that_nothing_can_use_are_swept_and_no_others() {
     let home = home();
     let open = hand_in(&home, &home.bag("letters", &[("a.txt", b"one")]));
-    work_until(&home, open, Stage::Validate);
+    work_until(&home, open, Stage::named("validate"));
     let in_use = home.keys("staging");
     let ended = hand_in(&home, &home.bag("diaries", &[("a.txt", b"one")]));
     finish(&home, ended);
@@ -212,7 +213,7 @@ fn what_a_requeued_item_can_use_by_now_is_not_swept() {
     let registry = home.registry.clone();
     let requeue: Act = Box::new(move || {
         let request = move |tx: &mut dyn strongroom_registry::Transaction| {
-            items::request(tx, Scope::System, id, Request::Requeue(None), "a person")
+            items::request(tx, &Workflows::standard(), Scope::System, id, Request::Requeue(None), "a person")
         };
         registry.write(request).expect("requeues");
     });
@@ -261,14 +262,14 @@ fn an_item_that_a_person_requeues_during_its_sweep_keeps_what_its_stages_have_si
     for nth in 1..=3 {
         let home = Arc::new(home());
         let id = hand_in(&home, &home.bag("letters", &[("a.txt", b"one")]));
-        work_until(&home, id, Stage::Record);
+        work_until(&home, id, Stage::named("record"));
         ask(&home, id, Request::Cancel);
         let is_requeued = Arc::new(AtomicBool::new(false));
         let requeue: Act = Box::new({
             let (home, is_requeued) = (home.clone(), is_requeued.clone());
             move || {
                 ask(&home, id, Request::Requeue(None));
-                work_until(&home, id, Stage::Write);
+                work_until(&home, id, Stage::named("write"));
                 is_requeued.store(true, Ordering::SeqCst);
             }
         });
@@ -278,7 +279,11 @@ fn an_item_that_a_person_requeues_during_its_sweep_keeps_what_its_stages_have_si
         let sweeping = Arc::new(Home::with_registry(home.path(), home.settings.clone(), registry).expect("opens"));
         let workers = strongroom_engine::runtime_over(&sweeping, Some(&[SWEEP_TOPIC.to_owned()])).expect("a runtime");
         workers.build().run_until(&Shutdown::new(), &|| is_requeued.load(Ordering::SeqCst));
-        assert_eq!((find(&home, id).status, find(&home, id).stage), (ItemStatus::Pending, Stage::Write), "{nth}");
+        assert_eq!(
+            (find(&home, id).status, find(&home, id).stage),
+            (ItemStatus::Pending, Stage::named("write")),
+            "{nth}"
+        );
         let object = find(&home, id).object.expect("an object");
         let holding = home.registry.read(|tx| leases::holding(tx, object, id.0)).expect("reads");
         assert_eq!(holding, Holding::Held, "{nth}");

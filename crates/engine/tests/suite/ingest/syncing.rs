@@ -99,7 +99,7 @@ fn contents_that_are_made_again_behind_committing_are_durable_before_they_are_pr
 fn what_a_sweep_removes_is_durably_gone_before_the_number_is_free() {
     let made = home();
     let id = hand_in(&made, &made.bag("letters", &[("a.txt", b"one")]));
-    work_until(&made, id, Stage::Record);
+    work_until(&made, id, Stage::named("record"));
     ask(&made, id, Request::Cancel);
     let (home, recording) = recorded(&made);
     work_on(&home, &[id], &Shutdown::new()).expect("sweeps");
@@ -110,7 +110,7 @@ fn what_a_sweep_removes_is_durably_gone_before_the_number_is_free() {
 fn a_retired_store_that_the_settings_no_longer_name_keeps_no_number_occupied() {
     let made = home();
     let id = hand_in(&made, &made.bag("letters", &[("a.txt", b"one")]));
-    work_until(&made, id, Stage::Record);
+    work_until(&made, id, Stage::named("record"));
     let begun = version(&made, id);
     ask(&made, id, Request::Cancel);
     let retired = backfill::retire(&made, "secondary", true, &mut |_| Ok::<_, EngineError>(()));

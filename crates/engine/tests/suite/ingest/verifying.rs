@@ -210,7 +210,7 @@ fn what_a_store_vouches_for_wrongly_counts_where_it_reads_back_right() {
 fn what_is_gone_before_it_is_verified_is_written_again_where_a_store_vouches_for_checksums() {
     let made = home();
     let id = hand_in(&made, &made.bag("letters", &[("a.txt", b"one"), ("b.txt", b"two")]));
-    work_until(&made, id, Stage::Verify);
+    work_until(&made, id, Stage::named("verify"));
     std::fs::remove_dir_all(assembly(&made, "secondary", version(&made, id))).expect("is lost");
     let store = Arc::new(saying(&made, [("secondary", Arc::new(STRONG))]));
     let item = work_while(&store, &made, id, &|_| false);

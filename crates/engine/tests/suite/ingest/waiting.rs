@@ -29,7 +29,7 @@ pub(super) fn bring_back(home: &TestHome, store: &str, away: &Path) {
 /// An item that is cancelled at `record`, and its version.
 fn cancelled(home: &TestHome) -> (ItemId, VersionId) {
     let id = hand_in(home, &home.bag("letters", &[("a.txt", b"one")]));
-    work_until(home, id, Stage::Record);
+    work_until(home, id, Stage::named("record"));
     let begun = version(home, id);
     ask(home, id, Request::Cancel);
     (id, begun)
@@ -38,7 +38,7 @@ fn cancelled(home: &TestHome) -> (ItemId, VersionId) {
 /// An item whose version is being committed, with something in the way of its object in the first store, and that.
 fn committing(home: &TestHome) -> (ItemId, PathBuf) {
     let id = hand_in(home, &home.bag("letters", &[("a.txt", b"dear reader")]));
-    work_until(home, id, Stage::Record);
+    work_until(home, id, Stage::named("record"));
     let begun = home.registry.read(|tx| versions::of_item(tx, id)).expect("reads").expect("a version");
     let brought = home.registry.read(|tx| copies::brought(tx, &begun, None, 100)).expect("reads");
     let key = home.registry.read(|tx| objects::copies(tx, brought[0].content)).expect("copies")[0].key.clone();

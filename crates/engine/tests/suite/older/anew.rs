@@ -154,8 +154,8 @@ fn copies_of_an_unpublished_version_are_proved_when_a_store_is_taken_anew() {
     made.ingest("maps", &[("m.txt", b"a map")]);
     let before = made.keys("secondary");
     let id = submit(&made, &made, "diaries", &[("d.txt", b"dear diary")]);
-    work_until(&made, id, Stage::Record);
-    assert_eq!(item(&made, id).stage, Stage::Record);
+    work_until(&made, id, Stage::named("record"));
+    assert_eq!(item(&made, id).stage, Stage::named("record"));
     let new: Vec<PathBuf> = walk(&made.path().join("stores/secondary"))
         .into_iter()
         .filter(|path| fs::read(path).is_ok_and(|bytes| bytes == b"dear diary"))

@@ -90,7 +90,7 @@ fn a_store_whose_damaged_mark_was_claimed_by_an_adoption_is_used() {
 /// went away and is back; where the root inventory lies in `primary`.
 fn first_version_behind_committing(made: &TestHome) -> (ItemId, String) {
     let id = hand_in(made, &made.bag("letters", &[("a.txt", b"dear reader")]));
-    work_until(made, id, Stage::Record);
+    work_until(made, id, Stage::named("record"));
     let (folder, gone) = (made.path().join("stores/secondary"), made.path().join("gone"));
     let (from, to) = (folder.clone(), gone.clone());
     let away = Meanwhile::new(When::After, is_commit, move |_| fs::rename(from, to).expect("takes it away"));
@@ -548,7 +548,7 @@ fn a_late_mark_of_an_earlier_term_does_not_stop_the_registry_that_adopted() {
 fn a_root_inventory_of_a_first_version_is_put_back_in_the_attempt_that_began_the_commit() {
     let made = home();
     let id = hand_in(&made, &made.bag("letters", &[("a.txt", b"dear reader")]));
-    work_until(&made, id, Stage::Record);
+    work_until(&made, id, Stage::named("record"));
     let folder = made.path().join("stores/primary");
     let damage = Meanwhile::new(When::After, is_commit, move |key| {
         let inventory = folder.join(key.as_str()).join("inventory.json");

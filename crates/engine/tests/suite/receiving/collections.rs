@@ -1,5 +1,6 @@
 //! Uploads obey the rules of the collection that they are put into.
 
+use strongroom_engine::workflow::Workflows;
 use strongroom_registry::CollectionId;
 use strongroom_registry::tenants::{self, CollectionRules};
 
@@ -53,7 +54,8 @@ fn an_upload_in_the_folder_of_a_collection_obeys_its_rules() {
         assert_eq!((status, collection), wanted, "{}", item.name);
         if status == ItemStatus::Held {
             let released = home.registry.write(move |tx| {
-                items::request(tx, Scope::System, item.id, items::Request::Release, "tester").map(|_| ())
+                items::request(tx, &Workflows::standard(), Scope::System, item.id, items::Request::Release, "tester")
+                    .map(|_| ())
             });
             released.expect("releases");
         }

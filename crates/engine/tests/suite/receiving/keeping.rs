@@ -87,7 +87,7 @@ fn an_upload_is_not_removed_while_a_copy_of_it_is_lost() {
     let home = home();
     upload(&home, "letters", &[("a.txt", b"one")]);
     settle(&home);
-    work_until(&home, Stage::Cleanup);
+    work_until(&home, Stage::named("cleanup"));
     let lost = copies(&home, &home.object("letters")).remove(0);
     fs::remove_file(&lost).expect("loses it");
     work(&home);
@@ -115,7 +115,7 @@ fn what_is_written_down_for_a_removal_outlives_every_sweep_until_the_upload_is_g
     let home = home();
     upload_folder(&home, "letters", &[("a.txt", b"one"), ("b.txt", b"two")]);
     settle(&home);
-    work_until(&home, Stage::Cleanup);
+    work_until(&home, Stage::named("cleanup"));
     // Not whole, so that it stays for now.
     let lost = copies_of_one(&home, "a.txt");
     let aside = home.path().join("aside");

@@ -1,6 +1,7 @@
 //! How long what is not valid stays, and who is told.
 
 use strongroom_engine::outbox::{self, Delivered};
+use strongroom_engine::workflow::Workflows;
 use strongroom_registry::receiving as uploads_record;
 
 use super::*;
@@ -187,7 +188,16 @@ fn what_was_requeued_and_failed_for_other_reasons_is_not_removed_as_invalid() {
     let [item] = all_items(&home).try_into().expect("one item");
     assert!(item.is_verdict);
     home.registry
-        .write(move |tx| items::request(tx, Scope::System, item.id, items::Request::Requeue(None), "a person"))
+        .write(move |tx| {
+            items::request(
+                tx,
+                &Workflows::standard(),
+                Scope::System,
+                item.id,
+                items::Request::Requeue(None),
+                "a person",
+            )
+        })
         .expect("is requeued");
     work(&home);
     assert_eq!((all_items(&home)[0].status, all_items(&home)[0].is_verdict), (ItemStatus::Failed, false));

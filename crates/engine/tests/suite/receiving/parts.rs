@@ -2,6 +2,7 @@
 
 use strongroom_engine::rebuild;
 use strongroom_engine::restoration::{self, RestoreRequest};
+use strongroom_engine::workflow::Workflows;
 use strongroom_registry::items::Request;
 use strongroom_registry::objects::Object;
 use strongroom_registry::{Parts, parts, versions};
@@ -82,7 +83,7 @@ fn parts_are_at_work_together_and_neither_cancels_another() {
     assert_eq!(settle(&home).submitted, 3);
     work_until_read(&home);
     let stages: Vec<_> = all_items(&home).into_iter().map(|item| (item.status, item.stage)).collect();
-    assert_eq!(stages, [(ItemStatus::Pending, Stage::Validate); 3], "none waited for another");
+    assert_eq!(stages, [(ItemStatus::Pending, Stage::named("validate")); 3], "none waited for another");
     // A newer upload of one of them takes nothing from the others.
     upload_part(&home, "letters.b2.of3", "another text");
     assert_eq!(settle(&home).submitted, 1);
@@ -208,7 +209,7 @@ fn parts_of_a_new_object_that_ask_for_different_placements_go_where_the_first_we
     }
     settle(&home);
     // Neither knows of the other when it is decided where they belong.
-    work_until(&home, Stage::Compare);
+    work_until(&home, Stage::named("compare"));
     work(&home);
     assert_eq!(told(&home, "letters"), "complete");
     let object = home.object("letters");
@@ -227,10 +228,12 @@ fn a_part_that_stops_while_it_is_written_keeps_no_other_waiting_and_goes_on_behi
     let home = home();
     upload_part(&home, "letters.b1.of2", "one");
     settle(&home);
-    work_until(&home, Stage::Verify);
+    work_until(&home, Stage::named("verify"));
     let [first] = all_items(&home).try_into().expect("one item");
     let ask = |request: Request| {
-        let topics = home.registry.write(move |tx| items::request(tx, Scope::System, first.id, request, "a person"));
+        let topics = home
+            .registry
+            .write(move |tx| items::request(tx, &Workflows::standard(), Scope::System, first.id, request, "a person"));
         topics.expect("is done");
     };
     ask(Request::Hold);

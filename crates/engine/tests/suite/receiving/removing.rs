@@ -94,7 +94,7 @@ fn a_folder_that_was_replaced_before_its_removal_stays_as_it_is() {
     let made = home();
     upload_folder(&made, "letters", &[("a.txt", b"one"), ("b.txt", b"two")]);
     settle(&made);
-    work_until(&made, Stage::Cleanup);
+    work_until(&made, Stage::named("cleanup"));
     let before = made.keys("receiving");
     let (path, replace) = replaced(&made, "letters/data/b.txt");
     replace();
@@ -155,7 +155,7 @@ fn a_removal_whose_list_cannot_be_looked_at_goes_on_when_it_can() {
     let made = home();
     upload_folder(&made, "letters", &[("a.txt", b"one"), ("b.txt", b"two")]);
     settle(&made);
-    work_until(&made, Stage::Cleanup);
+    work_until(&made, Stage::named("cleanup"));
     // The process stopped behind the first key of the removal.
     let [item] = all_items(&made).try_into().expect("one item");
     let receiving = made.store("receiving").expect("a store");

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use super::*;
 
 fn workers(workers: usize) -> Pools {
-    pool(Stage::Receive, PoolSettings { workers, ..PoolSettings::default() })
+    pool(Stage::named("receive"), PoolSettings { workers, ..PoolSettings::default() })
 }
 
 #[test]
@@ -17,7 +17,7 @@ fn more_and_then_fewer_are_worked_on_at_once_as_the_capacity_changes() {
         (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let handler = {
         let (running, most, let_go) = (running.clone(), most.clone(), let_go.clone());
-        stage(Stage::Receive, move |_, _| {
+        stage(Stage::named("receive"), move |_, _| {
             most.fetch_max(running.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
             until(|| let_go.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok());
             running.fetch_sub(1, Ordering::SeqCst);
@@ -61,10 +61,10 @@ fn all_processes_together_have_no_more_tasks_of_a_topic_than_its_limit() {
     let house = House::new();
     let ids = house.items(12);
     let (running, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
-    let pools = pool(Stage::Receive, PoolSettings { workers: 3, max_total: 2, ..PoolSettings::default() });
+    let pools = pool(Stage::named("receive"), PoolSettings { workers: 3, max_total: 2, ..PoolSettings::default() });
     let process = || {
         let (running, most) = (running.clone(), most.clone());
-        let handler = stage(Stage::Receive, move |_, _| {
+        let handler = stage(Stage::named("receive"), move |_, _| {
             most.fetch_max(running.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
             // Each goes on once two have run at once.
             until(|| most.load(Ordering::SeqCst) >= 2);

@@ -15,7 +15,7 @@ fn a_drain_gives_back_what_was_not_begun_with_every_attempt_unspent() {
     let house = House::new();
     let items = house.items(5);
     let runs = Arc::new(AtomicUsize::new(0));
-    let handler = stage(Stage::Receive, {
+    let handler = stage(Stage::named("receive"), {
         let runs = runs.clone();
         move |_, context| {
             runs.fetch_add(1, Ordering::SeqCst);
@@ -24,7 +24,7 @@ fn a_drain_gives_back_what_was_not_begun_with_every_attempt_unspent() {
     });
     let shutdown = Shutdown::new();
     let _watchdog = watch(&shutdown);
-    let pools = pool(Stage::Receive, PoolSettings { workers: 1, buffer: 3, ..PoolSettings::default() });
+    let pools = pool(Stage::named("receive"), PoolSettings { workers: 1, buffer: 3, ..PoolSettings::default() });
     let runtime = house.runtime(vec![handler]).pools(pools).build();
     let summary = std::thread::scope(|scope| {
         let run = scope.spawn(|| runtime.run(&shutdown));
@@ -48,7 +48,7 @@ fn what_outlasts_its_grace_is_left_behind() {
     let house = House::new();
     let item = house.item();
     let [began, release, ended] = flags();
-    let handler = stage(Stage::Receive, {
+    let handler = stage(Stage::named("receive"), {
         let (began, release, ended) = (began.clone(), release.clone(), ended.clone());
         move |_, _| {
             began.store(true, Ordering::SeqCst);
@@ -59,7 +59,7 @@ fn what_outlasts_its_grace_is_left_behind() {
     });
     let shutdown = Shutdown::new();
     let _watchdog = watch(&shutdown);
-    let pools = pool(Stage::Receive, PoolSettings { grace: Duration::ZERO, ..PoolSettings::default() });
+    let pools = pool(Stage::named("receive"), PoolSettings { grace: Duration::ZERO, ..PoolSettings::default() });
     let runtime = house.runtime(vec![handler]).pools(pools).build();
     let summary = std::thread::scope(|scope| {
         let run = scope.spawn(|| runtime.run(&shutdown));
@@ -79,7 +79,7 @@ fn a_second_request_ends_the_run_at_once() {
     let house = House::new();
     let item = house.item();
     let [began, release] = flags();
-    let handler = stage(Stage::Receive, {
+    let handler = stage(Stage::named("receive"), {
         let (began, release) = (began.clone(), release.clone());
         move |_, _| {
             began.store(true, Ordering::SeqCst);
@@ -89,7 +89,8 @@ fn a_second_request_ends_the_run_at_once() {
     });
     let shutdown = Shutdown::new();
     let _watchdog = watch(&shutdown);
-    let pools = pool(Stage::Receive, PoolSettings { grace: Duration::from_hours(1), ..PoolSettings::default() });
+    let pools =
+        pool(Stage::named("receive"), PoolSettings { grace: Duration::from_hours(1), ..PoolSettings::default() });
     let runtime = house.runtime(vec![handler]).pools(pools).build();
     let summary = std::thread::scope(|scope| {
         let run = scope.spawn(|| runtime.run(&shutdown));
@@ -109,7 +110,7 @@ fn nothing_is_leased_after_a_request_to_stop() {
     let item = house.item();
     let shutdown = Shutdown::new();
     shutdown.request();
-    let summary = house.runtime(vec![stage(Stage::Receive, |_, _| succeeded())]).build().run(&shutdown);
+    let summary = house.runtime(vec![stage(Stage::named("receive"), |_, _| succeeded())]).build().run(&shutdown);
     assert_eq!((summary.looks, summary.ended), (0, 0));
     assert_eq!(house.find(item).fence, 0);
 }
@@ -121,12 +122,12 @@ fn a_stage_that_ends_while_draining_does_not_begin_the_next() {
     let [began] = flags();
     let begins = began.clone();
     let handlers = vec![
-        stage(Stage::Receive, move |_, context| {
+        stage(Stage::named("receive"), move |_, context| {
             begins.store(true, Ordering::SeqCst);
             until(|| context.check().is_err());
-            next(Stage::Estimate)
+            next(Stage::named("estimate"))
         }),
-        stage(Stage::Estimate, |_, _| succeeded()),
+        stage(Stage::named("estimate"), |_, _| succeeded()),
     ];
     let shutdown = Shutdown::new();
     let _watchdog = watch(&shutdown);
@@ -138,7 +139,7 @@ fn a_stage_that_ends_while_draining_does_not_begin_the_next() {
         run.join().expect("ends");
     });
     let item = house.find(item);
-    assert_eq!((item.stage, item.status), (Stage::Estimate, ItemStatus::Pending));
+    assert_eq!((item.stage, item.status), (Stage::named("estimate"), ItemStatus::Pending));
 }
 
 #[test]
@@ -146,7 +147,7 @@ fn a_runtime_that_meets_a_newer_schema_finishes_what_it_holds_and_takes_nothing_
     let house = House::new();
     let items = house.items(2);
     let [began, go_on] = flags();
-    let handler = stage(Stage::Receive, {
+    let handler = stage(Stage::named("receive"), {
         let (began, go_on) = (began.clone(), go_on.clone());
         move |_, _| {
             began.store(true, Ordering::SeqCst);
@@ -156,7 +157,7 @@ fn a_runtime_that_meets_a_newer_schema_finishes_what_it_holds_and_takes_nothing_
     });
     let shutdown = Shutdown::new();
     let _watchdog = watch(&shutdown);
-    let pools = pool(Stage::Receive, PoolSettings { workers: 1, buffer: 0, ..PoolSettings::default() });
+    let pools = pool(Stage::named("receive"), PoolSettings { workers: 1, buffer: 0, ..PoolSettings::default() });
     let runtime = house.runtime(vec![handler]).pools(pools).build();
     let summary = std::thread::scope(|scope| {
         let running = scope.spawn(|| runtime.run(&shutdown));
@@ -176,7 +177,7 @@ fn an_idle_runtime_that_meets_a_newer_schema_ends() {
     let house = House::new();
     let shutdown = Shutdown::new();
     let _watchdog = watch(&shutdown);
-    let runtime = house.runtime(vec![stage(Stage::Receive, |_, _| succeeded())]).build();
+    let runtime = house.runtime(vec![stage(Stage::named("receive"), |_, _| succeeded())]).build();
     let summary = std::thread::scope(|scope| {
         let running = scope.spawn(|| runtime.run(&shutdown));
         bring_forward(&house);

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use strongroom_engine::workflow::Workflows;
 use strongroom_queue::{NewTask, Outcome, TaskState};
 use strongroom_registry::items::Request;
 
@@ -14,9 +15,9 @@ fn the_end_of_a_stage_leases_the_next_in_the_same_transaction() {
     let house = House::new();
     let item = house.item();
     let handlers = vec![
-        leads(Stage::Receive, Stage::Estimate),
-        leads(Stage::Estimate, Stage::Provision),
-        stage(Stage::Provision, |_, _| succeeded()),
+        leads(Stage::named("receive"), Stage::named("estimate")),
+        leads(Stage::named("estimate"), Stage::named("provision")),
+        stage(Stage::named("provision"), |_, _| succeeded()),
     ];
     let shutdown = Shutdown::new();
     let _watchdog = watch(&shutdown);
@@ -25,7 +26,7 @@ fn the_end_of_a_stage_leases_the_next_in_the_same_transaction() {
     assert!(house.has_status(item, ItemStatus::Succeeded));
     assert_eq!(summary.ended, 3);
     let history = house.history(item);
-    for later in [Stage::Estimate, Stage::Provision] {
+    for later in [Stage::named("estimate"), Stage::named("provision")] {
         let times: Vec<Time> = history
             .iter()
             .filter(|line| line.stage == later && line.status != ItemStatus::Succeeded)
@@ -41,7 +42,7 @@ fn a_panic_costs_one_attempt_and_nothing_else() {
     let house = House::new();
     let item = house.item();
     let runs = Arc::new(AtomicUsize::new(0));
-    let handler = stage(Stage::Receive, {
+    let handler = stage(Stage::named("receive"), {
         let runs = runs.clone();
         move |_, _| {
             assert!(runs.fetch_add(1, Ordering::SeqCst) > 0, "the first time it breaks");
@@ -64,10 +65,10 @@ fn a_panic_costs_one_attempt_and_nothing_else() {
 fn a_stage_that_always_panics_fails_its_item_when_its_attempts_are_spent() {
     let house = House::new();
     let item = house.item();
-    let handler = stage(Stage::Receive, |_, _| panic!("it breaks"));
+    let handler = stage(Stage::named("receive"), |_, _| panic!("it breaks"));
     let shutdown = Shutdown::new();
     let _watchdog = watch(&shutdown);
-    let pools = pool(Stage::Receive, PoolSettings { max_attempts: 2, ..PoolSettings::default() });
+    let pools = pool(Stage::named("receive"), PoolSettings { max_attempts: 2, ..PoolSettings::default() });
     let summary = house.runtime(vec![handler]).pools(pools).build().run_until(&shutdown, &|| {
         house.clock.advance(Duration::from_secs(1));
         house.has_status(item, ItemStatus::Failed)
@@ -116,7 +117,7 @@ fn a_task_without_an_item_is_retried_and_buried_by_its_own_count() {
 fn a_stage_that_answers_as_a_task_still_ends() {
     let house = House::new();
     let item = house.item();
-    let handler = stage(Stage::Receive, |_, _| Outcome::Dead { reason: "wrong words".into() }.into());
+    let handler = stage(Stage::named("receive"), |_, _| Outcome::Dead { reason: "wrong words".into() }.into());
     let shutdown = Shutdown::new();
     let _watchdog = watch(&shutdown);
     house.runtime(vec![handler]).build().run_until(&shutdown, &|| house.has_status(item, ItemStatus::Failed));
@@ -130,20 +131,24 @@ fn two_processes_never_do_one_task_at_a_time_and_each_stage_ends_once() {
     let busy = Arc::new(Mutex::new(HashSet::new()));
     let runs = Arc::new(AtomicUsize::new(0));
     let handlers = || -> Vec<Arc<dyn Handler>> {
-        [(Stage::Receive, Some(Stage::Estimate)), (Stage::Estimate, Some(Stage::Provision)), (Stage::Provision, None)]
-            .into_iter()
-            .map(|(from, to)| {
-                let (busy, runs) = (busy.clone(), runs.clone());
-                stage(from, move |assignment, _| {
-                    runs.fetch_add(1, Ordering::SeqCst);
-                    let key = assignment.task.key.clone();
-                    assert!(busy.lock().expect("lock").insert(key.clone()), "somebody else works on this item");
-                    std::thread::yield_now();
-                    busy.lock().expect("lock").remove(&key);
-                    to.map_or_else(succeeded, next)
-                })
+        [
+            (Stage::named("receive"), Some(Stage::named("estimate"))),
+            (Stage::named("estimate"), Some(Stage::named("provision"))),
+            (Stage::named("provision"), None),
+        ]
+        .into_iter()
+        .map(|(from, to)| {
+            let (busy, runs) = (busy.clone(), runs.clone());
+            stage(from, move |assignment, _| {
+                runs.fetch_add(1, Ordering::SeqCst);
+                let key = assignment.task.key.clone();
+                assert!(busy.lock().expect("lock").insert(key.clone()), "somebody else works on this item");
+                std::thread::yield_now();
+                busy.lock().expect("lock").remove(&key);
+                to.map_or_else(succeeded, next)
             })
-            .collect()
+        })
+        .collect()
     };
     let all_done = || items.iter().all(|item| house.has_status(*item, ItemStatus::Succeeded));
     let shutdown = Shutdown::new();
@@ -168,7 +173,7 @@ fn no_more_tasks_run_at_once_than_there_are_workers() {
     let house = House::new();
     let items = house.items(12);
     let (running, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
-    let handler = stage(Stage::Receive, {
+    let handler = stage(Stage::named("receive"), {
         let (running, most) = (running.clone(), most.clone());
         move |_, _| {
             most.fetch_max(running.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
@@ -179,7 +184,7 @@ fn no_more_tasks_run_at_once_than_there_are_workers() {
     });
     let shutdown = Shutdown::new();
     let _watchdog = watch(&shutdown);
-    let pools = pool(Stage::Receive, PoolSettings { workers: 3, buffer: 4, ..PoolSettings::default() });
+    let pools = pool(Stage::named("receive"), PoolSettings { workers: 3, buffer: 4, ..PoolSettings::default() });
     let done = || items.iter().all(|item| house.has_status(*item, ItemStatus::Succeeded));
     let summary = house.runtime(vec![handler]).pools(pools).build().run_until(&shutdown, &done);
     assert_eq!(summary.ended, 12);
@@ -191,7 +196,10 @@ fn a_run_for_some_items_leaves_the_others_alone() {
     let house = House::new();
     let items = house.items(3);
     let wanted = items[1];
-    let handlers = vec![leads(Stage::Receive, Stage::Estimate), stage(Stage::Estimate, |_, _| succeeded())];
+    let handlers = vec![
+        leads(Stage::named("receive"), Stage::named("estimate")),
+        stage(Stage::named("estimate"), |_, _| succeeded()),
+    ];
     let shutdown = Shutdown::new();
     let _watchdog = watch(&shutdown);
     let summary = house
@@ -210,7 +218,7 @@ fn a_run_for_some_items_leaves_the_others_alone() {
 fn a_person_s_wish_to_stop_reaches_the_task() {
     let house = House::new();
     let item = house.item();
-    let handler = stage(Stage::Receive, |_, context| work_until_interrupted(context));
+    let handler = stage(Stage::named("receive"), |_, context| work_until_interrupted(context));
     let shutdown = Shutdown::new();
     let _watchdog = watch(&shutdown);
     let runtime = house.runtime(vec![handler]).beat_every(Duration::from_millis(5)).build();
@@ -219,7 +227,9 @@ fn a_person_s_wish_to_stop_reaches_the_task() {
         until(|| house.has_status(item, ItemStatus::Started));
         house
             .registry
-            .write_and_wake(move |tx| items::request(tx, Scope::System, item, Request::Cancel, "a librarian"))
+            .write_and_wake(move |tx| {
+                items::request(tx, &Workflows::standard(), Scope::System, item, Request::Cancel, "a librarian")
+            })
             .expect("asks");
         run.join().expect("ends");
     });

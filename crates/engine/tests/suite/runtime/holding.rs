@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use rustix::fs::{FlockOperation, flock};
 use strongroom_database::{Database, DatabaseError, Isolation, Transaction, WriteJob};
 use strongroom_engine::runtime::Interrupted;
+use strongroom_engine::workflow::Workflows;
 use strongroom_queue::{Holder, LeaseRequest};
 use strongroom_registry::work;
 
@@ -14,13 +15,13 @@ use super::*;
 
 fn lease_as(registry: &Registry, holder: Holder) -> Vec<Assignment> {
     let request = LeaseRequest {
-        topics: vec![Stage::Receive.topic(Action::Ingest)],
+        topics: vec!["ingest.receive".to_owned()],
         keys: None,
         limit: 10,
         holder,
         duration: Duration::from_mins(1),
     };
-    registry.write(move |tx| work::lease(tx, &request, &|_| 3)).expect("leases").assignments
+    registry.write(move |tx| work::lease(tx, &Workflows::standard(), &request, &|_| 3)).expect("leases").assignments
 }
 
 fn elsewhere() -> Holder {
@@ -33,7 +34,7 @@ fn a_task_that_was_taken_over_stops_and_its_end_changes_nothing() {
     let item = house.item();
     let seen = Arc::new(Mutex::new(None));
     let began = Arc::new(AtomicBool::new(false));
-    let handler = stage(Stage::Receive, {
+    let handler = stage(Stage::named("receive"), {
         let (seen, began) = (seen.clone(), began.clone());
         move |_, context| {
             began.store(true, Ordering::SeqCst);
@@ -43,7 +44,7 @@ fn a_task_that_was_taken_over_stops_and_its_end_changes_nothing() {
                 reason.is_some()
             });
             *seen.lock().expect("lock") = reason;
-            next(Stage::Estimate)
+            next(Stage::named("estimate"))
         }
     });
     let shutdown = Shutdown::new();
@@ -54,7 +55,7 @@ fn a_task_that_was_taken_over_stops_and_its_end_changes_nothing() {
         until(|| began.load(Ordering::SeqCst));
         // In one transaction the lease runs out and somebody else has it: no heartbeat comes in between.
         let request = LeaseRequest {
-            topics: vec![Stage::Receive.topic(Action::Ingest)],
+            topics: vec!["ingest.receive".to_owned()],
             keys: None,
             limit: 1,
             holder: elsewhere(),
@@ -66,7 +67,7 @@ fn a_task_that_was_taken_over_stops_and_its_end_changes_nothing() {
             let request = request.clone();
             let taken = house.registry.write(move |tx| {
                 work::reclaim(tx, 10)?;
-                work::lease(tx, &request, &|_| 3)
+                work::lease(tx, &Workflows::standard(), &request, &|_| 3)
             });
             !taken.expect("takes over").assignments.is_empty()
         });
@@ -75,7 +76,7 @@ fn a_task_that_was_taken_over_stops_and_its_end_changes_nothing() {
     assert_eq!(*seen.lock().expect("lock"), Some(Interrupted::LeaseLost));
     assert_eq!((summary.dropped, summary.ended), (1, 0));
     let item = house.find(item);
-    assert_eq!((item.stage, item.status), (Stage::Receive, ItemStatus::Started));
+    assert_eq!((item.stage, item.status), (Stage::named("receive"), ItemStatus::Started));
     assert_eq!(item.holder, Some(elsewhere().to_string()));
 }
 
@@ -86,7 +87,7 @@ fn a_task_whose_heartbeat_cannot_be_sent_stops_before_its_lease_ends() {
     let (began, go_on) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
     let (checks, stopped) = (Arc::new(Mutex::new(Vec::new())), Arc::new(AtomicBool::new(false)));
     let stopwatch = Arc::new(Stopwatch::default());
-    let handler = stage(Stage::Receive, {
+    let handler = stage(Stage::named("receive"), {
         let (began, go_on, checks, stopped) = (began.clone(), go_on.clone(), checks.clone(), stopped.clone());
         let stopwatch = stopwatch.clone();
         move |_, context| {
@@ -128,7 +129,7 @@ fn a_heartbeat_keeps_the_lease() {
     let house = House::new();
     let item = house.item();
     let stopwatch = Arc::new(Stopwatch::default());
-    let handler = stage(Stage::Receive, {
+    let handler = stage(Stage::named("receive"), {
         let (stopwatch, clock, registry) = (stopwatch.clone(), house.clock.clone(), house.registry.clone());
         move |assignment, context| {
             // The lease of 60 seconds is outlived. What a beat learned is known at the latest when the next one is on
@@ -173,7 +174,7 @@ fn what_a_silent_worker_held_is_taken_over() {
     let item = house.item();
     assert_eq!(lease_as(&house.registry, elsewhere()).len(), 1);
     let runs = Arc::new(AtomicUsize::new(0));
-    let handler = stage(Stage::Receive, {
+    let handler = stage(Stage::named("receive"), {
         let runs = runs.clone();
         move |_, _| {
             runs.fetch_add(1, Ordering::SeqCst);
@@ -201,7 +202,7 @@ fn an_item_without_a_task_is_given_one() {
     let shutdown = Shutdown::new();
     let _watchdog = watch(&shutdown);
     house
-        .runtime(vec![stage(Stage::Receive, |_, _| succeeded())])
+        .runtime(vec![stage(Stage::named("receive"), |_, _| succeeded())])
         .build()
         .run_until(&shutdown, &|| house.has_status(item, ItemStatus::Succeeded));
     assert!(house.has_status(item, ItemStatus::Succeeded));
@@ -247,7 +248,7 @@ fn leases_that_cannot_be_extended_together_are_extended_one_by_one() {
     let house = House::new();
     let ids = house.items(2);
     let is_over = Arc::new(AtomicBool::new(false));
-    let handler = stage(Stage::Receive, {
+    let handler = stage(Stage::named("receive"), {
         let is_over = is_over.clone();
         move |_, _| {
             until(|| is_over.load(Ordering::SeqCst));
@@ -257,7 +258,7 @@ fn leases_that_cannot_be_extended_together_are_extended_one_by_one() {
     let shutdown = Shutdown::new();
     let _watchdog = watch(&shutdown);
     let failing = FailsForAll { inner: house.again(), calls: AtomicUsize::new(0) };
-    let registry = Registry::within(Arc::new(failing));
+    let registry = Registry::within(Arc::new(failing)).with_workflows(Arc::new(Workflows::standard()));
     let runtime = quiet(&registry, vec![handler]).beat_every(Duration::from_millis(1)).build();
     let all_done = || ids.iter().all(|id| house.has_status(*id, ItemStatus::Succeeded));
     std::thread::scope(|scope| {

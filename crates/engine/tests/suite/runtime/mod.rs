@@ -14,6 +14,7 @@ use strongroom_database::{Clock, Time};
 use strongroom_engine::runtime::{
     Builder, Handler, MonotonicClock, PoolSettings, Pools, Runtime, Shutdown, TaskContext, TaskEnd,
 };
+use strongroom_engine::workflow::Workflows;
 use strongroom_queue::{TaskRecord, tasks};
 use strongroom_registry::items::{self, HistoryLine, Item, NewItem};
 use strongroom_registry::work::{Assignment, StageEnd};
@@ -85,7 +86,9 @@ impl House {
         let ids: Vec<ItemId> = (0..count).map(|_| ItemId::new()).collect();
         let made = ids.clone();
         self.registry
-            .write_and_wake(move |tx| made.iter().map(|id| items::create(tx, &new_item(*id, institution))).collect())
+            .write_and_wake(move |tx| {
+                made.iter().map(|id| items::create(tx, &Workflows::standard(), &new_item(*id, institution))).collect()
+            })
             .expect("makes items");
         ids
     }
@@ -125,7 +128,8 @@ fn quiet(registry: &Registry, handlers: Vec<Arc<dyn Handler>>) -> Builder {
 }
 
 fn open(folder: &TempDir, clock: Arc<TickingClock>) -> Registry {
-    Registry::open_sqlite(&folder.path().join("registry.db"), clock).expect("opens the registry")
+    let registry = Registry::open_sqlite(&folder.path().join("registry.db"), clock).expect("opens the registry");
+    registry.with_workflows(Arc::new(Workflows::standard()))
 }
 
 fn new_item(id: ItemId, institution: InstitutionId) -> NewItem {
@@ -134,7 +138,7 @@ fn new_item(id: ItemId, institution: InstitutionId) -> NewItem {
         batch: None,
         institution,
         collection: None,
-        action: Action::Ingest,
+        action: Action::named("ingest"),
         object: None,
         object_identifier: format!("example.edu/{id}"),
         file: None,
@@ -171,7 +175,7 @@ fn stage<F>(stage: Stage, act: F) -> Arc<dyn Handler>
 where
     F: Fn(&Assignment, &TaskContext) -> TaskEnd + Send + Sync + 'static,
 {
-    Arc::new(Script { topic: stage.topic(Action::Ingest), act })
+    Arc::new(Script { topic: format!("ingest.{stage}"), act })
 }
 
 /// A stage that only leads to the next.
@@ -198,7 +202,7 @@ fn work_until_interrupted(context: &TaskContext) -> TaskEnd {
 }
 
 fn pool(topic: Stage, settings: PoolSettings) -> Pools {
-    Pools([(topic.topic(Action::Ingest), settings)].into())
+    Pools([(format!("ingest.{topic}"), settings)].into())
 }
 
 /// Waits for a condition.

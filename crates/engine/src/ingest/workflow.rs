@@ -1,0 +1,101 @@
+//! The workflow of a deposit: its stages in their order, and where a deposit begins again.
+
+use strongroom_registry::items::Item;
+use strongroom_registry::{Action, RegistryError, Stage as Name, Transaction, VersionState, interim, versions};
+
+use super::stages;
+use super::sweep;
+use crate::workflow::{Stage, StageContext, StageError, StageWork, WaitsFor, Workflow};
+
+pub(super) const RECEIVE: Name = Name::named("receive");
+pub(super) const PROVISION: Name = Name::named("provision");
+pub(super) const FETCH: Name = Name::named("fetch");
+pub(super) const RESOLVE: Name = Name::named("resolve");
+pub(super) const COMPARE: Name = Name::named("compare");
+pub(super) const WRITE: Name = Name::named("write");
+pub(super) const RECORD: Name = Name::named("record");
+pub(super) const NOTIFY: Name = Name::named("notify");
+
+/// A deposit.
+pub(crate) const INGEST: Action = Action::named("ingest");
+
+/// The fourteen stages of a deposit.
+pub(crate) const WORKFLOW: Workflow = Workflow {
+    action: INGEST,
+    group: "ingest",
+    stages: &[
+        stage(RECEIVE, stages::receive, WaitsFor::Turn),
+        stage(Name::named("estimate"), stages::estimate, WaitsFor::Time),
+        stage(PROVISION, stages::provision, WaitsFor::Staging),
+        stage(FETCH, stages::fetch, WaitsFor::Time),
+        stage(Name::named("validate"), stages::validate, WaitsFor::Time),
+        stage(RESOLVE, stages::resolve, WaitsFor::Time),
+        stage(COMPARE, stages::compare, WaitsFor::ObjectLease),
+        stage(Name::named("gather"), stages::gather, WaitsFor::Time),
+        stage(Name::named("characterize"), stages::characterize, WaitsFor::Time),
+        stage(WRITE, stages::write, WaitsFor::ObjectLease),
+        stage(Name::named("verify"), stages::verify, WaitsFor::ObjectLease),
+        stage(RECORD, stages::record, WaitsFor::ObjectLease),
+        stage(NOTIFY, stages::notify, WaitsFor::Time),
+        stage(Name::named("cleanup"), stages::cleanup, WaitsFor::Time),
+    ],
+    restart: Some(restart),
+    restage: Some(restage),
+};
+
+const fn stage(name: Name, run: StageWork, waits_for: WaitsFor) -> Stage {
+    Stage { name, run, waits_for }
+}
+
+/// Whether a deposit at `stage` has come as far as `reached`.
+pub(crate) fn has_reached(stage: Name, reached: Name) -> bool {
+    WORKFLOW.place(stage) >= WORKFLOW.place(reached)
+}
+
+/// Whether a deposit at this stage has come so far that its version is published, or that nothing was to be published.
+pub(crate) fn is_taken_in(stage: Name) -> bool {
+    has_reached(stage, NOTIFY)
+}
+
+fn restart(tx: &mut dyn Transaction, item: &Item, wanted: Name) -> Result<Name, RegistryError> {
+    let version = versions::of_item(tx, item.id)?.map(|version| version.state);
+    match version {
+        Some(VersionState::Committing) => return Ok(RECORD),
+        // What the earlier stages are for has been reached.
+        Some(VersionState::Published) => {
+            let is_later = has_reached(wanted, NOTIFY) && has_reached(item.stage, wanted);
+            return Ok(if is_later { wanted } else { NOTIFY });
+        }
+        _ => {}
+    }
+    let is_behind = |stage: Name| wanted != stage && has_reached(wanted, stage);
+    if is_behind(FETCH) && interim::fact(tx, item.id, "fetched")?.is_none() {
+        return Ok(RECEIVE);
+    }
+    // What was begun was discarded, and is not resumed: the deposit is compared anew.
+    if is_behind(COMPARE) && version.is_none() {
+        return Ok(COMPARE);
+    }
+    // Nothing is staged without room reserved for it.
+    if wanted == FETCH && !interim::has_reservation(tx, item.id)? {
+        return Ok(PROVISION);
+    }
+    Ok(wanted)
+}
+
+/// Discards what was staged and prepared, so that the next fetch is a first one. While the version is being committed it does
+/// not: what the item knows of its files is needed to complete the version.
+pub(super) fn restage(context: &StageContext<'_>) -> Result<Option<Name>, StageError> {
+    let authority = context.authority();
+    if let Some(version) = context.registry().read(|tx| versions::of_item(tx, context.item.id))? {
+        match version.state {
+            VersionState::Committing => return Ok(None),
+            VersionState::Preparing => sweep::discard(context.home, &authority, &version)?,
+            // Published: by an adoption of what the stores hold, while the registry had an earlier stage of the item. Its
+            // deposit is fetched and compared anew.
+            _ => {}
+        }
+    }
+    sweep::clear_staging(context.home, context.item.id, &authority)?;
+    Ok(Some(PROVISION))
+}

@@ -1,0 +1,167 @@
+//! What a workflow is made of, and those that are registered.
+
+use strongroom_registry::items::Item;
+use strongroom_registry::{Action, Position, RegistryError, Stage as Name, Subject, Transaction, WaitKey};
+
+use super::{Outcome, StageContext, StageError};
+
+/// A stage's work. It may have been done before, in part or whole: a repeat does only what is missing.
+pub type StageWork = fn(&StageContext<'_>) -> Result<Outcome, StageError>;
+
+/// Where an item begins again that a person takes up at `wanted`: an earlier stage where what that needs is gone, a later one
+/// where there is no way back.
+pub type Restart = fn(tx: &mut dyn Transaction, item: &Item, wanted: Name) -> Result<Name, RegistryError>;
+
+/// Discards what was staged and prepared, where a stage finds that it is not what was staged: the stage to begin again at; none
+/// where there is no way back.
+pub type Restage = fn(&StageContext<'_>) -> Result<Option<Name>, StageError>;
+
+/// One kind of work item: its stages in their order.
+#[derive(Debug, Clone, Copy)]
+pub struct Workflow {
+    /// The action of its items.
+    pub action: Action,
+    /// What stands before a stage's name in the name of its topic: `<group>.<stage>`. Workflows whose stages are done by the same
+    /// workers share it.
+    pub group: &'static str,
+    /// Its stages.
+    pub stages: &'static [Stage],
+    /// See [`Restart`]; without one, items begin at the stage asked for.
+    pub restart: Option<Restart>,
+    /// See [`Restage`]; without one, the stage is tried again.
+    pub restage: Option<Restage>,
+}
+
+/// One stage of a workflow.
+#[derive(Debug, Clone, Copy)]
+pub struct Stage {
+    /// Its name.
+    pub name: Name,
+    /// What it does.
+    pub run: StageWork,
+    /// What an item may have to wait for there.
+    pub waits_for: WaitsFor,
+}
+
+/// What an item may have to wait for at a stage, and is woken by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WaitsFor {
+    /// Nothing but time.
+    Time,
+    /// Its turn among the deposits of its object.
+    Turn,
+    /// Room in staging.
+    Staging,
+    /// The lease of its object.
+    ObjectLease,
+}
+
+impl Workflow {
+    /// The place of a stage among the others, from 0.
+    pub fn place(&self, stage: Name) -> Option<usize> {
+        self.stages.iter().position(|one| one.name == stage)
+    }
+
+    /// The stage that follows; none behind the last.
+    pub fn after(&self, stage: Name) -> Option<Name> {
+        self.stages.get(self.place(stage)? + 1).map(|next| next.name)
+    }
+
+    /// The topic whose tasks are a stage.
+    pub fn topic(&self, stage: Name) -> String {
+        format!("{}.{stage}", self.group)
+    }
+}
+
+impl Stage {
+    /// What wakes an item that waits there.
+    fn wait_key(&self, subject: Subject<'_>) -> Option<WaitKey> {
+        match self.waits_for {
+            WaitsFor::Time => None,
+            WaitsFor::Turn => Some(WaitKey::turn(subject.institution, subject.object_identifier)),
+            WaitsFor::Staging => Some(WaitKey::staging()),
+            WaitsFor::ObjectLease => subject.object.map(WaitKey::object),
+        }
+    }
+}
+
+/// The workflows that are registered.
+#[derive(Debug, Clone)]
+pub struct Workflows(Vec<Workflow>);
+
+impl Workflows {
+    /// Those of the system: deposits and restorations.
+    pub fn standard() -> Self {
+        Self(vec![crate::ingest::WORKFLOW, crate::restoration::OF_OBJECTS, crate::restoration::OF_FILES])
+    }
+
+    /// The same and another one, which takes the place of one of the same action.
+    #[must_use]
+    pub fn with(mut self, workflow: Workflow) -> Self {
+        self.0.retain(|known| known.action != workflow.action);
+        self.0.push(workflow);
+        self
+    }
+
+    /// Every one, in order of registration.
+    pub fn all(&self) -> &[Workflow] {
+        &self.0
+    }
+
+    /// That of an action.
+    pub fn of(&self, action: Action) -> Option<&Workflow> {
+        self.0.iter().find(|workflow| workflow.action == action)
+    }
+
+    /// Every topic whose tasks are stages, each once, in the order of workflows and stages.
+    pub fn topics(&self) -> Vec<String> {
+        let mut topics: Vec<String> = Vec::new();
+        for workflow in &self.0 {
+            for topic in workflow.stages.iter().map(|stage| workflow.topic(stage.name)) {
+                if !topics.contains(&topic) {
+                    topics.push(topic);
+                }
+            }
+        }
+        topics
+    }
+
+    /// Every stage, of whichever action, each once.
+    pub fn stages(&self) -> Vec<Name> {
+        let mut stages: Vec<Name> = Vec::new();
+        for stage in self.0.iter().flat_map(|workflow| workflow.stages) {
+            if !stages.contains(&stage.name) {
+                stages.push(stage.name);
+            }
+        }
+        stages
+    }
+
+    /// Every action.
+    pub fn actions(&self) -> Vec<Action> {
+        self.0.iter().map(|workflow| workflow.action).collect()
+    }
+}
+
+impl strongroom_registry::Workflows for Workflows {
+    fn stages(&self, action: Action) -> Vec<Name> {
+        self.of(action).map(|workflow| workflow.stages.iter().map(|stage| stage.name).collect()).unwrap_or_default()
+    }
+
+    fn position(&self, subject: Subject<'_>, stage: Name) -> Position {
+        let workflow = self.of(subject.action);
+        let defined = workflow.and_then(|workflow| workflow.stages.iter().find(|one| one.name == stage));
+        Position {
+            stage,
+            topic: workflow.map_or_else(|| stage.to_string(), |workflow| workflow.topic(stage)),
+            wait_key: defined.and_then(|stage| stage.wait_key(subject)),
+        }
+    }
+
+    fn restart(&self, tx: &mut dyn Transaction, item: &Item, wanted: Name) -> Result<Name, RegistryError> {
+        match self.of(item.action).and_then(|workflow| workflow.restart) {
+            Some(restart) => restart(tx, item, wanted),
+            None => Ok(wanted),
+        }
+    }
+}

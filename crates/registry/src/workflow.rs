@@ -1,0 +1,174 @@
+//! What the record knows of workflows: the names of actions and stages, as text, and where an item is. Which stages an action
+//! has, in which order and on which topics, is told by whoever registers them as [`Workflows`].
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Serialize, Serializer};
+use strongroom_database::Transaction;
+use tinystr::TinyAsciiStr;
+
+use crate::items::{Item, NewItem};
+use crate::{InstitutionId, ObjectId, RegistryError};
+
+/// The most bytes of the name of an action or a stage.
+const NAME_LIMIT: usize = 32;
+
+macro_rules! names {
+    ($($(#[$doc:meta])* $name:ident ($wanted:literal);)*) => {$(
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub struct $name(TinyAsciiStr<NAME_LIMIT>);
+
+        impl $name {
+            /// The one of this name: lower-case ASCII of at most 32 bytes.
+            ///
+            /// # Panics
+            ///
+            /// Where the name is none; in a constant that is an error of the compiler.
+            pub const fn named(name: &'static str) -> Self {
+                match TinyAsciiStr::try_from_str(name) {
+                    Ok(name) => Self(name),
+                    Err(_) => panic!("a name is ASCII of at most 32 bytes"),
+                }
+            }
+
+            /// The word in records, JSON and pages.
+            pub fn word(&self) -> &str {
+                self.0.as_str()
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(self.word())
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = RegistryError;
+
+            fn from_str(text: &str) -> Result<Self, RegistryError> {
+                let name = TinyAsciiStr::try_from_str(text);
+                name.map(Self).map_err(|_| RegistryError::Corrupt { wanted: $wanted, found: text.to_owned() })
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.word())
+            }
+        }
+    )*};
+}
+
+names! {
+    /// What a work item does: the name of a workflow.
+    Action ("an action");
+
+    /// A step of a workflow. Each has a topic of its own.
+    Stage ("a stage");
+}
+
+/// What wakes an item that waits at its stage: whoever ends what it may wait for wakes everybody who has the same key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WaitKey(pub(crate) String);
+
+impl WaitKey {
+    /// The turn among the deposits of an object.
+    pub fn turn(institution: InstitutionId, object_identifier: &str) -> Self {
+        Self(format!("turn {institution} {object_identifier}"))
+    }
+
+    /// The lease of an object.
+    pub fn object(object: ObjectId) -> Self {
+        Self(format!("object {object}"))
+    }
+
+    /// Room in staging.
+    pub fn staging() -> Self {
+        Self("staging".to_owned())
+    }
+}
+
+/// Where an item is in its workflow.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Position {
+    /// The stage.
+    pub stage: Stage,
+    /// The topic whose tasks are that stage.
+    pub topic: String,
+    /// What wakes the item where it waits at that stage; none where nothing does but time.
+    pub wait_key: Option<WaitKey>,
+}
+
+/// What a position depends on besides the stage.
+#[derive(Debug, Clone, Copy)]
+pub struct Subject<'a> {
+    /// What the item does.
+    pub action: Action,
+    /// Whose it is.
+    pub institution: InstitutionId,
+    /// The object's identifier.
+    pub object_identifier: &'a str,
+    /// The object, where it is known.
+    pub object: Option<ObjectId>,
+}
+
+impl<'a> From<&'a Item> for Subject<'a> {
+    fn from(item: &'a Item) -> Self {
+        let Item { action, institution, object_identifier, object, .. } = item;
+        Self { action: *action, institution: *institution, object_identifier, object: *object }
+    }
+}
+
+impl<'a> From<&'a NewItem> for Subject<'a> {
+    fn from(item: &'a NewItem) -> Self {
+        let NewItem { action, institution, object_identifier, object, .. } = item;
+        Self { action: *action, institution: *institution, object_identifier, object: *object }
+    }
+}
+
+/// The registered workflows, as far as the record goes by them.
+pub trait Workflows: Send + Sync {
+    /// The stages of an action in their order; none where no such action is registered.
+    fn stages(&self, action: Action) -> Vec<Stage>;
+
+    /// Where an item is at one of the stages of its action.
+    fn position(&self, subject: Subject<'_>, stage: Stage) -> Position;
+
+    /// Where an item begins again that is to be taken up at `wanted`, which is one of its stages and none behind the one it
+    /// stopped at: an earlier one where what that needs is gone, a later one where there is no way back.
+    fn restart(&self, tx: &mut dyn Transaction, item: &Item, wanted: Stage) -> Result<Stage, RegistryError>;
+}
+
+/// No workflow at all: what a registry knows until some are registered.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NoWorkflows;
+
+impl Workflows for NoWorkflows {
+    fn stages(&self, _: Action) -> Vec<Stage> {
+        Vec::new()
+    }
+
+    fn position(&self, _: Subject<'_>, stage: Stage) -> Position {
+        Position { stage, topic: stage.to_string(), wait_key: None }
+    }
+
+    fn restart(&self, _: &mut dyn Transaction, _: &Item, wanted: Stage) -> Result<Stage, RegistryError> {
+        Ok(wanted)
+    }
+}
+
+/// A stage of an item's action; an error where the action is not registered or has no such stage.
+pub(crate) fn position(
+    workflows: &dyn Workflows,
+    subject: Subject<'_>,
+    stage: Stage,
+) -> Result<Position, RegistryError> {
+    if workflows.stages(subject.action).contains(&stage) {
+        Ok(workflows.position(subject, stage))
+    } else {
+        Err(RegistryError::NotFound { what: "stage", id: format!("{} {stage}", subject.action) })
+    }
+}
