@@ -106,7 +106,7 @@ impl Home {
     /// Registers another workflow; one of the same action is replaced.
     pub fn register(&mut self, workflow: Workflow) {
         self.workflows = Arc::new(self.workflows.as_ref().clone().with(workflow));
-        self.registry = self.registry.with_workflows(self.workflows.clone());
+        self.registry = self.registry.clone().with_workflows(self.workflows.clone());
     }
 
     /// A store of the settings as it stands.

@@ -141,8 +141,8 @@ impl Registry {
 
     /// The same registry with these workflows: only of their actions can work items be made, moved on and requeued.
     #[must_use]
-    pub fn with_workflows(&self, workflows: Arc<dyn Workflows>) -> Self {
-        Self { workflows, ..self.clone() }
+    pub fn with_workflows(self, workflows: Arc<dyn Workflows>) -> Self {
+        Self { workflows, ..self }
     }
 
     /// The registered workflows.

@@ -12,7 +12,7 @@ pub use deposit::{DepositKind, DepositRequest, Deposited, deposit};
 pub(crate) use deposit::{DepositOptions, PRIORITY, object_name_fault};
 pub(crate) use intake::{bag_name, bag_part};
 pub(crate) use staging::Interruptible;
-pub(crate) use sweep::{SweepHandler, is_over};
 pub(crate) use sweep::finish_discarding;
+pub(crate) use sweep::{SweepHandler, is_over};
 pub use sweep::{sweep_assemblies, sweep_staging};
 pub(crate) use workflow::{INGEST, WORKFLOW, is_taken_in};

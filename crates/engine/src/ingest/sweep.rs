@@ -42,17 +42,17 @@ impl Handler for SweepHandler {
 
     fn run(&self, assignment: &Assignment, context: &TaskContext) -> TaskEnd {
         let Ok(item) = assignment.task.key.parse::<ItemId>() else {
-            return TaskEnd::Task(Outcome::Dead { reason: "the task's key is no work item".into() });
+            return TaskEnd::from(Outcome::Dead { reason: "the task's key is no work item".into() });
         };
         match sweep(&self.home, item) {
-            Ok(()) => TaskEnd::Task(Outcome::Done),
+            Ok(()) => TaskEnd::from(Outcome::Done),
             // No attempt is spent on a store that is away.
             Err(StageError::Away { store, .. }) => {
-                TaskEnd::Task(Outcome::Defer(context.time_after(self.home.ask_again_for(&store))))
+                TaskEnd::from(Outcome::Defer(context.time_after(self.home.ask_again_for(&store))))
             }
             Err(error) => {
                 let at = context.time_after(retry_delay(assignment.task.spent.into()));
-                TaskEnd::Task(Outcome::RetryAt { at, reason: error.to_string() })
+                TaskEnd::from(Outcome::RetryAt { at, reason: error.to_string() })
             }
         }
     }

@@ -36,7 +36,7 @@ impl Interrupted {
 impl From<Interrupted> for TaskEnd {
     /// The end of a task, stage or not, that stopped for this reason.
     fn from(reason: Interrupted) -> Self {
-        Self::Stage(reason.stage_end())
+        reason.stage_end().into()
     }
 }
 
@@ -165,9 +165,9 @@ impl TaskContext {
         let note = note.into();
         let retry_at = self.time_after(retry_delay(assignment.task.spent.into()));
         if assignment.claimed.is_some() {
-            TaskEnd::Stage(StageEnd::Transient { retry_at, max_attempts: self.settings.max_attempts, note })
+            StageEnd::Transient { retry_at, max_attempts: self.settings.max_attempts, note }.into()
         } else {
-            TaskEnd::Task(Outcome::RetryAt { at: retry_at, reason: note })
+            Outcome::RetryAt { at: retry_at, reason: note }.into()
         }
     }
 }

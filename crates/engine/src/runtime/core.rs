@@ -208,7 +208,7 @@ impl Core {
     /// Gives a task back that was not begun, with its attempt unspent.
     pub(super) fn give_back(self: &Arc<Self>, work: &Work) {
         Tally::count(&self.tally.given_back);
-        let end = TaskEnd::Task(Outcome::Release);
+        let end = TaskEnd::from(Outcome::Release);
         self.end(None, work, end, Duration::ZERO);
     }
 

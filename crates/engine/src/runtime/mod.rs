@@ -27,7 +27,7 @@ use std::time::Duration;
 
 use strongroom_queue::{Holder, Outcome};
 use strongroom_registry::work::{Assignment, StageEnd};
-use strongroom_registry::{ItemId, Registry, RegistryError};
+use strongroom_registry::{ItemId, Registry, RegistryError, Transaction};
 
 pub use backoff::retry_delay;
 pub use clock::{BootClock, MonotonicClock};
@@ -53,24 +53,43 @@ pub trait Handler: Send + Sync {
     fn run(&self, assignment: &Assignment, context: &TaskContext) -> TaskEnd;
 }
 
-/// How a task ended.
+/// How a task ended, and what is to be written with its end.
+pub struct TaskEnd {
+    end: End,
+    writes: Vec<Box<Writes>>,
+}
+
+/// What is written in the transaction that records the end of a task, before the end itself: the topics that have new work by it.
+/// The task is locked; what else it decides by it locks itself, since others write at the same time. Where the transaction does
+/// not come about, it is run again. Where somebody else has the task by then, nothing is written.
+pub type Writes = dyn Fn(&mut dyn Transaction) -> Result<Vec<String>, RegistryError> + Send + Sync;
+
 #[derive(Debug)]
-pub enum TaskEnd {
-    /// For a task that is a stage of a work item.
+enum End {
+    /// Of a task that is a stage of a work item.
     Stage(StageEnd),
-    /// For any other task.
+    /// Of any other task.
     Task(Outcome),
+}
+
+impl TaskEnd {
+    /// The same end, with which these are written.
+    #[must_use]
+    pub fn with(mut self, writes: Box<Writes>) -> Self {
+        self.writes.push(writes);
+        self
+    }
 }
 
 impl From<StageEnd> for TaskEnd {
     fn from(end: StageEnd) -> Self {
-        Self::Stage(end)
+        Self { end: End::Stage(end), writes: Vec::new() }
     }
 }
 
 impl From<Outcome> for TaskEnd {
     fn from(outcome: Outcome) -> Self {
-        Self::Task(outcome)
+        Self { end: End::Task(outcome), writes: Vec::new() }
     }
 }
 

@@ -1,37 +1,47 @@
 //! The end of a task as it is written to the registry, whichever kind of task it was.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use strongroom_queue::{Outcome, Settled, Settlement, tasks};
+use strongroom_queue::{Lease, Outcome, Settled, Settlement, tasks};
 use strongroom_registry::work::{self, Claim, StageEnd};
 use strongroom_registry::{RegistryError, Subject, Transaction, WaitReason, Workflows};
 
-use super::TaskEnd;
 use super::held::Held;
 use super::pool::Work;
+use super::{End, TaskEnd, Writes};
 use crate::event::Event;
 
 /// The end of a task as it is to be recorded.
+#[derive(Clone)]
+pub(super) struct Record {
+    ended: Ended,
+    writes: Arc<[Box<Writes>]>,
+}
+
 #[derive(Debug, Clone)]
-pub(super) enum Record {
+enum Ended {
     Stage { claim: Claim, end: StageEnd, next_topic: Option<String> },
     Task { settlement: Settlement, topic: String },
 }
 
 impl Record {
     /// An end of the wrong kind becomes the nearest of the right one: nothing may be left without an end.
-    pub(super) fn new(work: &Work, end: TaskEnd, workflows: &dyn Workflows) -> Self {
+    pub(super) fn new(work: &Work, ended: TaskEnd, workflows: &dyn Workflows) -> Self {
         let task = &work.assignment.task;
+        let TaskEnd { end, writes } = ended;
+        let writes = writes.into();
         let Some((claim, item)) = &work.assignment.claimed else {
             let outcome = match end {
-                TaskEnd::Task(outcome) => outcome,
-                TaskEnd::Stage(end) => outcome_of(end),
+                End::Task(outcome) => outcome,
+                End::Stage(end) => outcome_of(end),
             };
-            return Self::Task { settlement: Settlement { lease: task.lease, outcome }, topic: task.topic.clone() };
+            let settlement = Settlement { lease: task.lease, outcome };
+            return Self { ended: Ended::Task { settlement, topic: task.topic.clone() }, writes };
         };
         let end = match end {
-            TaskEnd::Stage(end) => end,
-            TaskEnd::Task(outcome) => stage_end_of(outcome, task.max_attempts),
+            End::Stage(end) => end,
+            End::Task(outcome) => stage_end_of(outcome, task.max_attempts),
         };
         let next_topic = match &end {
             StageEnd::Next { next, .. } | StageEnd::Back { to: next, .. } => {
@@ -39,7 +49,7 @@ impl Record {
             }
             _ => None,
         };
-        Self::Stage { claim: claim.clone(), end, next_topic }
+        Self { ended: Ended::Stage { claim: claim.clone(), end, next_topic }, writes }
     }
 
     pub(super) fn write(
@@ -48,19 +58,35 @@ impl Record {
         workflows: &dyn Workflows,
         holder: &str,
     ) -> Result<Vec<String>, RegistryError> {
-        match self {
-            Self::Stage { claim, end, .. } => work::finish(tx, workflows, claim, holder, end),
-            Self::Task { settlement, topic } => match tasks::settle(tx, std::slice::from_ref(settlement))?.first() {
-                Some(Settled::Ok | Settled::Buried) => Ok(vec![topic.clone()]),
-                _ => Err(RegistryError::FenceLost { what: "task", id: settlement.lease.task.to_string() }),
+        let mut topics = Vec::new();
+        if !self.writes.is_empty() {
+            // Everybody takes the task first, and then what it stands for.
+            tasks::lock(tx, self.lease())?;
+        }
+        for write in &*self.writes {
+            topics.extend(write(tx)?);
+        }
+        match &self.ended {
+            Ended::Stage { claim, end, .. } => topics.extend(work::finish(tx, workflows, claim, holder, end)?),
+            Ended::Task { settlement, topic } => match tasks::settle(tx, std::slice::from_ref(settlement))?.first() {
+                Some(Settled::Ok | Settled::Buried) => topics.push(topic.clone()),
+                _ => return Err(RegistryError::FenceLost { what: "task", id: settlement.lease.task.to_string() }),
             },
+        }
+        Ok(topics)
+    }
+
+    fn lease(&self) -> Lease {
+        match &self.ended {
+            Ended::Stage { claim, .. } => claim.lease,
+            Ended::Task { settlement, .. } => settlement.lease,
         }
     }
 
     pub(super) fn next_topic(&self) -> Option<String> {
-        match self {
-            Self::Stage { next_topic, .. } => next_topic.clone(),
-            Self::Task { .. } => None,
+        match &self.ended {
+            Ended::Stage { next_topic, .. } => next_topic.clone(),
+            Ended::Task { .. } => None,
         }
     }
 
@@ -70,9 +96,9 @@ impl Record {
     }
 
     pub(super) fn emit(&self, held: &Held, elapsed: Duration) {
-        let (end, note) = match self {
-            Self::Stage { end, .. } => stage_words(end),
-            Self::Task { settlement, .. } => task_words(&settlement.outcome),
+        let (end, note) = match &self.ended {
+            Ended::Stage { end, .. } => stage_words(end),
+            Ended::Task { settlement, .. } => task_words(&settlement.outcome),
         };
         Event::TaskEnded { topic: &held.topic, key: &held.key, end, note, elapsed }.emit();
     }

@@ -1,6 +1,6 @@
 //! What every stage has at hand.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use strongroom_ocfl::StorageRoot;
 use strongroom_registry::discarding::Authority;
@@ -13,7 +13,7 @@ use super::StageError;
 use crate::Home;
 use crate::fixity::{Root, open_root};
 use crate::hold::Halt;
-use crate::runtime::TaskContext;
+use crate::runtime::{TaskContext, Writes};
 
 /// What a stage works with.
 pub struct StageContext<'a> {
@@ -25,6 +25,8 @@ pub struct StageContext<'a> {
     pub claim: &'a Claim,
     /// Whether to go on.
     pub task: &'a TaskContext,
+    /// What is written with the end of the stage.
+    pub(super) writes: Mutex<Vec<Box<Writes>>>,
 }
 
 impl StageContext<'_> {
@@ -40,6 +42,18 @@ impl StageContext<'_> {
     {
         let claim = self.claim.clone();
         Ok(self.home.registry.write(move |tx| job(tx, &claim))?)
+    }
+
+    /// Has something written in the transaction that records the end of the stage, where nothing goes wrong in the stage; every
+    /// operation in it checks the fence. The job returns the topics that have new work by it. See [`Writes`] for what it may
+    /// rely on.
+    pub fn with_end<F>(&self, job: F)
+    where
+        F: Fn(&mut dyn Transaction, &Claim) -> Result<Vec<String>, RegistryError> + Send + Sync + 'static,
+    {
+        let claim = self.claim.clone();
+        let write: Box<Writes> = Box::new(move |tx| job(tx, &claim));
+        self.writes.lock().unwrap_or_else(PoisonError::into_inner).push(write);
     }
 
     pub(crate) fn now(&self) -> Result<Time, StageError> {

@@ -1,6 +1,6 @@
 //! Runs the stages of the registered workflows as the tasks of their topics, and says what each end means for the item.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use strongroom_registry::discarding;
 use strongroom_registry::work::{Assignment, StageEnd};
@@ -30,29 +30,33 @@ impl Handler for StageHandler {
     fn run(&self, assignment: &Assignment, task: &TaskContext) -> TaskEnd {
         let Some((claim, item)) = &assignment.claimed else {
             let reason = "a stage's task without a work item".to_owned();
-            return TaskEnd::Task(strongroom_queue::Outcome::Dead { reason });
+            return TaskEnd::from(strongroom_queue::Outcome::Dead { reason });
         };
-        let context = StageContext { home: &self.home, item, claim, task };
+        let context = StageContext { home: &self.home, item, claim, task, writes: Mutex::default() };
         let defined = self.home.workflows().of(item.action).copied();
         let Some((workflow, stage)) = defined.and_then(|workflow| Some((workflow, *find(&workflow, item.stage)?)))
         else {
             // Leased all the same: it was registered when this was asked.
             let note = format!("this worker does not know the stage {} of {}", item.stage, item.action);
-            return TaskEnd::Stage(StageEnd::Released { note });
+            return TaskEnd::from(StageEnd::Released { note });
         };
         crash_point(&format!("{}.begin", self.topic));
         let compared = self.home.compare_stores().map_err(StageError::from);
         let end = match compared.and_then(|()| (stage.run)(&context)) {
-            Ok(outcome) => end_of_outcome(&workflow, item.stage, outcome),
+            Ok(outcome) => {
+                let end = TaskEnd::from(end_of_outcome(&workflow, item.stage, outcome));
+                let writes = context.writes.into_inner().unwrap_or_else(PoisonError::into_inner);
+                writes.into_iter().fold(end, TaskEnd::with)
+            }
             Err(error) => {
                 if matches!(error, StageError::Interrupted(Interrupted::LeaseLost) | StageError::Transient(_)) {
                     sweep_again(&context);
                 }
-                self.end_of_error(&workflow, &context, error)
+                self.end_of_error(&workflow, &context, error).into()
             }
         };
         crash_point(&format!("{}.end", self.topic));
-        TaskEnd::Stage(end)
+        end
     }
 }
 

@@ -13,6 +13,7 @@ mod older;
 mod rebuild;
 mod receiving;
 mod reconcile;
+mod registering;
 mod replacing;
 mod restoration;
 mod retention;

@@ -11,8 +11,8 @@ use strongroom_queue::LeaseRequest;
 use strongroom_registry::items::{self, ItemFilter, NewItem};
 use strongroom_registry::work::{self, Claim, Pulse, StageEnd};
 use strongroom_registry::{
-    Action, BatchId, BatchState, InstitutionId, ItemId, ItemStatus, Registry, RegistryError, Scope, Stage, batches, schema,
-    tenants,
+    Action, BatchId, BatchState, InstitutionId, ItemId, ItemStatus, Registry, RegistryError, Scope, Stage, batches,
+    schema, tenants,
 };
 
 use super::conformance_suite;

@@ -196,6 +196,80 @@ fn what_items_and_findings_wait_for_is_taken_from_what_older_rows_say() {
 }
 
 #[test]
+fn items_and_tasks_made_before_workflows_were_data_say_where_they_belong() {
+    const EARLIER: &str = "-- name: test.institution
+INSERT INTO institutions (id, identifier, name, state, created_at, updated_at) VALUES (?1, 'a', 'a', 'active', 0, 0)
+-- name: test.item
+INSERT INTO work_items (id, institution_id, action, object_identifier, name, stage, status, created_at, updated_at)
+VALUES (?1, ?2, ?3, 'a/b', 'b', ?4, 'pending', 0, 0)
+-- name: test.task
+INSERT INTO task (id, topic, key, state, priority, fair_key, rank, ready_at, max_attempts, enqueued_at, payload)
+VALUES (?1, ?2, ?3, 0, 50, '', 0, 0, 3, 0, x'')
+-- name: test.version
+INSERT INTO versions (id, object_id, generation, number, state, item_id, message, user_name, description, created_at)
+VALUES (?1, ?1, ?1, 1, ?3, ?2, 'a', 'a', '{}', 0)
+-- name: test.object
+INSERT INTO objects (id, institution_id, identifier, generation, state, created_at, updated_at)
+VALUES (?1, ?2, hex(?1), ?1, 'active', 0, 0)
+";
+    const LATER: &str = "-- name: test.items
+SELECT topic, is_committed FROM work_items ORDER BY id
+-- name: test.tasks
+SELECT item_id FROM task ORDER BY id
+";
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("registry.db");
+    let before = migrations().iter().take_while(|migration| migration.name != "workflows").count() - 1;
+    let earlier =
+        Sqlite::open(&path, statements().with(EARLIER), &migrations()[..before], system_clock()).expect("opens");
+    let earlier: Arc<dyn Database> = Arc::new(earlier);
+    let items = [
+        ("ingest", "receive", None, "ingest.receive"),
+        ("ingest", "write", Some("preparing"), "ingest.write"),
+        ("ingest", "record", Some("committing"), "ingest.record"),
+        ("ingest", "notify", Some("published"), "ingest.notify"),
+        ("restore_file", "restore", None, "restoration.restore"),
+    ];
+    let ids = items.map(|_| uuid::Uuid::now_v7());
+    earlier
+        .write::<_, RegistryError, _>(move |tx| {
+            let institution = Value::from(uuid::Uuid::now_v7());
+            tx.execute(Statement("test.institution"), std::slice::from_ref(&institution))?;
+            for ((action, stage, version, topic), id) in items.into_iter().zip(ids) {
+                tx.execute(Statement("test.item"), &[id.into(), institution.clone(), action.into(), stage.into()])?;
+                let number = tx.query(Statement("items.count_by_status"), &[])?[0].count("items")?;
+                tx.execute(Statement("test.task"), &[number.into(), topic.into(), id.to_string().into()])?;
+                if let Some(state) = version {
+                    let version = Value::from(uuid::Uuid::now_v7());
+                    tx.execute(Statement("test.object"), &[version.clone(), institution.clone()])?;
+                    tx.execute(Statement("test.version"), &[version, id.into(), state.into()])?;
+                }
+            }
+            let sweep = ["ingest.sweep".into(), ids[0].to_string().into()];
+            tx.execute(Statement("test.task"), &[[9_u64.into()].as_slice(), &sweep].concat())?;
+            Ok(())
+        })
+        .expect("is written");
+    drop(earlier);
+    let later: Arc<dyn Database> = Arc::new(
+        Sqlite::open(&path, statements().with(LATER), &migrations(), system_clock()).expect("is brought forward"),
+    );
+    let read = |statement| later.read::<_, RegistryError, _>(move |tx| Ok(tx.query(statement, &[])?)).expect("is read");
+    let found: Vec<(String, bool)> = read(Statement("test.items"))
+        .iter()
+        .map(|row| (row.text("topic").expect("a topic").to_owned(), row.truth("is_committed").expect("is told")))
+        .collect();
+    let expected =
+        items.map(|(_, _, version, topic)| (topic.to_owned(), matches!(version, Some("committing" | "published"))));
+    assert_eq!(found, expected);
+    let found: Vec<Option<uuid::Uuid>> =
+        read(Statement("test.tasks")).iter().map(|row| row.optional_uuid("item_id").expect("an id")).collect();
+    let mut expected: Vec<Option<uuid::Uuid>> = ids.into_iter().map(Some).collect();
+    expected.push(None);
+    assert_eq!(found, expected, "a sweep is no stage of its item");
+}
+
+#[test]
 fn migrations_rise_from_one_without_gaps() {
     let numbers: Vec<u32> = migrations().iter().map(|migration| migration.version).collect();
     assert_eq!(numbers, (1..=numbers.len() as u32).collect::<Vec<_>>());

@@ -1,8 +1,8 @@
 //! cleanup: nothing interim is left, and an upload that was taken in is removed from its receiving store. A path or a URL that
 //! was deposited is never touched.
 
+use strongroom_registry::WaitKey;
 use strongroom_registry::work;
-use strongroom_registry::{WaitKey, leases};
 
 use super::receive::payload;
 use crate::ingest::intake::Payload;
@@ -16,11 +16,7 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
         remove_ingested(context.home, context.claim, etag, note)?;
     }
     sweep::clear_staging(context.home, context.item.id, &context.authority())?;
-    let topics = context.write(|tx, claim| {
-        let mut topics = leases::release_owner(tx, claim.item.0)?;
-        topics.extend(work::wake_all(tx, &WaitKey::staging(), None)?);
-        Ok(topics)
-    })?;
-    context.registry().wakeups().notify(topics.iter().map(String::as_str));
+    // The item's leases go with its end; what it had staged is others' room now.
+    context.with_end(|tx, _| work::wake_all(tx, &WaitKey::staging(), None));
     Ok(Outcome::done(context.item.note.clone().unwrap_or_else(|| "done".into())))
 }

@@ -9,11 +9,12 @@ use crate::workflow::{Outcome, StageContext, StageError};
 const STEPS: [(u64, i64); 3] = [(1 << 30, 0), (64 << 30, 5), (u64::MAX, 10)];
 
 pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
+    context.task.check()?;
     let size = context.item.size.unwrap_or(0);
     let add = STEPS.iter().find(|(limit, _)| size <= *limit).map_or(0, |(_, add)| *add);
     let priority = PRIORITY + add;
     if priority != context.item.priority {
-        context.write(move |tx, claim| work::set_priority(tx, claim, priority))?;
+        context.with_end(move |tx, claim| work::set_priority(tx, claim, priority).map(|()| Vec::new()));
     }
     let note = match context.item.size {
         Some(size) => format!("{size} bytes to take in"),

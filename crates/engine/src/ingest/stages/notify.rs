@@ -22,11 +22,11 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     .to_string();
     let institution = item.institution;
     let note = item.note.clone().unwrap_or_default();
-    context.write(move |tx, claim| {
+    context.with_end(move |tx, claim| {
         strongroom_registry::work::check_fence(tx, claim)?;
         let key = format!("ingested {}", claim.item);
-        interim::put_out(tx, institution, claim.item, &key, "ingested", &payload)
-    })?;
+        interim::put_out(tx, institution, claim.item, &key, "ingested", &payload).map(|()| Vec::new())
+    });
     // What `record` or `compare` said is what people want to read in the end.
     Ok(Outcome::Done { note })
 }

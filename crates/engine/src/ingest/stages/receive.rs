@@ -45,7 +45,8 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     let options: DepositOptions = serde_json::from_str(&context.item.options)?;
     check_unreplaced(&payload, options.etag.as_deref(), &located)?;
     let etag = located.etag.clone();
-    context.write(move |tx, claim| work::set_source(tx, claim, &etag, located.size, None))?;
+    let size = located.size;
+    context.with_end(move |tx, claim| work::set_source(tx, claim, &etag, size, None).map(|()| Vec::new()));
     Ok(Outcome::done("the payload is there"))
 }
 

@@ -44,7 +44,10 @@ fn a_task_that_was_taken_over_stops_and_its_end_changes_nothing() {
                 reason.is_some()
             });
             *seen.lock().expect("lock") = reason;
-            next(Stage::named("estimate"))
+            next(Stage::named("estimate")).with(Box::new(|tx| {
+                tenants::set_fact(tx, "late", "written")?;
+                Ok(Vec::new())
+            }))
         }
     });
     let shutdown = Shutdown::new();
@@ -78,6 +81,8 @@ fn a_task_that_was_taken_over_stops_and_its_end_changes_nothing() {
     let item = house.find(item);
     assert_eq!((item.stage, item.status), (Stage::named("receive"), ItemStatus::Started));
     assert_eq!(item.holder, Some(elsewhere().to_string()));
+    let late = house.registry.read(|tx| tenants::fact(tx, "late")).expect("reads");
+    assert_eq!(late, None, "what was to be written with its end is not written either");
 }
 
 #[test]

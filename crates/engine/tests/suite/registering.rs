@@ -1,0 +1,280 @@
+//! A workflow and a kind of task that the engine does not bring, registered from outside: run, paused, requeued, killed, resumed.
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use strongroom_database::DatabaseError;
+use strongroom_engine::runtime::{Builder, Handler, Runtime, Shutdown, TaskContext, TaskEnd};
+use strongroom_engine::settings::Settings;
+use strongroom_engine::workflow::{Outcome, Stage, StageContext, StageError, WaitsFor, Workflow};
+use strongroom_engine::{Home, handlers};
+use strongroom_queue::{NewTask, tasks};
+use strongroom_registry::items::{self, Item, NewItem, Request};
+use strongroom_registry::work::Assignment;
+use strongroom_registry::{Action, ItemId, ItemStatus, RegistryError, Scope, Stage as Name, tenants};
+
+use crate::fixture::{self, INSTITUTION, TestHome};
+
+const INSPECT: Action = Action::named("inspect");
+const LOOK: Name = Name::named("look");
+const WEIGH: Name = Name::named("weigh");
+const TELL: Name = Name::named("tell");
+
+const INSPECTION: Workflow = Workflow {
+    action: INSPECT,
+    group: "inspection",
+    stages: &[
+        Stage { name: LOOK, run: look, waits_for: WaitsFor::Time },
+        Stage { name: WEIGH, run: weigh, waits_for: WaitsFor::Time },
+        Stage { name: TELL, run: tell, waits_for: WaitsFor::Time },
+    ],
+    restart: None,
+    restage: None,
+};
+
+fn look(context: &StageContext<'_>) -> Result<Outcome, StageError> {
+    context.task.check()?;
+    Ok(Outcome::done("looked at"))
+}
+
+/// Fails where the item's options say so, until it is asked for a second time; stays for ever where a file tells it to.
+fn weigh(context: &StageContext<'_>) -> Result<Outcome, StageError> {
+    if context.item.options.contains("too heavy") && context.item.priority > 0 {
+        context.with_end(|_, _| Ok(Vec::new()));
+        return Err(StageError::fatal("too heavy"));
+    }
+    while context.home.directory.join("hang").exists() {
+        std::fs::write(context.home.directory.join("hangs"), b"").expect("tells");
+        context.task.check()?;
+        std::thread::park_timeout(Duration::from_millis(5));
+    }
+    let name = format!("weighed {}", context.item.id);
+    context.with_end(move |tx, _| tenants::set_fact(tx, &name, "once").map(|()| Vec::new()));
+    Ok(Outcome::done("weighed"))
+}
+
+fn tell(context: &StageContext<'_>) -> Result<Outcome, StageError> {
+    context.task.check()?;
+    Ok(Outcome::done("told"))
+}
+
+/// A home of this folder in which inspections are known.
+fn open(folder: &Path) -> Arc<Home> {
+    let text = std::fs::read_to_string(folder.join("strongroom.toml")).expect("settings");
+    let mut home = Home::open(folder, Settings::from_toml(&text).expect("settings")).expect("opens the home");
+    home.register(INSPECTION);
+    Arc::new(home)
+}
+
+fn inspect(home: &Home, options: &str) -> ItemId {
+    let id = ItemId::new();
+    let (options, workflows) = (options.to_owned(), home.registry.workflows());
+    home.registry
+        .write(move |tx| {
+            let institution = tenants::institution(tx, Scope::System, INSTITUTION)?.expect("the institution").id;
+            let new = NewItem {
+                id,
+                batch: None,
+                institution,
+                collection: None,
+                action: INSPECT,
+                object: None,
+                object_identifier: format!("{INSTITUTION}/letters"),
+                file: None,
+                name: "letters".into(),
+                source: None,
+                size: None,
+                options: options.clone(),
+                priority: 50,
+                held: false,
+                note: "asked for".into(),
+            };
+            items::create(tx, workflows.as_ref(), &new)
+        })
+        .expect("makes the item");
+    id
+}
+
+fn find(home: &Home, id: ItemId) -> Item {
+    home.registry.read(|tx| items::find(tx, Scope::System, id)).expect("the item")
+}
+
+fn has_come_to(home: &Home, id: ItemId, stage: Name, status: ItemStatus) -> bool {
+    let item = find(home, id);
+    (item.stage, item.status) == (stage, status)
+}
+
+fn ask(home: &Home, id: ItemId, request: Request) -> Result<(), RegistryError> {
+    let workflows = home.registry.workflows();
+    home.registry
+        .write_and_wake(move |tx| items::request(tx, workflows.as_ref(), Scope::System, id, request, "a person"))
+}
+
+fn workers(home: &Arc<Home>) -> Builder {
+    let own: Vec<Arc<dyn Handler>> = vec![Arc::new(Counting)];
+    let all = handlers(home).into_iter().chain(own).collect();
+    Runtime::builder(home.registry.clone(), all)
+        .poll_every(Duration::from_millis(5))
+        .sweep_every(Duration::from_millis(20))
+}
+
+/// Works until something holds.
+fn work_until(home: &Arc<Home>, done: impl Fn() -> bool) {
+    let begun = Instant::now();
+    let is_over = || done() || begun.elapsed() > Duration::from_mins(1);
+    workers(home).build().run_until(&Shutdown::new(), &is_over);
+    assert!(done(), "it is not so after a minute");
+}
+
+/// The stages of an item in the order of its history, each status by itself.
+fn way(home: &Home, id: ItemId) -> Vec<String> {
+    let lines = home.registry.read(|tx| items::history(tx, Scope::System, id)).expect("a history");
+    lines.into_iter().map(|line| format!("{} {}", line.stage, line.status)).collect()
+}
+
+fn weighed(home: &Home, id: ItemId) -> Option<String> {
+    home.registry.read(|tx| tenants::fact(tx, &format!("weighed {id}"))).expect("reads")
+}
+
+fn opened() -> (TestHome, Arc<Home>) {
+    let made = fixture::home();
+    let home = open(made.path());
+    (made, home)
+}
+
+#[test]
+fn an_item_goes_through_the_stages_of_its_workflow() {
+    let (_made, home) = opened();
+    let id = inspect(&home, "{}");
+    work_until(&home, || find(&home, id).status.is_ended());
+    assert_eq!(
+        way(&home, id),
+        [
+            "look pending",
+            "look started",
+            "weigh pending",
+            "weigh started",
+            "tell pending",
+            "tell started",
+            "tell succeeded"
+        ]
+    );
+    assert_eq!(find(&home, id).note.as_deref(), Some("told"));
+    assert_eq!(weighed(&home, id).as_deref(), Some("once"), "written with the end of its stage");
+}
+
+#[test]
+fn each_of_its_stages_is_paused_by_its_topic() {
+    let (_made, home) = opened();
+    let id = inspect(&home, "{}");
+    let pause = |paused| {
+        let set =
+            move |tx: &mut dyn strongroom_registry::Transaction| Ok(tasks::set_paused(tx, "inspection.weigh", paused)?);
+        home.registry.write::<_, RegistryError, _>(set).expect("pauses or resumes");
+    };
+    pause(true);
+    work_until(&home, || has_come_to(&home, id, WEIGH, ItemStatus::Pending));
+    assert_eq!(weighed(&home, id), None);
+    pause(false);
+    work_until(&home, || has_come_to(&home, id, TELL, ItemStatus::Succeeded));
+}
+
+#[test]
+fn a_failed_one_is_requeued_from_any_stage_up_to_where_it_stopped() {
+    let (_made, home) = opened();
+    let id = inspect(&home, r#"{"it is": "too heavy"}"#);
+    work_until(&home, || has_come_to(&home, id, WEIGH, ItemStatus::Failed));
+    assert!(find(&home, id).needs_review);
+    for refused in [TELL, Name::named("receive")] {
+        let refused = ask(&home, id, Request::Requeue(Some(refused))).expect_err("no such stage, or a later one");
+        assert!(matches!(refused, RegistryError::State { .. }), "{refused}");
+    }
+    ask(&home, id, Request::Requeue(Some(LOOK))).expect("begins again");
+    assert!(has_come_to(&home, id, LOOK, ItemStatus::Pending));
+    home.registry
+        .write(move |tx| Ok::<_, RegistryError>(tasks::delete_key(tx, &id.to_string())?))
+        .expect("its task is lost");
+    work_until(&home, || has_come_to(&home, id, WEIGH, ItemStatus::Failed));
+    assert_eq!(weighed(&home, id), None, "nothing is written with the end of a stage that goes wrong");
+}
+
+/// What the killed process does: works until it is killed.
+#[test]
+#[ignore = "run by another test, which kills it"]
+fn works_until_it_is_killed() {
+    let Some(folder) = std::env::var_os("STRONGROOM_TEST_REGISTERING") else { return };
+    workers(&open(Path::new(&folder))).build().run(&Shutdown::new());
+}
+
+#[test]
+fn one_whose_worker_is_killed_goes_on_where_it_was() {
+    let (made, home) = opened();
+    let id = inspect(&home, "{}");
+    let (hang, hangs) = (made.path().join("hang"), made.path().join("hangs"));
+    std::fs::write(&hang, b"").expect("is to hang");
+    let mut worker = Command::new(std::env::current_exe().expect("this binary"))
+        .args(["--exact", "registering::works_until_it_is_killed", "--ignored"])
+        .env("STRONGROOM_TEST_REGISTERING", made.path())
+        .spawn()
+        .expect("a worker");
+    let begun = Instant::now();
+    while !hangs.exists() && begun.elapsed() < Duration::from_mins(1) {
+        std::thread::park_timeout(Duration::from_millis(5));
+    }
+    worker.kill().expect("is killed");
+    worker.wait().expect("ends");
+    assert!(has_come_to(&home, id, WEIGH, ItemStatus::Started));
+    std::fs::remove_file(&hang).expect("hangs no more");
+    work_until(&home, || has_come_to(&home, id, TELL, ItemStatus::Succeeded));
+    assert!(way(&home, id).contains(&"weigh pending".to_owned()));
+    assert_eq!(weighed(&home, id).as_deref(), Some("once"));
+}
+
+/// A kind of task without an item: counts how often it was done.
+struct Counting;
+
+static REFUSES: AtomicBool = AtomicBool::new(true);
+
+impl Handler for Counting {
+    fn topic(&self) -> &'static str {
+        "counting"
+    }
+
+    fn run(&self, assignment: &Assignment, _: &TaskContext) -> TaskEnd {
+        assert!(assignment.claimed.is_none(), "it is no stage, whatever its key looks like");
+        let name = format!("counted {}", assignment.task.key);
+        let counted = Box::new(move |tx: &mut dyn strongroom_registry::Transaction| {
+            let count = tenants::fact(tx, &name)?.map_or(0, |count| count.parse::<u32>().unwrap_or_default()) + 1;
+            tenants::set_fact(tx, &name, &count.to_string())?;
+            // The first transaction does not come about: it is run again.
+            if REFUSES.swap(false, Ordering::SeqCst) {
+                return Err(DatabaseError::Unavailable { act: "write".into(), detail: "only this time".into() }.into());
+            }
+            Ok(Vec::new())
+        });
+        TaskEnd::from(strongroom_queue::Outcome::Done).with(counted)
+    }
+}
+
+#[test]
+fn a_task_without_an_item_is_done_and_what_it_writes_comes_with_its_end() {
+    let (_made, home) = opened();
+    let key = inspect(&home, "{}").to_string();
+    let task = NewTask::new("counting", key.clone(), "");
+    home.registry
+        .write_and_wake(move |tx| {
+            tasks::enqueue(tx, std::slice::from_ref(&task))?;
+            Ok::<_, RegistryError>(vec!["counting".to_owned()])
+        })
+        .expect("is enqueued");
+    let left = || {
+        let live = home.registry.read(|tx| Ok::<_, RegistryError>(tasks::of_key(tx, &key)?)).expect("reads");
+        live.iter().filter(|task| task.topic == "counting").count()
+    };
+    work_until(&home, || left() == 0);
+    let counted = home.registry.read(|tx| tenants::fact(tx, &format!("counted {key}"))).expect("reads");
+    assert_eq!(counted.as_deref(), Some("1"));
+}
