@@ -124,7 +124,7 @@ pub struct Item {
 impl Item {
     /// Where it is in its workflow.
     pub fn position(&self) -> Position {
-        Position { stage: self.stage, topic: self.topic.clone(), wait_key: self.wait_key.clone() }
+        Position { stage: self.stage, topic: self.topic.clone(), wait_key: self.wait_key.clone(), is_inline: false }
     }
 
     /// Whether a worker has it, or is to have it when its time comes.
@@ -238,7 +238,7 @@ pub(crate) fn enqueue(
     institution: InstitutionId,
 ) -> Result<(), RegistryError> {
     let task = NewTask {
-        priority: i32::try_from(priority).unwrap_or(i32::MAX),
+        priority: task_priority(priority),
         fair_key: institution.to_string(),
         // The settings of the worker decide, when it leases; see `work::lease`.
         max_attempts: u32::MAX,
@@ -247,6 +247,11 @@ pub(crate) fn enqueue(
     };
     tasks::enqueue(tx, &[task])?;
     Ok(())
+}
+
+/// The priority of an item as its tasks have it.
+pub(crate) fn task_priority(priority: i64) -> i32 {
+    i32::try_from(priority).unwrap_or(i32::MAX)
 }
 
 pub(crate) fn add_history(

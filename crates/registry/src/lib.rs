@@ -3,6 +3,7 @@
 //! Operations are plain functions over a [`Transaction`], one implementation for all engines; their SQL lies in `sql/`,
 //! one folder per dialect. [`Registry`] opens a database with them. Readers see published versions only.
 
+mod advance;
 pub mod backfill;
 pub mod batches;
 pub mod checks;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use strongroom_database::{Row, Statement, Time, Transaction};
 use strongroom_queue::{Heartbeat, Lease, LeaseRequest, Leased, NewTask, Outcome, Settled, Settlement, tasks};
 
+pub use crate::advance::{Room, advance};
 use crate::items::{self, Item, ItemProblem, Move};
 pub use crate::recovery::{reclaim, requeue_stranded, revive, stranded};
 use crate::{
@@ -316,7 +317,7 @@ pub fn check_fence(tx: &mut dyn Transaction, claim: &Claim) -> Result<(), Regist
 }
 
 /// Refuses when another has the item. A stage ends by this, also where it could write no more since a store was replaced.
-fn check_claim(tx: &mut dyn Transaction, claim: &Claim) -> Result<(), RegistryError> {
+pub(crate) fn check_claim(tx: &mut dyn Transaction, claim: &Claim) -> Result<(), RegistryError> {
     let values = [claim.item.into(), claim.fence.into()];
     may_go_on(claim, tx.query_one(Statement("items.fence"), &values)?.as_ref())
 }

@@ -100,6 +100,8 @@ pub struct Position {
     pub topic: String,
     /// What wakes the item where it waits at that stage; none where nothing does but time.
     pub wait_key: Option<WaitKey>,
+    /// Whether the stage may begin under the lease of the one before it.
+    pub is_inline: bool,
 }
 
 /// What a position depends on besides the stage.
@@ -152,7 +154,7 @@ impl Workflows for NoWorkflows {
     }
 
     fn position(&self, _: Subject<'_>, stage: Stage) -> Position {
-        Position { stage, topic: stage.to_string(), wait_key: None }
+        Position { stage, topic: stage.to_string(), wait_key: None, is_inline: false }
     }
 
     fn restart(&self, _: &mut dyn Transaction, _: &Item, wanted: Stage) -> Result<Stage, RegistryError> {

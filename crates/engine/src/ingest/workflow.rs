@@ -44,7 +44,7 @@ pub(crate) const WORKFLOW: Workflow = Workflow {
 };
 
 const fn stage(name: Name, run: StageWork, waits_for: WaitsFor) -> Stage {
-    Stage { name, run, waits_for }
+    Stage { name, run, waits_for, inline: true }
 }
 
 /// Whether a deposit at `stage` has come as far as `reached`.

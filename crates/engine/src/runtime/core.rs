@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use strongroom_queue::{Holder, LeaseRequest, Outcome, tasks};
-use strongroom_registry::work::{self, Assignment, Leasing};
+use strongroom_registry::work::{self, Assignment, Leasing, Room};
 use strongroom_registry::{Registry, RegistryError, Transaction, Workflows, check_schema};
 
 use super::bell::{Bell, Over};
@@ -53,9 +53,19 @@ impl Tally {
 pub(super) struct Wanted {
     pub(super) pool: usize,
     pub(super) limit: usize,
+    /// Whether the slot is for the next stage of the item whose stage ends, which may begin at once.
+    pub(super) follows: bool,
     /// See [`Pool::max_total`].
     pub(super) max_total: Option<usize>,
     pub(super) request: LeaseRequest,
+}
+
+impl Wanted {
+    /// The room for one task of the topic.
+    fn room(&self) -> Room {
+        let topic = self.request.topics.first().cloned().unwrap_or_default();
+        Room { topic, max_total: self.max_total, duration: self.request.duration }
+    }
 }
 
 pub(super) struct Core {
@@ -91,23 +101,17 @@ impl Core {
             holder: self.holder.clone(),
             duration: of.settings.lease,
         };
-        Some(Wanted { pool, limit, max_total: of.max_total(), request })
+        Some(Wanted { pool, limit, follows: false, max_total: of.max_total(), request })
     }
 
-    /// Leases what is wanted, within a transaction; with the topics that have new work by it. Nothing is leased from a
-    /// schema that is newer than `schema`.
+    /// Leases what is wanted, within a transaction; with the topics that have new work by it.
     pub(super) fn lease_all(
         tx: &mut dyn Transaction,
         wanted: &[Wanted],
         workflows: &dyn Workflows,
         max_attempts: &HashMap<String, u32>,
-        schema: u32,
     ) -> Result<Leasing, RegistryError> {
         let mut all = Leasing::default();
-        if wanted.iter().all(|one| one.limit == 0) {
-            return Ok(all);
-        }
-        check_schema(tx, schema)?;
         for one in wanted.iter().filter(|one| one.limit > 0) {
             let limits = |topic: &str| max_attempts.get(topic).copied().unwrap_or(1);
             let mut request = one.request.clone();
@@ -228,10 +232,18 @@ impl Core {
                 let wanted = if leasing { wanted.clone() } else { Vec::new() };
                 let (max_attempts, schema) = (self.max_attempts.clone(), self.registry.known_schema());
                 move |tx: &mut dyn Transaction| {
-                    let mut topics = record.write(tx, workflows.as_ref(), &holder)?;
-                    let leasing = Self::lease_all(tx, &wanted, workflows.as_ref(), &max_attempts, schema)?;
+                    let workflows = workflows.as_ref();
+                    // Nothing is leased from a schema that is newer than the one this program knows.
+                    if !wanted.is_empty() {
+                        check_schema(tx, schema)?;
+                    }
+                    let following = wanted.first().filter(|one| one.follows).map(Wanted::room);
+                    let (mut topics, goes_on) = record.write(tx, workflows, &holder, following.as_ref())?;
+                    let rest = &wanted[usize::from(goes_on.is_some())..];
+                    let leasing = Self::lease_all(tx, rest, workflows, &max_attempts)?;
                     topics.extend(leasing.topics);
-                    Ok::<_, RegistryError>((topics, leasing.assignments))
+                    let leased = goes_on.into_iter().chain(leasing.assignments).collect::<Vec<_>>();
+                    Ok::<_, RegistryError>((topics, leased))
                 }
             };
             let error = match self.registry.write_by_rows(job) {
@@ -283,7 +295,8 @@ impl Core {
         {
             let reserved = next_pool.reserve(1);
             if reserved > 0 {
-                wanted.extend(self.wanted(next, reserved));
+                let follows = |slot| Wanted { follows: record.may_go_on(), ..slot };
+                wanted.extend(self.wanted(next, reserved).map(follows));
             }
         }
         let reserved = pool.reserve_own();

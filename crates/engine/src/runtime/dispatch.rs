@@ -128,7 +128,13 @@ impl Dispatcher<'_> {
         let leased = core.registry.write_lease(Isolation::ByRows, {
             let (wanted, max_attempts) = (wanted.clone(), core.max_attempts.clone());
             let (workflows, schema) = (core.registry.workflows(), core.registry.known_schema());
-            move |tx| Core::lease_all(tx, &wanted, workflows.as_ref(), &max_attempts, schema)
+            move |tx| {
+                // Nothing is leased from a schema that is newer than the one this program knows.
+                if !wanted.is_empty() {
+                    check_schema(tx, schema)?;
+                }
+                Core::lease_all(tx, &wanted, workflows.as_ref(), &max_attempts)
+            }
         });
         let (assignments, failure) = match leased {
             Ok(leasing) => {

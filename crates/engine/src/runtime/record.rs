@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use strongroom_queue::{Lease, Outcome, Settled, Settlement, tasks};
-use strongroom_registry::work::{self, Claim, StageEnd};
+use strongroom_registry::work::{self, Assignment, Claim, Room, StageEnd};
 use strongroom_registry::{RegistryError, Subject, Transaction, WaitReason, Workflows};
 
 use super::held::Held;
@@ -21,7 +21,7 @@ pub(super) struct Record {
 
 #[derive(Debug, Clone)]
 enum Ended {
-    Stage { claim: Claim, end: StageEnd, next_topic: Option<String> },
+    Stage { claim: Claim, end: StageEnd, next_topic: Option<String>, is_inline: bool },
     Task { settlement: Settlement, topic: String },
 }
 
@@ -43,13 +43,15 @@ impl Record {
             End::Stage(end) => end,
             End::Task(outcome) => stage_end_of(outcome, task.max_attempts),
         };
-        let next_topic = match &end {
+        let next = match &end {
             StageEnd::Next { next, .. } | StageEnd::Back { to: next, .. } => {
-                Some(workflows.position(Subject::from(item.as_ref()), *next).topic)
+                Some(workflows.position(Subject::from(item.as_ref()), *next))
             }
             _ => None,
         };
-        Self { ended: Ended::Stage { claim: claim.clone(), end, next_topic }, writes }
+        let is_inline = next.as_ref().is_some_and(|next| next.is_inline) && matches!(end, StageEnd::Next { .. });
+        let next_topic = next.map(|next| next.topic);
+        Self { ended: Ended::Stage { claim: claim.clone(), end, next_topic, is_inline }, writes }
     }
 
     pub(super) fn write(
@@ -57,7 +59,8 @@ impl Record {
         tx: &mut dyn Transaction,
         workflows: &dyn Workflows,
         holder: &str,
-    ) -> Result<Vec<String>, RegistryError> {
+        room: Option<&Room>,
+    ) -> Result<(Vec<String>, Option<Assignment>), RegistryError> {
         let mut topics = Vec::new();
         if !self.writes.is_empty() {
             // Everybody takes the task first, and then what it stands for.
@@ -67,13 +70,25 @@ impl Record {
             topics.extend(write(tx)?);
         }
         match &self.ended {
-            Ended::Stage { claim, end, .. } => topics.extend(work::finish(tx, workflows, claim, holder, end)?),
+            Ended::Stage { claim, end, .. } => {
+                if let Some(room) = room
+                    && let Some(goes_on) = work::advance(tx, workflows, claim, (end, room), holder)?
+                {
+                    return Ok((topics, Some(goes_on)));
+                }
+                topics.extend(work::finish(tx, workflows, claim, holder, end)?);
+            }
             Ended::Task { settlement, topic } => match tasks::settle(tx, std::slice::from_ref(settlement))?.first() {
                 Some(Settled::Ok | Settled::Buried) => topics.push(topic.clone()),
                 _ => return Err(RegistryError::FenceLost { what: "task", id: settlement.lease.task.to_string() }),
             },
         }
-        Ok(topics)
+        Ok((topics, None))
+    }
+
+    /// Whether the next stage of the item may begin under the lease of this one.
+    pub(super) fn may_go_on(&self) -> bool {
+        matches!(self.ended, Ended::Stage { is_inline: true, .. })
     }
 
     fn lease(&self) -> Lease {

@@ -41,6 +41,8 @@ pub struct Stage {
     pub run: StageWork,
     /// What an item may have to wait for there.
     pub waits_for: WaitsFor,
+    /// Whether it may begin under the lease of the stage before it, without a trip through the queue.
+    pub inline: bool,
 }
 
 /// What an item may have to wait for at a stage, and is woken by.
@@ -155,6 +157,7 @@ impl strongroom_registry::Workflows for Workflows {
             stage,
             topic: workflow.map_or_else(|| stage.to_string(), |workflow| workflow.topic(stage)),
             wait_key: defined.and_then(|stage| stage.wait_key(subject)),
+            is_inline: defined.is_some_and(|stage| stage.inline),
         }
     }
 

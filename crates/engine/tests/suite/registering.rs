@@ -27,9 +27,9 @@ const INSPECTION: Workflow = Workflow {
     action: INSPECT,
     group: "inspection",
     stages: &[
-        Stage { name: LOOK, run: look, waits_for: WaitsFor::Time },
-        Stage { name: WEIGH, run: weigh, waits_for: WaitsFor::Time },
-        Stage { name: TELL, run: tell, waits_for: WaitsFor::Time },
+        Stage { name: LOOK, run: look, waits_for: WaitsFor::Time, inline: true },
+        Stage { name: WEIGH, run: weigh, waits_for: WaitsFor::Time, inline: true },
+        Stage { name: TELL, run: tell, waits_for: WaitsFor::Time, inline: false },
     ],
     restart: None,
     restage: None,

@@ -61,3 +61,10 @@ SELECT count(*) AS tasks FROM task WHERE state = 2 AND topic = $1
 
 -- name: queue_next_due
 SELECT min(ready_at) AS first_ready_at FROM task WHERE state = 1 AND topic = $1
+
+-- name: queue_go_on
+UPDATE task SET topic = $3, priority = $4, rank = $5, lease_until = $6, ready_at = $7, enqueued_at = $7, spent = 1,
+    reason = NULL, again_at = NULL, again_priority = NULL, again_payload = NULL
+WHERE id = $1 AND attempt = $2 AND state + 0 = 2 AND NOT cancel_requested
+    AND NOT EXISTS (SELECT 1 FROM task AS other WHERE other.key = task.key AND other.topic = $3 AND other.state < 3)
+RETURNING id, attempt, key, item_id, payload, priority, fair_key, rank, ready_at, spent, max_attempts, enqueued_at, reason

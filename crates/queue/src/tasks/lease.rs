@@ -25,6 +25,7 @@ const NEXT_READY: Statement = Statement("queue_next_ready");
 const NEXT_DUE: Statement = Statement("queue_next_due");
 const LOCK_TOPIC: Statement = Statement("queue_lock_topic");
 const LAST_LEASE: Statement = Statement("queue_last_lease");
+const GO_ON: Statement = Statement("queue_go_on");
 const LEASED_OF: Statement = Statement("queue_leased_of");
 
 /// How many delayed tasks of a topic join the line in one call at least.
@@ -77,6 +78,51 @@ pub fn lease(transaction: &mut dyn Transaction, request: &LeaseRequest) -> Resul
 pub fn leased_of(transaction: &mut dyn Transaction, topic: &str) -> Result<usize, QueueError> {
     let row = transaction.query_one(LEASED_OF, &[topic.into()])?;
     Ok(row.map_or(Ok(0), |row| row.count("tasks")).map(|tasks| usize::try_from(tasks).unwrap_or(usize::MAX))?)
+}
+
+/// What a task that is held goes on as; see [`go_on`].
+#[derive(Debug, Clone)]
+pub struct GoesOn<'a> {
+    /// The lease under which it goes on.
+    pub lease: Lease,
+    /// Its new topic.
+    pub topic: &'a str,
+    /// Its priority there.
+    pub priority: i32,
+    /// Whose it is.
+    pub fair_key: &'a str,
+    /// For how long the lease is extended, counted from the transaction's time.
+    pub duration: Duration,
+}
+
+/// Moves a task that is held into another topic, under the same lease, as if it had been enqueued there and leased at once: its
+/// attempts count anew. None, with nothing changed, where that topic is paused, where others wait in it or one of the same key
+/// is there, and where the lease is lost or its holder is asked to stop: then it has to go by the line.
+pub fn go_on(transaction: &mut dyn Transaction, wanted: &GoesOn<'_>) -> Result<Option<Leased>, QueueError> {
+    let GoesOn { lease, topic, priority, fair_key, duration } = *wanted;
+    if is_paused(transaction, topic)? || transaction.query_one(NEXT_READY, &[topic.into()])?.is_some() {
+        return Ok(None);
+    }
+    let now = transaction.now()?;
+    let lease_until = after(now, duration);
+    let mut turns = Turns::reserve(transaction, std::iter::once((topic, fair_key, priority)))?;
+    let values = [
+        lease.task.0.into(),
+        lease.attempt.into(),
+        topic.into(),
+        priority.into(),
+        turns.next_rank(topic, fair_key, priority).into(),
+        lease_until.into(),
+        now.into(),
+    ];
+    let row = transaction.query_one(GO_ON, &values)?;
+    if row.is_some() {
+        turns.used(topic, fair_key, priority);
+    }
+    turns.finish(transaction)?;
+    let mut leased = Vec::new();
+    take(transaction, topic, row.into_iter().collect(), lease_until, &mut leased)?;
+    Ok(leased.pop())
 }
 
 /// When the last lease of any task ends; none where no task is leased.

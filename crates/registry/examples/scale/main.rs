@@ -113,7 +113,7 @@ impl Workflows for TwoStages {
     }
 
     fn position(&self, _: Subject<'_>, stage: Stage) -> Position {
-        Position { stage, topic: format!("ingest.{stage}"), wait_key: None }
+        Position { stage, topic: format!("ingest.{stage}"), wait_key: None, is_inline: false }
     }
 
     fn restart(&self, _: &mut dyn Transaction, _: &items::Item, wanted: Stage) -> Result<Stage, RegistryError> {

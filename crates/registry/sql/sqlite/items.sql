@@ -53,6 +53,10 @@ UPDATE work_items SET stage = ?2, status = ?3, note = coalesce(?4, note), needs_
     wait_reason = ?9, topic = ?10, wait_key = ?11, wait_until = ?12,
     is_verdict = CASE WHEN ?3 IN ('pending', 'started', 'held') THEN 0 ELSE is_verdict END
 WHERE id = ?1
+-- name: items.go_on
+UPDATE work_items SET stage = ?3, topic = ?4, wait_key = ?5, note = ?6, lease_until = ?7, stage_started_at = ?8,
+    updated_at = ?8, needs_review = 0, retry_count = 0, cancel_requested = NULL, is_verdict = 0
+WHERE id = ?1 AND fence = ?2
 -- name: items.set_verdict
 UPDATE work_items SET is_verdict = 1 WHERE id = ?1
 -- name: items.open_after

@@ -1,6 +1,7 @@
 //! The record against its engines. A case is a function over a [`Subject`](world::Subject), named for the rule it proves;
 //! [`conformance_suite!`] makes a test of each for one engine.
 
+mod advancing;
 mod batching;
 mod bringing;
 mod claims;
@@ -27,6 +28,12 @@ mod world;
 macro_rules! conformance_suite {
     ($make:path) => {
         conformance_suite! { $make:
+            advancing {
+                an_item_goes_on_under_the_lease_that_its_worker_has
+                an_item_that_goes_on_is_taken_over_at_the_stage_it_is_at
+                an_item_goes_by_the_queue_where_anything_stands_in_its_way
+                a_wake_up_for_the_stage_before_is_not_kept
+            }
             claims {
                 a_claim_and_the_lease_of_its_task_come_together
                 a_worker_that_stops_without_a_word_loses_its_item

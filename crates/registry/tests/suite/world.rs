@@ -72,7 +72,7 @@ impl Workflows for Table {
             "compare" | "write" | "record" => subject.object.map(WaitKey::object),
             _ => None,
         };
-        Position { stage, topic: format!("{group}.{stage}"), wait_key }
+        Position { stage, topic: format!("{group}.{stage}"), wait_key, is_inline: true }
     }
 
     fn restart(&self, _: &mut dyn Transaction, item: &Item, wanted: Stage) -> Result<Stage, RegistryError> {
