@@ -121,7 +121,7 @@ impl Queue for DatabaseQueue {
                 .database
                 .read(|transaction| Ok::<_, QueueError>((tasks::look(transaction, topics)?, transaction.now()?)))?;
             let look_again = match prospect {
-                Prospect::Work => return Ok(true),
+                Prospect::Work(_) => return Ok(true),
                 Prospect::Nothing => deadline,
                 Prospect::At(time) => {
                     let wait = Duration::from_micros(u64::try_from(time.0.saturating_sub(now.0)).unwrap_or(0));

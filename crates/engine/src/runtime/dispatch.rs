@@ -106,7 +106,7 @@ impl Dispatcher<'_> {
             Ok::<_, RegistryError>((tasks::look(tx, &topics)?, tx.now()?))
         })?;
         match prospect {
-            Prospect::Work => self.lease(),
+            Prospect::Work(topics) => self.lease(&topics),
             Prospect::Nothing => Ok(Look::Idle(self.poll_every)),
             Prospect::At(time) => {
                 let wait = u64::try_from(time.0.saturating_sub(now.0)).unwrap_or(0);
@@ -115,10 +115,11 @@ impl Dispatcher<'_> {
         }
     }
 
-    fn lease(&self) -> Result<Look, RegistryError> {
+    /// Leases what these topics have.
+    fn lease(&self, topics: &[String]) -> Result<Look, RegistryError> {
         let core = &self.core;
         let mut wanted: Vec<Wanted> = Vec::new();
-        for (index, pool) in core.pools.iter().enumerate() {
+        for (index, pool) in core.pools.iter().enumerate().filter(|(_, pool)| topics.contains(&pool.topic)) {
             let free = pool.reserve(usize::MAX);
             if free > 0 {
                 wanted.extend(core.wanted(index, free));

@@ -59,12 +59,16 @@ SELECT 1 AS found FROM (SELECT pg_advisory_xact_lock(hashtextextended(current_sc
 -- name: queue_leased_of
 SELECT count(*) AS tasks FROM task WHERE state = 2 AND topic = $1
 
--- name: queue_next_due
-SELECT min(ready_at) AS first_ready_at FROM task WHERE state = 1 AND topic = $1
-
 -- name: queue_go_on
 UPDATE task SET topic = $3, priority = $4, rank = $5, lease_until = $6, ready_at = $7, enqueued_at = $7, spent = 1,
     reason = NULL, again_at = NULL, again_priority = NULL, again_payload = NULL
 WHERE id = $1 AND attempt = $2 AND state + 0 = 2 AND NOT cancel_requested
     AND NOT EXISTS (SELECT 1 FROM task AS other WHERE other.key = task.key AND other.topic = $3 AND other.state < 3)
 RETURNING id, attempt, key, item_id, payload, priority, fair_key, rank, ready_at, spent, max_attempts, enqueued_at, reason
+
+-- name: queue_look
+SELECT wanted.topic AS topic,
+    EXISTS (SELECT 1 FROM task WHERE state = 0 AND task.topic = wanted.topic) AS is_ready,
+    (SELECT min(ready_at) FROM task WHERE state = 1 AND task.topic = wanted.topic) AS first_ready_at
+FROM json_array_elements_text($1::text::json) AS wanted (topic)
+WHERE NOT EXISTS (SELECT 1 FROM topic WHERE name IN (wanted.topic, $2) AND paused)

@@ -48,12 +48,16 @@ SELECT 1 AS found WHERE ?1 IS NOT NULL
 -- name: queue_leased_of
 SELECT count(*) AS tasks FROM task INDEXED BY task_leased WHERE state = 2 AND topic = ?1
 
--- name: queue_next_due
-SELECT min(ready_at) AS first_ready_at FROM task INDEXED BY task_delayed WHERE state = 1 AND topic = ?1
-
 -- name: queue_go_on
 UPDATE task SET topic = ?3, priority = ?4, rank = ?5, lease_until = ?6, ready_at = ?7, enqueued_at = ?7, spent = 1,
     reason = NULL, again_at = NULL, again_priority = NULL, again_payload = NULL
 WHERE id = ?1 AND attempt = ?2 AND state = 2 AND NOT cancel_requested
     AND NOT EXISTS (SELECT 1 FROM task AS other WHERE other.key = task.key AND other.topic = ?3 AND other.state < 3)
 RETURNING id, attempt, key, item_id, payload, priority, fair_key, rank, ready_at, spent, max_attempts, enqueued_at, reason
+
+-- name: queue_look
+SELECT wanted.value AS topic,
+    EXISTS (SELECT 1 FROM task INDEXED BY task_ready WHERE state = 0 AND topic = wanted.value) AS is_ready,
+    (SELECT min(ready_at) FROM task INDEXED BY task_delayed WHERE state = 1 AND topic = wanted.value) AS first_ready_at
+FROM json_each(?1) AS wanted
+WHERE NOT EXISTS (SELECT 1 FROM topic WHERE name IN (wanted.value, ?2) AND paused)

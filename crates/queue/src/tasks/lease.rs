@@ -22,7 +22,7 @@ const ADVANCE: Statement = Statement("queue_advance");
 const EXTEND: Statement = Statement("queue_extend");
 const CHECKPOINT: Statement = Statement("queue_checkpoint");
 const NEXT_READY: Statement = Statement("queue_next_ready");
-const NEXT_DUE: Statement = Statement("queue_next_due");
+const LOOK: Statement = Statement("queue_look");
 const LOCK_TOPIC: Statement = Statement("queue_lock_topic");
 const LAST_LEASE: Statement = Statement("queue_last_lease");
 const GO_ON: Statement = Statement("queue_go_on");
@@ -267,10 +267,10 @@ pub fn checkpoint(transaction: &mut dyn Transaction, lease: Lease) -> Result<boo
 }
 
 /// What a worker could expect of some topics.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Prospect {
-    /// There is something to lease.
-    Work,
+    /// There is something to lease, in these of the topics.
+    Work(Vec<String>),
     /// There is nothing yet; the first task becomes due at this time.
     At(Time),
     /// There is nothing.
@@ -280,23 +280,15 @@ pub enum Prospect {
 /// Looks whether any of `topics` has something to lease, without leasing it. Paused topics have nothing.
 pub fn look(transaction: &mut dyn Transaction, topics: &[String]) -> Result<Prospect, QueueError> {
     let now = transaction.now()?;
-    let mut earliest: Option<Time> = None;
-    for topic in topics {
-        if is_paused(transaction, topic)? {
-            continue;
-        }
-        if transaction.query_one(NEXT_READY, &[topic.into()])?.is_some() {
-            return Ok(Prospect::Work);
-        }
-        let due = match transaction.query_one(NEXT_DUE, &[topic.into()])? {
-            Some(row) => row.optional_time("first_ready_at")?,
-            None => None,
-        };
-        match due {
-            Some(time) if time <= now => return Ok(Prospect::Work),
-            Some(time) => earliest = Some(earliest.map_or(time, |other| other.min(time))),
-            None => {}
+    let names = serde_json::Value::from(topics).to_string();
+    let (mut work, mut earliest) = (Vec::new(), None::<Time>);
+    for row in transaction.query(LOOK, &[names.into(), ALL_TOPICS.into()])? {
+        let due = row.optional_time("first_ready_at")?;
+        if row.truth("is_ready")? || due.is_some_and(|due| due <= now) {
+            work.push(row.text("topic")?.to_owned());
+        } else if let Some(due) = due {
+            earliest = Some(earliest.map_or(due, |other| other.min(due)));
         }
     }
-    Ok(earliest.map_or(Prospect::Nothing, Prospect::At))
+    Ok(if work.is_empty() { earliest.map_or(Prospect::Nothing, Prospect::At) } else { Prospect::Work(work) })
 }

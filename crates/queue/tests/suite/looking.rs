@@ -37,7 +37,7 @@ fn a_look_tells_when_the_first_task_of_the_topics_is_due() {
     assert_eq!(look(&*database, &["a"]), Prospect::At(latest));
     assert_eq!(look(&*database, &["c"]), Prospect::Nothing);
     clock.advance(2_000_000);
-    assert_eq!(look(&*database, &["a", "b"]), Prospect::Work);
+    assert_eq!(look(&*database, &["a", "b"]), Prospect::Work(vec!["b".to_owned()]));
     assert_eq!(look(&*database, &["a"]), Prospect::At(latest));
 }
 
