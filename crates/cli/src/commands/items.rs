@@ -9,7 +9,8 @@ use strongroom_queue::tasks;
 use strongroom_registry::items::{self, Item, ItemFilter, ItemProblem, Request};
 use strongroom_registry::restored::{self, Restored};
 use strongroom_registry::{
-    Action, ItemId, ItemStatus, Part, Registry, RegistryError, RestoredState, Scope, Stage, Time, Transaction, parts,
+    Action, ItemId, ItemStatus, Part, Registry, RegistryError, RestoredState, Scope, Stage, Time, Transaction,
+    WaitReason, parts,
 };
 
 use super::PAGE;
@@ -116,6 +117,8 @@ report! {
         requested: Option<ItemStatus>,
         holder: Option<String>,
         lease_until: Option<String>,
+        waits_for: Option<WaitReason>,
+        waits_until: Option<String>,
         note: Option<String>,
         problems: Vec<ItemProblem>,
         created_at: String,
@@ -176,6 +179,8 @@ impl ItemReport {
             requested: item.cancel_requested,
             holder: item.holder,
             lease_until: item.lease_until.map(|time| time.to_string()),
+            waits_for: item.wait_reason,
+            waits_until: item.wait_until.map(|time| time.to_string()),
             note: item.note,
             problems,
             created_at: item.created_at.to_string(),

@@ -75,6 +75,8 @@ fn a_deposit_waits_for_workers_and_can_be_steered() {
             "restored",
             "created_at",
             "updated_at",
+            "waits_for",
+            "waits_until",
             "size",
         ],
     );
