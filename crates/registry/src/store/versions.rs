@@ -1,118 +1,19 @@
 //! How a version becomes true in the record: prepared row by row, committed, published. Every write carries the fence of
 //! the work item that makes the version; readers see nothing of it before it is published.
 
-use jiff::Timestamp;
 use strongroom_database::{DatabaseError, Row, Statement, Time, Transaction};
 use strongroom_digest::Digest;
 
+pub(crate) use super::publishing::set_head;
+pub use super::publishing::{commit, publish};
 use crate::events::{self, EventRow};
 use crate::interim::digest;
+pub use crate::model::version::{ContentPlace, NewContent, NewEntry, NewVersion, Version};
 use crate::work::{self, Claim};
-use crate::{
-    CollectionId, ContentId, Description, Digests, FileId, Format, GenerationId, InstitutionId, ItemId, ObjectId,
-    RegistryError, VersionId, VersionState, parts,
-};
+use crate::{ContentId, GenerationId, ItemId, ObjectId, RegistryError, VersionId, VersionState};
 
 /// At most this many rows change in one transaction, so that no other writer waits long.
 pub const ROWS_AT_ONCE: usize = 1_000;
-
-/// A version as it stands.
-#[derive(Debug, Clone)]
-pub struct Version {
-    /// Its identifier.
-    pub id: VersionId,
-    /// The object.
-    pub object: ObjectId,
-    /// The generation it is of.
-    pub generation: GenerationId,
-    /// From 1, within the generation.
-    pub number: u64,
-    /// Where it is.
-    pub state: VersionState,
-    /// The work item that makes or made it.
-    pub item: Option<ItemId>,
-    /// Why it was made, in words.
-    pub message: String,
-    /// Who had it made.
-    pub user: String,
-    /// SHA-512 of its inventory, once it is being committed.
-    pub inventory: Option<Digest>,
-    /// What the object is from it on.
-    pub description: Description,
-    /// Files that people see at it.
-    pub files: u64,
-    /// Their bytes.
-    pub bytes: u64,
-    /// When it was begun.
-    pub created_at: Time,
-    /// When readers first saw it.
-    pub published_at: Option<Time>,
-    /// Whether the contents it brings lie under its identifier in the stores.
-    pub owns_contents: bool,
-    /// The first line of its record, as it was first written; until it is published.
-    pub record_head: Option<String>,
-    /// When its last byte was removed, where it was discarded.
-    pub swept_at: Option<Time>,
-}
-
-/// Where a content lies within its object.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ContentPlace {
-    /// The number of the version whose folder holds it.
-    pub version: u64,
-    /// The version under whose identifier it lies; none where it lies directly in the folder `content`.
-    pub owner: Option<VersionId>,
-}
-
-impl Version {
-    /// Where a content lies that this version brings.
-    pub fn place(&self) -> ContentPlace {
-        ContentPlace { version: self.number, owner: self.owns_contents.then_some(self.id) }
-    }
-}
-
-/// A file that gets a content with a version.
-#[derive(Debug, Clone)]
-pub struct NewEntry {
-    /// The file, made when there is none of this identifier.
-    pub file: FileId,
-    /// Its logical path.
-    pub path: String,
-    /// When it was last modified, by the depositor's word.
-    pub modified: Option<Timestamp>,
-    /// The content it gets.
-    pub content: ContentId,
-    /// What it is.
-    pub format: Format,
-}
-
-/// A content that a version brings.
-#[derive(Debug, Clone)]
-pub struct NewContent {
-    /// Fixed by the caller; not used where the generation has these bytes already.
-    pub id: ContentId,
-    /// Bytes.
-    pub size: u64,
-    /// All four.
-    pub digests: Digests,
-}
-
-/// What a version is made of and for.
-#[derive(Debug, Clone)]
-pub struct NewVersion<'a> {
-    /// The object.
-    pub object: ObjectId,
-    /// The generation.
-    pub generation: GenerationId,
-    /// One more than the head.
-    pub number: u64,
-    /// Why it is made.
-    pub message: &'a str,
-    /// Who has it made.
-    pub user: &'a str,
-    /// What the object is from it on.
-    pub description: &'a Description,
-}
 
 /// Begins a version, or returns the one that this item began before. Refused while a discarded version of that number still
 /// has rows, or bytes in a store.
@@ -343,96 +244,6 @@ pub fn state(
         let sha512 = digest(&row, "sha512").map_err(|error| DatabaseError::Aborted(error.to_string()))?;
         take(sha512, row.text("path")?)
     })?;
-    Ok(())
-}
-
-/// From here only forward: fixes the digest of the version's inventory. Repeating it with the same digest changes nothing;
-/// with another it is refused.
-pub fn commit(
-    tx: &mut dyn Transaction,
-    claim: &Claim,
-    version: &Version,
-    inventory: Digest,
-) -> Result<(), RegistryError> {
-    work::check_fence(tx, claim)?;
-    let values = [version.object.into(), version.generation.into(), version.number.into()];
-    let totals = tx.query_one(Statement("versions.totals"), &values)?;
-    let (files, bytes) =
-        totals.map_or(Ok((0, 0)), |row| Ok::<_, DatabaseError>((row.count("files")?, row.count("bytes")?)))?;
-    let changed = tx.execute(
-        Statement("versions.commit"),
-        &[version.id.into(), inventory.as_bytes().into(), files.into(), bytes.into()],
-    )?;
-    if changed == 1 {
-        return work::set_committed(tx, claim.item);
-    }
-    let state = state_of(tx, version)?;
-    Err(refusal(version, state, "commit it with this inventory"))
-}
-
-/// Makes a committed version the object's head: one short transaction. `stores` are those that hold it.
-pub fn publish(
-    tx: &mut dyn Transaction,
-    claim: &Claim,
-    institution: InstitutionId,
-    collection: Option<CollectionId>,
-    stores: &[String],
-) -> Result<(), RegistryError> {
-    work::check_fence(tx, claim)?;
-    let Some(version) = of_item(tx, claim.item)? else {
-        return Err(RegistryError::NotFound { what: "version of work item", id: claim.item.to_string() });
-    };
-    if version.state == VersionState::Published {
-        return Ok(());
-    }
-    let now = tx.now()?;
-    if tx.execute(Statement("versions.publish"), &[version.id.into(), now.into()])? != 1 {
-        return Err(refusal(&version, version.state, "publish it"));
-    }
-    tx.execute(Statement("version_stores.drop"), &[version.id.into()])?;
-    set_head(tx, &version, collection)?;
-    for store in stores {
-        tx.execute(
-            Statement("object_copies.insert"),
-            &[version.object.into(), store.into(), institution.into(), version.generation.into(), now.into()],
-        )?;
-    }
-    Ok(())
-}
-
-pub(crate) fn set_head(
-    tx: &mut dyn Transaction,
-    version: &Version,
-    collection: Option<CollectionId>,
-) -> Result<(), RegistryError> {
-    let said = version.description.clone();
-    tx.execute(
-        Statement("objects.publish"),
-        &[
-            version.object.into(),
-            version.number.into(),
-            version.files.into(),
-            version.bytes.into(),
-            said.title.into(),
-            said.description.into(),
-            said.access.into(),
-            said.placement.into(),
-            said.profile.into(),
-            said.source_organization.into(),
-            said.bag_group_identifier.into(),
-            said.internal_sender_identifier.into(),
-            said.internal_sender_description.into(),
-            // The time that the stores know too, so that a registry made from them says the same.
-            version.created_at.into(),
-            collection.into(),
-        ],
-    )?;
-    if let Some(part) = version.description.part {
-        parts::put(tx, version, part)?;
-    }
-    for local_id in &version.description.local_ids {
-        tx.execute(Statement("local_ids.insert"), &[version.object.into(), local_id.into()])?;
-    }
     Ok(())
 }
 

@@ -1,24 +1,12 @@
 //! How an item goes on at its next stage under the lease that its worker has: one transaction, fenced as every end of a stage, and
 //! without a trip through the queue. Part of [`crate::work`].
 
-use std::time::Duration;
-
 use strongroom_database::{Statement, Transaction};
 use strongroom_queue::tasks::{self, GoesOn};
 
-use crate::work::{Assignment, Claim, StageEnd, check_claim};
+use super::claims::check_claim;
+use crate::model::claim::{Assignment, Claim, Room, StageEnd};
 use crate::{ItemStatus, RegistryError, Scope, Subject, Workflows, items, leases, stores, workflow};
-
-/// Where a worker has room for the stage that follows.
-#[derive(Debug, Clone)]
-pub struct Room {
-    /// Its topic.
-    pub topic: String,
-    /// How many tasks of it all processes together may have, where that is bounded.
-    pub max_total: Option<usize>,
-    /// For how long a lease of it is.
-    pub duration: Duration,
-}
 
 /// Ends a stage and begins the one that follows, where the same worker may go on at once: what the worker holds from then on,
 /// instead of its claim. None, with nothing changed, where the end is another one, a person asked for something, or the topic of

@@ -1,0 +1,202 @@
+//! A work item as it is made, kept and listed, and what a person may ask of it.
+
+use serde::Serialize;
+use strongroom_database::Time;
+
+use super::{
+    Action, BatchId, CollectionId, FileId, InstitutionId, ItemId, ItemStatus, ObjectId, Position, Stage, WaitKey,
+    WaitReason,
+};
+
+/// A work item to be made.
+#[derive(Debug, Clone)]
+pub struct NewItem {
+    /// Fixed by the caller, so that a repeat makes nothing.
+    pub id: ItemId,
+    /// The submission it belongs to.
+    pub batch: Option<BatchId>,
+    /// Whose it is.
+    pub institution: InstitutionId,
+    /// The collection it is for.
+    pub collection: Option<CollectionId>,
+    /// What it does.
+    pub action: Action,
+    /// The object, where it is known already.
+    pub object: Option<ObjectId>,
+    /// The object's identifier, `<institution>/<name>`.
+    pub object_identifier: String,
+    /// The file, for acts on one.
+    pub file: Option<FileId>,
+    /// The name people know it by: the bag's file name.
+    pub name: String,
+    /// Where the payload is: a path or URL.
+    pub source: Option<String>,
+    /// Bytes, where known.
+    pub size: Option<u64>,
+    /// What was asked for, as JSON.
+    pub options: String,
+    /// Lower is sooner.
+    pub priority: i64,
+    /// Whether a person must release it first.
+    pub held: bool,
+    /// The first note.
+    pub note: String,
+}
+
+/// A work item as it stands.
+#[derive(Debug, Clone)]
+pub struct Item {
+    /// Its identifier.
+    pub id: ItemId,
+    /// See [`NewItem::batch`].
+    pub batch: Option<BatchId>,
+    /// See [`NewItem::institution`].
+    pub institution: InstitutionId,
+    /// The institution's domain name.
+    pub institution_identifier: String,
+    /// See [`NewItem::collection`].
+    pub collection: Option<CollectionId>,
+    /// The collection's short name.
+    pub collection_identifier: Option<String>,
+    /// See [`NewItem::action`].
+    pub action: Action,
+    /// See [`NewItem::object`].
+    pub object: Option<ObjectId>,
+    /// See [`NewItem::object_identifier`].
+    pub object_identifier: String,
+    /// See [`NewItem::file`].
+    pub file: Option<FileId>,
+    /// See [`NewItem::name`].
+    pub name: String,
+    /// See [`NewItem::source`].
+    pub source: Option<String>,
+    /// The payload's etag when it was received.
+    pub etag: Option<String>,
+    /// See [`NewItem::size`].
+    pub size: Option<u64>,
+    /// See [`NewItem::options`].
+    pub options: String,
+    /// The stage it is at.
+    pub stage: Stage,
+    /// The topic whose tasks are that stage.
+    pub topic: String,
+    /// What wakes it where it waits at that stage.
+    pub wait_key: Option<WaitKey>,
+    /// Where it is.
+    pub status: ItemStatus,
+    /// See [`NewItem::priority`].
+    pub priority: i64,
+    /// The last thing that happened, in words.
+    pub note: Option<String>,
+    /// What it waits for; none while it does not wait.
+    pub wait_reason: Option<WaitReason>,
+    /// Until when it waits unless something wakes it; none while it does not wait.
+    pub wait_until: Option<Time>,
+    /// Whether what it makes is being committed or has been: from there it goes only forward, and cannot be held, cancelled or
+    /// put away before it ends.
+    pub is_committed: bool,
+    /// Whether a person should look.
+    pub needs_review: bool,
+    /// Attempts of the stage that ended in a transient error.
+    pub retry_count: u64,
+    /// Set when a person asked a worker to stop: the status the item is to get.
+    pub cancel_requested: Option<ItemStatus>,
+    /// Raised at each claim.
+    pub fence: i64,
+    /// Who holds it.
+    pub holder: Option<String>,
+    /// Until when.
+    pub lease_until: Option<Time>,
+    /// The version it made.
+    pub version: Option<u64>,
+    /// When it was made.
+    pub created_at: Time,
+    /// When it last changed.
+    pub updated_at: Time,
+    /// Whether it ended because of what was read in its package itself; not so again once a person takes it up.
+    pub is_verdict: bool,
+    /// How often what was staged for it was lost since a person last asked for it.
+    pub staging_losses: u64,
+}
+
+impl Item {
+    /// Where it is in its workflow.
+    pub fn position(&self) -> Position {
+        Position { stage: self.stage, topic: self.topic.clone(), wait_key: self.wait_key.clone(), is_inline: false }
+    }
+
+    /// Whether a worker has it, or is to have it when its time comes.
+    pub(crate) fn is_at_work(&self) -> bool {
+        matches!(self.status, ItemStatus::Pending | ItemStatus::Started)
+    }
+}
+
+/// One line of an item's history.
+#[derive(Debug, Clone)]
+pub struct HistoryLine {
+    /// From 1.
+    pub number: u64,
+    /// When.
+    pub time: Time,
+    /// At which stage.
+    pub stage: Stage,
+    /// With which status.
+    pub status: ItemStatus,
+    /// What happened, in words.
+    pub note: Option<String>,
+    /// Who held it.
+    pub holder: Option<String>,
+    /// Under which fence.
+    pub fence: i64,
+}
+
+/// One problem of a deposit, as kept with its item.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ItemProblem {
+    /// `error` or `warning`.
+    pub severity: String,
+    /// A stable dotted word.
+    pub code: String,
+    /// The manifest or tag file it was found in.
+    pub file: Option<String>,
+    /// The path it is about.
+    pub path: Option<String>,
+    /// The line in the file.
+    pub line: Option<u64>,
+    /// What is wrong.
+    pub message: String,
+}
+
+/// Which items a listing shows.
+#[derive(Debug, Clone, Default)]
+pub struct ItemFilter {
+    /// Only this status.
+    pub status: Option<ItemStatus>,
+    /// Only this stage.
+    pub stage: Option<Stage>,
+    /// Only this action.
+    pub action: Option<Action>,
+    /// Only those that ask for review, or only those that do not.
+    pub needs_review: Option<bool>,
+    /// Only those made since.
+    pub since: Option<Time>,
+    /// Only those of a batch.
+    pub batch: Option<BatchId>,
+    /// Only those of an object.
+    pub object: Option<ObjectId>,
+}
+
+/// What a person may ask of an item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Request {
+    /// Keep it where it is until released.
+    Hold,
+    /// Let a held item go on.
+    Release,
+    /// End it.
+    Cancel,
+    /// Put it away; row and history stay.
+    Delete,
+    /// Work again from a stage, or from the one it stopped at.
+    Requeue(Option<Stage>),
+}

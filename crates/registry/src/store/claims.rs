@@ -1,0 +1,188 @@
+//! Taking items up and keeping them: leases with their items, heartbeats, and the fence that every write begins with.
+
+use std::time::Duration;
+
+use strongroom_database::{Row, Statement, Transaction};
+use strongroom_queue::{Heartbeat, Lease, LeaseRequest, Leased, Outcome, Settled, Settlement, tasks};
+
+use super::endings::{REST_AFTER_CRASHES, attempts_in_words, carry_out, come_to_rest, request_to_carry_out};
+use super::items::{self, Item, Move};
+use crate::model::claim::{Assignment, Claim, Leasing, MaxAttempts, Pulse};
+use crate::{ItemId, ItemStatus, RegistryError, Scope, VersionState, Workflows, leases, stores, versions};
+
+/// How long a task rests whose stage the worker that leased it does not know, in microseconds: others may know it.
+const REST_OF_THE_UNKNOWN: i64 = 30_000_000;
+
+/// Leases tasks, and claims the items that they are stages of. Right by rows, too: it locks each item before it decides. A
+/// task whose item has ended or moved on is settled on the spot and not returned; one whose item is at a stage of no registered
+/// workflow is left to others for a while. So is one whose item a person asked to hold or cancel while a worker had it. One whose attempts
+/// all ended without a word, with the worker gone, is buried, and its item fails, in the same transaction.
+pub fn lease(
+    tx: &mut dyn Transaction,
+    workflows: &dyn Workflows,
+    request: &LeaseRequest,
+    max_attempts: &MaxAttempts<'_>,
+) -> Result<Leasing, RegistryError> {
+    let worker = Worker { workflows, holder: &request.holder.to_string() };
+    let mut leasing = Leasing::default();
+    for task in tasks::lease(tx, request)? {
+        if task.item.is_none() {
+            leasing.assignments.push(Assignment { task, claimed: None });
+            continue;
+        }
+        let limit = max_attempts(&task.topic);
+        if let Some(claimed) = take_up(tx, &worker, &task, limit, &mut leasing.topics)? {
+            leasing.assignments.push(Assignment { task, claimed: Some(claimed) });
+        }
+    }
+    Ok(leasing)
+}
+
+/// Who leases.
+struct Worker<'a> {
+    workflows: &'a dyn Workflows,
+    holder: &'a str,
+}
+
+/// Claims the item that a leased task stands for; none where the task was settled instead.
+fn take_up(
+    tx: &mut dyn Transaction,
+    worker: &Worker<'_>,
+    task: &Leased,
+    max_attempts: u32,
+    topics: &mut Vec<String>,
+) -> Result<Option<(Claim, Box<Item>)>, RegistryError> {
+    let Some(id) = task.item.map(ItemId) else { return Ok(None) };
+    let Worker { workflows, holder } = *worker;
+    items::lock(tx, id)?;
+    let is_meant = |item: &Item| item.is_at_work() && item.topic == task.topic;
+    let Some(mut item) = items::get(tx, Scope::System, id)?.filter(is_meant) else {
+        settle(tx, task.lease, Outcome::Done)?;
+        return Ok(None);
+    };
+    if !workflows.stages(item.action).contains(&item.stage) {
+        let until = tx.now()?.plus(REST_OF_THE_UNKNOWN);
+        settle(tx, task.lease, Outcome::Defer(until))?;
+        return Ok(None);
+    }
+    if let Some(wanted) = request_to_carry_out(&item) {
+        settle(tx, task.lease, Outcome::Done)?;
+        topics.extend(carry_out(tx, &item, wanted)?);
+        return Ok(None);
+    }
+    if task.spent > max_attempts {
+        topics.extend(give_up(tx, task, &item)?);
+        return Ok(None);
+    }
+    let now = tx.now()?;
+    let values = [id.into(), holder.into(), task.lease_until.into(), now.into(), item.stage.word().into()];
+    let Some(row) = tx.query_one(Statement("items.claim"), &values)? else {
+        settle(tx, task.lease, Outcome::Done)?;
+        return Ok(None);
+    };
+    items::add_history(tx, id, item.stage, ItemStatus::Started, None, Some(holder))?;
+    item.fence = row.integer("fence")?;
+    item.status = ItemStatus::Started;
+    item.holder = Some(holder.to_owned());
+    item.lease_until = Some(task.lease_until);
+    item.updated_at = now;
+    let replacements = stores::replacements(tx)?;
+    let claim = Claim { item: id, fence: item.fence, replacements, lease: task.lease, spent: task.spent };
+    Ok(Some((claim, Box::new(item))))
+}
+
+pub(super) fn settle(tx: &mut dyn Transaction, lease: Lease, outcome: Outcome) -> Result<Settled, RegistryError> {
+    let settled = tasks::settle(tx, &[Settlement { lease, outcome }])?;
+    Ok(settled.first().copied().unwrap_or(Settled::Lost))
+}
+
+/// Buries a task whose attempts all ended without a word, and fails its item. One whose version is being committed only
+/// goes forward: it rests, and then has as many attempts again. The topics that have new work.
+fn give_up(tx: &mut dyn Transaction, task: &Leased, item: &Item) -> Result<Vec<String>, RegistryError> {
+    let attempts = task.spent - 1;
+    let last_word = task.reason.as_deref().map(|reason| format!("; the last word was: {reason}")).unwrap_or_default();
+    let committing = versions::of_item(tx, item.id)?.is_some_and(|version| version.state == VersionState::Committing);
+    let (status, outcome, note) = if committing {
+        let note = format!("rests after {attempts} attempts, whose workers stopped without a word{last_word}");
+        tasks::checkpoint(tx, task.lease)?;
+        (ItemStatus::Pending, Outcome::Defer(tx.now()?.plus(REST_AFTER_CRASHES)), note)
+    } else {
+        let note =
+            format!("gave up after {}, whose workers stopped without a word{last_word}", attempts_in_words(attempts));
+        (ItemStatus::Failed, Outcome::Dead { reason: note.clone() }, note)
+    };
+    tx.execute(Statement("items.raise_fence"), &[item.id.into()])?;
+    let change = Move {
+        position: item.position(),
+        status,
+        note: Some(&note),
+        wait_reason: None,
+        wait_until: match outcome {
+            Outcome::Defer(until) => Some(until),
+            _ => None,
+        },
+        needs_review: true,
+        retry_count: u64::from(attempts),
+        cancel_requested: None,
+        holder: item.holder.as_deref(),
+    };
+    items::apply(tx, item, &change)?;
+    settle(tx, task.lease, outcome)?;
+    come_to_rest(tx, item, status, false)
+}
+
+/// Extends tasks, items and the object leases of those items, all by one transaction. Right by rows, too.
+pub fn heartbeat(
+    tx: &mut dyn Transaction,
+    held: &[(Lease, Option<Claim>)],
+    duration: Duration,
+) -> Result<Vec<Pulse>, RegistryError> {
+    let leases: Vec<Lease> = held.iter().map(|(lease, _)| *lease).collect();
+    let mut pulses = Vec::with_capacity(held.len());
+    for ((_, claim), state) in held.iter().zip(tasks::heartbeat(tx, &leases, duration)?) {
+        let until = match state {
+            Heartbeat::Held(until) | Heartbeat::CancelRequested(until) => until,
+            Heartbeat::Lost => {
+                pulses.push(Pulse::Lost);
+                continue;
+            }
+        };
+        let Some(claim) = claim else {
+            let is_asked = matches!(state, Heartbeat::CancelRequested(_));
+            pulses.push(if is_asked { Pulse::StopRequested } else { Pulse::Held(until) });
+            continue;
+        };
+        let values = [claim.item.into(), claim.fence.into(), until.into()];
+        match tx.query_one(Statement("items.extend"), &values)? {
+            None => pulses.push(Pulse::Lost),
+            Some(row) => {
+                // One that is asked to stop and is committing goes on all the same.
+                leases::extend_owner(tx, claim.item.0, until)?;
+                let is_asked =
+                    row.optional_text("cancel_requested")?.is_some() || matches!(state, Heartbeat::CancelRequested(_));
+                pulses.push(if is_asked { Pulse::StopRequested } else { Pulse::Held(until) });
+            }
+        }
+    }
+    Ok(pulses)
+}
+
+/// Refuses when the claim is no longer current, or a store was replaced since it was made. Every write of a worker begins
+/// with it.
+pub fn check_fence(tx: &mut dyn Transaction, claim: &Claim) -> Result<(), RegistryError> {
+    let values = [claim.item.into(), claim.fence.into(), claim.replacements.to_string().into()];
+    may_go_on(claim, tx.query_one(Statement("items.may_write"), &values)?.as_ref())
+}
+
+/// Refuses when another has the item. A stage ends by this, also where it could write no more since a store was replaced.
+pub(crate) fn check_claim(tx: &mut dyn Transaction, claim: &Claim) -> Result<(), RegistryError> {
+    let values = [claim.item.into(), claim.fence.into()];
+    may_go_on(claim, tx.query_one(Statement("items.fence"), &values)?.as_ref())
+}
+
+fn may_go_on(claim: &Claim, found: Option<&Row>) -> Result<(), RegistryError> {
+    match found {
+        Some(_) => Ok(()),
+        None => Err(RegistryError::FenceLost { what: "work item", id: claim.item.to_string() }),
+    }
+}

@@ -1,0 +1,52 @@
+//! What a stage notes of its item while it works on it.
+
+use strongroom_database::{Statement, Transaction};
+
+use super::claims::check_fence;
+use super::items::{self, ItemProblem};
+use crate::RegistryError;
+use crate::model::claim::Claim;
+
+/// Keeps what was found in a deposit that is taken in all the same.
+pub fn note_problems(tx: &mut dyn Transaction, claim: &Claim, problems: &[ItemProblem]) -> Result<(), RegistryError> {
+    check_fence(tx, claim)?;
+    items::put_problems(tx, claim.item, problems)
+}
+
+/// Sets the note of an item while it is being worked on: progress for people to see.
+pub fn set_note(tx: &mut dyn Transaction, claim: &Claim, note: &str) -> Result<(), RegistryError> {
+    check_fence(tx, claim)?;
+    let now = tx.now()?;
+    tx.execute(Statement("items.note"), &[claim.item.into(), claim.fence.into(), note.into(), now.into()])?;
+    Ok(())
+}
+
+/// Notes what was received: the payload's etag, its size where known, its name where it changed.
+pub fn set_source(
+    tx: &mut dyn Transaction,
+    claim: &Claim,
+    etag: &str,
+    size: Option<u64>,
+    name: Option<&str>,
+) -> Result<(), RegistryError> {
+    check_fence(tx, claim)?;
+    tx.execute(
+        Statement("items.set_source"),
+        &[claim.item.into(), claim.fence.into(), etag.into(), size.into(), name.into()],
+    )?;
+    Ok(())
+}
+
+/// Adjusts an item's priority from its next task on.
+pub fn set_priority(tx: &mut dyn Transaction, claim: &Claim, priority: i64) -> Result<(), RegistryError> {
+    check_fence(tx, claim)?;
+    tx.execute(Statement("items.set_priority"), &[claim.item.into(), priority.into()])?;
+    Ok(())
+}
+
+/// Notes which object the item is about.
+pub fn set_object(tx: &mut dyn Transaction, claim: &Claim, object: crate::ObjectId) -> Result<(), RegistryError> {
+    check_fence(tx, claim)?;
+    tx.execute(Statement("items.set_object"), &[claim.item.into(), claim.fence.into(), object.into()])?;
+    Ok(())
+}

@@ -1,0 +1,12 @@
+//! How workers hold and move work items. Claiming an item and leasing its task are one transaction, with one heartbeat;
+//! every later write carries the fence that the claim raised; finishing a stage is one transaction that checks the fence,
+//! writes the outcome and the history, and enqueues the next task.
+
+pub use super::advance::advance;
+pub use super::claims::{check_fence, heartbeat, lease};
+pub use super::endings::{SWEEP_TOPIC, finish};
+pub(crate) use super::endings::{carry_out, come_to_rest, request_to_carry_out, set_committed};
+pub use super::notes::{note_problems, set_note, set_object, set_priority, set_source};
+pub use super::recovery::{reclaim, requeue_stranded, revive, stranded};
+pub use super::waking::{wake_all, wake_younger};
+pub use crate::model::claim::{Assignment, Claim, Leasing, MaxAttempts, Pulse, Room, StageEnd};
