@@ -220,7 +220,7 @@ impl Core {
     /// is leased in the same transaction, so that nobody has to be woken to look for it.
     fn end(self: &Arc<Self>, ran: Option<(usize, &Pool)>, work: &Work, end: TaskEnd, elapsed: Duration) {
         let held = &work.held;
-        let record = Record::new(work, end, self.registry.workflows().as_ref());
+        let mut record = Record::new(work, end, self.registry.workflows().as_ref());
         held.begin_to_end();
         let wanted = ran.map(|(index, pool)| self.successors(index, pool, &record)).unwrap_or_default();
         let mut leasing = !wanted.is_empty();
@@ -255,6 +255,14 @@ impl Core {
                 }
                 Err(error) => error,
             };
+            if let RegistryError::FenceLost { .. } = error
+                && let Some(given_back) = record.without_writes()
+            {
+                // What was to be written may be what is refused, after a store was replaced, and the task still ours.
+                record = given_back;
+                leasing = false;
+                continue;
+            }
             if let RegistryError::FenceLost { .. } = error {
                 Tally::count(&self.tally.dropped);
                 Event::TaskLost { topic: &held.topic, key: &held.key, cause: "its end was refused" }.emit();

@@ -91,6 +91,23 @@ impl Record {
         matches!(self.ended, Ended::Stage { is_inline: true, .. })
     }
 
+    /// The task given back with its attempt, where something was to be written with its end; none where nothing was.
+    pub(super) fn without_writes(&self) -> Option<Self> {
+        if self.writes.is_empty() {
+            return None;
+        }
+        let ended = match self.ended.clone() {
+            Ended::Stage { claim, .. } => {
+                let end = StageEnd::Released { note: "what it wrote with its end was refused".into() };
+                Ended::Stage { claim, end, next_topic: None, is_inline: false }
+            }
+            Ended::Task { settlement, topic } => {
+                Ended::Task { settlement: Settlement { outcome: Outcome::Release, ..settlement }, topic }
+            }
+        };
+        Some(Self { ended, writes: Arc::new([]) })
+    }
+
     fn lease(&self) -> Lease {
         match &self.ended {
             Ended::Stage { claim, .. } => claim.lease,

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use strongroom_engine::workflow::Workflows;
 use strongroom_queue::{NewTask, Outcome, TaskState};
@@ -234,4 +234,31 @@ fn a_person_s_wish_to_stop_reaches_the_task() {
         run.join().expect("ends");
     });
     assert!(house.has_status(item, ItemStatus::Cancelled));
+}
+
+#[test]
+fn a_task_whose_writes_are_refused_is_given_back_with_its_attempt() {
+    let house = House::new();
+    let item = house.item();
+    let is_refused = Arc::new(AtomicBool::new(true));
+    let handler = stage(Stage::named("receive"), {
+        let is_refused = is_refused.clone();
+        move |_, _| {
+            let is_refused = is_refused.clone();
+            // As every write of a worker is refused when a store was replaced since it claimed the item.
+            succeeded().with(Box::new(move |_| match is_refused.swap(false, Ordering::SeqCst) {
+                true => Err(RegistryError::FenceLost { what: "work item", id: item.to_string() }),
+                false => Ok(Vec::new()),
+            }))
+        }
+    });
+    let shutdown = Shutdown::new();
+    let _watchdog = watch(&shutdown);
+    let done = || house.has_status(item, ItemStatus::Succeeded);
+    let summary = house.runtime(vec![handler]).build().run_until(&shutdown, &done);
+    assert_eq!((summary.ended, summary.dropped), (2, 0));
+    let lines = house.history(item);
+    let given_back = lines.iter().find(|line| line.note.as_deref() == Some("what it wrote with its end was refused"));
+    assert_eq!(given_back.map(|line| line.status), Some(ItemStatus::Pending));
+    assert_eq!(house.find(item).retry_count, 0, "no attempt was spent");
 }
