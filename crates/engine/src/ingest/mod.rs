@@ -15,4 +15,4 @@ pub(crate) use staging::Interruptible;
 pub(crate) use sweep::finish_discarding;
 pub(crate) use sweep::{SweepHandler, is_over};
 pub use sweep::{sweep_assemblies, sweep_staging};
-pub(crate) use workflow::{INGEST, WORKFLOW, is_taken_in};
+pub(crate) use workflow::{INGEST, WORKFLOW, is_read, is_taken_in};

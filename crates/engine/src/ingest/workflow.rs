@@ -10,6 +10,7 @@ use crate::workflow::{Stage, StageContext, StageError, StageWork, WaitsFor, Work
 pub(super) const RECEIVE: Name = Name::named("receive");
 pub(super) const PROVISION: Name = Name::named("provision");
 pub(super) const FETCH: Name = Name::named("fetch");
+pub(super) const VALIDATE: Name = Name::named("validate");
 pub(super) const RESOLVE: Name = Name::named("resolve");
 pub(super) const COMPARE: Name = Name::named("compare");
 pub(super) const WRITE: Name = Name::named("write");
@@ -28,7 +29,7 @@ pub(crate) const WORKFLOW: Workflow = Workflow {
         stage(Name::named("estimate"), stages::estimate, WaitsFor::Time),
         stage(PROVISION, stages::provision, WaitsFor::Staging),
         stage(FETCH, stages::fetch, WaitsFor::Time),
-        stage(Name::named("validate"), stages::validate, WaitsFor::Time),
+        stage(VALIDATE, stages::validate, WaitsFor::Time),
         stage(RESOLVE, stages::resolve, WaitsFor::Time),
         stage(COMPARE, stages::compare, WaitsFor::ObjectLease),
         stage(Name::named("gather"), stages::gather, WaitsFor::Time),
@@ -50,6 +51,11 @@ const fn stage(name: Name, run: StageWork, waits_for: WaitsFor) -> Stage {
 /// Whether a deposit at `stage` has come as far as `reached`.
 pub(crate) fn has_reached(stage: Name, reached: Name) -> bool {
     WORKFLOW.place(stage) >= WORKFLOW.place(reached)
+}
+
+/// Whether the bytes of a deposit at this stage were read to the end.
+pub(crate) fn is_read(stage: Name) -> bool {
+    has_reached(stage, VALIDATE)
 }
 
 /// Whether a deposit at this stage has come so far that its version is published, or that nothing was to be published.

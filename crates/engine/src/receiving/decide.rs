@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use strongroom_registry::items::{self, Item, NewItem};
+use strongroom_registry::items::{self, Item, NewItem, Request};
 use strongroom_registry::receiving::{self as record, Fate, Seen, Upload};
 use strongroom_registry::tenants::Collection;
 use strongroom_registry::{
@@ -16,7 +16,7 @@ use super::place::{Place, open_collection};
 use super::upload::UploadSource;
 use super::watch::Watched;
 use super::wholeness;
-use crate::ingest::{DepositOptions, INGEST, PRIORITY, bag_name, bag_part, object_name_fault};
+use crate::ingest::{DepositOptions, INGEST, PRIORITY, bag_name, bag_part, is_read, object_name_fault};
 use crate::{EngineError, Home, crash_point};
 
 /// Acts kept in one transaction.
@@ -231,6 +231,24 @@ struct Submission<'w> {
     workflows: &'w dyn Workflows,
 }
 
+/// Cancels the waiting work items of the same source whose bytes were not read to the end: what they were to read is no longer
+/// there.
+fn supersede(
+    tx: &mut dyn Transaction,
+    workflows: &dyn Workflows,
+    newer: &NewItem,
+    done: &mut Done,
+) -> Result<(), RegistryError> {
+    let source = newer.source.as_deref().unwrap_or_default();
+    let who = format!("a newer upload of the same name, work item {}", newer.id);
+    for item in record::waiting_of_source(tx, newer.institution, &newer.object_identifier, source, newer.id)? {
+        if !is_read(item.stage) && !item.is_committed {
+            done.topics.extend(items::request(tx, workflows, Scope::System, item.id, Request::Cancel, &who)?);
+        }
+    }
+    Ok(())
+}
+
 fn submit(
     tx: &mut dyn Transaction,
     upload: &Upload,
@@ -272,7 +290,7 @@ fn submit(
     }
     record::put_receipt(tx, upload, id)?;
     record::decide(tx, upload.id, &Fate { item: Some(id), ..Fate::new(UploadState::Submitted, "") })?;
-    done.topics.extend(record::supersede(tx, upload.institution, &object_identifier, &source.to_string(), id)?);
+    supersede(tx, *workflows, &new, done)?;
     done.topics.sort();
     done.topics.dedup();
     done.submitted += 1;

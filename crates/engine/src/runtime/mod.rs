@@ -61,7 +61,8 @@ pub struct TaskEnd {
 
 /// What is written in the transaction that records the end of a task, before the end itself: the topics that have new work by it.
 /// The task is locked; what else it decides by it locks itself, since others write at the same time. Where the transaction does
-/// not come about, it is run again. Where somebody else has the task by then, nothing is written.
+/// not come about, or it cannot be told whether it did, it is run again: identifiers of what it appends are fixed beforehand. Where
+/// somebody else has the task by then, nothing is written.
 pub type Writes = dyn Fn(&mut dyn Transaction) -> Result<Vec<String>, RegistryError> + Send + Sync;
 
 #[derive(Debug)]

@@ -40,7 +40,10 @@ fn sweep_once(core: &Core, after: &mut ItemId) -> Result<(), RegistryError> {
         let from = *after;
         let (last, stranded) = core.registry.read(|tx| work::stranded(tx, from, ITEMS_AT_ONCE))?;
         if !stranded.is_empty() {
-            let topics = core.registry.write(move |tx: &mut dyn Transaction| work::requeue_stranded(tx, &stranded))?;
+            let workflows = core.registry.workflows();
+            let topics = core
+                .registry
+                .write(move |tx: &mut dyn Transaction| work::requeue_stranded(tx, workflows.as_ref(), &stranded))?;
             announce(core, &topics);
         }
         let Some(last) = last else {

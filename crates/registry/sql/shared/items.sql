@@ -5,7 +5,7 @@ VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?
 ON CONFLICT (id) DO NOTHING
 -- name: items.claim
 UPDATE work_items SET fence = fence + 1, holder = ?2, lease_until = ?3, status = 'started', stage_started_at = ?4,
-    updated_at = ?4, wait_reason = NULL, wait_until = NULL
+    updated_at = ?4, wait_reason = NULL, wait_until = NULL, topic = ?6
 WHERE id = ?1 AND status IN ('pending', 'started') AND stage = ?5
 RETURNING fence
 -- name: items.extend

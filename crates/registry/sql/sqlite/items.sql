@@ -3,7 +3,9 @@ SELECT w.id, w.batch_id, w.institution_id, w.collection_id, w.action, w.object_i
     w.name, w.source, w.etag, w.size, w.options, w.stage, w.status, w.priority, w.note, w.needs_review, w.retry_count,
     w.cancel_requested, w.fence, w.holder, w.lease_until, w.version, w.created_at, w.updated_at,
     i.identifier AS institution_identifier, c.identifier AS collection_identifier, w.is_verdict, w.staging_losses,
-    w.wait_reason, w.wait_until, w.wait_key, w.topic, w.is_committed
+    w.wait_reason, w.wait_until, w.wait_key, w.topic,
+    (w.is_committed OR EXISTS (SELECT 1 FROM versions v WHERE v.item_id = w.id
+        AND v.state IN ('committing', 'published'))) AS is_committed
 FROM work_items w JOIN institutions i ON i.id = w.institution_id LEFT JOIN collections c ON c.id = w.collection_id
 WHERE w.id = ?1 AND (?2 IS NULL OR w.institution_id = ?2)
 -- name: items.list
@@ -11,7 +13,9 @@ SELECT w.id, w.batch_id, w.institution_id, w.collection_id, w.action, w.object_i
     w.name, w.source, w.etag, w.size, w.options, w.stage, w.status, w.priority, w.note, w.needs_review, w.retry_count,
     w.cancel_requested, w.fence, w.holder, w.lease_until, w.version, w.created_at, w.updated_at,
     i.identifier AS institution_identifier, c.identifier AS collection_identifier, w.is_verdict, w.staging_losses,
-    w.wait_reason, w.wait_until, w.wait_key, w.topic, w.is_committed
+    w.wait_reason, w.wait_until, w.wait_key, w.topic,
+    (w.is_committed OR EXISTS (SELECT 1 FROM versions v WHERE v.item_id = w.id
+        AND v.state IN ('committing', 'published'))) AS is_committed
 FROM work_items w JOIN institutions i ON i.id = w.institution_id LEFT JOIN collections c ON c.id = w.collection_id
 WHERE w.id > ?1 AND (?2 IS NULL OR w.institution_id = ?2) AND (?3 IS NULL OR w.status = ?3)
     AND (?4 IS NULL OR w.stage = ?4) AND (?5 IS NULL OR w.action = ?5) AND (?6 IS NULL OR (w.needs_review = ?6 AND NOT (w.action = 'ingest' AND w.status = 'failed' AND EXISTS (SELECT 1
@@ -27,7 +31,9 @@ SELECT w.id, w.batch_id, w.institution_id, w.collection_id, w.action, w.object_i
     w.name, w.source, w.etag, w.size, w.options, w.stage, w.status, w.priority, w.note, w.needs_review, w.retry_count,
     w.cancel_requested, w.fence, w.holder, w.lease_until, w.version, w.created_at, w.updated_at,
     i.identifier AS institution_identifier, c.identifier AS collection_identifier, w.is_verdict, w.staging_losses,
-    w.wait_reason, w.wait_until, w.wait_key, w.topic, w.is_committed
+    w.wait_reason, w.wait_until, w.wait_key, w.topic,
+    (w.is_committed OR EXISTS (SELECT 1 FROM versions v WHERE v.item_id = w.id
+        AND v.state IN ('committing', 'published'))) AS is_committed
 FROM work_items w JOIN institutions i ON i.id = w.institution_id LEFT JOIN collections c ON c.id = w.collection_id
 WHERE w.id > ?1 AND (?2 IS NULL OR w.institution_id = ?2) AND (?3 IS NULL OR w.status = ?3)
     AND (?4 IS NULL OR w.stage = ?4) AND (?5 IS NULL OR w.action = ?5) AND (?6 IS NULL OR (w.needs_review = ?6 AND NOT (w.action = 'ingest' AND w.status = 'failed' AND EXISTS (SELECT 1

@@ -8,7 +8,7 @@ use strongroom_queue::{Heartbeat, Lease, LeaseRequest, Leased, Outcome, Settled,
 use super::endings::{REST_AFTER_CRASHES, attempts_in_words, carry_out, come_to_rest, request_to_carry_out};
 use super::items::{self, Item, Move};
 use crate::model::claim::{Assignment, Claim, Leasing, MaxAttempts, Pulse};
-use crate::{ItemId, ItemStatus, RegistryError, Scope, VersionState, Workflows, leases, stores, versions};
+use crate::{ItemId, ItemStatus, RegistryError, Scope, Subject, VersionState, Workflows, leases, stores, versions};
 
 /// How long a task rests whose stage the worker that leased it does not know, in microseconds: others may know it.
 const REST_OF_THE_UNKNOWN: i64 = 30_000_000;
@@ -26,16 +26,40 @@ pub fn lease(
     let worker = Worker { workflows, holder: &request.holder.to_string() };
     let mut leasing = Leasing::default();
     for task in tasks::lease(tx, request)? {
-        if task.item.is_none() {
+        let Some(item) = item_of(tx, workflows, &task)? else {
             leasing.assignments.push(Assignment { task, claimed: None });
             continue;
-        }
+        };
         let limit = max_attempts(&task.topic);
-        if let Some(claimed) = take_up(tx, &worker, &task, limit, &mut leasing.topics)? {
+        if let Some(claimed) = take_up(tx, &worker, (&task, item), limit, &mut leasing.topics)? {
             leasing.assignments.push(Assignment { task, claimed: Some(claimed) });
         }
     }
     Ok(leasing)
+}
+
+/// The topic of an item's stage: as its workflow says, or as the item says where that is not registered. What a program wrote
+/// that did not know of topics yet says nothing.
+pub(super) fn topic_of(workflows: &dyn Workflows, item: &Item) -> String {
+    if workflows.stages(item.action).contains(&item.stage) {
+        workflows.position(Subject::from(item), item.stage).topic
+    } else {
+        item.topic.clone()
+    }
+}
+
+/// The item that a task is a stage of. A program that did not know yet that tasks name it has named it by the task's key alone.
+fn item_of(
+    tx: &mut dyn Transaction,
+    workflows: &dyn Workflows,
+    task: &Leased,
+) -> Result<Option<ItemId>, RegistryError> {
+    if let Some(id) = task.item {
+        return Ok(Some(ItemId(id)));
+    }
+    let Ok(id) = task.key.parse::<ItemId>() else { return Ok(None) };
+    let item = items::get(tx, Scope::System, id)?;
+    Ok(item.filter(|item| topic_of(workflows, item) == task.topic).map(|item| item.id))
 }
 
 /// Who leases.
@@ -48,14 +72,13 @@ struct Worker<'a> {
 fn take_up(
     tx: &mut dyn Transaction,
     worker: &Worker<'_>,
-    task: &Leased,
+    (task, id): (&Leased, ItemId),
     max_attempts: u32,
     topics: &mut Vec<String>,
 ) -> Result<Option<(Claim, Box<Item>)>, RegistryError> {
-    let Some(id) = task.item.map(ItemId) else { return Ok(None) };
     let Worker { workflows, holder } = *worker;
     items::lock(tx, id)?;
-    let is_meant = |item: &Item| item.is_at_work() && item.topic == task.topic;
+    let is_meant = |item: &Item| item.is_at_work() && topic_of(workflows, item) == task.topic;
     let Some(mut item) = items::get(tx, Scope::System, id)?.filter(is_meant) else {
         settle(tx, task.lease, Outcome::Done)?;
         return Ok(None);
@@ -75,7 +98,8 @@ fn take_up(
         return Ok(None);
     }
     let now = tx.now()?;
-    let values = [id.into(), holder.into(), task.lease_until.into(), now.into(), item.stage.word().into()];
+    let values =
+        [id.into(), holder.into(), task.lease_until.into(), now.into(), item.stage.word().into(), (&task.topic).into()];
     let Some(row) = tx.query_one(Statement("items.claim"), &values)? else {
         settle(tx, task.lease, Outcome::Done)?;
         return Ok(None);

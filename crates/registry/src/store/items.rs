@@ -4,7 +4,6 @@ use strongroom_database::{Row, Statement, Time, Transaction, Value};
 use strongroom_queue::{NewTask, tasks};
 use uuid::Uuid;
 
-pub(crate) use super::requests::cancel;
 pub use super::requests::request;
 pub use crate::model::item::{HistoryLine, Item, ItemFilter, ItemProblem, NewItem, Request};
 use crate::{

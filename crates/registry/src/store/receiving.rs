@@ -4,8 +4,9 @@
 use strongroom_database::{Row, Statement, Time, Transaction, Value};
 use uuid::Uuid;
 
+use crate::items::Item;
 use crate::work::Claim;
-use crate::{InstitutionId, ItemId, RegistryError, Scope, UploadId, UploadState, interim, items, work};
+use crate::{InstitutionId, ItemId, RegistryError, Scope, UploadId, UploadState, items, work};
 
 /// An upload as it was last seen.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -307,25 +308,20 @@ pub fn forget(tx: &mut dyn Transaction, scope: Scope, id: UploadId) -> Result<Up
     Ok(upload)
 }
 
-/// Cancels the waiting work items of the same source whose bytes were not read to the end: what they were to read is no
-/// longer there. The topics that have new work.
-pub fn supersede(
+/// The work items that wait of the same source, but for a newer one.
+pub fn waiting_of_source(
     tx: &mut dyn Transaction,
     institution: InstitutionId,
     object_identifier: &str,
     source: &str,
     newer: ItemId,
-) -> Result<Vec<String>, RegistryError> {
+) -> Result<Vec<Item>, RegistryError> {
     let values = [institution.into(), object_identifier.into(), source.into(), newer.into()];
-    let mut topics = Vec::new();
+    let mut found = Vec::new();
     for row in tx.query(Statement("receiving.waiting_of_source"), &values)? {
-        let item = items::find(tx, Scope::System, ItemId(row.uuid("id")?))?;
-        if interim::fact(tx, item.id, "fetched")?.is_none() {
-            let who = format!("a newer upload of the same name, work item {newer}");
-            topics.extend(items::cancel(tx, item.id, &who)?);
-        }
+        found.push(items::find(tx, Scope::System, ItemId(row.uuid("id")?))?);
     }
-    Ok(topics)
+    Ok(found)
 }
 
 /// Whether an upload that became this work item is being removed from its store.

@@ -5,6 +5,7 @@ use strongroom_database::{Statement, Transaction};
 use strongroom_queue::{TaskId, TaskState, tasks};
 use uuid::Uuid;
 
+use super::claims::topic_of;
 use crate::items::{self, Item, Move};
 use crate::work::{carry_out, request_to_carry_out};
 use crate::{ItemId, ItemStatus, RegistryError, Scope, Workflows};
@@ -118,16 +119,21 @@ pub fn stranded(
 }
 
 /// Gives those of these items that are open and still have no task one. Their topics.
-pub fn requeue_stranded(tx: &mut dyn Transaction, found: &[ItemId]) -> Result<Vec<String>, RegistryError> {
+pub fn requeue_stranded(
+    tx: &mut dyn Transaction,
+    workflows: &dyn Workflows,
+    found: &[ItemId],
+) -> Result<Vec<String>, RegistryError> {
     let mut topics = Vec::new();
     for id in found {
         let Some(item) = items::get(tx, Scope::System, *id)? else { continue };
-        if !item.is_at_work() || has_task(tx, item.id, &item.topic)? {
+        let topic = topic_of(workflows, &item);
+        if !item.is_at_work() || topic.is_empty() || has_task(tx, item.id, &topic)? {
             continue;
         }
-        items::enqueue(tx, item.id, &item.topic, item.priority, item.institution)?;
+        items::enqueue(tx, item.id, &topic, item.priority, item.institution)?;
         items::add_history(tx, item.id, item.stage, item.status, Some("had no task and was given one"), None)?;
-        topics.push(item.topic);
+        topics.push(topic);
     }
     Ok(topics)
 }

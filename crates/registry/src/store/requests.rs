@@ -91,11 +91,6 @@ pub fn request(
     Ok(topics)
 }
 
-/// Cancels an item, which takes no workflow to know.
-pub(crate) fn cancel(tx: &mut dyn Transaction, id: ItemId, who: &str) -> Result<Vec<String>, RegistryError> {
-    request(tx, &workflow::NoWorkflows, Scope::System, id, Request::Cancel, who)
-}
-
 /// Where a requeued item begins: the stage asked for, or the one that its workflow names instead. A sweep that is pending or
 /// under way needs no waiting for: it goes by the identifiers of what was discarded, and stops where the item has not ended
 /// any more.

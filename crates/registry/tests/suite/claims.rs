@@ -275,10 +275,10 @@ pub(crate) fn every_stranded_item_and_no_other_is_given_a_task(subject: &dyn Sub
     let everybody = [found, vec![healthy, deferred, held, cancelled]].concat();
     let topics = world.write({
         let everybody = everybody.clone();
-        move |tx| work::requeue_stranded(tx, &everybody)
+        move |tx| work::requeue_stranded(tx, &Table, &everybody)
     });
     assert_eq!(topics, ["ingest.receive"; 4]);
-    assert!(world.write(move |tx| work::requeue_stranded(tx, &everybody)).is_empty(), "once is enough");
+    assert!(world.write(move |tx| work::requeue_stranded(tx, &Table, &everybody)).is_empty(), "once is enough");
     let leased = world.lease(1, Stage::named("receive"), 99).assignments;
     let leased: Vec<ItemId> = leased.into_iter().filter_map(|one| one.claimed).map(|(claim, _)| claim.item).collect();
     assert_eq!(leased.len(), 4);

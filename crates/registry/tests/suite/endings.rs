@@ -406,3 +406,26 @@ pub(crate) fn a_newer_deposit_is_woken_however_the_older_one_ends(subject: &dyn 
         world.finish(&claim, &succeeded());
     }
 }
+
+pub(crate) fn an_item_that_is_wanted_again_while_its_last_attempt_fails_leaves_one_dead_task(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let (claim, item) = world.claimed_at(Stage::named("write"));
+    let id = item.id;
+    world.write(move |tx| {
+        let task = strongroom_queue::NewTask {
+            item: Some(id.0),
+            ..strongroom_queue::NewTask::new("ingest.write", id.to_string(), "")
+        };
+        tasks::enqueue(tx, &[task])?;
+        Ok(())
+    });
+    let retry_at = world.later(Duration::from_secs(1));
+    world.finish(&claim, &StageEnd::Transient { retry_at, max_attempts: 1, note: "again and again".into() });
+    subject.advance(LEASE);
+    assert!(
+        world.lease(1, Stage::named("write"), 9).assignments.is_empty(),
+        "what was wanted of it is of an ended item"
+    );
+    assert_eq!(world.dead(Stage::named("write")), 1);
+    assert!(world.topics(id).is_empty());
+}

@@ -55,6 +55,7 @@ macro_rules! conformance_suite {
                 every_task_of_an_item_has_its_priority_and_takes_turns_by_its_institution
                 defer_waits_with_the_same_task_and_spends_nothing
                 defer_does_not_sleep_through_a_wake_up
+                an_item_that_is_wanted_again_while_its_last_attempt_fails_leaves_one_dead_task
                 transient_errors_are_retried_until_the_attempts_are_spent
                 fatal_fails_the_item_and_sweeps_behind_it
                 only_a_verdict_on_the_package_ends_an_item_as_invalid

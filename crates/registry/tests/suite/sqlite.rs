@@ -6,11 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use strongroom_database::{Clock, Database, ManualClock, Sqlite, Statement, SystemClock, Time, Value};
-use strongroom_registry::{Registry, RegistryError, migrations, statements};
+use strongroom_registry::items::Request;
+use strongroom_registry::{ItemId, Registry, RegistryError, Stage, migrations, statements, work};
 use tempfile::TempDir;
 
 use super::conformance_suite;
-use super::world::{Subject, World};
+use super::world::{Subject, Table, World, next};
 
 struct SqliteSubject {
     registry: Registry,
@@ -267,6 +268,53 @@ SELECT item_id FROM task ORDER BY id
     let mut expected: Vec<Option<uuid::Uuid>> = ids.into_iter().map(Some).collect();
     expected.push(None);
     assert_eq!(found, expected, "a sweep is no stage of its item");
+}
+
+/// A worker of an older program ends what it holds beside tables that were brought forward.
+#[test]
+fn what_a_program_that_knows_no_workflows_still_writes_is_understood() {
+    const OLDER: &str = "-- name: test.commits
+UPDATE work_items SET is_committed = 0
+-- name: test.moves
+UPDATE work_items SET topic = ''
+-- name: test.enqueues
+UPDATE task SET item_id = NULL
+-- name: test.loses_tasks
+DELETE FROM task
+";
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("registry.db");
+    let clock = Arc::new(ManualClock::at(Time(1_750_000_000_000_000)));
+    let registry = Registry::open_sqlite(&path, clock.clone()).expect("opens");
+    let older: Arc<dyn Database> =
+        Arc::new(Sqlite::open(&path, statements().with(OLDER), &migrations(), clock.clone()).expect("opens"));
+    let write =
+        |statement| older.write::<_, RegistryError, _>(move |tx| Ok(tx.execute(statement, &[])?)).expect("is written");
+    let subject = SqliteSubject { registry, clock, _folder: folder };
+    let world = World::new(&subject);
+    let (claim, version) = world.committing();
+    write(Statement("test.commits"));
+    world.crash();
+    for request in [Request::Cancel, Request::Hold] {
+        assert!(
+            world.ask(claim.item, request).is_err(),
+            "{request:?}: its version {} is being committed",
+            version.number
+        );
+    }
+    write(Statement("test.moves"));
+    write(Statement("test.enqueues"));
+    let (claim, item) = world.claim(Stage::named("record"));
+    assert_eq!(item.stage, Stage::named("record"));
+    assert_eq!(world.find(item.id).topic, "ingest.record", "and is right from then on");
+    world.publish(&claim, &[]);
+    world.finish(&claim, &next(Stage::named("notify")));
+    write(Statement("test.moves"));
+    write(Statement("test.loses_tasks"));
+    let (_, found) = world.read(|tx| work::stranded(tx, ItemId(uuid::Uuid::nil()), 9));
+    assert_eq!(found, [item.id]);
+    assert_eq!(world.write(move |tx| work::requeue_stranded(tx, &Table, &found)), ["ingest.notify"]);
+    world.claim(Stage::named("notify"));
 }
 
 #[test]
