@@ -40,10 +40,11 @@ fn look(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     Ok(Outcome::done("looked at"))
 }
 
-/// Fails where the item's options say so, until it is asked for a second time; stays for ever where a file tells it to.
+/// Fails where the item's options say so, whatever it was about to write; stays while a file tells it to.
 fn weigh(context: &StageContext<'_>) -> Result<Outcome, StageError> {
-    if context.item.options.contains("too heavy") && context.item.priority > 0 {
-        context.with_end(|_, _| Ok(Vec::new()));
+    let name = format!("weighed {}", context.item.id);
+    context.with_end(move |tx, _| tenants::set_fact(tx, &name, "once").map(|()| Vec::new()));
+    if context.item.options.contains("too heavy") {
         return Err(StageError::fatal("too heavy"));
     }
     while context.home.directory.join("hang").exists() {
@@ -51,8 +52,6 @@ fn weigh(context: &StageContext<'_>) -> Result<Outcome, StageError> {
         context.task.check()?;
         std::thread::park_timeout(Duration::from_millis(5));
     }
-    let name = format!("weighed {}", context.item.id);
-    context.with_end(move |tx, _| tenants::set_fact(tx, &name, "once").map(|()| Vec::new()));
     Ok(Outcome::done("weighed"))
 }
 
