@@ -127,7 +127,7 @@ impl Code {
             Self::ObjectBusy => format!("strongroom store reconcile --store {store}"),
             Self::StagingAbandoned | Self::VersionDiscarded => "strongroom schedule --once".to_owned(),
             Self::AssemblyAbandoned => {
-                "strongroom schedule --once; what stays is to be looked at and, when nobody needs it, taken away by hand"
+                "strongroom schedule --once; if it remains, look at it, and remove it by hand when nobody needs it"
                     .to_owned()
             }
             Self::ObjectIncomplete | Self::FileForeign | Self::NameUnusable => {

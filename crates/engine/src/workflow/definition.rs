@@ -64,6 +64,11 @@ impl Workflow {
         self.stages.iter().position(|one| one.name == stage)
     }
 
+    /// The stage of this name.
+    pub fn stage(&self, name: Name) -> Option<&'static Stage> {
+        self.stages.iter().find(|stage| stage.name == name)
+    }
+
     /// The stage that follows; none behind the last.
     pub fn after(&self, stage: Name) -> Option<Name> {
         self.stages.get(self.place(stage)? + 1).map(|next| next.name)
@@ -103,11 +108,6 @@ impl Workflows {
         self.0.retain(|known| known.action != workflow.action);
         self.0.push(workflow);
         self
-    }
-
-    /// Every one, in order of registration.
-    pub fn all(&self) -> &[Workflow] {
-        &self.0
     }
 
     /// That of an action.
@@ -152,7 +152,7 @@ impl strongroom_registry::Workflows for Workflows {
 
     fn position(&self, subject: Subject<'_>, stage: Name) -> Position {
         let workflow = self.of(subject.action);
-        let defined = workflow.and_then(|workflow| workflow.stages.iter().find(|one| one.name == stage));
+        let defined = workflow.and_then(|workflow| workflow.stage(stage));
         Position {
             stage,
             topic: workflow.map_or_else(|| stage.to_string(), |workflow| workflow.topic(stage)),

@@ -6,7 +6,7 @@ use strongroom_registry::discarding;
 use strongroom_registry::work::{Assignment, StageEnd};
 use strongroom_registry::{Stage as Name, WaitReason};
 
-use super::{Outcome, Stage, StageContext, StageError, Workflow};
+use super::{Outcome, StageContext, StageError, Workflow};
 use crate::runtime::{Handler, Interrupted, TaskContext, TaskEnd, retry_delay};
 use crate::{Home, crash_point};
 
@@ -34,9 +34,8 @@ impl Handler for StageHandler {
         };
         let context = StageContext { home: &self.home, item, claim, task, writes: Mutex::default() };
         let defined = self.home.workflows().of(item.action).copied();
-        let Some((workflow, stage)) = defined.and_then(|workflow| Some((workflow, *find(&workflow, item.stage)?)))
-        else {
-            // Leased all the same: it was registered when this was asked.
+        let Some((workflow, stage)) = defined.and_then(|workflow| Some((workflow, workflow.stage(item.stage)?))) else {
+            // The registry was given other workflows than the home has.
             let note = format!("this worker does not know the stage {} of {}", item.stage, item.action);
             return TaskEnd::from(StageEnd::Released { note });
         };
@@ -58,10 +57,6 @@ impl Handler for StageHandler {
         crash_point(&format!("{}.end", self.topic));
         end
     }
-}
-
-fn find(workflow: &Workflow, stage: Name) -> Option<&'static Stage> {
-    workflow.stages.iter().find(|one| one.name == stage)
 }
 
 fn end_of_outcome(workflow: &Workflow, stage: Name, outcome: Outcome) -> StageEnd {

@@ -1,4 +1,4 @@
-//! How a stage can end: what it returns, and the errors that are told apart.
+//! How a stage can end: what it returns, and the kinds of errors.
 
 use strongroom_bagit::BagError;
 use strongroom_database::DatabaseError;

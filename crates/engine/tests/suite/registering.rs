@@ -202,7 +202,7 @@ fn a_failed_one_is_requeued_from_any_stage_up_to_where_it_stopped() {
 
 /// What the killed process does: works until it is killed.
 #[test]
-#[ignore = "run by another test, which kills it"]
+#[ignore = "is run by another test of this module, in a process of its own that is killed"]
 fn works_until_it_is_killed() {
     let Some(folder) = std::env::var_os("STRONGROOM_TEST_REGISTERING") else { return };
     workers(&open(Path::new(&folder))).build().run(&Shutdown::new());

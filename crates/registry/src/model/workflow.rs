@@ -162,7 +162,13 @@ impl Workflows for NoWorkflows {
     }
 }
 
-/// A stage of an item's action; an error where the action is not registered or has no such stage.
+/// Where an item is: as its workflow says, or as the item says where that is not registered. A program that did not know
+/// positions yet has written none, or that of an earlier stage.
+pub(crate) fn here(workflows: &dyn Workflows, item: &Item) -> Position {
+    position(workflows, Subject::from(item), item.stage).unwrap_or_else(|_| item.position())
+}
+
+/// The position of a stage of an item's action; an error where the action is not registered or has no such stage.
 pub(crate) fn position(
     workflows: &dyn Workflows,
     subject: Subject<'_>,

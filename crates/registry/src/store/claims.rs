@@ -8,15 +8,15 @@ use strongroom_queue::{Heartbeat, Lease, LeaseRequest, Leased, Outcome, Settled,
 use super::endings::{REST_AFTER_CRASHES, attempts_in_words, carry_out, come_to_rest, request_to_carry_out};
 use super::items::{self, Item, Move};
 use crate::model::claim::{Assignment, Claim, Leasing, MaxAttempts, Pulse};
-use crate::{ItemId, ItemStatus, RegistryError, Scope, Subject, VersionState, Workflows, leases, stores, versions};
+use crate::{ItemId, ItemStatus, RegistryError, Scope, VersionState, Workflows, leases, stores, versions, workflow};
 
 /// How long a task rests whose stage the worker that leased it does not know, in microseconds: others may know it.
 const REST_OF_THE_UNKNOWN: i64 = 30_000_000;
 
 /// Leases tasks, and claims the items that they are stages of. Right by rows, too: it locks each item before it decides. A
-/// task whose item has ended or moved on is settled on the spot and not returned; one whose item is at a stage of no registered
-/// workflow is left to others for a while. So is one whose item a person asked to hold or cancel while a worker had it. One whose attempts
-/// all ended without a word, with the worker gone, is buried, and its item fails, in the same transaction.
+/// task whose item has ended or moved on is settled in the same transaction and not returned; so is one whose item a person asked
+/// to hold or cancel while a worker had it. One whose item is at a stage of no registered workflow is deferred, for workers that
+/// know it. One whose attempts all ended without a word, with the worker gone, is buried, and its item fails.
 pub fn lease(
     tx: &mut dyn Transaction,
     workflows: &dyn Workflows,
@@ -38,16 +38,6 @@ pub fn lease(
     Ok(leasing)
 }
 
-/// The topic of an item's stage: as its workflow says, or as the item says where that is not registered. What a program wrote
-/// that did not know of topics yet says nothing.
-pub(super) fn topic_of(workflows: &dyn Workflows, item: &Item) -> String {
-    if workflows.stages(item.action).contains(&item.stage) {
-        workflows.position(Subject::from(item), item.stage).topic
-    } else {
-        item.topic.clone()
-    }
-}
-
 /// The item that a task is a stage of. A program that did not know yet that tasks name it has named it by the task's key alone.
 fn item_of(
     tx: &mut dyn Transaction,
@@ -59,7 +49,7 @@ fn item_of(
     }
     let Ok(id) = task.key.parse::<ItemId>() else { return Ok(None) };
     let item = items::get(tx, Scope::System, id)?;
-    Ok(item.filter(|item| topic_of(workflows, item) == task.topic).map(|item| item.id))
+    Ok(item.filter(|item| workflow::here(workflows, item).topic == task.topic).map(|item| item.id))
 }
 
 /// Who leases.
@@ -78,7 +68,7 @@ fn take_up(
 ) -> Result<Option<(Claim, Box<Item>)>, RegistryError> {
     let Worker { workflows, holder } = *worker;
     items::lock(tx, id)?;
-    let is_meant = |item: &Item| item.is_at_work() && topic_of(workflows, item) == task.topic;
+    let is_meant = |item: &Item| item.is_at_work() && workflow::here(workflows, item).topic == task.topic;
     let Some(mut item) = items::get(tx, Scope::System, id)?.filter(is_meant) else {
         settle(tx, task.lease, Outcome::Done)?;
         return Ok(None);

@@ -5,10 +5,9 @@ use strongroom_database::{Statement, Transaction};
 use strongroom_queue::{TaskId, TaskState, tasks};
 use uuid::Uuid;
 
-use super::claims::topic_of;
 use crate::items::{self, Item, Move};
 use crate::work::{carry_out, request_to_carry_out};
-use crate::{ItemId, ItemStatus, RegistryError, Scope, Workflows};
+use crate::{ItemId, ItemStatus, RegistryError, Scope, Workflows, workflow};
 
 /// Takes over what dead or silent workers held, at most `limit` tasks of each cause. The topics that have work again.
 pub fn reclaim(tx: &mut dyn Transaction, limit: usize) -> Result<Vec<String>, RegistryError> {
@@ -127,7 +126,7 @@ pub fn requeue_stranded(
     let mut topics = Vec::new();
     for id in found {
         let Some(item) = items::get(tx, Scope::System, *id)? else { continue };
-        let topic = topic_of(workflows, &item);
+        let topic = workflow::here(workflows, &item).topic;
         if !item.is_at_work() || topic.is_empty() || has_task(tx, item.id, &topic)? {
             continue;
         }

@@ -32,16 +32,17 @@ pub fn request(
         tx.execute(Statement("items.ask_cancel"), &[id.into(), Value::Null])?;
         return Ok(Vec::new());
     }
+    let here = workflow::here(workflows, &item);
     let (status, position, note) = match request {
-        Request::Hold => (ItemStatus::Held, item.position(), format!("held by {who}")),
+        Request::Hold => (ItemStatus::Held, here, format!("held by {who}")),
         Request::Release => {
             if item.status != ItemStatus::Held {
                 return Err(refuse("release it: it is not held"));
             }
-            (ItemStatus::Pending, item.position(), format!("released by {who}"))
+            (ItemStatus::Pending, here, format!("released by {who}"))
         }
-        Request::Cancel => (ItemStatus::Cancelled, item.position(), format!("cancelled by {who}")),
-        Request::Delete => (ItemStatus::Deleted, item.position(), format!("deleted by {who}")),
+        Request::Cancel => (ItemStatus::Cancelled, here, format!("cancelled by {who}")),
+        Request::Delete => (ItemStatus::Deleted, here, format!("deleted by {who}")),
         Request::Requeue(stage) => {
             if !matches!(item.status, ItemStatus::Failed | ItemStatus::Cancelled | ItemStatus::Pending) {
                 return Err(refuse("requeue it: only failed, cancelled and pending items can be"));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use strongroom_database::{Clock, Database, ManualClock, Sqlite, Statement, SystemClock, Time, Value};
-use strongroom_registry::items::Request;
+use strongroom_registry::items::{NewItem, Request};
 use strongroom_registry::{ItemId, Registry, RegistryError, Stage, migrations, statements, work};
 use tempfile::TempDir;
 
@@ -315,6 +315,9 @@ DELETE FROM task
     assert_eq!(found, [item.id]);
     assert_eq!(world.write(move |tx| work::requeue_stranded(tx, &Table, &found)), ["ingest.notify"]);
     world.claim(Stage::named("notify"));
+    let held = world.make(&NewItem { held: true, ..world.new_item("another") });
+    write(Statement("test.moves"));
+    assert_eq!(world.ask(held, Request::Release).expect("is released"), ["ingest.receive"]);
 }
 
 #[test]

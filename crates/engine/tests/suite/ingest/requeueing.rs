@@ -1,4 +1,4 @@
-//! Where a deposit begins again that a person takes up.
+//! The stage at which a requeued deposit begins.
 
 use std::time::Duration;
 
