@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
     backup, bag, batches, bench, collection, config, demo, deposit, fixity, identify, init, institution, items,
-    migrate, objects, ocfl, queue, rebuild, receiving, restore, shell, signatures, status, store, work,
+    journal, migrate, objects, ocfl, queue, rebuild, receiving, restore, shell, signatures, status, store, work,
 };
 
 /// Keeps deposits: checks them, stores verified copies, watches the copies, and gives them back.
@@ -37,6 +37,9 @@ pub(crate) struct Global {
     /// Answer in JSON Lines on standard output, with nothing else there
     #[arg(long, global = true)]
     pub(crate) json: bool,
+    /// Who acts, as records name them: an email address [default: the account of the operating system]
+    #[arg(long = "as", global = true, value_name = "EMAIL")]
+    pub(crate) actor: Option<String>,
     /// Tell less on standard error
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
@@ -98,6 +101,9 @@ pub(crate) enum Command {
     /// Show and change collections
     #[command(subcommand)]
     Collection(collection::Collection),
+    /// Show who did what, and what was refused
+    #[command(subcommand)]
+    Journal(journal::Journal),
     /// Make, check and show bags; needs no home
     #[command(subcommand)]
     Bag(bag::Bag),

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use strongroom_database::{DatabaseError, Upgraded};
+use strongroom_engine::app::{Caller, OpContext};
 use strongroom_engine::settings::{Loaded, Settings};
 use strongroom_engine::survey::Survey;
 use strongroom_engine::{Availability, Home, StoreState, guarded};
@@ -25,6 +26,8 @@ pub(crate) struct Context {
     /// The settings file.
     pub(crate) settings_file: PathBuf,
     pub(crate) is_quiet: bool,
+    /// The email address of the person who acts, where it is named.
+    actor: Option<String>,
     verbosity: i8,
 }
 
@@ -43,7 +46,14 @@ impl Context {
             None => (home.clone(), home.join(SETTINGS_FILE)),
         };
         let verbosity = i8::try_from(global.verbose).unwrap_or(3) - i8::from(global.quiet);
-        Self { output: Output::new(global.json), home, settings_file, is_quiet: global.quiet, verbosity }
+        Self {
+            output: Output::new(global.json),
+            home,
+            settings_file,
+            is_quiet: global.quiet,
+            actor: global.actor.clone(),
+            verbosity,
+        }
     }
 
     /// Reads the settings, and begins to log as they say, but a level less: a command that ends tells by its answer.
@@ -57,6 +67,19 @@ impl Context {
     pub(crate) fn open_home(&self) -> Result<Arc<Home>, Failure> {
         let settings = self.settings()?.settings;
         self.open(settings)
+    }
+
+    /// Opens the home for one call of whoever uses the command line.
+    pub(crate) fn call(&self) -> Result<OpContext, Failure> {
+        Ok(OpContext::new(self.open_home()?, self.caller()?))
+    }
+
+    /// Who uses the command line: the person named, or the account of the operating system.
+    pub(crate) fn caller(&self) -> Result<Caller, Failure> {
+        match &self.actor {
+            Some(email) => Ok(Caller::named_at_console(email)?),
+            None => Ok(Caller::at_console(&Self::who())),
+        }
     }
 
     /// As [`Self::open_home`], for a program that runs until it is told to stop and logs what it does, also which stores

@@ -305,17 +305,23 @@ impl From<SettingsError> for Failure {
 
 impl From<EngineError> for Failure {
     fn from(error: EngineError) -> Self {
-        let (exit, next) = match &error {
-            EngineError::Registry(error) => of_registry(error),
-            EngineError::Storage(error) => of_storage(error),
-            EngineError::Ocfl(error) => of_ocfl(error),
-            EngineError::Bag(error) => of_bag(error),
-            EngineError::NotFound { .. } => (Exit::NotFound, None),
-            EngineError::Usage(_) | EngineError::Settings(_) => (Exit::Usage, None),
-            EngineError::Io { source, .. } => of_io(source),
-            _ => (Exit::OutOfReach, None),
-        };
+        let (exit, next) = of_engine(&error);
         Self::of(exit, next, &error)
+    }
+}
+
+fn of_engine(error: &EngineError) -> (Exit, Option<String>) {
+    match error {
+        EngineError::Registry(error) => of_registry(error),
+        EngineError::Storage(error) => of_storage(error),
+        EngineError::Ocfl(error) => of_ocfl(error),
+        EngineError::Bag(error) => of_bag(error),
+        EngineError::NotFound { .. } => (Exit::NotFound, None),
+        EngineError::Refused(_) | EngineError::NotAllowed { .. } => (Exit::NotAllowed, None),
+        EngineError::Usage(_) | EngineError::Settings(_) => (Exit::Usage, None),
+        EngineError::Io { source, .. } => of_io(source),
+        EngineError::Advised(advised) => (of_engine(&advised.error).0, Some(advised.next.clone())),
+        _ => (Exit::OutOfReach, None),
     }
 }
 

@@ -4,7 +4,8 @@
 use std::cell::{RefCell, RefMut};
 use std::io::{self, BufWriter, Stdout, Write as _};
 
-use serde::Serialize;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use strongroom_engine::EngineError;
 
@@ -15,28 +16,55 @@ const TABLE_ROWS: usize = 500;
 /// Wider cells are cut in tables of several columns.
 const CELL: usize = 60;
 
-/// One thing to tell, whose fields are fixed names.
-pub(crate) trait Report: Serialize {
-    /// Names and values in order.
-    fn fields(&self) -> Vec<(&'static str, Value)>;
+/// Names and values of a struct's fields, in order.
+struct Fields(Vec<(String, Value)>);
+
+impl Fields {
+    fn of(report: &impl Serialize) -> Result<Self, Failure> {
+        let text = serde_json::to_string(report);
+        text.and_then(|text| serde_json::from_str(&text)).map_err(|error| unwritable(&error))
+    }
+
+    fn get(&self, name: &str) -> &Value {
+        self.0.iter().find(|(known, _)| known == name).map_or(&Value::Null, |(_, value)| value)
+    }
 }
 
-/// Declares a report: one list of fields for JSON and for people.
+impl<'de> Deserialize<'de> for Fields {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct InOrder;
+
+        impl<'de> Visitor<'de> for InOrder {
+            type Value = Fields;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a struct")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields, A::Error> {
+                let mut fields = Vec::new();
+                while let Some(field) = map.next_entry()? {
+                    fields.push(field);
+                }
+                Ok(Fields(fields))
+            }
+        }
+
+        deserializer.deserialize_map(InOrder)
+    }
+}
+
+fn unwritable(error: &serde_json::Error) -> Failure {
+    Failure::new(Exit::OutOfReach, format!("could not write the answer as JSON: {error}"))
+}
+
+/// Declares what a command answers that no function of the engine does.
 macro_rules! report {
     ($(#[$meta:meta])* $name:ident { $($field:ident: $type:ty),* $(,)? }) => {
         $(#[$meta])*
         #[derive(Debug, Clone, serde::Serialize)]
         pub(crate) struct $name {
             $(pub(crate) $field: $type,)*
-        }
-
-        impl $crate::output::Report for $name {
-            fn fields(&self) -> Vec<(&'static str, serde_json::Value)> {
-                vec![$((
-                    stringify!($field).trim_start_matches("r#"),
-                    serde_json::to_value(&self.$field).unwrap_or_default(),
-                ),)*]
-            }
         }
     };
 }
@@ -84,17 +112,16 @@ impl Output {
 
     /// One JSON object on one line.
     pub(crate) fn json(&self, value: &impl Serialize) -> Result<(), Failure> {
-        let text = serde_json::to_string(value)
-            .map_err(|error| Failure::new(Exit::OutOfReach, format!("could not write the answer as JSON: {error}")))?;
+        let text = serde_json::to_string(value).map_err(|error| unwritable(&error))?;
         self.line(&text)
     }
 
     /// One thing with all its fields.
-    pub(crate) fn show(&self, report: &impl Report) -> Result<(), Failure> {
+    pub(crate) fn show(&self, report: &impl Serialize) -> Result<(), Failure> {
         if self.is_json {
             return self.json(report);
         }
-        let fields = report.fields();
+        let Fields(fields) = Fields::of(report)?;
         let width = fields.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
         for (name, value) in fields {
             let text = text_of(&value);
@@ -142,22 +169,21 @@ pub(crate) struct Table<'o> {
 
 impl Table<'_> {
     /// Adds a row.
-    pub(crate) fn row(&mut self, report: &impl Report) -> Result<(), Failure> {
+    pub(crate) fn row(&mut self, report: &impl Serialize) -> Result<(), Failure> {
         self.row_with(report, &[])
     }
 
     /// Adds a row; people see these texts in the columns of these names, scripts the fields as they are.
-    pub(crate) fn row_with(&mut self, report: &impl Report, cells: &[(&str, String)]) -> Result<(), Failure> {
+    pub(crate) fn row_with(&mut self, report: &impl Serialize, cells: &[(&str, String)]) -> Result<(), Failure> {
         if self.output.is_json {
             return self.output.json(report);
         }
-        let fields = report.fields();
+        let fields = Fields::of(report)?;
         let cell = |column: &&str| {
             if let Some((_, text)) = cells.iter().find(|(name, _)| name == column) {
                 return printable(text);
             }
-            let value = fields.iter().find(|(name, _)| name == column).map_or(&Value::Null, |(_, value)| value);
-            text_of(value)
+            text_of(fields.get(column))
         };
         let mut cells: Vec<String> = self.columns.iter().map(cell).collect();
         // The last column may be as long as it is: nothing stands behind it.

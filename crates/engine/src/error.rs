@@ -40,6 +40,22 @@ pub enum EngineError {
     /// What was asked for is not possible as it was asked.
     #[error("{0}")]
     Usage(String),
+    /// The state of what it concerns does not allow what was asked.
+    #[error("{0}")]
+    Refused(String),
+    /// The actor may not do what was asked.
+    #[error("{actor} may not do {act}: {reason}")]
+    NotAllowed {
+        /// Who asked.
+        actor: String,
+        /// The act, such as `items.hold`.
+        act: &'static str,
+        /// Why not.
+        reason: String,
+    },
+    /// An error with what to do next.
+    #[error(transparent)]
+    Advised(Box<Advised>),
     /// The settings contradict themselves or the home.
     #[error("settings: {0}")]
     Settings(String),
@@ -64,6 +80,17 @@ pub enum EngineError {
     },
 }
 
+/// An error with what to do next.
+#[derive(Debug, thiserror::Error)]
+#[error("{error}")]
+pub struct Advised {
+    /// The error.
+    #[source]
+    pub error: EngineError,
+    /// What to do next.
+    pub next: String,
+}
+
 impl From<DatabaseError> for EngineError {
     fn from(error: DatabaseError) -> Self {
         Self::Registry(error.into())
@@ -71,6 +98,12 @@ impl From<DatabaseError> for EngineError {
 }
 
 impl EngineError {
+    /// The same with what to do next.
+    #[must_use]
+    pub fn next(self, advice: impl Into<String>) -> Self {
+        Self::Advised(Box::new(Advised { error: self, next: advice.into() }))
+    }
+
     /// Whether trying again later may succeed.
     pub fn is_transient(&self) -> bool {
         match self {
@@ -81,7 +114,10 @@ impl EngineError {
             Self::Signatures(error) => error.is_transient(),
             // Whoever set the mark may yet be the one to go.
             Self::Io { .. } | Self::Superseded { .. } => true,
-            Self::NotFound { .. } | Self::Usage(_) | Self::Settings(_) => false,
+            Self::Advised(advised) => advised.error.is_transient(),
+            Self::NotFound { .. } | Self::Usage(_) | Self::Refused(_) | Self::NotAllowed { .. } | Self::Settings(_) => {
+                false
+            }
         }
     }
 
@@ -89,6 +125,7 @@ impl EngineError {
     pub fn away(&self) -> Option<(&str, &str)> {
         match self {
             Self::Storage(error) | Self::Ocfl(OcflError::Storage(error)) => error.away(),
+            Self::Advised(advised) => advised.error.away(),
             _ => None,
         }
     }

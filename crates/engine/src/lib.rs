@@ -2,6 +2,7 @@
 //! crates below keep records and bytes, those above only ask.
 
 mod access;
+pub mod app;
 pub mod backfill;
 mod crash;
 mod error;
@@ -13,6 +14,7 @@ mod hold;
 mod home;
 pub mod identification;
 pub mod ingest;
+pub mod journal;
 mod layout;
 mod logs;
 pub mod mark;

@@ -14,17 +14,17 @@ mod store;
 pub use error::RegistryError;
 pub(crate) use model::workflow;
 pub use model::{
-    Action, BatchId, BatchState, CollectionId, ContentId, CopyState, Decision, EventId, FileId, FindingId, FindingKind,
-    FindingState, Format, GenerationId, Health, InstitutionId, ItemId, ItemStatus, ObjectId, ObjectState, Position,
-    RestoredState, Scope, Stage, Subject, UploadId, UploadState, VersionId, VersionState, WaitKey, WaitReason,
-    Workflows,
+    Action, ActorId, ActorKind, BatchId, BatchState, CollectionId, ContentId, CopyState, Decision, EventId, FileId,
+    FindingId, FindingKind, FindingState, Format, GenerationId, Health, InstitutionId, ItemId, ItemStatus, JournalId,
+    JournalOutcome, ObjectId, ObjectState, Position, RestoredState, Scope, Stage, Subject, UploadId, UploadState,
+    VersionId, VersionState, WaitKey, WaitReason, Workflows,
 };
 pub use registry::{Registry, check_schema, migrations, schema, statements};
 pub use store::objects::{Description, Digests};
 pub use store::parts::{Part, Parts};
 pub use store::{
     backfill, batches, checks, comparing, copies, discarding, events, fixity, health, identification, interim, items,
-    leases, objects, outbox, parts, rebuild, receiving, restored, retention, schedules, standing, stores, tenants,
-    versions, work,
+    journal, leases, objects, outbox, parts, rebuild, receiving, restored, retention, schedules, standing, stores,
+    tenants, versions, work,
 };
 pub use strongroom_database::{Time, Transaction};

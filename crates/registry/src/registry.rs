@@ -47,9 +47,9 @@ macro_rules! schema_in {
     ($dialect:literal, $placeholders:expr) => {
         (
             statements_in!($dialect, $placeholders;
-                "backfill" "fixity" "health" "identification" "interim" "items" "objects" "outbox" "parts" "rebuild" "receiving"
+                "backfill" "fixity" "health" "identification" "interim" "items" "journal" "objects" "outbox" "parts" "rebuild" "receiving"
                 "restored" "retention" "schema" "stores" "tenants";
-                "backfill" "fixity" "identification" "interim" "items" "objects" "rebuild" "receiving" "tenants"),
+                "backfill" "fixity" "identification" "interim" "items" "journal" "objects" "rebuild" "receiving" "tenants"),
             migrations_in!($dialect:
                 2 "records" "0001_records"
                 3 "indexes" "0002_indexes"
@@ -65,7 +65,8 @@ macro_rules! schema_in {
                 13 "verdicts" "0012_verdicts"
                 14 "waits and replacements" "0013_waits_and_replacements"
                 15 "marks of stores" "0014_store_marks"
-                17 "workflows" "0015_workflows"),
+                17 "workflows" "0015_workflows"
+                18 "journal" "0016_journal"),
         )
     };
 }

@@ -235,7 +235,7 @@ pub(crate) fn identifier<T: std::str::FromStr>(text: &str, what: &str) -> Result
 }
 
 /// A point in time, given as such or as an age.
-fn since(text: &str) -> Result<Time, Failure> {
+pub(super) fn since(text: &str) -> Result<Time, Failure> {
     if let Ok(time) = text.parse::<Timestamp>() {
         return Ok(time.into());
     }

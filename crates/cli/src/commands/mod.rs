@@ -14,6 +14,7 @@ pub(crate) mod identify;
 pub(crate) mod init;
 pub(crate) mod institution;
 pub(crate) mod items;
+pub(crate) mod journal;
 pub(crate) mod migrate;
 pub(crate) mod objects;
 pub(crate) mod ocfl;
@@ -60,6 +61,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         Command::Migrate(command) => migrate::run(&command, context),
         Command::Institution(command) => institution::run(command, context),
         Command::Collection(command) => collection::run(command, context),
+        Command::Journal(command) => journal::run(command, context),
         Command::Bag(command) => bag::run(&command, context),
         Command::Ocfl(command) => ocfl::run(&command, context),
         Command::Identify(command) => identify::run(&command, context),

@@ -150,6 +150,7 @@ pub fn deposit(home: &Home, request: &DepositRequest) -> Result<Deposited, Engin
             priority: PRIORITY,
             held: collection.as_ref().is_some_and(|collection| collection.held),
             note: request.note.clone().unwrap_or_else(|| "deposited".into()),
+            actor: None,
         });
     }
     let ids = new_items.iter().map(|item| item.id).collect();

@@ -283,6 +283,7 @@ fn submit(
         priority: PRIORITY,
         held: collection.as_ref().is_some_and(|collection| collection.held),
         note: format!("uploaded to {}", upload.store),
+        actor: None,
     };
     done.topics.push(items::create(tx, *workflows, &new)?);
     if let Some(part) = part {

@@ -146,6 +146,7 @@ fn make(
         priority: 50,
         held: false,
         note,
+        actor: None,
     };
     let id = new.id;
     let workflows = home.registry.workflows();

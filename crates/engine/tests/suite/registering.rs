@@ -90,6 +90,7 @@ fn inspect(home: &Home, options: &str) -> ItemId {
                 priority: 50,
                 held: false,
                 note: "asked for".into(),
+                actor: None,
             };
             items::create(tx, workflows.as_ref(), &new)
         })

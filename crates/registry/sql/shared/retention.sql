@@ -47,3 +47,5 @@ SELECT count(*) AS row_count FROM outbox
 SELECT count(*) AS row_count FROM receipts
 -- name: sizes.uploads
 SELECT count(*) AS row_count FROM uploads
+-- name: sizes.journal
+SELECT count(*) AS row_count FROM journal

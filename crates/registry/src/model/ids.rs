@@ -6,6 +6,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 use strongroom_database::Value;
+use strongroom_digest::{Algorithm, MultiHasher};
 use uuid::Uuid;
 
 macro_rules! ids {
@@ -70,4 +71,24 @@ ids! {
     FindingId,
     /// Something that lies in a receiving store.
     UploadId,
+    /// Somebody who acts.
+    ActorId,
+    /// A line of the journal.
+    JournalId,
+}
+
+/// An identifier that follows from others, so that making it again makes the same one: of the SHA-256 of both, as a UUID of an
+/// own form (RFC 9562 section 5.8).
+pub(crate) fn derived(from: Uuid, label: &str) -> Uuid {
+    let mut hasher = MultiHasher::new(&[Algorithm::Sha256]);
+    hasher.update(from.as_bytes());
+    hasher.update(label.as_bytes());
+    let digests = hasher.finish();
+    let mut bytes = [0_u8; 16];
+    if let Some(digest) = digests.get(Algorithm::Sha256) {
+        for (byte, from) in bytes.iter_mut().zip(digest.as_bytes()) {
+            *byte = *from;
+        }
+    }
+    uuid::Builder::from_custom_bytes(bytes).into_uuid()
 }

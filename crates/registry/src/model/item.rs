@@ -4,8 +4,8 @@ use serde::Serialize;
 use strongroom_database::Time;
 
 use super::{
-    Action, BatchId, CollectionId, FileId, InstitutionId, ItemId, ItemStatus, ObjectId, Position, Stage, WaitKey,
-    WaitReason,
+    Action, ActorId, BatchId, CollectionId, FileId, InstitutionId, ItemId, ItemStatus, ObjectId, Position, Stage,
+    WaitKey, WaitReason,
 };
 
 /// A work item to be made.
@@ -41,6 +41,8 @@ pub struct NewItem {
     pub held: bool,
     /// The first note.
     pub note: String,
+    /// On whose behalf workers act; an actor that the registry knows.
+    pub actor: Option<ActorId>,
 }
 
 /// A work item as it stands.

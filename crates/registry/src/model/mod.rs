@@ -1,8 +1,9 @@
 //! What records hold: identifiers, words, and the things that they describe. No SQL.
 
+pub(crate) mod actor;
 pub(crate) mod claim;
 mod format;
-mod ids;
+pub(crate) mod ids;
 pub(crate) mod item;
 mod scope;
 pub(crate) mod version;
@@ -11,12 +12,12 @@ pub(crate) mod workflow;
 
 pub use format::Format;
 pub use ids::{
-    BatchId, CollectionId, ContentId, EventId, FileId, FindingId, GenerationId, InstitutionId, ItemId, ObjectId,
-    UploadId, VersionId,
+    ActorId, BatchId, CollectionId, ContentId, EventId, FileId, FindingId, GenerationId, InstitutionId, ItemId,
+    JournalId, ObjectId, UploadId, VersionId,
 };
 pub use scope::Scope;
 pub use words::{
-    BatchState, CopyState, Decision, FindingKind, FindingState, Health, ItemStatus, ObjectState, RestoredState,
-    UploadState, VersionState, WaitReason,
+    ActorKind, BatchState, CopyState, Decision, FindingKind, FindingState, Health, ItemStatus, JournalOutcome,
+    ObjectState, RestoredState, UploadState, VersionState, WaitReason,
 };
 pub use workflow::{Action, Position, Stage, Subject, WaitKey, Workflows};

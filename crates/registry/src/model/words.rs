@@ -66,6 +66,28 @@ words! {
         Deleted = "deleted",
     }
 
+    /// What kind of actor acts.
+    ActorKind ("a kind of actor") {
+        /// The system itself.
+        System = "system",
+        /// An account of the operating system, at the console.
+        Console = "console",
+        /// A person, by an email address.
+        User = "user",
+    }
+
+    /// How an act went that the journal tells of.
+    JournalOutcome ("an outcome in the journal") {
+        /// It takes more than one transaction, of which the first begins it.
+        Begun = "begun",
+        /// It was done.
+        Done = "done",
+        /// It was begun and could not be done.
+        Failed = "failed",
+        /// The actor may not do it.
+        Refused = "refused",
+    }
+
     /// Where a batch is.
     BatchState ("a batch's state") {
         /// Items are being made.

@@ -4,11 +4,12 @@
 
 use serde::{Deserialize, Serialize};
 use strongroom_database::{DatabaseError, Row, Statement, Time, Transaction};
-use strongroom_digest::{Algorithm, MultiHasher};
+use strongroom_digest::Algorithm;
 use uuid::Uuid;
 
 use crate::checks::{self, PassedRow};
 use crate::interim::digest;
+use crate::model::ids::derived;
 use crate::{ContentId, Digests, EventId, FileId, Format, InstitutionId, ItemId, ObjectId, RegistryError, Scope};
 
 /// An event as it is kept.
@@ -105,17 +106,7 @@ pub fn identification_detail(format: &Format) -> String {
 
 /// An identifier that follows from others, so that making it again makes the same one.
 pub fn derived_id(from: Uuid, label: &str) -> EventId {
-    let mut hasher = MultiHasher::new(&[Algorithm::Sha256]);
-    hasher.update(from.as_bytes());
-    hasher.update(label.as_bytes());
-    let digests = hasher.finish();
-    let mut bytes = [0_u8; 16];
-    if let Some(digest) = digests.get(Algorithm::Sha256) {
-        for (byte, from) in bytes.iter_mut().zip(digest.as_bytes()) {
-            *byte = *from;
-        }
-    }
-    EventId(uuid::Builder::from_custom_bytes(bytes).into_uuid())
+    EventId(derived(from, label))
 }
 
 /// Appends events; those that are there already stay as they are.

@@ -40,6 +40,7 @@ pub fn create(tx: &mut dyn Transaction, workflows: &dyn Workflows, new: &NewItem
             now.into(),
             (&position.topic).into(),
             position.wait_key.map(|key| key.0).into(),
+            new.actor.into(),
         ],
     )?;
     let topic = position.topic;

@@ -16,6 +16,7 @@ pub mod health;
 pub mod identification;
 pub mod interim;
 pub mod items;
+pub mod journal;
 pub mod leases;
 mod notes;
 pub mod objects;

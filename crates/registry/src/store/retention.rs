@@ -79,6 +79,7 @@ pub fn sizes(tx: &mut dyn Transaction) -> Result<Vec<(&'static str, u64)>, Regis
         ("item_history", Statement("sizes.item_history")),
         ("events", Statement("sizes.events")),
         ("outbox", Statement("sizes.outbox")),
+        ("journal", Statement("sizes.journal")),
         ("receipts", Statement("sizes.receipts")),
         ("uploads", Statement("sizes.uploads")),
     ];

@@ -195,6 +195,7 @@ fn new_item(institution: InstitutionId, batch: BatchId, number: usize) -> NewIte
         priority: 50,
         held: false,
         note: "submitted".into(),
+        actor: None,
     }
 }
 

@@ -162,6 +162,7 @@ impl<'a> World<'a> {
             priority: 50,
             held: false,
             note: "submitted".into(),
+            actor: None,
         }
     }
 

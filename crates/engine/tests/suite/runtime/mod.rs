@@ -149,6 +149,7 @@ fn new_item(id: ItemId, institution: InstitutionId) -> NewItem {
         priority: 0,
         held: false,
         note: "deposited".into(),
+        actor: None,
     }
 }
 

@@ -1,0 +1,40 @@
+//! `journal`: who did what, and what was refused.
+
+use clap::{Args, Subcommand};
+use strongroom_engine::app::{self, journal};
+
+use super::items::since;
+use crate::context::Context;
+use crate::failure::{Exit, Outcome};
+
+/// Show who did what, and what was refused
+#[derive(Debug, Subcommand)]
+pub(crate) enum Journal {
+    /// List the acts of people and of the system on records, oldest first
+    List(Filter),
+}
+
+/// Which lines are listed.
+#[derive(Debug, Args)]
+pub(crate) struct Filter {
+    /// Only those about what belongs to this institution
+    #[arg(long, value_name = "DOMAIN")]
+    institution: Option<String>,
+    /// Only those of this actor: an email address, or the name of an account
+    #[arg(long, value_name = "NAME")]
+    actor: Option<String>,
+    /// Only those since: a time such as 2026-01-31T00:00:00Z, or an age such as 7d
+    #[arg(long, value_name = "TIME|AGE")]
+    since: Option<String>,
+}
+
+pub(crate) fn run(command: Journal, context: &Context) -> Outcome {
+    let Journal::List(filter) = command;
+    let since = filter.since.as_deref().map(since).transpose()?;
+    let wanted = journal::Filter { institution: filter.institution, actor: filter.actor, since };
+    let call = context.call()?;
+    let mut table = context.output.table(&["time", "actor", "act", "target", "outcome", "detail"]);
+    app::each(|after| journal::list(&call, &wanted, after), |line| table.row(&line))?;
+    table.end("nothing was done yet")?;
+    Ok(Exit::Done)
+}

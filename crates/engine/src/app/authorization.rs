@@ -1,0 +1,131 @@
+//! Who may do what: one table of acts on resources with the roles that may do them. A function of [`crate::app`] names its line
+//! of the table; one that has none does not compile.
+
+/// What an actor is to the system, or to one institution.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Role {
+    /// Runs the installation.
+    SystemAdmin,
+    /// Answers for what an institution keeps.
+    InstitutionAdmin,
+    /// Deposits for an institution, and looks at what it keeps.
+    InstitutionUser,
+    /// Sees everything within its scope and changes nothing.
+    Auditor,
+    /// The system itself.
+    System,
+}
+
+impl Role {
+    /// Every one, in order.
+    pub const ALL: [Self; 5] =
+        [Self::SystemAdmin, Self::InstitutionAdmin, Self::InstitutionUser, Self::Auditor, Self::System];
+
+    /// What people call it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::SystemAdmin => "system admin",
+            Self::InstitutionAdmin => "institution admin",
+            Self::InstitutionUser => "institution user",
+            Self::Auditor => "auditor",
+            Self::System => "system",
+        }
+    }
+}
+
+/// Whose a resource is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ownership {
+    /// Each one belongs to an institution: whoever acts for one sees only its own.
+    Institutions,
+    /// It is one for the whole installation: only those may act whose scope is the whole system.
+    Installation,
+}
+
+/// Whether an act changes anything. What changes something is told of in the journal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Effect {
+    /// It only looks.
+    Reads,
+    /// It changes something.
+    Writes,
+}
+
+/// A line of the table.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Permission {
+    /// The resource and the act, as the journal names them: `items.hold`.
+    pub(crate) name: &'static str,
+    pub(crate) ownership: Ownership,
+    pub(crate) effect: Effect,
+    pub(crate) roles: &'static [Role],
+}
+
+impl Permission {
+    /// The resource and the act, as the journal names them.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Whether it is for whole installations only, whatever the role.
+    pub fn is_of_installation(&self) -> bool {
+        self.ownership == Ownership::Installation
+    }
+
+    /// Whether it changes something.
+    pub fn writes(&self) -> bool {
+        self.effect == Effect::Writes
+    }
+
+    /// Whether one of these roles has it.
+    pub fn admits(&self, roles: &[Role]) -> bool {
+        roles.iter().any(|role| self.roles.contains(role))
+    }
+}
+
+use Role::{Auditor, InstitutionAdmin, InstitutionUser, System, SystemAdmin};
+
+macro_rules! permissions {
+    ($($constant:ident $name:literal $ownership:ident $effect:ident [$($role:ident)*])*) => {
+        $(pub(crate) const $constant: Permission = Permission {
+            name: $name,
+            ownership: Ownership::$ownership,
+            effect: Effect::$effect,
+            roles: &[$($role),*],
+        };)*
+
+        /// The table.
+        pub const PERMISSIONS: &[&Permission] = &[$(&$constant),*];
+    };
+}
+
+permissions! {
+    BATCHES_LIST "batches.list" Institutions Reads [SystemAdmin InstitutionAdmin InstitutionUser Auditor]
+    BATCHES_SHOW "batches.show" Institutions Reads [SystemAdmin InstitutionAdmin InstitutionUser Auditor]
+    BATCHES_STEER "batches.steer" Institutions Writes [SystemAdmin InstitutionAdmin]
+    COLLECTIONS_LIST "collections.list" Institutions Reads [SystemAdmin InstitutionAdmin InstitutionUser Auditor]
+    COLLECTIONS_SHOW "collections.show" Institutions Reads [SystemAdmin InstitutionAdmin InstitutionUser Auditor]
+    COLLECTIONS_ADD "collections.add" Institutions Writes [SystemAdmin InstitutionAdmin]
+    COLLECTIONS_SET "collections.set" Institutions Writes [SystemAdmin InstitutionAdmin]
+    COLLECTIONS_REMOVE "collections.remove" Institutions Writes [SystemAdmin InstitutionAdmin]
+    DEPOSITS_SUBMIT "deposits.submit" Institutions Writes [SystemAdmin InstitutionAdmin InstitutionUser System]
+    INSTITUTIONS_LIST "institutions.list" Institutions Reads [SystemAdmin InstitutionAdmin InstitutionUser Auditor]
+    INSTITUTIONS_SHOW "institutions.show" Institutions Reads [SystemAdmin InstitutionAdmin InstitutionUser Auditor]
+    INSTITUTIONS_ADD "institutions.add" Installation Writes [SystemAdmin]
+    INSTITUTIONS_SET "institutions.set" Installation Writes [SystemAdmin]
+    ITEMS_LIST "items.list" Institutions Reads [SystemAdmin InstitutionAdmin InstitutionUser Auditor]
+    ITEMS_SHOW "items.show" Institutions Reads [SystemAdmin InstitutionAdmin InstitutionUser Auditor]
+    ITEMS_HISTORY "items.history" Institutions Reads [SystemAdmin InstitutionAdmin InstitutionUser Auditor]
+    ITEMS_STEER "items.steer" Institutions Writes [SystemAdmin InstitutionAdmin]
+    ITEMS_WORK "items.work" Installation Writes [SystemAdmin System]
+    JOURNAL_LIST "journal.list" Institutions Reads [SystemAdmin InstitutionAdmin Auditor]
+    QUEUES_LIST "queues.list" Installation Reads [SystemAdmin Auditor]
+    QUEUES_TASKS "queues.tasks" Installation Reads [SystemAdmin Auditor]
+    QUEUES_PAUSE "queues.pause" Installation Writes [SystemAdmin]
+    QUEUES_RESUME "queues.resume" Installation Writes [SystemAdmin]
+    QUEUES_EMPTY "queues.empty" Installation Writes [SystemAdmin]
+    QUEUES_REVIVE "queues.revive" Installation Writes [SystemAdmin]
+    QUEUES_DELETE "queues.delete" Installation Writes [SystemAdmin]
+    RECEIVING_LIST "receiving.list" Institutions Reads [SystemAdmin InstitutionAdmin InstitutionUser Auditor]
+    RESTORATIONS_REQUEST "restorations.request" Institutions Writes [SystemAdmin InstitutionAdmin InstitutionUser]
+}

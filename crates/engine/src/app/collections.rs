@@ -1,0 +1,162 @@
+//! Collections: objects under one set of rules.
+
+use strongroom_bagit::Profile;
+use strongroom_registry::tenants::{self, Collection, CollectionRules};
+use strongroom_registry::{CollectionId, InstitutionId, RegistryError, Scope, Transaction};
+
+use super::authorization::{
+    COLLECTIONS_ADD, COLLECTIONS_LIST, COLLECTIONS_REMOVE, COLLECTIONS_SET, COLLECTIONS_SHOW, Permission,
+};
+use super::views::CollectionView;
+use super::{Authorized, OpContext};
+use crate::EngineError;
+use crate::journal::Target;
+use crate::settings::{Settings, nearest};
+
+/// What is to be changed of a collection's rules; what is absent stays, an empty text takes a rule away.
+#[derive(Debug, Clone, Default)]
+pub struct Rules {
+    /// What people call it.
+    pub name: Option<String>,
+    /// The profile its bags must keep.
+    pub profile: Option<String>,
+    /// The placement of its objects where a deposit names none.
+    pub placement: Option<String>,
+    /// Whether its deposits wait for a person.
+    pub held: Option<bool>,
+}
+
+/// Collections of an institution, or all, in order of institution and name.
+pub fn list(context: &OpContext, institution: Option<&str>) -> Result<Vec<CollectionView>, EngineError> {
+    let authorized = context.authorize(&COLLECTIONS_LIST)?;
+    let scope = authorized.scope_of(institution)?;
+    let found = authorized.read(|tx| tenants::collections(tx, scope))?;
+    Ok(found.iter().map(CollectionView::from).collect())
+}
+
+/// A collection of an institution.
+pub fn show(context: &OpContext, institution: &str, collection: &str) -> Result<CollectionView, EngineError> {
+    let (_, found) = existing(context, &COLLECTIONS_SHOW, institution, collection)?;
+    Ok(CollectionView::from(&found))
+}
+
+/// Adds a collection to an institution.
+pub fn add(
+    context: &OpContext,
+    institution: &str,
+    collection: &str,
+    rules: Rules,
+) -> Result<CollectionView, EngineError> {
+    let (authorized, institution) = context.authorize_in(&COLLECTIONS_ADD, institution)?;
+    let is_short_name = !collection.is_empty()
+        && collection.len() <= 100
+        && collection.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'));
+    if !is_short_name {
+        return Err(EngineError::Usage(format!("{collection:?} cannot name a collection"))
+            .next("give up to 100 letters, digits, dots, - and _"));
+    }
+    let blank = CollectionRules { name: collection.to_owned(), ..CollectionRules::default() };
+    let rules = checked(rules, blank, &authorized.home().settings)?;
+    let (scope, identifier) = (authorized.scope(), collection.to_owned());
+    Ok(authorized.write(move |tx| {
+        tenants::add_collection(tx, CollectionId::new(), institution.id, &identifier, &rules)?;
+        told(tx, scope, institution.id, &identifier)
+    })?)
+}
+
+/// Changes the rules of a collection, and takes one up again that was put away.
+pub fn set(
+    context: &OpContext,
+    institution: &str,
+    collection: &str,
+    rules: Rules,
+) -> Result<CollectionView, EngineError> {
+    let (authorized, found) = existing(context, &COLLECTIONS_SET, institution, collection)?;
+    let rules = checked(rules, rules_of(&found), &authorized.home().settings)?;
+    let scope = authorized.scope();
+    Ok(authorized.write(move |tx| {
+        tenants::set_collection(tx, found.id, &rules, true)?;
+        told(tx, scope, found.institution, &found.identifier)
+    })?)
+}
+
+/// Puts a collection away: nothing more is deposited in it; what is kept stays.
+pub fn remove(context: &OpContext, institution: &str, collection: &str) -> Result<CollectionView, EngineError> {
+    let (authorized, found) = existing(context, &COLLECTIONS_REMOVE, institution, collection)?;
+    let (rules, scope) = (rules_of(&found), authorized.scope());
+    Ok(authorized.write(move |tx| {
+        tenants::set_collection(tx, found.id, &rules, false)?;
+        told(tx, scope, found.institution, &found.identifier)
+    })?)
+}
+
+fn existing<'c>(
+    context: &'c OpContext,
+    permission: &'static Permission,
+    institution: &str,
+    collection: &str,
+) -> Result<(Authorized<'c>, Collection), EngineError> {
+    let (authorized, institution) = context.authorize_in(permission, institution)?;
+    let found = authorized.read(|tx| find(tx, authorized.scope(), institution.id, collection))?;
+    Ok((authorized, found))
+}
+
+fn find(
+    tx: &mut dyn Transaction,
+    scope: Scope,
+    institution: InstitutionId,
+    identifier: &str,
+) -> Result<Collection, RegistryError> {
+    tenants::collection(tx, scope, institution, identifier)?
+        .ok_or_else(|| RegistryError::NotFound { what: "collection", id: identifier.to_owned() })
+}
+
+/// A collection as it stands after a change, for the answer and for the journal.
+fn told(
+    tx: &mut dyn Transaction,
+    scope: Scope,
+    institution: InstitutionId,
+    identifier: &str,
+) -> Result<(Target, CollectionView), RegistryError> {
+    let found = find(tx, scope, institution, identifier)?;
+    let target = Target::of(institution, format!("{}/{identifier}", found.institution_identifier));
+    Ok((target, CollectionView::from(&found)))
+}
+
+fn rules_of(record: &Collection) -> CollectionRules {
+    CollectionRules {
+        name: record.name.clone(),
+        profile: record.profile.clone(),
+        placement: record.placement.clone(),
+        held: record.held,
+    }
+}
+
+/// What is asked laid over what holds, with names that exist.
+fn checked(asked: Rules, holds: CollectionRules, settings: &Settings) -> Result<CollectionRules, EngineError> {
+    let over = |asked: Option<String>, holds: Option<String>| match asked {
+        Some(text) if text.is_empty() => None,
+        Some(text) => Some(text),
+        None => holds,
+    };
+    let rules = CollectionRules {
+        name: asked.name.unwrap_or(holds.name),
+        profile: over(asked.profile, holds.profile),
+        placement: over(asked.placement, holds.placement),
+        held: asked.held.unwrap_or(holds.held),
+    };
+    if let Some(profile) = &rules.profile
+        && Profile::builtin(profile).is_none()
+    {
+        let near = nearest(profile, Profile::builtin_names()).unwrap_or_default();
+        return Err(EngineError::Usage(format!("there is no profile {profile:?}; the nearest is {near}")));
+    }
+    if let Some(placement) = &rules.placement
+        && settings.placement(placement).is_none()
+    {
+        let near = nearest(placement, settings.placements.keys().map(String::as_str)).unwrap_or_default();
+        return Err(EngineError::Usage(format!("there is no placement {placement:?}; the nearest is {near}"))
+            .next("placements are made in the settings, under [placements]"));
+    }
+    Ok(rules)
+}

@@ -1,0 +1,245 @@
+//! Who asks, for whom, and with which rights; and what a function of [`crate::app`] may do with them.
+
+use std::sync::Arc;
+
+use strongroom_registry::journal::Actor;
+use strongroom_registry::tenants::{self, Institution};
+use strongroom_registry::{ActorKind, JournalOutcome, RegistryError, Scope, Transaction};
+use uuid::Uuid;
+
+use super::authorization::{Permission, Role};
+use crate::event::Event;
+use crate::journal::{Entry, Target};
+use crate::{EngineError, Home};
+
+/// Who asks, as the edge found out: the command line from its user, a server from a session or a key, workers as the system.
+#[derive(Debug, Clone)]
+pub struct Caller {
+    /// Who acts.
+    pub actor: Actor,
+    /// Everything, or what belongs to one institution.
+    pub scope: Scope,
+    /// What the actor is within that scope.
+    pub roles: Vec<Role>,
+}
+
+impl Caller {
+    /// An account of the operating system at the console of the installation, which may do everything.
+    pub fn at_console(account: &str) -> Self {
+        Self::of_system(Actor::new(ActorKind::Console, account), Role::SystemAdmin)
+    }
+
+    /// A person by an email address, named at the console of the installation: whoever may name one may do everything.
+    ///
+    /// # Errors
+    /// The text is no address: without `@`, with blanks or control characters, or longer than 254 bytes (RFC 5321 section
+    /// 4.5.3.1).
+    pub fn named_at_console(email: &str) -> Result<Self, EngineError> {
+        let is_address = email.len() <= 254
+            && email.split_once('@').is_some_and(|(local, domain)| !local.is_empty() && domain.contains(|c| c != '@'))
+            && email.matches('@').count() == 1
+            && !email.chars().any(|c| c.is_whitespace() || c.is_control());
+        if !is_address {
+            return Err(EngineError::Usage(format!("{email:?} is no email address; give one such as ann@example.edu")));
+        }
+        Ok(Self::of_system(Actor::new(ActorKind::User, email.to_lowercase()), Role::SystemAdmin))
+    }
+
+    /// The system itself.
+    pub fn system() -> Self {
+        Self::of_system(Actor::system(), Role::System)
+    }
+
+    fn of_system(actor: Actor, role: Role) -> Self {
+        Self { actor, scope: Scope::System, roles: vec![role] }
+    }
+}
+
+/// One call: an actor, its scope and roles, and the home that it is about. Every function of [`crate::app`] takes one first.
+#[derive(Clone)]
+pub struct OpContext {
+    home: Arc<Home>,
+    caller: Caller,
+    request: Uuid,
+}
+
+impl OpContext {
+    /// A call of its own.
+    pub fn new(home: Arc<Home>, caller: Caller) -> Self {
+        Self { home, caller, request: Uuid::now_v7() }
+    }
+
+    /// Who acts.
+    pub fn actor(&self) -> &Actor {
+        &self.caller.actor
+    }
+
+    /// What all lines of the journal and the log have that belong to this call.
+    pub fn request(&self) -> Uuid {
+        self.request
+    }
+
+    /// Asks whether the actor may do this. A refused act that would have changed something is told of in the journal.
+    pub(crate) fn authorize(&self, permission: &'static Permission) -> Result<Authorized<'_>, EngineError> {
+        let Caller { actor, scope, roles } = &self.caller;
+        let has_reach = !permission.is_of_installation() || *scope == Scope::System;
+        if permission.admits(roles) && has_reach {
+            return Ok(Authorized { context: self, permission, scope: *scope });
+        }
+        let (act, roles) = (permission.name(), roles.iter().map(|role| role.as_str()).collect::<Vec<_>>().join(", "));
+        let reason = match (permission.admits(self.caller.roles.as_slice()), roles.as_str()) {
+            (true, _) => "it concerns the whole installation, and the actor acts for one institution".to_owned(),
+            (false, "") => "the actor has no role".to_owned(),
+            (false, roles) => format!("the role {roles} does not include it"),
+        };
+        if permission.writes() {
+            self.tell_of_refusal(permission, &reason);
+        }
+        Err(EngineError::NotAllowed { actor: actor.name.clone(), act, reason })
+    }
+
+    /// The same for what belongs to the institution of this domain name. One that the actor may not see is unknown to it.
+    pub(crate) fn authorize_in(
+        &self,
+        permission: &'static Permission,
+        institution: &str,
+    ) -> Result<(Authorized<'_>, Institution), EngineError> {
+        let authorized = self.authorize(permission)?;
+        let found = authorized.read(|tx| find_institution(tx, authorized.scope, institution))?;
+        Ok((Authorized { scope: Scope::Institution(found.id), ..authorized }, found))
+    }
+
+    fn tell_of_refusal(&self, permission: &Permission, reason: &str) {
+        let entry = self.entry(permission);
+        let target = match self.caller.scope {
+            Scope::System => Target::default(),
+            Scope::Institution(institution) => Target::of(institution, ""),
+        };
+        let reason = reason.to_owned();
+        let told =
+            self.home.registry.write(move |tx| entry.append(tx, &target, JournalOutcome::Refused, Some(&reason)));
+        if let Err(error) = told {
+            // It is refused all the same.
+            Event::RegistryUnavailable { act: "tell the journal of a refused act", error: &error }.emit();
+        }
+    }
+
+    fn entry(&self, permission: &Permission) -> Entry {
+        Entry { actor: self.caller.actor.clone(), request: self.request, act: permission.name().to_owned() }
+    }
+}
+
+/// An institution that must exist and be within the scope.
+pub(crate) fn find_institution(
+    tx: &mut dyn Transaction,
+    scope: Scope,
+    identifier: &str,
+) -> Result<Institution, RegistryError> {
+    tenants::institution(tx, scope, identifier)?
+        .ok_or_else(|| RegistryError::NotFound { what: "institution", id: identifier.to_owned() })
+}
+
+/// The proof that an actor may do something, and the only way for a function of [`crate::app`] to the registry and the stores.
+pub(crate) struct Authorized<'c> {
+    context: &'c OpContext,
+    permission: &'static Permission,
+    scope: Scope,
+}
+
+impl<'c> Authorized<'c> {
+    /// What the actor sees; every look-up by a name from outside is bound to it.
+    pub(crate) fn scope(&self) -> Scope {
+        self.scope
+    }
+
+    /// What the actor sees, narrowed to the institution of this name where one is given.
+    pub(crate) fn scope_of(&self, institution: Option<&str>) -> Result<Scope, EngineError> {
+        match institution {
+            None => Ok(self.scope),
+            Some(identifier) => {
+                Ok(Scope::Institution(self.read(|tx| find_institution(tx, self.scope, identifier))?.id))
+            }
+        }
+    }
+
+    /// Who acts.
+    pub(crate) fn actor(&self) -> &'c Actor {
+        self.context.actor()
+    }
+
+    /// The home, for functions of the engine that read, or that take the act's [`Entry`] along to their transactions.
+    pub(crate) fn home(&self) -> &'c Arc<Home> {
+        &self.context.home
+    }
+
+    /// What the act leaves in the journal.
+    pub(crate) fn entry(&self) -> Entry {
+        self.context.entry(self.permission)
+    }
+
+    /// The same for an act of which the table has one line and people have several words, such as `items.hold`.
+    pub(crate) fn entry_named(&self, act: &str) -> Entry {
+        let resource = self.permission.name().split('.').next().unwrap_or_default();
+        Entry { act: format!("{resource}.{act}"), ..self.entry() }
+    }
+
+    /// Reads in one transaction.
+    pub(crate) fn read<T, F>(&self, job: F) -> Result<T, RegistryError>
+    where
+        F: FnMut(&mut dyn Transaction) -> Result<T, RegistryError>,
+    {
+        self.context.home.registry.read(job)
+    }
+
+    /// Writes in one transaction, with a line of the journal about the target that the job returns.
+    pub(crate) fn write<T, F>(&self, mut job: F) -> Result<T, RegistryError>
+    where
+        T: Send + 'static,
+        F: FnMut(&mut dyn Transaction) -> Result<(Target, T), RegistryError> + Send + 'static,
+    {
+        let entry = self.entry();
+        self.context.home.registry.write(move |tx| {
+            let (target, result) = job(tx)?;
+            entry.done(tx, &target)?;
+            Ok(result)
+        })
+    }
+
+    /// The same for a job that puts work into topics, which it returns as well: those who wait for them are woken.
+    pub(crate) fn write_and_wake<T, F>(&self, job: F) -> Result<T, RegistryError>
+    where
+        T: Send + 'static,
+        F: FnMut(&mut dyn Transaction) -> Result<(Target, (T, Vec<String>)), RegistryError> + Send + 'static,
+    {
+        let (result, topics) = self.write(job)?;
+        self.context.home.registry.wakeups().notify(topics.iter().map(String::as_str));
+        Ok(result)
+    }
+
+    /// Does what takes more than one transaction: one line of the journal says that it begins, another how it went.
+    pub(crate) fn around<T>(
+        &self,
+        target: &Target,
+        work: impl FnOnce(&'c Home) -> Result<T, EngineError>,
+    ) -> Result<T, EngineError> {
+        self.tell(target, JournalOutcome::Begun, None)?;
+        match work(&self.context.home) {
+            Ok(result) => {
+                self.tell(target, JournalOutcome::Done, None)?;
+                Ok(result)
+            }
+            Err(error) => {
+                if let Err(untold) = self.tell(target, JournalOutcome::Failed, Some(error.chain())) {
+                    // Why the act failed is what the caller has to know.
+                    Event::RegistryUnavailable { act: "tell the journal of a failed act", error: &untold }.emit();
+                }
+                Err(error)
+            }
+        }
+    }
+
+    fn tell(&self, target: &Target, outcome: JournalOutcome, detail: Option<String>) -> Result<(), RegistryError> {
+        let (entry, target) = (self.entry(), target.clone());
+        self.context.home.registry.write(move |tx| entry.append(tx, &target, outcome, detail.as_deref()))
+    }
+}

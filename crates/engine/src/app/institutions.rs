@@ -1,0 +1,62 @@
+//! Institutions: the tenants of an installation.
+
+use strongroom_registry::InstitutionId;
+use strongroom_registry::tenants;
+
+use super::authorization::{INSTITUTIONS_ADD, INSTITUTIONS_LIST, INSTITUTIONS_SET, INSTITUTIONS_SHOW};
+use super::views::InstitutionView;
+use super::{OpContext, PAGE, Page, find_institution};
+use crate::EngineError;
+use crate::journal::Target;
+
+/// Institutions in order of their domain names, after `after`.
+pub fn list(context: &OpContext, after: Option<String>) -> Result<Page<InstitutionView, String>, EngineError> {
+    let authorized = context.authorize(&INSTITUTIONS_LIST)?;
+    let after = after.unwrap_or_default();
+    let found = authorized.read(|tx| tenants::institutions(tx, authorized.scope(), &after, PAGE))?;
+    let next = found.last().map(|last| last.identifier.clone());
+    Ok(Page { items: found.iter().map(InstitutionView::from).collect(), next })
+}
+
+/// One of them, by its domain name.
+pub fn show(context: &OpContext, institution: &str) -> Result<InstitutionView, EngineError> {
+    let (_, found) = context.authorize_in(&INSTITUTIONS_SHOW, institution)?;
+    Ok(InstitutionView::from(&found))
+}
+
+/// Adds an institution; `name` is what people call it, its domain name where absent.
+pub fn add(context: &OpContext, institution: &str, name: Option<&str>) -> Result<InstitutionView, EngineError> {
+    let authorized = context.authorize(&INSTITUTIONS_ADD)?;
+    if !tenants::is_institution_identifier(institution) {
+        return Err(EngineError::Usage(format!("{institution:?} cannot name an institution"))
+            .next("give a domain name in lower case, such as example.edu"));
+    }
+    let (identifier, name) = (institution.to_owned(), name.unwrap_or(institution).to_owned());
+    Ok(authorized.write(move |tx| {
+        let id = InstitutionId::new();
+        tenants::add_institution(tx, id, &identifier, &name)?;
+        let added = find_institution(tx, strongroom_registry::Scope::Institution(id), &identifier)?;
+        Ok((Target::of(id, &identifier), InstitutionView::from(&added)))
+    })?)
+}
+
+/// Changes what people call an institution, and whether it may deposit; what is absent stays.
+pub fn set(
+    context: &OpContext,
+    institution: &str,
+    name: Option<String>,
+    active: Option<bool>,
+) -> Result<InstitutionView, EngineError> {
+    if name.is_none() && active.is_none() {
+        return Err(EngineError::Usage("nothing to set: give a name, or whether it is active".to_owned()));
+    }
+    let (authorized, found) = context.authorize_in(&INSTITUTIONS_SET, institution)?;
+    let scope = authorized.scope();
+    Ok(authorized.write(move |tx| {
+        let found = find_institution(tx, scope, &found.identifier)?;
+        let name = name.as_deref().unwrap_or(&found.name);
+        tenants::set_institution(tx, found.id, name, active.unwrap_or(found.active))?;
+        let changed = find_institution(tx, scope, &found.identifier)?;
+        Ok((Target::of(found.id, &found.identifier), InstitutionView::from(&changed)))
+    })?)
+}

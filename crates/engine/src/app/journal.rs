@@ -1,0 +1,34 @@
+//! The journal: what actors did, or were refused.
+
+use strongroom_registry::journal::{self, LineFilter};
+use strongroom_registry::{JournalId, Time};
+
+use super::authorization::JOURNAL_LIST;
+use super::views::JournalView;
+use super::{OpContext, PAGE, Page};
+use crate::EngineError;
+
+/// Which lines are listed.
+#[derive(Debug, Clone, Default)]
+pub struct Filter {
+    /// Only those about what belongs to this institution.
+    pub institution: Option<String>,
+    /// Only those of actors of this name.
+    pub actor: Option<String>,
+    /// Only those since then.
+    pub since: Option<Time>,
+}
+
+/// Lines of the journal, oldest first, after `after`.
+pub fn list(
+    context: &OpContext,
+    filter: &Filter,
+    after: Option<JournalId>,
+) -> Result<Page<JournalView, JournalId>, EngineError> {
+    let authorized = context.authorize(&JOURNAL_LIST)?;
+    let scope = authorized.scope_of(filter.institution.as_deref())?;
+    let wanted = LineFilter { since: filter.since, actor: filter.actor.clone() };
+    let lines = authorized.read(|tx| journal::list(tx, scope, &wanted, after, PAGE))?;
+    let next = lines.last().map(|line| line.id);
+    Ok(Page { items: lines.into_iter().map(JournalView::from).collect(), next })
+}

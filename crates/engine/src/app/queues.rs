@@ -1,0 +1,198 @@
+//! The task queue, topic by topic.
+
+use strongroom_queue::{Cursor, TaskId, TaskState, TopicCounts, tasks};
+use strongroom_registry::{RegistryError, work};
+
+use super::authorization::{
+    QUEUES_DELETE, QUEUES_EMPTY, QUEUES_LIST, QUEUES_PAUSE, QUEUES_RESUME, QUEUES_REVIVE, QUEUES_TASKS,
+};
+use super::views::{AffectedTasksView, TaskView, TopicView};
+use super::{Authorized, OpContext, PAGE, Page};
+use crate::EngineError;
+use crate::journal::Target;
+use crate::settings::{nearest, topics};
+
+/// The states in which tasks are listed where none is named, in this order.
+const STATES: [TaskState; 4] = [TaskState::Ready, TaskState::Delayed, TaskState::Leased, TaskState::Dead];
+
+/// Where a listing of tasks goes on.
+#[derive(Debug, Clone)]
+pub struct TaskCursor {
+    /// Which of the topics and states it is at.
+    place: usize,
+    within: Option<Cursor>,
+}
+
+/// Every topic that has had tasks or was paused, with how many there are.
+pub fn list(context: &OpContext) -> Result<Vec<TopicView>, EngineError> {
+    let authorized = context.authorize(&QUEUES_LIST)?;
+    Ok(counts(&authorized)?.into_iter().map(TopicView::from).collect())
+}
+
+/// Tasks of a topic, or of all, in this state or in each, after `after`.
+pub fn tasks(
+    context: &OpContext,
+    topic: Option<&str>,
+    state: Option<TaskState>,
+    after: Option<TaskCursor>,
+) -> Result<Page<TaskView, TaskCursor>, EngineError> {
+    let authorized = context.authorize(&QUEUES_TASKS)?;
+    let topics = match topic {
+        Some(topic) => {
+            check_topic(&authorized, topic)?;
+            vec![topic.to_owned()]
+        }
+        None => counts(&authorized)?.into_iter().map(|one| one.topic).collect(),
+    };
+    let states = state.as_ref().map_or(STATES.as_slice(), std::slice::from_ref);
+    let places: Vec<(&String, TaskState)> =
+        topics.iter().flat_map(|topic| states.iter().map(move |state| (topic, *state))).collect();
+    let TaskCursor { mut place, mut within } = after.unwrap_or(TaskCursor { place: 0, within: None });
+    while let Some((topic, state)) = places.get(place) {
+        let page = authorized.read(|tx| tasks::list(tx, topic, *state, within, PAGE).map_err(RegistryError::from))?;
+        let next = match page.next {
+            Some(next) => Some(TaskCursor { place, within: Some(next) }),
+            None => (place + 1 < places.len()).then_some(TaskCursor { place: place + 1, within: None }),
+        };
+        if !page.tasks.is_empty() || next.is_none() {
+            return Ok(Page { items: page.tasks.into_iter().map(TaskView::from).collect(), next });
+        }
+        (place, within) = (place + 1, None);
+    }
+    Ok(Page { items: Vec::new(), next: None })
+}
+
+/// Stops handing out the tasks of a topic.
+pub fn pause(context: &OpContext, topic: &str) -> Result<TopicView, EngineError> {
+    let authorized = context.authorize(&QUEUES_PAUSE)?;
+    set_paused(&authorized, topic, true)
+}
+
+/// Hands out the tasks of a topic again.
+///
+/// # Errors
+/// All topics are paused, this one with them.
+pub fn resume(context: &OpContext, topic: &str) -> Result<TopicView, EngineError> {
+    let authorized = context.authorize(&QUEUES_RESUME)?;
+    check_topic(&authorized, topic)?;
+    if authorized.read(|tx| tasks::are_all_paused(tx).map_err(RegistryError::from))? {
+        return Err(EngineError::Refused(format!("all topics are paused, {topic} with them"))
+            .next("\"strongroom queue resume --all\" resumes them"));
+    }
+    set_paused(&authorized, topic, false)
+}
+
+/// Stops handing out the tasks of all topics, those that come to be later as well.
+pub fn pause_all(context: &OpContext) -> Result<Vec<TopicView>, EngineError> {
+    let authorized = context.authorize(&QUEUES_PAUSE)?;
+    set_all_paused(&authorized, true)
+}
+
+/// Hands out the tasks of all topics again.
+pub fn resume_all(context: &OpContext) -> Result<Vec<TopicView>, EngineError> {
+    let authorized = context.authorize(&QUEUES_RESUME)?;
+    set_all_paused(&authorized, false)
+}
+
+/// Deletes the tasks of a topic that wait.
+pub fn empty(context: &OpContext, topic: &str) -> Result<AffectedTasksView, EngineError> {
+    let authorized = context.authorize(&QUEUES_EMPTY)?;
+    check_topic(&authorized, topic)?;
+    let mut all = 0;
+    loop {
+        let name = topic.to_owned();
+        let deleted = authorized.write(move |tx| {
+            let deleted = tasks::empty(tx, &name, PAGE)?;
+            Ok((Target::of_system(format!("{name}: {deleted} tasks")), deleted))
+        })?;
+        all += deleted;
+        if deleted == 0 {
+            return Ok(AffectedTasksView { topic: topic.to_owned(), tasks: all });
+        }
+    }
+}
+
+/// Brings dead tasks of a topic back: the one named, or all.
+pub fn revive(context: &OpContext, topic: &str, task: Option<TaskId>) -> Result<AffectedTasksView, EngineError> {
+    let authorized = context.authorize(&QUEUES_REVIVE)?;
+    check_topic(&authorized, topic)?;
+    let (name, who) = (topic.to_owned(), authorized.actor().name.clone());
+    let workflows = authorized.home().registry.workflows();
+    let revived = authorized.write_and_wake(move |tx| {
+        let (revived, topics) = work::revive(tx, workflows.as_ref(), &name, task, &who)?;
+        Ok((Target::of_system(format!("{name}: {revived} tasks")), (revived, topics)))
+    })?;
+    if let (0, Some(task)) = (revived, task) {
+        return Err(not_found("dead task", task).next("\"strongroom queue dead\" shows those there are"));
+    }
+    Ok(AffectedTasksView { topic: topic.to_owned(), tasks: revived })
+}
+
+/// Deletes one task; the task as it was.
+pub fn delete(context: &OpContext, task: TaskId) -> Result<TaskView, EngineError> {
+    let authorized = context.authorize(&QUEUES_DELETE)?;
+    let record = authorized.read(|tx| tasks::show(tx, task).map_err(RegistryError::from))?;
+    let deleted = record.is_some()
+        && authorized.write(move |tx| Ok((Target::of_system(task.to_string()), tasks::delete(tx, task)?)))?;
+    record.filter(|_| deleted).map(TaskView::from).ok_or_else(|| {
+        not_found("task", task).next("\"strongroom queue list\" shows the topics, \"queue show TOPIC\" their tasks")
+    })
+}
+
+fn not_found(what: &'static str, task: TaskId) -> EngineError {
+    EngineError::NotFound { what, name: task.to_string(), hint: String::new() }
+}
+
+fn counts(authorized: &Authorized<'_>) -> Result<Vec<TopicCounts>, EngineError> {
+    Ok(authorized.read(|tx| tasks::counts(tx).map_err(RegistryError::from))?)
+}
+
+/// Refuses a topic that neither the program nor the queue knows.
+fn check_topic(authorized: &Authorized<'_>, topic: &str) -> Result<(), EngineError> {
+    let mut known = topics();
+    known.extend(counts(authorized)?.into_iter().map(|one| one.topic));
+    if known.iter().any(|one| one == topic) {
+        return Ok(());
+    }
+    let error = EngineError::NotFound { what: "topic", name: topic.to_owned(), hint: String::new() };
+    Err(error.next(format!("did you mean {}?", near_names(topic, known))))
+}
+
+fn set_paused(authorized: &Authorized<'_>, topic: &str, paused: bool) -> Result<TopicView, EngineError> {
+    check_topic(authorized, topic)?;
+    let name = topic.to_owned();
+    authorized.write_and_wake(move |tx| {
+        tasks::set_paused(tx, &name, paused)?;
+        Ok((Target::of_system(&name), ((), vec![name.clone()])))
+    })?;
+    let counted = counts(authorized)?.into_iter().find(|one| one.topic == topic);
+    let none = || TopicCounts { topic: topic.to_owned(), paused, ..TopicCounts::default() };
+    Ok(counted.unwrap_or_else(none).into())
+}
+
+fn set_all_paused(authorized: &Authorized<'_>, paused: bool) -> Result<Vec<TopicView>, EngineError> {
+    authorized.write_and_wake(move |tx| {
+        tasks::set_all_paused(tx, paused)?;
+        Ok((Target::of_system("all topics"), ((), topics())))
+    })?;
+    let mut known = counts(authorized)?;
+    for topic in topics() {
+        if known.iter().all(|one| one.topic != topic) {
+            known.push(TopicCounts { topic, paused, ..TopicCounts::default() });
+        }
+    }
+    known.sort_by(|one, other| one.topic.cmp(&other.topic));
+    Ok(known.into_iter().map(TopicView::from).collect())
+}
+
+/// The names most like a word, the most similar first.
+fn near_names(word: &str, mut names: Vec<String>) -> String {
+    let mut near = Vec::new();
+    while near.len() < 3
+        && let Some(found) = nearest(word, names.iter().map(String::as_str)).map(str::to_owned)
+    {
+        names.retain(|name| *name != found);
+        near.push(found);
+    }
+    near.join(", ")
+}

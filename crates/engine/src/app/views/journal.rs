@@ -1,0 +1,48 @@
+//! Lines of the journal.
+
+use serde::Serialize;
+use strongroom_registry::journal::Line;
+use strongroom_registry::{ActorKind, JournalId, JournalOutcome};
+use uuid::Uuid;
+
+/// A line of the journal.
+#[derive(Debug, Clone, Serialize)]
+pub struct JournalView {
+    /// Its identifier.
+    pub line: JournalId,
+    /// When it was written.
+    pub time: String,
+    /// Who acted.
+    pub actor: String,
+    /// What kind of actor that is.
+    pub kind: ActorKind,
+    /// The act, such as `items.hold`.
+    pub act: String,
+    /// What it was done to.
+    pub target: String,
+    /// The domain name of the institution that this belongs to.
+    pub institution: Option<String>,
+    /// How it went.
+    pub outcome: JournalOutcome,
+    /// What else there is to say, such as why it was refused.
+    pub detail: Option<String>,
+    /// One for all lines of one call.
+    pub request: Uuid,
+}
+
+impl From<Line> for JournalView {
+    fn from(line: Line) -> Self {
+        Self {
+            line: line.id,
+            time: line.time.to_string(),
+            actor: line.actor.name,
+            kind: line.actor.kind,
+            act: line.act,
+            target: line.target,
+            institution: line.institution_identifier,
+            outcome: line.outcome,
+            detail: line.detail,
+            request: line.request,
+        }
+    }
+}

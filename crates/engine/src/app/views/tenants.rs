@@ -1,0 +1,61 @@
+//! Institutions and collections.
+
+use serde::Serialize;
+use strongroom_registry::tenants::{Collection, Institution};
+
+/// An institution.
+#[derive(Debug, Clone, Serialize)]
+pub struct InstitutionView {
+    /// Its domain name.
+    pub institution: String,
+    /// What people call it.
+    pub name: String,
+    /// Whether it may deposit.
+    pub active: bool,
+    /// When it was added.
+    pub created_at: String,
+}
+
+impl From<&Institution> for InstitutionView {
+    fn from(record: &Institution) -> Self {
+        Self {
+            institution: record.identifier.clone(),
+            name: record.name.clone(),
+            active: record.active,
+            created_at: record.created_at.to_string(),
+        }
+    }
+}
+
+/// A collection.
+#[derive(Debug, Clone, Serialize)]
+pub struct CollectionView {
+    /// Its short name.
+    pub collection: String,
+    /// The domain name of its institution.
+    pub institution: String,
+    /// What people call it.
+    pub name: String,
+    /// The profile its bags must keep.
+    pub profile: Option<String>,
+    /// The placement of its objects where a deposit names none.
+    pub placement: Option<String>,
+    /// Whether its deposits wait for a person.
+    pub held: bool,
+    /// When it was added.
+    pub created_at: String,
+}
+
+impl From<&Collection> for CollectionView {
+    fn from(record: &Collection) -> Self {
+        Self {
+            collection: record.identifier.clone(),
+            institution: record.institution_identifier.clone(),
+            name: record.name.clone(),
+            profile: record.profile.clone(),
+            placement: record.placement.clone(),
+            held: record.held,
+            created_at: record.created_at.to_string(),
+        }
+    }
+}

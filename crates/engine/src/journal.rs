@@ -1,0 +1,71 @@
+//! What an act leaves in the journal: who acts, and under which request. It goes down with the act to the transaction that does
+//! it.
+
+use strongroom_registry::journal::{self, Actor, NewLine};
+use strongroom_registry::{InstitutionId, JournalOutcome, RegistryError, Transaction};
+use uuid::Uuid;
+
+/// An act of an actor, before it is known how it goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// Who acts.
+    pub actor: Actor,
+    /// One for all acts of one call.
+    pub request: Uuid,
+    /// The act, such as `deposits.submit`.
+    pub act: String,
+}
+
+/// What an act is done to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Target {
+    /// Its name, as people know it.
+    pub name: String,
+    /// Whose it is; none for what belongs to no institution.
+    pub institution: Option<InstitutionId>,
+}
+
+impl Target {
+    /// What belongs to no institution.
+    pub fn of_system(name: impl Into<String>) -> Self {
+        Self { name: name.into(), institution: None }
+    }
+
+    /// What belongs to an institution.
+    pub fn of(institution: InstitutionId, name: impl Into<String>) -> Self {
+        Self { name: name.into(), institution: Some(institution) }
+    }
+}
+
+impl Entry {
+    /// An act of the system itself, which is a call of its own.
+    pub fn of_system(act: &str) -> Self {
+        Self { actor: Actor::system(), request: Uuid::now_v7(), act: act.to_owned() }
+    }
+
+    /// Appends what came of the act on a target; for [`JournalOutcome::Done`] in the transaction that does it.
+    pub fn append(
+        &self,
+        tx: &mut dyn Transaction,
+        target: &Target,
+        outcome: JournalOutcome,
+        detail: Option<&str>,
+    ) -> Result<(), RegistryError> {
+        let line = NewLine {
+            actor: &self.actor,
+            request: self.request,
+            act: &self.act,
+            target: &target.name,
+            institution: target.institution,
+            outcome,
+            detail,
+        };
+        journal::append(tx, &line)?;
+        Ok(())
+    }
+
+    /// Appends that the act on a target is done.
+    pub fn done(&self, tx: &mut dyn Transaction, target: &Target) -> Result<(), RegistryError> {
+        self.append(tx, target, JournalOutcome::Done, None)
+    }
+}

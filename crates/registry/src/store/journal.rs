@@ -1,0 +1,130 @@
+//! The journal: what actors did or were refused, a line for each act, appended in the transaction of the act and never changed.
+
+use strongroom_database::{Row, Statement, Time, Transaction};
+use uuid::Uuid;
+
+pub use crate::model::actor::Actor;
+use crate::{ActorId, ActorKind, InstitutionId, ItemId, JournalId, JournalOutcome, RegistryError, Scope};
+
+/// A line to be appended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewLine<'a> {
+    /// Who acts.
+    pub actor: &'a Actor,
+    /// One for all lines of one call.
+    pub request: Uuid,
+    /// The act, such as `items.hold`.
+    pub act: &'a str,
+    /// What it is done to, as people name it.
+    pub target: &'a str,
+    /// Whose that is; none for what belongs to no institution.
+    pub institution: Option<InstitutionId>,
+    /// How it went.
+    pub outcome: JournalOutcome,
+    /// What else there is to say.
+    pub detail: Option<&'a str>,
+}
+
+/// A line as it is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    /// Its identifier; later lines of one process have greater ones.
+    pub id: JournalId,
+    /// When.
+    pub time: Time,
+    /// Who acted.
+    pub actor: Actor,
+    /// One for all lines of one call.
+    pub request: Uuid,
+    /// The act.
+    pub act: String,
+    /// What it was done to.
+    pub target: String,
+    /// The domain name of the institution it belongs to.
+    pub institution_identifier: Option<String>,
+    /// How it went.
+    pub outcome: JournalOutcome,
+    /// What else there is to say.
+    pub detail: Option<String>,
+}
+
+/// Which lines are listed.
+#[derive(Debug, Clone, Default)]
+pub struct LineFilter {
+    /// Only those since then.
+    pub since: Option<Time>,
+    /// Only those of actors of this name.
+    pub actor: Option<String>,
+}
+
+/// Makes an actor known to the registry; one that is known stays as it is.
+pub fn know(tx: &mut dyn Transaction, actor: &Actor) -> Result<(), RegistryError> {
+    let now = tx.now()?;
+    let values = [actor.id.into(), actor.kind.word().into(), (&actor.name).into(), now.into()];
+    tx.execute(Statement("actors.insert"), &values)?;
+    Ok(())
+}
+
+/// Appends a line, and makes its actor known.
+pub fn append(tx: &mut dyn Transaction, line: &NewLine<'_>) -> Result<JournalId, RegistryError> {
+    know(tx, line.actor)?;
+    let (id, now) = (JournalId::new(), tx.now()?);
+    tx.execute(
+        Statement("journal.append"),
+        &[
+            id.into(),
+            now.into(),
+            line.actor.id.into(),
+            line.request.into(),
+            line.act.into(),
+            line.target.into(),
+            line.institution.into(),
+            line.outcome.word().into(),
+            line.detail.into(),
+        ],
+    )?;
+    Ok(id)
+}
+
+/// Lines in the order of their identifiers, after `after`.
+pub fn list(
+    tx: &mut dyn Transaction,
+    scope: Scope,
+    filter: &LineFilter,
+    after: Option<JournalId>,
+    limit: usize,
+) -> Result<Vec<Line>, RegistryError> {
+    let since = filter.since.unwrap_or(Time(0));
+    let values = [
+        after.unwrap_or(JournalId(Uuid::nil())).into(),
+        scope.value(),
+        since.into(),
+        filter.actor.clone().into(),
+        limit.into(),
+    ];
+    tx.query(Statement("journal.list"), &values)?.iter().map(line_row).collect()
+}
+
+/// On whose behalf a work item is worked on; none for those made before actors were kept.
+pub fn actor_of_item(tx: &mut dyn Transaction, item: ItemId) -> Result<Option<Actor>, RegistryError> {
+    tx.query_one(Statement("actors.of_item"), &[item.into()])?.as_ref().map(|row| actor_row(row, "id")).transpose()
+}
+
+fn actor_row(row: &Row, id: &'static str) -> Result<Actor, RegistryError> {
+    let kind: ActorKind = row.text("kind")?.parse()?;
+    Ok(Actor { id: ActorId(row.uuid(id)?), kind, name: row.text("name")?.to_owned() })
+}
+
+fn line_row(row: &Row) -> Result<Line, RegistryError> {
+    Ok(Line {
+        id: JournalId(row.uuid("id")?),
+        time: row.time("time")?,
+        actor: actor_row(row, "actor_id")?,
+        request: row.uuid("request_id")?,
+        act: row.text("act")?.to_owned(),
+        target: row.text("target")?.to_owned(),
+        institution_identifier: row.optional_text("institution_identifier")?.map(str::to_owned),
+        outcome: row.text("outcome")?.parse()?,
+        detail: row.optional_text("detail")?.map(str::to_owned),
+    })
+}
