@@ -37,6 +37,13 @@ impl Target {
     }
 }
 
+/// An act of the system itself.
+impl Default for Entry {
+    fn default() -> Self {
+        Self::of_system("")
+    }
+}
+
 impl Entry {
     /// An act of the system itself, which is a call of its own.
     pub fn of_system(act: &str) -> Self {

@@ -170,7 +170,6 @@ fn ingest_rate(folder: &std::path::Path, files: u32, size: usize) -> Result<(f64
     let request = DepositRequest {
         institution: init::INSTITUTION.to_owned(),
         sources: vec![bag.display().to_string()],
-        submitted_by: "bench".to_owned(),
         ..DepositRequest::default()
     };
     let begin = Instant::now();

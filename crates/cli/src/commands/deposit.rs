@@ -2,15 +2,14 @@
 
 use clap::{Args, ValueEnum};
 use strongroom_digest::{Algorithm, Digest};
-use strongroom_engine::Home;
-use strongroom_engine::ingest::{DepositKind, DepositRequest, Deposited, deposit};
-use strongroom_registry::items::{self, Item, ItemProblem};
-use strongroom_registry::{BatchId, ItemId, ItemStatus, Part, Parts, Scope, Stage, parts, tenants};
+use strongroom_engine::app::deposits::{self, DepositKind, Request};
+use strongroom_engine::app::views::{ItemStatus, ItemView};
+use strongroom_engine::app::{OpContext, items};
 
 use super::wait::{Ended, Waiting, wait};
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
-use crate::output::{printable, report};
+use crate::output::printable;
 
 /// Hand in payloads to be kept
 #[derive(Debug, Args)]
@@ -70,43 +69,6 @@ pub(crate) enum Kind {
     ContainerBatchManifest,
 }
 
-report! {
-    /// A work item as it ended, or as it was made.
-    DepositReport {
-        batch: Option<BatchId>,
-        item: ItemId,
-        object: String,
-        status: ItemStatus,
-        stage: Stage,
-        note: Option<String>,
-        version: Option<u64>,
-        part: Option<u64>,
-        parts: Option<u64>,
-        missing_parts: Vec<u64>,
-        problems: Vec<ItemProblem>,
-    }
-}
-
-impl DepositReport {
-    fn read(home: &Home, item: Item, problems: Vec<ItemProblem>) -> Result<Self, Failure> {
-        let (part, all) = home.registry.read(|tx| parts::of_deposit(tx, &item))?.unzip();
-        Ok(Self {
-            part: part.map(Part::number),
-            parts: part.map(Part::total),
-            missing_parts: all.flatten().as_ref().map(Parts::missing).unwrap_or_default(),
-            batch: item.batch,
-            item: item.id,
-            object: item.object_identifier,
-            status: item.status,
-            stage: item.stage,
-            note: item.note,
-            // The version that an item was making counts once it is there.
-            version: item.version.filter(|_| item.status == ItemStatus::Succeeded),
-            problems,
-        })
-    }
-}
-
 fn digest(text: &str) -> Result<(Algorithm, Digest), String> {
     let (name, hex) = text.split_once(':').ok_or("it has not the form ALGORITHM:HEX")?;
     let algorithm: Algorithm = name.parse().map_err(|error| format!("{error}"))?;
@@ -128,13 +90,8 @@ pub(crate) fn run(command: Deposit, context: &Context) -> Outcome {
                 .next("make a bag of it with \"strongroom bag create\", and deposit that"));
         }
     };
-    let home = context.open_home()?;
-    let institution = match command.institution {
-        Some(institution) => institution,
-        None => only_institution(&home)?,
-    };
-    let request = DepositRequest {
-        institution,
+    let request = Request {
+        institution: command.institution,
         collection: command.collection,
         kind,
         sources: command.sources,
@@ -143,57 +100,45 @@ pub(crate) fn run(command: Deposit, context: &Context) -> Outcome {
         note: command.note,
         digest: command.digest,
         update: command.update,
-        submitted_by: Context::who(),
     };
-    let Deposited { batch, items } = deposit(&home, &request)?;
+    let call = context.call()?;
+    let submitted = deposits::submit(&call, request)?;
     if command.wait {
-        return wait(&home, &items, context, &command.waiting, &mut |item, problems| {
-            told(&home, item, problems, context)
-        });
+        return wait(&call, &submitted.items, context, &command.waiting, &mut |item| told(&call, &item, context));
     }
-    for id in items {
-        let item = home.registry.read(|tx| items::find(tx, Scope::System, id))?;
+    for id in submitted.items {
         if context.output.is_json() {
-            context.output.json(&DepositReport::read(&home, item, Vec::new())?)?;
+            context.output.json(&deposits::show(&call, id)?)?;
         } else {
-            context.output.say(printable(&format!("accepted  {}  item {id}", item.object_identifier)))?;
+            let object = items::show(&call, id)?.object;
+            context.output.say(printable(&format!("accepted  {object}  item {id}")))?;
         }
     }
     context.output.say(format!(
-        "batch {batch}; workers take it from here: \"strongroom work\" or \"strongroom serve\" where none runs yet"
+        "batch {}; workers take it from here: \"strongroom work\" or \"strongroom serve\" where none runs yet",
+        submitted.batch
     ))?;
     Ok(Exit::Done)
 }
 
 /// One line for an item that ended; whether it succeeded.
-fn told(home: &Home, item: Item, problems: Vec<ItemProblem>, context: &Context) -> Result<Ended, Failure> {
+fn told(call: &OpContext, item: &ItemView, context: &Context) -> Result<Ended, Failure> {
     let ended = Ended::of(item.status);
-    let report = DepositReport::read(home, item, problems)?;
     if context.output.is_json() {
-        context.output.json(&report)?;
+        context.output.json(&deposits::show(call, item.item)?)?;
         return Ok(ended);
     }
-    let note = report.note.as_deref().unwrap_or_default();
-    context.output.say(printable(&format!("{:9}  {}  {note}", report.status, report.object)))?;
-    for problem in &report.problems {
+    let note = item.note.as_deref().unwrap_or_default();
+    context.output.say(printable(&format!("{:9}  {}  {note}", item.status, item.object)))?;
+    for problem in &item.problems {
         let place = [&problem.file, &problem.path].into_iter().flatten().cloned().collect::<Vec<_>>().join(" ");
         context
             .output
             .say(printable(&format!("  {:7} {} {place}: {}", problem.severity, problem.code, problem.message)))?;
     }
     if ended == Ended::Otherwise {
-        let act = if report.status == ItemStatus::Held { "release" } else { "history" };
-        context.output.say(format!("  next: strongroom items {act} {}", report.item))?;
+        let act = if item.status == ItemStatus::Held { "release" } else { "history" };
+        context.output.say(format!("  next: strongroom items {act} {}", item.item))?;
     }
     Ok(ended)
-}
-
-fn only_institution(home: &Home) -> Result<String, Failure> {
-    let mut known = home.registry.read(|tx| tenants::institutions(tx, Scope::System, "", 2))?;
-    known.retain(|institution| institution.active);
-    match known.as_slice() {
-        [only] => Ok(only.identifier.clone()),
-        _ => Err(Failure::usage("whose deposit this is must be said: give --institution")
-            .next("\"strongroom institution list\" shows those there are")),
-    }
 }

@@ -4,23 +4,12 @@ use std::fmt::Display;
 
 use clap::{Args, Subcommand};
 use jiff::{SignedDuration, Timestamp};
-use strongroom_engine::workflow::Workflows;
-use strongroom_queue::tasks;
-use strongroom_registry::items::{self, Item, ItemFilter, ItemProblem, Request};
-use strongroom_registry::restored::{self, Restored};
-use strongroom_registry::{
-    Action, ItemId, ItemStatus, Part, Registry, RegistryError, RestoredState, Scope, Stage, Time, Transaction,
-    WaitReason, parts,
-};
+use strongroom_engine::app::items::{Ask, Filter as Wanted};
+use strongroom_engine::app::views::{ItemId, ItemStatus, Time};
+use strongroom_engine::app::{self, OpContext, items};
 
-use super::PAGE;
-use super::institution::scope;
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
-use crate::output::report;
-
-/// Problems shown with one item.
-const PROBLEMS: usize = 1_000;
 
 /// Show and steer work items
 #[derive(Debug, Subcommand)]
@@ -95,128 +84,20 @@ pub(crate) struct Filter {
     since: Option<String>,
 }
 
-report! {
-    /// A work item.
-    ItemReport {
-        item: ItemId,
-        batch: Option<strongroom_registry::BatchId>,
-        action: Action,
-        institution: String,
-        collection: Option<String>,
-        object: String,
-        name: String,
-        part: Option<u64>,
-        parts: Option<u64>,
-        file: Option<strongroom_registry::FileId>,
-        stage: Stage,
-        status: ItemStatus,
-        priority: i64,
-        attempts: u32,
-        retry_count: u64,
-        needs_review: bool,
-        requested: Option<ItemStatus>,
-        holder: Option<String>,
-        lease_until: Option<String>,
-        waits_for: Option<WaitReason>,
-        waits_until: Option<String>,
-        note: Option<String>,
-        problems: Vec<ItemProblem>,
-        created_at: String,
-        updated_at: String,
-        size: Option<u64>,
-        restored: Vec<RestoredReport>,
-    }
-}
-
-report! {
-    /// What a restoration has put into the restoration store.
-    RestoredReport {
-        store: String,
-        key: String,
-        state: RestoredState,
-        size: Option<u64>,
-        expires_at: Option<String>,
-    }
-}
-
-report! {
-    /// A line of an item's history.
-    HistoryReport {
-        number: u64,
-        time: String,
-        stage: Stage,
-        status: ItemStatus,
-        note: Option<String>,
-        holder: Option<String>,
-        fence: i64,
-    }
-}
-
-impl ItemReport {
-    /// An item with what belongs to it.
-    pub(crate) fn read(tx: &mut dyn Transaction, item: Item) -> Result<Self, RegistryError> {
-        let problems = items::problems(tx, Scope::System, item.id, PROBLEMS)?;
-        let restored = restored::of_item(tx, item.id)?;
-        let attempts = tasks::of_key(tx, &item.id.to_string())?.iter().map(|task| task.spent).max().unwrap_or(0);
-        let part = parts::of_item(tx, item.id)?;
-        Ok(Self {
-            item: item.id,
-            name: item.name,
-            part: part.map(Part::number),
-            parts: part.map(Part::total),
-            batch: item.batch,
-            action: item.action,
-            institution: item.institution_identifier,
-            collection: item.collection_identifier,
-            object: item.object_identifier,
-            file: item.file,
-            stage: item.stage,
-            status: item.status,
-            priority: item.priority,
-            attempts,
-            retry_count: item.retry_count,
-            needs_review: item.needs_review,
-            requested: item.cancel_requested,
-            holder: item.holder,
-            lease_until: item.lease_until.map(|time| time.to_string()),
-            waits_for: item.wait_reason,
-            waits_until: item.wait_until.map(|time| time.to_string()),
-            note: item.note,
-            problems,
-            created_at: item.created_at.to_string(),
-            updated_at: item.updated_at.to_string(),
-            size: item.size,
-            restored: restored.into_iter().map(RestoredReport::of).collect(),
-        })
-    }
-}
-
-impl RestoredReport {
-    fn of(restored: Restored) -> Self {
-        Self {
-            store: restored.place.store,
-            key: restored.place.key,
-            state: restored.state,
-            size: restored.size,
-            expires_at: restored.expires_at.map(|time| time.to_string()),
-        }
-    }
-}
-
 pub(crate) fn run(command: Items, context: &Context) -> Outcome {
     match command {
         Items::List(filter) => list(&filter, context),
         Items::Show { item } => show(&item, context),
         Items::History { item } => history(&item, context),
-        Items::Requeue { items, stage } => {
-            let stage =
-                stage.as_deref().map(|stage| word(stage, "stage", &Workflows::standard().stages())).transpose()?;
-            ask(&items, Request::Requeue(stage), context)
+        Items::Requeue { items: ids, stage } => {
+            let call = context.call()?;
+            let stage = stage.as_deref().map(|stage| word(stage, "stage", &items::stages(&call)?)).transpose()?;
+            steer(&call, &ids, Ask::Requeue(stage), context)
         }
-        Items::Hold { items } => ask(&items, Request::Hold, context),
-        Items::Release { items } => ask(&items, Request::Release, context),
-        Items::Cancel { items } => ask(&items, Request::Cancel, context),
-        Items::Delete { items } => ask(&items, Request::Delete, context),
+        Items::Hold { items } => steer(&context.call()?, &items, Ask::Hold, context),
+        Items::Release { items } => steer(&context.call()?, &items, Ask::Release, context),
+        Items::Cancel { items } => steer(&context.call()?, &items, Ask::Cancel, context),
+        Items::Delete { items } => steer(&context.call()?, &items, Ask::Delete, context),
     }
 }
 
@@ -252,99 +133,42 @@ pub(super) fn since(text: &str) -> Result<Time, Failure> {
 }
 
 fn list(filter: &Filter, context: &Context) -> Outcome {
-    let workflows = Workflows::standard();
-    let wanted = ItemFilter {
-        status: filter.status.as_deref().map(|text| word(text, "status", ItemStatus::ALL)).transpose()?,
-        stage: filter.stage.as_deref().map(|text| word(text, "stage", &workflows.stages())).transpose()?,
-        action: filter.action.as_deref().map(|text| word(text, "action", &workflows.actions())).transpose()?,
-        needs_review: filter.needs_review.then_some(true),
-        since: filter.since.as_deref().map(since).transpose()?,
-        batch: None,
-        object: None,
-    };
-    let registry = context.registry()?;
-    let scope = scope(&registry, filter.institution.as_deref())?;
+    let status = filter.status.as_deref().map(|text| word(text, "status", ItemStatus::ALL)).transpose()?;
+    let since = filter.since.as_deref().map(since).transpose()?;
+    let call = context.call()?;
+    let stage = filter.stage.as_deref().map(|text| word(text, "stage", &items::stages(&call)?)).transpose()?;
+    let action = filter.action.as_deref().map(|text| word(text, "action", &items::actions(&call)?)).transpose()?;
+    let (institution, needs_review) = (filter.institution.clone(), filter.needs_review);
+    let wanted = Wanted { institution, batch: None, status, stage, action, needs_review, since };
     let mut table = context.output.table(&["item", "action", "object", "stage", "status", "requested", "note"]);
-    each(&registry, scope, &wanted, |item| table.row(&item))?;
+    app::each(|after| items::list(&call, &wanted, after), |item| table.row(&item))?;
     table.end("there are no such work items")?;
     Ok(Exit::Done)
 }
 
-/// Hands over the items of a filter one by one, oldest first.
-pub(crate) fn each(
-    registry: &Registry,
-    scope: Scope,
-    filter: &ItemFilter,
-    mut take: impl FnMut(ItemReport) -> Result<(), Failure>,
-) -> Result<(), Failure> {
-    let mut after = None;
-    loop {
-        let page = registry.read(|tx| {
-            let page = items::list(tx, scope, filter, after, PAGE)?;
-            page.into_iter().map(|item| ItemReport::read(tx, item)).collect::<Result<Vec<_>, RegistryError>>()
-        })?;
-        let Some(last) = page.last().map(|item| item.item) else { return Ok(()) };
-        after = Some(last);
-        for item in page {
-            take(item)?;
-        }
-    }
-}
-
 fn show(item: &str, context: &Context) -> Outcome {
     let id: ItemId = identifier(item, "work item")?;
-    let registry = context.registry()?;
-    let report = registry.read(|tx| {
-        let item = items::find(tx, Scope::System, id)?;
-        ItemReport::read(tx, item)
-    })?;
-    context.output.show(&report)?;
+    context.output.show(&items::show(&context.call()?, id)?)?;
     Ok(Exit::Done)
 }
 
 fn history(item: &str, context: &Context) -> Outcome {
     let id: ItemId = identifier(item, "work item")?;
-    let registry = context.registry()?;
-    let lines = registry.read(|tx| {
-        items::find(tx, Scope::System, id)?;
-        items::history(tx, Scope::System, id)
-    })?;
+    let lines = items::history(&context.call()?, id)?;
     let mut table = context.output.table(&["number", "time", "stage", "status", "note", "holder"]);
     for line in lines {
-        table.row(&HistoryReport {
-            number: line.number,
-            time: line.time.to_string(),
-            stage: line.stage,
-            status: line.status,
-            note: line.note,
-            holder: line.holder,
-            fence: line.fence,
-        })?;
+        table.row(&line)?;
     }
     table.end("nothing happened yet")?;
     Ok(Exit::Done)
 }
 
-/// Carries out one request for several items, all or none.
-fn ask(items: &[String], request: Request, context: &Context) -> Outcome {
-    let ids = items.iter().map(|item| identifier(item, "work item")).collect::<Result<Vec<ItemId>, Failure>>()?;
-    let registry = context.registry()?;
-    let (who, workflows) = (Context::who(), registry.workflows());
-    let asked = ids.clone();
-    registry.write_and_wake(move |tx| {
-        let mut topics = Vec::new();
-        for id in &asked {
-            topics.extend(items::request(tx, workflows.as_ref(), Scope::System, *id, request, &who)?);
-        }
-        Ok::<_, RegistryError>(topics)
-    })?;
+/// Asks something of several items, all or none of them.
+fn steer(call: &OpContext, wanted: &[String], ask: Ask, context: &Context) -> Outcome {
+    let ids = wanted.iter().map(|item| identifier(item, "work item")).collect::<Result<Vec<ItemId>, Failure>>()?;
     let mut table = context.output.table(&["item", "object", "stage", "status", "requested", "note"]);
-    for id in ids {
-        let report = registry.read(|tx| {
-            let item = items::find(tx, Scope::System, id)?;
-            ItemReport::read(tx, item)
-        })?;
-        table.row(&report)?;
+    for item in items::steer(call, &ids, ask)? {
+        table.row(&item)?;
     }
     table.end("")?;
     Ok(Exit::Done)

@@ -3,15 +3,12 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use strongroom_engine::Home;
-use strongroom_engine::restoration::{RestoreFileRequest, RestoreRequest, request_file, request_object};
-use strongroom_registry::{ItemId, Scope, items};
+use strongroom_engine::app::restorations::{self, ObjectRequest};
 
-use super::items::ItemReport;
 use super::wait::{Ended, Waiting, wait};
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
-use crate::output::{printable, report};
+use crate::output::printable;
 
 /// Give back what is kept
 #[derive(Debug, Subcommand)]
@@ -51,47 +48,26 @@ pub(crate) struct How {
     waiting: Waiting,
 }
 
-report! {
-    /// What was asked for.
-    Asked { item: ItemId, object: String, action: strongroom_registry::Action, status: strongroom_registry::ItemStatus }
-}
-
 pub(crate) fn run(command: Restore, context: &Context) -> Outcome {
-    let home = context.open_home()?;
-    let (id, how) = match command {
+    let call = context.call()?;
+    let (asked, how) = match command {
         Restore::Object { object, version, submission, how } => {
-            let to = how.to.clone();
-            let request = RestoreRequest { object, version, to, submission, requested_by: Context::who() };
-            (request_object(&home, &request)?, how)
+            let request = ObjectRequest { object, version, submission, to: how.to.clone() };
+            (restorations::of_object(&call, request)?, how)
         }
-        Restore::File { file, how } => {
-            let request = RestoreFileRequest { file, to: how.to.clone(), requested_by: Context::who() };
-            (request_file(&home, &request)?, how)
-        }
+        Restore::File { file, how } => (restorations::of_file(&call, &file, how.to.clone())?, how),
     };
     if !how.wait {
-        return accepted(&home, id, context);
+        context.output.show(&asked)?;
+        return Ok(Exit::Done);
     }
-    wait(&home, &[id], context, &how.waiting, &mut |item, _| {
-        let ended = Ended::of(item.status);
+    wait(&call, &[asked.item], context, &how.waiting, &mut |item| {
         if context.output.is_json() {
-            let report = home.registry.read(|tx| ItemReport::read(tx, item.clone()))?;
-            context.output.json(&report)?;
+            context.output.json(&item)?;
         } else {
             let note = item.note.as_deref().unwrap_or_default();
-            context.output.say(printable(&format!("{:9}  {}  {note}", item.status, item.object_identifier)))?;
+            context.output.say(printable(&format!("{:9}  {}  {note}", item.status, item.object)))?;
         }
-        Ok::<_, Failure>(ended)
+        Ok::<_, Failure>(Ended::of(item.status))
     })
-}
-
-fn accepted(home: &Home, id: ItemId, context: &Context) -> Outcome {
-    let item = home.registry.read(|tx| items::find(tx, Scope::System, id))?;
-    context.output.show(&Asked {
-        item: id,
-        object: item.object_identifier,
-        action: item.action,
-        status: item.status,
-    })?;
-    Ok(Exit::Done)
 }

@@ -126,6 +126,8 @@ permissions! {
     QUEUES_EMPTY "queues.empty" Installation Writes [SystemAdmin]
     QUEUES_REVIVE "queues.revive" Installation Writes [SystemAdmin]
     QUEUES_DELETE "queues.delete" Installation Writes [SystemAdmin]
+    RECEIVING_FORGET "receiving.forget" Institutions Writes [SystemAdmin InstitutionAdmin]
     RECEIVING_LIST "receiving.list" Institutions Reads [SystemAdmin InstitutionAdmin InstitutionUser Auditor]
+    RECEIVING_SHOW "receiving.show" Institutions Reads [SystemAdmin InstitutionAdmin InstitutionUser Auditor]
     RESTORATIONS_REQUEST "restorations.request" Institutions Writes [SystemAdmin InstitutionAdmin InstitutionUser]
 }

@@ -5,14 +5,22 @@
 //! A function that changes something appends a line to the journal in the transaction that does it.
 
 pub mod authorization;
+pub mod batches;
 pub mod collections;
 mod context;
+pub mod deposits;
 pub mod institutions;
+pub mod items;
 pub mod journal;
 pub mod queues;
+pub mod receiving;
+pub mod restorations;
 pub mod views;
 
 pub(crate) use context::{Authorized, find_institution};
+
+/// The wish of a person or the system that work comes to its end.
+pub use crate::runtime::Shutdown;
 pub use context::{Caller, OpContext};
 
 use crate::EngineError;

@@ -9,6 +9,7 @@ use strongroom_registry::{BatchId, ItemId, RegistryError, Scope, batches, parts,
 
 use super::intake::{Payload, bag_name, bag_part};
 use super::workflow::INGEST;
+use crate::journal::{Entry, Target};
 use crate::{EngineError, Home};
 
 /// The priority of a deposit before its size is known; large ones come a little later.
@@ -46,8 +47,8 @@ pub struct DepositRequest {
     pub digest: Option<(Algorithm, Digest)>,
     /// The objects must exist already.
     pub update: bool,
-    /// Who deposits.
-    pub submitted_by: String,
+    /// Whose act it is.
+    pub by: Entry,
 }
 
 /// What a work item keeps of the request.
@@ -114,7 +115,7 @@ pub fn deposit(home: &Home, request: &DepositRequest) -> Result<Deposited, Engin
         local_ids: request.local_ids.clone(),
         digest: request.digest.map(|(algorithm, digest)| (algorithm, digest.to_hex())),
         update: request.update,
-        submitted_by: request.submitted_by.clone(),
+        submitted_by: request.by.actor.name.clone(),
         note: request.note.clone(),
         etag: None,
     };
@@ -150,15 +151,16 @@ pub fn deposit(home: &Home, request: &DepositRequest) -> Result<Deposited, Engin
             priority: PRIORITY,
             held: collection.as_ref().is_some_and(|collection| collection.held),
             note: request.note.clone().unwrap_or_else(|| "deposited".into()),
-            actor: None,
+            actor: Some(request.by.actor.id),
         });
     }
     let ids = new_items.iter().map(|item| item.id).collect();
     let (institution, collection) = (institution.id, collection.map(|collection| collection.id));
-    let (submitted_by, note) = (request.submitted_by.clone(), request.note.clone());
+    let (by, note) = (request.by.clone(), request.note.clone());
     let workflows = home.registry.workflows();
     home.registry.write_and_wake(move |tx| {
-        batches::create(tx, batch, institution, collection, "bag", &submitted_by, note.as_deref())?;
+        by.done(tx, &Target::of(institution, format!("batch {batch}")))?;
+        batches::create(tx, batch, institution, collection, "bag", &by.actor.name, note.as_deref())?;
         let mut topics = Vec::new();
         for item in &new_items {
             topics.push(items::create(tx, workflows.as_ref(), item)?);

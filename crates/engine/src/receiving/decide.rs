@@ -17,6 +17,7 @@ use super::upload::UploadSource;
 use super::watch::Watched;
 use super::wholeness;
 use crate::ingest::{DepositOptions, INGEST, PRIORITY, bag_name, bag_part, is_read, object_name_fault};
+use crate::journal::{Entry, Target};
 use crate::{EngineError, Home, crash_point};
 
 /// Acts kept in one transaction.
@@ -266,6 +267,8 @@ fn submit(
         .map_err(|error| RegistryError::Corrupt { wanted: "options of a deposit", found: error.to_string() })?;
     let (id, batch) = (item_after(upload.item), BatchId::new());
     let object_identifier = format!("{}/{name}", upload.institution_identifier);
+    let by = Entry::of_system("deposits.submit");
+    by.done(tx, &Target::of(upload.institution, format!("batch {batch} of {}: {}", upload.store, upload.key)))?;
     batches::create(tx, batch, upload.institution, collection_id, "bag", DEPOSITOR, None)?;
     let new = NewItem {
         id,
@@ -283,7 +286,7 @@ fn submit(
         priority: PRIORITY,
         held: collection.as_ref().is_some_and(|collection| collection.held),
         note: format!("uploaded to {}", upload.store),
-        actor: None,
+        actor: Some(by.actor.id),
     };
     done.topics.push(items::create(tx, *workflows, &new)?);
     if let Some(part) = part {

@@ -19,6 +19,6 @@ mod wholeness;
 
 pub(crate) use notice::deliver as deliver_notice;
 pub(crate) use removal::{REMOVAL, remove_ingested};
-pub use report::{UploadReport, forget, list, show};
+pub use report::{UploadReport, list, show};
 pub(crate) use upload::UploadSource;
 pub use watch::{Watched, watch};

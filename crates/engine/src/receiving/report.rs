@@ -1,4 +1,4 @@
-//! What is told of uploads: what waits and why, what became of it, and the forgetting of one.
+//! What is told of uploads: what waits and why, and what became of it.
 
 use strongroom_registry::items::{self, Item};
 use strongroom_registry::receiving::{self as record, Upload};
@@ -72,12 +72,6 @@ pub fn show(home: &Home, scope: Scope, id: UploadId) -> Result<UploadReport, Eng
         name: id.to_string(),
         hint: ": `receiving list` shows those there are".into(),
     })
-}
-
-/// Forgets an upload as it is: the next look takes it up as if it were new. Its work items stay on record.
-pub fn forget(home: &Home, scope: Scope, id: UploadId) -> Result<(), EngineError> {
-    home.registry.write(move |tx| record::forget(tx, scope, id))?;
-    Ok(())
 }
 
 fn report(home: &Home, tx: &mut dyn Transaction, upload: Upload) -> Result<UploadReport, RegistryError> {

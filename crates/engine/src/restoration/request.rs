@@ -10,6 +10,7 @@ use strongroom_registry::{Action, FileId, ItemId, ObjectState, RegistryError, Sc
 use super::names::{file_name_of, safe_name, shown_path};
 use super::object_name;
 use super::{OF_FILES, OF_OBJECTS};
+use crate::journal::{Entry, Target};
 use crate::{EngineError, Home};
 
 /// What of an object is asked for.
@@ -23,8 +24,8 @@ pub struct RestoreRequest {
     pub to: Option<PathBuf>,
     /// The deposit that made the version byte for byte, instead of a bag made anew.
     pub submission: bool,
-    /// Who asks.
-    pub requested_by: String,
+    /// Whose act it is.
+    pub by: Entry,
 }
 
 /// Which file is asked for.
@@ -34,8 +35,8 @@ pub struct RestoreFileRequest {
     pub file: String,
     /// The folder that the file is put into; the institution's place in the restoration store where absent.
     pub to: Option<PathBuf>,
-    /// Who asks.
-    pub requested_by: String,
+    /// Whose act it is.
+    pub by: Entry,
 }
 
 /// What a work item keeps of the request.
@@ -72,9 +73,10 @@ pub fn request_object(home: &Home, request: &RestoreRequest) -> Result<ItemId, E
         version: Some(version),
         submission: request.submission,
         to,
-        requested_by: request.requested_by.clone(),
+        requested_by: request.by.actor.name.clone(),
     };
-    make(home, &object, OF_OBJECTS.action, None, name, object.bytes, &options)
+    let wanted = Wanted { action: OF_OBJECTS.action, file: None, name, size: object.bytes, options };
+    make(home, &object, wanted, &request.by)
 }
 
 /// Makes the work item that gives a single file back, as it is now.
@@ -91,8 +93,9 @@ pub fn request_file(home: &Home, request: &RestoreFileRequest) -> Result<ItemId,
     let (object, file) = home.registry.read(|tx| objects::file(tx, Scope::System, id))?.ok_or_else(unknown)?;
     let name = file_name_of(shown_path(&file.path)).to_owned();
     let to = checked_folder(request.to.as_ref(), &safe_name(&name))?;
-    let options = RestoreOptions { to, requested_by: request.requested_by.clone(), ..RestoreOptions::default() };
-    make(home, &object, OF_FILES.action, Some(id), name, file.size, &options)
+    let options = RestoreOptions { to, requested_by: request.by.actor.name.clone(), ..RestoreOptions::default() };
+    let wanted = Wanted { action: OF_FILES.action, file: Some(id), name, size: file.size, options };
+    make(home, &object, wanted, &request.by)
 }
 
 /// The folder as an absolute path, in which nothing of this name lies.
@@ -117,19 +120,17 @@ fn checked_folder(folder: Option<&PathBuf>, name: &str) -> Result<Option<String>
     }
 }
 
-fn make(
-    home: &Home,
-    object: &Object,
+/// What a work item is to give back.
+struct Wanted {
     action: Action,
     file: Option<FileId>,
     name: String,
     size: u64,
-    options: &RestoreOptions,
-) -> Result<ItemId, EngineError> {
-    let note = match options.requested_by.as_str() {
-        "" => "asked for".to_owned(),
-        who => format!("asked for by {who}"),
-    };
+    options: RestoreOptions,
+}
+
+fn make(home: &Home, object: &Object, wanted: Wanted, by: &Entry) -> Result<ItemId, EngineError> {
+    let Wanted { action, file, name, size, options } = wanted;
     let new = NewItem {
         id: ItemId::new(),
         batch: None,
@@ -139,18 +140,20 @@ fn make(
         object: Some(object.id),
         object_identifier: object.identifier.clone(),
         file,
-        name,
         source: None,
         size: Some(size),
-        options: serde_json::to_string(options).map_err(|error| EngineError::Usage(error.to_string()))?,
+        options: serde_json::to_string(&options).map_err(|error| EngineError::Usage(error.to_string()))?,
         priority: 50,
         held: false,
-        note,
-        actor: None,
+        note: format!("asked for by {}", by.actor.name),
+        actor: Some(by.actor.id),
+        name,
     };
-    let id = new.id;
-    let workflows = home.registry.workflows();
-    home.registry
-        .write_and_wake(move |tx| Ok::<_, RegistryError>(vec![items::create(tx, workflows.as_ref(), &new)?]))?;
+    let (id, workflows, by) = (new.id, home.registry.workflows(), by.clone());
+    let target = Target::of(object.institution, format!("{}: {}, item {id}", object.identifier, new.name));
+    home.registry.write_and_wake(move |tx| {
+        by.done(tx, &target)?;
+        Ok::<_, RegistryError>(vec![items::create(tx, workflows.as_ref(), &new)?])
+    })?;
     Ok(id)
 }

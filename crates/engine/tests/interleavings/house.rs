@@ -218,7 +218,6 @@ impl House {
         let request = DepositRequest {
             institution: INSTITUTION.into(),
             sources: vec![path.to_str().expect("UTF-8").to_owned()],
-            submitted_by: "tester".into(),
             ..DepositRequest::default()
         };
         let home = self.engine(None, self.clock());

@@ -251,7 +251,6 @@ fn a_process_that_works_with_the_registry_of_before_is_stopped() {
     let request = strongroom_engine::ingest::DepositRequest {
         institution: fixture::INSTITUTION.into(),
         sources: vec![bag.to_str().expect("UTF-8").to_owned()],
-        submitted_by: "tester".into(),
         ..Default::default()
     };
     let made = strongroom_engine::ingest::deposit(&home, &request).expect("the process of before still takes it");
@@ -453,7 +452,6 @@ fn a_backup_taken_under_load_adopts_and_its_open_work_ends_as_it_did() {
     let request = strongroom_engine::ingest::DepositRequest {
         institution: fixture::INSTITUTION.into(),
         sources,
-        submitted_by: "tester".into(),
         ..Default::default()
     };
     let made = strongroom_engine::ingest::deposit(&home, &request).expect("deposits");

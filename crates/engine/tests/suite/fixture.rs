@@ -120,7 +120,6 @@ impl TestHome {
         let request = DepositRequest {
             institution: INSTITUTION.into(),
             sources: vec![bag.to_str().expect("UTF-8").to_owned()],
-            submitted_by: "tester".into(),
             ..DepositRequest::default()
         };
         let made = deposit(&self.home, &request).expect("deposits");

@@ -31,7 +31,6 @@ pub(crate) fn hand_in(home: &Home, bag: &Path) -> ItemId {
     let request = DepositRequest {
         institution: INSTITUTION.into(),
         sources: vec![bag.to_str().expect("UTF-8").to_owned()],
-        submitted_by: "tester".into(),
         ..DepositRequest::default()
     };
     let made = deposit(home, &request).expect("deposits");
@@ -199,7 +198,6 @@ fn a_removed_collection_takes_no_deposits_neither_new_ones_nor_those_that_wait()
         institution: INSTITUTION.into(),
         collection: Some("photos".into()),
         sources: vec![bag.to_str().expect("UTF-8").to_owned()],
-        submitted_by: "tester".into(),
         ..DepositRequest::default()
     };
     let waiting = deposit(&home.home, &request).expect("the collection is there").items;

@@ -173,12 +173,7 @@ fn deposits_that_go_on_meanwhile_are_no_differences() {
             home.bag(&format!("bag-{number}"), &[("a.txt", text.as_bytes())]).to_str().expect("UTF-8").to_owned()
         })
         .collect();
-    let request = DepositRequest {
-        institution: INSTITUTION.into(),
-        sources,
-        submitted_by: "tester".into(),
-        ..DepositRequest::default()
-    };
+    let request = DepositRequest { institution: INSTITUTION.into(), sources, ..DepositRequest::default() };
     let made = deposit(&home, &request).expect("deposits");
     std::thread::scope(|scope| {
         let worker = scope.spawn(|| work_on(&home, &made.items, &Shutdown::new()).expect("works"));

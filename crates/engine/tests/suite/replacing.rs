@@ -177,7 +177,6 @@ fn a_version_that_is_being_committed_is_completed_in_the_replacement() {
     let request = DepositRequest {
         institution: INSTITUTION.into(),
         sources: vec![bag.to_str().expect("UTF-8").to_owned()],
-        submitted_by: "tester".into(),
         ..DepositRequest::default()
     };
     let id = deposit(&made, &request).expect("deposits").items.remove(0);

@@ -51,7 +51,6 @@ fn to(folder: &TempDir, name: &str) -> RestoreRequest {
     RestoreRequest {
         object: format!("{INSTITUTION}/{name}"),
         to: Some(folder.path().to_owned()),
-        requested_by: "tester".into(),
         ..RestoreRequest::default()
     }
 }
@@ -250,7 +249,7 @@ fn a_single_file_is_given_back_proved() {
     damage(&home, &wanted, KEPT_IN[0]);
     let folder = TempDir::new().expect("a folder");
     for to in [Some(folder.path().to_owned()), None] {
-        let request = RestoreFileRequest { file: wanted.id.to_string(), to, requested_by: "tester".into() };
+        let request = RestoreFileRequest { file: wanted.id.to_string(), to, ..RestoreFileRequest::default() };
         let item = worked(&home, request_file(&home, &request).expect("asks"));
         assert_eq!(item.status, ItemStatus::Succeeded, "{:?}", item.note);
     }

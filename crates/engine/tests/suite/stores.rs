@@ -92,7 +92,6 @@ fn with_a_store_away_the_rest_goes_on_and_a_deposit_waits_until_it_is_back() {
     let request = RestoreRequest {
         object: object.identifier.clone(),
         to: Some(to.path().to_owned()),
-        requested_by: "tester".into(),
         ..RestoreRequest::default()
     };
     let restoring = request_object(&home, &request).expect("asks");
@@ -118,7 +117,6 @@ fn a_restoration_reads_another_store_where_the_first_is_away() {
     let request = RestoreRequest {
         object: object.identifier.clone(),
         to: Some(to.path().to_owned()),
-        requested_by: "tester".into(),
         ..RestoreRequest::default()
     };
     let id = request_object(&made, &request).expect("asks");

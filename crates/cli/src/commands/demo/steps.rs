@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 use strongroom_bagit::{CheckOptions, Verdict};
 use strongroom_engine::Home;
+use strongroom_engine::app::deposits::{self, Request};
+use strongroom_engine::app::restorations::{self, ObjectRequest};
+use strongroom_engine::app::{Caller, OpContext, Shutdown, items};
 use strongroom_engine::fixity::{self, FixityRequest};
-use strongroom_engine::ingest::{DepositRequest, deposit};
-use strongroom_engine::restoration::{RestoreRequest, request_object};
-use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::settings::Settings;
 use strongroom_registry::objects;
-use strongroom_registry::{ItemId, ItemStatus, RegistryError, Scope, items};
+use strongroom_registry::{ItemId, ItemStatus, RegistryError};
 
 use super::super::init::{COLLECTION, INSTITUTION};
 use super::super::objects::find;
@@ -143,14 +143,14 @@ impl<'c> Demo<'c> {
         let deposited = self.deposits().join(format!("{LETTERS}.tar"));
         let to = self.dir.join("given-back");
         fs::create_dir(&to).map_err(|error| Failure::io("make the folder", &to, &error))?;
-        let request = RestoreRequest {
+        let request = ObjectRequest {
             object: format!("{INSTITUTION}/{LETTERS}"),
             to: Some(to.clone()),
             submission: true,
-            requested_by: "demo".to_owned(),
-            ..RestoreRequest::default()
+            ..ObjectRequest::default()
         };
-        let ended = self.work(home, &[request_object(home, &request)?])?;
+        let asked = restorations::of_object(&call(home), request)?;
+        let ended = self.work(home, &[asked.item])?;
         let back = to.join(format!("{LETTERS}.tar"));
         let report = strongroom_bagit::validate(&back, &CheckOptions::default())?;
         let is_valid = matches!(report.verdict, Verdict::Valid | Verdict::ValidWithWarnings);
@@ -166,30 +166,30 @@ impl<'c> Demo<'c> {
 
     /// Deposits payloads, and tells the stages that each goes through; how each ended.
     fn take_in(&self, home: &Arc<Home>, paths: &[PathBuf]) -> Result<Vec<ItemStatus>, Failure> {
-        let request = DepositRequest {
-            institution: INSTITUTION.to_owned(),
+        let request = Request {
+            institution: Some(INSTITUTION.to_owned()),
             collection: Some(COLLECTION.to_owned()),
             sources: paths.iter().map(|path| path.display().to_string()).collect(),
-            submitted_by: "demo".to_owned(),
-            ..DepositRequest::default()
+            ..Request::default()
         };
-        let ids = deposit(home, &request)?.items;
-        self.work(home, &ids)
+        let submitted = deposits::submit(&call(home), request)?;
+        self.work(home, &submitted.items)
     }
 
     /// Works on items until they end, and tells what happened; how each ended.
     fn work(&self, home: &Arc<Home>, ids: &[ItemId]) -> Result<Vec<ItemStatus>, Failure> {
         let ends: RefCell<BTreeMap<ItemId, ItemStatus>> = RefCell::default();
         let stop = Stop { shutdown: self.shutdown.clone(), timeout: None };
-        let exit = wait_until(home, ids, self.context, &stop, &mut |item, problems| {
-            let stages = stages(home, item.id)?;
-            self.say(&format!("  {}: {}", item.object_identifier, stages.join(" > ")))?;
+        let call = call(home);
+        let exit = wait_until(&call, ids, self.context, &stop, &mut |item| {
+            let stages = stages(&call, item.item)?;
+            self.say(&format!("  {}: {}", item.object, stages.join(" > ")))?;
             self.say(&format!("    {}: {}", item.status, item.note.as_deref().unwrap_or_default()))?;
-            for problem in problems.iter().take(3) {
+            for problem in item.problems.iter().take(3) {
                 let path = problem.path.as_deref().unwrap_or_default();
                 self.say(&format!("    {} {} {path}: {}", problem.severity, problem.code, problem.message))?;
             }
-            ends.borrow_mut().insert(item.id, item.status);
+            ends.borrow_mut().insert(item.item, item.status);
             Ok(Ended::of(item.status))
         })?;
         if exit == Exit::Interrupted {
@@ -204,9 +204,14 @@ impl<'c> Demo<'c> {
     }
 }
 
+/// A call of the demonstration.
+fn call(home: &Arc<Home>) -> OpContext {
+    OpContext::new(home.clone(), Caller::at_console("demo"))
+}
+
 /// The stages that an item went through, in order.
-fn stages(home: &Home, id: ItemId) -> Result<Vec<String>, Failure> {
-    let lines = home.registry.read(|tx| items::history(tx, Scope::System, id))?;
+fn stages(call: &OpContext, id: ItemId) -> Result<Vec<String>, Failure> {
+    let lines = items::history(call, id)?;
     let mut stages: Vec<String> = lines.into_iter().map(|line| line.stage.to_string()).collect();
     stages.dedup();
     Ok(stages)

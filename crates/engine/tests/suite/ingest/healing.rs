@@ -22,7 +22,6 @@ fn deposit_again(home: &TestHome, name: &str, files: &[(&str, &[u8])]) -> Item {
     let request = DepositRequest {
         institution: INSTITUTION.into(),
         sources: vec![bag.to_str().expect("UTF-8").to_owned()],
-        submitted_by: "tester".into(),
         ..DepositRequest::default()
     };
     let made = deposit(home, &request).expect("deposits");

@@ -45,7 +45,6 @@ fn ingest_for(made: &TestHome, option: &str, name: &str) {
     let request = DepositRequest {
         institution: INSTITUTION.into(),
         sources: vec![bag.to_str().expect("UTF-8").to_owned()],
-        submitted_by: "tester".into(),
         ..DepositRequest::default()
     };
     let id = deposit(made, &request).expect("deposits").items.remove(0);

@@ -156,11 +156,11 @@ fn a_forgotten_upload_is_taken_up_anew() {
     let home = home();
     invalid(&home);
     let id = uploads(&home)[0].upload;
-    receiving::forget(&home, Scope::System, id).expect("forgets");
+    home.registry.write(move |tx| uploads_record::forget(tx, Scope::System, id)).expect("forgets");
     assert!(uploads(&home).is_empty());
     assert_eq!(settle(&home).submitted, 1);
     let id = uploads(&home)[0].upload;
-    assert!(receiving::forget(&home, Scope::System, id).is_err(), "it is worked on");
+    assert!(home.registry.write(move |tx| uploads_record::forget(tx, Scope::System, id)).is_err(), "it is worked on");
 }
 
 #[test]

@@ -1,0 +1,59 @@
+//! Batches: one submission each, with its work items.
+
+use strongroom_registry::batches::{self, Batch};
+use strongroom_registry::{BatchId, RegistryError, Scope, Transaction};
+
+use super::authorization::{BATCHES_LIST, BATCHES_SHOW, BATCHES_STEER};
+use super::items::Ask;
+use super::views::BatchView;
+use super::{OpContext, PAGE, Page};
+use crate::EngineError;
+use crate::journal::Target;
+
+/// Batches of an institution, or all, in order of their making, after `after`.
+pub fn list(
+    context: &OpContext,
+    institution: Option<&str>,
+    after: Option<BatchId>,
+) -> Result<Page<BatchView, BatchId>, EngineError> {
+    let authorized = context.authorize(&BATCHES_LIST)?;
+    let scope = authorized.scope_of(institution)?;
+    let items = authorized.read(|tx| {
+        let page = batches::list(tx, scope, after, PAGE)?;
+        page.into_iter().map(|batch| BatchView::read(tx, batch)).collect::<Result<Vec<_>, RegistryError>>()
+    })?;
+    let next = items.last().map(|last| last.batch);
+    Ok(Page { items, next })
+}
+
+/// One batch.
+pub fn show(context: &OpContext, batch: BatchId) -> Result<BatchView, EngineError> {
+    let authorized = context.authorize(&BATCHES_SHOW)?;
+    Ok(authorized.read(|tx| {
+        let batch = find(tx, authorized.scope(), batch)?;
+        BatchView::read(tx, batch)
+    })?)
+}
+
+/// Asks something of every item of a batch that it can mean, all or none; the batch as it is then. Items whose version is
+/// committed go on to their end.
+pub fn steer(context: &OpContext, batch: BatchId, ask: Ask) -> Result<BatchView, EngineError> {
+    let authorized = context.authorize(&BATCHES_STEER)?;
+    let (scope, who) = (authorized.scope(), authorized.actor().name.clone());
+    let (entry, registry) = (authorized.entry_named(ask.act()), &authorized.home().registry);
+    let workflows = registry.workflows();
+    registry.write_and_wake(move |tx| {
+        let institution = find(tx, scope, batch)?.institution;
+        let topics = batches::request(tx, workflows.as_ref(), scope, batch, ask.into(), &who)?;
+        entry.done(tx, &Target::of(institution, format!("batch {batch}")))?;
+        Ok::<_, RegistryError>(topics)
+    })?;
+    Ok(authorized.read(|tx| {
+        let batch = find(tx, scope, batch)?;
+        BatchView::read(tx, batch)
+    })?)
+}
+
+fn find(tx: &mut dyn Transaction, scope: Scope, id: BatchId) -> Result<Batch, RegistryError> {
+    batches::get(tx, scope, id)?.ok_or_else(|| RegistryError::NotFound { what: "batch", id: id.to_string() })
+}

@@ -1,0 +1,84 @@
+//! Deposits: packages that are handed in, and how each ended.
+
+use strongroom_digest::{Algorithm, Digest};
+use strongroom_registry::{ItemId, Scope, items, parts, tenants};
+
+use super::authorization::{DEPOSITS_SUBMIT, INSTITUTIONS_LIST, ITEMS_SHOW};
+use super::views::{DepositView, SubmittedView};
+use super::{OpContext, find_institution};
+use crate::EngineError;
+use crate::ingest::{DepositRequest, deposit};
+
+pub use crate::ingest::DepositKind;
+
+/// What a depositor asks.
+#[derive(Debug, Clone, Default)]
+pub struct Request {
+    /// The institution's domain name; where absent, the only one that may deposit and that the actor sees.
+    pub institution: Option<String>,
+    /// The collection's short name.
+    pub collection: Option<String>,
+    /// What is deposited.
+    pub kind: DepositKind,
+    /// Paths of this machine and URLs, one work item each.
+    pub sources: Vec<String>,
+    /// The depositor's own identifiers of the object.
+    pub local_ids: Vec<String>,
+    /// The object's name, where it is not the bag's.
+    pub primary_id: Option<String>,
+    /// A note to keep with batch and items.
+    pub note: Option<String>,
+    /// What the payload as a file must have, for a single serialized one.
+    pub digest: Option<(Algorithm, Digest)>,
+    /// The objects must exist already.
+    pub update: bool,
+}
+
+/// Makes a batch and its work items. Nothing is made when anything of the request is wrong.
+pub fn submit(context: &OpContext, request: Request) -> Result<SubmittedView, EngineError> {
+    let institution = match &request.institution {
+        Some(institution) => institution.clone(),
+        None => only_institution(context)?,
+    };
+    let authorized = context.authorize(&DEPOSITS_SUBMIT)?;
+    let scope = authorized.scope();
+    if let Scope::Institution(_) = scope {
+        // An institution of others is none that the actor knows.
+        authorized.read(|tx| find_institution(tx, scope, &institution))?;
+    }
+    let request = DepositRequest {
+        institution,
+        collection: request.collection,
+        kind: request.kind,
+        sources: request.sources,
+        local_ids: request.local_ids,
+        primary_id: request.primary_id,
+        note: request.note,
+        digest: request.digest,
+        update: request.update,
+        by: authorized.entry(),
+    };
+    let made = deposit(authorized.home(), &request)?;
+    Ok(SubmittedView { batch: made.batch, items: made.items })
+}
+
+/// How a deposit stands, or how it ended.
+pub fn show(context: &OpContext, item: ItemId) -> Result<DepositView, EngineError> {
+    let authorized = context.authorize(&ITEMS_SHOW)?;
+    Ok(authorized.read(|tx| {
+        let item = items::find(tx, authorized.scope(), item)?;
+        let parts = parts::of_deposit(tx, &item)?;
+        DepositView::read(tx, item, parts)
+    })?)
+}
+
+fn only_institution(context: &OpContext) -> Result<String, EngineError> {
+    let authorized = context.authorize(&INSTITUTIONS_LIST)?;
+    let mut known = authorized.read(|tx| tenants::institutions(tx, authorized.scope(), "", 2))?;
+    known.retain(|institution| institution.active);
+    match known.as_slice() {
+        [only] => Ok(only.identifier.clone()),
+        _ => Err(EngineError::Usage("whose deposit this is must be said: give --institution".to_owned())
+            .next("\"strongroom institution list\" shows those there are")),
+    }
+}

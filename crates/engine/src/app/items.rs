@@ -1,0 +1,224 @@
+//! Work items: shown, steered, and worked on here and now.
+
+use std::collections::BTreeSet;
+
+use strongroom_queue::tasks;
+use strongroom_registry::items::{self, Item, ItemFilter, Request};
+use strongroom_registry::{
+    Action, BatchId, ItemId, ItemStatus, RegistryError, Scope, Stage, Time, Transaction, WaitReason,
+};
+
+use super::authorization::{ITEMS_HISTORY, ITEMS_LIST, ITEMS_SHOW, ITEMS_STEER, ITEMS_WORK};
+use super::views::{HistoryLineView, ItemView, ObstacleView, StandingView};
+use super::{OpContext, PAGE, Page};
+use crate::journal::Target;
+use crate::runtime::{Shutdown, Summary};
+use crate::{EngineError, work_on};
+
+/// Which items are listed.
+#[derive(Debug, Clone, Default)]
+pub struct Filter {
+    /// Only those of this institution.
+    pub institution: Option<String>,
+    /// Only those of this batch.
+    pub batch: Option<BatchId>,
+    /// Only this status.
+    pub status: Option<ItemStatus>,
+    /// Only this stage.
+    pub stage: Option<Stage>,
+    /// Only this action.
+    pub action: Option<Action>,
+    /// Only those that ask for review.
+    pub needs_review: bool,
+    /// Only those made since.
+    pub since: Option<Time>,
+}
+
+/// What is asked of an item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ask {
+    /// Stay where it is until released.
+    Hold,
+    /// Go on.
+    Release,
+    /// End without success.
+    Cancel,
+    /// Go away, where it has ended; row and history stay.
+    Delete,
+    /// Be worked on again, from this stage, or from the one it stopped at.
+    Requeue(Option<Stage>),
+}
+
+impl Ask {
+    /// As the journal names it.
+    pub(crate) fn act(self) -> &'static str {
+        match self {
+            Self::Hold => "hold",
+            Self::Release => "release",
+            Self::Cancel => "cancel",
+            Self::Delete => "delete",
+            Self::Requeue(_) => "requeue",
+        }
+    }
+}
+
+impl From<Ask> for Request {
+    fn from(ask: Ask) -> Self {
+        match ask {
+            Ask::Hold => Self::Hold,
+            Ask::Release => Self::Release,
+            Ask::Cancel => Self::Cancel,
+            Ask::Delete => Self::Delete,
+            Ask::Requeue(stage) => Self::Requeue(stage),
+        }
+    }
+}
+
+/// Every stage that an item can be at.
+pub fn stages(context: &OpContext) -> Result<Vec<Stage>, EngineError> {
+    Ok(context.authorize(&ITEMS_LIST)?.home().workflows().stages())
+}
+
+/// Every action that an item can have.
+pub fn actions(context: &OpContext) -> Result<Vec<Action>, EngineError> {
+    Ok(context.authorize(&ITEMS_LIST)?.home().workflows().actions())
+}
+
+/// Items in order of their making, after `after`.
+pub fn list(
+    context: &OpContext,
+    filter: &Filter,
+    after: Option<ItemId>,
+) -> Result<Page<ItemView, ItemId>, EngineError> {
+    let authorized = context.authorize(&ITEMS_LIST)?;
+    let scope = authorized.scope_of(filter.institution.as_deref())?;
+    let wanted = ItemFilter {
+        status: filter.status,
+        stage: filter.stage,
+        action: filter.action,
+        needs_review: filter.needs_review.then_some(true),
+        since: filter.since,
+        batch: filter.batch,
+        object: None,
+    };
+    let items = authorized.read(|tx| {
+        let page = items::list(tx, scope, &wanted, after, PAGE)?;
+        page.into_iter().map(|item| ItemView::read(tx, item)).collect::<Result<Vec<_>, RegistryError>>()
+    })?;
+    let next = items.last().map(|last| last.item);
+    Ok(Page { items, next })
+}
+
+/// One item.
+pub fn show(context: &OpContext, item: ItemId) -> Result<ItemView, EngineError> {
+    let authorized = context.authorize(&ITEMS_SHOW)?;
+    Ok(authorized.read(|tx| {
+        let item = items::find(tx, authorized.scope(), item)?;
+        ItemView::read(tx, item)
+    })?)
+}
+
+/// Where these items are, in this order.
+pub fn standing(context: &OpContext, wanted: &[ItemId]) -> Result<Vec<StandingView>, EngineError> {
+    let authorized = context.authorize(&ITEMS_SHOW)?;
+    let find = |tx: &mut dyn Transaction, id: &ItemId| items::find(tx, authorized.scope(), *id);
+    Ok(authorized.read(|tx| wanted.iter().map(|id| Ok(find(tx, id)?.into())).collect())?)
+}
+
+/// What happened to an item, oldest first.
+pub fn history(context: &OpContext, item: ItemId) -> Result<Vec<HistoryLineView>, EngineError> {
+    let authorized = context.authorize(&ITEMS_HISTORY)?;
+    let lines = authorized.read(|tx| {
+        items::find(tx, authorized.scope(), item)?;
+        items::history(tx, authorized.scope(), item)
+    })?;
+    Ok(lines.into_iter().map(HistoryLineView::from).collect())
+}
+
+/// Asks something of several items, all or none of them; the items as they are then.
+pub fn steer(context: &OpContext, wanted: &[ItemId], ask: Ask) -> Result<Vec<ItemView>, EngineError> {
+    let authorized = context.authorize(&ITEMS_STEER)?;
+    let (scope, who) = (authorized.scope(), authorized.actor().name.clone());
+    let (entry, registry) = (authorized.entry_named(ask.act()), &authorized.home().registry);
+    let (asked, workflows) = (wanted.to_vec(), registry.workflows());
+    registry.write_and_wake(move |tx| {
+        let mut topics = Vec::new();
+        for id in &asked {
+            let item = items::find(tx, scope, *id)?;
+            topics.extend(items::request(tx, workflows.as_ref(), scope, *id, ask.into(), &who)?);
+            entry.done(tx, &Target::of(item.institution, format!("item {id} of {}", item.object_identifier)))?;
+        }
+        Ok::<_, RegistryError>(topics)
+    })?;
+    Ok(authorized.read(|tx| {
+        let mut views = Vec::with_capacity(wanted.len());
+        for id in wanted {
+            let item = items::find(tx, scope, *id)?;
+            views.push(ItemView::read(tx, item)?);
+        }
+        Ok(views)
+    })?)
+}
+
+/// Works on these items in this process, under their leases, until all have ended, a person has to release them, or a stop is
+/// asked for. Older deposits that they wait for are worked on with them.
+pub fn work(context: &OpContext, wanted: &[ItemId], shutdown: &Shutdown) -> Result<Summary, EngineError> {
+    let authorized = context.authorize(&ITEMS_WORK)?;
+    work_on(authorized.home(), wanted, shutdown)
+}
+
+/// What keeps an item that waits from going on, where it is known and is not over in a moment.
+pub fn obstacle(context: &OpContext, item: ItemId) -> Result<Option<ObstacleView>, EngineError> {
+    let authorized = context.authorize(&ITEMS_SHOW)?;
+    Ok(authorized.read(|tx| {
+        let item = items::find(tx, authorized.scope(), item)?;
+        if item.status != ItemStatus::Pending {
+            return Ok(None);
+        }
+        let held = older_held(tx, authorized.scope(), &item)?;
+        let (is_paused, are_all) = (tasks::is_paused(tx, &item.topic)?, tasks::are_all_paused(tx)?);
+        Ok(obstacle_of(&item, held.as_ref(), is_paused, are_all))
+    })?)
+}
+
+fn obstacle_of(item: &Item, held: Option<&Item>, is_paused: bool, are_all: bool) -> Option<ObstacleView> {
+    if let Some(held) = held {
+        let why = held.note.as_deref().unwrap_or_default();
+        return Some(ObstacleView {
+            key: format!("held {}", held.id),
+            reason: format!("waits for item {}, an older deposit of the same object, which is held: {why}", held.id),
+            next: format!("strongroom items release {0}, or strongroom items cancel {0}", held.id),
+        });
+    }
+    if is_paused {
+        let topic = &item.topic;
+        return Some(ObstacleView {
+            key: format!("paused {topic}"),
+            reason: format!("waits for the topic {topic}, which is paused"),
+            next: format!("strongroom queue resume {}", if are_all { "--all" } else { topic }),
+        });
+    }
+    let next = match item.wait_reason? {
+        WaitReason::RefusedStore => {
+            "do what the reason says; the item goes on by itself then. \"strongroom store list\" shows the store"
+        }
+        _ => "nothing; it goes on by itself",
+    };
+    let reason = item.note.clone().unwrap_or_default();
+    Some(ObstacleView { key: String::new(), reason, next: next.to_owned() })
+}
+
+/// The oldest open deposit of the same object before an item, where it is held.
+fn older_held(tx: &mut dyn Transaction, scope: Scope, item: &Item) -> Result<Option<Item>, RegistryError> {
+    if item.wait_reason != Some(WaitReason::OlderDeposit) {
+        return Ok(None);
+    }
+    let older: BTreeSet<ItemId> = items::open_up_to(tx, item)?.into_iter().filter(|older| *older != item.id).collect();
+    for older in older {
+        let older = items::find(tx, scope, older)?;
+        if older.status == ItemStatus::Held {
+            return Ok(Some(older));
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,61 @@
+//! Batches.
+
+use serde::Serialize;
+use strongroom_registry::batches::Batch;
+use strongroom_registry::{BatchId, BatchState, ItemStatus, RegistryError, Scope, Transaction, items};
+
+/// A batch.
+#[derive(Debug, Clone, Serialize)]
+pub struct BatchView {
+    /// Its identifier.
+    pub batch: BatchId,
+    /// The domain name of its institution.
+    pub institution: String,
+    /// The short name of its collection.
+    pub collection: Option<String>,
+    /// What was submitted.
+    pub kind: String,
+    /// Where it is.
+    pub state: BatchState,
+    /// How many items it has.
+    pub items: u64,
+    /// How many of them succeeded.
+    pub succeeded: u64,
+    /// How many failed.
+    pub failed: u64,
+    /// How many have not ended.
+    pub open: u64,
+    /// Who submitted it.
+    pub submitted_by: String,
+    /// The depositor's note.
+    pub note: Option<String>,
+    /// When it was made.
+    pub created_at: String,
+    /// When it last changed.
+    pub updated_at: String,
+}
+
+impl BatchView {
+    /// A batch with its items counted.
+    pub(crate) fn read(tx: &mut dyn Transaction, batch: Batch) -> Result<Self, RegistryError> {
+        let counts = items::counts(tx, Scope::System, Some(batch.id))?;
+        let sum = |wanted: fn(ItemStatus) -> bool| {
+            counts.iter().filter(|(status, _)| wanted(*status)).map(|(_, count)| count).sum::<u64>()
+        };
+        Ok(Self {
+            batch: batch.id,
+            institution: batch.institution_identifier,
+            collection: batch.collection_identifier,
+            kind: batch.kind,
+            state: batch.state,
+            items: sum(|_| true),
+            succeeded: sum(|status| status == ItemStatus::Succeeded),
+            failed: sum(|status| status == ItemStatus::Failed),
+            open: sum(|status| !status.is_ended()),
+            submitted_by: batch.submitted_by,
+            note: batch.note,
+            created_at: batch.created_at.to_string(),
+            updated_at: batch.updated_at.to_string(),
+        })
+    }
+}

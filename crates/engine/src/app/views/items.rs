@@ -1,0 +1,212 @@
+//! Work items and what happened to them.
+
+use serde::Serialize;
+use strongroom_queue::tasks;
+use strongroom_registry::items::{self, HistoryLine, Item, ItemProblem};
+use strongroom_registry::restored::{self, Restored};
+use strongroom_registry::{
+    Action, BatchId, FileId, ItemId, ItemStatus, Part, RegistryError, RestoredState, Scope, Stage, Transaction,
+    WaitReason, journal, parts,
+};
+
+/// Problems shown with one item.
+const PROBLEMS: usize = 1_000;
+
+/// A work item.
+#[derive(Debug, Clone, Serialize)]
+pub struct ItemView {
+    /// Its identifier.
+    pub item: ItemId,
+    /// The batch it belongs to.
+    pub batch: Option<BatchId>,
+    /// What it does.
+    pub action: Action,
+    /// The domain name of its institution.
+    pub institution: String,
+    /// The short name of its collection.
+    pub collection: Option<String>,
+    /// The object's identifier, `<institution>/<name>`.
+    pub object: String,
+    /// The name people know it by: the bag's file name.
+    pub name: String,
+    /// Which part of its object it is, where that comes in parts.
+    pub part: Option<u64>,
+    /// Of how many.
+    pub parts: Option<u64>,
+    /// The file, for acts on one.
+    pub file: Option<FileId>,
+    /// The stage it is at.
+    pub stage: Stage,
+    /// Where it is.
+    pub status: ItemStatus,
+    /// Lower is sooner.
+    pub priority: i64,
+    /// Attempts of its stage that were spent.
+    pub attempts: u32,
+    /// Attempts of its stage that ended in an error that may pass.
+    pub retry_count: u64,
+    /// Whether a person should look.
+    pub needs_review: bool,
+    /// The status that a person asked for and that it will have.
+    pub requested: Option<ItemStatus>,
+    /// Who works on it.
+    pub holder: Option<String>,
+    /// Until when, unless that is extended.
+    pub lease_until: Option<String>,
+    /// What it waits for.
+    pub waits_for: Option<WaitReason>,
+    /// Until when, unless something wakes it.
+    pub waits_until: Option<String>,
+    /// The last thing that happened, in words.
+    pub note: Option<String>,
+    /// What was found in its package.
+    pub problems: Vec<ItemProblem>,
+    /// When it was made.
+    pub created_at: String,
+    /// When it last changed.
+    pub updated_at: String,
+    /// Bytes of its package, where known.
+    pub size: Option<u64>,
+    /// What it put into the restoration store.
+    pub restored: Vec<RestoredView>,
+    /// On whose behalf it is worked on.
+    pub actor: Option<String>,
+}
+
+/// Where an item is, and no more of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct StandingView {
+    /// Its identifier.
+    pub item: ItemId,
+    /// The object's identifier, `<institution>/<name>`.
+    pub object: String,
+    /// The stage it is at.
+    pub stage: Stage,
+    /// Where it is.
+    pub status: ItemStatus,
+}
+
+impl StandingView {
+    /// Whether nothing more happens to it without a person.
+    pub fn is_over(&self) -> bool {
+        self.status.is_ended() || self.status == ItemStatus::Held
+    }
+}
+
+impl From<Item> for StandingView {
+    fn from(item: Item) -> Self {
+        Self { item: item.id, object: item.object_identifier, stage: item.stage, status: item.status }
+    }
+}
+
+/// What a restoration has put into the restoration store.
+#[derive(Debug, Clone, Serialize)]
+pub struct RestoredView {
+    /// The store.
+    pub store: String,
+    /// The key within it.
+    pub key: String,
+    /// Whether it lies there still.
+    pub state: RestoredState,
+    /// Bytes.
+    pub size: Option<u64>,
+    /// When it goes.
+    pub expires_at: Option<String>,
+}
+
+/// A line of an item's history.
+#[derive(Debug, Clone, Serialize)]
+pub struct HistoryLineView {
+    /// From 1.
+    pub number: u64,
+    /// When.
+    pub time: String,
+    /// At which stage.
+    pub stage: Stage,
+    /// With which status.
+    pub status: ItemStatus,
+    /// What happened, in words.
+    pub note: Option<String>,
+    /// Who held it.
+    pub holder: Option<String>,
+    /// Under which fence.
+    pub fence: i64,
+}
+
+/// What keeps an item from going on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ObstacleView {
+    /// The same for as long as it is the same obstacle, whatever its reason says.
+    pub key: String,
+    /// What it is, in words.
+    pub reason: String,
+    /// What to do.
+    pub next: String,
+}
+
+impl ItemView {
+    /// An item with what belongs to it.
+    pub(crate) fn read(tx: &mut dyn Transaction, item: Item) -> Result<Self, RegistryError> {
+        let problems = items::problems(tx, Scope::System, item.id, PROBLEMS)?;
+        let restored = restored::of_item(tx, item.id)?;
+        let attempts = tasks::of_key(tx, &item.id.to_string())?.iter().map(|task| task.spent).max().unwrap_or(0);
+        let part = parts::of_item(tx, item.id)?;
+        let actor = journal::actor_of_item(tx, item.id)?;
+        Ok(Self {
+            item: item.id,
+            name: item.name,
+            part: part.map(Part::number),
+            parts: part.map(Part::total),
+            batch: item.batch,
+            action: item.action,
+            institution: item.institution_identifier,
+            collection: item.collection_identifier,
+            object: item.object_identifier,
+            file: item.file,
+            stage: item.stage,
+            status: item.status,
+            priority: item.priority,
+            attempts,
+            retry_count: item.retry_count,
+            needs_review: item.needs_review,
+            requested: item.cancel_requested,
+            holder: item.holder,
+            lease_until: item.lease_until.map(|time| time.to_string()),
+            waits_for: item.wait_reason,
+            waits_until: item.wait_until.map(|time| time.to_string()),
+            note: item.note,
+            problems,
+            created_at: item.created_at.to_string(),
+            updated_at: item.updated_at.to_string(),
+            size: item.size,
+            restored: restored.into_iter().map(RestoredView::from).collect(),
+            actor: actor.map(|actor| actor.name),
+        })
+    }
+}
+
+impl From<Restored> for RestoredView {
+    fn from(restored: Restored) -> Self {
+        Self {
+            store: restored.place.store,
+            key: restored.place.key,
+            state: restored.state,
+            size: restored.size,
+            expires_at: restored.expires_at.map(|time| time.to_string()),
+        }
+    }
+}
+
+impl From<HistoryLine> for HistoryLineView {
+    fn from(line: HistoryLine) -> Self {
+        Self {
+            number: line.number,
+            time: line.time.to_string(),
+            stage: line.stage,
+            status: line.status,
+            note: line.note,
+            holder: line.holder,
+            fence: line.fence,
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! Restorations.
+
+use serde::Serialize;
+use strongroom_registry::{Action, ItemId, ItemStatus};
+
+/// A restoration that was asked for.
+#[derive(Debug, Clone, Serialize)]
+pub struct RestorationView {
+    /// Its work item.
+    pub item: ItemId,
+    /// The object's identifier, `<institution>/<name>`.
+    pub object: String,
+    /// What is given back: an object or a file.
+    pub action: Action,
+    /// Where the work item is.
+    pub status: ItemStatus,
+}
