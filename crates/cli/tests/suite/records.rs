@@ -51,6 +51,7 @@ fn a_deposit_waits_for_workers_and_can_be_steered() {
     assert_keys(
         &shown,
         &[
+            "actor",
             "item",
             "batch",
             "action",

@@ -344,6 +344,7 @@ const MAY_SCAN: &[(&str, &str)] = &[
     ("schedules.list", "as few as there are schedules"),
     ("sizes.events", "a count that a person asks for"),
     ("sizes.item_history", "a count that a person asks for"),
+    ("sizes.journal", "a count that a person asks for"),
     ("sizes.outbox", "a count that a person asks for"),
     ("sizes.receipts", "a count that a person asks for"),
     ("sizes.uploads", "a count that a person asks for"),

@@ -1,0 +1,340 @@
+//! Who may do what: every function of the application layer, asked for by every role, for an own and for a foreign institution.
+//! A function that is not in the list fails the test.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use strongroom_engine::EngineError;
+use strongroom_engine::app::authorization::{PERMISSIONS, Permission, Role};
+use strongroom_engine::app::items::Ask;
+use strongroom_engine::app::{self, Caller, OpContext};
+use strongroom_engine::ingest::{DepositRequest, deposit};
+use strongroom_engine::journal::Entry;
+use strongroom_engine::receiving as uploads;
+use strongroom_engine::runtime::Shutdown;
+use strongroom_queue::{NewTask, TaskId, TaskState, tasks};
+use strongroom_registry::journal::Actor;
+use strongroom_registry::tenants::{self, CollectionRules};
+use strongroom_registry::{
+    ActorKind, BatchId, CollectionId, InstitutionId, ItemId, RegistryError, Scope, UploadId, journal, objects,
+};
+
+use crate::fixture::{INSTITUTION, TestHome, home};
+
+/// Another institution of the same home, which keeps nothing.
+const OTHER: &str = "other.edu";
+const COLLECTION: &str = "papers";
+
+/// What the functions are asked about: it all belongs to [`INSTITUTION`], or to the installation.
+struct World {
+    home: TestHome,
+    own: InstitutionId,
+    other: InstitutionId,
+    item: ItemId,
+    batch: BatchId,
+    upload: UploadId,
+    file: String,
+    task: TaskId,
+    bag: PathBuf,
+}
+
+/// Whose the actor is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Whose {
+    /// The whole installation's.
+    All,
+    /// The institution's to which everything belongs that is asked about.
+    Own,
+    /// Another one's.
+    Foreign,
+}
+
+/// What an answer shows of the institution that is asked about.
+type Answer = Result<Shown, EngineError>;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shown {
+    Something,
+    Nothing,
+}
+
+/// A function, the line of the table that it goes by, and a call of it.
+struct Case {
+    function: &'static str,
+    permission: &'static str,
+    call: fn(&OpContext, &World) -> Answer,
+}
+
+fn something<T>(result: Result<T, EngineError>) -> Answer {
+    result.map(|_| Shown::Something)
+}
+
+fn some<T>(found: &[T]) -> Shown {
+    if found.is_empty() { Shown::Nothing } else { Shown::Something }
+}
+
+macro_rules! cases {
+    ($($function:literal $permission:literal $call:expr;)*) => {
+        &[$(Case { function: $function, permission: $permission, call: $call }),*]
+    };
+}
+
+const CASES: &[Case] = cases! {
+    "batches::list" "batches.list" |call, _| app::batches::list(call, None, None).map(|page| some(&page.items));
+    "batches::show" "batches.show" |call, world| something(app::batches::show(call, world.batch));
+    "batches::steer" "batches.steer" |call, world| something(app::batches::steer(call, world.batch, Ask::Hold));
+    "collections::list" "collections.list" |call, _| app::collections::list(call, None).map(|found| some(&found));
+    "collections::show" "collections.show" |call, _| something(app::collections::show(call, INSTITUTION, COLLECTION));
+    "collections::add" "collections.add" |call, _| {
+        something(app::collections::add(call, INSTITUTION, "maps", app::collections::Rules::default()))
+    };
+    "collections::set" "collections.set" |call, _| {
+        something(app::collections::set(call, INSTITUTION, COLLECTION, app::collections::Rules::default()))
+    };
+    "collections::remove" "collections.remove" |call, _| {
+        something(app::collections::remove(call, INSTITUTION, COLLECTION))
+    };
+    "deposits::submit" "deposits.submit" |call, world| {
+        let sources = vec![world.bag.display().to_string()];
+        let institution = Some(INSTITUTION.to_owned());
+        something(app::deposits::submit(call, app::deposits::Request { institution, sources, ..Default::default() }))
+    };
+    "deposits::show" "items.show" |call, world| something(app::deposits::show(call, world.item));
+    "institutions::list" "institutions.list" |call, _| {
+        let page = app::institutions::list(call, None)?;
+        Ok(some(&page.items.iter().filter(|found| found.institution == INSTITUTION).collect::<Vec<_>>()))
+    };
+    "institutions::show" "institutions.show" |call, _| something(app::institutions::show(call, INSTITUTION));
+    "institutions::add" "institutions.add" |call, _| something(app::institutions::add(call, "new.edu", None));
+    "institutions::set" "institutions.set" |call, _| {
+        something(app::institutions::set(call, INSTITUTION, Some("another name".to_owned()), None))
+    };
+    "items::stages" "items.list" |call, _| app::items::stages(call).map(|_| Shown::Nothing);
+    "items::actions" "items.list" |call, _| app::items::actions(call).map(|_| Shown::Nothing);
+    "items::list" "items.list" |call, _| {
+        app::items::list(call, &app::items::Filter::default(), None).map(|page| some(&page.items))
+    };
+    "items::show" "items.show" |call, world| something(app::items::show(call, world.item));
+    "items::standing" "items.show" |call, world| something(app::items::standing(call, &[world.item]));
+    "items::obstacle" "items.show" |call, world| something(app::items::obstacle(call, world.item));
+    "items::history" "items.history" |call, world| something(app::items::history(call, world.item));
+    "items::steer" "items.steer" |call, world| something(app::items::steer(call, &[world.item], Ask::Release));
+    "items::work" "items.work" |call, _| something(app::items::work(call, &[], &Shutdown::new()));
+    "journal::list" "journal.list" |call, _| {
+        let page = app::journal::list(call, &app::journal::Filter::default(), None)?;
+        let of_ours = page.items.iter().filter(|line| line.institution.as_deref() == Some(INSTITUTION));
+        Ok(some(&of_ours.collect::<Vec<_>>()))
+    };
+    "queues::list" "queues.list" |call, _| something(app::queues::list(call));
+    "queues::tasks" "queues.tasks" |call, _| something(app::queues::tasks(call, None, None, None));
+    "queues::pause" "queues.pause" |call, _| something(app::queues::pause(call, "fixity.check"));
+    "queues::resume" "queues.resume" |call, _| something(app::queues::resume(call, "fixity.check"));
+    "queues::pause_all" "queues.pause" |call, _| something(app::queues::pause_all(call));
+    "queues::resume_all" "queues.resume" |call, _| something(app::queues::resume_all(call));
+    "queues::revive" "queues.revive" |call, _| something(app::queues::revive(call, "fixity.check", None));
+    "queues::delete" "queues.delete" |call, world| something(app::queues::delete(call, world.task));
+    "queues::empty" "queues.empty" |call, _| something(app::queues::empty(call, "fixity.check"));
+    "receiving::list" "receiving.list" |call, _| {
+        app::receiving::list(call, None, true, None).map(|page| some(&page.items))
+    };
+    "receiving::show" "receiving.show" |call, world| something(app::receiving::show(call, world.upload));
+    "receiving::forget" "receiving.forget" |call, world| something(app::receiving::forget(call, world.upload));
+    "restorations::of_object" "restorations.request" |call, _| {
+        let object = format!("{INSTITUTION}/letters");
+        something(app::restorations::of_object(call, app::restorations::ObjectRequest { object, ..Default::default() }))
+    };
+    "restorations::of_file" "restorations.request" |call, world| {
+        something(app::restorations::of_file(call, &world.file, None))
+    };
+};
+
+impl World {
+    fn new() -> Self {
+        let home = home();
+        let object = home.ingest("letters", &[("a.txt", b"one")]);
+        let other = InstitutionId::new();
+        let (own, task) = home
+            .registry
+            .write(move |tx| {
+                tenants::add_institution(tx, other, OTHER, OTHER)?;
+                let own = tenants::institution(tx, Scope::System, INSTITUTION)?.expect("the institution").id;
+                let rules = CollectionRules { name: COLLECTION.to_owned(), held: true, ..CollectionRules::default() };
+                tenants::add_collection(tx, CollectionId::new(), own, COLLECTION, &rules)?;
+                tasks::enqueue(tx, &[NewTask::new("fixity.check", "a key", "")])?;
+                let task = tasks::list(tx, "fixity.check", TaskState::Ready, None, 1)?.tasks[0].task;
+                Ok::<_, RegistryError>((own, task))
+            })
+            .expect("writes");
+        let bag = home.bag("diaries", &[("b.txt", b"two")]);
+        let request = DepositRequest {
+            institution: INSTITUTION.into(),
+            collection: Some(COLLECTION.into()),
+            sources: vec![bag.display().to_string()],
+            ..DepositRequest::default()
+        };
+        let made = deposit(&home, &request).expect("deposits");
+        let place = home.path().join("stores/receiving").join(INSTITUTION);
+        std::fs::create_dir_all(&place).expect("makes a folder");
+        std::fs::write(place.join("notes.txt"), "no bag").expect("writes");
+        uploads::watch(&home, &Shutdown::new()).expect("looks");
+        let upload = uploads::list(&home, Scope::System, true, None, 10).expect("lists")[0].upload;
+        let files = home.registry.read(|tx| objects::files(tx, object.id, 1, "deposit/data/", "", 1)).expect("files");
+        Self {
+            own,
+            other,
+            item: made.items[0],
+            batch: made.batch,
+            upload,
+            file: files[0].id.to_string(),
+            task,
+            bag,
+            home,
+        }
+    }
+
+    fn call(&self, role: Role, whose: Whose) -> OpContext {
+        let scope = match whose {
+            Whose::All => Scope::System,
+            Whose::Own => Scope::Institution(self.own),
+            Whose::Foreign => Scope::Institution(self.other),
+        };
+        let actor = Actor::new(ActorKind::User, "ann@example.edu");
+        OpContext::new(self.home.home.clone(), Caller { actor, scope, roles: vec![role] })
+    }
+
+    /// What the journal tells of the acts of the actor that [`Self::call`] has.
+    fn told(&self) -> Vec<(String, String)> {
+        let filter =
+            journal::LineFilter { actor: Some("ann@example.edu".to_owned()), ..journal::LineFilter::default() };
+        let lines =
+            self.home.registry.read(|tx| journal::list(tx, Scope::System, &filter, None, 1_000)).expect("lists");
+        lines.into_iter().map(|line| (line.act, line.outcome.to_string())).collect()
+    }
+}
+
+fn permission(name: &str) -> &'static Permission {
+    PERMISSIONS.iter().copied().find(|permission| permission.name() == name).expect("a line of the table")
+}
+
+fn is_refusal(error: &EngineError) -> bool {
+    match error {
+        EngineError::NotAllowed { .. } => true,
+        EngineError::Advised(advised) => is_refusal(&advised.error),
+        _ => false,
+    }
+}
+
+fn is_not_found(error: &EngineError) -> bool {
+    match error {
+        EngineError::NotFound { .. } | EngineError::Registry(RegistryError::NotFound { .. }) => true,
+        EngineError::Advised(advised) => is_not_found(&advised.error),
+        _ => false,
+    }
+}
+
+fn check(role: Role, whose: Whose) {
+    let world = World::new();
+    let call = world.call(role, whose);
+    for case in CASES {
+        let permission = permission(case.permission);
+        let may = permission.admits(&[role]) && (whose == Whose::All || !permission.is_of_installation());
+        let before = world.told().len();
+        let answer = (case.call)(&call, &world);
+        let what = format!("{} by {} of {whose:?}: {answer:?}", case.function, role.as_str());
+        assert_eq!(answer.as_ref().is_err_and(is_refusal), !may, "{what}");
+        let told = world.told();
+        if !may {
+            let refused = if permission.writes() { 1 } else { 0 };
+            assert_eq!(told.len() - before, refused, "{what}");
+            assert!(told.iter().skip(before).all(|(_, outcome)| outcome == "refused"), "{what}: {told:?}");
+        } else if permission.is_of_installation() {
+            continue;
+        } else if whose == Whose::Foreign {
+            let is_hidden = match &answer {
+                Ok(shown) => *shown == Shown::Nothing,
+                Err(error) => is_not_found(error),
+            };
+            assert!(is_hidden, "{what}");
+            assert_eq!(told.len(), before, "{what}: {told:?}");
+        } else {
+            assert!(answer.is_ok(), "{what}");
+            let is_told = told.iter().skip(before).any(|(_, outcome)| outcome == "done");
+            assert_eq!(is_told, permission.writes(), "{what}: {told:?}");
+        }
+    }
+}
+
+#[test]
+fn every_role_may_what_the_table_says_for_the_whole_installation() {
+    Role::ALL.into_iter().for_each(|role| check(role, Whose::All));
+}
+
+#[test]
+fn every_role_sees_and_changes_what_is_of_its_own_institution() {
+    Role::ALL.into_iter().for_each(|role| check(role, Whose::Own));
+}
+
+#[test]
+fn no_role_sees_or_changes_anything_of_a_foreign_institution() {
+    Role::ALL.into_iter().for_each(|role| check(role, Whose::Foreign));
+}
+
+#[test]
+fn an_actor_without_a_role_may_nothing() {
+    let world = World::new();
+    let actor = Actor::new(ActorKind::User, "ann@example.edu");
+    let call = OpContext::new(world.home.home.clone(), Caller { actor, scope: Scope::System, roles: Vec::new() });
+    for case in CASES {
+        assert!((case.call)(&call, &world).as_ref().is_err_and(is_refusal), "{}", case.function);
+    }
+}
+
+/// Every public function of the files of `app/` that takes a call.
+fn functions_of(folder: &Path) -> BTreeSet<String> {
+    let mut functions = BTreeSet::new();
+    for entry in std::fs::read_dir(folder).expect("lists") {
+        let path = entry.expect("an entry").path();
+        let (Some(module), Some("rs")) = (
+            path.file_stem().and_then(|stem| stem.to_str()),
+            path.extension().and_then(|extension| extension.to_str()),
+        ) else {
+            continue;
+        };
+        let text = std::fs::read_to_string(&path).expect("reads");
+        for part in text.split("\npub fn ").skip(1) {
+            let name: String = part.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+            if module != "mod" {
+                functions.insert(format!("{module}::{name}"));
+            }
+        }
+    }
+    functions
+}
+
+#[test]
+fn every_function_of_the_application_layer_is_in_the_list() {
+    let listed: BTreeSet<String> = CASES.iter().map(|case| case.function.to_owned()).collect();
+    assert_eq!(functions_of(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src/app")), listed);
+}
+
+#[test]
+fn every_line_of_the_table_is_asked_for() {
+    let asked: BTreeSet<&str> = CASES.iter().map(|case| case.permission).collect();
+    let lines: BTreeSet<&str> = PERMISSIONS.iter().map(|permission| permission.name()).collect();
+    assert_eq!(asked, lines);
+}
+
+#[test]
+fn a_line_of_the_journal_is_neither_changed_nor_removed() {
+    let home = home();
+    let entry = Entry::of_system("tests.act");
+    home.registry
+        .write(move |tx| entry.done(tx, &strongroom_engine::journal::Target::of_system("it")))
+        .expect("appends");
+    for change in ["-- name: change\nUPDATE journal SET target = 'that'", "-- name: change\nDELETE FROM journal"] {
+        let statements = strongroom_registry::statements().with(change);
+        let database: Box<dyn strongroom_database::Database> = Box::new(home.database(statements));
+        let changed = database.write(|tx| tx.execute(strongroom_database::Statement("change"), &[]));
+        assert!(changed.is_err(), "{change}");
+    }
+}
