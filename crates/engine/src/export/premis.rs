@@ -11,8 +11,9 @@ use strongroom_premis::{
     LinkedObject, Outcome, PremisError, PremisWriter, Relationship, RelationshipKind, Representation, Storage,
 };
 use strongroom_registry::events::{self, EventCursor};
+use strongroom_registry::journal::Actor;
 use strongroom_registry::objects::{self, Copy, DEPOSIT, Object};
-use strongroom_registry::{RegistryError, Scope};
+use strongroom_registry::{ActorKind, RegistryError, Scope};
 
 use crate::home::storage_root;
 use crate::{EngineError, Home};
@@ -41,6 +42,7 @@ pub fn premis(home: &Home, object: &Object, out: &mut dyn Write) -> Result<(), E
         }
     }
     let mut agents = BTreeSet::new();
+    let mut people = BTreeSet::new();
     let mut cursor = Some(EventCursor::START);
     while let Some(from) = cursor {
         let (page, next) = home.registry.read(|tx| {
@@ -49,11 +51,16 @@ pub fn premis(home: &Home, object: &Object, out: &mut dyn Write) -> Result<(), E
         for act in page {
             document.event(&told(object, &act)).map_err(|error| unwritable(object, error))?;
             agents.insert(act.agent);
+            people.extend(act.actor.as_ref().and_then(account));
         }
         cursor = next;
     }
     for agent in &agents {
         document.agent(&software(agent)).map_err(|error| unwritable(object, error))?;
+    }
+    for (kind, name) in people {
+        let person = Agent::new(Identifier::new(kind, name.as_str()), AgentKind::Person, name.as_str());
+        document.agent(&person).map_err(|error| unwritable(object, error))?;
     }
     let owner = Identifier::new("domain", object.institution_identifier.as_str());
     let owner = Agent::new(owner, AgentKind::Organization, object.institution_identifier.as_str());
@@ -203,9 +210,21 @@ fn told(object: &Object, act: &events::Event) -> Event {
             role: Some(AgentRole::Implementer),
         },
     ];
+    if let Some((kind, name)) = act.actor.as_ref().and_then(account) {
+        event.agents.push(LinkedAgent { identifier: Identifier::new(kind, name), role: Some(AgentRole::Implementer) });
+    }
     let about = act.file.map_or(object.id.0, |file| file.0);
     event.objects.push(LinkedObject { identifier: Identifier::from(about), role: None });
     event
+}
+
+/// How a person is identified: the type of the identifier, and the identifier. None for the system, which is a program.
+fn account(actor: &Actor) -> Option<(&'static str, String)> {
+    match actor.kind {
+        ActorKind::System => None,
+        ActorKind::Console => Some(("account", actor.name.clone())),
+        ActorKind::User => Some(("email", actor.name.clone())),
+    }
 }
 
 /// A program by its address, whose last segment is its version.

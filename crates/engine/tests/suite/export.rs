@@ -1,5 +1,6 @@
 //! What the record says, in forms that others read.
 
+use strongroom_engine::app::{Caller, OpContext, Shutdown, deposits, items};
 use strongroom_engine::export;
 
 use crate::fixture;
@@ -24,4 +25,20 @@ fn a_premis_document_tells_every_file_copy_event_and_agent() {
     assert!(count(">ingestion<") >= 4);
     assert_eq!(count("<agentType"), 2);
     assert!(text.ends_with("</premis>\n"));
+}
+
+#[test]
+fn a_premis_document_names_the_person_who_deposited() {
+    let home = fixture::home();
+    let bag = home.bag("diaries", &[("a.txt", b"one")]);
+    let call = OpContext::new(home.home.clone(), Caller::named_at_console("Ann@example.edu").expect("an address"));
+    let sources = vec![bag.display().to_string()];
+    let submitted = deposits::submit(&call, deposits::Request { sources, ..Default::default() }).expect("submits");
+    items::work(&call, &submitted.items, &Shutdown::new()).expect("works");
+    let mut document = Vec::new();
+    export::premis(&home, &home.object("diaries"), &mut document).expect("writes");
+    let text = String::from_utf8(document).expect("UTF-8");
+    assert_eq!(text.matches("<agentIdentifierValue>ann@example.edu</agentIdentifierValue>").count(), 1);
+    assert!(text.matches("<linkingAgentIdentifierValue>ann@example.edu</linkingAgentIdentifierValue>").count() > 1);
+    assert_eq!(text.matches("<agentType").count(), 3);
 }

@@ -105,6 +105,7 @@ impl PassedRow {
                 object: self.object,
                 file: None,
                 agent: self.agent.clone(),
+                actor: None,
             });
         }
         Ok(())

@@ -10,6 +10,7 @@ use uuid::Uuid;
 use crate::checks::{self, PassedRow};
 use crate::interim::digest;
 use crate::model::ids::derived;
+use crate::journal::{self, Actor};
 use crate::{ContentId, Digests, EventId, FileId, Format, InstitutionId, ItemId, ObjectId, RegistryError, Scope};
 
 /// An event as it is kept.
@@ -80,6 +81,8 @@ pub struct Event {
     pub file: Option<FileId>,
     /// What did it.
     pub agent: String,
+    /// On whose behalf; none where that is not known.
+    pub actor: Option<Actor>,
 }
 
 /// A listing ends early when it has so many events: one row may stand for hundreds.
@@ -174,7 +177,10 @@ pub fn of_object(
         if let Some(passed) = components.and_then(|text| PassedRow::parse(text, id, object, time, &event.agent)) {
             passed.expand(tx, contents.as_deref(), &mut events)?;
         } else {
+            let first = events.len();
             expand_row(row, &event, &mut events)?;
+            let actor = journal::optional_actor_row(row, "actor_id")?;
+            events.iter_mut().skip(first).for_each(|act| act.actor.clone_from(&actor));
         }
         if events.len() >= EVENTS_AT_ONCE && index + 1 < found.len() {
             is_last = false;
@@ -230,6 +236,7 @@ fn expand(row: &EventRow, path: Option<&str>, digests: Option<&Digests>, events:
         object: row.object,
         file: row.file,
         agent: row.agent.clone(),
+        actor: None,
     };
     let (Some(parts), Some(digests)) = (&row.expansion, digests) else {
         events.push(Event {

@@ -115,6 +115,11 @@ fn actor_row(row: &Row, id: &'static str) -> Result<Actor, RegistryError> {
     Ok(Actor { id: ActorId(row.uuid(id)?), kind, name: row.text("name")?.to_owned() })
 }
 
+/// The actor of a row that may have none.
+pub(crate) fn optional_actor_row(row: &Row, id: &'static str) -> Result<Option<Actor>, RegistryError> {
+    row.optional_uuid(id)?.map(|_| actor_row(row, id)).transpose()
+}
+
 fn line_row(row: &Row) -> Result<Line, RegistryError> {
     Ok(Line {
         id: JournalId(row.uuid("id")?),
