@@ -54,9 +54,9 @@ SELECT 1 AS found FROM work_items WHERE id = ?1
 -- name: items.lock
 SELECT 1 AS found FROM work_items WHERE id = ?1
 -- name: items.move
-UPDATE work_items SET stage = ?2, status = ?3, note = coalesce(?4, note), needs_review = ?5, retry_count = ?6,
-    holder = NULL, lease_until = NULL, updated_at = ?7, cancel_requested = ?8,
-    wait_reason = ?9, topic = ?10, wait_key = ?11, wait_until = ?12,
+UPDATE work_items SET stage = ?2, status = ?3, note = ?4, needs_review = ?5, retry_count = ?6,
+    holder = NULL, lease_until = NULL, updated_at = ?7, cancel_requested = NULL,
+    wait_reason = ?8, topic = ?9, wait_key = ?10, wait_until = ?11,
     is_verdict = CASE WHEN ?3 IN ('pending', 'started', 'held') THEN 0 ELSE is_verdict END
 WHERE id = ?1
 -- name: items.go_on

@@ -127,18 +127,13 @@ fn give_up(tx: &mut dyn Transaction, task: &Leased, item: &Item) -> Result<Vec<S
     };
     tx.execute(Statement("items.raise_fence"), &[item.id.into()])?;
     let change = Move {
-        position: item.position(),
-        status,
-        note: Some(&note),
-        wait_reason: None,
         wait_until: match outcome {
             Outcome::Defer(until) => Some(until),
             _ => None,
         },
         needs_review: true,
         retry_count: u64::from(attempts),
-        cancel_requested: None,
-        holder: item.holder.as_deref(),
+        ..Move::new(item, item.position(), status, note)
     };
     items::apply(tx, item, &change)?;
     settle(tx, task.lease, outcome)?;

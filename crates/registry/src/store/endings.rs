@@ -1,6 +1,6 @@
 //! What the end of a stage makes of its item, and what comes to rest with it.
 
-use strongroom_database::{Statement, Time, Transaction};
+use strongroom_database::{Statement, Transaction};
 use strongroom_queue::{NewTask, Outcome, Settled, tasks};
 
 use super::claims::{check_claim, settle};
@@ -31,18 +31,7 @@ pub(crate) fn carry_out(
     item: &Item,
     wanted: ItemStatus,
 ) -> Result<Vec<String>, RegistryError> {
-    let note = format!("{wanted} as asked");
-    let change = Move {
-        position: item.position(),
-        status: wanted,
-        note: Some(&note),
-        wait_reason: None,
-        wait_until: None,
-        needs_review: false,
-        retry_count: item.retry_count,
-        cancel_requested: None,
-        holder: item.holder.as_deref(),
-    };
+    let change = Move::new(item, item.position(), wanted, format!("{wanted} as asked"));
     items::apply(tx, item, &change)?;
     come_to_rest(tx, item, wanted, true)
 }
@@ -66,28 +55,14 @@ pub fn finish(
     tasks::lock(tx, claim.lease)?;
     check_claim(tx, claim)?;
     let item = items::find(tx, Scope::System, claim.item)?;
-    let version = versions::of_item(tx, item.id)?.map(|version| version.state);
-    let now = tx.now()?;
-    let plan = plan(&item, claim, end, version, now);
-    let position = workflow::position(workflows, Subject::from(&item), plan.stage)?;
-    let topic = position.topic.clone();
-    let change = Move {
-        position,
-        status: plan.status,
-        note: Some(&plan.note),
-        wait_reason: plan.wait_reason,
-        wait_until: plan.wait_until(),
-        needs_review: plan.needs_review,
-        retry_count: plan.retry_count,
-        cancel_requested: None,
-        holder: Some(holder),
-    };
+    let (change, outcome) = decide(tx, workflows, &item, claim, end)?;
+    let change = Move { holder: Some(holder), ..change };
     items::apply(tx, &item, &change)?;
     match end {
         StageEnd::Fatal { problems, .. } => items::put_problems(tx, item.id, problems)?,
         StageEnd::Invalid { problems, .. } => {
             items::put_problems(tx, item.id, problems)?;
-            if plan.status == ItemStatus::Failed {
+            if change.status == ItemStatus::Failed {
                 tx.execute(Statement("items.set_verdict"), &[item.id.into()])?;
             }
         }
@@ -97,7 +72,8 @@ pub fn finish(
         }
         _ => {}
     }
-    let outcome = match plan.outcome {
+    let goes_on_with_this_task = !matches!(outcome, Outcome::Done);
+    let outcome = match outcome {
         // Somebody woke the item while it was decided that it should sleep.
         Outcome::Defer(_) if tasks::show(tx, claim.lease.task)?.is_some_and(|task| task.again) => Outcome::Done,
         outcome => outcome,
@@ -106,129 +82,102 @@ pub fn finish(
         return Err(RegistryError::FenceLost { what: "task", id: claim.item.to_string() });
     }
     let mut topics = Vec::new();
-    if plan.status == ItemStatus::Pending {
-        if !plan.goes_on_with_this_task {
+    if change.status == ItemStatus::Pending {
+        let topic = change.position.topic;
+        if !goes_on_with_this_task {
             items::enqueue(tx, item.id, &topic, item.priority, item.institution)?;
         }
         topics.push(topic);
     }
     // Spent attempts keep what was staged, so that a person can requeue where it stopped.
     let sweep =
-        plan.status == ItemStatus::Cancelled || matches!(end, StageEnd::Fatal { .. } | StageEnd::Invalid { .. });
-    topics.extend(come_to_rest(tx, &item, plan.status, sweep)?);
+        change.status == ItemStatus::Cancelled || matches!(end, StageEnd::Fatal { .. } | StageEnd::Invalid { .. });
+    topics.extend(come_to_rest(tx, &item, change.status, sweep)?);
     Ok(topics)
 }
 
-struct Plan {
-    stage: Stage,
-    status: ItemStatus,
-    note: String,
-    wait_reason: Option<WaitReason>,
-    needs_review: bool,
-    retry_count: u64,
-    outcome: Outcome,
-    goes_on_with_this_task: bool,
-}
-
-impl Plan {
-    /// Until when the item waits, unless something wakes it.
-    fn wait_until(&self) -> Option<Time> {
-        match self.outcome {
-            Outcome::Defer(until) | Outcome::RetryAt { at: until, .. } => Some(until),
-            _ => None,
-        }
-    }
-
-    fn waits(self, outcome: Outcome) -> Self {
-        Self { outcome, goes_on_with_this_task: true, ..self }
-    }
-}
-
-fn plan(item: &Item, claim: &Claim, end: &StageEnd, version: Option<VersionState>, now: Time) -> Plan {
-    let committing = version == Some(VersionState::Committing);
-    let only_forward = item.is_committed;
-    let stay = |status, note: &str| Plan {
-        stage: item.stage,
-        status,
-        note: note.to_owned(),
-        wait_reason: None,
-        needs_review: false,
-        retry_count: item.retry_count,
-        outcome: Outcome::Done,
-        goes_on_with_this_task: false,
+/// What the end of a stage makes of its item, and of its task.
+fn decide<'a>(
+    tx: &mut dyn Transaction,
+    workflows: &dyn Workflows,
+    item: &'a Item,
+    claim: &Claim,
+    end: &StageEnd,
+) -> Result<(Move<'a>, Outcome), RegistryError> {
+    let version = versions::of_item(tx, item.id)?;
+    let is_committing = version.is_some_and(|version| version.state == VersionState::Committing);
+    let rest_until = tx.now()?.plus(REST_WHILE_COMMITTING);
+    let spent = u64::from(claim.spent);
+    let losses = item.staging_losses.saturating_add(1);
+    let go = |stage: Stage, status: ItemStatus, note: &str| {
+        let position = workflow::position(workflows, Subject::from(item), stage)?;
+        Ok::<_, RegistryError>(Move::new(item, position, status, note))
     };
+    let stay = |status, note| go(item.stage, status, note);
+    let begin = |stage, note| Ok::<_, RegistryError>(Move { retry_count: 0, ..go(stage, ItemStatus::Pending, note)? });
     // A person's request is met at the first moment at which the item is free and nothing is being committed.
-    if let Some(wanted) = item.cancel_requested
-        && !only_forward
+    if let Some(wanted) = request_to_carry_out(item)
         && !matches!(
             end,
             StageEnd::Fatal { .. } | StageEnd::Invalid { .. } | StageEnd::Succeeded { .. } | StageEnd::Cancelled { .. }
         )
     {
-        let next = match end {
-            StageEnd::Next { next, .. } | StageEnd::Back { to: next, .. } | StageEnd::StagingLost { to: next, .. } => {
-                *next
-            }
+        let stage = match end {
+            StageEnd::Next { next: to, .. } | StageEnd::Back { to, .. } | StageEnd::StagingLost { to, .. } => *to,
             _ => item.stage,
         };
-        return Plan { stage: next, ..stay(wanted, &format!("{wanted} as asked")) };
+        return Ok((go(stage, wanted, &format!("{wanted} as asked"))?, Outcome::Done));
     }
-    let spent = u64::from(claim.spent);
-    match end {
-        StageEnd::Next { next, note } => Plan { stage: *next, retry_count: 0, ..stay(ItemStatus::Pending, note) },
-        StageEnd::Back { to, note } => Plan { stage: *to, retry_count: 0, ..stay(ItemStatus::Pending, note) },
+    let (change, outcome) = match end {
+        StageEnd::Next { next: to, note } | StageEnd::Back { to, note } => (begin(*to, note)?, Outcome::Done),
         StageEnd::Defer { until, reason, note } => {
-            let stays = stay(ItemStatus::Pending, note).waits(Outcome::Defer(*until));
             // A store that is refused does not come back by itself.
             let needs_review = *reason == WaitReason::RefusedStore;
-            Plan { wait_reason: Some(*reason), needs_review, ..stays }
+            let stays = stay(ItemStatus::Pending, note)?;
+            (Move { wait_reason: Some(*reason), needs_review, ..stays }, Outcome::Defer(*until))
         }
-        StageEnd::Released { note } => stay(ItemStatus::Pending, note).waits(Outcome::Release),
-        StageEnd::Held { note } => stay(ItemStatus::Held, note),
-        StageEnd::Succeeded { note } => Plan { retry_count: 0, ..stay(ItemStatus::Succeeded, note) },
-        StageEnd::Cancelled { note } if only_forward => {
-            stay(ItemStatus::Pending, note).waits(Outcome::Defer(now.plus(REST_WHILE_COMMITTING)))
+        StageEnd::Released { note } => (stay(ItemStatus::Pending, note)?, Outcome::Release),
+        StageEnd::Held { note } => (stay(ItemStatus::Held, note)?, Outcome::Done),
+        StageEnd::Succeeded { note } => (Move { retry_count: 0, ..stay(ItemStatus::Succeeded, note)? }, Outcome::Done),
+        StageEnd::Cancelled { note } if item.is_committed => {
+            (stay(ItemStatus::Pending, note)?, Outcome::Defer(rest_until))
         }
-        StageEnd::Cancelled { note } => stay(ItemStatus::Cancelled, note),
+        StageEnd::Cancelled { note } => (stay(ItemStatus::Cancelled, note)?, Outcome::Done),
         StageEnd::StagingLost { max_losses, note, advice, .. }
-            if !committing && item.staging_losses.saturating_add(1) >= u64::from(*max_losses) =>
+            if !is_committing && losses >= u64::from(*max_losses) =>
         {
-            let losses = item.staging_losses.saturating_add(1);
             let note = format!("gave up after what was staged was lost {losses} times: {note}; {advice}");
-            Plan { needs_review: true, ..stay(ItemStatus::Failed, &note) }
+            (Move { needs_review: true, ..stay(ItemStatus::Failed, &note)? }, Outcome::Done)
         }
-        StageEnd::StagingLost { to, note, .. } => {
-            Plan { stage: *to, retry_count: 0, ..stay(ItemStatus::Pending, &format!("{note}; fetching again")) }
+        StageEnd::StagingLost { to, note, .. } => (begin(*to, &format!("{note}; fetching again"))?, Outcome::Done),
+        StageEnd::Fatal { note, .. } | StageEnd::Invalid { note, .. } if is_committing => {
+            let stays = stay(ItemStatus::Pending, note)?;
+            (Move { needs_review: true, retry_count: spent, ..stays }, Outcome::Defer(rest_until))
         }
-        StageEnd::Fatal { note, .. } | StageEnd::Invalid { note, .. } if committing => Plan {
-            needs_review: true,
-            retry_count: spent,
-            ..stay(ItemStatus::Pending, note).waits(Outcome::Defer(now.plus(REST_WHILE_COMMITTING)))
-        },
         StageEnd::Fatal { note, .. } | StageEnd::Invalid { note, .. } => {
-            Plan { needs_review: true, ..stay(ItemStatus::Failed, note) }
+            (Move { needs_review: true, ..stay(ItemStatus::Failed, note)? }, Outcome::Done)
+        }
+        StageEnd::Transient { max_attempts, note, .. } if claim.spent >= *max_attempts && !is_committing => {
+            let note = format!("gave up after {}: {note}", attempts_in_words(spent));
+            let fails = stay(ItemStatus::Failed, &note)?;
+            (Move { needs_review: true, retry_count: spent, ..fails }, Outcome::Dead { reason: note })
         }
         StageEnd::Transient { retry_at, max_attempts, note } => {
-            let gave_up = claim.spent >= *max_attempts;
-            if gave_up && !committing {
-                let note = format!("gave up after {}: {note}", attempts_in_words(spent));
-                Plan {
-                    needs_review: true,
-                    retry_count: spent,
-                    outcome: Outcome::Dead { reason: note.clone() },
-                    ..stay(ItemStatus::Failed, &note)
-                }
+            // From `committing` on there is only forward: it is tried for ever, and a person is asked to look.
+            let needs_review = claim.spent >= *max_attempts;
+            let outcome = if needs_review {
+                Outcome::Defer(*retry_at)
             } else {
-                // From `committing` on there is only forward: it is tried for ever, and a person is asked to look.
-                let outcome = if gave_up {
-                    Outcome::Defer(*retry_at)
-                } else {
-                    Outcome::RetryAt { at: *retry_at, reason: note.clone() }
-                };
-                Plan { needs_review: gave_up, retry_count: spent, ..stay(ItemStatus::Pending, note).waits(outcome) }
-            }
+                Outcome::RetryAt { at: *retry_at, reason: note.clone() }
+            };
+            (Move { needs_review, retry_count: spent, ..stay(ItemStatus::Pending, note)? }, outcome)
         }
-    }
+    };
+    let wait_until = match &outcome {
+        Outcome::Defer(until) | Outcome::RetryAt { at: until, .. } => Some(*until),
+        _ => None,
+    };
+    Ok((Move { wait_until, ..change }, outcome))
 }
 
 /// What an item's coming to rest brings with it: its object leases go; where it ended, a newer deposit of the same object

@@ -226,17 +226,33 @@ pub(crate) fn put_problems(
 pub(crate) struct Move<'a> {
     pub(crate) position: Position,
     pub(crate) status: ItemStatus,
-    pub(crate) note: Option<&'a str>,
+    pub(crate) note: String,
     pub(crate) wait_reason: Option<WaitReason>,
     pub(crate) wait_until: Option<Time>,
     pub(crate) needs_review: bool,
     pub(crate) retry_count: u64,
-    pub(crate) cancel_requested: Option<ItemStatus>,
     pub(crate) holder: Option<&'a str>,
 }
 
-/// The one way an item's status changes: checks the transition table, writes row and history. An item that is open again has
-/// no verdict.
+impl<'a> Move<'a> {
+    /// To this position and status, with the attempts that are spent and the holder as they are; it waits for nothing, and
+    /// no person has to look.
+    pub(crate) fn new(item: &'a Item, position: Position, status: ItemStatus, note: impl Into<String>) -> Self {
+        Self {
+            position,
+            status,
+            note: note.into(),
+            wait_reason: None,
+            wait_until: None,
+            needs_review: false,
+            retry_count: item.retry_count,
+            holder: item.holder.as_deref(),
+        }
+    }
+}
+
+/// The one way an item's status changes: checks the transition table, writes row and history. What a person asked for while a
+/// worker had the item is met by it, or no longer applies. An item that is open again has no verdict.
 pub(crate) fn apply(tx: &mut dyn Transaction, item: &Item, change: &Move<'_>) -> Result<(), RegistryError> {
     if !item.status.may_become(change.status) {
         return Err(RegistryError::State {
@@ -253,18 +269,17 @@ pub(crate) fn apply(tx: &mut dyn Transaction, item: &Item, change: &Move<'_>) ->
             item.id.into(),
             change.position.stage.word().into(),
             change.status.word().into(),
-            change.note.into(),
+            (&change.note).into(),
             change.needs_review.into(),
             change.retry_count.into(),
             now.into(),
-            change.cancel_requested.map(ItemStatus::word).into(),
             change.wait_reason.map(WaitReason::word).into(),
             (&change.position.topic).into(),
             change.position.wait_key.as_ref().map(|key| key.0.as_str()).into(),
             change.wait_until.into(),
         ],
     )?;
-    add_history(tx, item.id, change.position.stage, change.status, change.note, change.holder)
+    add_history(tx, item.id, change.position.stage, change.status, Some(&change.note), change.holder)
 }
 
 pub(crate) fn item_row(row: &Row) -> Result<Item, RegistryError> {

@@ -48,18 +48,9 @@ fn release_by_force(tx: &mut dyn Transaction, item: &Item) -> Result<Vec<String>
         tasks::delete_key(tx, &item.id.to_string())?;
         return carry_out(tx, item, wanted);
     }
-    let change = Move {
-        position: item.position(),
-        status: ItemStatus::Pending,
-        note: Some("its worker stopped without a word"),
-        wait_reason: None,
-        wait_until: None,
-        needs_review: item.needs_review,
-        retry_count: item.retry_count,
-        cancel_requested: None,
-        holder: item.holder.as_deref(),
-    };
-    items::apply(tx, item, &change)?;
+    let note = "its worker stopped without a word";
+    let change = Move::new(item, item.position(), ItemStatus::Pending, note);
+    items::apply(tx, item, &Move { needs_review: item.needs_review, ..change })?;
     Ok(Vec::new())
 }
 

@@ -60,17 +60,7 @@ pub fn request(
         return Ok(Vec::new());
     }
     let topic = position.topic.clone();
-    let change = Move {
-        position,
-        status,
-        note: Some(&note),
-        wait_reason: None,
-        wait_until: None,
-        needs_review: false,
-        retry_count: 0,
-        cancel_requested: None,
-        holder: None,
-    };
+    let change = Move { retry_count: 0, holder: None, ..Move::new(&item, position, status, note) };
     apply(tx, &item, &change)?;
     if let Request::Requeue(_) = request {
         // What was found then says nothing of how the item ends next.
