@@ -8,14 +8,13 @@ use std::time::{Duration, Instant};
 
 use strongroom_queue::{Holder, LeaseRequest, Outcome, tasks};
 use strongroom_registry::work::{self, Assignment, Leasing, Room};
-use strongroom_registry::{Registry, RegistryError, Transaction, Workflows, check_schema};
+use strongroom_registry::{Position, Registry, RegistryError, Transaction, Workflows, check_schema};
 
 use super::bell::{Bell, Over};
 use super::clock::MonotonicClock;
 use super::context::{Interrupted, TaskContext};
 use super::held::{Held, HeldTasks};
 use super::pool::{Pool, Work};
-use super::record::Record;
 use super::{Summary, TaskEnd};
 use crate::event::Event;
 
@@ -220,14 +219,15 @@ impl Core {
     /// is leased in the same transaction, so that nobody has to be woken to look for it.
     fn end(self: &Arc<Self>, ran: Option<(usize, &Pool)>, work: &Work, end: TaskEnd, elapsed: Duration) {
         let held = &work.held;
-        let mut record = Record::new(work, end, self.registry.workflows().as_ref());
+        let mut end = end.fitting(&work.assignment);
+        let next = end.next(&work.assignment, self.registry.workflows().as_ref());
         held.begin_to_end();
-        let wanted = ran.map(|(index, pool)| self.successors(index, pool, &record)).unwrap_or_default();
+        let wanted = ran.map(|(index, pool)| self.successors(index, pool, next.as_ref())).unwrap_or_default();
         let mut leasing = !wanted.is_empty();
         let leased = loop {
             let asked_at = self.clock.now();
             let job = {
-                let (record, holder) = (record.clone(), self.holder_text.clone());
+                let (end, held, holder) = (end.clone(), held.clone(), self.holder_text.clone());
                 let workflows = self.registry.workflows();
                 let wanted = if leasing { wanted.clone() } else { Vec::new() };
                 let (max_attempts, schema) = (self.max_attempts.clone(), self.registry.known_schema());
@@ -238,7 +238,7 @@ impl Core {
                         check_schema(tx, schema)?;
                     }
                     let following = wanted.first().filter(|one| one.follows).map(Wanted::room);
-                    let (mut topics, goes_on) = record.write(tx, workflows, &holder, following.as_ref())?;
+                    let (mut topics, goes_on) = end.write(tx, &held, (workflows, &holder), following.as_ref())?;
                     let rest = &wanted[usize::from(goes_on.is_some())..];
                     let leasing = Self::lease_all(tx, rest, workflows, &max_attempts)?;
                     topics.extend(leasing.topics);
@@ -249,17 +249,17 @@ impl Core {
             let error = match self.registry.write_by_rows(job) {
                 Ok((topics, leased)) => {
                     Tally::count(&self.tally.ended);
-                    record.emit(held, elapsed);
+                    end.emit(held, elapsed);
                     self.announce(work, &topics, &leased);
                     break Some((leased, asked_at));
                 }
                 Err(error) => error,
             };
             if let RegistryError::FenceLost { .. } = error
-                && let Some(given_back) = record.without_writes()
+                && let Some(given_back) = end.without_writes()
             {
                 // What was to be written may be what is refused, after a store was replaced, and the task still ours.
-                record = given_back;
+                end = given_back;
                 leasing = false;
                 continue;
             }
@@ -289,21 +289,22 @@ impl Core {
         let (leased, asked_at) = leased.unwrap_or_default();
         self.take_in(&wanted, leased, asked_at);
         // Where the free slot was offered to the queue in the transaction itself, there is nothing more to look for.
-        if !looked || record.ends_item() {
+        if !looked || next.is_none() {
             self.bell.ring();
         }
     }
 
     /// The slots to fill when this task ends: one for the next stage, and the task's own.
-    fn successors(&self, index: usize, pool: &Pool, record: &Record) -> Vec<Wanted> {
+    fn successors(&self, index: usize, pool: &Pool, next: Option<&Position>) -> Vec<Wanted> {
         let mut wanted = Vec::new();
-        if let Some(next) = record.next_topic().and_then(|topic| self.by_topic.get(&topic).copied())
+        if let Some(position) = next
+            && let Some(&next) = self.by_topic.get(&position.topic)
             && next != index
             && let Some(next_pool) = self.pools.get(next)
         {
             let reserved = next_pool.reserve(1);
             if reserved > 0 {
-                let follows = |slot| Wanted { follows: record.may_go_on(), ..slot };
+                let follows = |slot| Wanted { follows: position.is_inline, ..slot };
                 wanted.extend(self.wanted(next, reserved).map(follows));
             }
         }

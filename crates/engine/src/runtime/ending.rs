@@ -1,152 +1,145 @@
-//! The end of a task as it is written to the registry, whichever kind of task it was.
+//! How a task ended, whichever kind of task it was, and how that is written to the registry.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use strongroom_queue::{Lease, Outcome, Settled, Settlement, tasks};
-use strongroom_registry::work::{self, Assignment, Claim, Room, StageEnd};
-use strongroom_registry::{RegistryError, Subject, Transaction, WaitReason, Workflows};
+use strongroom_queue::{Outcome, Settled, Settlement, tasks};
+use strongroom_registry::work::{self, Assignment, Room, StageEnd};
+use strongroom_registry::{Position, RegistryError, Subject, Transaction, WaitReason, Workflows};
 
 use super::held::Held;
-use super::pool::Work;
-use super::{End, TaskEnd, Writes};
 use crate::event::Event;
 
-/// The end of a task as it is to be recorded.
+/// How a task ended, and what is to be written with its end.
 #[derive(Clone)]
-pub(super) struct Record {
-    ended: Ended,
-    writes: Arc<[Box<Writes>]>,
+pub struct TaskEnd {
+    end: End,
+    writes: Vec<Arc<Writes>>,
 }
+
+/// What is written in the transaction that records the end of a task, before the end itself: the topics that have new work by it.
+/// The task is locked; what else it decides by it locks itself, since others write at the same time. Where the transaction does
+/// not come about, or it cannot be told whether it did, it is run again: identifiers of what it appends are fixed beforehand. Where
+/// somebody else has the task by then, nothing is written.
+pub type Writes = dyn Fn(&mut dyn Transaction) -> Result<Vec<String>, RegistryError> + Send + Sync;
 
 #[derive(Debug, Clone)]
-enum Ended {
-    Stage { claim: Claim, end: StageEnd, next_topic: Option<String>, is_inline: bool },
-    Task { settlement: Settlement, topic: String },
+enum End {
+    /// Of a task that is a stage of a work item.
+    Stage(StageEnd),
+    /// Of any other task.
+    Task(Outcome),
 }
 
-impl Record {
-    /// An end of the wrong kind becomes the nearest of the right one: nothing may be left without an end.
-    pub(super) fn new(work: &Work, ended: TaskEnd, workflows: &dyn Workflows) -> Self {
-        let task = &work.assignment.task;
-        let TaskEnd { end, writes } = ended;
-        let writes = writes.into();
-        let Some((claim, item)) = &work.assignment.claimed else {
-            let outcome = match end {
-                End::Task(outcome) => outcome,
-                End::Stage(end) => outcome_of(end),
-            };
-            let settlement = Settlement { lease: task.lease, outcome };
-            return Self { ended: Ended::Task { settlement, topic: task.topic.clone() }, writes };
+impl TaskEnd {
+    /// The same end, with which these are written.
+    #[must_use]
+    pub fn with(mut self, writes: Box<Writes>) -> Self {
+        self.writes.push(writes.into());
+        self
+    }
+
+    /// The same as the end of this task: one of the wrong kind becomes the nearest of the right one, for nothing may be left
+    /// without an end.
+    pub(super) fn fitting(self, assignment: &Assignment) -> Self {
+        let end = match (self.end, &assignment.claimed) {
+            (End::Task(outcome), Some(_)) => End::Stage(stage_end_of(outcome, assignment.task.max_attempts)),
+            (End::Stage(end), None) => End::Task(outcome_of(&end)),
+            (end, _) => end,
         };
-        let end = match end {
-            End::Stage(end) => end,
-            End::Task(outcome) => stage_end_of(outcome, task.max_attempts),
-        };
-        let next = match &end {
-            StageEnd::Next { next, .. } | StageEnd::Back { to: next, .. } => {
+        Self { end, ..self }
+    }
+
+    /// The same task given back with its attempt, where something was to be written with its end; none where nothing was.
+    pub(super) fn without_writes(&self) -> Option<Self> {
+        if self.writes.is_empty() {
+            return None;
+        }
+        Some(match &self.end {
+            End::Stage(_) => StageEnd::Released { note: "what it wrote with its end was refused".into() }.into(),
+            End::Task(_) => Outcome::Release.into(),
+        })
+    }
+
+    /// Where the item of the task goes by it, where that is another stage.
+    pub(super) fn next(&self, assignment: &Assignment, workflows: &dyn Workflows) -> Option<Position> {
+        match (&self.end, &assignment.claimed) {
+            (End::Stage(StageEnd::Next { next, .. } | StageEnd::Back { to: next, .. }), Some((_, item))) => {
                 Some(workflows.position(Subject::from(item.as_ref()), *next))
             }
             _ => None,
-        };
-        let is_inline = next.as_ref().is_some_and(|next| next.is_inline) && matches!(end, StageEnd::Next { .. });
-        let next_topic = next.map(|next| next.topic);
-        Self { ended: Ended::Stage { claim: claim.clone(), end, next_topic, is_inline }, writes }
+        }
     }
 
+    /// Writes the end of a task that is held. The topics that have new work, and what the worker holds instead where the item
+    /// goes on in `room`.
     pub(super) fn write(
         &self,
         tx: &mut dyn Transaction,
-        workflows: &dyn Workflows,
-        holder: &str,
+        held: &Held,
+        (workflows, holder): (&dyn Workflows, &str),
         room: Option<&Room>,
     ) -> Result<(Vec<String>, Option<Assignment>), RegistryError> {
         let mut topics = Vec::new();
         if !self.writes.is_empty() {
             // Everybody takes the task first, and then what it stands for.
-            tasks::lock(tx, self.lease())?;
+            tasks::lock(tx, held.lease)?;
         }
-        for write in &*self.writes {
+        for write in &self.writes {
             topics.extend(write(tx)?);
         }
-        match &self.ended {
-            Ended::Stage { claim, end, .. } => {
+        let outcome = match (&self.end, &held.claim) {
+            (End::Stage(end), Some(claim)) => {
                 if let Some(room) = room
                     && let Some(goes_on) = work::advance(tx, workflows, claim, (end, room), holder)?
                 {
                     return Ok((topics, Some(goes_on)));
                 }
                 topics.extend(work::finish(tx, workflows, claim, holder, end)?);
+                return Ok((topics, None));
             }
-            Ended::Task { settlement, topic } => match tasks::settle(tx, std::slice::from_ref(settlement))?.first() {
-                Some(Settled::Ok | Settled::Buried) => topics.push(topic.clone()),
-                _ => return Err(RegistryError::FenceLost { what: "task", id: settlement.lease.task.to_string() }),
-            },
+            (End::Stage(end), None) => outcome_of(end),
+            (End::Task(outcome), _) => outcome.clone(),
+        };
+        match tasks::settle(tx, &[Settlement { lease: held.lease, outcome }])?.first() {
+            Some(Settled::Ok | Settled::Buried) => topics.push(held.topic.clone()),
+            _ => return Err(RegistryError::FenceLost { what: "task", id: held.lease.task.to_string() }),
         }
         Ok((topics, None))
     }
 
-    /// Whether the next stage of the item may begin under the lease of this one.
-    pub(super) fn may_go_on(&self) -> bool {
-        matches!(self.ended, Ended::Stage { is_inline: true, .. })
-    }
-
-    /// The task given back with its attempt, where something was to be written with its end; none where nothing was.
-    pub(super) fn without_writes(&self) -> Option<Self> {
-        if self.writes.is_empty() {
-            return None;
-        }
-        let ended = match self.ended.clone() {
-            Ended::Stage { claim, .. } => {
-                let end = StageEnd::Released { note: "what it wrote with its end was refused".into() };
-                Ended::Stage { claim, end, next_topic: None, is_inline: false }
-            }
-            Ended::Task { settlement, topic } => {
-                Ended::Task { settlement: Settlement { outcome: Outcome::Release, ..settlement }, topic }
-            }
-        };
-        Some(Self { ended, writes: Arc::new([]) })
-    }
-
-    fn lease(&self) -> Lease {
-        match &self.ended {
-            Ended::Stage { claim, .. } => claim.lease,
-            Ended::Task { settlement, .. } => settlement.lease,
-        }
-    }
-
-    pub(super) fn next_topic(&self) -> Option<String> {
-        match &self.ended {
-            Ended::Stage { next_topic, .. } => next_topic.clone(),
-            Ended::Task { .. } => None,
-        }
-    }
-
-    /// Whether the item may have ended by this.
-    pub(super) fn ends_item(&self) -> bool {
-        self.next_topic().is_none()
-    }
-
     pub(super) fn emit(&self, held: &Held, elapsed: Duration) {
-        let (end, note) = match &self.ended {
-            Ended::Stage { end, .. } => stage_words(end),
-            Ended::Task { settlement, .. } => task_words(&settlement.outcome),
+        let (end, note) = match &self.end {
+            End::Stage(end) => stage_words(end),
+            End::Task(outcome) => task_words(outcome),
         };
         Event::TaskEnded { topic: &held.topic, key: &held.key, end, note, elapsed }.emit();
     }
 }
 
-fn outcome_of(end: StageEnd) -> Outcome {
+impl From<StageEnd> for TaskEnd {
+    fn from(end: StageEnd) -> Self {
+        Self { end: End::Stage(end), writes: Vec::new() }
+    }
+}
+
+impl From<Outcome> for TaskEnd {
+    fn from(outcome: Outcome) -> Self {
+        Self { end: End::Task(outcome), writes: Vec::new() }
+    }
+}
+
+fn outcome_of(end: &StageEnd) -> Outcome {
     match end {
         StageEnd::Next { .. }
         | StageEnd::Back { .. }
         | StageEnd::StagingLost { .. }
         | StageEnd::Succeeded { .. }
         | StageEnd::Cancelled { .. } => Outcome::Done,
-        StageEnd::Defer { until, .. } => Outcome::Defer(until),
-        StageEnd::Transient { retry_at, note, .. } => Outcome::RetryAt { at: retry_at, reason: note },
+        StageEnd::Defer { until, .. } => Outcome::Defer(*until),
+        StageEnd::Transient { retry_at, note, .. } => Outcome::RetryAt { at: *retry_at, reason: note.clone() },
         StageEnd::Fatal { note, .. } | StageEnd::Invalid { note, .. } | StageEnd::Held { note } => {
-            Outcome::Dead { reason: note }
+            Outcome::Dead { reason: note.clone() }
         }
         StageEnd::Released { .. } => Outcome::Release,
     }

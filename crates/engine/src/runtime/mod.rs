@@ -12,10 +12,10 @@ mod clock;
 mod context;
 mod core;
 mod dispatch;
+mod ending;
 mod heartbeat;
 mod held;
 mod pool;
-mod record;
 mod settings;
 mod shutdown;
 mod sweeper;
@@ -25,13 +25,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::time::Duration;
 
-use strongroom_queue::{Holder, Outcome};
-use strongroom_registry::work::{Assignment, StageEnd};
-use strongroom_registry::{ItemId, Registry, RegistryError, Transaction};
+use strongroom_queue::Holder;
+use strongroom_registry::work::Assignment;
+use strongroom_registry::{ItemId, Registry, RegistryError};
 
 pub use backoff::retry_delay;
 pub use clock::{BootClock, MonotonicClock};
 pub use context::{Interrupted, TaskContext};
+pub use ending::{TaskEnd, Writes};
 pub use settings::{PoolSettings, Pools};
 pub(crate) use shutdown::Listener;
 pub use shutdown::Shutdown;
@@ -51,47 +52,6 @@ pub trait Handler: Send + Sync {
     /// Does one task and says how it ended. The task may have been done before, in part or whole: a repeat does only what
     /// is missing. Calls [`TaskContext::check`] at least once a second of work and stops where that fails.
     fn run(&self, assignment: &Assignment, context: &TaskContext) -> TaskEnd;
-}
-
-/// How a task ended, and what is to be written with its end.
-pub struct TaskEnd {
-    end: End,
-    writes: Vec<Box<Writes>>,
-}
-
-/// What is written in the transaction that records the end of a task, before the end itself: the topics that have new work by it.
-/// The task is locked; what else it decides by it locks itself, since others write at the same time. Where the transaction does
-/// not come about, or it cannot be told whether it did, it is run again: identifiers of what it appends are fixed beforehand. Where
-/// somebody else has the task by then, nothing is written.
-pub type Writes = dyn Fn(&mut dyn Transaction) -> Result<Vec<String>, RegistryError> + Send + Sync;
-
-#[derive(Debug)]
-enum End {
-    /// Of a task that is a stage of a work item.
-    Stage(StageEnd),
-    /// Of any other task.
-    Task(Outcome),
-}
-
-impl TaskEnd {
-    /// The same end, with which these are written.
-    #[must_use]
-    pub fn with(mut self, writes: Box<Writes>) -> Self {
-        self.writes.push(writes);
-        self
-    }
-}
-
-impl From<StageEnd> for TaskEnd {
-    fn from(end: StageEnd) -> Self {
-        Self { end: End::Stage(end), writes: Vec::new() }
-    }
-}
-
-impl From<Outcome> for TaskEnd {
-    fn from(outcome: Outcome) -> Self {
-        Self { end: End::Task(outcome), writes: Vec::new() }
-    }
 }
 
 /// What came of a run.
