@@ -67,7 +67,6 @@ fn end_of_outcome(workflow: &Workflow, stage: Name, outcome: Outcome) -> StageEn
         },
         Outcome::Skip { to, note } => StageEnd::Next { next: to, note },
         Outcome::RestartFrom { stage, note } => StageEnd::Back { to: stage, note },
-        Outcome::Wait { until, reason, note } => StageEnd::Defer { until, reason, note },
     }
 }
 

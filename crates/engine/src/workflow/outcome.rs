@@ -1,4 +1,4 @@
-//! How a stage can end: what it returns, and the kinds of errors.
+//! How a stage can end: what it returns where it is done, and why it is not.
 
 use strongroom_bagit::BagError;
 use strongroom_database::DatabaseError;
@@ -12,7 +12,7 @@ use crate::error::chain;
 use crate::hold::Halt;
 use crate::runtime::Interrupted;
 
-/// How a stage ended that nothing went wrong in. What comes next is for the workflow to say.
+/// How a stage ended that did what it had to. What comes next is for the workflow to say.
 #[derive(Debug)]
 pub enum Outcome {
     /// On to the stage that follows; behind the last one the item is done.
@@ -34,15 +34,6 @@ pub enum Outcome {
         /// Why.
         note: String,
     },
-    /// Not yet: look again at this time, or when something wakes the item.
-    Wait {
-        /// When.
-        until: Time,
-        /// What for.
-        reason: WaitReason,
-        /// The same, in words.
-        note: String,
-    },
 }
 
 impl Outcome {
@@ -52,7 +43,7 @@ impl Outcome {
     }
 }
 
-/// How a stage can fail.
+/// Why a stage stopped before it was done.
 #[derive(Debug)]
 pub enum StageError {
     /// For good: the exact text is shown to the depositor, with what was found.
@@ -73,7 +64,7 @@ pub enum StageError {
     Transient(String),
     /// What was staged is not what was fetched: fetch again.
     StagingLost(String),
-    /// Nothing is wrong: it waits for something, and looks again then.
+    /// Nothing is wrong: it waits, and looks again at this time or when something wakes the item.
     Waits {
         /// When.
         until: Time,

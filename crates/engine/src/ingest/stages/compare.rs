@@ -31,7 +31,7 @@ const ROWS_AT_ONCE: usize = 500;
 pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     let resolved: Resolved = context.expect("resolved")?;
     if let Hold::Busy { until } = hold_object(context, &resolved)? {
-        return Ok(waits_for_object(until));
+        return Err(waits_for_object(until));
     }
     let object = object(context, &resolved)?;
     let placement = object.description.placement.as_ref().filter(|_| object.head > 0);
@@ -97,12 +97,12 @@ pub(super) fn keep_object(context: &StageContext<'_>, resolved: &Resolved) -> Re
             let committing = open_version(context)?.is_some_and(|version| version.state != VersionState::Preparing);
             Ok((!committing).then(compare_anew))
         }
-        Hold::Busy { until } => Ok(Some(waits_for_object(until))),
+        Hold::Busy { until } => Err(waits_for_object(until)),
     }
 }
 
-fn waits_for_object(until: Time) -> Outcome {
-    Outcome::Wait { until, reason: WaitReason::Object, note: "waits for other work on the same object".into() }
+fn waits_for_object(until: Time) -> StageError {
+    StageError::Waits { until, reason: WaitReason::Object, note: "waits for other work on the same object".into() }
 }
 
 /// The end of a stage whose version was discarded, or whose object was free for others.

@@ -26,7 +26,7 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
         return Ok(Outcome::done(format!("{wanted} bytes of staging reserved")));
     }
     let until = context.now()?.plus(WAIT_FOR_ROOM);
-    Ok(Outcome::Wait {
+    Err(StageError::Waits {
         until,
         reason: WaitReason::StagingSpace,
         note: format!("waits for {wanted} bytes of room in staging"),

@@ -25,7 +25,7 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
         items::get(tx, Scope::System, older)
     })?;
     if let Some(older) = older {
-        return Ok(Outcome::Wait {
+        return Err(StageError::Waits {
             until: context.now()?.plus(WAIT_FOR_OLDER),
             reason: WaitReason::OlderDeposit,
             note: format!("waits for the older deposit {} ({} at {})", older.id, older.status, older.stage),
