@@ -1,11 +1,18 @@
 //! Taking deposits in: from the request to the fourteen stages, each a handler of its own topic.
 
+mod completion;
 mod deposit;
 mod intake;
+mod inventory;
+mod kept_copies;
+mod lease;
+mod paging;
+mod placement;
 mod staged;
 mod stages;
 mod staging;
 mod sweep;
+mod version;
 mod workflow;
 
 pub use deposit::{DepositKind, DepositRequest, Deposited, deposit};

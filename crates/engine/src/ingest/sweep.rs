@@ -17,6 +17,7 @@ use strongroom_registry::{
 };
 use strongroom_storage::{Key, StorageError, Store};
 
+use super::paging::pages;
 use crate::layout::version_number;
 use crate::logs::object_root;
 use crate::receiving::REMOVAL;
@@ -283,17 +284,15 @@ fn is_garbage(home: &Home, place: &Place) -> Result<bool, EngineError> {
 /// was assembled again of published ones. Asked to stop, it leaves the rest.
 pub fn sweep_assemblies(home: &Home, stop: &Shutdown) -> Result<(), EngineError> {
     let since = home.registry.read(|tx| Ok::<_, RegistryError>(tx.now()?.plus(-SWEPT_AGAIN_FOR)))?;
-    let (mut after, mut failure) = (None, None);
-    loop {
-        let page = home.registry.read(|tx| discarding::swept_since(tx, since, after, VERSIONS_AT_ONCE))?;
-        let Some(last) = page.last() else { break };
-        after = Some(last.id);
-        for version in &page {
+    let look_up = |after, limit| home.registry.read(|tx| discarding::swept_since(tx, since, after, limit));
+    let mut failure = None;
+    for page in pages(VERSIONS_AT_ONCE, |version: &Version| version.id, look_up) {
+        for version in page? {
             if stop.is_requested() {
                 return Ok(());
             }
             // One that cannot be swept now keeps no other from it.
-            if let Err(error) = sweep_again(home, version) {
+            if let Err(error) = sweep_again(home, &version) {
                 failure.get_or_insert(error);
             }
         }

@@ -11,7 +11,7 @@ use url::Url;
 use super::web;
 use crate::Home;
 use crate::receiving::UploadSource;
-use crate::workflow::StageError;
+use crate::workflow::{StageContext, StageError};
 
 /// Where a deposit's bytes are.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -85,6 +85,23 @@ impl Payload {
                 .open(home)?
                 .ok_or_else(|| StageError::fatal(format!("{upload} is neither a tar, tar.gz, tgz nor zip archive"))),
         }
+    }
+}
+
+/// The item's payload.
+pub(crate) fn payload(context: &StageContext<'_>) -> Result<Payload, StageError> {
+    let source = context.item.source.as_deref().ok_or_else(|| StageError::fatal("the work item names no payload"))?;
+    Payload::kept(source).map_err(StageError::fatal)
+}
+
+/// An upload is taken in as it was when it had settled, or not at all: what replaced it is taken up by itself.
+pub(crate) fn check_unreplaced(payload: &Payload, wanted: Option<&str>, located: &Located) -> Result<(), StageError> {
+    match (payload, wanted) {
+        (Payload::Upload(upload), Some(wanted)) if wanted != located.etag => {
+            let note = format!("{upload} was replaced; what lies there now is taken up when it has settled");
+            Err(StageError::Withdrawn(note))
+        }
+        _ => Ok(()),
     }
 }
 

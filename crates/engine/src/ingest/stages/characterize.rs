@@ -7,8 +7,8 @@ use strongroom_registry::interim::InterimFile;
 use strongroom_registry::{Decision, Format, interim};
 use strongroom_storage::Key;
 
-use super::compare::for_each_page;
 use crate::identification::{Identifying, SourceTrouble, StoredSource};
+use crate::ingest::paging::for_each_page;
 use crate::ingest::staged;
 use crate::ingest::staging::identifying;
 use crate::workflow::{Outcome, StageContext, StageError};

@@ -4,8 +4,7 @@
 use strongroom_registry::WaitKey;
 use strongroom_registry::work;
 
-use super::receive::payload;
-use crate::ingest::intake::Payload;
+use crate::ingest::intake::{Payload, payload};
 use crate::ingest::sweep;
 use crate::receiving::remove_ingested;
 use crate::workflow::{Outcome, StageContext, StageError};

@@ -6,27 +6,24 @@ use std::collections::HashSet;
 
 use strongroom_ocfl::{OcflError, object_id};
 use strongroom_registry::interim::{self, InterimFile};
-use strongroom_registry::leases::{self, Hold};
+use strongroom_registry::leases::Hold;
 use strongroom_registry::objects::{self, DEPOSIT, Object};
 use strongroom_registry::versions::{self, NewContent, NewVersion, Version};
-use strongroom_registry::{
-    ContentId, Decision, FileId, RegistryError, Scope, Time, VersionState, WaitReason, discarding, parts,
-};
+use strongroom_registry::{ContentId, Decision, FileId, RegistryError, VersionState, discarding, parts};
 
-use super::heal::heal;
-use super::record::{going_forward, standing};
+use super::Findings;
 use super::resolve::Resolved;
-use super::{Findings, previous_inventory};
-use crate::home::NamedStore;
+use crate::fixity;
 use crate::ingest::deposit::DepositOptions;
 use crate::ingest::intake::is_submission_file;
+use crate::ingest::kept_copies::heal;
+use crate::ingest::lease::{hold_object, waits_for_object};
+use crate::ingest::paging::for_each_page;
+use crate::ingest::placement::{bring_up, placement};
 use crate::ingest::sweep;
-use crate::ingest::workflow::{COMPARE, NOTIFY, RESOLVE};
+use crate::ingest::version::{going_forward, object, open_version, previous_inventory, standing};
+use crate::ingest::workflow::{NOTIFY, RESOLVE};
 use crate::workflow::{Outcome, StageContext, StageError};
-use crate::{backfill, fixity};
-
-/// How many rows are looked at and decided at once.
-const ROWS_AT_ONCE: usize = 500;
 
 pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     let resolved: Resolved = context.expect("resolved")?;
@@ -79,51 +76,6 @@ fn healed(context: &StageContext<'_>, resolved: &Resolved, object: &Object) -> R
     Ok(heal(context, object, &stores)?.map_or_else(String::new, |healed| format!("; {healed}")))
 }
 
-/// Takes or keeps the object's lease for this item; as long as the task's, and extended with it.
-pub(super) fn hold_object(context: &StageContext<'_>, resolved: &Resolved) -> Result<Hold, StageError> {
-    let object = resolved.object;
-    let lease = context.task.settings().lease_microseconds();
-    context.write(move |tx, claim| {
-        let until = tx.now()?.plus(lease);
-        leases::hold(tx, object, claim.item.0, until)
-    })
-}
-
-/// Keeps the object's lease in a later stage; when it was lost in between, the deposit is compared anew.
-pub(super) fn keep_object(context: &StageContext<'_>, resolved: &Resolved) -> Result<Option<Outcome>, StageError> {
-    match hold_object(context, resolved)? {
-        Hold::Held { kept: true, .. } => Ok(None),
-        Hold::Held { kept: false, .. } => {
-            let committing = open_version(context)?.is_some_and(|version| version.state != VersionState::Preparing);
-            Ok((!committing).then(compare_anew))
-        }
-        Hold::Busy { until } => Err(waits_for_object(until)),
-    }
-}
-
-fn waits_for_object(until: Time) -> StageError {
-    StageError::Waits { until, reason: WaitReason::Object, note: "waits for other work on the same object".into() }
-}
-
-/// The end of a stage whose version was discarded, or whose object was free for others.
-pub(super) fn compare_anew() -> Outcome {
-    let note = "the object was free for others in between; comparing anew".to_owned();
-    Outcome::RestartFrom { stage: COMPARE, note }
-}
-
-/// The object as it is now.
-pub(super) fn object(context: &StageContext<'_>, resolved: &Resolved) -> Result<Object, StageError> {
-    context
-        .registry()
-        .read(|tx| objects::get(tx, Scope::System, resolved.object))?
-        .ok_or_else(|| StageError::Transient(format!("the object {} is gone from the record", resolved.object)))
-}
-
-/// The version this item makes.
-pub(super) fn open_version(context: &StageContext<'_>) -> Result<Option<Version>, StageError> {
-    Ok(context.registry().read(|tx| versions::of_item(tx, context.item.id))?)
-}
-
 /// Discards versions of the object that no item can go on with: what another item began, which has lost the object's lease
 /// since and compares anew when it comes back; or what this item began, if the object has moved on. Then no version that
 /// was discarded keeps its number.
@@ -151,17 +103,6 @@ fn bring_stores_up(context: &StageContext<'_>, resolved: &Resolved, object: &Obj
         return Ok(());
     }
     bring_up(context, object, &placement(context, resolved)?.1)
-}
-
-/// Brings what the stores lack of the published versions of an object.
-pub(super) fn bring_up(context: &StageContext<'_>, object: &Object, stores: &[NamedStore]) -> Result<(), StageError> {
-    let stores: Vec<String> = stores.iter().map(|(name, _)| name.clone()).collect();
-    let go_on = || context.task.check();
-    match backfill::bring_up_for(context.home, context.claim, object, &stores, &go_on) {
-        Ok(None) => Ok(()),
-        Ok(Some(reason)) => Err(StageError::Transient(reason)),
-        Err(halt) => Err(StageError::of_halt(halt, going_forward)),
-    }
 }
 
 /// Refuses to build on a store that does not hold the object as the record has it. A root inventory that is damaged, or that
@@ -193,14 +134,6 @@ fn put_right(context: &StageContext<'_>, object: &Object, store: &str) -> Result
     let go_on = || context.task.check();
     fixity::put_right(context.home, (object.id, context.claim), store, &go_on)
         .map_err(|halt| StageError::of_halt(halt, going_forward))
-}
-
-/// The stores of the object's placement.
-pub(super) fn placement(
-    context: &StageContext<'_>,
-    resolved: &Resolved,
-) -> Result<(String, Vec<NamedStore>), StageError> {
-    context.home.placement(&resolved.placement).map_err(|error| StageError::fatal(error.chain()))
 }
 
 #[derive(Default)]
@@ -335,19 +268,4 @@ fn put_contents(context: &StageContext<'_>, version: &Version) -> Result<(), Sta
             interim::set_decisions(tx, claim, &rows)
         })
     })
-}
-
-/// Runs over the item's rows page by page, in byte order of the path.
-pub(super) fn for_each_page(
-    context: &StageContext<'_>,
-    mut act: impl FnMut(Vec<InterimFile>) -> Result<(), StageError>,
-) -> Result<(), StageError> {
-    let mut after = String::new();
-    loop {
-        context.task.check()?;
-        let rows = context.registry().read(|tx| interim::files_after(tx, context.item.id, &after, ROWS_AT_ONCE))?;
-        let Some(last) = rows.last() else { return Ok(()) };
-        after.clone_from(&last.path);
-        act(rows)?;
-    }
 }

@@ -9,10 +9,9 @@ use strongroom_registry::Digests;
 use strongroom_registry::interim;
 use strongroom_registry::work;
 
-use super::receive::{check_unreplaced, payload};
 use crate::crash_point;
 use crate::ingest::deposit::DepositOptions;
-use crate::ingest::intake::{Payload, bag_trouble};
+use crate::ingest::intake::{Payload, bag_trouble, check_unreplaced, payload};
 use crate::ingest::staging::{Interruptible, Staging, Stopped, interruption};
 use crate::ingest::workflow::{PROVISION, restage};
 use crate::workflow::{Outcome, StageContext, StageError};

@@ -3,7 +3,7 @@
 
 use strongroom_registry::Decision;
 
-use super::compare::for_each_page;
+use crate::ingest::paging::for_each_page;
 use crate::ingest::staging::Presence;
 use crate::workflow::{Outcome, StageContext, StageError};
 

@@ -5,7 +5,7 @@ use strongroom_registry::work;
 use strongroom_registry::{Scope, WaitReason, items, tenants};
 
 use crate::ingest::deposit::{DepositOptions, takes_no_deposits};
-use crate::ingest::intake::{Located, Payload};
+use crate::ingest::intake::{check_unreplaced, payload};
 use crate::workflow::{Outcome, StageContext, StageError};
 
 /// How long a newer deposit sleeps unless the older wakes it by ending, in microseconds.
@@ -48,21 +48,4 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     let size = located.size;
     context.with_end(move |tx, claim| work::set_source(tx, claim, &etag, size, None).map(|()| Vec::new()));
     Ok(Outcome::done("the payload is there"))
-}
-
-/// The item's payload.
-pub(super) fn payload(context: &StageContext<'_>) -> Result<Payload, StageError> {
-    let source = context.item.source.as_deref().ok_or_else(|| StageError::fatal("the work item names no payload"))?;
-    Payload::kept(source).map_err(StageError::fatal)
-}
-
-/// An upload is taken in as it was when it had settled, or not at all: what replaced it is taken up by itself.
-pub(super) fn check_unreplaced(payload: &Payload, wanted: Option<&str>, located: &Located) -> Result<(), StageError> {
-    match (payload, wanted) {
-        (Payload::Upload(upload), Some(wanted)) if wanted != located.etag => {
-            let note = format!("{upload} was replaced; what lies there now is taken up when it has settled");
-            Err(StageError::Withdrawn(note))
-        }
-        _ => Ok(()),
-    }
 }

@@ -7,17 +7,19 @@ use strongroom_ocfl::{Commit, OcflError};
 use strongroom_registry::leases::{self, Hold};
 use strongroom_registry::objects::Object;
 use strongroom_registry::versions::{self, Version};
-use strongroom_registry::{Description, GenerationId, ObjectId, VersionState, copies, parts};
+use strongroom_registry::{VersionState, copies};
 use strongroom_storage::Store;
 
-use super::compare::{bring_up, compare_anew, keep_object, object, open_version, placement};
-use super::complete::{commit_failure, complete, missing};
-use super::inventory::Inventory;
 use super::resolve::Resolved;
 use super::write::{assembly, in_every_store, write_again};
 use crate::home::NamedStore;
+use crate::ingest::completion::{commit_failure, complete, missing};
+use crate::ingest::inventory::Inventory;
+use crate::ingest::lease::{compare_anew, keep_object};
+use crate::ingest::placement::{bring_up, placement};
+use crate::ingest::version::{going_forward, object, open_version, previous_inventory, standing};
 use crate::workflow::{Outcome, StageContext, StageError};
-use crate::{EngineError, Home, crash_point, fixity, mark};
+use crate::{crash_point, fixity, mark};
 
 pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     let resolved: Resolved = context.expect("resolved")?;
@@ -195,14 +197,6 @@ fn put_back_head(
     outcome.map_err(|halt| StageError::of_halt(halt, going_forward))
 }
 
-/// What an error means for a version that only goes forward: what fails other stages for good is tried again.
-pub(super) fn going_forward(error: EngineError) -> StageError {
-    match StageError::from(error) {
-        StageError::Fatal { note, .. } => StageError::Transient(note),
-        other => other,
-    }
-}
-
 /// Marks the version as committing, if nobody else has had the object since the stage began; whether it did.
 fn commit(
     context: &StageContext<'_>,
@@ -219,24 +213,4 @@ fn commit(
             _ => Ok(false),
         }
     })
-}
-
-/// How the object stands with a part, to be put behind a note: `: part 1 of 3, incomplete: parts 2, 3 missing`. Nothing for
-/// a deposit that is no part.
-pub(super) fn standing(
-    context: &StageContext<'_>,
-    said: &Description,
-    object: ObjectId,
-    generation: GenerationId,
-    version: u64,
-) -> Result<String, StageError> {
-    let Some(part) = said.part else { return Ok(String::new()) };
-    let all = context.registry().read(|tx| parts::at(tx, object, generation, version))?;
-    Ok(all.map_or_else(String::new, |all| format!(": {part}, {all}")))
-}
-
-/// The digest of the root inventory that the stores should hold for an object now; none before its first version.
-pub(crate) fn previous_inventory(home: &Home, object: &Object) -> Result<Option<Digest>, EngineError> {
-    let published = home.registry.read(|tx| versions::list(tx, object.id, object.generation, false))?;
-    Ok(published.last().and_then(|version| version.inventory))
 }

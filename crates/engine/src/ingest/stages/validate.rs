@@ -16,10 +16,10 @@ use strongroom_registry::work;
 
 use super::fetch::digest_of;
 use crate::ingest::deposit::DepositOptions;
+use crate::ingest::paging::files_by_page;
 use crate::ingest::staged::Readings;
 use crate::workflow::{Outcome, StageContext, StageError};
 
-const ROWS_AT_ONCE: usize = 1_000;
 /// Most characters of a problem's message in the note of an item.
 const MOST_CHARACTERS: usize = 500;
 
@@ -167,26 +167,9 @@ struct StagedBag<'a, 'c> {
 
 impl Evidence for StagedBag<'_, '_> {
     fn files(&self) -> Result<FileFacts<'_>, BagError> {
-        let mut page: std::vec::IntoIter<InterimFile> = Vec::new().into_iter();
-        let mut after = String::new();
-        let mut at_end = false;
-        Ok(Box::new(std::iter::from_fn(move || {
-            if page.len() == 0 && !at_end {
-                match self.page_after(&after) {
-                    Ok(rows) => {
-                        at_end = rows.len() < ROWS_AT_ONCE;
-                        if let Some(last) = rows.last() {
-                            after.clone_from(&last.path);
-                        }
-                        page = rows.into_iter();
-                    }
-                    Err(error) => {
-                        at_end = true;
-                        return Some(Err(error));
-                    }
-                }
-            }
-            page.next().map(|row| Ok(fact(row)))
+        Ok(Box::new(files_by_page(self.context).flat_map(|page| match page {
+            Ok(rows) => rows.into_iter().map(|row| Ok(fact(row))).collect(),
+            Err(error) => vec![Err(BagError::Evidence(error.to_string().into()))],
         })))
     }
 
@@ -196,16 +179,6 @@ impl Evidence for StagedBag<'_, '_> {
             .map_err(|error| BagError::Evidence(error.into()))?
             .ok_or_else(|| BagError::Evidence(format!("{path} was not staged").into()))?;
         self.readings.open(self.context, (&file).into()).map_err(|error| BagError::Evidence(error.into()))
-    }
-}
-
-impl StagedBag<'_, '_> {
-    fn page_after(&self, after: &str) -> Result<Vec<InterimFile>, BagError> {
-        self.context.task.check().map_err(|reason| BagError::Evidence(reason.into()))?;
-        self.context
-            .registry()
-            .read(|tx| interim::files_after(tx, self.context.item.id, after, ROWS_AT_ONCE))
-            .map_err(|error| BagError::Evidence(error.into()))
     }
 }
 

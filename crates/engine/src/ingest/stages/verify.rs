@@ -11,9 +11,11 @@ use strongroom_registry::versions::Version;
 use strongroom_registry::{ContentId, VersionState};
 use strongroom_storage::{StorageError, Store};
 
-use super::compare::{compare_anew, keep_object, open_version, placement};
 use super::resolve::Resolved;
 use super::write::{assembly, in_every_store, write_again};
+use crate::ingest::lease::{compare_anew, keep_object};
+use crate::ingest::placement::placement;
+use crate::ingest::version::open_version;
 use crate::workflow::{Outcome, StageContext, StageError};
 
 const COPIES_AT_ONCE: usize = 1_000;
@@ -85,7 +87,7 @@ fn prove(
 
 /// Proves the copies in a store that are not proved yet, of a version that is being committed, so that only a lost lease stops
 /// it: the first contents that do not prove right.
-pub(super) fn prove_rest(
+pub(in crate::ingest) fn prove_rest(
     context: &StageContext<'_>,
     version: &Version,
     name: &str,

@@ -18,12 +18,15 @@ use strongroom_registry::{ContentId, Decision, FileId, Format, Scope, VersionSta
 use strongroom_storage::{Durability, Key, PutOptions, StorageError, Store};
 
 use super::Findings;
-use super::compare::{compare_anew, for_each_page, keep_object, object, open_version, placement};
 use super::resolve::Resolved;
 use crate::error::chain;
 use crate::home::NamedStore;
 use crate::ingest::intake::is_submission_file;
+use crate::ingest::lease::{compare_anew, keep_object};
+use crate::ingest::paging::for_each_page;
+use crate::ingest::placement::placement;
 use crate::ingest::staging::{self, Interruptible};
+use crate::ingest::version::{object, open_version};
 use crate::ingest::workflow::{RECORD, WRITE};
 use crate::layout::version_number;
 use crate::record::{self, FileLine, Line, VersionLine};
@@ -36,9 +39,9 @@ const COPIES_AT_ONCE: usize = 1_000;
 
 /// The version's record as a staged content.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct StagedRecord {
+pub(in crate::ingest) struct StagedRecord {
     file: FileId,
-    pub(super) content: ContentId,
+    pub(in crate::ingest) content: ContentId,
     staging_key: String,
 }
 
@@ -152,7 +155,10 @@ fn fact_of(version: &Version, name: &str) -> String {
 }
 
 /// Where the version's record lies in staging, and which content it is.
-pub(super) fn staged_record(context: &StageContext<'_>, version: &Version) -> Result<Option<StagedRecord>, StageError> {
+pub(in crate::ingest) fn staged_record(
+    context: &StageContext<'_>,
+    version: &Version,
+) -> Result<Option<StagedRecord>, StageError> {
     context.fact(&fact_of(version, "record"))
 }
 
@@ -263,7 +269,7 @@ fn put_record(context: &StageContext<'_>, version: &Version, object: &Object) ->
 
 /// The version's record as it was first written, from what is kept of the version and the item: byte for byte the same,
 /// whatever has been renamed since.
-pub(super) fn record_again(context: &StageContext<'_>, version: &Version) -> Result<File, StageError> {
+pub(in crate::ingest) fn record_again(context: &StageContext<'_>, version: &Version) -> Result<File, StageError> {
     let gone = || StageError::Transient(format!("the first line of {} was not kept", record::path(version.number)));
     let head = version.record_head.as_deref().ok_or_else(gone)?;
     spool_record(context, version, head)
@@ -352,7 +358,9 @@ fn write_record(
 }
 
 /// Writes to a temporary file without a name.
-pub(super) fn spool(write: impl FnOnce(&mut dyn Write) -> Result<(), StageError>) -> Result<File, StageError> {
+pub(in crate::ingest) fn spool(
+    write: impl FnOnce(&mut dyn Write) -> Result<(), StageError>,
+) -> Result<File, StageError> {
     let unwritable = |error: io::Error| StageError::Transient(format!("could not write a temporary file: {error}"));
     let file = tempfile::tempfile().map_err(unwritable)?;
     let mut out = BufWriter::new(file);
@@ -362,7 +370,7 @@ pub(super) fn spool(write: impl FnOnce(&mut dyn Write) -> Result<(), StageError>
 
 /// The assembly of a version in a store: named by the version, or by its item where it was begun before content paths had
 /// identifiers.
-pub(super) fn assembly<'s>(
+pub(in crate::ingest) fn assembly<'s>(
     context: &StageContext<'_>,
     version: &Version,
     store: &'s Arc<dyn Store>,
@@ -378,7 +386,7 @@ pub(super) fn assembly<'s>(
 }
 
 /// The storage class of a content in a store. The version's record is what a registry is made from again: it stays readable.
-pub(super) fn class_of(context: &StageContext<'_>, store: &str, is_record: bool) -> Option<String> {
+pub(in crate::ingest) fn class_of(context: &StageContext<'_>, store: &str, is_record: bool) -> Option<String> {
     let class = context.home.settings.stores.get(store).and_then(StoreSettings::content_class);
     class.filter(|_| !is_record).map(str::to_owned)
 }

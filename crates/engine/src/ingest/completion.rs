@@ -14,12 +14,12 @@ use strongroom_registry::copies::{self, PendingCopy};
 use strongroom_registry::versions::Version;
 use strongroom_storage::{StorageError, Store};
 
-use super::receive::payload;
-use super::verify::prove_rest;
-use super::write::{assembly, class_of, record_again, staged_record};
+use super::intake::{bag_trouble, payload};
+use super::paging::pages;
+use super::stages::verify::prove_rest;
+use super::stages::write::{assembly, class_of, record_again, staged_record};
+use super::staging::{self, Interruptible};
 use crate::home::NamedStore;
-use crate::ingest::intake::bag_trouble;
-use crate::ingest::staging::{self, Interruptible};
 use crate::workflow::{StageContext, StageError};
 
 /// Contents looked up at once, and most of those missing that are told at once.
@@ -40,13 +40,8 @@ pub(super) fn missing(
     let mut listing = assembly.contents()?;
     let mut listed = listing.next().transpose()?;
     let mut missing = Vec::new();
-    let mut after = None;
-    loop {
-        context.task.check_lease()?;
-        let page = context.registry().read(|tx| copies::brought(tx, version, after, CONTENTS_AT_ONCE))?;
-        let Some(last) = page.last() else { return Ok(missing) };
-        after = Some(last.sha512);
-        for content in page {
+    for page in brought(context, version) {
+        for content in page? {
             let path = assembly.content_path(&content.sha512);
             while listed.as_ref().is_some_and(|(found, _)| *found < path) {
                 listed = listing.next().transpose()?;
@@ -60,6 +55,22 @@ pub(super) fn missing(
             }
         }
     }
+    Ok(missing)
+}
+
+/// The contents that a version brings, in order of their SHA-512.
+fn brought(
+    context: &StageContext<'_>,
+    version: &Version,
+) -> impl Iterator<Item = Result<Vec<PendingCopy>, StageError>> {
+    pages(
+        CONTENTS_AT_ONCE,
+        |content: &PendingCopy| content.sha512,
+        |after, limit| {
+            context.task.check_lease()?;
+            Ok(context.registry().read(|tx| copies::brought(tx, version, after, limit))?)
+        },
+    )
 }
 
 /// Makes what a store lacks of a version that is being committed, until it lacks nothing.
@@ -101,12 +112,14 @@ fn wrong(
 ) -> Result<Vec<PendingCopy>, StageError> {
     let wrong = prove_rest(context, version, name, store)?;
     let mut known = Vec::with_capacity(wrong.len());
-    let mut after = None;
-    while known.len() < wrong.len() {
-        let page = context.registry().read(|tx| copies::brought(tx, version, after, CONTENTS_AT_ONCE))?;
-        let Some(last) = page.last() else { break };
-        after = Some(last.sha512);
-        known.extend(page.into_iter().filter(|content| wrong.contains(&content.content)));
+    if wrong.is_empty() {
+        return Ok(known);
+    }
+    for page in brought(context, version) {
+        known.extend(page?.into_iter().filter(|content| wrong.contains(&content.content)));
+        if known.len() >= wrong.len() {
+            break;
+        }
     }
     Ok(known)
 }

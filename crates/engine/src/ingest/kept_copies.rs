@@ -11,11 +11,12 @@ use strongroom_registry::fixity as record;
 use strongroom_registry::objects::Object;
 use strongroom_storage::{Body, Listed, StorageError, Store};
 
-use super::compare::for_each_page;
+use super::paging::for_each_page;
+use super::stages::write::class_of;
+use super::staging::{self, Interruptible};
 use crate::error::chain;
 use crate::fixity::{self, Healed, Spare, Suspect};
 use crate::home::NamedStore;
-use crate::ingest::staging::{self, Interruptible};
 use crate::layout::content_path;
 use crate::logs::object_root;
 use crate::workflow::{StageContext, StageError};
@@ -193,8 +194,7 @@ fn record_missing(
 ) -> Result<(), StageError> {
     let root = object_root(&object.institution_identifier, object.generation)?;
     let key = root.join(&content_path(suspect.place, &suspect.sha512)?)?;
-    let copy =
-        NewCopy { content: suspect.content, key: key.to_string(), class: super::write::class_of(context, name, false) };
+    let copy = NewCopy { content: suspect.content, key: key.to_string(), class: class_of(context, name, false) };
     let (institution, object, store) = (object.institution, object.id, name.to_owned());
     context.write(move |tx, claim| {
         copies::put_copy_of_kept(tx, claim, institution, object, &store, &copy)?;

@@ -12,7 +12,7 @@ use strongroom_registry::objects::Object;
 use strongroom_registry::versions::{self, Version};
 use strongroom_storage::Body;
 
-use super::write::spool;
+use super::stages::write::spool;
 use crate::error::chain;
 use crate::layout::{content_path, version_number};
 use crate::workflow::{StageContext, StageError};
