@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use strongroom_queue::{TaskState, tasks};
+use strongroom_queue::{NewTask, TaskState, tasks};
 use strongroom_registry::items::{self, Item};
 use strongroom_registry::{InstitutionId, ItemId, RegistryError, Scope};
 
@@ -22,6 +22,26 @@ pub fn handlers(home: &Arc<Home>) -> Vec<Arc<dyn Handler>> {
     handlers.extend(workflow::handlers(home));
     handlers.push(Arc::new(ingest::SweepHandler { home: home.clone() }));
     handlers
+}
+
+/// Puts tasks of a topic that are no stages, each by its key and by the domain name of the institution whose turn it takes, and
+/// wakes the workers of the topic. One that waits already is not put twice.
+pub(crate) fn put_tasks(
+    home: &Home,
+    topic: &'static str,
+    keys: impl IntoIterator<Item = (String, String)>,
+) -> Result<(), EngineError> {
+    let max_attempts = home.settings.pool(topic).max_attempts;
+    let task = |(key, fair_key)| NewTask { fair_key, max_attempts, ..NewTask::new(topic, key, Vec::new()) };
+    let new: Vec<NewTask> = keys.into_iter().map(task).collect();
+    if new.is_empty() {
+        return Ok(());
+    }
+    home.registry.write_and_wake(move |tx| {
+        tasks::enqueue(tx, &new)?;
+        Ok::<_, RegistryError>(vec![topic.to_owned()])
+    })?;
+    Ok(())
 }
 
 /// A runtime over all topics, or over those named; an unknown name is an error.

@@ -8,7 +8,6 @@ mod handler;
 mod replace;
 mod retire;
 
-use strongroom_queue::{NewTask, tasks};
 use strongroom_registry::backfill::{self as rows, Lacking};
 use strongroom_registry::objects::{self, Object};
 use strongroom_registry::work::Claim;
@@ -17,6 +16,7 @@ use strongroom_registry::{ObjectId, Registry, RegistryError, Scope};
 use crate::hold::{GoOn, Halt, ObjectHold};
 use crate::runtime::{Interrupted, Shutdown};
 use crate::settings::Settings;
+use crate::work::put_tasks;
 use crate::{EngineError, Home};
 
 use fill::{Filled, Filling};
@@ -92,30 +92,15 @@ pub struct BackfillSummary {
 pub fn enqueue(home: &Home, store: &str) -> Result<u64, EngineError> {
     check_store(home, store)?;
     let mut made = 0;
-    let mut waiting: Vec<NewTask> = Vec::new();
-    let max_attempts = home.settings.pool(TOPIC).max_attempts;
+    let mut waiting: Vec<(String, String)> = Vec::new();
     each_lacking((&home.settings, &home.registry), Scope::System, Some(store), &mut |lacking| {
         made += 1;
-        waiting.push(NewTask {
-            fair_key: lacking.object.institution_identifier.clone(),
-            max_attempts,
-            ..NewTask::new(TOPIC, handler::key(lacking.object.object, store), Vec::new())
-        });
-        if waiting.len() < OBJECTS_AT_ONCE { Ok(()) } else { put(home, std::mem::take(&mut waiting)) }
+        let object = lacking.object;
+        waiting.push((handler::key(object.object, store), object.institution_identifier));
+        if waiting.len() < OBJECTS_AT_ONCE { Ok(()) } else { put_tasks(home, TOPIC, waiting.drain(..)) }
     })?;
-    put(home, waiting)?;
+    put_tasks(home, TOPIC, waiting)?;
     Ok(made)
-}
-
-fn put(home: &Home, new: Vec<NewTask>) -> Result<(), EngineError> {
-    if new.is_empty() {
-        return Ok(());
-    }
-    home.registry.write_and_wake(move |tx| {
-        tasks::enqueue(tx, &new)?;
-        Ok::<_, RegistryError>(vec![TOPIC.to_owned()])
-    })?;
-    Ok(())
 }
 
 /// Brings a store up to date here and now, object by object; `progress` is called after each.

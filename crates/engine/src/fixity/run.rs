@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 
-use strongroom_queue::{NewTask, tasks};
 use strongroom_registry::fixity::{self as record, Coverage, Due, DueCursor, Finding};
 use strongroom_registry::{
     FindingId, FindingState, ObjectId, RegistryError, Scope, Time, backfill, objects, standing, tenants,
@@ -14,7 +13,7 @@ use super::roots::{self, Root};
 use super::unit::Unit;
 use super::{FixityRequest, FixitySummary, Halt, inventories, now};
 use crate::runtime::Interrupted;
-use crate::{EngineError, Home, mark};
+use crate::{EngineError, Home, mark, work};
 
 /// Due copies listed of each store at once.
 const LISTED_AT_ONCE: usize = 1_000;
@@ -37,7 +36,6 @@ pub fn enqueue_due(home: &Home, request: &FixityRequest) -> Result<u64, EngineEr
     let asked = Asked::of(home, request)?;
     let mut left = request.max.unwrap_or(usize::MAX);
     let mut made = 0;
-    let max_attempts = home.settings.pool(TOPIC).max_attempts;
     let mut rounds = asked.rounds();
     rounds.share(left)?;
     while left > 0 && !request.stop.is_requested() {
@@ -48,18 +46,7 @@ pub fn enqueue_due(home: &Home, request: &FixityRequest) -> Result<u64, EngineEr
         left = left.saturating_sub(copies);
         made += units.len() as u64;
         for some in units.chunks(TASKS_AT_ONCE) {
-            let new: Vec<NewTask> = some
-                .iter()
-                .map(|unit| NewTask {
-                    fair_key: unit.institution.clone(),
-                    max_attempts,
-                    ..NewTask::new(TOPIC, handler::key(unit.object, &unit.store), Vec::new())
-                })
-                .collect();
-            home.registry.write_and_wake(move |tx| {
-                tasks::enqueue(tx, &new)?;
-                Ok::<_, RegistryError>(vec![TOPIC.to_owned()])
-            })?;
+            leave_to_workers(home, some)?;
         }
     }
     Ok(made)
@@ -105,7 +92,7 @@ pub fn run(
                 summary.errors.push(error.chain());
             }
             if checked.busy_until.is_some() {
-                postpone(home, &found)?;
+                leave_to_workers(home, std::slice::from_ref(&found))?;
             }
             progress(&summary);
             if left == 0 {
@@ -125,18 +112,10 @@ pub fn run(
     Ok(summary)
 }
 
-/// Leaves an object in a store to the workers.
-fn postpone(home: &Home, unit: &FoundUnit) -> Result<(), EngineError> {
-    let task = NewTask {
-        fair_key: unit.institution.clone(),
-        max_attempts: home.settings.pool(TOPIC).max_attempts,
-        ..NewTask::new(TOPIC, handler::key(unit.object, &unit.store), Vec::new())
-    };
-    home.registry.write_and_wake(move |tx| {
-        tasks::enqueue(tx, std::slice::from_ref(&task))?;
-        Ok::<_, RegistryError>(vec![TOPIC.to_owned()])
-    })?;
-    Ok(())
+/// Leaves objects in stores to the workers.
+fn leave_to_workers(home: &Home, units: &[FoundUnit]) -> Result<(), EngineError> {
+    let key = |unit: &FoundUnit| (handler::key(unit.object, &unit.store), unit.institution.clone());
+    work::put_tasks(home, TOPIC, units.iter().map(key))
 }
 
 /// How well copies are watched, store by store.

@@ -1,16 +1,15 @@
 //! What people ask of identification anew: say what is behind, leave it to the workers, or do it here and now.
 
 use serde::Serialize;
-use strongroom_queue::{NewTask, tasks};
 use strongroom_registry::identification::{self as record, ObjectBehind};
-use strongroom_registry::{ObjectId, RegistryError, Scope, objects, tenants};
+use strongroom_registry::{ObjectId, Scope, objects, tenants};
 
 use super::Identifying;
 use super::handler::TOPIC;
 use super::renewal::Renewal;
 use crate::hold::Halt;
 use crate::runtime::{Interrupted, Shutdown};
-use crate::{EngineError, Home};
+use crate::{EngineError, Home, work};
 
 /// Objects listed, and tasks enqueued in one transaction.
 const OBJECTS_AT_ONCE: usize = 500;
@@ -118,20 +117,7 @@ pub fn run(
 }
 
 fn put_tasks(home: &Home, objects: &[ObjectBehind]) -> Result<(), EngineError> {
-    let max_attempts = home.settings.pool(TOPIC).max_attempts;
-    let new: Vec<NewTask> = objects
-        .iter()
-        .map(|one| NewTask {
-            fair_key: one.institution_identifier.clone(),
-            max_attempts,
-            ..NewTask::new(TOPIC, one.object.to_string(), Vec::new())
-        })
-        .collect();
-    home.registry.write_and_wake(move |tx| {
-        tasks::enqueue(tx, &new)?;
-        Ok::<_, RegistryError>(vec![TOPIC.to_owned()])
-    })?;
-    Ok(())
+    work::put_tasks(home, TOPIC, objects.iter().map(|one| (one.object.to_string(), one.institution_identifier.clone())))
 }
 
 /// Hands over the objects that are behind, page by page, until there are no more or `take` says to stop.

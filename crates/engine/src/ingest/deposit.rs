@@ -5,15 +5,15 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use strongroom_digest::{Algorithm, Digest};
 use strongroom_registry::items::{self, NewItem};
-use strongroom_registry::{BatchId, ItemId, RegistryError, Scope, batches, parts, tenants};
+use strongroom_registry::tenants::{self, Collection};
+use strongroom_registry::{
+    BatchId, InstitutionId, ItemId, Part, RegistryError, Scope, Transaction, Workflows, batches, parts,
+};
 
 use super::intake::{Payload, bag_name, bag_part};
 use super::workflow::INGEST;
 use crate::journal::{Entry, Target};
 use crate::{EngineError, Home};
-
-/// The priority of a deposit before its size is known; large ones come a little later.
-pub(crate) const PRIORITY: i64 = 50;
 
 /// What is deposited.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -122,7 +122,6 @@ pub fn deposit(home: &Home, request: &DepositRequest) -> Result<Deposited, Engin
     let options = serde_json::to_string(&options).map_err(|error| EngineError::Usage(error.to_string()))?;
     let batch = BatchId::new();
     let mut new_items = Vec::with_capacity(request.sources.len());
-    let mut item_parts = Vec::new();
     for source in &request.sources {
         let (source, file_name) = checked_source(source)?;
         let object_name = request.primary_id.clone().unwrap_or_else(|| bag_name(&file_name));
@@ -131,30 +130,20 @@ pub fn deposit(home: &Home, request: &DepositRequest) -> Result<Deposited, Engin
                 "the object name {object_name:?} {fault}; rename the bag or give a primary id"
             )));
         }
-        let id = ItemId::new();
         let part = bag_part(&file_name)
             .map_err(|fault| EngineError::Usage(format!("the name {file_name:?} cannot be that of a part: {fault}")))?;
-        item_parts.extend(part.map(|part| (id, part)));
-        new_items.push(NewItem {
-            id,
-            batch: Some(batch),
-            institution: institution.id,
-            collection: collection.as_ref().map(|collection| collection.id),
-            action: INGEST,
-            object: None,
-            object_identifier: format!("{}/{object_name}", institution.identifier),
-            file: None,
+        let object_identifier = format!("{}/{object_name}", institution.identifier);
+        let item = NewItem {
             name: file_name,
             source: Some(source),
-            size: None,
             options: options.clone(),
-            priority: PRIORITY,
-            held: collection.as_ref().is_some_and(|collection| collection.held),
             note: request.note.clone().unwrap_or_else(|| "deposited".into()),
             actor: Some(request.by.actor.id),
-        });
+            ..new_deposit(batch, institution.id, collection.as_ref(), object_identifier)
+        };
+        new_items.push((item, part));
     }
-    let ids = new_items.iter().map(|item| item.id).collect();
+    let ids = new_items.iter().map(|(item, _)| item.id).collect();
     let (institution, collection) = (institution.id, collection.map(|collection| collection.id));
     let (by, note) = (request.by.clone(), request.note.clone());
     let workflows = home.registry.workflows();
@@ -162,16 +151,42 @@ pub fn deposit(home: &Home, request: &DepositRequest) -> Result<Deposited, Engin
         by.done(tx, &Target::of(institution, format!("batch {batch}")))?;
         batches::create(tx, batch, institution, collection, "bag", &by.actor.name, note.as_deref())?;
         let mut topics = Vec::new();
-        for item in &new_items {
-            topics.push(items::create(tx, workflows.as_ref(), item)?);
-        }
-        for (item, part) in &item_parts {
-            parts::put_item(tx, *item, *part)?;
+        for (item, part) in &new_items {
+            topics.push(create(tx, workflows.as_ref(), item, *part)?);
         }
         topics.dedup();
         Ok::<_, RegistryError>(topics)
     })?;
     Ok(Deposited { batch, items: ids })
+}
+
+/// The work item of one deposit of a batch, as far as its collection decides it.
+pub(crate) fn new_deposit(
+    batch: BatchId,
+    institution: InstitutionId,
+    collection: Option<&Collection>,
+    object_identifier: String,
+) -> NewItem {
+    NewItem {
+        batch: Some(batch),
+        collection: collection.map(|collection| collection.id),
+        held: collection.is_some_and(|collection| collection.held),
+        ..NewItem::new(INGEST, institution, object_identifier)
+    }
+}
+
+/// Makes the work item of a deposit, with the part of its object that it is, where it is one. The topic that has new work.
+pub(crate) fn create(
+    tx: &mut dyn Transaction,
+    workflows: &dyn Workflows,
+    new: &NewItem,
+    part: Option<Part>,
+) -> Result<String, RegistryError> {
+    let topic = items::create(tx, workflows, new)?;
+    if let Some(part) = part {
+        parts::put_item(tx, new.id, part)?;
+    }
+    Ok(topic)
 }
 
 /// Why a deposit into a removed collection is refused.

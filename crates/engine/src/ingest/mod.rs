@@ -16,7 +16,7 @@ mod version;
 mod workflow;
 
 pub use deposit::{DepositKind, DepositRequest, Deposited, deposit};
-pub(crate) use deposit::{DepositOptions, PRIORITY, object_name_fault};
+pub(crate) use deposit::{DepositOptions, create, new_deposit, object_name_fault};
 pub(crate) use intake::{bag_name, bag_part};
 pub(crate) use staging::Interruptible;
 pub(crate) use sweep::finish_discarding;

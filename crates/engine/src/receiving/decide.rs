@@ -8,7 +8,7 @@ use strongroom_registry::receiving::{self as record, Fate, Seen, Upload};
 use strongroom_registry::tenants::Collection;
 use strongroom_registry::{
     BatchId, ItemId, ItemStatus, ObjectId, ObjectState, Part, RegistryError, Scope, Transaction, UploadId, UploadState,
-    Workflows, batches, objects, parts,
+    Workflows, batches, objects,
 };
 use uuid::Uuid;
 
@@ -16,7 +16,7 @@ use super::place::{Place, open_collection};
 use super::upload::UploadSource;
 use super::watch::Watched;
 use super::wholeness;
-use crate::ingest::{DepositOptions, INGEST, PRIORITY, bag_name, bag_part, is_read, object_name_fault};
+use crate::ingest::{DepositOptions, bag_name, bag_part, create, is_read, new_deposit, object_name_fault};
 use crate::journal::{Entry, Target};
 use crate::{EngineError, Home, crash_point};
 
@@ -257,7 +257,6 @@ fn submit(
     done: &mut Done,
 ) -> Result<(), RegistryError> {
     let Submission { source, name, part, collection, workflows } = submission;
-    let collection_id = collection.as_ref().map(|collection| collection.id);
     let options = DepositOptions {
         submitted_by: DEPOSITOR.to_owned(),
         etag: Some(upload.etag.clone()),
@@ -269,29 +268,18 @@ fn submit(
     let object_identifier = format!("{}/{name}", upload.institution_identifier);
     let by = Entry::of_system("deposits.submit");
     by.done(tx, &Target::of(upload.institution, format!("batch {batch} of {}: {}", upload.store, upload.key)))?;
-    batches::create(tx, batch, upload.institution, collection_id, "bag", DEPOSITOR, None)?;
     let new = NewItem {
         id,
-        batch: Some(batch),
-        institution: upload.institution,
-        collection: collection_id,
-        action: INGEST,
-        object: None,
-        object_identifier: object_identifier.clone(),
-        file: None,
         name: source.file_name().to_owned(),
         source: Some(source.to_string()),
         size: Some(upload.size),
         options,
-        priority: PRIORITY,
-        held: collection.as_ref().is_some_and(|collection| collection.held),
         note: format!("uploaded to {}", upload.store),
         actor: Some(by.actor.id),
+        ..new_deposit(batch, upload.institution, collection.as_ref(), object_identifier)
     };
-    done.topics.push(items::create(tx, *workflows, &new)?);
-    if let Some(part) = part {
-        parts::put_item(tx, id, *part)?;
-    }
+    batches::create(tx, batch, upload.institution, new.collection, "bag", DEPOSITOR, None)?;
+    done.topics.push(create(tx, *workflows, &new, *part)?);
     record::put_receipt(tx, upload, id)?;
     record::decide(tx, upload.id, &Fate { item: Some(id), ..Fate::new(UploadState::Submitted, "") })?;
     supersede(tx, *workflows, &new, done)?;

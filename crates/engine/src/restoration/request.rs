@@ -132,22 +132,14 @@ struct Wanted {
 fn make(home: &Home, object: &Object, wanted: Wanted, by: &Entry) -> Result<ItemId, EngineError> {
     let Wanted { action, file, name, size, options } = wanted;
     let new = NewItem {
-        id: ItemId::new(),
-        batch: None,
-        institution: object.institution,
-        collection: None,
-        action,
         object: Some(object.id),
-        object_identifier: object.identifier.clone(),
         file,
-        source: None,
+        name,
         size: Some(size),
         options: serde_json::to_string(&options).map_err(|error| EngineError::Usage(error.to_string()))?,
-        priority: 50,
-        held: false,
         note: format!("asked for by {}", by.actor.name),
         actor: Some(by.actor.id),
-        name,
+        ..NewItem::new(action, object.institution, &object.identifier)
     };
     let (id, workflows, by) = (new.id, home.registry.workflows(), by.clone());
     let target = Target::of(object.institution, format!("{}: {}, item {id}", object.identifier, new.name));

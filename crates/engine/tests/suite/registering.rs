@@ -76,21 +76,10 @@ fn inspect(home: &Home, options: &str) -> ItemId {
             let institution = tenants::institution(tx, Scope::System, INSTITUTION)?.expect("the institution").id;
             let new = NewItem {
                 id,
-                batch: None,
-                institution,
-                collection: None,
-                action: INSPECT,
-                object: None,
-                object_identifier: format!("{INSTITUTION}/letters"),
-                file: None,
                 name: "letters".into(),
-                source: None,
-                size: None,
                 options: options.clone(),
-                priority: 50,
-                held: false,
                 note: "asked for".into(),
-                actor: None,
+                ..NewItem::new(INSPECT, institution, format!("{INSTITUTION}/letters"))
             };
             items::create(tx, workflows.as_ref(), &new)
         })

@@ -45,6 +45,34 @@ pub struct NewItem {
     pub actor: Option<ActorId>,
 }
 
+impl NewItem {
+    /// The priority of an item that is as urgent as most.
+    pub const PRIORITY: i64 = 50;
+
+    /// An item with an identifier of its own, of which only this is known: what else there is to say of it is set field by
+    /// field.
+    pub fn new(action: Action, institution: InstitutionId, object_identifier: impl Into<String>) -> Self {
+        Self {
+            id: ItemId::new(),
+            batch: None,
+            institution,
+            collection: None,
+            action,
+            object: None,
+            object_identifier: object_identifier.into(),
+            file: None,
+            name: String::new(),
+            source: None,
+            size: None,
+            options: "{}".to_owned(),
+            priority: Self::PRIORITY,
+            held: false,
+            note: String::new(),
+            actor: None,
+        }
+    }
+}
+
 /// A work item as it stands.
 #[derive(Debug, Clone)]
 pub struct Item {

@@ -11,8 +11,8 @@ use strongroom_queue::LeaseRequest;
 use strongroom_registry::items::{self, ItemFilter, NewItem};
 use strongroom_registry::work::{self, Claim, Pulse, StageEnd};
 use strongroom_registry::{
-    Action, BatchId, BatchState, InstitutionId, ItemId, ItemStatus, Registry, RegistryError, Scope, Stage, batches,
-    schema, tenants,
+    Action, BatchId, BatchState, InstitutionId, ItemStatus, Registry, RegistryError, Scope, Stage, batches, schema,
+    tenants,
 };
 
 use super::conformance_suite;
@@ -180,22 +180,10 @@ fn a_row_that_somebody_keeps_locked_keeps_no_other_lease_from_being_extended_or_
 
 fn new_item(institution: InstitutionId, batch: BatchId, number: usize) -> NewItem {
     NewItem {
-        id: ItemId::new(),
         batch: Some(batch),
-        institution,
-        collection: None,
-        action: Action::named("ingest"),
-        object: None,
-        object_identifier: format!("example.edu/{number}"),
-        file: None,
-        name: format!("{number}"),
-        source: None,
-        size: None,
-        options: "{}".into(),
-        priority: 50,
-        held: false,
+        name: number.to_string(),
         note: "submitted".into(),
-        actor: None,
+        ..NewItem::new(Action::named("ingest"), institution, format!("example.edu/{number}"))
     }
 }
 

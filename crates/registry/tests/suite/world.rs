@@ -147,22 +147,10 @@ impl<'a> World<'a> {
 
     pub(crate) fn new_item(&self, name: &str) -> NewItem {
         NewItem {
-            id: ItemId::new(),
-            batch: None,
-            institution: self.ours,
             collection: Some(self.collection),
-            action: Action::named("ingest"),
-            object: None,
-            object_identifier: format!("example.edu/{name}"),
-            file: None,
             name: name.to_owned(),
-            source: None,
-            size: None,
-            options: "{}".into(),
-            priority: 50,
-            held: false,
             note: "submitted".into(),
-            actor: None,
+            ..NewItem::new(Action::named("ingest"), self.ours, format!("example.edu/{name}"))
         }
     }
 

@@ -1,8 +1,8 @@
 //! estimate: small deposits go before large ones that came at the same time. Never fails for want of a size.
 
+use strongroom_registry::items::NewItem;
 use strongroom_registry::work;
 
-use crate::ingest::deposit::PRIORITY;
 use crate::workflow::{Outcome, StageContext, StageError};
 
 /// Up to so many bytes, so much is added to the priority; ageing sees to it that large ones have their turn.
@@ -12,7 +12,7 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     context.task.check()?;
     let size = context.item.size.unwrap_or(0);
     let add = STEPS.iter().find(|(limit, _)| size <= *limit).map_or(0, |(_, add)| *add);
-    let priority = PRIORITY + add;
+    let priority = NewItem::PRIORITY + add;
     if priority != context.item.priority {
         context.with_end(move |tx, claim| work::set_priority(tx, claim, priority).map(|()| Vec::new()));
     }

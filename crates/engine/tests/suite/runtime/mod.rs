@@ -135,21 +135,10 @@ fn open(folder: &TempDir, clock: Arc<TickingClock>) -> Registry {
 fn new_item(id: ItemId, institution: InstitutionId) -> NewItem {
     NewItem {
         id,
-        batch: None,
-        institution,
-        collection: None,
-        action: Action::named("ingest"),
-        object: None,
-        object_identifier: format!("example.edu/{id}"),
-        file: None,
         name: "bag.tar".into(),
-        source: None,
-        size: None,
-        options: "{}".into(),
         priority: 0,
-        held: false,
         note: "deposited".into(),
-        actor: None,
+        ..NewItem::new(Action::named("ingest"), institution, format!("example.edu/{id}"))
     }
 }
 
