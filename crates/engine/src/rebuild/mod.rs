@@ -9,6 +9,7 @@ mod glance;
 mod logs;
 mod object;
 mod state;
+mod version_record;
 mod walk;
 
 use strongroom_database::DatabaseError;
