@@ -228,7 +228,7 @@ fn checked(oldest: Option<Time>) -> (Option<String>, bool) {
 
 /// The health of objects as they are listed, by the registry and by how the stores stand; see [`health::of`]. What lay
 /// in a store that is refused is not where it belongs.
-pub fn health_of(
+pub(crate) fn health_of(
     tx: &mut dyn Transaction,
     settings: &Settings,
     refused: &[String],

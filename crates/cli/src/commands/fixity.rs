@@ -12,7 +12,6 @@ use strongroom_registry::{ContentId, FindingId, Registry, Scope};
 use super::PAGE;
 use super::institution::scope;
 use super::items::identifier;
-use super::objects::in_package;
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output::{end_of, report, size};
@@ -166,7 +165,9 @@ impl From<Coverage> for CoverageReport {
 impl FindingReport {
     /// A finding, with where its content lies in the package.
     fn new(finding: Finding, paths: Option<ContentPaths>) -> Self {
-        let (path, more_paths) = paths.map_or((None, 0), |paths| (Some(in_package(&paths.first)), paths.more));
+        let (path, more_paths) = paths.map_or((None, 0), |paths| {
+            (Some(paths.first.strip_prefix(objects::DEPOSIT).unwrap_or(&paths.first).to_owned()), paths.more)
+        });
         Self {
             finding: Some(finding.id),
             institution: finding.institution_identifier,

@@ -9,12 +9,16 @@ pub mod batches;
 pub mod collections;
 mod context;
 pub mod deposits;
+pub mod events;
+pub mod files;
 pub mod institutions;
 pub mod items;
 pub mod journal;
+pub mod objects;
 pub mod queues;
 pub mod receiving;
 pub mod restorations;
+pub mod versions;
 pub mod views;
 
 pub(crate) use context::{Authorized, find_institution};

@@ -3,22 +3,30 @@
 
 mod batches;
 mod deposits;
+mod events;
+mod files;
 mod items;
 mod journal;
+mod objects;
 mod queues;
 mod receiving;
 mod restorations;
 mod tenants;
+mod versions;
 
 pub use batches::BatchView;
 pub use deposits::{DepositView, SubmittedView};
+pub use events::EventView;
+pub use files::{CopyView, DigestsView, FileView};
 pub use items::{HistoryLineView, ItemView, ObstacleView, RestoredView, StandingView};
 pub use journal::JournalView;
+pub use objects::ObjectView;
 pub use queues::{AffectedTasksView, TaskView, TopicView};
 pub use receiving::UploadView;
 pub use restorations::RestorationView;
 pub use tenants::{CollectionView, InstitutionView};
+pub use versions::VersionView;
 
 pub use strongroom_queue::{TaskId, TaskState};
+pub use strongroom_registry::{Action, BatchId, CopyState, FileId, ItemId, ItemStatus, ObjectId, ObjectState, Stage, Time, UploadId};
 pub use strongroom_registry::items::ItemProblem;
-pub use strongroom_registry::{Action, BatchId, ItemId, ItemStatus, Stage, Time, UploadId};

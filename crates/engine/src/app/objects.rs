@@ -1,0 +1,75 @@
+//! Objects: what is kept.
+
+use std::io::Write;
+
+use strongroom_registry::objects::{self, Object};
+use strongroom_registry::{ObjectId, ObjectState, RegistryError, Transaction, parts};
+
+use super::authorization::{OBJECTS_LIST, OBJECTS_PREMIS, OBJECTS_SHOW};
+use super::views::ObjectView;
+use super::{OpContext, PAGE, Page};
+use crate::status::health_of;
+use crate::{Availability, EngineError, Home, export};
+
+/// Which objects are listed.
+#[derive(Debug, Clone, Default)]
+pub struct Filter {
+    /// Only those of this institution.
+    pub institution: Option<String>,
+    /// Only this state.
+    pub state: Option<ObjectState>,
+}
+
+/// Objects in the order in which they were first deposited, after `after`.
+pub fn list(
+    context: &OpContext,
+    filter: &Filter,
+    after: Option<ObjectId>,
+) -> Result<Page<ObjectView, ObjectId>, EngineError> {
+    let authorized = context.authorize(&OBJECTS_LIST)?;
+    let scope = authorized.scope_of(filter.institution.as_deref())?;
+    let (home, refused) = (authorized.home(), refused_stores(authorized.home()));
+    let items = authorized.read(|tx| {
+        let found = objects::list(tx, scope, filter.state, after, PAGE)?;
+        found.into_iter().map(|object| view(tx, home, &refused, object)).collect::<Result<Vec<_>, RegistryError>>()
+    })?;
+    let next = items.last().map(|last| last.object);
+    Ok(Page { items, next })
+}
+
+/// An object, by its identifier or `<institution>/<name>`.
+pub fn show(context: &OpContext, object: &str) -> Result<ObjectView, EngineError> {
+    let authorized = context.authorize(&OBJECTS_SHOW)?;
+    let (home, refused) = (authorized.home(), refused_stores(authorized.home()));
+    Ok(authorized.read(|tx| {
+        let found = objects::find(tx, authorized.scope(), object)?;
+        view(tx, home, &refused, found)
+    })?)
+}
+
+/// Writes an object as a PREMIS 3 document, with its files, events and agents.
+///
+/// # Errors
+/// There is no such object, the registry cannot be read, or `out` refuses bytes.
+pub fn premis(context: &OpContext, object: &str, out: &mut dyn Write) -> Result<(), EngineError> {
+    let authorized = context.authorize(&OBJECTS_PREMIS)?;
+    let found = authorized.read(|tx| objects::find(tx, authorized.scope(), object))?;
+    export::premis(authorized.home(), &found, out)
+}
+
+fn view(
+    tx: &mut dyn Transaction,
+    home: &Home,
+    refused: &[String],
+    object: Object,
+) -> Result<ObjectView, RegistryError> {
+    let parts = parts::at(tx, object.id, object.generation, object.head)?;
+    let health = health_of(tx, &home.settings, refused, &object)?;
+    Ok(ObjectView::new(object, parts.as_ref(), health))
+}
+
+/// The stores that are not those that they should be: no copy in them counts.
+fn refused_stores(home: &Home) -> Vec<String> {
+    let refused = home.store_states().into_iter().filter(|state| state.availability == Availability::Refused);
+    refused.map(|state| state.store).collect()
+}

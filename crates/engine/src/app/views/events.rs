@@ -1,0 +1,44 @@
+//! PREMIS events.
+
+use serde::Serialize;
+use strongroom_registry::events::Event;
+use strongroom_registry::{EventId, FileId, ObjectId};
+
+/// An event.
+#[derive(Debug, Clone, Serialize)]
+pub struct EventView {
+    /// Its identifier.
+    pub event: EventId,
+    /// The act, by its term in the Library of Congress vocabulary where it has one.
+    pub r#type: String,
+    /// When.
+    pub time: String,
+    /// `success`, `failure` or `warning`.
+    pub outcome: String,
+    /// What was done.
+    pub detail: Option<String>,
+    /// What came of it.
+    pub outcome_detail: Option<String>,
+    /// The object it is about.
+    pub object: Option<ObjectId>,
+    /// The file it is about.
+    pub file: Option<FileId>,
+    /// What did it.
+    pub agent: String,
+}
+
+impl From<Event> for EventView {
+    fn from(event: Event) -> Self {
+        Self {
+            event: event.id,
+            r#type: event.kind,
+            time: event.time.to_string(),
+            outcome: event.outcome,
+            detail: event.detail,
+            outcome_detail: event.outcome_detail,
+            object: event.object,
+            file: event.file,
+            agent: event.agent,
+        }
+    }
+}

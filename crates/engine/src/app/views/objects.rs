@@ -1,0 +1,89 @@
+//! Objects.
+
+use serde::Serialize;
+use strongroom_registry::objects::Object;
+use strongroom_registry::{Health, ObjectId, ObjectState, Parts};
+
+/// An object.
+#[derive(Debug, Clone, Serialize)]
+pub struct ObjectView {
+    /// Its identifier.
+    pub object: ObjectId,
+    /// `<institution>/<name>`.
+    pub identifier: String,
+    /// Its ARK, where one was minted.
+    pub ark: Option<String>,
+    /// Identifiers the depositor uses.
+    pub local_ids: Vec<String>,
+    /// Its title.
+    pub title: Option<String>,
+    /// Its description.
+    pub description: Option<String>,
+    /// `consortia`, `institution` or `restricted`.
+    pub access: Option<String>,
+    /// Whether it is kept.
+    pub state: ObjectState,
+    /// How its copies are; none where nothing of it is kept.
+    pub health: Option<Health>,
+    /// `complete`, or `incomplete` where parts of it have not come in.
+    pub completeness: &'static str,
+    /// How many parts it has, where it comes in parts.
+    pub parts: Option<u64>,
+    /// The numbers of those that have not come in.
+    pub missing_parts: Vec<u64>,
+    /// The domain name of its institution.
+    pub institution: String,
+    /// The short name of its collection.
+    pub collection: Option<String>,
+    /// The placement its copies belong in.
+    pub placement: Option<String>,
+    /// The profile it was checked against.
+    pub profile: Option<String>,
+    /// `Source-Organization` of its bag.
+    pub source_organization: Option<String>,
+    /// How many versions it has.
+    pub versions: u64,
+    /// The number of the newest.
+    pub head: u64,
+    /// Files of the newest.
+    pub files: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// When it was first deposited.
+    pub created_at: String,
+    /// When it last changed.
+    pub updated_at: String,
+}
+
+impl ObjectView {
+    /// An object, with what came in where it comes in parts.
+    pub(crate) fn new(object: Object, parts: Option<&Parts>, health: Option<Health>) -> Self {
+        let is_complete = parts.is_none_or(Parts::is_complete);
+        Self {
+            completeness: if is_complete { "complete" } else { "incomplete" },
+            parts: parts.map(Parts::total),
+            missing_parts: parts.map(Parts::missing).unwrap_or_default(),
+            object: object.id,
+            identifier: object.identifier,
+            ark: object.ark,
+            local_ids: object.description.local_ids,
+            title: object.description.title,
+            description: object.description.description,
+            access: object.description.access,
+            state: object.state,
+            health,
+            institution: object.institution_identifier,
+            collection: object.collection_identifier,
+            placement: object.description.placement,
+            profile: object.description.profile,
+            source_organization: object.description.source_organization,
+            // Versions are numbered without gaps, and the head is the newest.
+            versions: object.head,
+            head: object.head,
+            files: object.files,
+            bytes: object.bytes,
+            created_at: object.created_at.to_string(),
+            updated_at: object.updated_at.to_string(),
+        }
+    }
+}
