@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use strongroom_registry::journal::Actor;
 use strongroom_registry::tenants::{self, Institution};
-use strongroom_registry::{ActorKind, JournalOutcome, RegistryError, Scope, Transaction};
+use strongroom_registry::{ActorKind, JournalOutcome, RegistryError, Scope, Transaction, objects};
 use uuid::Uuid;
 
 use super::authorization::{Permission, Role};
@@ -137,6 +137,24 @@ pub(crate) fn find_institution(
 ) -> Result<Institution, RegistryError> {
     tenants::institution(tx, scope, identifier)?
         .ok_or_else(|| RegistryError::NotFound { what: "institution", id: identifier.to_owned() })
+}
+
+/// What an act is about that is narrowed to an institution, or to an object of it, where these are named.
+pub(crate) fn target_among(
+    authorized: &Authorized<'_>,
+    institution: Option<&str>,
+    object: Option<&str>,
+) -> Result<Target, EngineError> {
+    let scope = authorized.scope_of(institution)?;
+    if let Some(object) = object {
+        let found = authorized.read(|tx| objects::find(tx, scope, object))?;
+        return Ok(Target::of(found.institution, found.identifier));
+    }
+    Ok(match (scope, institution) {
+        (Scope::Institution(id), Some(name)) => Target::of(id, name),
+        (Scope::Institution(id), None) => Target::of(id, "all objects"),
+        (Scope::System, _) => Target::of_system("all objects"),
+    })
 }
 
 /// The proof that an actor may do something, and the only way for a function of [`crate::app`] to the registry and the stores.

@@ -11,6 +11,7 @@ mod context;
 pub mod deposits;
 pub mod events;
 pub mod files;
+pub mod fixity;
 pub mod institutions;
 pub mod items;
 pub mod journal;
@@ -21,7 +22,7 @@ pub mod restorations;
 pub mod versions;
 pub mod views;
 
-pub(crate) use context::{Authorized, find_institution};
+pub(crate) use context::{Authorized, find_institution, target_among};
 
 /// The wish of a person or the system that work comes to its end.
 pub use crate::runtime::Shutdown;

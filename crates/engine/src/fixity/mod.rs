@@ -36,6 +36,7 @@ pub use handler::{TOPIC, handlers};
 pub(crate) use heal::{Healed, Spare, Suspect, heal};
 pub(crate) use inventories::{Recorded, put_right, put_right_first};
 pub(crate) use roots::{Root, open as open_root};
+pub(crate) use run::finding;
 pub use run::{Mended, enqueue_due, problems, repair, report, run};
 pub(crate) use suspect::{SuspectCopy, attempts as check_attempts, report as report_suspect};
 

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 
+use serde::Serialize;
 use strongroom_registry::fixity::{self as record, Coverage, Due, DueCursor, Finding};
 use strongroom_registry::{
     FindingId, FindingState, ObjectId, RegistryError, Scope, Time, backfill, objects, standing, tenants,
@@ -118,9 +119,8 @@ fn leave_to_workers(home: &Home, units: &[FoundUnit]) -> Result<(), EngineError>
     work::put_tasks(home, TOPIC, units.iter().map(key))
 }
 
-/// How well copies are watched, store by store.
-pub fn report(home: &Home, institution: Option<&str>) -> Result<Vec<Coverage>, EngineError> {
-    let scope = scope(home, institution)?;
+/// How well the copies that a scope sees are watched, store by store.
+pub fn report(home: &Home, scope: Scope) -> Result<Vec<Coverage>, EngineError> {
     let since = due_before(home, now(home)?);
     let mut found = Vec::new();
     for coverage in home.registry.read(|tx| record::report(tx, scope, since))? {
@@ -143,7 +143,8 @@ pub fn problems(
 }
 
 /// What came of asking for a repair.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Mended {
     /// It was wrong, and is put right and proved.
     Repaired,
@@ -157,13 +158,28 @@ pub enum Mended {
     Gone,
 }
 
+impl Mended {
+    /// Whether something wrong is kept still.
+    pub fn is_unsolved(self) -> bool {
+        match self {
+            Self::Unrepairable | Self::Thawing => true,
+            Self::Repaired | Self::Right | Self::Gone => false,
+        }
+    }
+}
+
+/// A finding that a scope sees.
+pub(crate) fn finding(home: &Home, scope: Scope, id: FindingId) -> Result<Finding, EngineError> {
+    home.registry.read(|tx| record::finding(tx, scope, id))?.ok_or_else(|| EngineError::NotFound {
+        what: "finding",
+        name: id.to_string(),
+        hint: ": `fixity problems` shows those there are".to_owned(),
+    })
+}
+
 /// Tries to repair what a finding tells of, here and now.
 pub fn repair(home: &Home, id: FindingId) -> Result<Mended, EngineError> {
-    let finding = home.registry.read(|tx| record::finding(tx, Scope::System, id))?;
-    let Some(finding) = finding else {
-        let hint = ": `fixity problems` shows those there are".to_owned();
-        return Err(EngineError::NotFound { what: "finding", name: id.to_string(), hint });
-    };
+    let finding = finding(home, Scope::System, id)?;
     if finding.state == FindingState::Repaired {
         return Ok(Mended::Right);
     }

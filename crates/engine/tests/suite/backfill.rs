@@ -212,7 +212,7 @@ fn a_store_is_retired_only_when_the_rest_has_verified_copies_and_nothing_is_dele
     assert!(keys(&made, THIRD).iter().any(|key| key.contains("/v3/")));
     let checked = fixity::run(&made, &FixityRequest { all: true, ..FixityRequest::default() }, &mut |_| ());
     assert_eq!(checked.expect("checks").damaged, 0, "what it lacks now is no damage");
-    let report = fixity::report(&made, None).expect("reports");
+    let report = fixity::report(&made, Scope::System).expect("reports");
     assert_eq!(report.iter().map(|store| store.store.as_str()).collect::<Vec<_>>(), ["secondary", THIRD]);
     assert!(lacking(&made).is_empty());
     // With the last but one gone, the last stays.

@@ -450,14 +450,14 @@ fn the_report_tells_how_well_each_store_is_watched() {
     let home = home();
     letters(&home);
     home.clock.advance(INTERVAL);
-    let before = fixity::report(&home, Some(INSTITUTION)).expect("reports");
+    let before = fixity::report(&home, Scope::System).expect("reports");
     assert_eq!(before.iter().map(|store| store.store.as_str()).collect::<Vec<_>>(), KEPT_IN);
     for store in &before {
         assert_eq!((store.checked, store.due, store.damaged), (0, store.copies, 0), "{store:?}");
         assert!(store.copies > 0 && store.bytes > 0);
     }
     run(&home, &FixityRequest { store: Some("primary".into()), ..FixityRequest::default() });
-    let after = fixity::report(&home, None).expect("reports");
+    let after = fixity::report(&home, Scope::System).expect("reports");
     assert_eq!((after[0].checked, after[0].due), (after[0].copies, 0));
     assert_eq!((after[1].checked, after[1].due), (0, after[1].copies));
     assert!(after[0].oldest > before[0].oldest);

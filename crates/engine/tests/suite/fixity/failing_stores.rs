@@ -292,7 +292,7 @@ fn a_cold_copy_is_attested_and_never_called_passed() {
     assert_eq!(outcomes(&made, &object, "fixity check", "success"), checks + 1);
     let after = copy(&made, &object, "deposit/data/a.txt", "secondary");
     assert_eq!(after.last_fixity_at, before.last_fixity_at);
-    let report = fixity::report(&cold, None).expect("reports");
+    let report = fixity::report(&cold, Scope::System).expect("reports");
     assert_eq!((report[0].attested, report[1].attested), (0, summary.attested));
     assert_eq!(run(&cold, &FixityRequest::default()), FixitySummary::default(), "fresh by its own date");
 
