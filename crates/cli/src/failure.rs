@@ -316,6 +316,7 @@ fn of_engine(error: &EngineError) -> (Exit, Option<String>) {
         EngineError::Storage(error) => of_storage(error),
         EngineError::Ocfl(error) => of_ocfl(error),
         EngineError::Bag(error) => of_bag(error),
+        EngineError::Signatures(error) => of_signatures(error),
         EngineError::NotFound { .. } => (Exit::NotFound, None),
         EngineError::Refused(_) | EngineError::NotAllowed { .. } => (Exit::NotAllowed, None),
         EngineError::Usage(_) | EngineError::Settings(_) => (Exit::Usage, None),
@@ -327,21 +328,25 @@ fn of_engine(error: &EngineError) -> (Exit, Option<String>) {
 
 impl From<SignaturesError> for Failure {
     fn from(error: SignaturesError) -> Self {
-        let (exit, next) = match &error {
-            SignaturesError::Unusable { .. } => (Exit::Usage, None),
-            SignaturesError::Older(_) | SignaturesError::Refused(_) => (Exit::NotAllowed, None),
-            SignaturesError::Damaged { .. } => {
-                let advice = "install both files anew with \"strongroom signatures update --allow-older\", or go back to \
-                              others with \"strongroom signatures use NAME\"";
-                (Exit::OutOfReach, Some(advice.to_owned()))
-            }
-            SignaturesError::NotFound(_) => {
-                (Exit::NotFound, Some("\"strongroom signatures show\" lists those there are".to_owned()))
-            }
-            SignaturesError::Io { source, .. } => of_io(source),
-            _ => (Exit::OutOfReach, None),
-        };
+        let (exit, next) = of_signatures(&error);
         Self::of(exit, next, &error)
+    }
+}
+
+fn of_signatures(error: &SignaturesError) -> (Exit, Option<String>) {
+    match error {
+        SignaturesError::Unusable { .. } => (Exit::Usage, None),
+        SignaturesError::Older(_) | SignaturesError::Refused(_) => (Exit::NotAllowed, None),
+        SignaturesError::Damaged { .. } => {
+            let advice = "install both files anew with \"strongroom signatures update --allow-older\", or go back to \
+                          others with \"strongroom signatures use NAME\"";
+            (Exit::OutOfReach, Some(advice.to_owned()))
+        }
+        SignaturesError::NotFound(_) => {
+            (Exit::NotFound, Some("\"strongroom signatures show\" lists those there are".to_owned()))
+        }
+        SignaturesError::Io { source, .. } => of_io(source),
+        _ => (Exit::OutOfReach, None),
     }
 }
 

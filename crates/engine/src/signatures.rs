@@ -7,7 +7,7 @@ use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
-use strongroom_pronom::{ContainerSignature, Identifier, PronomError, Release, SignatureSet, builtin, compiled, xml};
+use strongroom_pronom::{ContainerSignature, PronomError, Release, SignatureSet, builtin, compiled, xml};
 
 /// The name under which the signatures that come with the program are chosen.
 pub const BUILT_IN: &str = "built-in";
@@ -86,6 +86,19 @@ pub struct Published {
 }
 
 impl Published {
+    /// Reads a signature file to be installed.
+    pub fn read(path: &Path) -> Result<Self, SignaturesError> {
+        let bytes = read_bounded(path).map_err(|error| SignaturesError::io("read the signature file", path, error))?;
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        Ok(Self { name, bytes })
+    }
+
+    /// Whether this is the container file of a pair. The root elements differ; what is neither is told when it is read.
+    pub(crate) fn is_container(&self) -> bool {
+        let beginning = self.bytes.get(..self.bytes.len().min(4096)).unwrap_or_default();
+        String::from_utf8_lossy(beginning).contains("<ContainerSignatureMapping")
+    }
+
     fn document(&self) -> xml::Document<'_> {
         // A name without digits tells no release from another; then the version within the file names it.
         let name = Some(self.name.as_str()).filter(|name| name.bytes().any(|byte| byte.is_ascii_digit()));
@@ -100,11 +113,6 @@ pub struct Named {
     pub name: String,
     /// The signatures.
     pub set: SignatureSet,
-}
-
-/// Makes ready the signatures that the home uses. A home that is not there uses the built-in ones.
-pub fn in_use(home: &Path) -> Result<Identifier, SignaturesError> {
-    Ok(Identifier::new(load(home)?.set))
 }
 
 /// Loads the signatures that the home uses.
@@ -150,24 +158,29 @@ pub fn installed(home: &Path) -> Result<Vec<String>, SignaturesError> {
     Ok(names)
 }
 
-/// Uses other signatures from now on: those installed under a name, or [`BUILT_IN`].
-pub fn choose(home: &Path, name: &str) -> Result<Named, SignaturesError> {
+/// Loads the signatures that are installed under a name, or [`BUILT_IN`].
+pub(crate) fn named(home: &Path, name: &str) -> Result<Named, SignaturesError> {
     if name != BUILT_IN && !installed(home)?.iter().any(|known| known == name) {
         return Err(SignaturesError::NotFound(name.to_owned()));
     }
-    let set = read(home, name)?;
-    make_current(home, name)?;
-    Ok(Named { name: name.to_owned(), set })
+    Ok(Named { name: name.to_owned(), set: read(home, name)? })
 }
 
-/// Installs a newer binary or container signature file, or both, and uses them from now on. What is not given stays as it
-/// is in use. Nothing is changed unless the files can be read and are no older than those in use, or `allow_older` is set.
-pub fn install(
+/// Signatures that were checked and are ready to be installed.
+pub(crate) struct Prepared {
+    pub(crate) named: Named,
+    /// The files that they were read from, with the names that they get.
+    files: Vec<(String, Vec<u8>)>,
+}
+
+/// Makes a newer binary or container signature file, or both, ready for [`put`]. What is not given stays as it is in use.
+/// Refused unless the files can be read and are no older than those in use, or `allow_older` is set.
+pub(crate) fn prepare(
     home: &Path,
     binary: Option<&Published>,
     container: Option<&Published>,
     allow_older: bool,
-) -> Result<Named, SignaturesError> {
+) -> Result<Prepared, SignaturesError> {
     if !home.is_dir() {
         let error = io::Error::new(io::ErrorKind::NotFound, "there is no such folder");
         return Err(SignaturesError::io("install signatures in the home", home, error));
@@ -179,28 +192,37 @@ pub fn install(
         refuse_older(before.set.container.as_ref(), set.container.as_ref())?;
     }
     let name = folder_name(&set)?;
-    let mut files: Vec<(String, &[u8])> = Vec::new();
-    let kept_binary = binary.is_none().then(|| published_of(home, before.as_ref(), Some(&set.binary))).flatten();
-    let kept_container =
-        container.is_none().then(|| published_of(home, before.as_ref(), set.container.as_ref())).flatten();
-    if let Some(file) = binary.or(kept_binary.as_ref()) {
-        files.push((file_name(&set.binary), &file.bytes));
+    let given_or_kept = |given: Option<&Published>, release: Option<&Release>| match given {
+        Some(given) => Some(given.clone()),
+        None => published_of(home, before.as_ref(), release),
+    };
+    let mut files = Vec::new();
+    if let Some(file) = given_or_kept(binary, Some(&set.binary)) {
+        files.push((file_name(&set.binary), file.bytes));
     }
-    if let (Some(file), Some(release)) = (container.or(kept_container.as_ref()), &set.container) {
-        files.push((file_name(release), &file.bytes));
+    if let Some(release) = &set.container
+        && let Some(file) = given_or_kept(container, Some(release))
+    {
+        files.push((file_name(release), file.bytes));
     }
-    store(home, &name, &set, &files)?;
-    make_current(home, &name)?;
-    Ok(Named { name, set })
+    Ok(Prepared { named: Named { name, set }, files })
+}
+
+/// Installs signatures that are ready, and uses them from now on.
+pub(crate) fn put(home: &Path, prepared: Prepared) -> Result<Named, SignaturesError> {
+    let Prepared { named, files } = prepared;
+    store(home, &named.name, &named.set, &files)?;
+    make_current(home, &named.name)?;
+    Ok(named)
 }
 
 /// Reads signatures from files: a binary file and, where given, a container file, both XML; or one compiled file.
 pub fn read_files(binary: &Path, container: Option<&Path>) -> Result<SignatureSet, SignaturesError> {
-    let binary_file = publish(binary)?;
+    let binary_file = Published::read(binary)?;
     let is_xml =
         binary_file.bytes.trim_ascii_start().starts_with(b"<") || binary_file.bytes.starts_with(b"\xEF\xBB\xBF");
     if is_xml {
-        let container_file = container.map(publish).transpose()?;
+        let container_file = container.map(Published::read).transpose()?;
         return parse(&binary_file, container_file.as_ref());
     }
     if container.is_some() {
@@ -209,13 +231,6 @@ pub fn read_files(binary: &Path, container: Option<&Path>) -> Result<SignatureSe
     }
     compiled::decode(&binary_file.bytes)
         .map_err(|source| SignaturesError::Unusable { file: binary.display().to_string(), source })
-}
-
-/// Reads a signature file to be installed.
-pub fn publish(path: &Path) -> Result<Published, SignaturesError> {
-    let bytes = read_bounded(path).map_err(|error| SignaturesError::io("read the signature file", path, error))?;
-    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    Ok(Published { name, bytes })
 }
 
 fn folder(home: &Path) -> PathBuf {
@@ -304,7 +319,7 @@ fn adopt_containers(set: &mut SignatureSet, from: &SignatureSet) {
 
 /// The file that a release came from, where the pair in use has it as XML.
 fn published_of(home: &Path, before: Option<&Named>, release: Option<&Release>) -> Option<Published> {
-    publish(&folder(home).join(&before?.name).join(file_name(release?))).ok()
+    Published::read(&folder(home).join(&before?.name).join(file_name(release?))).ok()
 }
 
 fn file_name(release: &Release) -> String {
@@ -350,7 +365,7 @@ fn is_safe(name: &str) -> bool {
 }
 
 /// Puts a pair into its folder, whole or not at all.
-fn store(home: &Path, name: &str, set: &SignatureSet, files: &[(String, &[u8])]) -> Result<(), SignaturesError> {
+fn store(home: &Path, name: &str, set: &SignatureSet, files: &[(String, Vec<u8>)]) -> Result<(), SignaturesError> {
     let target = folder(home).join(name);
     if target.exists() {
         match read(home, name) {
@@ -393,7 +408,8 @@ fn make_readable(folder: &Path) -> io::Result<()> {
     fs::set_permissions(folder, fs::Permissions::from_mode(0o755))
 }
 
-fn make_current(home: &Path, name: &str) -> Result<(), SignaturesError> {
+/// Uses the signatures that are installed under a name, or [`BUILT_IN`], from now on.
+pub(crate) fn make_current(home: &Path, name: &str) -> Result<(), SignaturesError> {
     let parent = folder(home);
     let path = parent.join(CURRENT);
     let fail = |error| SignaturesError::io("write", &path, error);

@@ -1,11 +1,10 @@
 //! `signatures reidentify`: identifies anew what was identified with other signature files than those in use.
 
 use clap::Args;
-use strongroom_engine::identification::{self, Behind, ReidentifyRequest, ReidentifySummary};
+use strongroom_engine::app::formats::{self, ReidentifyRequest};
 
 use crate::context::Context;
 use crate::failure::{Exit, Outcome};
-use crate::output::report;
 use crate::{progress, signals};
 
 /// Identify anew the files that were identified with other signatures than those in use
@@ -29,73 +28,34 @@ pub(crate) struct Reidentify {
     wait: bool,
 }
 
-report! {
-    /// How much was identified with other signatures.
-    BehindReport { signatures: String, objects: u64, files: u64, bytes: u64 }
-}
-
-report! {
-    /// What was left to the workers.
-    Enqueued { topic: String, tasks: u64 }
-}
-
-report! {
-    /// What identifying anew came to.
-    ReidentifyReport {
-        objects: u64,
-        changed: u64,
-        unchanged: u64,
-        cold: u64,
-        postponed: u64,
-        failed: u64,
-        errors: Vec<String>,
-    }
-}
-
-impl From<Behind> for BehindReport {
-    fn from(behind: Behind) -> Self {
-        let Behind { signatures, objects, files, bytes } = behind;
-        Self { signatures, objects, files, bytes }
-    }
-}
-
-impl From<ReidentifySummary> for ReidentifyReport {
-    fn from(summary: ReidentifySummary) -> Self {
-        let ReidentifySummary { objects, changed, unchanged, cold, postponed, failed, errors } = summary;
-        Self { objects, changed, unchanged, cold, postponed, failed, errors }
-    }
-}
-
 pub(crate) fn run(command: &Reidentify, context: &Context) -> Outcome {
-    let home = context.open_home()?;
+    let call = context.call()?;
     let request = ReidentifyRequest {
         institution: command.institution.clone(),
         object: command.object.clone(),
         stop: signals::watch()?,
     };
     if command.dry_run {
-        context.output.show(&BehindReport::from(identification::behind(&home, &request)?))?;
+        context.output.show(&formats::behind(&call, &request)?)?;
         return Ok(Exit::Done);
     }
     if !command.wait {
-        let tasks = identification::enqueue(&home, &request)?;
-        context.output.show(&Enqueued { topic: identification::TOPIC.to_owned(), tasks })?;
+        context.output.show(&formats::enqueue(&call, &request)?)?;
         return Ok(Exit::Done);
     }
     let bar = progress::spinner(context, "identifying files");
-    let summary = identification::run(&home, &request, &mut |so_far| {
+    let summary = formats::reidentify(&call, &request, &mut |so_far| {
         let files = so_far.changed + so_far.unchanged;
         bar.set_message(format!("identified {files} files of {} objects, {} changed", so_far.objects, so_far.changed));
     });
     bar.finish_and_clear();
     let summary = summary?;
-    let exit = if request.stop.is_requested() {
+    context.output.show(&summary)?;
+    Ok(if request.stop.is_requested() {
         Exit::Interrupted
     } else if summary.failed > 0 {
         Exit::OutOfReach
     } else {
         Exit::Done
-    };
-    context.output.show(&ReidentifyReport::from(summary))?;
-    Ok(exit)
+    })
 }

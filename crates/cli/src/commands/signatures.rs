@@ -6,14 +6,13 @@ use std::time::Duration;
 
 use clap::Subcommand;
 use strongroom_bagit::fetch::{FetchOptions, Fetcher};
-use strongroom_engine::signatures::{self, BUILT_IN, Named, Published, SignaturesError};
-use strongroom_pronom::{Release, SignatureSet};
+use strongroom_engine::app::formats::{self, Published};
+use strongroom_engine::app::views::SignaturesView;
 use url::Url;
 
 use super::reidentify::{self, Reidentify};
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
-use crate::output::report;
 use crate::progress;
 
 /// PRONOM's release notes; the newest release comes first and names its signature file.
@@ -52,136 +51,48 @@ pub(crate) enum Signatures {
     Reidentify(Reidentify),
 }
 
-report! {
-    /// A pair of signature files.
-    SignaturesReport {
-        name: String,
-        in_use: bool,
-        binary: Option<String>,
-        binary_version: Option<String>,
-        binary_created: Option<String>,
-        binary_sha256: Option<String>,
-        container: Option<String>,
-        container_version: Option<String>,
-        container_sha256: Option<String>,
-        formats: usize,
-        byte_signatures: usize,
-        container_signatures: usize,
-        problem: Option<String>,
-    }
-}
-
 pub(crate) fn run(command: Signatures, context: &Context) -> Outcome {
     match command {
         Signatures::Show => show(context),
         Signatures::Reidentify(command) => reidentify::run(&command, context),
         Signatures::Update { sources, allow_older } => update(&sources, allow_older, context),
         Signatures::Use { name } => {
-            tell_use(&signatures::choose(&context.home, &name)?, context)?;
+            context.output.show(&formats::choose(&context.call()?, &name)?)?;
             Ok(Exit::Done)
         }
     }
 }
 
 fn show(context: &Context) -> Outcome {
-    let used = signatures::current(&context.home)?;
-    let mut others = signatures::installed(&context.home)?;
-    others.retain(|name| *name != used);
-    if used != BUILT_IN {
-        others.push(BUILT_IN.to_owned());
-    }
-    // What is in use has to be sound; of the others it is told if they are not.
-    context.output.show(&described(&used, true, &signatures::read(&context.home, &used)?))?;
-    for name in others {
-        context.output.say("")?;
-        context.output.show(&match signatures::read(&context.home, &name) {
-            Ok(set) => described(&name, false, &set),
-            Err(error) => damaged(&name, &error),
-        })?;
+    for (index, signatures) in SignaturesView::of_directory(&context.home)?.iter().enumerate() {
+        if index > 0 {
+            context.output.say("")?;
+        }
+        context.output.show(signatures)?;
     }
     Ok(Exit::Done)
 }
 
 fn update(sources: &[String], allow_older: bool, context: &Context) -> Outcome {
+    let call = context.call()?;
     let bar = progress::spinner(context, "fetching signatures");
-    let mut published = Vec::new();
+    let mut files = Vec::new();
     if sources.is_empty() {
-        published.push(newest_binary()?);
-        published.push(fetch(CONTAINER_FILE, &publisher())?);
+        files.push(newest_binary()?);
+        files.push(fetch(CONTAINER_FILE, &publisher())?);
     }
     for source in sources {
-        published.push(if is_url(source) {
+        files.push(if is_url(source) {
             fetch(source, &named_host(source)?)?
         } else {
-            signatures::publish(Path::new(source))?
+            Published::read(Path::new(source))?
         });
     }
-    let (mut binary, mut container) = (None, None);
-    for file in published {
-        let (place, what) = if is_container(&file) { (&mut container, "container") } else { (&mut binary, "binary") };
-        if let Some(Published { name, .. }) = place.replace(file) {
-            return Err(Failure::usage(format!("{name:?} and the other file are both {what} signature files"))
-                .next("give one binary and one container signature file"));
-        }
-    }
-    let named =
-        signatures::install(&context.home, binary.as_ref(), container.as_ref(), allow_older).map_err(|error| {
-            let is_older = matches!(error, SignaturesError::Older(_));
-            let failure = Failure::from(error);
-            if is_older { failure.next("insist with --allow-older") } else { failure }
-        })?;
+    let installed = formats::install(&call, files, allow_older)?;
     bar.finish_and_clear();
-    tell_use(&named, context)?;
+    context.output.show(&installed)?;
     context.output.say("files identified before keep their formats until \"strongroom signatures reidentify\"")?;
     Ok(Exit::Done)
-}
-
-fn tell_use(named: &Named, context: &Context) -> Result<(), Failure> {
-    context.output.show(&described(&named.name, true, &named.set))
-}
-
-fn described(name: &str, in_use: bool, set: &SignatureSet) -> SignaturesReport {
-    let container = set.container.as_ref();
-    let text = |value: fn(&Release) -> &String| container.map(|release| value(release).clone());
-    SignaturesReport {
-        name: name.to_owned(),
-        in_use,
-        binary: Some(set.binary.name.clone()),
-        binary_version: Some(set.binary.version.clone()),
-        binary_created: set.binary.created.clone(),
-        binary_sha256: Some(set.binary.sha256.clone()),
-        container: text(|release| &release.name),
-        container_version: text(|release| &release.version),
-        container_sha256: text(|release| &release.sha256),
-        formats: set.formats.len(),
-        byte_signatures: set.signatures.len(),
-        container_signatures: set.containers.len(),
-        problem: None,
-    }
-}
-
-fn damaged(name: &str, error: &SignaturesError) -> SignaturesReport {
-    SignaturesReport {
-        name: name.to_owned(),
-        in_use: false,
-        binary: None,
-        binary_version: None,
-        binary_created: None,
-        binary_sha256: None,
-        container: None,
-        container_version: None,
-        container_sha256: None,
-        formats: 0,
-        byte_signatures: 0,
-        container_signatures: 0,
-        problem: Some(strongroom_engine::chain(error)),
-    }
-}
-
-/// Whether this is the container file of a pair. The root elements differ; what is neither is told when it is read.
-fn is_container(file: &Published) -> bool {
-    let beginning = file.bytes.get(..file.bytes.len().min(4096)).unwrap_or_default();
-    String::from_utf8_lossy(beginning).contains("<ContainerSignatureMapping")
 }
 
 fn is_url(source: &str) -> bool {

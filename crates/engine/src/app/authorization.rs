@@ -140,5 +140,9 @@ permissions! {
     RECEIVING_LIST "receiving.list" Institutions Reads [SystemAdmin InstitutionAdmin InstitutionUser Auditor]
     RECEIVING_SHOW "receiving.show" Institutions Reads [SystemAdmin InstitutionAdmin InstitutionUser Auditor]
     RESTORATIONS_REQUEST "restorations.request" Institutions Writes [SystemAdmin InstitutionAdmin InstitutionUser]
+    SIGNATURES_BEHIND "signatures.behind" Installation Reads [SystemAdmin Auditor]
+    SIGNATURES_CHOOSE "signatures.choose" Installation Writes [SystemAdmin]
+    SIGNATURES_INSTALL "signatures.install" Installation Writes [SystemAdmin]
+    SIGNATURES_REIDENTIFY "signatures.reidentify" Installation Writes [SystemAdmin]
     VERSIONS_LIST "versions.list" Institutions Reads [SystemAdmin InstitutionAdmin InstitutionUser Auditor]
 }

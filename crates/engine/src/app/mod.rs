@@ -12,6 +12,7 @@ pub mod deposits;
 pub mod events;
 pub mod files;
 pub mod fixity;
+pub mod formats;
 pub mod institutions;
 pub mod items;
 pub mod journal;

@@ -8,10 +8,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use strongroom_database::Time;
+use strongroom_engine::app::formats::{self, Published};
+use strongroom_engine::app::{Caller, OpContext};
 use strongroom_engine::fixity::{self, FixityRequest};
 use strongroom_engine::identification::{self, ReidentifyRequest, ReidentifySummary};
 use strongroom_engine::runtime::Shutdown;
-use strongroom_engine::signatures::{self, Published};
+use strongroom_engine::signatures;
 use strongroom_engine::{Home, export, runtime_over};
 use strongroom_queue::tasks;
 use strongroom_registry::events::Event;
@@ -88,11 +90,15 @@ const OLDER: &str = "DROID_SignatureFile_V1";
 /// A home that uses those older signatures, with a deposit, and then the built-in ones.
 fn home_with_newer_signatures() -> (TestHome, Object) {
     let home = home();
-    signatures::install(home.path(), Some(&older_signatures()), None, true).expect("installs");
+    formats::install(&call(&home), vec![older_signatures()], true).expect("installs");
     let object = home.ingest("letters", &[("a.pdf", PDF), ("a.txt", b"dear reader\n"), ("b.pdf", PDF)]);
     assert_eq!(brief(&format(&home, &object, "a.pdf")), (Some("fmt/9999"), Some("0"), Some("signature")));
-    signatures::choose(home.path(), signatures::BUILT_IN).expect("chooses");
+    formats::choose(&call(&home), signatures::BUILT_IN).expect("chooses");
     (home, object)
+}
+
+fn call(home: &TestHome) -> OpContext {
+    OpContext::new(home.home.clone(), Caller::at_console("tester"))
 }
 
 fn run(home: &TestHome) -> ReidentifySummary {
@@ -391,12 +397,12 @@ fn the_pair_before_the_newest_gives_the_same_answers() {
         return;
     }
     let home = home();
-    let [binary, container] = files.map(|file| signatures::publish(&file).expect("reads"));
-    signatures::install(home.path(), Some(&binary), Some(&container), true).expect("installs");
+    let files = files.iter().map(|file| Published::read(file).expect("reads")).collect();
+    formats::install(&call(&home), files, true).expect("installs");
     let object = home.ingest("letters", &[("a.pdf", PDF), ("b.docx", &document(700 << 10)), ("c.txt", b"text\n")]);
     let before = format(&home, &object, "b.docx");
     assert_eq!(before.signatures.as_deref(), Some("DROID_SignatureFile_V122; container-signature-20260119"));
-    signatures::choose(home.path(), signatures::BUILT_IN).expect("chooses");
+    formats::choose(&call(&home), signatures::BUILT_IN).expect("chooses");
     let summary = run(&home);
     assert_eq!((summary.changed, summary.failed), (0, 0), "{summary:?}");
     let after = format(&home, &object, "b.docx");
