@@ -9,8 +9,8 @@ use uuid::Uuid;
 
 use crate::checks::{self, PassedRow};
 use crate::interim::digest;
-use crate::model::ids::derived;
 use crate::journal::{self, Actor};
+use crate::model::ids::derived;
 use crate::{ContentId, Digests, EventId, FileId, Format, InstitutionId, ItemId, ObjectId, RegistryError, Scope};
 
 /// An event as it is kept.

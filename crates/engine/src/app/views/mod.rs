@@ -34,5 +34,7 @@ pub use versions::VersionView;
 pub use crate::fixity::{FixitySummary, Mended};
 pub use crate::identification::{Behind, ReidentifySummary};
 pub use strongroom_queue::{TaskId, TaskState};
-pub use strongroom_registry::{Action, BatchId, CopyState, FileId, FindingId, ItemId, ItemStatus, ObjectId, ObjectState, Stage, Time, UploadId};
 pub use strongroom_registry::items::ItemProblem;
+pub use strongroom_registry::{
+    Action, BatchId, CopyState, FileId, FindingId, ItemId, ItemStatus, ObjectId, ObjectState, Stage, Time, UploadId,
+};
