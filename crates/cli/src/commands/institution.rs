@@ -2,10 +2,9 @@
 
 use clap::Subcommand;
 use strongroom_engine::app::{self, OpContext, institutions};
-use strongroom_registry::{Registry, RegistryError, Scope, Transaction, tenants};
 
 use crate::context::Context;
-use crate::failure::{Exit, Failure, Outcome};
+use crate::failure::{Exit, Outcome};
 
 /// Show and change institutions
 #[derive(Debug, Subcommand)]
@@ -61,18 +60,4 @@ fn list(call: &OpContext, context: &Context) -> Outcome {
     app::each(|after| institutions::list(call, after), |institution| table.row(&institution))?;
     table.end("there are no institutions")?;
     Ok(Exit::Done)
-}
-
-/// An institution that must exist.
-fn find(tx: &mut dyn Transaction, identifier: &str) -> Result<tenants::Institution, RegistryError> {
-    tenants::institution(tx, Scope::System, identifier)?
-        .ok_or_else(|| RegistryError::NotFound { what: "institution", id: identifier.to_owned() })
-}
-
-/// Everything, or what belongs to the institution named.
-pub(crate) fn scope(registry: &Registry, institution: Option<&str>) -> Result<Scope, Failure> {
-    match institution {
-        None => Ok(Scope::System),
-        Some(identifier) => Ok(Scope::Institution(registry.read(|tx| find(tx, identifier))?.id)),
-    }
 }

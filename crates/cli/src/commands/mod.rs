@@ -35,9 +35,6 @@ use crate::arguments::Command;
 use crate::context::Context;
 use crate::failure::Outcome;
 
-/// Rows that a listing reads at once.
-const PAGE: usize = 500;
-
 /// Does a command.
 pub(crate) fn run(command: Command, context: &Context) -> Outcome {
     match command {

@@ -8,6 +8,8 @@ use strongroom_engine::EngineError;
 use strongroom_engine::app::authorization::{PERMISSIONS, Permission, Role};
 use strongroom_engine::app::items::Ask;
 use strongroom_engine::app::{self, Caller, OpContext};
+use strongroom_engine::fixity::FixityRequest;
+use strongroom_engine::identification::ReidentifyRequest;
 use strongroom_engine::ingest::{DepositRequest, deposit};
 use strongroom_engine::journal::Entry;
 use strongroom_engine::receiving as uploads;
@@ -16,7 +18,8 @@ use strongroom_queue::{NewTask, TaskId, TaskState, tasks};
 use strongroom_registry::journal::Actor;
 use strongroom_registry::tenants::{self, CollectionRules};
 use strongroom_registry::{
-    ActorKind, BatchId, CollectionId, InstitutionId, ItemId, RegistryError, Scope, UploadId, journal, objects,
+    ActorKind, BatchId, CollectionId, FindingId, InstitutionId, ItemId, RegistryError, Scope, UploadId, journal,
+    objects,
 };
 
 use crate::fixture::{INSTITUTION, TestHome, home};
@@ -69,6 +72,11 @@ fn something<T>(result: Result<T, EngineError>) -> Answer {
     result.map(|_| Shown::Something)
 }
 
+/// The object that is kept.
+fn letters() -> String {
+    format!("{INSTITUTION}/letters")
+}
+
 fn some<T>(found: &[T]) -> Shown {
     if found.is_empty() { Shown::Nothing } else { Shown::Something }
 }
@@ -100,6 +108,34 @@ const CASES: &[Case] = cases! {
         something(app::deposits::submit(call, app::deposits::Request { institution, sources, ..Default::default() }))
     };
     "deposits::show" "items.show" |call, world| something(app::deposits::show(call, world.item));
+    "events::list" "events.list" |call, _| {
+        app::events::list(call, &letters(), None, None).map(|page| some(&page.items))
+    };
+    "files::list" "files.list" |call, _| {
+        let filter = app::files::Filter::default();
+        app::files::list(call, &letters(), &filter, None).map(|page| some(&page.items))
+    };
+    "fixity::enqueue" "fixity.enqueue" |call, _| something(app::fixity::enqueue(call, &FixityRequest::default()));
+    "fixity::problems" "fixity.problems" |call, _| {
+        app::fixity::problems(call, &app::fixity::Filter::default(), None).map(|_| Shown::Nothing)
+    };
+    "fixity::repair" "fixity.repair" |call, _| something(app::fixity::repair(call, FindingId::new()));
+    "fixity::report" "fixity.report" |call, _| app::fixity::report(call, None).map(|found| some(&found));
+    "fixity::run" "fixity.run" |call, _| something(app::fixity::run(call, &FixityRequest::default(), &mut |_| {}));
+    "fixity::unrepaired" "fixity.problems" |call, _| {
+        app::fixity::unrepaired(call, None).map(|page| some(&page.items))
+    };
+    "formats::behind" "signatures.behind" |call, _| {
+        something(app::formats::behind(call, &ReidentifyRequest::default()))
+    };
+    "formats::choose" "signatures.choose" |call, _| something(app::formats::choose(call, "none"));
+    "formats::enqueue" "signatures.reidentify" |call, _| {
+        something(app::formats::enqueue(call, &ReidentifyRequest::default()))
+    };
+    "formats::install" "signatures.install" |call, _| something(app::formats::install(call, Vec::new(), false));
+    "formats::reidentify" "signatures.reidentify" |call, _| {
+        something(app::formats::reidentify(call, &ReidentifyRequest::default(), &mut |_| {}))
+    };
     "institutions::list" "institutions.list" |call, _| {
         let page = app::institutions::list(call, None)?;
         Ok(some(&page.items.iter().filter(|found| found.institution == INSTITUTION).collect::<Vec<_>>()))
@@ -125,6 +161,11 @@ const CASES: &[Case] = cases! {
         let of_ours = page.items.iter().filter(|line| line.institution.as_deref() == Some(INSTITUTION));
         Ok(some(&of_ours.collect::<Vec<_>>()))
     };
+    "objects::list" "objects.list" |call, _| {
+        app::objects::list(call, &app::objects::Filter::default(), None).map(|page| some(&page.items))
+    };
+    "objects::premis" "objects.premis" |call, _| something(app::objects::premis(call, &letters(), &mut Vec::new()));
+    "objects::show" "objects.show" |call, _| something(app::objects::show(call, &letters()));
     "queues::list" "queues.list" |call, _| something(app::queues::list(call));
     "queues::tasks" "queues.tasks" |call, _| something(app::queues::tasks(call, None, None, None));
     "queues::pause" "queues.pause" |call, _| something(app::queues::pause(call, "fixity.check"));
@@ -140,12 +181,13 @@ const CASES: &[Case] = cases! {
     "receiving::show" "receiving.show" |call, world| something(app::receiving::show(call, world.upload));
     "receiving::forget" "receiving.forget" |call, world| something(app::receiving::forget(call, world.upload));
     "restorations::of_object" "restorations.request" |call, _| {
-        let object = format!("{INSTITUTION}/letters");
-        something(app::restorations::of_object(call, app::restorations::ObjectRequest { object, ..Default::default() }))
+        let request = app::restorations::ObjectRequest { object: letters(), ..Default::default() };
+        something(app::restorations::of_object(call, request))
     };
     "restorations::of_file" "restorations.request" |call, world| {
         something(app::restorations::of_file(call, &world.file, None))
     };
+    "versions::list" "versions.list" |call, _| app::versions::list(call, &letters()).map(|found| some(&found));
 };
 
 impl World {

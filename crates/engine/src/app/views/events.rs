@@ -25,6 +25,8 @@ pub struct EventView {
     pub file: Option<FileId>,
     /// What did it.
     pub agent: String,
+    /// On whose behalf, where that is known.
+    pub actor: Option<String>,
 }
 
 impl From<Event> for EventView {
@@ -39,6 +41,7 @@ impl From<Event> for EventView {
             object: event.object,
             file: event.file,
             agent: event.agent,
+            actor: event.actor.map(|actor| actor.name),
         }
     }
 }
