@@ -100,17 +100,27 @@ impl<'s> VersionAssembly<'s> {
         class: Option<String>,
         body: &mut dyn Read,
     ) -> Result<Head, OcflError> {
-        let options = PutOptions {
-            digest: Some((Algorithm::Sha512, *sha512)),
-            size: Some(size),
-            class,
-            durability: Durability::OnSync,
-            ..PutOptions::default()
-        };
+        self.put_with(sha512, body, &content_options(sha512, size, class))
+    }
+
+    /// As [`Self::put_content`], of a content that counts only after [`Self::verify_content`]: a store that would have to
+    /// calculate the digest itself does not, so that other bytes are refused then, and not here.
+    pub fn put_content_to_verify(
+        &self,
+        sha512: &Digest,
+        size: u64,
+        class: Option<String>,
+        body: &mut dyn Read,
+    ) -> Result<Head, OcflError> {
+        let options = PutOptions { is_read_back: true, ..content_options(sha512, size, class) };
+        self.put_with(sha512, body, &options)
+    }
+
+    fn put_with(&self, sha512: &Digest, body: &mut dyn Read, options: &PutOptions) -> Result<Head, OcflError> {
         if !self.is_owned && !self.store.capabilities().atomic_assembly {
-            return Ok(self.store.put(&self.content_key(sha512)?, body, &options)?);
+            return Ok(self.store.put(&self.content_key(sha512)?, body, options)?);
         }
-        Ok(self.assembly.put(&self.inside(&self.content_path(sha512))?, body, &options)?)
+        Ok(self.assembly.put(&self.inside(&self.content_path(sha512))?, body, options)?)
     }
 
     /// As [`Self::put_content`], also where the assembly has become visible since: for what is missing of a version that is
@@ -355,6 +365,17 @@ impl<'s> VersionAssembly<'s> {
     fn unread(&self, key: &Key, source: io::Error) -> OcflError {
         let store = self.store.name().to_owned();
         OcflError::Storage(StorageError::Io { store, act: "read", key: key.clone(), source })
+    }
+}
+
+/// How a content of an assembly is put: it is durable with the rest of the version.
+fn content_options(sha512: &Digest, size: u64, class: Option<String>) -> PutOptions {
+    PutOptions {
+        digest: Some((Algorithm::Sha512, *sha512)),
+        size: Some(size),
+        class,
+        durability: Durability::OnSync,
+        ..PutOptions::default()
     }
 }
 

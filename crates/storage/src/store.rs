@@ -40,6 +40,9 @@ pub struct Listed {
 pub struct PutOptions {
     /// Refuse (and leave nothing behind) when the bytes read do not have this digest.
     pub digest: Option<(Algorithm, Digest)>,
+    /// The caller reads the bytes back and compares them with the digest before they count. A store that would have to
+    /// calculate it need not; one that sends it with the bytes still does.
+    pub is_read_back: bool,
     /// Refuse when the bytes read do not have this length.
     pub size: Option<u64>,
     /// Storage class, for stores that have them.

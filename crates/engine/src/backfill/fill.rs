@@ -328,6 +328,7 @@ impl Filling<'_> {
             class: class.map(str::to_owned),
             condition,
             durability: Durability::OnSync,
+            ..PutOptions::default()
         };
         match store.put(key, &mut body, &options) {
             Ok(_) => Ok(From::Put),

@@ -118,7 +118,7 @@ impl Folder {
         body: &mut dyn Read,
         options: &PutOptions,
     ) -> Result<(), StorageError> {
-        let algorithm = options.digest.map(|(algorithm, _)| algorithm);
+        let algorithm = options.digest.map(|(algorithm, _)| algorithm).filter(|_| !options.is_read_back);
         let mut hasher = MultiHasher::new(algorithm.as_slice());
         let mut buffer = COPY_BUFFER.take();
         buffer.resize(BUFFER, 0);

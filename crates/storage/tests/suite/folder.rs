@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::mpsc;
 use std::time::{Duration, SystemTime};
 
+use strongroom_digest::{Algorithm, hash_reader};
 use strongroom_storage::{
     Durability, FolderMode, FolderStore, Key, PutCondition, PutOptions, StorageError, Store, Thaw,
 };
@@ -136,6 +137,23 @@ fn failures_leave_no_folders_and_no_temporary_files() {
     assert_eq!(names(&folder.path().join(".strongroom/tmp")), Vec::<String>::new());
     assembly.discard().unwrap();
     assert!(is_clean(folder.path()));
+}
+
+#[test]
+fn bytes_that_the_caller_reads_back_are_compared_by_size_alone() {
+    let (folder, store) = store();
+    let digest = hash_reader(&b"bytes"[..], &[Algorithm::Sha512]).unwrap().1.get(Algorithm::Sha512).unwrap();
+    let put = |bytes: &[u8], is_read_back| {
+        let options =
+            PutOptions { digest: Some((Algorithm::Sha512, digest)), size: Some(5), is_read_back, ..PutOptions::default() };
+        store.put(&key("k"), &mut &*bytes, &options).map(|_| ())
+    };
+    assert!(matches!(put(b"other", false), Err(StorageError::Mismatch { .. })));
+    assert!(matches!(put(b"longer", true), Err(StorageError::Mismatch { .. })));
+    assert!(is_clean(folder.path()));
+    put(b"other", true).unwrap();
+    assert_eq!(fs::read(folder.path().join("k")).unwrap(), b"other");
+    put(b"bytes", false).unwrap();
 }
 
 #[test]
