@@ -257,7 +257,7 @@ impl Postgres {
             Err(error) => return Attempt::Over(Err(error)),
         };
         let trace = Trace { id, incarnation: connection.incarnation.clone() };
-        let mut transaction = self.shared.transaction(connection, now);
+        let mut transaction = self.shared.transaction(connection, Some(now));
         let outcome = catch_unwind(AssertUnwindSafe(|| job(&mut transaction)))
             .unwrap_or_else(|panic| Err(DatabaseError::Aborted(describe_panic(panic.as_ref()))));
         let (trouble, failure) = (transaction.trouble, transaction.failure.take());
@@ -281,17 +281,16 @@ impl Postgres {
     }
 
     fn attempt_read(&self, job: &mut dyn FnMut(&mut dyn Transaction) -> Result<(), DatabaseError>) -> Attempt {
-        let begin = format!("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT {NOW}");
-        let (mut borrowed, row) = match self.begin(Use::Any, &begin) {
+        let (mut borrowed, _) = match self.begin(Use::Any, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY") {
             Ok(begun) => begun,
             Err(attempt) => return attempt,
         };
-        let now = self.shared.now(row.into_iter().next().flatten().as_deref());
         let connection = match borrowed.get() {
             Ok(connection) => connection,
             Err(error) => return Attempt::Over(Err(error)),
         };
-        let mut transaction = self.shared.transaction(connection, now);
+        // Most reads have no use for the time: it is asked for where one does.
+        let mut transaction = self.shared.transaction(connection, None);
         let outcome = job(&mut transaction);
         let (trouble, failure, has_begun) = (transaction.trouble, transaction.failure.take(), transaction.has_begun);
         self.end_read(borrowed, failure.is_some(), trouble);
@@ -398,9 +397,10 @@ impl Shared {
         Time(self.latest.fetch_max(present, Ordering::SeqCst).max(present))
     }
 
-    fn transaction<'c>(&'c self, connection: &'c mut Connection, now: Time) -> PostgresTransaction<'c> {
+    fn transaction<'c>(&'c self, connection: &'c mut Connection, now: Option<Time>) -> PostgresTransaction<'c> {
         PostgresTransaction {
             connection,
+            shared: self,
             statements: &self.statements,
             shown: &self.pool.address.shown,
             now,

@@ -9,6 +9,7 @@ use crate::{DatabaseError, Row, Statement, Statements, Time, Transaction, Value}
 use super::connection::{Connection, Prepared};
 use super::failure::{Act, Trouble, explain, trouble};
 use super::values::{Bound, owned};
+use super::{NOW, Shared};
 
 /// Value lists that go to the server at once.
 const GROUP: usize = 1_000;
@@ -20,7 +21,9 @@ pub(super) struct PostgresTransaction<'c> {
     pub(super) connection: &'c mut Connection,
     pub(super) statements: &'c Statements,
     pub(super) shown: &'c str,
-    pub(super) now: Time,
+    pub(super) shared: &'c Shared,
+    /// The time of the transaction; none in a read that has not asked for it.
+    pub(super) now: Option<Time>,
     /// Why it cannot go on, if something came between.
     pub(super) trouble: Option<Trouble>,
     /// The first error of a statement: from there the server refuses all others.
@@ -31,7 +34,11 @@ pub(super) struct PostgresTransaction<'c> {
 
 impl PostgresTransaction<'_> {
     fn failed(&mut self, statement: Statement, error: &postgres::Error) -> DatabaseError {
-        let explained = explain(self.shown, Act::Statement(statement.0), error);
+        self.failed_at(Act::Statement(statement.0), error)
+    }
+
+    fn failed_at(&mut self, act: Act, error: &postgres::Error) -> DatabaseError {
+        let explained = explain(self.shown, act, error);
         // The first trouble is the cause of all that follow.
         if self.failure.is_none() {
             self.trouble = trouble(error);
@@ -219,7 +226,18 @@ impl Transaction for PostgresTransaction<'_> {
     }
 
     fn now(&mut self) -> Result<Time, DatabaseError> {
-        Ok(self.now)
+        if let Some(now) = self.now {
+            return Ok(now);
+        }
+        let told = if self.shared.clock.is_some() {
+            None
+        } else {
+            let row = self.connection.try_first_row(&format!("SELECT {NOW}"));
+            row.map_err(|error| self.failed_at(Act::Other("ask for the time"), &error))?.into_iter().next().flatten()
+        };
+        let now = self.shared.now(told.as_deref());
+        self.now = Some(now);
+        Ok(now)
     }
 
     fn runs_alone(&self) -> bool {
