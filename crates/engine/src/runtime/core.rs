@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use strongroom_queue::tasks::Prospect;
 use strongroom_queue::{Holder, LeaseRequest, Outcome, tasks};
 use strongroom_registry::work::{self, Assignment, Leasing, Room};
 use strongroom_registry::{Position, Registry, RegistryError, Transaction, Workflows, check_schema};
@@ -126,6 +127,17 @@ impl Core {
         Ok(all)
     }
 
+    /// Those of the wanted whose topics have something to lease: most often there is nothing, and one statement tells.
+    fn with_work(tx: &mut dyn Transaction, wanted: &[Wanted]) -> Result<Vec<Wanted>, RegistryError> {
+        let topics: Vec<String> = wanted.iter().flat_map(|one| one.request.topics.iter().cloned()).collect();
+        if topics.is_empty() {
+            return Ok(Vec::new());
+        }
+        let Prospect::Work(topics) = tasks::look(tx, &topics)? else { return Ok(Vec::new()) };
+        let has_work = |one: &&Wanted| one.request.topics.iter().any(|topic| topics.contains(topic));
+        Ok(wanted.iter().filter(has_work).cloned().collect())
+    }
+
     /// Puts what was leased by a transaction begun at `asked_at` into the pools, and gives up the slots that were kept for
     /// it. What no pool takes any more is given back.
     pub(super) fn take_in(self: &Arc<Self>, wanted: &[Wanted], assignments: Vec<Assignment>, asked_at: Duration) {
@@ -240,7 +252,8 @@ impl Core {
                     let following = wanted.first().filter(|one| one.follows).map(Wanted::room);
                     let (mut topics, goes_on) = end.write(tx, &held, (workflows, &holder), following.as_ref())?;
                     let rest = &wanted[usize::from(goes_on.is_some())..];
-                    let leasing = Self::lease_all(tx, rest, workflows, &max_attempts)?;
+                    let rest = Self::with_work(tx, rest)?;
+                    let leasing = Self::lease_all(tx, &rest, workflows, &max_attempts)?;
                     topics.extend(leasing.topics);
                     let leased = goes_on.into_iter().chain(leasing.assignments).collect::<Vec<_>>();
                     Ok::<_, RegistryError>((topics, leased))

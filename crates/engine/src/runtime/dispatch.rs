@@ -90,7 +90,7 @@ impl Dispatcher<'_> {
         if open.is_empty() {
             return Ok(Look::Full);
         }
-        let (prospect, now) = core.registry.read(|tx| {
+        let (prospect, wait) = core.registry.read(|tx| {
             // Also where there is nothing to lease: an idle process of an older program ends, too.
             check_schema(tx, core.registry.known_schema())?;
             let mut topics = Vec::with_capacity(open.len());
@@ -103,15 +103,17 @@ impl Dispatcher<'_> {
                     topics.push(pool.topic.clone());
                 }
             }
-            Ok::<_, RegistryError>((tasks::look(tx, &topics)?, tx.now()?))
+            let prospect = tasks::look(tx, &topics)?;
+            let wait = match &prospect {
+                Prospect::At(time) => u64::try_from(time.0.saturating_sub(tx.now()?.0)).unwrap_or(0),
+                _ => 0,
+            };
+            Ok::<_, RegistryError>((prospect, Duration::from_micros(wait)))
         })?;
         match prospect {
             Prospect::Work(topics) => self.lease(&topics),
             Prospect::Nothing => Ok(Look::Idle(self.poll_every)),
-            Prospect::At(time) => {
-                let wait = u64::try_from(time.0.saturating_sub(now.0)).unwrap_or(0);
-                Ok(Look::Idle(Duration::from_micros(wait)))
-            }
+            Prospect::At(_) => Ok(Look::Idle(wait)),
         }
     }
 

@@ -39,8 +39,10 @@ RETURNING lease_until, cancel_requested
 -- name: queue_checkpoint
 UPDATE task SET spent = 1 WHERE id = ?1 AND attempt = ?2 AND state = 2
 
--- name: queue_next_ready
-SELECT 1 AS found FROM task INDEXED BY task_ready WHERE state = 0 AND topic = ?1 LIMIT 1
+-- name: queue_may_go_on
+SELECT 1 AS found
+WHERE NOT EXISTS (SELECT 1 FROM topic WHERE name IN (?1, ?2) AND paused)
+    AND NOT EXISTS (SELECT 1 FROM task INDEXED BY task_ready WHERE state = 0 AND topic = ?1)
 
 -- name: queue_lock_topic
 SELECT 1 AS found WHERE ?1 IS NOT NULL

@@ -21,7 +21,7 @@ const READY_BEHIND: Statement = Statement("queue_ready_behind");
 const ADVANCE: Statement = Statement("queue_advance");
 const EXTEND: Statement = Statement("queue_extend");
 const CHECKPOINT: Statement = Statement("queue_checkpoint");
-const NEXT_READY: Statement = Statement("queue_next_ready");
+const MAY_GO_ON: Statement = Statement("queue_may_go_on");
 const LOOK: Statement = Statement("queue_look");
 const LOCK_TOPIC: Statement = Statement("queue_lock_topic");
 const LAST_LEASE: Statement = Statement("queue_last_lease");
@@ -100,7 +100,7 @@ pub struct GoesOn<'a> {
 /// is there, and where the lease is lost or its holder is asked to stop: then it has to go by the line.
 pub fn go_on(transaction: &mut dyn Transaction, wanted: &GoesOn<'_>) -> Result<Option<Leased>, QueueError> {
     let GoesOn { lease, topic, priority, fair_key, duration } = *wanted;
-    if is_paused(transaction, topic)? || transaction.query_one(NEXT_READY, &[topic.into()])?.is_some() {
+    if transaction.query_one(MAY_GO_ON, &[topic.into(), ALL_TOPICS.into()])?.is_none() {
         return Ok(None);
     }
     let now = transaction.now()?;
@@ -279,12 +279,15 @@ pub enum Prospect {
 
 /// Looks whether any of `topics` has something to lease, without leasing it. Paused topics have nothing.
 pub fn look(transaction: &mut dyn Transaction, topics: &[String]) -> Result<Prospect, QueueError> {
-    let now = transaction.now()?;
     let names = serde_json::Value::from(topics).to_string();
     let (mut work, mut earliest) = (Vec::new(), None::<Time>);
     for row in transaction.query(LOOK, &[names.into(), ALL_TOPICS.into()])? {
         let due = row.optional_time("first_ready_at")?;
-        if row.truth("is_ready")? || due.is_some_and(|due| due <= now) {
+        let is_due = match due {
+            Some(due) => due <= transaction.now()?,
+            None => false,
+        };
+        if is_due || row.truth("is_ready")? {
             work.push(row.text("topic")?.to_owned());
         } else if let Some(due) = due {
             earliest = Some(earliest.map_or(due, |other| other.min(due)));

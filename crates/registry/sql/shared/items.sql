@@ -53,6 +53,15 @@ SELECT status, count(*) AS items FROM work_items WHERE institution_id = ?1 GROUP
 INSERT INTO item_history (item_id, number, time, stage, status, note, holder, fence)
 SELECT ?1, coalesce((SELECT max(number) FROM item_history WHERE item_id = ?1), 0) + 1, ?2, ?3, ?4, ?5, ?6, fence
 FROM work_items WHERE id = ?1
+-- name: items.history_go_on
+INSERT INTO item_history (item_id, number, time, stage, status, note, holder, fence)
+SELECT w.id, coalesce((SELECT max(number) FROM item_history WHERE item_id = ?1), 0) + 1, CAST(?2 AS BIGINT), ?3, 'pending',
+    ?4, ?5, w.fence
+FROM work_items w WHERE w.id = ?1
+UNION ALL
+SELECT w.id, coalesce((SELECT max(number) FROM item_history WHERE item_id = ?1), 0) + 2, CAST(?2 AS BIGINT), ?3, 'started',
+    NULL, ?5, w.fence
+FROM work_items w WHERE w.id = ?1
 -- name: items.problems_clear
 DELETE FROM item_problems WHERE item_id = ?1
 -- name: batches.insert

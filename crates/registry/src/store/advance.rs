@@ -4,9 +4,9 @@
 use strongroom_database::{Statement, Transaction};
 use strongroom_queue::tasks::{self, GoesOn};
 
-use super::claims::check_claim;
+use super::claims::claimed;
 use crate::model::claim::{Assignment, Claim, Room, StageEnd};
-use crate::{ItemStatus, RegistryError, Scope, Subject, Workflows, items, leases, stores, workflow};
+use crate::{RegistryError, Subject, Workflows, items, leases, workflow};
 
 /// Ends a stage and begins the one that follows, where the same worker may go on at once: what the worker holds from then on,
 /// instead of its claim. None, with nothing changed, where the end is another one, a person asked for something, or the topic of
@@ -21,8 +21,7 @@ pub fn advance(
     let StageEnd::Next { next, note } = end else { return Ok(None) };
     // Everybody takes the task first and then its item, or two could wait for each other.
     tasks::lock(tx, claim.lease)?;
-    check_claim(tx, claim)?;
-    let mut item = items::find(tx, Scope::System, claim.item)?;
+    let (mut item, replacements) = claimed(tx, claim)?;
     let position = workflow::position(workflows, Subject::from(&item), *next)?;
     if position.topic != room.topic || (item.cancel_requested.is_some() && !item.is_committed) {
         return Ok(None);
@@ -53,13 +52,12 @@ pub fn advance(
     ];
     tx.execute(Statement("items.go_on"), &values)?;
     leases::extend_owner(tx, item.id.0, task.lease_until)?;
-    items::add_history(tx, item.id, *next, ItemStatus::Pending, Some(note), Some(holder))?;
-    items::add_history(tx, item.id, *next, ItemStatus::Started, None, Some(holder))?;
+    let lines = [item.id.into(), now.into(), next.word().into(), note.into(), holder.into()];
+    tx.execute(Statement("items.history_go_on"), &lines)?;
     (item.stage, item.topic, item.wait_key) = (position.stage, position.topic, position.wait_key);
     item.note = Some(note.clone());
     (item.retry_count, item.needs_review, item.cancel_requested) = (0, false, None);
     (item.lease_until, item.updated_at) = (Some(task.lease_until), now);
-    let replacements = stores::replacements(tx)?;
     let claim = Claim { replacements, spent: task.spent, ..claim.clone() };
     Ok(Some(Assignment { task, claimed: Some((claim, Box::new(item))) }))
 }

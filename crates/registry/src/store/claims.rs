@@ -183,10 +183,13 @@ pub fn check_fence(tx: &mut dyn Transaction, claim: &Claim) -> Result<(), Regist
     may_go_on(claim, tx.query_one(Statement("items.may_write"), &values)?.as_ref())
 }
 
-/// Refuses when another has the item. A stage ends by this, also where it could write no more since a store was replaced.
-pub(crate) fn check_claim(tx: &mut dyn Transaction, claim: &Claim) -> Result<(), RegistryError> {
-    let values = [claim.item.into(), claim.fence.into()];
-    may_go_on(claim, tx.query_one(Statement("items.fence"), &values)?.as_ref())
+/// The item, and how often stores have been replaced; refuses when another has it. A stage ends by this, also where it could
+/// write no more since a store was replaced.
+pub(super) fn claimed(tx: &mut dyn Transaction, claim: &Claim) -> Result<(Item, u64), RegistryError> {
+    let row = tx.query_one(Statement("items.claimed"), &[claim.item.into(), claim.fence.into()])?;
+    may_go_on(claim, row.as_ref())?;
+    let row = row.ok_or_else(|| RegistryError::NotFound { what: "work item", id: claim.item.to_string() })?;
+    Ok((items::item_row(&row)?, row.text("replacements")?.parse().unwrap_or(0)))
 }
 
 fn may_go_on(claim: &Claim, found: Option<&Row>) -> Result<(), RegistryError> {

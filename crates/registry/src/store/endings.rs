@@ -3,12 +3,12 @@
 use strongroom_database::{Statement, Transaction};
 use strongroom_queue::{NewTask, Outcome, Settled, tasks};
 
-use super::claims::{check_claim, settle};
+use super::claims::{claimed, settle};
 use super::items::{self, Item, Move};
 use super::waking::wake_younger;
 use crate::model::claim::{Claim, StageEnd};
 use crate::{
-    ItemId, ItemStatus, RegistryError, Scope, Stage, Subject, VersionState, WaitReason, Workflows, batches, discarding,
+    ItemId, ItemStatus, RegistryError, Stage, Subject, VersionState, WaitReason, Workflows, batches, discarding,
     leases, versions, workflow,
 };
 
@@ -53,8 +53,7 @@ pub fn finish(
 ) -> Result<Vec<String>, RegistryError> {
     // Everybody takes the task first and then its item, or two could wait for each other.
     tasks::lock(tx, claim.lease)?;
-    check_claim(tx, claim)?;
-    let item = items::find(tx, Scope::System, claim.item)?;
+    let (item, _) = claimed(tx, claim)?;
     let (change, outcome) = decide(tx, workflows, &item, claim, end)?;
     let change = Move { holder: Some(holder), ..change };
     items::apply(tx, &item, &change)?;
@@ -104,7 +103,8 @@ fn decide<'a>(
     claim: &Claim,
     end: &StageEnd,
 ) -> Result<(Move<'a>, Outcome), RegistryError> {
-    let version = versions::of_item(tx, item.id)?;
+    // Only of an item that goes only forward can the version be one that is being committed.
+    let version = if item.is_committed { versions::of_item(tx, item.id)? } else { None };
     let is_committing = version.is_some_and(|version| version.state == VersionState::Committing);
     let rest_until = tx.now()?.plus(REST_WHILE_COMMITTING);
     let spent = u64::from(claim.spent);
