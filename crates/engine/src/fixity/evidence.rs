@@ -41,6 +41,7 @@ impl About {
             detail: Some(detail),
             outcome_detail: Some(came_of_it),
             agent: AGENT.into(),
+            actor: None,
         }
     }
 }

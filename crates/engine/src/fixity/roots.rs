@@ -135,6 +135,7 @@ impl Case<'_> {
             detail: Some(detail),
             outcome_detail: Some(outcome_detail),
             agent: AGENT.into(),
+            actor: None,
         })
     }
 

@@ -264,6 +264,7 @@ impl Renewal<'_> {
             detail: Some(detail),
             outcome_detail: Some(came_of_it),
             agent: AGENT.into(),
+            actor: None,
         })
     }
 }

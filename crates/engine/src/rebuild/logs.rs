@@ -88,7 +88,7 @@ pub(super) fn take_up(home: &Home, hold: &ObjectHold<'_>, store: &dyn Store, of:
         for events in events.chunks(EVENTS_AT_ONCE) {
             let events = events.to_vec();
             taken += events.len() as u64;
-            hold.write(move |tx| events::append(tx, &events))?;
+            hold.write(move |tx| events::take_up(tx, &events))?;
         }
         Ok(())
     })?;

@@ -92,6 +92,7 @@ fn object_name(object: &Object) -> &str {
 /// Records that the object left the house, once for each work item, and until when the result stays in the restoration
 /// store, if it is to be removed from there.
 fn end(context: &StageContext<'_>, object: &Object, what: &str, given: &Given) -> Result<Option<Time>, StageError> {
+    let actor = context.actor()?;
     let event = EventRow {
         id: events::derived_id(context.item.id.0, "dissemination"),
         institution: object.institution,
@@ -107,6 +108,7 @@ fn end(context: &StageContext<'_>, object: &Object, what: &str, given: &Given) -
         detail: Some(what.to_owned()),
         outcome_detail: Some(given.to_string()),
         agent: AGENT.into(),
+        actor,
     };
     let (stored, size, retention) = (given.stored.clone(), given.size, context.home.settings.restoration.retention);
     context.write(move |tx, claim| {

@@ -232,6 +232,7 @@ impl<'c> Proof<'c> {
             detail: Some(format!("read from {} to be given back", copy.store)),
             outcome_detail: Some(text.clone()),
             agent: AGENT.into(),
+            actor: None,
         };
         let suspect = SuspectCopy {
             content: file.content,

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use strongroom_ocfl::StorageRoot;
 use strongroom_registry::discarding::Authority;
 use strongroom_registry::items::Item;
+use strongroom_registry::journal::{self, Actor};
 use strongroom_registry::work::Claim;
 use strongroom_registry::{Part, Registry, RegistryError, Time, Transaction, interim, parts, tenants};
 use strongroom_storage::Store;
@@ -83,6 +84,11 @@ impl StageContext<'_> {
     /// The authority of the worker that runs the stage.
     pub(crate) fn authority(&self) -> Authority {
         Authority::Worker(self.claim.clone())
+    }
+
+    /// On whose behalf the item is worked on; none for items made before actors were kept.
+    pub(crate) fn actor(&self) -> Result<Option<Actor>, StageError> {
+        Ok(self.registry().read(|tx| journal::actor_of_item(tx, self.item.id))?)
     }
 
     /// What stands before the keys of the item's staged bytes; none where nothing that is staged can be used.

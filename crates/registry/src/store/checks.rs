@@ -144,7 +144,7 @@ pub fn record(tx: &mut dyn Transaction, checks: &PassedChecks) -> Result<usize, 
         found: format!("{} copies", recorded.len()),
     })?;
     let none = Value::Null;
-    let values: [Value; 14] = [
+    let values: [Value; 15] = [
         checks.id.into(),
         checks.institution.into(),
         checks.object.into(),
@@ -159,6 +159,7 @@ pub fn record(tx: &mut dyn Transaction, checks: &PassedChecks) -> Result<usize, 
         format!("{} copies read from store {}", recorded.len(), checks.store).into(),
         Value::Null,
         (&checks.agent).into(),
+        Value::Null,
     ];
     tx.execute(Statement("events.insert"), &values)?;
     Ok(recorded.len())

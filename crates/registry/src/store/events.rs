@@ -2,6 +2,8 @@
 //! a payload file's fixity checks against its manifests, its four digest calculations, the identification of its format,
 //! its ingestion, its identifiers, its replication. The identifiers of the parts follow from that of the row, so that they never change.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 use strongroom_database::{DatabaseError, Row, Statement, Time, Transaction};
 use strongroom_digest::Algorithm;
@@ -44,6 +46,9 @@ pub struct EventRow {
     pub outcome_detail: Option<String>,
     /// What did it.
     pub agent: String,
+    /// On whose behalf, where that is known; an actor that the registry knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub actor: Option<Actor>,
 }
 
 /// Which acts a row of kind `ingestion` stands for.
@@ -136,10 +141,20 @@ pub fn append(tx: &mut dyn Transaction, events: &[EventRow]) -> Result<(), Regis
             event.detail.clone().into(),
             event.outcome_detail.clone().into(),
             (&event.agent).into(),
+            event.actor.as_ref().map(|actor| actor.id).into(),
         ]);
     }
     tx.execute_each(Statement("events.insert"), &mut lists.into_iter())?;
     Ok(())
+}
+
+/// Appends events that a store tells of, whose actors the registry may not know.
+pub fn take_up(tx: &mut dyn Transaction, events: &[EventRow]) -> Result<(), RegistryError> {
+    let actors: BTreeSet<&Actor> = events.iter().filter_map(|event| event.actor.as_ref()).collect();
+    for actor in actors {
+        journal::know(tx, actor)?;
+    }
+    append(tx, events)
 }
 
 /// Where a listing of events goes on.
@@ -177,10 +192,7 @@ pub fn of_object(
         if let Some(passed) = components.and_then(|text| PassedRow::parse(text, id, object, time, &event.agent)) {
             passed.expand(tx, contents.as_deref(), &mut events)?;
         } else {
-            let first = events.len();
             expand_row(row, &event, &mut events)?;
-            let actor = journal::optional_actor_row(row, "actor_id")?;
-            events.iter_mut().skip(first).for_each(|act| act.actor.clone_from(&actor));
         }
         if events.len() >= EVENTS_AT_ONCE && index + 1 < found.len() {
             is_last = false;
@@ -236,7 +248,7 @@ fn expand(row: &EventRow, path: Option<&str>, digests: Option<&Digests>, events:
         object: row.object,
         file: row.file,
         agent: row.agent.clone(),
-        actor: None,
+        actor: row.actor.clone(),
     };
     let (Some(parts), Some(digests)) = (&row.expansion, digests) else {
         events.push(Event {
@@ -304,5 +316,6 @@ fn event_row(row: &Row) -> Result<EventRow, RegistryError> {
         detail: row.optional_text("detail")?.map(str::to_owned),
         outcome_detail: row.optional_text("outcome_detail")?.map(str::to_owned),
         agent: row.text("agent")?.to_owned(),
+        actor: journal::optional_actor_row(row, "actor_id")?,
     })
 }

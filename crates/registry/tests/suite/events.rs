@@ -32,6 +32,7 @@ pub(crate) fn row(world: &World<'_>, version: &Version, file: FileId, content: C
         detail: None,
         outcome_detail: None,
         agent: "strongroom".into(),
+        actor: None,
     }
 }
 

@@ -144,8 +144,12 @@ fn bytes_that_the_caller_reads_back_are_compared_by_size_alone() {
     let (folder, store) = store();
     let digest = hash_reader(&b"bytes"[..], &[Algorithm::Sha512]).unwrap().1.get(Algorithm::Sha512).unwrap();
     let put = |bytes: &[u8], is_read_back| {
-        let options =
-            PutOptions { digest: Some((Algorithm::Sha512, digest)), size: Some(5), is_read_back, ..PutOptions::default() };
+        let options = PutOptions {
+            digest: Some((Algorithm::Sha512, digest)),
+            size: Some(5),
+            is_read_back,
+            ..PutOptions::default()
+        };
         store.put(&key("k"), &mut &*bytes, &options).map(|_| ())
     };
     assert!(matches!(put(b"other", false), Err(StorageError::Mismatch { .. })));

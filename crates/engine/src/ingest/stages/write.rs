@@ -126,6 +126,7 @@ fn put_rows(
         return Ok(());
     }
     let findings: Findings = context.expect("findings")?;
+    let actor = context.actor()?;
     for_each_page(context, |mut rows| {
         rows.retain(|row| row.decision != Some(Decision::Unchanged));
         let mut entries = Vec::with_capacity(rows.len());
@@ -136,7 +137,8 @@ fn put_rows(
             };
             let path = logical_path(&row.path, version.number);
             entries.push(NewEntry { file, path, modified: row.modified, content, format: row.format.clone() });
-            file_events.push(file_event(context, version, object, row, &findings, stores, file, content));
+            let event = file_event(context, version, object, row, &findings, stores, file, content);
+            file_events.push(EventRow { actor: actor.clone(), ..event });
         }
         let version = version.clone();
         context.write(move |tx, claim| {
@@ -144,7 +146,8 @@ fn put_rows(
             versions::put_events(tx, claim, &version, &file_events)
         })
     })?;
-    let (object_events, of) = (object_events(context, version, object), version.clone());
+    let (mut object_events, of) = (object_events(context, version, object), version.clone());
+    object_events.iter_mut().for_each(|event| event.actor.clone_from(&actor));
     context.write(move |tx, claim| versions::put_events(tx, claim, &of, &object_events))?;
     context.set_fact(&done, &true)
 }
@@ -194,6 +197,7 @@ fn file_event(
         detail: None,
         outcome_detail: Some(format!("sha512:{}", row.digests.sha512)),
         agent: AGENT.into(),
+        actor: None,
     }
 }
 
@@ -214,6 +218,7 @@ fn object_events(context: &StageContext<'_>, version: &Version, object: &Object)
         detail: Some(detail.into()),
         outcome_detail: Some(outcome_detail),
         agent: AGENT.into(),
+        actor: None,
     };
     let profile = version.description.profile.clone().unwrap_or_else(|| "no profile".into());
     let access = version.description.access.clone().unwrap_or_default();

@@ -32,3 +32,5 @@ FOR EACH ROW EXECUTE FUNCTION journal_is_append_only();
 
 -- On whose behalf workers act; none for work items of before.
 ALTER TABLE work_items ADD COLUMN actor_id UUID REFERENCES actors (id);
+-- On whose behalf it was done, where that is known.
+ALTER TABLE events ADD COLUMN actor_id UUID REFERENCES actors (id);

@@ -32,3 +32,5 @@ BEGIN SELECT RAISE(ABORT, 'a line of the journal is never removed'); END;
 
 -- On whose behalf workers act; none for work items of before.
 ALTER TABLE work_items ADD COLUMN actor_id BLOB REFERENCES actors (id);
+-- On whose behalf it was done, where that is known.
+ALTER TABLE events ADD COLUMN actor_id BLOB REFERENCES actors (id);
