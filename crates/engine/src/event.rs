@@ -224,8 +224,8 @@ pub enum Event<'a> {
         /// Why.
         error: &'a dyn Display,
     },
-    /// The turn of a schedule came and it ran.
-    ScheduleRan {
+    /// A background task ran to its end.
+    BackgroundTaskRan {
         /// Its name.
         name: &'a str,
         /// What it did.
@@ -233,15 +233,15 @@ pub enum Event<'a> {
         /// How long it took.
         elapsed: Duration,
     },
-    /// The turn of a schedule came and it failed; it is tried again soon.
-    ScheduleFailed {
+    /// A background task failed; it is repeated soon.
+    BackgroundTaskFailed {
         /// Its name.
         name: &'a str,
         /// Why.
         error: &'a dyn Display,
     },
-    /// The turn of a schedule was taken over while it ran; it stopped.
-    ScheduleLost {
+    /// Another process took a background task over while it ran here; it stopped here.
+    BackgroundTaskLost {
         /// Its name.
         name: &'a str,
     },
@@ -311,9 +311,13 @@ impl Event<'_> {
                 error!(store, key, reason, "upload is not removed: its object is not whole");
             }
             Self::MessageNotDelivered { key, error } => warn!(key, %error, "message could not be delivered"),
-            Self::ScheduleRan { name, outcome, elapsed } => debug!(name, outcome, ?elapsed, "schedule ran"),
-            Self::ScheduleFailed { name, error } => warn!(name, %error, "schedule failed"),
-            Self::ScheduleLost { name } => warn!(name, "the turn of a schedule was taken over while it ran"),
+            Self::BackgroundTaskRan { name, outcome, elapsed } => {
+                debug!(name, outcome, ?elapsed, "background task ran");
+            }
+            Self::BackgroundTaskFailed { name, error } => warn!(name, %error, "background task failed"),
+            Self::BackgroundTaskLost { name } => {
+                warn!(name, "background task was taken over by another process while it ran");
+            }
             Self::StageProgress { item, stage, note } => debug!(%item, %stage, note, "stage progress"),
         }
     }

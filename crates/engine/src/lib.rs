@@ -4,6 +4,7 @@
 mod access;
 pub mod app;
 pub mod backfill;
+pub mod background;
 mod crash;
 mod error;
 pub mod event;
@@ -27,7 +28,6 @@ mod record;
 pub mod restoration;
 pub mod retention;
 pub mod runtime;
-pub mod schedule;
 pub mod settings;
 pub mod signatures;
 pub mod status;

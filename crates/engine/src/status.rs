@@ -9,12 +9,13 @@ use strongroom_queue::{TopicCounts, tasks};
 use strongroom_registry::items::{self, Item, ItemFilter};
 use strongroom_registry::{
     FindingKind, Health, ItemId, ItemStatus, Registry, RegistryError, Scope, Stage, Time, Transaction, UploadState,
-    backfill, fixity, health, objects::Object, outbox, schedules,
+    backfill, fixity, health, objects::Object, outbox,
 };
 
-use crate::EngineError;
+use crate::background::TaskStatus;
 use crate::settings::Settings;
 use crate::survey::{Condition, Survey};
+use crate::{EngineError, background};
 
 /// Work items that need a person are counted up to this many.
 const REVIEWED: usize = 1_000;
@@ -42,7 +43,7 @@ pub struct Status {
     pub uploads: BTreeMap<&'static str, u64>,
     /// Notices of removals.
     pub notices: Notices,
-    /// Background tasks.
+    /// Background tasks that have run.
     pub background: Vec<Background>,
     /// Rows of the tables that grow with use.
     pub tables: BTreeMap<&'static str, u64>,
@@ -67,6 +68,8 @@ pub struct Review {
     pub all_paused: bool,
     /// Findings that are open, by the same count as `fixity.problems`.
     pub problems: u64,
+    /// Background tasks whose last run failed.
+    pub failed_background_tasks: u64,
     /// Stores that are away or refused.
     pub stores_away: u64,
     /// Those of them that are refused: they do not come back by themselves.
@@ -147,13 +150,33 @@ pub struct Notices {
 #[derive(Debug, Clone, Serialize)]
 pub struct Background {
     /// Its name.
-    pub task: String,
-    /// When it last ran to its end.
+    pub task: &'static str,
+    /// When a run last ended well.
     pub last_run_at: Option<String>,
+    /// What that run did, in words.
+    pub result: Option<String>,
+    /// Why the last run failed; none where it ended well.
+    pub error: Option<String>,
+    /// When the first of the failures in a row was.
+    pub error_since: Option<String>,
     /// When it runs next.
     pub next_run_at: String,
     /// Whether it runs now.
     pub running: bool,
+}
+
+impl From<TaskStatus> for Background {
+    fn from(task: TaskStatus) -> Self {
+        Self {
+            task: task.name,
+            last_run_at: task.last_run_at.map(|time| time.to_string()),
+            result: task.result,
+            error: task.error,
+            error_since: task.error_since.map(|time| time.to_string()),
+            next_run_at: task.next_run_at.to_string(),
+            running: task.holder.is_some(),
+        }
+    }
 }
 
 /// The state of an installation now: what the registry says, beside the stores as they were found.
@@ -191,30 +214,22 @@ pub fn collect(
         let queue = strongroom_queue::tasks::counts(tx)?;
         Ok::<_, RegistryError>((queue, items::counts(tx, Scope::System, None)?))
     })?;
-    let schedules = registry.read(schedules::list)?;
+    let tasks = background::list(settings, registry)?;
     let mut problems: BTreeMap<&'static str, u64> = FindingKind::ALL.iter().map(|kind| (kind.word(), 0)).collect();
     problems.extend(survey.findings_by_kind());
-    let scheduled = schedules.iter().find(|one| one.name == "fixity").and_then(|one| one.last_run_at);
+    let scheduled = tasks.iter().find(|task| task.name == background::fixity::NAME).and_then(|task| task.last_run_at);
     let last_round = [scheduled, registry.read(fixity::last_run)?].into_iter().flatten().max();
     let (oldest_check, due_now) = checked(oldest_check);
     Ok(Status {
         read_only: registry.refusal().map(str::to_owned),
         items: items_by_status.into_iter().map(|(status, count)| (status.word(), count)).collect(),
-        review: registry.read(|tx| review(tx, &queue, survey))?,
+        review: registry.read(|tx| review(tx, &queue, &tasks, survey))?,
         queue,
         stores,
         fixity: FixityStatus { last_round: last_round.map(|time| time.to_string()), oldest_check, due_now, problems },
         uploads: registry.read(health::uploads)?.into_iter().map(by_word).collect(),
         notices: registry.read(notices)?,
-        background: schedules
-            .into_iter()
-            .map(|one| Background {
-                task: one.name,
-                last_run_at: one.last_run_at.map(|time| time.to_string()),
-                next_run_at: one.next_run_at.to_string(),
-                running: one.holder.is_some(),
-            })
-            .collect(),
+        background: tasks.into_iter().filter(TaskStatus::has_run).map(Background::from).collect(),
         tables: registry.read(strongroom_registry::retention::sizes)?.into_iter().collect(),
     })
 }
@@ -252,7 +267,12 @@ fn by_word((state, count): (UploadState, u64)) -> (&'static str, u64) {
     (state.word(), count)
 }
 
-fn review(tx: &mut dyn Transaction, queue: &[TopicCounts], survey: &Survey) -> Result<Review, RegistryError> {
+fn review(
+    tx: &mut dyn Transaction,
+    queue: &[TopicCounts],
+    tasks: &[TaskStatus],
+    survey: &Survey,
+) -> Result<Review, RegistryError> {
     let filter = ItemFilter { needs_review: Some(true), ..ItemFilter::default() };
     let found = items::list(tx, Scope::System, &filter, None, REVIEWED)?;
     let held = ItemFilter { status: Some(ItemStatus::Held), ..ItemFilter::default() };
@@ -276,6 +296,7 @@ fn review(tx: &mut dyn Transaction, queue: &[TopicCounts], survey: &Survey) -> R
         unattended_tasks: unattended(tx, queue)?,
         all_paused: tasks::are_all_paused(tx)?,
         problems: survey.open_findings().unwrap_or_default(),
+        failed_background_tasks: tasks.iter().filter(|task| task.error.is_some()).count() as u64,
         stores_away: survey.count(Condition::Away) + refused,
         stores_refused: refused,
         registry_read_only: survey.registry.as_ref().is_some_and(|registry| registry.refusal().is_some()),

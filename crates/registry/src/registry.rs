@@ -66,7 +66,8 @@ macro_rules! schema_in {
                 14 "waits and replacements" "0013_waits_and_replacements"
                 15 "marks of stores" "0014_store_marks"
                 17 "workflows" "0015_workflows"
-                18 "journal" "0016_journal"),
+                18 "background tasks" "0016_background_tasks"
+                20 "journal" "0018_journal"),
         )
     };
 }

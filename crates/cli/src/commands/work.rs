@@ -6,7 +6,7 @@ use std::thread;
 use clap::Args;
 use strongroom_engine::runtime::{Pools, Shutdown};
 use strongroom_engine::settings::Settings;
-use strongroom_engine::{Home, handlers, runtime_following, runtime_over, schedule};
+use strongroom_engine::{Home, background, handlers, runtime_following, runtime_over};
 
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
@@ -55,14 +55,14 @@ pub(crate) fn schedule(command: &ScheduleOnly, context: &Context) -> Outcome {
     let shutdown = signals::watch()?;
     let home = context.open_home_for_service()?;
     if !command.once {
-        schedule::run(&home, &shutdown)?;
+        background::run(&home, &shutdown)?;
         return Ok(Exit::Done);
     }
-    schedule::run_due(&home, &shutdown)?;
+    background::run_due(&home, &shutdown)?;
     let mut table = context.output.table(&["schedule", "last_run_at", "next_run_at"]);
-    for one in schedule::list(&home)? {
+    for one in background::list(&home.settings, &home.registry)? {
         table.row(&ScheduleReport {
-            schedule: one.name,
+            schedule: one.name.to_owned(),
             last_run_at: one.last_run_at.map(|time| time.to_string()),
             next_run_at: one.next_run_at.to_string(),
         })?;
@@ -79,7 +79,7 @@ pub(crate) fn serve(command: &Serve, context: &Context) -> Outcome {
     }
     thread::scope(|scope| {
         let producing = scope.spawn(|| {
-            let outcome = schedule::run(&home, &shutdown);
+            let outcome = background::run(&home, &shutdown);
             if outcome.is_err() {
                 shutdown.request();
             }

@@ -1,5 +1,5 @@
 //! What work that has ended left in a store: assemblies, staged bytes, and what lies of versions that were given up, which the
-//! next turn of the schedule sweeps.
+//! next run of the background task sweeps.
 
 use strongroom_registry::{
     ItemId, RegistryError, Scope, VersionId, VersionState, discarding, items, receiving, schedules, versions,
@@ -11,7 +11,7 @@ use super::place::{Place, place};
 use super::{Code, Reconciling};
 use crate::ingest::is_over;
 use crate::receiving::REMOVAL;
-use crate::{EngineError, schedule};
+use crate::{EngineError, background};
 
 impl Reconciling<'_> {
     /// Tells assemblies that nothing is made of any more.
@@ -103,7 +103,7 @@ impl Reconciling<'_> {
         if self.home.registry.refusal().is_none() {
             self.home.registry.write(move |tx| {
                 discarding::sweep_again(tx, version)?;
-                schedules::hasten(tx, schedule::STAGING)
+                schedules::hasten(tx, background::staging::NAME)
             })?;
         }
         Ok(())

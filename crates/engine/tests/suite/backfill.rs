@@ -9,7 +9,7 @@ use strongroom_engine::fixity::{self, FixityRequest};
 use strongroom_engine::reconcile::{self, Code};
 use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::settings::Settings;
-use strongroom_engine::{EngineError, Home, rebuild, runtime_over, schedule};
+use strongroom_engine::{EngineError, Home, background, rebuild, runtime_over};
 use strongroom_registry::{Scope, stores};
 use strongroom_storage::{Body, Call, Fault, Faults, FolderStore, Key, Layered, Operation, PutOptions, StorageError};
 
@@ -312,7 +312,7 @@ fn logs_of_a_holder_that_was_away_when_a_store_was_filled_are_copied_when_it_is_
     std::fs::rename(&elsewhere, folder("secondary")).expect("brings it back");
     made.try_stores();
     made.clock.advance(Duration::from_hours(1));
-    schedule::run_due(&made, &Shutdown::new()).expect("runs");
+    background::run_due(&made, &Shutdown::new()).expect("runs");
     assert_eq!(logs(THIRD), logs("secondary"));
     assert!(logs(THIRD).contains(&unknown));
     assert_eq!(logs("primary"), written);
@@ -386,7 +386,7 @@ fn a_log_of_which_a_part_was_read_is_not_taken_for_copied() {
     run(&saying(&made, [("primary", Arc::new(Short))]), THIRD);
     assert!(!made.file(THIRD, &log).exists());
     made.clock.advance(Duration::from_hours(1));
-    schedule::run_due(&made, &Shutdown::new()).expect("runs");
+    background::run_due(&made, &Shutdown::new()).expect("runs");
     assert_eq!(std::fs::read(made.file(THIRD, &log)).expect("is there"), b"{}");
 }
 

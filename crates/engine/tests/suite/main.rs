@@ -3,6 +3,7 @@
 mod adoption;
 mod authorization;
 mod backfill;
+mod background;
 mod export;
 mod fixity;
 mod fixture;
@@ -20,5 +21,4 @@ mod restoration;
 mod retention;
 mod runtime;
 mod saying;
-mod schedule;
 mod stores;

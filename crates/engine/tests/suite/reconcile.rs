@@ -3,7 +3,7 @@
 use strongroom_engine::ingest::{DepositRequest, deposit};
 use strongroom_engine::reconcile::{self, Code, Difference};
 use strongroom_engine::runtime::Shutdown;
-use strongroom_engine::{Home, schedule, work_on};
+use strongroom_engine::{Home, background, work_on};
 use strongroom_registry::leases;
 use uuid::Uuid;
 
@@ -190,8 +190,8 @@ fn deposits_that_go_on_meanwhile_are_no_differences() {
 
 /// When the schedule clears staging and assemblies next.
 fn next_clearing(home: &Home) -> strongroom_registry::Time {
-    let schedules = schedule::list(home).expect("lists");
-    schedules.into_iter().find(|schedule| schedule.name == "staging").expect("has run").next_run_at
+    let tasks = background::list(&home.settings, &home.registry).expect("lists");
+    tasks.into_iter().find(|task| task.name == "staging").expect("is listed").next_run_at
 }
 
 /// A worker that was stopped in the middle of a put, and woke when another had published the version.
@@ -201,7 +201,7 @@ fn what_was_assembled_again_of_a_published_version_is_found_and_swept_at_once() 
     let id = hand_in(&home, &home.bag("letters", &[("a.txt", b"one")]));
     work_on(&home.home, &[id], &Shutdown::new()).expect("works");
     let published = version(&home, id);
-    schedule::run_due(&home, &Shutdown::new()).expect("runs");
+    background::run_due(&home, &Shutdown::new()).expect("runs");
     let put = |assembly: String| {
         let file = home.file("primary", &format!(".strongroom/assembly/{assembly}/v1/content/{published}/ab/abc"));
         std::fs::create_dir_all(file.parent().expect("a folder")).expect("makes it");
@@ -217,7 +217,7 @@ fn what_was_assembled_again_of_a_published_version_is_found_and_swept_at_once() 
     let late = put(published.to_string());
     assert_eq!(codes(), [Code::AssemblyAbandoned, Code::AssemblyAbandoned]);
     assert!(next_clearing(&home) <= now(), "the next `schedule --once` does it");
-    schedule::run_due(&home, &Shutdown::new()).expect("runs");
+    background::run_due(&home, &Shutdown::new()).expect("runs");
     assert!(!late.exists() && foreign.exists());
     assert_eq!(codes(), [Code::AssemblyAbandoned]);
 }
@@ -238,7 +238,7 @@ fn what_a_worker_put_that_slept_for_long_is_found_and_swept_again() {
         .replace("/v1/inventory.json", "");
     let stray = format!("{place}/v2/content/{given_up}/ab/abc");
     // The schedule has had its turn.
-    schedule::run_due(&home, &Shutdown::new()).expect("runs");
+    background::run_due(&home, &Shutdown::new()).expect("runs");
     assert!(next_clearing(&home) > strongroom_database::Clock::now(&*home.clock).plus(60_000_000));
     std::fs::create_dir_all(home.file("primary", &stray).parent().expect("a folder")).expect("makes it");
     std::fs::write(home.file("primary", &stray), b"late").expect("writes");

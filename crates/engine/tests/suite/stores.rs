@@ -8,7 +8,7 @@ use strongroom_engine::fixity::{self, FixityRequest, FixitySummary};
 use strongroom_engine::restoration::{RestoreRequest, request_object};
 use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::settings::Settings;
-use strongroom_engine::{Availability, Home, StoreState, runtime_over, schedule, work_on};
+use strongroom_engine::{Availability, Home, StoreState, background, runtime_over, work_on};
 use strongroom_registry::items::{self, Item};
 use strongroom_registry::stores;
 use strongroom_registry::{ItemId, ItemStatus, Scope, WaitReason};
@@ -223,11 +223,11 @@ fn logs_that_a_store_missed_are_added_when_it_is_back() {
     assert_eq!(missed.iter().map(|(store, logs, _)| (store.as_str(), *logs)).collect::<Vec<_>>(), [("secondary", 2)]);
 
     made.clock.advance(Duration::from_hours(1));
-    schedule::run_due(&made, &Shutdown::new()).expect("runs");
+    background::run_due(&made, &Shutdown::new()).expect("runs");
     bring_back(&made, "secondary");
     made.try_stores();
     made.clock.advance(Duration::from_hours(1));
-    schedule::run_due(&made, &Shutdown::new()).expect("runs");
+    background::run_due(&made, &Shutdown::new()).expect("runs");
     assert_eq!(logs(&made, "secondary"), logs(&made, "primary"));
     assert_eq!(logs(&made, "secondary").len(), 2, "of {}", object.identifier);
     assert!(made.registry.read(stores::missed_log_counts).expect("counts").is_empty());
@@ -299,7 +299,7 @@ fn a_bucket_whose_rights_are_gone_is_waited_for() {
 #[test]
 fn a_schedule_that_was_put_off_for_longer_than_the_settings_now_say_is_brought_forward() {
     let made = home();
-    schedule::run_due(&made, &Shutdown::new()).expect("runs");
+    background::run_due(&made, &Shutdown::new()).expect("runs");
     let next = |home: &Home| {
         let known = home.registry.read(strongroom_registry::schedules::list).expect("lists");
         known.into_iter().find(|schedule| schedule.name == "fixity").expect("the schedule").next_run_at
@@ -308,10 +308,10 @@ fn a_schedule_that_was_put_off_for_longer_than_the_settings_now_say_is_brought_f
     let mut settings = made.settings.clone();
     settings.fixity.every = Duration::from_secs(5);
     let again = Home::with_registry(made.path(), settings, made.registry.clone()).expect("opens");
-    schedule::run_due(&again, &Shutdown::new()).expect("runs");
+    background::run_due(&again, &Shutdown::new()).expect("runs");
     assert!(next(&again) < before.plus(-60_000_000), "{} was {before}", next(&again));
     made.clock.advance(Duration::from_secs(6));
-    schedule::run_due(&again, &Shutdown::new()).expect("runs");
+    background::run_due(&again, &Shutdown::new()).expect("runs");
     let known = again.registry.read(strongroom_registry::schedules::list).expect("lists");
     let fixity = known.iter().find(|schedule| schedule.name == "fixity").expect("the schedule");
     assert_eq!(fixity.last_run_at.map(|at| at > before.plus(-1_800_000_000)), Some(true), "{fixity:?}");

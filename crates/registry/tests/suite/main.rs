@@ -16,6 +16,7 @@ mod parts;
 mod postgres;
 mod requests;
 mod restored;
+mod scheduling;
 mod space;
 mod sqlite;
 mod states;
@@ -130,6 +131,12 @@ macro_rules! conformance_suite {
                 parts_of_one_set_do_not_wait_for_each_other
                 a_deposit_that_ends_wakes_the_next_that_waits_for_its_turn
                 what_is_missing_follows_from_the_set_that_was_named_last
+            }
+            scheduling {
+                a_run_that_is_wanted_while_one_is_under_way_follows_it
+                a_run_is_wanted_no_later_than_its_time
+                a_run_is_taken_once_and_ended_by_who_has_it
+                how_a_run_ended_is_told_until_the_next_one_ends
             }
             space {
                 the_ledger_never_exceeds_the_capacity

@@ -7,7 +7,7 @@ use std::time::Duration;
 use strongroom_engine::backfill::Retirement;
 use strongroom_engine::fixity::FixityRequest;
 use strongroom_engine::runtime::Shutdown;
-use strongroom_engine::{Availability, EngineError, backfill, fixity, schedule, work_on};
+use strongroom_engine::{Availability, EngineError, backfill, background, fixity, work_on};
 use strongroom_registry::{CopyState, ItemStatus, Stage, objects, stores};
 
 use super::{
@@ -106,7 +106,7 @@ fn a_log_that_one_store_misses_comes_into_the_other_that_was_taken_anew() {
     assert_is_refused(&made, "secondary");
     replace_and_fill(&made, "secondary");
     made.clock.advance(Duration::from_hours(1));
-    schedule::run_due(&made, &Shutdown::new()).expect("runs");
+    background::run_due(&made, &Shutdown::new()).expect("runs");
     assert!(made.registry.read(stores::missed_log_counts).expect("counts").is_empty());
     assert!(!logs(&made, "primary").is_empty());
     assert_eq!(logs(&made, "secondary"), logs(&made, "primary"));
@@ -135,7 +135,7 @@ fn logs_come_into_older_content_that_holds_the_only_good_copies() {
     for _ in 0..3 {
         check(&made);
         made.clock.advance(Duration::from_hours(24));
-        schedule::run_due(&made, &Shutdown::new()).expect("runs");
+        background::run_due(&made, &Shutdown::new()).expect("runs");
         backfill::run(&made, "secondary", &Shutdown::new(), &mut |_| ()).expect("fills");
     }
     let summary = check(&made);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use strongroom_engine::fixity::{self, FixityRequest};
 use strongroom_engine::rebuild::AdoptRequest;
 use strongroom_engine::runtime::Shutdown;
-use strongroom_engine::{Home, backfill, rebuild, schedule, work_on};
+use strongroom_engine::{Home, backfill, background, rebuild, work_on};
 use strongroom_registry::{CopyState, ItemStatus, objects};
 
 use super::{
@@ -130,7 +130,7 @@ fn with_missed_logs(made: &TestHome, has: &str, lacks: &str) {
 
 fn run_due(made: &TestHome) {
     made.clock.advance(Duration::from_hours(1));
-    schedule::run_due(made, &Shutdown::new()).expect("runs");
+    background::run_due(made, &Shutdown::new()).expect("runs");
 }
 
 #[test]

@@ -96,7 +96,7 @@ fn the_schedule_removes_what_has_had_its_time() {
     home.ingest("letters", &[("a.txt", b"one")]);
     restored(&home, &into_the_store());
     home.clock.advance(DAY * 31);
-    strongroom_engine::schedule::run_due(&home, &Shutdown::new()).expect("runs");
+    strongroom_engine::background::run_due(&home, &Shutdown::new()).expect("runs");
     assert!(home.keys("restoration").is_empty());
 }
 

@@ -1,12 +1,13 @@
-//! A turn of a schedule that this process has taken. Its lease is short and kept by a heartbeat while the turn runs, so that
-//! the turn of a machine that died is taken over soon; a turn that was taken over is told to stop.
+//! A run of a background task that this process has taken. Its lease is short and extended by a heartbeat while the task runs,
+//! so that the run of a machine that died is taken over soon; a run that was taken over is asked to stop.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use strongroom_registry::{Registry, RegistryError, schedules};
+use strongroom_registry::schedules::{self, Due, RunEnd};
+use strongroom_registry::{Registry, RegistryError};
 
 use crate::EngineError;
 use crate::event::Event;
@@ -35,10 +36,11 @@ impl Drop for Beating<'_> {
 }
 
 impl<'a> Turn<'a> {
-    /// Takes the turn of a schedule, where it is due and nobody runs it.
+    /// Takes a run of a task, where it is due and no process runs it.
     pub(super) fn take(
         registry: &'a Registry,
         name: &'static str,
+        due: Due,
         holder: &str,
         lease: Duration,
     ) -> Result<Option<Self>, EngineError> {
@@ -46,7 +48,7 @@ impl<'a> Turn<'a> {
         let owner = holder.to_owned();
         let is_ours = registry.write(move |tx| {
             let until = tx.now()?.plus(micros(lease));
-            schedules::take(tx, name, &owner, until)
+            schedules::take(tx, name, due, &owner, until)
         })?;
         let turn = Self { registry, name, holder: holder.to_owned(), lease, taken_at, is_lost: AtomicBool::new(false) };
         Ok(is_ours.then_some(turn))
@@ -82,13 +84,12 @@ impl<'a> Turn<'a> {
         self.is_lost.load(Ordering::SeqCst)
     }
 
-    /// Ends the turn: whether it ran to its end, and how long until the next. Changes nothing where somebody has taken
-    /// it over.
-    pub(super) fn end(self, has_run: bool, next: Duration) -> Result<(), EngineError> {
+    /// Ends the run: how it ended, and how long until the next. Changes nothing where another process has taken it over.
+    pub(super) fn end(self, end: RunEnd, next: Duration) -> Result<(), EngineError> {
         let (name, holder) = (self.name, self.holder);
         Ok(self.registry.write(move |tx| {
             let at = tx.now()?.plus(micros(next));
-            schedules::end(tx, name, &holder, has_run, at)
+            schedules::end(tx, name, &holder, &end, at)
         })?)
     }
 
@@ -104,7 +105,7 @@ impl<'a> Turn<'a> {
                     is_ours
                 }
                 Err(error) => {
-                    Event::RegistryUnavailable { act: "keep the turn of a schedule", error: &error }.emit();
+                    Event::RegistryUnavailable { act: "extend the lease of a background task", error: &error }.emit();
                     pause = every.min(AGAIN);
                     BootClock.now() < held_until
                 }
@@ -177,7 +178,7 @@ mod tests {
     #[test]
     fn a_turn_is_kept_for_as_long_as_it_runs() {
         let (_folder, registry, clock) = registry();
-        let turn = Turn::take(&registry, "look", "we", LEASE).unwrap().unwrap();
+        let turn = Turn::take(&registry, "look", Due::Now, "we", LEASE).unwrap().unwrap();
         turn.keep(BEAT, &Shutdown::new(), |stop| {
             for _ in 0..3 {
                 let before = row(&registry).lease_until.unwrap();
@@ -186,27 +187,27 @@ mod tests {
             }
             assert!(!stop.is_requested());
         });
-        assert!(Turn::take(&registry, "look", "others", LEASE).unwrap().is_none());
+        assert!(Turn::take(&registry, "look", Due::Now, "others", LEASE).unwrap().is_none());
         assert!(!turn.is_lost());
-        turn.end(true, Duration::from_mins(1)).unwrap();
+        turn.end(RunEnd::Done("done".into()), Duration::from_mins(1)).unwrap();
         assert_eq!(row(&registry).holder, None);
     }
 
     #[test]
     fn a_turn_that_was_taken_over_stops_and_ends_nothing() {
         let (_folder, registry, clock) = registry();
-        let turn = Turn::take(&registry, "look", "we", LEASE).unwrap().unwrap();
+        let turn = Turn::take(&registry, "look", Due::Now, "we", LEASE).unwrap().unwrap();
         turn.keep(BEAT, &Shutdown::new(), |stop| {
             // As if nothing had been heard of us for longer than the lease.
             until(|| {
                 clock.0.fetch_add(2 * micros(LEASE), Ordering::SeqCst);
-                Turn::take(&registry, "look", "others", LEASE).unwrap().is_some()
+                Turn::take(&registry, "look", Due::Now, "others", LEASE).unwrap().is_some()
             });
             until(|| stop.is_requested());
         });
         assert!(turn.is_lost());
         let theirs = row(&registry);
-        turn.end(true, Duration::ZERO).unwrap();
+        turn.end(RunEnd::Done("done".into()), Duration::ZERO).unwrap();
         assert_eq!((&row(&registry), theirs.holder.as_deref()), (&theirs, Some("others")));
     }
 
@@ -214,7 +215,7 @@ mod tests {
     fn a_turn_stops_when_its_process_is_asked_to_and_is_not_lost() {
         let (_folder, registry, _clock) = registry();
         let shutdown = Shutdown::new();
-        let turn = Turn::take(&registry, "look", "we", LEASE).unwrap().unwrap();
+        let turn = Turn::take(&registry, "look", Due::Now, "we", LEASE).unwrap().unwrap();
         turn.keep(LEASE, &shutdown, |stop| {
             assert!(!stop.is_requested());
             shutdown.request();

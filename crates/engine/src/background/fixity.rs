@@ -1,0 +1,17 @@
+//! Enqueues a check for every object in a store that has copies whose check is due.
+
+use super::BackgroundTask;
+use crate::fixity::{FixityRequest, enqueue_due};
+use crate::runtime::Shutdown;
+use crate::{EngineError, Home};
+
+/// The task's name.
+pub(crate) const NAME: &str = "fixity";
+
+pub(super) const TASK: BackgroundTask = BackgroundTask { name: NAME, every: |settings| settings.fixity.every, run };
+
+fn run(home: &Home, stop: &Shutdown) -> Result<String, EngineError> {
+    let max = Some(home.settings.fixity.max_per_run);
+    let due = FixityRequest { max, stop: stop.clone(), ..FixityRequest::default() };
+    Ok(format!("{} objects in stores have copies that are due", enqueue_due(home, &due)?))
+}

@@ -1,0 +1,14 @@
+//! Puts into the stores the files of objects' logs that they missed while they were away, and copies logs that could not be
+//! read before.
+
+use super::BackgroundTask;
+use crate::logs::{copy_unread, put_missed};
+use crate::runtime::Shutdown;
+use crate::{EngineError, Home};
+
+pub(super) const TASK: BackgroundTask = BackgroundTask { name: "logs", every: |settings| settings.fixity.every, run };
+
+fn run(home: &Home, stop: &Shutdown) -> Result<String, EngineError> {
+    let (put, objects) = (put_missed(home, stop)?, copy_unread(home, stop)?);
+    Ok(format!("{put} logs put that stores had missed, logs of {objects} objects copied that could not be read before"))
+}

@@ -1,0 +1,14 @@
+//! Scans the receiving stores and follows up on uploads.
+
+use super::BackgroundTask;
+use crate::receiving::watch;
+use crate::runtime::Shutdown;
+use crate::{EngineError, Home};
+
+pub(super) const TASK: BackgroundTask =
+    BackgroundTask { name: "receiving", every: |settings| settings.receiving.every, run };
+
+fn run(home: &Home, stop: &Shutdown) -> Result<String, EngineError> {
+    let watched = watch(home, stop)?;
+    Ok(format!("{} keys listed, {} uploads changed, {} submitted", watched.keys, watched.changed, watched.submitted))
+}

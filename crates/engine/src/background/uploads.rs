@@ -1,0 +1,33 @@
+//! Drops the parts of large puts that were never completed in the stores.
+
+use std::time::Duration;
+
+use super::BackgroundTask;
+use crate::runtime::Shutdown;
+use crate::{EngineError, Home};
+
+const EVERY: Duration = Duration::from_hours(24);
+
+/// A put that was begun so long ago is over: no put takes longer.
+const LONGEST_PUT: Duration = Duration::from_hours(7 * 24);
+
+pub(super) const TASK: BackgroundTask = BackgroundTask { name: "uploads", every: |_| EVERY, run };
+
+fn run(home: &Home, stop: &Shutdown) -> Result<String, EngineError> {
+    let (mut swept, mut failure) = (0, None);
+    for store in home.stores.values() {
+        if stop.is_requested() {
+            break;
+        }
+        match store.sweep_unfinished(LONGEST_PUT) {
+            Ok(leftovers) => swept += leftovers,
+            // It is swept another day.
+            Err(error) if error.is_away() => {}
+            Err(error) => failure = failure.or(Some(error)),
+        }
+    }
+    if let Some(error) = failure {
+        return Err(error.into());
+    }
+    Ok(format!("{swept} leftovers of large puts removed from the stores"))
+}

@@ -1,0 +1,182 @@
+//! Background tasks: each run is taken once, by the process that comes first; how it ended is recorded, and what failed is
+//! repeated soon.
+
+use std::time::Duration;
+
+use strongroom_engine::background::{self, BackgroundTask, ManualRun, TASKS, TaskStatus};
+use strongroom_engine::fixity;
+use strongroom_engine::runtime::Shutdown;
+use strongroom_registry::schedules::{self, Due, RunEnd};
+use strongroom_registry::{ItemId, RegistryError};
+use strongroom_storage::{Key, PutOptions};
+
+use crate::fixture::{TestHome, home};
+
+fn named(home: &TestHome, name: &str) -> TaskStatus {
+    listed(home).into_iter().find(|task| task.name == name).expect("the task")
+}
+
+fn listed(home: &TestHome) -> Vec<TaskStatus> {
+    background::list(&home.settings, &home.registry).expect("lists")
+}
+
+fn task(name: &str) -> &'static BackgroundTask {
+    TASKS.iter().find(|task| task.name == name).expect("the task")
+}
+
+fn checks_waiting(home: &TestHome) -> u64 {
+    let counts = home.registry.read(|tx| Ok::<_, RegistryError>(strongroom_queue::tasks::counts(tx)?)).expect("counts");
+    counts.iter().filter(|topic| topic.topic == fixity::TOPIC).map(|topic| topic.ready).sum()
+}
+
+#[test]
+fn copies_that_are_due_are_enqueued_when_the_turn_comes_and_not_before() {
+    let home = home();
+    home.ingest("letters", &[("a.txt", b"one")]);
+    let go_on = Shutdown::new();
+    let sleep = background::run_due(&home, &go_on).expect("runs");
+    assert_eq!(checks_waiting(&home), 0, "everything is fresh");
+    let every = home.settings.fixity.every.min(home.settings.receiving.every);
+    assert!(sleep <= every && sleep + Duration::from_mins(1) > every, "{sleep:?}");
+    let first = named(&home, "fixity").last_run_at.expect("ran");
+
+    home.clock.advance(Duration::from_hours(24 * 91));
+    background::run_due(&home, &go_on).expect("runs");
+    assert_eq!(checks_waiting(&home), 2);
+    let second = named(&home, "fixity");
+    assert!(second.last_run_at.expect("ran") > first);
+    assert_eq!(second.holder, None);
+    background::run_due(&home, &go_on).expect("runs");
+    assert_eq!(named(&home, "fixity").last_run_at, second.last_run_at, "its turn has not come again");
+}
+
+#[test]
+fn a_turn_that_somebody_has_is_left_to_them_until_their_lease_runs_out() {
+    let home = home();
+    let taken = home.registry.write(|tx| {
+        let until = tx.now()?.plus(600_000_000);
+        schedules::take(tx, "fixity", Due::Now, "somebody", until)
+    });
+    assert!(taken.expect("takes"));
+    background::run_due(&home, &Shutdown::new()).expect("runs");
+    assert_eq!(named(&home, "fixity").holder.as_deref(), Some("somebody"));
+    assert_eq!(named(&home, "fixity").last_run_at, None);
+    home.clock.advance(Duration::from_mins(11));
+    background::run_due(&home, &Shutdown::new()).expect("runs");
+    let after = named(&home, "fixity");
+    assert!(after.last_run_at.is_some());
+    // Who comes too late changes nothing.
+    home.registry
+        .write(|tx| {
+            let at = tx.now()?;
+            schedules::end(tx, "fixity", "somebody", &RunEnd::Done("late".into()), at)
+        })
+        .expect("ends");
+    assert_eq!(named(&home, "fixity"), after);
+}
+
+#[test]
+fn leftovers_of_nobody_are_swept_from_staging() {
+    let home = home();
+    let key = Key::new(format!("{}/left", ItemId::new())).expect("a key");
+    home.roles.staging.put(&key, &mut &b"left"[..], &PutOptions::default()).expect("puts");
+    background::run_due(&home, &Shutdown::new()).expect("runs");
+    assert!(home.keys("staging").is_empty());
+    assert!(named(&home, "staging").last_run_at.is_some());
+}
+
+#[test]
+fn a_schedule_that_runs_stops_when_asked() {
+    let home = home();
+    let stop = Shutdown::new();
+    std::thread::scope(|scope| {
+        let running = scope.spawn(|| background::run(&home, &stop));
+        while listed(&home).iter().filter(|one| one.last_run_at.is_some()).count() < 2 {
+            std::thread::yield_now();
+        }
+        stop.request();
+        running.join().expect("stops").expect("ends well");
+    });
+    assert!(stop.wait(Duration::from_hours(1)), "asked already: no wait");
+}
+
+#[test]
+fn a_run_is_recorded_with_what_it_did() {
+    let home = home();
+    let never = named(&home, "staging");
+    assert_eq!((never.last_run_at, never.last_started_at, never.result), (None, None, None));
+    background::run_due(&home, &Shutdown::new()).expect("runs");
+    let ran = named(&home, "staging");
+    assert_eq!(ran.result.as_deref(), Some("0 leftovers removed from staging"));
+    assert!(ran.last_started_at <= ran.last_run_at && ran.last_elapsed.is_some(), "{ran:?}");
+    assert_eq!((ran.error, ran.error_since, ran.holder), (None, None, None));
+    assert_eq!(listed(&home).len(), TASKS.len());
+}
+
+#[test]
+fn a_run_that_fails_is_recorded_with_why_and_since_when_until_one_ends_well() {
+    let home = home();
+    background::run_due(&home, &Shutdown::new()).expect("runs");
+    let good = named(&home, "receiving");
+    let (store, away) = (home.path().join("stores/receiving"), home.path().join("away"));
+    std::fs::rename(&store, &away).expect("takes the store away");
+    let run = || {
+        home.clock.advance(Duration::from_mins(2));
+        background::run_due(&home, &Shutdown::new()).expect("the failure of a task is not that of the others");
+        named(&home, "receiving")
+    };
+    let first = run();
+    assert!(first.error.is_some(), "{first:?}");
+    assert_eq!((first.last_run_at, &first.result), (good.last_run_at, &good.result), "that of the last good run");
+    let second = run();
+    assert_eq!(second.error_since, first.error_since);
+    assert!(second.last_started_at > first.last_started_at);
+    std::fs::rename(&away, &store).expect("brings the store back");
+    home.try_stores();
+    assert_eq!(run().error_since, None);
+}
+
+#[test]
+fn a_run_that_is_asked_for_happens_now_and_the_next_comes_after_the_interval() {
+    let home = home();
+    background::run_due(&home, &Shutdown::new()).expect("runs");
+    let before = named(&home, "staging");
+    home.clock.advance(Duration::from_mins(5));
+    let ran = background::run_now(&home, task("staging"), &Shutdown::new()).expect("runs");
+    assert!(
+        matches!(ran, ManualRun::Done { ref result, .. } if result == "0 leftovers removed from staging"),
+        "{ran:?}"
+    );
+    let after = named(&home, "staging");
+    assert!(after.last_run_at > before.last_run_at && after.next_run_at > before.next_run_at);
+}
+
+#[test]
+fn a_run_that_is_asked_for_is_left_to_the_process_that_has_it() {
+    let home = home();
+    home.registry
+        .write(|tx| {
+            let until = tx.now()?.plus(600_000_000);
+            schedules::take(tx, "staging", Due::Now, "another", until)
+        })
+        .expect("takes");
+    let ran = background::run_now(&home, task("staging"), &Shutdown::new()).expect("asks");
+    assert_eq!(ran, ManualRun::Held { holder: "another".into() });
+    assert_eq!(named(&home, "staging").holder.as_deref(), Some("another"));
+    // What that process left when it ended without a word is nobody's.
+    home.clock.advance(Duration::from_mins(11));
+    assert_eq!(named(&home, "staging").holder, None);
+    let ran = background::run_now(&home, task("staging"), &Shutdown::new()).expect("runs");
+    assert!(matches!(ran, ManualRun::Done { .. }), "{ran:?}");
+}
+
+#[test]
+fn a_run_that_is_stopped_is_due_again() {
+    let home = home();
+    let stop = Shutdown::new();
+    stop.request();
+    assert_eq!(background::run_now(&home, task("staging"), &stop).expect("runs"), ManualRun::Stopped);
+    let stopped = named(&home, "staging");
+    assert_eq!((stopped.last_run_at, stopped.result, stopped.error), (None, None, None));
+    assert!(stopped.next_run_at <= strongroom_database::Clock::now(&*home.clock));
+}
