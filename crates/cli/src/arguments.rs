@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
-    backup, bag, batches, bench, collection, config, demo, deposit, fixity, identify, init, institution, items,
+    background, backup, bag, batches, bench, collection, config, demo, deposit, fixity, identify, init, institution, items,
     journal, migrate, objects, ocfl, queue, rebuild, receiving, restore, shell, signatures, status, store, work,
 };
 
@@ -83,6 +83,9 @@ pub(crate) enum Command {
     /// Show and steer the task queue
     #[command(subcommand)]
     Queue(queue::Queue),
+    /// Show the background tasks, and run one now
+    #[command(subcommand)]
+    Background(background::Background),
     /// Watch the copies, and repair what is damaged
     #[command(subcommand)]
     Fixity(fixity::Fixity),

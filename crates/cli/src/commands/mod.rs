@@ -1,6 +1,7 @@
 //! The commands, a file for each group, and what several of them share: how records look as reports.
 
 mod backfill;
+pub(crate) mod background;
 pub(crate) mod backup;
 pub(crate) mod bag;
 pub(crate) mod batches;
@@ -51,6 +52,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         Command::Items(command) => items::run(command, context),
         Command::Objects(command) => objects::run(command, context),
         Command::Queue(command) => queue::run(command, context),
+        Command::Background(command) => background::run(&command, context),
         Command::Store(command) => store::run(&command, context),
         Command::Receiving(command) => receiving::run(&command, context),
         Command::Rebuild(command) => rebuild::run(&command, context),

@@ -48,6 +48,7 @@ fn show(status: &Status, context: &Context) -> Result<(), Failure> {
         (review.problems, "open findings (fixity problems)"),
         (review.unattended_tasks, "tasks that no worker takes (serve, or work)"),
         (review.dead_tasks, "dead tasks (queue dead)"),
+        (review.failed_background_tasks, "background tasks failed (background list)"),
         (review.stores_refused, "stores refused (store list)"),
         (review.stores_away - review.stores_refused, "stores away (store list)"),
         (if review.all_paused { 0 } else { review.paused_topics }, "topics paused (queue list)"),
@@ -119,7 +120,11 @@ fn show(status: &Status, context: &Context) -> Result<(), Failure> {
     for (index, task) in status.background.iter().enumerate() {
         let last = task.last_run_at.clone().unwrap_or_else(never);
         let running = if task.running { ", running" } else { "" };
-        let text = format!("{}: last {last}, next {}{running}", task.task, task.next_run_at);
+        let failed = match (&task.error, &task.error_since) {
+            (Some(error), Some(since)) => format!(", FAILED since {since}: {error}"),
+            _ => String::new(),
+        };
+        let text = format!("{}: last {last}, next {}{running}{failed}", task.task, task.next_run_at);
         line(if index == 0 { "background" } else { "" }, text)?;
     }
     let tables: Vec<String> = status.tables.iter().map(|(table, rows)| format!("{table} {rows}")).collect();

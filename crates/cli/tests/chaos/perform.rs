@@ -179,6 +179,7 @@ impl Cast {
                 self.world.log(format!("{harm:?} in {}: {}", self.damaged, found.as_deref().unwrap_or("nothing yet")));
             }
             Act::Fixity => self.ask(&["fixity", "run", "--all", "--json"]),
+            Act::Background { task } => self.ask(&["background", "run", task, "--json"]),
             Act::Restore { object } => {
                 self.folders += 1;
                 let folder = format!("restored-{}", self.folders);

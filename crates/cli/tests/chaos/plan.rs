@@ -1,6 +1,7 @@
 //! Which acts a run consists of, and when: chosen by the seed alone, so that a run can be repeated. When an act meets
 //! what the program is doing depends on the machine.
 
+use strongroom_engine::background::TASKS;
 use strongroom_s3_double::{Fault, Operation};
 
 use crate::bags::{VARIANTS, slots};
@@ -159,6 +160,10 @@ pub(crate) enum Act {
         harm: Harm,
     },
     Fixity,
+    /// Runs a background task now.
+    Background {
+        task: &'static str,
+    },
     Restore {
         object: &'static str,
     },
@@ -270,7 +275,11 @@ impl Planner {
                     if of_inventory { Act::DamageInventory { pick, harm } } else { Act::Damage { pick, harm } },
                 );
             }
-            92..95 => self.add(at, Act::Fixity),
+            92..94 => self.add(at, Act::Fixity),
+            94 => {
+                let task = self.chance.pick(&TASKS).name;
+                self.add(at, Act::Background { task });
+            }
             95..98 => {
                 let slots = slots();
                 let object = self.chance.pick(&slots).object;

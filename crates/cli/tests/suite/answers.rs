@@ -8,12 +8,13 @@ use insta::{Settings, assert_snapshot};
 use crate::program::Place;
 
 /// What differs from run to run, and the word for it.
-const VARYING: [(&str, &str); 12] = [
+const VARYING: [(&str, &str); 13] = [
     (r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "<id>"),
     (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", "<time>"),
     (r"\d{8}T\d{6}\.\d+Z", "<time>"),
     (r"\d{4}-\d\d-\d\d\b", "<date>"),
     (r"[\w.-]+:\d+:[0-9a-f]{8}-\d+-\d+", "<holder>"),
+    (r"(elapsed_seconds\W+)[\d.e-]+", "${1}<seconds>"),
     // How often an item was claimed depends on where it went by the queue.
     (r#""fence":\d+"#, "\"fence\":<fence>"),
     (r"\b[0-9a-f]{32,128}\b", "<digest>"),
@@ -135,6 +136,16 @@ fn the_answers_of_the_commands_that_tell_are_as_they_were() {
         &place,
         "fixity",
         &[&["fixity", "report"], &["fixity", "problems"], &["fixity", "run", "--all"], &["fixity", "problems"]],
+    );
+    snapshot(
+        &place,
+        "background",
+        &[
+            &["background", "list"],
+            &["background", "run", "staging"],
+            &["background", "run", "fixty"],
+            &["background", "list"],
+        ],
     );
     snapshot(
         &place,

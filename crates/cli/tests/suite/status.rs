@@ -1,6 +1,11 @@
 //! What the program says of its own state, and of damage.
 
 use std::fs;
+use std::sync::Arc;
+
+use strongroom_database::{Clock as _, SystemClock};
+use strongroom_registry::Registry;
+use strongroom_registry::schedules::{self, Due};
 
 use crate::program::{Place, assert_keys};
 
@@ -175,4 +180,41 @@ fn a_storage_root_with_an_invalid_object_is_invalid() {
     assert!(told.stdout.trim_end().ends_with(": invalid (1 objects, 1 of them invalid)"), "{}", told.stdout);
     let lines = place.run(["ocfl", "validate", root, "--json"]).json();
     assert!(lines.iter().all(|line| line["verdict"] == "invalid"), "{lines:?}");
+}
+
+#[test]
+fn a_background_task_that_fails_is_to_be_looked_at() {
+    let place = Place::with_home();
+    place.run(["background", "run", "receiving"]).succeeds();
+    let (store, away) = (place.path("home/stores/receiving"), place.path("away"));
+    fs::rename(&store, &away).unwrap();
+    let failed = place.run(["background", "run", "receiving"]);
+    assert_eq!(failed.code, Some(5), "{failed:?}");
+    let status = place.run(["status", "--json"]).succeeds().object();
+    assert_eq!(status["review"]["failed_background_tasks"], 1, "{status}");
+    let task = &status["background"][0];
+    assert_keys(task, &["task", "last_run_at", "result", "error", "error_since", "next_run_at", "running"]);
+    assert!(task["error"].is_string() && task["error_since"].is_string() && task["result"].is_string(), "{task}");
+    let said = place.run(["status"]).succeeds().stdout;
+    assert!(said.contains("1 background tasks failed (background list)"), "{said}");
+    assert!(said.lines().any(|line| line.contains("receiving: last") && line.contains("FAILED since")), "{said}");
+    let listed = place.run(["background", "list"]).succeeds().stdout;
+    assert!(listed.lines().any(|line| line.starts_with("receiving") && line.contains("FAILED since")), "{listed}");
+    fs::rename(&away, &store).unwrap();
+    place.run(["background", "run", "receiving"]).succeeds();
+    let status = place.run(["status", "--json"]).succeeds().object();
+    assert_eq!(status["review"]["failed_background_tasks"], 0, "{status}");
+}
+
+#[test]
+fn a_background_task_that_another_process_runs_is_left_to_it() {
+    let place = Place::with_home();
+    let registry = Registry::open_sqlite(&place.path("home/registry.db"), Arc::new(SystemClock)).unwrap();
+    let until = SystemClock.now().plus(600_000_000);
+    registry.write(move |tx| schedules::take(tx, "fixity", Due::Now, "another", until)).unwrap();
+    place.run(["background", "run", "fixity"]).fails(4, &["another process runs", "another", "background list"]);
+    let listed = place.run(["background", "list", "--json"]).succeeds().json();
+    let fixity = listed.iter().find(|task| task["task"] == "fixity").unwrap();
+    assert_eq!(fixity["holder"], "another");
+    assert!(place.run(["status"]).succeeds().stdout.lines().any(|line| line.contains("fixity: last never")));
 }
