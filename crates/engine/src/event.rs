@@ -217,10 +217,14 @@ pub enum Event<'a> {
         /// What is missing.
         reason: &'a str,
     },
-    /// A message of the outbox could not be delivered; the next turn tries again.
+    /// A message of the outbox could not be delivered; it is attempted again later.
     MessageNotDelivered {
+        /// The channel.
+        channel: &'a str,
         /// What it is about.
         key: &'a str,
+        /// Which attempt it was.
+        attempt: u64,
         /// Why.
         error: &'a dyn Display,
     },
@@ -310,7 +314,9 @@ impl Event<'_> {
             Self::UploadStays { store, key, reason } => {
                 error!(store, key, reason, "upload is not removed: its object is not whole");
             }
-            Self::MessageNotDelivered { key, error } => warn!(key, %error, "message could not be delivered"),
+            Self::MessageNotDelivered { channel, key, attempt, error } => {
+                warn!(channel, key, attempt, %error, "message could not be delivered");
+            }
             Self::BackgroundTaskRan { name, outcome, elapsed } => {
                 debug!(name, outcome, ?elapsed, "background task ran");
             }

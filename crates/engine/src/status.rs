@@ -21,6 +21,8 @@ use crate::{EngineError, background};
 const REVIEWED: usize = 1_000;
 /// A task that is ready for so many seconds, while no worker holds any, waits for a worker.
 const UNATTENDED_SECONDS: u64 = 60;
+/// A message that is undelivered for so many microseconds is overdue.
+const MESSAGE_OVERDUE: i64 = 3_600_000_000;
 /// How many of them are named.
 const NAMED: usize = 5;
 
@@ -43,6 +45,8 @@ pub struct Status {
     pub uploads: BTreeMap<&'static str, u64>,
     /// Notices of removals.
     pub notices: Notices,
+    /// Messages that were not delivered for long.
+    pub outbox: OutboxStatus,
     /// Background tasks that have run.
     pub background: Vec<Background>,
     /// Rows of the tables that grow with use.
@@ -146,6 +150,15 @@ pub struct Notices {
     pub oldest_undelivered: Option<String>,
 }
 
+/// Messages that were not delivered for long, of the kinds that a channel delivers.
+#[derive(Debug, Clone, Serialize)]
+pub struct OutboxStatus {
+    /// Messages that have been in the outbox for more than an hour.
+    pub overdue: u64,
+    /// The error of the first of them that has one.
+    pub last_error: Option<String>,
+}
+
 /// A background task.
 #[derive(Debug, Clone, Serialize)]
 pub struct Background {
@@ -229,6 +242,7 @@ pub fn collect(
         fixity: FixityStatus { last_round: last_round.map(|time| time.to_string()), oldest_check, due_now, problems },
         uploads: registry.read(health::uploads)?.into_iter().map(by_word).collect(),
         notices: registry.read(notices)?,
+        outbox: registry.read(outbox_status)?,
         background: tasks.into_iter().filter(TaskStatus::has_run).map(Background::from).collect(),
         tables: registry.read(strongroom_registry::retention::sizes)?.into_iter().collect(),
     })
@@ -325,6 +339,12 @@ fn notices(tx: &mut dyn Transaction) -> Result<Notices, RegistryError> {
         undelivered: waiting.as_ref().map_or(0, |waiting| waiting.messages),
         oldest_undelivered: waiting.map(|waiting| waiting.oldest.to_string()),
     })
+}
+
+fn outbox_status(tx: &mut dyn Transaction) -> Result<OutboxStatus, RegistryError> {
+    let before = tx.now()?.plus(-MESSAGE_OVERDUE);
+    let (overdue, last_error) = crate::outbox::overdue(tx, before)?;
+    Ok(OutboxStatus { overdue, last_error })
 }
 
 /// Free bytes and all bytes of the file system of a folder.

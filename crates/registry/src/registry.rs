@@ -67,6 +67,7 @@ macro_rules! schema_in {
                 15 "marks of stores" "0014_store_marks"
                 17 "workflows" "0015_workflows"
                 18 "background tasks" "0016_background_tasks"
+                19 "attempts of messages" "0017_outbox_attempts"
                 20 "journal" "0018_journal"),
         )
     };

@@ -117,6 +117,11 @@ fn show(status: &Status, context: &Context) -> Result<(), Failure> {
     let notices = &status.notices;
     let next = notices.next_removal.as_ref().map(|at| format!(", next removal {at}")).unwrap_or_default();
     line("notices", format!("{} delivered{next}, {} undelivered", notices.delivered, notices.undelivered))?;
+    let outbox = &status.outbox;
+    if outbox.overdue > 0 {
+        let error = outbox.last_error.as_deref().unwrap_or("no attempt was made");
+        line("outbox", format!("{} messages undelivered for more than an hour: {error}", outbox.overdue))?;
+    }
     for (index, task) in status.background.iter().enumerate() {
         let last = task.last_run_at.clone().unwrap_or_else(never);
         let running = if task.running { ", running" } else { "" };

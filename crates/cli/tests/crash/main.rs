@@ -399,6 +399,43 @@ fn an_ingest_ends_as_undisturbed_when_killed_within_a_stage() {
     }
 }
 
+/// The message is delivered again, under the name that it had.
+#[test]
+fn a_notice_is_delivered_once_more_when_the_process_is_killed_behind_its_delivery() {
+    let (_copy, home, _bag) = Template::get().copy();
+    let place = home.join("stores/receiving/example.edu");
+    fs::create_dir_all(&place).expect("a folder");
+    fs::write(place.join("broken.tar"), vec![0; 4096]).expect("puts it there");
+    let point = "outbox.notice.put";
+    let killed = program(&home)
+        .env("STRONGROOM_RECEIVING__EVERY", "1s")
+        .env("STRONGROOM_RECEIVING__SETTLE", "1s")
+        // The notice is due as soon as the upload was judged.
+        .env("STRONGROOM_RECEIVING__INVALID_RETENTION", "1h")
+        .env("STRONGROOM_RECEIVING__WARN_BEFORE", "1h")
+        .env("FAILPOINTS", format!("{point}=1*return"))
+        .args(["-q", "serve"])
+        .status()
+        .expect("the program starts");
+    assert_eq!(killed.signal(), Some(SIGKILL), "{point} was not reached");
+    let notices = || {
+        let listed = fs::read_dir(place.join("notices")).expect("the folder");
+        listed.map(|entry| entry.expect("an entry").file_name()).collect::<Vec<_>>()
+    };
+    let before = notices();
+    assert_eq!(before.len(), 1);
+    for delivered in [1, 0] {
+        let run = succeed(program(&home).args(["--json", "background", "run", "outbox"]));
+        let run: serde_json::Value = serde_json::from_slice(&run.stdout).expect("JSON");
+        let result = run["result"].as_str().expect("a result");
+        assert!(
+            result.starts_with(&format!("{delivered} messages delivered, 0 no longer needed, 0 failed")),
+            "{result}"
+        );
+    }
+    assert_eq!(notices(), before);
+}
+
 /// Everything of the stores' objects that a registry tells, as the program prints it.
 fn told(home: &Path) -> Vec<String> {
     let mut lines = Vec::new();

@@ -137,7 +137,19 @@ fn status_is_one_page_that_shows_a_store_that_is_away() {
     let status = place.run(["status", "--json"]).succeeds().object();
     assert_keys(
         &status,
-        &["read_only", "items", "review", "queue", "stores", "fixity", "uploads", "notices", "background", "tables"],
+        &[
+            "read_only",
+            "items",
+            "review",
+            "queue",
+            "stores",
+            "fixity",
+            "uploads",
+            "notices",
+            "outbox",
+            "background",
+            "tables",
+        ],
     );
     assert!(status["stores"].as_array().unwrap().iter().all(|store| store["reachable"] == true), "{status}");
     assert!(status["stores"][0]["free"].is_number(), "{status}");

@@ -5,9 +5,15 @@ use crate::outbox::deliver;
 use crate::runtime::Shutdown;
 use crate::{EngineError, Home};
 
-pub(super) const TASK: BackgroundTask = BackgroundTask { name: "outbox", every: |settings| settings.receiving.every, run };
+/// The task's name.
+pub(crate) const NAME: &str = "outbox";
+
+pub(super) const TASK: BackgroundTask = BackgroundTask { name: NAME, every: |settings| settings.receiving.every, run };
 
 fn run(home: &Home, stop: &Shutdown) -> Result<String, EngineError> {
-    let delivered = deliver(home, stop)?;
-    Ok(format!("{} notices delivered, {} no longer needed", delivered.delivered, delivered.obsolete))
+    let done = deliver(home, stop)?;
+    Ok(format!(
+        "{} messages delivered, {} no longer needed, {} failed; the messages of {} institutions wait for another attempt",
+        done.delivered, done.obsolete, done.failed, done.waiting
+    ))
 }

@@ -17,7 +17,7 @@ mod upload;
 mod watch;
 mod wholeness;
 
-pub(crate) use notice::deliver as deliver_notice;
+pub(crate) use notice::Notices;
 pub(crate) use removal::{REMOVAL, remove_ingested};
 pub use report::{UploadReport, list, show};
 pub(crate) use upload::UploadSource;

@@ -13,6 +13,7 @@ use strongroom_storage::{Key, PutOptions, StorageError};
 use super::name::NOTICES;
 use super::upload::UploadSource;
 use crate::event::Event;
+use crate::outbox::{Channel, Delivery};
 use crate::{EngineError, Home, crash_point};
 
 /// Problems that a notice names.
@@ -50,8 +51,25 @@ pub(super) fn payload(upload: &Upload, item: ItemId) -> String {
     serde_json::to_string(&payload).unwrap_or_default()
 }
 
+/// The channel whose messages are files in `notices/`.
+pub(crate) struct Notices;
+
+impl Channel for Notices {
+    fn name(&self) -> &'static str {
+        NOTICES
+    }
+
+    fn kinds(&self) -> &'static [&'static str] {
+        &[outbox::UPLOAD_EXPIRES]
+    }
+
+    fn deliver(&self, home: &Home, message: &Message) -> Result<Delivery, EngineError> {
+        Ok(if deliver(home, message)? { Delivery::Made } else { Delivery::Obsolete })
+    }
+}
+
 /// Delivers one notice; whether it was still needed. Repeating it replaces the notice by one with a later date.
-pub(crate) fn deliver(home: &Home, message: &Message) -> Result<bool, EngineError> {
+fn deliver(home: &Home, message: &Message) -> Result<bool, EngineError> {
     let payload: Option<Payload> = serde_json::from_str(&message.payload).ok();
     let wanted = payload.and_then(|payload| Some((payload.upload, payload.etag?, payload.item)));
     let Some((id, etag, item)) = wanted else { return set_obsolete(home, message) };

@@ -12,6 +12,7 @@ mod ingest;
 mod installation;
 mod meanwhile;
 mod older;
+mod outbox;
 mod rebuild;
 mod receiving;
 mod reconcile;

@@ -1,5 +1,5 @@
-//! The outbox: what is to be told to people outside, put there in the transaction that gives the reason. Delivery is at
-//! least once, in the order of the identifiers; [`Message::key`] stays the same in each attempt.
+//! The outbox: messages to people outside, put there in the transaction that gives the reason. Delivery is at least once, for
+//! each institution in the order of the identifiers; [`Message::key`] stays the same in each attempt.
 
 use strongroom_database::{Row, Statement, Time, Transaction};
 use uuid::Uuid;
@@ -10,6 +10,9 @@ use crate::{InstitutionId, ItemId, RegistryError};
 pub const UPLOAD_EXPIRES: &str = "upload_expires";
 /// The kind of a message that a deposit was ingested.
 pub const INGESTED: &str = "ingested";
+
+/// Longer errors are cut, in characters: parts of them come from stores and servers.
+const LONGEST_ERROR: usize = 1_000;
 
 /// A message of the outbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,16 +35,33 @@ pub struct Message {
     pub created_at: Time,
     /// When it was delivered.
     pub delivered_at: Option<Time>,
+    /// Attempts to deliver it that failed.
+    pub attempts: u64,
+    /// When the next attempt is to be made; none before the first one failed.
+    pub next_attempt_at: Option<Time>,
+    /// Why the last attempt failed.
+    pub last_error: Option<String>,
 }
 
-/// Messages of a kind that were not delivered, in order, after `after`.
+/// The first institution after `after`, in the order of the identifiers, that has undelivered messages of a kind.
+pub fn next_institution(
+    tx: &mut dyn Transaction,
+    kind: &str,
+    after: InstitutionId,
+) -> Result<Option<InstitutionId>, RegistryError> {
+    let row = tx.query_one(Statement("outbox.next_institution"), &[kind.into(), after.into()])?;
+    Ok(row.map(|row| row.uuid("institution_id")).transpose()?.map(InstitutionId))
+}
+
+/// Messages of a kind to an institution that were not delivered, in order, after `after`.
 pub fn undelivered(
     tx: &mut dyn Transaction,
     kind: &str,
+    institution: InstitutionId,
     after: Uuid,
     limit: usize,
 ) -> Result<Vec<Message>, RegistryError> {
-    let values = [kind.into(), after.into(), limit.into()];
+    let values = [kind.into(), institution.into(), after.into(), limit.into()];
     tx.query(Statement("outbox.undelivered"), &values)?.iter().map(message_row).collect()
 }
 
@@ -50,6 +70,23 @@ pub fn set_delivered(tx: &mut dyn Transaction, id: Uuid) -> Result<(), RegistryE
     let now = tx.now()?;
     tx.execute(Statement("outbox.delivered"), &[id.into(), now.into()])?;
     Ok(())
+}
+
+/// Records that an attempt to deliver a message failed, and when the next is to be made.
+pub fn set_failed(tx: &mut dyn Transaction, id: Uuid, error: &str, next_attempt_at: Time) -> Result<(), RegistryError> {
+    let error: String = error.chars().take(LONGEST_ERROR).collect();
+    tx.execute(Statement("outbox.failed"), &[id.into(), next_attempt_at.into(), error.into()])?;
+    Ok(())
+}
+
+/// How many messages of a kind that were put into the outbox before `before` are undelivered, and the error of the first of
+/// them that has one.
+pub fn overdue(tx: &mut dyn Transaction, kind: &str, before: Time) -> Result<(u64, Option<String>), RegistryError> {
+    let values = [kind.into(), before.into()];
+    let count = tx.query_one(Statement("outbox.overdue"), &values)?.map_or(Ok(0), |row| row.count("messages"))?;
+    let failed = tx.query_one(Statement("outbox.overdue_error"), &values)?;
+    let error = failed.map(|row| row.text("last_error").map(str::to_owned)).transpose()?;
+    Ok((count, error))
 }
 
 /// Undelivered messages of one kind.
@@ -86,5 +123,8 @@ fn message_row(row: &Row) -> Result<Message, RegistryError> {
         payload: row.text("payload")?.to_owned(),
         created_at: row.time("created_at")?,
         delivered_at: row.optional_time("delivered_at")?,
+        attempts: row.count("attempts")?,
+        next_attempt_at: row.optional_time("next_attempt_at")?,
+        last_error: row.optional_text("last_error")?.map(str::to_owned),
     })
 }

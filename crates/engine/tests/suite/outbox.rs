@@ -1,0 +1,205 @@
+//! The outbox: each message is attempted until it is delivered, under one key, and holds up no more than it must.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use strongroom_database::{Clock, Location, ManualClock};
+use strongroom_engine::outbox::{Channel, Delivered, Delivery, deliver_through};
+use strongroom_engine::runtime::Shutdown;
+use strongroom_engine::survey::Survey;
+use strongroom_engine::{EngineError, Home, background, outbox, status};
+use strongroom_registry::outbox::{self as rows, Message};
+use strongroom_registry::{InstitutionId, ItemId, Registry, Scope, interim, tenants};
+use uuid::Uuid;
+
+use crate::fixture::{self, INSTITUTION, TestHome};
+
+const KIND: &str = "letter";
+const OTHER_KIND: &str = "card";
+/// No wait between two attempts is longer.
+const LONGEST_WAIT: Duration = Duration::from_mins(10);
+
+/// A channel that fails for some keys, and notes which it was asked to deliver.
+#[derive(Default)]
+struct Scripted {
+    failing: Mutex<BTreeSet<&'static str>>,
+    attempts: Mutex<Vec<String>>,
+}
+
+impl Channel for Scripted {
+    fn name(&self) -> &'static str {
+        "scripted"
+    }
+
+    fn kinds(&self) -> &'static [&'static str] {
+        &[KIND, OTHER_KIND]
+    }
+
+    fn deliver(&self, home: &Home, message: &Message) -> Result<Delivery, EngineError> {
+        self.attempts.lock().expect("no poison").push(message.key.clone());
+        if self.failing.lock().expect("no poison").contains(message.key.as_str()) {
+            return Err(EngineError::Usage("no way".into()));
+        }
+        let id = message.id;
+        home.registry.write(move |tx| rows::set_delivered(tx, id))?;
+        Ok(Delivery::Made)
+    }
+}
+
+/// A home whose clock stands still until it is moved.
+struct Frozen {
+    home: Home,
+    clock: Arc<ManualClock>,
+    made: TestHome,
+}
+
+impl std::ops::Deref for Frozen {
+    type Target = Home;
+
+    fn deref(&self) -> &Home {
+        &self.home
+    }
+}
+
+impl Frozen {
+    fn new() -> Self {
+        let made = fixture::home();
+        let Ok(Location::Sqlite(file)) = made.settings.registry_location(made.path()) else { panic!("a file") };
+        let clock = Arc::new(ManualClock::at(made.clock.now()));
+        let registry = Registry::open_sqlite(&file, clock.clone()).expect("opens");
+        let home = Home::with_registry(made.path(), made.settings.clone(), registry).expect("opens");
+        Self { home, clock, made }
+    }
+
+    fn advance(&self, by: Duration) {
+        self.clock.advance(i64::try_from(by.as_micros()).expect("fits"));
+    }
+}
+
+impl Scripted {
+    fn failing(keys: &[&'static str]) -> Self {
+        Self { failing: Mutex::new(keys.iter().copied().collect()), attempts: Mutex::default() }
+    }
+
+    fn recover(&self) {
+        self.failing.lock().expect("no poison").clear();
+    }
+
+    /// One run: what came of it, and which keys were attempted.
+    fn run(&self, home: &Home) -> (Delivered, Vec<String>) {
+        let done = deliver_through(&[self], home, &Shutdown::new()).expect("runs");
+        (done, std::mem::take(&mut *self.attempts.lock().expect("no poison")))
+    }
+}
+
+fn ours(home: &Home) -> InstitutionId {
+    let found = home.registry.read(|tx| tenants::institution(tx, Scope::System, INSTITUTION)).expect("reads");
+    found.expect("the institution").id
+}
+
+fn put(home: &Home, institution: InstitutionId, kind: &'static str, key: &'static str) {
+    home.registry.write(move |tx| interim::put_out(tx, institution, ItemId::new(), key, kind, "{}")).expect("is put");
+}
+
+fn letters(home: &Home) -> Vec<Message> {
+    let institution = ours(home);
+    home.registry.read(|tx| rows::undelivered(tx, KIND, institution, Uuid::nil(), 100)).expect("reads")
+}
+
+#[test]
+fn a_message_that_fails_is_attempted_again_after_growing_waits_under_the_same_key() {
+    let home = Frozen::new();
+    let channel = Scripted::failing(&["first"]);
+    put(&home, ours(&home), KIND, "first");
+    let mut waits = Vec::new();
+    for attempt in 1..=12 {
+        let (done, attempted) = channel.run(&home);
+        assert_eq!((done.failed, attempted), (1, vec!["first".to_owned()]));
+        let [message] = letters(&home).try_into().expect("one message");
+        assert_eq!((message.attempts, message.last_error.as_deref()), (attempt, Some("no way")));
+        waits.push(message.next_attempt_at.expect("is attempted again").0 - home.clock.now().0);
+        let (done, attempted) = channel.run(&home);
+        assert_eq!((done.waiting, attempted.len()), (1, 0), "it is too early");
+        home.advance(LONGEST_WAIT);
+    }
+    // Chance takes up to half of a wait.
+    let (first, last) = (waits[0], waits[11]);
+    assert!(first == 1_000_000 && (300_000_000..=600_000_000).contains(&last), "{waits:?}");
+    channel.recover();
+    assert_eq!(channel.run(&home).0, Delivered { delivered: 1, ..Delivered::default() });
+    assert_eq!(channel.run(&home), (Delivered::default(), Vec::new()), "once is enough");
+}
+
+#[test]
+fn a_message_that_fails_holds_up_the_later_ones_of_its_institution_in_its_channel_and_nothing_else() {
+    let home = Frozen::new();
+    let theirs = InstitutionId::new();
+    home.registry.write(move |tx| tenants::add_institution(tx, theirs, "other.edu", "Other")).expect("adds");
+    let channel = Scripted::failing(&["second"]);
+    put(&home, ours(&home), KIND, "first");
+    put(&home, ours(&home), OTHER_KIND, "second");
+    put(&home, ours(&home), KIND, "third");
+    put(&home, theirs, KIND, "theirs");
+    put(&home, ours(&home), "no channel takes it", "stays");
+    let (done, attempted) = channel.run(&home);
+    assert_eq!((done.delivered, done.failed), (2, 1), "{attempted:?}");
+    let ours_attempted: Vec<&String> = attempted.iter().filter(|key| *key != "theirs").collect();
+    assert_eq!(ours_attempted, ["first", "second"], "in the order in which they were put, whatever their kind");
+    put(&home, theirs, KIND, "their next");
+    let other = Scripted::default();
+    let both: [&dyn Channel; 1] = [&channel];
+    assert_eq!(deliver_through(&both, &home, &Shutdown::new()).expect("runs").delivered, 1);
+    home.advance(LONGEST_WAIT);
+    let (done, attempted) = other.run(&home);
+    assert_eq!((done.delivered, attempted), (2, vec!["second".to_owned(), "third".to_owned()]));
+    let waiting = home.registry.read(rows::waiting).expect("reads");
+    assert_eq!(
+        waiting.iter().map(|kind| (kind.kind.as_str(), kind.messages)).collect::<Vec<_>>(),
+        [("no channel takes it", 1)]
+    );
+}
+
+#[test]
+fn the_next_run_is_due_when_a_message_is_to_be_attempted_again() {
+    let home = Frozen::new();
+    background::run_due(&home, &Shutdown::new()).expect("runs");
+    let next_run = || {
+        let tasks = background::list(&home.settings, &home.registry).expect("lists");
+        tasks.into_iter().find(|task| task.name == "outbox").expect("the task").next_run_at
+    };
+    let planned = next_run();
+    put(&home, ours(&home), KIND, "first");
+    Scripted::failing(&["first"]).run(&home);
+    let [message] = letters(&home).try_into().expect("one message");
+    assert!(next_run() < planned);
+    assert_eq!(Some(next_run()), message.next_attempt_at);
+}
+
+#[test]
+fn messages_that_are_undelivered_for_an_hour_are_told_with_an_error() {
+    let home = Frozen::new();
+    let overdue = || {
+        let survey = Survey::of(home.made.path(), &home.settings, Some(&home.registry)).expect("looks");
+        let status = status::collect(home.made.path(), &home.settings, &home.registry, &survey).expect("collects");
+        (status.outbox.overdue, status.outbox.last_error)
+    };
+    put(&home, ours(&home), rows::UPLOAD_EXPIRES, "notice");
+    put(&home, ours(&home), rows::INGESTED, "no channel takes it");
+    assert_eq!(overdue(), (0, None));
+    home.advance(Duration::from_mins(61));
+    assert_eq!(overdue(), (1, None));
+    let institution = ours(&home);
+    let page = home.registry.read(|tx| rows::undelivered(tx, rows::UPLOAD_EXPIRES, institution, Uuid::nil(), 1));
+    let id = page.expect("reads")[0].id;
+    home.registry
+        .write(move |tx| {
+            let at = tx.now()?;
+            rows::set_failed(tx, id, "no way", at)
+        })
+        .expect("fails");
+    assert_eq!(overdue(), (1, Some("no way".to_owned())));
+    // Its payload names no upload: it is obsolete.
+    assert_eq!(outbox::deliver(&home, &Shutdown::new()).expect("runs").obsolete, 1);
+    assert_eq!(overdue(), (0, None));
+}

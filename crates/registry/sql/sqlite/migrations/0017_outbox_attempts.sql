@@ -1,0 +1,8 @@
+-- Each message is attempted again after a time of its own. `next_attempt_at`: none before the first attempt failed.
+ALTER TABLE outbox ADD COLUMN attempts INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE outbox ADD COLUMN next_attempt_at INTEGER;
+ALTER TABLE outbox ADD COLUMN last_error TEXT;
+
+-- Messages are delivered in order within an institution.
+DROP INDEX outbox_undelivered;
+CREATE INDEX outbox_undelivered ON outbox (kind, institution_id, id) WHERE delivered_at IS NULL;
