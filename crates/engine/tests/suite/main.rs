@@ -1,6 +1,7 @@
 //! What the engine promises, proved against a real registry.
 
 mod adoption;
+mod app;
 mod authorization;
 mod backfill;
 mod background;

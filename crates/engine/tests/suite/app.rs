@@ -1,0 +1,58 @@
+//! What people ask through the application layer: who sees what, who may do what, and what the journal says of it.
+
+mod fixity;
+mod formats;
+mod objects;
+
+use strongroom_engine::EngineError;
+use strongroom_engine::app::authorization::Role;
+use strongroom_engine::app::journal::Filter;
+use strongroom_engine::app::{Caller, OpContext, Page, journal};
+use strongroom_registry::journal::Actor;
+use strongroom_registry::{ActorKind, InstitutionId, RegistryError, Scope, tenants};
+
+use crate::fixture::{INSTITUTION, TestHome};
+
+/// Another institution, which keeps nothing.
+const OTHER: &str = "other.edu";
+
+/// A call of whoever runs the installation.
+fn at_console(home: &TestHome) -> OpContext {
+    OpContext::new(home.home.clone(), Caller::at_console("tester"))
+}
+
+/// A call of an actor of an institution, which is added where it is not there.
+fn acting_for(home: &TestHome, institution: &'static str, role: Role) -> OpContext {
+    let found = home.registry.read(|tx| tenants::institution(tx, Scope::System, institution)).expect("reads");
+    let id = found.map_or_else(InstitutionId::new, |found| found.id);
+    if institution != INSTITUTION {
+        home.registry.write(move |tx| tenants::add_institution(tx, id, institution, institution)).expect("adds it");
+    }
+    let actor = Actor::new(ActorKind::User, format!("ann@{institution}"));
+    OpContext::new(home.home.clone(), Caller { actor, scope: Scope::Institution(id), roles: vec![role] })
+}
+
+/// Every row of a listing.
+fn all<T, K>(page: impl FnMut(Option<K>) -> Result<Page<T, K>, EngineError>) -> Vec<T> {
+    let mut rows = Vec::new();
+    strongroom_engine::app::each(page, |row| {
+        rows.push(row);
+        Ok::<_, EngineError>(())
+    })
+    .expect("lists");
+    rows
+}
+
+fn is_not_found(error: &EngineError) -> bool {
+    match error {
+        EngineError::NotFound { .. } | EngineError::Registry(RegistryError::NotFound { .. }) => true,
+        EngineError::Advised(advised) => is_not_found(&advised.error),
+        _ => false,
+    }
+}
+
+/// The lines of the journal that an actor sees: act, target and outcome.
+fn journal_of(context: &OpContext) -> Vec<String> {
+    let lines = all(|after| journal::list(context, &Filter::default(), after));
+    lines.iter().map(|line| format!("{} {}: {}", line.act, line.target, line.outcome)).collect()
+}
