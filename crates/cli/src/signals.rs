@@ -4,7 +4,7 @@ use std::thread;
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use strongroom_engine::runtime::Shutdown;
+use strongroom_engine::app::Shutdown;
 
 use crate::failure::{Exit, Failure};
 

@@ -40,7 +40,7 @@ impl Target {
 /// An act of the system itself.
 impl Default for Entry {
     fn default() -> Self {
-        Self::of_system("")
+        Self::of_system("system.act")
     }
 }
 

@@ -1,5 +1,6 @@
 //! `cargo xtask check`: what must hold besides the tests. Every step runs, then all that is wrong is told.
 
+mod layers;
 mod links;
 mod sql;
 mod words;
@@ -13,8 +14,9 @@ use crate::place;
 /// A named step that adds what it finds wrong to a list.
 type Step = (&'static str, fn(&mut Vec<String>) -> Result<()>);
 
-const STEPS: [Step; 6] = [
+const STEPS: [Step; 7] = [
     ("words", words::check),
+    ("layers", layers::check),
     ("links", links::check),
     ("sql", sql::check),
     ("fmt", format),

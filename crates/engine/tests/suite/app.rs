@@ -54,5 +54,7 @@ fn is_not_found(error: &EngineError) -> bool {
 /// The lines of the journal that an actor sees: act, target and outcome.
 fn journal_of(context: &OpContext) -> Vec<String> {
     let lines = all(|after| journal::list(context, &Filter::default(), after));
-    lines.iter().map(|line| format!("{} {}: {}", line.act, line.target, line.outcome)).collect()
+    // The system deposited what is asked about.
+    let of_people = lines.iter().filter(|line| line.kind != ActorKind::System);
+    of_people.map(|line| format!("{} {}: {}", line.act, line.target, line.outcome)).collect()
 }

@@ -1,7 +1,5 @@
 -- name: actors.insert
 INSERT INTO actors (id, kind, name, created_at) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING
--- name: actors.get
-SELECT id, kind, name FROM actors WHERE id = ?1
 -- name: journal.append
 INSERT INTO journal (id, time, actor_id, request_id, act, target, institution_id, outcome, detail)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
