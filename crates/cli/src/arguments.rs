@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
-    background, backup, bag, batches, bench, collection, config, demo, deposit, fixity, identify, init, institution, items,
-    journal, migrate, objects, ocfl, queue, rebuild, receiving, restore, shell, signatures, status, store, work,
+    background, backup, bag, batches, bench, collection, config, demo, deposit, fixity, identify, init, institution,
+    items, journal, migrate, objects, ocfl, queue, rebuild, receiving, restore, shell, signatures, status, store, work,
 };
 
 /// Keeps deposits: checks them, stores verified copies, watches the copies, and gives them back.

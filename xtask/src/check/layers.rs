@@ -55,8 +55,9 @@ fn of_command_line(line: &str) -> Option<String> {
 
 fn of_engine(line: &str) -> Option<String> {
     let line = code_of(line);
-    (line.contains("crate::app") || line.contains("super::app"))
-        .then(|| "what lies below the application layer knows of it; next: pass what it needs as an argument".to_owned())
+    (line.contains("crate::app") || line.contains("super::app")).then(|| {
+        "what lies below the application layer knows of it; next: pass what it needs as an argument".to_owned()
+    })
 }
 
 fn code_of(line: &str) -> &str {

@@ -100,6 +100,8 @@ macro_rules! permissions {
 }
 
 permissions! {
+    BACKGROUND_LIST "background.list" Installation Reads [SystemAdmin Auditor]
+    BACKGROUND_RUN "background.run" Installation Writes [SystemAdmin System]
     BATCHES_LIST "batches.list" Institutions Reads [SystemAdmin InstitutionAdmin InstitutionUser Auditor]
     BATCHES_SHOW "batches.show" Institutions Reads [SystemAdmin InstitutionAdmin InstitutionUser Auditor]
     BATCHES_STEER "batches.steer" Institutions Writes [SystemAdmin InstitutionAdmin]

@@ -5,6 +5,7 @@
 //! A function that changes something appends a line to the journal in the transaction that does it.
 
 pub mod authorization;
+pub mod background;
 pub mod batches;
 pub mod collections;
 mod context;

@@ -10,7 +10,7 @@ use super::views::{AffectedTasksView, TaskView, TopicView};
 use super::{Authorized, OpContext, PAGE, Page};
 use crate::EngineError;
 use crate::journal::Target;
-use crate::settings::{nearest, topics};
+use crate::settings::{nearest_few, topics};
 
 /// The states in which tasks are listed where none is named, in this order.
 const STATES: [TaskState; 4] = [TaskState::Ready, TaskState::Delayed, TaskState::Leased, TaskState::Dead];
@@ -155,7 +155,8 @@ fn check_topic(authorized: &Authorized<'_>, topic: &str) -> Result<(), EngineErr
         return Ok(());
     }
     let error = EngineError::NotFound { what: "topic", name: topic.to_owned(), hint: String::new() };
-    Err(error.next(format!("did you mean {}?", near_names(topic, known))))
+    let near = nearest_few(topic, known.iter().map(String::as_str)).join(", ");
+    Err(error.next(format!("did you mean {near}?")))
 }
 
 fn set_paused(authorized: &Authorized<'_>, topic: &str, paused: bool) -> Result<TopicView, EngineError> {
@@ -183,16 +184,4 @@ fn set_all_paused(authorized: &Authorized<'_>, paused: bool) -> Result<Vec<Topic
     }
     known.sort_by(|one, other| one.topic.cmp(&other.topic));
     Ok(known.into_iter().map(TopicView::from).collect())
-}
-
-/// The names most like a word, the most similar first.
-fn near_names(word: &str, mut names: Vec<String>) -> String {
-    let mut near = Vec::new();
-    while near.len() < 3
-        && let Some(found) = nearest(word, names.iter().map(String::as_str)).map(str::to_owned)
-    {
-        names.retain(|name| *name != found);
-        near.push(found);
-    }
-    near.join(", ")
 }

@@ -26,6 +26,22 @@ fn distance(left: &str, right: &str) -> usize {
     above.last().copied().unwrap_or(0)
 }
 
+/// How many names are proposed in the place of one that is unknown.
+const PROPOSED: usize = 3;
+
+/// The names most like a word, the most similar first.
+pub fn nearest_few<'n>(word: &str, names: impl IntoIterator<Item = &'n str>) -> Vec<&'n str> {
+    let mut names: Vec<&str> = names.into_iter().collect();
+    let mut near = Vec::new();
+    while near.len() < PROPOSED
+        && let Some(found) = nearest(word, names.iter().copied())
+    {
+        names.retain(|name| *name != found);
+        near.push(found);
+    }
+    near
+}
+
 #[cfg(test)]
 mod tests {
     use super::{distance, nearest};

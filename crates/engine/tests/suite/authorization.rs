@@ -88,6 +88,10 @@ macro_rules! cases {
 }
 
 const CASES: &[Case] = cases! {
+    "background::list" "background.list" |call, _| something(app::background::list(call));
+    "background::run" "background.run" |call, _| {
+        something(app::background::run(call, "retention", &Shutdown::new()))
+    };
     "batches::list" "batches.list" |call, _| app::batches::list(call, None, None).map(|page| some(&page.items));
     "batches::show" "batches.show" |call, world| something(app::batches::show(call, world.batch));
     "batches::steer" "batches.steer" |call, world| something(app::batches::steer(call, world.batch, Ask::Hold));

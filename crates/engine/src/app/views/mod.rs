@@ -1,6 +1,7 @@
 //! What functions of [`crate::app`] answer: plain structs that every edge renders as it likes. Their fields are the keys of the
 //! JSON that scripts read; times are RFC 3339 in UTC, sizes bytes, digests hexadecimal digits in lower case.
 
+mod background;
 mod batches;
 mod deposits;
 mod events;
@@ -16,6 +17,7 @@ mod restorations;
 mod tenants;
 mod versions;
 
+pub use background::{BackgroundRunView, BackgroundTaskView};
 pub use batches::BatchView;
 pub use deposits::{DepositView, SubmittedView};
 pub use events::EventView;
