@@ -292,14 +292,18 @@ impl From<WriteError> for Failure {
 
 impl From<SettingsError> for Failure {
     fn from(error: SettingsError) -> Self {
-        let (exit, next) = match &error {
-            SettingsError::Missing { .. } => (Exit::NotFound, None),
-            SettingsError::Unreadable { source, .. } => of_io(source),
-            _ => (Exit::Usage, Some("\"strongroom config show\" lists all settings once they are right".to_owned())),
-        };
+        let (exit, next) = of_settings(&error);
         // It shows the line of the file that is wrong.
         let has_lines = matches!(error, SettingsError::Syntax { .. });
         Self { has_lines, ..Self::of(exit, next, &error) }
+    }
+}
+
+fn of_settings(error: &SettingsError) -> (Exit, Option<String>) {
+    match error {
+        SettingsError::Missing { .. } => (Exit::NotFound, None),
+        SettingsError::Unreadable { source, .. } => of_io(source),
+        _ => (Exit::Usage, Some("\"strongroom config show\" lists all settings once they are right".to_owned())),
     }
 }
 
@@ -317,11 +321,14 @@ fn of_engine(error: &EngineError) -> (Exit, Option<String>) {
         EngineError::Ocfl(error) => of_ocfl(error),
         EngineError::Bag(error) => of_bag(error),
         EngineError::Signatures(error) => of_signatures(error),
-        EngineError::NotFound { .. } => (Exit::NotFound, None),
+        EngineError::SettingsFile(error) => of_settings(error),
+        EngineError::NotFound { .. } | EngineError::Absent(_) => (Exit::NotFound, None),
+        EngineError::CheckFailed(_) => (Exit::No, None),
         EngineError::Refused(_) | EngineError::NotAllowed { .. } => (Exit::NotAllowed, None),
         EngineError::Usage(_) | EngineError::Settings(_) => (Exit::Usage, None),
         EngineError::Io { source, .. } => of_io(source),
         EngineError::Advised(advised) => (of_engine(&advised.error).0, Some(advised.next.clone())),
+        EngineError::Attempted(attempted) => of_engine(&attempted.error),
         _ => (Exit::OutOfReach, None),
     }
 }

@@ -6,6 +6,7 @@ use strongroom_ocfl::OcflError;
 use strongroom_registry::RegistryError;
 use strongroom_storage::StorageError;
 
+use crate::settings::SettingsError;
 use crate::signatures::SignaturesError;
 
 /// Why the engine could not do what was asked.
@@ -43,6 +44,12 @@ pub enum EngineError {
     /// The state of what it concerns does not allow what was asked.
     #[error("{0}")]
     Refused(String),
+    /// What the act needs does not exist.
+    #[error("{0}")]
+    Absent(String),
+    /// What was checked is not as it should be.
+    #[error("{0}")]
+    CheckFailed(String),
     /// The actor may not do what was asked.
     #[error("{actor} may not do {act}: {reason}")]
     NotAllowed {
@@ -56,6 +63,12 @@ pub enum EngineError {
     /// An error with what to do next.
     #[error(transparent)]
     Advised(Box<Advised>),
+    /// An error with what was tried.
+    #[error(transparent)]
+    Attempted(Box<Attempted>),
+    /// The settings cannot be read, or cannot be changed as was asked.
+    #[error(transparent)]
+    SettingsFile(#[from] SettingsError),
     /// The settings contradict themselves or the home.
     #[error("settings: {0}")]
     Settings(String),
@@ -91,6 +104,17 @@ pub struct Advised {
     pub next: String,
 }
 
+/// An error with what was tried.
+#[derive(Debug, thiserror::Error)]
+#[error("could not {act}")]
+pub struct Attempted {
+    /// What was tried, such as `open the home /srv/strongroom`.
+    pub act: String,
+    /// The error.
+    #[source]
+    pub error: EngineError,
+}
+
 impl From<DatabaseError> for EngineError {
     fn from(error: DatabaseError) -> Self {
         Self::Registry(error.into())
@@ -104,6 +128,12 @@ impl EngineError {
         Self::Advised(Box::new(Advised { error: self, next: advice.into() }))
     }
 
+    /// The same with what was tried.
+    #[must_use]
+    pub fn while_trying(self, act: impl Into<String>) -> Self {
+        Self::Attempted(Box::new(Attempted { act: act.into(), error: self }))
+    }
+
     /// Whether trying again later may succeed.
     pub fn is_transient(&self) -> bool {
         match self {
@@ -115,9 +145,15 @@ impl EngineError {
             // Whoever set the mark may yet be the one to go.
             Self::Io { .. } | Self::Superseded { .. } => true,
             Self::Advised(advised) => advised.error.is_transient(),
-            Self::NotFound { .. } | Self::Usage(_) | Self::Refused(_) | Self::NotAllowed { .. } | Self::Settings(_) => {
-                false
-            }
+            Self::Attempted(attempted) => attempted.error.is_transient(),
+            Self::NotFound { .. }
+            | Self::Absent(_)
+            | Self::Usage(_)
+            | Self::Refused(_)
+            | Self::CheckFailed(_)
+            | Self::NotAllowed { .. }
+            | Self::SettingsFile(_)
+            | Self::Settings(_) => false,
         }
     }
 
@@ -126,6 +162,7 @@ impl EngineError {
         match self {
             Self::Storage(error) | Self::Ocfl(OcflError::Storage(error)) => error.away(),
             Self::Advised(advised) => advised.error.away(),
+            Self::Attempted(attempted) => attempted.error.away(),
             _ => None,
         }
     }

@@ -308,29 +308,3 @@ fn open_stores<'s>(
     });
     access
 }
-
-/// The registry of a home for an act that needs no store, as [`Home::with_registry`] guards it, and how the
-/// preservation stores in use stand. A store that cannot be used says nothing of the registry.
-pub fn guarded(
-    directory: &Path,
-    settings: &Settings,
-    registry: Registry,
-) -> Result<(Registry, Vec<StoreState>), EngineError> {
-    let registry = registry.with_workflows(Arc::new(Workflows::standard()));
-    let admission = Arc::new(Admission::by(&registry, settings, directory.to_owned())?);
-    let names = settings.preservation_stores();
-    let stores = settings.stores.iter().filter(|(name, _)| names.contains(&name.as_str()));
-    let access = open_stores(directory, stores, &admission);
-    let available = access.values().filter(|access| access.state().availability == Availability::Available);
-    let available: Vec<&dyn Store> = available.map(|access| access as &dyn Store).collect();
-    let mut states = Vec::with_capacity(access.len());
-    for (name, access) in &access {
-        if registry.read(|tx| backfill::retired_at(tx, name))?.is_none() {
-            states.push(access.state());
-        }
-    }
-    Ok(match mark::refusal(&registry, &available)? {
-        Some(reason) => (registry.read_only(&reason), states),
-        None => (registry, states),
-    })
-}

@@ -19,6 +19,7 @@ pub mod journal;
 mod layout;
 mod logs;
 pub mod mark;
+mod measure;
 pub mod outbox;
 pub mod places;
 pub mod rebuild;
@@ -27,6 +28,7 @@ pub mod reconcile;
 mod record;
 pub mod restoration;
 pub mod retention;
+mod rights;
 pub mod runtime;
 pub mod settings;
 pub mod signatures;
@@ -40,7 +42,7 @@ pub use access::{Availability, StoreAccess, StoreState};
 pub use crash::arm_crash_points;
 pub(crate) use crash::crash_point;
 pub use error::{EngineError, chain};
-pub use home::{Home, NamedStore, Roles, guarded};
+pub use home::{Home, NamedStore, Roles};
 pub use work::{following as runtime_following, handlers, runtime as runtime_over, work_on};
 
 /// What did an act, in events: this program and its version.

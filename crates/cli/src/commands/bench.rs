@@ -3,24 +3,20 @@
 use std::hint::black_box;
 use std::io;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::Args;
 use strongroom_bagit::{BagWriter, NewFile, Serialization, WriterOptions};
-use strongroom_database::SystemClock;
 use strongroom_digest::{Algorithm, MultiHasher};
-use strongroom_engine::ingest::{DepositRequest, deposit};
-use strongroom_engine::runtime::Shutdown;
+use strongroom_engine::app::deposits::{self, Request};
+use strongroom_engine::app::installation::{self, INSTITUTION, SETTINGS_FILE};
+use strongroom_engine::app::views::ItemStatus;
+use strongroom_engine::app::{Caller, Installation, Shutdown, items, queue_rate};
 use strongroom_engine::settings::Settings;
-use strongroom_engine::{Home, work_on};
-use strongroom_queue::{Holder, LeaseRequest, NewTask, Outcome as End, Settlement, tasks};
-use strongroom_registry::{ItemStatus, Registry, RegistryError, Scope, items};
 use strongroom_storage::{Durability, FolderStore, Key, PutOptions, StorageError, Store as _};
 use uuid::Uuid;
 
-use super::init;
-use crate::context::{Context, SETTINGS_FILE};
+use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output::report;
 use crate::progress;
@@ -116,40 +112,13 @@ fn put_rate(folder: &std::path::Path, duration: Duration, durability: Durability
     Ok(f64::from(files) / begin.elapsed().as_secs_f64())
 }
 
-fn queue_rate(folder: &std::path::Path, duration: Duration) -> Result<f64, Failure> {
-    const AT_ONCE: usize = 100;
-    const TOPIC: &str = "bench";
-    let registry = Registry::open_sqlite(&folder.join("registry.db"), Arc::new(SystemClock))?;
-    let holder = Holder::this_process();
-    let begin = Instant::now();
-    let (mut done, mut round) = (0_u32, 0_u32);
-    while begin.elapsed() < duration {
-        round += 1;
-        let new: Vec<NewTask> =
-            (0..AT_ONCE).map(|index| NewTask::new(TOPIC, format!("{round}-{index}"), Vec::new())).collect();
-        registry.write(move |tx| tasks::enqueue(tx, &new).map_err(RegistryError::from))?;
-        let request = LeaseRequest {
-            topics: vec![TOPIC.to_owned()],
-            limit: AT_ONCE,
-            holder: holder.clone(),
-            duration: Duration::from_mins(1),
-            keys: None,
-        };
-        let leased = registry.write(move |tx| tasks::lease(tx, &request).map_err(RegistryError::from))?;
-        done += leased.len() as u32;
-        let ends: Vec<Settlement> =
-            leased.iter().map(|task| Settlement { lease: task.lease, outcome: End::Done }).collect();
-        registry.write(move |tx| tasks::settle(tx, &ends).map_err(RegistryError::from))?;
-    }
-    Ok(f64::from(done) / begin.elapsed().as_secs_f64())
-}
-
 /// Files and MiB a second, from the deposit of a bag until it is kept and cleared up.
 fn ingest_rate(folder: &std::path::Path, files: u32, size: usize) -> Result<(f64, f64), Failure> {
     let place = folder.join(format!("ingest-{files}"));
     let home_folder = place.join("home");
     std::fs::create_dir(&place).map_err(|error| Failure::io("make the folder", &place, &error))?;
-    init::make(&home_folder, None)?;
+    let caller = Caller::at_console("bench");
+    installation::init(&caller, &home_folder, None)?;
     let bag = place.join("bench.tar");
     let options = WriterOptions { algorithms: vec![Algorithm::Md5], ..WriterOptions::default() };
     let mut writer = BagWriter::create(&bag, Serialization::Tar, options)?;
@@ -165,19 +134,20 @@ fn ingest_rate(folder: &std::path::Path, files: u32, size: usize) -> Result<(f64
     let info = b"Title: A measurement\nAccess: Institution\n";
     writer.add_tag_file(&NewFile::new("aptrust-info.txt", info.len() as u64), info.as_slice())?;
     writer.finish(&[])?;
-    let settings = Settings::load(&home_folder.join(SETTINGS_FILE), [])?.settings;
-    let home = Arc::new(Home::open(&home_folder, settings)?);
-    let request = DepositRequest {
-        institution: init::INSTITUTION.to_owned(),
+    let settings_file = home_folder.join(SETTINGS_FILE);
+    let loaded = Settings::load(&settings_file, [])?;
+    let call = Installation::new(&home_folder, &settings_file, loaded, caller).open()?.context;
+    let request = Request {
+        institution: Some(INSTITUTION.to_owned()),
         sources: vec![bag.display().to_string()],
-        ..DepositRequest::default()
+        ..Request::default()
     };
     let begin = Instant::now();
-    let items = deposit(&home, &request)?.items;
-    work_on(&home, &items, &Shutdown::new())?;
+    let items = deposits::submit(&call, request)?.items;
+    items::work(&call, &items, &Shutdown::new())?;
     let seconds = begin.elapsed().as_secs_f64();
     for id in items {
-        let item = home.registry.read(|tx| items::find(tx, Scope::System, id))?;
+        let item = items::show(&call, id)?;
         if item.status != ItemStatus::Succeeded {
             let note = item.note.unwrap_or_default();
             return Err(Failure::new(Exit::No, format!("the deposit of the measurement did not succeed: {note}")));

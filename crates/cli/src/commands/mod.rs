@@ -24,7 +24,6 @@ pub(crate) mod rebuild;
 pub(crate) mod receiving;
 pub(crate) mod reidentify;
 pub(crate) mod restore;
-mod rights;
 pub(crate) mod shell;
 pub(crate) mod signatures;
 pub(crate) mod status;

@@ -3,8 +3,6 @@
 use clap::{Args, Subcommand};
 use strongroom_engine::app::views::{CopyState, CopyView, FileId, FileView, ObjectState};
 use strongroom_engine::app::{self, OpContext, events, files, objects, versions};
-use strongroom_registry::objects::Object;
-use strongroom_registry::{Registry, Scope};
 
 use super::items::{identifier, word};
 use crate::context::Context;
@@ -159,9 +157,4 @@ fn list_versions(call: &OpContext, object: &str, context: &Context) -> Outcome {
     }
     table.end("it has no versions")?;
     Ok(Exit::Done)
-}
-
-/// An object that must exist.
-pub(crate) fn find(registry: &Registry, name: &str) -> Result<Object, Failure> {
-    Ok(registry.read(|tx| strongroom_registry::objects::find(tx, Scope::System, name))?)
 }

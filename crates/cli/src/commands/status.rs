@@ -1,10 +1,12 @@
 //! `status`: the state of the installation on one screen.
 
 use clap::Args;
-use strongroom_engine::status::{self, Status};
+use strongroom_engine::app::status;
+use strongroom_engine::app::views::Status;
 
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
+use crate::logging::without_lost_stores;
 use crate::output::{printable, size};
 
 /// Show what is worked on, what needs a person, and how stores and copies are
@@ -16,12 +18,8 @@ pub(crate) struct StatusCommand {}
 const NOTE: usize = 100;
 
 pub(crate) fn run(context: &Context) -> Outcome {
-    let settings = context.settings()?.settings;
-    context.check_registry(&settings)?;
-    let registry = context.unguarded_registry(&settings)?;
-    let survey = context.survey_with(&settings, registry.as_ref())?;
-    let registry = survey.registry.as_ref().ok_or_else(|| Failure::not_found("registry", context.home.display()))?;
-    let status = status::collect(&context.home, &settings, registry, &survey)?;
+    let installation = context.installation()?;
+    let status = without_lost_stores(|| status::show(&installation))?;
     if context.output.is_json() {
         context.output.json(&status)?;
     } else {

@@ -2,16 +2,13 @@
 
 use clap::Subcommand;
 use strongroom_engine::EngineError;
-use strongroom_engine::places;
-use strongroom_engine::reconcile::{self, Compared};
-use strongroom_engine::settings::Settings;
-use strongroom_engine::survey::{self, Condition};
-use strongroom_storage::{self as storage, Key, PutOptions, StorageError};
-use uuid::Uuid;
+use strongroom_engine::app::stores;
+use strongroom_engine::app::views::Compared;
 
 use crate::context::Context;
-use crate::failure::{Exit, Failure, Outcome};
-use crate::output::{printable, report};
+use crate::failure::{Exit, Outcome};
+use crate::logging::without_lost_stores;
+use crate::output::printable;
 use crate::progress;
 
 /// Show and check the stores
@@ -78,61 +75,11 @@ pub(crate) enum Store {
     },
 }
 
-report! {
-    /// A store.
-    StoreReport {
-        store: String,
-        kind: String,
-        state: String,
-        path: String,
-        roles: Vec<String>,
-        placements: Vec<String>,
-        reason: Option<String>,
-        missed_logs: Option<u64>,
-    }
-}
-
-report! {
-    /// A store that is there now.
-    StoreMade { store: String, kind: String, path: String }
-}
-
-report! {
-    /// What a check of a store found.
-    StoreCheck {
-        store: String,
-        ok: bool,
-        state: String,
-        conditional_put: Option<bool>,
-        strong_checksum: Option<bool>,
-        atomic_assembly: Option<bool>,
-        registry: Option<String>,
-        term: Option<u64>,
-        acts: Option<u64>,
-        problems: Option<u64>,
-        message: Option<String>,
-    }
-}
-
-report! {
-    /// Something that only a store or only the record knows.
-    DifferenceReport {
-        store: String,
-        code: String,
-        path: String,
-        object: Option<String>,
-        detail: Option<String>,
-        meaning: String,
-        next: String,
-    }
-}
-
 pub(crate) fn run(command: &Store, context: &Context) -> Outcome {
-    let settings = context.settings()?.settings;
     match command {
-        Store::List => list(&settings, context),
-        Store::Create { stores } => create(&settings, stores, context),
-        Store::Check { stores } => check(&settings, stores, context),
+        Store::List => list(context),
+        Store::Create { stores } => create(stores, context),
+        Store::Check { stores } => check(stores, context),
         Store::Reconcile { stores } => reconcile(stores, context),
         Store::Backfill { store, wait } => super::backfill::backfill(store, *wait, context),
         Store::Replace { store, no_wait, .. } => super::backfill::replace(store, *no_wait, context),
@@ -142,31 +89,14 @@ pub(crate) fn run(command: &Store, context: &Context) -> Outcome {
 }
 
 fn reconcile(wanted: &[String], context: &Context) -> Outcome {
-    let home = context.open_home()?;
-    if let Some(name) = wanted.iter().find(|name| !home.stores.contains_key(*name)) {
-        return Err(Failure::not_found("store", name).next("\"strongroom store list\" shows those there are"));
-    }
-    let mut stores: Vec<String> = wanted.to_vec();
-    if stores.is_empty() {
-        stores.extend(home.preservation_stores().iter().map(|store| store.name().to_owned()));
-        stores.push(home.roles.staging.name().to_owned());
-    }
+    let call = context.call()?;
     let mut compared = Compared::default();
     let mut table = context.output.table(&["store", "code", "meaning", "next", "path"]);
-    for name in &stores {
+    for name in &stores::to_reconcile(&call, wanted)? {
         let bar = progress::spinner(context, format!("comparing store {name} with the record"));
         let mut failure = None;
-        let outcome = reconcile::run(&home, name, &mut |difference| {
-            let report = DifferenceReport {
-                store: difference.store.clone(),
-                code: difference.code.word().to_owned(),
-                path: difference.path.clone(),
-                object: difference.object.map(|object| object.to_string()),
-                detail: difference.detail.clone(),
-                meaning: difference.code.meaning().to_owned(),
-                next: difference.next(),
-            };
-            bar.suspend(|| table.row(&report)).map_err(|error| {
+        let outcome = stores::reconcile(&call, name, &mut |difference| {
+            bar.suspend(|| table.row(&difference)).map_err(|error| {
                 failure = Some(error);
                 EngineError::Usage("the answer could not be written".into())
             })
@@ -175,7 +105,7 @@ fn reconcile(wanted: &[String], context: &Context) -> Outcome {
         if let Some(failure) = failure {
             return Err(failure);
         }
-        let found = outcome.map_err(|error| Failure::from(error).while_trying(format!("compare store {name}")))?;
+        let found = outcome?;
         compared.keys += found.keys;
         compared.objects += found.objects;
         compared.differences += found.differences;
@@ -188,92 +118,34 @@ fn reconcile(wanted: &[String], context: &Context) -> Outcome {
     Ok(if compared.differences == 0 { Exit::Done } else { Exit::No })
 }
 
-fn list(settings: &Settings, context: &Context) -> Outcome {
-    let roles = [
-        ("receiving", &settings.roles.receiving),
-        ("staging", &settings.roles.staging),
-        ("restoration", &settings.roles.restoration),
-        ("quarantine", &settings.roles.quarantine),
-    ];
-    let survey = context.survey(settings)?;
+fn list(context: &Context) -> Outcome {
+    let installation = context.installation()?;
+    let found = without_lost_stores(|| stores::list(&installation))?;
     let mut table = context.output.table(&["store", "kind", "state", "path", "roles", "placements", "missed_logs"]);
-    let mut reasons = Vec::new();
-    for (name, store) in &settings.stores {
-        let Some(one) = survey.store(name) else { continue };
-        if let Some(reason) = &one.problem {
-            reasons.push(match one.condition {
-                Condition::Available => format!("store {name}: {reason}"),
-                condition => format!("store {name} is {}: {reason}", condition.as_str()),
-            });
-        }
-        table.row(&StoreReport {
-            state: one.condition.as_str().to_owned(),
-            reason: one.problem.clone(),
-            missed_logs: one.missed_logs,
-            kind: store.kind().to_owned(),
-            path: store.place(&context.home),
-            roles: roles.iter().filter(|(_, store)| *store == name).map(|(role, _)| (*role).to_owned()).collect(),
-            placements: settings
-                .placements
-                .iter()
-                .filter(|(_, stores)| stores.contains(name))
-                .map(|(placement, _)| placement.clone())
-                .collect(),
-            store: name.clone(),
-        })?;
-    }
+    found.iter().try_for_each(|store| table.row(store))?;
     table.end("there are no stores")?;
     // A reason says what to do: a cell would be cut.
-    for reason in reasons {
-        context.output.say(printable(&reason))?;
+    for store in found {
+        let Some(reason) = store.reason else { continue };
+        context.output.say(printable(&match store.state.as_str() {
+            "available" => format!("store {}: {reason}", store.store),
+            state => format!("store {} is {state}: {reason}", store.store),
+        }))?;
     }
     Ok(Exit::Done)
 }
 
-fn create(settings: &Settings, wanted: &[String], context: &Context) -> Outcome {
-    let mut chosen = Vec::with_capacity(wanted.len());
-    for name in wanted {
-        match settings.stores.get(name) {
-            Some(store) => chosen.push((name, store)),
-            None => {
-                return Err(
-                    Failure::not_found("store", name).next("name it in the settings first, with its kind and place")
-                );
-            }
-        }
-    }
-    let conflicts = places::conflicts(settings, &context.home);
-    let registry = context.unguarded_registry(settings)?;
+fn create(wanted: &[String], context: &Context) -> Outcome {
+    let made = stores::create(&context.installation()?, wanted)?;
     let mut table = context.output.table(&["store", "kind", "path"]);
-    for (name, store) in chosen {
-        if let Some(conflict) = conflicts.iter().find(|conflict| conflict.names(name)) {
-            return Err(Failure::usage(conflict.reason.clone()).while_trying(format!("make store {name}")));
-        }
-        if let Some(reason) = registry
-            .as_ref()
-            .map(|registry| survey::may_be_made(settings, &context.home, registry, name))
-            .transpose()?
-            .flatten()
-        {
-            return Err(Failure::usage(reason).while_trying(format!("make store {name}")));
-        }
-        if let Some(folder) = store.folder(&context.home) {
-            store.make_folder(&context.home).map_err(|error| Failure::io("make the store", &folder, &error))?;
-        }
-        store.create(name, &context.home)?;
-        let (kind, path) = (store.kind().to_owned(), store.place(&context.home));
-        table.row(&StoreMade { store: name.clone(), kind, path })?;
-    }
+    made.iter().try_for_each(|store| table.row(store))?;
     table.end("there are no stores")?;
     Ok(Exit::Done)
 }
 
-fn check(settings: &Settings, wanted: &[String], context: &Context) -> Outcome {
-    for name in wanted {
-        if !settings.stores.contains_key(name) {
-            return Err(Failure::not_found("store", name).next("\"strongroom store list\" shows those there are"));
-        }
-    }
+fn check(wanted: &[String], context: &Context) -> Outcome {
+    let installation = context.installation()?;
+    let found = without_lost_stores(|| stores::check(&installation, wanted))?;
     let mut table = context.output.table(&[
         "store",
         "ok",
@@ -287,60 +159,7 @@ fn check(settings: &Settings, wanted: &[String], context: &Context) -> Outcome {
         "problems",
         "message",
     ]);
-    let mut exit = Exit::Done;
-    let survey = context.survey(settings)?;
-    for one in &survey.stores {
-        let name = &one.name;
-        if !wanted.is_empty() && !wanted.contains(name) {
-            continue;
-        }
-        // Only a store that is the one it should be is written to.
-        let failure = one.store.as_ref().filter(|_| one.condition == Condition::Available);
-        let failure = failure.and_then(|store| probe(store.as_ref()).err()).map(|failure| failure.to_string());
-        let problems = survey.findings_in(name);
-        let open = problems
-            .filter(|count| *count > 0)
-            .map(|count| format!("{count} findings are open; \"strongroom fixity problems\" lists them"));
-        let message = failure.or_else(|| one.problem.clone()).or(open);
-        if message.is_some() {
-            exit = Exit::No;
-        }
-        let capabilities = one.store.as_ref().filter(|_| one.condition == Condition::Available);
-        let capabilities = capabilities.map(|store| store.capabilities());
-        table.row(&StoreCheck {
-            store: name.clone(),
-            ok: message.is_none(),
-            state: one.condition.as_str().to_owned(),
-            conditional_put: capabilities.map(|found| found.conditional_put),
-            strong_checksum: capabilities.map(|found| found.strong_checksum),
-            atomic_assembly: capabilities.map(|found| found.atomic_assembly),
-            registry: one.mark.map(|mark| mark.registry.to_string()),
-            term: one.mark.map(|mark| mark.term),
-            acts: one.mark.map(|mark| mark.acts),
-            problems,
-            message,
-        })?;
-    }
+    found.iter().try_for_each(|store| table.row(store))?;
     table.end("there are no stores")?;
-    Ok(exit)
-}
-
-/// Writes a few bytes, reads them back, and takes them away.
-fn probe(store: &dyn storage::Store) -> Result<(), Failure> {
-    let text = Uuid::new_v4().to_string();
-    let key = Key::new(format!("probe-{text}")).map_err(StorageError::from)?;
-    store.put(&key, &mut text.as_bytes(), &PutOptions::default())?;
-    let outcome: Result<String, Failure> = (|| {
-        let mut found = String::new();
-        let mut body = store.open(&key, 0, None)?;
-        std::io::Read::read_to_string(&mut body, &mut found)
-            .map_err(|error| Failure::new(Exit::OutOfReach, format!("could not read {key}: {error}")))?;
-        Ok(found)
-    })();
-    store.delete(&key)?;
-    if outcome? == text {
-        Ok(())
-    } else {
-        Err(Failure::new(Exit::No, "other bytes were read back than were written").next("check the disk or service"))
-    }
+    Ok(if found.iter().all(|store| store.ok) { Exit::Done } else { Exit::No })
 }

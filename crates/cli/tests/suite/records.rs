@@ -131,3 +131,36 @@ fn topics_are_paused_and_emptied() {
     assert_eq!(emptied["tasks"], 1);
     assert_eq!(place.run(["queue", "dead", "--json"]).succeeds().stdout, "");
 }
+
+#[test]
+fn acts_on_the_installation_are_in_the_journal() {
+    let place = Place::with_home();
+    place.run(["--as", "ann@example.edu", "store", "retire", "primary", "--allow-one-copy"]).succeeds();
+    place.run(["--as", "ann@example.edu", "store", "retire", "primary", "--undo"]).succeeds();
+    place.run(["--as", "ann@example.edu", "store", "create", "secondary"]).succeeds();
+    place.run(["--as", "ann@example.edu", "store", "replace", "secondary"]).fails(2, &["nothing is replaced"]);
+    place.run(["--as", "ann@example.edu", "rebuild", "--adopt", "--dry-run"]).succeeds();
+    place.run(["--as", "ann@example.edu", "rebuild", "--adopt"]).succeeds();
+    place.run(["--as", "ann@example.edu", "backup", "backups"]).succeeds();
+    let lines = place.run(["journal", "list", "--json"]).succeeds().json();
+    let text = |line: &serde_json::Value, key: &str| line[key].as_str().unwrap().to_owned();
+    assert_eq!((text(&lines[0], "act"), text(&lines[0], "kind")), ("installation.init".into(), "console".into()));
+    let told: Vec<String> = lines
+        .iter()
+        .filter(|line| line["actor"] == "ann@example.edu")
+        .map(|line| ["act", "target", "outcome"].map(|key| text(line, key)).join(" "))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            "stores.retire primary done",
+            "stores.use primary begun",
+            "stores.use primary done",
+            "stores.create secondary done",
+            "stores.replace secondary begun",
+            "stores.replace secondary failed",
+            "registry.adopt the registry, from all stores begun",
+            "registry.adopt the registry, from all stores done",
+        ]
+    );
+}

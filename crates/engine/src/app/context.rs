@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use strongroom_registry::journal::Actor;
 use strongroom_registry::tenants::{self, Institution};
-use strongroom_registry::{ActorKind, JournalOutcome, RegistryError, Scope, Transaction, objects};
+use strongroom_registry::{ActorKind, JournalOutcome, Registry, RegistryError, Scope, Transaction, objects};
 use uuid::Uuid;
 
 use super::authorization::{Permission, Role};
@@ -53,6 +53,47 @@ impl Caller {
     fn of_system(actor: Actor, role: Role) -> Self {
         Self { actor, scope: Scope::System, roles: vec![role] }
     }
+
+    /// Asks whether the caller may do this; `tell` hears why not, where it would have changed something.
+    pub(crate) fn authorize(
+        &self,
+        permission: &'static Permission,
+        tell: impl FnOnce(&str),
+    ) -> Result<(), EngineError> {
+        let has_role = permission.admits(&self.roles);
+        if has_role && (!permission.is_of_installation() || self.scope == Scope::System) {
+            return Ok(());
+        }
+        let roles = self.roles.iter().map(|role| role.as_str()).collect::<Vec<_>>().join(", ");
+        let reason = match (has_role, roles.as_str()) {
+            (true, _) => "it concerns the whole installation, and the actor acts for one institution".to_owned(),
+            (false, "") => "the actor has no role".to_owned(),
+            (false, roles) => format!("the role {roles} does not include it"),
+        };
+        if permission.writes() {
+            tell(&reason);
+        }
+        Err(EngineError::NotAllowed { actor: self.actor.name.clone(), act: permission.name(), reason })
+    }
+
+    /// What an act of this caller leaves in the journal.
+    pub(crate) fn entry(&self, request: Uuid, permission: &Permission) -> Entry {
+        Entry { actor: self.actor.clone(), request, act: permission.name().to_owned() }
+    }
+
+    /// Tells the journal of a refused act.
+    pub(crate) fn tell_of_refusal(&self, registry: &Registry, entry: Entry, reason: &str) {
+        let target = match self.scope {
+            Scope::System => Target::default(),
+            Scope::Institution(institution) => Target::of(institution, ""),
+        };
+        let reason = reason.to_owned();
+        let told = registry.write(move |tx| entry.append(tx, &target, JournalOutcome::Refused, Some(&reason)));
+        if let Err(error) = told {
+            // It is refused all the same.
+            Event::RegistryUnavailable { act: "tell the journal of a refused act", error: &error }.emit();
+        }
+    }
 }
 
 /// One call: an actor, its scope and roles, and the home that it is about. Every function of [`crate::app`] takes one first.
@@ -66,7 +107,17 @@ pub struct OpContext {
 impl OpContext {
     /// A call of its own.
     pub fn new(home: Arc<Home>, caller: Caller) -> Self {
-        Self { home, caller, request: Uuid::now_v7() }
+        Self::of_request(home, caller, Uuid::now_v7())
+    }
+
+    /// A call that belongs to another one, by whose request the journal knows both.
+    pub(crate) fn of_request(home: Arc<Home>, caller: Caller, request: Uuid) -> Self {
+        Self { home, caller, request }
+    }
+
+    /// Who asks.
+    pub fn caller(&self) -> &Caller {
+        &self.caller
     }
 
     /// Who acts.
@@ -81,21 +132,10 @@ impl OpContext {
 
     /// Asks whether the actor may do this. A refused act that would have changed something is told of in the journal.
     pub(crate) fn authorize(&self, permission: &'static Permission) -> Result<Authorized<'_>, EngineError> {
-        let Caller { actor, scope, roles } = &self.caller;
-        let has_reach = !permission.is_of_installation() || *scope == Scope::System;
-        if permission.admits(roles) && has_reach {
-            return Ok(Authorized { context: self, permission, scope: *scope });
-        }
-        let (act, roles) = (permission.name(), roles.iter().map(|role| role.as_str()).collect::<Vec<_>>().join(", "));
-        let reason = match (permission.admits(self.caller.roles.as_slice()), roles.as_str()) {
-            (true, _) => "it concerns the whole installation, and the actor acts for one institution".to_owned(),
-            (false, "") => "the actor has no role".to_owned(),
-            (false, roles) => format!("the role {roles} does not include it"),
-        };
-        if permission.writes() {
-            self.tell_of_refusal(permission, &reason);
-        }
-        Err(EngineError::NotAllowed { actor: actor.name.clone(), act, reason })
+        self.caller.authorize(permission, |reason| {
+            self.caller.tell_of_refusal(&self.home.registry, self.entry(permission), reason);
+        })?;
+        Ok(Authorized { context: self, permission, scope: self.caller.scope })
     }
 
     /// The same for what belongs to the institution of this domain name. One that the actor may not see is unknown to it.
@@ -109,23 +149,8 @@ impl OpContext {
         Ok((Authorized { scope: Scope::Institution(found.id), ..authorized }, found))
     }
 
-    fn tell_of_refusal(&self, permission: &Permission, reason: &str) {
-        let entry = self.entry(permission);
-        let target = match self.caller.scope {
-            Scope::System => Target::default(),
-            Scope::Institution(institution) => Target::of(institution, ""),
-        };
-        let reason = reason.to_owned();
-        let told =
-            self.home.registry.write(move |tx| entry.append(tx, &target, JournalOutcome::Refused, Some(&reason)));
-        if let Err(error) = told {
-            // It is refused all the same.
-            Event::RegistryUnavailable { act: "tell the journal of a refused act", error: &error }.emit();
-        }
-    }
-
     fn entry(&self, permission: &Permission) -> Entry {
-        Entry { actor: self.caller.actor.clone(), request: self.request, act: permission.name().to_owned() }
+        self.caller.entry(self.request, permission)
     }
 }
 

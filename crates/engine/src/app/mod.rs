@@ -2,6 +2,8 @@
 //! table of [`authorization`] before it reads or writes; what it answers are the structs of [`views`]. Command line and servers
 //! call these functions and nothing below them.
 //!
+//! What is asked where there may be no registry that can be opened takes an [`Installation`] in the place of the [`OpContext`].
+//!
 //! A function that changes something appends a line to the journal in the transaction that does it.
 
 pub mod authorization;
@@ -14,21 +16,30 @@ pub mod events;
 pub mod files;
 pub mod fixity;
 pub mod formats;
+pub mod installation;
 pub mod institutions;
 pub mod items;
 pub mod journal;
 pub mod objects;
 pub mod queues;
+pub mod rebuild;
 pub mod receiving;
+pub mod registry;
 pub mod restorations;
+pub mod settings;
+pub mod status;
+pub mod stores;
 pub mod versions;
 pub mod views;
+pub mod workers;
 
 pub(crate) use context::{Authorized, find_institution, target_among};
 
+pub use crate::measure::queue_rate;
 /// The wish of a person or the system that work comes to its end.
 pub use crate::runtime::Shutdown;
 pub use context::{Caller, OpContext};
+pub use installation::{Installation, Opened};
 
 use crate::EngineError;
 

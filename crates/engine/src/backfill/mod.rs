@@ -22,7 +22,7 @@ use crate::{EngineError, Home};
 use fill::{Filled, Filling};
 pub use handler::{TOPIC, handlers};
 pub use replace::{Replacement, replace};
-pub use retire::{Retirement, Unretired, retire, use_again};
+pub use retire::{RetireRequest, Retirement, Unretired, retire, use_again};
 
 /// Objects listed at once.
 const OBJECTS_AT_ONCE: usize = 500;

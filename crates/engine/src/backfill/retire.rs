@@ -11,6 +11,7 @@ use uuid::Uuid;
 use super::OBJECTS_AT_ONCE;
 use super::replace::take_anew;
 use crate::access::Availability;
+use crate::journal::{Entry, Target};
 use crate::{EngineError, Home};
 
 /// Copies whose verification is taken back in one transaction.
@@ -32,6 +33,17 @@ pub enum Retirement {
     },
 }
 
+/// What is asked for when a store is to be taken out of use.
+#[derive(Debug, Clone, Default)]
+pub struct RetireRequest {
+    /// The store.
+    pub store: String,
+    /// Also where a placement would be left with one store.
+    pub allow_one_copy: bool,
+    /// Whose act it is.
+    pub by: Entry,
+}
+
 /// What would be wrong without a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unretired {
@@ -46,18 +58,18 @@ pub struct Unretired {
 }
 
 /// Takes a store out of use where every object in it has verified copies in every other store of its placement, and no
-/// placement is left with fewer than two stores in use, or with fewer than one where `allow_one_copy`. A store that cannot
+/// placement is left with fewer than two stores in use, or with fewer than one where that is allowed. A store that cannot
 /// be used now, or is being replaced, does not count as one that is left. Else `tell` hears of each that is not so.
 pub fn retire<E: From<EngineError>>(
     home: &Home,
-    store: &str,
-    allow_one_copy: bool,
+    request: &RetireRequest,
     tell: &mut dyn FnMut(Unretired) -> Result<(), E>,
 ) -> Result<Retirement, E> {
-    check_is_kept_in(home, store)?;
+    check_is_kept_in(home, &request.store)?;
     let asked = Asked {
-        store: store.to_owned(),
-        fewest: if allow_one_copy { 1 } else { 2 },
+        store: request.store.clone(),
+        fewest: if request.allow_one_copy { 1 } else { 2 },
+        by: request.by.clone(),
         placements: home.settings.placements.clone(),
         usable: usable(home)?,
     };
@@ -91,6 +103,8 @@ struct Asked {
     store: String,
     /// How many stores of each placement have to be left.
     fewest: usize,
+    /// Whose act it is.
+    by: Entry,
     /// The placements of the settings.
     placements: BTreeMap<String, Vec<String>>,
     /// The stores that can be used, with the ids that lie in them.
@@ -125,7 +139,9 @@ impl Asked {
                 }
             }
         }
-        Ok(Some(Retirement::Retired(rows::retire(tx, &self.store)?)))
+        let since = rows::retire(tx, &self.store)?;
+        self.by.done(tx, &Target::of_system(&self.store))?;
+        Ok(Some(Retirement::Retired(since)))
     }
 
     /// Tells what depends on the store; how many objects, and which placements.

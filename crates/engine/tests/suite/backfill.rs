@@ -68,7 +68,7 @@ fn bytes(made: &TestHome, store: &str) -> Vec<Vec<u8>> {
 
 fn retire(home: &Home, store: &str, allow_one_copy: bool) -> (Retirement, Vec<Unretired>) {
     let mut told = Vec::new();
-    let outcome = backfill::retire(home, store, allow_one_copy, &mut |unretired| {
+    let outcome = backfill::retire(home, &fixture::retire_request(store, allow_one_copy), &mut |unretired| {
         told.push(unretired);
         Ok::<_, EngineError>(())
     });

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use strongroom_database::{Clock, Database, Location, Sqlite, Statement, Statements, SystemClock, Time};
 use strongroom_digest::Algorithm;
+use strongroom_engine::backfill::RetireRequest;
 use strongroom_engine::ingest::{DepositRequest, deposit};
 use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::settings::Settings;
@@ -249,4 +250,9 @@ pub(crate) fn has_reached(item: &Item, stage: Stage) -> bool {
     let workflows = Workflows::standard();
     let deposit = workflows.of(Action::named("ingest")).expect("deposits");
     deposit.place(item.stage) >= deposit.place(stage)
+}
+
+/// A request to take a store out of use, by the system.
+pub(crate) fn retire_request(store: &str, allow_one_copy: bool) -> RetireRequest {
+    RetireRequest { store: store.to_owned(), allow_one_copy, ..RetireRequest::default() }
 }

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::Args;
+use strongroom_engine::app::installation;
 
-use super::init;
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output::report;
@@ -36,17 +36,17 @@ report! {
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Outcome {
     let dir = &arguments.dir;
     prepare(dir)?;
-    let demo = Demo { dir: dir.clone(), context, shutdown: signals::watch()? };
+    let shutdown = signals::watch()?;
     let mut done: Vec<StepReport> = Vec::new();
     let home = dir.join("home");
     context.output.say(format!("making a home in {}", home.display()))?;
-    init::make(&home, None)?;
-    let home = demo.open(&home)?;
+    installation::init(&steps::caller(), &home, None)?;
+    let demo = Demo::open(dir, home, context, shutdown)?;
     for (name, step) in Demo::steps() {
         context.output.say(format!("\n{name}"))?;
         context.output.flush()?;
         let begin = Instant::now();
-        let outcome = step(&demo, &home).map_err(|failure| failure.while_trying(format!("{name} (demonstration)")))?;
+        let outcome = step(&demo).map_err(|failure| failure.while_trying(format!("{name} (demonstration)")))?;
         let seconds = (begin.elapsed().as_secs_f64() * 100.0).round() / 100.0;
         let line = StepReport { step: name.to_owned(), ok: outcome.ok, result: outcome.result, seconds };
         if context.output.is_json() {

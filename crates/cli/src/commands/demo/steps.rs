@@ -4,35 +4,35 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use strongroom_bagit::{CheckOptions, Verdict};
-use strongroom_engine::Home;
 use strongroom_engine::app::deposits::{self, Request};
+use strongroom_engine::app::files;
+use strongroom_engine::app::fixity::{self, FixityRequest};
+use strongroom_engine::app::installation::{COLLECTION, INSTITUTION, SETTINGS_FILE};
 use strongroom_engine::app::restorations::{self, ObjectRequest};
-use strongroom_engine::app::{Caller, OpContext, Shutdown, items};
-use strongroom_engine::fixity::{self, FixityRequest};
+use strongroom_engine::app::views::{ItemId, ItemStatus};
+use strongroom_engine::app::{Caller, Installation, OpContext, Shutdown, items, objects};
 use strongroom_engine::settings::Settings;
-use strongroom_registry::objects;
-use strongroom_registry::{ItemId, ItemStatus, RegistryError};
 
-use super::super::init::{COLLECTION, INSTITUTION};
-use super::super::objects::find;
 use super::super::wait::{Ended, Stop, wait_until};
 use super::compare::compare;
 use super::samples::{self, LETTERS};
-use crate::context::{Context, SETTINGS_FILE};
+use crate::context::Context;
 use crate::failure::{Exit, Failure};
 use crate::output::printable;
 
-/// Where the payload of a bag lies in an object.
-const PAYLOAD: &str = "deposit/data/";
+/// The folder of a bag's payload.
+const PAYLOAD: &str = "data";
 
 /// The demonstration.
 pub(super) struct Demo<'c> {
     pub(super) dir: PathBuf,
     pub(super) context: &'c Context,
     pub(super) shutdown: Shutdown,
+    home: PathBuf,
+    settings: Settings,
+    call: OpContext,
 }
 
 /// What a step came to.
@@ -41,7 +41,7 @@ pub(super) struct Done {
     pub(super) result: String,
 }
 
-type Step<'c> = fn(&Demo<'c>, &Arc<Home>) -> Result<Done, Failure>;
+type Step<'c> = fn(&Demo<'c>) -> Result<Done, Failure>;
 
 impl<'c> Demo<'c> {
     /// The steps, by what they do.
@@ -56,26 +56,28 @@ impl<'c> Demo<'c> {
     }
 
     /// Opens the home with its own settings only: what the environment says is for other homes.
-    pub(super) fn open(&self, home: &Path) -> Result<Arc<Home>, Failure> {
+    pub(super) fn open(dir: &Path, home: PathBuf, context: &'c Context, shutdown: Shutdown) -> Result<Self, Failure> {
         let file = home.join(SETTINGS_FILE);
-        let settings = Settings::load(&file, [])?.settings;
+        let loaded = Settings::load(&file, [])?;
+        let settings = loaded.settings.clone();
         // The damage is ours and no alarm; who wants to see it all asks for it.
-        if self.context.verbosity() > 0 {
-            crate::logging::start(&settings.log, self.context.verbosity());
+        if context.verbosity() > 0 {
+            crate::logging::start(&settings.log, context.verbosity());
         }
-        Ok(Arc::new(Home::open(home, settings)?))
+        let call = Installation::new(&home, &file, loaded, caller()).open()?.context;
+        Ok(Self { dir: dir.to_owned(), context, shutdown, home, settings, call })
     }
 
     fn deposits(&self) -> PathBuf {
         self.dir.join("deposits")
     }
 
-    fn deposit_bags(&self, home: &Arc<Home>) -> Result<Done, Failure> {
+    fn deposit_bags(&self) -> Result<Done, Failure> {
         let paths = samples::first()
             .iter()
             .map(|sample| samples::write(sample, &self.deposits()))
             .collect::<Result<Vec<_>, Failure>>()?;
-        let ended = self.take_in(home, &paths)?;
+        let ended = self.take_in(&paths)?;
         let succeeded = ended.iter().filter(|status| **status == ItemStatus::Succeeded).count();
         Ok(Done {
             ok: succeeded == paths.len(),
@@ -83,22 +85,22 @@ impl<'c> Demo<'c> {
         })
     }
 
-    fn deposit_again(&self, home: &Arc<Home>) -> Result<Done, Failure> {
+    fn deposit_again(&self) -> Result<Done, Failure> {
         let path = self.deposits().join(format!("{LETTERS}.tar"));
         std::fs::remove_file(&path).map_err(|error| Failure::io("replace", &path, &error))?;
         let path = samples::write(&samples::letters("Dear sister, the ship has arrived safely.\n"), &self.deposits())?;
-        let ended = self.take_in(home, &[path])?;
+        let ended = self.take_in(&[path])?;
         let name = format!("{INSTITUTION}/{LETTERS}");
-        let object = find(&home.registry, &name)?;
+        let object = objects::show(&self.call, &name)?;
         Ok(Done {
             ok: ended == [ItemStatus::Succeeded] && object.head == 2,
             result: format!("{name} has {} versions; only what changed was stored", object.head),
         })
     }
 
-    fn deposit_damaged(&self, home: &Arc<Home>) -> Result<Done, Failure> {
+    fn deposit_damaged(&self) -> Result<Done, Failure> {
         let path = samples::write_damaged(&self.deposits())?;
-        let ended = self.take_in(home, &[path])?;
+        let ended = self.take_in(&[path])?;
         Ok(Done {
             ok: ended == [ItemStatus::Failed],
             result: "refused, with the file and the digest that is wrong; nothing was stored".to_owned(),
@@ -106,17 +108,13 @@ impl<'c> Demo<'c> {
     }
 
     /// Changes a byte of a copy behind the program's back, checks all copies, and looks at the copy again.
-    fn damage_and_repair(&self, home: &Arc<Home>) -> Result<Done, Failure> {
-        let object = find(&home.registry, &format!("{INSTITUTION}/{LETTERS}"))?;
-        let copy = home.registry.read(|tx| {
-            let file = objects::files(tx, object.id, object.head, PAYLOAD, "", 1)?.into_iter().next();
-            match file {
-                Some(file) => Ok::<_, RegistryError>(objects::copies(tx, file.content)?.into_iter().next()),
-                None => Ok(None),
-            }
-        })?;
-        let copy = copy.ok_or_else(|| Failure::not_found("copy of", &object.identifier))?;
-        let folder = home.settings.stores.get(&copy.store).and_then(|store| store.folder(&home.directory));
+    fn damage_and_repair(&self) -> Result<Done, Failure> {
+        let object = format!("{INSTITUTION}/{LETTERS}");
+        let filter = files::Filter { below: Some(PAYLOAD.to_owned()), ..files::Filter::default() };
+        let file = files::list(&self.call, &object, &filter, None)?.items.into_iter().next();
+        let copy = file.and_then(|file| file.copies.into_iter().next());
+        let copy = copy.ok_or_else(|| Failure::not_found("copy of", &object))?;
+        let folder = self.settings.stores.get(&copy.store).and_then(|store| store.folder(&self.home));
         let path = folder.ok_or_else(|| Failure::not_found("store", &copy.store))?.join(&copy.key);
         let right = fs::read(&path).map_err(|error| Failure::io("read", &path, &error))?;
         let mut wrong = right.clone();
@@ -126,11 +124,11 @@ impl<'c> Demo<'c> {
         fs::write(&path, wrong).map_err(|error| Failure::io("damage", &path, &error))?;
         self.say(&format!("  changed one byte of {}", path.display()))?;
         let request = FixityRequest { all: true, stop: self.shutdown.clone(), ..FixityRequest::default() };
-        let summary = fixity::run(home, &request, &mut |_| {})?;
+        let summary = fixity::run(&self.call, &request, &mut |_| {})?;
         let (checked, damaged, repaired) = (summary.checked, summary.damaged, summary.repaired);
         self.say(&format!("  checked {checked} copies: {damaged} damaged, {repaired} repaired"))?;
         let is_right = fs::read(&path).map_err(|error| Failure::io("read", &path, &error))? == right;
-        let again = fixity::run(home, &request, &mut |_| {})?;
+        let again = fixity::run(&self.call, &request, &mut |_| {})?;
         self.say(&format!("  checked {} copies again: {} damaged", again.checked, again.damaged))?;
         Ok(Done {
             ok: (damaged, repaired, again.damaged) == (1, 1, 0) && is_right,
@@ -139,7 +137,7 @@ impl<'c> Demo<'c> {
     }
 
     /// Gives an object back as it was sent, and compares every file with the deposit.
-    fn give_back(&self, home: &Arc<Home>) -> Result<Done, Failure> {
+    fn give_back(&self) -> Result<Done, Failure> {
         let deposited = self.deposits().join(format!("{LETTERS}.tar"));
         let to = self.dir.join("given-back");
         fs::create_dir(&to).map_err(|error| Failure::io("make the folder", &to, &error))?;
@@ -149,8 +147,8 @@ impl<'c> Demo<'c> {
             submission: true,
             ..ObjectRequest::default()
         };
-        let asked = restorations::of_object(&call(home), request)?;
-        let ended = self.work(home, &[asked.item])?;
+        let asked = restorations::of_object(&self.call, request)?;
+        let ended = self.work(&[asked.item])?;
         let back = to.join(format!("{LETTERS}.tar"));
         let report = strongroom_bagit::validate(&back, &CheckOptions::default())?;
         let is_valid = matches!(report.verdict, Verdict::Valid | Verdict::ValidWithWarnings);
@@ -165,24 +163,23 @@ impl<'c> Demo<'c> {
     }
 
     /// Deposits payloads, and tells the stages that each goes through; how each ended.
-    fn take_in(&self, home: &Arc<Home>, paths: &[PathBuf]) -> Result<Vec<ItemStatus>, Failure> {
+    fn take_in(&self, paths: &[PathBuf]) -> Result<Vec<ItemStatus>, Failure> {
         let request = Request {
             institution: Some(INSTITUTION.to_owned()),
             collection: Some(COLLECTION.to_owned()),
             sources: paths.iter().map(|path| path.display().to_string()).collect(),
             ..Request::default()
         };
-        let submitted = deposits::submit(&call(home), request)?;
-        self.work(home, &submitted.items)
+        let submitted = deposits::submit(&self.call, request)?;
+        self.work(&submitted.items)
     }
 
     /// Works on items until they end, and tells what happened; how each ended.
-    fn work(&self, home: &Arc<Home>, ids: &[ItemId]) -> Result<Vec<ItemStatus>, Failure> {
+    fn work(&self, ids: &[ItemId]) -> Result<Vec<ItemStatus>, Failure> {
         let ends: RefCell<BTreeMap<ItemId, ItemStatus>> = RefCell::default();
         let stop = Stop { shutdown: self.shutdown.clone(), timeout: None };
-        let call = call(home);
-        let exit = wait_until(&call, ids, self.context, &stop, &mut |item| {
-            let stages = stages(&call, item.item)?;
+        let exit = wait_until(&self.call, ids, self.context, &stop, &mut |item| {
+            let stages = stages(&self.call, item.item)?;
             self.say(&format!("  {}: {}", item.object, stages.join(" > ")))?;
             self.say(&format!("    {}: {}", item.status, item.note.as_deref().unwrap_or_default()))?;
             for problem in item.problems.iter().take(3) {
@@ -204,9 +201,9 @@ impl<'c> Demo<'c> {
     }
 }
 
-/// A call of the demonstration.
-fn call(home: &Arc<Home>) -> OpContext {
-    OpContext::new(home.clone(), Caller::at_console("demo"))
+/// Who acts in the demonstration.
+pub(super) fn caller() -> Caller {
+    Caller::at_console("demo")
 }
 
 /// The stages that an item went through, in order.

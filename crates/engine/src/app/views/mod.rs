@@ -8,14 +8,19 @@ mod events;
 mod files;
 mod fixity;
 mod formats;
+mod installation;
 mod items;
 mod journal;
 mod objects;
 mod queues;
 mod receiving;
+mod registry;
 mod restorations;
+mod settings;
+mod stores;
 mod tenants;
 mod versions;
+mod workers;
 
 pub use background::{BackgroundRunView, BackgroundTaskView};
 pub use batches::BatchView;
@@ -24,17 +29,28 @@ pub use events::EventView;
 pub use files::{CopyView, DigestsView, FileView};
 pub use fixity::{CoverageView, FindingView, RepairView};
 pub use formats::SignaturesView;
+pub use installation::{InstallationView, UnusableStoreView};
 pub use items::{HistoryLineView, ItemView, ObstacleView, RestoredView, StandingView};
 pub use journal::JournalView;
 pub use objects::ObjectView;
 pub use queues::{AffectedTasksView, TaskView, TopicView};
 pub use receiving::UploadView;
+pub use registry::{BackupView, MovedRegistryView, MovedTableView, RebuildProblemView, RebuildView, SchemaView};
 pub use restorations::RestorationView;
+pub use settings::{CheckView, SettingView};
+pub use stores::{
+    BackfillView, CreatedStoreView, DifferenceView, EnqueuedBackfillView, ReplacementView, RetirementView,
+    ReusedStoreView, StoreCheckView, StoreView, UnretiredView,
+};
 pub use tenants::{CollectionView, InstitutionView};
 pub use versions::VersionView;
+pub use workers::ScheduleView;
 
+pub use crate::backfill::BackfillSummary;
 pub use crate::fixity::{FixitySummary, Mended};
 pub use crate::identification::{Behind, ReidentifySummary};
+pub use crate::reconcile::Compared;
+pub use crate::status::Status;
 pub use strongroom_queue::{TaskId, TaskState};
 pub use strongroom_registry::items::ItemProblem;
 pub use strongroom_registry::{

@@ -95,7 +95,8 @@ fn a_discarded_version_is_swept_daily_for_as_long_as_a_retired_store_is_away() {
     let of = version(&home, id);
     ask(&home, id, Request::Cancel);
     let away = take_away(&home, "secondary");
-    let retired = backfill::retire(&home, "secondary", true, &mut |_| Ok::<_, EngineError>(()));
+    let retired =
+        backfill::retire(&home, &crate::fixture::retire_request("secondary", true), &mut |_| Ok::<_, EngineError>(()));
     assert!(matches!(retired, Ok(Retirement::Retired(_))), "{retired:?}");
     work_on(&home.home, &[id], &Shutdown::new()).expect("sweeps");
     let is_swept_again = || {

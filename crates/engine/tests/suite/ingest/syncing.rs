@@ -113,7 +113,8 @@ fn a_retired_store_that_the_settings_no_longer_name_keeps_no_number_occupied() {
     work_until(&made, id, Stage::named("record"));
     let begun = version(&made, id);
     ask(&made, id, Request::Cancel);
-    let retired = backfill::retire(&made, "secondary", true, &mut |_| Ok::<_, EngineError>(()));
+    let retired =
+        backfill::retire(&made, &crate::fixture::retire_request("secondary", true), &mut |_| Ok::<_, EngineError>(()));
     assert!(matches!(retired, Ok(Retirement::Retired(_))), "{retired:?}");
     let left = Arc::new(made.opened_with(&["primary"], &["secondary"]));
     let object = find(&made, id).object.expect("an object");

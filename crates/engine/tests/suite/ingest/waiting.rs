@@ -111,7 +111,8 @@ fn a_retired_store_that_is_gone_does_not_block_a_deposit() {
     let home = home();
     let (_, begun) = cancelled(&home);
     let away = take_away(&home, "secondary");
-    let retired = backfill::retire(&home, "secondary", true, &mut |_| Ok::<_, EngineError>(()));
+    let retired =
+        backfill::retire(&home, &crate::fixture::retire_request("secondary", true), &mut |_| Ok::<_, EngineError>(()));
     assert!(matches!(retired, Ok(Retirement::Retired(_))), "{retired:?}");
     let next = hand_in(&home, &home.bag("letters", &[("b.txt", b"two")]));
     let workers = runtime_over(&home.home, None).expect("a runtime").build();

@@ -76,7 +76,9 @@ fn a_retired_store_with_older_content_can_be_taken_into_use_again() {
     snapshot(&made, "secondary");
     made.ingest("diaries", &[("d.txt", b"dear diary")]);
     check(&made);
-    let retirement = backfill::retire(&made, "secondary", true, &mut |_| Ok::<_, EngineError>(())).expect("asks");
+    let retirement =
+        backfill::retire(&made, &crate::fixture::retire_request("secondary", true), &mut |_| Ok::<_, EngineError>(()))
+            .expect("asks");
     assert!(matches!(retirement, Retirement::Retired(_)), "{retirement:?}");
     roll_back(&made, "secondary");
     let made = made.opened_again();

@@ -30,7 +30,9 @@ fn a_retired_store_is_not_exchanged_for_another_one_by_taking_it_into_use_again(
     let made = home();
     made.ingest("letters", &[("a.txt", b"dear reader")]);
     check(&made);
-    let retirement = backfill::retire(&made, "secondary", true, &mut |_| Ok::<_, EngineError>(())).expect("asks");
+    let retirement =
+        backfill::retire(&made, &crate::fixture::retire_request("secondary", true), &mut |_| Ok::<_, EngineError>(()))
+            .expect("asks");
     assert!(matches!(retirement, Retirement::Retired(_)), "{retirement:?}");
     let known = |home: &Home| {
         let known = home.registry.read(stores::list).expect("lists");

@@ -5,14 +5,13 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use strongroom_database::Location;
-use strongroom_engine::settings::{Settings, StoreSettings};
 
-use crate::context::Context;
+use crate::settings::{Settings, StoreSettings};
 
 /// What is there and gives others more access than it should: the path, and what to do about it.
-pub(super) fn too_wide(context: &Context, settings: &Settings) -> Vec<(PathBuf, String)> {
-    let mut wanted: Vec<(PathBuf, u32)> = vec![(context.home.clone(), 0o700), (context.settings_file.clone(), 0o600)];
-    if let Ok(Location::Sqlite(registry)) = settings.registry_location(&context.home) {
+pub(crate) fn too_wide(directory: &Path, settings_file: &Path, settings: &Settings) -> Vec<(PathBuf, String)> {
+    let mut wanted: Vec<(PathBuf, u32)> = vec![(directory.to_owned(), 0o700), (settings_file.to_owned(), 0o600)];
+    if let Ok(Location::Sqlite(registry)) = settings.registry_location(directory) {
         for suffix in ["", "-wal", "-shm"] {
             let mut name = registry.as_os_str().to_owned();
             name.push(suffix);
@@ -21,7 +20,7 @@ pub(super) fn too_wide(context: &Context, settings: &Settings) -> Vec<(PathBuf, 
         wanted.extend(copies_of(&registry).into_iter().map(|copy| (copy, 0o600)));
     }
     for store in settings.stores.values() {
-        if let (StoreSettings::Folder(folder), Some(path)) = (store, store.folder(&context.home)) {
+        if let (StoreSettings::Folder(folder), Some(path)) = (store, store.folder(directory)) {
             wanted.push((path, folder.folder_mode().directory()));
         }
     }

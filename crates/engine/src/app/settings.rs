@@ -1,0 +1,116 @@
+//! The settings: what is set and where it comes from, and whether the installation is as they say.
+
+use strongroom_database::DatabaseError;
+use strongroom_registry::Registry;
+use strongroom_storage::StorageError;
+
+use super::authorization::{SETTINGS_CHECK, SETTINGS_SHOW};
+use super::installation::{AuthorizedInstallation, Installation};
+use super::views::{CheckView, SettingView};
+use crate::places::Conflict;
+use crate::settings::Origin;
+use crate::survey::{Condition, Survey, SurveyedStore};
+use crate::{EngineError, rights};
+
+/// What remains possible in a store that honours no conditions on puts.
+const UNCONDITIONAL: &str = "it honours no conditions on puts: a process that sleeps for longer than its lease between \
+     reading and putting can replace an inventory by an older one; inventories are read again, and put right, when every \
+     lease of that time has ended";
+
+/// Every setting with its value, its source and its meaning, in the order of the file.
+pub fn show(installation: &Installation) -> Result<Vec<SettingView>, EngineError> {
+    let authorized = installation.authorize(&SETTINGS_SHOW)?;
+    let entries = authorized.loaded().entries.iter();
+    let view = entries.map(|entry| SettingView {
+        key: entry.key.clone(),
+        value: entry.value.clone(),
+        source: match &entry.origin {
+            Origin::Default => "default".to_owned(),
+            Origin::File(_) => "file".to_owned(),
+            Origin::Environment(name) => format!("env {name}"),
+        },
+        meaning: entry.meaning.to_owned(),
+    });
+    Ok(view.collect())
+}
+
+/// What was found when the settings were checked.
+#[derive(Debug, Default)]
+pub struct Checked {
+    /// Everything that was checked.
+    pub checks: Vec<CheckView>,
+    /// The first thing that is not as it should be.
+    pub first: Option<EngineError>,
+}
+
+impl Checked {
+    fn add(&mut self, check: String, outcome: Result<(), EngineError>) {
+        let message = outcome.as_ref().err().map(EngineError::chain);
+        self.checks.push(CheckView { check, ok: outcome.is_ok(), message });
+        if let Err(error) = outcome {
+            self.first.get_or_insert(error);
+        }
+    }
+
+    fn warn(&mut self, check: String, message: String) {
+        self.checks.push(CheckView { check, ok: true, message: Some(message) });
+    }
+}
+
+/// Checks settings, stores, registry, whether damage is open, and who can read what the data directory holds.
+pub fn check(installation: &Installation) -> Result<Checked, EngineError> {
+    let authorized = installation.authorize(&SETTINGS_CHECK)?;
+    let settings = authorized.settings();
+    // Before the registry is opened: its log has the same rights as the file, and would be told of besides.
+    let too_wide = rights::too_wide(authorized.directory(), authorized.settings_file(), settings);
+    let mut checked = Checked::default();
+    checked.add("settings".to_owned(), Ok(()));
+    // Without a registry that can be read, the stores are compared with one another only.
+    let registry = authorized.registry();
+    let survey = authorized.survey(registry.as_ref().ok().and_then(Option::as_ref))?;
+    for one in &survey.stores {
+        checked.add(format!("store {}", one.name), judged(one));
+    }
+    for Conflict { store, other, reason } in &survey.conflicts {
+        checked.add(format!("places of {other} and {store}"), Err(EngineError::Usage(reason.clone())));
+    }
+    checked.add("registry".to_owned(), registry.and_then(|_| check_registry(&authorized, &survey)));
+    if let Some(open) = survey.open_findings() {
+        checked.add("copies".to_owned(), if open == 0 { Ok(()) } else { Err(open_findings(open)) });
+    }
+    for (placement, retired) in survey.retired_in_placements(settings) {
+        let message = format!("it names retired stores, which get no copies: {}", retired.join(", "));
+        checked.warn(format!("placement {placement}"), message);
+    }
+    for one in survey.stores.iter().filter(|one| one.condition == Condition::Available) {
+        if one.store.as_ref().is_some_and(|store| !store.capabilities().conditional_put) {
+            checked.warn(format!("conditions of store {}", one.name), UNCONDITIONAL.to_owned());
+        }
+    }
+    for (path, warning) in too_wide {
+        checked.warn(format!("access {}", path.display()), warning);
+    }
+    Ok(checked)
+}
+
+/// What is wrong with a store itself.
+fn judged(one: &SurveyedStore) -> Result<(), EngineError> {
+    let (Some(problem), store) = (&one.problem, &one.name) else { return Ok(()) };
+    Err(match one.condition {
+        Condition::Refused => EngineError::Usage(format!("store {store} is refused: {problem}")),
+        Condition::Away => StorageError::Away { store: store.clone(), reason: problem.clone() }.into(),
+        Condition::Available | Condition::Retired => EngineError::CheckFailed(format!("store {store}: {problem}")),
+    })
+}
+
+fn check_registry(authorized: &AuthorizedInstallation<'_>, survey: &Survey) -> Result<(), EngineError> {
+    authorized.require_registry()?;
+    match survey.registry.as_ref().and_then(Registry::refusal) {
+        Some(reason) => Err(DatabaseError::ReadOnly { reason: reason.to_owned() }.into()),
+        None => Ok(()),
+    }
+}
+
+fn open_findings(open: u64) -> EngineError {
+    EngineError::CheckFailed(format!("{open} findings are open")).next("\"strongroom fixity problems\" lists them")
+}

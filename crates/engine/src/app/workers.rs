@@ -1,0 +1,99 @@
+//! Workers and schedules: what runs in this process until a stop is asked for. The journal is told of what they do by the acts
+//! that they work on, and not of each process that begins and ends.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread;
+
+use super::OpContext;
+use super::authorization::{BACKGROUND_LIST, BACKGROUND_RUN, WORKERS_RUN};
+use super::views::ScheduleView;
+use crate::runtime::{Pools, Shutdown};
+use crate::settings::Settings;
+use crate::{EngineError, Home, background, handlers, runtime_following, runtime_over};
+
+/// How workers run.
+#[derive(Debug, Clone, Default)]
+pub struct Request {
+    /// Only these topics; all where absent.
+    pub topics: Option<Vec<String>>,
+    /// Tasks at once in each topic; as the settings say where absent.
+    pub workers: Option<u16>,
+    /// The settings file: when it changes, the capacity of workers and staging follows.
+    pub settings_file: PathBuf,
+}
+
+/// Runs workers until a stop is asked for.
+///
+/// # Errors
+/// There is no topic of one of the names, or the workers cannot go on.
+pub fn run(context: &OpContext, request: &Request, shutdown: &Shutdown) -> Result<(), EngineError> {
+    let authorized = context.authorize(&WORKERS_RUN)?;
+    run_workers(authorized.home(), request, shutdown)
+}
+
+/// Runs workers, and the schedules beside them, until a stop is asked for or one of both cannot go on.
+pub fn serve(context: &OpContext, request: &Request, shutdown: &Shutdown) -> Result<(), EngineError> {
+    let home = context.authorize(&WORKERS_RUN)?.home();
+    context.authorize(&BACKGROUND_RUN)?;
+    thread::scope(|scope| {
+        let producing = scope.spawn(|| {
+            let outcome = background::run(home, shutdown);
+            if outcome.is_err() {
+                shutdown.request();
+            }
+            outcome
+        });
+        let outcome = run_workers(home, request, shutdown);
+        // Where the workers ended by themselves, the schedules have nothing to work for.
+        shutdown.request();
+        match producing.join() {
+            Ok(Err(error)) => outcome.and(Err(error)),
+            _ => outcome,
+        }
+    })
+}
+
+/// Runs the schedules until a stop is asked for.
+pub fn run_schedules(context: &OpContext, shutdown: &Shutdown) -> Result<(), EngineError> {
+    background::run(context.authorize(&BACKGROUND_RUN)?.home(), shutdown)
+}
+
+/// Runs the schedules that are due now, once.
+pub fn run_due_schedules(context: &OpContext, shutdown: &Shutdown) -> Result<(), EngineError> {
+    background::run_due(context.authorize(&BACKGROUND_RUN)?.home(), shutdown)?;
+    Ok(())
+}
+
+/// Every schedule with its last run and its next.
+pub fn schedules(context: &OpContext) -> Result<Vec<ScheduleView>, EngineError> {
+    let authorized = context.authorize(&BACKGROUND_LIST)?;
+    let home = authorized.home();
+    Ok(background::list(&home.settings, &home.registry)?.into_iter().map(ScheduleView::from).collect())
+}
+
+fn run_workers(home: &Arc<Home>, request: &Request, shutdown: &Shutdown) -> Result<(), EngineError> {
+    let named: Vec<String> = handlers(home).iter().map(|handler| handler.topic().to_owned()).collect();
+    let workers = request.workers;
+    let pools = move |settings: &Settings| pools(settings, &named, workers);
+    let builder = runtime_over(home, request.topics.as_deref())?.pools(pools(&home.settings));
+    let file: &Path = &request.settings_file;
+    let summary = runtime_following(builder, home, file, pools).build().run(shutdown);
+    match summary.failure {
+        Some(failure) => Err(EngineError::from(failure).while_trying("go on working")),
+        None => Ok(()),
+    }
+}
+
+/// The settings of the topics, where `workers` says how many tasks at once each has whatever the settings say.
+fn pools(settings: &Settings, topics: &[String], workers: Option<u16>) -> Pools {
+    let Pools(mut pools) = settings.pools();
+    let Some(workers) = workers else { return Pools(pools) };
+    for topic in topics {
+        pools.entry(topic.clone()).or_default();
+    }
+    for pool in pools.values_mut() {
+        pool.workers = usize::from(workers);
+    }
+    Pools(pools)
+}
