@@ -147,7 +147,9 @@ fn put_rows(
         })
     })?;
     let (mut object_events, of) = (object_events(context, version, object), version.clone());
-    object_events.iter_mut().for_each(|event| event.actor.clone_from(&actor));
+    for event in &mut object_events {
+        event.actor.clone_from(&actor);
+    }
     context.write(move |tx, claim| versions::put_events(tx, claim, &of, &object_events))?;
     context.set_fact(&done, &true)
 }
