@@ -218,7 +218,7 @@ pub fn backfill(
     Ok(BackfillView::new(store, summary))
 }
 
-/// Puts another store in the place of a lost one. Where it keeps copies, [`backfill`] or [`enqueue_backfill`] brings what it
+/// Puts another store in the place of a lost one. Where it keeps copies, [`backfill()`] or [`enqueue_backfill`] brings what it
 /// lacks.
 pub fn replace(context: &OpContext, store: &str) -> Result<ReplacementView, EngineError> {
     let authorized = context.authorize(&STORES_REPLACE)?;
