@@ -7,7 +7,7 @@ use super::authorization::{DEPOSITS_SUBMIT, INSTITUTIONS_LIST, ITEMS_SHOW};
 use super::views::{DepositView, SubmittedView};
 use super::{OpContext, find_institution};
 use crate::EngineError;
-use crate::ingest::{DepositRequest, deposit};
+use crate::ingest::{DepositRequest, deposit, is_url};
 
 pub use crate::ingest::DepositKind;
 
@@ -35,6 +35,10 @@ pub struct Request {
 }
 
 /// Makes a batch and its work items. Nothing is made when anything of the request is wrong.
+///
+/// # Errors
+/// Something that the request names does not exist or cannot be deposited; or an actor who acts for one institution names a path
+/// of the server.
 pub fn submit(context: &OpContext, request: Request) -> Result<SubmittedView, EngineError> {
     let institution = match &request.institution {
         Some(institution) => institution.clone(),
@@ -45,6 +49,13 @@ pub fn submit(context: &OpContext, request: Request) -> Result<SubmittedView, En
     if let Scope::Institution(_) = scope {
         // An institution of others is none that the actor knows.
         authorized.read(|tx| find_institution(tx, scope, &institution))?;
+        if let Some(path) = request.sources.iter().find(|source| !is_url(source)) {
+            // Whoever may name one could have any file of the server taken in and given back.
+            return Err(EngineError::Refused(format!(
+                "{path:?} is a path of the server, and the actor acts for one institution"
+            ))
+            .next("give a URL, or put the package into the institution's place in the receiving store"));
+        }
     }
     let request = DepositRequest {
         institution,

@@ -10,7 +10,7 @@ use strongroom_registry::{
     BatchId, InstitutionId, ItemId, Part, RegistryError, Scope, Transaction, Workflows, batches, parts,
 };
 
-use super::intake::{Payload, bag_name, bag_part};
+use super::intake::{Payload, bag_name, bag_part, is_url};
 use super::workflow::INGEST;
 use crate::journal::{Entry, Target};
 use crate::{EngineError, Home};
@@ -107,7 +107,7 @@ pub fn deposit(home: &Home, request: &DepositRequest) -> Result<Deposited, Engin
     if request.sources.len() > 1 && (request.primary_id.is_some() || request.digest.is_some()) {
         return Err(EngineError::Usage("a primary id or a digest can only be given for a single deposit".into()));
     }
-    if request.digest.is_some() && request.sources.iter().any(|source| Payload::is_url(source)) {
+    if request.digest.is_some() && request.sources.iter().any(|source| is_url(source)) {
         let advice = "a digest can only be declared for a file of this machine: fetch the payload first";
         return Err(EngineError::Usage(advice.into()));
     }

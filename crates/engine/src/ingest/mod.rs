@@ -17,7 +17,7 @@ mod workflow;
 
 pub use deposit::{DepositKind, DepositRequest, Deposited, deposit};
 pub(crate) use deposit::{DepositOptions, create, new_deposit, object_name_fault};
-pub(crate) use intake::{bag_name, bag_part};
+pub(crate) use intake::{bag_name, bag_part, is_url};
 pub(crate) use staging::Interruptible;
 pub(crate) use sweep::finish_discarding;
 pub(crate) use sweep::{SweepHandler, is_over};

@@ -121,8 +121,9 @@ const CASES: &[Case] = cases! {
     "collections::remove" "collections.remove" |call, _| {
         something(app::collections::remove(call, INSTITUTION, COLLECTION))
     };
-    "deposits::submit" "deposits.submit" |call, world| {
-        let sources = vec![world.bag.display().to_string()];
+    "deposits::submit" "deposits.submit" |call, _| {
+        // A path of the server is for those who run the installation.
+        let sources = vec!["https://example.org/diaries.tar".to_owned()];
         let institution = Some(INSTITUTION.to_owned());
         something(app::deposits::submit(call, app::deposits::Request { institution, sources, ..Default::default() }))
     };
@@ -460,4 +461,19 @@ fn a_line_of_the_journal_is_neither_changed_nor_removed() {
         let changed = database.write(|tx| tx.execute(strongroom_database::Statement("change"), &[]));
         assert!(changed.is_err(), "{change}");
     }
+}
+
+#[test]
+fn a_path_of_the_server_is_deposited_only_by_those_who_run_the_installation() {
+    let world = World::new();
+    let request = || app::deposits::Request {
+        institution: Some(INSTITUTION.to_owned()),
+        sources: vec![world.bag.display().to_string()],
+        ..Default::default()
+    };
+    let of_institution = world.call(Role::InstitutionAdmin, Whose::Own);
+    let refused = app::deposits::submit(&of_institution, request()).expect_err("a path");
+    assert!(refused.to_string().contains("is a path of the server"), "{refused}");
+    assert!(world.told().is_empty());
+    app::deposits::submit(&world.call(Role::SystemAdmin, Whose::All), request()).expect("submits");
 }

@@ -5,4 +5,4 @@ mod payload;
 mod web;
 
 pub(crate) use bag::{bag_name, bag_part, is_submission_file};
-pub(crate) use payload::{Located, Payload, bag_trouble, check_unreplaced, payload, unreadable};
+pub(crate) use payload::{Located, Payload, bag_trouble, check_unreplaced, is_url, payload, unreadable};

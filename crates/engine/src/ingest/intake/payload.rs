@@ -24,6 +24,11 @@ pub(crate) enum Payload {
     Upload(UploadSource),
 }
 
+/// Whether a source is a URL rather than a path.
+pub(crate) fn is_url(source: &str) -> bool {
+    source.starts_with("http://") || source.starts_with("https://")
+}
+
 /// What a look at a payload tells.
 #[derive(Debug, Clone)]
 pub(crate) struct Located {
@@ -34,14 +39,9 @@ pub(crate) struct Located {
 }
 
 impl Payload {
-    /// Whether a source is a URL rather than a path.
-    pub(crate) fn is_url(source: &str) -> bool {
-        source.starts_with("http://") || source.starts_with("https://")
-    }
-
     /// Takes a source as a depositor writes it.
     pub(crate) fn parse(source: &str) -> Result<Self, String> {
-        if Self::is_url(source) {
+        if is_url(source) {
             return Url::parse(source).map(Self::Url).map_err(|error| format!("{source:?} is not a URL: {error}"));
         }
         Ok(Self::Path(PathBuf::from(source)))

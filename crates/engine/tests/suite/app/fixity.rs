@@ -1,5 +1,6 @@
 //! Coverage, findings, and checks and repairs by hand.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::sync::Arc;
 
@@ -46,7 +47,9 @@ fn findings_and_coverage_are_those_of_the_actors_institution() {
 
     let own = acting_for(&home, INSTITUTION, Role::InstitutionUser);
     let found = problems(&own);
-    assert_eq!(found.iter().map(|one| one.store.as_str()).collect::<Vec<_>>(), KEPT_IN);
+    // Which store was read first when the deposit was taken in is chance.
+    let stores: BTreeSet<&str> = found.iter().map(|one| one.store.as_str()).collect();
+    assert_eq!(stores, BTreeSet::from(KEPT_IN));
     assert!(found.iter().all(|one| one.path.as_deref() == Some("data/a.txt")), "{found:?}");
     let covered = fixity::report(&own, None).expect("reports");
     assert_eq!(covered.iter().map(|one| one.damaged).collect::<Vec<_>>(), [1, 1]);
