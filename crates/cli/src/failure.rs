@@ -169,7 +169,7 @@ fn of_database(error: &DatabaseError) -> (Exit, Option<&'static str>) {
         DatabaseError::ReadOnly { .. } => (
             Exit::NotAllowed,
             Some(
-                "\"strongroom rebuild --adopt\" takes up what the stores know; if another registry is at work with them, \
+                "\"strongroom rebuild --adopt\" imports what the stores know; if another registry is at work with them, \
                  correct the stores in the settings instead",
             ),
         ),

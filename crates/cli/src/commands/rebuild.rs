@@ -18,7 +18,7 @@ pub(crate) struct Rebuild {
     /// Take up what the stores know and the registry does not, such as one restored from a backup
     #[arg(long)]
     adopt: bool,
-    /// Only tell what would be taken up
+    /// Only show what would be imported
     #[arg(long, requires = "adopt")]
     dry_run: bool,
 }
@@ -42,7 +42,7 @@ pub(crate) fn run(command: &Rebuild, context: &Context) -> Outcome {
     bar.finish_and_clear();
     let found = outcome?;
     if !found.pending.is_empty() && !context.is_quiet {
-        eprintln!("the registry is read-only until what {} knows is taken up", found.pending.join(", "));
+        eprintln!("the registry is read-only until what {} knows is imported", found.pending.join(", "));
         eprintln!("  next: \"strongroom rebuild --adopt\"");
     }
     let is_whole = found.is_complete() && (!command.adopt || found.pending.is_empty());

@@ -19,7 +19,7 @@ pub(crate) enum Receiving {
         /// Its identifier, as "receiving list" shows it
         upload: String,
     },
-    /// Forget uploads as they are, so that they are taken up as if they were new
+    /// Forget uploads as they are, so that the next scan treats them as new
     Forget {
         /// Their identifiers, as "receiving list" shows them
         #[arg(required = true)]

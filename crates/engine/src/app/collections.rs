@@ -64,7 +64,7 @@ pub fn add(
     })?)
 }
 
-/// Changes the rules of a collection, and takes one up again that was put away.
+/// Changes the rules of a collection, and activates one again that was removed.
 pub fn set(
     context: &OpContext,
     institution: &str,

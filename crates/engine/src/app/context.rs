@@ -45,11 +45,6 @@ impl Caller {
         Ok(Self::of_system(Actor::new(ActorKind::User, email.to_lowercase()), Role::SystemAdmin))
     }
 
-    /// The system itself.
-    pub fn system() -> Self {
-        Self::of_system(Actor::system(), Role::System)
-    }
-
     fn of_system(actor: Actor, role: Role) -> Self {
         Self { actor, scope: Scope::System, roles: vec![role] }
     }
@@ -123,11 +118,6 @@ impl OpContext {
     /// Who acts.
     pub fn actor(&self) -> &Actor {
         &self.caller.actor
-    }
-
-    /// What all lines of the journal and the log have that belong to this call.
-    pub fn request(&self) -> Uuid {
-        self.request
     }
 
     /// Asks whether the actor may do this. A refused act that would have changed something is told of in the journal.
@@ -268,21 +258,60 @@ impl<'c> Authorized<'c> {
         self.tell(target, JournalOutcome::Begun, None)?;
         match work(&self.context.home) {
             Ok(result) => {
-                self.tell(target, JournalOutcome::Done, None)?;
+                self.record_end(target, JournalOutcome::Done, None);
                 Ok(result)
             }
             Err(error) => {
-                if let Err(untold) = self.tell(target, JournalOutcome::Failed, Some(error.chain())) {
-                    // Why the act failed is what the caller has to know.
-                    Event::RegistryUnavailable { act: "tell the journal of a failed act", error: &untold }.emit();
-                }
+                self.record_end(target, JournalOutcome::Failed, Some(error.chain()));
                 Err(error)
             }
+        }
+    }
+
+    /// The journal has the begin; the caller needs the outcome of the act, also where the registry cannot record it.
+    fn record_end(&self, target: &Target, outcome: JournalOutcome, detail: Option<String>) {
+        if let Err(error) = self.tell(target, outcome, detail) {
+            Event::RegistryUnavailable { act: "record the end of an act in the journal", error: &error }.emit();
         }
     }
 
     fn tell(&self, target: &Target, outcome: JournalOutcome, detail: Option<String>) -> Result<(), RegistryError> {
         let (entry, target) = (self.entry(), target.clone());
         self.context.home.registry.write(move |tx| entry.append(tx, &target, outcome, detail.as_deref()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use strongroom_registry::ActorKind;
+
+    use super::Caller;
+
+    #[test]
+    fn an_address_at_the_console_names_a_user() {
+        let caller = Caller::named_at_console("Ann.Lee+scans@Example.edu").expect("an address");
+        assert_eq!((caller.actor.kind, caller.actor.name.as_str()), (ActorKind::User, "ann.lee+scans@example.edu"));
+        let longest = format!("{}@example.edu", "a".repeat(254 - "@example.edu".len()));
+        assert!(Caller::named_at_console(&longest).is_ok());
+    }
+
+    #[test]
+    fn what_is_no_address_is_refused() {
+        let too_long = format!("{}@example.edu", "a".repeat(255 - "@example.edu".len()));
+        let wrong = [
+            "",
+            "ann",
+            "@example.edu",
+            "ann@",
+            "ann@@example.edu",
+            "ann @example.edu",
+            "ann@b@c",
+            "a\n@b.c",
+            "a@b\u{7f}",
+        ];
+        for address in wrong.into_iter().chain([too_long.as_str()]) {
+            let refused = Caller::named_at_console(address).expect_err(address).to_string();
+            assert!(refused.contains("is no email address"), "{refused}");
+        }
     }
 }

@@ -173,11 +173,11 @@ impl<'i> AuthorizedInstallation<'i> {
         Survey::of(self.directory(), self.settings(), registry)
     }
 
-    /// Opens the installation to take up what its stores know, with an empty registry where there is none.
+    /// Opens the installation to import what its stores know, with an empty registry where there is none.
     pub(crate) fn open_to_adopt(&self) -> Result<OpContext, EngineError> {
         let made = match self.location()? {
             Location::Sqlite(path) if !path.exists() => Some(path),
-            // Empty tables in a server's database are in nobody's way.
+            // Empty tables in a server's database do no harm.
             _ => None,
         };
         let home = Home::open_to_adopt(self.directory(), self.settings().clone()).map_err(|error| {
@@ -237,7 +237,7 @@ pub fn init(caller: &Caller, directory: &Path, registry: Option<&str>) -> Result
         fs::File::open(parent).and_then(|folder| folder.sync_all()).map_err(|source| io("sync", parent, source))
     });
     if outcome.is_err() {
-        // What cannot be removed is beside the home and in nobody's way; the first error is the one to tell.
+        // What cannot be removed lies beside the data directory and does no harm; the first error is the one to tell.
         let _ = fs::remove_dir_all(&beside);
     }
     outcome?;

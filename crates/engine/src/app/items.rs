@@ -167,7 +167,7 @@ pub fn work(context: &OpContext, wanted: &[ItemId], shutdown: &Shutdown) -> Resu
     work_on(authorized.home(), wanted, shutdown)
 }
 
-/// What keeps an item that waits from going on, where it is known and is not over in a moment.
+/// Why an item waits, where that is known and lasts longer than a moment.
 pub fn obstacle(context: &OpContext, item: ItemId) -> Result<Option<ObstacleView>, EngineError> {
     let authorized = context.authorize(&ITEMS_SHOW)?;
     Ok(authorized.read(|tx| {

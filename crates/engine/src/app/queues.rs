@@ -106,7 +106,7 @@ pub fn empty(context: &OpContext, topic: &str) -> Result<AffectedTasksView, Engi
             Ok((Target::of_system(format!("{name}: {deleted} tasks")), deleted))
         })?;
         all += deleted;
-        if deleted == 0 {
+        if usize::try_from(deleted).is_ok_and(|deleted| deleted < PAGE) {
             return Ok(AffectedTasksView { topic: topic.to_owned(), tasks: all });
         }
     }

@@ -19,7 +19,7 @@ pub enum Progress {
         /// Files of these.
         files: u64,
     },
-    /// What the stores know besides is taken up.
+    /// What the stores know besides is imported.
     Adopting {
         /// Objects looked at so far.
         objects: u64,
@@ -70,7 +70,7 @@ pub fn run(
 /// object.
 ///
 /// # Errors
-/// There is no registry, or no such store; another adoption is under way. What cannot be taken up of an object is no error.
+/// There is no registry, or no such store; another adoption is under way. What cannot be imported of an object is no error.
 pub fn adopt(
     installation: &Installation,
     store: Option<&str>,
@@ -89,7 +89,7 @@ pub fn adopt(
     Ok(RebuildView::new(store.map(str::to_owned), false, summary))
 }
 
-/// Counts what [`adopt`] would take up. Nothing is changed.
+/// Counts what [`adopt`] would import. Nothing is changed.
 pub fn compare(
     installation: &Installation,
     store: Option<&str>,
@@ -116,5 +116,5 @@ fn check_store(authorized: &AuthorizedInstallation<'_>, store: Option<&str>) -> 
 
 fn take_up(home: &Home, request: &AdoptRequest, progress: &mut dyn FnMut(Progress)) -> Result<Summary, EngineError> {
     let mut tell = |so_far: &Summary| progress(Progress::Adopting { objects: so_far.objects, taken: so_far.taken });
-    rebuild::adopt(home, request, &mut tell).map_err(|error| error.while_trying("take up what the stores know"))
+    rebuild::adopt(home, request, &mut tell).map_err(|error| error.while_trying("import what the stores know"))
 }

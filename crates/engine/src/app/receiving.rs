@@ -29,7 +29,7 @@ pub fn show(context: &OpContext, upload: UploadId) -> Result<UploadView, EngineE
     Ok(receiving::show(authorized.home(), authorized.scope(), upload)?.into())
 }
 
-/// Forgets an upload as it is: the next look takes it up as if it were new. Its work items stay on record.
+/// Forgets an upload as it is: the next scan treats it as new. Its work items stay on record.
 pub fn forget(context: &OpContext, upload: UploadId) -> Result<(), EngineError> {
     let authorized = context.authorize(&RECEIVING_FORGET)?;
     let scope = authorized.scope();

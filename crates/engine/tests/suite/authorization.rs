@@ -137,7 +137,7 @@ const CASES: &[Case] = cases! {
     };
     "fixity::enqueue" "fixity.enqueue" |call, _| something(app::fixity::enqueue(call, &FixityRequest::default()));
     "fixity::problems" "fixity.problems" |call, _| {
-        app::fixity::problems(call, &app::fixity::Filter::default(), None).map(|_| Shown::Nothing)
+        app::fixity::problems(call, &app::fixity::Filter::default(), None).map(|page| some(&page.items))
     };
     "fixity::repair" "fixity.repair" |call, _| something(app::fixity::repair(call, FindingId::new()));
     "fixity::report" "fixity.report" |call, _| app::fixity::report(call, None).map(|found| some(&found));

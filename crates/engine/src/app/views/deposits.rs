@@ -4,8 +4,7 @@ use serde::Serialize;
 use strongroom_registry::items::{self, Item, ItemProblem};
 use strongroom_registry::{BatchId, ItemId, ItemStatus, Part, Parts, RegistryError, Scope, Stage, Transaction};
 
-/// Problems shown with one deposit.
-const PROBLEMS: usize = 1_000;
+use super::items::{PROBLEMS, is_over};
 
 /// What was made of a submission.
 #[derive(Debug, Clone, Serialize)]
@@ -50,8 +49,8 @@ impl DepositView {
         item: Item,
         parts: Option<(Part, Option<Parts>)>,
     ) -> Result<Self, RegistryError> {
-        let is_over = item.status.is_ended() || item.status == ItemStatus::Held;
-        let problems = if is_over { items::problems(tx, Scope::System, item.id, PROBLEMS)? } else { Vec::new() };
+        let problems =
+            if is_over(item.status) { items::problems(tx, Scope::System, item.id, PROBLEMS)? } else { Vec::new() };
         let (part, all) = parts.unzip();
         Ok(Self {
             part: part.map(Part::number),

@@ -10,7 +10,7 @@ use strongroom_registry::{
 };
 
 /// Problems shown with one item.
-const PROBLEMS: usize = 1_000;
+pub(super) const PROBLEMS: usize = 1_000;
 
 /// A work item.
 #[derive(Debug, Clone, Serialize)]
@@ -89,8 +89,13 @@ pub struct StandingView {
 impl StandingView {
     /// Whether nothing more happens to it without a person.
     pub fn is_over(&self) -> bool {
-        self.status.is_ended() || self.status == ItemStatus::Held
+        is_over(self.status)
     }
+}
+
+/// Whether nothing more happens to an item without a person.
+pub(super) fn is_over(status: ItemStatus) -> bool {
+    status.is_ended() || status == ItemStatus::Held
 }
 
 impl From<Item> for StandingView {
@@ -133,7 +138,7 @@ pub struct HistoryLineView {
     pub fence: i64,
 }
 
-/// What keeps an item from going on.
+/// Why an item does not go on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ObstacleView {
     /// The same for as long as it is the same obstacle, whatever its reason says.

@@ -63,7 +63,7 @@ pub struct RebuildView {
     pub objects: u64,
     /// Objects among them of which the registry knew everything.
     pub known: u64,
-    /// Objects among them of which something was taken up.
+    /// Objects among them of which something was imported.
     pub taken: u64,
     /// Objects that could not be read.
     pub failed: u64,
