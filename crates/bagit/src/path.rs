@@ -215,7 +215,7 @@ pub(crate) fn normal_form(text: &str) -> Cow<'_, str> {
 
 /// The key under which a file meets every listed path that could mean it, under any reading and any normal form: decoding
 /// is repeated until nothing changes. The three encoded forms never overlap, so the order of decoding does not matter.
-pub(crate) fn meeting_key(path: &str) -> Cow<'_, str> {
+pub(crate) fn join_key(path: &str) -> Cow<'_, str> {
     if path.is_ascii() && !path.contains('%') {
         return Cow::Borrowed(path);
     }
@@ -337,11 +337,11 @@ mod tests {
 
         #[test]
         fn every_reading_of_a_listed_path_meets_its_file(listed in "[a%0-9ADd25é\\u{301}e]{0,24}") {
-            let key = meeting_key(&listed).into_owned();
+            let key = join_key(&listed).into_owned();
             for is_encoded in [true, false] {
                 for reading in readings(&listed, is_encoded) {
-                    prop_assert_eq!(meeting_key(&reading).into_owned(), key.clone());
-                    prop_assert_eq!(meeting_key(&normal_form(&reading)).into_owned(), key.clone());
+                    prop_assert_eq!(join_key(&reading).into_owned(), key.clone());
+                    prop_assert_eq!(join_key(&normal_form(&reading)).into_owned(), key.clone());
                 }
             }
         }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::codes;
 use crate::declaration::{Version, shorten};
 use crate::problem::Problem;
-use crate::text::{Charset, LineFault, Lines, Mark};
+use crate::text::{ByteOrderMark, Charset, LineFault, Lines};
 
 /// Most bytes of labels and values that are kept of one file.
 pub(crate) const LARGEST: usize = 8 << 20;
@@ -127,13 +127,13 @@ impl TagFile<'_> {
 }
 
 /// Reports a byte order mark that should not be, or lacks.
-pub(crate) fn report_mark(file: &str, mark: Mark, version: Version, report: &mut dyn FnMut(Problem)) {
+pub(crate) fn report_mark(file: &str, mark: ByteOrderMark, version: Version, report: &mut dyn FnMut(Problem)) {
     match mark {
-        Mark::AsExpected => {}
-        Mark::Unwanted => {
+        ByteOrderMark::AsExpected => {}
+        ByteOrderMark::Unwanted => {
             report(codes::ENCODING_BOM.problem("the file starts with a byte order mark").in_file(file).at_line(1));
         }
-        Mark::Missing => {
+        ByteOrderMark::Missing => {
             let rule = if version.is_strict() { codes::ENCODING_BOM_MISSING } else { codes::ENCODING_BOM_ASSUMED };
             report(rule.problem("the file has no byte order mark").in_file(file).at_line(1));
         }

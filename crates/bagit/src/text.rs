@@ -82,7 +82,7 @@ impl Charset {
 
 /// What is odd about a file as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Mark {
+pub(crate) enum ByteOrderMark {
     /// As the standard asks.
     AsExpected,
     /// A byte order mark where none may be (UTF-8).
@@ -115,7 +115,7 @@ pub(crate) struct Line<'a> {
 pub(crate) struct Lines<'r> {
     reader: BufReader<Box<dyn Read + 'r>>,
     charset: Charset,
-    mark: Mark,
+    mark: ByteOrderMark,
     raw: Vec<u8>,
     number: u64,
     is_after_carriage_return: bool,
@@ -136,12 +136,12 @@ impl<'r> Lines<'r> {
         }
         let head = &head[..length];
         let (mark, skipped, wide) = match charset.0 {
-            Kind::Utf8 if head.starts_with(&[0xEF, 0xBB, 0xBF]) => (Mark::Unwanted, 3, None),
+            Kind::Utf8 if head.starts_with(&[0xEF, 0xBB, 0xBF]) => (ByteOrderMark::Unwanted, 3, None),
             Kind::Wide(unit, named) => {
                 let (mark, skipped, order) = wide_start(head, unit, named);
                 (mark, skipped, Some((unit, order)))
             }
-            _ => (Mark::AsExpected, 0, None),
+            _ => (ByteOrderMark::AsExpected, 0, None),
         };
         let start = io::Cursor::new(head[skipped..].to_vec()).chain(reader);
         let reader: Box<dyn Read + 'r> = match wide {
@@ -153,7 +153,7 @@ impl<'r> Lines<'r> {
     }
 
     /// What is odd about the start of the file.
-    pub(crate) fn mark(&self) -> Mark {
+    pub(crate) fn mark(&self) -> ByteOrderMark {
         self.mark
     }
 
@@ -207,21 +207,21 @@ impl<'r> Lines<'r> {
 }
 
 /// Whether there is a byte order mark, how many bytes it takes, and the byte order.
-fn wide_start(head: &[u8], unit: usize, named: Option<ByteOrder>) -> (Mark, usize, ByteOrder) {
+fn wide_start(head: &[u8], unit: usize, named: Option<ByteOrder>) -> (ByteOrderMark, usize, ByteOrder) {
     let big: &[u8] = if unit == 2 { &[0xFE, 0xFF] } else { &[0, 0, 0xFE, 0xFF] };
     let little: &[u8] = if unit == 2 { &[0xFF, 0xFE] } else { &[0xFF, 0xFE, 0, 0] };
     if head.starts_with(big) && named != Some(ByteOrder::Little) {
-        return (Mark::AsExpected, unit, ByteOrder::Big);
+        return (ByteOrderMark::AsExpected, unit, ByteOrder::Big);
     }
     if head.starts_with(little) && named != Some(ByteOrder::Big) {
-        return (Mark::AsExpected, unit, ByteOrder::Little);
+        return (ByteOrderMark::AsExpected, unit, ByteOrder::Little);
     }
     if let Some(order) = named {
-        return (Mark::AsExpected, 0, order);
+        return (ByteOrderMark::AsExpected, 0, order);
     }
     // RFC 2781 section 4.3 says big-endian; a first character of ASCII in little-endian order says otherwise.
     let is_little = head.len() >= unit && head[0] != 0 && head[1..unit].iter().all(|byte| *byte == 0);
-    let mark = if head.is_empty() { Mark::AsExpected } else { Mark::Missing };
+    let mark = if head.is_empty() { ByteOrderMark::AsExpected } else { ByteOrderMark::Missing };
     (mark, 0, if is_little { ByteOrder::Little } else { ByteOrder::Big })
 }
 
@@ -318,7 +318,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn lines(raw: &[u8], label: &str) -> (Mark, Vec<(String, Option<LineFault>)>) {
+    fn lines(raw: &[u8], label: &str) -> (ByteOrderMark, Vec<(String, Option<LineFault>)>) {
         let mut lines = Lines::new(Box::new(raw), Charset::for_label(label).unwrap()).unwrap();
         let mut found = Vec::new();
         while let Some(line) = lines.next().unwrap() {
@@ -345,10 +345,10 @@ mod tests {
         let big: Vec<u8> = text.encode_utf16().flat_map(u16::to_be_bytes).collect();
         let little: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
         for (raw, mark) in [
-            ([&[0xFE, 0xFF], big.as_slice()].concat(), Mark::AsExpected),
-            ([&[0xFF, 0xFE], little.as_slice()].concat(), Mark::AsExpected),
-            (big, Mark::Missing),
-            (little, Mark::Missing),
+            ([&[0xFE, 0xFF], big.as_slice()].concat(), ByteOrderMark::AsExpected),
+            ([&[0xFF, 0xFE], little.as_slice()].concat(), ByteOrderMark::AsExpected),
+            (big, ByteOrderMark::Missing),
+            (little, ByteOrderMark::Missing),
         ] {
             let (found_mark, found) = lines(&raw, "utf-16");
             assert_eq!((found_mark, plain(&found)), (mark, vec!["x: é😀", "y"]));

@@ -62,7 +62,7 @@ pub enum Isolation {
     Serial,
     /// Each statement sees what others have kept by then. Only for jobs that lock the rows they decide by, or decide and
     /// change in one statement; where many want the same rows, they wait or pass by instead of starting over.
-    ByRows,
+    ReadCommitted,
 }
 
 /// What a write transaction runs. It may be called again where the first run was undone.
@@ -91,13 +91,13 @@ pub trait Database: Send + Sync {
     fn dialect(&self) -> &'static str;
 
     /// A number that changes when anybody, in whatever process, may have made work; cheap enough to ask for forty times a
-    /// second. It is compared for equality only. SQLite's changes with every commit, PostgreSQL's when [`Self::ring`] was
+    /// second. It is compared for equality only. SQLite's changes with every commit, PostgreSQL's when [`Self::notify`] was
     /// called, and every second for those who were not heard.
     fn revision(&self) -> Result<u64, DatabaseError>;
 
     /// Tells those who wait in other processes to look, where they do not see it by themselves. To be called after the
     /// commit, and outside of transactions; calls that come close together are heard as one.
-    fn ring(&self) {}
+    fn notify(&self) {}
 }
 
 impl dyn Database + '_ {

@@ -149,7 +149,7 @@ impl Row {
     }
 
     /// A truth value.
-    pub fn truth(&self, column: &'static str) -> Result<bool, DatabaseError> {
+    pub fn bool(&self, column: &'static str) -> Result<bool, DatabaseError> {
         Ok(self.integer(column)? != 0)
     }
 

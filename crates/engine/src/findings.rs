@@ -29,7 +29,7 @@ pub(crate) fn count(settings: &Settings, registry: &Registry) -> Result<Vec<Open
     let recorded = registry.read(health::open_findings)?;
     let mut found: Vec<OpenFindings> = recorded
         .into_iter()
-        .map(|one| OpenFindings { store: one.store, kind: one.kind.word(), findings: one.findings })
+        .map(|one| OpenFindings { store: one.store, kind: one.kind.as_str(), findings: one.findings })
         .collect();
     for (placement, stores) in &settings.placements {
         for store in stores {

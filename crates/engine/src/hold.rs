@@ -27,7 +27,7 @@ pub(crate) type GoOn<'a> = dyn Fn() -> Result<(), Interrupted> + Sync + 'a;
 
 /// Why an act on an object stops before its end.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Halt {
+pub(crate) enum OperationError {
     /// Somebody else holds the object, until then.
     #[error("somebody else works on the object until {0}")]
     Busy(Time),
@@ -39,25 +39,25 @@ pub(crate) enum Halt {
     Engine(#[from] EngineError),
 }
 
-impl From<RegistryError> for Halt {
+impl From<RegistryError> for OperationError {
     fn from(error: RegistryError) -> Self {
         Self::Engine(error.into())
     }
 }
 
-impl From<DatabaseError> for Halt {
+impl From<DatabaseError> for OperationError {
     fn from(error: DatabaseError) -> Self {
         Self::Engine(error.into())
     }
 }
 
-impl From<StorageError> for Halt {
+impl From<StorageError> for OperationError {
     fn from(error: StorageError) -> Self {
         Self::Engine(error.into())
     }
 }
 
-impl From<OcflError> for Halt {
+impl From<OcflError> for OperationError {
     fn from(error: OcflError) -> Self {
         Self::Engine(error.into())
     }
@@ -83,19 +83,19 @@ pub(crate) struct ObjectHold<'h> {
 
 impl<'h> ObjectHold<'h> {
     /// Takes the lease, or says when to ask again.
-    pub(crate) fn take(home: &'h Home, object: ObjectId) -> Result<Self, Halt> {
+    pub(crate) fn take(home: &'h Home, object: ObjectId) -> Result<Self, OperationError> {
         Self::take_as(home, object, Uuid::now_v7())
     }
 
     /// As [`Self::take`], in the name of somebody who is known not to work: the item of a version that was being committed.
-    pub(crate) fn take_as(home: &'h Home, object: ObjectId, owner: Uuid) -> Result<Self, Halt> {
+    pub(crate) fn take_as(home: &'h Home, object: ObjectId, owner: Uuid) -> Result<Self, OperationError> {
         let hold = Self::take_lease(home, object, owner, None)?;
         // A store that is replaced after this is noticed by the next write.
         home.compare_stores()?;
         Ok(hold)
     }
 
-    fn take_lease(home: &'h Home, object: ObjectId, owner: Uuid, claim: Option<Claim>) -> Result<Self, Halt> {
+    fn take_lease(home: &'h Home, object: ObjectId, owner: Uuid, claim: Option<Claim>) -> Result<Self, OperationError> {
         let claimed = claim.clone();
         let (hold, replacements) = home.registry.write_lease(Isolation::Serial, move |tx| {
             check_claim(tx, claimed.as_ref())?;
@@ -107,25 +107,25 @@ impl<'h> ObjectHold<'h> {
                 let kept_at = Cell::new(Instant::now());
                 Ok(Self { home, object, owner, fence, replacements, kept_at, claim })
             }
-            Hold::Busy { until } => Err(Halt::Busy(until)),
+            Hold::Busy { until } => Err(OperationError::Busy(until)),
         }
     }
 
     /// The lease that a work item has already; it is not let go. It is refused, then and at each write, to a worker whose item
     /// another one has by now: that one holds the object in the name of the same item, or the item has ended.
-    pub(crate) fn of_item(home: &'h Home, object: ObjectId, claim: &Claim) -> Result<Self, Halt> {
+    pub(crate) fn of_item(home: &'h Home, object: ObjectId, claim: &Claim) -> Result<Self, OperationError> {
         let hold = Self::take_lease(home, object, claim.item.0, Some(claim.clone()))?;
         home.compare_stores()?;
         Ok(hold)
     }
 
     /// Keeps it where that was not done for a while.
-    pub(crate) fn keep_in_time(&self) -> Result<(), Halt> {
+    pub(crate) fn keep_in_time(&self) -> Result<(), OperationError> {
         if self.kept_at.get().elapsed() >= KEEP_EVERY { self.keep() } else { Ok(()) }
     }
 
     /// Keeps it; refused when another owner had it in between, or a store was replaced.
-    pub(crate) fn keep(&self) -> Result<(), Halt> {
+    pub(crate) fn keep(&self) -> Result<(), OperationError> {
         self.home.registry.write_lease(Isolation::Serial, self.proof())?;
         self.kept_at.set(Instant::now());
         Ok(())
@@ -133,7 +133,7 @@ impl<'h> ObjectHold<'h> {
 
     /// Runs a write transaction that also proves the hold: nothing is recorded by one who lost it, or who may have seen a
     /// store that was replaced since.
-    pub(crate) fn write<T, F>(&self, mut job: F) -> Result<T, Halt>
+    pub(crate) fn write<T, F>(&self, mut job: F) -> Result<T, OperationError>
     where
         T: Send + 'static,
         F: FnMut(&mut dyn Transaction) -> Result<T, RegistryError> + Send + 'static,

@@ -14,9 +14,9 @@ use strongroom_storage::{Key, Store};
 use crate::EngineError;
 use crate::access::{Admission, Availability, StoreAccess, StoreState, by_name};
 use crate::identification::Identifiers;
-use crate::mark::{self, Marks};
 use crate::places;
 use crate::settings::{Settings, StoreSettings};
+use crate::watermark::{self, Marks};
 use crate::workflow::{Workflow, Workflows};
 
 /// The shortest and the longest time until it is asked again for a store that is away.
@@ -86,7 +86,7 @@ impl Home {
     pub fn with_registry(directory: &Path, settings: Settings, registry: Registry) -> Result<Self, EngineError> {
         let admission = Admission::by(&registry, &settings, directory.to_owned())?;
         let mut home = Self::assemble(directory, settings, registry, admission)?;
-        if let Some(reason) = mark::refusal(&home.registry, &home.available(&home.preservation_stores()))? {
+        if let Some(reason) = watermark::refusal(&home.registry, &home.available(&home.preservation_stores()))? {
             home.registry = home.registry.read_only(&reason);
         }
         for access in home.access.values() {
@@ -229,12 +229,12 @@ impl Home {
             checked_roots: Mutex::default(),
             marks,
         };
-        home.take_up_capacity(&home.settings);
+        home.apply_capacity(&home.settings);
         Ok(home)
     }
 
     /// Goes by the capacity of staging in these settings from now on.
-    pub fn take_up_capacity(&self, settings: &Settings) {
+    pub fn apply_capacity(&self, settings: &Settings) {
         let capacity = match settings.staging.capacity {
             0 => i64::MAX.unsigned_abs(),
             capacity => capacity,

@@ -18,7 +18,6 @@ pub mod ingest;
 pub mod journal;
 mod layout;
 mod logs;
-pub mod mark;
 mod measure;
 pub mod outbox;
 pub mod places;
@@ -34,6 +33,7 @@ pub mod settings;
 pub mod signatures;
 pub mod status;
 pub mod survey;
+pub mod watermark;
 mod work;
 pub mod workflow;
 
@@ -43,7 +43,7 @@ pub use crash::arm_crash_points;
 pub(crate) use crash::crash_point;
 pub use error::{EngineError, chain};
 pub use home::{Home, NamedStore, Roles};
-pub use work::{following as runtime_following, handlers, runtime as runtime_over, work_on};
+pub use work::{following as with_settings_reload, handlers, runtime as build_runtime, work_on};
 
 /// What did an act, in events: this program and its version.
 pub const AGENT: &str = concat!("https://crates.io/crates/strongroom/", env!("CARGO_PKG_VERSION"));

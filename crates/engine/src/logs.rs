@@ -4,8 +4,8 @@
 use std::collections::HashSet;
 
 use strongroom_ocfl::{Layout, Object, object_id};
+use strongroom_registry::epoch::{self, RegistryEpoch};
 use strongroom_registry::objects::{self, Object as StoredObject};
-use strongroom_registry::standing::{self, Standing};
 use strongroom_registry::stores::{self, MissedLog, UnreadLogs};
 use strongroom_registry::{GenerationId, ObjectId, RegistryError, Scope, Time};
 use strongroom_storage::{Key, PutCondition, PutOptions, StorageError, Store};
@@ -14,10 +14,10 @@ use uuid::Uuid;
 use crate::error::chain;
 use crate::event::Event;
 use crate::fixity::Interruptible;
-use crate::hold::{GoOn, Halt, ObjectHold, now};
+use crate::hold::{GoOn, ObjectHold, OperationError, now};
 use crate::home::storage_root;
-use crate::mark;
 use crate::runtime::Shutdown;
+use crate::watermark;
 use crate::{EngineError, Home};
 
 /// Missed logs that are listed at once.
@@ -75,22 +75,22 @@ pub(crate) fn put(
     let there: Vec<String> = kept.iter().map(|store| store.name().to_owned()).collect();
     let announced = due.forget(&there)?;
     for store in &kept {
-        mark::advance(home, *store, &announced)?;
+        watermark::advance(home, *store, &announced)?;
     }
-    mark::confirm(home, &kept, &announced)
+    watermark::confirm(home, &kept, &announced)
 }
 
 /// Puts one log into one store, behind the store's mark.
 fn put_into<'h>(
     home: &'h Home,
     store: &str,
-    announced: &Standing,
+    announced: &RegistryEpoch,
     institution: &str,
     generation: GenerationId,
     (name, bytes): (&str, &[u8]),
 ) -> Result<&'h dyn Store, EngineError> {
     let store = home.store(store)?.as_ref();
-    mark::advance(home, store, announced)?;
+    watermark::advance(home, store, announced)?;
     Object::new(store, object_root(institution, generation)?).put_log(name, bytes)?;
     Ok(store)
 }
@@ -105,10 +105,10 @@ struct Due<'a> {
 
 impl Due<'_> {
     /// Announces the act, and notes in every store that the log is missed there.
-    fn announce(&self, log: &MissedLog) -> Result<Standing, EngineError> {
+    fn announce(&self, log: &MissedLog) -> Result<RegistryEpoch, EngineError> {
         let (stores, log) = (self.stores.to_vec(), log.clone());
         Ok(self.home.registry.write(move |tx| {
-            let announced = standing::announce(tx)?;
+            let announced = epoch::announce(tx)?;
             let missed_at = tx.now()?;
             for store in &stores {
                 stores::note_log(tx, &MissedLog { store: store.clone(), missed_at, ..log.clone() })?;
@@ -118,13 +118,13 @@ impl Due<'_> {
     }
 
     /// Announces the act once more, and notes that these stores do not miss the log.
-    fn forget(&self, stores: &[String]) -> Result<Standing, EngineError> {
+    fn forget(&self, stores: &[String]) -> Result<RegistryEpoch, EngineError> {
         let (stores, object, name) = (stores.to_vec(), self.object, self.name.to_owned());
         Ok(self.home.registry.write(move |tx| {
             for store in &stores {
                 stores::log_is_put(tx, store, object, &name)?;
             }
-            standing::announce(tx)
+            epoch::announce(tx)
         })?)
     }
 }
@@ -151,9 +151,9 @@ pub(crate) fn put_missed(home: &Home, stop: &Shutdown) -> Result<u64, EngineErro
                 match put_one_missed(home, log) {
                     Ok(()) => put += 1,
                     // Somebody works on the object, or one key cannot be put: the rest can.
-                    Err(Halt::Engine(error)) if error.away().is_some() => break 'pages,
-                    Err(Halt::Interrupted(_)) => break 'pages,
-                    Err(Halt::Busy(_) | Halt::Engine(_)) => {}
+                    Err(OperationError::Engine(error)) if error.away().is_some() => break 'pages,
+                    Err(OperationError::Interrupted(_)) => break 'pages,
+                    Err(OperationError::Busy(_) | OperationError::Engine(_)) => {}
                 }
             }
         }
@@ -189,9 +189,9 @@ pub(crate) fn copy_unread(home: &Home, stop: &Shutdown) -> Result<u64, EngineErr
                             break 'pages;
                         }
                     }
-                    Err(Halt::Interrupted(_)) => break 'pages,
+                    Err(OperationError::Interrupted(_)) => break 'pages,
                     // Somebody works on the object, or the store that lacks them is away: the rest can be copied.
-                    Err(Halt::Busy(_) | Halt::Engine(_)) => {}
+                    Err(OperationError::Busy(_) | OperationError::Engine(_)) => {}
                 }
             }
         }
@@ -203,18 +203,22 @@ pub(crate) fn copy_unread(home: &Home, stop: &Shutdown) -> Result<u64, EngineErr
 }
 
 /// Copies the logs of one object from a holder into the store that lacks them; the error of a holder that cannot be read.
-fn copy_one_unread(home: &Home, unread: &UnreadLogs, from: &dyn Store) -> Result<Result<(), StorageError>, Halt> {
+fn copy_one_unread(
+    home: &Home,
+    unread: &UnreadLogs,
+    from: &dyn Store,
+) -> Result<Result<(), StorageError>, OperationError> {
     let hold = ObjectHold::take(home, unread.object)?;
     let object = home.registry.read(|tx| objects::get(tx, Scope::System, unread.object))?;
     let is_wanted = home.stores.contains_key(&unread.store) && !home.is_retired(&unread.store)?;
     if let Some(object) = object.filter(|_| is_wanted) {
         let store = home.store(&unread.store)?.as_ref();
-        let announced = mark::announce(home)?;
-        mark::advance(home, store, &announced)?;
+        let announced = watermark::announce(home)?;
+        watermark::advance(home, store, &announced)?;
         if let Err(error) = LogCopying::new(&hold, &object, store)?.copy_from(from, &|| Ok(()))? {
             return Ok(Err(error));
         }
-        mark::confirm(home, &[store], &announced)?;
+        watermark::confirm(home, &[store], &announced)?;
     }
     let (holder, store, object) = (unread.holder.clone(), unread.store.clone(), unread.object);
     hold.write(move |tx| stores::logs_are_read(tx, &holder, &store, object))?;
@@ -232,7 +236,11 @@ pub(crate) struct LogCopying<'a> {
 
 impl<'a> LogCopying<'a> {
     /// Lists what the store has.
-    pub(crate) fn new(hold: &'a ObjectHold<'a>, object: &StoredObject, store: &'a dyn Store) -> Result<Self, Halt> {
+    pub(crate) fn new(
+        hold: &'a ObjectHold<'a>,
+        object: &StoredObject,
+        store: &'a dyn Store,
+    ) -> Result<Self, OperationError> {
         let folder = object_root(&object.institution_identifier, object.generation)?.join("logs");
         let folder = folder.map_err(StorageError::from)?;
         let there = store.list(&folder)?.map(|listed| listed.map(|listed| listed.key)).collect::<Result<_, _>>()?;
@@ -240,7 +248,11 @@ impl<'a> LogCopying<'a> {
     }
 
     /// Copies what a holder has and the store lacks; the error of a holder that cannot be read.
-    pub(crate) fn copy_from(&mut self, from: &dyn Store, go_on: &GoOn<'_>) -> Result<Result<(), StorageError>, Halt> {
+    pub(crate) fn copy_from(
+        &mut self,
+        from: &dyn Store,
+        go_on: &GoOn<'_>,
+    ) -> Result<Result<(), StorageError>, OperationError> {
         let listing = match from.list(&self.folder) {
             Ok(listing) => listing,
             Err(error) => return Ok(Err(error)),
@@ -277,7 +289,7 @@ impl<'a> LogCopying<'a> {
     }
 
     /// Puts what other stores miss: it may have lain nowhere but in what the store has lost.
-    pub(crate) fn put_missed(&mut self, home: &Home, object: ObjectId, go_on: &GoOn<'_>) -> Result<(), Halt> {
+    pub(crate) fn put_missed(&mut self, home: &Home, object: ObjectId, go_on: &GoOn<'_>) -> Result<(), OperationError> {
         let mut after = String::new();
         loop {
             let page = home.registry.read(|tx| stores::missed_logs_of(tx, object, &after, LOGS_AT_ONCE))?;
@@ -298,12 +310,12 @@ impl<'a> LogCopying<'a> {
     }
 }
 
-fn put_one_missed(home: &Home, log: &MissedLog) -> Result<(), Halt> {
+fn put_one_missed(home: &Home, log: &MissedLog) -> Result<(), OperationError> {
     let hold = ObjectHold::take(home, log.object)?;
-    let announced = mark::announce(home)?;
+    let announced = watermark::announce(home)?;
     let store =
         put_into(home, &log.store, &announced, &log.institution, log.generation, (&log.name, log.bytes.as_slice()))?;
-    mark::confirm(home, &[store], &announced)?;
+    watermark::confirm(home, &[store], &announced)?;
     let (store, object, name) = (log.store.clone(), log.object, log.name.clone());
     hold.write(move |tx| stores::log_is_put(tx, &store, object, &name))
 }

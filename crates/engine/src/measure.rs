@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use strongroom_database::SystemClock;
-use strongroom_queue::{Holder, LeaseRequest, NewTask, Outcome, Settlement, tasks};
+use strongroom_queue::{LeaseRequest, NewTask, Outcome, Settlement, WorkerId, tasks};
 use strongroom_registry::{Registry, RegistryError};
 
 use crate::EngineError;
@@ -17,7 +17,7 @@ const TOPIC: &str = "bench";
 /// How many tasks a second are enqueued, leased and settled, 100 at once, in a new registry that is made in this folder.
 pub fn queue_rate(folder: &Path, duration: Duration) -> Result<f64, EngineError> {
     let registry = Registry::open_sqlite(&folder.join("registry.db"), Arc::new(SystemClock))?;
-    let holder = Holder::this_process();
+    let holder = WorkerId::this_process();
     let begin = Instant::now();
     let (mut done, mut round) = (0_u32, 0_u32);
     while begin.elapsed() < duration {

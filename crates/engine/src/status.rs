@@ -228,14 +228,14 @@ pub fn collect(
         Ok::<_, RegistryError>((queue, items::counts(tx, Scope::System, None)?))
     })?;
     let tasks = background::list(settings, registry)?;
-    let mut problems: BTreeMap<&'static str, u64> = FindingKind::ALL.iter().map(|kind| (kind.word(), 0)).collect();
+    let mut problems: BTreeMap<&'static str, u64> = FindingKind::ALL.iter().map(|kind| (kind.as_str(), 0)).collect();
     problems.extend(survey.findings_by_kind());
     let scheduled = tasks.iter().find(|task| task.name == background::fixity::NAME).and_then(|task| task.last_run_at);
     let last_round = [scheduled, registry.read(fixity::last_run)?].into_iter().flatten().max();
     let (oldest_check, due_now) = checked(oldest_check);
     Ok(Status {
         read_only: registry.refusal().map(str::to_owned),
-        items: items_by_status.into_iter().map(|(status, count)| (status.word(), count)).collect(),
+        items: items_by_status.into_iter().map(|(status, count)| (status.as_str(), count)).collect(),
         review: registry.read(|tx| review(tx, &queue, &tasks, survey))?,
         queue,
         stores,
@@ -278,7 +278,7 @@ pub(crate) fn health_of(
 }
 
 fn by_word((state, count): (UploadState, u64)) -> (&'static str, u64) {
-    (state.word(), count)
+    (state.as_str(), count)
 }
 
 fn review(

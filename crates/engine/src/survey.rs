@@ -10,9 +10,9 @@ use strongroom_storage::Store;
 
 use crate::access::{Admission, Availability};
 use crate::findings::{self, OpenFindings};
-use crate::mark::{self, Found, Mark};
 use crate::places::{self, Conflict};
 use crate::settings::Settings;
+use crate::watermark::{self, Found, Watermark};
 use crate::{EngineError, Home};
 
 /// How a store stands.
@@ -61,7 +61,7 @@ pub struct SurveyedStore {
     /// The store, where it can be used.
     pub store: Option<Arc<dyn Store>>,
     /// Its registry watermark, where it has one.
-    pub mark: Option<Mark>,
+    pub mark: Option<Watermark>,
     /// Files of objects' logs that it has still to get; none without a registry.
     pub missed_logs: Option<u64>,
 }
@@ -192,9 +192,9 @@ pub fn may_be_made(
 }
 
 /// The watermark of a store that keeps copies, or what is wrong with it.
-fn look_for_mark(registry: &Registry, store: &dyn Store) -> Result<Result<Option<Mark>, String>, EngineError> {
-    Ok(match mark::read(store) {
-        Ok(Found::Mark(mark)) => Ok(Some(mark)),
+fn look_for_mark(registry: &Registry, store: &dyn Store) -> Result<Result<Option<Watermark>, String>, EngineError> {
+    Ok(match watermark::read(store) {
+        Ok(Found::Watermark(mark)) => Ok(Some(mark)),
         Ok(Found::Unreadable(why)) => Err(format!("its registry watermark cannot be read: {why}")),
         Ok(Found::None) => {
             let name = store.name();

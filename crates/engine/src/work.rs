@@ -74,7 +74,7 @@ pub fn following(
     let (watch, home) = (Watch::new(file, std::env::vars_os()), home.clone());
     let ask = move || {
         let settings = watch.changed()?;
-        home.take_up_capacity(&settings);
+        home.apply_capacity(&settings);
         Some(pools(&settings))
     };
     builder.capacity(LOOK_AT_SETTINGS, Arc::new(ask))

@@ -12,8 +12,8 @@ use crate::knowledge::Knowledge;
 use crate::matching::open::{Open, Run};
 use crate::observation::Observation;
 use crate::options::Options;
+use crate::ranking::{Evidence, FileName, weigh};
 use crate::signatures::{Release, SignatureSet};
-use crate::weighing::{Evidence, FileName, weigh};
 use strongroom_archive::Source;
 
 /// So much of the beginning is looked at first. Nearly all signatures are decided by it.

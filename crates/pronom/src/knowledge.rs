@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::answer::Span;
-use crate::inside::{Inside, Told};
 use crate::matching::index::Index;
 use crate::matching::open::{Open, Pattern};
+use crate::members::{Inside, Told};
 use crate::signatures::{ContainerKind, Format, Release, SignatureSet};
 use strongroom_archive::Source;
 

@@ -9,15 +9,15 @@ pub mod compiled;
 pub mod container;
 mod error;
 mod identifier;
-mod inside;
 mod knowledge;
 mod matching;
+mod members;
 mod observation;
 mod options;
 mod pattern;
+mod ranking;
 mod signatures;
 pub mod text;
-mod weighing;
 pub mod xml;
 
 pub use answer::{Basis, Identification, Match, Member, Method, Span, Warning};

@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 
 use crate::answer::{Identification, Warning};
 use crate::identifier::{HEAD, note};
-use crate::inside::Told;
 use crate::knowledge::Knowledge;
 use crate::matching::open::{Open, Run};
+use crate::members::Told;
 use crate::options::Options;
+use crate::ranking::{Evidence, FileName, weigh};
 use crate::signatures::ContainerKind;
-use crate::weighing::{Evidence, FileName, weigh};
 use strongroom_archive::Source;
 
 /// An identification of bytes that pass by once, in order.

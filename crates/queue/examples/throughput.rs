@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use strongroom_database::testing::Scratch;
 use strongroom_database::{Database, Migration, Postgres, PostgresSettings, Sqlite, SystemClock};
-use strongroom_queue::{DatabaseQueue, Holder, LeaseRequest, NewTask, Outcome, Queue, Settlement, Wakeups};
+use strongroom_queue::{DatabaseQueue, LeaseRequest, NewTask, Outcome, Queue, Settlement, Wakeups, WorkerId};
 
 const PAYLOAD_BYTES: usize = 200;
 
@@ -149,7 +149,7 @@ fn work(queue: &Arc<DatabaseQueue>, workers: usize, all: usize, batch: usize) ->
         topics: vec!["ingest.fetch".into()],
         keys: None,
         limit: batch,
-        holder: Holder::this_process(),
+        holder: WorkerId::this_process(),
         duration: Duration::from_mins(1),
     };
     together(workers, |_| {
@@ -196,7 +196,7 @@ fn wake_ups(queue: &Arc<DatabaseQueue>) -> Result<(), Failure> {
         topics: vec!["idle".into()],
         keys: None,
         limit: 1,
-        holder: Holder::this_process(),
+        holder: WorkerId::this_process(),
         duration: Duration::from_mins(1),
     };
     let (ready, waiting) = std::sync::mpsc::channel();

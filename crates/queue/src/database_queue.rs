@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use strongroom_database::{Database, Isolation, Transaction};
 
-use crate::tasks::{self, Prospect};
+use crate::tasks::{self, QueueStatus};
 use crate::wakeups::Waited;
 use crate::{
     Cursor, Enqueued, Heartbeat, Lease, LeaseRequest, Leased, NewTask, Outcome, Page, Queue, QueueError, Settled,
@@ -40,7 +40,7 @@ impl DatabaseQueue {
         &self,
         job: impl FnMut(&mut dyn Transaction) -> Result<T, QueueError> + Send + 'static,
     ) -> Result<T, QueueError> {
-        self.database.write_as(Isolation::ByRows, job)
+        self.database.write_as(Isolation::ReadCommitted, job)
     }
 
     fn notify_taken(&self, taken: &[TakenOver]) {
@@ -103,7 +103,7 @@ impl Queue for DatabaseQueue {
     fn take_over_gone(&self, limit: usize) -> Result<Vec<TakenOver>, QueueError> {
         let holders = self.database.read(|transaction| tasks::holders(transaction))?;
         let mut all = Vec::new();
-        for holder in holders.into_iter().filter(crate::Holder::is_gone) {
+        for holder in holders.into_iter().filter(crate::WorkerId::is_gone) {
             let left = limit.saturating_sub(all.len());
             let taken = self.write(move |transaction| tasks::take_over_from(transaction, &holder, left, &mut any))?;
             self.notify_taken(&taken);
@@ -121,9 +121,9 @@ impl Queue for DatabaseQueue {
                 .database
                 .read(|transaction| Ok::<_, QueueError>((tasks::look(transaction, topics)?, transaction.now()?)))?;
             let look_again = match prospect {
-                Prospect::Work(_) => return Ok(true),
-                Prospect::Nothing => deadline,
-                Prospect::At(time) => {
+                QueueStatus::Work(_) => return Ok(true),
+                QueueStatus::Nothing => deadline,
+                QueueStatus::At(time) => {
                     let wait = Duration::from_micros(u64::try_from(time.0.saturating_sub(now.0)).unwrap_or(0));
                     began.checked_add(wait).map_or(deadline, |due| due.min(deadline))
                 }

@@ -11,7 +11,7 @@ pub enum QueueError {
     Database(#[from] DatabaseError),
     /// A text is not a holder's name.
     #[error("{0:?} is no holder of the form host:pid:start")]
-    Holder(String),
+    WorkerId(String),
     /// A text is not a cursor of an earlier page.
     #[error("{0:?} is no cursor of a page of tasks")]
     Cursor(String),

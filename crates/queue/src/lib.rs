@@ -8,16 +8,15 @@
 pub mod conformance;
 mod database_queue;
 mod error;
-mod holder;
 mod queue;
 mod schema;
 mod task;
 pub mod tasks;
 mod wakeups;
+mod worker_id;
 
 pub use database_queue::DatabaseQueue;
 pub use error::QueueError;
-pub use holder::{Holder, Liveness};
 pub use queue::Queue;
 pub use schema::{schema, statements};
 pub use task::{
@@ -25,3 +24,4 @@ pub use task::{
     TaskId, TaskRecord, TaskState, TopicCounts,
 };
 pub use wakeups::{Registered, Waited, Wakeups};
+pub use worker_id::{Liveness, WorkerId};

@@ -10,7 +10,7 @@ use serde::Serialize;
 use strongroom_database::Time;
 use uuid::Uuid;
 
-use crate::{Holder, QueueError};
+use crate::{QueueError, WorkerId};
 
 /// A task's number: given once, never used again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -101,7 +101,7 @@ pub struct LeaseRequest {
     /// The most tasks to lease.
     pub limit: usize,
     /// Who will hold them.
-    pub holder: Holder,
+    pub holder: WorkerId,
     /// For how long, counted from the transaction's time.
     pub duration: Duration,
 }

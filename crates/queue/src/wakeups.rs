@@ -79,7 +79,7 @@ impl Wakeups {
 
     fn tell_others(&self) {
         if let Some(database) = &self.database {
-            database.ring();
+            database.notify();
         }
     }
 

@@ -23,8 +23,8 @@ pub use registry::{Registry, check_schema, migrations, schema, statements};
 pub use store::objects::{Description, Digests};
 pub use store::parts::{Part, Parts};
 pub use store::{
-    backfill, batches, checks, comparing, copies, discarding, events, fixity, health, identification, interim, items,
-    journal, leases, objects, outbox, parts, rebuild, receiving, restored, retention, schedules, standing, stores,
+    backfill, batches, checks, comparing, copies, discarding, epoch, events, fixity, health, identification, interim,
+    items, journal, leases, objects, outbox, parts, rebuild, receiving, restored, retention, schedules, stores,
     tenants, versions, work,
 };
 pub use strongroom_database::{Time, Transaction};

@@ -189,7 +189,7 @@ impl Registry {
         self.database.write(job)
     }
 
-    /// As [`Self::write`] for jobs that lock what they decide by; see [`Isolation::ByRows`].
+    /// As [`Self::write`] for jobs that lock what they decide by; see [`Isolation::ReadCommitted`].
     pub fn write_by_rows<T, E, F>(&self, job: F) -> Result<T, E>
     where
         T: Send + 'static,
@@ -197,7 +197,7 @@ impl Registry {
         F: FnMut(&mut dyn Transaction) -> Result<T, E> + Send + 'static,
     {
         self.check_writable()?;
-        self.database.write_as(Isolation::ByRows, job)
+        self.database.write_as(Isolation::ReadCommitted, job)
     }
 
     /// As [`Self::write`] for jobs that take or extend leases and do little else; see [`Database::write_lease_job`].

@@ -55,7 +55,7 @@ impl<'f> Files<'f> {
                 return Some(Err(BagError::Evidence(message.into())));
             }
             last.clone_from(&fact.path);
-            let is_plain = path::meeting_key(&fact.path) == fact.path;
+            let is_plain = path::join_key(&fact.path) == fact.path;
             is_plain.then(|| Ok((fact.path.clone().into_bytes(), fact)))
         });
         let plain: Box<dyn Iterator<Item = Keyed<FileFact>> + 'f> = Box::new(plain);

@@ -147,6 +147,6 @@ fn read_fetch(check: &Check<'_>, charset: Charset, version: Version, sorter: &mu
 }
 
 fn push(sorter: &mut Sorter, listing: &Listing) -> Result<(), BagError> {
-    let key = path::meeting_key(&listing.path);
+    let key = path::join_key(&listing.path);
     sorter.push(key.as_bytes(), &listing.pack(&key)).map_err(BagError::Spill)
 }

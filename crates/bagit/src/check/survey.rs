@@ -60,7 +60,7 @@ impl Survey {
             survey.bytes += fact.size;
             path::portability(path, &mut |rule, message| report(rule.problem(message).about(path)));
             collisions.push(&state.hash_one(path::collision_key(path)).to_be_bytes(), &[]).map_err(BagError::Spill)?;
-            let key = path::meeting_key(path);
+            let key = path::join_key(path);
             if key != path {
                 let packed = pack_fact(fact.size, 0, fact.digests.iter().copied(), path);
                 odd.push(key.as_bytes(), &packed).map_err(BagError::Spill)?;

@@ -45,8 +45,8 @@ pub(super) struct Prepared {
 pub(super) struct Connection {
     pub(super) client: Client,
     prepared: HashMap<&'static str, Prepared>,
-    /// See [`schema::incarnation`].
-    pub(super) incarnation: Option<String>,
+    /// See [`schema::server_epoch`].
+    pub(super) server_epoch: Option<String>,
 }
 
 impl Connection {
@@ -55,7 +55,7 @@ impl Connection {
         let failed = |error: postgres::Error| explain(&address.shown, Act::Other("connect to the database"), &error);
         let mut client = address.config.connect(connector.clone()).map_err(failed)?;
         client.batch_execute(SESSION).map_err(failed)?;
-        let mut connection = Self { client, prepared: HashMap::new(), incarnation: None };
+        let mut connection = Self { client, prepared: HashMap::new(), server_epoch: None };
         connection.check_server(address)?;
         Ok(connection)
     }
@@ -63,7 +63,7 @@ impl Connection {
     /// As [`Self::open`], for transactions: the schema is there.
     pub(super) fn open_for_work(address: &Address, connector: &MakeRustlsConnect) -> Result<Self, DatabaseError> {
         let mut connection = Self::open(address, connector)?;
-        connection.incarnation = Some(schema::incarnation(&mut connection, &address.shown)?);
+        connection.server_epoch = Some(schema::server_epoch(&mut connection, &address.shown)?);
         Ok(connection)
     }
 

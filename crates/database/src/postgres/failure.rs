@@ -7,7 +7,7 @@ use super::values::Unfit;
 
 /// Why a transaction could not go on though its job did nothing wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Trouble {
+pub(super) enum ErrorClass {
     /// Others changed the same rows.
     Conflict,
     /// A row of the same key was there; perhaps only since a moment ago.
@@ -26,17 +26,17 @@ pub(super) enum Act {
 }
 
 /// The trouble that an error stands for, if it is one.
-pub(super) fn trouble(error: &postgres::Error) -> Option<Trouble> {
+pub(super) fn trouble(error: &postgres::Error) -> Option<ErrorClass> {
     let Some(found) = error.as_db_error() else {
-        return if unfit(error).is_some() { None } else { Some(Trouble::Lost) };
+        return if unfit(error).is_some() { None } else { Some(ErrorClass::Lost) };
     };
     match found.code().code() {
         // Serialisation failure, deadlock, a lock that was not got in time.
-        "40001" | "40P01" | "55P03" => Some(Trouble::Conflict),
-        "23505" => Some(Trouble::Duplicate),
+        "40001" | "40P01" | "55P03" => Some(ErrorClass::Conflict),
+        "23505" => Some(ErrorClass::Duplicate),
         // Shut down, crashed, not up yet, time-outs that end the connection; class 08: connection exceptions.
-        "57P01" | "57P02" | "57P03" | "57P05" | "25P03" => Some(Trouble::Lost),
-        code if code.starts_with("08") => Some(Trouble::Lost),
+        "57P01" | "57P02" | "57P03" | "57P05" | "25P03" => Some(ErrorClass::Lost),
+        code if code.starts_with("08") => Some(ErrorClass::Lost),
         _ => None,
     }
 }

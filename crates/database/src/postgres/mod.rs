@@ -4,10 +4,10 @@
 
 mod address;
 pub(crate) mod bare;
-mod bell;
 mod commit;
 mod connection;
 mod failure;
+mod notifier;
 mod pool;
 mod schema;
 mod tls;
@@ -28,10 +28,10 @@ use crate::{
 };
 
 use address::Address;
-use bell::Bell;
-use commit::{Fate, Trace, fate};
+use commit::{CommitStatus, Trace, commit_status};
 use connection::Connection;
-use failure::{Act, Trouble, explain, trouble};
+use failure::{Act, ErrorClass, explain, trouble};
+use notifier::Notifier;
 use pool::{Borrowed, Pool, Refusal, Use};
 use transaction::PostgresTransaction;
 
@@ -77,7 +77,7 @@ struct Shared {
 /// A write that returned is as durable as the server's `synchronous_commit` makes it, which is never off.
 pub struct Postgres {
     shared: Arc<Shared>,
-    bell: Bell,
+    notifier: Notifier,
 }
 
 /// How long a transaction that extends leases is tried again: others can be extended without the rows it waits for.
@@ -90,7 +90,7 @@ enum Attempt {
     /// For good.
     Over(Result<(), DatabaseError>),
     /// Undone through no fault of the job; with the error to tell where there is no time for another.
-    Undone(Trouble, DatabaseError),
+    Undone(ErrorClass, DatabaseError),
 }
 
 impl Postgres {
@@ -152,7 +152,7 @@ impl Postgres {
             latest: AtomicI64::new(i64::MIN),
             patience: settings.patience,
         });
-        Ok(Self { bell: Bell::new(shared.clone()), shared })
+        Ok(Self { notifier: Notifier::new(shared.clone()), shared })
     }
 
     /// Whether the database at `url` holds a schema of ours. Nothing is made or changed.
@@ -191,7 +191,7 @@ impl Postgres {
     }
 
     /// Runs attempts until one is over or patience is.
-    fn persist(&self, purpose: Use, attempt: &mut dyn FnMut(u32) -> Attempt) -> Result<(), DatabaseError> {
+    fn retry(&self, purpose: Use, attempt: &mut dyn FnMut(u32) -> Attempt) -> Result<(), DatabaseError> {
         let patience = match purpose {
             Use::Any => self.shared.patience,
             Use::Leases => self.shared.patience.min(LEASE_PATIENCE),
@@ -205,8 +205,8 @@ impl Postgres {
             };
             undone += 1;
             let pause = match trouble {
-                Trouble::Conflict | Trouble::Duplicate => jitter(Duration::from_millis(1 << undone.min(7))),
-                Trouble::Lost => Duration::from_millis(50) * undone.min(20),
+                ErrorClass::Conflict | ErrorClass::Duplicate => jitter(Duration::from_millis(1 << undone.min(7))),
+                ErrorClass::Lost => Duration::from_millis(50) * undone.min(20),
             };
             if began.elapsed() + pause > patience {
                 return Err(error);
@@ -218,7 +218,7 @@ impl Postgres {
     /// Borrows a connection and begins a transaction on it with `sql`, whose last row is told.
     fn begin(&self, purpose: Use, sql: &str) -> Result<(Borrowed<'_>, Vec<Option<String>>), Attempt> {
         let mut borrowed = self.shared.pool.borrow(purpose).map_err(|refusal| match refusal {
-            Refusal::Lost(error) => Attempt::Undone(Trouble::Lost, error),
+            Refusal::Lost(error) => Attempt::Undone(ErrorClass::Lost, error),
             Refusal::Final(error) => Attempt::Over(Err(error)),
         })?;
         let connection = borrowed.get().map_err(|error| Attempt::Over(Err(error)))?;
@@ -226,7 +226,7 @@ impl Postgres {
             Ok(row) => Ok((borrowed, row)),
             Err(error) => {
                 let explained = explain(self.address(), Act::Other("begin a transaction"), &error);
-                borrowed.spoil();
+                borrowed.discard();
                 Err(match trouble(&error) {
                     Some(trouble) => {
                         self.shared.pool.forget_all();
@@ -241,7 +241,7 @@ impl Postgres {
     fn attempt_write(&self, job: &mut WriteJob, isolation: Isolation, purpose: Use, undone: u32) -> Attempt {
         let level = match isolation {
             Isolation::Serial => "SERIALIZABLE",
-            Isolation::ByRows => "READ COMMITTED",
+            Isolation::ReadCommitted => "READ COMMITTED",
         };
         let locks = if purpose == Use::Leases { LEASE_LOCKS } else { "" };
         let begin = format!("BEGIN ISOLATION LEVEL {level} READ WRITE; {locks} SELECT pg_current_xact_id(), {NOW}");
@@ -256,7 +256,7 @@ impl Postgres {
             Ok(connection) => connection,
             Err(error) => return Attempt::Over(Err(error)),
         };
-        let trace = Trace { id, incarnation: connection.incarnation.clone() };
+        let trace = Trace { id, server_epoch: connection.server_epoch.clone() };
         let mut transaction = self.shared.transaction(connection, Some(now));
         let outcome = catch_unwind(AssertUnwindSafe(|| job(&mut transaction)))
             .unwrap_or_else(|panic| Err(DatabaseError::Aborted(describe_panic(panic.as_ref()))));
@@ -273,7 +273,7 @@ impl Postgres {
                 match trouble {
                     None => Attempt::Over(Err(error)),
                     // Twice the same key is no coincidence.
-                    Some(Trouble::Duplicate) if undone > 0 => Attempt::Over(Err(error)),
+                    Some(ErrorClass::Duplicate) if undone > 0 => Attempt::Over(Err(error)),
                     Some(trouble) => Attempt::Undone(trouble, error),
                 }
             }
@@ -296,8 +296,8 @@ impl Postgres {
         self.end_read(borrowed, failure.is_some(), trouble);
         match (trouble, failure) {
             // Rows may have been handed over only where a statement has succeeded.
-            (Some(Trouble::Lost), Some(failure)) if !has_begun => {
-                Attempt::Undone(Trouble::Lost, DatabaseError::Unavailable { act: "read".into(), detail: failure })
+            (Some(ErrorClass::Lost), Some(failure)) if !has_begun => {
+                Attempt::Undone(ErrorClass::Lost, DatabaseError::Unavailable { act: "read".into(), detail: failure })
             }
             _ => Attempt::Over(outcome),
         }
@@ -305,20 +305,20 @@ impl Postgres {
 
     /// Ends a transaction that only read. Where all went well it is committed: who watches the server counts transactions
     /// that were rolled back.
-    fn end_read(&self, borrowed: Borrowed<'_>, has_failed: bool, trouble: Option<Trouble>) {
+    fn end_read(&self, borrowed: Borrowed<'_>, has_failed: bool, trouble: Option<ErrorClass>) {
         self.end(borrowed, if has_failed { "ROLLBACK" } else { "COMMIT" }, trouble);
     }
 
     /// Ends a transaction of which nothing is to be kept.
-    fn give_up(&self, borrowed: Borrowed<'_>, trouble: Option<Trouble>) {
+    fn give_up(&self, borrowed: Borrowed<'_>, trouble: Option<ErrorClass>) {
         self.end(borrowed, "ROLLBACK", trouble);
     }
 
-    fn end(&self, mut borrowed: Borrowed<'_>, sql: &str, trouble: Option<Trouble>) {
-        let ended = trouble != Some(Trouble::Lost)
+    fn end(&self, mut borrowed: Borrowed<'_>, sql: &str, trouble: Option<ErrorClass>) {
+        let ended = trouble != Some(ErrorClass::Lost)
             && borrowed.get().is_ok_and(|connection| connection.client.batch_execute(sql).is_ok());
         if !ended {
-            borrowed.spoil();
+            borrowed.discard();
             self.shared.pool.forget_all();
         }
     }
@@ -332,8 +332,8 @@ impl Postgres {
         let purpose = borrowed.purpose();
         let explained = explain(self.address(), Act::Other("commit"), &error);
         match trouble(&error) {
-            Some(Trouble::Lost) => {
-                borrowed.spoil();
+            Some(ErrorClass::Lost) => {
+                borrowed.discard();
                 self.shared.pool.forget_all();
                 self.settle_doubt(trace, purpose, explained)
             }
@@ -349,27 +349,27 @@ impl Postgres {
 
     /// Finds out what became of a transaction whose commit was not answered.
     fn settle_doubt(&self, trace: &Trace, purpose: Use, error: DatabaseError) -> Attempt {
-        let asked = self.persist(purpose, &mut |_| {
+        let asked = self.retry(purpose, &mut |_| {
             let mut borrowed = match self.shared.pool.borrow(purpose) {
                 Ok(borrowed) => borrowed,
-                Err(Refusal::Lost(error) | Refusal::Final(error)) => return Attempt::Undone(Trouble::Lost, error),
+                Err(Refusal::Lost(error) | Refusal::Final(error)) => return Attempt::Undone(ErrorClass::Lost, error),
             };
-            let told = borrowed.get().and_then(|connection| fate(connection, self.address(), trace));
+            let told = borrowed.get().and_then(|connection| commit_status(connection, self.address(), trace));
             match told {
-                Ok(Fate::Kept) => Attempt::Over(Ok(())),
-                Ok(Fate::Undone) => Attempt::Over(Err(DatabaseError::Aborted(String::new()))),
-                Ok(Fate::Unknown) => Attempt::Over(Err(in_doubt(&error))),
-                Ok(Fate::Open) => Attempt::Undone(Trouble::Lost, in_doubt(&error)),
+                Ok(CommitStatus::Kept) => Attempt::Over(Ok(())),
+                Ok(CommitStatus::Undone) => Attempt::Over(Err(DatabaseError::Aborted(String::new()))),
+                Ok(CommitStatus::Unknown) => Attempt::Over(Err(in_doubt(&error))),
+                Ok(CommitStatus::Open) => Attempt::Undone(ErrorClass::Lost, in_doubt(&error)),
                 Err(error) => {
-                    borrowed.spoil();
+                    borrowed.discard();
                     self.shared.pool.forget_all();
-                    Attempt::Undone(Trouble::Lost, error)
+                    Attempt::Undone(ErrorClass::Lost, error)
                 }
             }
         });
         match asked {
             Ok(()) => Attempt::Over(Ok(())),
-            Err(DatabaseError::Aborted(_)) => Attempt::Undone(Trouble::Lost, error),
+            Err(DatabaseError::Aborted(_)) => Attempt::Undone(ErrorClass::Lost, error),
             Err(_) => Attempt::Over(Err(in_doubt(&error))),
         }
     }
@@ -423,18 +423,18 @@ fn jitter(most: Duration) -> Duration {
 
 impl Database for Postgres {
     fn write_job(&self, mut job: WriteJob, isolation: Isolation) -> Result<(), DatabaseError> {
-        self.persist(Use::Any, &mut |undone| self.attempt_write(&mut job, isolation, Use::Any, undone))
+        self.retry(Use::Any, &mut |undone| self.attempt_write(&mut job, isolation, Use::Any, undone))
     }
 
     fn write_lease_job(&self, mut job: WriteJob, isolation: Isolation) -> Result<(), DatabaseError> {
-        self.persist(Use::Leases, &mut |undone| self.attempt_write(&mut job, isolation, Use::Leases, undone))
+        self.retry(Use::Leases, &mut |undone| self.attempt_write(&mut job, isolation, Use::Leases, undone))
     }
 
     fn read_job(
         &self,
         job: &mut dyn FnMut(&mut dyn Transaction) -> Result<(), DatabaseError>,
     ) -> Result<(), DatabaseError> {
-        self.persist(Use::Any, &mut |_| self.attempt_read(job))
+        self.retry(Use::Any, &mut |_| self.attempt_read(job))
     }
 
     fn dialect(&self) -> &'static str {
@@ -442,10 +442,10 @@ impl Database for Postgres {
     }
 
     fn revision(&self) -> Result<u64, DatabaseError> {
-        Ok(self.bell.revision())
+        Ok(self.notifier.revision())
     }
 
-    fn ring(&self) {
-        self.bell.ring();
+    fn notify(&self) {
+        self.notifier.notify();
     }
 }

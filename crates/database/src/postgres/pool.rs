@@ -143,7 +143,7 @@ impl Refusal {
     }
 }
 
-/// A borrowed connection. It goes back when dropped, unless it was [`spoilt`](Self::spoil).
+/// A borrowed connection. It goes back when dropped, unless it was [`discarded`](Self::discard).
 pub(super) struct Borrowed<'p> {
     pool: &'p Pool,
     purpose: Use,
@@ -154,7 +154,7 @@ pub(super) struct Borrowed<'p> {
 
 impl Borrowed<'_> {
     /// Closes the connection: what state it is in cannot be told.
-    pub(super) fn spoil(mut self) {
+    pub(super) fn discard(mut self) {
         self.connection = None;
     }
 

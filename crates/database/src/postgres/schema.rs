@@ -97,7 +97,7 @@ pub(super) fn version(connection: &mut Connection, shown: &str) -> Result<u32, D
 }
 
 /// Identifies the server's present life. While it stays the same, transaction ids are not given twice.
-pub(super) fn incarnation(connection: &mut Connection, shown: &str) -> Result<String, DatabaseError> {
+pub(super) fn server_epoch(connection: &mut Connection, shown: &str) -> Result<String, DatabaseError> {
     const LOOK: &str = "SELECT id FROM server_life";
     const ACT: &str = "look at the server";
     let found = |row: Vec<Option<String>>| row.into_iter().next().flatten();

@@ -7,7 +7,7 @@ use postgres::types::ToSql;
 use crate::{DatabaseError, Row, Statement, Statements, Time, Transaction, Value};
 
 use super::connection::{Connection, Prepared};
-use super::failure::{Act, Trouble, explain, trouble};
+use super::failure::{Act, ErrorClass, explain, trouble};
 use super::values::{Bound, owned};
 use super::{NOW, Shared};
 
@@ -25,7 +25,7 @@ pub(super) struct PostgresTransaction<'c> {
     /// The time of the transaction; none in a read that has not asked for it.
     pub(super) now: Option<Time>,
     /// Why it cannot go on, if something came between.
-    pub(super) trouble: Option<Trouble>,
+    pub(super) trouble: Option<ErrorClass>,
     /// The first error of a statement: from there the server refuses all others.
     pub(super) failure: Option<String>,
     /// Whether a statement has succeeded.

@@ -130,7 +130,7 @@ fn field(line: &mut Line, kind: &str, value: ValueRef<'_>) -> bool {
     match (kind, value) {
         (_, ValueRef::Null) => line.null(),
         ("bigint" | "integer" | "smallint", ValueRef::Integer(number)) => line.integer(number),
-        ("boolean", ValueRef::Integer(number)) => line.truth(number != 0),
+        ("boolean", ValueRef::Integer(number)) => line.bool(number != 0),
         ("text", ValueRef::Text(text)) => match std::str::from_utf8(text) {
             Ok(text) => line.text(text),
             Err(_) => return false,

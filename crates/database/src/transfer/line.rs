@@ -86,7 +86,7 @@ impl Line {
         self.bytes.extend_from_slice(number.to_string().as_bytes());
     }
 
-    pub(super) fn truth(&mut self, is_true: bool) {
+    pub(super) fn bool(&mut self, is_true: bool) {
         self.begin_field();
         self.bytes.push(if is_true { b't' } else { b'f' });
     }
@@ -156,7 +156,7 @@ mod tests {
         line.text("a\\b\tc\nd\u{8}\0ü");
         line.null();
         line.integer(-7);
-        line.truth(true);
+        line.bool(true);
         line.bytes(&[0, 255]);
         line.uuid(Uuid::nil());
         let wanted = "a\\\\b\\tc\\nd\\b\u{FFFD}ü\t\\N\t-7\tt\t\\\\x00ff\t00000000-0000-0000-0000-000000000000\n";

@@ -8,10 +8,10 @@ use std::sync::OnceLock;
 
 use super::Refusal;
 use crate::EngineError;
-use crate::mark;
 use crate::places;
 use crate::settings::Settings;
-use strongroom_registry::standing::{self, Standing};
+use crate::watermark;
+use strongroom_registry::epoch::{self, RegistryEpoch};
 use strongroom_registry::stores::{self, KnownStore};
 use strongroom_registry::{Registry, RegistryError, backfill};
 use strongroom_storage::Store;
@@ -23,7 +23,7 @@ pub(crate) struct Admission {
     /// What was recorded when the home was opened; none where stores are not to be compared with it.
     recorded: Option<BTreeMap<String, KnownStore>>,
     /// Where the registry stood then.
-    standing: Option<Standing>,
+    epoch: Option<RegistryEpoch>,
     /// Stores that were out of use when the home was opened.
     retired: BTreeSet<String>,
     /// The registry as the home uses it, once the stores that answered at the start were compared with it.
@@ -33,7 +33,7 @@ pub(crate) struct Admission {
 impl Admission {
     /// Compares stores with what the registry knows of them.
     pub(crate) fn by(registry: &Registry, settings: &Settings, directory: PathBuf) -> Result<Self, RegistryError> {
-        let (known, standing) = registry.read(|tx| Ok::<_, RegistryError>((stores::list(tx)?, standing::get(tx)?)))?;
+        let (known, epoch) = registry.read(|tx| Ok::<_, RegistryError>((stores::list(tx)?, epoch::get(tx)?)))?;
         let recorded = Some(by_name(known));
         let mut retired = BTreeSet::new();
         for name in settings.stores.keys() {
@@ -41,13 +41,13 @@ impl Admission {
                 retired.insert(name.clone());
             }
         }
-        Ok(Self { settings: settings.clone(), directory, recorded, standing, retired, registry: OnceLock::new() })
+        Ok(Self { settings: settings.clone(), directory, recorded, epoch, retired, registry: OnceLock::new() })
     }
 
     /// Takes every store as it is: for acts that find out what the stores hold.
     pub(crate) fn unconditional(settings: &Settings, directory: PathBuf) -> Self {
         let (settings, retired) = (settings.clone(), BTreeSet::new());
-        Self { settings, directory, recorded: None, standing: None, retired, registry: OnceLock::new() }
+        Self { settings, directory, recorded: None, epoch: None, retired, registry: OnceLock::new() }
     }
 
     /// Whether stores are compared with the registry at all.
@@ -70,7 +70,7 @@ impl Admission {
         let Some(recorded) = &self.recorded else { return Ok(()) };
         let Some(registry) = self.registry.get() else {
             self.compare(name, store, recorded)?;
-            return self.look_for_mark(name, store, recorded, self.standing.as_ref()).map(|_| ());
+            return self.look_for_mark(name, store, recorded, self.epoch.as_ref()).map(|_| ());
         };
         // It may have been replaced, or first used, by another process since this one began.
         let known = by_name(registry.read(stores::list).map_err(|error| Refusal::unknown(&error))?);
@@ -79,10 +79,10 @@ impl Admission {
         if let Some(conflict) = conflicts.into_iter().find(|one| one.store == name || one.other == name) {
             return Err(Refusal::refused(conflict.reason));
         }
-        let standing = registry.read(standing::get).map_err(|error| Refusal::unknown(&error))?;
-        if let Some(found) = self.look_for_mark(name, store, &known, standing.as_ref())? {
-            let standing = registry.read(standing::get).map_err(|error| Refusal::unknown(&error))?;
-            if let Some(reason) = mark::contradiction(&found, standing.as_ref()) {
+        let epoch = registry.read(epoch::get).map_err(|error| Refusal::unknown(&error))?;
+        if let Some(found) = self.look_for_mark(name, store, &known, epoch.as_ref())? {
+            let epoch = registry.read(epoch::get).map_err(|error| Refusal::unknown(&error))?;
+            if let Some(reason) = watermark::contradiction(&found, epoch.as_ref()) {
                 return Err(Refusal::refused(format!(
                     "it {reason}; if it belongs to this registry, \"strongroom rebuild --adopt\" imports what it knows"
                 )));
@@ -98,13 +98,13 @@ impl Admission {
         name: &str,
         store: &dyn Store,
         known: &BTreeMap<String, KnownStore>,
-        standing: Option<&Standing>,
-    ) -> Result<Option<mark::Found>, Refusal> {
+        epoch: Option<&RegistryEpoch>,
+    ) -> Result<Option<watermark::Found>, Refusal> {
         if !self.settings.preservation_stores().contains(&name) {
             return Ok(None);
         }
-        let found = mark::read(store).map_err(|error| Refusal::away(&error))?;
-        match known.get(name).and_then(|known| mark::behind(&found, known, standing, store)) {
+        let found = watermark::read(store).map_err(|error| Refusal::away(&error))?;
+        match known.get(name).and_then(|known| watermark::behind(&found, known, epoch, store)) {
             Some(reason) => Err(Refusal::refused(format!(
                 "it {reason}; put the later content back in its place, or run \"strongroom store {} {name}\", which takes \
                  the store anew: what lies there is proved, and what it lacks is brought from the other stores",
@@ -128,7 +128,7 @@ impl Admission {
         if !self.settings.preservation_stores().contains(&name) {
             return Ok(());
         }
-        known(registry)?.map_or(Ok(()), |known| mark::note_first(registry, &known, store))
+        known(registry)?.map_or(Ok(()), |known| watermark::note_first(registry, &known, store))
     }
 
     /// Whether the store is the one that is recorded under this name, and is not being replaced.

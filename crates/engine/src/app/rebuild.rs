@@ -57,7 +57,7 @@ pub fn run(
         // One store was read because none was named; what others know besides belongs to the registry, too.
         if store.is_none() && !summary.pending.is_empty() && summary.is_complete() {
             let request = AdoptRequest { stores: summary.pending.clone(), dry_run: false };
-            let rest = take_up(home, &request, progress)?;
+            let rest = import(home, &request, progress)?;
             summary.pending.clone_from(&rest.pending);
             summary.add(rest);
         }
@@ -85,7 +85,7 @@ pub fn adopt(
         None => "the registry, from all stores".to_owned(),
     });
     let request = AdoptRequest { stores: store.map(str::to_owned).into_iter().collect(), dry_run: false };
-    let summary = context.authorize(&REGISTRY_ADOPT)?.around(&target, |home| take_up(home, &request, progress))?;
+    let summary = context.authorize(&REGISTRY_ADOPT)?.around(&target, |home| import(home, &request, progress))?;
     Ok(RebuildView::new(store.map(str::to_owned), false, summary))
 }
 
@@ -100,7 +100,7 @@ pub fn compare(
     authorized.require_registry()?;
     let context = authorized.open_to_adopt()?;
     let request = AdoptRequest { stores: store.map(str::to_owned).into_iter().collect(), dry_run: true };
-    let summary = take_up(context.authorize(&REGISTRY_COMPARE)?.home(), &request, progress)?;
+    let summary = import(context.authorize(&REGISTRY_COMPARE)?.home(), &request, progress)?;
     Ok(RebuildView::new(store.map(str::to_owned), true, summary))
 }
 
@@ -114,7 +114,7 @@ fn check_store(authorized: &AuthorizedInstallation<'_>, store: Option<&str>) -> 
     }
 }
 
-fn take_up(home: &Home, request: &AdoptRequest, progress: &mut dyn FnMut(Progress)) -> Result<Summary, EngineError> {
+fn import(home: &Home, request: &AdoptRequest, progress: &mut dyn FnMut(Progress)) -> Result<Summary, EngineError> {
     let mut tell = |so_far: &Summary| progress(Progress::Adopting { objects: so_far.objects, taken: so_far.taken });
     rebuild::adopt(home, request, &mut tell).map_err(|error| error.while_trying("import what the stores know"))
 }

@@ -10,7 +10,7 @@ use super::authorization::{BACKGROUND_LIST, BACKGROUND_RUN, WORKERS_RUN};
 use super::views::ScheduleView;
 use crate::runtime::{Pools, Shutdown};
 use crate::settings::Settings;
-use crate::{EngineError, Home, background, handlers, runtime_following, runtime_over};
+use crate::{EngineError, Home, background, build_runtime, handlers, with_settings_reload};
 
 /// How workers run.
 #[derive(Debug, Clone, Default)]
@@ -76,9 +76,9 @@ fn run_workers(home: &Arc<Home>, request: &Request, shutdown: &Shutdown) -> Resu
     let named: Vec<String> = handlers(home).iter().map(|handler| handler.topic().to_owned()).collect();
     let workers = request.workers;
     let pools = move |settings: &Settings| pools(settings, &named, workers);
-    let builder = runtime_over(home, request.topics.as_deref())?.pools(pools(&home.settings));
+    let builder = build_runtime(home, request.topics.as_deref())?.pools(pools(&home.settings));
     let file: &Path = &request.settings_file;
-    let summary = runtime_following(builder, home, file, pools).build().run(shutdown);
+    let summary = with_settings_reload(builder, home, file, pools).build().run(shutdown);
     match summary.failure {
         Some(failure) => Err(EngineError::from(failure).while_trying("go on working")),
         None => Ok(()),

@@ -6,10 +6,10 @@ use std::collections::HashSet;
 
 use strongroom_digest::Algorithm;
 use strongroom_registry::backfill::{self as rows, BroughtCopy, CopyProof, LackingContent, ObjectCopy};
+use strongroom_registry::epoch::RegistryEpoch;
 use strongroom_registry::events::{self, EventRow};
 use strongroom_registry::fixity::{self as watched, WatchedCopy};
 use strongroom_registry::objects::{self, Object};
-use strongroom_registry::standing::Standing;
 use strongroom_registry::{ContentId, CopyState, FindingId, FindingState, RegistryError, Transaction, stores};
 use strongroom_storage::{Durability, Key, PutCondition, PutOptions, StorageError, Store, Thaw, Thawing};
 
@@ -18,10 +18,10 @@ use crate::fixity::{
     About, Interruptible, Root, SuspectCopy, check_attempts, is_unreadable, open_root, put_inventories, read_copy,
     report_suspect,
 };
-use crate::hold::{GoOn, Halt, ObjectHold, now};
+use crate::hold::{GoOn, ObjectHold, OperationError, now};
 use crate::logs::{LogCopying, object_root};
 use crate::settings::StoreSettings;
-use crate::{EngineError, Home, crash_point, mark, record};
+use crate::{EngineError, Home, crash_point, record, watermark};
 
 /// Contents listed, synced and recorded at once.
 const CONTENTS_AT_ONCE: usize = 200;
@@ -95,11 +95,11 @@ enum Brought {
 
 impl Filling<'_> {
     /// Brings the object up to date in the store.
-    pub(crate) fn run(&self) -> Result<Filled, Halt> {
+    pub(crate) fn run(&self) -> Result<Filled, OperationError> {
         let mut filled = Filled::default();
         let store = self.home.store(self.store)?.as_ref();
-        let announced = mark::announce(self.home)?;
-        mark::advance(self.home, store, &announced)?;
+        let announced = watermark::announce(self.home)?;
+        watermark::advance(self.home, store, &announced)?;
         self.hold.keep()?;
         let identifier = self.object.institution_identifier.as_str();
         open_root(self.home, Root { store: self.store, institution: self.object.institution, identifier }, store)?;
@@ -118,9 +118,9 @@ impl Filling<'_> {
         }
         self.logs(store)?;
         crash_point("backfill.files");
-        let announced = mark::announce(self.home)?;
-        mark::advance(self.home, store, &announced)?;
-        mark::confirm(self.home, &[store], &announced)?;
+        let announced = watermark::announce(self.home)?;
+        watermark::advance(self.home, store, &announced)?;
+        watermark::confirm(self.home, &[store], &announced)?;
         let (institution, object, generation) = (self.object.institution, self.object.id, self.object.generation);
         let copy = ObjectCopy { institution, object, generation, store: self.store.to_owned() };
         let solved = self.solved(None, &object_root(identifier, generation)?)?;
@@ -131,7 +131,12 @@ impl Filling<'_> {
         Ok(filled)
     }
 
-    fn contents(&self, store: &dyn Store, announced: &Standing, filled: &mut Filled) -> Result<(), Halt> {
+    fn contents(
+        &self,
+        store: &dyn Store,
+        announced: &RegistryEpoch,
+        filled: &mut Filled,
+    ) -> Result<(), OperationError> {
         let records = self.records()?;
         let object = self.object.id;
         let mut after = None;
@@ -161,10 +166,10 @@ impl Filling<'_> {
     fn prove(
         &self,
         store: &dyn Store,
-        announced: &Standing,
+        announced: &RegistryEpoch,
         brought: Vec<(&LackingContent, BroughtCopy, bool)>,
         filled: &mut Filled,
-    ) -> Result<(), Halt> {
+    ) -> Result<(), OperationError> {
         let mut copies = Vec::with_capacity(brought.len());
         let (mut wrong, mut solved) = (Vec::new(), Vec::new());
         for (content, mut copy, is_put) in brought {
@@ -190,7 +195,7 @@ impl Filling<'_> {
             }
             copies.push(copy);
         }
-        mark::confirm(self.home, &[store], announced)?;
+        watermark::confirm(self.home, &[store], announced)?;
         let (institution, object, name) = (self.object.institution, self.object.id, self.store.to_owned());
         let attempts = check_attempts(self.home);
         self.hold.write(move |tx| {
@@ -203,7 +208,7 @@ impl Filling<'_> {
     }
 
     /// What was found wrong of a copy, or of the object's inventories, before it was brought.
-    fn solved(&self, content: Option<ContentId>, key: &Key) -> Result<Option<Solved>, Halt> {
+    fn solved(&self, content: Option<ContentId>, key: &Key) -> Result<Option<Solved>, OperationError> {
         let (object, store) = (self.object.id, self.store);
         let finding = self.home.registry.read(|tx| watched::unsolved(tx, object, store, content))?;
         let Some(finding) = finding else { return Ok(None) };
@@ -214,7 +219,7 @@ impl Filling<'_> {
     }
 
     /// How a copy proves: by the store's own strong checksum, or by reading.
-    fn look(&self, store: &dyn Store, key: &Key, content: &LackingContent) -> Result<CopyProof, Halt> {
+    fn look(&self, store: &dyn Store, key: &Key, content: &LackingContent) -> Result<CopyProof, OperationError> {
         let head = match store.head(key) {
             Ok(head) => head,
             Err(error) if error.is_not_found() => return Ok(CopyProof::None),
@@ -243,7 +248,9 @@ impl Filling<'_> {
         match read_copy(store, key, self.go_on) {
             Ok((size, sha512)) if size == content.size && sha512 == content.sha512 => Ok(CopyProof::Read),
             Ok(_) => Ok(CopyProof::None),
-            Err(Halt::Engine(EngineError::Storage(error))) if error.is_not_found() || is_unreadable(&error) => {
+            Err(OperationError::Engine(EngineError::Storage(error)))
+                if error.is_not_found() || is_unreadable(&error) =>
+            {
                 Ok(CopyProof::None)
             }
             Err(halt) => Err(halt),
@@ -251,7 +258,7 @@ impl Filling<'_> {
     }
 
     /// Puts one content from the first copy that proves right while it is read, under the key that its inventories name.
-    fn bring(&self, store: &dyn Store, content: &LackingContent, is_record: bool) -> Result<Brought, Halt> {
+    fn bring(&self, store: &dyn Store, content: &LackingContent, is_record: bool) -> Result<Brought, OperationError> {
         let id = content.id;
         let mut copies = self.home.registry.read(|tx| watched::copies_of_content(tx, id))?;
         copies.retain(|copy| copy.store != self.store);
@@ -301,7 +308,7 @@ impl Filling<'_> {
         class: Option<&str>,
         content: &LackingContent,
         source: &WatchedCopy,
-    ) -> Result<From, Halt> {
+    ) -> Result<From, OperationError> {
         let from = match self.home.store(&source.store) {
             Ok(from) => from,
             Err(error) => return Ok(From::Wrong(error.chain())),
@@ -345,7 +352,7 @@ impl Filling<'_> {
     }
 
     /// A source that is wrong itself becomes a finding.
-    fn doubt(&self, source: &WatchedCopy, is_missing: bool, reason: String) -> Result<From, Halt> {
+    fn doubt(&self, source: &WatchedCopy, is_missing: bool, reason: String) -> Result<From, OperationError> {
         let suspect = SuspectCopy {
             content: source.content,
             store: source.store.clone(),
@@ -365,7 +372,7 @@ impl Filling<'_> {
     }
 
     /// The contents that are records of versions.
-    fn records(&self) -> Result<HashSet<ContentId>, Halt> {
+    fn records(&self) -> Result<HashSet<ContentId>, OperationError> {
         let (object, head) = (self.object.id, self.object.head);
         let mut found = HashSet::new();
         let mut after = String::new();
@@ -380,7 +387,7 @@ impl Filling<'_> {
 
     /// Copies the logs that other stores have and this one lacks. What a store that cannot be read now has is noted, and
     /// copied when it is back.
-    fn logs(&self, store: &dyn Store) -> Result<(), Halt> {
+    fn logs(&self, store: &dyn Store) -> Result<(), OperationError> {
         let object = self.object.id;
         let holders = self.home.registry.read(|tx| objects::object_copies(tx, object))?;
         let mut copying = LogCopying::new(self.hold, self.object, store)?;

@@ -8,7 +8,7 @@ use strongroom_registry::ObjectId;
 use strongroom_registry::work::Assignment;
 
 use crate::Home;
-use crate::hold::{Halt, ask_again};
+use crate::hold::{OperationError, ask_again};
 use crate::runtime::{Handler, TaskContext, TaskEnd};
 
 /// The topic of bringing stores up to date.
@@ -49,14 +49,16 @@ impl Handler for BackfillHandler {
                 Outcome::Defer(context.time_after(self.home.settings.restoration.thaw_poll)).into()
             }
             Ok(Some(filled)) => context.transient(assignment, filled.reasons.join("; ")),
-            Err(Halt::Busy(until)) => Outcome::Defer(ask_again(context.time_after(Duration::ZERO), until)).into(),
-            Err(Halt::Interrupted(reason)) => reason.into(),
+            Err(OperationError::Busy(until)) => {
+                Outcome::Defer(ask_again(context.time_after(Duration::ZERO), until)).into()
+            }
+            Err(OperationError::Interrupted(reason)) => reason.into(),
             // No attempt is spent on a store that is away.
-            Err(Halt::Engine(error)) if error.away().is_some() => {
+            Err(OperationError::Engine(error)) if error.away().is_some() => {
                 let again = error.away().map(|(store, _)| self.home.ask_again_for(store));
                 Outcome::Defer(context.time_after(again.unwrap_or_default())).into()
             }
-            Err(Halt::Engine(error)) => context.transient(assignment, error.chain()),
+            Err(OperationError::Engine(error)) => context.transient(assignment, error.chain()),
         }
     }
 }

@@ -13,7 +13,7 @@ use strongroom_registry::objects::{self, Object};
 use strongroom_registry::work::Claim;
 use strongroom_registry::{ObjectId, Registry, RegistryError, Scope};
 
-use crate::hold::{GoOn, Halt, ObjectHold};
+use crate::hold::{GoOn, ObjectHold, OperationError};
 use crate::runtime::{Interrupted, Shutdown};
 use crate::settings::Settings;
 use crate::work::put_tasks;
@@ -131,9 +131,9 @@ pub fn run(
                 }
             }
             Ok(None) => {}
-            Err(Halt::Busy(_)) => summary.postponed += 1,
-            Err(Halt::Interrupted(_)) => return Ok(()),
-            Err(Halt::Engine(error)) => {
+            Err(OperationError::Busy(_)) => summary.postponed += 1,
+            Err(OperationError::Interrupted(_)) => return Ok(()),
+            Err(OperationError::Engine(error)) => {
                 summary.failed += 1;
                 note(&mut summary, &lacking.object.object_identifier, &error.chain());
             }
@@ -163,7 +163,7 @@ fn check_store(home: &Home, store: &str) -> Result<(), EngineError> {
 }
 
 /// Brings one object up to date in a store, under the object's lease; none where there is nothing to bring.
-fn bring_up(home: &Home, object: ObjectId, store: &str, go_on: &GoOn<'_>) -> Result<Option<Filled>, Halt> {
+fn bring_up(home: &Home, object: ObjectId, store: &str, go_on: &GoOn<'_>) -> Result<Option<Filled>, OperationError> {
     let hold = ObjectHold::take(home, object)?;
     let found = home.registry.read(|tx| objects::get(tx, Scope::System, object))?;
     let Some(found) = found.filter(|found| found.head > 0) else { return Ok(None) };
@@ -178,7 +178,7 @@ pub(crate) fn bring_up_for(
     object: &Object,
     stores: &[String],
     go_on: &GoOn<'_>,
-) -> Result<Option<String>, Halt> {
+) -> Result<Option<String>, OperationError> {
     if object.head == 0 {
         return Ok(None);
     }

@@ -6,14 +6,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use strongroom_registry::stores::{self, KnownStore, LostCursor};
-use strongroom_registry::{RegistryError, Transaction, standing};
+use strongroom_registry::{RegistryError, Transaction, epoch};
 use strongroom_storage::Store;
 use uuid::Uuid;
 
 use crate::access::Availability;
 use crate::event::Event;
 use crate::settings::StoreSettings;
-use crate::{EngineError, Home, crash_point, mark};
+use crate::{EngineError, Home, crash_point, watermark};
 
 /// Copies taken out of the registry in one transaction.
 const COPIES_AT_ONCE: usize = 500;
@@ -52,17 +52,18 @@ fn put_in_place(home: &Home, name: &str, only_itself: bool) -> Result<Replacemen
     let (new, id) = open_or_make(home, name, !only_itself)?;
     let known = home.registry.read(stores::list)?;
     let replaced = known.iter().find(|store| store.name == name);
-    let found = mark::read(new.as_ref())?;
-    let standing = home.registry.read(standing::get)?;
-    let is_behind = replaced
-        .is_some_and(|known| known.id == id && mark::behind(&found, known, standing.as_ref(), new.as_ref()).is_some());
+    let found = watermark::read(new.as_ref())?;
+    let epoch = home.registry.read(epoch::get)?;
+    let is_behind = replaced.is_some_and(|known| {
+        known.id == id && watermark::behind(&found, known, epoch.as_ref(), new.as_ref()).is_some()
+    });
     let is_begun = replaced.is_some_and(|known| known.id == id && known.replacing == Some(id));
     if only_itself && !(is_behind || is_begun) {
         let reason = home.access(name)?.state().reason.unwrap_or_default();
         return Err(EngineError::Usage(format!("the store {name} stays retired, since it cannot be used: {reason}")));
     }
     check(home, name, id, is_behind, &known)?;
-    if let Some(reason) = mark::contradiction(&found, standing.as_ref()) {
+    if let Some(reason) = watermark::contradiction(&found, epoch.as_ref()) {
         return Err(EngineError::Usage(format!(
             "what lies in the place of store {name} {reason}: empty the place, or give the store another one, and run \
              \"strongroom store replace {name}\" again"

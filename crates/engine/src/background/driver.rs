@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use strongroom_queue::Holder;
+use strongroom_queue::WorkerId;
 use strongroom_registry::schedules::{self, Due, RunEnd, Schedule};
 use strongroom_registry::{Registry, RegistryError, Time, check_schema};
 
@@ -107,7 +107,7 @@ pub fn run(home: &Home, shutdown: &Shutdown) -> Result<(), EngineError> {
 
 /// Runs every task that is due, once; returns how long until the next run of any.
 pub fn run_due(home: &Home, shutdown: &Shutdown) -> Result<Duration, EngineError> {
-    let holder = Holder::this_process().to_string();
+    let holder = WorkerId::this_process().to_string();
     prepare(home)?;
     keep_to_settings(home)?;
     for task in &TASKS {
@@ -129,7 +129,7 @@ pub fn run_due(home: &Home, shutdown: &Shutdown) -> Result<Duration, EngineError
 /// # Errors
 /// That of the task, which is recorded as for any other run.
 pub fn run_now(home: &Home, task: &BackgroundTask, shutdown: &Shutdown) -> Result<ManualRun, EngineError> {
-    let holder = Holder::this_process().to_string();
+    let holder = WorkerId::this_process().to_string();
     prepare(home)?;
     let Some(turn) = Turn::take(&home.registry, task.name, Due::AnyTime, &holder, LEASE)? else {
         let known = home.registry.read(schedules::list)?;
@@ -190,7 +190,7 @@ fn now_and_schedules(registry: &Registry) -> Result<(Time, Vec<Schedule>), Regis
 fn prepare(home: &Home) -> Result<(), EngineError> {
     let known = home.registry.known_schema();
     home.registry.read(|tx| check_schema(tx, known))?;
-    let is_gone = |holder: &str| holder.parse::<Holder>().is_ok_and(|holder| holder.is_gone());
+    let is_gone = |holder: &str| holder.parse::<WorkerId>().is_ok_and(|holder| holder.is_gone());
     for schedule in home.registry.read(schedules::list)? {
         let Some(holder) = schedule.holder.filter(|holder| is_gone(holder)) else { continue };
         home.registry.write(move |tx| {

@@ -6,7 +6,7 @@ use strongroom_digest::{Algorithm, Digest, hash_reader};
 use strongroom_registry::fixity::WatchedCopy;
 use strongroom_storage::{Head, Key, StorageError, Store};
 
-use super::{GoOn, Halt};
+use super::{GoOn, OperationError};
 use crate::EngineError;
 
 /// What lies under a key.
@@ -36,7 +36,7 @@ pub(super) struct Wrong {
 }
 
 /// Looks at a copy.
-pub(super) fn look(store: &dyn Store, copy: &WatchedCopy, go_on: &GoOn<'_>) -> Result<Seen, Halt> {
+pub(super) fn look(store: &dyn Store, copy: &WatchedCopy, go_on: &GoOn<'_>) -> Result<Seen, OperationError> {
     let key = Key::new(copy.key.as_str()).map_err(StorageError::from)?;
     // A plain store need not be asked first: what cannot be opened there is not there.
     let head = match store.head(&key) {
@@ -49,8 +49,8 @@ pub(super) fn look(store: &dyn Store, copy: &WatchedCopy, go_on: &GoOn<'_>) -> R
     }
     let (size, sha512) = match read(store, &key, go_on) {
         Ok(found) => found,
-        Err(Halt::Engine(EngineError::Storage(error))) if error.is_absent() => return Ok(Seen::Missing),
-        Err(Halt::Engine(EngineError::Storage(error))) if is_unreadable(&error) => {
+        Err(OperationError::Engine(EngineError::Storage(error))) if error.is_absent() => return Ok(Seen::Missing),
+        Err(OperationError::Engine(EngineError::Storage(error))) if is_unreadable(&error) => {
             let unreadable = Some(medium_says(&error));
             return Ok(Seen::Wrong(Wrong { size: head.size, sha512: None, etag: head.etag, unreadable }));
         }
@@ -96,14 +96,17 @@ fn attest(head: &Head, copy: &WatchedCopy) -> Seen {
 }
 
 /// Size and SHA-512 of what lies under a key.
-pub(crate) fn read(store: &dyn Store, key: &Key, go_on: &GoOn<'_>) -> Result<(u64, Digest), Halt> {
+pub(crate) fn read(store: &dyn Store, key: &Key, go_on: &GoOn<'_>) -> Result<(u64, Digest), OperationError> {
     let body = store.open(key, 0, None)?;
     let (size, digests) =
         hash_reader(Interruptible { body, go_on }, &[Algorithm::Sha512]).map_err(|source| match go_on() {
-            Err(interrupted) => Halt::Interrupted(interrupted),
-            Ok(()) => {
-                Halt::from(StorageError::Io { store: store.name().to_owned(), act: "read", key: key.clone(), source })
-            }
+            Err(interrupted) => OperationError::Interrupted(interrupted),
+            Ok(()) => OperationError::from(StorageError::Io {
+                store: store.name().to_owned(),
+                act: "read",
+                key: key.clone(),
+                source,
+            }),
         })?;
     let sha512 = digests.get(Algorithm::Sha512);
     let sha512 = sha512.ok_or_else(|| EngineError::Usage("sha512 was not computed".into()))?;

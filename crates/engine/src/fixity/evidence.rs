@@ -8,7 +8,7 @@ use strongroom_registry::{ContentId, EventId, FindingId, GenerationId, Instituti
 use strongroom_storage::{Key, PutCondition, PutOptions, StorageError, Store};
 
 use super::check::{self, Interruptible};
-use super::{GoOn, Halt, ObjectHold};
+use super::{GoOn, ObjectHold, OperationError};
 use crate::logs;
 use crate::{AGENT, EngineError, Home};
 
@@ -47,7 +47,7 @@ impl About {
 }
 
 /// Bad bytes on their way to quarantine.
-pub(super) struct Witness<'a> {
+pub(super) struct DamagedCopy<'a> {
     pub(super) institution: &'a str,
     pub(super) object: ObjectId,
     pub(super) finding: FindingId,
@@ -91,9 +91,9 @@ struct Note<'a> {
 pub(super) fn quarantine(
     home: &Home,
     hold: &ObjectHold<'_>,
-    witness: &Witness<'_>,
+    witness: &DamagedCopy<'_>,
     go_on: &GoOn<'_>,
-) -> Result<Key, Halt> {
+) -> Result<Key, OperationError> {
     let folder = format!("{}/{}", witness.institution, witness.finding);
     match witness.found {
         FoundBytes::Read(size, sha512) => {
@@ -116,7 +116,12 @@ pub(super) fn quarantine(
 }
 
 /// The event of bad bytes that were kept under `key`, or of which only a note could be kept there.
-pub(super) fn quarantined(about: About, witness: &Witness<'_>, home: &Home, key: &Key) -> Result<EventRow, Halt> {
+pub(super) fn quarantined(
+    about: About,
+    witness: &DamagedCopy<'_>,
+    home: &Home,
+    key: &Key,
+) -> Result<EventRow, OperationError> {
     let place = format!("{} in store {}", witness.key, witness.store.name());
     let to = home.roles.quarantine.name();
     let (outcome, detail, came_of_it) = match witness.found {
@@ -135,11 +140,11 @@ pub(super) fn quarantined(about: About, witness: &Witness<'_>, home: &Home, key:
 fn keep_bytes(
     home: &Home,
     hold: &ObjectHold<'_>,
-    witness: &Witness<'_>,
+    witness: &DamagedCopy<'_>,
     key: &Key,
     found: (u64, Digest),
     go_on: &GoOn<'_>,
-) -> Result<(), Halt> {
+) -> Result<(), OperationError> {
     let to = home.roles.quarantine.as_ref();
     if lies_there(to, key, found, go_on)? {
         return Ok(());
@@ -154,13 +159,13 @@ fn keep_bytes(
     if lies_there(to, key, found, go_on)? {
         return Ok(());
     }
-    Err(Halt::from(EngineError::Usage(format!(
+    Err(OperationError::from(EngineError::Usage(format!(
         "the store {} returns other bytes than were put into it: {key}",
         to.name()
     ))))
 }
 
-fn put_note(home: &Home, hold: &ObjectHold<'_>, witness: &Witness<'_>, key: &Key) -> Result<(), Halt> {
+fn put_note(home: &Home, hold: &ObjectHold<'_>, witness: &DamagedCopy<'_>, key: &Key) -> Result<(), OperationError> {
     let (found_sha512, found_size, unreadable) = match witness.found {
         FoundBytes::Read(size, sha512) => (Some(sha512.to_hex()), size, None),
         FoundBytes::Unreadable(size, reason) => (None, size, Some(reason)),
@@ -207,10 +212,10 @@ pub(super) fn replacing(store: &dyn Store, etag: Option<&str>) -> PutCondition {
     }
 }
 
-fn lies_there(store: &dyn Store, key: &Key, expected: (u64, Digest), go_on: &GoOn<'_>) -> Result<bool, Halt> {
+fn lies_there(store: &dyn Store, key: &Key, expected: (u64, Digest), go_on: &GoOn<'_>) -> Result<bool, OperationError> {
     match check::read(store, key, go_on) {
         Ok(found) => Ok(found == expected),
-        Err(Halt::Engine(EngineError::Storage(error))) if error.is_absent() => Ok(false),
+        Err(OperationError::Engine(EngineError::Storage(error))) if error.is_absent() => Ok(false),
         Err(halt) => Err(halt),
     }
 }
@@ -258,7 +263,7 @@ pub(super) fn put_log(
     institution: &str,
     generation: GenerationId,
     log: &Log<'_>,
-) -> Result<(), Halt> {
+) -> Result<(), OperationError> {
     let bytes = serde_json::to_vec_pretty(&Formed { form: FORM, log })
         .map_err(|error| EngineError::Usage(error.to_string()))?;
     let name = logs::name(log.time, log.act, log.finding.0);

@@ -7,7 +7,7 @@ use strongroom_registry::ObjectId;
 use strongroom_registry::work::Assignment;
 
 use super::unit::Unit;
-use super::{FixitySummary, Halt, now, run};
+use super::{FixitySummary, OperationError, now, run};
 use crate::Home;
 use crate::hold::ask_again;
 use crate::runtime::{Handler, TaskContext, TaskEnd};
@@ -43,23 +43,23 @@ impl Handler for CheckHandler {
         match self.check(object, store, context) {
             Ok(None) => Outcome::Done.into(),
             Ok(Some(end)) => context.transient(assignment, end),
-            Err(Halt::Busy(until)) => {
+            Err(OperationError::Busy(until)) => {
                 let now = context.time_after(std::time::Duration::ZERO);
                 Outcome::Defer(ask_again(now, until)).into()
             }
-            Err(Halt::Interrupted(reason)) => reason.into(),
-            Err(Halt::Engine(error)) if error.away().is_some() => {
+            Err(OperationError::Interrupted(reason)) => reason.into(),
+            Err(OperationError::Engine(error)) if error.away().is_some() => {
                 let again = error.away().map(|(store, _)| self.home.ask_again_for(store));
                 Outcome::Defer(context.time_after(again.unwrap_or_default())).into()
             }
-            Err(Halt::Engine(error)) => context.transient(assignment, error.chain()),
+            Err(OperationError::Engine(error)) => context.transient(assignment, error.chain()),
         }
     }
 }
 
 impl CheckHandler {
     /// Checks what is due now: a copy that somebody else checked since the task was made is fresh, and skipped.
-    fn check(&self, object: ObjectId, store: &str, context: &TaskContext) -> Result<Option<String>, Halt> {
+    fn check(&self, object: ObjectId, store: &str, context: &TaskContext) -> Result<Option<String>, OperationError> {
         let before = run::due_before(&self.home, now(&self.home)?);
         let go_on = || context.check();
         let unit = Unit { home: &self.home, object, store, before, go_on: &go_on };
@@ -68,7 +68,7 @@ impl CheckHandler {
             // No attempt is spent on a store that is away.
             (Some(error), _) if error.away().is_some() => Err(error.into()),
             (Some(error), _) => Ok(Some(error.chain())),
-            (None, Some(until)) => Err(Halt::Busy(until)),
+            (None, Some(until)) => Err(OperationError::Busy(until)),
             (None, None) => Ok(None),
         }
     }

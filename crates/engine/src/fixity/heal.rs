@@ -6,7 +6,7 @@ use strongroom_registry::{ContentId, ObjectId};
 use strongroom_storage::{Body, StorageError};
 
 use super::repair::{Treated, treat_held};
-use super::{GoOn, Halt, ObjectHold};
+use super::{GoOn, ObjectHold, OperationError};
 use crate::Home;
 
 /// Bytes that a copy can be repaired from before the copies of other stores are asked.
@@ -39,7 +39,12 @@ pub(crate) enum Healed {
 }
 
 /// Reads a copy, and repairs it where it is wrong. The finding is closed by the repair, as in a fixity check.
-pub(crate) fn heal(home: &Home, suspect: &Suspect<'_>, spare: &Spare<'_>, go_on: &GoOn<'_>) -> Result<Healed, Halt> {
+pub(crate) fn heal(
+    home: &Home,
+    suspect: &Suspect<'_>,
+    spare: &Spare<'_>,
+    go_on: &GoOn<'_>,
+) -> Result<Healed, OperationError> {
     let copies = home.registry.read(|tx| record::copies_of_content(tx, suspect.content))?;
     let Some(copy) = copies.into_iter().find(|copy| copy.store == suspect.store) else { return Ok(Healed::Not) };
     let hold = ObjectHold::of_item(home, suspect.object, suspect.claim)?;

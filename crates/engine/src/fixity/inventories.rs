@@ -11,16 +11,16 @@ use strongroom_registry::work::Claim;
 use strongroom_registry::{FindingId, FindingKind, FindingState, ObjectId, RegistryError};
 use strongroom_storage::Body;
 
-use super::evidence::{self, About, Log, Witness};
+use super::evidence::{self, About, DamagedCopy, Log};
 use super::inventory_files::{Fault, Files, Lying, Part, Writer};
 use super::repair::Treated;
-use super::{GoOn, Halt, ObjectHold, now};
+use super::{GoOn, ObjectHold, OperationError, now};
 use crate::event::Event;
 use crate::logs::object_root;
-use crate::{EngineError, Home, mark};
+use crate::{EngineError, Home, watermark};
 
 /// Checks the object's files in a store, and repairs what is not as recorded.
-pub(super) fn check(home: &Home, watched: &WatchedObject, go_on: &GoOn<'_>) -> Result<Treated, Halt> {
+pub(super) fn check(home: &Home, watched: &WatchedObject, go_on: &GoOn<'_>) -> Result<Treated, OperationError> {
     let (watched_object, generation) = (watched.object, watched.generation);
     let versions = home.registry.read(|tx| versions::list(tx, watched_object, generation, false))?;
     let store = home.store(&watched.store)?.as_ref();
@@ -39,7 +39,7 @@ pub(super) fn check(home: &Home, watched: &WatchedObject, go_on: &GoOn<'_>) -> R
 }
 
 /// Looks again under the object's lease, and repairs.
-pub(super) fn treat(home: &Home, object: ObjectId, store: &str, go_on: &GoOn<'_>) -> Result<Treated, Halt> {
+pub(super) fn treat(home: &Home, object: ObjectId, store: &str, go_on: &GoOn<'_>) -> Result<Treated, OperationError> {
     treat_held(home, ObjectHold::take(home, object)?, object, store, go_on)
 }
 
@@ -49,7 +49,7 @@ pub(crate) fn put_right(
     (object, claim): (ObjectId, &Claim),
     store: &str,
     go_on: &GoOn<'_>,
-) -> Result<bool, Halt> {
+) -> Result<bool, OperationError> {
     let hold = ObjectHold::of_item(home, object, claim)?;
     Ok(matches!(treat_held(home, hold, object, store, go_on)?, Treated::Right | Treated::Repaired))
 }
@@ -68,7 +68,7 @@ pub(crate) fn put_right_first(
     version: &Version,
     (store, recorded): (&str, &Recorded<'_>),
     go_on: &GoOn<'_>,
-) -> Result<bool, Halt> {
+) -> Result<bool, OperationError> {
     let root = object_root(&object.institution_identifier, object.generation)?;
     let files = Files::new(home.store(store)?.as_ref(), root, std::slice::from_ref(version));
     // Read before the fence and the mark are checked: a later version is published only behind this item, or by a registry
@@ -76,7 +76,7 @@ pub(crate) fn put_right_first(
     let mut faults = files.faults(go_on)?;
     faults.retain(|fault| fault.found.is_some());
     let hold = ObjectHold::of_item(home, object.id, claim)?;
-    mark::check_standing(home, files.store)?;
+    watermark::check_epoch(home, files.store)?;
     let about = About { institution: object.institution, object: object.id, content: None };
     // Of the version and the store, so that the same evidence is kept once, however often the item is tried.
     let finding = FindingId(events::derived_id(version.id.0, store).0);
@@ -112,10 +112,10 @@ fn keep(
     (about, institution, finding): (About, &str, FindingId),
     fault: &Fault,
     go_on: &GoOn<'_>,
-) -> Result<Option<(String, EventRow)>, Halt> {
+) -> Result<Option<(String, EventRow)>, OperationError> {
     let Some(found) = fault.found.as_ref().and_then(Lying::bytes) else { return Ok(None) };
     let from = files.key(&fault.file)?;
-    let witness = Witness {
+    let witness = DamagedCopy {
         institution,
         object: about.object,
         finding,
@@ -139,7 +139,7 @@ fn treat_held(
     object: ObjectId,
     store: &str,
     go_on: &GoOn<'_>,
-) -> Result<Treated, Halt> {
+) -> Result<Treated, OperationError> {
     let unsolved = home.registry.read(|tx| record::unsolved(tx, object, store, None))?;
     let Some(watched) = home.registry.read(|tx| record::object_copy(tx, object, store))? else {
         super::close_gone(&hold, unsolved.map(|finding| finding.id))?;
@@ -155,7 +155,7 @@ fn treat_held(
         return Ok(Treated::Right);
     }
     // What is of a registry that has adopted the store since is no damage.
-    mark::check_standing(home, case.files.store)?;
+    watermark::check_epoch(home, case.files.store)?;
     let others = home.registry.read(|tx| objects::object_copies(tx, object))?;
     let others: Vec<Files<'_>> = others
         .iter()
@@ -176,7 +176,7 @@ struct Case<'a> {
 }
 
 impl Case<'_> {
-    fn record_right(&self, finding: Option<Finding>) -> Result<(), Halt> {
+    fn record_right(&self, finding: Option<Finding>) -> Result<(), OperationError> {
         let mut acts = vec![passed(self.watched, now(self.home)?)];
         let (object, store) = (self.watched.object, self.watched.store.clone());
         let mut solved = None;
@@ -204,7 +204,7 @@ impl Case<'_> {
         quarantine_key: Option<&str>,
         detail: &str,
         events: &[EventRow],
-    ) -> Result<(), Halt> {
+    ) -> Result<(), OperationError> {
         let watched = self.watched;
         let log = Log {
             act,
@@ -213,7 +213,7 @@ impl Case<'_> {
             content: None,
             store: &watched.store,
             key: self.files.root.as_str(),
-            kind: FindingKind::Inventory.word(),
+            kind: FindingKind::Inventory.as_str(),
             detail,
             expected_sha512: None,
             found_sha512: None,
@@ -226,11 +226,11 @@ impl Case<'_> {
         evidence::put_log(self.home, &self.hold, &watched.institution_identifier, watched.generation, &log)
     }
 
-    fn event(&self, kind: &str, outcome: &str, detail: String, came_of_it: String) -> Result<EventRow, Halt> {
+    fn event(&self, kind: &str, outcome: &str, detail: String, came_of_it: String) -> Result<EventRow, OperationError> {
         Ok(about(self.watched).event(now(self.home)?, kind, outcome, detail, came_of_it))
     }
 
-    fn repair(&self, id: FindingId, faults: &[Fault], others: &[Files<'_>]) -> Result<Treated, Halt> {
+    fn repair(&self, id: FindingId, faults: &[Fault], others: &[Files<'_>]) -> Result<Treated, OperationError> {
         let words = faults.iter().map(Fault::words).collect::<Vec<_>>().join(", ");
         let mut acts = vec![self.open(id, &words)?];
         let mut kept = Vec::new();
@@ -257,7 +257,7 @@ impl Case<'_> {
         self.close(id, &words, &kept, &unsolved)
     }
 
-    fn open(&self, id: FindingId, words: &str) -> Result<EventRow, Halt> {
+    fn open(&self, id: FindingId, words: &str) -> Result<EventRow, OperationError> {
         let watched = self.watched;
         let detail = format!("declaration and inventories of {} in store {}", self.files.root, watched.store);
         let event = self.event("fixity check", "failure", detail, words.to_owned())?;
@@ -287,7 +287,7 @@ impl Case<'_> {
         fault: &Fault,
         kept: &mut Vec<String>,
         acts: &mut Vec<EventRow>,
-    ) -> Result<(), Halt> {
+    ) -> Result<(), OperationError> {
         let of = (about(self.watched), self.watched.institution_identifier.as_str(), id);
         let Some((key, event)) = keep(self.home, &self.hold, &self.files, of, fault, self.go_on)? else {
             return Ok(());
@@ -306,7 +306,13 @@ impl Case<'_> {
         Ok(())
     }
 
-    fn close(&self, id: FindingId, words: &str, kept: &[String], unsolved: &[String]) -> Result<Treated, Halt> {
+    fn close(
+        &self,
+        id: FindingId,
+        words: &str,
+        kept: &[String],
+        unsolved: &[String],
+    ) -> Result<Treated, OperationError> {
         let watched = self.watched;
         let is_repaired = unsolved.is_empty();
         let place = format!("{} in store {}", self.files.root, watched.store);

@@ -8,7 +8,7 @@ use strongroom_storage::{Body, Key, PutCondition, PutOptions, StorageError, Stor
 
 use super::check::Interruptible;
 use super::evidence::{self, FoundBytes};
-use super::{GoOn, Halt, ObjectHold, check};
+use super::{GoOn, ObjectHold, OperationError, check};
 use crate::EngineError;
 
 const INVENTORY: &str = "inventory.json";
@@ -108,12 +108,12 @@ impl<'a> Files<'a> {
         Self { store, root, places: head.into_iter().chain(each).collect() }
     }
 
-    pub(super) fn key(&self, file: &str) -> Result<Key, Halt> {
+    pub(super) fn key(&self, file: &str) -> Result<Key, OperationError> {
         Ok(self.root.join(file).map_err(StorageError::from)?)
     }
 
     /// Everything that differs from the record.
-    pub(super) fn faults(&self, go_on: &GoOn<'_>) -> Result<Vec<Fault>, Halt> {
+    pub(super) fn faults(&self, go_on: &GoOn<'_>) -> Result<Vec<Fault>, OperationError> {
         let mut faults = Vec::new();
         self.compare_text(Part::Declaration, DECLARATION.0, DECLARATION.1, &mut faults)?;
         for (place, expected) in &self.places {
@@ -129,7 +129,13 @@ impl<'a> Files<'a> {
         Ok(faults)
     }
 
-    fn compare_text(&self, part: Part, file: &str, expected: &str, faults: &mut Vec<Fault>) -> Result<(), Halt> {
+    fn compare_text(
+        &self,
+        part: Part,
+        file: &str,
+        expected: &str,
+        faults: &mut Vec<Fault>,
+    ) -> Result<(), OperationError> {
         let key = self.key(file)?;
         let digest = digest_of(expected.as_bytes());
         let found = lying(self.store, &key, &|| Ok(()))?;
@@ -147,7 +153,7 @@ impl<'a> Files<'a> {
         place: Place,
         all: &[Files<'a>],
         go_on: &GoOn<'_>,
-    ) -> Result<Option<(InventorySeal, &'a dyn Store, Key)>, Halt> {
+    ) -> Result<Option<(InventorySeal, &'a dyn Store, Key)>, OperationError> {
         let Some(expected) = fault.expected else { return Ok(None) };
         let mut silent = None;
         for files in std::iter::once(self).chain(all) {
@@ -180,7 +186,7 @@ pub(super) struct Writer<'a> {
 impl Writer<'_> {
     /// Puts every file that is not as recorded, from `others`: the root inventory last, so that it never names what is not
     /// there. Returns what could not be put, and what is not as recorded afterwards.
-    pub(super) fn put_all(&self, others: &[Files<'_>]) -> Result<Vec<String>, Halt> {
+    pub(super) fn put_all(&self, others: &[Files<'_>]) -> Result<Vec<String>, OperationError> {
         let mut faults = self.files.faults(self.go_on)?;
         faults.sort_by_key(|fault| match fault.part {
             Part::Declaration => 0,
@@ -213,7 +219,7 @@ impl Writer<'_> {
 
     /// Puts one file back; false when its recorded bytes are nowhere. Only what was seen is replaced, so that a worker that
     /// lost the object's lease meanwhile changes nothing.
-    pub(super) fn put_back(&self, fault: &Fault, others: &[Files<'_>]) -> Result<bool, Halt> {
+    pub(super) fn put_back(&self, fault: &Fault, others: &[Files<'_>]) -> Result<bool, OperationError> {
         let place = match fault.part {
             Part::Declaration => {
                 self.put_text(fault, DECLARATION.1)?;
@@ -238,7 +244,7 @@ impl Writer<'_> {
     }
 
     /// Puts the bytes of an inventory in place of what was seen.
-    pub(super) fn put_inventory(&self, fault: &Fault, seal: &InventorySeal, body: Body) -> Result<(), Halt> {
+    pub(super) fn put_inventory(&self, fault: &Fault, seal: &InventorySeal, body: Body) -> Result<(), OperationError> {
         self.hold.keep()?;
         let mut body = self.hold.keeping(Interruptible { body, go_on: self.go_on });
         let options = PutOptions {
@@ -251,7 +257,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    fn put_text(&self, fault: &Fault, text: &str) -> Result<(), Halt> {
+    fn put_text(&self, fault: &Fault, text: &str) -> Result<(), OperationError> {
         self.hold.keep()?;
         let condition = self.replacing(fault);
         let options = PutOptions { size: Some(text.len() as u64), condition, ..PutOptions::default() };
@@ -269,7 +275,7 @@ fn sidecar_text(digest: &Digest) -> String {
 }
 
 /// What lies under a key; none where nothing does.
-fn lying(store: &dyn Store, key: &Key, go_on: &GoOn<'_>) -> Result<Option<Lying>, Halt> {
+fn lying(store: &dyn Store, key: &Key, go_on: &GoOn<'_>) -> Result<Option<Lying>, OperationError> {
     let head = match store.head(key) {
         Ok(head) => head,
         Err(error) if error.is_absent() => return Ok(None),
@@ -277,8 +283,8 @@ fn lying(store: &dyn Store, key: &Key, go_on: &GoOn<'_>) -> Result<Option<Lying>
     };
     match check::read(store, key, go_on) {
         Ok((size, digest)) => Ok(Some(Lying { size, digest: Some(digest), unreadable: None, etag: head.etag })),
-        Err(Halt::Engine(EngineError::Storage(error))) if error.is_absent() => Ok(None),
-        Err(Halt::Engine(EngineError::Storage(error))) if check::is_unreadable(&error) => {
+        Err(OperationError::Engine(EngineError::Storage(error))) if error.is_absent() => Ok(None),
+        Err(OperationError::Engine(EngineError::Storage(error))) if check::is_unreadable(&error) => {
             let unreadable = Some(check::medium_says(&error));
             Ok(Some(Lying { size: head.size, digest: None, unreadable, etag: head.etag }))
         }

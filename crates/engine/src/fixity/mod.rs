@@ -26,7 +26,7 @@ use strongroom_registry::{FindingId, FindingState, RegistryError, Time, versions
 
 use self::inventory_files::{Files, Writer};
 use crate::Home;
-use crate::hold::{GoOn, Halt, ObjectHold, now};
+use crate::hold::{GoOn, ObjectHold, OperationError, now};
 use crate::logs::object_root;
 use crate::runtime::Shutdown;
 
@@ -108,7 +108,7 @@ pub(crate) fn put_inventories(
     object: &Object,
     store: &str,
     go_on: &GoOn<'_>,
-) -> Result<Vec<String>, Halt> {
+) -> Result<Vec<String>, OperationError> {
     let (id, generation) = (object.id, object.generation);
     let (versions, holders) = home.registry.read(|tx| {
         Ok::<_, RegistryError>((versions::list(tx, id, generation, false)?, objects::object_copies(tx, id)?))
@@ -125,7 +125,7 @@ pub(crate) fn put_inventories(
 }
 
 /// Closes the finding of something that is no longer kept.
-fn close_gone(hold: &ObjectHold<'_>, finding: Option<FindingId>) -> Result<(), Halt> {
+fn close_gone(hold: &ObjectHold<'_>, finding: Option<FindingId>) -> Result<(), OperationError> {
     let Some(id) = finding else { return Ok(()) };
     hold.write(move |tx| record::close_finding(tx, id, FindingState::Repaired, "no longer kept: nothing to repair"))
 }

@@ -11,10 +11,10 @@ use strongroom_registry::{
 use strongroom_storage::{Key, StorageError, Store};
 
 use super::check::{self, Seen, Wrong};
-use super::evidence::{self, About, FoundBytes, Log, Witness};
+use super::evidence::{self, About, DamagedCopy, FoundBytes, Log};
 use super::heal::Spare;
 use super::replace::Source;
-use super::{GoOn, Halt, ObjectHold, now};
+use super::{GoOn, ObjectHold, OperationError, now};
 use crate::event::Event;
 use crate::{Home, crash_point};
 
@@ -40,7 +40,7 @@ pub(super) enum Treated {
 }
 
 /// Treats a copy that seemed wrong, or that the record knows to be wrong.
-pub(super) fn treat(home: &Home, suspect: &WatchedCopy, go_on: &GoOn<'_>) -> Result<Treated, Halt> {
+pub(super) fn treat(home: &Home, suspect: &WatchedCopy, go_on: &GoOn<'_>) -> Result<Treated, OperationError> {
     treat_held(home, ObjectHold::take(home, suspect.object)?, suspect, None, go_on)
 }
 
@@ -51,7 +51,7 @@ pub(super) fn treat_held<'a>(
     suspect: &WatchedCopy,
     spare: Option<&Spare<'_>>,
     go_on: &GoOn<'_>,
-) -> Result<Treated, Halt> {
+) -> Result<Treated, OperationError> {
     let copies = home.registry.read(|tx| record::copies_of_content(tx, suspect.content))?;
     let object = home.registry.read(|tx| objects::get(tx, Scope::System, suspect.object))?;
     let unsolved =
@@ -116,12 +116,12 @@ impl Case<'_> {
         format!("{} in store {}", self.copy.key, self.copy.store)
     }
 
-    fn event(&self, kind: &str, outcome: &str, detail: String, came_of_it: String) -> Result<EventRow, Halt> {
+    fn event(&self, kind: &str, outcome: &str, detail: String, came_of_it: String) -> Result<EventRow, OperationError> {
         Ok(self.about().event(now(self.home)?, kind, outcome, detail, came_of_it))
     }
 
     /// The copy is right after all: the check is recorded, and what was found before is solved.
-    fn record_right(&self, finding: Option<Finding>) -> Result<(), Halt> {
+    fn record_right(&self, finding: Option<Finding>) -> Result<(), OperationError> {
         let copy = self.copy;
         let event = super::passed(copy, now(self.home)?);
         let check = (copy.content, copy.store.clone(), copy.checked_at, Proof::Read, event.clone());
@@ -163,7 +163,7 @@ impl Case<'_> {
         repaired_from: Option<&str>,
         detail: &str,
         events: &[EventRow],
-    ) -> Result<(), Halt> {
+    ) -> Result<(), OperationError> {
         let copy = self.copy;
         let log = Log {
             act,
@@ -172,7 +172,7 @@ impl Case<'_> {
             content: Some(copy.content),
             store: &copy.store,
             key: &copy.key,
-            kind: kind.word(),
+            kind: kind.as_str(),
             detail,
             expected_sha512: Some(copy.sha512.to_hex()),
             found_sha512: wrong.and_then(|wrong| wrong.sha512).map(|digest| digest.to_hex()),
@@ -200,7 +200,7 @@ impl Case<'_> {
     }
 
     /// Opens the finding and records the failed check, together.
-    fn open(&self, id: FindingId, wrong: Option<&Wrong>) -> Result<EventRow, Halt> {
+    fn open(&self, id: FindingId, wrong: Option<&Wrong>) -> Result<EventRow, OperationError> {
         let copy = self.copy;
         let expected = format!("expected sha512:{} of {} bytes", copy.sha512, copy.size);
         let (state, found) = match wrong {
@@ -227,7 +227,7 @@ impl Case<'_> {
         wrong: Option<&Wrong>,
         store: &dyn Store,
         acts: &mut Vec<EventRow>,
-    ) -> Result<Option<Key>, Halt> {
+    ) -> Result<Option<Key>, OperationError> {
         let Some(wrong) = wrong else { return Ok(None) };
         let from = Key::new(self.copy.key.as_str()).map_err(StorageError::from)?;
         let found = match wrong {
@@ -235,7 +235,7 @@ impl Case<'_> {
             Wrong { size, sha512: Some(sha512), .. } if store.head(&from)?.readable => FoundBytes::Read(*size, *sha512),
             _ => return Ok(None),
         };
-        let witness = Witness {
+        let witness = DamagedCopy {
             institution: &self.copy.institution_identifier,
             object: self.copy.object,
             finding: id,
@@ -265,7 +265,7 @@ impl Case<'_> {
         wrong: Option<&Wrong>,
         quarantined: Option<&Key>,
         source: Source,
-    ) -> Result<Treated, Halt> {
+    ) -> Result<Treated, OperationError> {
         let copy = self.copy;
         let mut acts = Vec::new();
         let unreadable = wrong.and_then(|wrong| wrong.unreadable.as_deref());

@@ -6,7 +6,7 @@ use strongroom_registry::fixity::{self as record, Finding, WatchedCopy};
 use strongroom_registry::{CopyState, FindingId, FindingState, WaitReason};
 use strongroom_storage::{Body, Key, PutCondition, PutOptions, StorageError, Store, Thaw, Thawing};
 
-use super::Halt;
+use super::OperationError;
 use super::check::{self, Interruptible, Seen, Wrong};
 use super::evidence;
 use super::heal::Spare;
@@ -51,7 +51,7 @@ impl Case<'_> {
         store: &dyn Store,
         copies: &[WatchedCopy],
         etag: Option<&str>,
-    ) -> Result<Source, Halt> {
+    ) -> Result<Source, OperationError> {
         let key = Key::new(self.copy.key.as_str()).map_err(StorageError::from)?;
         let mut reasons = Vec::new();
         // A store that does not answer says nothing of its copy: where no other serves, the repair is tried again.
@@ -110,7 +110,7 @@ impl Case<'_> {
     }
 
     /// Whether a finding waits for a copy that is being thawed, and no other copy can be read: there is nothing new to tell.
-    pub(super) fn still_waits(&self, known: &Finding, copies: &[WatchedCopy]) -> Result<bool, Halt> {
+    pub(super) fn still_waits(&self, known: &Finding, copies: &[WatchedCopy]) -> Result<bool, OperationError> {
         if known.state != FindingState::Open || known.wait_reason != Some(WaitReason::Retrieval) {
             return Ok(false);
         }
@@ -131,7 +131,7 @@ impl Case<'_> {
     }
 
     /// Says in the finding what it waits for. The copy stays due.
-    pub(super) fn wait(&self, id: FindingId, wrong: Option<&Wrong>, from: &str) -> Result<(), Halt> {
+    pub(super) fn wait(&self, id: FindingId, wrong: Option<&Wrong>, from: &str) -> Result<(), OperationError> {
         let detail =
             format!("{} waits for its copy to be thawed in store {from}, from which it is repaired then", self.place());
         let finding = self.finding(id, wrong, detail);
@@ -142,13 +142,13 @@ impl Case<'_> {
         self.look_again_first()
     }
 
-    fn look_again_first(&self) -> Result<(), Halt> {
+    fn look_again_first(&self) -> Result<(), OperationError> {
         let (content, store) = (self.copy.content, self.copy.store.clone());
         self.hold.write(move |tx| record::make_due(tx, content, &store))
     }
 
     /// Replaces the copy by another's bytes and reads it back.
-    fn replace_from(&self, to: &Target<'_>, other: &WatchedCopy) -> Result<Attempt, Halt> {
+    fn replace_from(&self, to: &Target<'_>, other: &WatchedCopy) -> Result<Attempt, OperationError> {
         let from = match self.home.store(&other.store) {
             Ok(from) => from,
             Err(error) => return Ok(Attempt::Refused(error.chain())),
@@ -178,7 +178,7 @@ impl Case<'_> {
     }
 
     /// Replaces the copy by bytes that are at hand elsewhere, and reads it back.
-    fn replace_by_spare(&self, to: &Target<'_>, spare: &Spare<'_>) -> Result<Attempt, Halt> {
+    fn replace_by_spare(&self, to: &Target<'_>, spare: &Spare<'_>) -> Result<Attempt, OperationError> {
         let body = match (spare.open)() {
             Ok(body) => body,
             Err(error) => return Ok(Attempt::Silent(error)),
@@ -196,7 +196,7 @@ impl Case<'_> {
     }
 
     /// Puts bytes in the place of the copy; what the store says of them is for the caller to judge.
-    fn put(&self, to: &Target<'_>, body: Body) -> Result<Result<(), StorageError>, Halt> {
+    fn put(&self, to: &Target<'_>, body: Body) -> Result<Result<(), StorageError>, OperationError> {
         self.hold.keep()?;
         let mut body = self.hold.keeping(Interruptible { body, go_on: self.go_on });
         let options = PutOptions {
@@ -213,7 +213,7 @@ impl Case<'_> {
         Ok(outcome.map(drop))
     }
 
-    fn read_back(&self, to: &Target<'_>) -> Result<Attempt, Halt> {
+    fn read_back(&self, to: &Target<'_>) -> Result<Attempt, OperationError> {
         match check::look(to.store, self.copy, self.go_on)? {
             Seen::Right | Seen::Attested { .. } => Ok(Attempt::Served),
             _ => Err(StorageError::Unusable {
@@ -225,7 +225,7 @@ impl Case<'_> {
     }
 
     /// The next copy is tried when this one is damaged too.
-    fn doubt(&self, other: &WatchedCopy, reason: String) -> Result<Attempt, Halt> {
+    fn doubt(&self, other: &WatchedCopy, reason: String) -> Result<Attempt, OperationError> {
         let (content, store) = (other.content, other.store.clone());
         self.hold.write(move |tx| record::make_due(tx, content, &store))?;
         Ok(Attempt::Refused(reason))

@@ -15,7 +15,7 @@ use strongroom_storage::{Key, PutOptions, StorageError, Store};
 use super::now;
 use super::repair::Treated;
 use crate::event::Event;
-use crate::hold::Halt;
+use crate::hold::OperationError;
 use crate::home::storage_root;
 use crate::{AGENT, EngineError, Home};
 
@@ -39,7 +39,7 @@ pub(super) fn is_of_root(finding: &Finding) -> bool {
 }
 
 /// Checks a storage root that was last checked by `before`, and puts back what is wrong; none where it is fresh.
-pub(super) fn check(home: &Home, root: Root<'_>, before: Time) -> Result<Option<Treated>, Halt> {
+pub(super) fn check(home: &Home, root: Root<'_>, before: Time) -> Result<Option<Treated>, OperationError> {
     let key = (root.store.to_owned(), root.institution);
     if home.checked_roots().get(&key).is_some_and(|checked_at| *checked_at > before) {
         return Ok(None);
@@ -51,7 +51,7 @@ pub(super) fn check(home: &Home, root: Root<'_>, before: Time) -> Result<Option<
 
 /// The storage root of an institution in a store, made where nothing lies there yet; what is lacking of its declaration
 /// although objects lie there is put back first, and what was found wrong of it before is closed.
-pub(crate) fn open<'s>(home: &Home, root: Root<'_>, store: &'s dyn Store) -> Result<StorageRoot<'s>, Halt> {
+pub(crate) fn open<'s>(home: &Home, root: Root<'_>, store: &'s dyn Store) -> Result<StorageRoot<'s>, OperationError> {
     let prefix = storage_root(root.identifier)?;
     store.check_identity()?;
     let opened = match StorageRoot::init(store, &prefix) {
@@ -69,7 +69,7 @@ pub(crate) fn open<'s>(home: &Home, root: Root<'_>, store: &'s dyn Store) -> Res
 }
 
 /// Checks a storage root now, and puts back what is wrong.
-pub(crate) fn treat(home: &Home, root: Root<'_>) -> Result<Treated, Halt> {
+pub(crate) fn treat(home: &Home, root: Root<'_>) -> Result<Treated, OperationError> {
     let store = home.store(root.store)?.as_ref();
     let prefix = storage_root(root.identifier)?;
     let faults = StorageRoot::faults(store, &prefix)?;
@@ -92,7 +92,7 @@ struct Case<'a> {
 }
 
 impl Case<'_> {
-    fn repair(&self, id: FindingId, faults: &[RootFault]) -> Result<Treated, Halt> {
+    fn repair(&self, id: FindingId, faults: &[RootFault]) -> Result<Treated, OperationError> {
         let words: Vec<String> = faults
             .iter()
             .map(|fault| format!("{} {}", fault.name, if fault.found.is_some() { "differs" } else { "is missing" }))
@@ -119,7 +119,13 @@ impl Case<'_> {
         Ok(Treated::Repaired)
     }
 
-    fn event(&self, kind: &str, outcome: &str, detail: String, outcome_detail: String) -> Result<EventRow, Halt> {
+    fn event(
+        &self,
+        kind: &str,
+        outcome: &str,
+        detail: String,
+        outcome_detail: String,
+    ) -> Result<EventRow, OperationError> {
         Ok(EventRow {
             id: EventId::new(),
             institution: self.root.institution,
@@ -139,7 +145,7 @@ impl Case<'_> {
         })
     }
 
-    fn open(&self, id: FindingId, words: &str) -> Result<(), Halt> {
+    fn open(&self, id: FindingId, words: &str) -> Result<(), OperationError> {
         let detail = format!("declaration and layout of storage root {} in store {}", self.prefix, self.root.store);
         let event = self.event("fixity check", "failure", detail, words.to_owned())?;
         let finding = NewFinding {
@@ -161,7 +167,7 @@ impl Case<'_> {
     }
 
     /// Keeps what lay there instead.
-    fn quarantine(&self, id: FindingId, fault: &RootFault, found: &[u8]) -> Result<String, Halt> {
+    fn quarantine(&self, id: FindingId, fault: &RootFault, found: &[u8]) -> Result<String, OperationError> {
         let digests = hash_reader(found, &[Algorithm::Sha512]).map(|(_, digests)| digests);
         let sha512 = digests.ok().and_then(|digests| digests.get(Algorithm::Sha512));
         let sha512 = sha512.ok_or_else(|| EngineError::Usage("sha512 was not computed".into()))?;
@@ -191,7 +197,7 @@ impl Case<'_> {
         Ok(key.to_string())
     }
 
-    fn close(&self, id: FindingId, detail: &str, kept: &[String]) -> Result<(), Halt> {
+    fn close(&self, id: FindingId, detail: &str, kept: &[String]) -> Result<(), OperationError> {
         let evidence = if kept.is_empty() { String::new() } else { format!("; bad bytes kept as {}", kept.join(", ")) };
         let detail = format!("{detail}{evidence}");
         let event = self.event("recovery", "success", detail.clone(), "as this program writes it".into())?;

@@ -5,16 +5,16 @@ use std::collections::{BTreeMap, HashSet, VecDeque};
 use serde::Serialize;
 use strongroom_registry::fixity::{self as record, Coverage, Due, DueCursor, Finding};
 use strongroom_registry::{
-    FindingId, FindingState, ObjectId, RegistryError, Scope, Time, backfill, objects, standing, tenants,
+    FindingId, FindingState, ObjectId, RegistryError, Scope, Time, backfill, epoch, objects, tenants,
 };
 
 use super::handler::{self, TOPIC};
 use super::repair::{Treated, treat};
 use super::roots::{self, Root};
 use super::unit::Unit;
-use super::{FixityRequest, FixitySummary, Halt, inventories, now};
+use super::{FixityRequest, FixitySummary, OperationError, inventories, now};
 use crate::runtime::Interrupted;
-use crate::{EngineError, Home, mark, work};
+use crate::{EngineError, Home, watermark, work};
 
 /// Due copies listed of each store at once.
 const LISTED_AT_ONCE: usize = 1_000;
@@ -81,9 +81,9 @@ pub fn run(
             let before = summary.checked + summary.failed + summary.postponed;
             let checked = match unit.check(left, &mut summary) {
                 Ok(checked) => checked,
-                Err(Halt::Engine(error)) => return Err(error),
+                Err(OperationError::Engine(error)) => return Err(error),
                 // Asked to stop: what was done is on record.
-                Err(Halt::Interrupted(_) | Halt::Busy(_)) => return Ok(summary),
+                Err(OperationError::Interrupted(_) | OperationError::Busy(_)) => return Ok(summary),
             };
             let done = summary.checked + summary.failed + summary.postponed - before;
             left = left.saturating_sub(usize::try_from(done).unwrap_or(usize::MAX));
@@ -204,16 +204,16 @@ pub fn repair(home: &Home, id: FindingId) -> Result<Mended, EngineError> {
         Ok(Treated::Unrepairable) => Ok(Mended::Unrepairable),
         Ok(Treated::Thawing) => Ok(Mended::Thawing),
         Ok(Treated::Gone) => Ok(Mended::Gone),
-        Err(Halt::Busy(until)) => Err(EngineError::Usage(format!(
+        Err(OperationError::Busy(until)) => Err(EngineError::Usage(format!(
             "the object {} is being worked on until {until}; try again then",
             finding.object_identifier
         ))),
-        Err(Halt::Interrupted(reason)) => Err(EngineError::Usage(reason.to_string())),
-        Err(Halt::Engine(error)) => Err(error),
+        Err(OperationError::Interrupted(reason)) => Err(EngineError::Usage(reason.to_string())),
+        Err(OperationError::Engine(error)) => Err(error),
     }
 }
 
-fn gone(home: &Home, object: ObjectId, id: FindingId) -> Result<Treated, Halt> {
+fn gone(home: &Home, object: ObjectId, id: FindingId) -> Result<Treated, OperationError> {
     let hold = super::ObjectHold::take(home, object)?;
     super::close_gone(&hold, Some(id))?;
     Ok(Treated::Gone)
@@ -275,12 +275,12 @@ impl<'h> Asked<'h> {
 
     /// Marks the stores of which every copy was checked, where they have no mark any more.
     fn put_back_marks(&self) -> Result<(), EngineError> {
-        let Some(standing) = self.home.registry.read(standing::get)? else { return Ok(()) };
+        let Some(epoch) = self.home.registry.read(epoch::get)? else { return Ok(()) };
         for name in &self.stores {
             let is_kept = self.home.registry.read(|tx| backfill::holds_objects(tx, name))?;
             let store = self.home.store(name)?;
-            if is_kept && mark::read(store.as_ref())? == mark::Found::None {
-                mark::advance(self.home, store.as_ref(), &standing)?;
+            if is_kept && watermark::read(store.as_ref())? == watermark::Found::None {
+                watermark::advance(self.home, store.as_ref(), &epoch)?;
             }
         }
         Ok(())

@@ -13,7 +13,7 @@ use strongroom_storage::Store;
 use super::check::{self, Seen};
 use super::repair::{self, Treated};
 use super::roots::{self, Root};
-use super::{FixitySummary, GoOn, Halt, attested, inventories, now};
+use super::{FixitySummary, GoOn, OperationError, attested, inventories, now};
 use crate::{AGENT, EngineError, Home, crash_point};
 
 /// Copies listed and recorded at once.
@@ -24,7 +24,7 @@ const BYTES_AT_ONCE: u64 = 1 << 30;
 const FAILURES: u64 = 10;
 
 /// What was seen of a copy, and how long after the page was begun.
-type Looked = (Result<Seen, Halt>, Duration);
+type Looked = (Result<Seen, OperationError>, Duration);
 /// A copy that was attested: its content and store, the time of its check before, and the event.
 type Attested = (ContentId, String, Time, Proof, EventRow);
 
@@ -51,7 +51,7 @@ pub(super) struct Unit<'a> {
 
 impl Unit<'_> {
     /// Checks at most `limit` due copies. What is done is recorded, also where this returns early.
-    pub(super) fn check(&self, limit: usize, summary: &mut FixitySummary) -> Result<Checked, Halt> {
+    pub(super) fn check(&self, limit: usize, summary: &mut FixitySummary) -> Result<Checked, OperationError> {
         let mut checked = Checked::default();
         if self.home.is_retired(self.store)? {
             return Ok(checked);
@@ -83,7 +83,7 @@ impl Unit<'_> {
     }
 
     /// The object's declaration and inventories, where they are due; how many copies that were.
-    fn check_object(&self, summary: &mut FixitySummary, checked: &mut Checked) -> Result<usize, Halt> {
+    fn check_object(&self, summary: &mut FixitySummary, checked: &mut Checked) -> Result<usize, OperationError> {
         let (object, name) = (self.object, self.store);
         let Some(watched) = self.home.registry.read(|tx| record::object_copy(tx, object, name))? else { return Ok(0) };
         if watched.checked_at > self.before {
@@ -108,7 +108,7 @@ impl Unit<'_> {
         page: &[WatchedCopy],
         summary: &mut FixitySummary,
         checked: &mut Checked,
-    ) -> Result<(), Halt> {
+    ) -> Result<(), OperationError> {
         let begun = now(self.home)?;
         let seen = self.look(store, page);
         let time = now(self.home)?;
@@ -119,7 +119,7 @@ impl Unit<'_> {
         for (copy, seen) in page.iter().zip(seen) {
             let Some((seen, after)) = seen else { continue };
             match seen {
-                Err(Halt::Interrupted(reason)) => {
+                Err(OperationError::Interrupted(reason)) => {
                     interrupted = Some(reason);
                     continue;
                 }
@@ -148,7 +148,7 @@ impl Unit<'_> {
         crash_point("fixity.check.read");
         self.record(page, read, right)?;
         if let Some(reason) = interrupted {
-            return Err(Halt::Interrupted(reason));
+            return Err(OperationError::Interrupted(reason));
         }
         for copy in suspects {
             (self.go_on)()?;
@@ -159,7 +159,12 @@ impl Unit<'_> {
     }
 
     /// Records what was found right: times and evidence in one transaction, with one event for all that was read.
-    fn record(&self, page: &[WatchedCopy], read: Vec<PassedCopy>, attested: Vec<Attested>) -> Result<(), Halt> {
+    fn record(
+        &self,
+        page: &[WatchedCopy],
+        read: Vec<PassedCopy>,
+        attested: Vec<Attested>,
+    ) -> Result<(), OperationError> {
         let Some(first) = page.first().filter(|_| !read.is_empty() || !attested.is_empty()) else { return Ok(()) };
         let passed = PassedChecks {
             id: EventId::new(),
@@ -186,9 +191,9 @@ impl Unit<'_> {
             loop {
                 let index = next.fetch_add(1, Ordering::Relaxed);
                 let Some(copy) = page.get(index) else { return found };
-                let seen = (self.go_on)().map_err(Halt::Interrupted);
+                let seen = (self.go_on)().map_err(OperationError::Interrupted);
                 let seen = seen.and_then(|()| check::look(store, copy, self.go_on));
-                let stop = matches!(seen, Err(Halt::Interrupted(_)));
+                let stop = matches!(seen, Err(OperationError::Interrupted(_)));
                 found.push((index, (seen, begun.elapsed())));
                 if stop {
                     return found;
@@ -215,7 +220,11 @@ impl Unit<'_> {
 }
 
 /// Counts how one copy ended. What stops only that copy is noted; what stops everything is returned.
-fn count(treated: Result<Treated, Halt>, summary: &mut FixitySummary, checked: &mut Checked) -> Result<(), Halt> {
+fn count(
+    treated: Result<Treated, OperationError>,
+    summary: &mut FixitySummary,
+    checked: &mut Checked,
+) -> Result<(), OperationError> {
     match treated {
         Ok(Treated::Gone) => return Ok(()),
         Ok(Treated::Right) => summary.passed += 1,
@@ -232,19 +241,19 @@ fn count(treated: Result<Treated, Halt>, summary: &mut FixitySummary, checked: &
             summary.postponed += 1;
             return Ok(());
         }
-        Err(Halt::Busy(until)) => {
+        Err(OperationError::Busy(until)) => {
             summary.postponed += 1;
             let earlier = checked.busy_until.map_or(until, |known| known.min(until));
             checked.busy_until = Some(earlier);
             return Ok(());
         }
-        Err(Halt::Engine(error)) => {
+        Err(OperationError::Engine(error)) => {
             summary.failed += 1;
             checked.failures += 1;
             checked.failure.get_or_insert(error);
             return Ok(());
         }
-        Err(halt @ Halt::Interrupted(_)) => return Err(halt),
+        Err(halt @ OperationError::Interrupted(_)) => return Err(halt),
     }
     summary.checked += 1;
     Ok(())

@@ -10,7 +10,7 @@ use strongroom_registry::work::Assignment;
 use super::renewal::Renewal;
 use super::{Identifying, ReidentifySummary};
 use crate::Home;
-use crate::hold::{Halt, ask_again};
+use crate::hold::{OperationError, ask_again};
 use crate::runtime::{Handler, TaskContext, TaskEnd};
 
 /// The topic of identification anew.
@@ -37,16 +37,18 @@ impl Handler for RenewalHandler {
         match self.renew(object, context) {
             Ok(None) => Outcome::Done.into(),
             Ok(Some(reason)) => context.transient(assignment, reason),
-            Err(Halt::Busy(until)) => Outcome::Defer(ask_again(context.time_after(Duration::ZERO), until)).into(),
-            Err(Halt::Interrupted(reason)) => reason.into(),
-            Err(Halt::Engine(error)) => context.transient(assignment, error.chain()),
+            Err(OperationError::Busy(until)) => {
+                Outcome::Defer(ask_again(context.time_after(Duration::ZERO), until)).into()
+            }
+            Err(OperationError::Interrupted(reason)) => reason.into(),
+            Err(OperationError::Engine(error)) => context.transient(assignment, error.chain()),
         }
     }
 }
 
 impl RenewalHandler {
     /// Identifies what was not identified with the signature files in use now; why some files could not be.
-    fn renew(&self, object: ObjectId, context: &TaskContext) -> Result<Option<String>, Halt> {
+    fn renew(&self, object: ObjectId, context: &TaskContext) -> Result<Option<String>, OperationError> {
         let with = Identifying::of(&self.home)?;
         let go_on = || context.check();
         let renewal = Renewal { home: &self.home, object, with: &with, go_on: &go_on };

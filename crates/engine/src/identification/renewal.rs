@@ -14,7 +14,7 @@ use super::log::{ACT, FORM, Log};
 use super::{Identifying, ReidentifySummary, SourceTrouble, StoredSource};
 use crate::error::chain;
 use crate::fixity::{SuspectCopy, check_attempts, is_unreadable, read_copy, report_suspect};
-use crate::hold::{GoOn, Halt, ObjectHold, now};
+use crate::hold::{GoOn, ObjectHold, OperationError, now};
 use crate::{AGENT, EngineError, Home, crash_point, logs};
 
 /// Files listed and recorded at once.
@@ -50,7 +50,7 @@ enum Attempt {
 
 impl Renewal<'_> {
     /// Identifies what is behind. What is done is recorded, also where this returns early.
-    pub(super) fn renew(&self, summary: &mut ReidentifySummary) -> Result<(), Halt> {
+    pub(super) fn renew(&self, summary: &mut ReidentifySummary) -> Result<(), OperationError> {
         let Some(object) = self.home.registry.read(|tx| objects::get(tx, Scope::System, self.object))? else {
             return Ok(());
         };
@@ -83,7 +83,7 @@ impl Renewal<'_> {
         give_up_at: u64,
         found: &mut Vec<(&'p FileBehind, Format)>,
         summary: &mut ReidentifySummary,
-    ) -> Result<(), Halt> {
+    ) -> Result<(), OperationError> {
         for file in page {
             match self.identify(file)? {
                 Outcome::Found(format) => found.push((file, format)),
@@ -102,7 +102,7 @@ impl Renewal<'_> {
         Ok(())
     }
 
-    fn identify(&self, file: &FileBehind) -> Result<Outcome, Halt> {
+    fn identify(&self, file: &FileBehind) -> Result<Outcome, OperationError> {
         let copies = self.home.registry.read(|tx| objects::copies(tx, file.content))?;
         let mut reasons = Vec::new();
         let mut is_cold = false;
@@ -124,7 +124,7 @@ impl Renewal<'_> {
     }
 
     /// Identifies a file from one of its copies.
-    fn look(&self, file: &FileBehind, copy: &Copy) -> Result<Attempt, Halt> {
+    fn look(&self, file: &FileBehind, copy: &Copy) -> Result<Attempt, OperationError> {
         let store = match self.home.store(&copy.store) {
             Ok(store) => store.as_ref(),
             Err(error) => return Ok(Attempt::Refused(error.chain())),
@@ -153,8 +153,8 @@ impl Renewal<'_> {
                     let reason = format!("its bytes are not the recorded ones: {size} bytes with sha512:{sha512}");
                     return self.refuse_wrong(file, copy, false, reason);
                 }
-                Err(Halt::Engine(EngineError::Storage(error))) => return self.refuse(file, copy, &error),
-                Err(Halt::Engine(error)) => return Ok(Attempt::Refused(error.chain())),
+                Err(OperationError::Engine(EngineError::Storage(error))) => return self.refuse(file, copy, &error),
+                Err(OperationError::Engine(error)) => return Ok(Attempt::Refused(error.chain())),
                 Err(halt) => return Err(halt),
             }
         }
@@ -162,7 +162,7 @@ impl Renewal<'_> {
     }
 
     /// A copy that its store did not give: missing, unreadable, or nothing known of it.
-    fn refuse(&self, file: &FileBehind, copy: &Copy, error: &StorageError) -> Result<Attempt, Halt> {
+    fn refuse(&self, file: &FileBehind, copy: &Copy, error: &StorageError) -> Result<Attempt, OperationError> {
         if error.is_not_found() || is_unreadable(error) {
             return self.refuse_wrong(file, copy, error.is_not_found(), chain(error));
         }
@@ -170,7 +170,13 @@ impl Renewal<'_> {
     }
 
     /// A copy that is wrong: a finding, which has it checked next.
-    fn refuse_wrong(&self, file: &FileBehind, copy: &Copy, is_missing: bool, reason: String) -> Result<Attempt, Halt> {
+    fn refuse_wrong(
+        &self,
+        file: &FileBehind,
+        copy: &Copy,
+        is_missing: bool,
+        reason: String,
+    ) -> Result<Attempt, OperationError> {
         let suspect = SuspectCopy {
             content: file.content,
             store: copy.store.clone(),
@@ -188,7 +194,7 @@ impl Renewal<'_> {
         object: &Object,
         found: &[(&FileBehind, Format)],
         summary: &mut ReidentifySummary,
-    ) -> Result<(), Halt> {
+    ) -> Result<(), OperationError> {
         let of_now = found.iter().filter(|(file, _)| file.generation == object.generation);
         let (same, changed): (Vec<_>, Vec<_>) =
             of_now.partition(|(file, format)| Format { signatures: None, ..format.clone() } == before(file));
@@ -237,7 +243,13 @@ impl Renewal<'_> {
 
     /// The event of an answer that changed. Its identifier follows from how many there were before, so that one whose recording
     /// was cut short after the log is told once.
-    fn event(&self, object: &Object, file: &FileBehind, format: &Format, time: Time) -> Result<EventRow, Halt> {
+    fn event(
+        &self,
+        object: &Object,
+        file: &FileBehind,
+        format: &Format,
+        time: Time,
+    ) -> Result<EventRow, OperationError> {
         let earlier_acts = self.home.registry.read(|tx| events::count_of_file(tx, file.file, FORMAT_IDENTIFICATION))?;
         let label = format!("{FORMAT_IDENTIFICATION} {} v{} {earlier_acts}", file.generation, file.version);
         let (outcome, found) = events::identified(format);

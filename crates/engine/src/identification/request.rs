@@ -7,7 +7,7 @@ use strongroom_registry::{ObjectId, Scope, objects, tenants};
 use super::Identifying;
 use super::handler::TOPIC;
 use super::renewal::Renewal;
-use crate::hold::Halt;
+use crate::hold::OperationError;
 use crate::runtime::{Interrupted, Shutdown};
 use crate::{EngineError, Home, work};
 
@@ -101,13 +101,13 @@ pub fn run(
             let renewal = Renewal { home, object: one.object, with: &with, go_on: &go_on };
             match renewal.renew(&mut summary) {
                 Ok(()) => {}
-                Err(Halt::Busy(_)) => {
+                Err(OperationError::Busy(_)) => {
                     summary.postponed += 1;
                     put_tasks(home, std::slice::from_ref(one))?;
                 }
                 // Asked to stop: what was done is on record.
-                Err(Halt::Interrupted(_)) => return Ok(false),
-                Err(Halt::Engine(error)) => return Err(error),
+                Err(OperationError::Interrupted(_)) => return Ok(false),
+                Err(OperationError::Engine(error)) => return Err(error),
             }
             progress(&summary);
         }

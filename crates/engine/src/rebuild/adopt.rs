@@ -11,8 +11,8 @@ use strongroom_registry::versions::Version;
 use strongroom_registry::{GenerationId, ObjectId, RegistryError, Scope, VersionState, objects};
 use strongroom_storage::{Key, Store};
 
-use super::glance::{self, Glance};
 use super::object::{Rebuilding, drop_version};
+use super::object_summary::{self, ObjectSummary};
 use super::{Fault, Summary, copies, logs};
 use crate::Home;
 use crate::hold::ObjectHold;
@@ -37,7 +37,7 @@ pub(super) struct Counted(RefCell<BTreeMap<GenerationId, u64>>);
 impl<'a> Taking<'a> {
     /// Takes up what the store knows of the object at `root`.
     pub(super) fn object(&self, institution: &str, root: &Key, summary: &mut Summary) -> Result<(), Fault> {
-        let glance = glance::look(self.store, root)?;
+        let glance = object_summary::look(self.store, root)?;
         let generation = glance.generation;
         let known = self.home.registry.read(|tx| rows::of_generation(tx, generation))?;
         let published = known.iter().rfind(|version| version.state == VersionState::Published);
@@ -87,7 +87,7 @@ impl<'a> Taking<'a> {
     }
 
     /// Refuses a store that contradicts the record, or is behind it.
-    fn check(&self, root: &Key, glance: &Glance, published: &Version) -> Result<(), Fault> {
+    fn check(&self, root: &Key, glance: &ObjectSummary, published: &Version) -> Result<(), Fault> {
         if glance.head < published.number {
             return Err(Fault::Object(format!(
                 "it holds version {}, the record has {}: \"strongroom fixity run\" puts back what is recorded",
@@ -138,7 +138,7 @@ impl<'a> Taking<'a> {
             let copy = ObjectCopy { institution: identity.institution, object, generation, store: name.to_owned() };
             hold.write(move |tx| backfill::put_object_copy(tx, &copy, false))?;
         }
-        let events = logs::take_up(self.home, &hold, self.store, of)?;
+        let events = logs::import(self.home, &hold, self.store, of)?;
         summary.events += events;
         if has_copy && events == 0 && summary.copies == before {
             // What the record lacks is not in the store either.
@@ -156,7 +156,7 @@ impl<'a> Taking<'a> {
         identity: Option<RecordedObject>,
         institution: &str,
         root: &Key,
-        glance: Glance,
+        glance: ObjectSummary,
         head: u64,
         known: &[Version],
         summary: &mut Summary,
@@ -190,7 +190,7 @@ impl<'a> Taking<'a> {
             rebuilding.after = version.number;
             rebuilding.committing.push(version.clone());
         }
-        rebuilding.take_up(summary)?;
+        rebuilding.import(summary)?;
         summary.taken += 1;
         Ok(())
     }

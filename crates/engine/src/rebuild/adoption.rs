@@ -5,15 +5,15 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use strongroom_queue::Holder;
-use strongroom_registry::standing::{self, Adoption};
+use strongroom_queue::WorkerId;
+use strongroom_registry::epoch::{self, Adoption};
 use strongroom_registry::{RegistryError, rebuild as record};
 use strongroom_storage::{Key, Store};
 
 use super::adopt::{Counted, Taking};
 use super::walk::{Found, Walk};
 use super::{Fault, Summary};
-use crate::mark::{self, Found as FoundMark};
+use crate::watermark::{self, Found as FoundMark};
 use crate::{EngineError, Home, crash_point};
 
 /// How long an adoption is nobody else's without being kept, in microseconds.
@@ -39,15 +39,15 @@ pub(super) struct Held<'h> {
 pub(super) fn begin(home: &Home) -> Result<Held<'_>, EngineError> {
     let mut marks = Vec::new();
     for store in home.preservation_stores() {
-        marks.push((store.name().to_owned(), mark::read(store)?));
+        marks.push((store.name().to_owned(), watermark::read(store)?));
     }
-    let holder = Holder::this_process().to_string();
+    let holder = WorkerId::this_process().to_string();
     let me = holder.clone();
-    let (standing, adoption) = home.registry.write(move |tx| {
+    let (epoch, adoption) = home.registry.write(move |tx| {
         let now = tx.now()?;
-        let before = standing::adoption(tx)?;
+        let before = epoch::adoption(tx)?;
         if let Some(before) = &before {
-            let is_gone = before.holder.parse::<Holder>().is_ok_and(|holder| holder.is_gone());
+            let is_gone = before.holder.parse::<WorkerId>().is_ok_and(|holder| holder.is_gone());
             if before.holder != me && !is_gone && before.until > now.0 {
                 return Err(RegistryError::State {
                     what: "adoption",
@@ -57,28 +57,29 @@ pub(super) fn begin(home: &Home) -> Result<Held<'_>, EngineError> {
                 });
             }
         }
-        let standing = standing::get(tx)?;
+        let epoch = epoch::get(tx)?;
         let mut pending = before.map(|before| before.pending).unwrap_or_default();
-        let is_behind = |found: &FoundMark| mark::contradiction(found, standing.as_ref()).is_some();
+        let is_behind = |found: &FoundMark| watermark::contradiction(found, epoch.as_ref()).is_some();
         for (name, found) in &marks {
             if !pending.contains(name) && is_behind(found) {
                 pending.push(name.clone());
             }
         }
-        let mut standing = standing::known(tx)?;
+        let mut epoch = epoch::known(tx)?;
         if !pending.is_empty() {
-            let terms = marks.iter().map(|(_, found)| if let FoundMark::Mark(mark) = found { mark.term } else { 0 });
-            standing = standing::enter_term(tx, terms.max().unwrap_or(0))?;
+            let terms =
+                marks.iter().map(|(_, found)| if let FoundMark::Watermark(mark) = found { mark.term } else { 0 });
+            epoch = epoch::enter_term(tx, terms.max().unwrap_or(0))?;
             // Whoever held an object did so in the name of a registry that was lost.
             record::clear_leases(tx)?;
         }
         let adoption = Adoption { holder: me.clone(), until: now.plus(LEASE).0, pending };
-        standing::set_adoption(tx, Some(&adoption))?;
-        Ok((standing, adoption))
+        epoch::set_adoption(tx, Some(&adoption))?;
+        Ok((epoch, adoption))
     })?;
     crash_point("rebuild.adoption.begun");
     for name in &adoption.pending {
-        mark::claim(home, home.store(name)?.as_ref(), &standing)?;
+        watermark::claim(home, home.store(name)?.as_ref(), &epoch)?;
     }
     crash_point("rebuild.adoption.claimed");
     Ok(Held { home, holder, kept_at: Instant::now(), is_behind: !adoption.pending.is_empty() })
@@ -99,16 +100,16 @@ impl Held<'_> {
         let me = self.holder.clone();
         Ok(self.home.registry.write(move |tx| {
             let lost = || RegistryError::FenceLost { what: "adoption", id: me.clone() };
-            let mut adoption = standing::adoption(tx)?.filter(|found| found.holder == me).ok_or_else(lost)?;
+            let mut adoption = epoch::adoption(tx)?.filter(|found| found.holder == me).ok_or_else(lost)?;
             adoption.until = tx.now()?.plus(LEASE).0;
             change(&mut adoption);
-            standing::set_adoption(tx, Some(&adoption))?;
+            epoch::set_adoption(tx, Some(&adoption))?;
             Ok::<_, RegistryError>(adoption)
         })?)
     }
 
     fn is_pending(&self, store: &str) -> Result<bool, EngineError> {
-        let adoption = self.home.registry.read(standing::adoption)?;
+        let adoption = self.home.registry.read(epoch::adoption)?;
         Ok(adoption.is_some_and(|adoption| adoption.pending.iter().any(|name| name == store)))
     }
 
@@ -116,7 +117,7 @@ impl Held<'_> {
     pub(super) fn settle(&self, store: &str, acts: u64) -> Result<(), EngineError> {
         let name = store.to_owned();
         self.change(move |adoption| adoption.pending.retain(|pending| *pending != name))?;
-        self.home.registry.write(move |tx| standing::catch_up(tx, acts))?;
+        self.home.registry.write(move |tx| epoch::catch_up(tx, acts))?;
         Ok(())
     }
 
@@ -124,7 +125,7 @@ impl Held<'_> {
     pub(super) fn end(self) -> Result<Vec<String>, EngineError> {
         let adoption = self.change(|adoption| adoption.until = 0)?;
         if adoption.pending.is_empty() {
-            self.home.registry.write(|tx| standing::set_adoption(tx, None))?;
+            self.home.registry.write(|tx| epoch::set_adoption(tx, None))?;
         }
         Ok(adoption.pending)
     }
@@ -132,8 +133,8 @@ impl Held<'_> {
 
 /// The acts that a store's mark tells, once it is the registry's own.
 pub(super) fn acts(store: &dyn Store) -> Result<u64, EngineError> {
-    Ok(match mark::read(store)? {
-        FoundMark::Mark(mark) => mark.acts,
+    Ok(match watermark::read(store)? {
+        FoundMark::Watermark(mark) => mark.acts,
         FoundMark::None | FoundMark::Unreadable(_) => 0,
     })
 }

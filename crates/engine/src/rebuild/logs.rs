@@ -12,7 +12,7 @@ use strongroom_registry::{
 };
 use strongroom_storage::{Key, Store};
 
-use super::glance::unreadable;
+use super::object_summary::unreadable;
 use super::{Fault, Summary};
 use crate::Home;
 use crate::hold::ObjectHold;
@@ -63,7 +63,7 @@ pub(super) fn unknown(home: &Home, store: &dyn Store, of: Of<'_>, summary: &mut 
 }
 
 /// Takes up, in order of time, the acts that the record does not know; how many events they are.
-pub(super) fn take_up(home: &Home, hold: &ObjectHold<'_>, store: &dyn Store, of: Of<'_>) -> Result<u64, Fault> {
+pub(super) fn import(home: &Home, hold: &ObjectHold<'_>, store: &dyn Store, of: Of<'_>) -> Result<u64, Fault> {
     let mut taken = 0;
     each(store, of, &mut |log| {
         if is_known(home, &log)? {
@@ -88,7 +88,7 @@ pub(super) fn take_up(home: &Home, hold: &ObjectHold<'_>, store: &dyn Store, of:
         for events in events.chunks(EVENTS_AT_ONCE) {
             let events = events.to_vec();
             taken += events.len() as u64;
-            hold.write(move |tx| events::take_up(tx, &events))?;
+            hold.write(move |tx| events::import(tx, &events))?;
         }
         Ok(())
     })?;

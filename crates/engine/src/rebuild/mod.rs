@@ -5,9 +5,9 @@
 mod adopt;
 mod adoption;
 mod copies;
-mod glance;
 mod logs;
 mod object;
+mod object_summary;
 mod state;
 mod version_record;
 mod walk;
@@ -18,7 +18,7 @@ use strongroom_registry::{GenerationId, RegistryError, Time, rebuild as record};
 use strongroom_storage::{Key, KeyError, StorageError, Store};
 
 use crate::error::chain;
-use crate::hold::Halt;
+use crate::hold::OperationError;
 use crate::{EngineError, Home};
 use adopt::Taking;
 
@@ -106,13 +106,13 @@ enum Fault {
     Stop(EngineError),
 }
 
-impl From<Halt> for Fault {
-    fn from(halt: Halt) -> Self {
+impl From<OperationError> for Fault {
+    fn from(halt: OperationError) -> Self {
         match halt {
-            Halt::Busy(until) => Self::Busy(until),
-            Halt::Engine(EngineError::Registry(error)) => error.into(),
-            Halt::Engine(error) => Self::Stop(error),
-            Halt::Interrupted(interrupted) => Self::Object(interrupted.to_string()),
+            OperationError::Busy(until) => Self::Busy(until),
+            OperationError::Engine(EngineError::Registry(error)) => error.into(),
+            OperationError::Engine(error) => Self::Stop(error),
+            OperationError::Interrupted(interrupted) => Self::Object(interrupted.to_string()),
         }
     }
 }
@@ -153,7 +153,7 @@ pub(crate) fn generation_of(store: &dyn Store, root: &Key) -> Result<Option<Gene
         Ok(Err(error)) if error.is_not_found() => return Ok(None),
         _ => {}
     }
-    match glance::look(store, root) {
+    match object_summary::look(store, root) {
         Ok(glance) => Ok(Some(glance.generation)),
         Err(Fault::Object(reason)) => Err(reason),
         Err(Fault::Busy(_)) => Ok(None),

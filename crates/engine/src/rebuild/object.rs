@@ -11,7 +11,7 @@ use strongroom_registry::{ItemId, ObjectState, RegistryError, Transaction, Versi
 use strongroom_storage::{Key, Store};
 use uuid::Uuid;
 
-use super::glance::{Glance, checked_inventory};
+use super::object_summary::{ObjectSummary, checked_inventory};
 use super::state::{Held, Lines, line};
 use super::{Fault, Summary, copies, logs};
 use crate::hold::ObjectHold;
@@ -25,7 +25,7 @@ pub(super) struct Rebuilding<'r> {
     pub(super) store: &'r dyn Store,
     pub(super) root: &'r Key,
     pub(super) institution: &'r str,
-    pub(super) glance: Glance,
+    pub(super) glance: ObjectSummary,
     /// Known from the first record on, or from the registry.
     pub(super) identity: Option<RecordedObject>,
     /// The object's lease; taken as soon as the registry has the object.
@@ -46,7 +46,7 @@ impl<'r> Rebuilding<'r> {
         store: &'r dyn Store,
         institution: &'r str,
         root: &'r Key,
-        glance: Glance,
+        glance: ObjectSummary,
     ) -> Self {
         Self {
             home,
@@ -65,7 +65,7 @@ impl<'r> Rebuilding<'r> {
     }
 
     /// Makes the rows of what the registry does not know, and lets readers see them.
-    pub(super) fn take_up(mut self, summary: &mut Summary) -> Result<(), Fault> {
+    pub(super) fn import(mut self, summary: &mut Summary) -> Result<(), Fault> {
         let outcome = self.rows(summary);
         if matches!(outcome, Err(Fault::Object(_))) {
             self.drop_rows()?;
@@ -124,7 +124,7 @@ impl<'r> Rebuilding<'r> {
         };
         logs::note_too_large(self.store, of, summary)?;
         if let Some(hold) = &self.hold {
-            self.events += logs::take_up(self.home, hold, self.store, of)?;
+            self.events += logs::import(self.home, hold, self.store, of)?;
         }
         crash_point("rebuild.object.copies");
         // Of an object that was taken out, the last version holds nothing but its own record.

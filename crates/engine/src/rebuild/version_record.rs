@@ -195,7 +195,7 @@ impl Rebuilding<'_> {
             return Ok(());
         }
         self.events += rows.len() as u64;
-        self.write(move |tx| events::take_up(tx, &rows))?;
+        self.write(move |tx| events::import(tx, &rows))?;
         Ok(())
     }
 }

@@ -6,9 +6,7 @@ use std::time::Duration;
 
 use strongroom_registry::items::{self, Item};
 use strongroom_registry::receiving::{self as record, Due, Fate, Upload};
-use strongroom_registry::{
-    ItemStatus, RegistryError, Scope, Time, Transaction, UploadId, UploadState, interim, outbox,
-};
+use strongroom_registry::{ItemStatus, RegistryError, Scope, Time, Transaction, UploadId, UploadState, outbox};
 
 use super::watch::Watched;
 use super::{notice, removal};
@@ -177,7 +175,7 @@ fn warn(home: &Home, upload: &Upload) -> Result<(), EngineError> {
         };
         let payload = notice::payload(&upload, item);
         let key = format!("removal of {id} {} due {}", upload.etag, due.0);
-        interim::put_out(tx, upload.institution, item, &key, outbox::UPLOAD_EXPIRES, &payload)
+        outbox::insert(tx, upload.institution, item, &key, outbox::UPLOAD_EXPIRES, &payload)
     })?)
 }
 

@@ -7,7 +7,7 @@
 
 mod decide;
 mod follow;
-mod look;
+mod listing;
 mod name;
 mod notice;
 mod place;

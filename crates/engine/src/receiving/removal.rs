@@ -10,7 +10,7 @@ use strongroom_registry::work::Claim;
 use strongroom_registry::{ItemId, RegistryError, Scope, Time, UploadState, items};
 use strongroom_storage::{Key, PutOptions, StorageError, Store};
 
-use super::{look, wholeness};
+use super::{listing, wholeness};
 use crate::event::Event;
 use crate::{EngineError, Home, crash_point};
 
@@ -145,7 +145,7 @@ fn write_down(staging: &dyn Store, list_key: &Key, store: &dyn Store, upload: &U
     let mut file = tempfile::tempfile().map_err(failed)?;
     let mut out = std::io::BufWriter::new(&mut file);
     let mut failure = None;
-    let seen = look::look_at(store, &upload.key, &mut |listed| {
+    let seen = listing::look_at(store, &upload.key, &mut |listed| {
         let line = (listed.key.as_str(), &listed.etag);
         let written =
             serde_json::to_writer(&mut out, &line).map_err(std::io::Error::from).and_then(|()| out.write_all(b"\n"));

@@ -7,7 +7,7 @@ use strongroom_bagit::{LooseFiles, Serialization, Source};
 use strongroom_registry::receiving::Seen;
 use strongroom_storage::{Key, StorageError, Store};
 
-use super::look;
+use super::listing;
 use crate::{EngineError, Home};
 
 /// How a work item names an upload as its source.
@@ -39,7 +39,7 @@ impl UploadSource {
 
     /// The upload as it is now; none where nothing lies there.
     pub(crate) fn look(&self, home: &Home) -> Result<Option<Seen>, EngineError> {
-        Ok(look::look_at(home.store(&self.store)?.as_ref(), &self.key, &mut |_| Ok(()))?)
+        Ok(listing::look_at(home.store(&self.store)?.as_ref(), &self.key, &mut |_| Ok(()))?)
     }
 
     /// Opens it as a bag that is read once; none where it is no archive after all.
@@ -80,7 +80,7 @@ impl LooseFiles for FilesOfFolder {
                     let Some(path) = listed.key.below(&self.prefix) else { continue };
                     show(path, listed.size)?;
                 }
-                Err(error) if look::is_no_key(&error) => {}
+                Err(error) if listing::is_no_key(&error) => {}
                 Err(error) => return Err(io::Error::other(error)),
             }
         }

@@ -11,7 +11,7 @@ use strongroom_storage::{Key, StorageError};
 
 use super::decide::{self, Act};
 use super::follow;
-use super::look::{DECLARATION, Folder, Found, is_no_key, look_at};
+use super::listing::{DECLARATION, Folder, Found, is_no_key, look_at};
 use super::name::{NOTICES, is_archive, is_unfinished};
 use super::place::{Place, places};
 use crate::event::Event;

@@ -64,7 +64,7 @@ impl Code {
     ];
 
     /// Its word, for scripts.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::ObjectUnknown => "object.unknown",
             Self::ObjectUnrecorded => "object.unrecorded",

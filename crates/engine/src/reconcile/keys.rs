@@ -14,7 +14,7 @@ use super::sorted::Gathered;
 use super::{Code, Reconciling};
 use crate::EngineError;
 use crate::error::chain;
-use crate::hold::{Halt, ObjectHold};
+use crate::hold::{ObjectHold, OperationError};
 use crate::home::storage_root;
 use crate::logs::object_root;
 use crate::rebuild::generation_of;
@@ -242,9 +242,11 @@ impl<'a> Reconciling<'a> {
             Some(_) => None,
             None => match ObjectHold::take(home, stored.object) {
                 Ok(hold) => Some(hold),
-                Err(Halt::Busy(_)) => return Ok(false),
-                Err(Halt::Engine(error)) => return Err(error),
-                Err(Halt::Interrupted(interrupted)) => return Err(EngineError::Usage(interrupted.to_string())),
+                Err(OperationError::Busy(_)) => return Ok(false),
+                Err(OperationError::Engine(error)) => return Err(error),
+                Err(OperationError::Interrupted(interrupted)) => {
+                    return Err(EngineError::Usage(interrupted.to_string()));
+                }
             },
         };
         let object = stored.object;

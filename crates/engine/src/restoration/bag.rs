@@ -13,7 +13,7 @@ use strongroom_registry::objects::{self, Digests, File, Object};
 
 use super::names::shown_path;
 use super::proof::Proof;
-use super::target::{Given, Target};
+use super::target::{Delivery, Target};
 use super::thaw::Wanted;
 use super::{bag_trouble, for_each_page, object_name, parts, tags};
 use crate::workflow::{StageContext, StageError};
@@ -25,7 +25,7 @@ pub(super) fn give(
     target: &Target,
     object: &Object,
     version: u64,
-) -> Result<Given, StageError> {
+) -> Result<Delivery, StageError> {
     let proof = Proof::new(context, object, Wanted::Bag(version));
     let name = object_name(object);
     let archive = format!("{name}.tar");

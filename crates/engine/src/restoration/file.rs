@@ -8,12 +8,12 @@ use strongroom_registry::objects::{self, Object};
 
 use super::names::shown_path;
 use super::proof::Proof;
-use super::target::{Given, Target};
+use super::target::{Delivery, Target};
 use super::thaw::Wanted;
 use super::{file_id, object_name};
 use crate::workflow::{StageContext, StageError};
 
-pub(super) fn give(context: &StageContext<'_>, target: &Target) -> Result<(Object, Given), StageError> {
+pub(super) fn give(context: &StageContext<'_>, target: &Target) -> Result<(Object, Delivery), StageError> {
     let id = file_id(context)?;
     let scope = Scope::Institution(context.item.institution);
     let (object, file) = context

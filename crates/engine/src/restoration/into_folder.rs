@@ -12,7 +12,7 @@ use strongroom_digest::{Algorithm, Digest, hash_reader};
 
 use super::names::{MOST_NAMES, numbered};
 use super::pipe::{CHUNK, Hashing};
-use super::target::{Give, Given};
+use super::target::{Delivery, Give};
 use crate::crash_point;
 use crate::workflow::{StageContext, StageError};
 
@@ -26,7 +26,7 @@ pub(super) fn put(
     name: &str,
     modified: Option<SystemTime>,
     give: &mut Give<'_>,
-) -> Result<Given, StageError> {
+) -> Result<Delivery, StageError> {
     fs::create_dir_all(folder).map_err(|error| failed(&format!("make {}", folder.display()), &error))?;
     let beginning = format!(".{}-", context.item.id);
     drop_partial(folder, &beginning, context.claim.fence);
@@ -50,7 +50,7 @@ pub(super) fn put(
     File::open(folder)
         .and_then(|folder| folder.sync_all())
         .map_err(|error| failed(&format!("sync {}", folder.display()), &error))?;
-    Ok(Given { place: path.display().to_string(), size, sha256, stored: None })
+    Ok(Delivery { place: path.display().to_string(), size, sha256, stored: None })
 }
 
 /// Gives the finished file its name, or the next one that is free. Where an earlier attempt of the item has done so already,

@@ -9,7 +9,7 @@ use strongroom_storage::{Head, Key, PutCondition, PutOptions, StorageError, Stor
 
 use super::names::{MOST_NAMES, numbered};
 use super::pipe::{CHUNK, Hashing, pipe};
-use super::target::{Give, Given, Stored};
+use super::target::{Delivery, Give, Stored};
 use crate::crash_point;
 use crate::ingest::Interruptible;
 use crate::workflow::{StageContext, StageError};
@@ -24,7 +24,7 @@ struct Turned {
 
 /// How an attempt at one place ended.
 enum Put {
-    Done(Given),
+    Done(Delivery),
     /// Something lies there. What was about to be put, where that is known.
     Occupied(Option<Announced>),
 }
@@ -35,7 +35,7 @@ pub(super) fn put(
     prefix: &Key,
     names: &[String],
     give: &mut Give<'_>,
-) -> Result<Given, StageError> {
+) -> Result<Delivery, StageError> {
     for number in 1..=MOST_NAMES {
         let Some(turn) = take_turn(context, key_of(context, prefix, names, number)?)? else { continue };
         let outcome = match head(context, &turn.key)? {
@@ -144,9 +144,9 @@ fn announce(context: &StageContext<'_>, place: &Place, size: u64, sha256: &Diges
     Ok(announced)
 }
 
-fn given(context: &StageContext<'_>, place: Place, key: &Key, head: Head, sha256: Digest) -> Given {
+fn given(context: &StageContext<'_>, place: Place, key: &Key, head: Head, sha256: Digest) -> Delivery {
     let shown = format!("{key} in store {}", context.home.roles.restoration.name());
-    Given { place: shown, size: head.size, sha256, stored: Some(Stored { place, etag: head.etag }) }
+    Delivery { place: shown, size: head.size, sha256, stored: Some(Stored { place, etag: head.etag }) }
 }
 
 /// The digest of what lies there, where it is what was announced.

@@ -28,7 +28,7 @@ use crate::AGENT;
 use crate::error::chain;
 use crate::workflow::{Outcome, Stage, StageContext, StageError, WaitsFor, Workflow};
 use request::RestoreOptions;
-use target::{Given, Target};
+use target::{Delivery, Target};
 
 /// How many rows are read at once.
 const ROWS_AT_ONCE: usize = 500;
@@ -91,7 +91,7 @@ fn object_name(object: &Object) -> &str {
 
 /// Records that the object left the house, once for each work item, and until when the result stays in the restoration
 /// store, if it is to be removed from there.
-fn end(context: &StageContext<'_>, object: &Object, what: &str, given: &Given) -> Result<Option<Time>, StageError> {
+fn end(context: &StageContext<'_>, object: &Object, what: &str, given: &Delivery) -> Result<Option<Time>, StageError> {
     let actor = context.actor()?;
     let event = EventRow {
         id: events::derived_id(context.item.id.0, "dissemination"),

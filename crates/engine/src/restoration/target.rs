@@ -24,7 +24,7 @@ pub(super) enum Target {
 }
 
 /// What was given back, where, and how to prove it.
-pub(super) struct Given {
+pub(super) struct Delivery {
     pub(super) place: String,
     pub(super) size: u64,
     pub(super) sha256: Digest,
@@ -40,7 +40,7 @@ pub(super) struct Stored {
     pub(super) etag: String,
 }
 
-impl fmt::Display for Given {
+impl fmt::Display for Delivery {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}, {} bytes, sha256:{}", self.place, self.size, self.sha256)
     }
@@ -64,7 +64,7 @@ impl Target {
         path: &[&str],
         modified: Option<SystemTime>,
         give: &mut Give<'_>,
-    ) -> Result<Given, StageError> {
+    ) -> Result<Delivery, StageError> {
         match self {
             Self::Folder(folder) => {
                 let name = safe_name(path.last().copied().unwrap_or_default());

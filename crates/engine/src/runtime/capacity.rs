@@ -18,6 +18,6 @@ pub(super) fn follow(core: &Core, every: Duration, ask: &AskCapacity) {
                 Event::CapacityTakenUp { topic: &pool.topic, workers, buffer, max_total }.emit();
             }
         }
-        core.bell.ring();
+        core.notifier.notify();
     }
 }

@@ -6,15 +6,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use strongroom_queue::tasks::Prospect;
-use strongroom_queue::{Holder, LeaseRequest, Outcome, tasks};
+use strongroom_queue::tasks::QueueStatus;
+use strongroom_queue::{LeaseRequest, Outcome, WorkerId, tasks};
 use strongroom_registry::work::{self, Assignment, Leasing, Room};
 use strongroom_registry::{Position, Registry, RegistryError, Transaction, Workflows, check_schema};
 
-use super::bell::{Bell, Over};
 use super::clock::MonotonicClock;
 use super::context::{Interrupted, TaskContext};
 use super::held::{Held, HeldTasks};
+use super::notifier::{Notifier, Over};
 use super::pool::{Pool, Work};
 use super::{Summary, TaskEnd};
 use crate::event::Event;
@@ -70,7 +70,7 @@ impl Wanted {
 
 pub(super) struct Core {
     pub(super) registry: Registry,
-    pub(super) holder: Holder,
+    pub(super) holder: WorkerId,
     pub(super) holder_text: Arc<str>,
     /// In order of preference.
     pub(super) pools: Vec<Pool>,
@@ -80,7 +80,7 @@ pub(super) struct Core {
     pub(super) max_attempts: Arc<HashMap<String, u32>>,
     pub(super) held: HeldTasks,
     pub(super) clock: Arc<dyn MonotonicClock>,
-    pub(super) bell: Bell,
+    pub(super) notifier: Notifier,
     pub(super) over: Over,
     pub(super) draining: AtomicBool,
     pub(super) threads: AtomicUsize,
@@ -133,7 +133,7 @@ impl Core {
         if topics.is_empty() {
             return Ok(Vec::new());
         }
-        let Prospect::Work(topics) = tasks::look(tx, &topics)? else { return Ok(Vec::new()) };
+        let QueueStatus::Work(topics) = tasks::look(tx, &topics)? else { return Ok(Vec::new()) };
         let has_work = |one: &&Wanted| one.request.topics.iter().any(|topic| topics.contains(topic));
         Ok(wanted.iter().filter(has_work).cloned().collect())
     }
@@ -175,7 +175,7 @@ impl Core {
         impl Drop for Counted {
             fn drop(&mut self) {
                 self.0.threads.fetch_sub(1, Ordering::SeqCst);
-                self.0.bell.ring();
+                self.0.notifier.notify();
             }
         }
         self.threads.fetch_add(1, Ordering::SeqCst);
@@ -303,7 +303,7 @@ impl Core {
         self.take_in(&wanted, leased, asked_at);
         // Where the free slot was offered to the queue in the transaction itself, there is nothing more to look for.
         if !looked || next.is_none() {
-            self.bell.ring();
+            self.notifier.notify();
         }
     }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use strongroom_database::Isolation;
 use strongroom_queue::Registered;
-use strongroom_queue::tasks::{self, Prospect};
+use strongroom_queue::tasks::{self, QueueStatus};
 use strongroom_registry::{RegistryError, check_schema};
 
 use super::Summary;
@@ -55,7 +55,7 @@ impl Dispatcher<'_> {
     fn dispatch(&self) -> Option<RegistryError> {
         let mut pause = GLANCE;
         loop {
-            let listening = self.core.bell.listen();
+            let listening = self.core.notifier.listen();
             if self.shutdown.is_requested() || (self.done)() {
                 return None;
             }
@@ -64,7 +64,7 @@ impl Dispatcher<'_> {
                 Ok(Look::Found) => pause = GLANCE,
                 Ok(Look::Full) => {
                     pause = GLANCE;
-                    self.core.bell.wait(listening, self.poll_every);
+                    self.core.notifier.wait(listening, self.poll_every);
                 }
                 Ok(Look::Idle(due)) => {
                     pause = GLANCE;
@@ -72,7 +72,7 @@ impl Dispatcher<'_> {
                 }
                 Err(error) if error.is_transient() => {
                     Event::RegistryUnavailable { act: "look for work", error: &error }.emit();
-                    self.core.bell.wait(listening, pause);
+                    self.core.notifier.wait(listening, pause);
                     pause = (pause * 2).min(LONGEST_PAUSE);
                 }
                 Err(error) => return Some(error),
@@ -105,15 +105,15 @@ impl Dispatcher<'_> {
             }
             let prospect = tasks::look(tx, &topics)?;
             let wait = match &prospect {
-                Prospect::At(time) => u64::try_from(time.0.saturating_sub(tx.now()?.0)).unwrap_or(0),
+                QueueStatus::At(time) => u64::try_from(time.0.saturating_sub(tx.now()?.0)).unwrap_or(0),
                 _ => 0,
             };
             Ok::<_, RegistryError>((prospect, Duration::from_micros(wait)))
         })?;
         match prospect {
-            Prospect::Work(topics) => self.lease(&topics),
-            Prospect::Nothing => Ok(Look::Idle(self.poll_every)),
-            Prospect::At(_) => Ok(Look::Idle(wait)),
+            QueueStatus::Work(topics) => self.lease(&topics),
+            QueueStatus::Nothing => Ok(Look::Idle(self.poll_every)),
+            QueueStatus::At(_) => Ok(Look::Idle(wait)),
         }
     }
 
@@ -128,7 +128,7 @@ impl Dispatcher<'_> {
             }
         }
         let asked_at = core.clock.now();
-        let leased = core.registry.write_lease(Isolation::ByRows, {
+        let leased = core.registry.write_lease(Isolation::ReadCommitted, {
             let (wanted, max_attempts) = (wanted.clone(), core.max_attempts.clone());
             let (workflows, schema) = (core.registry.workflows(), core.registry.known_schema());
             move |tx| {
@@ -157,12 +157,12 @@ impl Dispatcher<'_> {
         failure.map_or(Ok(look), Err)
     }
 
-    /// Sleeps until the bell rings, another process has changed the registry since `revision`, or `at_most` has passed.
+    /// Sleeps until the notifier rings, another process has changed the registry since `revision`, or `at_most` has passed.
     fn sleep(&self, listening: Registered, revision: Option<u64>, at_most: Duration) {
         let began = Instant::now();
         loop {
             let left = at_most.saturating_sub(began.elapsed());
-            if self.core.bell.wait(listening, left.min(GLANCE)) || left <= GLANCE {
+            if self.core.notifier.wait(listening, left.min(GLANCE)) || left <= GLANCE {
                 return;
             }
             if self.core.registry.database().revision().ok() != revision {
@@ -189,30 +189,30 @@ impl Dispatcher<'_> {
         }
         let began = Instant::now();
         loop {
-            let listening = core.bell.listen();
+            let listening = core.notifier.listen();
             // What has used up its grace is not waited for any more.
             let waited_for = |pool: &&Pool| pool.running() > 0 && began.elapsed() < pool.settings.grace;
             let longest = core.pools.iter().filter(waited_for).map(|pool| pool.settings.grace).max();
             let Some(grace) = longest.filter(|_| self.shutdown.urgency() < Urgency::AtOnce) else { break };
-            core.bell.wait(listening, grace.saturating_sub(began.elapsed()));
+            core.notifier.wait(listening, grace.saturating_sub(began.elapsed()));
         }
         let abandoned = core.pools.iter().map(Pool::running).sum();
         core.over.declare();
-        self.take_leave(abandoned);
+        self.join_workers(abandoned);
         abandoned
     }
 
     /// Waits a moment for threads that are on their way out, so that the registry is closed when a run has ended well.
-    fn take_leave(&self, abandoned: usize) {
+    fn join_workers(&self, abandoned: usize) {
         let began = Instant::now();
         loop {
-            let listening = self.core.bell.listen();
+            let listening = self.core.notifier.listen();
             let left = LEAVE_TAKING.saturating_sub(began.elapsed());
             let at_once = self.shutdown.urgency() == Urgency::AtOnce;
             if self.core.threads.load(Ordering::SeqCst) <= abandoned || left.is_zero() || at_once {
                 return;
             }
-            self.core.bell.wait(listening, left);
+            self.core.notifier.wait(listening, left);
         }
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use strongroom_database::Isolation;
 use strongroom_queue::Lease;
-use strongroom_registry::work::{self, Claim, Pulse};
+use strongroom_registry::work::{self, Claim, HeartbeatOutcome};
 use strongroom_registry::{RegistryError, Transaction};
 
 use super::core::Core;
@@ -58,15 +58,15 @@ fn extend(core: &Core, held: &[Arc<Held>]) -> Result<(), RegistryError> {
     }
     let groups: Vec<Group> = held.chunk_by(|one, other| one.lease_for == other.lease_for).map(group).collect();
     let asked_at = core.clock.now();
-    let pulses = core.registry.write_lease(Isolation::ByRows, move |tx: &mut dyn Transaction| {
-        let mut pulses: Vec<Pulse> = Vec::new();
+    let pulses = core.registry.write_lease(Isolation::ReadCommitted, move |tx: &mut dyn Transaction| {
+        let mut pulses: Vec<HeartbeatOutcome> = Vec::new();
         for (duration, leases) in &groups {
             pulses.extend(work::heartbeat(tx, leases, *duration)?);
         }
         Ok::<_, RegistryError>(pulses)
     })?;
     for (one, pulse) in held.iter().zip(pulses) {
-        one.feel(pulse, asked_at);
+        one.apply_heartbeat(pulse, asked_at);
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use strongroom_queue::Lease;
-use strongroom_registry::work::{Assignment, Claim, Pulse};
+use strongroom_registry::work::{Assignment, Claim, HeartbeatOutcome};
 
 use super::context::{Interrupted, Signal};
 use super::settings::PoolSettings;
@@ -45,15 +45,15 @@ impl Held {
     }
 
     /// Takes in what a heartbeat sent at `asked_at` learned.
-    pub(super) fn feel(&self, pulse: Pulse, asked_at: Duration) -> bool {
+    pub(super) fn apply_heartbeat(&self, pulse: HeartbeatOutcome, asked_at: Duration) -> bool {
         match pulse {
-            Pulse::Held(_) => self.signal.extend(safe_until(asked_at, self.lease_for)),
-            Pulse::StopRequested => {
+            HeartbeatOutcome::Held(_) => self.signal.extend(safe_until(asked_at, self.lease_for)),
+            HeartbeatOutcome::StopRequested => {
                 self.signal.extend(safe_until(asked_at, self.lease_for));
                 self.signal.interrupt(Interrupted::StopRequested);
             }
-            Pulse::Lost if self.ending.load(Ordering::SeqCst) => {}
-            Pulse::Lost => {
+            HeartbeatOutcome::Lost if self.ending.load(Ordering::SeqCst) => {}
+            HeartbeatOutcome::Lost => {
                 self.signal.interrupt(Interrupted::LeaseLost);
                 Event::TaskLost { topic: &self.topic, key: &self.key, cause: "the heartbeat was refused" }.emit();
                 return false;

@@ -6,7 +6,6 @@
 //! Nothing waits for a poll that a finished task could announce, and everything still works by polling alone.
 
 mod backoff;
-mod bell;
 mod capacity;
 mod clock;
 mod context;
@@ -15,6 +14,7 @@ mod dispatch;
 mod ending;
 mod heartbeat;
 mod held;
+mod notifier;
 mod pool;
 mod settings;
 mod shutdown;
@@ -25,7 +25,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::time::Duration;
 
-use strongroom_queue::Holder;
+use strongroom_queue::WorkerId;
 use strongroom_registry::work::Assignment;
 use strongroom_registry::{ItemId, Registry, RegistryError};
 
@@ -37,10 +37,10 @@ pub use settings::{PoolSettings, Pools};
 pub(crate) use shutdown::Listener;
 pub use shutdown::Shutdown;
 
-use self::bell::{Bell, Over};
 use self::core::{Core, Tally};
 use self::dispatch::Dispatcher;
 use self::held::HeldTasks;
+use self::notifier::{Notifier, Over};
 use self::pool::Pool;
 use crate::event::Event;
 
@@ -78,7 +78,7 @@ pub struct Builder {
     registry: Registry,
     handlers: Vec<Arc<dyn Handler>>,
     pools: Pools,
-    holder: Holder,
+    holder: WorkerId,
     keys: Option<Arc<HashSet<String>>>,
     clock: Arc<dyn MonotonicClock>,
     poll_every: Duration,
@@ -107,7 +107,7 @@ impl Builder {
 
     /// Who holds the tasks; this process unless told otherwise.
     #[must_use]
-    pub fn holder(mut self, holder: Holder) -> Self {
+    pub fn holder(mut self, holder: WorkerId) -> Self {
         self.holder = holder;
         self
     }
@@ -167,7 +167,7 @@ impl Runtime {
             registry,
             handlers,
             pools: Pools::default(),
-            holder: Holder::this_process(),
+            holder: WorkerId::this_process(),
             keys: None,
             clock: Arc::new(BootClock),
             poll_every: Duration::from_secs(1),
@@ -192,7 +192,7 @@ impl Runtime {
             let core = Arc::downgrade(&core);
             Arc::new(move || {
                 if let Some(core) = core.upgrade() {
-                    core.bell.ring();
+                    core.notifier.notify();
                 }
             })
         };
@@ -232,7 +232,7 @@ impl Runtime {
             max_attempts: Arc::new(limits.collect()),
             held: HeldTasks::default(),
             clock: plan.clock.clone(),
-            bell: Bell::new(plan.registry.wakeups().clone(), topics),
+            notifier: Notifier::new(plan.registry.wakeups().clone(), topics),
             over: Over::default(),
             draining: AtomicBool::new(false),
             threads: AtomicUsize::new(0),

@@ -129,7 +129,7 @@ pub fn markdown() -> String {
             let default = match setting.unset {
                 Unset::Is(default) => format!("`{default}`"),
                 Unset::Absent => "none".to_owned(),
-                Unset::Refused => "must be given".to_owned(),
+                Unset::Required => "must be given".to_owned(),
             };
             let only = setting.only_for.map(|kind| format!("{kind} only: ")).unwrap_or_default();
             let (name, wanted, meaning) = (setting.name, setting.kind.wanted(), setting.meaning);

@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use toml::Value;
 
 use super::error::{Origin, SettingsError};
-use super::load::{Collected, Given, find_setting, put, unknown};
+use super::load::{Collected, GivenValue, find_setting, put, unknown};
 use super::tree::{Kind, SECTIONS, Shape, pool_names};
 
 const PREFIX: &str = "STRONGROOM_";
@@ -37,7 +37,7 @@ pub(super) fn collect_environment(
         let setting = &section.settings[i];
         let text = if from_file { secret_file(&variable, &text)? } else { text };
         let value = from_text(setting.kind, &text);
-        put(collected, s, i, Given { section, setting, name, value, origin });
+        put(collected, s, i, GivenValue { section, setting, name, value, origin });
     }
     Ok(())
 }

@@ -39,7 +39,7 @@ pub struct Loaded {
 }
 
 /// A value before it is checked.
-pub(super) struct Given {
+pub(super) struct GivenValue {
     pub(super) section: &'static Section,
     pub(super) setting: &'static Setting,
     /// The store, topic or placement.
@@ -49,7 +49,7 @@ pub(super) struct Given {
 }
 
 /// Where values are, by section, name and setting: a later source replaces an earlier.
-pub(super) type Collected = BTreeMap<(usize, Option<String>, usize), Given>;
+pub(super) type Collected = BTreeMap<(usize, Option<String>, usize), GivenValue>;
 
 impl Settings {
     /// Reads the file, then the variables of `environment` that start with `STRONGROOM_`.
@@ -107,7 +107,7 @@ impl Settings {
     }
 }
 
-impl Given {
+impl GivenValue {
     fn key(&self) -> String {
         match (&self.name, self.section.shape) {
             (Some(name), Shape::Keys) => format!("{}.{}", self.section.key, quoted(name)),
@@ -127,7 +127,7 @@ fn literal(text: &str) -> Value {
     format!("v = {text}").parse::<Table>().ok().and_then(|mut table| table.remove("v")).unwrap_or(Value::Boolean(false))
 }
 
-pub(super) fn put(collected: &mut Collected, section: usize, setting: usize, given: Given) {
+pub(super) fn put(collected: &mut Collected, section: usize, setting: usize, given: GivenValue) {
     collected.insert((section, given.name.clone(), setting), given);
 }
 
@@ -135,7 +135,8 @@ fn collect_defaults(collected: &mut Collected) {
     for (s, section) in SECTIONS.iter().enumerate().filter(|(_, section)| section.shape == Shape::Plain) {
         for (i, setting) in section.settings.iter().enumerate() {
             if let Some(default) = setting.default() {
-                let given = Given { section, setting, name: None, value: literal(default), origin: Origin::Default };
+                let given =
+                    GivenValue { section, setting, name: None, value: literal(default), origin: Origin::Default };
                 put(collected, s, i, given);
             }
         }
@@ -155,7 +156,8 @@ fn collect_file(table: &Table, origin: &Origin, collected: &mut Collected) -> Re
                 Shape::Plain => {
                     let (i, setting) = find_setting(section, name)
                         .ok_or_else(|| unknown(origin, &format!("{key}.{}", quoted(name)), &[]))?;
-                    let given = Given { section, setting, name: None, value: value.clone(), origin: origin.clone() };
+                    let given =
+                        GivenValue { section, setting, name: None, value: value.clone(), origin: origin.clone() };
                     put(collected, s, i, given);
                 }
                 Shape::Keys => {
@@ -165,7 +167,7 @@ fn collect_file(table: &Table, origin: &Origin, collected: &mut Collected) -> Re
                         collected,
                         s,
                         0,
-                        Given { section, setting, name, value: value.clone(), origin: origin.clone() },
+                        GivenValue { section, setting, name, value: value.clone(), origin: origin.clone() },
                     );
                 }
                 Shape::Named => {
@@ -178,11 +180,11 @@ fn collect_file(table: &Table, origin: &Origin, collected: &mut Collected) -> Re
                             unknown(origin, &format!("{path}.{}", quoted(field)), std::slice::from_ref(name))
                         })?;
                         let name = Some(name.clone());
-                        let given = Given { section, setting, name, value: value.clone(), origin: origin.clone() };
+                        let given = GivenValue { section, setting, name, value: value.clone(), origin: origin.clone() };
                         put(collected, s, i, given);
                     }
                     // A table without a line still names a store.
-                    let required = section.settings.iter().find(|setting| setting.unset == Unset::Refused);
+                    let required = section.settings.iter().find(|setting| setting.unset == Unset::Required);
                     if let (true, Some(setting), Origin::File(file)) = (fields.is_empty(), required, origin) {
                         let example = setting.kind.example();
                         let key = format!("{path}.{}", setting.name);
@@ -254,7 +256,7 @@ fn fill_one(
         if setting.name == stores::KIND {
             kind = value.as_str().map(str::to_owned);
         }
-        collected.insert(at, Given { section, setting, name: Some(name.to_owned()), value, origin });
+        collected.insert(at, GivenValue { section, setting, name: Some(name.to_owned()), value, origin });
     }
     Ok(())
 }
@@ -297,7 +299,7 @@ fn wrong(origin: &Origin, key: &str, found: &Value, wanted: &str, example: &str)
 }
 
 /// Checks a value and gives it the form in which the tree takes it: bytes and seconds for units.
-fn settle(given: &Given, key: &str) -> Result<Value, SettingsError> {
+fn settle(given: &GivenValue, key: &str) -> Result<Value, SettingsError> {
     let kind = given.setting.kind;
     let settled = match (kind, &given.value) {
         (Kind::Mode, Value::String(text)) => {
@@ -377,7 +379,7 @@ pub(super) fn masked(url: &str) -> String {
     text
 }
 
-fn shown(given: &Given) -> String {
+fn shown(given: &GivenValue) -> String {
     match (&given.value, given.setting.kind) {
         (Value::String(text), Kind::Database) => Value::String(masked(text)).to_string(),
         (_, Kind::Secret) => Value::String(MASK.to_owned()).to_string(),
@@ -385,7 +387,7 @@ fn shown(given: &Given) -> String {
     }
 }
 
-fn place(tree: &mut Table, given: &Given, value: Value) {
+fn place(tree: &mut Table, given: &GivenValue, value: Value) {
     let Some(Value::Table(section)) = tree.get_mut(given.section.key) else { return };
     match (&given.name, given.section.shape) {
         (Some(name), Shape::Keys) => {

@@ -36,7 +36,7 @@ pub(super) const SECTION: Section = Section {
         all(KIND, Unset::Is("\"folder\""), Kind::Choice(&[FOLDER, S3]), "what it is"),
         Setting {
             name: "path",
-            unset: Unset::Refused,
+            unset: Unset::Required,
             kind: Kind::Path,
             meaning: "the folder, which starts at the home when relative",
             only_for: Some(FOLDER),
@@ -49,7 +49,7 @@ pub(super) const SECTION: Section = Section {
                       rights away; none: \"0700\" for staging, quarantine and preservation, else as the umask says",
             only_for: Some(FOLDER),
         },
-        s3("bucket", Unset::Refused, Kind::Text, "the bucket, which must exist"),
+        s3("bucket", Unset::Required, Kind::Text, "the bucket, which must exist"),
         s3("prefix", Unset::Is("\"\""), Kind::Text, "where in the bucket the store lies; empty: all of the bucket"),
         s3("endpoint", Unset::Absent, Kind::Text, "the URL of the service; none: AWS"),
         s3("region", Unset::Absent, Kind::Text, "the region; none: that of environment or profile, else us-east-1"),

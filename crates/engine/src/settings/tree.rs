@@ -89,10 +89,10 @@ pub(super) enum Unset {
     /// Nothing: it may be left out.
     Absent,
     /// It must be given.
-    Refused,
+    Required,
 }
 
-use Unset::{Absent, Is, Refused};
+use Unset::{Absent, Is, Required};
 
 /// One setting of a section.
 #[derive(Debug, Clone, Copy)]
@@ -110,7 +110,7 @@ impl Setting {
     pub(super) fn default(&self) -> Option<&'static str> {
         match self.unset {
             Is(default) => Some(default),
-            Absent | Refused => None,
+            Absent | Required => None,
         }
     }
 }
@@ -264,7 +264,7 @@ const PLACEMENTS: Section = Section {
     about: "The stores in which an object's copies belong, by the storage option a deposit may name.",
     settings: &[Setting {
         name: "<name>",
-        unset: Refused,
+        unset: Required,
         kind: Kind::List,
         meaning: "the stores that each keep a copy",
         only_for: None,

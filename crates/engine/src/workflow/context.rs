@@ -13,7 +13,7 @@ use strongroom_storage::Store;
 use super::StageError;
 use crate::Home;
 use crate::fixity::{Root, open_root};
-use crate::hold::Halt;
+use crate::hold::OperationError;
 use crate::runtime::{TaskContext, Writes};
 
 /// What a stage works with.
@@ -109,9 +109,9 @@ impl StageContext<'_> {
         let identifier = self.item.institution_identifier.as_str();
         let root = Root { store: name, institution: self.item.institution, identifier };
         open_root(self.home, root, store).map_err(|halt| match halt {
-            Halt::Engine(error) => error.into(),
-            Halt::Interrupted(reason) => reason.into(),
-            busy @ Halt::Busy(_) => StageError::Transient(busy.to_string()),
+            OperationError::Engine(error) => error.into(),
+            OperationError::Interrupted(reason) => reason.into(),
+            busy @ OperationError::Busy(_) => StageError::Transient(busy.to_string()),
         })
     }
 

@@ -9,7 +9,7 @@ use strongroom_storage::{KeyError, StorageError};
 
 use crate::EngineError;
 use crate::error::chain;
-use crate::hold::Halt;
+use crate::hold::OperationError;
 use crate::runtime::Interrupted;
 
 /// How a stage ended that did what it had to. What comes next is for the workflow to say.
@@ -110,11 +110,11 @@ impl std::fmt::Display for StageError {
 
 impl StageError {
     /// What it means for a stage that work under an object's lease stopped.
-    pub(crate) fn of_halt(halt: Halt, of_engine: impl FnOnce(EngineError) -> Self) -> Self {
+    pub(crate) fn of_halt(halt: OperationError, of_engine: impl FnOnce(EngineError) -> Self) -> Self {
         match halt {
-            Halt::Interrupted(reason) => reason.into(),
-            Halt::Busy(until) => Self::Transient(format!("other work holds the object until {until}")),
-            Halt::Engine(error) => of_engine(error),
+            OperationError::Interrupted(reason) => reason.into(),
+            OperationError::Busy(until) => Self::Transient(format!("other work holds the object until {until}")),
+            OperationError::Engine(error) => of_engine(error),
         }
     }
 }

@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex};
 
 use strongroom_database::Time;
 use strongroom_engine::fixity::{self, FixityRequest, FixitySummary};
-use strongroom_engine::mark::{self, Found, Mark};
 use strongroom_engine::rebuild::{self, AdoptRequest, Summary};
 use strongroom_engine::runtime::{Runtime, Shutdown};
+use strongroom_engine::watermark::{self, Found, Watermark};
 use strongroom_engine::workflow::Workflows;
 use strongroom_engine::{EngineError, Home};
 use strongroom_registry::items::{self, Request};
@@ -35,9 +35,9 @@ fn checked(home: &Home) -> FixitySummary {
     fixity::run(home, &FixityRequest { all: true, ..FixityRequest::default() }, &mut |_| {}).expect("checks")
 }
 
-fn mark_of(home: &Home, store: &str) -> Mark {
-    match mark::read(home.store(store).expect("a store").as_ref()).expect("reads") {
-        Found::Mark(mark) => mark,
+fn mark_of(home: &Home, store: &str) -> Watermark {
+    match watermark::read(home.store(store).expect("a store").as_ref()).expect("reads") {
+        Found::Watermark(mark) => mark,
         other => panic!("{store} has {other:?}"),
     }
 }
@@ -282,7 +282,7 @@ fn act_late(home: &TestHome, bag: &Path, adopt: impl FnOnce() + Send + 'static) 
     let is_commit = |call: Call<'_>| call.operation == Operation::Commit;
     let late = layered(home, "secondary", Meanwhile::new(When::Before, is_commit, move |_| adopt()));
     let id = hand_in(home, bag);
-    let workers = strongroom_engine::runtime_over(&late, None).expect("a runtime").build();
+    let workers = strongroom_engine::build_runtime(&late, None).expect("a runtime").build();
     work_until_refused(home, &workers, id, "adopted by another state");
 }
 
@@ -335,7 +335,7 @@ fn late_where_the_registry_works_on(home: &TestHome, bags: &[PathBuf]) {
     let server = adopted.lock().expect("locks").take().expect("it was adopted");
     assert!(server.registry.refusal().is_none());
     let id = hand_in(&server, &home.bag("diaries", &[("d.txt", b"dear diary")]));
-    let workers = strongroom_engine::runtime_over(&server, None).expect("a runtime").build();
+    let workers = strongroom_engine::build_runtime(&server, None).expect("a runtime").build();
     work_until_refused(&server, &workers, id, "older state of itself");
     drop(workers);
     let settings = server.settings.clone();
@@ -421,15 +421,15 @@ fn a_second_adoption_is_refused_while_one_is_under_way() {
     let backup = home.backup("early");
     home.ingest("letters", &[("a.txt", b"one, changed")]);
     let restored = home.restored(&backup);
-    let held = strongroom_registry::standing::Adoption {
-        holder: strongroom_queue::Holder::new("elsewhere", 1, "boot-1-2").to_string(),
+    let held = strongroom_registry::epoch::Adoption {
+        holder: strongroom_queue::WorkerId::new("elsewhere", 1, "boot-1-2").to_string(),
         until: i64::MAX,
         pending: vec!["primary".into()],
     };
     restored
         .opened_to_adopt()
         .registry
-        .write(move |tx| strongroom_registry::standing::set_adoption(tx, Some(&held)))
+        .write(move |tx| strongroom_registry::epoch::set_adoption(tx, Some(&held)))
         .expect("notes it");
     let refused = rebuild::adopt(&restored.opened_to_adopt(), &AdoptRequest::default(), &mut |_| {});
     assert!(matches!(refused, Err(EngineError::Registry(RegistryError::State { .. }))), "{refused:?}");

@@ -9,7 +9,7 @@ use strongroom_engine::fixity::{self, FixityRequest};
 use strongroom_engine::reconcile::{self, Code};
 use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::settings::Settings;
-use strongroom_engine::{EngineError, Home, background, rebuild, runtime_over};
+use strongroom_engine::{EngineError, Home, background, build_runtime, rebuild};
 use strongroom_registry::{Scope, stores};
 use strongroom_storage::{Body, Call, Fault, Faults, FolderStore, Key, Layered, Operation, PutOptions, StorageError};
 
@@ -127,7 +127,7 @@ fn workers_bring_up_what_was_enqueued_and_once() {
     let made = home_with_third();
     assert_eq!(backfill::enqueue(&made, THIRD).expect("enqueues"), 2);
     assert_eq!(backfill::enqueue(&made, THIRD).expect("enqueues"), 2, "what waits is not enqueued twice");
-    let runtime = runtime_over(&made.home, Some(&[backfill::TOPIC.to_owned()])).expect("a runtime").build();
+    let runtime = build_runtime(&made.home, Some(&[backfill::TOPIC.to_owned()])).expect("a runtime").build();
     let summary = runtime.run_until(&Shutdown::new(), &|| lacking(&made).is_empty());
     assert!(summary.ended >= 1 && summary.panicked == 0);
     assert_eq!(bytes(&made, THIRD), bytes(&made, "primary"));

@@ -15,7 +15,7 @@ use std::time::Duration;
 use strongroom_database::Time;
 use strongroom_engine::fixity::{self, FixityRequest, FixitySummary, Mended};
 use strongroom_engine::runtime::Shutdown;
-use strongroom_engine::{Home, runtime_over};
+use strongroom_engine::{Home, build_runtime};
 use strongroom_queue::{TaskState, tasks};
 use strongroom_registry::events::{self, Event, EventCursor};
 use strongroom_registry::fixity::{self as record, Finding};
@@ -387,7 +387,7 @@ fn workers_check_what_was_enqueued_and_only_once() {
     };
     let tasks = waiting();
     assert_eq!(tasks.iter().filter(|task| task.state == TaskState::Ready).count(), 2, "{tasks:?}");
-    let runtime = runtime_over(&home, Some(&[fixity::TOPIC.to_owned()])).expect("a runtime").build();
+    let runtime = build_runtime(&home, Some(&[fixity::TOPIC.to_owned()])).expect("a runtime").build();
     let summary = runtime.run_until(&Shutdown::new(), &|| waiting().is_empty());
     assert_eq!((summary.ended, summary.panicked), (2, 0));
     assert_eq!(fs::read(home.file("secondary", &key)).expect("reads"), b"dear reader");

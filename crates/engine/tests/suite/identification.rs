@@ -14,7 +14,7 @@ use strongroom_engine::fixity::{self, FixityRequest};
 use strongroom_engine::identification::{self, ReidentifyRequest, ReidentifySummary};
 use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::signatures;
-use strongroom_engine::{Home, export, runtime_over};
+use strongroom_engine::{Home, build_runtime, export};
 use strongroom_queue::tasks;
 use strongroom_registry::events::Event;
 use strongroom_registry::leases::{self, Hold};
@@ -320,7 +320,7 @@ fn workers_identify_anew_what_was_enqueued() {
         of_key.expect("tasks").len()
     };
     assert_eq!(waiting(), 1);
-    let runtime = runtime_over(&home, Some(&[identification::TOPIC.to_owned()])).expect("a runtime").build();
+    let runtime = build_runtime(&home, Some(&[identification::TOPIC.to_owned()])).expect("a runtime").build();
     let summary = runtime.run_until(&Shutdown::new(), &|| waiting() == 0);
     assert_eq!((summary.ended, summary.panicked), (1, 0));
     assert_eq!(format(&home, &object, "a.pdf").puid.as_deref(), Some("fmt/18"));

@@ -146,7 +146,7 @@ fn a_staging_disk_that_never_gives_back_what_it_got_asks_for_a_person_and_condem
         assert!(fetches <= 20, "it is fetched again and again: {:?}", notes(&home, id));
         lose_staged_bytes(&home);
         let validate = ["ingest.validate".to_owned()];
-        let workers = strongroom_engine::runtime_over(&home.home, Some(&validate)).expect("a runtime").build();
+        let workers = strongroom_engine::build_runtime(&home.home, Some(&validate)).expect("a runtime").build();
         workers.run_until(&Shutdown::new(), &|| {
             find(&home, id).stage != Stage::named("validate") || find(&home, id).status.is_ended()
         });

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use strongroom_engine::fixity::{self, FixityRequest, FixitySummary};
 use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::settings::Settings;
-use strongroom_engine::{Availability, Home, StoreState, backfill, runtime_over, work_on};
+use strongroom_engine::{Availability, Home, StoreState, backfill, build_runtime, work_on};
 use strongroom_registry::items::{self, Item};
 use strongroom_registry::{CopyState, ItemId, ItemStatus, Scope, Stage, VersionState, objects, versions};
 use strongroom_s3::{S3Settings, S3Store, Secret};
@@ -90,7 +90,7 @@ fn mark_behind_a_commit() -> impl Fn(Call<'_>) -> bool + Send + Sync {
 
 /// Works until the item has ended or waits for a store.
 fn work_until_it_waits(home: &Arc<Home>, id: ItemId) -> Item {
-    let runtime = runtime_over(home, None).expect("a runtime").build();
+    let runtime = build_runtime(home, None).expect("a runtime").build();
     runtime.run_until(&Shutdown::new(), &|| {
         let item = item(home, id);
         item.status.is_ended() || item.status == ItemStatus::Pending && item.wait_reason.is_some()

@@ -10,7 +10,7 @@ use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::survey::Survey;
 use strongroom_engine::{EngineError, Home, background, outbox, status};
 use strongroom_registry::outbox::{self as rows, Message};
-use strongroom_registry::{InstitutionId, ItemId, Registry, Scope, interim, tenants};
+use strongroom_registry::{InstitutionId, ItemId, Registry, Scope, tenants};
 use uuid::Uuid;
 
 use crate::fixture::{self, INSTITUTION, TestHome};
@@ -99,7 +99,7 @@ fn ours(home: &Home) -> InstitutionId {
 }
 
 fn put(home: &Home, institution: InstitutionId, kind: &'static str, key: &'static str) {
-    home.registry.write(move |tx| interim::put_out(tx, institution, ItemId::new(), key, kind, "{}")).expect("is put");
+    home.registry.write(move |tx| rows::insert(tx, institution, ItemId::new(), key, kind, "{}")).expect("is put");
 }
 
 fn letters(home: &Home) -> Vec<Message> {

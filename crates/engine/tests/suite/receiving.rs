@@ -67,7 +67,7 @@ fn work_until_read(home: &TestHome) {
 /// Works until every open item has come to a stage, and no further.
 fn work_until(home: &TestHome, stage: Stage) {
     let topics = topics_before(stage);
-    let workers = strongroom_engine::runtime_over(home, Some(&topics)).expect("a runtime").build();
+    let workers = strongroom_engine::build_runtime(home, Some(&topics)).expect("a runtime").build();
     let has_come = |item: &Item| item.status.is_ended() || has_reached(item, stage);
     workers.run_until(&Shutdown::new(), &|| all_items(home).iter().all(has_come));
 }

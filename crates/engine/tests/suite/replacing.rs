@@ -11,7 +11,7 @@ use strongroom_engine::fixity::{self, FixityRequest, FixitySummary};
 use strongroom_engine::ingest::{DepositRequest, deposit};
 use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::settings::Settings;
-use strongroom_engine::{Availability, EngineError, Home, runtime_over, work_on};
+use strongroom_engine::{Availability, EngineError, Home, build_runtime, work_on};
 use strongroom_registry::items;
 use strongroom_registry::{
     CopyState, FindingState, ItemId, ItemStatus, Registry, Scope, Stage, VersionState, WaitReason, objects, stores,
@@ -186,7 +186,7 @@ fn a_version_that_is_being_committed_is_completed_in_the_replacement() {
     let block = made.file("secondary", &root.replace("/v1/inventory.json", "/v2"));
     fs::write(&block, b"in the way").expect("blocks");
     let version = made.registry.read(|tx| versions::of_item(tx, id)).expect("reads").expect("a version");
-    let workers = runtime_over(&made.home, None).expect("a runtime").build();
+    let workers = build_runtime(&made.home, None).expect("a runtime").build();
     workers.run_until(&Shutdown::new(), &|| {
         let state = made.registry.read(|tx| versions::get(tx, version.id)).expect("reads").expect("there").state;
         let item = made.registry.read(|tx| items::find(tx, Scope::System, id)).expect("the item");
@@ -272,7 +272,7 @@ fn a_process_with_the_old_store_open_records_no_copies_in_its_replacement() {
     // This worker goes by the settings of before.
     let id = submit(&made, &made, "photographs", &[("1.tif", b"II*\0 and so on")]);
     let item = || made.registry.read(|tx| items::find(tx, Scope::System, id)).expect("the item");
-    let workers = runtime_over(&made.home, None).expect("a runtime").build();
+    let workers = build_runtime(&made.home, None).expect("a runtime").build();
     workers.run_until(&Shutdown::new(), &|| {
         item().status.is_ended() || item().wait_reason == Some(WaitReason::RefusedStore)
     });

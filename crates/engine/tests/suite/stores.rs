@@ -8,7 +8,7 @@ use strongroom_engine::fixity::{self, FixityRequest, FixitySummary};
 use strongroom_engine::restoration::{RestoreRequest, request_object};
 use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::settings::Settings;
-use strongroom_engine::{Availability, Home, StoreState, background, runtime_over, work_on};
+use strongroom_engine::{Availability, Home, StoreState, background, build_runtime, work_on};
 use strongroom_registry::items::{self, Item};
 use strongroom_registry::stores;
 use strongroom_registry::{ItemId, ItemStatus, Scope, WaitReason};
@@ -48,7 +48,7 @@ fn submit(home: &TestHome, name: &str, files: &[(&str, &[u8])]) -> ItemId {
 /// Works until the item says that it waits for a store.
 fn work_until_it_waits(home: &std::sync::Arc<Home>, id: ItemId) -> String {
     let waits = |note: &Option<String>| note.as_deref().is_some_and(|note| note.starts_with("waits for store"));
-    let runtime = runtime_over(home, None).expect("a runtime").build();
+    let runtime = build_runtime(home, None).expect("a runtime").build();
     runtime.run_until(&Shutdown::new(), &|| {
         let item = item(home, id);
         item.status.is_ended() || (item.status == ItemStatus::Pending && waits(&item.note))

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Mutex;
 
-use crate::{Heartbeat, Holder, Lease, LeaseRequest, Outcome, Settled};
+use crate::{Heartbeat, Lease, LeaseRequest, Outcome, Settled, WorkerId};
 
 use super::{LEASE, Subject, counts, dead, end, holder, later, put, request, retry_at, seconds, take, take_one, task};
 
@@ -149,12 +149,12 @@ pub fn tasks_of_an_ended_process_are_taken_over_at_once(subject: &dyn Subject) {
     }
     let queue = subject.queue();
     put(&*queue, &[task("gone"), task("alive"), task("elsewhere")]);
-    let this = Holder::this_process();
+    let this = WorkerId::this_process();
     // The same process id, started at another time: that process has ended, or this one could not have the id.
     let text = this.to_string();
     let (before, _) = text.rsplit_once('-').expect("a start");
-    let gone: Holder = format!("{before}-1").parse().expect("parses");
-    let elsewhere = Holder::new("elsewhere.invalid", this.pid(), "0-0-1");
+    let gone: WorkerId = format!("{before}-1").parse().expect("parses");
+    let elsewhere = WorkerId::new("elsewhere.invalid", this.pid(), "0-0-1");
     for holder in [gone.clone(), this, elsewhere] {
         assert_eq!(queue.lease(&LeaseRequest { holder, ..request(1) }).expect("leases").len(), 1);
     }

@@ -20,7 +20,7 @@ use std::time::Duration;
 use strongroom_database::Time;
 
 use crate::{
-    Enqueued, Holder, Lease, LeaseRequest, Leased, NewTask, Outcome, Queue, Settled, Settlement, TaskId, TopicCounts,
+    Enqueued, Lease, LeaseRequest, Leased, NewTask, Outcome, Queue, Settled, Settlement, TaskId, TopicCounts, WorkerId,
 };
 
 /// An engine under test, with no tasks in it.
@@ -119,8 +119,8 @@ fn put(queue: &dyn Queue, tasks: &[NewTask]) -> Vec<TaskId> {
     enqueued.into_iter().map(Enqueued::task).collect()
 }
 
-fn holder(number: u32) -> Holder {
-    Holder::new("test.invalid", number, "0-0-1")
+fn holder(number: u32) -> WorkerId {
+    WorkerId::new("test.invalid", number, "0-0-1")
 }
 
 fn request(limit: usize) -> LeaseRequest {

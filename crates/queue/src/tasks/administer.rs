@@ -48,9 +48,9 @@ pub fn counts(transaction: &mut dyn Transaction) -> Result<Vec<TopicCounts>, Que
     let mut are_all_paused = false;
     for row in transaction.query(TOPICS, &[])? {
         if row.text("topic")? == ALL_TOPICS {
-            are_all_paused = row.truth("paused")?;
+            are_all_paused = row.bool("paused")?;
         } else {
-            entry(&mut topics, &row)?.paused = row.truth("paused")?;
+            entry(&mut topics, &row)?.paused = row.bool("paused")?;
         }
     }
     for row in transaction.query(COUNT_READY, &[])? {
@@ -271,7 +271,7 @@ fn record(row: &Row, now: Time) -> Result<TaskRecord, QueueError> {
         max_attempts: small(row, "max_attempts")?,
         holder: row.optional_text("holder")?.map(str::to_owned),
         lease_until: row.optional_time("lease_until")?,
-        cancel_requested: row.truth("cancel_requested")?,
+        cancel_requested: row.bool("cancel_requested")?,
         enqueued_at: row.time("enqueued_at")?,
         reason: row.optional_text("reason")?.map(str::to_owned),
         again: row.optional_time("again_at")?.is_some(),

@@ -234,7 +234,7 @@ fn admit_due(transaction: &mut dyn Transaction, topic: &str, now: Time, limit: u
 /// Whether a topic gives no tasks: it is paused, or all are.
 pub fn is_paused(transaction: &mut dyn Transaction, topic: &str) -> Result<bool, QueueError> {
     match transaction.query_one(PAUSED, &[topic.into(), ALL_TOPICS.into()])? {
-        Some(row) => Ok(row.truth("paused")?),
+        Some(row) => Ok(row.bool("paused")?),
         None => Ok(false),
     }
 }
@@ -253,7 +253,7 @@ pub fn heartbeat(
         .map(|row| {
             Ok(match row {
                 None => Heartbeat::Lost,
-                Some(row) if row.truth("cancel_requested")? => Heartbeat::CancelRequested(row.time("lease_until")?),
+                Some(row) if row.bool("cancel_requested")? => Heartbeat::CancelRequested(row.time("lease_until")?),
                 Some(row) => Heartbeat::Held(row.time("lease_until")?),
             })
         })
@@ -268,7 +268,7 @@ pub fn checkpoint(transaction: &mut dyn Transaction, lease: Lease) -> Result<boo
 
 /// What a worker could expect of some topics.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Prospect {
+pub enum QueueStatus {
     /// There is something to lease, in these of the topics.
     Work(Vec<String>),
     /// There is nothing yet; the first task becomes due at this time.
@@ -278,7 +278,7 @@ pub enum Prospect {
 }
 
 /// Looks whether any of `topics` has something to lease, without leasing it. Paused topics have nothing.
-pub fn look(transaction: &mut dyn Transaction, topics: &[String]) -> Result<Prospect, QueueError> {
+pub fn look(transaction: &mut dyn Transaction, topics: &[String]) -> Result<QueueStatus, QueueError> {
     let names = serde_json::Value::from(topics).to_string();
     let (mut work, mut earliest) = (Vec::new(), None::<Time>);
     for row in transaction.query(LOOK, &[names.into(), ALL_TOPICS.into()])? {
@@ -287,11 +287,11 @@ pub fn look(transaction: &mut dyn Transaction, topics: &[String]) -> Result<Pros
             Some(due) => due <= transaction.now()?,
             None => false,
         };
-        if is_due || row.truth("is_ready")? {
+        if is_due || row.bool("is_ready")? {
             work.push(row.text("topic")?.to_owned());
         } else if let Some(due) = due {
             earliest = Some(earliest.map_or(due, |other| other.min(due)));
         }
     }
-    Ok(if work.is_empty() { earliest.map_or(Prospect::Nothing, Prospect::At) } else { Prospect::Work(work) })
+    Ok(if work.is_empty() { earliest.map_or(QueueStatus::Nothing, QueueStatus::At) } else { QueueStatus::Work(work) })
 }

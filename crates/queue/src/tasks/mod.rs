@@ -13,7 +13,9 @@ pub use administer::{
     revive_topic, set_all_paused, set_paused, show,
 };
 pub use enqueue::enqueue;
-pub use lease::{GoesOn, Prospect, checkpoint, go_on, heartbeat, is_paused, last_lease, lease, leased_of, look, room};
+pub use lease::{
+    GoesOn, QueueStatus, checkpoint, go_on, heartbeat, is_paused, last_lease, lease, leased_of, look, room,
+};
 pub use settle::{lock, settle};
 pub use take_over::{MayTake, holders, take_over_expired, take_over_from};
 pub use turns::TURNS_PER_PRIORITY;

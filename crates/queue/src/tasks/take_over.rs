@@ -5,7 +5,7 @@ use strongroom_database::{Row, Statement, Time, Transaction};
 
 use uuid::Uuid;
 
-use crate::{Holder, Lease, QueueError, TakenOver, TaskId};
+use crate::{Lease, QueueError, TakenOver, TaskId, WorkerId};
 
 use super::settle::{bury, release};
 use super::small;
@@ -37,7 +37,7 @@ pub fn take_over_expired<E: From<QueueError>>(
 /// As [`take_over_expired`], for all leases of a holder that is known to be gone, without waiting for them to run out.
 pub fn take_over_from<E: From<QueueError>>(
     transaction: &mut dyn Transaction,
-    holder: &Holder,
+    holder: &WorkerId,
     limit: usize,
     may_take: &mut MayTake<'_, E>,
 ) -> Result<Vec<TakenOver>, E> {
@@ -66,7 +66,7 @@ fn take_over_all<E: From<QueueError>>(
 }
 
 /// Everybody who holds a lease, for asking which of them are gone. Names that do not parse are left out.
-pub fn holders(transaction: &mut dyn Transaction) -> Result<Vec<Holder>, QueueError> {
+pub fn holders(transaction: &mut dyn Transaction) -> Result<Vec<WorkerId>, QueueError> {
     let mut holders = Vec::new();
     for row in transaction.query(HOLDERS, &[])? {
         if let Some(Ok(holder)) = row.optional_text("holder")?.map(str::parse) {

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use strongroom_database::testing::Scratch;
 use strongroom_database::{Database, Isolation, ManualClock, SystemClock, Time};
-use strongroom_queue::tasks::{self, Prospect};
-use strongroom_queue::{Holder, LeaseRequest, NewTask, QueueError};
+use strongroom_queue::tasks::{self, QueueStatus};
+use strongroom_queue::{LeaseRequest, NewTask, QueueError, WorkerId};
 
 const NOW: Time = Time(1_750_000_000_000_000);
 
-fn look(database: &dyn Database, topics: &[&str]) -> Prospect {
+fn look(database: &dyn Database, topics: &[&str]) -> QueueStatus {
     let topics: Vec<String> = topics.iter().map(|topic| (*topic).to_owned()).collect();
     database.read::<_, QueueError, _>(|tx| tasks::look(tx, &topics)).expect("looks")
 }
@@ -21,7 +21,7 @@ fn a_look_tells_when_the_first_task_of_the_topics_is_due() {
     let clock = Arc::new(ManualClock::at(NOW));
     let database: Arc<dyn Database> = Arc::new(super::open(&folder.path().join("registry.db"), clock.clone()));
     let [soon, later, latest] = [1, 2, 3].map(|seconds| NOW.plus(seconds * 1_000_000));
-    assert_eq!(look(&*database, &["a", "b"]), Prospect::Nothing);
+    assert_eq!(look(&*database, &["a", "b"]), QueueStatus::Nothing);
     let tasks = [("a", latest), ("b", later), ("b", latest), ("c", soon)].map(|(topic, time)| NewTask {
         not_before: Some(time),
         ..NewTask::new(topic, format!("{topic} {}", time.0), "")
@@ -32,13 +32,13 @@ fn a_look_tells_when_the_first_task_of_the_topics_is_due() {
             tasks::set_paused(tx, "c", true)
         })
         .expect("enqueues");
-    assert_eq!(look(&*database, &["a", "b", "c"]), Prospect::At(later));
-    assert_eq!(look(&*database, &["b", "a"]), Prospect::At(later));
-    assert_eq!(look(&*database, &["a"]), Prospect::At(latest));
-    assert_eq!(look(&*database, &["c"]), Prospect::Nothing);
+    assert_eq!(look(&*database, &["a", "b", "c"]), QueueStatus::At(later));
+    assert_eq!(look(&*database, &["b", "a"]), QueueStatus::At(later));
+    assert_eq!(look(&*database, &["a"]), QueueStatus::At(latest));
+    assert_eq!(look(&*database, &["c"]), QueueStatus::Nothing);
     clock.advance(2_000_000);
-    assert_eq!(look(&*database, &["a", "b"]), Prospect::Work(vec!["b".to_owned()]));
-    assert_eq!(look(&*database, &["a"]), Prospect::At(latest));
+    assert_eq!(look(&*database, &["a", "b"]), QueueStatus::Work(vec!["b".to_owned()]));
+    assert_eq!(look(&*database, &["a"]), QueueStatus::At(latest));
 }
 
 /// Leases as many tasks as a limit of three leaves room for, eight times at once; how many that were together.
@@ -46,12 +46,12 @@ fn lease_within_three(database: &Arc<dyn Database>) -> usize {
     let tasks: Vec<_> = (0..20).map(|number| NewTask::new("a", number.to_string(), "")).collect();
     database.write::<_, QueueError, _>(move |tx| tasks::enqueue(tx, &tasks).map(|_| ())).expect("enqueues");
     let lease = || {
-        let leased = database.write_as::<_, QueueError, _>(Isolation::ByRows, |tx| {
+        let leased = database.write_as::<_, QueueError, _>(Isolation::ReadCommitted, |tx| {
             let request = LeaseRequest {
                 topics: vec!["a".to_owned()],
                 keys: None,
                 limit: tasks::room(tx, "a", 3)?.min(2),
-                holder: Holder::this_process(),
+                holder: WorkerId::this_process(),
                 duration: Duration::from_mins(1),
             };
             tasks::lease(tx, &request)
@@ -90,7 +90,7 @@ fn it_is_known_until_when_somebody_holds_a_task() {
             topics: vec!["a".to_owned()],
             keys: None,
             limit: 1,
-            holder: Holder::this_process(),
+            holder: WorkerId::this_process(),
             duration: Duration::from_mins(minutes),
         };
         database.write::<_, QueueError, _>(move |tx| {

@@ -8,8 +8,8 @@ use proptest::prelude::*;
 use strongroom_database::{ManualClock, Time};
 use strongroom_queue::tasks::TURNS_PER_PRIORITY;
 use strongroom_queue::{
-    Enqueued, Heartbeat, Holder, Lease, LeaseRequest, NewTask, Outcome, Queue, Settled, Settlement, TaskId, TaskState,
-    TopicCounts,
+    Enqueued, Heartbeat, Lease, LeaseRequest, NewTask, Outcome, Queue, Settled, Settlement, TaskId, TaskState,
+    TopicCounts, WorkerId,
 };
 
 const LEASE: Duration = Duration::from_mins(1);
@@ -338,7 +338,7 @@ impl Model {
         }
     }
 
-    fn take_over(&mut self, limit: usize, holder: &Holder) -> Vec<(Lease, Option<String>)> {
+    fn take_over(&mut self, limit: usize, holder: &WorkerId) -> Vec<(Lease, Option<String>)> {
         let mut expired: Vec<_> = self
             .tasks
             .iter()
@@ -433,7 +433,7 @@ fn step(
     model: &mut Model,
     given: &mut Vec<Lease>,
 ) -> Result<(), TestCaseError> {
-    let holder = Holder::new("test.invalid", 1, "0-0-1");
+    let holder = WorkerId::new("test.invalid", 1, "0-0-1");
     let pick = |index: prop::sample::Index| {
         if given.is_empty() { Lease { task: TaskId(99), attempt: 1 } } else { *index.get(given) }
     };

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use strongroom_database::SystemClock;
 use strongroom_database::testing::Scratch;
-use strongroom_queue::{DatabaseQueue, Holder, LeaseRequest, NewTask, Outcome, Queue, Settled, Settlement};
+use strongroom_queue::{DatabaseQueue, LeaseRequest, NewTask, Outcome, Queue, Settled, Settlement, WorkerId};
 
 const ROLE: &str = "STRONGROOM_QUEUE_TEST_ROLE";
 const PLACE: &str = "STRONGROOM_QUEUE_TEST_PLACE";
@@ -47,7 +47,7 @@ fn request(limit: usize) -> LeaseRequest {
         topics: vec![TOPIC.into()],
         keys: None,
         limit,
-        holder: Holder::this_process(),
+        holder: WorkerId::this_process(),
         duration: Duration::from_hours(1),
     }
 }

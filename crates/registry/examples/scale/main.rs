@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use strongroom_database::testing::Scratch;
 use strongroom_database::{Location, PostgresSettings, Schema, Statement};
-use strongroom_queue::{Holder, LeaseRequest, tasks};
+use strongroom_queue::{LeaseRequest, WorkerId, tasks};
 use strongroom_registry::events::EventCursor;
 use strongroom_registry::fixity::DueCursor;
 use strongroom_registry::items::ItemFilter;
@@ -127,7 +127,7 @@ fn ask(registry: &Registry, rows: u64) -> Result<(), Failure> {
         topics: vec!["ingest.receive".into()],
         keys: None,
         limit: 1,
-        holder: Holder::this_process(),
+        holder: WorkerId::this_process(),
         duration: Duration::from_mins(1),
     };
     let holder = request.holder.to_string();

@@ -25,6 +25,3 @@ ON CONFLICT (item_id) DO UPDATE SET bytes = ?2
 SELECT staging_id, is_discarded FROM reservations WHERE item_id = ?1
 -- name: space.release
 DELETE FROM reservations WHERE item_id = ?1
--- name: outbox.insert
-INSERT INTO outbox (id, institution_id, item_id, key, kind, payload, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
-ON CONFLICT (key) DO NOTHING

@@ -1,3 +1,6 @@
+-- name: outbox.insert
+INSERT INTO outbox (id, institution_id, item_id, key, kind, payload, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+ON CONFLICT (key) DO NOTHING
 -- name: outbox.next_institution
 SELECT institution_id FROM outbox WHERE delivered_at IS NULL AND kind = ?1 AND institution_id > ?2
 ORDER BY institution_id LIMIT 1

@@ -78,10 +78,10 @@ DELETE FROM object_leases WHERE object_id = ?1
 -- name: rebuild.drop_object
 DELETE FROM objects WHERE id = ?1 AND state = 'new' AND NOT EXISTS (SELECT 1 FROM versions v WHERE v.object_id = ?1)
     AND NOT EXISTS (SELECT 1 FROM files f WHERE f.object_id = ?1)
--- name: standing.raise
+-- name: epoch.raise
 INSERT INTO registry_facts (name, value) VALUES (?1, '1')
 ON CONFLICT (name) DO UPDATE SET value = CAST(CAST(registry_facts.value AS BIGINT) + 1 AS TEXT)
--- name: standing.name
+-- name: epoch.name
 INSERT INTO registry_facts (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO NOTHING
 -- name: rebuild.objects_in_store
 SELECT k.object_id, k.generation, i.identifier FROM object_copies k

@@ -25,7 +25,7 @@ impl Actor {
     /// The actor of this kind and name; the same in every process.
     pub fn new(kind: ActorKind, name: impl Into<String>) -> Self {
         let name = name.into();
-        let id = ActorId(derived(Uuid::nil(), &format!("actor:{}:{name}", kind.word())));
+        let id = ActorId(derived(Uuid::nil(), &format!("actor:{}:{name}", kind.as_str())));
         Self { id, kind, name }
     }
 

@@ -131,7 +131,7 @@ pub type MaxAttempts<'a> = dyn Fn(&str) -> u32 + 'a;
 
 /// What a heartbeat learned of one assignment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pulse {
+pub enum HeartbeatOutcome {
     /// Still held, until then.
     Held(Time),
     /// Still held, but a person asks to stop.

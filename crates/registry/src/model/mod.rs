@@ -2,22 +2,22 @@
 
 pub(crate) mod actor;
 pub(crate) mod claim;
+mod enums;
 mod format;
 pub(crate) mod ids;
 pub(crate) mod item;
 mod scope;
 pub(crate) mod version;
-mod words;
 pub(crate) mod workflow;
 
+pub use enums::{
+    ActorKind, BatchState, CopyState, Decision, FindingKind, FindingState, Health, ItemStatus, JournalOutcome,
+    ObjectState, RestoredState, UploadState, VersionState, WaitReason,
+};
 pub use format::Format;
 pub use ids::{
     ActorId, BatchId, CollectionId, ContentId, EventId, FileId, FindingId, GenerationId, InstitutionId, ItemId,
     JournalId, ObjectId, UploadId, VersionId,
 };
 pub use scope::Scope;
-pub use words::{
-    ActorKind, BatchState, CopyState, Decision, FindingKind, FindingState, Health, ItemStatus, JournalOutcome,
-    ObjectState, RestoredState, UploadState, VersionState, WaitReason,
-};
 pub use workflow::{Action, Position, Stage, Subject, WaitKey, Workflows};

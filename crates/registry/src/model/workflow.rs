@@ -34,14 +34,14 @@ macro_rules! names {
             }
 
             /// The word in records, JSON and pages.
-            pub fn word(&self) -> &str {
+            pub fn as_str(&self) -> &str {
                 self.0.as_str()
             }
         }
 
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.pad(self.word())
+                f.pad(self.as_str())
             }
         }
 
@@ -56,7 +56,7 @@ macro_rules! names {
 
         impl Serialize for $name {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.serialize_str(self.word())
+                serializer.serialize_str(self.as_str())
             }
         }
     )*};

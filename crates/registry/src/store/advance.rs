@@ -43,7 +43,7 @@ pub fn advance(
     let values = [
         item.id.into(),
         claim.fence.into(),
-        next.word().into(),
+        next.as_str().into(),
         (&position.topic).into(),
         position.wait_key.as_ref().map(|key| key.0.as_str()).into(),
         note.into(),
@@ -52,7 +52,7 @@ pub fn advance(
     ];
     tx.execute(Statement("items.go_on"), &values)?;
     leases::extend_owner(tx, item.id.0, task.lease_until)?;
-    let lines = [item.id.into(), now.into(), next.word().into(), note.into(), holder.into()];
+    let lines = [item.id.into(), now.into(), next.as_str().into(), note.into(), holder.into()];
     tx.execute(Statement("items.history_go_on"), &lines)?;
     (item.stage, item.topic, item.wait_key) = (position.stage, position.topic, position.wait_key);
     item.note = Some(note.clone());

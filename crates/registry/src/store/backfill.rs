@@ -65,7 +65,7 @@ fn lacking(row: &Row) -> Result<Lacking, RegistryError> {
         object_identifier: row.text("object_identifier")?.to_owned(),
         generation: GenerationId(row.uuid("generation")?),
         contents: row.count("lacking_contents")?,
-        has_inventories: row.truth("has_inventories")?,
+        has_inventories: row.bool("has_inventories")?,
     })
 }
 

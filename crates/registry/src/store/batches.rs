@@ -49,7 +49,7 @@ pub fn create(
             institution.into(),
             collection.into(),
             kind.into(),
-            BatchState::Processing.word().into(),
+            BatchState::Processing.as_str().into(),
             submitted_by.into(),
             note.into(),
             now.into(),
@@ -77,7 +77,7 @@ pub fn list(
 /// Sets the state that a person asked for.
 pub fn set_state(tx: &mut dyn Transaction, id: BatchId, state: BatchState) -> Result<(), RegistryError> {
     let now = tx.now()?;
-    tx.execute(Statement("batches.set_state"), &[id.into(), state.word().into(), now.into()])?;
+    tx.execute(Statement("batches.set_state"), &[id.into(), state.as_str().into(), now.into()])?;
     Ok(())
 }
 
@@ -144,7 +144,7 @@ pub(crate) fn settle(tx: &mut dyn Transaction, id: BatchId) -> Result<(), Regist
     }
     let Some(row) = tx.query_one(Statement("batches.has_items"), &[id.into()])? else { return Ok(()) };
     let (at_work, held, failed) =
-        (row.truth("has_items_at_work")?, row.truth("has_held_items")?, row.truth("has_failed_items")?);
+        (row.bool("has_items_at_work")?, row.bool("has_held_items")?, row.bool("has_failed_items")?);
     let state = match (at_work, held, failed) {
         (true, _, _) => BatchState::Processing,
         (false, true, _) => BatchState::Held,

@@ -5,9 +5,9 @@ use std::time::Duration;
 use strongroom_database::{Row, Statement, Transaction};
 use strongroom_queue::{Heartbeat, Lease, LeaseRequest, Leased, Outcome, Settled, Settlement, tasks};
 
-use super::endings::{REST_AFTER_CRASHES, attempts_in_words, carry_out, come_to_rest, request_to_carry_out};
+use super::endings::{REST_AFTER_CRASHES, attempts_in_words, carry_out, on_item_inactive, request_to_carry_out};
 use super::items::{self, Item, Move};
-use crate::model::claim::{Assignment, Claim, Leasing, MaxAttempts, Pulse};
+use crate::model::claim::{Assignment, Claim, HeartbeatOutcome, Leasing, MaxAttempts};
 use crate::{ItemId, ItemStatus, RegistryError, Scope, VersionState, Workflows, leases, stores, versions, workflow};
 
 /// How long a task rests whose stage the worker that leased it does not know, in microseconds: others may know it.
@@ -31,7 +31,7 @@ pub fn lease(
             continue;
         };
         let limit = max_attempts(&task.topic);
-        if let Some(claimed) = take_up(tx, &worker, (&task, item), limit, &mut leasing.topics)? {
+        if let Some(claimed) = claim(tx, &worker, (&task, item), limit, &mut leasing.topics)? {
             leasing.assignments.push(Assignment { task, claimed: Some(claimed) });
         }
     }
@@ -59,7 +59,7 @@ struct Worker<'a> {
 }
 
 /// Claims the item that a leased task stands for; none where the task was settled instead.
-fn take_up(
+fn claim(
     tx: &mut dyn Transaction,
     worker: &Worker<'_>,
     (task, id): (&Leased, ItemId),
@@ -88,8 +88,14 @@ fn take_up(
         return Ok(None);
     }
     let now = tx.now()?;
-    let values =
-        [id.into(), holder.into(), task.lease_until.into(), now.into(), item.stage.word().into(), (&task.topic).into()];
+    let values = [
+        id.into(),
+        holder.into(),
+        task.lease_until.into(),
+        now.into(),
+        item.stage.as_str().into(),
+        (&task.topic).into(),
+    ];
     let Some(row) = tx.query_one(Statement("items.claim"), &values)? else {
         settle(tx, task.lease, Outcome::Done)?;
         return Ok(None);
@@ -137,7 +143,7 @@ fn give_up(tx: &mut dyn Transaction, task: &Leased, item: &Item) -> Result<Vec<S
     };
     items::apply(tx, item, &change)?;
     settle(tx, task.lease, outcome)?;
-    come_to_rest(tx, item, status, false)
+    on_item_inactive(tx, item, status, false)
 }
 
 /// Extends tasks, items and the object leases of those items, all by one transaction. Right by rows, too.
@@ -145,31 +151,31 @@ pub fn heartbeat(
     tx: &mut dyn Transaction,
     held: &[(Lease, Option<Claim>)],
     duration: Duration,
-) -> Result<Vec<Pulse>, RegistryError> {
+) -> Result<Vec<HeartbeatOutcome>, RegistryError> {
     let leases: Vec<Lease> = held.iter().map(|(lease, _)| *lease).collect();
     let mut pulses = Vec::with_capacity(held.len());
     for ((_, claim), state) in held.iter().zip(tasks::heartbeat(tx, &leases, duration)?) {
         let until = match state {
             Heartbeat::Held(until) | Heartbeat::CancelRequested(until) => until,
             Heartbeat::Lost => {
-                pulses.push(Pulse::Lost);
+                pulses.push(HeartbeatOutcome::Lost);
                 continue;
             }
         };
         let Some(claim) = claim else {
             let is_asked = matches!(state, Heartbeat::CancelRequested(_));
-            pulses.push(if is_asked { Pulse::StopRequested } else { Pulse::Held(until) });
+            pulses.push(if is_asked { HeartbeatOutcome::StopRequested } else { HeartbeatOutcome::Held(until) });
             continue;
         };
         let values = [claim.item.into(), claim.fence.into(), until.into()];
         match tx.query_one(Statement("items.extend"), &values)? {
-            None => pulses.push(Pulse::Lost),
+            None => pulses.push(HeartbeatOutcome::Lost),
             Some(row) => {
                 // One that is asked to stop and is committing goes on all the same.
                 leases::extend_owner(tx, claim.item.0, until)?;
                 let is_asked =
                     row.optional_text("cancel_requested")?.is_some() || matches!(state, Heartbeat::CancelRequested(_));
-                pulses.push(if is_asked { Pulse::StopRequested } else { Pulse::Held(until) });
+                pulses.push(if is_asked { HeartbeatOutcome::StopRequested } else { HeartbeatOutcome::Held(until) });
             }
         }
     }

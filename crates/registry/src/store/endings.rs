@@ -33,7 +33,7 @@ pub(crate) fn carry_out(
 ) -> Result<Vec<String>, RegistryError> {
     let change = Move::new(item, item.position(), wanted, format!("{wanted} as asked"));
     items::apply(tx, item, &change)?;
-    come_to_rest(tx, item, wanted, true)
+    on_item_inactive(tx, item, wanted, true)
 }
 
 /// From here an item goes only forward: see [`Item::is_committed`].
@@ -91,7 +91,7 @@ pub fn finish(
     // Spent attempts keep what was staged, so that a person can requeue where it stopped.
     let sweep =
         change.status == ItemStatus::Cancelled || matches!(end, StageEnd::Fatal { .. } | StageEnd::Invalid { .. });
-    topics.extend(come_to_rest(tx, &item, change.status, sweep)?);
+    topics.extend(on_item_inactive(tx, &item, change.status, sweep)?);
     Ok(topics)
 }
 
@@ -183,7 +183,7 @@ fn decide<'a>(
 /// What an item's coming to rest brings with it: its object leases go; where it ended, a newer deposit of the same object
 /// is woken and, when `sweep`, what it was preparing is marked as discarded, and the task is enqueued that clears what it
 /// left behind; its batch is derived anew. Nothing for a status that is no rest. The topics that have new work.
-pub(crate) fn come_to_rest(
+pub(crate) fn on_item_inactive(
     tx: &mut dyn Transaction,
     item: &Item,
     status: ItemStatus,

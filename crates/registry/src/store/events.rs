@@ -149,7 +149,7 @@ pub fn append(tx: &mut dyn Transaction, events: &[EventRow]) -> Result<(), Regis
 }
 
 /// Appends events that a store tells of, whose actors the registry may not know.
-pub fn take_up(tx: &mut dyn Transaction, events: &[EventRow]) -> Result<(), RegistryError> {
+pub fn import(tx: &mut dyn Transaction, events: &[EventRow]) -> Result<(), RegistryError> {
     let actors: BTreeSet<&Actor> = events.iter().filter_map(|event| event.actor.as_ref()).collect();
     for actor in actors {
         journal::know(tx, actor)?;

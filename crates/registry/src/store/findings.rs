@@ -75,18 +75,18 @@ pub fn open_finding(tx: &mut dyn Transaction, new: &NewFinding) -> Result<(), Re
             new.content.into(),
             (&new.store).into(),
             (&new.key).into(),
-            new.kind.word().into(),
+            new.kind.as_str().into(),
             (&new.detail).into(),
             now.into(),
         ],
     )?;
-    tx.execute(Statement("findings.reopen"), &[new.id.into(), new.kind.word().into(), (&new.detail).into()])?;
+    tx.execute(Statement("findings.reopen"), &[new.id.into(), new.kind.as_str().into(), (&new.detail).into()])?;
     Ok(())
 }
 
 /// Notes what the repair of an open finding waits for.
 pub fn set_waiting(tx: &mut dyn Transaction, id: FindingId, reason: WaitReason) -> Result<(), RegistryError> {
-    tx.execute(Statement("findings.wait"), &[id.into(), reason.word().into()])?;
+    tx.execute(Statement("findings.wait"), &[id.into(), reason.as_str().into()])?;
     Ok(())
 }
 
@@ -104,7 +104,7 @@ pub fn close_finding(
     detail: &str,
 ) -> Result<(), RegistryError> {
     let repaired_at = if state == FindingState::Repaired { Some(tx.now()?) } else { None };
-    tx.execute(Statement("findings.close"), &[id.into(), state.word().into(), detail.into(), repaired_at.into()])?;
+    tx.execute(Statement("findings.close"), &[id.into(), state.as_str().into(), detail.into(), repaired_at.into()])?;
     Ok(())
 }
 

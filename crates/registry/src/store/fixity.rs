@@ -210,7 +210,7 @@ pub fn set_damaged(
     store: &str,
     state: CopyState,
 ) -> Result<(), RegistryError> {
-    tx.execute(Statement("fixity.damaged"), &[content.into(), store.into(), state.word().into()])?;
+    tx.execute(Statement("fixity.damaged"), &[content.into(), store.into(), state.as_str().into()])?;
     Ok(())
 }
 
@@ -261,7 +261,7 @@ pub fn set_object_right(tx: &mut dyn Transaction, object: ObjectId, store: &str)
 
 /// Records that they are not. They stay due, as copies do.
 pub fn set_object_damaged(tx: &mut dyn Transaction, object: ObjectId, store: &str) -> Result<(), RegistryError> {
-    let values = [object.into(), store.into(), CopyState::Damaged.word().into()];
+    let values = [object.into(), store.into(), CopyState::Damaged.as_str().into()];
     tx.execute(Statement("fixity.object_damaged"), &values)?;
     Ok(())
 }

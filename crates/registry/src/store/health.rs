@@ -24,7 +24,7 @@ pub fn shortfall(
     for store in stores {
         let state = object_copy(tx, object.id, object.generation, store)?;
         if state != Some(CopyState::Kept) {
-            let state = state.map_or("not recorded", CopyState::word);
+            let state = state.map_or("not recorded", CopyState::as_str);
             return Ok(Some(format!("its inventories in store {store} are {state}")));
         }
         let values = [object.id.into(), object.generation.into(), object.head.into(), store.into()];
@@ -48,12 +48,12 @@ pub fn of(tx: &mut dyn Transaction, object: &Object, stores: &[String]) -> Resul
     let of_object: [Value; 3] = [object.id.into(), object.generation.into(), object.head.into()];
     let [mut damaged, mut missing] = [false, false];
     if let Some(row) = tx.query_one(Statement("health.wrong"), &of_object)? {
-        damaged = row.truth("has_damage_findings")?
-            || row.truth("has_damaged_object_copies")?
-            || row.truth("has_damaged_copies")?;
-        missing = row.truth("has_missing_findings")?
-            || row.truth("has_missing_object_copies")?
-            || row.truth("has_missing_copies")?;
+        damaged = row.bool("has_damage_findings")?
+            || row.bool("has_damaged_object_copies")?
+            || row.bool("has_damaged_copies")?;
+        missing = row.bool("has_missing_findings")?
+            || row.bool("has_missing_object_copies")?
+            || row.bool("has_missing_copies")?;
     }
     for store in stores {
         if damaged || missing {

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::versions::ROWS_AT_ONCE;
 use crate::work::{self, Claim};
-use crate::{ContentId, Decision, Digests, FileId, Format, InstitutionId, ItemId, RegistryError};
+use crate::{ContentId, Decision, Digests, FileId, Format, ItemId, RegistryError};
 
 /// One file of a deposit.
 #[derive(Debug, Clone)]
@@ -120,7 +120,7 @@ pub fn set_decisions(tx: &mut dyn Transaction, claim: &Claim, files: &[InterimFi
             vec![
                 claim.item.into(),
                 (&file.path).into(),
-                file.decision.map(Decision::word).into(),
+                file.decision.map(Decision::as_str).into(),
                 file.file.into(),
                 file.content.into(),
             ]
@@ -160,7 +160,7 @@ pub struct StagingPlace {
 /// Where the bytes of an item lie in staging; none where no space is reserved for it.
 pub fn staging_place(tx: &mut dyn Transaction, item: ItemId) -> Result<Option<StagingPlace>, RegistryError> {
     let Some(row) = tx.query_one(Statement("space.of_item"), &[item.into()])? else { return Ok(None) };
-    Ok(Some(StagingPlace { id: row.optional_uuid("staging_id")?, is_discarded: row.truth("is_discarded")? }))
+    Ok(Some(StagingPlace { id: row.optional_uuid("staging_id")?, is_discarded: row.bool("is_discarded")? }))
 }
 
 /// Marks what an item has staged as being removed, and drops its facts, so that no stage goes on with it; where that lies.
@@ -227,23 +227,6 @@ pub fn has_reservation(tx: &mut dyn Transaction, item: ItemId) -> Result<bool, R
 pub fn release_space(tx: &mut dyn Transaction, claim: &Claim) -> Result<(), RegistryError> {
     work::check_fence(tx, claim)?;
     tx.execute(Statement("space.release"), &[claim.item.into()])?;
-    Ok(())
-}
-
-/// Puts a message out for delivery; once per key, however often it is put.
-pub fn put_out(
-    tx: &mut dyn Transaction,
-    institution: InstitutionId,
-    item: ItemId,
-    key: &str,
-    kind: &str,
-    payload: &str,
-) -> Result<(), RegistryError> {
-    let now = tx.now()?;
-    tx.execute(
-        Statement("outbox.insert"),
-        &[Uuid::now_v7().into(), institution.into(), item.into(), key.into(), kind.into(), payload.into(), now.into()],
-    )?;
     Ok(())
 }
 

@@ -60,7 +60,7 @@ pub struct LineFilter {
 /// Makes an actor known to the registry; one that is known stays as it is.
 pub fn know(tx: &mut dyn Transaction, actor: &Actor) -> Result<(), RegistryError> {
     let now = tx.now()?;
-    let values = [actor.id.into(), actor.kind.word().into(), (&actor.name).into(), now.into()];
+    let values = [actor.id.into(), actor.kind.as_str().into(), (&actor.name).into(), now.into()];
     tx.execute(Statement("actors.insert"), &values)?;
     Ok(())
 }
@@ -79,7 +79,7 @@ pub fn append(tx: &mut dyn Transaction, line: &NewLine<'_>) -> Result<JournalId,
             line.act.into(),
             line.target.into(),
             line.institution.into(),
-            line.outcome.word().into(),
+            line.outcome.as_str().into(),
             line.detail.into(),
         ],
     )?;

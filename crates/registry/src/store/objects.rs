@@ -213,7 +213,7 @@ pub fn list(
     let after = after.unwrap_or(ObjectId(Uuid::nil()));
     let rows = tx.query(
         Statement("objects.list"),
-        &[after.into(), scope.value(), state.map(ObjectState::word).into(), limit.into()],
+        &[after.into(), scope.value(), state.map(ObjectState::as_str).into(), limit.into()],
     )?;
     rows.iter().map(|row| object_row(tx, row)).collect()
 }

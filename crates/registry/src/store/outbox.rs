@@ -43,6 +43,23 @@ pub struct Message {
     pub last_error: Option<String>,
 }
 
+/// Inserts a message to be delivered; a key that the outbox has already changes nothing.
+pub fn insert(
+    tx: &mut dyn Transaction,
+    institution: InstitutionId,
+    item: ItemId,
+    key: &str,
+    kind: &str,
+    payload: &str,
+) -> Result<(), RegistryError> {
+    let now = tx.now()?;
+    tx.execute(
+        Statement("outbox.insert"),
+        &[Uuid::now_v7().into(), institution.into(), item.into(), key.into(), kind.into(), payload.into(), now.into()],
+    )?;
+    Ok(())
+}
+
 /// The first institution after `after`, in the order of the identifiers, that has undelivered messages of a kind.
 pub fn next_institution(
     tx: &mut dyn Transaction,

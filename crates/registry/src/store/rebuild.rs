@@ -19,7 +19,7 @@ const UNDER_WAY: &str = "rebuild";
 /// Refuses a registry that holds work, or objects that no rebuild has begun to put there; marks it as being rebuilt.
 pub fn begin(tx: &mut dyn Transaction) -> Result<(), RegistryError> {
     let row = tx.query_one(Statement("rebuild.in_use"), &[])?;
-    let in_use = |column| row.as_ref().map_or(Ok(false), |row| row.truth(column));
+    let in_use = |column| row.as_ref().map_or(Ok(false), |row| row.bool(column));
     let (objects, work) = (in_use("has_objects")?, in_use("has_work_items")? || in_use("has_batches")?);
     let is_under_way = tenants::fact(tx, UNDER_WAY)?.as_deref() == Some("begun");
     if work || objects && !is_under_way {
@@ -291,7 +291,7 @@ pub fn publish(
         for version in versions::list(tx, object.id, object.generation, false)? {
             versions::set_head(tx, &version, object.collection)?;
         }
-        tx.execute(Statement("rebuild.set_state"), &[object.id.into(), state.word().into()])?;
+        tx.execute(Statement("rebuild.set_state"), &[object.id.into(), state.as_str().into()])?;
     }
     for store in stores {
         let (institution, generation, store) = (object.institution, object.generation, store.clone());

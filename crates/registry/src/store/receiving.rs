@@ -232,7 +232,7 @@ impl Fate {
 pub fn decide(tx: &mut dyn Transaction, id: UploadId, fate: &Fate) -> Result<(), RegistryError> {
     let values: [Value; 6] = [
         id.into(),
-        fate.state.word().into(),
+        fate.state.as_str().into(),
         fate.note.clone().into(),
         fate.item.into(),
         fate.remove_after.into(),
@@ -327,7 +327,7 @@ pub fn waiting_of_source(
 /// Whether an upload that became this work item is being removed from its store.
 pub fn is_removing(tx: &mut dyn Transaction, item: ItemId) -> Result<bool, RegistryError> {
     let row = tx.query_one(Statement("receiving.is_removing"), &[item.into()])?;
-    Ok(row.map_or(Ok(false), |row| row.truth("is_removing"))?)
+    Ok(row.map_or(Ok(false), |row| row.bool("is_removing"))?)
 }
 
 fn upload_row(row: &Row) -> Result<Upload, RegistryError> {

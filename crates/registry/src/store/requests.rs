@@ -56,7 +56,7 @@ pub fn request(
         if !matches!(status, ItemStatus::Held | ItemStatus::Cancelled) {
             return Err(refuse("do this while a worker holds it; cancel or hold it first"));
         }
-        tx.execute(Statement("items.ask_cancel"), &[id.into(), status.word().into()])?;
+        tx.execute(Statement("items.ask_cancel"), &[id.into(), status.as_str().into()])?;
         return Ok(Vec::new());
     }
     let topic = position.topic.clone();
@@ -73,7 +73,7 @@ pub fn request(
         enqueue(tx, id, &topic, item.priority, item.institution)?;
         topics.push(topic);
     }
-    topics.extend(crate::work::come_to_rest(tx, &item, status, true)?);
+    topics.extend(crate::work::on_item_inactive(tx, &item, status, true)?);
     if status == ItemStatus::Pending
         && let Some(batch) = item.batch
     {

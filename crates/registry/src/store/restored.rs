@@ -263,7 +263,7 @@ fn get(tx: &mut dyn Transaction, known: &Restored) -> Result<Option<Restored>, R
 fn set_state(tx: &mut dyn Transaction, known: &Restored, state: RestoredState) -> Result<(), RegistryError> {
     let now = tx.now()?;
     let values: [Value; 5] =
-        [known.item.into(), (&known.place.store).into(), (&known.place.key).into(), state.word().into(), now.into()];
+        [known.item.into(), (&known.place.store).into(), (&known.place.key).into(), state.as_str().into(), now.into()];
     tx.execute(Statement("restored.move"), &values)?;
     Ok(())
 }

@@ -233,7 +233,7 @@ fn collection_row(row: &Row) -> Result<Collection, RegistryError> {
         name: row.text("name")?.to_owned(),
         profile: row.optional_text("profile")?.map(str::to_owned),
         placement: row.optional_text("placement")?.map(str::to_owned),
-        held: row.truth("held")?,
+        held: row.bool("held")?,
         active: row.text("state")? == "active",
         created_at: row.time("created_at")?,
     })

@@ -32,7 +32,7 @@ pub fn prepare(tx: &mut dyn Transaction, claim: &Claim, new: &NewVersion<'_>) ->
             new.object.into(),
             new.generation.into(),
             new.number.into(),
-            VersionState::Preparing.word().into(),
+            VersionState::Preparing.as_str().into(),
             claim.item.into(),
             new.message.into(),
             new.user.into(),
@@ -63,7 +63,7 @@ pub fn list(
     committing: bool,
 ) -> Result<Vec<Version>, RegistryError> {
     let also = if committing { VersionState::Committing } else { VersionState::Published };
-    tx.query(Statement("versions.list"), &[object.into(), generation.into(), also.word().into()])?
+    tx.query(Statement("versions.list"), &[object.into(), generation.into(), also.as_str().into()])?
         .iter()
         .map(version_row)
         .collect()
@@ -265,7 +265,7 @@ pub(crate) fn version_row(row: &Row) -> Result<Version, RegistryError> {
         bytes: row.count("bytes")?,
         created_at: row.time("created_at")?,
         published_at: row.optional_time("published_at")?,
-        owns_contents: row.truth("owns_contents")?,
+        owns_contents: row.bool("owns_contents")?,
         record_head: row.optional_text("record_head")?.map(str::to_owned),
         swept_at: row.optional_time("swept_at")?,
     })

@@ -5,7 +5,7 @@ use std::time::Duration;
 use strongroom_queue::{NewTask, tasks};
 use strongroom_registry::items::Request;
 use strongroom_registry::leases::{self, Holding};
-use strongroom_registry::work::{self, Assignment, Claim, Pulse, Room, StageEnd};
+use strongroom_registry::work::{self, Assignment, Claim, HeartbeatOutcome, Room, StageEnd};
 use strongroom_registry::{ItemStatus, RegistryError, Stage};
 
 use super::world::*;
@@ -56,7 +56,7 @@ pub(crate) fn an_item_goes_on_under_the_lease_that_its_worker_has(subject: &dyn 
     assert_eq!(world.read(|tx| leases::holding(tx, object, owner)), Holding::Held, "the object's lease goes with it");
     let held = vec![(on.lease, Some(on.clone()))];
     let pulses = world.write(move |tx| work::heartbeat(tx, &held, LEASE));
-    assert!(matches!(pulses[..], [Pulse::Held(_)]), "{pulses:?}");
+    assert!(matches!(pulses[..], [HeartbeatOutcome::Held(_)]), "{pulses:?}");
     world.finish(&on, &next(Stage::named("resolve")));
     assert_eq!(world.status(claim.item), (Stage::named("resolve"), ItemStatus::Pending));
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use strongroom_queue::{Lease, LeaseRequest, TaskState, tasks};
 use strongroom_registry::items::{NewItem, Request};
 use strongroom_registry::leases::{self, Hold};
-use strongroom_registry::work::{self, Claim, Pulse};
+use strongroom_registry::work::{self, Claim, HeartbeatOutcome};
 use strongroom_registry::{ItemId, ItemStatus, RegistryError, Stage, WaitReason};
 use uuid::Uuid;
 
@@ -58,7 +58,7 @@ pub(crate) fn a_worker_that_stops_without_a_word_loses_its_item(subject: &dyn Su
         let lost = lost.clone();
         move |tx| work::heartbeat(tx, &[(lost.lease, Some(lost.clone()))], LEASE)
     });
-    assert_eq!(pulses, [Pulse::Lost]);
+    assert_eq!(pulses, [HeartbeatOutcome::Lost]);
     let refused = world.try_finish(&lost, &next(Stage::named("validate"))).expect_err("it is lost");
     assert!(matches!(refused, RegistryError::FenceLost { .. }), "{refused}");
     let (taken, _) = world.claim_as(2, Stage::named("fetch"));
@@ -203,16 +203,16 @@ pub(crate) fn a_heartbeat_extends_task_item_and_object_lease_together(subject: &
         }
     };
     let expected = world.later(LEASE);
-    assert_eq!(beat(&world), [Pulse::Held(expected)]);
+    assert_eq!(beat(&world), [HeartbeatOutcome::Held(expected)]);
     assert_eq!(world.find(item.id).lease_until, Some(expected));
     assert_eq!(world.tasks(item.id)[0].lease_until, Some(expected));
     let other = Uuid::from_u128(1);
     let hold = world.write(move |tx| leases::hold(tx, object, other, expected));
     assert_eq!(hold, Hold::Busy { until: expected });
     world.ask(item.id, Request::Hold).expect("is asked");
-    assert_eq!(beat(&world), [Pulse::StopRequested]);
+    assert_eq!(beat(&world), [HeartbeatOutcome::StopRequested]);
     world.finish(&claim, &next(Stage::named("verify")));
-    assert_eq!(beat(&world), [Pulse::Lost]);
+    assert_eq!(beat(&world), [HeartbeatOutcome::Lost]);
 }
 
 pub(crate) fn a_heartbeat_extends_only_what_its_claim_still_holds(subject: &dyn Subject) {
@@ -227,14 +227,14 @@ pub(crate) fn a_heartbeat_extends_only_what_its_claim_still_holds(subject: &dyn 
         let claim = claim.clone();
         world.write(move |tx| work::heartbeat(tx, &[(claim.lease, Some(claim.clone()))], LEASE))
     };
-    assert_eq!(beat(&first), [Pulse::Held(world.later(LEASE))]);
+    assert_eq!(beat(&first), [HeartbeatOutcome::Held(world.later(LEASE))]);
     assert_eq!(world.find(second.item).lease_until, item.lease_until, "nobody told of it");
     // Its task is still leased to it, and the item has moved on.
-    assert_eq!(beat(&Claim { fence: second.fence - 1, ..second.clone() }), [Pulse::Lost]);
+    assert_eq!(beat(&Claim { fence: second.fence - 1, ..second.clone() }), [HeartbeatOutcome::Lost]);
     assert_eq!(world.find(second.item).lease_until, item.lease_until);
     let held = work::StageEnd::Held { note: "waits for a person".into() };
     world.finish(&second, &held);
-    assert_eq!(beat(&Claim { lease: first.lease, ..second.clone() }), [Pulse::Lost], "nobody works on it");
+    assert_eq!(beat(&Claim { lease: first.lease, ..second.clone() }), [HeartbeatOutcome::Lost], "nobody works on it");
     assert_eq!(world.find(second.item).lease_until, None);
 }
 

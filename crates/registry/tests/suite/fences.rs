@@ -106,7 +106,7 @@ fn refuses_all(world: &World<'_>, claim: &Claim, version: &Version) {
         assert_eq!(interim::totals(tx, item)?.files, 1);
         assert_eq!(interim::fact(tx, item, "kept")?.as_deref(), Some("by the first"));
         let version = versions::of_item(tx, item)?.expect("a version");
-        assert_eq!((version.number, version.state.word()), (1, "preparing"));
+        assert_eq!((version.number, version.state.as_str()), (1, "preparing"));
         Ok(())
     });
 }

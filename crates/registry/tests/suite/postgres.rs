@@ -9,7 +9,7 @@ use strongroom_database::testing::Scratch;
 use strongroom_database::{Isolation, ManualClock, Postgres, PostgresSettings, Statement, Time, Transaction};
 use strongroom_queue::LeaseRequest;
 use strongroom_registry::items::{self, ItemFilter, NewItem};
-use strongroom_registry::work::{self, Claim, Pulse, StageEnd};
+use strongroom_registry::work::{self, Claim, HeartbeatOutcome, StageEnd};
 use strongroom_registry::{
     Action, BatchId, BatchState, InstitutionId, ItemStatus, Registry, RegistryError, Scope, Stage, batches, schema,
     tenants,
@@ -164,11 +164,11 @@ fn a_row_that_somebody_keeps_locked_keeps_no_other_lease_from_being_extended_or_
     let beat = |claims: &[Claim]| {
         let held: Vec<_> = claims.iter().map(|claim| (claim.lease, Some(claim.clone()))).collect();
         let beat = move |tx: &mut dyn Transaction| work::heartbeat(tx, &held, Duration::from_mins(1));
-        subject.registry.write_lease(Isolation::ByRows, beat)
+        subject.registry.write_lease(Isolation::ReadCommitted, beat)
     };
     let error = beat(&claims).expect_err("it does not wait for the row");
     assert!(error.is_transient(), "{error}");
-    assert!(matches!(beat(std::slice::from_ref(free)).expect("beats")[..], [Pulse::Held(_)]));
+    assert!(matches!(beat(std::slice::from_ref(free)).expect("beats")[..], [HeartbeatOutcome::Held(_)]));
     subject.advance(Duration::from_hours(1));
     world.reclaim();
     assert_eq!(world.status(free.item).1, ItemStatus::Pending);

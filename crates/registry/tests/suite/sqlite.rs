@@ -258,7 +258,7 @@ SELECT item_id FROM task ORDER BY id
     let read = |statement| later.read::<_, RegistryError, _>(move |tx| Ok(tx.query(statement, &[])?)).expect("is read");
     let found: Vec<(String, bool)> = read(Statement("test.items"))
         .iter()
-        .map(|row| (row.text("topic").expect("a topic").to_owned(), row.truth("is_committed").expect("is told")))
+        .map(|row| (row.text("topic").expect("a topic").to_owned(), row.bool("is_committed").expect("is told")))
         .collect();
     let expected =
         items.map(|(_, _, version, topic)| (topic.to_owned(), matches!(version, Some("committing" | "published"))));

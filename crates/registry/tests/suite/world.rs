@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use strongroom_digest::{Algorithm, MultiHasher};
-use strongroom_queue::{Holder, LeaseRequest, TaskRecord, tasks};
+use strongroom_queue::{LeaseRequest, TaskRecord, WorkerId, tasks};
 use strongroom_registry::copies::{self, NewCopy};
 use strongroom_registry::interim::InterimFile;
 use strongroom_registry::items::{self, HistoryLine, Item, NewItem, Request};
@@ -57,7 +57,7 @@ pub(crate) struct Table;
 
 impl Workflows for Table {
     fn stages(&self, action: Action) -> Vec<Stage> {
-        match action.word() {
+        match action.as_str() {
             "ingest" => INGEST.to_vec(),
             "restore_object" => vec![Stage::named("restore")],
             _ => Vec::new(),
@@ -65,8 +65,8 @@ impl Workflows for Table {
     }
 
     fn position(&self, subject: About<'_>, stage: Stage) -> Position {
-        let group = if subject.action.word() == "ingest" { "ingest" } else { "restoration" };
-        let wait_key = match stage.word() {
+        let group = if subject.action.as_str() == "ingest" { "ingest" } else { "restoration" };
+        let wait_key = match stage.as_str() {
             "receive" => Some(WaitKey::turn(subject.institution, subject.object_identifier)),
             "provision" => Some(WaitKey::staging()),
             "compare" | "write" | "record" => subject.object.map(WaitKey::object),
@@ -308,8 +308,8 @@ impl<'a> World<'a> {
     }
 }
 
-pub(crate) fn holder(worker: u32) -> Holder {
-    Holder::new("test.invalid", worker, "0-0-1")
+pub(crate) fn holder(worker: u32) -> WorkerId {
+    WorkerId::new("test.invalid", worker, "0-0-1")
 }
 
 pub(crate) fn new_version<'v>(object: &Object, description: &'v Description) -> NewVersion<'v> {

@@ -13,7 +13,7 @@ fn a_ring_goes_out_at_once_and_the_revision_moves_by_itself_too() {
     let Some((database, scratch)) = home() else { return };
     let mut witness = scratch.client();
     witness.batch_execute(LISTEN).expect("listens");
-    database.ring();
+    database.notify();
     let heard = witness.notifications().timeout_iter(Duration::from_mins(1)).next().expect("is connected");
     assert!(heard.is_some());
     let before = database.revision().expect("a number");
@@ -31,7 +31,7 @@ fn many_rings_are_few_notifications() {
     witness.batch_execute(LISTEN).expect("listens");
     let began = Instant::now();
     for _ in 0..2_000 {
-        database.ring();
+        database.notify();
     }
     drop(database);
     let most = 3 + began.elapsed().as_millis() / 25;

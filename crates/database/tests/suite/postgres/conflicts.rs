@@ -75,7 +75,7 @@ fn by_rows_each_statement_sees_what_others_have_kept() {
     let Some((database, scratch)) = home() else { return };
     let other = open(&scratch.url());
     let (before, after) = database
-        .write_as(Isolation::ByRows, move |transaction| {
+        .write_as(Isolation::ReadCommitted, move |transaction| {
             let before = value(transaction, "one")?;
             // Another handle, so another connection: what it keeps is seen by the next statement.
             other.write(|transaction| raise(transaction, "one"))?;

@@ -50,7 +50,8 @@ fn leases_are_extended_while_other_work_has_every_connection() {
         .write(move |transaction| {
             add(transaction, "a")?;
             if std::mem::take(&mut is_first) {
-                let extend = |text| inner.write_lease(Isolation::ByRows, move |transaction| add(transaction, text));
+                let extend =
+                    |text| inner.write_lease(Isolation::ReadCommitted, move |transaction| add(transaction, text));
                 std::thread::scope(|scope| {
                     let lease = || extend("lease").expect("extends");
                     scope.spawn(lease).join().expect("lives");

@@ -88,7 +88,7 @@ impl From<Difference> for DifferenceView {
         let next = difference.next();
         Self {
             store: difference.store,
-            code: difference.code.word().to_owned(),
+            code: difference.code.as_str().to_owned(),
             path: difference.path,
             object: difference.object.map(|object| object.to_string()),
             detail: difference.detail,

@@ -1,6 +1,6 @@
 //! notify: those who asked are told. What is to be delivered is put out once, whatever happens to this stage.
 
-use strongroom_registry::{Part, Parts, interim, parts};
+use strongroom_registry::{Part, Parts, outbox, parts};
 
 use crate::workflow::{Outcome, StageContext, StageError};
 
@@ -25,7 +25,7 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     context.with_end(move |tx, claim| {
         strongroom_registry::work::check_fence(tx, claim)?;
         let key = format!("ingested {}", claim.item);
-        interim::put_out(tx, institution, claim.item, &key, "ingested", &payload).map(|()| Vec::new())
+        outbox::insert(tx, institution, claim.item, &key, "ingested", &payload).map(|()| Vec::new())
     });
     // What `record` or `compare` said is what people want to read in the end.
     Ok(Outcome::Done { note })

@@ -19,7 +19,7 @@ use crate::ingest::lease::{compare_anew, keep_object};
 use crate::ingest::placement::{bring_up, placement};
 use crate::ingest::version::{going_forward, object, open_version, previous_inventory, standing};
 use crate::workflow::{Outcome, StageContext, StageError};
-use crate::{crash_point, fixity, mark};
+use crate::{crash_point, fixity, watermark};
 
 pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     let resolved: Resolved = context.expect("resolved")?;
@@ -125,15 +125,15 @@ fn finish_commit(
     inventory: &Inventory,
 ) -> Result<(), StageError> {
     let replaces = previous_inventory(context.home, object).map_err(going_forward)?;
-    let announced = mark::announce(context.home).map_err(going_forward)?;
+    let announced = watermark::announce(context.home).map_err(going_forward)?;
     let marked: Vec<&dyn Store> = stores.iter().map(|(_, store)| store.as_ref()).collect();
     for store in &marked {
-        mark::advance(context.home, *store, &announced).map_err(going_forward)?;
+        watermark::advance(context.home, *store, &announced).map_err(going_forward)?;
     }
     crash_point("ingest.record.marked");
     let committed = commit_in_each(context, version, object, stores, inventory, replaces.as_ref());
     // Also where one store fails: the act may have ended in the others.
-    let confirmed = mark::confirm(context.home, &marked, &announced).map_err(going_forward);
+    let confirmed = watermark::confirm(context.home, &marked, &announced).map_err(going_forward);
     committed.and(confirmed)
 }
 

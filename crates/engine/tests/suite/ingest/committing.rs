@@ -18,7 +18,7 @@ use crate::saying::{Says, saying};
 /// Lets a worker try an item that is at `record` until its version is being committed and has failed.
 pub(crate) fn work_until_its_commit_fails(home: &Arc<Home>, id: ItemId) {
     let version = home.registry.read(|tx| versions::of_item(tx, id)).expect("reads").expect("a version");
-    let workers = strongroom_engine::runtime_over(home, None).expect("a runtime").build();
+    let workers = strongroom_engine::build_runtime(home, None).expect("a runtime").build();
     workers.run_until(&Shutdown::new(), &|| {
         let state = home.registry.read(|tx| versions::get(tx, version.id)).expect("reads").expect("there").state;
         assert_ne!(state, VersionState::Published);
@@ -232,7 +232,7 @@ fn a_version_whose_rows_changed_behind_committing_is_not_published() {
     let (id, _) = second_version_behind_committing(&made);
     made.change_rows("-- name: change\nUPDATE versions SET message = message || ', changed' WHERE number = 2");
     made.clock.advance(Duration::from_hours(1));
-    let workers = strongroom_engine::runtime_over(&made.home, None).expect("a runtime").build();
+    let workers = strongroom_engine::build_runtime(&made.home, None).expect("a runtime").build();
     let is_refused = || find(&made, id).note.is_some_and(|note| note.contains("no longer the one that was committed"));
     workers.run_until(&Shutdown::new(), &|| find(&made, id).status.is_ended() || is_refused());
     assert!(is_refused(), "{:?}", find(&made, id));

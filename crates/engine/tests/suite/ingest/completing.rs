@@ -13,7 +13,7 @@ const FILES: [(&str, &[u8]); 3] = [("a.txt", b"one"), ("b.txt", b"two"), ("c.txt
 
 /// Works until the item waits behind `committing` with a note that contains this text.
 fn work_until_note(home: &TestHome, id: ItemId, text: &str) {
-    let workers = strongroom_engine::runtime_over(&home.home, None).expect("a runtime").build();
+    let workers = strongroom_engine::build_runtime(&home.home, None).expect("a runtime").build();
     let begun = Instant::now();
     workers.run_until(&Shutdown::new(), &|| {
         let item = find(home, id);
@@ -36,7 +36,7 @@ fn committing(home: &TestHome) -> (ItemId, PathBuf, VersionId) {
     // Something lies in the way of the object, so that the commit fails behind `committing`.
     let block = home.file("primary", &parent.join("/"));
     fs::write(&block, b"in the way").expect("blocks");
-    let workers = strongroom_engine::runtime_over(&home.home, None).expect("a runtime").build();
+    let workers = strongroom_engine::build_runtime(&home.home, None).expect("a runtime").build();
     workers.run_until(&Shutdown::new(), &|| {
         state(home, of) == VersionState::Committing && find(home, id).status == ItemStatus::Pending
     });

@@ -172,7 +172,7 @@ fn a_copy_that_does_not_read_back_after_its_repair_from_a_deposit_ends_no_deposi
     fs::remove_file(&places(&home, &object, "a.txt")[0]).expect("is lost");
     let spoiling = std::sync::Arc::new(with_spoiling(&home, "primary"));
     let id = hand_in(&home, &home.bag("letters", &files));
-    let workers = strongroom_engine::runtime_over(&spoiling, None).expect("a runtime").build();
+    let workers = strongroom_engine::build_runtime(&spoiling, None).expect("a runtime").build();
     let item = || home.registry.read(|tx| items::find(tx, Scope::System, id)).expect("the item");
     let note = "was replaced and does not read back right";
     workers.run_until(&Shutdown::new(), &|| {
@@ -229,7 +229,7 @@ fn a_deposit_that_heals_while_a_store_is_replaced_goes_on() {
     use std::sync::Arc;
     use std::time::{Duration, Instant};
 
-    use strongroom_engine::{backfill, runtime_over};
+    use strongroom_engine::{backfill, build_runtime};
     use strongroom_storage::{Call, Operation};
 
     let made = fixture::home();
@@ -251,7 +251,7 @@ fn a_deposit_that_heals_while_a_store_is_replaced_goes_on() {
         crate::meanwhile::Meanwhile::new(crate::meanwhile::When::Before, is_list, act),
     );
     let id = hand_in(&made, &made.bag("letters", &files));
-    let workers = runtime_over(&layered, None).expect("a runtime").build();
+    let workers = build_runtime(&layered, None).expect("a runtime").build();
     let begun = Instant::now();
     let find = || made.registry.read(|tx| items::find(tx, Scope::System, id)).expect("the item");
     let tries = std::cell::Cell::new(0);

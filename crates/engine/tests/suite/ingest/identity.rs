@@ -14,7 +14,7 @@ use super::*;
 /// Works on what is open until the item has come to a stage, and no further; nothing is swept.
 pub(crate) fn work_until(home: &TestHome, id: ItemId, stage: Stage) {
     let topics = topics_before(stage);
-    let workers = strongroom_engine::runtime_over(&home.home, Some(&topics)).expect("a runtime").build();
+    let workers = strongroom_engine::build_runtime(&home.home, Some(&topics)).expect("a runtime").build();
     workers.run_until(&Shutdown::new(), &|| {
         let item = find(home, id);
         item.status.is_ended() || has_reached(&item, stage)
@@ -184,7 +184,7 @@ fn a_sweep_visits_every_store_that_the_version_was_written_to_whatever_the_setti
     };
     // The store is not even named any more: the number stays occupied, and the sweep is tried again.
     let gone = std::sync::Arc::new(home.opened_with(&["primary"], &["secondary"]));
-    let swept = strongroom_engine::runtime_over(&gone, Some(&[SWEEP_TOPIC.to_owned()])).expect("a runtime").build();
+    let swept = strongroom_engine::build_runtime(&gone, Some(&[SWEEP_TOPIC.to_owned()])).expect("a runtime").build();
     swept.run_until(&Shutdown::new(), &|| {
         let tasks = gone.registry.read(|tx| Ok::<_, RegistryError>(tasks::of_key(tx, &id.to_string())?));
         tasks.expect("reads").iter().all(|task| task.spent > 0 && task.reason.is_some())

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use strongroom_queue::{Holder, LeaseRequest};
+use strongroom_queue::{LeaseRequest, WorkerId};
 use strongroom_registry::interim;
 use strongroom_registry::items::Request;
 use strongroom_registry::work::{self, Claim, StageEnd};
@@ -15,7 +15,7 @@ fn claim(home: &TestHome, stage: Stage) -> Claim {
         topics: vec![format!("ingest.{stage}")],
         keys: None,
         limit: 1,
-        holder: Holder::new("test.invalid", 1, "0-0-1"),
+        holder: WorkerId::new("test.invalid", 1, "0-0-1"),
         duration: Duration::from_mins(1),
     };
     let leasing = home.registry.write(move |tx| work::lease(tx, &Workflows::standard(), &request, &|_| 3));

@@ -73,7 +73,7 @@ fn what_is_put_late_under_a_discarded_version_goes_for_two_days_also_where_keys_
     let id = hand_in(&home, &home.bag("letters", &[("a.txt", b"one")]));
     let record = Stage::named("record");
     let topics = topics_before(record);
-    let workers = strongroom_engine::runtime_over(&in_bucket, Some(&topics)).expect("a runtime").build();
+    let workers = strongroom_engine::build_runtime(&in_bucket, Some(&topics)).expect("a runtime").build();
     workers.run_until(&Shutdown::new(), &|| has_reached(&find(&home, id), record));
     let of = version(&home, id).to_string();
     let put = |keys: Vec<String>| keys.into_iter().find(|key| key.contains(&of));
@@ -278,7 +278,7 @@ fn an_item_that_a_person_requeues_during_its_sweep_keeps_what_its_stages_have_si
         let between = BetweenWrites { inner, left: AtomicUsize::new(nth), act: Mutex::new(Some(requeue)) };
         let registry = Registry::within(Arc::new(between));
         let sweeping = Arc::new(Home::with_registry(home.path(), home.settings.clone(), registry).expect("opens"));
-        let workers = strongroom_engine::runtime_over(&sweeping, Some(&[SWEEP_TOPIC.to_owned()])).expect("a runtime");
+        let workers = strongroom_engine::build_runtime(&sweeping, Some(&[SWEEP_TOPIC.to_owned()])).expect("a runtime");
         workers.build().run_until(&Shutdown::new(), &|| is_requeued.load(Ordering::SeqCst));
         assert_eq!(
             (find(&home, id).status, find(&home, id).stage),

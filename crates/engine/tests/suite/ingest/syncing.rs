@@ -119,7 +119,7 @@ fn a_retired_store_that_the_settings_no_longer_name_keeps_no_number_occupied() {
     let left = Arc::new(made.opened_with(&["primary"], &["secondary"]));
     let object = find(&made, id).object.expect("an object");
     let unswept = || left.registry.read(|tx| discarding::unswept_of_object(tx, object)).expect("reads").len();
-    let workers = strongroom_engine::runtime_over(&left, None).expect("a runtime").build();
+    let workers = strongroom_engine::build_runtime(&left, None).expect("a runtime").build();
     let begun_at = Instant::now();
     workers.run_until(&Shutdown::new(), &|| {
         assert!(begun_at.elapsed() < Duration::from_mins(1), "it is not swept");

@@ -58,7 +58,7 @@ fn spoiled(made: &TestHome, times: usize) -> (Arc<Home>, Arc<AtomicUsize>) {
 
 /// Works until the item has ended or `is_enough`.
 fn work_while(home: &Arc<Home>, made: &TestHome, id: ItemId, is_enough: &dyn Fn(&Item) -> bool) -> Item {
-    let workers = strongroom_engine::runtime_over(home, None).expect("a runtime").build();
+    let workers = strongroom_engine::build_runtime(home, None).expect("a runtime").build();
     let begun = Instant::now();
     workers.run_until(&Shutdown::new(), &|| {
         let item = find(made, id);

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use strongroom_engine::backfill::{self, Retirement};
-use strongroom_engine::{EngineError, runtime_over};
+use strongroom_engine::{EngineError, build_runtime};
 use strongroom_queue::TaskState;
 use strongroom_registry::items::Request;
 use strongroom_registry::work::SWEEP_TOPIC;
@@ -45,7 +45,7 @@ fn committing(home: &TestHome) -> (ItemId, PathBuf) {
     let parent: Vec<&str> = key.split('/').take(2).collect();
     let block = home.file("primary", &parent.join("/"));
     fs::write(&block, b"in the way").expect("blocks");
-    let workers = runtime_over(&home.home, None).expect("a runtime").build();
+    let workers = build_runtime(&home.home, None).expect("a runtime").build();
     workers.run_until(&Shutdown::new(), &|| {
         let state = home.registry.read(|tx| versions::get(tx, begun.id)).expect("reads").expect("there").state;
         state == VersionState::Committing && find(home, id).status == ItemStatus::Pending
@@ -61,7 +61,7 @@ fn a_sweep_is_finished_when_its_store_is_back() {
     let sweeps =
         || home.registry.read(|tx| Ok::<_, RegistryError>(tasks::of_key(tx, &id.to_string())?)).expect("reads");
     let attempts = std::sync::Mutex::new(BTreeSet::new());
-    let workers = runtime_over(&home.home, Some(&[SWEEP_TOPIC.to_owned()])).expect("a runtime").build();
+    let workers = build_runtime(&home.home, Some(&[SWEEP_TOPIC.to_owned()])).expect("a runtime").build();
     workers.run_until(&Shutdown::new(), &|| {
         home.clock.advance(Duration::from_mins(10));
         let mut attempts = attempts.lock().expect("locks");
@@ -75,7 +75,7 @@ fn a_sweep_is_finished_when_its_store_is_back() {
     );
     assert!(home.keys("staging").is_empty(), "what is staged needs no preservation store");
     bring_back(&home, "secondary", &away);
-    let workers = runtime_over(&home.home, Some(&[SWEEP_TOPIC.to_owned()])).expect("a runtime").build();
+    let workers = build_runtime(&home.home, Some(&[SWEEP_TOPIC.to_owned()])).expect("a runtime").build();
     workers.run_until(&Shutdown::new(), &|| {
         home.clock.advance(Duration::from_mins(10));
         sweeps().is_empty()
@@ -92,7 +92,7 @@ fn a_store_that_goes_away_behind_committing_is_waited_for() {
     fs::remove_file(block).expect("unblocks");
     let away = take_away(&home, "secondary");
     let spent = find(&home, id).retry_count;
-    let workers = runtime_over(&home.home, None).expect("a runtime").build();
+    let workers = build_runtime(&home.home, None).expect("a runtime").build();
     workers.run_until(&Shutdown::new(), &|| {
         home.clock.advance(Duration::from_secs(20));
         let item = find(&home, id);
@@ -115,7 +115,7 @@ fn a_retired_store_that_is_gone_does_not_block_a_deposit() {
         backfill::retire(&home, &crate::fixture::retire_request("secondary", true), &mut |_| Ok::<_, EngineError>(()));
     assert!(matches!(retired, Ok(Retirement::Retired(_))), "{retired:?}");
     let next = hand_in(&home, &home.bag("letters", &[("b.txt", b"two")]));
-    let workers = runtime_over(&home.home, None).expect("a runtime").build();
+    let workers = build_runtime(&home.home, None).expect("a runtime").build();
     workers.run_until(&Shutdown::new(), &|| {
         let item = find(&home, next);
         item.status.is_ended() || item.note.as_deref().is_some_and(|note| note.starts_with("waits for store"))

@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 use strongroom_engine::backfill::Retirement;
 use strongroom_engine::fixity::{self, FixityRequest};
-use strongroom_engine::mark::{self, Found};
 use strongroom_engine::rebuild::{self, AdoptRequest};
 use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::settings::Settings;
-use strongroom_engine::{Availability, EngineError, Home, backfill, runtime_over, work_on};
+use strongroom_engine::watermark::{self, Found};
+use strongroom_engine::{Availability, EngineError, Home, backfill, build_runtime, work_on};
 use strongroom_registry::{ItemId, ItemStatus, Stage, VersionState, stores, versions};
 use strongroom_storage::{Call, Capabilities, FolderStore, Key, Layer, Layered, Operation, StorageError};
 
@@ -150,7 +150,7 @@ fn a_worker_that_lost_its_item_puts_back_no_root_inventory_of_a_first_version() 
         }
     });
     made.clock.advance(Duration::from_hours(1));
-    let workers = runtime_over(&layered(&made, "primary", losing), None).expect("a runtime").build();
+    let workers = build_runtime(&layered(&made, "primary", losing), None).expect("a runtime").build();
     workers.run_until(&Shutdown::new(), &|| is_lost.load(Ordering::SeqCst));
     assert_eq!(made.keys("quarantine"), Vec::<String>::new());
     assert_eq!(fs::read(&file).expect("reads").len(), bytes.len() - 1);
@@ -181,7 +181,7 @@ fn a_process_of_before_an_adoption_puts_back_no_root_inventory_over_that_of_a_la
     };
     let before = layered(&made, "primary", Meanwhile::new(When::After, is_commit, further));
     made.clock.advance(Duration::from_hours(1));
-    let workers = runtime_over(&before, None).expect("a runtime").build();
+    let workers = build_runtime(&before, None).expect("a runtime").build();
     let is_refused = || item(&made, id).note.is_some_and(|note| note.contains("another registry"));
     workers.run_until(&Shutdown::new(), &|| item(&made, id).status.is_ended() || is_refused());
     for store in KEPT_IN {
@@ -194,7 +194,7 @@ fn a_process_of_before_an_adoption_puts_back_no_root_inventory_over_that_of_a_la
 
 /// Tries the item again and again, each time an hour later, until it has ended.
 fn try_for_a_while(home: &Arc<Home>, made: &TestHome, id: ItemId) {
-    let workers = runtime_over(home, None).expect("a runtime").build();
+    let workers = build_runtime(home, None).expect("a runtime").build();
     let begun = Instant::now();
     let tries = std::cell::Cell::new(0);
     workers.run_until(&Shutdown::new(), &|| {
@@ -239,7 +239,7 @@ fn a_process_of_before_an_adoption_publishes_nothing_into_stores_without_conditi
     let marks = || fs::read_to_string(made.file("primary", MARK)).expect("reads the mark");
     let adopted = marks();
     let id = submit(&before, &made, "diaries", &[("d.txt", b"dear diary")]);
-    let workers = runtime_over(&before, None).expect("a runtime").build();
+    let workers = build_runtime(&before, None).expect("a runtime").build();
     let begun = Instant::now();
     workers.run_until(&Shutdown::new(), &|| {
         assert!(begun.elapsed() < Duration::from_mins(1), "{:?}", item(&made, id));
@@ -254,7 +254,7 @@ fn a_process_of_before_an_adoption_publishes_nothing_into_stores_without_conditi
 
 /// Works with a registry of before until an item tells why it is not published.
 fn work_until_refused(before: &Arc<Home>, id: ItemId, why: &str) {
-    let workers = runtime_over(before, None).expect("a runtime").build();
+    let workers = build_runtime(before, None).expect("a runtime").build();
     let begun = Instant::now();
     workers.run_until(&Shutdown::new(), &|| {
         let item = item(before, id);
@@ -340,7 +340,7 @@ fn a_mark_that_is_noted_late_does_not_refuse_a_store_that_was_taken_anew_meanwhi
     });
     let layered = layered(&made, "secondary", taken_anew);
     let id = submit(&layered, &made, "diaries", &[("d.txt", b"dear diary")]);
-    let runtime = runtime_over(&layered, None).expect("a runtime").build();
+    let runtime = build_runtime(&layered, None).expect("a runtime").build();
     let begun = Instant::now();
     let replaced = || {
         let known = made.registry.read(stores::list).expect("lists");
@@ -441,7 +441,7 @@ fn the_mark_of_a_registry_that_was_first_is_not_overwritten() {
     });
     let layered = layered(&made, "secondary", first);
     let id = submit(&layered, &made, "letters", &[("a.txt", b"dear reader")]);
-    let workers = runtime_over(&layered, None).expect("a runtime").build();
+    let workers = build_runtime(&layered, None).expect("a runtime").build();
     workers.run_until(&Shutdown::new(), &|| item(&made, id).status.is_ended() || item(&made, id).retry_count > 0);
     assert_ne!(item(&made, id).status, ItemStatus::Succeeded);
     assert_eq!(fs::read_to_string(mark).expect("reads"), String::from_utf8_lossy(FOREIGN));
@@ -671,13 +671,13 @@ fn a_mark_that_cannot_be_read_is_not_taken_for_none_and_one_of_another_form_is_t
     made.ingest("letters", &[("a.txt", b"dear reader")]);
     for operation in [Operation::Head, Operation::Open] {
         let failing = layered(&made, "secondary", MarkFails(operation));
-        let found = mark::read(failing.store("secondary").expect("a store").as_ref());
+        let found = watermark::read(failing.store("secondary").expect("a store").as_ref());
         assert!(matches!(found, Err(StorageError::Io { .. })), "{operation:?}: {found:?}");
     }
     let file = made.file("secondary", MARK);
     let later = fs::read_to_string(&file).expect("reads").replace("\"form\":1", "\"form\":2");
     fs::write(&file, later).expect("writes");
-    let found = mark::read(made.store("secondary").expect("a store").as_ref()).expect("reads");
+    let found = watermark::read(made.store("secondary").expect("a store").as_ref()).expect("reads");
     assert!(matches!(&found, Found::Unreadable(why) if why.contains("form 2")), "{found:?}");
 }
 
@@ -686,7 +686,7 @@ fn a_mark_that_cannot_be_written_is_told_as_what_it_is() {
     let made = home();
     let failing = layered(&made, "secondary", MarkFails(Operation::Put));
     let id = submit(&failing, &made, "letters", &[("a.txt", b"dear reader")]);
-    let workers = runtime_over(&failing, None).expect("a runtime").build();
+    let workers = build_runtime(&failing, None).expect("a runtime").build();
     workers.run_until(&Shutdown::new(), &|| item(&made, id).status.is_ended() || item(&made, id).retry_count > 0);
     let note = item(&made, id).note.expect("a note");
     assert!(note.contains("os error 5"), "{note}");
@@ -723,8 +723,8 @@ fn a_late_mark_of_before_an_act_does_not_hide_it() {
     let home = with_a_late_mark(&made, mark, earlier);
     let id = submit(&home, &made, "diaries", &[("d.txt", b"dear diary")]);
     assert_succeeds_in_a_while(&home, &made, id);
-    let acts = |name: &str| match mark::read(made.store(name).expect("a store").as_ref()).expect("reads") {
-        Found::Mark(mark) => mark.acts,
+    let acts = |name: &str| match watermark::read(made.store(name).expect("a store").as_ref()).expect("reads") {
+        Found::Watermark(mark) => mark.acts,
         other => panic!("{other:?}"),
     };
     assert_eq!(acts("secondary"), acts("primary"));

@@ -144,7 +144,7 @@ fn a_part_that_brings_nothing_new_completes_the_object_all_the_same() {
     let home = home();
     let files: [(&str, &[u8]); 1] = [("same.txt", b"the same")];
     // Equal but for the name.
-    for (name, head, standing) in [
+    for (name, head, epoch) in [
         ("letters.b1.of2", 1, "incomplete: part 2 missing"),
         ("letters.b1.of2", 1, "incomplete: part 2 missing"),
         ("letters.b2.of2", 2, "complete"),
@@ -153,15 +153,15 @@ fn a_part_that_brings_nothing_new_completes_the_object_all_the_same() {
         plain_bag(&bag, Serialization::Tar, &files);
         settle(&home);
         work(&home);
-        assert!(note_of(&home, &format!("{name}.tar")).ends_with(standing));
-        assert_eq!((home.object("letters").head, told(&home, "letters").as_str()), (head, standing), "{name}");
+        assert!(note_of(&home, &format!("{name}.tar")).ends_with(epoch));
+        assert_eq!((home.object("letters").head, told(&home, "letters").as_str()), (head, epoch), "{name}");
     }
 }
 
 #[test]
 fn another_total_begins_another_set_and_a_whole_says_nothing_of_parts() {
     let home = home();
-    for (name, standing) in [
+    for (name, epoch) in [
         ("letters.b1.of2", "incomplete: part 2 missing"),
         ("letters", "incomplete: part 2 missing"),
         ("letters.b3.of3", "incomplete: parts 1, 2 missing"),
@@ -171,7 +171,7 @@ fn another_total_begins_another_set_and_a_whole_says_nothing_of_parts() {
         upload_part(&home, name, name);
         settle(&home);
         work(&home);
-        assert_eq!(told(&home, "letters"), standing, "{name}");
+        assert_eq!(told(&home, "letters"), epoch, "{name}");
     }
     assert_eq!(home.object("letters").head, 5);
 }

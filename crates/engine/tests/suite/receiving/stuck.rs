@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use strongroom_engine::{Home, runtime_over};
+use strongroom_engine::{Home, build_runtime};
 use strongroom_storage::{Call, Layer, Layered, Operation, StorageError, Store};
 
 use super::*;
@@ -36,7 +36,7 @@ fn one_upload_that_cannot_be_removed_does_not_stop_the_watching() {
     upload(&made, "letters", &[("a.txt", b"one")]);
     settle(&made);
     let first = all_items(&made)[0].id;
-    let workers = runtime_over(&home, None).expect("a runtime").build();
+    let workers = build_runtime(&home, None).expect("a runtime").build();
     workers.run_until(&Shutdown::new(), &|| {
         made.clock.advance(Duration::from_mins(5));
         made.registry.read(|tx| items::find(tx, Scope::System, first)).expect("the item").status.is_ended()

@@ -8,12 +8,12 @@ use rustix::fs::{FlockOperation, flock};
 use strongroom_database::{Database, DatabaseError, Isolation, Transaction, WriteJob};
 use strongroom_engine::runtime::Interrupted;
 use strongroom_engine::workflow::Workflows;
-use strongroom_queue::{Holder, LeaseRequest};
+use strongroom_queue::{LeaseRequest, WorkerId};
 use strongroom_registry::work;
 
 use super::*;
 
-fn lease_as(registry: &Registry, holder: Holder) -> Vec<Assignment> {
+fn lease_as(registry: &Registry, holder: WorkerId) -> Vec<Assignment> {
     let request = LeaseRequest {
         topics: vec!["ingest.receive".to_owned()],
         keys: None,
@@ -24,8 +24,8 @@ fn lease_as(registry: &Registry, holder: Holder) -> Vec<Assignment> {
     registry.write(move |tx| work::lease(tx, &Workflows::standard(), &request, &|_| 3)).expect("leases").assignments
 }
 
-fn elsewhere() -> Holder {
-    Holder::new("elsewhere.invalid", 1, "0-0-1")
+fn elsewhere() -> WorkerId {
+    WorkerId::new("elsewhere.invalid", 1, "0-0-1")
 }
 
 #[test]

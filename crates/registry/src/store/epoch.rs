@@ -15,7 +15,7 @@ const ADOPTION: &str = "registry.adoption";
 
 /// Who a registry is and how far it has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Standing {
+pub struct RegistryEpoch {
     /// The registry, for as long as its record goes on; a backup of it has the same.
     pub registry: Uuid,
     /// Raised by each adoption: a process that works with the registry before it is told apart by it.
@@ -27,7 +27,7 @@ pub struct Standing {
 /// An adoption that was begun and has not ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Adoption {
-    /// Who is at it, as [`strongroom_queue::Holder`] writes it.
+    /// Who is at it, as [`strongroom_queue::WorkerId`] writes it.
     pub holder: String,
     /// Until when nobody else takes it over, unless the holder is known to be gone; microseconds since the epoch.
     pub until: i64,
@@ -36,18 +36,18 @@ pub struct Adoption {
 }
 
 /// Where the registry stands; none before its first act.
-pub fn get(tx: &mut dyn Transaction) -> Result<Option<Standing>, RegistryError> {
+pub fn get(tx: &mut dyn Transaction) -> Result<Option<RegistryEpoch>, RegistryError> {
     let Some(registry) = tenants::fact(tx, REGISTRY)? else { return Ok(None) };
     let registry = Uuid::parse_str(&registry)
         .map_err(|_| RegistryError::Corrupt { wanted: "the identifier of the registry", found: registry })?;
-    Ok(Some(Standing { registry, term: number(tx, TERM)?, acts: number(tx, ACTS)? }))
+    Ok(Some(RegistryEpoch { registry, term: number(tx, TERM)?, acts: number(tx, ACTS)? }))
 }
 
 /// Announces an act: whatever it does in a store is done after the store's mark says this number.
 ///
 /// # Errors
 /// [`RegistryError::State`] while what the stores know is being taken up.
-pub fn announce(tx: &mut dyn Transaction) -> Result<Standing, RegistryError> {
+pub fn announce(tx: &mut dyn Transaction) -> Result<RegistryEpoch, RegistryError> {
     if adoption(tx)?.is_some_and(|adoption| !adoption.pending.is_empty()) {
         return Err(RegistryError::State {
             what: "registry",
@@ -56,17 +56,17 @@ pub fn announce(tx: &mut dyn Transaction) -> Result<Standing, RegistryError> {
             act: "change anything in them".into(),
         });
     }
-    tx.execute(Statement("standing.raise"), &[ACTS.into()])?;
+    tx.execute(Statement("epoch.raise"), &[ACTS.into()])?;
     known(tx)
 }
 
 /// Where the registry stands, with an identifier made where it has none.
-pub fn known(tx: &mut dyn Transaction) -> Result<Standing, RegistryError> {
-    if let Some(standing) = get(tx)? {
-        return Ok(standing);
+pub fn known(tx: &mut dyn Transaction) -> Result<RegistryEpoch, RegistryError> {
+    if let Some(epoch) = get(tx)? {
+        return Ok(epoch);
     }
     // Of several who come first, one gives it its name.
-    tx.execute(Statement("standing.name"), &[REGISTRY.into(), Uuid::now_v7().to_string().into()])?;
+    tx.execute(Statement("epoch.name"), &[REGISTRY.into(), Uuid::now_v7().to_string().into()])?;
     get(tx)?.ok_or_else(|| RegistryError::NotFound { what: "registry", id: REGISTRY.into() })
 }
 
@@ -90,14 +90,14 @@ pub fn set_adoption(tx: &mut dyn Transaction, adoption: Option<&Adoption>) -> Re
 }
 
 /// Enters a new term above `term`: whoever works with an older state of this registry is stopped by the marks.
-pub fn enter_term(tx: &mut dyn Transaction, term: u64) -> Result<Standing, RegistryError> {
-    let standing = known(tx)?;
-    tenants::set_fact(tx, TERM, &(standing.term.max(term) + 1).to_string())?;
+pub fn enter_term(tx: &mut dyn Transaction, term: u64) -> Result<RegistryEpoch, RegistryError> {
+    let epoch = known(tx)?;
+    tenants::set_fact(tx, TERM, &(epoch.term.max(term) + 1).to_string())?;
     known(tx)
 }
 
 /// Counts every act up to `acts` as known.
-pub fn catch_up(tx: &mut dyn Transaction, acts: u64) -> Result<Standing, RegistryError> {
+pub fn catch_up(tx: &mut dyn Transaction, acts: u64) -> Result<RegistryEpoch, RegistryError> {
     if known(tx)?.acts < acts {
         tenants::set_fact(tx, ACTS, &acts.to_string())?;
     }

@@ -20,7 +20,7 @@ macro_rules! words {
             pub const ALL: &'static [Self] = &[$(Self::$variant),*];
 
             /// The word in records, JSON and pages.
-            pub fn word(self) -> &'static str {
+            pub fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$variant => $word,)*
                 }
@@ -29,7 +29,7 @@ macro_rules! words {
 
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.pad(self.word())
+                f.pad(self.as_str())
             }
         }
 
@@ -40,7 +40,7 @@ macro_rules! words {
                 Self::ALL
                     .iter()
                     .copied()
-                    .find(|one| one.word() == text)
+                    .find(|one| one.as_str() == text)
                     .ok_or_else(|| RegistryError::Corrupt { wanted: $wanted, found: text.to_owned() })
             }
         }

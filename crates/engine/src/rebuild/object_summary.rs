@@ -15,7 +15,7 @@ const SIDECAR: u64 = 1_024;
 
 /// What a root inventory says of its object.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Glance {
+pub(super) struct ObjectSummary {
     /// SHA-512 of the inventory.
     pub(super) inventory: Digest,
     /// The generation of the object.
@@ -24,7 +24,7 @@ pub(super) struct Glance {
     pub(super) head: u64,
 }
 
-pub(super) fn look(store: &dyn Store, root: &Key) -> Result<Glance, Fault> {
+pub(super) fn look(store: &dyn Store, root: &Key) -> Result<ObjectSummary, Fault> {
     let key = root.join("inventory.json")?;
     let mut hashing = HashingReader::new(store.open(&key, 0, None)?, &[Algorithm::Sha512]);
     let header = read_inventory(&mut hashing, Limits::default(), &mut |_| Ok(()))?.header;
@@ -35,7 +35,7 @@ pub(super) fn look(store: &dyn Store, root: &Key) -> Result<Glance, Fault> {
     let generation = header.id.strip_prefix("urn:uuid:").and_then(|id| id.parse::<GenerationId>().ok());
     match generation {
         Some(generation) if object_id(&generation.to_string())? == header.id => {
-            Ok(Glance { inventory, generation, head: u64::from(header.head.number()) })
+            Ok(ObjectSummary { inventory, generation, head: u64::from(header.head.number()) })
         }
         _ => Err(Fault::Object(format!("its id {:?} is none that this program gives", header.id))),
     }

@@ -15,14 +15,14 @@ const LONGEST: Duration = Duration::from_hours(24);
 
 /// A place among the queue's wake-ups, with a topic of its own for what the runtime tells itself.
 #[derive(Debug)]
-pub(super) struct Bell {
+pub(super) struct Notifier {
     wakeups: Arc<Wakeups>,
     /// The topics served, and the own one last.
     topics: Vec<String>,
     own: String,
 }
 
-impl Bell {
+impl Notifier {
     pub(super) fn new(wakeups: Arc<Wakeups>, mut topics: Vec<String>) -> Self {
         // No topic of the queue has a control character in its name.
         let own = format!("\u{1}runtime {}", RUNTIMES.fetch_add(1, Ordering::Relaxed));
@@ -31,7 +31,7 @@ impl Bell {
     }
 
     /// Wakes the dispatcher.
-    pub(super) fn ring(&self) {
+    pub(super) fn notify(&self) {
         self.wakeups.notify([self.own.as_str()]);
     }
 

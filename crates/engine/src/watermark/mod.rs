@@ -14,11 +14,11 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
-use strongroom_registry::standing::Standing;
+use strongroom_registry::epoch::RegistryEpoch;
 use strongroom_storage::{Key, PutCondition, PutOptions, StorageError, Store};
 use uuid::Uuid;
 
-pub(crate) use comparing::{behind, check_standing, contradiction, refusal};
+pub(crate) use comparing::{behind, check_epoch, contradiction, refusal};
 pub(crate) use writing::{advance, announce, claim, confirm, note_first};
 
 /// Where a mark lies. No institution can have this name, so no storage root holds it.
@@ -29,7 +29,7 @@ const FORM: u32 = 1;
 const LONGEST: u64 = 16 * 1024;
 /// What a store says of its registry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Mark {
+pub struct Watermark {
     form: u32,
     /// The registry.
     pub registry: Uuid,
@@ -45,9 +45,9 @@ pub struct Mark {
     pub store: Option<Uuid>,
 }
 
-impl Mark {
-    fn of(standing: Standing, store: &dyn Store) -> Self {
-        let Standing { registry, term, acts } = standing;
+impl Watermark {
+    fn of(epoch: RegistryEpoch, store: &dyn Store) -> Self {
+        let RegistryEpoch { registry, term, acts } = epoch;
         Self { form: FORM, registry, term, acts, revision: 0, store: store.id() }
     }
 
@@ -56,14 +56,14 @@ impl Mark {
         Self { revision: before.map_or(0, |before| before.revision) + 1, ..self }
     }
 
-    /// Whether it was written by the registry of this standing, in its term.
-    fn is_by(&self, standing: &Standing) -> bool {
-        self.registry == standing.registry && self.term == standing.term
+    /// Whether it was written by the registry of this epoch, in its term.
+    fn is_by(&self, epoch: &RegistryEpoch) -> bool {
+        self.registry == epoch.registry && self.term == epoch.term
     }
 
-    /// Whether it was written by an earlier state of the registry of this standing.
-    fn is_before(&self, standing: &Standing) -> bool {
-        self.registry == standing.registry && self.term < standing.term
+    /// Whether it was written by an earlier state of the registry of this epoch.
+    fn is_before(&self, epoch: &RegistryEpoch) -> bool {
+        self.registry == epoch.registry && self.term < epoch.term
     }
 
     /// Whether it was written into this store, as far as it says.
@@ -78,15 +78,15 @@ pub enum Found {
     /// Nothing: no registry has kept anything there yet.
     None,
     /// A mark.
-    Mark(Mark),
+    Watermark(Watermark),
     /// Something that is no mark, and why not.
     Unreadable(String),
 }
 
 impl Found {
-    fn mark(&self) -> Option<&Mark> {
+    fn mark(&self) -> Option<&Watermark> {
         match self {
-            Self::Mark(mark) => Some(mark),
+            Self::Watermark(mark) => Some(mark),
             Self::None | Self::Unreadable(_) => None,
         }
     }
@@ -108,9 +108,9 @@ struct Written {
 #[derive(Default)]
 struct Slot {
     /// The mark that this process wrote last, and its etag.
-    last: Option<(Mark, String)>,
+    last: Option<(Watermark, String)>,
     /// The latest mark behind acts, and how many had asked for it before it was begun: it is written for all of them.
-    confirmed: Option<(u64, Mark)>,
+    confirmed: Option<(u64, Watermark)>,
 }
 
 impl Marks {
@@ -156,8 +156,8 @@ fn read_with_etag(store: &dyn Store) -> Result<(Found, Option<String>), StorageE
         key,
         source,
     })?;
-    let found = match serde_json::from_slice::<Mark>(&bytes) {
-        Ok(mark) if mark.form == FORM => Found::Mark(mark),
+    let found = match serde_json::from_slice::<Watermark>(&bytes) {
+        Ok(mark) if mark.form == FORM => Found::Watermark(mark),
         Ok(mark) => Found::Unreadable(format!("it has form {}, this program knows {FORM}", mark.form)),
         Err(error) => Found::Unreadable(error.to_string()),
     };
@@ -165,7 +165,7 @@ fn read_with_etag(store: &dyn Store) -> Result<(Found, Option<String>), StorageE
 }
 
 /// Puts a mark where what lies there is still what `etag` says (none: nothing); its etag, or none where it is not.
-fn put(store: &dyn Store, mark: &Mark, etag: Option<&str>) -> Result<Option<String>, StorageError> {
+fn put(store: &dyn Store, mark: &Watermark, etag: Option<&str>) -> Result<Option<String>, StorageError> {
     let mut bytes = serde_json::to_vec(mark).unwrap_or_default();
     bytes.push(b'\n');
     let condition = match etag {

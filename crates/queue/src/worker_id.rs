@@ -12,7 +12,7 @@ use crate::QueueError;
 /// field 22 of `/proc/PID/stat` (`proc_pid_stat(5)`). Process ids can be compared only where the first two agree, which also keeps
 /// apart containers and machines that share a host name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Holder {
+pub struct WorkerId {
     host: String,
     pid: u32,
     start: String,
@@ -29,7 +29,7 @@ pub enum Liveness {
     Elsewhere,
 }
 
-impl Holder {
+impl WorkerId {
     /// A holder from its parts. Colons are taken out of host and start, which the text form needs.
     pub fn new(host: &str, pid: u32, start: &str) -> Self {
         Self { host: host.replace(':', "_"), pid, start: start.replace(':', "_") }
@@ -84,17 +84,17 @@ impl Holder {
     }
 }
 
-impl fmt::Display for Holder {
+impl fmt::Display for WorkerId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}:{}", self.host, self.pid, self.start)
     }
 }
 
-impl FromStr for Holder {
+impl FromStr for WorkerId {
     type Err = QueueError;
 
     fn from_str(text: &str) -> Result<Self, QueueError> {
-        let wrong = || QueueError::Holder(text.to_owned());
+        let wrong = || QueueError::WorkerId(text.to_owned());
         let mut parts = text.split(':');
         let (Some(host), Some(pid), Some(start), None) = (parts.next(), parts.next(), parts.next(), parts.next())
         else {
@@ -165,26 +165,26 @@ mod tests {
 
     #[test]
     fn a_holder_survives_its_text() {
-        for holder in [Holder::this_process(), Holder::new("a:b", 7, "x:y-1")] {
-            assert_eq!(holder.to_string().parse::<Holder>().expect("parses"), holder);
+        for holder in [WorkerId::this_process(), WorkerId::new("a:b", 7, "x:y-1")] {
+            assert_eq!(holder.to_string().parse::<WorkerId>().expect("parses"), holder);
         }
         for wrong in ["", "host", "host:1", ":1:x", "host:x:1", "host:1:", "a:b:1:x", "host:-1:x"] {
-            assert!(wrong.parse::<Holder>().is_err(), "{wrong}");
+            assert!(wrong.parse::<WorkerId>().is_err(), "{wrong}");
         }
     }
 
     #[test]
     #[cfg(target_os = "linux")]
     fn this_process_is_alive_and_an_ended_one_is_gone() {
-        let this = Holder::this_process();
+        let this = WorkerId::this_process();
         assert_eq!(this.liveness(), Liveness::Alive);
-        let earlier = Holder { start: format!("{}-1", process_space()), ..this.clone() };
+        let earlier = WorkerId { start: format!("{}-1", process_space()), ..this.clone() };
         assert_eq!(earlier.liveness(), Liveness::Gone, "the id is in use again by a later process");
 
         let mut child =
             std::process::Command::new("cat").stdin(std::process::Stdio::piped()).spawn().expect("starts a child");
         let Process::Running(ticks) = process(child.id()) else { panic!("the child runs") };
-        let holder = Holder { pid: child.id(), start: format!("{}-{ticks}", process_space()), ..this.clone() };
+        let holder = WorkerId { pid: child.id(), start: format!("{}-{ticks}", process_space()), ..this.clone() };
         assert!(holder.is_alive_here());
         drop(child.stdin.take());
         child.wait().expect("ends");
@@ -193,11 +193,11 @@ mod tests {
 
     #[test]
     fn nothing_is_said_of_other_hosts_boots_and_namespaces() {
-        let this = Holder::this_process();
+        let this = WorkerId::this_process();
         for other in [
-            Holder { host: "elsewhere".into(), ..this.clone() },
-            Holder { start: "00000000-1-5".into(), ..this.clone() },
-            Holder { start: "nonsense".into(), ..this.clone() },
+            WorkerId { host: "elsewhere".into(), ..this.clone() },
+            WorkerId { start: "00000000-1-5".into(), ..this.clone() },
+            WorkerId { start: "nonsense".into(), ..this.clone() },
         ] {
             assert_eq!(other.liveness(), Liveness::Elsewhere, "{other}");
         }

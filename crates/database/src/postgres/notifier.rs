@@ -1,5 +1,5 @@
 //! Telling those who wait in other processes that there is work. A transaction that notifies takes a lock of the whole
-//! server when it commits, which costs half of what many writers can do; so the bell is rung after the commit, by a
+//! server when it commits, which costs half of what many writers can do; so the notifier is rung after the commit, by a
 //! transaction of its own, and at most every [`INTERVAL`] however many processes make work: whoever hears it ring after
 //! his own commit need not ring it again. Behind it everybody looks once a second, in case it was not heard.
 
@@ -24,8 +24,8 @@ const PATIENCE: Duration = Duration::from_millis(500);
 /// The channel of the schema in use: other registries in the same database have others.
 const CHANNEL: &str = "SELECT 'strongroom_' || current_schema()::regnamespace::oid";
 
-/// The bell of one database handle.
-pub(super) struct Bell {
+/// The notifier of one database handle.
+pub(super) struct Notifier {
     inner: Arc<Inner>,
 }
 
@@ -48,7 +48,7 @@ struct State {
     stopping: bool,
 }
 
-impl Bell {
+impl Notifier {
     pub(super) fn new(shared: Arc<Shared>) -> Self {
         Self {
             inner: Arc::new(Inner {
@@ -74,18 +74,19 @@ impl Bell {
     }
 
     /// Rings, now or in a moment.
-    pub(super) fn ring(&self) {
+    pub(super) fn notify(&self) {
         let mut state = self.inner.lock();
         if state.last.is_none_or(|last| last.elapsed() >= INTERVAL) {
             state.last = Some(Instant::now());
             drop(state);
-            self.inner.ring_now();
+            self.inner.notify_now();
             return;
         }
         state.wanted = true;
         if !state.has_ringer {
             let inner = self.inner.clone();
-            let started = std::thread::Builder::new().name("postgres-ringer".into()).spawn(move || inner.ring_later());
+            let started =
+                std::thread::Builder::new().name("postgres-ringer".into()).spawn(move || inner.notify_later());
             state.has_ringer = started.is_ok();
         }
         drop(state);
@@ -93,7 +94,7 @@ impl Bell {
     }
 }
 
-impl Drop for Bell {
+impl Drop for Notifier {
     fn drop(&mut self) {
         let mut state = self.inner.lock();
         state.stopping = true;
@@ -101,7 +102,7 @@ impl Drop for Bell {
         drop(state);
         self.inner.changed.notify_all();
         if is_owed {
-            self.inner.ring_now();
+            self.inner.notify_now();
         }
     }
 }
@@ -111,7 +112,7 @@ impl Inner {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn ring_now(&self) {
+    fn notify_now(&self) {
         // Nobody has to hear it: it is a hint, and polling stays behind it.
         let _ = self.try_ring();
     }
@@ -121,13 +122,13 @@ impl Inner {
         let mut borrowed = self.shared.pool.borrow(super::pool::Use::Any).map_err(super::pool::Refusal::into_error)?;
         let rung = borrowed.get()?.first_row(shown, "ring", &format!("SELECT pg_notify(({CHANNEL}), '')"));
         if rung.is_err() {
-            borrowed.spoil();
+            borrowed.discard();
         }
         rung.map(|_| ())
     }
 
     /// Rings for those who asked too soon after the last ring, until the handle is dropped.
-    fn ring_later(&self) {
+    fn notify_later(&self) {
         let mut state = self.lock();
         while !state.stopping {
             if !state.wanted {
@@ -142,7 +143,7 @@ impl Inner {
             state.wanted = false;
             state.last = Some(Instant::now());
             drop(state);
-            self.ring_now();
+            self.notify_now();
             state = self.lock();
         }
     }

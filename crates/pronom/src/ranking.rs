@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use crate::answer::{Basis, Identification, Match, Method, Span, Warning};
-use crate::inside::Told;
 use crate::knowledge::{Knowledge, Signature};
+use crate::members::Told;
 use crate::signatures::{ContainerKind, Format};
 use crate::text;
 

@@ -1,7 +1,7 @@
 //! What the marks of stores say against the registry: that a store belongs to another one, or that either is an older state of
 //! itself.
 
-use strongroom_registry::standing::{self, Standing};
+use strongroom_registry::epoch::{self, RegistryEpoch};
 use strongroom_registry::stores::{self as registered, KnownStore};
 use strongroom_registry::{Registry, RegistryError};
 use strongroom_storage::{StorageError, Store};
@@ -11,8 +11,8 @@ use super::{Found, read, read_with_etag};
 use crate::{EngineError, Home};
 
 /// Refuses to go on where the store belongs to somebody else.
-pub(super) fn check(store: &dyn Store, found: &Found, standing: &Standing) -> Result<(), EngineError> {
-    match contradiction(found, Some(standing)) {
+pub(super) fn check(store: &dyn Store, found: &Found, epoch: &RegistryEpoch) -> Result<(), EngineError> {
+    match contradiction(found, Some(epoch)) {
         Some(reason) => Err(superseded(store, reason)),
         None => Ok(()),
     }
@@ -26,11 +26,10 @@ pub(super) fn superseded(store: &dyn Store, reason: impl Into<String>) -> Engine
 /// tells that something else lies in the place: the store is opened anew, which tells what.
 pub(super) fn read_current(home: &Home, store: &dyn Store) -> Result<(Found, Option<String>), EngineError> {
     // The registry first: marks only rise.
-    let (known, standing) =
-        home.registry.read(|tx| Ok::<_, RegistryError>((registered::list(tx)?, standing::get(tx)?)))?;
+    let (known, epoch) = home.registry.read(|tx| Ok::<_, RegistryError>((registered::list(tx)?, epoch::get(tx)?)))?;
     let (found, etag) = read_with_etag(store)?;
     let own = known.iter().find(|known| known.name == store.name());
-    if let Some(reason) = own.and_then(|known| behind(&found, known, standing.as_ref(), store)) {
+    if let Some(reason) = own.and_then(|known| behind(&found, known, epoch.as_ref(), store)) {
         return Err(look_again(home, store, &reason));
     }
     let others =
@@ -39,13 +38,11 @@ pub(super) fn read_current(home: &Home, store: &dyn Store) -> Result<(Found, Opt
     if found.mark().and_then(|mark| mark.store).is_some_and(|id| others.contains(&id)) {
         return Err(look_again(home, store, "has the mark of another store of this registry"));
     }
-    if standing
-        .is_some_and(|standing| found.mark().is_some_and(|mark| mark.is_by(&standing) && mark.acts > standing.acts))
-    {
+    if epoch.is_some_and(|epoch| found.mark().is_some_and(|mark| mark.is_by(&epoch) && mark.acts > epoch.acts)) {
         // Acts are announced before they are marked: by now the registry knows those of all who work with it. What it does
         // not know is an act of an earlier term, done late.
-        let standing = home.registry.read(standing::get)?;
-        if let Some(reason) = contradiction(&found, standing.as_ref()) {
+        let epoch = home.registry.read(epoch::get)?;
+        if let Some(reason) = contradiction(&found, epoch.as_ref()) {
             return Err(superseded(store, reason));
         }
     }
@@ -68,14 +65,14 @@ pub(super) fn look_again(home: &Home, store: &dyn Store, reason: &str) -> Engine
 pub(crate) fn behind(
     found: &Found,
     known: &KnownStore,
-    standing: Option<&Standing>,
+    epoch: Option<&RegistryEpoch>,
     store: &dyn Store,
 ) -> Option<String> {
     let is_behind = match found {
         // Where puts have no conditions, a late put may put an earlier mark back.
-        Found::Mark(mark) => {
+        Found::Watermark(mark) => {
             mark.revision < known.mark_revision
-                && standing.is_some_and(|standing| standing.registry == mark.registry)
+                && epoch.is_some_and(|epoch| epoch.registry == mark.registry)
                 && store.capabilities().conditional_put
         }
         Found::None => known.mark_revision > 0,
@@ -94,29 +91,29 @@ pub(crate) fn behind(
 }
 
 /// Refuses to go on where a store in use belongs to another registry, or to a later state of this one.
-pub(crate) fn check_standing(home: &Home, store: &dyn Store) -> Result<(), EngineError> {
+pub(crate) fn check_epoch(home: &Home, store: &dyn Store) -> Result<(), EngineError> {
     let found = read_current(home, store)?.0;
     // The registry last: acts are announced before they are marked.
-    match home.registry.read(standing::get)? {
-        Some(standing) => check(store, &found, &standing),
+    match home.registry.read(epoch::get)? {
+        Some(epoch) => check(store, &found, &epoch),
         None => Ok(()),
     }
 }
 
-/// What a mark says against a registry of this standing (none: one that has kept nothing yet).
-pub(crate) fn contradiction(found: &Found, standing: Option<&Standing>) -> Option<String> {
+/// What a mark says against a registry of this epoch (none: one that has kept nothing yet).
+pub(crate) fn contradiction(found: &Found, epoch: Option<&RegistryEpoch>) -> Option<String> {
     let mark = match found {
         Found::None => return None,
-        Found::Mark(mark) => mark,
+        Found::Watermark(mark) => mark,
         Found::Unreadable(why) => return Some(format!("has a mark that cannot be read ({why})")),
     };
-    match standing {
-        Some(standing) if standing.registry == mark.registry => {
-            if mark.term > standing.term || mark.acts > standing.acts {
+    match epoch {
+        Some(epoch) if epoch.registry == mark.registry => {
+            if mark.term > epoch.term || mark.acts > epoch.acts {
                 return Some(format!(
                     "holds acts up to number {} of term {}, and the registry knows them up to {} of term {}: it is an older \
                      state of itself",
-                    mark.acts, mark.term, standing.acts, standing.term
+                    mark.acts, mark.term, epoch.acts, epoch.term
                 ));
             }
             None
@@ -137,15 +134,14 @@ pub(crate) fn refusal(registry: &Registry, stores: &[&dyn Store]) -> Result<Opti
             Err(error) => return Err(error.into()),
         }
     }
-    let (standing, adoption) =
-        registry.read(|tx| Ok::<_, EngineError>((standing::get(tx)?, standing::adoption(tx)?)))?;
+    let (epoch, adoption) = registry.read(|tx| Ok::<_, EngineError>((epoch::get(tx)?, epoch::adoption(tx)?)))?;
     let pending = adoption.map(|adoption| adoption.pending).unwrap_or_default();
     if !pending.is_empty() {
         return Ok(Some(format!("what lies in {} is being taken up and is not all known yet", pending.join(", "))));
     }
     let reasons: Vec<String> = found
         .iter()
-        .filter_map(|(name, found)| Some(format!("store {name} {}", contradiction(found, standing.as_ref())?)))
+        .filter_map(|(name, found)| Some(format!("store {name} {}", contradiction(found, epoch.as_ref())?)))
         .collect();
     Ok((!reasons.is_empty()).then(|| reasons.join("; ")))
 }

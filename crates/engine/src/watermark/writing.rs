@@ -2,13 +2,13 @@
 
 use std::sync::atomic::Ordering;
 
-use strongroom_registry::standing::{self, Standing};
+use strongroom_registry::epoch::{self, RegistryEpoch};
 use strongroom_registry::stores::{self as registered, KnownStore};
 use strongroom_registry::{Registry, RegistryError};
 use strongroom_storage::Store;
 
 use super::comparing::{check, look_again, read_current, superseded};
-use super::{Found, Mark, lock, put, read, read_with_etag};
+use super::{Found, Watermark, lock, put, read, read_with_etag};
 use crate::{EngineError, Home};
 
 /// How often a mark that others write at the same time is tried.
@@ -19,8 +19,8 @@ const LATE: u64 = 1 << 20;
 const ENDLESS: &str = "has a mark that others write without end";
 
 /// Announces an act of the registry. Before anything is done in a store, its mark has to be [advanced](advance).
-pub(crate) fn announce(home: &Home) -> Result<Standing, EngineError> {
-    Ok(home.registry.write(standing::announce)?)
+pub(crate) fn announce(home: &Home) -> Result<RegistryEpoch, EngineError> {
+    Ok(home.registry.write(epoch::announce)?)
 }
 
 /// Brings the mark of a store up to an act that was announced. It is durable when this returns: a mark that a power cut
@@ -28,10 +28,10 @@ pub(crate) fn announce(home: &Home) -> Result<Standing, EngineError> {
 ///
 /// # Errors
 /// [`EngineError::Superseded`] where the store belongs to another registry, or to a later state of this one.
-pub(crate) fn advance(home: &Home, store: &dyn Store, standing: &Standing) -> Result<(), EngineError> {
+pub(crate) fn advance(home: &Home, store: &dyn Store, epoch: &RegistryEpoch) -> Result<(), EngineError> {
     let written = home.marks.of(store.name());
     let mut slot = lock(&written.slot);
-    let covers = |mark: &Mark| mark.is_by(standing) && mark.is_of(store) && mark.acts >= standing.acts;
+    let covers = |mark: &Watermark| mark.is_by(epoch) && mark.is_of(store) && mark.acts >= epoch.acts;
     if !store.capabilities().conditional_put {
         // A put would not tell that somebody else has written it since.
         slot.last = None;
@@ -43,20 +43,20 @@ pub(crate) fn advance(home: &Home, store: &dyn Store, standing: &Standing) -> Re
             None => {
                 let (found, etag) = read_current(home, store)?;
                 match &found {
-                    Found::Mark(mark) if covers(mark) => {
+                    Found::Watermark(mark) if covers(mark) => {
                         slot.last = etag.map(|etag| (*mark, etag));
                         return Ok(());
                     }
                     // Nothing in the place tells whose it is, but for the store's id.
                     Found::None => store.check_identity()?,
-                    other => check(store, other, standing)?,
+                    other => check(store, other, epoch)?,
                 }
                 (found.mark().copied(), etag)
             }
         };
-        let mark = Mark::of(*standing, store).behind(before.as_ref());
-        let acts = before.filter(|before| before.is_by(standing)).map_or(0, |before| before.acts);
-        let mark = Mark { acts: mark.acts.max(acts), ..mark };
+        let mark = Watermark::of(*epoch, store).behind(before.as_ref());
+        let acts = before.filter(|before| before.is_by(epoch)).map_or(0, |before| before.acts);
+        let mark = Watermark { acts: mark.acts.max(acts), ..mark };
         match put(store, &mark, etag.as_deref())? {
             Some(etag) => {
                 slot.last = Some((mark, etag));
@@ -72,11 +72,11 @@ pub(crate) fn advance(home: &Home, store: &dyn Store, standing: &Standing) -> Re
 /// Writes the marks once more, after an act, which tells whether the stores still belong to this registry and are the ones that
 /// the act was done in; and notes them in the registry, before anything is recorded of the act. Where an adoption has taken
 /// a store over in between, its mark is raised, so that the registry that adopted it learns of the late act.
-pub(crate) fn confirm(home: &Home, stores: &[&dyn Store], standing: &Standing) -> Result<(), EngineError> {
+pub(crate) fn confirm(home: &Home, stores: &[&dyn Store], epoch: &RegistryEpoch) -> Result<(), EngineError> {
     let replacements = home.registry.read(registered::replacements)?;
     let mut noted = Vec::with_capacity(stores.len());
     // In every store, also behind one that fails: an act that ended late is told of wherever it ended.
-    let written: Vec<_> = stores.iter().map(|store| (store, confirm_in(home, *store, standing))).collect();
+    let written: Vec<_> = stores.iter().map(|store| (store, confirm_in(home, *store, epoch))).collect();
     for (store, revision) in written {
         let revision = revision?;
         // Without conditions a late put may put an earlier one back: what counts is that there is one.
@@ -100,11 +100,11 @@ pub(crate) fn confirm(home: &Home, stores: &[&dyn Store], standing: &Standing) -
 }
 
 /// Writes the mark of one store once more, for all who ask for it meanwhile; its revision then.
-fn confirm_in(home: &Home, store: &dyn Store, standing: &Standing) -> Result<u64, EngineError> {
+fn confirm_in(home: &Home, store: &dyn Store, epoch: &RegistryEpoch) -> Result<u64, EngineError> {
     let has_conditions = store.capabilities().conditional_put;
-    let is_enough = |mark: &Mark| {
+    let is_enough = |mark: &Watermark| {
         // Where puts have no conditions, a late put may have put an earlier one back.
-        mark.is_by(standing) && mark.is_of(store) && (mark.acts >= standing.acts || !has_conditions)
+        mark.is_by(epoch) && mark.is_of(store) && (mark.acts >= epoch.acts || !has_conditions)
     };
     let written = home.marks.of(store.name());
     let asked = written.asked.fetch_add(1, Ordering::SeqCst) + 1;
@@ -118,18 +118,18 @@ fn confirm_in(home: &Home, store: &dyn Store, standing: &Standing) -> Result<u64
         let (mark, etag) = match last {
             Some((mark, etag)) => (mark, Some(etag)),
             None => match read_current(home, store)? {
-                (Found::Mark(mark), etag) if is_enough(&mark) => (mark, etag),
+                (Found::Watermark(mark), etag) if is_enough(&mark) => (mark, etag),
                 // A late put, where puts have no conditions.
-                (Found::Mark(mark), etag) if mark.is_before(standing) && mark.is_of(store) && !has_conditions => {
-                    (Mark { revision: mark.revision, ..Mark::of(*standing, store) }, etag)
+                (Found::Watermark(mark), etag) if mark.is_before(epoch) && mark.is_of(store) && !has_conditions => {
+                    (Watermark { revision: mark.revision, ..Watermark::of(*epoch, store) }, etag)
                 }
-                (Found::Mark(mark), etag) if !mark.is_by(standing) && mark.is_of(store) => {
+                (Found::Watermark(mark), etag) if !mark.is_by(epoch) && mark.is_of(store) => {
                     store.check_identity()?;
-                    if home.registry.read(standing::get)?.is_some_and(|now| mark.is_by(&now)) {
+                    if home.registry.read(epoch::get)?.is_some_and(|now| mark.is_by(&now)) {
                         // It knows of the act, which is announced anew.
                         return Err(superseded(store, "was adopted by this registry while it was written to"));
                     }
-                    if put(store, &Mark { acts: mark.acts + LATE, ..mark }.behind(Some(&mark)), etag.as_deref())?
+                    if put(store, &Watermark { acts: mark.acts + LATE, ..mark }.behind(Some(&mark)), etag.as_deref())?
                         .is_some()
                     {
                         let reason = "was adopted by another state of the registry while it was written to";
@@ -138,12 +138,12 @@ fn confirm_in(home: &Home, store: &dyn Store, standing: &Standing) -> Result<u64
                     continue;
                 }
                 _ => {
-                    let reason = format!("does not tell of act {}, which was marked there", standing.acts);
+                    let reason = format!("does not tell of act {}, which was marked there", epoch.acts);
                     return Err(look_again(home, store, &reason));
                 }
             },
         };
-        let mark = Mark { acts: mark.acts.max(standing.acts), ..mark }.behind(Some(&mark));
+        let mark = Watermark { acts: mark.acts.max(epoch.acts), ..mark }.behind(Some(&mark));
         if let Some(etag) = put(store, &mark, etag.as_deref())? {
             slot.last = Some((mark, etag));
             slot.confirmed = Some((before, mark));
@@ -158,15 +158,15 @@ pub(crate) fn note_first(registry: &Registry, known: &KnownStore, store: &dyn St
     if known.mark_revision > 0 || registry.refusal().is_some() {
         return Ok(());
     }
-    let standing = registry.read(standing::get)?;
+    let epoch = registry.read(epoch::get)?;
     let mark = match read(store) {
-        Ok(Found::Mark(mark)) => mark,
+        Ok(Found::Watermark(mark)) => mark,
         Ok(Found::None | Found::Unreadable(_)) => return Ok(()),
         // It is compared when it comes back.
         Err(error) if error.is_away() => return Ok(()),
         Err(error) => return Err(error.into()),
     };
-    let is_ours = standing.is_some_and(|standing| mark.registry == standing.registry) && mark.is_of(store);
+    let is_ours = epoch.is_some_and(|epoch| mark.registry == epoch.registry) && mark.is_of(store);
     if is_ours && mark.revision > 0 {
         let (name, id) = (known.name.clone(), known.id);
         registry.write(move |tx| registered::note_mark(tx, &name, id, mark.revision))?;
@@ -175,20 +175,20 @@ pub(crate) fn note_first(registry: &Registry, known: &KnownStore, store: &dyn St
 }
 
 /// Makes a store belong to the registry: for adoptions. Keeps the number of acts that the mark tells, which it returns.
-pub(crate) fn claim(home: &Home, store: &dyn Store, standing: &Standing) -> Result<u64, EngineError> {
+pub(crate) fn claim(home: &Home, store: &dyn Store, epoch: &RegistryEpoch) -> Result<u64, EngineError> {
     let known = home.registry.read(registered::list)?.into_iter().find(|known| known.name == store.name());
     let seen = known.map_or(0, |known| known.mark_revision);
     for _ in 0..TRIES {
         let (found, etag) = read_with_etag(store)?;
         let acts = match &found {
-            Found::Mark(mark) if mark.is_by(standing) => return Ok(mark.acts),
-            Found::Mark(mark) => mark.acts,
+            Found::Watermark(mark) if mark.is_by(epoch) => return Ok(mark.acts),
+            Found::Watermark(mark) => mark.acts,
             Found::None => return Ok(0),
-            Found::Unreadable(_) => standing.acts,
+            Found::Unreadable(_) => epoch.acts,
         };
         home.marks.forget(store.name());
-        let mark = Mark::of(*standing, store).behind(found.mark());
-        let mark = Mark { acts, revision: mark.revision.max(seen + 1), ..mark };
+        let mark = Watermark::of(*epoch, store).behind(found.mark());
+        let mark = Watermark { acts, revision: mark.revision.max(seen + 1), ..mark };
         if put(store, &mark, etag.as_deref())?.is_some() {
             return Ok(acts);
         }
