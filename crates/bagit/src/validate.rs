@@ -16,7 +16,7 @@ use crate::error::BagError;
 use crate::manifest::{ManifestKind, ManifestName, PAYLOAD};
 use crate::problem::Problem;
 use crate::report::{Collector, Report};
-use crate::source::{Entry, Limits, Members, Scan, Serialization, Source};
+use crate::source::{BagFile, Limits, Members, Scan, Serialization, Source};
 use crate::spill::{Iter, Sorted, Sorter};
 
 /// Files that a thread takes from the queue at once, at most.
@@ -68,7 +68,7 @@ impl Evidence for Spilled {
         };
         match &self.again {
             Again::Members(members) => {
-                let entry = Entry { path: fact.path, size: fact.size, modified: None, location };
+                let entry = BagFile { path: fact.path, size: fact.size, modified: None, location };
                 members.read(&entry).or_else(|error| Ok(Box::new(Failing(Some(error)))))
             }
             Again::Stream { tag_files, .. } if location != ELSEWHERE => {
@@ -103,12 +103,12 @@ impl Read for Failing {
 
 /// The algorithms that a bag's manifests ask for.
 #[derive(Default)]
-struct Wanted {
+struct WantedAlgorithms {
     payload: Vec<Algorithm>,
     tag: Vec<Algorithm>,
 }
 
-impl Wanted {
+impl WantedAlgorithms {
     fn note(&mut self, path: &str) {
         let Some(manifest) = ManifestName::parse(path) else { return };
         let Some(algorithm) = manifest.algorithm else { return };
@@ -129,7 +129,7 @@ impl Wanted {
 /// Lists the members, then hashes them in parallel.
 fn hash_members(source: Source, members: Members, limits: &Limits) -> Result<(Scan, Spilled), BagError> {
     let mut queue = Sorter::new(limits.memory / 4, limits.temporary_directory.as_deref());
-    let mut wanted = Wanted::default();
+    let mut wanted = WantedAlgorithms::default();
     let mut spill_failure = None;
     let outcome = source.scan(limits, &mut |entry, _| {
         wanted.note(&entry.path);
@@ -177,7 +177,7 @@ fn hash_members(source: Source, members: Members, limits: &Limits) -> Result<(Sc
 struct Work<'w> {
     queue: Mutex<Iter<'w>>,
     results: Mutex<(Sorter, Collector)>,
-    wanted: Wanted,
+    wanted: WantedAlgorithms,
     members: &'w Members,
     serialization: Serialization,
     is_over: AtomicBool,
@@ -206,7 +206,7 @@ impl Work<'_> {
     }
 
     /// The next files: one large one, or as many small ones as make a batch.
-    fn take(&self) -> Result<Vec<Entry>, BagError> {
+    fn take(&self) -> Result<Vec<BagFile>, BagError> {
         let mut batch = Vec::new();
         let mut bytes = 0;
         if self.is_over.load(Ordering::Relaxed) {
@@ -220,12 +220,12 @@ impl Work<'_> {
             let size = !u64::from_be_bytes(*key.first_chunk().ok_or_else(broken)?);
             let path = String::from_utf8(path.to_vec()).map_err(|_| broken())?;
             bytes += size;
-            batch.push(Entry { path, size, modified: None, location: u64::from_le_bytes(*location) });
+            batch.push(BagFile { path, size, modified: None, location: u64::from_le_bytes(*location) });
         }
         Ok(batch)
     }
 
-    fn hash(&self, batch: Vec<Entry>) -> Result<(), BagError> {
+    fn hash(&self, batch: Vec<BagFile>) -> Result<(), BagError> {
         let mut problems = Vec::new();
         let mut facts = Vec::with_capacity(batch.len());
         for entry in batch {

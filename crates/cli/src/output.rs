@@ -105,7 +105,7 @@ impl Output {
         &self,
         write: impl FnOnce(&mut dyn io::Write) -> Result<(), EngineError>,
     ) -> Result<(), Failure> {
-        let mut writer = Watched { writer: self.writer.borrow_mut(), is_closed: false };
+        let mut writer = WatchedWriter { writer: self.writer.borrow_mut(), is_closed: false };
         let outcome = write(&mut writer);
         if writer.is_closed { Err(Failure::closed_output()) } else { Ok(outcome?) }
     }
@@ -144,12 +144,12 @@ impl Output {
 }
 
 /// A writer that remembers whether its reader went away.
-struct Watched<'o> {
+struct WatchedWriter<'o> {
     writer: RefMut<'o, BufWriter<Stdout>>,
     is_closed: bool,
 }
 
-impl io::Write for Watched<'_> {
+impl io::Write for WatchedWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.writer.write(bytes).inspect_err(|error| self.is_closed |= error.kind() == io::ErrorKind::BrokenPipe)
     }

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 /// An act of an actor, before it is known how it goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct JournalEntry {
     /// Who acts.
     pub actor: Actor,
     /// One for all acts of one call.
@@ -38,13 +38,13 @@ impl Target {
 }
 
 /// An act of the system itself.
-impl Default for Entry {
+impl Default for JournalEntry {
     fn default() -> Self {
         Self::of_system("system.act")
     }
 }
 
-impl Entry {
+impl JournalEntry {
     /// An act of the system itself, which is a call of its own.
     pub fn of_system(act: &str) -> Self {
         Self { actor: Actor::system(), request: Uuid::now_v7(), act: act.to_owned() }

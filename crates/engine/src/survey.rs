@@ -12,7 +12,7 @@ use crate::access::{Admission, Availability};
 use crate::findings::{self, OpenFindings};
 use crate::places::{self, Conflict};
 use crate::settings::Settings;
-use crate::watermark::{self, Found, Watermark};
+use crate::watermark::{self, StoredWatermark, Watermark};
 use crate::{EngineError, Home};
 
 /// How a store stands.
@@ -194,9 +194,9 @@ pub fn may_be_made(
 /// The watermark of a store that keeps copies, or what is wrong with it.
 fn look_for_mark(registry: &Registry, store: &dyn Store) -> Result<Result<Option<Watermark>, String>, EngineError> {
     Ok(match watermark::read(store) {
-        Ok(Found::Watermark(mark)) => Ok(Some(mark)),
-        Ok(Found::Unreadable(why)) => Err(format!("its registry watermark cannot be read: {why}")),
-        Ok(Found::None) => {
+        Ok(StoredWatermark::Watermark(mark)) => Ok(Some(mark)),
+        Ok(StoredWatermark::Unreadable(why)) => Err(format!("its registry watermark cannot be read: {why}")),
+        Ok(StoredWatermark::None) => {
             let name = store.name();
             if registry.read(|tx| backfill::holds_objects(tx, name))? {
                 Err(format!(

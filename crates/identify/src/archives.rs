@@ -11,7 +11,7 @@ use strongroom_archive::{MemberKind, Section, Source, SourceReader};
 use strongroom_pronom::container::{ContainerMember, visit_members};
 use strongroom_pronom::{ContainerKind, Identification};
 
-use crate::entry::{Entry, Found, Trouble, TroubleKind};
+use crate::entry::{Examined, IdentifiedFile, Unidentified, UnidentifiedKind};
 use crate::examine::{Cause, Emit, Examiner};
 
 /// How deep archives are opened unless it is said.
@@ -101,7 +101,7 @@ impl Descent<'_> {
         };
         outcome.unwrap_or_else(|error| {
             let reason = format!("not all members were looked at: {error}");
-            emit(Found::Trouble(Trouble::new(path, TroubleKind::Incomplete, reason)))
+            emit(Examined::Unidentified(Unidentified::new(path, UnidentifiedKind::Incomplete, reason)))
         })
     }
 
@@ -135,7 +135,13 @@ impl Descent<'_> {
         };
         let note = Some(format!("the member was not read: {reason}"));
         let identification = Identification::default();
-        Ok(emit(Found::Entry(Box::new(Entry { path, size, modified: None, identification, note }))))
+        Ok(emit(Examined::IdentifiedFile(Box::new(IdentifiedFile {
+            path,
+            size,
+            modified: None,
+            identification,
+            note,
+        }))))
     }
 
     fn open_tar(&mut self, path: &OsStr, source: &dyn Source, level: u32, emit: Emit<'_>) -> io::Result<bool> {
@@ -148,7 +154,13 @@ impl Descent<'_> {
                     let note = Some("the member was not read: it is stored as a sparse file".to_owned());
                     let (size, modified) = (member.size, member.modified);
                     let identification = Identification::default();
-                    emit(Found::Entry(Box::new(Entry { path, size, modified, identification, note })))
+                    emit(Examined::IdentifiedFile(Box::new(IdentifiedFile {
+                        path,
+                        size,
+                        modified,
+                        identification,
+                        note,
+                    })))
                 }
                 _ => true,
             };
@@ -176,10 +188,12 @@ impl Descent<'_> {
         Ok(match examiner.identifier.identify(&name_of(&path), &content, &examiner.options) {
             Ok(identification) => {
                 let (size, modified) = (member.size, member.modified);
-                let entry = Entry { path, size, modified, identification, note: None };
+                let entry = IdentifiedFile { path, size, modified, identification, note: None };
                 self.tell(entry, Some(&content), level, emit)
             }
-            Err(error) => emit(Found::Trouble(Trouble::new(&path, TroubleKind::Unreadable, error.to_string()))),
+            Err(error) => {
+                emit(Examined::Unidentified(Unidentified::new(&path, UnidentifiedKind::Unreadable, error.to_string())))
+            }
         })
     }
 
@@ -215,7 +229,11 @@ impl Descent<'_> {
             Ok(streamed) => streamed,
             Err(error) => {
                 let reason = format!("could not keep it for a second look: {error}");
-                return Ok(emit(Found::Trouble(Trouble::new(&path, TroubleKind::Unreadable, reason))));
+                return Ok(emit(Examined::Unidentified(Unidentified::new(
+                    &path,
+                    UnidentifiedKind::Unreadable,
+                    reason,
+                ))));
             }
         };
         self.left = self.left.saturating_sub(streamed.size);
@@ -223,12 +241,13 @@ impl Descent<'_> {
             Cause::TooLong => format!("cut off after {} bytes: the rest might tell more", streamed.size),
             Cause::Broken(error) => format!("damaged after {} bytes: {error}", streamed.size),
         });
-        let entry = Entry { path, size: streamed.size, modified, identification: streamed.identification, note };
+        let entry =
+            IdentifiedFile { path, size: streamed.size, modified, identification: streamed.identification, note };
         Ok(self.tell(entry, streamed.kept.as_deref(), level, emit))
     }
 
     /// Tells a member and, where it is an archive itself, what is in it.
-    fn tell(&mut self, mut entry: Entry, content: Option<&dyn Source>, level: u32, emit: Emit<'_>) -> bool {
+    fn tell(&mut self, mut entry: IdentifiedFile, content: Option<&dyn Source>, level: u32, emit: Emit<'_>) -> bool {
         let kind = kind(&entry.identification);
         if kind.is_some() && level >= self.depth {
             entry.note(format!("not opened: archives are opened {} deep, see --depth", self.depth));
@@ -236,7 +255,7 @@ impl Descent<'_> {
             entry.note("not opened: its content was not kept".to_owned());
         }
         let path = entry.path.clone();
-        if !emit(Found::Entry(Box::new(entry))) {
+        if !emit(Examined::IdentifiedFile(Box::new(entry))) {
             return false;
         }
         match (kind, content) {

@@ -7,7 +7,7 @@ use strongroom_pronom::Identification;
 
 /// A file, a member of an archive, or standard input, with what was found.
 #[derive(Debug)]
-pub struct Entry {
+pub struct IdentifiedFile {
     /// As it was named or walked to; members behind a `#`.
     pub path: OsString,
     /// Bytes.
@@ -22,18 +22,18 @@ pub struct Entry {
 
 /// Something that has no formats to tell.
 #[derive(Debug)]
-pub struct Trouble {
+pub struct Unidentified {
     /// As of an entry.
     pub path: OsString,
     /// How bad it is.
-    pub kind: TroubleKind,
+    pub kind: UnidentifiedKind,
     /// Why.
     pub reason: String,
 }
 
 /// How bad it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TroubleKind {
+pub enum UnidentifiedKind {
     /// It is no file to identify: a link, a device.
     Skipped,
     /// Not all members of an archive were looked at.
@@ -46,14 +46,14 @@ pub enum TroubleKind {
 
 /// What is told, in walking order.
 #[derive(Debug)]
-pub enum Found {
+pub enum Examined {
     /// A file with its formats.
-    Entry(Box<Entry>),
+    IdentifiedFile(Box<IdentifiedFile>),
     /// Something that has none to tell.
-    Trouble(Trouble),
+    Unidentified(Unidentified),
 }
 
-impl Entry {
+impl IdentifiedFile {
     /// All warnings in one line; `None` where there are none.
     pub fn warning(&self) -> Option<String> {
         match (self.identification.warning(), &self.note) {
@@ -82,8 +82,8 @@ impl Entry {
     }
 }
 
-impl Trouble {
-    pub(crate) fn new(path: &OsStr, kind: TroubleKind, reason: impl Into<String>) -> Self {
+impl Unidentified {
+    pub(crate) fn new(path: &OsStr, kind: UnidentifiedKind, reason: impl Into<String>) -> Self {
         Self { path: path.to_owned(), kind, reason: reason.into() }
     }
 }

@@ -1,4 +1,4 @@
-//! Why an identification of files cannot go on, as opposed to what cannot be read (that is a [`crate::Trouble`]).
+//! Why an identification of files cannot go on, as opposed to what cannot be read (that is a [`crate::Unidentified`]).
 
 use std::io;
 

@@ -11,14 +11,14 @@ use strongroom_pronom::{Identification, Identifier, Observed, Options};
 
 use crate::Target;
 use crate::archives::{self, Archives};
-use crate::entry::{Entry, Found, Trouble, TroubleKind, timestamp};
+use crate::entry::{Examined, IdentifiedFile, Unidentified, UnidentifiedKind, timestamp};
 use crate::spool::Spool;
 
 /// Bytes read at once from what passes by.
 const BLOCK: usize = 64 << 10;
 
 /// Takes an answer; says whether to go on.
-pub(crate) type Emit<'e> = &'e mut dyn FnMut(Found) -> bool;
+pub(crate) type Emit<'e> = &'e mut dyn FnMut(Examined) -> bool;
 
 /// What every file is looked at with.
 pub struct Examiner {
@@ -57,7 +57,11 @@ impl Examiner {
             Target::StandardInput { name } => self.examine_standard_input(name, emit),
         };
         if let Err(error) = outcome {
-            emit(Found::Trouble(Trouble::new(target.path(), TroubleKind::Unreadable, error.to_string())));
+            emit(Examined::Unidentified(Unidentified::new(
+                target.path(),
+                UnidentifiedKind::Unreadable,
+                error.to_string(),
+            )));
         }
     }
 
@@ -68,12 +72,12 @@ impl Examiner {
         let metadata = file.metadata()?;
         if !metadata.is_file() {
             let reason = "it is no regular file";
-            emit(Found::Trouble(Trouble::new(path.as_os_str(), TroubleKind::Skipped, reason)));
+            emit(Examined::Unidentified(Unidentified::new(path.as_os_str(), UnidentifiedKind::Skipped, reason)));
             return Ok(());
         }
         let source = FileSource::new(file)?;
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let entry = Entry {
+        let entry = IdentifiedFile {
             path: path.as_os_str().to_owned(),
             size: source.size(),
             modified: timestamp(metadata.modified()),
@@ -90,7 +94,7 @@ impl Examiner {
             return Err(error);
         }
         let path = if name.is_empty() { "-" } else { name };
-        let entry = Entry {
+        let entry = IdentifiedFile {
             path: path.into(),
             size: streamed.size,
             modified: None,
@@ -99,15 +103,15 @@ impl Examiner {
         };
         match streamed.kept {
             Some(kept) => self.tell_and_open(entry, &*kept, emit),
-            None => drop(emit(Found::Entry(Box::new(entry)))),
+            None => drop(emit(Examined::IdentifiedFile(Box::new(entry)))),
         }
         Ok(())
     }
 
-    fn tell_and_open(&self, entry: Entry, source: &dyn Source, emit: Emit<'_>) {
+    fn tell_and_open(&self, entry: IdentifiedFile, source: &dyn Source, emit: Emit<'_>) {
         let archive = self.archives.as_ref().zip(archives::kind(&entry.identification));
         let path = entry.path.clone();
-        if emit(Found::Entry(Box::new(entry)))
+        if emit(Examined::IdentifiedFile(Box::new(entry)))
             && let Some((archives, kind)) = archive
         {
             archives.open(self, kind, &path, source, emit);

@@ -17,7 +17,7 @@ mod walk;
 use std::path::PathBuf;
 
 pub use archives::{ARCHIVE_BYTES, Archives, DEPTH, MEMBER_BYTES};
-pub use entry::{Entry, Found, Trouble, TroubleKind};
+pub use entry::{Examined, IdentifiedFile, Unidentified, UnidentifiedKind};
 pub use error::IdentifyError;
 pub use examine::Examiner;
 pub use report::{Form, Printable, Reporter};

@@ -5,7 +5,7 @@ use serde::Serialize;
 use strongroom_pronom::{Format, Match};
 
 use crate::csv;
-use crate::entry::{Entry, Trouble};
+use crate::entry::{IdentifiedFile, Unidentified};
 use crate::error::IdentifyError;
 use crate::siegfried::Siegfried;
 
@@ -95,7 +95,7 @@ impl Reporter {
     }
 
     /// What a file is.
-    pub fn entry(&self, entry: &Entry) -> Result<Vec<String>, IdentifyError> {
+    pub fn entry(&self, entry: &IdentifiedFile) -> Result<Vec<String>, IdentifyError> {
         Ok(match self.form {
             Form::Text => vec![self.text(entry)],
             Form::Json => vec![serde_json::to_string(&self.json(entry)).map_err(IdentifyError::Json)?],
@@ -105,14 +105,14 @@ impl Reporter {
     }
 
     /// What could not be looked at, where the form has a place for it.
-    pub fn trouble(&self, trouble: &Trouble) -> Option<String> {
+    pub fn trouble(&self, trouble: &Unidentified) -> Option<String> {
         match self.form {
             Form::Siegfried => Siegfried::trouble(trouble, self.printable).map(csv::line),
             Form::Text | Form::Json | Form::Csv => None,
         }
     }
 
-    fn json<'e>(&'e self, entry: &'e Entry) -> JsonEntry<'e> {
+    fn json<'e>(&'e self, entry: &'e IdentifiedFile) -> JsonEntry<'e> {
         let matches = entry.identification.matches.iter().map(|found| JsonMatch {
             puid: &found.format.puid,
             name: &found.format.name,
@@ -137,7 +137,7 @@ impl Reporter {
         }
     }
 
-    fn csv_rows(&self, entry: &Entry) -> Vec<Vec<String>> {
+    fn csv_rows(&self, entry: &IdentifiedFile) -> Vec<Vec<String>> {
         let printable = self.printable;
         let path = printable(&entry.path.to_string_lossy());
         let candidates: Vec<&str> = entry.identification.candidates.iter().map(|format| format.puid.as_str()).collect();
@@ -165,7 +165,7 @@ impl Reporter {
     }
 
     /// The answer for people: one line, and lines below it for all that needs more.
-    fn text(&self, entry: &Entry) -> String {
+    fn text(&self, entry: &IdentifiedFile) -> String {
         let printable = self.printable;
         let path = printable(&entry.path.to_string_lossy());
         let candidates = &entry.identification.candidates;

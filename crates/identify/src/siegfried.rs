@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use strongroom_pronom::{Basis, Format, Match, Method, SignatureSet, Span, Warning};
 
 use crate::Printable;
-use crate::entry::{Entry, Trouble, TroubleKind};
+use crate::entry::{IdentifiedFile, Unidentified, UnidentifiedKind};
 
 /// The columns from `namespace` on.
 const OF_MATCH: usize = 8;
@@ -48,7 +48,7 @@ impl Siegfried {
     }
 
     /// The lines of a file: one for each match, or one that says there is none.
-    pub(crate) fn rows(&self, entry: &Entry, printable: Printable) -> Vec<Vec<String>> {
+    pub(crate) fn rows(&self, entry: &IdentifiedFile, printable: Printable) -> Vec<Vec<String>> {
         let errors: Vec<String> = entry.identification.warnings.iter().map(error).chain(entry.note.clone()).collect();
         let beginning = [
             printable(&entry.path.to_string_lossy()),
@@ -66,8 +66,8 @@ impl Siegfried {
     }
 
     /// The line of something that was not read.
-    pub(crate) fn trouble(trouble: &Trouble, printable: Printable) -> Option<Vec<String>> {
-        if !matches!(trouble.kind, TroubleKind::Missing | TroubleKind::Unreadable) {
+    pub(crate) fn trouble(trouble: &Unidentified, printable: Printable) -> Option<Vec<String>> {
+        if !matches!(trouble.kind, UnidentifiedKind::Missing | UnidentifiedKind::Unreadable) {
             return None;
         }
         let path = printable(&trouble.path.to_string_lossy());

@@ -45,7 +45,7 @@ impl Spool {
     /// The bytes kept, if they were.
     pub(crate) fn finish(self) -> io::Result<Option<Box<dyn Source>>> {
         Ok(match self {
-            Self::Memory(bytes) => Some(Box::new(Held(bytes))),
+            Self::Memory(bytes) => Some(Box::new(MemoryBytes(bytes))),
             Self::File(file) => Some(Box::new(FileSource::new(file)?)),
             Self::Dropped => None,
         })
@@ -53,9 +53,9 @@ impl Spool {
 }
 
 /// Bytes in memory.
-struct Held(Vec<u8>);
+struct MemoryBytes(Vec<u8>);
 
-impl Source for Held {
+impl Source for MemoryBytes {
     fn size(&self) -> u64 {
         self.0.len() as u64
     }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use crate::Target;
-use crate::entry::{Found, Trouble, TroubleKind};
+use crate::entry::{Examined, Unidentified, UnidentifiedKind};
 use crate::error::IdentifyError;
 use crate::examine::Examiner;
 use crate::walk::{Step, walk};
@@ -20,14 +20,14 @@ const ANSWERS: usize = 16;
 /// One file to look at, and where its answers go.
 struct Job {
     target: Target,
-    answers: SyncSender<Found>,
+    answers: SyncSender<Examined>,
 }
 
 /// What is told next.
 enum Turn {
-    Now(Found),
+    Now(Examined),
     /// The answers about a file, as they come.
-    Awaited(Target, Receiver<Found>),
+    Awaited(Target, Receiver<Examined>),
 }
 
 /// Walks the targets and shows what is found in order. An error of `show` ends it; then threads that are still at work end
@@ -36,7 +36,7 @@ pub fn run<E: From<IdentifyError>>(
     targets: Vec<Target>,
     examiner: &Arc<Examiner>,
     threads: usize,
-    show: &mut dyn FnMut(Found) -> Result<(), E>,
+    show: &mut dyn FnMut(Examined) -> Result<(), E>,
 ) -> Result<(), E> {
     let (job_sender, job_receiver) = sync_channel::<Job>(WAITING);
     let (turn_sender, turn_receiver) = sync_channel::<Turn>(WAITING);
@@ -58,7 +58,11 @@ pub fn run<E: From<IdentifyError>>(
                 }
                 if !is_answered {
                     let reason = "the identification ended without an answer";
-                    show(Found::Trouble(Trouble::new(target.path(), TroubleKind::Unreadable, reason)))?;
+                    show(Examined::Unidentified(Unidentified::new(
+                        target.path(),
+                        UnidentifiedKind::Unreadable,
+                        reason,
+                    )))?;
                 }
             }
         }
@@ -89,7 +93,7 @@ fn dispatch(targets: Vec<Target>, turns: &SyncSender<Turn>, jobs: &SyncSender<Jo
 fn walk_one(path: &Path, turns: &SyncSender<Turn>, hand_over: &dyn Fn(Target) -> bool) -> bool {
     walk(path, &mut |step| match step {
         Step::File(file) => hand_over(Target::File(file)),
-        Step::Trouble(trouble) => turns.send(Turn::Now(Found::Trouble(trouble))).is_ok(),
+        Step::Unidentified(trouble) => turns.send(Turn::Now(Examined::Unidentified(trouble))).is_ok(),
     })
 }
 

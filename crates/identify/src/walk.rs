@@ -7,7 +7,7 @@ use std::fs::{self, FileType};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::entry::{Trouble, TroubleKind};
+use crate::entry::{Unidentified, UnidentifiedKind};
 
 /// Names of one folder that are held at once.
 const BATCH: usize = if cfg!(test) { 100 } else { 65_536 };
@@ -17,7 +17,7 @@ pub(crate) enum Step {
     /// A regular file.
     File(PathBuf),
     /// Something that is not identified.
-    Trouble(Trouble),
+    Unidentified(Unidentified),
 }
 
 /// A folder on the way down.
@@ -48,8 +48,8 @@ pub(crate) fn walk(path: &Path, visit: &mut dyn FnMut(Step) -> bool) -> bool {
         Ok(metadata) => metadata,
         Err(error) => {
             let is_missing = error.kind() == io::ErrorKind::NotFound;
-            let kind = if is_missing { TroubleKind::Missing } else { TroubleKind::Unreadable };
-            return visit(Step::Trouble(Trouble::new(path.as_os_str(), kind, error.to_string())));
+            let kind = if is_missing { UnidentifiedKind::Missing } else { UnidentifiedKind::Unreadable };
+            return visit(Step::Unidentified(Unidentified::new(path.as_os_str(), kind, error.to_string())));
         }
     };
     match Kind::of(metadata.file_type()) {
@@ -130,12 +130,12 @@ fn list(folder: &Path, after: Option<&OsString>) -> io::Result<(Vec<Name>, bool)
 }
 
 fn unreadable(folder: &Path, error: &io::Error) -> Step {
-    Step::Trouble(Trouble::new(folder.as_os_str(), TroubleKind::Unreadable, error.to_string()))
+    Step::Unidentified(Unidentified::new(folder.as_os_str(), UnidentifiedKind::Unreadable, error.to_string()))
 }
 
 fn skipped(path: &Path, kind: Kind) -> Step {
     let reason = if kind == Kind::Link { "it is a symbolic link" } else { "it is no regular file" };
-    Step::Trouble(Trouble::new(path.as_os_str(), TroubleKind::Skipped, reason))
+    Step::Unidentified(Unidentified::new(path.as_os_str(), UnidentifiedKind::Skipped, reason))
 }
 
 impl Kind {
@@ -161,7 +161,7 @@ mod tests {
         walk(path, &mut |step| {
             found.push(match step {
                 Step::File(file) => file.strip_prefix(path).unwrap().display().to_string(),
-                Step::Trouble(trouble) => format!("({})", trouble.reason),
+                Step::Unidentified(trouble) => format!("({})", trouble.reason),
             });
             true
         });

@@ -42,7 +42,7 @@ struct Rule {
 
 /// A container signature that matched.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct ContainerMatch {
     pub(crate) signature: u32,
     pub(crate) format: u32,
     pub(crate) members: Vec<Member>,
@@ -51,7 +51,7 @@ pub(crate) struct Found {
 /// What a look inside told.
 #[derive(Debug, Default)]
 pub(crate) struct Told {
-    pub(crate) found: Vec<Found>,
+    pub(crate) found: Vec<ContainerMatch>,
     /// Why it could not be read, or not all that mattered.
     pub(crate) unreadable: Option<String>,
     /// Formats with a signature of which some rule held, where the rest could not be read.
@@ -236,7 +236,7 @@ impl<'i> Look<'i> {
             let held = self.held.get_mut(signature.rules.clone()).unwrap_or_default();
             if held.iter().all(Option::is_some) {
                 let members = held.iter_mut().filter_map(Option::take).collect();
-                told.found.push(Found { signature: signature.id, format: signature.format, members });
+                told.found.push(ContainerMatch { signature: signature.id, format: signature.format, members });
             } else if held.iter().flatten().any(|member| !member.spans.is_empty()) {
                 told.possible.push(signature.format);
             }

@@ -140,7 +140,7 @@ fn container_kind(beginning: &[u8]) -> Option<ContainerKind> {
 }
 
 /// A format that was found, on its way to an answer.
-struct Found {
+struct Candidate {
     format: u32,
     basis: Vec<Basis>,
 }
@@ -155,7 +155,7 @@ pub(crate) fn weigh(knowledge: &Knowledge, mut evidence: Evidence) -> Identifica
             (told, is_unreadable)
         }
     };
-    let mut found: Vec<Found> = Vec::new();
+    let mut found: Vec<Candidate> = Vec::new();
     let method = if told.found.is_empty() {
         for hit in evidence.hits.iter().filter(|hit| !hit.stands_in || do_stand_in) {
             let basis = Basis::Signature { signature: hit.signature, spans: hit.spans.clone() };
@@ -171,7 +171,7 @@ pub(crate) fn weigh(knowledge: &Knowledge, mut evidence: Evidence) -> Identifica
     let formats: Vec<u32> = found.iter().map(|found| found.format).collect();
     found.retain(|found| !formats.iter().any(|higher| knowledge.outranks(*higher, found.format)));
     found.sort_by_key(|found| found.format);
-    let stood_in = |found: &Found| {
+    let stood_in = |found: &Candidate| {
         let mut hits = evidence.hits.iter().filter(|hit| hit.format == found.format);
         method == Method::Signature && hits.any(|hit| hit.stands_in)
     };
@@ -200,14 +200,14 @@ pub(crate) fn weigh(knowledge: &Knowledge, mut evidence: Evidence) -> Identifica
     answer
 }
 
-fn add(found: &mut Vec<Found>, format: u32, basis: Basis) {
+fn add(found: &mut Vec<Candidate>, format: u32, basis: Basis) {
     match found.iter_mut().find(|found| found.format == format) {
         Some(found) => found.basis.push(basis),
-        None => found.push(Found { format, basis: vec![basis] }),
+        None => found.push(Candidate { format, basis: vec![basis] }),
     }
 }
 
-fn matched(knowledge: &Knowledge, name: &FileName, found: Found, method: Method) -> Option<Match> {
+fn matched(knowledge: &Knowledge, name: &FileName, found: Candidate, method: Method) -> Option<Match> {
     let format = Arc::clone(knowledge.formats.get(found.format as usize)?);
     let has_extensions = !name.extensions.is_empty() && !format.extensions.is_empty();
     let extension_mismatch = has_extensions && name.fitting(&format.extensions).is_none();
@@ -238,16 +238,16 @@ fn by_name_and_text(
     }
     let found = match (plain_text, open.as_slice()) {
         (Some((format, encoding)), _) if suggested.contains(&format) => {
-            Some((Found { format, basis: vec![Basis::Text(encoding)] }, Method::Text))
+            Some((Candidate { format, basis: vec![Basis::Text(encoding)] }, Method::Text))
         }
         (_, [only]) => {
             let extension = knowledge.formats.get(*only as usize).and_then(|format| name.fitting(&format.extensions));
             let basis = vec![Basis::Extension(extension.unwrap_or_default().to_owned())];
-            Some((Found { format: *only, basis }, Method::Extension))
+            Some((Candidate { format: *only, basis }, Method::Extension))
         }
         (Some((format, encoding)), _) => {
             answer.candidates = formats(knowledge, open.iter().copied());
-            Some((Found { format, basis: vec![Basis::Text(encoding)] }, Method::Text))
+            Some((Candidate { format, basis: vec![Basis::Text(encoding)] }, Method::Text))
         }
         (None, _) => {
             answer.candidates = formats(knowledge, open.iter().copied());

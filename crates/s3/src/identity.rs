@@ -26,7 +26,7 @@ struct Description {
 
 /// What `probe.json` says.
 #[derive(Debug, Serialize, Deserialize)]
-struct Found {
+struct ProbeFile {
     format: u32,
     endpoint: String,
     /// The class that was tried.
@@ -130,7 +130,7 @@ fn probe_name(inner: &Inner) -> Result<String, StorageError> {
 /// What was found out lately of this very server.
 fn recorded_probe(inner: &Inner) -> Result<Option<Probe>, StorageError> {
     // What cannot be read was written by another version: it is found out anew.
-    let found = match inner.read_bookkeeping::<Found>(&probe_name(inner)?) {
+    let found = match inner.read_bookkeeping::<ProbeFile>(&probe_name(inner)?) {
         Ok(found) => found,
         Err(StorageError::Unusable { .. }) => None,
         Err(error) => return Err(error),
@@ -148,7 +148,7 @@ fn recorded_probe(inner: &Inner) -> Result<Option<Probe>, StorageError> {
 /// Finds out what the server honours. Where nothing may be written, nothing is relied on.
 pub(crate) fn probe_and_record(inner: &Inner) -> Result<Probe, StorageError> {
     let probe = inner.find_out()?;
-    let found = Found {
+    let found = ProbeFile {
         format: PROBE_FORMAT,
         endpoint: inner.settings.shown_endpoint().to_owned(),
         class: inner.settings.storage_class.clone(),

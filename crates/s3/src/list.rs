@@ -15,7 +15,7 @@ use crate::head::etag_of;
 use crate::store::{BOOKKEEPING, Inner, is_reserved};
 
 /// An object as a listing names it.
-pub(crate) struct Entry {
+pub(crate) struct ListedObject {
     pub(crate) name: String,
     pub(crate) size: u64,
     pub(crate) etag: String,
@@ -26,7 +26,7 @@ pub(crate) struct Names<I> {
     inner: I,
     key: Key,
     prefix: String,
-    page: VecDeque<Entry>,
+    page: VecDeque<ListedObject>,
     token: Option<String>,
     last: Option<String>,
     is_over: bool,
@@ -74,11 +74,11 @@ impl<I: Deref<Target = Inner>> Names<I> {
         Ok(())
     }
 
-    fn is_before(&self, entry: &Entry) -> bool {
+    fn is_before(&self, entry: &ListedObject) -> bool {
         self.after.as_ref().is_some_and(|after| entry.name <= *after)
     }
 
-    fn in_order(&mut self, entry: Entry) -> Result<Entry, StorageError> {
+    fn in_order(&mut self, entry: ListedObject) -> Result<ListedObject, StorageError> {
         let is_behind = self.last.as_ref().is_some_and(|last| entry.name <= *last);
         if is_behind || !entry.name.starts_with(&self.prefix) {
             self.is_over = true;
@@ -92,7 +92,7 @@ impl<I: Deref<Target = Inner>> Names<I> {
 }
 
 impl<I: Deref<Target = Inner>> Iterator for Names<I> {
-    type Item = Result<Entry, StorageError>;
+    type Item = Result<ListedObject, StorageError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
@@ -114,14 +114,14 @@ impl<I: Deref<Target = Inner>> Iterator for Names<I> {
     }
 }
 
-fn entries(output: &ListObjectsV2Output) -> VecDeque<Entry> {
+fn entries(output: &ListObjectsV2Output) -> VecDeque<ListedObject> {
     let is_encoded = output.encoding_type() == Some(&EncodingType::Url);
     let contents = output.contents().iter();
     contents
         .filter_map(|object| {
             let name = decoded(object.key()?, is_encoded).into_owned();
             let size = object.size().and_then(|size| u64::try_from(size).ok()).unwrap_or_default();
-            Some(Entry { name, size, etag: etag_of(object.e_tag()) })
+            Some(ListedObject { name, size, etag: etag_of(object.e_tag()) })
         })
         .collect()
 }

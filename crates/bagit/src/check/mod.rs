@@ -28,7 +28,7 @@ use survey::Survey;
 /// What is known of one regular file of a bag.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileFact {
-    /// Relative to the bag, as [`crate::Entry::path`] has it.
+    /// Relative to the bag, as [`crate::BagFile::path`] has it.
     pub path: String,
     /// Bytes.
     pub size: u64,

@@ -12,7 +12,7 @@ use rustix::fs::FileType;
 
 use super::folder::Folder;
 use super::gate::{self, EntryKind, Gate, Passage};
-use super::{Entry, Visitor};
+use super::{BagFile, Visitor};
 use crate::codes;
 use crate::error::BagError;
 use crate::path::{escape_name, too_long_reason, unescape_name};
@@ -84,10 +84,10 @@ fn pack(size: u64, seconds: i64) -> [u8; 16] {
     facts
 }
 
-fn unpack(path: &[u8], facts: &[u8]) -> Option<Entry> {
+fn unpack(path: &[u8], facts: &[u8]) -> Option<BagFile> {
     let (size, seconds) = facts.split_first_chunk::<8>()?;
     let (seconds, _) = seconds.split_first_chunk::<8>()?;
-    Some(Entry {
+    Some(BagFile {
         path: String::from_utf8(path.to_vec()).ok()?,
         size: u64::from_le_bytes(*size),
         modified: jiff::Timestamp::from_second(i64::from_le_bytes(*seconds)).ok(),

@@ -7,7 +7,7 @@ use std::io::{self, Read};
 
 use strongroom_archive::{ArchiveError, MemberKind};
 
-use super::{Entry, Limits, Scan, Serialization, Visitor};
+use super::{BagFile, Limits, Scan, Serialization, Visitor};
 use crate::codes::{self, Rule};
 use crate::error::BagError;
 use crate::path;
@@ -70,7 +70,7 @@ pub(crate) struct Gate {
     files: u64,
     bytes: u64,
     limits: Limits,
-    seen: Seen,
+    seen: SeenPaths,
     foreign: HashSet<String>,
 }
 
@@ -87,7 +87,7 @@ impl Gate {
             files: 0,
             bytes: 0,
             limits: limits.clone(),
-            seen: Seen::new(limits),
+            seen: SeenPaths::new(limits),
             foreign: HashSet::new(),
         }
     }
@@ -272,7 +272,7 @@ impl Gate {
 
 /// Which paths have been seen, by keyed hashes: in memory up to a bound, and beyond it sorted on disk and looked at when
 /// the scan ends.
-struct Seen {
+struct SeenPaths {
     state: RandomState,
     hashes: HashSet<u64>,
     most: usize,
@@ -280,7 +280,7 @@ struct Seen {
     limits: Limits,
 }
 
-impl Seen {
+impl SeenPaths {
     fn new(limits: &Limits) -> Self {
         // A set of 8-byte hashes takes up to some 20 bytes each while it grows.
         Self {
@@ -332,12 +332,12 @@ pub(crate) fn is_out_of_proportion(packed: u64, unpacked: u64, limits: &Limits) 
 }
 
 /// A reader that remembers whether its source has failed, so that trouble with the source is told from trouble of the visitor.
-pub(crate) struct Watched<R> {
+pub(crate) struct WatchedReader<R> {
     pub(crate) inner: R,
     pub(crate) failure: Option<io::Error>,
 }
 
-impl<R: Read> Read for Watched<R> {
+impl<R: Read> Read for WatchedReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.inner.read(buffer).inspect_err(|error| {
             if error.kind() != io::ErrorKind::Interrupted {
@@ -349,11 +349,11 @@ impl<R: Read> Read for Watched<R> {
 
 /// Shows a file to the visitor. The failure of the source comes back as the inner error, that of the visitor as the outer.
 pub(crate) fn show<R: Read>(
-    entry: &Entry,
+    entry: &BagFile,
     reader: R,
     visit: &mut Visitor<'_>,
 ) -> Result<Result<R, io::Error>, BagError> {
-    let mut watched = Watched { inner: reader, failure: None };
+    let mut watched = WatchedReader { inner: reader, failure: None };
     let outcome = visit(entry, &mut watched);
     if let Some(failure) = watched.failure {
         return Ok(Err(failure));

@@ -4,7 +4,7 @@
 use std::io::{self, Read};
 
 use super::gate::{self, EntryKind, Gate, Passage};
-use super::{Entry, Visitor};
+use super::{BagFile, Visitor};
 use crate::error::BagError;
 
 /// A place in which the files of one bag lie.
@@ -62,7 +62,7 @@ fn show(files: &dyn LooseFiles, path: &str, size: u64, gate: &mut Gate, visit: &
         Passage::Skip => return Ok(()),
         Passage::Stop => return Err(Left::Enough),
     };
-    let entry = Entry { path: admitted, size, modified: None, location: 0 };
+    let entry = BagFile { path: admitted, size, modified: None, location: 0 };
     let file = Unopened { files, path, body: None };
     match gate::show(&entry, file, visit).map_err(Left::Failed)? {
         Ok(_) => Ok(()),

@@ -112,7 +112,7 @@ impl Default for Limits {
 
 /// A regular file of a bag.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct BagFile {
     /// Relative to the bag's base directory, `/` separated; what is not UTF-8 is escaped (see [`crate::escape_name`]).
     pub path: String,
     /// Bytes, as the container states them.
@@ -148,7 +148,7 @@ pub struct Scan {
 }
 
 /// A callback that is shown each file and may read it.
-pub type Visitor<'v> = &'v mut dyn FnMut(&Entry, &mut dyn Read) -> io::Result<()>;
+pub type Visitor<'v> = &'v mut dyn FnMut(&BagFile, &mut dyn Read) -> io::Result<()>;
 
 /// A bag that can be scanned.
 pub struct Source {
@@ -303,7 +303,7 @@ pub(crate) enum Members {
 
 impl Members {
     /// The bytes of a member that a scan has shown.
-    pub(crate) fn read(&self, entry: &Entry) -> io::Result<Box<dyn Read + Send + '_>> {
+    pub(crate) fn read(&self, entry: &BagFile) -> io::Result<Box<dyn Read + Send + '_>> {
         match self {
             Self::Directory(base) => Ok(Box::new(directory::open_member(base, &entry.path)?)),
             Self::Tar(file) => Ok(Box::new(SectionReader::new(file, entry.location, entry.size))),

@@ -11,7 +11,7 @@ use strongroom_archive::tar::{End, Input, Member, Reader, SourceInput, StreamInp
 use strongroom_archive::{FileSource, MemberKind};
 
 use super::gate::{self, EntryKind, Gate, Passage};
-use super::{Entry, Visitor};
+use super::{BagFile, Visitor};
 use crate::codes;
 use crate::error::BagError;
 use crate::path::escape_name;
@@ -91,7 +91,7 @@ fn scan_member<I: Input>(
     if let Some(kind) = EntryKind::of(member.kind) {
         match gate.admit(&member.name, kind, member.size)? {
             Passage::File(path) => {
-                let entry = Entry { path, size: member.size, modified: member.modified, location: member.offset };
+                let entry = BagFile { path, size: member.size, modified: member.modified, location: member.offset };
                 if let Err(error) = gate::show(&entry, reader.content(), visit)? {
                     gate.stop_for(error, &format!("{shown:?}"))?;
                     return Ok(false);

@@ -8,7 +8,7 @@ use strongroom_archive::zip::{Entry as ZipEntry, Index, Placement};
 use strongroom_archive::{ArchiveError, FileSource, Source as _};
 
 use super::gate::{self, EntryKind, Gate, Passage};
-use super::{Entry, Visitor};
+use super::{BagFile, Visitor};
 use crate::codes;
 use crate::error::BagError;
 use crate::path::escape_name;
@@ -104,7 +104,7 @@ fn scan_member(
         gate.problem(codes::ARCHIVE_BOMB.problem(message).about(path));
         return Ok(true);
     }
-    let entry = Entry { path, size: zip_entry.size, modified: zip_entry.modified, location: zip_entry.position };
+    let entry = BagFile { path, size: zip_entry.size, modified: zip_entry.modified, location: zip_entry.position };
     let unreadable = |error: &dyn std::fmt::Display| format!("the member cannot be read: {error}");
     if zip_entry.is_stored_in_two_sizes() {
         let message = unreadable(&"a stored member states two sizes");

@@ -49,14 +49,14 @@ pub fn create(source: &Path, target: &Path, options: &BagOptions) -> Result<Writ
     let writer_options = WriterOptions { names: NamePolicy::ACCEPT, ..options.writer.clone() };
     let mut writer = BagWriter::create(target, options.form, writer_options)?;
     walk(source, &mut |found| match found {
-        Found::File { path, name } => add(&mut writer, &format!("data/{name}"), &path, BagWriter::add_payload),
-        Found::EmptyDirectory { name } if options.keep_empty_directories => {
+        Visited::File { path, name } => add(&mut writer, &format!("data/{name}"), &path, BagWriter::add_payload),
+        Visited::EmptyDirectory { name } if options.keep_empty_directories => {
             let keep = if name.is_empty() { format!("data/{KEEP}") } else { format!("data/{name}/{KEEP}") };
             writer.add_payload(&NewFile::new(&keep, 0), io::empty()).map(|_| ())
         }
-        Found::EmptyDirectory { .. } => Ok(()),
+        Visited::EmptyDirectory { .. } => Ok(()),
         // Changed since the survey.
-        Found::NotUtf8 { path } | Found::Other { path, .. } => Err(WriteError::Io {
+        Visited::NotUtf8 { path } | Visited::Other { path, .. } => Err(WriteError::Io {
             act: "bag",
             path,
             source: io::Error::new(io::ErrorKind::InvalidInput, "it is no longer a regular file"),
@@ -144,17 +144,17 @@ fn survey(source: &Path, options: &BagOptions) -> Result<Survey, WriteError> {
     let mut names = Names::new(writer.names, writer.memory_limit / 2, writer.temporary_directory.as_deref());
     walk(source, &mut |found| {
         match found {
-            Found::File { name, .. } => names.add(&name).map_err(WriteError::Spill)?,
-            Found::EmptyDirectory { name } if !options.keep_empty_directories && !name.is_empty() => {
+            Visited::File { name, .. } => names.add(&name).map_err(WriteError::Spill)?,
+            Visited::EmptyDirectory { name } if !options.keep_empty_directories && !name.is_empty() => {
                 let message = format!("the directory {name:?} is empty, and so not in the bag");
                 survey.take(problem(codes::EMPTY_DIRECTORY, Some(&name), message));
             }
-            Found::EmptyDirectory { .. } => {}
-            Found::NotUtf8 { path } => {
+            Visited::EmptyDirectory { .. } => {}
+            Visited::NotUtf8 { path } => {
                 let message = format!("the name {} is not UTF-8", path.display());
                 survey.take(problem(codes::NAME_NOT_UTF8, Some(&path.to_string_lossy()), message));
             }
-            Found::Other { path, kind } => {
+            Visited::Other { path, kind } => {
                 let message = format!("{} is {kind}", path.display());
                 survey.take(problem(codes::NOT_A_FILE, Some(&path.to_string_lossy()), message));
             }
@@ -168,7 +168,7 @@ fn survey(source: &Path, options: &BagOptions) -> Result<Survey, WriteError> {
     Err(WriteError::Refused { path: source.to_owned(), problems: survey.refused, more: survey.more_refused })
 }
 
-enum Found {
+enum Visited {
     File { path: PathBuf, name: String },
     EmptyDirectory { name: String },
     NotUtf8 { path: PathBuf },
@@ -176,10 +176,10 @@ enum Found {
 }
 
 /// Visits everything below `source`, each directory in the order of its names' bytes. Holds one listing per level.
-fn walk(source: &Path, visit: &mut dyn FnMut(Found) -> Result<(), WriteError>) -> Result<(), WriteError> {
+fn walk(source: &Path, visit: &mut dyn FnMut(Visited) -> Result<(), WriteError>) -> Result<(), WriteError> {
     let mut levels = vec![Level::open(source.to_owned(), String::new())?];
     if levels.last().is_some_and(|level| level.entries.len() == 0) {
-        return visit(Found::EmptyDirectory { name: String::new() });
+        return visit(Visited::EmptyDirectory { name: String::new() });
     }
     while let Some(level) = levels.last_mut() {
         let Some((name, kind)) = level.entries.next() else {
@@ -188,21 +188,21 @@ fn walk(source: &Path, visit: &mut dyn FnMut(Found) -> Result<(), WriteError>) -
         };
         let path = level.path.join(&name);
         let Some(name) = name.to_str() else {
-            visit(Found::NotUtf8 { path })?;
+            visit(Visited::NotUtf8 { path })?;
             continue;
         };
         let name = if level.name.is_empty() { name.to_owned() } else { format!("{}/{name}", level.name) };
         if kind.is_dir() {
             let level = Level::open(path, name)?;
             if level.entries.len() == 0 {
-                visit(Found::EmptyDirectory { name: level.name })?;
+                visit(Visited::EmptyDirectory { name: level.name })?;
             } else {
                 levels.push(level);
             }
         } else if kind.is_file() {
-            visit(Found::File { path, name })?;
+            visit(Visited::File { path, name })?;
         } else {
-            visit(Found::Other { path, kind: describe(kind) })?;
+            visit(Visited::Other { path, kind: describe(kind) })?;
         }
     }
     Ok(())

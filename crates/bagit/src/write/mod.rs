@@ -30,7 +30,7 @@ use crate::path::unsafe_reason;
 use crate::{Problem, Serialization, Severity};
 use listing::Listing;
 use names::Names;
-use sink::{Entry, Gzip, Output, Sink, Stream};
+use sink::{FileHeader, Gzip, Output, Sink, Stream};
 
 /// Bytes read at once.
 const BUFFER: usize = 256 << 10;
@@ -394,7 +394,7 @@ impl<'w> BagWriter<'w> {
         algorithms.extend(file.expected.into_iter().flat_map(DigestSet::iter).map(|(algorithm, _)| algorithm));
         let mut hasher = MultiHasher::new(&algorithms);
         let modified = file.modified.unwrap_or(self.options.timestamp);
-        self.sink.begin(&Entry { path: file.path, size: file.size, modified }).map_err(to_write)?;
+        self.sink.begin(&FileHeader { path: file.path, size: file.size, modified }).map_err(to_write)?;
         loop {
             let bytes = match reader.read(&mut self.buffer) {
                 Ok(0) => break,

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::time::SystemTime;
 
 /// One file about to be written.
-pub(super) struct Entry<'a> {
+pub(super) struct FileHeader<'a> {
     /// Relative to the bag, with `/`, checked.
     pub(super) path: &'a str,
     pub(super) size: u64,
@@ -13,7 +13,7 @@ pub(super) struct Entry<'a> {
 
 /// A container being written. `write` gives exactly the announced number of bytes between `begin` and `end`.
 pub(super) trait Sink: Send {
-    fn begin(&mut self, entry: &Entry<'_>) -> io::Result<()>;
+    fn begin(&mut self, entry: &FileHeader<'_>) -> io::Result<()>;
     fn write(&mut self, bytes: &[u8]) -> io::Result<()>;
     fn end(&mut self) -> io::Result<()>;
     /// Ends the container and puts it in its place.

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use ::tar::{EntryType, Header};
 
-use super::sink::{Entry, Output, Sink, unix_seconds};
+use super::sink::{FileHeader, Output, Sink, unix_seconds};
 
 const BLOCK: u64 = 512;
 /// The longest name that fits the header without the prefix field, which not every reader joins alike.
@@ -91,7 +91,7 @@ fn record(records: &mut Vec<u8>, key: &str, value: &[u8]) {
 }
 
 impl Sink for TarSink<'_> {
-    fn begin(&mut self, entry: &Entry<'_>) -> io::Result<()> {
+    fn begin(&mut self, entry: &FileHeader<'_>) -> io::Result<()> {
         let name = format!("{}/{}", self.base_directory, entry.path);
         self.padding = entry.size;
         self.header(&name, EntryType::Regular, 0o644, entry.size, unix_seconds(entry.modified))

@@ -7,7 +7,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use super::WriteError;
-use super::sink::{Entry, Output, Sink};
+use super::sink::{FileHeader, Output, Sink};
 
 /// Bytes gathered before they go to an archive file.
 const BUFFER: usize = 256 << 10;
@@ -99,7 +99,7 @@ impl DirectoryTarget {
 }
 
 impl Sink for DirectoryTarget {
-    fn begin(&mut self, entry: &Entry<'_>) -> io::Result<()> {
+    fn begin(&mut self, entry: &FileHeader<'_>) -> io::Result<()> {
         let path = self.root.join(entry.path);
         if let Some(directory) = path.parent()
             && directory != self.last_directory

@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use flate2::{Compress, Compression, Crc, FlushCompress, Status};
 use tempfile::SpooledTempFile;
 
-use super::sink::{Entry, Output, Sink, unix_seconds};
+use super::sink::{FileHeader, Output, Sink, unix_seconds};
 
 /// A field of this value stands for one in the ZIP64 record (APPNOTE 4.3.9.2).
 const IN_ZIP64: u32 = u32::MAX;
@@ -163,7 +163,7 @@ impl<'w> ZipSink<'w> {
 }
 
 impl Sink for ZipSink<'_> {
-    fn begin(&mut self, entry: &Entry<'_>) -> io::Result<()> {
+    fn begin(&mut self, entry: &FileHeader<'_>) -> io::Result<()> {
         let name = format!("{}/{}", self.base_directory, entry.path);
         let header = self.fixed(&name, DEFLATED, FLAGS, entry.modified, 0o100_644 << 16)?;
         let is_large = entry.size > SMALL;

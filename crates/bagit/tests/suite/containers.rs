@@ -4,7 +4,9 @@ use std::fs;
 use std::io::{self, Read, Write};
 use std::path::Path;
 
-use strongroom_bagit::{BagError, CheckOptions, Entry, Limits, Report, Scan, Serialization, Source, Verdict, validate};
+use strongroom_bagit::{
+    BagError, BagFile, CheckOptions, Limits, Report, Scan, Serialization, Source, Verdict, validate,
+};
 use strongroom_digest::Algorithm;
 use tempfile::TempDir;
 
@@ -104,7 +106,7 @@ fn a_visitor_may_skip_and_its_own_error_comes_back_as_it_is() {
     ] {
         let mut seen = 0;
         let source = Source::from_stream(Box::new(io::Cursor::new(archive.clone())), serialization, None);
-        let scan = source.scan(&Limits::default(), &mut |_: &Entry, _: &mut dyn Read| {
+        let scan = source.scan(&Limits::default(), &mut |_: &BagFile, _: &mut dyn Read| {
             seen += 1;
             Ok(())
         });

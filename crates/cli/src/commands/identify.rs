@@ -10,8 +10,8 @@ use clap::Args;
 use indicatif::ProgressBar;
 use strongroom_engine::signatures;
 use strongroom_identify::{
-    ARCHIVE_BYTES, Archives, DEPTH, Examiner, Form, Found, IdentifyError, MEMBER_BYTES, Reporter, Siegfried, Target,
-    Trouble, TroubleKind,
+    ARCHIVE_BYTES, Archives, DEPTH, Examined, Examiner, Form, IdentifyError, MEMBER_BYTES, Reporter, Siegfried, Target,
+    Unidentified, UnidentifiedKind,
 };
 use strongroom_pronom::{Identifier, Options, SignatureSet};
 
@@ -94,7 +94,7 @@ pub(crate) fn run(command: &Identify, context: &Context) -> Outcome {
     let mut worst = Exit::Done;
     let mut count = 0_u64;
     let outcome = strongroom_identify::run(targets, &examiner, command.threads(), &mut |found| match found {
-        Found::Entry(mut entry) => {
+        Examined::IdentifiedFile(mut entry) => {
             count += 1;
             if count.is_multiple_of(100) {
                 bar.set_message(format!("{count} files identified"));
@@ -104,7 +104,7 @@ pub(crate) fn run(command: &Identify, context: &Context) -> Outcome {
             }
             reporter.entry(&entry)?.iter().try_for_each(|line| context.output.line(line))
         }
-        Found::Trouble(trouble) => {
+        Examined::Unidentified(trouble) => {
             bar.suspend(|| tell(&trouble, context));
             worst = worse(worst, trouble.kind);
             reporter.trouble(&trouble).map_or(Ok(()), |line| context.output.line(&line))
@@ -178,22 +178,24 @@ fn progress_bar(context: &Context) -> ProgressBar {
     if std::io::stdout().is_terminal() { ProgressBar::hidden() } else { progress::spinner(context, "identifying") }
 }
 
-fn tell(trouble: &Trouble, context: &Context) {
+fn tell(trouble: &Unidentified, context: &Context) {
     let path = printable(&trouble.path.to_string_lossy());
     let reason = printable(&trouble.reason);
     match trouble.kind {
-        TroubleKind::Skipped | TroubleKind::Incomplete if context.is_quiet => {}
-        TroubleKind::Skipped => eprintln!("warning: {path} is skipped: {reason}"),
-        TroubleKind::Incomplete => eprintln!("warning: {path}: {reason}"),
-        TroubleKind::Missing | TroubleKind::Unreadable => eprintln!("error: could not identify {path}: {reason}"),
+        UnidentifiedKind::Skipped | UnidentifiedKind::Incomplete if context.is_quiet => {}
+        UnidentifiedKind::Skipped => eprintln!("warning: {path} is skipped: {reason}"),
+        UnidentifiedKind::Incomplete => eprintln!("warning: {path}: {reason}"),
+        UnidentifiedKind::Missing | UnidentifiedKind::Unreadable => {
+            eprintln!("error: could not identify {path}: {reason}")
+        }
     }
 }
 
 /// What could not be read outweighs what is missing: there, looking again may help.
-fn worse(exit: Exit, kind: TroubleKind) -> Exit {
+fn worse(exit: Exit, kind: UnidentifiedKind) -> Exit {
     match (exit, kind) {
-        (_, TroubleKind::Unreadable) => Exit::OutOfReach,
-        (Exit::Done, TroubleKind::Missing) => Exit::NotFound,
+        (_, UnidentifiedKind::Unreadable) => Exit::OutOfReach,
+        (Exit::Done, UnidentifiedKind::Missing) => Exit::NotFound,
         _ => exit,
     }
 }

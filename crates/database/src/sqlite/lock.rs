@@ -40,17 +40,17 @@ impl WriteLock {
     }
 
     /// Waits for the turn to write. It ends when the guard is dropped, or with the process, however that ends.
-    pub(super) fn acquire(&self) -> Result<Held<'_>, DatabaseError> {
+    pub(super) fn acquire(&self) -> Result<HeldLock<'_>, DatabaseError> {
         let turn = self.lock(&self.turnstile)?;
         let held = self.lock(&self.file)?;
         drop(turn);
         Ok(held)
     }
 
-    fn lock<'a>(&self, file: &'a File) -> Result<Held<'a>, DatabaseError> {
+    fn lock<'a>(&self, file: &'a File) -> Result<HeldLock<'a>, DatabaseError> {
         loop {
             match flock(file.as_fd(), FlockOperation::LockExclusive) {
-                Ok(()) => return Ok(Held(file)),
+                Ok(()) => return Ok(HeldLock(file)),
                 Err(Errno::INTR) => {}
                 Err(error) => return Err(explain_io(&self.path, "lock the database", &error.into())),
             }
@@ -59,9 +59,9 @@ impl WriteLock {
 }
 
 /// A lock that is held until this is dropped.
-pub(super) struct Held<'a>(&'a File);
+pub(super) struct HeldLock<'a>(&'a File);
 
-impl Drop for Held<'_> {
+impl Drop for HeldLock<'_> {
     fn drop(&mut self) {
         // Unlocking an open descriptor that holds the lock cannot fail (flock(2)); closing it would unlock it as well.
         let _ = flock(self.0.as_fd(), FlockOperation::Unlock);

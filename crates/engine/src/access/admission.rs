@@ -99,7 +99,7 @@ impl Admission {
         store: &dyn Store,
         known: &BTreeMap<String, KnownStore>,
         epoch: Option<&RegistryEpoch>,
-    ) -> Result<Option<watermark::Found>, Refusal> {
+    ) -> Result<Option<watermark::StoredWatermark>, Refusal> {
         if !self.settings.preservation_stores().contains(&name) {
             return Ok(None);
         }

@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::authorization::{Permission, Role};
 use crate::event::Event;
-use crate::journal::{Entry, Target};
+use crate::journal::{JournalEntry, Target};
 use crate::{EngineError, Home};
 
 /// Who asks, as the edge found out: the command line from its user, a server from a session or a key, workers as the system.
@@ -72,12 +72,12 @@ impl Caller {
     }
 
     /// What an act of this caller leaves in the journal.
-    pub(crate) fn entry(&self, request: Uuid, permission: &Permission) -> Entry {
-        Entry { actor: self.actor.clone(), request, act: permission.name().to_owned() }
+    pub(crate) fn entry(&self, request: Uuid, permission: &Permission) -> JournalEntry {
+        JournalEntry { actor: self.actor.clone(), request, act: permission.name().to_owned() }
     }
 
     /// Tells the journal of a refused act.
-    pub(crate) fn tell_of_refusal(&self, registry: &Registry, entry: Entry, reason: &str) {
+    pub(crate) fn tell_of_refusal(&self, registry: &Registry, entry: JournalEntry, reason: &str) {
         let target = match self.scope {
             Scope::System => Target::default(),
             Scope::Institution(institution) => Target::of(institution, ""),
@@ -139,7 +139,7 @@ impl OpContext {
         Ok((Authorized { scope: Scope::Institution(found.id), ..authorized }, found))
     }
 
-    fn entry(&self, permission: &Permission) -> Entry {
+    fn entry(&self, permission: &Permission) -> JournalEntry {
         self.caller.entry(self.request, permission)
     }
 }
@@ -200,20 +200,20 @@ impl<'c> Authorized<'c> {
         self.context.actor()
     }
 
-    /// The home, for functions of the engine that read, or that take the act's [`Entry`] along to their transactions.
+    /// The home, for functions of the engine that read, or that take the act's [`JournalEntry`] along to their transactions.
     pub(crate) fn home(&self) -> &'c Arc<Home> {
         &self.context.home
     }
 
     /// What the act leaves in the journal.
-    pub(crate) fn entry(&self) -> Entry {
+    pub(crate) fn entry(&self) -> JournalEntry {
         self.context.entry(self.permission)
     }
 
     /// The same for an act of which the table has one line and people have several words, such as `items.hold`.
-    pub(crate) fn entry_named(&self, act: &str) -> Entry {
+    pub(crate) fn entry_named(&self, act: &str) -> JournalEntry {
         let resource = self.permission.name().split('.').next().unwrap_or_default();
-        Entry { act: format!("{resource}.{act}"), ..self.entry() }
+        JournalEntry { act: format!("{resource}.{act}"), ..self.entry() }
     }
 
     /// Reads in one transaction.

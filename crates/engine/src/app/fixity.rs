@@ -37,7 +37,7 @@ enum Place {
 }
 
 /// Findings and where their listing goes on.
-type Found = Result<(Vec<FindingView>, Place), EngineError>;
+type FindingsPage = Result<(Vec<FindingView>, Place), EngineError>;
 
 /// Checks copies that are due, here and now, and repairs what is damaged; `progress` is called after each object in a store.
 pub fn run(
@@ -106,7 +106,7 @@ pub fn problems(
     }
 }
 
-fn recorded(authorized: &Authorized<'_>, scope: Scope, repaired_too: bool, after: Option<FindingId>) -> Found {
+fn recorded(authorized: &Authorized<'_>, scope: Scope, repaired_too: bool, after: Option<FindingId>) -> FindingsPage {
     let (items, last) = authorized.read(|tx| {
         let found = record::findings(tx, scope, repaired_too, after, PAGE)?;
         let last = found.last().map(|finding| finding.id);
@@ -122,7 +122,7 @@ fn recorded(authorized: &Authorized<'_>, scope: Scope, repaired_too: bool, after
 }
 
 /// What one store of a placement lacks; derived each time from the copies that there are.
-fn lacking(authorized: &Authorized<'_>, scope: Scope, index: usize, after: Option<ObjectId>) -> Found {
+fn lacking(authorized: &Authorized<'_>, scope: Scope, index: usize, after: Option<ObjectId>) -> FindingsPage {
     let placements = &authorized.home().settings.placements;
     let mut stores = placements.iter().flat_map(|(name, stores)| stores.iter().map(move |store| (name, store)));
     let Some((placement, store)) = stores.nth(index) else { return Ok((Vec::new(), Place::Refused)) };

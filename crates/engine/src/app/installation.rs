@@ -16,7 +16,7 @@ use super::authorization::{INSTALLATION_INIT, Permission};
 use super::views::{InstallationView, UnusableStoreView};
 use super::{Caller, OpContext};
 use crate::event::Event;
-use crate::journal::{Entry, Target};
+use crate::journal::{JournalEntry, Target};
 use crate::settings::{Loaded, Settings, starting_file, with_registry};
 use crate::survey::Survey;
 use crate::{Availability, EngineError, Home};
@@ -203,7 +203,7 @@ impl<'i> AuthorizedInstallation<'i> {
         }
     }
 
-    fn entry(&self) -> Entry {
+    fn entry(&self) -> JournalEntry {
         self.installation.caller.entry(self.installation.request, self.permission)
     }
 }
@@ -268,7 +268,7 @@ fn refuse_what_is_there(directory: &Path) -> Result<(), EngineError> {
     Ok(())
 }
 
-fn fill(folder: &Path, registry: Option<&str>, entry: Entry) -> Result<(), EngineError> {
+fn fill(folder: &Path, registry: Option<&str>, entry: JournalEntry) -> Result<(), EngineError> {
     // What a data directory holds is for its owner only, unless a setting or a person opens it.
     DirBuilder::new().mode(0o700).create(folder).map_err(|source| io("make the folder", folder, source))?;
     let text = match registry {

@@ -86,7 +86,7 @@ enum Brought {
     /// It was put now.
     Put(BroughtCopy),
     /// It lay there already.
-    Found(BroughtCopy),
+    StoredWatermark(BroughtCopy),
     /// It is being retrieved.
     Waits,
     /// It cannot be brought, for this reason.
@@ -151,7 +151,7 @@ impl Filling<'_> {
                 (self.go_on)()?;
                 match self.bring(store, content, records.contains(&content.id))? {
                     Brought::Put(copy) => brought.push((content, copy, true)),
-                    Brought::Found(copy) => brought.push((content, copy, false)),
+                    Brought::StoredWatermark(copy) => brought.push((content, copy, false)),
                     Brought::Waits => filled.waiting += 1,
                     Brought::Refused(reason) => filled.refuse(format!("sha512:{}: {reason}", content.sha512)),
                 }
@@ -271,7 +271,7 @@ impl Filling<'_> {
         let class = class.filter(|_| !is_record).map(str::to_owned);
         let copy = BroughtCopy { content: id, key: key.to_string(), class: class.clone(), proof: CopyProof::None };
         match store.head(&key) {
-            Ok(_) => return Ok(Brought::Found(copy)),
+            Ok(_) => return Ok(Brought::StoredWatermark(copy)),
             Err(error) if error.is_not_found() => {}
             Err(error) => return Err(error.into()),
         }

@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::OBJECTS_AT_ONCE;
 use super::replace::take_anew;
 use crate::access::Availability;
-use crate::journal::{Entry, Target};
+use crate::journal::{JournalEntry, Target};
 use crate::{EngineError, Home};
 
 /// Copies whose verification is taken back in one transaction.
@@ -41,7 +41,7 @@ pub struct RetireRequest {
     /// Also where a placement would be left with one store.
     pub allow_one_copy: bool,
     /// Whose act it is.
-    pub by: Entry,
+    pub by: JournalEntry,
 }
 
 /// What would be wrong without a store.
@@ -104,7 +104,7 @@ struct Asked {
     /// How many stores of each placement have to be left.
     fewest: usize,
     /// Whose act it is.
-    by: Entry,
+    by: JournalEntry,
     /// The placements of the settings.
     placements: BTreeMap<String, Vec<String>>,
     /// The stores that can be used, with the ids that lie in them.

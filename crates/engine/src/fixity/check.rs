@@ -11,7 +11,7 @@ use crate::EngineError;
 
 /// What lies under a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Seen {
+pub(super) enum StoredBytes {
     /// The right bytes.
     Right,
     /// Not to be read now; size, and checksum where the store has one, are right.
@@ -36,12 +36,12 @@ pub(super) struct Wrong {
 }
 
 /// Looks at a copy.
-pub(super) fn look(store: &dyn Store, copy: &WatchedCopy, go_on: &GoOn<'_>) -> Result<Seen, OperationError> {
+pub(super) fn look(store: &dyn Store, copy: &WatchedCopy, go_on: &GoOn<'_>) -> Result<StoredBytes, OperationError> {
     let key = Key::new(copy.key.as_str()).map_err(StorageError::from)?;
     // A plain store need not be asked first: what cannot be opened there is not there.
     let head = match store.head(&key) {
         Ok(head) => head,
-        Err(error) if error.is_absent() => return Ok(Seen::Missing),
+        Err(error) if error.is_absent() => return Ok(StoredBytes::Missing),
         Err(error) => return Err(error.into()),
     };
     if !head.readable {
@@ -49,16 +49,18 @@ pub(super) fn look(store: &dyn Store, copy: &WatchedCopy, go_on: &GoOn<'_>) -> R
     }
     let (size, sha512) = match read(store, &key, go_on) {
         Ok(found) => found,
-        Err(OperationError::Engine(EngineError::Storage(error))) if error.is_absent() => return Ok(Seen::Missing),
+        Err(OperationError::Engine(EngineError::Storage(error))) if error.is_absent() => {
+            return Ok(StoredBytes::Missing);
+        }
         Err(OperationError::Engine(EngineError::Storage(error))) if is_unreadable(&error) => {
             let unreadable = Some(medium_says(&error));
-            return Ok(Seen::Wrong(Wrong { size: head.size, sha512: None, etag: head.etag, unreadable }));
+            return Ok(StoredBytes::Wrong(Wrong { size: head.size, sha512: None, etag: head.etag, unreadable }));
         }
         Err(halt) => return Err(halt),
     };
     let is_right = size == copy.size && sha512 == copy.sha512;
     let wrong = || Wrong { size, sha512: Some(sha512), etag: head.etag, unreadable: None };
-    Ok(if is_right { Seen::Right } else { Seen::Wrong(wrong()) })
+    Ok(if is_right { StoredBytes::Right } else { StoredBytes::Wrong(wrong()) })
 }
 
 /// Whether the medium itself gave up on these bytes (`EIO`): everything else says nothing about them.
@@ -82,17 +84,17 @@ pub(super) fn medium_says(error: &StorageError) -> String {
 
 /// Compares what the store says of a copy, which nobody reads, with the record: its size, and the digest of the whole that it
 /// vouches for, where it keeps one. What came in parts and has no digest of the whole is attested by its size.
-fn attest(head: &Head, copy: &WatchedCopy) -> Seen {
+fn attest(head: &Head, copy: &WatchedCopy) -> StoredBytes {
     let is_right = match head.checksum {
         Some((Algorithm::Sha512, digest)) => digest == copy.sha512,
         Some((Algorithm::Sha256, digest)) => digest == copy.sha256,
         _ => true,
     };
     if head.size == copy.size && is_right {
-        return Seen::Attested { size: head.size, class: head.class.clone().unwrap_or_default() };
+        return StoredBytes::Attested { size: head.size, class: head.class.clone().unwrap_or_default() };
     }
     let sha512 = head.checksum.filter(|(algorithm, _)| *algorithm == Algorithm::Sha512).map(|(_, digest)| digest);
-    Seen::Wrong(Wrong { size: head.size, sha512, etag: head.etag.clone(), unreadable: None })
+    StoredBytes::Wrong(Wrong { size: head.size, sha512, etag: head.etag.clone(), unreadable: None })
 }
 
 /// Size and SHA-512 of what lies under a key.
@@ -166,11 +168,11 @@ mod tests {
         };
         for algorithm in [Algorithm::Sha512, Algorithm::Sha256] {
             let right = head(5, Some((algorithm, digest(b"right", algorithm))));
-            assert!(matches!(attest(&right, &copy), Seen::Attested { size: 5, .. }), "{algorithm}");
+            assert!(matches!(attest(&right, &copy), StoredBytes::Attested { size: 5, .. }), "{algorithm}");
             let wrong = head(5, Some((algorithm, digest(b"wrong", algorithm))));
-            assert!(matches!(attest(&wrong, &copy), Seen::Wrong(_)), "{algorithm}");
+            assert!(matches!(attest(&wrong, &copy), StoredBytes::Wrong(_)), "{algorithm}");
         }
-        assert!(matches!(attest(&head(5, None), &copy), Seen::Attested { .. }));
-        assert!(matches!(attest(&head(6, None), &copy), Seen::Wrong(_)));
+        assert!(matches!(attest(&head(5, None), &copy), StoredBytes::Attested { .. }));
+        assert!(matches!(attest(&head(6, None), &copy), StoredBytes::Wrong(_)));
     }
 }

@@ -12,7 +12,7 @@ use strongroom_registry::{FindingId, FindingKind, FindingState, ObjectId, Regist
 use strongroom_storage::Body;
 
 use super::evidence::{self, About, DamagedCopy, Log};
-use super::inventory_files::{Fault, Files, Lying, Part, Writer};
+use super::inventory_files::{FileFault, Files, Lying, Part, Writer};
 use super::repair::Treated;
 use super::{GoOn, ObjectHold, OperationError, now};
 use crate::event::Event;
@@ -110,7 +110,7 @@ fn keep(
     hold: &ObjectHold<'_>,
     files: &Files<'_>,
     (about, institution, finding): (About, &str, FindingId),
-    fault: &Fault,
+    fault: &FileFault,
     go_on: &GoOn<'_>,
 ) -> Result<Option<(String, EventRow)>, OperationError> {
     let Some(found) = fault.found.as_ref().and_then(Lying::bytes) else { return Ok(None) };
@@ -230,8 +230,8 @@ impl Case<'_> {
         Ok(about(self.watched).event(now(self.home)?, kind, outcome, detail, came_of_it))
     }
 
-    fn repair(&self, id: FindingId, faults: &[Fault], others: &[Files<'_>]) -> Result<Treated, OperationError> {
-        let words = faults.iter().map(Fault::words).collect::<Vec<_>>().join(", ");
+    fn repair(&self, id: FindingId, faults: &[FileFault], others: &[Files<'_>]) -> Result<Treated, OperationError> {
+        let words = faults.iter().map(FileFault::words).collect::<Vec<_>>().join(", ");
         let mut acts = vec![self.open(id, &words)?];
         let mut kept = Vec::new();
         for fault in faults {
@@ -284,7 +284,7 @@ impl Case<'_> {
     fn quarantine(
         &self,
         id: FindingId,
-        fault: &Fault,
+        fault: &FileFault,
         kept: &mut Vec<String>,
         acts: &mut Vec<EventRow>,
     ) -> Result<(), OperationError> {

@@ -48,7 +48,7 @@ impl Place {
 
 /// A file that is not as recorded.
 #[derive(Debug, Clone)]
-pub(super) struct Fault {
+pub(super) struct FileFault {
     pub(super) part: Part,
     /// Relative to the object root.
     pub(super) file: String,
@@ -80,7 +80,7 @@ impl Lying {
     }
 }
 
-impl Fault {
+impl FileFault {
     pub(super) fn words(&self) -> String {
         match &self.found {
             Some(Lying { unreadable: Some(reason), .. }) => {
@@ -113,7 +113,7 @@ impl<'a> Files<'a> {
     }
 
     /// Everything that differs from the record.
-    pub(super) fn faults(&self, go_on: &GoOn<'_>) -> Result<Vec<Fault>, OperationError> {
+    pub(super) fn faults(&self, go_on: &GoOn<'_>) -> Result<Vec<FileFault>, OperationError> {
         let mut faults = Vec::new();
         self.compare_text(Part::Declaration, DECLARATION.0, DECLARATION.1, &mut faults)?;
         for (place, expected) in &self.places {
@@ -121,7 +121,7 @@ impl<'a> Files<'a> {
             let file = place.file(INVENTORY);
             let found = lying(self.store, &self.key(&file)?, go_on)?;
             if found.as_ref().and_then(|found| found.digest) != Some(*expected) {
-                faults.push(Fault { part: Part::Inventory(*place), file, found, expected: Some(*expected) });
+                faults.push(FileFault { part: Part::Inventory(*place), file, found, expected: Some(*expected) });
             }
             let text = sidecar_text(expected);
             self.compare_text(Part::Sidecar(*place), &place.file(SIDECAR), &text, &mut faults)?;
@@ -134,7 +134,7 @@ impl<'a> Files<'a> {
         part: Part,
         file: &str,
         expected: &str,
-        faults: &mut Vec<Fault>,
+        faults: &mut Vec<FileFault>,
     ) -> Result<(), OperationError> {
         let key = self.key(file)?;
         let digest = digest_of(expected.as_bytes());
@@ -142,14 +142,14 @@ impl<'a> Files<'a> {
         if digest.is_some() && found.as_ref().and_then(|found| found.digest) == digest {
             return Ok(());
         }
-        faults.push(Fault { part, file: file.to_owned(), found, expected: digest });
+        faults.push(FileFault { part, file: file.to_owned(), found, expected: digest });
         Ok(())
     }
 
     /// The recorded bytes of an inventory, wherever they lie among `all` stores.
     fn recorded(
         &self,
-        fault: &Fault,
+        fault: &FileFault,
         place: Place,
         all: &[Files<'a>],
         go_on: &GoOn<'_>,
@@ -209,7 +209,7 @@ impl Writer<'_> {
                 return Ok(vec![format!("no store has the recorded {}", fault.file)]);
             }
         }
-        Ok(self.files.faults(self.go_on)?.iter().map(Fault::words).collect())
+        Ok(self.files.faults(self.go_on)?.iter().map(FileFault::words).collect())
     }
 
     fn recorded(&self, part: Part) -> Option<Digest> {
@@ -219,7 +219,7 @@ impl Writer<'_> {
 
     /// Puts one file back; false when its recorded bytes are nowhere. Only what was seen is replaced, so that a worker that
     /// lost the object's lease meanwhile changes nothing.
-    pub(super) fn put_back(&self, fault: &Fault, others: &[Files<'_>]) -> Result<bool, OperationError> {
+    pub(super) fn put_back(&self, fault: &FileFault, others: &[Files<'_>]) -> Result<bool, OperationError> {
         let place = match fault.part {
             Part::Declaration => {
                 self.put_text(fault, DECLARATION.1)?;
@@ -244,7 +244,12 @@ impl Writer<'_> {
     }
 
     /// Puts the bytes of an inventory in place of what was seen.
-    pub(super) fn put_inventory(&self, fault: &Fault, seal: &InventorySeal, body: Body) -> Result<(), OperationError> {
+    pub(super) fn put_inventory(
+        &self,
+        fault: &FileFault,
+        seal: &InventorySeal,
+        body: Body,
+    ) -> Result<(), OperationError> {
         self.hold.keep()?;
         let mut body = self.hold.keeping(Interruptible { body, go_on: self.go_on });
         let options = PutOptions {
@@ -257,7 +262,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    fn put_text(&self, fault: &Fault, text: &str) -> Result<(), OperationError> {
+    fn put_text(&self, fault: &FileFault, text: &str) -> Result<(), OperationError> {
         self.hold.keep()?;
         let condition = self.replacing(fault);
         let options = PutOptions { size: Some(text.len() as u64), condition, ..PutOptions::default() };
@@ -265,7 +270,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    fn replacing(&self, fault: &Fault) -> PutCondition {
+    fn replacing(&self, fault: &FileFault) -> PutCondition {
         evidence::replacing(self.files.store, fault.found.as_ref().map(|found| found.etag.as_str()))
     }
 }

@@ -10,7 +10,7 @@ use strongroom_registry::{
 };
 use strongroom_storage::{Key, StorageError, Store};
 
-use super::check::{self, Seen, Wrong};
+use super::check::{self, StoredBytes, Wrong};
 use super::evidence::{self, About, DamagedCopy, FoundBytes, Log};
 use super::heal::Spare;
 use super::replace::Source;
@@ -65,13 +65,13 @@ pub(super) fn treat_held<'a>(
     let store = home.store(&copy.store)?.as_ref();
     let seen = check::look(store, copy, go_on)?;
     let wrong = match seen {
-        Seen::Right => {
+        StoredBytes::Right => {
             case.record_right(unsolved)?;
             return Ok(Treated::Right);
         }
-        Seen::Attested { .. } => return Ok(Treated::Attested),
-        Seen::Wrong(wrong) => Some(wrong),
-        Seen::Missing => None,
+        StoredBytes::Attested { .. } => return Ok(Treated::Attested),
+        StoredBytes::Wrong(wrong) => Some(wrong),
+        StoredBytes::Missing => None,
     };
     if let Some(known) = &unsolved
         && case.still_waits(known, &copies)?

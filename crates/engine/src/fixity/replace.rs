@@ -7,7 +7,7 @@ use strongroom_registry::{CopyState, FindingId, FindingState, WaitReason};
 use strongroom_storage::{Body, Key, PutCondition, PutOptions, StorageError, Store, Thaw, Thawing};
 
 use super::OperationError;
-use super::check::{self, Interruptible, Seen, Wrong};
+use super::check::{self, Interruptible, StoredBytes, Wrong};
 use super::evidence;
 use super::heal::Spare;
 use super::repair::Case;
@@ -215,7 +215,7 @@ impl Case<'_> {
 
     fn read_back(&self, to: &Target<'_>) -> Result<Attempt, OperationError> {
         match check::look(to.store, self.copy, self.go_on)? {
-            Seen::Right | Seen::Attested { .. } => Ok(Attempt::Served),
+            StoredBytes::Right | StoredBytes::Attested { .. } => Ok(Attempt::Served),
             _ => Err(StorageError::Unusable {
                 store: to.store.name().to_owned(),
                 reason: format!("{} was replaced and does not read back right", to.key),

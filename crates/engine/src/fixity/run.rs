@@ -279,7 +279,7 @@ impl<'h> Asked<'h> {
         for name in &self.stores {
             let is_kept = self.home.registry.read(|tx| backfill::holds_objects(tx, name))?;
             let store = self.home.store(name)?;
-            if is_kept && watermark::read(store.as_ref())? == watermark::Found::None {
+            if is_kept && watermark::read(store.as_ref())? == watermark::StoredWatermark::None {
                 watermark::advance(self.home, store.as_ref(), &epoch)?;
             }
         }

@@ -10,7 +10,7 @@ use strongroom_registry::fixity::{self as record, DueCursor, Proof, WatchedCopy}
 use strongroom_registry::{ContentId, CopyState, EventId, ObjectId, Time};
 use strongroom_storage::Store;
 
-use super::check::{self, Seen};
+use super::check::{self, StoredBytes};
 use super::repair::{self, Treated};
 use super::roots::{self, Root};
 use super::{FixitySummary, GoOn, OperationError, attested, inventories, now};
@@ -24,7 +24,7 @@ const BYTES_AT_ONCE: u64 = 1 << 30;
 const FAILURES: u64 = 10;
 
 /// What was seen of a copy, and how long after the page was begun.
-type Looked = (Result<Seen, OperationError>, Duration);
+type Looked = (Result<StoredBytes, OperationError>, Duration);
 /// A copy that was attested: its content and store, the time of its check before, and the event.
 type Attested = (ContentId, String, Time, Proof, EventRow);
 
@@ -127,13 +127,13 @@ impl Unit<'_> {
                     count(Err(halt), summary, checked)?;
                     continue;
                 }
-                Ok(Seen::Right) if copy.state == CopyState::Kept => {
+                Ok(StoredBytes::Right) if copy.state == CopyState::Kept => {
                     summary.passed += 1;
                     summary.bytes += copy.size;
                     let at = begun.plus(i64::try_from(after.as_micros()).unwrap_or(0));
                     read.push(PassedCopy { content: copy.content, seen: copy.checked_at, at });
                 }
-                Ok(Seen::Attested { size, class }) => {
+                Ok(StoredBytes::Attested { size, class }) => {
                     summary.attested += 1;
                     let event = attested(copy, time, size, &class);
                     right.push((copy.content, copy.store.clone(), copy.checked_at, Proof::Attested, event));

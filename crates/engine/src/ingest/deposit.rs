@@ -12,7 +12,7 @@ use strongroom_registry::{
 
 use super::intake::{Payload, bag_name, bag_part, is_url};
 use super::workflow::INGEST;
-use crate::journal::{Entry, Target};
+use crate::journal::{JournalEntry, Target};
 use crate::{EngineError, Home};
 
 /// What is deposited.
@@ -48,7 +48,7 @@ pub struct DepositRequest {
     /// The objects must exist already.
     pub update: bool,
     /// Whose act it is.
-    pub by: Entry,
+    pub by: JournalEntry,
 }
 
 /// What a work item keeps of the request.

@@ -5,7 +5,7 @@
 use std::io::{self, Read};
 use std::path::Path;
 
-use strongroom_bagit::{Entry, Serialization};
+use strongroom_bagit::{BagFile, Serialization};
 use strongroom_digest::{Algorithm, DigestSet, HashingReader, hash_reader};
 use strongroom_pronom::Observation;
 use strongroom_registry::interim::{self, InterimFile};
@@ -117,8 +117,8 @@ impl<'a, 'c> Staging<'a, 'c> {
 
     /// Takes one file. What goes wrong on our side is kept for [`Self::stopped`]; the error returned only ends the scan.
     /// What is wrong within an archive is for the scan to say: damage is a finding and no failure.
-    pub(crate) fn take(&mut self, entry: &Entry, bytes: &mut dyn Read) -> io::Result<()> {
-        let mut source = Watched { bytes, has_failed: false };
+    pub(crate) fn take(&mut self, entry: &BagFile, bytes: &mut dyn Read) -> io::Result<()> {
+        let mut source = WatchedReader { bytes, has_failed: false };
         let packed = self.pack.len();
         match self.try_take(entry, &mut source) {
             Ok(()) => Ok(()),
@@ -165,7 +165,7 @@ impl<'a, 'c> Staging<'a, 'c> {
         self.failure.take().map(Stopped::Failed)
     }
 
-    fn try_take(&mut self, entry: &Entry, bytes: &mut dyn Read) -> Result<(), StageError> {
+    fn try_take(&mut self, entry: &BagFile, bytes: &mut dyn Read) -> Result<(), StageError> {
         self.context.task.check()?;
         self.number += 1;
         self.bytes = self.bytes.saturating_add(entry.size);
@@ -199,7 +199,7 @@ impl<'a, 'c> Staging<'a, 'c> {
         Ok(())
     }
 
-    fn pack(&mut self, entry: &Entry, bytes: impl Read) -> Result<Staged, StageError> {
+    fn pack(&mut self, entry: &BagFile, bytes: impl Read) -> Result<Staged, StageError> {
         if self.pack.is_empty() && self.rows.iter().all(|row| row.staging_key != self.pack_key) {
             // Named by its first file: a pack that was recorded before an interruption is never written over.
             self.pack_key = format!("{}/pack-{}", self.prefix, self.number);
@@ -217,7 +217,7 @@ impl<'a, 'c> Staging<'a, 'c> {
         Ok(Staged { key: self.pack_key.clone(), offset: start as u64, size, digests, format })
     }
 
-    fn put_alone(&self, entry: &Entry, bytes: impl Read) -> Result<Staged, StageError> {
+    fn put_alone(&self, entry: &BagFile, bytes: impl Read) -> Result<Staged, StageError> {
         let key = Key::new(format!("{}/file-{}", self.prefix, self.number))?;
         let mut passing = Observed {
             bytes: HashingReader::new(bytes, &Algorithm::RECORDED),
@@ -237,11 +237,11 @@ impl<'a, 'c> Staging<'a, 'c> {
         Ok(Staged { key: key.to_string(), offset: 0, size, digests, format })
     }
 
-    fn interruption(&self, entry: &Entry, error: &io::Error) -> StageError {
+    fn interruption(&self, entry: &BagFile, error: &io::Error) -> StageError {
         interruption(self.context, Path::new(&entry.path), error)
     }
 
-    fn is_recorded(&mut self, entry: &Entry) -> Result<bool, StageError> {
+    fn is_recorded(&mut self, entry: &BagFile) -> Result<bool, StageError> {
         let known = self.context.registry().read(|tx| interim::file(tx, self.context.item.id, &entry.path))?;
         let is_usable = |known: &InterimFile| {
             known.size == entry.size && Key::new(known.staging_key.as_str()).is_ok_and(|key| self.owns(&key))
@@ -342,12 +342,12 @@ pub(crate) fn recorded(digests: &DigestSet) -> Result<Digests, StageError> {
 }
 
 /// A reader that remembers whether it failed.
-struct Watched<'b> {
+struct WatchedReader<'b> {
     bytes: &'b mut dyn Read,
     has_failed: bool,
 }
 
-impl Read for Watched<'_> {
+impl Read for WatchedReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.bytes.read(buffer).inspect_err(|error| self.has_failed |= error.kind() != io::ErrorKind::Interrupted)
     }

@@ -13,7 +13,7 @@ use strongroom_storage::{Key, Store};
 
 use super::object::{Rebuilding, drop_version};
 use super::object_summary::{self, ObjectSummary};
-use super::{Fault, Summary, copies, logs};
+use super::{RebuildError, Summary, copies, logs};
 use crate::Home;
 use crate::hold::ObjectHold;
 use crate::ingest::finish_discarding;
@@ -36,7 +36,7 @@ pub(super) struct Counted(RefCell<BTreeMap<GenerationId, u64>>);
 
 impl<'a> Taking<'a> {
     /// Takes up what the store knows of the object at `root`.
-    pub(super) fn object(&self, institution: &str, root: &Key, summary: &mut Summary) -> Result<(), Fault> {
+    pub(super) fn object(&self, institution: &str, root: &Key, summary: &mut Summary) -> Result<(), RebuildError> {
         let glance = object_summary::look(self.store, root)?;
         let generation = glance.generation;
         let known = self.home.registry.read(|tx| rows::of_generation(tx, generation))?;
@@ -65,12 +65,12 @@ impl<'a> Taking<'a> {
     }
 
     /// The object as the registry has it, which must be the institution's in whose storage root it lies.
-    fn identity(&self, version: &Version, institution: &str) -> Result<RecordedObject, Fault> {
+    fn identity(&self, version: &Version, institution: &str) -> Result<RecordedObject, RebuildError> {
         let object = version.object;
         let known = self.home.registry.read(|tx| objects::get(tx, Scope::System, object))?;
-        let Some(known) = known else { return Err(Fault::Object("its object is gone from the record".into())) };
+        let Some(known) = known else { return Err(RebuildError::Object("its object is gone from the record".into())) };
         if known.institution_identifier != institution {
-            return Err(Fault::Object(format!(
+            return Err(RebuildError::Object(format!(
                 "it lies in the storage root of {institution}, and the record has it under {}",
                 known.institution_identifier
             )));
@@ -87,9 +87,9 @@ impl<'a> Taking<'a> {
     }
 
     /// Refuses a store that contradicts the record, or is behind it.
-    fn check(&self, root: &Key, glance: &ObjectSummary, published: &Version) -> Result<(), Fault> {
+    fn check(&self, root: &Key, glance: &ObjectSummary, published: &Version) -> Result<(), RebuildError> {
         if glance.head < published.number {
-            return Err(Fault::Object(format!(
+            return Err(RebuildError::Object(format!(
                 "it holds version {}, the record has {}: \"strongroom fixity run\" puts back what is recorded",
                 glance.head, published.number
             )));
@@ -102,7 +102,7 @@ impl<'a> Taking<'a> {
             Object::new(self.store, root.clone()).version_inventory(number)?.map(|found| found.seal.digest)
         };
         match (found, published.inventory) {
-            (Some(found), Some(recorded)) if found != recorded => Err(Fault::Object(format!(
+            (Some(found), Some(recorded)) if found != recorded => Err(RebuildError::Object(format!(
                 "its inventory of version {} has sha512:{found}, the record has sha512:{recorded}: one of them is not what \
                  was published; nothing is changed",
                 published.number
@@ -112,7 +112,7 @@ impl<'a> Taking<'a> {
     }
 
     /// The registry has the object as the store does: what may be missing are copies and later acts.
-    fn same(&self, identity: &RecordedObject, root: &Key, summary: &mut Summary) -> Result<(), Fault> {
+    fn same(&self, identity: &RecordedObject, root: &Key, summary: &mut Summary) -> Result<(), RebuildError> {
         let (object, generation, name) = (identity.id, identity.generation, self.store.name());
         let of = logs::Of { root, institution: identity.institution, object, generation };
         let (has_copy, uncopied) = self.home.registry.read(|tx| {
@@ -160,7 +160,7 @@ impl<'a> Taking<'a> {
         head: u64,
         known: &[Version],
         summary: &mut Summary,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), RebuildError> {
         if let Some(Counted(counted)) = self.dry_run {
             let before = counted.borrow_mut().insert(glance.generation, glance.head).unwrap_or_default().max(head);
             if glance.head > before {
@@ -198,8 +198,8 @@ impl<'a> Taking<'a> {
     /// Makes way for what the store holds under the number of a version that the record was preparing or had given up. Where
     /// that is this very version, only its rows go, and it is taken up anew; else it was given up for another, and what is left
     /// of it goes by its own identifier, in every store, before the other is taken up.
-    fn give_up(&self, root: &Key, version: &Version) -> Result<(), Fault> {
-        let number = version_number(version.number).map_err(|error| Fault::Object(error.chain()))?;
+    fn give_up(&self, root: &Key, version: &Version) -> Result<(), RebuildError> {
+        let number = version_number(version.number).map_err(|error| RebuildError::Object(error.chain()))?;
         let assembly = VersionAssembly::open(self.store, &version.id.to_string(), root, number)?;
         if assembly.published_by()?.is_some() {
             return drop_version(self.home, version);
@@ -207,7 +207,7 @@ impl<'a> Taking<'a> {
         let given_up = version.clone();
         self.home.registry.write(move |tx| rows::discard_version(tx, &given_up))?;
         finish_discarding(self.home, version).map_err(|error| {
-            Fault::Object(format!(
+            RebuildError::Object(format!(
                 "version {} with the id {} was given up, and what is left of it could not be removed: {error}",
                 version.number, version.id
             ))
@@ -216,7 +216,7 @@ impl<'a> Taking<'a> {
 
     /// Takes the object's lease. A version that was being committed when the registry was copied keeps everybody but its
     /// item from it; with a registry that is behind, that item is not at work.
-    fn hold(&self, object: ObjectId, open: &[&Version]) -> Result<ObjectHold<'a>, Fault> {
+    fn hold(&self, object: ObjectId, open: &[&Version]) -> Result<ObjectHold<'a>, RebuildError> {
         let committing = open.iter().find(|version| version.state == VersionState::Committing);
         let item = committing.and_then(|version| version.item).filter(|_| self.is_behind);
         Ok(match item {
@@ -226,13 +226,13 @@ impl<'a> Taking<'a> {
     }
 
     /// A version that was being committed is the one in the store, or a contradiction.
-    fn check_committing(&self, root: &Key, rebuilding: &Rebuilding<'_>, version: &Version) -> Result<(), Fault> {
+    fn check_committing(&self, root: &Key, rebuilding: &Rebuilding<'_>, version: &Version) -> Result<(), RebuildError> {
         let number = VersionNumber::new(u32::try_from(version.number).unwrap_or(u32::MAX))?;
         let found = Object::new(self.store, root.clone()).version_inventory(number)?.map(|found| found.seal.digest);
         if version.number == rebuilding.after + 1 && found.is_some() && found == version.inventory {
             return Ok(());
         }
-        Err(Fault::Object(format!(
+        Err(RebuildError::Object(format!(
             "version {} is being committed by the record with another inventory than lies there; nothing is changed",
             version.number
         )))

@@ -11,9 +11,9 @@ use strongroom_registry::{RegistryError, rebuild as record};
 use strongroom_storage::{Key, Store};
 
 use super::adopt::{Counted, Taking};
-use super::walk::{Found, Walk};
-use super::{Fault, Summary};
-use crate::watermark::{self, Found as FoundMark};
+use super::walk::{Visited, Walk};
+use super::{RebuildError, Summary};
+use crate::watermark::{self, StoredWatermark};
 use crate::{EngineError, Home, crash_point};
 
 /// How long an adoption is nobody else's without being kept, in microseconds.
@@ -27,7 +27,7 @@ const POSTPONED: usize = 10_000;
 const PATIENCE: Duration = Duration::from_secs(90);
 
 /// An adoption under way, held by this process.
-pub(super) struct Held<'h> {
+pub(super) struct HeldAdoption<'h> {
     home: &'h Home,
     holder: String,
     kept_at: Instant,
@@ -36,7 +36,7 @@ pub(super) struct Held<'h> {
 
 /// Begins an adoption, or goes on with one that was cut short. Every store that the registry is behind, or that belongs to
 /// another one, is taken over.
-pub(super) fn begin(home: &Home) -> Result<Held<'_>, EngineError> {
+pub(super) fn begin(home: &Home) -> Result<HeldAdoption<'_>, EngineError> {
     let mut marks = Vec::new();
     for store in home.preservation_stores() {
         marks.push((store.name().to_owned(), watermark::read(store)?));
@@ -59,7 +59,7 @@ pub(super) fn begin(home: &Home) -> Result<Held<'_>, EngineError> {
         }
         let epoch = epoch::get(tx)?;
         let mut pending = before.map(|before| before.pending).unwrap_or_default();
-        let is_behind = |found: &FoundMark| watermark::contradiction(found, epoch.as_ref()).is_some();
+        let is_behind = |found: &StoredWatermark| watermark::contradiction(found, epoch.as_ref()).is_some();
         for (name, found) in &marks {
             if !pending.contains(name) && is_behind(found) {
                 pending.push(name.clone());
@@ -68,7 +68,7 @@ pub(super) fn begin(home: &Home) -> Result<Held<'_>, EngineError> {
         let mut epoch = epoch::known(tx)?;
         if !pending.is_empty() {
             let terms =
-                marks.iter().map(|(_, found)| if let FoundMark::Watermark(mark) = found { mark.term } else { 0 });
+                marks.iter().map(|(_, found)| if let StoredWatermark::Watermark(mark) = found { mark.term } else { 0 });
             epoch = epoch::enter_term(tx, terms.max().unwrap_or(0))?;
             // Whoever held an object did so in the name of a registry that was lost.
             record::clear_leases(tx)?;
@@ -82,10 +82,10 @@ pub(super) fn begin(home: &Home) -> Result<Held<'_>, EngineError> {
         watermark::claim(home, home.store(name)?.as_ref(), &epoch)?;
     }
     crash_point("rebuild.adoption.claimed");
-    Ok(Held { home, holder, kept_at: Instant::now(), is_behind: !adoption.pending.is_empty() })
+    Ok(HeldAdoption { home, holder, kept_at: Instant::now(), is_behind: !adoption.pending.is_empty() })
 }
 
-impl Held<'_> {
+impl HeldAdoption<'_> {
     /// Keeps it; refused where somebody else has taken it over.
     fn keep(&mut self) -> Result<(), EngineError> {
         if self.kept_at.elapsed() < KEEP_EVERY {
@@ -134,8 +134,8 @@ impl Held<'_> {
 /// The acts that a store's mark tells, once it is the registry's own.
 pub(super) fn acts(store: &dyn Store) -> Result<u64, EngineError> {
     Ok(match watermark::read(store)? {
-        FoundMark::Watermark(mark) => mark.acts,
-        FoundMark::None | FoundMark::Unreadable(_) => 0,
+        StoredWatermark::Watermark(mark) => mark.acts,
+        StoredWatermark::None | StoredWatermark::Unreadable(_) => 0,
     })
 }
 
@@ -199,7 +199,7 @@ pub fn adopt(home: &Home, request: &AdoptRequest, progress: &mut dyn FnMut(&Summ
 /// Walks a store; whether nothing had to be left for later.
 pub(super) fn walk(
     taking: &Taking<'_>,
-    mut held: Option<&mut Held<'_>>,
+    mut held: Option<&mut HeldAdoption<'_>>,
     summary: &mut Summary,
     progress: &mut dyn FnMut(&Summary),
 ) -> Result<bool, EngineError> {
@@ -211,15 +211,17 @@ pub(super) fn walk(
             held.keep()?;
         }
         match found? {
-            Found::Object { institution, root } => {
+            Visited::Object { institution, root } => {
                 match taking.object(&institution, &root, summary) {
                     Ok(()) => summary.objects += 1,
-                    Err(Fault::Busy(_)) if postponed.len() < POSTPONED => postponed.push_back((institution, root)),
+                    Err(RebuildError::Busy(_)) if postponed.len() < POSTPONED => {
+                        postponed.push_back((institution, root))
+                    }
                     Err(fault) => is_whole &= note(fault, store, &root, summary)?,
                 }
                 progress(summary);
             }
-            Found::Problem { path, reason } => {
+            Visited::Problem { path, reason } => {
                 summary.failed += 1;
                 summary.note(store, path, reason);
             }
@@ -232,7 +234,7 @@ pub(super) fn walk(
         }
         match taking.object(&institution, &root, summary) {
             Ok(()) => summary.objects += 1,
-            Err(Fault::Busy(_)) if begun.elapsed() < PATIENCE => {
+            Err(RebuildError::Busy(_)) if begun.elapsed() < PATIENCE => {
                 postponed.push_back((institution, root));
                 std::thread::park_timeout(Duration::from_millis(200));
             }
@@ -244,11 +246,11 @@ pub(super) fn walk(
 }
 
 /// Tells why an object was not taken up; false where asking again may help.
-fn note(fault: Fault, store: &str, root: &Key, summary: &mut Summary) -> Result<bool, EngineError> {
+fn note(fault: RebuildError, store: &str, root: &Key, summary: &mut Summary) -> Result<bool, EngineError> {
     let (reason, may_help) = match fault {
-        Fault::Object(reason) => (reason, false),
-        Fault::Busy(until) => (format!("somebody else works on it until {until}: run it again"), true),
-        Fault::Stop(error) => return Err(error),
+        RebuildError::Object(reason) => (reason, false),
+        RebuildError::Busy(until) => (format!("somebody else works on it until {until}: run it again"), true),
+        RebuildError::Stop(error) => return Err(error),
     };
     summary.failed += 1;
     summary.note(store, root.as_str(), reason);

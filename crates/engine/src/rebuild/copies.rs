@@ -6,7 +6,7 @@ use strongroom_ocfl::Object;
 use strongroom_registry::rebuild::{self as rows, RecordedCopy, RecordedObject};
 use strongroom_storage::{Key, Store};
 
-use super::{Fault, Summary};
+use super::{RebuildError, Summary};
 use crate::Home;
 use crate::error::chain;
 use crate::layout::content_path;
@@ -26,7 +26,7 @@ pub(super) fn put(
     inventory: &Digest,
     placement: Option<String>,
     summary: &mut Summary,
-) -> Result<Vec<String>, Fault> {
+) -> Result<Vec<String>, RebuildError> {
     let mut stores: Vec<&dyn Store> = vec![own];
     let placed = placement.and_then(|name| home.placement(&name).ok()).map(|(_, stores)| stores).unwrap_or_default();
     stores.extend(placed.iter().map(|(_, store)| store.as_ref()).filter(|store| store.name() != own.name()));
@@ -62,7 +62,7 @@ pub(super) fn look_for_contents(
     root: &Key,
     identity: &RecordedObject,
     summary: &mut Summary,
-) -> Result<(), Fault> {
+) -> Result<(), RebuildError> {
     let (object, generation, institution) = (identity.id, identity.generation, identity.institution);
     let mut after = None;
     loop {
@@ -72,8 +72,9 @@ pub(super) fn look_for_contents(
         after = Some(last.sha512);
         let mut found = Vec::with_capacity(page.len());
         for content in &page {
-            let key = root
-                .join(&content_path(content.place, &content.sha512).map_err(|error| Fault::Object(error.chain()))?)?;
+            let key = root.join(
+                &content_path(content.place, &content.sha512).map_err(|error| RebuildError::Object(error.chain()))?,
+            )?;
             match store.head(&key) {
                 Ok(head) => found.push(RecordedCopy {
                     content: content.id,

@@ -13,7 +13,7 @@ use strongroom_registry::{
 use strongroom_storage::{Key, Store};
 
 use super::object_summary::unreadable;
-use super::{Fault, Summary};
+use super::{RebuildError, Summary};
 use crate::Home;
 use crate::hold::ObjectHold;
 
@@ -52,7 +52,7 @@ pub(super) struct Of<'a> {
 }
 
 /// How many logs a store has of acts that the record does not know.
-pub(super) fn unknown(home: &Home, store: &dyn Store, of: Of<'_>, summary: &mut Summary) -> Result<u64, Fault> {
+pub(super) fn unknown(home: &Home, store: &dyn Store, of: Of<'_>, summary: &mut Summary) -> Result<u64, RebuildError> {
     let mut count = 0;
     note_too_large(store, of, summary)?;
     each(store, of, &mut |log| {
@@ -63,7 +63,7 @@ pub(super) fn unknown(home: &Home, store: &dyn Store, of: Of<'_>, summary: &mut 
 }
 
 /// Takes up, in order of time, the acts that the record does not know; how many events they are.
-pub(super) fn import(home: &Home, hold: &ObjectHold<'_>, store: &dyn Store, of: Of<'_>) -> Result<u64, Fault> {
+pub(super) fn import(home: &Home, hold: &ObjectHold<'_>, store: &dyn Store, of: Of<'_>) -> Result<u64, RebuildError> {
     let mut taken = 0;
     each(store, of, &mut |log| {
         if is_known(home, &log)? {
@@ -103,7 +103,7 @@ fn settle(
     log: &Log,
     finding: FindingId,
     state: FindingState,
-) -> Result<(), Fault> {
+) -> Result<(), RebuildError> {
     let (content, store, detail) = (log.content, log.store.clone(), log.detail.clone());
     hold.write(move |tx| {
         let is_repaired = state == FindingState::Repaired;
@@ -122,13 +122,13 @@ fn settle(
     Ok(())
 }
 
-fn is_known(home: &Home, log: &Log) -> Result<bool, Fault> {
+fn is_known(home: &Home, log: &Log) -> Result<bool, RebuildError> {
     let Some(last) = log.events.last() else { return Ok(log.formats.is_empty()) };
     Ok(home.registry.read(|tx| rows::has_event(tx, last.id))?)
 }
 
 /// Notes the files that are too large to be looked at: what they say of later acts is not taken up.
-pub(super) fn note_too_large(store: &dyn Store, of: Of<'_>, summary: &mut Summary) -> Result<(), Fault> {
+pub(super) fn note_too_large(store: &dyn Store, of: Of<'_>, summary: &mut Summary) -> Result<(), RebuildError> {
     for listed in store.list(&of.root.join("logs")?)? {
         let listed = listed?;
         if listed.size > LARGEST {
@@ -143,7 +143,11 @@ pub(super) fn note_too_large(store: &dyn Store, of: Of<'_>, summary: &mut Summar
     Ok(())
 }
 
-fn each(store: &dyn Store, of: Of<'_>, act: &mut dyn FnMut(Log) -> Result<(), Fault>) -> Result<(), Fault> {
+fn each(
+    store: &dyn Store,
+    of: Of<'_>,
+    act: &mut dyn FnMut(Log) -> Result<(), RebuildError>,
+) -> Result<(), RebuildError> {
     for listed in store.list(&of.root.join("logs")?)? {
         let listed = listed?;
         if listed.size > LARGEST {

@@ -97,7 +97,7 @@ impl Summary {
 }
 
 /// Why an object does not come back, or why nothing goes on.
-enum Fault {
+enum RebuildError {
     /// The object cannot be read; the others can.
     Object(String),
     /// Somebody else works on the object, until then.
@@ -106,7 +106,7 @@ enum Fault {
     Stop(EngineError),
 }
 
-impl From<OperationError> for Fault {
+impl From<OperationError> for RebuildError {
     fn from(halt: OperationError) -> Self {
         match halt {
             OperationError::Busy(until) => Self::Busy(until),
@@ -117,7 +117,7 @@ impl From<OperationError> for Fault {
     }
 }
 
-impl From<RegistryError> for Fault {
+impl From<RegistryError> for RebuildError {
     fn from(error: RegistryError) -> Self {
         match error {
             // About this object alone.
@@ -129,19 +129,19 @@ impl From<RegistryError> for Fault {
     }
 }
 
-impl From<OcflError> for Fault {
+impl From<OcflError> for RebuildError {
     fn from(error: OcflError) -> Self {
         Self::Object(chain(&error))
     }
 }
 
-impl From<StorageError> for Fault {
+impl From<StorageError> for RebuildError {
     fn from(error: StorageError) -> Self {
         Self::Object(chain(&error))
     }
 }
 
-impl From<KeyError> for Fault {
+impl From<KeyError> for RebuildError {
     fn from(error: KeyError) -> Self {
         Self::Object(error.to_string())
     }
@@ -155,9 +155,9 @@ pub(crate) fn generation_of(store: &dyn Store, root: &Key) -> Result<Option<Gene
     }
     match object_summary::look(store, root) {
         Ok(glance) => Ok(Some(glance.generation)),
-        Err(Fault::Object(reason)) => Err(reason),
-        Err(Fault::Busy(_)) => Ok(None),
-        Err(Fault::Stop(error)) => Err(error.chain()),
+        Err(RebuildError::Object(reason)) => Err(reason),
+        Err(RebuildError::Busy(_)) => Ok(None),
+        Err(RebuildError::Stop(error)) => Err(error.chain()),
     }
 }
 

@@ -12,8 +12,8 @@ use strongroom_storage::{Key, Store};
 use uuid::Uuid;
 
 use super::object_summary::{ObjectSummary, checked_inventory};
-use super::state::{Held, Lines, line};
-use super::{Fault, Summary, copies, logs};
+use super::state::{Lines, VersionLines, line};
+use super::{RebuildError, Summary, copies, logs};
 use crate::hold::ObjectHold;
 use crate::layout::content_path;
 use crate::record;
@@ -65,9 +65,9 @@ impl<'r> Rebuilding<'r> {
     }
 
     /// Makes the rows of what the registry does not know, and lets readers see them.
-    pub(super) fn import(mut self, summary: &mut Summary) -> Result<(), Fault> {
+    pub(super) fn import(mut self, summary: &mut Summary) -> Result<(), RebuildError> {
         let outcome = self.rows(summary);
-        if matches!(outcome, Err(Fault::Object(_))) {
+        if matches!(outcome, Err(RebuildError::Object(_))) {
             self.drop_rows()?;
         }
         if outcome.is_ok() {
@@ -79,7 +79,7 @@ impl<'r> Rebuilding<'r> {
     }
 
     /// Takes away what was put of an object that cannot be taken up.
-    fn drop_rows(&self) -> Result<(), Fault> {
+    fn drop_rows(&self) -> Result<(), RebuildError> {
         let Some(identity) = &self.identity else { return Ok(()) };
         let (object, generation) = (identity.id, identity.generation);
         if self.after == 0 {
@@ -94,7 +94,7 @@ impl<'r> Rebuilding<'r> {
     }
 
     /// Runs a write transaction, under the object's lease as soon as there is one.
-    pub(super) fn write<T, F>(&self, mut job: F) -> Result<T, Fault>
+    pub(super) fn write<T, F>(&self, mut job: F) -> Result<T, RebuildError>
     where
         T: Send + 'static,
         F: FnMut(&mut dyn Transaction) -> Result<T, RegistryError> + Send + 'static,
@@ -105,10 +105,12 @@ impl<'r> Rebuilding<'r> {
         }
     }
 
-    fn rows(&mut self, summary: &mut Summary) -> Result<(), Fault> {
-        let mut held = Held::default();
+    fn rows(&mut self, summary: &mut Summary) -> Result<(), RebuildError> {
+        let mut held = VersionLines::default();
         self.read_versions(&mut held)?;
-        let Some(identity) = self.identity.clone() else { return Err(Fault::Object("it has no version".into())) };
+        let Some(identity) = self.identity.clone() else {
+            return Err(RebuildError::Object("it has no version".into()));
+        };
         self.compare(&identity, &held)?;
         crash_point("rebuild.object.rows");
         let latest = self.versions.last().map(|version| &version.description);
@@ -133,7 +135,7 @@ impl<'r> Rebuilding<'r> {
     }
 
     /// Reads the inventory, and the record of each version when its state has passed by.
-    fn read_versions(&mut self, held: &mut Held) -> Result<(), Fault> {
+    fn read_versions(&mut self, held: &mut VersionLines) -> Result<(), RebuildError> {
         let object = Object::new(self.store, self.root.clone());
         let mut fault = None;
         let read = object.read(Limits::default(), &mut |entry| {
@@ -159,19 +161,24 @@ impl<'r> Rebuilding<'r> {
         self.advance(held, u64::from(header.head.number()))?;
         self.take_record(held)?;
         match &self.identity {
-            Some(identity) if object_id(&identity.generation.to_string())? != header.id => Err(Fault::Object(format!(
-                "the inventory is of {}, the records are of {}",
-                header.id, identity.generation
-            ))),
+            Some(identity) if object_id(&identity.generation.to_string())? != header.id => Err(RebuildError::Object(
+                format!("the inventory is of {}, the records are of {}", header.id, identity.generation),
+            )),
             _ => Ok(()),
         }
     }
 
-    fn take_state(&mut self, held: &mut Held, number: u32, digest: &Digest, path: &str) -> Result<(), Fault> {
+    fn take_state(
+        &mut self,
+        held: &mut VersionLines,
+        number: u32,
+        digest: &Digest,
+        path: &str,
+    ) -> Result<(), RebuildError> {
         let number = u64::from(number);
         self.advance(held, number)?;
         if held.versions.len() as u64 != number {
-            return Err(Fault::Object("the inventory does not have its versions in order".into()));
+            return Err(RebuildError::Object("the inventory does not have its versions in order".into()));
         }
         if path == record::path(number) {
             held.record = Some(*digest);
@@ -185,7 +192,7 @@ impl<'r> Rebuilding<'r> {
     }
 
     /// Goes on to version `number`, which ends those before it.
-    fn advance(&mut self, held: &mut Held, number: u64) -> Result<(), Fault> {
+    fn advance(&mut self, held: &mut VersionLines, number: u64) -> Result<(), RebuildError> {
         while (held.versions.len() as u64) < number {
             if !held.versions.is_empty() {
                 self.take_record(held)?;
@@ -198,7 +205,7 @@ impl<'r> Rebuilding<'r> {
     }
 
     /// Whether the rows say what the inventory says: every version's state, and where every content lies.
-    fn compare(&self, identity: &RecordedObject, held: &Held) -> Result<(), Fault> {
+    fn compare(&self, identity: &RecordedObject, held: &VersionLines) -> Result<(), RebuildError> {
         let (object, generation) = (identity.id, identity.generation);
         for (expected, number) in held.versions.iter().zip(1_u64..) {
             let mut found = Lines::default();
@@ -211,7 +218,7 @@ impl<'r> Rebuilding<'r> {
             })?;
             if found != *expected {
                 let reason = format!("the records do not make version {number} what the inventory says it is");
-                return Err(Fault::Object(reason));
+                return Err(RebuildError::Object(reason));
             }
         }
         let mut found = Lines::default();
@@ -226,7 +233,7 @@ impl<'r> Rebuilding<'r> {
         if found == held.manifest {
             return Ok(());
         }
-        Err(Fault::Object("the records do not name the contents that the inventory names".into()))
+        Err(RebuildError::Object("the records do not name the contents that the inventory names".into()))
     }
 
     fn publish(
@@ -236,7 +243,7 @@ impl<'r> Rebuilding<'r> {
         head: u64,
         state: ObjectState,
         summary: &mut Summary,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), RebuildError> {
         let mut recorded = Vec::with_capacity(self.committing.len() + self.versions.len());
         for version in &self.committing {
             recorded.push((committed(version), version.inventory));
@@ -252,14 +259,14 @@ impl<'r> Rebuilding<'r> {
     }
 
     /// The digest of an older version's own inventory, where it still has one: they may be taken out.
-    fn inventory_of(&self, version: &RecordedVersion, summary: &mut Summary) -> Result<Option<Digest>, Fault> {
+    fn inventory_of(&self, version: &RecordedVersion, summary: &mut Summary) -> Result<Option<Digest>, RebuildError> {
         let folder = self.root.join(&format!("v{}", version.number))?;
         if self.store.head(&folder.join("inventory.json")?).is_err_and(|error| error.is_not_found()) {
             return Ok(None);
         }
         match checked_inventory(self.store, &folder) {
             Ok(digest) => Ok(Some(digest)),
-            Err(Fault::Object(reason)) => {
+            Err(RebuildError::Object(reason)) => {
                 summary.note(self.store.name(), folder.as_str(), reason);
                 Ok(None)
             }
@@ -283,7 +290,7 @@ fn committed(version: &Version) -> RecordedVersion {
 }
 
 /// Drops the rows of a version that was being prepared, and the version itself.
-pub(super) fn drop_version(home: &Home, version: &Version) -> Result<(), Fault> {
+pub(super) fn drop_version(home: &Home, version: &Version) -> Result<(), RebuildError> {
     loop {
         let dropped = version.clone();
         let all_gone = home.registry.write(move |tx| rows::drop_version(tx, &dropped))?;

@@ -33,7 +33,7 @@ impl Lines {
 
 /// The lines of one version, and of the manifest.
 #[derive(Debug, Default)]
-pub(super) struct Held {
+pub(super) struct VersionLines {
     /// Digests of contents that the manifest names.
     pub(super) contents: HashSet<u128>,
     /// The manifest, with content paths.
@@ -50,7 +50,7 @@ pub(super) struct Held {
     unowned: HashSet<u128>,
 }
 
-impl Held {
+impl VersionLines {
     /// Takes a line of the manifest.
     pub(super) fn take_content(&mut self, digest: &Digest, path: &str) {
         self.contents.insert(line(digest, ""));

@@ -9,9 +9,9 @@ use strongroom_registry::rebuild::{self as rows, RecordedFile, RecordedObject, R
 use strongroom_registry::versions::ContentPlace;
 use strongroom_registry::{Digests, GenerationId, ObjectState, Scope, Time, objects};
 
-use super::Fault;
+use super::RebuildError;
 use super::object::Rebuilding;
-use super::state::{Held, line};
+use super::state::{VersionLines, line};
 use crate::hold::ObjectHold;
 use crate::layout::content_path;
 use crate::record::{self, FileLine, Line, VersionLine};
@@ -25,7 +25,7 @@ const EVENTS_AT_ONCE: usize = 1_000;
 
 impl Rebuilding<'_> {
     /// Turns the record of the version whose state has been read into rows.
-    pub(super) fn take_record(&mut self, held: &Held) -> Result<(), Fault> {
+    pub(super) fn take_record(&mut self, held: &VersionLines) -> Result<(), RebuildError> {
         let number = held.versions.len() as u64;
         if number <= self.after {
             return Ok(());
@@ -35,10 +35,11 @@ impl Rebuilding<'_> {
                 // The version of an object that was taken out: what it was, the last version's record tells.
                 return Ok(());
             }
-            return Err(Fault::Object(format!("version {number} has no {}", record::path(number))));
+            return Err(RebuildError::Object(format!("version {number} has no {}", record::path(number))));
         };
         let key = self.root.join(&path_of(held.place_of(number, digest), digest)?)?;
-        let bad = |error: &dyn std::fmt::Display| Fault::Object(format!("the record {key} cannot be read: {error}"));
+        let bad =
+            |error: &dyn std::fmt::Display| RebuildError::Object(format!("the record {key} cannot be read: {error}"));
         let mut hashing = HashingReader::new(self.store.open(&key, 0, None)?, &Algorithm::RECORDED);
         let mut first: Option<Box<VersionLine>> = None;
         let mut files = Vec::with_capacity(FILES_AT_ONCE);
@@ -97,10 +98,10 @@ impl Rebuilding<'_> {
     }
 
     /// Takes the first line of a record: whose and which version it is.
-    fn put_version(&mut self, number: u64, said: &VersionLine, owns_contents: bool) -> Result<(), Fault> {
-        let wrong = |what: &str| Fault::Object(format!("{} says another {what}", record::path(number)));
+    fn put_version(&mut self, number: u64, said: &VersionLine, owns_contents: bool) -> Result<(), RebuildError> {
+        let wrong = |what: &str| RebuildError::Object(format!("{} says another {what}", record::path(number)));
         if said.form != record::FORM {
-            return Err(Fault::Object(format!("{} has the unknown form {}", record::path(number), said.form)));
+            return Err(RebuildError::Object(format!("{} has the unknown form {}", record::path(number), said.form)));
         }
         if said.institution != self.institution {
             return Err(wrong("institution"));
@@ -155,7 +156,7 @@ impl Rebuilding<'_> {
 
     /// Refuses a generation of an object that the registry has in another one, unless the earlier of the two was taken out:
     /// only then does an object begin anew. Which of them is the object, a person has to say.
-    fn check_generation(&mut self, said: &VersionLine) -> Result<(), Fault> {
+    fn check_generation(&mut self, said: &VersionLine) -> Result<(), RebuildError> {
         let object = said.object;
         let known = self.home.registry.read(|tx| objects::get(tx, Scope::System, object))?;
         let Some(known) = known.filter(|known| known.head > 0 && known.generation != said.generation) else {
@@ -170,7 +171,7 @@ impl Rebuilding<'_> {
     }
 
     /// Whether the last version holds nothing but its own record: the object was taken out.
-    fn holds_only_its_record(&self) -> Result<bool, Fault> {
+    fn holds_only_its_record(&self) -> Result<bool, RebuildError> {
         let (mut last, mut files) = (0, 0_u64);
         Object::new(self.store, self.root.clone()).read(Limits::default(), &mut |entry| {
             if let InventoryEntry::State { version, .. } = entry {
@@ -182,7 +183,7 @@ impl Rebuilding<'_> {
         Ok(files == 1)
     }
 
-    fn put_files(&mut self, version: &VersionLine, files: Vec<RecordedFile>) -> Result<(), Fault> {
+    fn put_files(&mut self, version: &VersionLine, files: Vec<RecordedFile>) -> Result<(), RebuildError> {
         self.files += files.len() as u64;
         let (object, generation, number) = (version.object, version.generation, version.version);
         let created_at = Time(version.created_at);
@@ -190,7 +191,7 @@ impl Rebuilding<'_> {
         Ok(())
     }
 
-    fn put_events(&mut self, rows: Vec<EventRow>) -> Result<(), Fault> {
+    fn put_events(&mut self, rows: Vec<EventRow>) -> Result<(), RebuildError> {
         if rows.is_empty() {
             return Ok(());
         }
@@ -201,16 +202,16 @@ impl Rebuilding<'_> {
 }
 
 /// Two generations claim to be an object.
-fn conflict(object: &str, found: GenerationId, known: GenerationId) -> Fault {
-    Fault::Object(format!(
+fn conflict(object: &str, found: GenerationId, known: GenerationId) -> RebuildError {
+    RebuildError::Object(format!(
         "conflict: it says that it is the object {object}, which the record has as generation {known}; this is generation \
          {found}, and the earlier of them was never taken out. Nothing is replaced. next: look at both and set the one \
          aside that is not the object's, then rebuild again"
     ))
 }
 
-fn recorded_file(said: FileLine, number: u64, held: &Held) -> Result<RecordedFile, Fault> {
-    let digests = said.digests().map_err(|error| Fault::Object(error.to_string()))?;
+fn recorded_file(said: FileLine, number: u64, held: &VersionLines) -> Result<RecordedFile, RebuildError> {
+    let digests = said.digests().map_err(|error| RebuildError::Object(error.to_string()))?;
     let owner = held.place_of(number, &digests.sha512).owner;
     Ok(RecordedFile {
         file: said.file,
@@ -228,8 +229,8 @@ fn recorded_file(said: FileLine, number: u64, held: &Held) -> Result<RecordedFil
 }
 
 /// Where a content lies relative to the root of its object.
-fn path_of(place: ContentPlace, digest: &Digest) -> Result<String, Fault> {
-    content_path(place, digest).map_err(|error| Fault::Object(error.chain()))
+fn path_of(place: ContentPlace, digest: &Digest) -> Result<String, RebuildError> {
+    content_path(place, digest).map_err(|error| RebuildError::Object(error.chain()))
 }
 
 fn recorded(digests: &DigestSet) -> Option<Digests> {

@@ -9,7 +9,7 @@ use crate::EngineError;
 use crate::error::chain;
 
 /// What the walk came upon.
-pub(super) enum Found {
+pub(super) enum Visited {
     /// An object root below an institution's storage root.
     Object {
         /// The institution's domain name.
@@ -42,14 +42,14 @@ impl<'s> Walk<'s> {
     }
 
     /// Enters a top folder; what is wrong with it, if it is an institution's and no storage root.
-    fn enter(&mut self, top: &str) -> Option<Found> {
+    fn enter(&mut self, top: &str) -> Option<Visited> {
         let is_institution = is_institution_identifier(top);
         let opened = Key::new(top)
             .map_err(|error| error.to_string())
             .and_then(|prefix| StorageRoot::open(self.store, &prefix).map(drop).map_err(|error| chain(&error)));
         self.top = Some((top.to_owned(), is_institution && opened.is_ok()));
         match opened {
-            Err(reason) if is_institution => Some(Found::Problem { path: top.to_owned(), reason }),
+            Err(reason) if is_institution => Some(Visited::Problem { path: top.to_owned(), reason }),
             _ => None,
         }
     }
@@ -64,14 +64,14 @@ pub(crate) fn declared(key: &Key) -> Option<Key> {
 }
 
 impl Iterator for Walk<'_> {
-    type Item = Result<Found, EngineError>;
+    type Item = Result<Visited, EngineError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
             let key = match self.listing.next()? {
                 Ok(listed) => listed.key,
                 Err(error @ StorageError::Key(_)) => {
-                    return Some(Ok(Found::Problem { path: String::new(), reason: chain(&error) }));
+                    return Some(Ok(Visited::Problem { path: String::new(), reason: chain(&error) }));
                 }
                 Err(error) => return Some(Err(error.into())),
             };
@@ -87,7 +87,7 @@ impl Iterator for Walk<'_> {
             let Some((institution, true)) = self.top.clone() else { continue };
             if let Some(root) = declared(&key) {
                 self.object = Some(root.clone());
-                return Some(Ok(Found::Object { institution, root }));
+                return Some(Ok(Visited::Object { institution, root }));
             }
         }
     }

@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 
 use strongroom_registry::items::{self, Item, NewItem, Request};
-use strongroom_registry::receiving::{self as record, Fate, Seen, Upload};
+use strongroom_registry::receiving::{self as record, Fate, ScannedUpload, Upload};
 use strongroom_registry::tenants::Collection;
 use strongroom_registry::{
     BatchId, ItemId, ItemStatus, ObjectId, ObjectState, Part, RegistryError, Scope, Transaction, UploadId, UploadState,
@@ -14,10 +14,10 @@ use uuid::Uuid;
 
 use super::place::{Place, open_collection};
 use super::upload::UploadSource;
-use super::watch::Watched;
+use super::watch::ScanSummary;
 use super::wholeness;
 use crate::ingest::{DepositOptions, bag_name, bag_part, create, is_read, new_deposit, object_name_fault};
-use crate::journal::{Entry, Target};
+use crate::journal::{JournalEntry, Target};
 use crate::{EngineError, Home, crash_point};
 
 /// Acts kept in one transaction.
@@ -29,9 +29,9 @@ const DEPOSITOR: &str = "receiving";
 #[derive(Debug, Clone)]
 pub(super) enum Act {
     /// Something new lies there.
-    FirstSeen(Seen),
+    FirstSeen(ScannedUpload),
     /// An upload is not what it was.
-    Changed { id: UploadId, seen: Seen },
+    Changed { id: UploadId, seen: ScannedUpload },
     /// An upload no longer changes.
     Settled { id: UploadId, etag: String, is_bag: bool },
     /// An upload is no longer there.
@@ -39,7 +39,12 @@ pub(super) enum Act {
 }
 
 /// Keeps what a look found out, and makes work items of what has settled.
-pub(super) fn carry_out(home: &Home, place: &Place, acts: Vec<Act>, watched: &mut Watched) -> Result<(), EngineError> {
+pub(super) fn carry_out(
+    home: &Home,
+    place: &Place,
+    acts: Vec<Act>,
+    watched: &mut ScanSummary,
+) -> Result<(), EngineError> {
     let mut acts = acts.into_iter().peekable();
     while acts.peek().is_some() {
         let some: Vec<Act> = acts.by_ref().take(ACTS_AT_ONCE).collect();
@@ -266,7 +271,7 @@ fn submit(
         .map_err(|error| RegistryError::Corrupt { wanted: "options of a deposit", found: error.to_string() })?;
     let (id, batch) = (item_after(upload.item), BatchId::new());
     let object_identifier = format!("{}/{name}", upload.institution_identifier);
-    let by = Entry::of_system("deposits.submit");
+    let by = JournalEntry::of_system("deposits.submit");
     by.done(tx, &Target::of(upload.institution, format!("batch {batch} of {}: {}", upload.store, upload.key)))?;
     let new = NewItem {
         id,

@@ -8,7 +8,7 @@ use strongroom_registry::items::{self, Item};
 use strongroom_registry::receiving::{self as record, Due, Fate, Upload};
 use strongroom_registry::{ItemStatus, RegistryError, Scope, Time, Transaction, UploadId, UploadState, outbox};
 
-use super::watch::Watched;
+use super::watch::ScanSummary;
 use super::{notice, removal};
 use crate::event::Event;
 use crate::ingest::is_taken_in;
@@ -20,7 +20,7 @@ const PAGE: usize = 200;
 
 /// Follows up on every upload for which something is due. One that cannot be followed up keeps no other from it; the first
 /// failure is the error of the turn.
-pub(super) fn follow(home: &Home, stop: &Shutdown, watched: &mut Watched) -> Result<(), EngineError> {
+pub(super) fn follow(home: &Home, stop: &Shutdown, watched: &mut ScanSummary) -> Result<(), EngineError> {
     let retention = micros(home.settings.receiving.invalid_retention);
     let notice = micros(home.settings.receiving.warn_before).min(retention);
     let now = home.registry.read(|tx| Ok::<_, RegistryError>(tx.now()?))?;
@@ -39,7 +39,7 @@ pub(super) fn follow(home: &Home, stop: &Shutdown, watched: &mut Watched) -> Res
 }
 
 /// Removes an upload whose removal is due, where it may go.
-fn remove_due(home: &Home, upload: &Upload, retention: i64, watched: &mut Watched) -> Result<(), EngineError> {
+fn remove_due(home: &Home, upload: &Upload, retention: i64, watched: &mut ScanSummary) -> Result<(), EngineError> {
     if upload.state == UploadState::Removing && stops_removal(home, upload.id, retention)? {
         return Ok(());
     }

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use strongroom_digest::{Algorithm, MultiHasher};
 use strongroom_registry::Time;
-use strongroom_registry::receiving::Seen;
+use strongroom_registry::receiving::ScannedUpload;
 use strongroom_storage::{Key, Listed, StorageError, Store};
 
 /// What makes a folder a bag.
@@ -43,16 +43,16 @@ impl Folder {
     }
 
     /// The folder as an upload, once all its keys were taken.
-    pub(super) fn finish(self) -> Found {
-        let seen = Seen { key: self.key, etag: self.digest, size: self.size };
-        Found { seen, is_bag: self.has_declaration, since: Time(self.since) }
+    pub(super) fn finish(self) -> ListedUpload {
+        let seen = ScannedUpload { key: self.key, etag: self.digest, size: self.size };
+        ListedUpload { seen, is_bag: self.has_declaration, since: Time(self.since) }
     }
 }
 
 /// An upload that a listing showed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Found {
-    pub(super) seen: Seen,
+pub(super) struct ListedUpload {
+    pub(super) seen: ScannedUpload,
     /// Whether it may be a bag, by what a listing tells.
     pub(super) is_bag: bool,
     /// When the look at it began: it was as it was seen then or later.
@@ -64,10 +64,10 @@ pub(super) fn look_at(
     store: &dyn Store,
     key: &str,
     each: &mut dyn FnMut(&Listed) -> Result<(), StorageError>,
-) -> Result<Option<Seen>, StorageError> {
+) -> Result<Option<ScannedUpload>, StorageError> {
     let Some(folder_key) = key.strip_suffix('/') else {
         return match store.head(&Key::new(key)?) {
-            Ok(head) => Ok(Some(Seen { key: key.to_owned(), etag: head.etag, size: head.size })),
+            Ok(head) => Ok(Some(ScannedUpload { key: key.to_owned(), etag: head.etag, size: head.size })),
             Err(error) if error.is_not_found() => Ok(None),
             Err(error) => Err(error),
         };

@@ -21,4 +21,4 @@ pub(crate) use notice::Notices;
 pub(crate) use removal::{REMOVAL, remove_ingested};
 pub use report::{UploadReport, list, show};
 pub(crate) use upload::UploadSource;
-pub use watch::{Watched, watch};
+pub use watch::{ScanSummary, watch};

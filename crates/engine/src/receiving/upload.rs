@@ -4,7 +4,7 @@ use std::io::{self, Read};
 use std::sync::Arc;
 
 use strongroom_bagit::{LooseFiles, Serialization, Source};
-use strongroom_registry::receiving::Seen;
+use strongroom_registry::receiving::ScannedUpload;
 use strongroom_storage::{Key, StorageError, Store};
 
 use super::listing;
@@ -38,7 +38,7 @@ impl UploadSource {
     }
 
     /// The upload as it is now; none where nothing lies there.
-    pub(crate) fn look(&self, home: &Home) -> Result<Option<Seen>, EngineError> {
+    pub(crate) fn look(&self, home: &Home) -> Result<Option<ScannedUpload>, EngineError> {
         Ok(listing::look_at(home.store(&self.store)?.as_ref(), &self.key, &mut |_| Ok(()))?)
     }
 

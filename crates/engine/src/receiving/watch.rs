@@ -5,13 +5,13 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use strongroom_registry::receiving::{self as record, Cursor, Seen, Upload};
+use strongroom_registry::receiving::{self as record, Cursor, ScannedUpload, Upload};
 use strongroom_registry::{RegistryError, UploadState};
 use strongroom_storage::{Key, StorageError};
 
 use super::decide::{self, Act};
 use super::follow;
-use super::listing::{DECLARATION, Folder, Found, is_no_key, look_at};
+use super::listing::{DECLARATION, Folder, ListedUpload, is_no_key, look_at};
 use super::name::{NOTICES, is_archive, is_unfinished};
 use super::place::{Place, places};
 use crate::event::Event;
@@ -25,7 +25,7 @@ const LEAST_SHARE: u64 = 1_000;
 
 /// What a turn came to.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Watched {
+pub struct ScanSummary {
     /// Places looked at.
     pub places: u64,
     /// Of those: not listed to their end; the next turn goes on.
@@ -44,8 +44,8 @@ pub struct Watched {
 
 /// Looks at what became of earlier uploads, and at every place once. Neither an upload nor a place that fails keeps others
 /// from it; the first failure is the error of the turn. Asked to stop, it keeps how far it came.
-pub fn watch(home: &Home, stop: &Shutdown) -> Result<Watched, EngineError> {
-    let mut watched = Watched::default();
+pub fn watch(home: &Home, stop: &Shutdown) -> Result<ScanSummary, EngineError> {
+    let mut watched = ScanSummary::default();
     let mut failure = follow::follow(home, stop, &mut watched).err();
     let mut waiting = Vec::new();
     for place in places(home)? {
@@ -102,10 +102,10 @@ struct Look<'a> {
     place: &'a Place,
     /// The last upload that was compared with the record.
     compared_to: String,
-    found: Vec<Found>,
+    found: Vec<ListedUpload>,
     /// Folders of the place that have a collection's name: whether they are the collection's, and no bag.
     areas: BTreeMap<String, bool>,
-    watched: &'a mut Watched,
+    watched: &'a mut ScanSummary,
 }
 
 impl<'a> Look<'a> {
@@ -114,7 +114,7 @@ impl<'a> Look<'a> {
         stop: &Shutdown,
         place: &'a Place,
         most: u64,
-        watched: &'a mut Watched,
+        watched: &'a mut ScanSummary,
     ) -> Result<Listed, EngineError> {
         let cursor = home.registry.read(|tx| record::cursor(tx, &place.store_name, place.institution))?;
         let began = home.registry.read(|tx| Ok::<_, RegistryError>(tx.now()?))?;
@@ -162,8 +162,8 @@ impl<'a> Look<'a> {
                 continue;
             }
             let is_bag = is_archive(name);
-            let seen = Seen { key: listed.key.to_string(), etag: listed.etag, size: listed.size };
-            look.found(Found { seen, is_bag, since: began })?;
+            let seen = ScannedUpload { key: listed.key.to_string(), etag: listed.etag, size: listed.size };
+            look.found(ListedUpload { seen, is_bag, since: began })?;
         }
         if let Some(open) = folder {
             look.found(open.finish())?;
@@ -194,7 +194,7 @@ impl<'a> Look<'a> {
         Ok(is_area)
     }
 
-    fn found(&mut self, found: Found) -> Result<(), EngineError> {
+    fn found(&mut self, found: ListedUpload) -> Result<(), EngineError> {
         self.found.push(found);
         if self.found.len() >= UPLOADS_AT_ONCE { self.compare(None) } else { Ok(()) }
     }
@@ -244,7 +244,7 @@ impl<'a> Look<'a> {
     }
 
     /// What is to be done about an upload that is there.
-    fn act_on(&self, upload: &Upload, found: Found) -> Result<Option<Act>, EngineError> {
+    fn act_on(&self, upload: &Upload, found: ListedUpload) -> Result<Option<Act>, EngineError> {
         match upload.state {
             UploadState::Removing => Ok(None),
             UploadState::Removed | UploadState::Withdrawn => {
@@ -262,7 +262,7 @@ impl<'a> Look<'a> {
     }
 
     /// What is to be done about an upload that is as it was when it was last looked at.
-    fn act_on_quiet(&self, upload: &Upload, found: Found) -> Option<Act> {
+    fn act_on_quiet(&self, upload: &Upload, found: ListedUpload) -> Option<Act> {
         let settle = i64::try_from(self.home.settings.receiving.settle.as_micros()).unwrap_or(i64::MAX);
         let quiet = found.since.0.saturating_sub(upload.changed_at.0);
         if quiet < 0 {

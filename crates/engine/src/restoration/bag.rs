@@ -12,9 +12,9 @@ use strongroom_digest::{Algorithm, DigestSet};
 use strongroom_registry::objects::{self, Digests, File, Object};
 
 use super::names::shown_path;
-use super::proof::Proof;
+use super::proof::CopyReader;
 use super::target::{Delivery, Target};
-use super::thaw::Wanted;
+use super::thaw::Requested;
 use super::{bag_trouble, for_each_page, object_name, parts, tags};
 use crate::workflow::{StageContext, StageError};
 
@@ -26,7 +26,7 @@ pub(super) fn give(
     object: &Object,
     version: u64,
 ) -> Result<Delivery, StageError> {
-    let proof = Proof::new(context, object, Wanted::Bag(version));
+    let proof = CopyReader::new(context, object, Requested::Bag(version));
     let name = object_name(object);
     let archive = format!("{name}.tar");
     proof.until_right(|| {
@@ -36,7 +36,7 @@ pub(super) fn give(
 
 fn write(
     context: &StageContext<'_>,
-    proof: &Proof<'_>,
+    proof: &CopyReader<'_>,
     object: &Object,
     version: u64,
     name: &str,
@@ -114,7 +114,7 @@ fn algorithms(profile: Option<&str>) -> &'static [Algorithm] {
 /// The tags of a deposit's `bag-info.txt`, read as the deposit's declaration says.
 fn read_tags(
     context: &StageContext<'_>,
-    proof: &Proof<'_>,
+    proof: &CopyReader<'_>,
     object: &Object,
     file: &File,
 ) -> Result<Vec<Tag>, StageError> {
@@ -132,7 +132,7 @@ fn read_tags(
 /// BagIt version and encoding of the deposit that made a version.
 fn declared(
     context: &StageContext<'_>,
-    proof: &Proof<'_>,
+    proof: &CopyReader<'_>,
     object: &Object,
     version: u64,
 ) -> Result<(Version, Charset), StageError> {

@@ -7,9 +7,9 @@ use strongroom_registry::Scope;
 use strongroom_registry::objects::{self, Object};
 
 use super::names::shown_path;
-use super::proof::Proof;
+use super::proof::CopyReader;
 use super::target::{Delivery, Target};
-use super::thaw::Wanted;
+use super::thaw::Requested;
 use super::{file_id, object_name};
 use crate::workflow::{StageContext, StageError};
 
@@ -20,7 +20,7 @@ pub(super) fn give(context: &StageContext<'_>, target: &Target) -> Result<(Objec
         .registry()
         .read(|tx| objects::file(tx, scope, id))?
         .ok_or_else(|| StageError::fatal(format!("the file {id} has been taken out")))?;
-    let proof = Proof::new(context, &object, Wanted::File(Box::new(file.clone())));
+    let proof = CopyReader::new(context, &object, Requested::File(Box::new(file.clone())));
     let mut path = vec![object_name(&object)];
     path.extend(shown_path(&file.path).split('/'));
     let modified = file.modified.map(SystemTime::from);

@@ -14,7 +14,7 @@ use strongroom_registry::objects::{self, Copy, File, Object};
 use strongroom_registry::{ContentId, CopyState, work};
 use strongroom_storage::{Key, StorageError, Store};
 
-use super::thaw::{self, Wanted};
+use super::thaw::{self, Requested};
 use crate::AGENT;
 use crate::fixity::{SuspectCopy, check_attempts, is_unreadable, is_unreadable_source, report_suspect};
 use crate::ingest::Interruptible;
@@ -27,10 +27,10 @@ const SMALL: u64 = 4 << 20;
 pub(super) type Take<'t> = dyn FnMut(&mut dyn Read) -> Result<(), StageError> + 't;
 
 /// Reads contents of one object.
-pub(super) struct Proof<'c> {
+pub(super) struct CopyReader<'c> {
     pub(super) context: &'c StageContext<'c>,
     pub(super) object: &'c Object,
-    wanted: Wanted,
+    wanted: Requested,
     /// Copies that were found wrong or could not be read.
     pub(super) avoided: RefCell<HashSet<(ContentId, String)>>,
     begin_again: Cell<bool>,
@@ -39,7 +39,7 @@ pub(super) struct Proof<'c> {
 }
 
 /// Why a copy is of no use.
-enum Fault {
+enum UnusableCopy {
     /// It was read and is not what the record says.
     Wrong(String),
     /// Nothing lies there.
@@ -54,8 +54,8 @@ enum Fault {
     Away { store: String, reason: String },
 }
 
-impl<'c> Proof<'c> {
-    pub(super) fn new(context: &'c StageContext<'c>, object: &'c Object, wanted: Wanted) -> Self {
+impl<'c> CopyReader<'c> {
+    pub(super) fn new(context: &'c StageContext<'c>, object: &'c Object, wanted: Requested) -> Self {
         let (begin_again, needs_thaw) = (Cell::new(false), Cell::new(false));
         Self { context, object, wanted, avoided: RefCell::default(), begin_again, needs_thaw }
     }
@@ -95,7 +95,7 @@ impl<'c> Proof<'c> {
                 Ok(()) => return Ok(()),
                 Err((Some(fault), error)) => {
                     self.context.task.check()?;
-                    if let Fault::Away { store, reason } = fault {
+                    if let UnusableCopy::Away { store, reason } = fault {
                         faults.push(format!("{store} is away: {reason}"));
                         away.get_or_insert((store, reason));
                         if file.size > SMALL && error.is_some() {
@@ -106,8 +106,8 @@ impl<'c> Proof<'c> {
                         }
                         continue;
                     }
-                    may_pass |= matches!(fault, Fault::Medium(_) | Fault::Unreadable(_));
-                    if let Fault::Cold(text) = fault {
+                    may_pass |= matches!(fault, UnusableCopy::Medium(_) | UnusableCopy::Unreadable(_));
+                    if let UnusableCopy::Cold(text) = fault {
                         is_cold = true;
                         faults.push(text);
                         continue;
@@ -164,27 +164,27 @@ impl<'c> Proof<'c> {
         file: &File,
         copy: &Copy,
         take: &mut Take<'_>,
-    ) -> Result<(), (Option<Fault>, Option<StageError>)> {
-        let unreadable = |text: String| (Some(Fault::Unreadable(format!("{}: {text}", copy.store))), None);
+    ) -> Result<(), (Option<UnusableCopy>, Option<StageError>)> {
+        let unreadable = |text: String| (Some(UnusableCopy::Unreadable(format!("{}: {text}", copy.store))), None);
         let store: &Arc<dyn Store> = self.context.home.store(&copy.store).map_err(|error| unreadable(error.chain()))?;
         let key = Key::new(copy.key.as_str()).map_err(|error| unreadable(error.to_string()))?;
         let body = match store.open(&key, 0, None) {
             Ok(body) => Interruptible { bytes: body, task: self.context.task },
             Err(error) if error.is_not_found() => {
                 let text = format!("{}: nothing lies under {key}", copy.store);
-                return Err((Some(Fault::Missing(text)), None));
+                return Err((Some(UnusableCopy::Missing(text)), None));
             }
             Err(error) if is_unreadable(&error) => {
                 let text = format!("{}: {}", copy.store, crate::error::chain(&error));
-                return Err((Some(Fault::Medium(text)), None));
+                return Err((Some(UnusableCopy::Medium(text)), None));
             }
             Err(error @ StorageError::NotReadable { .. }) => {
-                return Err((Some(Fault::Cold(format!("{}: {error}", copy.store))), None));
+                return Err((Some(UnusableCopy::Cold(format!("{}: {error}", copy.store))), None));
             }
             Err(error) => {
                 return Err(match error.away() {
                     Some((store, reason)) => {
-                        (Some(Fault::Away { store: store.to_owned(), reason: reason.to_owned() }), None)
+                        (Some(UnusableCopy::Away { store: store.to_owned(), reason: reason.to_owned() }), None)
                     }
                     None => unreadable(crate::error::chain(&error)),
                 });
@@ -209,12 +209,12 @@ impl<'c> Proof<'c> {
 
     /// Records that a copy did not prove: the event once for each item and copy, and the finding, which has the copy
     /// checked next. Returns the words for people.
-    fn note_fault(&self, file: &File, copy: &Copy, fault: Fault) -> Result<String, StageError> {
+    fn note_fault(&self, file: &File, copy: &Copy, fault: UnusableCopy) -> Result<String, StageError> {
         let (text, is_missing) = match fault {
-            Fault::Unreadable(text) | Fault::Cold(text) => return Ok(text),
-            Fault::Away { store, reason } => return Ok(format!("{store} is away: {reason}")),
-            Fault::Missing(text) => (text, true),
-            Fault::Wrong(text) | Fault::Medium(text) => (text, false),
+            UnusableCopy::Unreadable(text) | UnusableCopy::Cold(text) => return Ok(text),
+            UnusableCopy::Away { store, reason } => return Ok(format!("{store} is away: {reason}")),
+            UnusableCopy::Missing(text) => (text, true),
+            UnusableCopy::Wrong(text) | UnusableCopy::Medium(text) => (text, false),
         };
         let label = format!("restoration check {} {}", file.content, copy.store);
         let event = EventRow {
@@ -270,11 +270,11 @@ impl<R: Read> Proving<R> {
         Self { bytes, size, sha512, hasher, found: None, failed: None, by_medium: false }
     }
 
-    fn fault(&self, store: &str, error: &io::Error) -> Fault {
+    fn fault(&self, store: &str, error: &io::Error) -> UnusableCopy {
         match &self.found {
-            Some(found) => Fault::Wrong(format!("{store}: {found}")),
-            None if self.by_medium => Fault::Medium(format!("{store}: the medium cannot read it: {error}")),
-            None => Fault::Unreadable(format!("{store}: {error}")),
+            Some(found) => UnusableCopy::Wrong(format!("{store}: {found}")),
+            None if self.by_medium => UnusableCopy::Medium(format!("{store}: the medium cannot read it: {error}")),
+            None => UnusableCopy::Unreadable(format!("{store}: {error}")),
         }
     }
 

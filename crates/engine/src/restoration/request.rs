@@ -10,7 +10,7 @@ use strongroom_registry::{Action, FileId, ItemId, ObjectState, RegistryError, Sc
 use super::names::{file_name_of, safe_name, shown_path};
 use super::object_name;
 use super::{OF_FILES, OF_OBJECTS};
-use crate::journal::{Entry, Target};
+use crate::journal::{JournalEntry, Target};
 use crate::{EngineError, Home};
 
 /// What of an object is asked for.
@@ -25,7 +25,7 @@ pub struct RestoreRequest {
     /// The deposit that made the version byte for byte, instead of a bag made anew.
     pub submission: bool,
     /// Whose act it is.
-    pub by: Entry,
+    pub by: JournalEntry,
 }
 
 /// Which file is asked for.
@@ -36,7 +36,7 @@ pub struct RestoreFileRequest {
     /// The folder that the file is put into; the institution's place in the restoration store where absent.
     pub to: Option<PathBuf>,
     /// Whose act it is.
-    pub by: Entry,
+    pub by: JournalEntry,
 }
 
 /// What a work item keeps of the request.
@@ -75,7 +75,7 @@ pub fn request_object(home: &Home, request: &RestoreRequest) -> Result<ItemId, E
         to,
         requested_by: request.by.actor.name.clone(),
     };
-    let wanted = Wanted { action: OF_OBJECTS.action, file: None, name, size: object.bytes, options };
+    let wanted = Requested { action: OF_OBJECTS.action, file: None, name, size: object.bytes, options };
     make(home, &object, wanted, &request.by)
 }
 
@@ -94,7 +94,7 @@ pub fn request_file(home: &Home, request: &RestoreFileRequest) -> Result<ItemId,
     let name = file_name_of(shown_path(&file.path)).to_owned();
     let to = checked_folder(request.to.as_ref(), &safe_name(&name))?;
     let options = RestoreOptions { to, requested_by: request.by.actor.name.clone(), ..RestoreOptions::default() };
-    let wanted = Wanted { action: OF_FILES.action, file: Some(id), name, size: file.size, options };
+    let wanted = Requested { action: OF_FILES.action, file: Some(id), name, size: file.size, options };
     make(home, &object, wanted, &request.by)
 }
 
@@ -121,7 +121,7 @@ fn checked_folder(folder: Option<&PathBuf>, name: &str) -> Result<Option<String>
 }
 
 /// What a work item is to give back.
-struct Wanted {
+struct Requested {
     action: Action,
     file: Option<FileId>,
     name: String,
@@ -129,8 +129,8 @@ struct Wanted {
     options: RestoreOptions,
 }
 
-fn make(home: &Home, object: &Object, wanted: Wanted, by: &Entry) -> Result<ItemId, EngineError> {
-    let Wanted { action, file, name, size, options } = wanted;
+fn make(home: &Home, object: &Object, wanted: Requested, by: &JournalEntry) -> Result<ItemId, EngineError> {
+    let Requested { action, file, name, size, options } = wanted;
     let new = NewItem {
         object: Some(object.id),
         file,

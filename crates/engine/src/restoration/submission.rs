@@ -11,9 +11,9 @@ use strongroom_registry::versions;
 
 use super::bag::{expected, new_file};
 use super::names::shown_path;
-use super::proof::Proof;
+use super::proof::CopyReader;
 use super::target::{Delivery, Target};
-use super::thaw::Wanted;
+use super::thaw::Requested;
 use super::{bag_trouble, for_each_page, object_name};
 use crate::workflow::{StageContext, StageError};
 
@@ -26,7 +26,7 @@ pub(super) fn give(
     object: &Object,
     version: u64,
 ) -> Result<Delivery, StageError> {
-    let proof = Proof::new(context, object, Wanted::Submission(version));
+    let proof = CopyReader::new(context, object, Requested::Submission(version));
     let name = object_name(object);
     let archive = format!("{name}.tar");
     let published = context.registry().read(|tx| versions::list(tx, object.id, object.generation, false))?;
@@ -44,7 +44,7 @@ pub(super) fn give(
 
 fn write(
     context: &StageContext<'_>,
-    proof: &Proof<'_>,
+    proof: &CopyReader<'_>,
     object: &Object,
     version: u64,
     listed: &Listed,
@@ -104,7 +104,12 @@ struct Listed {
 }
 
 impl Listed {
-    fn read(context: &StageContext<'_>, proof: &Proof<'_>, object: &Object, version: u64) -> Result<Self, StageError> {
+    fn read(
+        context: &StageContext<'_>,
+        proof: &CopyReader<'_>,
+        object: &Object,
+        version: u64,
+    ) -> Result<Self, StageError> {
         let mut listed = Self { paths: HashSet::new(), has_tag_manifest: false };
         let prefix = submission_prefix(version);
         let mut files = 0;

@@ -11,7 +11,7 @@ use strongroom_registry::{ContentId, WaitReason};
 use strongroom_storage::{Key, StorageError, Thaw, Thawing};
 
 use super::for_each_page;
-use super::proof::Proof;
+use super::proof::CopyReader;
 use super::submission::submission_prefix;
 use crate::Home;
 use crate::error::chain;
@@ -24,7 +24,7 @@ const ASKED_AT_ONCE: usize = 8;
 
 /// What of an object is to be given back.
 #[derive(Debug, Clone)]
-pub(super) enum Wanted {
+pub(super) enum Requested {
     /// Everything deposited as of a version, and what says how its tags are to be read.
     Bag(u64),
     /// Everything deposited as of a version, and what described the deposit that made it.
@@ -51,16 +51,16 @@ enum Stands {
 }
 
 /// Asks for everything that is wanted and lies in cold storage only. `Ok` when all of it can be read now.
-pub(super) fn ask(proof: &Proof<'_>, wanted: &Wanted) -> Result<(), StageError> {
+pub(super) fn ask(proof: &CopyReader<'_>, wanted: &Requested) -> Result<(), StageError> {
     let context = proof.context;
     let mut standing = Standing::default();
     match wanted {
-        Wanted::File(file) => ask_for_page(proof, std::slice::from_ref(file.as_ref()), &mut standing)?,
-        Wanted::Bag(version) => {
+        Requested::File(file) => ask_for_page(proof, std::slice::from_ref(file.as_ref()), &mut standing)?,
+        Requested::Bag(version) => {
             ask_below(proof, *version, objects::DEPOSIT, "", &mut standing)?;
             ask_below(proof, *version, "submission/", "/bagit.txt", &mut standing)?;
         }
-        Wanted::Submission(version) => {
+        Requested::Submission(version) => {
             ask_below(proof, *version, objects::DEPOSIT, "", &mut standing)?;
             ask_below(proof, *version, &submission_prefix(*version), "", &mut standing)?;
         }
@@ -79,7 +79,7 @@ pub(super) fn ask(proof: &Proof<'_>, wanted: &Wanted) -> Result<(), StageError> 
 
 /// Asks for the files of a version whose paths begin and end so.
 fn ask_below(
-    proof: &Proof<'_>,
+    proof: &CopyReader<'_>,
     version: u64,
     prefix: &str,
     ending: &str,
@@ -91,7 +91,7 @@ fn ask_below(
     })
 }
 
-fn ask_for_page(proof: &Proof<'_>, page: &[File], standing: &mut Standing) -> Result<(), StageError> {
+fn ask_for_page(proof: &CopyReader<'_>, page: &[File], standing: &mut Standing) -> Result<(), StageError> {
     let context = proof.context;
     // Equal contents of a page are asked for once.
     let mut known = HashSet::new();

@@ -13,7 +13,7 @@ use strongroom_registry::{Position, Registry, RegistryError, Transaction, Workfl
 
 use super::clock::MonotonicClock;
 use super::context::{Interrupted, TaskContext};
-use super::held::{Held, HeldTasks};
+use super::held::{HeldTask, HeldTasks};
 use super::notifier::{Notifier, Over};
 use super::pool::{Pool, Work};
 use super::{Summary, TaskEnd};
@@ -50,7 +50,7 @@ impl Tally {
 
 /// Which tasks of a topic to lease, at most how many.
 #[derive(Debug, Clone)]
-pub(super) struct Wanted {
+pub(super) struct TopicLease {
     pub(super) pool: usize,
     pub(super) limit: usize,
     /// Whether the slot is for the next stage of the item whose stage ends, which may begin at once.
@@ -60,7 +60,7 @@ pub(super) struct Wanted {
     pub(super) request: LeaseRequest,
 }
 
-impl Wanted {
+impl TopicLease {
     /// The room for one task of the topic.
     fn room(&self) -> Room {
         let topic = self.request.topics.first().cloned().unwrap_or_default();
@@ -92,7 +92,7 @@ const RECORD_AGAIN: Duration = Duration::from_millis(200);
 
 impl Core {
     /// A request for up to `limit` tasks of a pool's topic.
-    pub(super) fn wanted(&self, pool: usize, limit: usize) -> Option<Wanted> {
+    pub(super) fn wanted(&self, pool: usize, limit: usize) -> Option<TopicLease> {
         let of = self.pools.get(pool)?;
         let request = LeaseRequest {
             topics: vec![of.topic.clone()],
@@ -101,13 +101,13 @@ impl Core {
             holder: self.holder.clone(),
             duration: of.settings.lease,
         };
-        Some(Wanted { pool, limit, follows: false, max_total: of.max_total(), request })
+        Some(TopicLease { pool, limit, follows: false, max_total: of.max_total(), request })
     }
 
     /// Leases what is wanted, within a transaction; with the topics that have new work by it.
     pub(super) fn lease_all(
         tx: &mut dyn Transaction,
-        wanted: &[Wanted],
+        wanted: &[TopicLease],
         workflows: &dyn Workflows,
         max_attempts: &HashMap<String, u32>,
     ) -> Result<Leasing, RegistryError> {
@@ -128,24 +128,24 @@ impl Core {
     }
 
     /// Those of the wanted whose topics have something to lease: most often there is nothing, and one statement tells.
-    fn with_work(tx: &mut dyn Transaction, wanted: &[Wanted]) -> Result<Vec<Wanted>, RegistryError> {
+    fn with_work(tx: &mut dyn Transaction, wanted: &[TopicLease]) -> Result<Vec<TopicLease>, RegistryError> {
         let topics: Vec<String> = wanted.iter().flat_map(|one| one.request.topics.iter().cloned()).collect();
         if topics.is_empty() {
             return Ok(Vec::new());
         }
         let QueueStatus::Work(topics) = tasks::look(tx, &topics)? else { return Ok(Vec::new()) };
-        let has_work = |one: &&Wanted| one.request.topics.iter().any(|topic| topics.contains(topic));
+        let has_work = |one: &&TopicLease| one.request.topics.iter().any(|topic| topics.contains(topic));
         Ok(wanted.iter().filter(has_work).cloned().collect())
     }
 
     /// Puts what was leased by a transaction begun at `asked_at` into the pools, and gives up the slots that were kept for
     /// it. What no pool takes any more is given back.
-    pub(super) fn take_in(self: &Arc<Self>, wanted: &[Wanted], assignments: Vec<Assignment>, asked_at: Duration) {
+    pub(super) fn take_in(self: &Arc<Self>, wanted: &[TopicLease], assignments: Vec<Assignment>, asked_at: Duration) {
         let mut by_pool: HashMap<usize, Vec<Work>> = HashMap::new();
         for assignment in assignments {
             let Some(&index) = self.by_topic.get(&assignment.task.topic) else { continue };
             let Some(pool) = self.pools.get(index) else { continue };
-            let held = self.held.add(Held::new(&assignment, &pool.settings, asked_at));
+            let held = self.held.add(HeldTask::new(&assignment, &pool.settings, asked_at));
             by_pool.entry(index).or_default().push(Work { assignment, held });
         }
         for one in wanted {
@@ -249,7 +249,7 @@ impl Core {
                     if !wanted.is_empty() {
                         check_schema(tx, schema)?;
                     }
-                    let following = wanted.first().filter(|one| one.follows).map(Wanted::room);
+                    let following = wanted.first().filter(|one| one.follows).map(TopicLease::room);
                     let (mut topics, goes_on) = end.write(tx, &held, (workflows, &holder), following.as_ref())?;
                     let rest = &wanted[usize::from(goes_on.is_some())..];
                     let rest = Self::with_work(tx, rest)?;
@@ -308,7 +308,7 @@ impl Core {
     }
 
     /// The slots to fill when this task ends: one for the next stage, and the task's own.
-    fn successors(&self, index: usize, pool: &Pool, next: Option<&Position>) -> Vec<Wanted> {
+    fn successors(&self, index: usize, pool: &Pool, next: Option<&Position>) -> Vec<TopicLease> {
         let mut wanted = Vec::new();
         if let Some(position) = next
             && let Some(&next) = self.by_topic.get(&position.topic)
@@ -317,7 +317,7 @@ impl Core {
         {
             let reserved = next_pool.reserve(1);
             if reserved > 0 {
-                let follows = |slot| Wanted { follows: position.is_inline, ..slot };
+                let follows = |slot| TopicLease { follows: position.is_inline, ..slot };
                 wanted.extend(self.wanted(next, reserved).map(follows));
             }
         }

@@ -11,7 +11,7 @@ use strongroom_registry::{RegistryError, check_schema};
 
 use super::Summary;
 use super::context::Interrupted;
-use super::core::{Core, Tally, Wanted};
+use super::core::{Core, Tally, TopicLease};
 use super::pool::Pool;
 use super::shutdown::{Shutdown, Urgency};
 use crate::event::Event;
@@ -120,7 +120,7 @@ impl Dispatcher<'_> {
     /// Leases what these topics have.
     fn lease(&self, topics: &[String]) -> Result<Look, RegistryError> {
         let core = &self.core;
-        let mut wanted: Vec<Wanted> = Vec::new();
+        let mut wanted: Vec<TopicLease> = Vec::new();
         for (index, pool) in core.pools.iter().enumerate().filter(|(_, pool)| topics.contains(&pool.topic)) {
             let free = pool.reserve(usize::MAX);
             if free > 0 {

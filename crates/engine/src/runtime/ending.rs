@@ -7,7 +7,7 @@ use strongroom_queue::{Outcome, Settled, Settlement, tasks};
 use strongroom_registry::work::{self, Assignment, Room, StageEnd};
 use strongroom_registry::{Position, RegistryError, Subject, Transaction, WaitReason, Workflows};
 
-use super::held::Held;
+use super::held::HeldTask;
 use crate::event::Event;
 
 /// How a task ended, and what is to be written with its end.
@@ -76,7 +76,7 @@ impl TaskEnd {
     pub(super) fn write(
         &self,
         tx: &mut dyn Transaction,
-        held: &Held,
+        held: &HeldTask,
         (workflows, holder): (&dyn Workflows, &str),
         room: Option<&Room>,
     ) -> Result<(Vec<String>, Option<Assignment>), RegistryError> {
@@ -108,7 +108,7 @@ impl TaskEnd {
         Ok((topics, None))
     }
 
-    pub(super) fn emit(&self, held: &Held, elapsed: Duration) {
+    pub(super) fn emit(&self, held: &HeldTask, elapsed: Duration) {
         let (end, note) = match &self.end {
             End::Stage(end) => stage_words(end),
             End::Task(outcome) => task_words(outcome),

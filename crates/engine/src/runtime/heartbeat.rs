@@ -9,7 +9,7 @@ use strongroom_registry::work::{self, Claim, HeartbeatOutcome};
 use strongroom_registry::{RegistryError, Transaction};
 
 use super::core::Core;
-use super::held::Held;
+use super::held::HeldTask;
 use crate::event::Event;
 
 /// How soon to try again when the registry did not answer.
@@ -52,7 +52,7 @@ fn beat_once(core: &Core) -> Result<(), RegistryError> {
 }
 
 /// Extends leases that are in order of how long they last, by one transaction.
-fn extend(core: &Core, held: &[Arc<Held>]) -> Result<(), RegistryError> {
+fn extend(core: &Core, held: &[Arc<HeldTask>]) -> Result<(), RegistryError> {
     if held.is_empty() {
         return Ok(());
     }
@@ -71,7 +71,7 @@ fn extend(core: &Core, held: &[Arc<Held>]) -> Result<(), RegistryError> {
     Ok(())
 }
 
-fn group(held: &[Arc<Held>]) -> Group {
+fn group(held: &[Arc<HeldTask>]) -> Group {
     let duration = held.first().map_or(Duration::ZERO, |one| one.lease_for);
     (duration, held.iter().map(|one| (one.lease, one.claim.clone())).collect())
 }

@@ -14,7 +14,7 @@ use crate::event::Event;
 
 /// One task we hold.
 #[derive(Debug)]
-pub(super) struct Held {
+pub(super) struct HeldTask {
     pub(super) lease: Lease,
     pub(super) claim: Option<Claim>,
     pub(super) topic: String,
@@ -26,7 +26,7 @@ pub(super) struct Held {
     ending: AtomicBool,
 }
 
-impl Held {
+impl HeldTask {
     /// A task leased by a transaction that began at `asked_at` of the monotonic clock.
     pub(super) fn new(assignment: &Assignment, settings: &PoolSettings, asked_at: Duration) -> Self {
         Self {
@@ -71,10 +71,10 @@ fn safe_until(asked_at: Duration, lease: Duration) -> Duration {
 
 /// All tasks we hold.
 #[derive(Debug, Default)]
-pub(super) struct HeldTasks(Mutex<HashMap<Lease, Arc<Held>>>);
+pub(super) struct HeldTasks(Mutex<HashMap<Lease, Arc<HeldTask>>>);
 
 impl HeldTasks {
-    pub(super) fn add(&self, held: Held) -> Arc<Held> {
+    pub(super) fn add(&self, held: HeldTask) -> Arc<HeldTask> {
         let held = Arc::new(held);
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(held.lease, held.clone());
         held
@@ -84,7 +84,7 @@ impl HeldTasks {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&lease);
     }
 
-    pub(super) fn all(&self) -> Vec<Arc<Held>> {
+    pub(super) fn all(&self) -> Vec<Arc<HeldTask>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
     }
 }

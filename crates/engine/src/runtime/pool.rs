@@ -6,14 +6,14 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use strongroom_registry::work::Assignment;
 
-use super::held::Held;
+use super::held::HeldTask;
 use super::{Handler, PoolSettings};
 
 /// A task to be done.
 #[derive(Debug)]
 pub(super) struct Work {
     pub(super) assignment: Assignment,
-    pub(super) held: Arc<Held>,
+    pub(super) held: Arc<HeldTask>,
 }
 
 struct State {

@@ -18,7 +18,7 @@ use super::units;
 
 /// One setting with its value, for people to look at.
 #[derive(Debug, Clone)]
-pub struct Entry {
+pub struct EffectiveSetting {
     /// Its key, such as `fixity.interval`.
     pub key: String,
     /// As it would be written in the file; secrets masked.
@@ -35,7 +35,7 @@ pub struct Loaded {
     /// The settings.
     pub settings: Settings,
     /// Every setting with its source, in the order of the file.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<EffectiveSetting>,
 }
 
 /// A value before it is checked.
@@ -91,7 +91,7 @@ impl Settings {
         for given in collected.values() {
             let key = given.key();
             place(&mut tree, given, settle(given, &key)?);
-            entries.push(Entry {
+            entries.push(EffectiveSetting {
                 value: shown(given),
                 key,
                 origin: given.origin.clone(),

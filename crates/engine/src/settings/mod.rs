@@ -17,7 +17,7 @@ mod watch;
 pub(crate) use check::{elsewhere, shared_place};
 pub use document::{STARTING_STORES, markdown, starting_file, with_registry};
 pub use error::{Origin, SettingsError};
-pub use load::{Entry, Loaded};
+pub use load::{EffectiveSetting, Loaded};
 pub use nearest::{nearest, nearest_few};
 pub use stores::{FolderSettings, Location, StoreSettings};
 pub use tree::{

@@ -7,11 +7,11 @@ use strongroom_registry::{Registry, RegistryError};
 use strongroom_storage::{StorageError, Store};
 use uuid::Uuid;
 
-use super::{Found, read, read_with_etag};
+use super::{StoredWatermark, read, read_with_etag};
 use crate::{EngineError, Home};
 
 /// Refuses to go on where the store belongs to somebody else.
-pub(super) fn check(store: &dyn Store, found: &Found, epoch: &RegistryEpoch) -> Result<(), EngineError> {
+pub(super) fn check(store: &dyn Store, found: &StoredWatermark, epoch: &RegistryEpoch) -> Result<(), EngineError> {
     match contradiction(found, Some(epoch)) {
         Some(reason) => Err(superseded(store, reason)),
         None => Ok(()),
@@ -24,7 +24,7 @@ pub(super) fn superseded(store: &dyn Store, reason: impl Into<String>) -> Engine
 
 /// Reads the mark of a store in use. One that is older than the registry has seen it, or belongs to another of its stores,
 /// tells that something else lies in the place: the store is opened anew, which tells what.
-pub(super) fn read_current(home: &Home, store: &dyn Store) -> Result<(Found, Option<String>), EngineError> {
+pub(super) fn read_current(home: &Home, store: &dyn Store) -> Result<(StoredWatermark, Option<String>), EngineError> {
     // The registry first: marks only rise.
     let (known, epoch) = home.registry.read(|tx| Ok::<_, RegistryError>((registered::list(tx)?, epoch::get(tx)?)))?;
     let (found, etag) = read_with_etag(store)?;
@@ -63,20 +63,20 @@ pub(super) fn look_again(home: &Home, store: &dyn Store, reason: &str) -> Engine
 
 /// Why what lies in a store is older than what the registry has seen there; none where it is not.
 pub(crate) fn behind(
-    found: &Found,
+    found: &StoredWatermark,
     known: &KnownStore,
     epoch: Option<&RegistryEpoch>,
     store: &dyn Store,
 ) -> Option<String> {
     let is_behind = match found {
         // Where puts have no conditions, a late put may put an earlier mark back.
-        Found::Watermark(mark) => {
+        StoredWatermark::Watermark(mark) => {
             mark.revision < known.mark_revision
                 && epoch.is_some_and(|epoch| epoch.registry == mark.registry)
                 && store.capabilities().conditional_put
         }
-        Found::None => known.mark_revision > 0,
-        Found::Unreadable(_) => false,
+        StoredWatermark::None => known.mark_revision > 0,
+        StoredWatermark::Unreadable(_) => false,
     };
     is_behind.then(|| match found.mark() {
         Some(mark) => format!(
@@ -101,11 +101,11 @@ pub(crate) fn check_epoch(home: &Home, store: &dyn Store) -> Result<(), EngineEr
 }
 
 /// What a mark says against a registry of this epoch (none: one that has kept nothing yet).
-pub(crate) fn contradiction(found: &Found, epoch: Option<&RegistryEpoch>) -> Option<String> {
+pub(crate) fn contradiction(found: &StoredWatermark, epoch: Option<&RegistryEpoch>) -> Option<String> {
     let mark = match found {
-        Found::None => return None,
-        Found::Watermark(mark) => mark,
-        Found::Unreadable(why) => return Some(format!("has a mark that cannot be read ({why})")),
+        StoredWatermark::None => return None,
+        StoredWatermark::Watermark(mark) => mark,
+        StoredWatermark::Unreadable(why) => return Some(format!("has a mark that cannot be read ({why})")),
     };
     match epoch {
         Some(epoch) if epoch.registry == mark.registry => {

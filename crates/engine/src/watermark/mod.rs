@@ -74,7 +74,7 @@ impl Watermark {
 
 /// What lies where a store's mark belongs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Found {
+pub enum StoredWatermark {
     /// Nothing: no registry has kept anything there yet.
     None,
     /// A mark.
@@ -83,7 +83,7 @@ pub enum Found {
     Unreadable(String),
 }
 
-impl Found {
+impl StoredWatermark {
     fn mark(&self) -> Option<&Watermark> {
         match self {
             Self::Watermark(mark) => Some(mark),
@@ -133,21 +133,21 @@ fn key() -> Result<Key, StorageError> {
 }
 
 /// Reads the mark of a store.
-pub fn read(store: &dyn Store) -> Result<Found, StorageError> {
+pub fn read(store: &dyn Store) -> Result<StoredWatermark, StorageError> {
     Ok(read_with_etag(store)?.0)
 }
 
-fn read_with_etag(store: &dyn Store) -> Result<(Found, Option<String>), StorageError> {
+fn read_with_etag(store: &dyn Store) -> Result<(StoredWatermark, Option<String>), StorageError> {
     let key = key()?;
     let head = match store.head(&key) {
         Ok(head) => head,
-        Err(error) if error.is_not_found() => return Ok((Found::None, None)),
+        Err(error) if error.is_not_found() => return Ok((StoredWatermark::None, None)),
         Err(error) => return Err(error),
     };
     let mut bytes = Vec::new();
     let body = match store.open(&key, 0, Some(LONGEST)) {
         Ok(body) => body,
-        Err(error) if error.is_not_found() => return Ok((Found::None, None)),
+        Err(error) if error.is_not_found() => return Ok((StoredWatermark::None, None)),
         Err(error) => return Err(error),
     };
     body.take(LONGEST).read_to_end(&mut bytes).map_err(|source| StorageError::Io {
@@ -157,9 +157,9 @@ fn read_with_etag(store: &dyn Store) -> Result<(Found, Option<String>), StorageE
         source,
     })?;
     let found = match serde_json::from_slice::<Watermark>(&bytes) {
-        Ok(mark) if mark.form == FORM => Found::Watermark(mark),
-        Ok(mark) => Found::Unreadable(format!("it has form {}, this program knows {FORM}", mark.form)),
-        Err(error) => Found::Unreadable(error.to_string()),
+        Ok(mark) if mark.form == FORM => StoredWatermark::Watermark(mark),
+        Ok(mark) => StoredWatermark::Unreadable(format!("it has form {}, this program knows {FORM}", mark.form)),
+        Err(error) => StoredWatermark::Unreadable(error.to_string()),
     };
     Ok((found, Some(head.etag)))
 }

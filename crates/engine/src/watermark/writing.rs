@@ -8,7 +8,7 @@ use strongroom_registry::{Registry, RegistryError};
 use strongroom_storage::Store;
 
 use super::comparing::{check, look_again, read_current, superseded};
-use super::{Found, Watermark, lock, put, read, read_with_etag};
+use super::{StoredWatermark, Watermark, lock, put, read, read_with_etag};
 use crate::{EngineError, Home};
 
 /// How often a mark that others write at the same time is tried.
@@ -43,12 +43,12 @@ pub(crate) fn advance(home: &Home, store: &dyn Store, epoch: &RegistryEpoch) -> 
             None => {
                 let (found, etag) = read_current(home, store)?;
                 match &found {
-                    Found::Watermark(mark) if covers(mark) => {
+                    StoredWatermark::Watermark(mark) if covers(mark) => {
                         slot.last = etag.map(|etag| (*mark, etag));
                         return Ok(());
                     }
                     // Nothing in the place tells whose it is, but for the store's id.
-                    Found::None => store.check_identity()?,
+                    StoredWatermark::None => store.check_identity()?,
                     other => check(store, other, epoch)?,
                 }
                 (found.mark().copied(), etag)
@@ -118,12 +118,14 @@ fn confirm_in(home: &Home, store: &dyn Store, epoch: &RegistryEpoch) -> Result<u
         let (mark, etag) = match last {
             Some((mark, etag)) => (mark, Some(etag)),
             None => match read_current(home, store)? {
-                (Found::Watermark(mark), etag) if is_enough(&mark) => (mark, etag),
+                (StoredWatermark::Watermark(mark), etag) if is_enough(&mark) => (mark, etag),
                 // A late put, where puts have no conditions.
-                (Found::Watermark(mark), etag) if mark.is_before(epoch) && mark.is_of(store) && !has_conditions => {
+                (StoredWatermark::Watermark(mark), etag)
+                    if mark.is_before(epoch) && mark.is_of(store) && !has_conditions =>
+                {
                     (Watermark { revision: mark.revision, ..Watermark::of(*epoch, store) }, etag)
                 }
-                (Found::Watermark(mark), etag) if !mark.is_by(epoch) && mark.is_of(store) => {
+                (StoredWatermark::Watermark(mark), etag) if !mark.is_by(epoch) && mark.is_of(store) => {
                     store.check_identity()?;
                     if home.registry.read(epoch::get)?.is_some_and(|now| mark.is_by(&now)) {
                         // It knows of the act, which is announced anew.
@@ -160,8 +162,8 @@ pub(crate) fn note_first(registry: &Registry, known: &KnownStore, store: &dyn St
     }
     let epoch = registry.read(epoch::get)?;
     let mark = match read(store) {
-        Ok(Found::Watermark(mark)) => mark,
-        Ok(Found::None | Found::Unreadable(_)) => return Ok(()),
+        Ok(StoredWatermark::Watermark(mark)) => mark,
+        Ok(StoredWatermark::None | StoredWatermark::Unreadable(_)) => return Ok(()),
         // It is compared when it comes back.
         Err(error) if error.is_away() => return Ok(()),
         Err(error) => return Err(error.into()),
@@ -181,10 +183,10 @@ pub(crate) fn claim(home: &Home, store: &dyn Store, epoch: &RegistryEpoch) -> Re
     for _ in 0..TRIES {
         let (found, etag) = read_with_etag(store)?;
         let acts = match &found {
-            Found::Watermark(mark) if mark.is_by(epoch) => return Ok(mark.acts),
-            Found::Watermark(mark) => mark.acts,
-            Found::None => return Ok(0),
-            Found::Unreadable(_) => epoch.acts,
+            StoredWatermark::Watermark(mark) if mark.is_by(epoch) => return Ok(mark.acts),
+            StoredWatermark::Watermark(mark) => mark.acts,
+            StoredWatermark::None => return Ok(0),
+            StoredWatermark::Unreadable(_) => epoch.acts,
         };
         home.marks.forget(store.name());
         let mark = Watermark::of(*epoch, store).behind(found.mark());

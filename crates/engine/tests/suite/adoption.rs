@@ -7,7 +7,7 @@ use strongroom_database::Time;
 use strongroom_engine::fixity::{self, FixityRequest, FixitySummary};
 use strongroom_engine::rebuild::{self, AdoptRequest, Summary};
 use strongroom_engine::runtime::{Runtime, Shutdown};
-use strongroom_engine::watermark::{self, Found, Watermark};
+use strongroom_engine::watermark::{self, StoredWatermark, Watermark};
 use strongroom_engine::workflow::Workflows;
 use strongroom_engine::{EngineError, Home};
 use strongroom_registry::items::{self, Request};
@@ -37,7 +37,7 @@ fn checked(home: &Home) -> FixitySummary {
 
 fn mark_of(home: &Home, store: &str) -> Watermark {
     match watermark::read(home.store(store).expect("a store").as_ref()).expect("reads") {
-        Found::Watermark(mark) => mark,
+        StoredWatermark::Watermark(mark) => mark,
         other => panic!("{store} has {other:?}"),
     }
 }

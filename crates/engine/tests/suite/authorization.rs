@@ -12,7 +12,7 @@ use strongroom_engine::app::{self, Caller, Installation, OpContext};
 use strongroom_engine::fixity::FixityRequest;
 use strongroom_engine::identification::ReidentifyRequest;
 use strongroom_engine::ingest::{DepositRequest, deposit};
-use strongroom_engine::journal::Entry;
+use strongroom_engine::journal::JournalEntry;
 use strongroom_engine::receiving as uploads;
 use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::settings::Loaded;
@@ -451,7 +451,7 @@ fn every_line_of_the_table_is_asked_for() {
 #[test]
 fn a_line_of_the_journal_is_neither_changed_nor_removed() {
     let home = home();
-    let entry = Entry::of_system("tests.act");
+    let entry = JournalEntry::of_system("tests.act");
     home.registry
         .write(move |tx| entry.done(tx, &strongroom_engine::journal::Target::of_system("it")))
         .expect("appends");

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use strongroom_bagit::{BagWriter, NewFile, Serialization, WriterOptions};
 use strongroom_digest::Algorithm;
-use strongroom_engine::receiving::{self, UploadReport, Watched};
+use strongroom_engine::receiving::{self, ScanSummary, UploadReport};
 use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::work_on;
 use strongroom_registry::items::{self, Item, ItemFilter};
@@ -26,12 +26,12 @@ use crate::fixture::{INSTITUTION, TestHome, has_reached, home, topics_before};
 
 const SETTLE: Duration = Duration::from_secs(31);
 
-fn look(home: &TestHome) -> Watched {
+fn look(home: &TestHome) -> ScanSummary {
     receiving::watch(home, &Shutdown::new()).expect("looks")
 }
 
 /// Looks twice, so that whatever lies there settles.
-fn settle(home: &TestHome) -> Watched {
+fn settle(home: &TestHome) -> ScanSummary {
     look(home);
     home.clock.advance(SETTLE);
     look(home)

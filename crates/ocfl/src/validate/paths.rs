@@ -8,11 +8,11 @@ use crate::path::{by_element, lies_below};
 #[derive(Debug)]
 pub(super) struct PathTable<T> {
     text: String,
-    entries: Vec<Entry<T>>,
+    entries: Vec<PathEntry<T>>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Entry<T> {
+struct PathEntry<T> {
     start: usize,
     length: u32,
     value: T,
@@ -40,7 +40,7 @@ impl<T: Copy> PathTable<T> {
     }
 
     pub(super) fn push(&mut self, path: &str, value: T) {
-        self.entries.push(Entry { start: self.text.len(), length: path.len() as u32, value });
+        self.entries.push(PathEntry { start: self.text.len(), length: path.len() as u32, value });
         self.text.push_str(path);
     }
 
@@ -48,7 +48,7 @@ impl<T: Copy> PathTable<T> {
         self.entries.len()
     }
 
-    fn path_of(text: &str, entry: Entry<T>) -> &str {
+    fn path_of(text: &str, entry: PathEntry<T>) -> &str {
         text.get(entry.start..entry.start + entry.length as usize).unwrap_or_default()
     }
 

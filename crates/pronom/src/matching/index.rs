@@ -40,7 +40,7 @@ struct Tier {
 }
 
 /// A pattern, the needles of which it has one, and before where.
-type Entry = (u32, Vec<Vec<u8>>, u64);
+type IndexedPattern = (u32, Vec<Vec<u8>>, u64);
 
 /// How a pattern can be ruled out.
 enum Gate {
@@ -54,7 +54,7 @@ impl Index {
     /// Over patterns, which are known by their position.
     pub(crate) fn new<'p>(patterns: impl Iterator<Item = &'p Pattern>) -> Self {
         let mut index = Self { slots: Vec::new(), tiers: Vec::new(), at_end: Vec::new(), always: Vec::new() };
-        let mut tiers: [Vec<Entry>; TIERS.len()] = Default::default();
+        let mut tiers: [Vec<IndexedPattern>; TIERS.len()] = Default::default();
         for (id, pattern) in (0_u32..).zip(patterns) {
             match gate(pattern) {
                 Some(Gate::Keys(keys)) => keys.iter().for_each(|(offset, key)| index.enter(*offset, key, id)),
@@ -121,7 +121,7 @@ impl Index {
 }
 
 impl Tier {
-    fn new(entries: Vec<Entry>) -> Self {
+    fn new(entries: Vec<IndexedPattern>) -> Self {
         let reach = entries.iter().map(|(_, _, reach)| *reach).max().unwrap_or(0);
         let patterns: Vec<u32> = entries.iter().map(|(id, ..)| *id).collect();
         let owned = (0_u32..).zip(entries);

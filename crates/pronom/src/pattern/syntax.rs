@@ -20,9 +20,13 @@ pub(crate) fn parse_chain(signature: &str, pattern: &str) -> Result<Chain, Prono
     let mut parser = Parser { characters: &characters, at: 0 };
     let chain = parser.pattern().map(chain).and_then(|chain| {
         let is_empty = chain.is_empty();
-        if is_empty { Err(Fault { position: 0, reason: "there is no byte to look for".into() }) } else { Ok(chain) }
+        if is_empty {
+            Err(SyntaxFault { position: 0, reason: "there is no byte to look for".into() })
+        } else {
+            Ok(chain)
+        }
     });
-    chain.map_err(|Fault { position, reason }| {
+    chain.map_err(|SyntaxFault { position, reason }| {
         let mut shown: String = characters.iter().take(SHOWN).collect();
         if characters.len() > SHOWN {
             shown.push_str("...");
@@ -56,7 +60,7 @@ fn chain(elements: Vec<Element>) -> Chain {
 
 /// What is wrong, and at which character.
 #[derive(Debug, PartialEq, Eq)]
-struct Fault {
+struct SyntaxFault {
     position: usize,
     reason: String,
 }
@@ -67,7 +71,7 @@ struct Parser<'a> {
 }
 
 impl Parser<'_> {
-    fn pattern(&mut self) -> Result<Vec<Element>, Fault> {
+    fn pattern(&mut self) -> Result<Vec<Element>, SyntaxFault> {
         let mut elements = Vec::new();
         while let Some(next) = self.peek_past_space() {
             match next {
@@ -84,7 +88,7 @@ impl Parser<'_> {
     }
 
     /// `{n}`, `{n-m}`, `{n-*}`
-    fn gap(&mut self) -> Result<Gap, Fault> {
+    fn gap(&mut self) -> Result<Gap, SyntaxFault> {
         let open = self.take();
         let (min, _) = self.number(open)?;
         let gap = match self.peek_past_space() {
@@ -112,7 +116,7 @@ impl Parser<'_> {
     }
 
     /// A decimal number and where it stands.
-    fn number(&mut self, open: usize) -> Result<(u64, usize), Fault> {
+    fn number(&mut self, open: usize) -> Result<(u64, usize), SyntaxFault> {
         if self.peek_past_space().is_none() {
             return fault(open, "the brace is not closed");
         }
@@ -132,7 +136,7 @@ impl Parser<'_> {
     }
 
     /// `(a|b)`
-    fn alternatives(&mut self) -> Result<Vec<Piece>, Fault> {
+    fn alternatives(&mut self) -> Result<Vec<Piece>, SyntaxFault> {
         let open = self.take();
         let mut choices = Vec::new();
         let mut piece = Vec::new();
@@ -157,7 +161,7 @@ impl Parser<'_> {
     }
 
     /// What stands for a fixed number of bytes: a hex byte, `??`, a set, or a string.
-    fn bytes(&mut self) -> Result<Vec<ByteClass>, Fault> {
+    fn bytes(&mut self) -> Result<Vec<ByteClass>, SyntaxFault> {
         match self.peek() {
             Some('?') => {
                 self.at += 1;
@@ -174,7 +178,7 @@ impl Parser<'_> {
     }
 
     /// `[a:b]`, `[!a:b]`, `[&m]`, `['a'-'z' 00 'aeiou']`
-    fn set(&mut self) -> Result<ByteClass, Fault> {
+    fn set(&mut self) -> Result<ByteClass, SyntaxFault> {
         let open = self.take();
         let is_inverted = self.peek_past_space() == Some('!');
         if is_inverted {
@@ -201,7 +205,7 @@ impl Parser<'_> {
     }
 
     /// A byte, a range, a mask, or the characters of a string, within a set.
-    fn members(&mut self, set: &mut ByteSet) -> Result<(), Fault> {
+    fn members(&mut self, set: &mut ByteSet) -> Result<(), SyntaxFault> {
         let position = self.at;
         if self.peek() == Some('&') {
             self.at += 1;
@@ -230,12 +234,12 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn member(&mut self) -> Result<Vec<u8>, Fault> {
+    fn member(&mut self) -> Result<Vec<u8>, SyntaxFault> {
         if self.peek() == Some('\'') { self.string() } else { Ok(vec![self.hex()?]) }
     }
 
     /// A string of Latin-1 characters, each of which is one byte.
-    fn string(&mut self) -> Result<Vec<u8>, Fault> {
+    fn string(&mut self) -> Result<Vec<u8>, SyntaxFault> {
         let open = self.take();
         let mut bytes = Vec::new();
         loop {
@@ -254,7 +258,7 @@ impl Parser<'_> {
     }
 
     /// Two hex digits.
-    fn hex(&mut self) -> Result<u8, Fault> {
+    fn hex(&mut self) -> Result<u8, SyntaxFault> {
         let digit = |character: Option<char>| character.and_then(|character| character.to_digit(16));
         let Some(high) = digit(self.peek()) else {
             return match self.peek() {
@@ -290,8 +294,8 @@ impl Parser<'_> {
     }
 }
 
-fn fault<T>(position: usize, reason: impl Into<String>) -> Result<T, Fault> {
-    Err(Fault { position, reason: reason.into() })
+fn fault<T>(position: usize, reason: impl Into<String>) -> Result<T, SyntaxFault> {
+    Err(SyntaxFault { position, reason: reason.into() })
 }
 
 #[cfg(test)]

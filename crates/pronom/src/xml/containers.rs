@@ -18,7 +18,7 @@ pub(super) struct Containers {
 }
 
 /// `ContainerSignature`; its format stands elsewhere in the file.
-struct Entry {
+struct ContainerEntry {
     id: u32,
     kind: ContainerKind,
     rules: Vec<MemberRule>,
@@ -67,7 +67,7 @@ fn read_signatures(
     reader: &mut Reader<'_>,
     collection: &Element<'_>,
     assembly: &mut Assembly,
-    entries: &mut Vec<Entry>,
+    entries: &mut Vec<ContainerEntry>,
 ) -> Result<(), PronomError> {
     while let Some(element) = reader.child(collection)? {
         if element.name() != "ContainerSignature" {
@@ -85,7 +85,7 @@ fn read_signatures(
                 }
             }
         }
-        entries.push(Entry { id, kind, rules });
+        entries.push(ContainerEntry { id, kind, rules });
     }
     Ok(())
 }
@@ -144,7 +144,7 @@ fn kind(reader: &Reader<'_>, element: &Element<'_>) -> Result<ContainerKind, Pro
 /// From PUIDs to indices. Two signatures of one id would share a format that is meant for one of them: an error.
 fn resolve(
     release: Release,
-    entries: Vec<Entry>,
+    entries: Vec<ContainerEntry>,
     mut mappings: HashMap<u32, Vec<String>>,
     triggers: Vec<(ContainerKind, String)>,
     formats: &[Format],
@@ -154,7 +154,7 @@ fn resolve(
     let mut skipped = Vec::new();
     let mut signatures = Vec::new();
     let mut ids = HashSet::new();
-    for Entry { id, kind, rules } in entries {
+    for ContainerEntry { id, kind, rules } in entries {
         if !ids.insert(id) {
             return Err(inconsistent(format!("container signature {id}"), "there are two of this id"));
         }

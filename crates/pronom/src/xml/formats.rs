@@ -18,7 +18,7 @@ pub(super) struct Binary {
 }
 
 /// `FileFormat`, still in the file's own ids.
-struct Entry {
+struct FileFormat {
     id: u32,
     format: Format,
     signatures: Vec<u32>,
@@ -70,7 +70,7 @@ fn read_signatures(
     Ok(())
 }
 
-fn read_format(reader: &mut Reader<'_>, element: &Element<'_>) -> Result<Entry, PronomError> {
+fn read_format(reader: &mut Reader<'_>, element: &Element<'_>) -> Result<FileFormat, PronomError> {
     let text = |name: &str| -> Result<Option<String>, PronomError> {
         let value = reader.attribute(element, name)?.map(|value| value.trim().to_owned());
         Ok(value.filter(|value| !value.is_empty()))
@@ -84,7 +84,7 @@ fn read_format(reader: &mut Reader<'_>, element: &Element<'_>) -> Result<Entry, 
         outranks: Vec::new(),
     };
     let id = reader.id(element, "ID")?;
-    let mut entry = Entry { id, format, signatures: Vec::new(), outranks: Vec::new() };
+    let mut entry = FileFormat { id, format, signatures: Vec::new(), outranks: Vec::new() };
     let mut extensions = HashSet::new();
     while let Some(child) = reader.child(element)? {
         match child.name() {
@@ -114,7 +114,7 @@ fn read_format(reader: &mut Reader<'_>, element: &Element<'_>) -> Result<Entry, 
 /// one without sequences, and a priority over a format that is not there.
 fn resolve(
     release: Release,
-    entries: Vec<Entry>,
+    entries: Vec<FileFormat>,
     mut patterns: BTreeMap<u32, Vec<Sequence>>,
 ) -> Result<Binary, PronomError> {
     let mut indices = HashMap::new();

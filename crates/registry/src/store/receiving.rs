@@ -168,7 +168,7 @@ fn after_value(after: Option<UploadId>) -> Value {
 
 /// What a look found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Seen {
+pub struct ScannedUpload {
     /// See [`Upload::key`].
     pub key: String,
     /// See [`Upload::etag`].
@@ -182,7 +182,7 @@ pub fn first_seen(
     tx: &mut dyn Transaction,
     store: &str,
     institution: InstitutionId,
-    seen: &Seen,
+    seen: &ScannedUpload,
 ) -> Result<(), RegistryError> {
     let now = tx.now()?;
     let values: [Value; 7] = [

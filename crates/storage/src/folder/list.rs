@@ -27,12 +27,12 @@ pub(super) struct Walk {
 struct Level {
     directory: String,
     /// Names yet to come, the last one first.
-    names: Vec<Entry>,
+    names: Vec<FolderEntry>,
     /// The last name of the batch, when names after it were left out.
     more_after: Option<Vec<u8>>,
 }
 
-struct Entry {
+struct FolderEntry {
     /// The bytes of the name, with `/` behind it for a directory.
     name: Vec<u8>,
     /// Length in bytes and etag; nothing for a directory.
@@ -97,8 +97,8 @@ impl Walk {
         }
     }
 
-    fn take(&mut self, directory: &str, entry: Entry) -> Option<Result<Listed, StorageError>> {
-        let Entry { mut name, facts } = entry;
+    fn take(&mut self, directory: &str, entry: FolderEntry) -> Option<Result<Listed, StorageError>> {
+        let FolderEntry { mut name, facts } = entry;
         if facts.is_none() {
             name.pop();
         }
@@ -145,7 +145,7 @@ impl Iterator for Walk {
     }
 }
 
-type Batch = (Vec<Entry>, Option<Vec<u8>>);
+type Batch = (Vec<FolderEntry>, Option<Vec<u8>>);
 
 /// The `most` smallest names after `after`, the last one first; and the last name, when there are more.
 fn read_batch(folder: &Folder, directory: &str, after: &[u8], most: usize) -> Result<Batch, Errno> {
@@ -188,12 +188,12 @@ fn sortable(open: &OwnedFd, name: &CStr, kind: FileType, directory: &str) -> Opt
     }
 }
 
-fn with_facts(open: &OwnedFd, name: Vec<u8>) -> Result<Option<Entry>, Errno> {
+fn with_facts(open: &OwnedFd, name: Vec<u8>) -> Result<Option<FolderEntry>, Errno> {
     if name.ends_with(b"/") {
-        return Ok(Some(Entry { name, facts: None }));
+        return Ok(Some(FolderEntry { name, facts: None }));
     }
     match rfs::statat(open, name.as_slice(), AtFlags::SYMLINK_NOFOLLOW) {
-        Ok(stat) => Ok(Some(Entry { name, facts: Some((stat.st_size.cast_unsigned(), etag(&stat))) })),
+        Ok(stat) => Ok(Some(FolderEntry { name, facts: Some((stat.st_size.cast_unsigned(), etag(&stat))) })),
         Err(Errno::NOENT) => Ok(None),
         Err(errno) => Err(errno),
     }

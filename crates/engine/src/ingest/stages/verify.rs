@@ -43,7 +43,7 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     write_again(context, &version, &format!("{} did not read back as written", wrong.join(", ")))
 }
 
-struct Proof {
+struct StoreProof {
     proved: u64,
     wrong: Vec<String>,
 }
@@ -53,9 +53,9 @@ fn prove(
     version: &Version,
     name: &str,
     store: &Arc<dyn Store>,
-) -> Result<Proof, StageError> {
+) -> Result<StoreProof, StageError> {
     let assembly = assembly(context, version, store)?;
-    let mut proof = Proof { proved: 0, wrong: Vec::new() };
+    let mut proof = StoreProof { proved: 0, wrong: Vec::new() };
     let mut after = None;
     loop {
         let page = context.registry().read(|tx| copies::unverified(tx, version, name, after, COPIES_AT_ONCE))?;
@@ -114,7 +114,7 @@ pub(in crate::ingest) fn prove_rest(
 
 /// How a copy was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Seen {
+enum CopyProof {
     /// Read back, and right.
     Right,
     /// Not read; its store vouches for the right digest.
@@ -141,7 +141,7 @@ fn prove_page(
 ) -> Result<Proofs, StageError> {
     let vouches = store.capabilities().strong_checksum;
     let next = AtomicUsize::new(0);
-    let work = || -> Result<Vec<(usize, Seen)>, StageError> {
+    let work = || -> Result<Vec<(usize, CopyProof)>, StageError> {
         let mut seen = Vec::new();
         loop {
             let index = next.fetch_add(1, Ordering::Relaxed);
@@ -159,26 +159,31 @@ fn prove_page(
         for (index, seen) in outcome? {
             let Some(copy) = page.get(index) else { continue };
             match seen {
-                Seen::Right => proofs.right.push(copy.content),
-                Seen::Attested => proofs.attested.push(copy.content),
-                Seen::Wrong => proofs.wrong.push(copy.clone()),
+                CopyProof::Right => proofs.right.push(copy.content),
+                CopyProof::Attested => proofs.attested.push(copy.content),
+                CopyProof::Wrong => proofs.wrong.push(copy.clone()),
             }
         }
     }
     Ok(proofs)
 }
 
-fn look(assembly: &VersionAssembly<'_>, store: &str, vouches: bool, copy: &PendingCopy) -> Result<Seen, StageError> {
+fn look(
+    assembly: &VersionAssembly<'_>,
+    store: &str,
+    vouches: bool,
+    copy: &PendingCopy,
+) -> Result<CopyProof, StageError> {
     // Where what the store says is not right, reading tells what is.
     if vouches && attest(assembly, copy)? == Some(true) {
-        return Ok(Seen::Attested);
+        return Ok(CopyProof::Attested);
     }
     match assembly.verify_content(&copy.sha512, copy.size) {
-        Ok(true) => Ok(Seen::Right),
-        Ok(false) => Ok(Seen::Wrong),
+        Ok(true) => Ok(CopyProof::Right),
+        Ok(false) => Ok(CopyProof::Wrong),
         Err(OcflError::Storage(StorageError::NotReadable { class, .. })) => match attest(assembly, copy)? {
-            Some(true) => Ok(Seen::Attested),
-            Some(false) => Ok(Seen::Wrong),
+            Some(true) => Ok(CopyProof::Attested),
+            Some(false) => Ok(CopyProof::Wrong),
             // Nobody would ever know what lies there.
             None => Err(StageError::fatal(format!(
                 "contents in store {store} lie in storage class {}, which cannot be read back, and its service vouches \

@@ -10,7 +10,7 @@ use strongroom_engine::fixity::{self, FixityRequest};
 use strongroom_engine::rebuild::{self, AdoptRequest};
 use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::settings::Settings;
-use strongroom_engine::watermark::{self, Found};
+use strongroom_engine::watermark::{self, StoredWatermark};
 use strongroom_engine::{Availability, EngineError, Home, backfill, build_runtime, work_on};
 use strongroom_registry::{ItemId, ItemStatus, Stage, VersionState, stores, versions};
 use strongroom_storage::{Call, Capabilities, FolderStore, Key, Layer, Layered, Operation, StorageError};
@@ -678,7 +678,7 @@ fn a_mark_that_cannot_be_read_is_not_taken_for_none_and_one_of_another_form_is_t
     let later = fs::read_to_string(&file).expect("reads").replace("\"form\":1", "\"form\":2");
     fs::write(&file, later).expect("writes");
     let found = watermark::read(made.store("secondary").expect("a store").as_ref()).expect("reads");
-    assert!(matches!(&found, Found::Unreadable(why) if why.contains("form 2")), "{found:?}");
+    assert!(matches!(&found, StoredWatermark::Unreadable(why) if why.contains("form 2")), "{found:?}");
 }
 
 #[test]
@@ -724,7 +724,7 @@ fn a_late_mark_of_before_an_act_does_not_hide_it() {
     let id = submit(&home, &made, "diaries", &[("d.txt", b"dear diary")]);
     assert_succeeds_in_a_while(&home, &made, id);
     let acts = |name: &str| match watermark::read(made.store(name).expect("a store").as_ref()).expect("reads") {
-        Found::Watermark(mark) => mark.acts,
+        StoredWatermark::Watermark(mark) => mark.acts,
         other => panic!("{other:?}"),
     };
     assert_eq!(acts("secondary"), acts("primary"));

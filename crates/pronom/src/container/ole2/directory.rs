@@ -28,7 +28,7 @@ pub(super) enum EntryKind {
 
 /// What the directory says of a stream or storage.
 #[derive(Clone, Debug)]
-pub(super) struct Entry {
+pub(super) struct DirectoryEntry {
     pub(super) kind: EntryKind,
     pub(super) name: String,
     pub(super) start: u32,
@@ -42,7 +42,7 @@ pub(super) fn read_entry(
     sectors: &mut Sectors<'_>,
     directory: &mut Chain,
     number: u32,
-) -> Result<Entry, ContainerError> {
+) -> Result<DirectoryEntry, ContainerError> {
     let offset = u64::from(number) << ENTRY_SHIFT;
     let sector = directory.sector(sectors, offset >> sectors.shift())?;
     let mut bytes = [0; 1 << ENTRY_SHIFT];
@@ -53,7 +53,7 @@ pub(super) fn read_entry(
     let field = |offset| u32_at(&bytes, offset).unwrap_or(NO_ENTRY);
     let entry = |offset| Some(field(offset)).filter(|number| *number < NO_ENTRY);
     let size = u64_at(&bytes, 120).unwrap_or_default();
-    Ok(Entry {
+    Ok(DirectoryEntry {
         kind: match bytes.get(66) {
             Some(1 | 5) => EntryKind::Storage,
             Some(2) => EntryKind::Stream,
@@ -84,7 +84,7 @@ fn decode_name(entry: &[u8]) -> String {
 /// broken, the rest is visited all the same, and the first trouble reported at the end.
 pub(super) fn walk<'s>(
     file: &mut CompoundFile<'s>,
-    visit: &mut dyn FnMut(&mut CompoundFile<'s>, &str, &Entry) -> bool,
+    visit: &mut dyn FnMut(&mut CompoundFile<'s>, &str, &DirectoryEntry) -> bool,
 ) -> Result<(), ContainerError> {
     let mut walk = Walk::default();
     walk.mark(ROOT);

@@ -14,7 +14,7 @@ use strongroom_archive::Source;
 use super::{ContainerError, ContainerMember, Deadline, malformed};
 use blocks::Blocks;
 use chain::Chain;
-use directory::{Entry, EntryKind};
+use directory::{DirectoryEntry, EntryKind};
 use sectors::Sectors;
 use stream::{MINI_STREAM_CUTOFF, MiniStream, MiniStreamReader, StreamReader};
 use strongroom_archive::little_endian::{u16_at, u32_at};
@@ -37,7 +37,7 @@ struct CompoundFile<'s> {
     sectors: Sectors<'s>,
     directory: Chain,
     mini_stream: MiniStream,
-    root: Entry,
+    root: DirectoryEntry,
 }
 
 impl<'s> CompoundFile<'s> {
@@ -66,7 +66,7 @@ impl<'s> CompoundFile<'s> {
 struct Ole2Member<'m, 's> {
     file: &'m mut CompoundFile<'s>,
     path: &'m str,
-    entry: &'m Entry,
+    entry: &'m DirectoryEntry,
 }
 
 impl ContainerMember for Ole2Member<'_, '_> {

@@ -2,10 +2,10 @@
 
 use proptest::prelude::*;
 
-use super::{Element, Fault, Parser, parse_pattern};
+use super::{Element, Parser, SyntaxFault, parse_pattern};
 use crate::pattern::{ByteClass, ByteSet, Gap, Piece};
 
-fn elements(pattern: &str) -> Result<Vec<Element>, Fault> {
+fn elements(pattern: &str) -> Result<Vec<Element>, SyntaxFault> {
     let characters: Vec<char> = pattern.chars().collect();
     Parser { characters: &characters, at: 0 }.pattern()
 }
