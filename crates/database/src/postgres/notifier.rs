@@ -1,7 +1,7 @@
-//! Telling those who wait in other processes that there is work. A transaction that notifies takes a lock of the whole
-//! server when it commits, which costs half of what many writers can do; so the notifier is rung after the commit, by a
-//! transaction of its own, and at most every [`INTERVAL`] however many processes make work: whoever hears it ring after
-//! his own commit need not ring it again. Behind it everybody looks once a second, in case it was not heard.
+//! Notifications between processes that there is work, by NOTIFY and LISTEN. A transaction that notifies takes a lock of the
+//! whole server when it commits, which halves the throughput of many writers. So the notification is sent after the commit, in a
+//! transaction of its own, and at most once per [`INTERVAL`] over all processes: one that was received after the own commit
+//! makes another unnecessary. A notification may be lost: every process also polls once a second.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
@@ -14,12 +14,12 @@ use crate::DatabaseError;
 use super::Shared;
 use super::connection::Connection;
 
-/// The least time between two rings.
+/// The least time between two notifications.
 const INTERVAL: Duration = Duration::from_millis(25);
-/// How often everybody looks without a ring.
-const LOOK_INTERVAL: Duration = Duration::from_secs(1);
-/// How often the listener looks whether it is still wanted.
-const PATIENCE: Duration = Duration::from_millis(500);
+/// How often a process polls without a notification.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
+/// How often the listener checks whether its handle still exists.
+const LISTEN_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The channel of the schema in use: other registries in the same database have others.
 const CHANNEL: &str = "SELECT 'strongroom_' || current_schema()::regnamespace::oid";
@@ -31,7 +31,7 @@ pub(super) struct Notifier {
 
 struct Inner {
     shared: Arc<Shared>,
-    heard: AtomicU64,
+    received: AtomicU64,
     began: Instant,
     is_listening: AtomicBool,
     state: Mutex<State>,
@@ -40,11 +40,11 @@ struct Inner {
 
 #[derive(Default)]
 struct State {
-    /// When it last rang, by whomever.
+    /// When the last notification was sent or received.
     last: Option<Instant>,
-    /// Somebody here has made work since.
-    wanted: bool,
-    has_ringer: bool,
+    /// This process has made work since.
+    is_owed: bool,
+    has_sender: bool,
     stopping: bool,
 }
 
@@ -53,7 +53,7 @@ impl Notifier {
         Self {
             inner: Arc::new(Inner {
                 shared,
-                heard: AtomicU64::new(0),
+                received: AtomicU64::new(0),
                 began: Instant::now(),
                 is_listening: AtomicBool::new(false),
                 state: Mutex::default(),
@@ -62,18 +62,18 @@ impl Notifier {
         }
     }
 
-    /// A number that changes when it rang, and once a second. The first call begins to listen.
+    /// A number that changes with every notification, and once a second. The first call starts the listener.
     pub(super) fn revision(&self) -> u64 {
         if !self.inner.is_listening.swap(true, Ordering::SeqCst) {
             let inner = Arc::downgrade(&self.inner);
-            // Where no thread can be had, looking once a second does.
+            // Without a thread, polling once a second is enough.
             let _ = std::thread::Builder::new().name("postgres-listener".into()).spawn(move || listen(&inner));
         }
-        let looks = self.inner.began.elapsed().as_secs() / LOOK_INTERVAL.as_secs();
-        self.inner.heard.load(Ordering::SeqCst).wrapping_add(looks)
+        let polls = self.inner.began.elapsed().as_secs() / POLL_INTERVAL.as_secs();
+        self.inner.received.load(Ordering::SeqCst).wrapping_add(polls)
     }
 
-    /// Rings, now or in a moment.
+    /// Notifies the other processes, at the latest after [`INTERVAL`].
     pub(super) fn notify(&self) {
         let mut state = self.inner.lock();
         if state.last.is_none_or(|last| last.elapsed() >= INTERVAL) {
@@ -82,12 +82,12 @@ impl Notifier {
             self.inner.notify_now();
             return;
         }
-        state.wanted = true;
-        if !state.has_ringer {
+        state.is_owed = true;
+        if !state.has_sender {
             let inner = self.inner.clone();
             let started =
-                std::thread::Builder::new().name("postgres-ringer".into()).spawn(move || inner.notify_later());
-            state.has_ringer = started.is_ok();
+                std::thread::Builder::new().name("postgres-notifier".into()).spawn(move || inner.notify_later());
+            state.has_sender = started.is_ok();
         }
         drop(state);
         self.inner.changed.notify_all();
@@ -98,7 +98,7 @@ impl Drop for Notifier {
     fn drop(&mut self) {
         let mut state = self.inner.lock();
         state.stopping = true;
-        let is_owed = std::mem::take(&mut state.wanted);
+        let is_owed = std::mem::take(&mut state.is_owed);
         drop(state);
         self.inner.changed.notify_all();
         if is_owed {
@@ -113,25 +113,25 @@ impl Inner {
     }
 
     fn notify_now(&self) {
-        // Nobody has to hear it: it is a hint, and polling stays behind it.
-        let _ = self.try_ring();
+        // A notification is a hint: processes that miss it poll.
+        let _ = self.try_notify();
     }
 
-    fn try_ring(&self) -> Result<(), DatabaseError> {
+    fn try_notify(&self) -> Result<(), DatabaseError> {
         let shown = &self.shared.pool.address.shown;
         let mut borrowed = self.shared.pool.borrow(super::pool::Use::Any).map_err(super::pool::Refusal::into_error)?;
-        let rung = borrowed.get()?.first_row(shown, "ring", &format!("SELECT pg_notify(({CHANNEL}), '')"));
-        if rung.is_err() {
+        let sent = borrowed.get()?.first_row(shown, "notify", &format!("SELECT pg_notify(({CHANNEL}), '')"));
+        if sent.is_err() {
             borrowed.discard();
         }
-        rung.map(|_| ())
+        sent.map(|_| ())
     }
 
-    /// Rings for those who asked too soon after the last ring, until the handle is dropped.
+    /// Sends what was asked for too soon after the last notification, until the handle is dropped.
     fn notify_later(&self) {
         let mut state = self.lock();
         while !state.stopping {
-            if !state.wanted {
+            if !state.is_owed {
                 state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
                 continue;
             }
@@ -140,7 +140,7 @@ impl Inner {
                 state = self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
                 continue;
             }
-            state.wanted = false;
+            state.is_owed = false;
             state.last = Some(Instant::now());
             drop(state);
             self.notify_now();
@@ -148,12 +148,12 @@ impl Inner {
         }
     }
 
-    /// Notes that it rang. Who wanted it to has what he wanted.
-    fn hear(&self) {
-        self.heard.fetch_add(1, Ordering::SeqCst);
+    /// Counts a received notification; one that this process still owes is no longer necessary.
+    fn receive(&self) {
+        self.received.fetch_add(1, Ordering::SeqCst);
         let mut state = self.lock();
         state.last = Some(Instant::now());
-        state.wanted = false;
+        state.is_owed = false;
     }
 }
 
@@ -167,23 +167,23 @@ fn listen(inner: &Weak<Inner>) {
             connection.first_row(&pool.address.shown, "listen", &format!("LISTEN \"{channel}\""))?;
             Ok(connection)
         });
-        // What rang before may have been missed.
-        present.heard.fetch_add(1, Ordering::SeqCst);
+        // Notifications before the connection may have been missed.
+        present.received.fetch_add(1, Ordering::SeqCst);
         drop(present);
         match connected {
-            Ok(mut connection) => hear_all(inner, &mut connection),
-            Err(_) => std::thread::sleep(PATIENCE),
+            Ok(mut connection) => receive_all(inner, &mut connection),
+            Err(_) => std::thread::sleep(LISTEN_TIMEOUT),
         }
     }
 }
 
-/// Hears every ring until the connection ends or nobody is interested any more.
-fn hear_all(inner: &Weak<Inner>, connection: &mut Connection) {
+/// Receives notifications until the connection ends or the handle is dropped.
+fn receive_all(inner: &Weak<Inner>, connection: &mut Connection) {
     loop {
-        let rung = connection.client.notifications().timeout_iter(PATIENCE).next();
+        let received = connection.client.notifications().timeout_iter(LISTEN_TIMEOUT).next();
         let Some(present) = inner.upgrade() else { return };
-        match rung {
-            Ok(Some(_)) => present.hear(),
+        match received {
+            Ok(Some(_)) => present.receive(),
             Ok(None) if connection.client.is_closed() => return,
             Ok(None) => {}
             Err(_) => return,

@@ -1,5 +1,5 @@
-//! What the dispatcher sleeps on: it is woken when the queue has work for its topics, when a task ends, and when a stop is
-//! asked. It listens before it looks, so nothing is missed in between.
+//! What the dispatcher waits for: work in its topics, the end of a task, a request to stop. It registers before it reads the
+//! queue, so that nothing between the two is missed.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -10,10 +10,10 @@ use strongroom_queue::{Registered, Waited, Wakeups};
 /// Tells the runtimes of one process apart.
 static RUNTIMES: AtomicU64 = AtomicU64::new(0);
 
-/// No sleep is longer, so that no sum of times overflows.
+/// The longest wait; it keeps sums of times from overflowing.
 const LONGEST: Duration = Duration::from_hours(24);
 
-/// A place among the queue's wake-ups, with a topic of its own for what the runtime tells itself.
+/// A registration with the wake-ups of the queue, with a topic of its own for what the runtime itself signals.
 #[derive(Debug)]
 pub(super) struct Notifier {
     wakeups: Arc<Wakeups>,
@@ -35,12 +35,12 @@ impl Notifier {
         self.wakeups.notify([self.own.as_str()]);
     }
 
-    /// To be called before looking at what one may wait for.
+    /// Call it before reading what the wait is for.
     pub(super) fn listen(&self) -> Registered {
         self.wakeups.register(&self.topics)
     }
 
-    /// Sleeps until it rings, or has since `listening`, and at most for `at_most`; whether it rang.
+    /// Waits for a notification after `listening`, at most for `at_most`; whether there was one.
     pub(super) fn wait(&self, listening: Registered, at_most: Duration) -> bool {
         let deadline = Instant::now() + at_most.min(LONGEST);
         self.wakeups.wait(&self.topics, listening, deadline) != Waited::TimedOut
