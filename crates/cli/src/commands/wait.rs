@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use strongroom_engine::app::views::{ItemId, ItemStatus, ItemView, StandingView};
 use strongroom_engine::app::{OpContext, Shutdown, items};
-use strongroom_engine::settings::parse_span;
+use strongroom_engine::settings::parse_duration;
 
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
@@ -45,7 +45,8 @@ pub(crate) struct Waiting {
 }
 
 fn duration(text: &str) -> Result<Duration, String> {
-    parse_span(text).ok_or_else(|| "it is no time with a unit (ms, s, m, h, d), such as 10m".to_owned())
+    parse_duration(text)
+        .ok_or_else(|| "it is not a duration with units (ms, s, m, h, d), such as 10m or 1h 30m".to_owned())
 }
 
 /// What ends the waiting before the items have ended.

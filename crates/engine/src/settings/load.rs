@@ -316,7 +316,7 @@ fn settle(given: &GivenValue, key: &str) -> Result<Value, SettingsError> {
             units::size(text).and_then(|bytes| i64::try_from(bytes).ok()).map(Value::Integer)
         }
         (Kind::Size, Value::Integer(0)) => Some(Value::Integer(0)),
-        (Kind::Span, Value::String(text)) => units::span(text).map(|span| {
+        (Kind::Duration, Value::String(text)) => units::duration(text).map(|span| {
             let mut table = Table::new();
             table.insert("secs".to_owned(), Value::Integer(span.as_secs() as i64));
             table.insert("nanos".to_owned(), Value::Integer(i64::from(span.subsec_nanos())));

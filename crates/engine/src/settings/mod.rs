@@ -24,5 +24,5 @@ pub use tree::{
     Fixity, Identification, Ingest, InstitutionSettings, Log, LogFormat, Receiving, RegistrySettings, Restoration,
     Retention, Roles, Settings, Staging, Workers, topics,
 };
-pub use units::span as parse_span;
+pub use units::duration as parse_duration;
 pub use watch::Watch;

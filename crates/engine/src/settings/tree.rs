@@ -27,8 +27,8 @@ pub(super) enum Kind {
     Path,
     /// Bytes, with a unit.
     Size,
-    /// A span of time, with a unit.
-    Span,
+    /// A duration, with units.
+    Duration,
     /// A whole number of at least this.
     Count(i64),
     /// `true` or `false`.
@@ -48,7 +48,7 @@ impl Kind {
             Self::Text | Self::Database | Self::Secret => "a text".to_owned(),
             Self::Path => "a path".to_owned(),
             Self::Size => "a size in bytes with a unit (kB, MB, GB, TB, KiB, MiB, GiB, TiB), or 0".to_owned(),
-            Self::Span => "a span of time with a unit (ms, s, m, h, d)".to_owned(),
+            Self::Duration => "a duration with units (ms, s, m, h, d)".to_owned(),
             Self::Count(least) => format!("a whole number, at least {least}"),
             Self::Flag => "true or false".to_owned(),
             Self::List => "a list of texts".to_owned(),
@@ -64,7 +64,7 @@ impl Kind {
             Self::Database => "\"sqlite:registry.db\"".to_owned(),
             Self::Path => "\"stores/primary\"".to_owned(),
             Self::Size => "\"10 GiB\"".to_owned(),
-            Self::Span => "\"30m\"".to_owned(),
+            Self::Duration => "\"30m\"".to_owned(),
             Self::Count(least) => (least + 1).to_string(),
             Self::Flag => "true".to_owned(),
             Self::List => "[\"one\", \"two\"]".to_owned(),
@@ -183,14 +183,14 @@ sections! {
             "how much may lie in staging at once; a deposit waits until it fits; 0: no limit";
     }
     RECEIVING Receiving "receiving" Plain "Watching the stores in which depositors put bags." {
-        every: Duration = Is("\"30s\""), Kind::Span, "how often the stores are looked at";
-        settle: Duration = Is("\"30s\""), Kind::Span,
+        every: Duration = Is("\"30s\""), Kind::Duration, "how often the stores are looked at";
+        settle: Duration = Is("\"30s\""), Kind::Duration,
             "an upload is taken in when it has not changed for so long between two looks";
         max_per_run: usize = Is("100000"), Kind::Count(1),
             "how many keys one look lists at most; the next goes on behind them";
-        invalid_retention: Duration = Is("\"14d\""), Kind::Span,
+        invalid_retention: Duration = Is("\"14d\""), Kind::Duration,
             "how long an upload that is not valid stays before it is removed";
-        warn_before: Duration = Is("\"3d\""), Kind::Span, "how long before that its institution is warned";
+        warn_before: Duration = Is("\"3d\""), Kind::Duration, "how long before that its institution is warned";
     }
     INSTITUTIONS InstitutionSettings "institutions" Named "What holds for single institutions, by domain name." {
         receiving: String = Is("\"\""), Kind::Text,
@@ -205,9 +205,9 @@ sections! {
         max_total: usize = Is("0"), Kind::Count(0),
             "tasks that all processes together have at once, those held included; 0: no limit";
         max_attempts: u32 = Is("3"), Kind::Count(1), "attempts before a person has to look";
-        lease: Duration = Is("\"60s\""), Kind::Span,
+        lease: Duration = Is("\"60s\""), Kind::Duration,
             "how long a worker that fell silent keeps its task before another takes over";
-        grace: Duration = Is("\"30s\""), Kind::Span, "how long a stage may go on after the program was told to stop";
+        grace: Duration = Is("\"30s\""), Kind::Duration, "how long a stage may go on after the program was told to stop";
     }
     INGEST Ingest "ingest" Plain "Taking deposits in." {
         default_placement: String = Is("\"Standard\""), Kind::Text,
@@ -223,32 +223,32 @@ sections! {
     }
     IDENTIFICATION Identification "identification" Plain "Finding out what formats files have." {
         window: u64 = Is("\"0\""), Kind::Size, "how much is looked at from each end of a file; 0: all of it";
-        time_limit: Duration = Is("\"5m\""), Kind::Span,
+        time_limit: Duration = Is("\"5m\""), Kind::Duration,
             "how long one file may take; after that the answer is what is known by then, with a warning";
     }
     FIXITY Fixity "fixity" Plain "Watching the copies." {
-        interval: Duration = Is("\"90d\""), Kind::Span, "each copy is checked again when its last check is this old";
-        every: Duration = Is("\"30m\""), Kind::Span, "how often copies that are due are looked for";
+        interval: Duration = Is("\"90d\""), Kind::Duration, "each copy is checked again when its last check is this old";
+        every: Duration = Is("\"30m\""), Kind::Duration, "how often copies that are due are looked for";
         max_per_run: usize = Is("2500"), Kind::Count(1), "how many copies one such look takes at most";
     }
     RESTORATION Restoration "restoration" Plain "Giving back." {
-        retention: Duration = Is("\"30d\""), Kind::Span,
+        retention: Duration = Is("\"30d\""), Kind::Duration,
             "how long what was put into the restoration store stays before it is removed; 0s: for ever";
         thaw_days: u32 = Is("10"), Kind::Count(1),
             "for how many days what is thawed from a cold storage class can be read";
         thaw_tier: String = Is("\"Standard\""), Kind::Choice(&["Standard", "Bulk", "Expedited"]),
             "how fast and for what price the service thaws";
-        thaw_poll: Duration = Is("\"30m\""), Kind::Span, "how often it is looked whether what was asked for can be read";
+        thaw_poll: Duration = Is("\"30m\""), Kind::Duration, "how often it is looked whether what was asked for can be read";
     }
     RETENTION Retention "retention" Plain
         "How long records of work that has ended are kept. Events, objects, versions and copies are always kept." {
-        item_history: Duration = Is("\"0s\""), Kind::Span,
+        item_history: Duration = Is("\"0s\""), Kind::Duration,
             "lines of the history of ended work items, but for the last one; 0s: for ever";
-        outbox: Duration = Is("\"0s\""), Kind::Span,
+        outbox: Duration = Is("\"0s\""), Kind::Duration,
             "messages of the outbox that were delivered, or that nothing delivers; 0s: for ever";
-        receipts: Duration = Is("\"0s\""), Kind::Span,
+        receipts: Duration = Is("\"0s\""), Kind::Duration,
             "receipts of uploads; equal bytes put there later are compared anew with what is kept; 0s: for ever";
-        ended_items: Duration = Is("\"0s\""), Kind::Span,
+        ended_items: Duration = Is("\"0s\""), Kind::Duration,
             "ended work items with their history, unless they need review, or a receipt or an upload names them; 0s: for ever";
     }
     LOG Log "log" Plain "What the program tells on standard error." {
