@@ -52,8 +52,17 @@ impl Context {
 
     /// Reads the settings, and begins to log as they say, but a level less: a command that ends tells by its answer.
     pub(crate) fn settings(&self) -> Result<Loaded, Failure> {
-        let loaded = Settings::load(&self.settings_file, std::env::vars_os())?;
+        let loaded = self.load()?;
         crate::logging::start(&loaded.settings.log, self.verbosity - 1);
+        Ok(loaded)
+    }
+
+    /// Reads the settings, and warns on standard error of old names.
+    fn load(&self) -> Result<Loaded, Failure> {
+        let loaded = Settings::load(&self.settings_file, std::env::vars_os())?;
+        for old in loaded.old_names.iter().filter(|_| !self.is_quiet) {
+            eprintln!("warning: {}", printable(&old.to_string()));
+        }
         Ok(loaded)
     }
 
@@ -85,7 +94,7 @@ impl Context {
     /// As [`Self::call`], for a program that runs until it is told to stop: it brings the registry up to date, and logs what it
     /// does, also which stores cannot be used.
     pub(crate) fn call_for_service(&self) -> Result<OpContext, Failure> {
-        let loaded = Settings::load(&self.settings_file, std::env::vars_os())?;
+        let loaded = self.load()?;
         crate::logging::start(&loaded.settings.log, self.verbosity);
         let installation = self.installation_of(loaded)?;
         self.tell_upgrade(&registry::upgrade(&installation)?);

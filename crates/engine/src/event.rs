@@ -18,7 +18,7 @@ pub enum Event<'a> {
         /// Tasks worked on at once.
         workers: usize,
         /// Tasks held beyond those.
-        buffer: usize,
+        prefetch: usize,
         /// Tasks of all processes together; 0: no limit.
         max_total: usize,
     },
@@ -265,8 +265,8 @@ impl Event<'_> {
     pub fn emit(&self) {
         match self {
             Self::RuntimeStarted { holder, topics } => info!(holder, topics, "workers started"),
-            Self::CapacityTakenUp { topic, workers, buffer, max_total } => {
-                info!(topic, workers, buffer, max_total, "capacity taken up");
+            Self::CapacityTakenUp { topic, workers, prefetch, max_total } => {
+                info!(topic, workers, prefetch, max_total, "capacity taken up");
             }
             Self::SettingsNotTakenUp { error } => {
                 warn!(%error, "the settings changed and cannot be read; going on with those of before");

@@ -174,10 +174,10 @@ impl World {
             .env("STRONGROOM_HOME", "home")
             .env("USER", "chaos")
             .env("STRONGROOM_WORKERS__DEFAULT__LEASE", format!("{LEASE}s"))
-            .env("STRONGROOM_WORKERS__DEFAULT__GRACE", "3s")
+            .env("STRONGROOM_WORKERS__DEFAULT__SHUTDOWN_TIMEOUT", "3s")
             .env("STRONGROOM_WORKERS__DEFAULT__MAX_ATTEMPTS", self.max_attempts.to_string())
-            .env("STRONGROOM_RECEIVING__EVERY", "1s")
-            .env("STRONGROOM_RECEIVING__SETTLE", "1s")
+            .env("STRONGROOM_RECEIVING__SCAN_INTERVAL", "1s")
+            .env("STRONGROOM_RECEIVING__QUIET_PERIOD", "1s")
             .current_dir(&self.folder)
             .stdin(Stdio::null());
     }

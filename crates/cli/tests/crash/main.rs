@@ -325,8 +325,8 @@ fn finish_receiving(home: &Path) {
 fn serve_until_received(home: &Path, fail_points: &str) -> ExitStatus {
     let mut served = program(home)
         // Looks again and again: an upload is taken in once it was seen unchanged.
-        .env("STRONGROOM_RECEIVING__EVERY", "1s")
-        .env("STRONGROOM_RECEIVING__SETTLE", "1s")
+        .env("STRONGROOM_RECEIVING__SCAN_INTERVAL", "1s")
+        .env("STRONGROOM_RECEIVING__QUIET_PERIOD", "1s")
         .env("FAILPOINTS", fail_points)
         .args(["-q", "serve"])
         .spawn()
@@ -408,8 +408,8 @@ fn a_notice_is_delivered_once_more_when_the_process_is_killed_behind_its_deliver
     fs::write(place.join("broken.tar"), vec![0; 4096]).expect("puts it there");
     let point = "outbox.notice.put";
     let killed = program(&home)
-        .env("STRONGROOM_RECEIVING__EVERY", "1s")
-        .env("STRONGROOM_RECEIVING__SETTLE", "1s")
+        .env("STRONGROOM_RECEIVING__SCAN_INTERVAL", "1s")
+        .env("STRONGROOM_RECEIVING__QUIET_PERIOD", "1s")
         // The notice is due as soon as the upload was judged.
         .env("STRONGROOM_RECEIVING__INVALID_RETENTION", "1h")
         .env("STRONGROOM_RECEIVING__WARN_BEFORE", "1h")

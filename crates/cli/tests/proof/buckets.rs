@@ -77,7 +77,11 @@ pub(crate) fn change_settings(place: &Place, old: &str, new: &str) {
 
 /// Has the receiving stores watched as closely as can be, with further settings of it.
 pub(crate) fn watch_closely(place: &Place, more: &str) {
-    change_settings(place, "[receiving]\n", &format!("[receiving]\nevery = \"1s\"\nsettle = \"1s\"\n{more}"));
+    change_settings(
+        place,
+        "[receiving]\n",
+        &format!("[receiving]\nscan_interval = \"1s\"\nquiet_period = \"1s\"\n{more}"),
+    );
 }
 
 /// Keys of the bucket that begin so.

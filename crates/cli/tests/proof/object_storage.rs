@@ -78,7 +78,7 @@ fn is_a_right_bag(place: &Place, double: &Double) {
 #[test]
 fn what_lies_in_cold_storage_only_is_thawed_at_once_while_no_worker_waits_and_anew_when_it_has_expired() {
     let double = Double::start().unwrap();
-    let place = home_with_letters(&double, COLD, "thaw_poll = \"1s\"\n");
+    let place = home_with_letters(&double, COLD, "retrieval_poll = \"1s\"\n");
     let files = place.run(["objects", "files", OBJECT, "--json"]).succeeds().json();
     let digests: BTreeSet<&str> = files.iter().map(|file| file["digests"]["sha512"].as_str().unwrap()).collect();
     for key in contents(&double, "primary") {

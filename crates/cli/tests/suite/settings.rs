@@ -11,7 +11,7 @@ fn each_setting_is_shown_with_its_source() {
     assert_keys(&lines[0], &["key", "value", "source", "meaning"]);
     assert_eq!(find("fixity.max_per_run")["value"], "7");
     assert_eq!(find("fixity.max_per_run")["source"], "env STRONGROOM_FIXITY__MAX_PER_RUN");
-    assert_eq!(find("fixity.interval")["source"], "default");
+    assert_eq!(find("fixity.max_age")["source"], "default");
     assert_eq!(find("stores.primary.path")["source"], "file");
 }
 
@@ -40,9 +40,9 @@ fn every_storage_option_of_aptrust_has_a_placement() {
 fn an_unknown_setting_is_refused_with_the_nearest() {
     let place = Place::with_home();
     place
-        .run_with(&[("STRONGROOM_FIXITY__INTERVALL", "9d")], ["config", "show"])
-        .fails(2, &["STRONGROOM_FIXITY__INTERVALL", "the nearest is STRONGROOM_FIXITY__INTERVAL"]);
-    place.write("home/strongroom.toml", "[fixty]\ninterval = \"9d\"\n");
+        .run_with(&[("STRONGROOM_FIXITY__MAX_AGEE", "9d")], ["config", "show"])
+        .fails(2, &["STRONGROOM_FIXITY__MAX_AGEE", "the nearest is STRONGROOM_FIXITY__MAX_AGE"]);
+    place.write("home/strongroom.toml", "[fixty]\nmax_age = \"9d\"\n");
     place.run(["items", "list"]).fails(2, &["fixty", "the nearest is fixity"]);
 }
 
@@ -50,8 +50,8 @@ fn an_unknown_setting_is_refused_with_the_nearest() {
 fn a_wrong_value_is_refused_with_an_example() {
     let place = Place::with_home();
     place
-        .run_with(&[("STRONGROOM_FIXITY__INTERVAL", "ninety days")], ["config", "check"])
-        .fails(2, &["fixity.interval", "ninety days", "\"30m\""]);
+        .run_with(&[("STRONGROOM_FIXITY__MAX_AGE", "ninety days")], ["config", "check"])
+        .fails(2, &["fixity.max_age", "ninety days", "\"30m\""]);
     place.write("home/strongroom.toml", "[fixity\n");
     place.run(["config", "check"]).fails(2, &["strongroom.toml", "TOML"]);
 }
@@ -69,4 +69,27 @@ fn a_server_out_of_reach_is_named_without_its_password() {
     }
     let shown = place.run_with(&environment, ["config", "show"]).succeeds().stdout;
     assert!(shown.contains("postgres://keeper:********@127.0.0.1:1/strongroom"), "{shown}");
+}
+
+#[test]
+fn an_old_name_is_accepted_with_a_warning_on_standard_error() {
+    let place = Place::with_home();
+    let environment = [("STRONGROOM_FIXITY__INTERVAL", "9d")];
+    let answer = place.run_with(&environment, ["config", "show", "--json"]).succeeds();
+    let warning = "warning: the environment sets STRONGROOM_FIXITY__INTERVAL, which is now STRONGROOM_FIXITY__MAX_AGE";
+    assert!(answer.stderr.contains(warning), "{answer:?}");
+    let lines = answer.json();
+    assert!(lines.iter().any(|line| line["key"] == "fixity.max_age" && line["value"] == "\"9d\""), "{answer:?}");
+    assert!(!lines.iter().any(|line| line["key"] == "fixity.interval"), "{answer:?}");
+    place
+        .run_with(&[("STRONGROOM_FIXITY__INTERVAL", "9d"), ("STRONGROOM_FIXITY__MAX_AGE", "9d")], ["config", "show"])
+        .fails(
+            2,
+            &["STRONGROOM_FIXITY__INTERVAL and STRONGROOM_FIXITY__MAX_AGE", "remove STRONGROOM_FIXITY__INTERVAL"],
+        );
+    let path = place.path("home/strongroom.toml");
+    let text = std::fs::read_to_string(&path).unwrap();
+    place.write("home/strongroom.toml", &text.replace("[receiving]\n", "[receiving]\nsettle = \"9s\"\n"));
+    let answer = place.run(["items", "list"]).succeeds();
+    assert!(answer.stderr.contains("sets receiving.settle, which is now receiving.quiet_period"), "{answer:?}");
 }

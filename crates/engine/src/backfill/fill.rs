@@ -366,7 +366,7 @@ impl Filling<'_> {
 
     fn retrieve(&self, source: &WatchedCopy) -> Result<Thawing, EngineError> {
         let settings = &self.home.settings.restoration;
-        let how = Thaw { days: settings.thaw_days, tier: settings.thaw_tier.clone() };
+        let how = Thaw { days: settings.retrieval_days, tier: settings.retrieval_tier.clone() };
         let key = Key::new(source.key.as_str()).map_err(StorageError::from)?;
         Ok(self.home.store(&source.store)?.thaw(&key, &how)?)
     }

@@ -46,7 +46,7 @@ impl Handler for BackfillHandler {
             Ok(None) => Outcome::Done.into(),
             Ok(Some(filled)) if filled.is_whole() => Outcome::Done.into(),
             Ok(Some(filled)) if filled.reasons.is_empty() => {
-                Outcome::Defer(context.time_after(self.home.settings.restoration.thaw_poll)).into()
+                Outcome::Defer(context.time_after(self.home.settings.restoration.retrieval_poll)).into()
             }
             Ok(Some(filled)) => context.transient(assignment, filled.reasons.join("; ")),
             Err(OperationError::Busy(until)) => {

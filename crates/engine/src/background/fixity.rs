@@ -8,7 +8,8 @@ use crate::{EngineError, Home};
 /// The task's name.
 pub(crate) const NAME: &str = "fixity";
 
-pub(super) const TASK: BackgroundTask = BackgroundTask { name: NAME, every: |settings| settings.fixity.every, run };
+pub(super) const TASK: BackgroundTask =
+    BackgroundTask { name: NAME, every: |settings| settings.fixity.poll_interval, run };
 
 fn run(home: &Home, stop: &Shutdown) -> Result<String, EngineError> {
     let max = Some(home.settings.fixity.max_per_run);

@@ -6,7 +6,8 @@ use crate::logs::{copy_unread, put_missed};
 use crate::runtime::Shutdown;
 use crate::{EngineError, Home};
 
-pub(super) const TASK: BackgroundTask = BackgroundTask { name: "logs", every: |settings| settings.fixity.every, run };
+pub(super) const TASK: BackgroundTask =
+    BackgroundTask { name: "logs", every: |settings| settings.fixity.poll_interval, run };
 
 fn run(home: &Home, stop: &Shutdown) -> Result<String, EngineError> {
     let (put, objects) = (put_missed(home, stop)?, copy_unread(home, stop)?);

@@ -8,7 +8,8 @@ use crate::{EngineError, Home};
 /// The task's name.
 pub(crate) const NAME: &str = "outbox";
 
-pub(super) const TASK: BackgroundTask = BackgroundTask { name: NAME, every: |settings| settings.receiving.every, run };
+pub(super) const TASK: BackgroundTask =
+    BackgroundTask { name: NAME, every: |settings| settings.receiving.scan_interval, run };
 
 fn run(home: &Home, stop: &Shutdown) -> Result<String, EngineError> {
     let done = deliver(home, stop)?;

@@ -6,7 +6,7 @@ use crate::runtime::Shutdown;
 use crate::{EngineError, Home};
 
 pub(super) const TASK: BackgroundTask =
-    BackgroundTask { name: "receiving", every: |settings| settings.receiving.every, run };
+    BackgroundTask { name: "receiving", every: |settings| settings.receiving.scan_interval, run };
 
 fn run(home: &Home, stop: &Shutdown) -> Result<String, EngineError> {
     let watched = watch(home, stop)?;

@@ -104,7 +104,7 @@ impl Case<'_> {
 
     fn thaw(&self, other: &WatchedCopy) -> Result<Thawing, EngineError> {
         let settings = &self.home.settings.restoration;
-        let how = Thaw { days: settings.thaw_days, tier: settings.thaw_tier.clone() };
+        let how = Thaw { days: settings.retrieval_days, tier: settings.retrieval_tier.clone() };
         let key = Key::new(other.key.as_str()).map_err(StorageError::from)?;
         Ok(self.home.store(&other.store)?.thaw(&key, &how)?)
     }

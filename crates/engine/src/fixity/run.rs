@@ -25,7 +25,7 @@ const ERRORS_KEPT: usize = 5;
 
 /// A copy last looked at by then is due.
 pub(super) fn due_before(home: &Home, now: Time) -> Time {
-    let interval = i64::try_from(home.settings.fixity.interval.as_micros()).unwrap_or(i64::MAX);
+    let interval = i64::try_from(home.settings.fixity.max_age.as_micros()).unwrap_or(i64::MAX);
     Time(now.0.saturating_sub(interval))
 }
 

@@ -79,8 +79,8 @@ fn report(home: &Home, tx: &mut dyn Transaction, upload: Upload) -> Result<Uploa
         Some(item) => items::get(tx, Scope::System, item)?,
         None => None,
     };
-    let settle = i64::try_from(home.settings.receiving.settle.as_micros()).unwrap_or(i64::MAX);
-    let settles_at = (upload.state == UploadState::Settling).then(|| upload.changed_at.plus(settle));
+    let quiet_period = i64::try_from(home.settings.receiving.quiet_period.as_micros()).unwrap_or(i64::MAX);
+    let settles_at = (upload.state == UploadState::Settling).then(|| upload.changed_at.plus(quiet_period));
     let source = UploadSource { store: upload.store.clone(), key: upload.key.clone() };
     Ok(UploadReport {
         upload: upload.id,

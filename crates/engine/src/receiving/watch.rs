@@ -263,7 +263,7 @@ impl<'a> Look<'a> {
 
     /// What is to be done about an upload that is as it was when it was last looked at.
     fn act_on_quiet(&self, upload: &Upload, found: ListedUpload) -> Option<Act> {
-        let settle = i64::try_from(self.home.settings.receiving.settle.as_micros()).unwrap_or(i64::MAX);
+        let settle = i64::try_from(self.home.settings.receiving.quiet_period.as_micros()).unwrap_or(i64::MAX);
         let quiet = found.since.0.saturating_sub(upload.changed_at.0);
         if quiet < 0 {
             // The clock was put back since: the first look says nothing any more.

@@ -69,7 +69,7 @@ pub(super) fn ask(proof: &CopyReader<'_>, wanted: &Requested) -> Result<(), Stag
         return Ok(());
     }
     context.set_fact(ASKED, &true)?;
-    let poll = context.home.settings.restoration.thaw_poll;
+    let poll = context.home.settings.restoration.retrieval_poll;
     let until = context.now()?.plus(i64::try_from(poll.as_micros()).unwrap_or(i64::MAX));
     let (waiting, files) = (standing.waiting, standing.files);
     let stores = standing.stores.into_iter().collect::<Vec<_>>().join(", ");
@@ -160,7 +160,7 @@ fn stands<'c>(home: &Home, copies: impl Iterator<Item = &'c Copy>) -> Result<Sta
         return Err(error.into());
     }
     let settings = &home.settings.restoration;
-    let how = Thaw { days: settings.thaw_days, tier: settings.thaw_tier.clone() };
+    let how = Thaw { days: settings.retrieval_days, tier: settings.retrieval_tier.clone() };
     let mut refused: Option<StorageError> = None;
     for (store, key) in cold {
         match store.thaw(&key, &how) {

@@ -171,7 +171,7 @@ impl Dispatcher<'_> {
         }
     }
 
-    /// Gives back what was not begun, asks what runs to stop, and waits for it as long as its grace lasts; how many tasks
+    /// Gives back what was not begun, asks what runs to stop, and waits for it as long as its shutdown timeout lasts; how many tasks
     /// are left running.
     fn drain(&self) -> usize {
         let core = &self.core;
@@ -190,11 +190,11 @@ impl Dispatcher<'_> {
         let began = Instant::now();
         loop {
             let listening = core.notifier.listen();
-            // What has used up its grace is not waited for any more.
-            let waited_for = |pool: &&Pool| pool.running() > 0 && began.elapsed() < pool.settings.grace;
-            let longest = core.pools.iter().filter(waited_for).map(|pool| pool.settings.grace).max();
-            let Some(grace) = longest.filter(|_| self.shutdown.urgency() < Urgency::AtOnce) else { break };
-            core.notifier.wait(listening, grace.saturating_sub(began.elapsed()));
+            // What has used up its shutdown timeout is not waited for any more.
+            let waited_for = |pool: &&Pool| pool.running() > 0 && began.elapsed() < pool.settings.shutdown_timeout;
+            let longest = core.pools.iter().filter(waited_for).map(|pool| pool.settings.shutdown_timeout).max();
+            let Some(timeout) = longest.filter(|_| self.shutdown.urgency() < Urgency::AtOnce) else { break };
+            core.notifier.wait(listening, timeout.saturating_sub(began.elapsed()));
         }
         let abandoned = core.pools.iter().map(Pool::running).sum();
         core.over.declare();

@@ -140,8 +140,8 @@ impl Builder {
         self
     }
 
-    /// Asks so often how much is to be taken on: workers and buffer of each topic are taken up while it runs. Leases, attempts
-    /// and grace stay as they were at the start.
+    /// Asks so often how much is to be taken on: workers and prefetch of each topic are taken up while it runs. Leases, attempts
+    /// and shutdown timeout stay as they were at the start.
     #[must_use]
     pub fn capacity(mut self, every: Duration, ask: Arc<AskCapacity>) -> Self {
         self.capacity = Some((every, ask));

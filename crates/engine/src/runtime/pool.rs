@@ -1,5 +1,5 @@
 //! The threads and slots of one topic: tasks wait here for a thread, and threads for tasks. A pool takes no more than its
-//! workers and its buffer; both can change while it works.
+//! workers and what it prefetches; both can change while it works.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -20,7 +20,7 @@ struct State {
     /// Tasks worked on at once, as they are now.
     workers: usize,
     /// Tasks held beyond those, as they are now.
-    buffer: usize,
+    prefetch: usize,
     /// Tasks of all processes together, as they are now; 0: no limit.
     max_total: usize,
     /// Held and not begun.
@@ -40,7 +40,7 @@ impl State {
     }
 
     fn free(&self) -> usize {
-        if self.closed { 0 } else { self.workers.saturating_add(self.buffer).saturating_sub(self.used()) }
+        if self.closed { 0 } else { self.workers.saturating_add(self.prefetch).saturating_sub(self.used()) }
     }
 }
 
@@ -60,7 +60,7 @@ impl Pool {
             topic: handler.topic().to_owned(),
             state: Mutex::new(State {
                 workers: settings.workers,
-                buffer: settings.buffer,
+                prefetch: settings.prefetch,
                 max_total: settings.max_total,
                 waiting: VecDeque::new(),
                 running: 0,
@@ -81,10 +81,10 @@ impl Pool {
 
     /// Changes how much the pool takes; whether that is another measure. What is under way ends as it began.
     pub(super) fn resize(&self, wanted: &PoolSettings) -> bool {
-        let wanted = (wanted.workers, wanted.buffer, wanted.max_total);
+        let wanted = (wanted.workers, wanted.prefetch, wanted.max_total);
         let mut state = self.state();
-        let is_other = (state.workers, state.buffer, state.max_total) != wanted;
-        (state.workers, state.buffer, state.max_total) = wanted;
+        let is_other = (state.workers, state.prefetch, state.max_total) != wanted;
+        (state.workers, state.prefetch, state.max_total) = wanted;
         self.changed.notify_all();
         is_other
     }
@@ -111,7 +111,7 @@ impl Pool {
     pub(super) fn reserve_own(&self) -> usize {
         let mut state = self.state();
         // The task itself still counts as running.
-        let is_wanted = state.used() <= state.workers.saturating_add(state.buffer);
+        let is_wanted = state.used() <= state.workers.saturating_add(state.prefetch);
         let granted = usize::from(!state.closed && is_wanted);
         state.reserved += granted;
         granted

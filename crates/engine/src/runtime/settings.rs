@@ -8,8 +8,8 @@ use std::time::Duration;
 pub struct PoolSettings {
     /// Tasks worked on at once.
     pub workers: usize,
-    /// Tasks held beyond those being worked on.
-    pub buffer: usize,
+    /// Tasks leased beyond those being worked on.
+    pub prefetch: usize,
     /// Tasks that all processes together have at once; 0: as many as there are slots for.
     pub max_total: usize,
     /// Attempts that may go wrong before the work item fails, or the task is buried.
@@ -17,18 +17,18 @@ pub struct PoolSettings {
     /// How long a task stays ours without a heartbeat.
     pub lease: Duration,
     /// How long a running task may take to reach a checkpoint once the process is asked to stop.
-    pub grace: Duration,
+    pub shutdown_timeout: Duration,
 }
 
 impl Default for PoolSettings {
     fn default() -> Self {
         Self {
             workers: 2,
-            buffer: 0,
+            prefetch: 0,
             max_total: 0,
             max_attempts: 3,
             lease: Duration::from_mins(1),
-            grace: Duration::from_secs(30),
+            shutdown_timeout: Duration::from_secs(30),
         }
     }
 }

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use strongroom_storage::Overlap;
 
+use super::collected::quoted;
 use super::error::SettingsError;
-use super::load::quoted;
 use super::nearest::nearest;
 use super::stores::StoreSettings;
 use super::tree::{Settings, pool_names};
@@ -133,11 +133,11 @@ pub(super) fn check(settings: &Settings) -> Result<(), SettingsError> {
     }
     let spans = [
         ("identification.time_limit", settings.identification.time_limit),
-        ("receiving.every", settings.receiving.every),
-        ("receiving.settle", settings.receiving.settle),
-        ("fixity.interval", settings.fixity.interval),
-        ("fixity.every", settings.fixity.every),
-        ("restoration.thaw_poll", settings.restoration.thaw_poll),
+        ("receiving.scan_interval", settings.receiving.scan_interval),
+        ("receiving.quiet_period", settings.receiving.quiet_period),
+        ("fixity.max_age", settings.fixity.max_age),
+        ("fixity.poll_interval", settings.fixity.poll_interval),
+        ("restoration.retrieval_poll", settings.restoration.retrieval_poll),
     ];
     for (key, span) in spans {
         if span.as_secs() == 0 {

@@ -27,8 +27,8 @@ pub fn starting_file() -> String {
     let mut text = String::from(
         "# Settings of this Strongroom home. Lines that start with # show the defaults.\n\
          #\n\
-         # Each setting can also come from the environment, which wins over this file: fixity.interval is\n\
-         # STRONGROOM_FIXITY__INTERVAL. \"strongroom config show\" tells each value and where it comes from,\n\
+         # Each setting can also come from the environment, which wins over this file: fixity.max_age is\n\
+         # STRONGROOM_FIXITY__MAX_AGE. \"strongroom config show\" tells each value and where it comes from,\n\
          # \"strongroom config check\" whether all is well.\n",
     );
     for section in SECTIONS {
@@ -117,14 +117,18 @@ fn starting_placements(text: &mut String, section: &Section) {
 
 /// The table of all settings for the book, in Markdown.
 pub fn markdown() -> String {
-    let mut text = String::new();
+    let mut text = String::from(
+        "A size is a whole number of bytes with a unit (`B`, `kB`, `MB`, `GB`, `TB`, `KiB`, `MiB`, `GiB`, `TiB`), or `0`. A \
+         duration is made of whole numbers with units (`ms`, `s`, `m`, `h`, `d`), the largest unit first: `90d`, `1h 30m`. Both \
+         are written as strings.\n\n",
+    );
     for section in SECTIONS {
         let heading = match section.shape {
             Shape::Plain | Shape::Keys => section.key.to_owned(),
             Shape::Named => format!("{}.&lt;name&gt;", section.key),
         };
         let _ = write!(text, "## {heading}\n\n{}\n\n", section.about);
-        text.push_str("| setting | default | unit or form | meaning |\n|---|---|---|---|\n");
+        text.push_str("| setting | type | default | meaning |\n|---|---|---|---|\n");
         for setting in section.settings {
             let default = match setting.unset {
                 Unset::Is(default) => format!("`{default}`"),
@@ -132,8 +136,8 @@ pub fn markdown() -> String {
                 Unset::Required => "must be given".to_owned(),
             };
             let only = setting.only_for.map(|kind| format!("{kind} only: ")).unwrap_or_default();
-            let (name, wanted, meaning) = (setting.name, setting.kind.wanted(), setting.meaning);
-            let _ = writeln!(text, "| `{name}` | {default} | {wanted} | {only}{meaning} |");
+            let (name, kind, meaning) = (setting.name, setting.kind.described(), setting.meaning);
+            let _ = writeln!(text, "| `{name}` | {kind} | {default} | {only}{meaning} |");
         }
         text.push('\n');
     }
@@ -167,7 +171,7 @@ mod tests {
         assert_eq!(settings.stores["primary"].folder(Path::new("/home")).unwrap(), Path::new("/home/stores/primary"));
         assert_eq!(settings.placements.len(), 10);
         assert_eq!(registry_file(&settings), Path::new("/home/registry.db"));
-        assert_eq!(settings.fixity.interval, Duration::from_hours(90 * 24));
+        assert_eq!(settings.fixity.max_age, Duration::from_hours(90 * 24));
         assert_eq!(settings.pool("ingest.fetch").workers, 2);
         assert_eq!(settings.preservation_stores(), ["primary", "secondary"]);
     }
@@ -233,11 +237,11 @@ mod tests {
 
     #[test]
     fn unknown_names_are_refused_with_the_nearest() {
-        let error = load(&[("STRONGROOM_FIXITY__INTERVALL", "1d")]).unwrap_err();
-        assert!(error.contains("nearest is STRONGROOM_FIXITY__INTERVAL"), "{error}");
+        let error = load(&[("STRONGROOM_FIXITY__MAX_AGEE", "1d")]).unwrap_err();
+        assert!(error.contains("nearest is STRONGROOM_FIXITY__MAX_AGE"), "{error}");
         for (text, nearest) in [
-            ("[fixty]\ninterval = \"1d\"", "fixity"),
-            ("[fixity]\nintervall = \"1d\"", "fixity.interval"),
+            ("[fixty]\nmax_age = \"1d\"", "fixity"),
+            ("[fixity]\nmax_agee = \"1d\"", "fixity.max_age"),
             ("[stores.tape]\nkind = \"folder\"\npaht = \"x\"", "stores.tape.path"),
             ("[workers.\"ingest.fetsh\"]\nworkers = 2", "ingest.fetch"),
         ] {
@@ -250,7 +254,7 @@ mod tests {
     #[test]
     fn wrong_values_name_the_key_and_a_valid_example() {
         for (variable, value, key, example) in [
-            ("STRONGROOM_FIXITY__INTERVAL", "90", "fixity.interval", "\"30m\""),
+            ("STRONGROOM_FIXITY__MAX_AGE", "90", "fixity.max_age", "\"30m\""),
             ("STRONGROOM_STAGING__CAPACITY", "lots", "staging.capacity", "\"10 GiB\""),
             ("STRONGROOM_WORKERS__DEFAULT__WORKERS", "0", "workers.default.workers", "= 2"),
             ("STRONGROOM_LOG__FORMAT", "xml", "log.format", "\"text\""),

@@ -1,13 +1,14 @@
-//! Settings from the environment: `STRONGROOM_FIXITY__INTERVAL` is `fixity.interval`. A variable with our prefix that is no
+//! Settings from the environment: `STRONGROOM_FIXITY__MAX_AGE` is `fixity.max_age`. A variable with our prefix that is no
 //! setting is an error.
 
 use std::ffi::OsString;
 
 use toml::Value;
 
+use super::collected::{Collected, Found, find_setting};
 use super::error::{Origin, SettingsError};
-use super::load::{Collected, GivenValue, find_setting, put, unknown};
-use super::tree::{Kind, SECTIONS, Shape, pool_names};
+use super::load::unknown;
+use super::tree::{Kind, SECTIONS, Section, Shape, pool_names};
 
 const PREFIX: &str = "STRONGROOM_";
 /// Variables with our prefix that say where the home is and are no settings.
@@ -29,15 +30,14 @@ pub(super) fn collect_environment(
         let Ok(text) = value.into_string() else {
             return Err(SettingsError::Unfit { key: variable, reason: "its value is not UTF-8".to_owned() });
         };
-        let (s, i, name, from_file) = locate(&variable, collected).ok_or_else(|| {
-            let names: Vec<String> = collected.values().filter_map(|given| given.name.clone()).collect();
-            unknown(&origin, &variable, &names)
-        })?;
-        let section = &SECTIONS[s];
-        let setting = &section.settings[i];
+        let Located { section: (s, section), name, found, from_file } =
+            locate(&variable, collected).ok_or_else(|| {
+                let names: Vec<String> = collected.values.values().filter_map(|given| given.name.clone()).collect();
+                unknown(&origin, &variable, &names)
+            })?;
         let text = if from_file { secret_file(&variable, &text)? } else { text };
-        let value = from_text(setting.kind, &text);
-        put(collected, s, i, GivenValue { section, setting, name, value, origin });
+        let value = from_text(found.setting.kind, &text);
+        collected.put(s, found.index, found.given(section, name, value, origin))?;
     }
     Ok(())
 }
@@ -71,28 +71,38 @@ fn list_from_text(text: &str) -> Value {
     Value::Array(members.map(|one| Value::String(one.to_owned())).collect())
 }
 
-/// Which setting a variable overrides: section, setting, name, and whether the value is in a file.
-fn locate(variable: &str, collected: &Collected) -> Option<(usize, usize, Option<String>, bool)> {
+/// Which setting a variable overrides.
+struct Located {
+    section: (usize, &'static Section),
+    name: Option<String>,
+    found: Found,
+    /// Whether the value is in a file that the variable names.
+    from_file: bool,
+}
+
+fn locate(variable: &str, collected: &Collected) -> Option<Located> {
     let path: Vec<String> = variable.strip_prefix(PREFIX)?.split("__").map(str::to_lowercase).collect();
     let (s, section) =
         SECTIONS.iter().enumerate().find(|(_, section)| Some(section.key) == path.first().map(String::as_str))?;
     let named = |part: &str| {
-        let known =
-            collected.values().filter(|given| given.section.key == section.key).filter_map(|given| given.name.clone());
+        let given = collected.values.values().filter(|given| given.section.key == section.key);
+        let known = given.filter_map(|given| given.name.clone());
         let topics = if section.key == "workers" { pool_names() } else { Vec::new() };
         known.chain(topics).find(|name| variable_part(name) == part).unwrap_or_else(|| part.to_owned())
     };
     let (name, field) = match (section.shape, path.as_slice()) {
         (Shape::Plain, [_, field]) => (None, field.as_str()),
         (Shape::Named, [_, name, field]) => (Some(named(name)), field.as_str()),
-        (Shape::Keys, [_, name]) => return Some((s, 0, Some(named(name)), false)),
+        // The one setting of such a section stands for every name.
+        (Shape::Keys, [_, name]) => (Some(named(name)), section.settings.first()?.name),
         _ => return None,
     };
-    if let Some((i, _)) = find_setting(section, field) {
-        return Some((s, i, name, false));
+    let section = (s, section);
+    if let Some(found) = find_setting(section.1, field) {
+        return Some(Located { section, name, found, from_file: false });
     }
-    let (i, setting) = find_setting(section, field.strip_suffix("_file")?)?;
-    setting.kind.is_secret().then_some((s, i, name, true))
+    let found = find_setting(section.1, field.strip_suffix("_file")?)?;
+    found.setting.kind.is_secret().then_some(Located { section, name, found, from_file: true })
 }
 
 /// How a name is written in a variable's name, where only letters, digits and `_` are at home.

@@ -38,6 +38,16 @@ pub enum SettingsError {
         /// The known key with the most similar name.
         nearest: String,
     },
+    /// A setting is given by its old name and by its name.
+    #[error("{origin} sets both {old} and {new}, which are the old and the new name of one setting; remove {old}")]
+    Twice {
+        /// Where both stand.
+        origin: String,
+        /// The old name, as it is written there.
+        old: String,
+        /// The name, as it is written there.
+        new: String,
+    },
     /// A value of the wrong kind.
     #[error("{origin} sets {key} to {found}, which is not {wanted}")]
     Value {
@@ -79,6 +89,16 @@ pub enum Origin {
     File(PathBuf),
     /// This variable.
     Environment(String),
+}
+
+impl Origin {
+    /// The file, or the environment as a whole.
+    pub(super) fn place(&self) -> String {
+        match self {
+            Self::Environment(_) => "the environment".to_owned(),
+            Self::Default | Self::File(_) => self.to_string(),
+        }
+    }
 }
 
 impl std::fmt::Display for Origin {

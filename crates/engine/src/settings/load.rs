@@ -1,7 +1,6 @@
 //! Reading settings: defaults, then the file, then the environment; every value checked against the table, every name
 //! against the others. An error names the key, what is wrong with it, and a value that would do.
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -9,17 +8,20 @@ use strongroom_storage::FolderMode;
 use toml::{Table, Value};
 
 use super::check::check;
+use super::collected::{Collected, GivenValue, find_setting, quoted};
 use super::environment::{as_variable, collect_environment};
 use super::error::{Origin, SettingsError};
+use super::mask::{masked, shown};
 use super::nearest::nearest;
+use super::renamed::OldName;
 use super::stores;
-use super::tree::{DEFAULT_TOPIC, Kind, SECTIONS, Section, Setting, Settings, Shape, Unset};
+use super::tree::{DEFAULT_TOPIC, Kind, SECTIONS, Section, Settings, Shape, Unset};
 use super::units;
 
 /// One setting with its value, for people to look at.
 #[derive(Debug, Clone)]
 pub struct EffectiveSetting {
-    /// Its key, such as `fixity.interval`.
+    /// Its key, such as `fixity.max_age`.
     pub key: String,
     /// As it would be written in the file; secrets masked.
     pub value: String,
@@ -36,20 +38,9 @@ pub struct Loaded {
     pub settings: Settings,
     /// Every setting with its source, in the order of the file.
     pub entries: Vec<EffectiveSetting>,
+    /// What is given by a name that it had before; a person should be warned of it.
+    pub old_names: Vec<OldName>,
 }
-
-/// A value before it is checked.
-pub(super) struct GivenValue {
-    pub(super) section: &'static Section,
-    pub(super) setting: &'static Setting,
-    /// The store, topic or placement.
-    pub(super) name: Option<String>,
-    pub(super) value: Value,
-    pub(super) origin: Origin,
-}
-
-/// Where values are, by section, name and setting: a later source replaces an earlier.
-pub(super) type Collected = BTreeMap<(usize, Option<String>, usize), GivenValue>;
 
 impl Settings {
     /// Reads the file, then the variables of `environment` that start with `STRONGROOM_`.
@@ -69,7 +60,8 @@ impl Settings {
         Self::read(Path::new("strongroom.toml"), text, []).map(|loaded| loaded.settings)
     }
 
-    fn read(
+    /// As [`Self::load`], of a file that holds `text`.
+    pub(super) fn read(
         file: &Path,
         text: &str,
         environment: impl IntoIterator<Item = (OsString, OsString)>,
@@ -78,7 +70,7 @@ impl Settings {
             path: file.to_owned(),
             detail: error.to_string().trim().replace('\n', "\n  "),
         })?;
-        let mut collected = Collected::new();
+        let mut collected = Collected::default();
         collect_defaults(&mut collected);
         collect_file(&table, &Origin::File(file.to_owned()), &mut collected)?;
         collect_environment(environment, &mut collected)?;
@@ -88,11 +80,11 @@ impl Settings {
             tree.insert(section.key.to_owned(), Value::Table(Table::new()));
         }
         let mut entries = Vec::new();
-        for given in collected.values() {
+        for given in collected.values.values() {
             let key = given.key();
             place(&mut tree, given, settle(given, &key)?);
             entries.push(EffectiveSetting {
-                value: shown(given),
+                value: shown(given.setting.kind, &given.value),
                 key,
                 origin: given.origin.clone(),
                 meaning: given.setting.meaning,
@@ -103,41 +95,21 @@ impl Settings {
         })?;
         check(&settings)?;
         settings.resolve_modes();
-        Ok(Loaded { settings, entries })
+        Ok(Loaded { settings, entries, old_names: collected.old_names })
     }
-}
-
-impl GivenValue {
-    fn key(&self) -> String {
-        match (&self.name, self.section.shape) {
-            (Some(name), Shape::Keys) => format!("{}.{}", self.section.key, quoted(name)),
-            (Some(name), _) => format!("{}.{}.{}", self.section.key, quoted(name), self.setting.name),
-            (None, _) => format!("{}.{}", self.section.key, self.setting.name),
-        }
-    }
-}
-
-/// A name as TOML wants it in a key.
-pub(super) fn quoted(name: &str) -> String {
-    let is_bare = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
-    if is_bare { name.to_owned() } else { Value::String(name.to_owned()).to_string() }
 }
 
 fn literal(text: &str) -> Value {
     format!("v = {text}").parse::<Table>().ok().and_then(|mut table| table.remove("v")).unwrap_or(Value::Boolean(false))
 }
 
-pub(super) fn put(collected: &mut Collected, section: usize, setting: usize, given: GivenValue) {
-    collected.insert((section, given.name.clone(), setting), given);
-}
-
 fn collect_defaults(collected: &mut Collected) {
     for (s, section) in SECTIONS.iter().enumerate().filter(|(_, section)| section.shape == Shape::Plain) {
         for (i, setting) in section.settings.iter().enumerate() {
             if let Some(default) = setting.default() {
-                let given =
-                    GivenValue { section, setting, name: None, value: literal(default), origin: Origin::Default };
-                put(collected, s, i, given);
+                let (value, origin) = (literal(default), Origin::Default);
+                let given = GivenValue { section, setting, name: None, value, origin, old_name: None };
+                collected.values.insert((s, None, i), given);
             }
         }
     }
@@ -154,21 +126,16 @@ fn collect_file(table: &Table, origin: &Origin, collected: &mut Collected) -> Re
         for (name, value) in body {
             match section.shape {
                 Shape::Plain => {
-                    let (i, setting) = find_setting(section, name)
+                    let found = find_setting(section, name)
                         .ok_or_else(|| unknown(origin, &format!("{key}.{}", quoted(name)), &[]))?;
-                    let given =
-                        GivenValue { section, setting, name: None, value: value.clone(), origin: origin.clone() };
-                    put(collected, s, i, given);
+                    collected.put(s, found.index, found.given(section, None, value.clone(), origin.clone()))?;
                 }
                 Shape::Keys => {
-                    let Some(setting) = section.settings.first() else { continue };
-                    let name = Some(name.clone());
-                    put(
-                        collected,
-                        s,
-                        0,
-                        GivenValue { section, setting, name, value: value.clone(), origin: origin.clone() },
-                    );
+                    let Some(found) = section.settings.first().and_then(|one| find_setting(section, one.name)) else {
+                        continue;
+                    };
+                    let given = found.given(section, Some(name.clone()), value.clone(), origin.clone());
+                    collected.put(s, found.index, given)?;
                 }
                 Shape::Named => {
                     let path = format!("{key}.{}", quoted(name));
@@ -176,12 +143,11 @@ fn collect_file(table: &Table, origin: &Origin, collected: &mut Collected) -> Re
                         return Err(wrong(origin, &path, value, "a table", &format!("[{path}]")));
                     };
                     for (field, value) in fields {
-                        let (i, setting) = find_setting(section, field).ok_or_else(|| {
+                        let found = find_setting(section, field).ok_or_else(|| {
                             unknown(origin, &format!("{path}.{}", quoted(field)), std::slice::from_ref(name))
                         })?;
-                        let name = Some(name.clone());
-                        let given = GivenValue { section, setting, name, value: value.clone(), origin: origin.clone() };
-                        put(collected, s, i, given);
+                        let given = found.given(section, Some(name.clone()), value.clone(), origin.clone());
+                        collected.put(s, found.index, given)?;
                     }
                     // A table without a line still names a store.
                     let required = section.settings.iter().find(|setting| setting.unset == Unset::Required);
@@ -197,10 +163,6 @@ fn collect_file(table: &Table, origin: &Origin, collected: &mut Collected) -> Re
     Ok(())
 }
 
-pub(super) fn find_setting(section: &'static Section, name: &str) -> Option<(usize, &'static Setting)> {
-    section.settings.iter().enumerate().find(|(_, setting)| setting.name == name)
-}
-
 /// Gives each named table what it does not say: from the topic `default` for topics, else from the table of defaults.
 fn fill_named(collected: &mut Collected, file: &Path) -> Result<(), SettingsError> {
     for (s, section) in SECTIONS.iter().enumerate().filter(|(_, section)| section.shape == Shape::Named) {
@@ -208,7 +170,7 @@ fn fill_named(collected: &mut Collected, file: &Path) -> Result<(), SettingsErro
             fill_one(collected, s, section, DEFAULT_TOPIC, file)?;
         }
         let mut names: Vec<String> =
-            collected.keys().filter(|key| key.0 == s).filter_map(|key| key.1.clone()).collect();
+            collected.values.keys().filter(|key| key.0 == s).filter_map(|key| key.1.clone()).collect();
         names.dedup();
         for name in names {
             fill_one(collected, s, section, &name, file)?;
@@ -228,7 +190,7 @@ fn fill_one(
     for (i, setting) in section.settings.iter().enumerate() {
         let at = (s, Some(name.to_owned()), i);
         let is_for_this = setting.only_for.is_none() || setting.only_for == kind.as_deref();
-        if let Some(given) = collected.get(&at) {
+        if let Some(given) = collected.values.get(&at) {
             if setting.name == stores::KIND {
                 kind = given.value.as_str().map(str::to_owned);
             }
@@ -244,7 +206,8 @@ fn fill_one(
         if !is_for_this || setting.unset == Unset::Absent {
             continue;
         }
-        let general = collected.get(&(s, Some(DEFAULT_TOPIC.to_owned()), i)).filter(|_| section.key == "workers");
+        let general =
+            collected.values.get(&(s, Some(DEFAULT_TOPIC.to_owned()), i)).filter(|_| section.key == "workers");
         let (value, origin) = match (general, setting.default()) {
             (Some(general), _) => (general.value.clone(), general.origin.clone()),
             (None, Some(default)) => (literal(default), Origin::Default),
@@ -256,7 +219,8 @@ fn fill_one(
         if setting.name == stores::KIND {
             kind = value.as_str().map(str::to_owned);
         }
-        collected.insert(at, GivenValue { section, setting, name: Some(name.to_owned()), value, origin });
+        let given = GivenValue { section, setting, name: Some(name.to_owned()), value, origin, old_name: None };
+        collected.values.insert(at, given);
     }
     Ok(())
 }
@@ -285,8 +249,7 @@ pub(super) fn unknown(origin: &Origin, key: &str, names: &[String]) -> SettingsE
         }
     }
     let nearest = nearest(key, known.iter().map(String::as_str)).unwrap_or_default().to_owned();
-    let origin = if is_variable { "the environment".to_owned() } else { origin.to_string() };
-    SettingsError::Unknown { origin, key: key.to_owned(), nearest }
+    SettingsError::Unknown { origin: origin.place(), key: key.to_owned(), nearest }
 }
 
 fn wrong(origin: &Origin, key: &str, found: &Value, wanted: &str, example: &str) -> SettingsError {
@@ -329,9 +292,12 @@ fn settle(given: &GivenValue, key: &str) -> Result<Value, SettingsError> {
         (Kind::Choice(words), Value::String(word)) if words.contains(&word.as_str()) => Some(given.value.clone()),
         _ => None,
     };
-    // What should be a secret and is none, such as a number, may be meant as one.
-    let found = if kind == Kind::Secret { Value::String(MASK.to_owned()) } else { given.value.clone() };
-    settled.ok_or_else(|| wrong(&given.origin, key, &found, &kind.wanted(), &kind.example()))
+    settled.ok_or_else(|| SettingsError::Value {
+        origin: given.origin.to_string(),
+        key: given.key_as(given.old_name.unwrap_or(given.setting.name)),
+        found: shown(kind, &given.value),
+        wanted: format!("{}; valid is, for example, {key} = {}", kind.wanted(), kind.example()),
+    })
 }
 
 /// Refuses a registry that this program cannot open.
@@ -348,43 +314,6 @@ fn check_registry_url(key: &str, url: &str) -> Result<(), SettingsError> {
             masked(url)
         ),
     })
-}
-
-/// What stands in the place of a secret.
-const MASK: &str = "********";
-
-/// A URL without the passwords it may hold: behind the user's name, and among its parameters.
-pub(super) fn masked(url: &str) -> String {
-    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
-    let (place, query) = rest.split_once('?').map_or((rest, None), |(place, query)| (place, Some(query)));
-    // A password with a question mark in it, which should have been encoded, is masked as well.
-    let (place, query) = if query.is_some_and(|query| query.contains('@')) { (rest, None) } else { (place, query) };
-    let mut text = match place.rsplit_once('@') {
-        Some((user, host)) if user.contains(':') => {
-            format!("{scheme}://{}:{MASK}@{host}", user.split(':').next().unwrap_or_default())
-        }
-        _ => format!("{scheme}://{place}"),
-    };
-    for (nth, parameter) in query.into_iter().flat_map(|query| query.split('&')).enumerate() {
-        text.push(if nth == 0 { '?' } else { '&' });
-        match parameter.split_once('=') {
-            Some((name, _)) if name.to_ascii_lowercase().contains("password") => {
-                text.push_str(name);
-                text.push('=');
-                text.push_str(MASK);
-            }
-            _ => text.push_str(parameter),
-        }
-    }
-    text
-}
-
-fn shown(given: &GivenValue) -> String {
-    match (&given.value, given.setting.kind) {
-        (Value::String(text), Kind::Database) => Value::String(masked(text)).to_string(),
-        (_, Kind::Secret) => Value::String(MASK.to_owned()).to_string(),
-        (value, _) => value.to_string(),
-    }
 }
 
 fn place(tree: &mut Table, given: &GivenValue, value: Value) {

@@ -4,11 +4,14 @@
 //! `config show` and the book's table are made from it (`document`). Reading and its errors are in `load`.
 
 mod check;
+mod collected;
 mod document;
 mod environment;
 mod error;
 mod load;
+mod mask;
 mod nearest;
+mod renamed;
 mod stores;
 mod tree;
 mod units;
@@ -19,6 +22,7 @@ pub use document::{STARTING_STORES, markdown, starting_file, with_registry};
 pub use error::{Origin, SettingsError};
 pub use load::{EffectiveSetting, Loaded};
 pub use nearest::{nearest, nearest_few};
+pub use renamed::OldName;
 pub use stores::{FolderSettings, Location, StoreSettings};
 pub use tree::{
     Fixity, Identification, Ingest, InstitutionSettings, Log, LogFormat, Receiving, RegistrySettings, Restoration,

@@ -17,11 +17,11 @@ use crate::{backfill, fixity, identification};
 /// What a value may look like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Any text.
+    /// Any string.
     Text,
     /// The URL of a database, which may hold a password; also read from a file, its password masked when shown.
     Database,
-    /// A text that is a secret; also read from a file, and masked when shown.
+    /// A string that is a secret; also read from a file, and masked when shown.
     Secret,
     /// A path; relative ones start at the home.
     Path,
@@ -29,11 +29,11 @@ pub(super) enum Kind {
     Size,
     /// A duration, with units.
     Duration,
-    /// A whole number of at least this.
+    /// An integer of at least this.
     Count(i64),
     /// `true` or `false`.
     Flag,
-    /// A list of texts.
+    /// A list of strings.
     List,
     /// Access rights, in octal.
     Mode,
@@ -42,16 +42,29 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// What a value is, in words.
+    /// The type of a value as the reference names it, with what narrows it.
+    pub(super) fn described(self) -> String {
+        match self {
+            Self::Text | Self::Database | Self::Secret => "string".to_owned(),
+            Self::Path | Self::Mode | Self::Choice(_) => format!("string: {}", self.wanted()),
+            Self::Size => "size".to_owned(),
+            Self::Duration => "duration".to_owned(),
+            Self::Count(least) => format!("integer, at least {least}"),
+            Self::Flag => "boolean".to_owned(),
+            Self::List => "list of strings".to_owned(),
+        }
+    }
+
+    /// What a value has to be, in words.
     pub(super) fn wanted(self) -> String {
         match self {
-            Self::Text | Self::Database | Self::Secret => "a text".to_owned(),
+            Self::Text | Self::Database | Self::Secret => "a string".to_owned(),
             Self::Path => "a path".to_owned(),
             Self::Size => "a size in bytes with a unit (kB, MB, GB, TB, KiB, MiB, GiB, TiB), or 0".to_owned(),
             Self::Duration => "a duration with units (ms, s, m, h, d)".to_owned(),
-            Self::Count(least) => format!("a whole number, at least {least}"),
+            Self::Count(least) => format!("an integer, at least {least}"),
             Self::Flag => "true or false".to_owned(),
-            Self::List => "a list of texts".to_owned(),
+            Self::List => "a list of strings".to_owned(),
             Self::Mode => "access rights as three or four octal digits, with 7 for the owner".to_owned(),
             Self::Choice(words) => format!("one of {}", words.join(", ")),
         }
@@ -183,11 +196,11 @@ sections! {
             "how much may lie in staging at once; a deposit waits until it fits; 0: no limit";
     }
     RECEIVING Receiving "receiving" Plain "Watching the stores in which depositors put bags." {
-        every: Duration = Is("\"30s\""), Kind::Duration, "how often the stores are looked at";
-        settle: Duration = Is("\"30s\""), Kind::Duration,
-            "an upload is taken in when it has not changed for so long between two looks";
+        scan_interval: Duration = Is("\"30s\""), Kind::Duration, "time between two scans of the stores";
+        quiet_period: Duration = Is("\"30s\""), Kind::Duration,
+            "an upload is complete when two scans at least this far apart found it unchanged";
         max_per_run: usize = Is("100000"), Kind::Count(1),
-            "how many keys one look lists at most; the next goes on behind them";
+            "how many keys one scan lists at most; the next goes on behind them";
         invalid_retention: Duration = Is("\"14d\""), Kind::Duration,
             "how long an upload that is not valid stays before it is removed";
         warn_before: Duration = Is("\"3d\""), Kind::Duration, "how long before that its institution is warned";
@@ -201,13 +214,14 @@ sections! {
     WORKERS Workers "workers" Named
         "How each topic is worked on. The topic \"default\" sets what the others do not say." {
         workers: usize = Is("2"), Kind::Count(1), "tasks at once";
-        buffer: usize = Is("0"), Kind::Count(0), "tasks held beyond those being worked on";
+        prefetch: usize = Is("0"), Kind::Count(0), "tasks leased beyond those being worked on";
         max_total: usize = Is("0"), Kind::Count(0),
             "tasks that all processes together have at once, those held included; 0: no limit";
         max_attempts: u32 = Is("3"), Kind::Count(1), "attempts before a person has to look";
         lease: Duration = Is("\"60s\""), Kind::Duration,
             "how long a worker that fell silent keeps its task before another takes over";
-        grace: Duration = Is("\"30s\""), Kind::Duration, "how long a stage may go on after the program was told to stop";
+        shutdown_timeout: Duration = Is("\"30s\""), Kind::Duration,
+            "how long a running task may go on after the program was asked to stop";
     }
     INGEST Ingest "ingest" Plain "Taking deposits in." {
         default_placement: String = Is("\"Standard\""), Kind::Text,
@@ -227,18 +241,18 @@ sections! {
             "how long one file may take; after that the answer is what is known by then, with a warning";
     }
     FIXITY Fixity "fixity" Plain "Watching the copies." {
-        interval: Duration = Is("\"90d\""), Kind::Duration, "each copy is checked again when its last check is this old";
-        every: Duration = Is("\"30m\""), Kind::Duration, "how often copies that are due are looked for";
-        max_per_run: usize = Is("2500"), Kind::Count(1), "how many copies one such look takes at most";
+        max_age: Duration = Is("\"90d\""), Kind::Duration, "each copy is checked again when its last check is this old";
+        poll_interval: Duration = Is("\"30m\""), Kind::Duration, "time between two searches for copies that are due";
+        max_per_run: usize = Is("2500"), Kind::Count(1), "how many copies one such search takes at most";
     }
     RESTORATION Restoration "restoration" Plain "Giving back." {
         retention: Duration = Is("\"30d\""), Kind::Duration,
             "how long what was put into the restoration store stays before it is removed; 0s: for ever";
-        thaw_days: u32 = Is("10"), Kind::Count(1),
-            "for how many days what is thawed from a cold storage class can be read";
-        thaw_tier: String = Is("\"Standard\""), Kind::Choice(&["Standard", "Bulk", "Expedited"]),
-            "how fast and for what price the service thaws";
-        thaw_poll: Duration = Is("\"30m\""), Kind::Duration, "how often it is looked whether what was asked for can be read";
+        retrieval_days: u32 = Is("10"), Kind::Count(1),
+            "for how many days an archived copy can be read after it was retrieved";
+        retrieval_tier: String = Is("\"Standard\""), Kind::Choice(&["Standard", "Bulk", "Expedited"]),
+            "how fast and for what price the service retrieves archived copies";
+        retrieval_poll: Duration = Is("\"30m\""), Kind::Duration, "time between two questions whether a requested copy can be read";
     }
     RETENTION Retention "retention" Plain
         "How long records of work that has ended are kept. Events, objects, versions and copies are always kept." {
@@ -377,11 +391,11 @@ impl Settings {
         let said = self.workers.get(topic).or_else(|| self.workers.get(DEFAULT_TOPIC));
         said.map_or_else(PoolSettings::default, |said| PoolSettings {
             workers: said.workers,
-            buffer: said.buffer,
+            prefetch: said.prefetch,
             max_total: said.max_total,
             max_attempts: said.max_attempts,
             lease: said.lease,
-            grace: said.grace,
+            shutdown_timeout: said.shutdown_timeout,
         })
     }
 

@@ -81,7 +81,7 @@ fn letters() -> String {
 
 /// The installation that the world is, for a call of the same actor.
 fn installation(call: &OpContext, world: &World) -> Installation {
-    let loaded = Loaded { settings: world.home.settings.clone(), entries: Vec::new() };
+    let loaded = Loaded { settings: world.home.settings.clone(), entries: Vec::new(), old_names: Vec::new() };
     Installation::new(world.home.path(), &world.home.path().join(SETTINGS_FILE), loaded, call.caller().clone())
 }
 

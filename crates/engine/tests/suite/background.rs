@@ -36,7 +36,7 @@ fn copies_that_are_due_are_enqueued_when_the_turn_comes_and_not_before() {
     let go_on = Shutdown::new();
     let sleep = background::run_due(&home, &go_on).expect("runs");
     assert_eq!(checks_waiting(&home), 0, "everything is fresh");
-    let every = home.settings.fixity.every.min(home.settings.receiving.every);
+    let every = home.settings.fixity.poll_interval.min(home.settings.receiving.scan_interval);
     assert!(sleep <= every && sleep + Duration::from_mins(1) > every, "{sleep:?}");
     let first = named(&home, "fixity").last_run_at.expect("ran");
 

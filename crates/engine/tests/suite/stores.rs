@@ -306,7 +306,7 @@ fn a_schedule_that_was_put_off_for_longer_than_the_settings_now_say_is_brought_f
     };
     let before = next(&made);
     let mut settings = made.settings.clone();
-    settings.fixity.every = Duration::from_secs(5);
+    settings.fixity.poll_interval = Duration::from_secs(5);
     let again = Home::with_registry(made.path(), settings, made.registry.clone()).expect("opens");
     background::run_due(&again, &Shutdown::new()).expect("runs");
     assert!(next(&again) < before.plus(-60_000_000), "{} was {before}", next(&again));

@@ -5,7 +5,7 @@ use serde::Serialize;
 /// One setting.
 #[derive(Debug, Clone, Serialize)]
 pub struct SettingView {
-    /// Its key, such as `fixity.interval`.
+    /// Its key, such as `fixity.max_age`.
     pub key: String,
     /// As it would be written in the file; secrets masked.
     pub value: String,

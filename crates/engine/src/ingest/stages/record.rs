@@ -72,7 +72,7 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
 fn read_again(context: &StageContext<'_>, stores: &[NamedStore]) -> Vec<(String, i64)> {
     let settings = &context.home.settings;
     let lease = context.task.settings().lease.saturating_mul(3);
-    let age = settings.fixity.interval.saturating_sub(lease);
+    let age = settings.fixity.max_age.saturating_sub(lease);
     let age = i64::try_from(age.as_micros()).unwrap_or(i64::MAX);
     let unconditional = stores.iter().filter(|(_, store)| !store.capabilities().conditional_put);
     unconditional.map(|(name, _)| (name.clone(), age)).collect()

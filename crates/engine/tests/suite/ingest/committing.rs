@@ -203,7 +203,7 @@ fn inventories_are_due_again_soon_after_a_commit_in_a_store_that_honours_no_cond
     let checked_at = |name: &str| copies.iter().find(|(store, ..)| store == name).expect("a copy").2;
     assert!(checked_at("primary") >= before, "a whole interval from now on");
     // Due when every lease of before the commit has ended, and not at once.
-    let interval = i64::try_from(made.settings.fixity.interval.as_micros()).expect("fits");
+    let interval = i64::try_from(made.settings.fixity.max_age.as_micros()).expect("fits");
     let due = checked_at("secondary").plus(interval);
     assert!(due > before && due < before.plus(3_600_000_000), "{due:?}");
 }

@@ -24,7 +24,7 @@ fn a_drain_gives_back_what_was_not_begun_with_every_attempt_unspent() {
     });
     let shutdown = Shutdown::new();
     let _watchdog = watch(&shutdown);
-    let pools = pool(Stage::named("receive"), PoolSettings { workers: 1, buffer: 3, ..PoolSettings::default() });
+    let pools = pool(Stage::named("receive"), PoolSettings { workers: 1, prefetch: 3, ..PoolSettings::default() });
     let runtime = house.runtime(vec![handler]).pools(pools).build();
     let summary = std::thread::scope(|scope| {
         let run = scope.spawn(|| runtime.run(&shutdown));
@@ -59,7 +59,8 @@ fn what_outlasts_its_grace_is_left_behind() {
     });
     let shutdown = Shutdown::new();
     let _watchdog = watch(&shutdown);
-    let pools = pool(Stage::named("receive"), PoolSettings { grace: Duration::ZERO, ..PoolSettings::default() });
+    let pools =
+        pool(Stage::named("receive"), PoolSettings { shutdown_timeout: Duration::ZERO, ..PoolSettings::default() });
     let runtime = house.runtime(vec![handler]).pools(pools).build();
     let summary = std::thread::scope(|scope| {
         let run = scope.spawn(|| runtime.run(&shutdown));
@@ -89,8 +90,10 @@ fn a_second_request_ends_the_run_at_once() {
     });
     let shutdown = Shutdown::new();
     let _watchdog = watch(&shutdown);
-    let pools =
-        pool(Stage::named("receive"), PoolSettings { grace: Duration::from_hours(1), ..PoolSettings::default() });
+    let pools = pool(
+        Stage::named("receive"),
+        PoolSettings { shutdown_timeout: Duration::from_hours(1), ..PoolSettings::default() },
+    );
     let runtime = house.runtime(vec![handler]).pools(pools).build();
     let summary = std::thread::scope(|scope| {
         let run = scope.spawn(|| runtime.run(&shutdown));
@@ -157,7 +160,7 @@ fn a_runtime_that_meets_a_newer_schema_finishes_what_it_holds_and_takes_nothing_
     });
     let shutdown = Shutdown::new();
     let _watchdog = watch(&shutdown);
-    let pools = pool(Stage::named("receive"), PoolSettings { workers: 1, buffer: 0, ..PoolSettings::default() });
+    let pools = pool(Stage::named("receive"), PoolSettings { workers: 1, prefetch: 0, ..PoolSettings::default() });
     let runtime = house.runtime(vec![handler]).pools(pools).build();
     let summary = std::thread::scope(|scope| {
         let running = scope.spawn(|| runtime.run(&shutdown));

@@ -184,7 +184,7 @@ fn no_more_tasks_run_at_once_than_there_are_workers() {
     });
     let shutdown = Shutdown::new();
     let _watchdog = watch(&shutdown);
-    let pools = pool(Stage::named("receive"), PoolSettings { workers: 3, buffer: 4, ..PoolSettings::default() });
+    let pools = pool(Stage::named("receive"), PoolSettings { workers: 3, prefetch: 4, ..PoolSettings::default() });
     let done = || items.iter().all(|item| house.has_status(*item, ItemStatus::Succeeded));
     let summary = house.runtime(vec![handler]).pools(pools).build().run_until(&shutdown, &done);
     assert_eq!(summary.ended, 12);
