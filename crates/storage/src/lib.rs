@@ -1,23 +1,18 @@
 //! What a store is, and the stores made of folders.
 //!
 //! A [`Store`] keeps bytes under [`Key`]s; it knows nothing of objects or records. [`FolderStore`] is the embedded
-//! default. Layers ([`Retry`], [`Limit`], [`Meter`], [`Faults`]) wrap any store as [`Layered`]; [`Unsynced`] wraps one to
-//! cut its power. Every engine and layer passes [`conformance::run`].
+//! default. Every kind of store passes [`conformance::run`].
 
 pub mod conformance;
 mod error;
 mod folder;
 mod key;
-mod layer;
 mod moment;
 mod store;
 
 pub use error::StorageError;
 pub use folder::{FolderLocation, FolderMode, FolderStore, Overlap};
 pub use key::{Key, KeyError};
-pub use layer::{
-    Call, Counts, Fault, Faults, Layer, Layered, Limit, Loss, Meter, Operation, Retry, RetryPolicy, Unsynced,
-};
 pub use store::{
     Assembly, Body, Capabilities, Durability, Head, Listed, Listing, PutCondition, PutOptions, Store, Thaw, Thawing,
 };

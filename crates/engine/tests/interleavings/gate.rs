@@ -7,7 +7,8 @@ use std::io::{self, ErrorKind, Read};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use strongroom_storage::{Body, Call, Head, Layer, Operation, StorageError};
+use strongroom_storage::{Body, Head, StorageError};
+use strongroom_storage_test::{Call, Layer, Operation};
 
 /// Nothing here takes this long; what does is stuck.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(2);

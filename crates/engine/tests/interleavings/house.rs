@@ -17,7 +17,8 @@ use strongroom_registry::items::{self, Item, Request};
 use strongroom_registry::{ItemId, Registry, Scope};
 use strongroom_s3::S3Store;
 use strongroom_s3_double::{Double, Rules, Stored};
-use strongroom_storage::{FolderStore, Layered, Loss, Store, Unsynced};
+use strongroom_storage::{FolderStore, Store};
+use strongroom_storage_test::{Layered, Loss, Unsynced};
 use tempfile::TempDir;
 
 use crate::database::GatedDatabase;

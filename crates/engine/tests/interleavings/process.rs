@@ -8,7 +8,8 @@ use strongroom_engine::restoration::{RestoreRequest, request_object};
 use strongroom_queue::tasks;
 use strongroom_registry::items::Request;
 use strongroom_registry::{ItemStatus, RegistryError, Scope, objects};
-use strongroom_storage::{Key, Loss, PutOptions, Store};
+use strongroom_storage::{Key, PutOptions, Store};
+use strongroom_storage_test::Loss;
 
 use crate::house::{self, House, Kind, OBJECT, Subject, Template, payload};
 use crate::installation::KEPT_IN;

@@ -15,7 +15,7 @@ use strongroom_registry::{
     InstitutionId, ItemId, ItemStatus, RegistryError, Scope, Stage, VersionId, VersionState, discarding,
     fixity as fixity_record, objects, rebuild as record, stores, tenants,
 };
-use strongroom_storage::{Call, Operation};
+use strongroom_storage_test::{Call, Operation};
 
 use crate::fixture::{self, KEPT_IN, TestHome};
 use crate::ingest::committing::layered;

@@ -11,7 +11,8 @@ use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::settings::Settings;
 use strongroom_engine::{EngineError, Home, background, build_runtime, rebuild};
 use strongroom_registry::{Scope, stores};
-use strongroom_storage::{Body, Call, Fault, Faults, FolderStore, Key, Layered, Operation, PutOptions, StorageError};
+use strongroom_storage::{Body, FolderStore, Key, PutOptions, StorageError};
+use strongroom_storage_test::{Call, Fault, Faults, Layered, Operation};
 
 use crate::fixity::sleeping::lose;
 use crate::fixture::{self, INSTITUTION, KEPT_IN, TestHome};

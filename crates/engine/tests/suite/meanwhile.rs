@@ -3,7 +3,8 @@
 use std::io::{self, Read};
 use std::sync::Mutex;
 
-use strongroom_storage::{Call, Head, Key, Layer, StorageError};
+use strongroom_storage::{Head, Key, StorageError};
+use strongroom_storage_test::{Call, Layer};
 
 /// When it happens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

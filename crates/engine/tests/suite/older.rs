@@ -19,7 +19,8 @@ use strongroom_registry::items::{self, Item};
 use strongroom_registry::{CopyState, ItemId, ItemStatus, Scope, Stage, VersionState, objects, versions};
 use strongroom_s3::{S3Settings, S3Store, Secret};
 use strongroom_s3_double::{ACCESS_KEY, BUCKET, Double, SECRET_KEY};
-use strongroom_storage::{Call, Key, Operation};
+use strongroom_storage::Key;
+use strongroom_storage_test::{Call, Operation};
 
 use crate::fixture::{INSTITUTION, KEPT_IN, TestHome, home};
 use crate::ingest::committing::layered;

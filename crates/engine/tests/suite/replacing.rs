@@ -17,7 +17,8 @@ use strongroom_registry::{
     CopyState, FindingState, ItemId, ItemStatus, Registry, Scope, Stage, VersionState, WaitReason, objects, stores,
     versions,
 };
-use strongroom_storage::{Body, Call, FolderStore, Key, Layer, Operation, PutOptions, StorageError, Store};
+use strongroom_storage::{Body, FolderStore, Key, PutOptions, StorageError, Store};
+use strongroom_storage_test::{Call, Layer, Operation};
 
 use crate::fixture::{self, INSTITUTION, KEPT_IN, TestHome};
 use crate::ingest::committing::layered;

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use strongroom_digest::Algorithm;
 use strongroom_ocfl::{Commit, Object, OcflError, VersionAssembly, VersionNumber};
-use strongroom_storage::{Durability, FolderStore, Key, Loss, PutCondition, StorageError, Store, Unsynced};
+use strongroom_storage::{Durability, FolderStore, Key, PutCondition, StorageError, Store};
+use strongroom_storage_test::{Loss, Unsynced};
 
 use crate::memory::{MemoryStore, Put};
 use crate::sample::{Sample, sha512};

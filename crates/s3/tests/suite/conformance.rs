@@ -1,21 +1,12 @@
-//! The store passes the conformance suite, over servers of several makers' habits, and with every layer.
+//! The store passes the conformance suite, over servers of several makers' habits.
 
-use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use strongroom_s3::{S3Settings, S3Store};
 use strongroom_s3_double::{Double, Rules};
-use strongroom_storage::{Faults, Layer, Layered, Limit, Meter, Retry, RetryPolicy, Store, conformance};
+use strongroom_storage::{Store, conformance};
 
-use crate::served::{served, served_by, settings};
-
-fn under<L: Layer>(layer: impl Fn() -> L) {
-    conformance::run(|| {
-        let (double, store) = served();
-        let layered: Arc<dyn Store> = Arc::new(Layered::new(Arc::new(store), layer()));
-        (double, layered)
-    });
-}
+use crate::served::{served_by, settings};
 
 fn over(rules: Rules) {
     conformance::run(|| {
@@ -50,24 +41,4 @@ fn a_part_of_a_bucket_is_a_store() {
         let store: Arc<dyn Store> = Arc::new(S3Store::create("primary", settings).unwrap());
         (double, store)
     });
-}
-
-#[test]
-fn a_retried_bucket_is_a_store() {
-    under(|| Retry::with_sleep(RetryPolicy::default(), |_| {}));
-}
-
-#[test]
-fn a_bucket_limited_to_one_call_is_a_store() {
-    under(|| Limit::new(NonZeroUsize::MIN));
-}
-
-#[test]
-fn a_metered_bucket_is_a_store() {
-    under(Meter::new);
-}
-
-#[test]
-fn a_bucket_without_planned_faults_is_a_store() {
-    under(Faults::new);
 }

@@ -9,7 +9,8 @@ use strongroom_ocfl::{
     VersionAssembly, VersionDetails, VersionNumber, object_id, owned_content_path, validate_object,
 };
 use strongroom_s3_double::{Double, Rules};
-use strongroom_storage::{Fault, Faults, Key, Layered, Operation, Store};
+use strongroom_storage::{Key, Store};
+use strongroom_storage_test::{Fault, Faults, Layered, Operation};
 
 use crate::served::{digest, key, list, served_by};
 

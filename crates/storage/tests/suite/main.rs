@@ -1,10 +1,8 @@
-//! What every store promises, proved for the folder store and for each layer over it.
+//! What every store promises, proved for the folder store.
 
 mod conformance;
 mod crash;
 mod folder;
-mod layers;
-mod power;
 #[cfg(feature = "failpoints")]
 mod races;
 #[cfg(target_os = "linux")]

@@ -5,9 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use strongroom_storage::{
-    Assembly, Body, Call, Capabilities, Fault, Faults, FolderStore, Head, Key, Layer, Layered, Listing, Operation,
-    PutOptions, StorageError, Store,
+    Assembly, Body, Capabilities, FolderStore, Head, Key, Listing, PutOptions, StorageError, Store,
 };
+use strongroom_storage_test::{Call, Fault, Faults, Layer, Layered, Operation};
 
 use super::*;
 

@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 
-use strongroom_storage::{Body, Call, Capabilities, FolderStore, Key, Layer, Layered, Operation, StorageError, Store};
+use strongroom_storage::{Body, Capabilities, FolderStore, Key, StorageError, Store};
+use strongroom_storage_test::{Call, Layer, Layered, Operation};
 
 use super::*;
 use crate::ingest::committing::layered;

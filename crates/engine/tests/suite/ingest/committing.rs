@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use strongroom_engine::Home;
 use strongroom_engine::fixity::{self, FixityRequest};
 use strongroom_registry::{ItemId, VersionState, copies, objects, versions};
-use strongroom_storage::{Call, Capabilities, Layer, Layered, Operation, StorageError, Store};
+use strongroom_storage::{Capabilities, StorageError, Store};
+use strongroom_storage_test::{Call, Layer, Layered, Operation};
 
 use super::identity::{finish, work_until};
 use super::*;

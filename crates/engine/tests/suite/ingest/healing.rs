@@ -230,7 +230,7 @@ fn a_deposit_that_heals_while_a_store_is_replaced_goes_on() {
     use std::time::{Duration, Instant};
 
     use strongroom_engine::{backfill, build_runtime};
-    use strongroom_storage::{Call, Operation};
+    use strongroom_storage_test::{Call, Operation};
 
     let made = fixture::home();
     let files: [(&str, &[u8]); 2] = [("a.txt", b"one"), ("b.txt", b"two")];

@@ -9,7 +9,8 @@ use strongroom_engine::fixity::{self, FixityRequest};
 use strongroom_engine::{Home, reconcile};
 use strongroom_s3::S3Store;
 use strongroom_s3_double::Double;
-use strongroom_storage::{Call, FolderStore, Layered, Store};
+use strongroom_storage::{FolderStore, Store};
+use strongroom_storage_test::{Call, Layered};
 
 use super::*;
 use crate::installation;

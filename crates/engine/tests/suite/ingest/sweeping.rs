@@ -13,7 +13,8 @@ use strongroom_registry::leases::Holding;
 use strongroom_registry::work::SWEEP_TOPIC;
 use strongroom_registry::{Registry, VersionId, discarding};
 use strongroom_s3_double::Double;
-use strongroom_storage::{Call, Fault, Faults, FolderStore, Layer, Layered, Operation, StorageError};
+use strongroom_storage::{FolderStore, StorageError};
+use strongroom_storage_test::{Call, Fault, Faults, Layer, Layered, Operation};
 
 use super::identity::{ask, assembly, finish, version, work_until};
 use super::jumping::{bucket, with_primary};

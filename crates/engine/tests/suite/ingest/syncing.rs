@@ -8,9 +8,8 @@ use strongroom_engine::Home;
 use strongroom_engine::backfill::{self, Retirement};
 use strongroom_registry::discarding;
 use strongroom_registry::items::Request;
-use strongroom_storage::{
-    Body, Call, Durability, Head, Key, Layer, Layered, Operation, PutOptions, StorageError, Store,
-};
+use strongroom_storage::{Body, Durability, Head, Key, PutOptions, StorageError, Store};
+use strongroom_storage_test::{Call, Layer, Layered, Operation};
 
 use super::committing::committing_without_assembly;
 use super::identity::{ask, assembly, version, work_until};

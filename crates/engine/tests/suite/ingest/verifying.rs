@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use strongroom_digest::{Algorithm, hash_reader};
 use strongroom_engine::Home;
 use strongroom_registry::objects;
-use strongroom_storage::{Body, Call, Capabilities, Head, Key, Layer, Layered, StorageError, Store};
+use strongroom_storage::{Body, Capabilities, Head, Key, StorageError, Store};
+use strongroom_storage_test::{Call, Layer, Layered};
 
 use super::identity::{assembly, assert_whole, version, work_until};
 use super::*;

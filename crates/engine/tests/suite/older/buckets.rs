@@ -12,7 +12,8 @@ use strongroom_engine::{Home, fixity, work_on};
 use strongroom_registry::{ItemStatus, objects};
 use strongroom_s3::{S3Settings, S3Store};
 use strongroom_s3_double::{ACCESS_KEY, BUCKET, Double, SECRET_KEY};
-use strongroom_storage::{Call, Layer, Operation, StorageError};
+use strongroom_storage::StorageError;
+use strongroom_storage_test::{Call, Layer, Operation};
 
 use super::{MARK, assert_is_refused, bucket_settings, exchange, item, submit, with_bucket, work_until_it_waits};
 use crate::fixture::{INSTITUTION, KEPT_IN, TestHome, home};

@@ -13,7 +13,8 @@ use strongroom_engine::settings::Settings;
 use strongroom_engine::watermark::{self, StoredWatermark};
 use strongroom_engine::{Availability, EngineError, Home, backfill, build_runtime, work_on};
 use strongroom_registry::{ItemId, ItemStatus, Stage, VersionState, stores, versions};
-use strongroom_storage::{Call, Capabilities, FolderStore, Key, Layer, Layered, Operation, StorageError};
+use strongroom_storage::{Capabilities, FolderStore, Key, StorageError};
+use strongroom_storage_test::{Call, Layer, Layered, Operation};
 
 use super::{MARK, check, is_commit, item, mark_behind_a_commit, state, submit, work_until_it_waits};
 use crate::fixture::{KEPT_IN, TestHome, home};

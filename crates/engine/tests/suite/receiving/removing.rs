@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex};
 use strongroom_engine::Home;
 use strongroom_registry::receiving as uploads_record;
 use strongroom_registry::tenants::CollectionRules;
-use strongroom_storage::{Call, Fault, Faults, Key, Layer, Layered, Operation, PutOptions, StorageError, Store};
+use strongroom_storage::{Key, PutOptions, StorageError, Store};
+use strongroom_storage_test::{Call, Fault, Faults, Layer, Layered, Operation};
 
 use super::collections::set_collection;
 use super::*;

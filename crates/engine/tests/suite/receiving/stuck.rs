@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use strongroom_engine::{Home, build_runtime};
-use strongroom_storage::{Call, Layer, Layered, Operation, StorageError, Store};
+use strongroom_storage::{StorageError, Store};
+use strongroom_storage_test::{Call, Layer, Layered, Operation};
 
 use super::*;
 

@@ -11,7 +11,8 @@ use strongroom_registry::RestoredState;
 use strongroom_registry::restored::{self, Restored};
 use strongroom_s3::S3Store;
 use strongroom_s3_double::{Double, Rules};
-use strongroom_storage::{FolderStore, Key, Layered, Operation, PutOptions, Store};
+use strongroom_storage::{FolderStore, Key, PutOptions, Store};
+use strongroom_storage_test::{Layered, Operation};
 
 use super::*;
 use crate::installation;

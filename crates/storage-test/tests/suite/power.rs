@@ -3,7 +3,8 @@
 use std::io::Read;
 use std::sync::Arc;
 
-use strongroom_storage::{Assembly, Durability, FolderStore, Key, Loss, PutOptions, Store, Unsynced};
+use strongroom_storage::{Assembly, Durability, FolderStore, Key, PutOptions, Store};
+use strongroom_storage_test::{Loss, Unsynced};
 use tempfile::TempDir;
 
 fn key(text: &str) -> Key {

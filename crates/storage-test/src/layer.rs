@@ -3,24 +3,14 @@
 //! A [`Layer`] says what happens around one call; [`Layered`] is the store that results, and wraps assemblies the same
 //! way. Layers stack: each takes any `Arc<dyn Store>`.
 
-mod faults;
-mod limit;
-mod meter;
-mod retry;
-mod unsynced;
-
 use std::io::Read;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use faults::{Fault, Faults};
-pub use limit::Limit;
-pub use meter::{Counts, Meter};
-pub use retry::{Retry, RetryPolicy};
-pub use unsynced::{Loss, Unsynced};
+use strongroom_storage::{
+    Assembly, Body, Capabilities, Head, Key, Listed, Listing, PutOptions, StorageError, Store, Thaw, Thawing,
+};
 use uuid::Uuid;
-
-use crate::{Assembly, Body, Capabilities, Head, Key, Listed, Listing, PutOptions, StorageError, Store, Thaw, Thawing};
 
 /// What is asked of a store. What is asked of an assembly counts as the same operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -50,22 +40,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// Every operation.
-    pub const ALL: [Self; 11] = [
-        Self::Head,
-        Self::Open,
-        Self::Thaw,
-        Self::Put,
-        Self::Sync,
-        Self::List,
-        Self::Delete,
-        Self::DeleteAll,
-        Self::Assembly,
-        Self::Commit,
-        Self::Discard,
-    ];
-
-    /// A short name, for metrics.
+    /// A short name, for errors.
     pub fn name(self) -> &'static str {
         match self {
             Self::Head => "head",

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, ErrorKind, Read};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::{Call, Layer, Operation};
-use crate::{Body, Head, Key, StorageError};
+use strongroom_storage::{Body, Head, Key, StorageError};
+
+use crate::layer::{Call, Layer, Operation};
 
 /// One thing that goes wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,12 +9,11 @@ use std::io::Read;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use uuid::Uuid;
-
-use crate::{
+use strongroom_storage::{
     Assembly, Body, Capabilities, Durability, Head, Key, Listed, Listing, PutOptions, StorageError, Store, Thaw,
     Thawing,
 };
+use uuid::Uuid;
 
 /// What becomes of changes that had not reached the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
