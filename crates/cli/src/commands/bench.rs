@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use strongroom_bagit::{BagWriter, NewFile, Serialization, WriterOptions};
 use strongroom_digest::{Algorithm, MultiHasher};
-use strongroom_engine::app::deposits::{self, Request};
+use strongroom_engine::app::deposits::{self, PackageSource, Request};
 use strongroom_engine::app::installation::{self, INSTITUTION, SETTINGS_FILE};
 use strongroom_engine::app::views::ItemStatus;
 use strongroom_engine::app::{Caller, Installation, Shutdown, items, queue_rate};
@@ -139,7 +139,7 @@ fn ingest_rate(folder: &std::path::Path, files: u32, size: usize) -> Result<(f64
     let call = Installation::new(&home_folder, &settings_file, loaded, caller).open()?.context;
     let request = Request {
         institution: Some(INSTITUTION.to_owned()),
-        sources: vec![bag.display().to_string()],
+        sources: vec![PackageSource::LocalPath(bag)],
         ..Request::default()
     };
     let begin = Instant::now();

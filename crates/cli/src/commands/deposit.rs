@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use strongroom_digest::{Algorithm, Digest};
-use strongroom_engine::app::deposits::{self, DepositKind, Request};
+use strongroom_engine::app::deposits::{self, DepositKind, PackageSource, Request};
 use strongroom_engine::app::views::{ItemStatus, ItemView};
 use strongroom_engine::app::{OpContext, items};
 
@@ -94,7 +94,7 @@ pub(crate) fn run(command: Deposit, context: &Context) -> Outcome {
         institution: command.institution,
         collection: command.collection,
         kind,
-        sources: command.sources,
+        sources: command.sources.iter().map(|source| PackageSource::parse(source)).collect::<Result<_, _>>()?,
         local_ids: command.local_ids,
         primary_id: command.primary_id,
         note: command.note,

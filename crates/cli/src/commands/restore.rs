@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use strongroom_engine::app::restorations::{self, ObjectRequest};
+use strongroom_engine::app::restorations::{self, ObjectRequest, RestorationTarget};
 
 use super::wait::{Ended, Waiting, wait};
 use crate::context::Context;
@@ -48,14 +48,20 @@ pub(crate) struct How {
     waiting: Waiting,
 }
 
+impl How {
+    fn target(&self) -> RestorationTarget {
+        self.to.clone().map_or(RestorationTarget::RestorationStore, RestorationTarget::Folder)
+    }
+}
+
 pub(crate) fn run(command: Restore, context: &Context) -> Outcome {
     let call = context.call()?;
     let (asked, how) = match command {
         Restore::Object { object, version, submission, how } => {
-            let request = ObjectRequest { object, version, submission, to: how.to.clone() };
+            let request = ObjectRequest { object, version, submission, target: how.target() };
             (restorations::of_object(&call, request)?, how)
         }
-        Restore::File { file, how } => (restorations::of_file(&call, &file, how.to.clone())?, how),
+        Restore::File { file, how } => (restorations::of_file(&call, &file, how.target())?, how),
     };
     if !how.wait {
         context.output.show(&asked)?;

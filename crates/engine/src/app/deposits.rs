@@ -1,17 +1,17 @@
-//! Deposits: packages that are handed in, and how each ended.
+//! Deposits: packages that are submitted, and how each ended.
 
 use strongroom_digest::{Algorithm, Digest};
-use strongroom_registry::{ItemId, Scope, items, parts, tenants};
+use strongroom_registry::{ItemId, items, parts, tenants};
 
+use super::OpContext;
 use super::authorization::{DEPOSITS_SUBMIT, INSTITUTIONS_LIST, ITEMS_SHOW};
 use super::views::{DepositView, SubmittedView};
-use super::{OpContext, find_institution};
 use crate::EngineError;
-use crate::ingest::{DepositRequest, deposit, is_url};
+use crate::ingest::{DepositRequest, deposit};
 
-pub use crate::ingest::DepositKind;
+pub use crate::ingest::{DepositKind, PackageSource};
 
-/// What a depositor asks.
+/// What a depositor asks for.
 #[derive(Debug, Clone, Default)]
 pub struct Request {
     /// The institution's domain name; where absent, the only one that may deposit and that the actor sees.
@@ -20,15 +20,15 @@ pub struct Request {
     pub collection: Option<String>,
     /// What is deposited.
     pub kind: DepositKind,
-    /// Paths of this machine and URLs, one work item each.
-    pub sources: Vec<String>,
+    /// Where the packages lie, one work item each.
+    pub sources: Vec<PackageSource>,
     /// The depositor's own identifiers of the object.
     pub local_ids: Vec<String>,
     /// The object's name, where it is not the bag's.
     pub primary_id: Option<String>,
     /// A note to keep with batch and items.
     pub note: Option<String>,
-    /// What the payload as a file must have, for a single serialized one.
+    /// The digest that the package must have as a file, for a single serialized one.
     pub digest: Option<(Algorithm, Digest)>,
     /// The objects must exist already.
     pub update: bool,
@@ -45,19 +45,8 @@ pub fn submit(context: &OpContext, request: Request) -> Result<SubmittedView, En
         None => only_institution(context)?,
     };
     let authorized = context.authorize(&DEPOSITS_SUBMIT)?;
-    let scope = authorized.scope();
-    if let Scope::Institution(_) = scope {
-        // An institution of others is none that the actor knows.
-        authorized.read(|tx| find_institution(tx, scope, &institution))?;
-        if let Some(path) = request.sources.iter().find(|source| !is_url(source)) {
-            // Whoever may name one could have any file of the server taken in and given back.
-            return Err(EngineError::Refused(format!(
-                "{path:?} is a path of the server, and the actor acts for one institution"
-            ))
-            .next("give a URL, or put the package into the institution's place in the receiving store"));
-        }
-    }
     let request = DepositRequest {
+        scope: authorized.scope(),
         institution,
         collection: request.collection,
         kind: request.kind,

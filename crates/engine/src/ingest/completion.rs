@@ -14,7 +14,7 @@ use strongroom_registry::copies::{self, PendingCopy};
 use strongroom_registry::versions::Version;
 use strongroom_storage::{StorageError, Store};
 
-use super::intake::{bag_trouble, payload};
+use super::intake::{bag_trouble, package_source};
 use super::paging::pages;
 use super::stages::verify::prove_rest;
 use super::stages::write::{assembly, class_of, record_again, staged_record};
@@ -203,7 +203,7 @@ impl Making<'_, '_, '_> {
     /// Reads the deposit once more for what is nowhere else. It is removed only after publication.
     fn by_payload(&self, left: &mut Vec<PendingCopy>) -> Result<(), StageError> {
         let sizes: HashSet<u64> = left.iter().map(|content| content.size).collect();
-        let payload = payload(self.context)?;
+        let payload = package_source(self.context)?;
         let source = payload.open(self.context.home)?;
         let mut failure = None;
         let scanned = source.scan(&Limits::default(), &mut |entry, bytes| {

@@ -1,18 +1,16 @@
-//! A request to take something in: checked at the edge, then one batch with a work item for each payload.
+//! A request to deposit packages: checked as a whole, then submitted in one transaction that finds the institution and the
+//! collection within the scope of the actor.
 
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use strongroom_digest::{Algorithm, Digest};
-use strongroom_registry::items::{self, NewItem};
-use strongroom_registry::tenants::{self, Collection};
-use strongroom_registry::{
-    BatchId, InstitutionId, ItemId, Part, RegistryError, Scope, Transaction, Workflows, batches, parts,
-};
+use strongroom_registry::tenants::{self, Collection, Institution};
+use strongroom_registry::{BatchId, ItemId, Scope, Transaction};
 
-use super::intake::{Payload, bag_name, bag_part, is_url};
-use super::workflow::INGEST;
-use crate::journal::{JournalEntry, Target};
+use super::intake::{PackageSource, bag_name, bag_part};
+use super::submission::{Package, Submission, submit};
+use crate::journal::JournalEntry;
 use crate::{EngineError, Home};
 
 /// What is deposited.
@@ -26,29 +24,50 @@ pub enum DepositKind {
     Bag,
 }
 
-/// What a depositor asks.
-#[derive(Debug, Clone, Default)]
+/// What a depositor asks for.
+#[derive(Debug, Clone)]
 pub struct DepositRequest {
+    /// What the actor acts for. An institution outside of it does not exist.
+    pub scope: Scope,
     /// The institution's domain name.
     pub institution: String,
     /// The collection's short name.
     pub collection: Option<String>,
     /// What is deposited.
     pub kind: DepositKind,
-    /// Paths and URLs, one work item each.
-    pub sources: Vec<String>,
+    /// Where the packages lie, one work item each.
+    pub sources: Vec<PackageSource>,
     /// The depositor's own identifiers of the object.
     pub local_ids: Vec<String>,
     /// The object's name, where it is not the bag's.
     pub primary_id: Option<String>,
     /// A note to keep with batch and items.
     pub note: Option<String>,
-    /// What the payload as a file must have, for a single serialized one.
+    /// The digest that the package must have as a file, for a single serialized one.
     pub digest: Option<(Algorithm, Digest)>,
     /// The objects must exist already.
     pub update: bool,
     /// Whose act it is.
     pub by: JournalEntry,
+}
+
+impl DepositRequest {
+    /// A request of the system itself for an institution.
+    pub fn of_system(institution: impl Into<String>) -> Self {
+        Self {
+            scope: Scope::System,
+            institution: institution.into(),
+            collection: None,
+            kind: DepositKind::Auto,
+            sources: Vec::new(),
+            local_ids: Vec::new(),
+            primary_id: None,
+            note: None,
+            digest: None,
+            update: false,
+            by: JournalEntry::of_system("deposits.submit"),
+        }
+    }
 }
 
 /// What a work item keeps of the request.
@@ -74,43 +93,14 @@ pub struct Deposited {
 }
 
 /// Makes a batch and its work items. Nothing is made when anything of the request is wrong.
+///
+/// # Errors
+/// Something that the request names does not exist within its scope or cannot be deposited; or a request for one institution
+/// names a path of the server.
 pub fn deposit(home: &Home, request: &DepositRequest) -> Result<Deposited, EngineError> {
-    let scope = Scope::System;
-    let institution = home
-        .registry
-        .read(|tx| tenants::institution(tx, scope, &request.institution))?
-        .ok_or_else(|| unknown_institution(home, &request.institution))?;
-    if !institution.active {
-        return Err(EngineError::Usage(format!(
-            "the institution {} is deactivated and cannot deposit",
-            request.institution
-        )));
-    }
-    let collection = match &request.collection {
-        None => None,
-        Some(name) => {
-            Some(home.registry.read(|tx| tenants::collection(tx, scope, institution.id, name))?.ok_or_else(|| {
-                EngineError::NotFound {
-                    what: "collection",
-                    name: name.clone(),
-                    hint: format!(" of {}: `collection list` shows those there are", request.institution),
-                }
-            })?)
-        }
-    };
-    if let Some(removed) = collection.as_ref().filter(|collection| !collection.active) {
-        return Err(EngineError::Usage(takes_no_deposits(&removed.identifier, &request.institution)));
-    }
-    if request.sources.is_empty() {
-        return Err(EngineError::Usage("nothing to deposit: name at least one path or URL".into()));
-    }
-    if request.sources.len() > 1 && (request.primary_id.is_some() || request.digest.is_some()) {
-        return Err(EngineError::Usage("a primary id or a digest can only be given for a single deposit".into()));
-    }
-    if request.digest.is_some() && request.sources.iter().any(|source| is_url(source)) {
-        let advice = "a digest can only be declared for a file of this machine: fetch the payload first";
-        return Err(EngineError::Usage(advice.into()));
-    }
+    let packages = packages(request)?;
+    let batch = BatchId::new();
+    let items = packages.iter().map(|package| package.item).collect();
     let options = DepositOptions {
         local_ids: request.local_ids.clone(),
         digest: request.digest.map(|(algorithm, digest)| (algorithm, digest.to_hex())),
@@ -119,74 +109,109 @@ pub fn deposit(home: &Home, request: &DepositRequest) -> Result<Deposited, Engin
         note: request.note.clone(),
         etag: None,
     };
-    let options = serde_json::to_string(&options).map_err(|error| EngineError::Usage(error.to_string()))?;
-    let batch = BatchId::new();
-    let mut new_items = Vec::with_capacity(request.sources.len());
-    for source in &request.sources {
-        let (source, file_name) = checked_source(source)?;
-        let object_name = request.primary_id.clone().unwrap_or_else(|| bag_name(&file_name));
-        if let Some(fault) = object_name_fault(&object_name) {
-            return Err(EngineError::Usage(format!(
-                "the object name {object_name:?} {fault}; rename the bag or give a primary id"
-            )));
-        }
-        let part = bag_part(&file_name)
-            .map_err(|fault| EngineError::Usage(format!("the name {file_name:?} cannot be that of a part: {fault}")))?;
-        let object_identifier = format!("{}/{object_name}", institution.identifier);
-        let item = NewItem {
-            name: file_name,
-            source: Some(source),
-            options: options.clone(),
-            note: request.note.clone().unwrap_or_else(|| "deposited".into()),
-            actor: Some(request.by.actor.id),
-            ..new_deposit(batch, institution.id, collection.as_ref(), object_identifier)
-        };
-        new_items.push((item, part));
-    }
-    let ids = new_items.iter().map(|(item, _)| item.id).collect();
-    let (institution, collection) = (institution.id, collection.map(|collection| collection.id));
-    let (by, note) = (request.by.clone(), request.note.clone());
-    let workflows = home.registry.workflows();
+    let (request, workflows) = (request.clone(), home.registry.workflows());
     home.registry.write_and_wake(move |tx| {
-        by.done(tx, &Target::of(institution, format!("batch {batch}")))?;
-        batches::create(tx, batch, institution, collection, "bag", &by.actor.name, note.as_deref())?;
-        let mut topics = Vec::new();
-        for (item, part) in &new_items {
-            topics.push(create(tx, workflows.as_ref(), item, *part)?);
-        }
-        topics.dedup();
-        Ok::<_, RegistryError>(topics)
+        let institution = open_institution(tx, &request)?;
+        let collection = open_collection(tx, &institution, &request)?;
+        let submission = Submission {
+            batch,
+            institution: institution.id,
+            institution_identifier: &institution.identifier,
+            collection: collection.as_ref(),
+            packages: &packages,
+            options: &options,
+            note: request.note.as_deref().unwrap_or("deposited"),
+            by: &request.by,
+            target: format!("batch {batch}"),
+        };
+        Ok::<_, EngineError>(submit(tx, workflows.as_ref(), &submission)?)
     })?;
-    Ok(Deposited { batch, items: ids })
+    Ok(Deposited { batch, items })
 }
 
-/// The work item of one deposit of a batch, as far as its collection decides it.
-pub(crate) fn new_deposit(
-    batch: BatchId,
-    institution: InstitutionId,
-    collection: Option<&Collection>,
-    object_identifier: String,
-) -> NewItem {
-    NewItem {
-        batch: Some(batch),
-        collection: collection.map(|collection| collection.id),
-        held: collection.is_some_and(|collection| collection.held),
-        ..NewItem::new(INGEST, institution, object_identifier)
+/// The institution of a request, which may deposit.
+fn open_institution(tx: &mut dyn Transaction, request: &DepositRequest) -> Result<Institution, EngineError> {
+    let Some(institution) = tenants::institution(tx, request.scope, &request.institution)? else {
+        let known = tenants::institutions(tx, request.scope, "", 5)?;
+        let known: Vec<String> = known.into_iter().map(|institution| institution.identifier).collect();
+        return Err(EngineError::NotFound {
+            what: "institution",
+            name: request.institution.clone(),
+            hint: format!(": known are {}; `institution add` makes one", known.join(", ")),
+        });
+    };
+    if institution.active {
+        return Ok(institution);
     }
+    Err(EngineError::Usage(format!("the institution {} is deactivated and cannot deposit", request.institution)))
 }
 
-/// Makes the work item of a deposit, with the part of its object that it is, where it is one. The topic that has new work.
-pub(crate) fn create(
+/// The collection of a request, which takes deposits.
+fn open_collection(
     tx: &mut dyn Transaction,
-    workflows: &dyn Workflows,
-    new: &NewItem,
-    part: Option<Part>,
-) -> Result<String, RegistryError> {
-    let topic = items::create(tx, workflows, new)?;
-    if let Some(part) = part {
-        parts::put_item(tx, new.id, part)?;
+    institution: &Institution,
+    request: &DepositRequest,
+) -> Result<Option<Collection>, EngineError> {
+    let Some(name) = &request.collection else { return Ok(None) };
+    match tenants::collection(tx, request.scope, institution.id, name)? {
+        Some(collection) if collection.active => Ok(Some(collection)),
+        Some(removed) => Err(EngineError::Usage(takes_no_deposits(&removed.identifier, &request.institution))),
+        None => Err(EngineError::NotFound {
+            what: "collection",
+            name: name.clone(),
+            hint: format!(" of {}: `collection list` shows those there are", request.institution),
+        }),
     }
-    Ok(topic)
+}
+
+/// The packages of a request, as far as they can be checked without the registry.
+fn packages(request: &DepositRequest) -> Result<Vec<Package>, EngineError> {
+    if request.sources.is_empty() {
+        return Err(EngineError::Usage("nothing to deposit: name at least one path or URL".into()));
+    }
+    if request.sources.len() > 1 && (request.primary_id.is_some() || request.digest.is_some()) {
+        return Err(EngineError::Usage("a primary id or a digest can only be given for a single deposit".into()));
+    }
+    for source in &request.sources {
+        check_source(source, request)?;
+    }
+    request.sources.iter().map(|source| package(source, request)).collect()
+}
+
+/// Whether the actor may name a source, and for what.
+fn check_source(source: &PackageSource, request: &DepositRequest) -> Result<(), EngineError> {
+    match (source, request.scope) {
+        // Whoever may name a path could have any file of the server deposited and restored.
+        (PackageSource::LocalPath(path), Scope::Institution(_)) => {
+            return Err(EngineError::Refused(format!(
+                "{path:?} is a path of the server, and the actor acts for one institution"
+            ))
+            .next("give a URL, or put the package into the institution's place in the receiving store"));
+        }
+        // A work item would keep it as something that is read as a path.
+        (PackageSource::Url(url), _) if !matches!(url.scheme(), "http" | "https") => {
+            return Err(EngineError::Usage(format!("{url} is no URL of a web server: give one with http or https")));
+        }
+        _ => {}
+    }
+    if request.digest.is_some() && !matches!(source, PackageSource::LocalPath(_)) {
+        let advice = "a digest can only be declared for a file of this machine: fetch the payload first";
+        return Err(EngineError::Usage(advice.into()));
+    }
+    Ok(())
+}
+
+fn package(source: &PackageSource, request: &DepositRequest) -> Result<Package, EngineError> {
+    let (source, file_name) = located(source)?;
+    let object_name = request.primary_id.clone().unwrap_or_else(|| bag_name(&file_name));
+    if let Some(fault) = object_name_fault(&object_name) {
+        return Err(EngineError::Usage(format!(
+            "the object name {object_name:?} {fault}; rename the bag or give a primary id"
+        )));
+    }
+    let part = bag_part(&file_name)
+        .map_err(|fault| EngineError::Usage(format!("the name {file_name:?} cannot be that of a part: {fault}")))?;
+    Ok(Package { item: ItemId::new(), source, file_name, object_name, part, size: None })
 }
 
 /// Why a deposit into a removed collection is refused.
@@ -197,27 +222,26 @@ pub(crate) fn takes_no_deposits(collection: &str, institution: &str) -> String {
     )
 }
 
-/// A path as an absolute one, which must exist; a URL as it is. With the name of the file.
-fn checked_source(source: &str) -> Result<(String, String), EngineError> {
-    let payload = Payload::parse(source).map_err(EngineError::Usage)?;
-    let nameless = || EngineError::Usage(format!("{source:?} has no file name to name the object by"));
-    match &payload {
-        Payload::Url(_) | Payload::Upload(_) => Ok((source.to_owned(), payload.file_name().ok_or_else(nameless)?)),
-        Payload::Path(path) => {
-            let absolute = path.canonicalize().map_err(|error| match error.kind() {
-                std::io::ErrorKind::NotFound => {
-                    EngineError::NotFound { what: "file or folder", name: source.to_owned(), hint: String::new() }
-                }
-                _ => EngineError::Io { act: "look at", path: source.to_owned(), source: error },
-            })?;
-            let text = absolute.to_str().ok_or_else(|| {
-                EngineError::Usage(format!("{source:?} is not UTF-8; give the deposit a path that is"))
-            })?;
-            // The name as the depositor wrote it, not what a link points to.
-            let name = path.file_name().or_else(|| Path::new(text).file_name()).ok_or_else(nameless)?;
-            Ok((text.to_owned(), name.to_string_lossy().into_owned()))
+/// A path as an absolute one, which must exist; other sources as they are. With the name of the file.
+fn located(source: &PackageSource) -> Result<(PackageSource, String), EngineError> {
+    let shown = source.to_string();
+    let nameless = || EngineError::Usage(format!("{shown:?} has no file name to name the object by"));
+    let PackageSource::LocalPath(path) = source else {
+        return Ok((source.clone(), source.file_name().ok_or_else(nameless)?));
+    };
+    let absolute = path.canonicalize().map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => {
+            EngineError::NotFound { what: "file or folder", name: shown.clone(), hint: String::new() }
         }
+        _ => EngineError::Io { act: "look at", path: shown.clone(), source: error },
+    })?;
+    if absolute.to_str().is_none() {
+        return Err(EngineError::Usage(format!("{shown:?} is not UTF-8; give the deposit a path that is")));
     }
+    // The name as the depositor wrote it, not what a link points to.
+    let name = path.file_name().or_else(|| Path::new(&absolute).file_name()).ok_or_else(nameless)?;
+    let name = name.to_string_lossy().into_owned();
+    Ok((PackageSource::LocalPath(absolute), name))
 }
 
 /// What is wrong with an object's name, which stands in identifiers and file names that people type.
@@ -234,14 +258,4 @@ pub(crate) fn object_name_fault(name: &str) -> Option<&'static str> {
         return None;
     }
     .into()
-}
-
-fn unknown_institution(home: &Home, name: &str) -> EngineError {
-    let known = home.registry.read(|tx| tenants::institutions(tx, Scope::System, "", 5)).unwrap_or_default();
-    let known: Vec<String> = known.into_iter().map(|institution| institution.identifier).collect();
-    EngineError::NotFound {
-        what: "institution",
-        name: name.to_owned(),
-        hint: format!(": known are {}; `institution add` makes one", known.join(", ")),
-    }
 }

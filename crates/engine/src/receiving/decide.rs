@@ -3,21 +3,23 @@
 
 use std::collections::{HashMap, HashSet};
 
-use strongroom_registry::items::{self, Item, NewItem, Request};
+use strongroom_registry::items::{self, Item, Request};
 use strongroom_registry::receiving::{self as record, Fate, ScannedUpload, Upload};
 use strongroom_registry::tenants::Collection;
 use strongroom_registry::{
-    BatchId, ItemId, ItemStatus, ObjectId, ObjectState, Part, RegistryError, Scope, Transaction, UploadId, UploadState,
-    Workflows, batches, objects,
+    BatchId, ItemId, ItemStatus, ObjectId, ObjectState, RegistryError, Scope, Transaction, UploadId, UploadState,
+    Workflows, objects,
 };
 use uuid::Uuid;
 
 use super::place::{Place, open_collection};
-use super::upload::UploadSource;
+use super::upload::ReceivingKey;
 use super::watch::ScanSummary;
 use super::wholeness;
-use crate::ingest::{DepositOptions, bag_name, bag_part, create, is_read, new_deposit, object_name_fault};
-use crate::journal::{JournalEntry, Target};
+use crate::ingest::{
+    DepositOptions, Package, PackageSource, Submission, bag_name, bag_part, is_read, object_name_fault, submit,
+};
+use crate::journal::JournalEntry;
 use crate::{EngineError, Home, crash_point};
 
 /// Acts kept in one transaction.
@@ -163,7 +165,7 @@ fn settled(tx: &mut dyn Transaction, found: &Settled<'_>, done: &mut Done) -> Re
     let (id, is_bag) = (found.id, found.is_bag);
     let is_undecided = |upload: &Upload| matches!(upload.state, UploadState::Settling | UploadState::Refused);
     let Some(upload) = as_seen(tx, id, found.etag)?.filter(is_undecided) else { return Ok(()) };
-    let source = UploadSource { store: upload.store.clone(), key: upload.key.clone() };
+    let source = ReceivingKey { store: upload.store.clone(), key: upload.key.clone() };
     let name = bag_name(source.file_name());
     let fault = if is_bag { object_name_fault(&name) } else { Some("has no bagit.txt") };
     if let Some(fault) = fault {
@@ -189,7 +191,19 @@ fn settled(tx: &mut dyn Transaction, found: &Settled<'_>, done: &mut Done) -> Re
     }
     match open_collection(tx, upload.institution, found.named)? {
         Ok(collection) => {
-            submit(tx, &upload, &Submission { source, name, part, collection, workflows: found.workflows }, done)
+            let package = Package {
+                item: item_after(upload.item),
+                file_name: source.file_name().to_owned(),
+                source: PackageSource::ReceivingKey(source),
+                object_name: name,
+                part,
+                size: Some(upload.size),
+            };
+            done.topics.extend(take_in(tx, &upload, &package, collection.as_ref(), found.workflows)?);
+            done.topics.sort();
+            done.topics.dedup();
+            done.submitted += 1;
+            Ok(())
         }
         Err(reason) => record::decide(tx, id, &Fate::new(UploadState::Refused, reason)),
     }
@@ -227,71 +241,43 @@ fn fate_of_known(upload: &Upload, item: &Item) -> Fate {
     Fate::new(UploadState::Known, note)
 }
 
-/// What is submitted.
-struct Submission<'w> {
-    source: UploadSource,
-    /// The object's name.
-    name: String,
-    part: Option<Part>,
-    collection: Option<Collection>,
-    workflows: &'w dyn Workflows,
-}
-
-/// Cancels the waiting work items of the same source whose bytes were not read to the end: what they were to read is no longer
-/// there.
-fn supersede(
-    tx: &mut dyn Transaction,
-    workflows: &dyn Workflows,
-    newer: &NewItem,
-    done: &mut Done,
-) -> Result<(), RegistryError> {
-    let source = newer.source.as_deref().unwrap_or_default();
-    let who = format!("a newer upload of the same name, work item {}", newer.id);
-    for item in record::waiting_of_source(tx, newer.institution, &newer.object_identifier, source, newer.id)? {
-        if !is_read(item.stage) && !item.is_committed {
-            done.topics.extend(items::request(tx, workflows, Scope::System, item.id, Request::Cancel, &who)?);
-        }
-    }
-    Ok(())
-}
-
-fn submit(
+/// Submits an upload, and cancels the waiting work items of the same source whose bytes were not read to the end: what they
+/// were to read is no longer there.
+fn take_in(
     tx: &mut dyn Transaction,
     upload: &Upload,
-    submission: &Submission<'_>,
-    done: &mut Done,
-) -> Result<(), RegistryError> {
-    let Submission { source, name, part, collection, workflows } = submission;
+    package: &Package,
+    collection: Option<&Collection>,
+    workflows: &dyn Workflows,
+) -> Result<Vec<String>, RegistryError> {
+    let (id, batch) = (package.item, BatchId::new());
     let options = DepositOptions {
         submitted_by: DEPOSITOR.to_owned(),
         etag: Some(upload.etag.clone()),
         ..DepositOptions::default()
     };
-    let options = serde_json::to_string(&options)
-        .map_err(|error| RegistryError::Corrupt { wanted: "options of a deposit", found: error.to_string() })?;
-    let (id, batch) = (item_after(upload.item), BatchId::new());
-    let object_identifier = format!("{}/{name}", upload.institution_identifier);
-    let by = JournalEntry::of_system("deposits.submit");
-    by.done(tx, &Target::of(upload.institution, format!("batch {batch} of {}: {}", upload.store, upload.key)))?;
-    let new = NewItem {
-        id,
-        name: source.file_name().to_owned(),
-        source: Some(source.to_string()),
-        size: Some(upload.size),
-        options,
-        note: format!("uploaded to {}", upload.store),
-        actor: Some(by.actor.id),
-        ..new_deposit(batch, upload.institution, collection.as_ref(), object_identifier)
+    let submission = Submission {
+        batch,
+        institution: upload.institution,
+        institution_identifier: &upload.institution_identifier,
+        collection,
+        packages: std::slice::from_ref(package),
+        options: &options,
+        note: &format!("uploaded to {}", upload.store),
+        by: &JournalEntry::of_system("deposits.submit"),
+        target: format!("batch {batch} of {}: {}", upload.store, upload.key),
     };
-    batches::create(tx, batch, upload.institution, new.collection, "bag", DEPOSITOR, None)?;
-    done.topics.push(create(tx, *workflows, &new, *part)?);
+    let mut topics = submit(tx, workflows, &submission)?;
     record::put_receipt(tx, upload, id)?;
     record::decide(tx, upload.id, &Fate { item: Some(id), ..Fate::new(UploadState::Submitted, "") })?;
-    supersede(tx, *workflows, &new, done)?;
-    done.topics.sort();
-    done.topics.dedup();
-    done.submitted += 1;
-    Ok(())
+    let (object, source) = (submission.object_identifier(package), package.source.to_string());
+    let who = format!("a newer upload of the same name, work item {id}");
+    for item in record::waiting_of_source(tx, upload.institution, &object, &source, id)? {
+        if !is_read(item.stage) && !item.is_committed {
+            topics.extend(items::request(tx, workflows, Scope::System, item.id, Request::Cancel, &who)?);
+        }
+    }
+    Ok(topics)
 }
 
 /// A new item, later than the upload's last one whatever the clock says: newer ones wait for older ones by this order.

@@ -20,5 +20,5 @@ mod wholeness;
 pub(crate) use notice::Notices;
 pub(crate) use removal::{REMOVAL, remove_ingested};
 pub use report::{UploadReport, list, show};
-pub(crate) use upload::UploadSource;
+pub use upload::ReceivingKey;
 pub use watch::{ScanSummary, watch};

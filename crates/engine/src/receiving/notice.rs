@@ -11,7 +11,7 @@ use strongroom_registry::{ItemId, RegistryError, Scope, Time, Transaction, Uploa
 use strongroom_storage::{Key, PutOptions, StorageError};
 
 use super::name::NOTICES;
-use super::upload::UploadSource;
+use super::upload::ReceivingKey;
 use crate::event::Event;
 use crate::outbox::{Channel, Delivery};
 use crate::{EngineError, Home, crash_point};
@@ -128,7 +128,7 @@ fn key(home: &Home, upload: &Upload, message: &Message) -> Result<Key, EngineErr
         Some(own) if own == upload.store && !is_common => Key::ROOT,
         _ => Key::new(message.institution_identifier.as_str()).map_err(StorageError::from)?,
     };
-    let source = UploadSource { store: upload.store.clone(), key: upload.key.clone() };
+    let source = ReceivingKey { store: upload.store.clone(), key: upload.key.clone() };
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
     let name: String = source.file_name().chars().take(NAME).map(|c| if is_plain(c) { c } else { '_' }).collect();
     let date = message.created_at.timestamp().strftime("%Y-%m-%d");

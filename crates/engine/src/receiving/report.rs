@@ -4,7 +4,7 @@ use strongroom_registry::items::{self, Item};
 use strongroom_registry::receiving::{self as record, Upload};
 use strongroom_registry::{ItemId, Part, RegistryError, Scope, Stage, Time, Transaction, UploadId, UploadState};
 
-use super::upload::UploadSource;
+use super::upload::ReceivingKey;
 use crate::ingest::bag_part;
 use crate::{EngineError, Home};
 
@@ -81,7 +81,7 @@ fn report(home: &Home, tx: &mut dyn Transaction, upload: Upload) -> Result<Uploa
     };
     let quiet_period = i64::try_from(home.settings.receiving.quiet_period.as_micros()).unwrap_or(i64::MAX);
     let settles_at = (upload.state == UploadState::Settling).then(|| upload.changed_at.plus(quiet_period));
-    let source = UploadSource { store: upload.store.clone(), key: upload.key.clone() };
+    let source = ReceivingKey { store: upload.store.clone(), key: upload.key.clone() };
     Ok(UploadReport {
         upload: upload.id,
         part: bag_part(source.file_name()).unwrap_or_default(),

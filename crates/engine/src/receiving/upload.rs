@@ -15,16 +15,16 @@ const SCHEME: &str = "upload:";
 /// Enough of an archive to tell what it is.
 const HEAD: u64 = 600;
 
-/// Where an upload lies.
+/// Where an upload lies: a key of a receiving store.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct UploadSource {
+pub struct ReceivingKey {
     /// The store's name in the settings.
     pub(crate) store: String,
     /// With a slash at the end for a folder.
     pub(crate) key: String,
 }
 
-impl UploadSource {
+impl ReceivingKey {
     /// Takes the source of a work item, where it is an upload.
     pub(crate) fn parse(source: &str) -> Option<Self> {
         let (store, key) = source.strip_prefix(SCHEME)?.split_once('/')?;
@@ -60,7 +60,7 @@ impl UploadSource {
     }
 }
 
-impl std::fmt::Display for UploadSource {
+impl std::fmt::Display for ReceivingKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{SCHEME}{}/{}", self.store, self.key)
     }
@@ -102,10 +102,10 @@ mod tests {
         for (store, key, name) in
             [("receiving", "test.edu/a.tar", "a.tar"), ("own", "a.tar", "a.tar"), ("receiving", "test.edu/a b/", "a b")]
         {
-            let source = UploadSource { store: store.into(), key: key.into() };
-            assert_eq!(UploadSource::parse(&source.to_string()), Some(source.clone()));
+            let source = ReceivingKey { store: store.into(), key: key.into() };
+            assert_eq!(ReceivingKey::parse(&source.to_string()), Some(source.clone()));
             assert_eq!(source.file_name(), name);
         }
-        assert_eq!(UploadSource::parse("/home/upload:x/y"), None);
+        assert_eq!(ReceivingKey::parse("/home/upload:x/y"), None);
     }
 }

@@ -1,5 +1,6 @@
-//! Giving back: an object as a bag made anew, a deposit byte for byte as it was sent, or a single file. Every byte is
-//! proved against the record on its way out, and nothing is seen under its final name before it is whole and right.
+//! Restoration: an object as a bag made anew, a deposit byte for byte as it was sent, or a single file. Every content is
+//! compared with the registry when it is read, a bag passes the validator while it is written, and nothing appears under its
+//! final name before it is whole and right.
 
 mod bag;
 mod expiry;
@@ -22,7 +23,7 @@ use strongroom_registry::work;
 use strongroom_registry::{Action, FileId, Parts, Scope, Stage as Name, Time, interim, restored};
 
 pub use expiry::{Expired, expire};
-pub use request::{RestoreFileRequest, RestoreRequest, request_file, request_object};
+pub use request::{RestorationTarget, RestoreFileRequest, RestoreRequest, request_file, request_object};
 
 use crate::AGENT;
 use crate::error::chain;

@@ -1,11 +1,12 @@
-//! A request to give something back: checked at the edge, then one work item.
+//! A request to restore an object or a file: checked, then one work item, made in the transaction that finds the object within
+//! the scope of the actor.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use strongroom_registry::items::{self, NewItem};
-use strongroom_registry::objects::{self, Object};
-use strongroom_registry::{Action, FileId, ItemId, ObjectState, RegistryError, Scope};
+use strongroom_registry::objects::{self, File, Object};
+use strongroom_registry::{FileId, ItemId, ObjectState, Scope, Transaction, Workflows};
 
 use super::names::{file_name_of, safe_name, shown_path};
 use super::object_name;
@@ -13,30 +14,93 @@ use super::{OF_FILES, OF_OBJECTS};
 use crate::journal::{JournalEntry, Target};
 use crate::{EngineError, Home};
 
+/// Where a result is put.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum RestorationTarget {
+    /// The restoration store of the institution, below its name.
+    #[default]
+    RestorationStore,
+    /// A folder of the server. Only for actors of the whole installation.
+    Folder(PathBuf),
+}
+
+impl RestorationTarget {
+    /// The folder as an absolute path, where it is one that the actor may name.
+    pub(super) fn folder(&self, scope: Scope) -> Result<Option<String>, EngineError> {
+        let Self::Folder(folder) = self else { return Ok(None) };
+        let shown = folder.display().to_string();
+        if let Scope::Institution(_) = scope {
+            return Err(EngineError::Refused(format!(
+                "{shown} is a folder of the server, and the actor acts for one institution"
+            ))
+            .next("leave the folder out: the result is put into the restoration store of the institution"));
+        }
+        let absolute = std::path::absolute(folder).map_err(|source| EngineError::Io {
+            act: "find the folder",
+            path: shown.clone(),
+            source,
+        })?;
+        match absolute.into_os_string().into_string() {
+            Ok(text) => Ok(Some(text)),
+            Err(_) => Err(EngineError::Usage(format!("{shown:?} is not UTF-8; name a folder that is"))),
+        }
+    }
+}
+
 /// What of an object is asked for.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct RestoreRequest {
+    /// What the actor acts for. An object outside of it does not exist.
+    pub scope: Scope,
     /// The object: its identifier in records, or `<institution>/<name>`.
     pub object: String,
     /// Which version; the head where absent.
     pub version: Option<u64>,
-    /// The folder that the bag is put into; the institution's place in the restoration store where absent.
-    pub to: Option<PathBuf>,
+    /// Where the bag is put.
+    pub target: RestorationTarget,
     /// The deposit that made the version byte for byte, instead of a bag made anew.
     pub submission: bool,
     /// Whose act it is.
     pub by: JournalEntry,
 }
 
+impl RestoreRequest {
+    /// A request of the system itself: the head of an object as a bag, into the restoration store.
+    pub fn of_system(object: impl Into<String>) -> Self {
+        Self {
+            scope: Scope::System,
+            object: object.into(),
+            version: None,
+            target: RestorationTarget::RestorationStore,
+            submission: false,
+            by: JournalEntry::of_system("restorations.object"),
+        }
+    }
+}
+
 /// Which file is asked for.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct RestoreFileRequest {
+    /// What the actor acts for. A file outside of it does not exist.
+    pub scope: Scope,
     /// The file's identifier.
     pub file: String,
-    /// The folder that the file is put into; the institution's place in the restoration store where absent.
-    pub to: Option<PathBuf>,
+    /// Where the file is put.
+    pub target: RestorationTarget,
     /// Whose act it is.
     pub by: JournalEntry,
+}
+
+impl RestoreFileRequest {
+    /// A request of the system itself: a file into the restoration store.
+    pub fn of_system(file: impl Into<String>) -> Self {
+        Self {
+            scope: Scope::System,
+            file: file.into(),
+            target: RestorationTarget::RestorationStore,
+            by: JournalEntry::of_system("restorations.file"),
+        }
+    }
 }
 
 /// What a work item keeps of the request.
@@ -50,12 +114,67 @@ pub(crate) struct RestoreOptions {
     pub(crate) requested_by: String,
 }
 
-/// Makes the work item that gives an object back.
+/// Makes the work item that restores an object.
 ///
 /// # Errors
-/// The object or version does not exist, or a file of the bag's name lies in the folder.
+/// The object or version does not exist within the scope, a file of the bag's name lies in the folder, or a request for one
+/// institution names a folder of the server.
 pub fn request_object(home: &Home, request: &RestoreRequest) -> Result<ItemId, EngineError> {
-    let object = home.registry.read(|tx| objects::find(tx, Scope::System, &request.object))?;
+    let to = request.target.folder(request.scope)?;
+    if let Some(folder) = &to {
+        let (object, _) = home.registry.read(|tx| find_object(tx, request))?;
+        check_is_free(folder, &archive_name(&object))?;
+    }
+    let (request, workflows, id) = (request.clone(), home.registry.workflows(), ItemId::new());
+    home.registry.write_and_wake(move |tx| {
+        let (object, version) = find_object(tx, &request)?;
+        let options = RestoreOptions {
+            version: Some(version),
+            submission: request.submission,
+            to: to.clone(),
+            requested_by: request.by.actor.name.clone(),
+        };
+        let new = NewItem { id, ..of_object(&object, &options, &request.by)? };
+        create(tx, workflows.as_ref(), &object, &new, &request.by)
+    })?;
+    Ok(id)
+}
+
+/// Makes the work item that restores a single file, as it is now.
+///
+/// # Errors
+/// The file does not exist within the scope or has been taken out, one of its name lies in the folder, or a request for one
+/// institution names a folder of the server.
+pub fn request_file(home: &Home, request: &RestoreFileRequest) -> Result<ItemId, EngineError> {
+    let to = request.target.folder(request.scope)?;
+    if let Some(folder) = &to {
+        let (_, file) = home.registry.read(|tx| find_file(tx, request))?;
+        check_is_free(folder, file_name_of(shown_path(&file.path)))?;
+    }
+    let (request, workflows, id) = (request.clone(), home.registry.workflows(), ItemId::new());
+    home.registry.write_and_wake(move |tx| {
+        let (object, file) = find_file(tx, &request)?;
+        let requested_by = request.by.actor.name.clone();
+        let options = RestoreOptions { to: to.clone(), requested_by, ..RestoreOptions::default() };
+        let new = NewItem {
+            id,
+            object: Some(object.id),
+            file: Some(file.id),
+            name: file_name_of(shown_path(&file.path)).to_owned(),
+            size: Some(file.size),
+            options: as_text(&options)?,
+            note: asked_by(&request.by),
+            actor: Some(request.by.actor.id),
+            ..NewItem::new(OF_FILES.action, object.institution, &object.identifier)
+        };
+        create(tx, workflows.as_ref(), &object, &new, &request.by)
+    })?;
+    Ok(id)
+}
+
+/// The object and the version that are asked for.
+fn find_object(tx: &mut dyn Transaction, request: &RestoreRequest) -> Result<(Object, u64), EngineError> {
+    let object = objects::find(tx, request.scope, &request.object)?;
     if object.state == ObjectState::Deleted {
         return Err(EngineError::Usage(format!("every file of {} was taken out", object.identifier)));
     }
@@ -67,85 +186,68 @@ pub fn request_object(home: &Home, request: &RestoreRequest) -> Result<ItemId, E
             hint: format!(" of {}: the latest is {}", object.identifier, object.head),
         });
     }
-    let name = format!("{}.tar", object_name(&object));
-    let to = checked_folder(request.to.as_ref(), &safe_name(&name))?;
-    let options = RestoreOptions {
-        version: Some(version),
-        submission: request.submission,
-        to,
-        requested_by: request.by.actor.name.clone(),
-    };
-    let wanted = Requested { action: OF_OBJECTS.action, file: None, name, size: object.bytes, options };
-    make(home, &object, wanted, &request.by)
+    Ok((object, version))
 }
 
-/// Makes the work item that gives a single file back, as it is now.
-///
-/// # Errors
-/// The file does not exist or has been taken out, or one of its name lies in the folder.
-pub fn request_file(home: &Home, request: &RestoreFileRequest) -> Result<ItemId, EngineError> {
-    let unknown = || EngineError::NotFound {
+/// The file that is asked for, with its object.
+fn find_file(tx: &mut dyn Transaction, request: &RestoreFileRequest) -> Result<(Object, File), EngineError> {
+    let found = match request.file.parse::<FileId>() {
+        Ok(id) => objects::file(tx, request.scope, id)?,
+        Err(_) => None,
+    };
+    found.ok_or_else(|| EngineError::NotFound {
         what: "file",
         name: request.file.clone(),
         hint: ": `objects files` shows identifiers".into(),
-    };
-    let id: FileId = request.file.parse().map_err(|_| unknown())?;
-    let (object, file) = home.registry.read(|tx| objects::file(tx, Scope::System, id))?.ok_or_else(unknown)?;
-    let name = file_name_of(shown_path(&file.path)).to_owned();
-    let to = checked_folder(request.to.as_ref(), &safe_name(&name))?;
-    let options = RestoreOptions { to, requested_by: request.by.actor.name.clone(), ..RestoreOptions::default() };
-    let wanted = Requested { action: OF_FILES.action, file: Some(id), name, size: file.size, options };
-    make(home, &object, wanted, &request.by)
+    })
 }
 
-/// The folder as an absolute path, in which nothing of this name lies.
-fn checked_folder(folder: Option<&PathBuf>, name: &str) -> Result<Option<String>, EngineError> {
-    let Some(folder) = folder else { return Ok(None) };
-    let shown = folder.display().to_string();
-    let absolute = std::path::absolute(folder).map_err(|source| EngineError::Io {
-        act: "find the folder",
-        path: shown.clone(),
-        source,
-    })?;
-    if absolute.join(name).symlink_metadata().is_ok() {
-        let path = absolute.join(name);
+/// What the bag of an object is called.
+pub(super) fn archive_name(object: &Object) -> String {
+    format!("{}.tar", object_name(object))
+}
+
+/// The work item that restores an object.
+pub(super) fn of_object(object: &Object, options: &RestoreOptions, by: &JournalEntry) -> Result<NewItem, EngineError> {
+    Ok(NewItem {
+        object: Some(object.id),
+        name: archive_name(object),
+        size: Some(object.bytes),
+        options: as_text(options)?,
+        note: asked_by(by),
+        actor: Some(by.actor.id),
+        ..NewItem::new(OF_OBJECTS.action, object.institution, &object.identifier)
+    })
+}
+
+fn asked_by(by: &JournalEntry) -> String {
+    format!("asked for by {}", by.actor.name)
+}
+
+fn as_text(options: &RestoreOptions) -> Result<String, EngineError> {
+    serde_json::to_string(options).map_err(|error| EngineError::Usage(error.to_string()))
+}
+
+/// Refuses a folder in which something of this name lies.
+fn check_is_free(folder: &str, name: &str) -> Result<(), EngineError> {
+    let path = Path::new(folder).join(safe_name(name));
+    if path.symlink_metadata().is_ok() {
         return Err(EngineError::Usage(format!(
             "{} exists already and is not replaced; move it away, or restore into another folder",
             path.display()
         )));
     }
-    match absolute.into_os_string().into_string() {
-        Ok(text) => Ok(Some(text)),
-        Err(_) => Err(EngineError::Usage(format!("{shown:?} is not UTF-8; name a folder that is"))),
-    }
+    Ok(())
 }
 
-/// What a work item is to give back.
-struct Requested {
-    action: Action,
-    file: Option<FileId>,
-    name: String,
-    size: u64,
-    options: RestoreOptions,
-}
-
-fn make(home: &Home, object: &Object, wanted: Requested, by: &JournalEntry) -> Result<ItemId, EngineError> {
-    let Requested { action, file, name, size, options } = wanted;
-    let new = NewItem {
-        object: Some(object.id),
-        file,
-        name,
-        size: Some(size),
-        options: serde_json::to_string(&options).map_err(|error| EngineError::Usage(error.to_string()))?,
-        note: format!("asked for by {}", by.actor.name),
-        actor: Some(by.actor.id),
-        ..NewItem::new(action, object.institution, &object.identifier)
-    };
-    let (id, workflows, by) = (new.id, home.registry.workflows(), by.clone());
-    let target = Target::of(object.institution, format!("{}: {}, item {id}", object.identifier, new.name));
-    home.registry.write_and_wake(move |tx| {
-        by.done(tx, &target)?;
-        Ok::<_, RegistryError>(vec![items::create(tx, workflows.as_ref(), &new)?])
-    })?;
-    Ok(id)
+/// Makes a work item, with its line of the journal. The topics that have new work.
+fn create(
+    tx: &mut dyn Transaction,
+    workflows: &dyn Workflows,
+    object: &Object,
+    new: &NewItem,
+    by: &JournalEntry,
+) -> Result<Vec<String>, EngineError> {
+    by.done(tx, &Target::of(object.institution, format!("{}: {}, item {}", object.identifier, new.name, new.id)))?;
+    Ok(vec![items::create(tx, workflows, new)?])
 }

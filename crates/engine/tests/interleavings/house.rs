@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use strongroom_database::{Clock, Database, Sqlite, Time};
 use strongroom_digest::Algorithm;
-use strongroom_engine::ingest::{DepositRequest, deposit};
+use strongroom_engine::ingest::{DepositRequest, PackageSource, deposit};
 use strongroom_engine::settings::Settings;
 use strongroom_engine::workflow::Workflows;
 use strongroom_engine::{Home, Roles};
@@ -217,9 +217,8 @@ impl House {
         let path = folder.join("letters.tar");
         write_bag(&path, "letters", "Standard", &[Algorithm::Md5], payload(files));
         let request = DepositRequest {
-            institution: INSTITUTION.into(),
-            sources: vec![path.to_str().expect("UTF-8").to_owned()],
-            ..DepositRequest::default()
+            sources: vec![PackageSource::LocalPath(path.clone())],
+            ..DepositRequest::of_system(INSTITUTION)
         };
         let home = self.engine(None, self.clock());
         deposit(&home, &request).expect("deposits").items[0]

@@ -103,7 +103,7 @@ impl Process {
                 ingest(&house, 1);
                 ingest(&house, 2);
                 let home = house.engine(None, house.clock());
-                let request = RestoreRequest { object: OBJECT.into(), ..RestoreRequest::default() };
+                let request = RestoreRequest::of_system(OBJECT);
                 request_object(&home, &request).expect("asks").into()
             }
         };

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use strongroom_database::Time;
 use strongroom_engine::fixity::{self, FixityRequest, FixitySummary};
+use strongroom_engine::ingest::PackageSource;
 use strongroom_engine::rebuild::{self, AdoptRequest, Summary};
 use strongroom_engine::runtime::{Runtime, Shutdown};
 use strongroom_engine::watermark::{self, StoredWatermark, Watermark};
@@ -249,9 +250,8 @@ fn a_process_that_works_with_the_registry_of_before_is_stopped() {
     let adopted_mark = mark_of(&home, "primary");
     let bag = home.bag("late", &[("a.txt", b"late")]);
     let request = strongroom_engine::ingest::DepositRequest {
-        institution: fixture::INSTITUTION.into(),
-        sources: vec![bag.to_str().expect("UTF-8").to_owned()],
-        ..Default::default()
+        sources: vec![PackageSource::LocalPath(bag.clone())],
+        ..strongroom_engine::ingest::DepositRequest::of_system(fixture::INSTITUTION)
     };
     let made = strongroom_engine::ingest::deposit(&home, &request).expect("the process of before still takes it");
     let shutdown = strongroom_engine::runtime::Shutdown::new();
@@ -439,20 +439,16 @@ fn a_second_adoption_is_refused_while_one_is_under_way() {
 fn a_backup_taken_under_load_adopts_and_its_open_work_ends_as_it_did() {
     let home = fixture::home();
     home.ingest("letters", &[("a.txt", b"one")]);
-    let sources: Vec<String> = (0..6)
+    let sources = (0..6)
         .map(|number| {
             let text = format!("number {number}");
             let name = if number == 0 { "letters".to_owned() } else { format!("bag-{number}") };
-            home.bag(&name, &[("a.txt", text.as_bytes()), ("same.txt", b"the same")])
-                .to_str()
-                .expect("UTF-8")
-                .to_owned()
+            PackageSource::LocalPath(home.bag(&name, &[("a.txt", text.as_bytes()), ("same.txt", b"the same")]))
         })
         .collect();
     let request = strongroom_engine::ingest::DepositRequest {
-        institution: fixture::INSTITUTION.into(),
         sources,
-        ..Default::default()
+        ..strongroom_engine::ingest::DepositRequest::of_system(fixture::INSTITUTION)
     };
     let made = strongroom_engine::ingest::deposit(&home, &request).expect("deposits");
     let shutdown = strongroom_engine::runtime::Shutdown::new();

@@ -11,12 +11,14 @@ use strongroom_engine::app::items::Ask;
 use strongroom_engine::app::{self, Caller, Installation, OpContext};
 use strongroom_engine::fixity::FixityRequest;
 use strongroom_engine::identification::ReidentifyRequest;
-use strongroom_engine::ingest::{DepositRequest, deposit};
+use strongroom_engine::ingest::{DepositRequest, PackageSource, deposit};
 use strongroom_engine::journal::JournalEntry;
 use strongroom_engine::receiving as uploads;
+use strongroom_engine::restoration::{RestoreFileRequest, RestoreRequest, request_file, request_object};
 use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::settings::Loaded;
 use strongroom_queue::{NewTask, TaskId, TaskState, tasks};
+use strongroom_registry::items::{self, ItemFilter};
 use strongroom_registry::journal::Actor;
 use strongroom_registry::tenants::{self, CollectionRules};
 use strongroom_registry::{
@@ -123,7 +125,7 @@ const CASES: &[Case] = cases! {
     };
     "deposits::submit" "deposits.submit" |call, _| {
         // A path of the server is for those who run the installation.
-        let sources = vec!["https://example.org/diaries.tar".to_owned()];
+        let sources = vec![PackageSource::parse("https://example.org/diaries.tar").expect("a URL")];
         let institution = Some(INSTITUTION.to_owned());
         something(app::deposits::submit(call, app::deposits::Request { institution, sources, ..Default::default() }))
     };
@@ -230,7 +232,7 @@ const CASES: &[Case] = cases! {
         something(app::restorations::of_object(call, request))
     };
     "restorations::of_file" "restorations.request" |call, world| {
-        something(app::restorations::of_file(call, &world.file, None))
+        something(app::restorations::of_file(call, &world.file, app::restorations::RestorationTarget::RestorationStore))
     };
     "settings::check" "settings.check" |call, world| something(app::settings::check(&installation(call, world)));
     "settings::show" "settings.show" |call, world| something(app::settings::show(&installation(call, world)));
@@ -286,10 +288,9 @@ impl World {
             .expect("writes");
         let bag = home.bag("diaries", &[("b.txt", b"two")]);
         let request = DepositRequest {
-            institution: INSTITUTION.into(),
             collection: Some(COLLECTION.into()),
-            sources: vec![bag.display().to_string()],
-            ..DepositRequest::default()
+            sources: vec![PackageSource::LocalPath(bag.clone())],
+            ..DepositRequest::of_system(INSTITUTION)
         };
         let made = deposit(&home, &request).expect("deposits");
         let place = home.path().join("stores/receiving").join(INSTITUTION);
@@ -468,7 +469,7 @@ fn a_path_of_the_server_is_deposited_only_by_those_who_run_the_installation() {
     let world = World::new();
     let request = || app::deposits::Request {
         institution: Some(INSTITUTION.to_owned()),
-        sources: vec![world.bag.display().to_string()],
+        sources: vec![PackageSource::LocalPath(world.bag.clone())],
         ..Default::default()
     };
     let of_institution = world.call(Role::InstitutionAdmin, Whose::Own);
@@ -476,4 +477,47 @@ fn a_path_of_the_server_is_deposited_only_by_those_who_run_the_installation() {
     assert!(refused.to_string().contains("is a path of the server"), "{refused}");
     assert!(world.told().is_empty());
     app::deposits::submit(&world.call(Role::SystemAdmin, Whose::All), request()).expect("submits");
+}
+
+#[test]
+fn a_folder_of_the_server_is_restored_into_only_by_those_who_run_the_installation() {
+    let world = World::new();
+    let folder = world.home.path().join("restored");
+    let target = || app::restorations::RestorationTarget::Folder(folder.clone());
+    let request = || app::restorations::ObjectRequest { object: letters(), target: target(), ..Default::default() };
+    let of_institution = world.call(Role::InstitutionAdmin, Whose::Own);
+    let refused = [
+        app::restorations::of_object(&of_institution, request()).expect_err("a folder"),
+        app::restorations::of_file(&of_institution, &world.file, target()).expect_err("a folder"),
+    ];
+    for error in refused {
+        assert!(error.to_string().contains("is a folder of the server"), "{error}");
+    }
+    assert!(world.told().is_empty());
+    let of_installation = world.call(Role::SystemAdmin, Whose::All);
+    app::restorations::of_object(&of_installation, request()).expect("asks");
+    app::restorations::of_file(&of_installation, &world.file, target()).expect("asks");
+}
+
+#[test]
+fn a_request_finds_nothing_outside_of_its_scope() {
+    let world = World::new();
+    world.home.clock.advance(std::time::Duration::from_secs(1));
+    let before = world.home.registry.read(|tx| Ok::<_, RegistryError>(tx.now()?)).expect("the time");
+    let scope = Scope::Institution(world.other);
+    let object = RestoreRequest { scope, ..RestoreRequest::of_system(letters()) };
+    let file = RestoreFileRequest { scope, ..RestoreFileRequest::of_system(world.file.clone()) };
+    let source = PackageSource::parse("https://example.org/diaries.tar").expect("a URL");
+    let package = DepositRequest { scope, sources: vec![source], ..DepositRequest::of_system(INSTITUTION) };
+    let errors = [
+        request_object(&world.home, &object).expect_err("is of another institution"),
+        request_file(&world.home, &file).expect_err("is of another institution"),
+        deposit(&world.home, &package).expect_err("is another institution"),
+    ];
+    for error in errors {
+        assert!(is_not_found(&error), "{error}");
+    }
+    let made = ItemFilter { since: Some(before), ..ItemFilter::default() };
+    let made = world.home.registry.read(|tx| items::list(tx, Scope::System, &made, None, 10)).expect("lists");
+    assert!(made.is_empty(), "{made:?}");
 }

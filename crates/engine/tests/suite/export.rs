@@ -32,7 +32,7 @@ fn a_premis_document_names_the_person_who_deposited() {
     let home = fixture::home();
     let bag = home.bag("diaries", &[("a.txt", b"one")]);
     let call = OpContext::new(home.home.clone(), Caller::named_at_console("Ann@example.edu").expect("an address"));
-    let sources = vec![bag.display().to_string()];
+    let sources = vec![deposits::PackageSource::LocalPath(bag)];
     let submitted = deposits::submit(&call, deposits::Request { sources, ..Default::default() }).expect("submits");
     items::work(&call, &submitted.items, &Shutdown::new()).expect("works");
     let mut document = Vec::new();

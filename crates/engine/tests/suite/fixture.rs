@@ -10,7 +10,7 @@ use std::time::Duration;
 use strongroom_database::{Clock, Database, Location, Sqlite, Statement, Statements, SystemClock, Time};
 use strongroom_digest::Algorithm;
 use strongroom_engine::backfill::RetireRequest;
-use strongroom_engine::ingest::{DepositRequest, deposit};
+use strongroom_engine::ingest::{DepositRequest, PackageSource, deposit};
 use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::settings::Settings;
 use strongroom_engine::workflow::Workflows;
@@ -119,9 +119,8 @@ impl TestHome {
     pub(crate) fn ingest(&self, name: &str, files: &[(&str, &[u8])]) -> Object {
         let bag = self.bag(name, files);
         let request = DepositRequest {
-            institution: INSTITUTION.into(),
-            sources: vec![bag.to_str().expect("UTF-8").to_owned()],
-            ..DepositRequest::default()
+            sources: vec![PackageSource::LocalPath(bag.clone())],
+            ..DepositRequest::of_system(INSTITUTION)
         };
         let made = deposit(&self.home, &request).expect("deposits");
         work_on(&self.home, &made.items, &Shutdown::new()).expect("works");

@@ -14,7 +14,7 @@ mod waiting;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use strongroom_engine::ingest::{DepositRequest, deposit};
+use strongroom_engine::ingest::{DepositRequest, PackageSource, deposit};
 use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::workflow::Workflows;
 use strongroom_engine::{Home, work_on};
@@ -29,9 +29,8 @@ use super::fixture::{INSTITUTION, KEPT_IN, TestHome, has_reached, home, topics_b
 /// Deposits a bag; its work item.
 pub(crate) fn hand_in(home: &Home, bag: &Path) -> ItemId {
     let request = DepositRequest {
-        institution: INSTITUTION.into(),
-        sources: vec![bag.to_str().expect("UTF-8").to_owned()],
-        ..DepositRequest::default()
+        sources: vec![PackageSource::LocalPath(bag.to_path_buf())],
+        ..DepositRequest::of_system(INSTITUTION)
     };
     let made = deposit(home, &request).expect("deposits");
     made.items.first().copied().expect("an item")
@@ -195,10 +194,9 @@ fn a_removed_collection_takes_no_deposits_neither_new_ones_nor_those_that_wait()
     let photos = collection(&home, "photos");
     let bag = home.bag("letters", &[("a.txt", b"one")]);
     let request = DepositRequest {
-        institution: INSTITUTION.into(),
         collection: Some("photos".into()),
-        sources: vec![bag.to_str().expect("UTF-8").to_owned()],
-        ..DepositRequest::default()
+        sources: vec![PackageSource::LocalPath(bag.clone())],
+        ..DepositRequest::of_system(INSTITUTION)
     };
     let waiting = deposit(&home.home, &request).expect("the collection is there").items;
     remove(&home, photos);

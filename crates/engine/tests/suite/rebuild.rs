@@ -135,7 +135,7 @@ fn the_rebuilt_registry_takes_deposits_and_gives_objects_back() {
     assert_eq!((rest.taken, rest.pending.len()), (0, 0));
     let object = fresh.ingest("letters", &[("a.txt", b"one, changed"), ("e.txt", b"new")]);
     assert_eq!((object.head, object.id), (3, used.object("letters").id));
-    let request = restoration::RestoreRequest { object: object.identifier, ..Default::default() };
+    let request = restoration::RestoreRequest::of_system(object.identifier);
     let item = restoration::request_object(&fresh, &request).expect("asks");
     strongroom_engine::work_on(&fresh, &[item], &strongroom_engine::runtime::Shutdown::new()).expect("works");
     assert_eq!(fresh.keys("restoration"), ["test.edu/letters.tar"]);

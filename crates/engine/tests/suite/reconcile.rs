@@ -1,6 +1,6 @@
 //! What only a store or only the record knows is told, each kind by its code, and nothing is changed.
 
-use strongroom_engine::ingest::{DepositRequest, deposit};
+use strongroom_engine::ingest::{DepositRequest, PackageSource, deposit};
 use strongroom_engine::reconcile::{self, Code, Difference};
 use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::{Home, background, work_on};
@@ -167,13 +167,13 @@ fn an_object_that_somebody_holds_all_the_while_is_told_as_busy() {
 fn deposits_that_go_on_meanwhile_are_no_differences() {
     let home = fixture::home();
     home.ingest("first", &[("a.txt", b"one")]);
-    let sources: Vec<String> = (0..12)
+    let sources = (0..12)
         .map(|number| {
             let text = format!("number {number}");
-            home.bag(&format!("bag-{number}"), &[("a.txt", text.as_bytes())]).to_str().expect("UTF-8").to_owned()
+            PackageSource::LocalPath(home.bag(&format!("bag-{number}"), &[("a.txt", text.as_bytes())]))
         })
         .collect();
-    let request = DepositRequest { institution: INSTITUTION.into(), sources, ..DepositRequest::default() };
+    let request = DepositRequest { sources, ..DepositRequest::of_system(INSTITUTION) };
     let made = deposit(&home, &request).expect("deposits");
     std::thread::scope(|scope| {
         let worker = scope.spawn(|| work_on(&home, &made.items, &Shutdown::new()).expect("works"));

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use strongroom_engine::backfill::{self, BackfillSummary, Replacement};
 use strongroom_engine::fixity::{self, FixityRequest, FixitySummary};
-use strongroom_engine::ingest::{DepositRequest, deposit};
+use strongroom_engine::ingest::{DepositRequest, PackageSource, deposit};
 use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::settings::Settings;
 use strongroom_engine::{Availability, EngineError, Home, build_runtime, work_on};
@@ -176,9 +176,8 @@ fn a_version_that_is_being_committed_is_completed_in_the_replacement() {
     made.ingest("letters", &[("a.txt", b"dear reader"), ("b.txt", b"yours")]);
     let bag = made.bag("letters", &[("a.txt", b"dear reader, again")]);
     let request = DepositRequest {
-        institution: INSTITUTION.into(),
-        sources: vec![bag.to_str().expect("UTF-8").to_owned()],
-        ..DepositRequest::default()
+        sources: vec![PackageSource::LocalPath(bag.clone())],
+        ..DepositRequest::of_system(INSTITUTION)
     };
     let id = deposit(&made, &request).expect("deposits").items.remove(0);
     work_until(&made, id, Stage::named("record"));

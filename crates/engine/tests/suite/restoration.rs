@@ -8,7 +8,9 @@ use std::path::Path;
 
 use strongroom_bagit::{CheckOptions, Limits, Profile, ProfileChoice, Source, Verdict, validate};
 use strongroom_engine::fixity::{self, FixityRequest};
-use strongroom_engine::restoration::{RestoreFileRequest, RestoreRequest, request_file, request_object};
+use strongroom_engine::restoration::{
+    RestorationTarget, RestoreFileRequest, RestoreRequest, request_file, request_object,
+};
 use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::{Home, work_on};
 use strongroom_registry::events::{self, Event, EventCursor};
@@ -48,11 +50,8 @@ fn restored(home: &TestHome, request: &RestoreRequest) -> Item {
 }
 
 fn to(folder: &TempDir, name: &str) -> RestoreRequest {
-    RestoreRequest {
-        object: format!("{INSTITUTION}/{name}"),
-        to: Some(folder.path().to_owned()),
-        ..RestoreRequest::default()
-    }
+    let target = RestorationTarget::Folder(folder.path().to_owned());
+    RestoreRequest { target, ..RestoreRequest::of_system(format!("{INSTITUTION}/{name}")) }
 }
 
 fn file(home: &Home, object: &Object, path: &str) -> File {
@@ -205,7 +204,10 @@ fn without_a_right_copy_the_item_fails_and_nothing_is_left() {
         damage(&home, &file(&home, &object, "data/big.bin"), store);
     }
     let folder = TempDir::new().expect("a folder");
-    for request in [to(&folder, "letters"), RestoreRequest { to: None, ..to(&folder, "letters") }] {
+    for request in [
+        to(&folder, "letters"),
+        RestoreRequest { target: RestorationTarget::RestorationStore, ..to(&folder, "letters") },
+    ] {
         let item = worked(&home, request_object(&home, &request).expect("asks"));
         assert_eq!(item.status, ItemStatus::Failed);
         assert!(item.needs_review);
@@ -233,7 +235,7 @@ fn what_an_attempt_that_was_cut_short_left_in_the_folder_goes() {
 fn without_a_folder_the_bag_lies_at_the_institutions_place() {
     let home = fixture::home();
     home.ingest("letters", &[("a.txt", b"one"), ("big.bin", &large())]);
-    let request = RestoreRequest { object: format!("{INSTITUTION}/letters"), ..RestoreRequest::default() };
+    let request = RestoreRequest::of_system(format!("{INSTITUTION}/letters"));
     restored(&home, &request);
     restored(&home, &request);
     assert_eq!(home.keys("restoration"), ["test.edu/letters-2.tar", "test.edu/letters.tar"]);
@@ -248,8 +250,8 @@ fn a_single_file_is_given_back_proved() {
     let wanted = file(&home, &object, "data/b/a.txt");
     damage(&home, &wanted, KEPT_IN[0]);
     let folder = TempDir::new().expect("a folder");
-    for to in [Some(folder.path().to_owned()), None] {
-        let request = RestoreFileRequest { file: wanted.id.to_string(), to, ..RestoreFileRequest::default() };
+    for target in [RestorationTarget::Folder(folder.path().to_owned()), RestorationTarget::RestorationStore] {
+        let request = RestoreFileRequest { target, ..RestoreFileRequest::of_system(wanted.id.to_string()) };
         let item = worked(&home, request_file(&home, &request).expect("asks"));
         assert_eq!(item.status, ItemStatus::Succeeded, "{:?}", item.note);
     }
@@ -270,6 +272,6 @@ fn what_cannot_be_given_back_is_refused_when_it_is_asked_for() {
     }
     std::fs::write(folder.path().join("letters.tar"), "here already").expect("writes");
     assert!(request_object(&home, &to(&folder, "letters")).is_err());
-    let no_file = RestoreFileRequest { file: "letters".into(), ..RestoreFileRequest::default() };
+    let no_file = RestoreFileRequest::of_system("letters");
     assert!(request_file(&home, &no_file).is_err());
 }

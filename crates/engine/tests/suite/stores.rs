@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use strongroom_engine::fixity::{self, FixityRequest, FixitySummary};
-use strongroom_engine::restoration::{RestoreRequest, request_object};
+use strongroom_engine::restoration::{RestorationTarget, RestoreRequest, request_object};
 use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::settings::Settings;
 use strongroom_engine::{Availability, Home, StoreState, background, build_runtime, work_on};
@@ -89,11 +89,8 @@ fn with_a_store_away_the_rest_goes_on_and_a_deposit_waits_until_it_is_back() {
 
     // What the other store can do goes on.
     let to = TempDir::new().expect("a folder");
-    let request = RestoreRequest {
-        object: object.identifier.clone(),
-        to: Some(to.path().to_owned()),
-        ..RestoreRequest::default()
-    };
+    let target = RestorationTarget::Folder(to.path().to_owned());
+    let request = RestoreRequest { target, ..RestoreRequest::of_system(object.identifier.clone()) };
     let restoring = request_object(&home, &request).expect("asks");
     work_on(&home, &[restoring], &Shutdown::new()).expect("works");
     assert_eq!(item(&home, restoring).status, ItemStatus::Succeeded);
@@ -114,18 +111,15 @@ fn a_restoration_reads_another_store_where_the_first_is_away() {
     let object = made.ingest("letters", &[("a.txt", b"dear reader"), ("b.bin", &vec![7; 5 << 20])]);
     take_away(&made, "primary");
     let to = TempDir::new().expect("a folder");
-    let request = RestoreRequest {
-        object: object.identifier.clone(),
-        to: Some(to.path().to_owned()),
-        ..RestoreRequest::default()
-    };
+    let target = RestorationTarget::Folder(to.path().to_owned());
+    let request = RestoreRequest { target, ..RestoreRequest::of_system(object.identifier.clone()) };
     let id = request_object(&made, &request).expect("asks");
     work_on(&made.home, &[id], &Shutdown::new()).expect("works");
     assert_eq!(item(&made, id).status, ItemStatus::Succeeded, "{:?}", item(&made, id).note);
 
     take_away(&made, "secondary");
     let elsewhere = TempDir::new().expect("a folder");
-    let request = RestoreRequest { to: Some(elsewhere.path().to_owned()), ..request };
+    let request = RestoreRequest { target: RestorationTarget::Folder(elsewhere.path().to_owned()), ..request };
     let id = request_object(&made, &request).expect("asks");
     let note = work_until_it_waits(&made.home, id);
     assert!(note.contains("waits for store primary"), "{note}");

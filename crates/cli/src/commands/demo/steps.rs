@@ -6,11 +6,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use strongroom_bagit::{CheckOptions, Verdict};
-use strongroom_engine::app::deposits::{self, Request};
+use strongroom_engine::app::deposits::{self, PackageSource, Request};
 use strongroom_engine::app::files;
 use strongroom_engine::app::fixity::{self, FixityRequest};
 use strongroom_engine::app::installation::{COLLECTION, INSTITUTION, SETTINGS_FILE};
-use strongroom_engine::app::restorations::{self, ObjectRequest};
+use strongroom_engine::app::restorations::{self, ObjectRequest, RestorationTarget};
 use strongroom_engine::app::views::{ItemId, ItemStatus};
 use strongroom_engine::app::{Caller, Installation, OpContext, Shutdown, items, objects};
 use strongroom_engine::settings::Settings;
@@ -143,7 +143,7 @@ impl<'c> Demo<'c> {
         fs::create_dir(&to).map_err(|error| Failure::io("make the folder", &to, &error))?;
         let request = ObjectRequest {
             object: format!("{INSTITUTION}/{LETTERS}"),
-            to: Some(to.clone()),
+            target: RestorationTarget::Folder(to.clone()),
             submission: true,
             ..ObjectRequest::default()
         };
@@ -167,7 +167,7 @@ impl<'c> Demo<'c> {
         let request = Request {
             institution: Some(INSTITUTION.to_owned()),
             collection: Some(COLLECTION.to_owned()),
-            sources: paths.iter().map(|path| path.display().to_string()).collect(),
+            sources: paths.iter().cloned().map(PackageSource::LocalPath).collect(),
             ..Request::default()
         };
         let submitted = deposits::submit(&self.call, request)?;

@@ -1,8 +1,9 @@
-//! Where payloads come from: a path of this machine or a URL, located, dated and opened.
+//! Where packages come from: a path of the server, a URL or a key of a receiving store, located, dated and opened.
 
 mod bag;
-mod payload;
+mod package;
 mod web;
 
 pub(crate) use bag::{bag_name, bag_part, is_submission_file};
-pub(crate) use payload::{Located, Payload, bag_trouble, check_unreplaced, is_url, payload, unreadable};
+pub use package::PackageSource;
+pub(crate) use package::{Located, bag_trouble, check_unreplaced, package_source, unreadable};

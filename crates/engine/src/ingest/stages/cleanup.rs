@@ -4,13 +4,13 @@
 use strongroom_registry::WaitKey;
 use strongroom_registry::work;
 
-use crate::ingest::intake::{Payload, payload};
+use crate::ingest::intake::{PackageSource, package_source};
 use crate::ingest::sweep;
 use crate::receiving::remove_ingested;
 use crate::workflow::{Outcome, StageContext, StageError};
 
 pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
-    if let (Payload::Upload(_), Some(etag)) = (payload(context)?, &context.item.etag) {
+    if let (PackageSource::ReceivingKey(_), Some(etag)) = (package_source(context)?, &context.item.etag) {
         let note = context.item.note.as_deref().unwrap_or("taken in");
         remove_ingested(context.home, context.claim, etag, note)?;
     }

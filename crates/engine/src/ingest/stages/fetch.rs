@@ -11,13 +11,13 @@ use strongroom_registry::work;
 
 use crate::crash_point;
 use crate::ingest::deposit::DepositOptions;
-use crate::ingest::intake::{Payload, bag_trouble, check_unreplaced, payload};
+use crate::ingest::intake::{PackageSource, bag_trouble, check_unreplaced, package_source};
 use crate::ingest::staging::{Interruptible, Staging, Stopped, interruption};
 use crate::ingest::workflow::{PROVISION, restage};
 use crate::workflow::{Outcome, StageContext, StageError};
 
 pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
-    let payload = payload(context)?;
+    let payload = package_source(context)?;
     let located = payload.locate(context.home)?;
     check_unreplaced(&payload, context.item.etag.as_deref(), &located)?;
     if context.item.etag.as_ref() != Some(&located.etag) {
@@ -31,7 +31,7 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
             Err(StageError::Interrupted(reason)) => return Err(reason.into()),
             Err(failure) => {
                 // An upload that was replaced while it was read has failed for that reason and no other.
-                if let Payload::Upload(_) = payload {
+                if let PackageSource::ReceivingKey(_) = payload {
                     check_unreplaced(&payload, context.item.etag.as_deref(), &payload.locate(context.home)?)?;
                 }
                 return Err(failure);
@@ -58,7 +58,7 @@ enum Taken {
 }
 
 /// Takes the payload into staging, in one pass.
-fn take(context: &StageContext<'_>, payload: &Payload) -> Result<Taken, StageError> {
+fn take(context: &StageContext<'_>, payload: &PackageSource) -> Result<Taken, StageError> {
     let source = payload.open(context.home)?;
     let mut staging = Staging::begin(context, source.serialization())?;
     let limits = Limits::default();
@@ -77,7 +77,7 @@ fn take(context: &StageContext<'_>, payload: &Payload) -> Result<Taken, StageErr
 }
 
 /// The source changed: what was staged is of another deposit.
-fn start_over(context: &StageContext<'_>, payload: &Payload) -> Result<Outcome, StageError> {
+fn start_over(context: &StageContext<'_>, payload: &PackageSource) -> Result<Outcome, StageError> {
     restage(context)?;
     let located = payload.locate(context.home)?;
     context.write(move |tx, claim| work::set_source(tx, claim, &located.etag, located.size, None))?;
@@ -103,10 +103,10 @@ fn grow(context: &StageContext<'_>, at_least: u64) -> Result<Outcome, StageError
 }
 
 /// Compares the payload as a file with the digest that the depositor declared for it.
-fn check_declared_digest(context: &StageContext<'_>, payload: &Payload) -> Result<(), StageError> {
+fn check_declared_digest(context: &StageContext<'_>, payload: &PackageSource) -> Result<(), StageError> {
     let options: DepositOptions = serde_json::from_str(&context.item.options)?;
     let Some((algorithm, declared)) = options.digest else { return Ok(()) };
-    let Payload::Path(path) = payload else { return Ok(()) };
+    let PackageSource::LocalPath(path) = payload else { return Ok(()) };
     let unreadable = |error: io::Error| StageError::fatal(format!("could not read {}: {error}", path.display()));
     let file = std::fs::File::open(path).map_err(unreadable)?;
     let interruptible = Interruptible { bytes: file, task: context.task };

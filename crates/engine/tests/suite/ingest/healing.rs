@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use strongroom_engine::fixity::{self, FixityRequest};
-use strongroom_engine::ingest::{DepositRequest, deposit};
+use strongroom_engine::ingest::{DepositRequest, PackageSource, deposit};
 use strongroom_engine::rebuild::{self, AdoptRequest};
 use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::work_on;
@@ -20,9 +20,8 @@ use crate::fixture::{self, INSTITUTION, KEPT_IN, TestHome};
 fn deposit_again(home: &TestHome, name: &str, files: &[(&str, &[u8])]) -> Item {
     let bag = home.bag(name, files);
     let request = DepositRequest {
-        institution: INSTITUTION.into(),
-        sources: vec![bag.to_str().expect("UTF-8").to_owned()],
-        ..DepositRequest::default()
+        sources: vec![PackageSource::LocalPath(bag.clone())],
+        ..DepositRequest::of_system(INSTITUTION)
     };
     let made = deposit(home, &request).expect("deposits");
     work_on(home, &made.items, &Shutdown::new()).expect("works");

@@ -5,7 +5,7 @@ use std::fs;
 use std::sync::{Arc, Mutex};
 
 use strongroom_engine::fixity::FixityRequest;
-use strongroom_engine::ingest::{DepositRequest, deposit};
+use strongroom_engine::ingest::{DepositRequest, PackageSource, deposit};
 use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::settings::Settings;
 use strongroom_engine::{Home, fixity, work_on};
@@ -44,9 +44,8 @@ fn with_two_buckets(double: &Double) -> TestHome {
 fn ingest_for(made: &TestHome, option: &str, name: &str) {
     let bag = made.bag_for(option, name, &[("a.txt", name.as_bytes())]);
     let request = DepositRequest {
-        institution: INSTITUTION.into(),
-        sources: vec![bag.to_str().expect("UTF-8").to_owned()],
-        ..DepositRequest::default()
+        sources: vec![PackageSource::LocalPath(bag.clone())],
+        ..DepositRequest::of_system(INSTITUTION)
     };
     let id = deposit(made, &request).expect("deposits").items.remove(0);
     work_on(made, &[id], &Shutdown::new()).expect("works");

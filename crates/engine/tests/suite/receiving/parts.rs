@@ -1,7 +1,7 @@
 //! Bags in parts: each is taken in by itself, and the object tells what is missing until all are in.
 
 use strongroom_engine::rebuild;
-use strongroom_engine::restoration::{self, RestoreRequest};
+use strongroom_engine::restoration::{self, RestorationTarget, RestoreRequest};
 use strongroom_engine::workflow::Workflows;
 use strongroom_registry::items::Request;
 use strongroom_registry::objects::Object;
@@ -190,9 +190,8 @@ fn a_name_with_numbers_that_cannot_be_is_left_alone_and_says_why() {
         assert_eq!(upload.part, None);
     }
     let request = strongroom_engine::ingest::DepositRequest {
-        institution: INSTITUTION.into(),
-        sources: vec![place(&home, "letters.b3.of2.tar").to_string_lossy().into_owned()],
-        ..Default::default()
+        sources: vec![strongroom_engine::ingest::PackageSource::LocalPath(place(&home, "letters.b3.of2.tar"))],
+        ..strongroom_engine::ingest::DepositRequest::of_system(INSTITUTION)
     };
     let refused = strongroom_engine::ingest::deposit(&home, &request).expect_err("cannot be");
     assert!(refused.to_string().contains("above the number of parts"), "{refused}");
@@ -321,8 +320,10 @@ fn an_object_that_is_incomplete_is_given_back_and_says_so() {
         work(&home);
         let to = home.path().join(format!("back {number}"));
         fs::create_dir_all(&to).expect("a folder");
-        let request =
-            RestoreRequest { object: "test.edu/letters".into(), to: Some(to.clone()), ..RestoreRequest::default() };
+        let request = RestoreRequest {
+            target: RestorationTarget::Folder(to.clone()),
+            ..RestoreRequest::of_system("test.edu/letters")
+        };
         let id = restoration::request_object(&home, &request).expect("asks");
         work_on(&home, &[id], &Shutdown::new()).expect("works");
         let item = home.registry.read(|tx| items::find(tx, Scope::System, id)).expect("the item");

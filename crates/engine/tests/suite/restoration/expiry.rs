@@ -14,7 +14,7 @@ const REMOVED: Expired = Expired { removed: 1, changed: 0 };
 const NOTHING: Expired = Expired { removed: 0, changed: 0 };
 
 fn into_the_store() -> RestoreRequest {
-    RestoreRequest { object: format!("{INSTITUTION}/letters"), ..RestoreRequest::default() }
+    RestoreRequest::of_system(format!("{INSTITUTION}/letters"))
 }
 
 fn result(home: &TestHome, item: &Item) -> Restored {
@@ -108,7 +108,7 @@ fn a_restored_file_leaves_no_folders_but_the_institutions() {
     for name in ["letters", "maps"] {
         let object = home.ingest(name, &[("a/b.txt", b"one")]);
         let wanted = file(&home, &object, "data/a/b.txt").id.to_string();
-        let request = RestoreFileRequest { file: wanted, ..RestoreFileRequest::default() };
+        let request = RestoreFileRequest::of_system(wanted);
         worked(&home, request_file(&home, &request).expect("asks"));
     }
     let given = home.keys("restoration");

@@ -27,7 +27,7 @@ fn meanwhile(operation: Operation, act: impl FnOnce() + Send + 'static) -> Meanw
 }
 
 /// The same home with another store of this name.
-fn with_store(home: &TestHome, name: &str, store: Arc<dyn Store>) -> Arc<Home> {
+pub(super) fn with_store(home: &TestHome, name: &str, store: Arc<dyn Store>) -> Arc<Home> {
     let mut changed = home.opened_again();
     if name == "restoration" {
         changed.roles.restoration = store.clone();
@@ -40,7 +40,7 @@ fn folder_store(home: &TestHome, name: &str) -> Arc<dyn Store> {
     Arc::new(FolderStore::open(name, home.path().join("stores").join(name)).expect("opens"))
 }
 
-fn bucket(double: &Double) -> Arc<dyn Store> {
+pub(super) fn bucket(double: &Double) -> Arc<dyn Store> {
     let settings = installation::bucket(double, "");
     Arc::new(S3Store::create("restoration", settings).expect("a store in a bucket"))
 }
@@ -52,7 +52,7 @@ fn read(store: &dyn Store, key: &str) -> Vec<u8> {
     bytes
 }
 
-fn keys(store: &dyn Store) -> Vec<String> {
+pub(super) fn keys(store: &dyn Store) -> Vec<String> {
     let prefix = Key::new(INSTITUTION).expect("a key");
     store.list(&prefix).expect("lists").map(|listed| listed.expect("a key").key.to_string()).collect()
 }
@@ -62,7 +62,7 @@ fn put_theirs(store: &dyn Store, key: &str) {
 }
 
 fn into_the_store() -> RestoreRequest {
-    RestoreRequest { object: format!("{INSTITUTION}/letters"), ..RestoreRequest::default() }
+    RestoreRequest::of_system(format!("{INSTITUTION}/letters"))
 }
 
 fn work(home: &Arc<Home>, id: ItemId) -> Item {
@@ -99,8 +99,8 @@ fn a_result_that_an_earlier_attempt_has_named_already_is_enough() {
     let object = home.ingest("letters", &[("a.txt", b"one")]);
     let folder = TempDir::new().expect("a folder");
     let wanted = file(&home, &object, "data/a.txt").id.to_string();
-    let to = Some(folder.path().to_owned());
-    let id = request_file(&home, &RestoreFileRequest { file: wanted, to, ..RestoreFileRequest::default() });
+    let target = RestorationTarget::Folder(folder.path().to_owned());
+    let id = request_file(&home, &RestoreFileRequest { target, ..RestoreFileRequest::of_system(wanted) });
     // As an attempt that was killed after it had named the file.
     fs::write(folder.path().join("a.txt"), "one").expect("writes");
     work(&home, id.expect("asks"));

@@ -1,5 +1,7 @@
-//! A payload: a path of this machine or a URL, with its size and an etag that changes when its bytes may have changed.
+//! Where a package lies: a path of the server, a URL or a key of a receiving store, with its size and an etag that changes
+//! when its bytes may have changed.
 
+use std::fmt;
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -9,27 +11,33 @@ use strongroom_digest::{Algorithm, MultiHasher};
 use url::Url;
 
 use super::web;
-use crate::Home;
-use crate::receiving::UploadSource;
+use crate::receiving::ReceivingKey;
 use crate::workflow::{StageContext, StageError};
+use crate::{EngineError, Home};
 
-/// Where a deposit's bytes are.
+/// Where the package of a deposit lies.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Payload {
-    /// On this machine. Never touched but for reading.
-    Path(PathBuf),
-    /// At a web server.
+pub enum PackageSource {
+    /// A file or folder of the server, which is only read. Only for actors of the whole installation.
+    LocalPath(PathBuf),
+    /// A file at a web server.
     Url(Url),
-    /// In a receiving store.
-    Upload(UploadSource),
+    /// A key of a receiving store. Only the scan of that store makes one.
+    ReceivingKey(ReceivingKey),
 }
 
-/// Whether a source is a URL rather than a path.
-pub(crate) fn is_url(source: &str) -> bool {
-    source.starts_with("http://") || source.starts_with("https://")
+/// A source as a work item keeps it.
+impl fmt::Display for PackageSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::LocalPath(path) => path.display().fmt(f),
+            Self::Url(url) => url.fmt(f),
+            Self::ReceivingKey(key) => key.fmt(f),
+        }
+    }
 }
 
-/// What a look at a payload tells.
+/// What a look at a package tells.
 #[derive(Debug, Clone)]
 pub(crate) struct Located {
     /// Changes whenever the bytes may have changed.
@@ -38,66 +46,74 @@ pub(crate) struct Located {
     pub(crate) size: Option<u64>,
 }
 
-impl Payload {
-    /// Takes a source as a depositor writes it.
-    pub(crate) fn parse(source: &str) -> Result<Self, String> {
-        if is_url(source) {
-            return Url::parse(source).map(Self::Url).map_err(|error| format!("{source:?} is not a URL: {error}"));
+impl PackageSource {
+    /// Parses a source as a depositor writes it: a URL begins with `http://` or `https://`, everything else is a path.
+    ///
+    /// # Errors
+    /// The text begins as a URL and is none.
+    pub fn parse(source: &str) -> Result<Self, EngineError> {
+        if source.starts_with("http://") || source.starts_with("https://") {
+            let url = Url::parse(source);
+            return url.map(Self::Url).map_err(|error| EngineError::Usage(format!("{source:?} is not a URL: {error}")));
         }
-        Ok(Self::Path(PathBuf::from(source)))
+        Ok(Self::LocalPath(PathBuf::from(source)))
     }
 
-    /// Takes a source as a work item keeps it.
-    pub(crate) fn kept(source: &str) -> Result<Self, String> {
-        UploadSource::parse(source).map_or_else(|| Self::parse(source), |upload| Ok(Self::Upload(upload)))
+    /// Parses a source as a work item keeps it.
+    pub(crate) fn kept(source: &str) -> Result<Self, EngineError> {
+        ReceivingKey::parse(source).map_or_else(|| Self::parse(source), |upload| Ok(Self::ReceivingKey(upload)))
     }
 
     /// The last name of the path or URL.
     pub(crate) fn file_name(&self) -> Option<String> {
         match self {
-            Self::Path(path) => path.file_name().map(|name| name.to_string_lossy().into_owned()),
+            Self::LocalPath(path) => path.file_name().map(|name| name.to_string_lossy().into_owned()),
             Self::Url(url) => url
                 .path_segments()
                 .and_then(|mut segments| segments.rfind(|segment| !segment.is_empty()))
                 .map(str::to_owned),
-            Self::Upload(upload) => Some(upload.file_name().to_owned()),
+            Self::ReceivingKey(upload) => Some(upload.file_name().to_owned()),
         }
     }
 
-    /// Looks at the payload without reading it.
+    /// Looks at the package without reading it.
     pub(crate) fn locate(&self, home: &Home) -> Result<Located, StageError> {
         match self {
-            Self::Path(path) => locate_path(path),
+            Self::LocalPath(path) => locate_path(path),
             Self::Url(url) => web::locate(home, url),
-            Self::Upload(upload) => match upload.look(home)? {
+            Self::ReceivingKey(upload) => match upload.look(home)? {
                 Some(seen) => Ok(Located { etag: seen.etag, size: Some(seen.size) }),
                 None => Err(StageError::Withdrawn(format!("{upload} is gone"))),
             },
         }
     }
 
-    /// Opens the payload as a bag to be read once.
+    /// Opens the package as a bag to be read once.
     pub(crate) fn open(&self, home: &Home) -> Result<Source, StageError> {
         match self {
-            Self::Path(path) => Source::open(path).map_err(bag_trouble),
+            Self::LocalPath(path) => Source::open(path).map_err(bag_trouble),
             Self::Url(url) => web::open(home, url),
-            Self::Upload(upload) => upload
+            Self::ReceivingKey(upload) => upload
                 .open(home)?
                 .ok_or_else(|| StageError::fatal(format!("{upload} is neither a tar, tar.gz, tgz nor zip archive"))),
         }
     }
 }
 
-/// The item's payload.
-pub(crate) fn payload(context: &StageContext<'_>) -> Result<Payload, StageError> {
+/// Where the item's package lies.
+pub(crate) fn package_source(context: &StageContext<'_>) -> Result<PackageSource, StageError> {
     let source = context.item.source.as_deref().ok_or_else(|| StageError::fatal("the work item names no payload"))?;
-    Payload::kept(source).map_err(StageError::fatal)
+    PackageSource::kept(source).map_err(|error| StageError::fatal(error.chain()))
 }
 
 /// An upload is taken in as it was when it had settled, or not at all: what replaced it is taken up by itself.
-pub(crate) fn check_unreplaced(payload: &Payload, wanted: Option<&str>, located: &Located) -> Result<(), StageError> {
-    match (payload, wanted) {
-        (Payload::Upload(upload), Some(wanted)) if wanted != located.etag => {
+pub(crate) fn check_unreplaced(
+    source: &PackageSource,
+    wanted: Option<&str>,
+    located: &Located,
+) -> Result<(), StageError> {
+    match (source, wanted) {
+        (PackageSource::ReceivingKey(upload), Some(wanted)) if wanted != located.etag => {
             let note = format!("{upload} was replaced; what lies there now is taken up when it has settled");
             Err(StageError::Withdrawn(note))
         }
@@ -150,7 +166,7 @@ fn look(path: &Path) -> Result<Metadata, StageError> {
         .map_err(|error| unreadable(path, &error))
 }
 
-/// Why a file of a payload cannot be read: for good where only a person can change it.
+/// Why a file of a package cannot be read: for good where only a person can change it.
 pub(crate) fn unreadable(path: &Path, error: &std::io::Error) -> StageError {
     let note = format!("could not read {}: {error}", path.display());
     match error.kind() {

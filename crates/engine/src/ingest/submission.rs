@@ -1,0 +1,95 @@
+//! A submission: one batch with a work item for each of its packages, and the line of the journal that says who asked for
+//! it, all within the transaction of the caller. The command line and the receiving stores submit by this.
+
+use strongroom_registry::items::{self, NewItem};
+use strongroom_registry::tenants::Collection;
+use strongroom_registry::{
+    BatchId, InstitutionId, ItemId, Part, RegistryError, Transaction, Workflows, batches, parts,
+};
+
+use super::deposit::DepositOptions;
+use super::intake::PackageSource;
+use super::workflow::INGEST;
+use crate::journal::{Entry, Target};
+
+/// The kind of every batch of deposits: its packages are bags.
+const KIND: &str = "bag";
+
+/// One package of a submission.
+#[derive(Debug, Clone)]
+pub(crate) struct Package {
+    /// The work item that it becomes.
+    pub(crate) item: ItemId,
+    /// Where it lies.
+    pub(crate) source: PackageSource,
+    /// Its name as a file.
+    pub(crate) file_name: String,
+    /// The name of its object within the institution.
+    pub(crate) object_name: String,
+    /// Which part of the object it is, where it is one.
+    pub(crate) part: Option<Part>,
+    /// Its size in bytes, where that is known.
+    pub(crate) size: Option<u64>,
+}
+
+/// What is submitted. Whoever makes one has checked that institution and collection take deposits.
+pub(crate) struct Submission<'s> {
+    pub(crate) batch: BatchId,
+    pub(crate) institution: InstitutionId,
+    /// The institution's domain name.
+    pub(crate) institution_identifier: &'s str,
+    pub(crate) collection: Option<&'s Collection>,
+    pub(crate) packages: &'s [Package],
+    pub(crate) options: &'s DepositOptions,
+    /// What the history of each item begins with.
+    pub(crate) note: &'s str,
+    /// Whose act it is.
+    pub(crate) by: &'s Entry,
+    /// What the journal says that the act is done to.
+    pub(crate) target: String,
+}
+
+impl Submission<'_> {
+    /// The identifier of the object of a package, `<institution>/<name>`.
+    pub(crate) fn object_identifier(&self, package: &Package) -> String {
+        format!("{}/{}", self.institution_identifier, package.object_name)
+    }
+}
+
+/// Makes the batch and the work items of a submission. The topics that have new work.
+pub(crate) fn submit(
+    tx: &mut dyn Transaction,
+    workflows: &dyn Workflows,
+    submission: &Submission<'_>,
+) -> Result<Vec<String>, RegistryError> {
+    let Submission { batch, institution, collection, options, by, .. } = submission;
+    by.done(tx, &Target::of(*institution, submission.target.clone()))?;
+    let collection_id = collection.map(|collection| collection.id);
+    let note = options.note.as_deref();
+    batches::create(tx, *batch, *institution, collection_id, KIND, &options.submitted_by, note)?;
+    let options = serde_json::to_string(options)
+        .map_err(|error| RegistryError::Corrupt { wanted: "options of a deposit", found: error.to_string() })?;
+    let mut topics = Vec::new();
+    for package in submission.packages {
+        let new = NewItem {
+            id: package.item,
+            batch: Some(*batch),
+            collection: collection_id,
+            held: collection.is_some_and(|collection| collection.held),
+            name: package.file_name.clone(),
+            source: Some(package.source.to_string()),
+            size: package.size,
+            options: options.clone(),
+            note: submission.note.to_owned(),
+            actor: Some(by.actor.id),
+            ..NewItem::new(INGEST, *institution, submission.object_identifier(package))
+        };
+        topics.push(items::create(tx, workflows, &new)?);
+        if let Some(part) = package.part {
+            parts::put_item(tx, new.id, part)?;
+        }
+    }
+    topics.sort();
+    topics.dedup();
+    Ok(topics)
+}
