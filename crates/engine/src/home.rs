@@ -60,7 +60,7 @@ pub struct Roles {
     pub receiving: Arc<dyn Store>,
     /// Interim bytes.
     pub staging: Arc<dyn Store>,
-    /// Where things are given back.
+    /// Where results of restorations are put, for institutions that have no store of their own for them.
     pub restoration: Arc<dyn Store>,
     /// Bad bytes, kept as evidence.
     pub quarantine: Arc<dyn Store>,
@@ -254,6 +254,11 @@ impl Home {
             name: name.to_owned(),
             hint: format!(": the settings have {}", self.stores.keys().cloned().collect::<Vec<_>>().join(", ")),
         })
+    }
+
+    /// The store into which results of restorations are put for an institution: its own, or the common one.
+    pub fn restoration_store(&self, institution: &str) -> Result<&Arc<dyn Store>, EngineError> {
+        self.settings.own_restoration_store(institution).map_or(Ok(&self.roles.restoration), |own| self.store(own))
     }
 
     /// Whether a store is out of use: no longer written, checked or counted.

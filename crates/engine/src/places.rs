@@ -89,6 +89,9 @@ fn use_of(settings: &Settings, store: &str) -> String {
     if let Some((role, _)) = roles.iter().find(|(_, name)| *name == store) {
         return (*role).to_owned();
     }
+    if settings.is_restoration_store(store) {
+        return "restoration".to_owned();
+    }
     if settings.preservation_stores().contains(&store) { "preservation".to_owned() } else { "no role".to_owned() }
 }
 

@@ -54,7 +54,12 @@ fn roles_of(settings: &Settings, store: &str) -> Vec<String> {
         ("restoration", &roles.restoration),
         ("quarantine", &roles.quarantine),
     ];
-    named.iter().filter(|(_, name)| *name == store).map(|(role, _)| (*role).to_owned()).collect()
+    let mut of_store: Vec<String> =
+        named.iter().filter(|(_, name)| *name == store).map(|(role, _)| (*role).to_owned()).collect();
+    if of_store.is_empty() && settings.is_restoration_store(store) {
+        of_store.push("restoration".to_owned());
+    }
+    of_store
 }
 
 fn placements_of(settings: &Settings, store: &str) -> Vec<String> {

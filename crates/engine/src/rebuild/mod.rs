@@ -171,7 +171,7 @@ pub(crate) fn generation_of(store: &dyn Store, root: &Key) -> Result<Option<Gene
 pub fn run(home: &Home, store: &str, progress: &mut dyn FnMut(&Summary)) -> Result<Summary, EngineError> {
     let in_store = home.store(store)?.as_ref();
     let roles = [&home.roles.receiving, &home.roles.staging, &home.roles.restoration, &home.roles.quarantine];
-    if roles.iter().any(|role| role.name() == store) {
+    if roles.iter().any(|role| role.name() == store) || home.settings.is_restoration_store(store) {
         return Err(EngineError::Usage(format!("{store} is not a preservation store: it has a role of its own")));
     }
     home.registry.write(record::begin)?;

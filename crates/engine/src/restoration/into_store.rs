@@ -1,4 +1,4 @@
-//! A result in the restoration store, below the institution. It is put only where nothing lies, at a place that no other work
+//! A result in a restoration store, below the institution. It is put only where nothing lies, at a place that no other work
 //! item has used. Where the store cannot make a put depend on that, each attempt has a place of its own.
 
 use std::io::{self, Read};
@@ -9,7 +9,7 @@ use strongroom_storage::{Head, Key, PutCondition, PutOptions, StorageError, Stor
 
 use super::names::{MOST_NAMES, numbered};
 use super::pipe::{CHUNK, Hashing, pipe};
-use super::target::{Delivery, Give, Stored};
+use super::target::{Delivery, Give, Shelf, Stored};
 use crate::crash_point;
 use crate::ingest::Interruptible;
 use crate::workflow::{StageContext, StageError};
@@ -29,18 +29,18 @@ enum Put {
     Occupied(Option<Announced>),
 }
 
-/// Puts what `give` writes under `names` below `prefix`, the last of them numbered where it is in use.
+/// Puts what `give` writes under `names` on the shelf, the last of them numbered where it is in use.
 pub(super) fn put(
     context: &StageContext<'_>,
-    prefix: &Key,
+    shelf: &Shelf,
     names: &[String],
     give: &mut Give<'_>,
 ) -> Result<Delivery, StageError> {
     for number in 1..=MOST_NAMES {
-        let Some(turn) = take_turn(context, key_of(context, prefix, names, number)?)? else { continue };
-        let outcome = match head(context, &turn.key)? {
+        let Some(turn) = take_turn(context, shelf, key_of(context, shelf, names, number)?)? else { continue };
+        let outcome = match head(shelf, &turn.key)? {
             Some(_) => Put::Occupied(turn.announced.clone()),
-            None => put_once(context, &turn, give)?,
+            None => put_once(context, shelf, &turn, give)?,
         };
         let announced = match outcome {
             Put::Done(given) => return Ok(given),
@@ -48,43 +48,39 @@ pub(super) fn put(
         };
         // An attempt of this item that stopped after it had put everything, or that slept, has done what this one would do.
         if let Some(announced) = announced
-            && let Some(head) = head(context, &turn.key)?
-            && let Some(sha256) =
-                is_same(context.home.roles.restoration.as_ref(), &turn.key, &head, &announced, context)?
+            && let Some(head) = head(shelf, &turn.key)?
+            && let Some(sha256) = is_same(shelf.store.as_ref(), &turn.key, &head, &announced, context)?
         {
-            return Ok(given(context, turn.place, &turn.key, head, sha256));
+            return Ok(given(turn.place, &turn.key, head, sha256));
         }
         let place = turn.place;
         context.write(move |tx, claim| restored::give_up(tx, claim, &place))?;
     }
-    let wanted = key_of(context, prefix, names, 1)?;
+    let wanted = key_of(context, shelf, names, 1)?;
     Err(StageError::fatal(format!(
         "{wanted} in store {} and {MOST_NAMES} names after it are in use; nothing is replaced; next: remove results that \
          are not needed, or restore into a folder",
-        context.home.roles.restoration.name()
+        shelf.store.name()
     )))
 }
 
-fn key_of(context: &StageContext<'_>, prefix: &Key, names: &[String], number: u32) -> Result<Key, StageError> {
+fn key_of(context: &StageContext<'_>, shelf: &Shelf, names: &[String], number: u32) -> Result<Key, StageError> {
     let (last, above) = names.split_last().map_or(("", names), |(last, above)| (last.as_str(), above));
     let item = context.item.id.to_string();
     // A put that comes late, from a worker that slept, then reaches only what its own attempt has put.
-    let own = if context.home.roles.restoration.capabilities().conditional_put {
-        None
-    } else {
-        Some(format!("{item}-{}", context.claim.fence))
-    };
+    let own =
+        if shelf.store.capabilities().conditional_put { None } else { Some(format!("{item}-{}", context.claim.fence)) };
     let mut path: Vec<&str> = own.as_deref().into_iter().chain(above.iter().map(String::as_str)).collect();
     let last = numbered(last, number);
     path.push(&last);
     // A path too long for a key is known by the item that gave it back.
     let short = numbered(own.as_deref().unwrap_or(&item), number);
-    Ok(prefix.join(&path.join("/")).or_else(|_| prefix.join(&short))?)
+    Ok(shelf.prefix.join(&path.join("/")).or_else(|_| shelf.prefix.join(&short))?)
 }
 
 /// Notes what is about to be put where; none where the place is another work item's.
-fn take_turn(context: &StageContext<'_>, key: Key) -> Result<Option<Turned>, StageError> {
-    let place = Place { store: context.home.roles.restoration.name().to_owned(), key: key.to_string() };
+fn take_turn(context: &StageContext<'_>, shelf: &Shelf, key: Key) -> Result<Option<Turned>, StageError> {
+    let place = Place { store: shelf.store.name().to_owned(), key: key.to_string() };
     let (institution, there) = (context.item.institution, place.clone());
     Ok(match context.write(move |tx, claim| restored::begin(tx, claim, institution, &there))? {
         Turn::Ours { announced } => Some(Turned { key, place, announced }),
@@ -92,16 +88,16 @@ fn take_turn(context: &StageContext<'_>, key: Key) -> Result<Option<Turned>, Sta
     })
 }
 
-fn head(context: &StageContext<'_>, key: &Key) -> Result<Option<Head>, StageError> {
-    match context.home.roles.restoration.head(key) {
+fn head(shelf: &Shelf, key: &Key) -> Result<Option<Head>, StageError> {
+    match shelf.store.head(key) {
         Ok(head) => Ok(Some(head)),
         Err(error) if error.is_not_found() => Ok(None),
         Err(error) => Err(error.into()),
     }
 }
 
-fn put_once(context: &StageContext<'_>, turn: &Turned, give: &mut Give<'_>) -> Result<Put, StageError> {
-    let (store, key) = (&context.home.roles.restoration, &turn.key);
+fn put_once(context: &StageContext<'_>, shelf: &Shelf, turn: &Turned, give: &mut Give<'_>) -> Result<Put, StageError> {
+    let (store, key) = (&shelf.store, &turn.key);
     crash_point("restoration.put.begun");
     let (writer, mut body) = pipe();
     let mut out = Hashing::new(writer);
@@ -124,7 +120,7 @@ fn put_once(context: &StageContext<'_>, turn: &Turned, give: &mut Give<'_>) -> R
     match (written, stored) {
         (Ok(sha256), Ok(Ok(head))) => {
             crash_point("restoration.put.done");
-            Ok(Put::Done(given(context, turn.place.clone(), key, head, sha256)))
+            Ok(Put::Done(given(turn.place.clone(), key, head, sha256)))
         }
         (Err(error @ StageError::Interrupted(_)), _) => Err(error),
         (_, Ok(Err(StorageError::Condition { .. }))) => Ok(Put::Occupied(announced)),
@@ -144,8 +140,8 @@ fn announce(context: &StageContext<'_>, place: &Place, size: u64, sha256: &Diges
     Ok(announced)
 }
 
-fn given(context: &StageContext<'_>, place: Place, key: &Key, head: Head, sha256: Digest) -> Delivery {
-    let shown = format!("{key} in store {}", context.home.roles.restoration.name());
+fn given(place: Place, key: &Key, head: Head, sha256: Digest) -> Delivery {
+    let shown = format!("{key} in store {}", place.store);
     Delivery { place: shown, size: head.size, sha256, stored: Some(Stored { place, etag: head.etag }) }
 }
 

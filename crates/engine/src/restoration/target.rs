@@ -1,26 +1,34 @@
-//! Where something is given back to: a folder, or the institution's place in the restoration store. Either way it appears
-//! whole under its name or not at all, nothing that lies there is replaced, and its SHA-256 and size are told.
+//! Where a result is put: a folder, or the restoration store of the institution. Either way it appears whole under its name or
+//! not at all, nothing that lies there is replaced, and its SHA-256 and size are recorded.
 
 use std::fmt;
 use std::io::Write;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use strongroom_digest::Digest;
 use strongroom_registry::restored::Place;
-use strongroom_storage::Key;
+use strongroom_storage::{Key, Store};
 
 use super::names::safe_name;
 use super::request::RestoreOptions;
 use super::{into_folder, into_store};
 use crate::workflow::{StageContext, StageError};
 
-/// A place to give back to.
+/// Where a result is put.
 pub(super) enum Target {
     /// A folder of this machine.
     Folder(PathBuf),
-    /// The restoration store, below the institution.
-    Store(Key),
+    /// The restoration store of the institution.
+    Store(Shelf),
+}
+
+/// The part of a restoration store that is an institution's.
+pub(super) struct Shelf {
+    pub(super) store: Arc<dyn Store>,
+    /// The institution's domain name, below which everything lies that is put there for it.
+    pub(super) prefix: Key,
 }
 
 /// What was given back, where, and how to prove it.
@@ -53,7 +61,11 @@ impl Target {
     pub(super) fn of(context: &StageContext<'_>, options: &RestoreOptions) -> Result<Self, StageError> {
         Ok(match &options.to {
             Some(folder) => Self::Folder(PathBuf::from(folder)),
-            None => Self::Store(Key::new(context.item.institution_identifier.as_str())?),
+            None => {
+                let institution = context.item.institution_identifier.as_str();
+                let store = context.home.restoration_store(institution)?.clone();
+                Self::Store(Shelf { store, prefix: Key::new(institution)? })
+            }
         })
     }
 
@@ -70,9 +82,9 @@ impl Target {
                 let name = safe_name(path.last().copied().unwrap_or_default());
                 into_folder::put(context, folder, &name, modified, give)
             }
-            Self::Store(prefix) => {
+            Self::Store(shelf) => {
                 let names: Vec<String> = path.iter().map(|segment| safe_name(segment)).collect();
-                into_store::put(context, prefix, &names, give)
+                into_store::put(context, shelf, &names, give)
             }
         }
     }

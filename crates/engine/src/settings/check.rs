@@ -27,6 +27,54 @@ pub(crate) fn elsewhere(name: &str, store: &StoreSettings) -> String {
     format!("change {setting} of stores.{name}, then make the store with \"strongroom store create {name}\"")
 }
 
+/// Why a store cannot be named that the settings do not have.
+fn no_store(settings: &Settings, name: &str) -> String {
+    let near = nearest(name, settings.stores.keys().map(String::as_str));
+    let near = near.map(|near| format!("; the nearest is {near}")).unwrap_or_default();
+    format!("there is no store {name:?} in [stores]{near}")
+}
+
+/// The stores that have a role, with the name of the role.
+fn roles(settings: &Settings) -> [(&'static str, &String); 4] {
+    let roles = &settings.roles;
+    [
+        ("receiving", &roles.receiving),
+        ("staging", &roles.staging),
+        ("restoration", &roles.restoration),
+        ("quarantine", &roles.quarantine),
+    ]
+}
+
+/// The restoration stores that institutions have of their own: each is there, holds nothing but results, and those of one
+/// institution. `receiving` are the stores in which institutions put packages, with their institutions.
+fn check_restoration_stores(settings: &Settings, receiving: &BTreeMap<&str, &str>) -> Result<(), SettingsError> {
+    let mut owners: BTreeMap<&str, &str> = BTreeMap::new();
+    for (institution, own) in &settings.institutions {
+        let store = own.restoration.as_str();
+        // The common store may be named too: each institution has a folder in it.
+        if store.is_empty() || store == settings.roles.restoration {
+            continue;
+        }
+        let role = roles(settings).into_iter().find(|(_, name)| *name == store);
+        let placement = settings.placements.iter().find(|(_, stores)| stores.iter().any(|one| one == store));
+        let reason = if !settings.stores.contains_key(store) {
+            no_store(settings, store)
+        } else if let Some((role, _)) = role {
+            format!("store {store:?} is roles.{role} and no restoration store")
+        } else if let Some((placement, _)) = placement {
+            format!("store {store:?} preserves for placement {placement} and is no restoration store")
+        } else if let Some(depositor) = receiving.get(store) {
+            format!("store {store:?} is the receiving store of {depositor} and no restoration store")
+        } else if let Some(other) = owners.insert(store, institution) {
+            format!("store {store:?} is the restoration store of {other} already; each needs one of its own")
+        } else {
+            continue;
+        };
+        return Err(SettingsError::Unfit { key: format!("institutions.{}.restoration", quoted(institution)), reason });
+    }
+    Ok(())
+}
+
 /// The first thing that does not fit.
 pub(super) fn check(settings: &Settings) -> Result<(), SettingsError> {
     let unfit = |key: String, reason: String| Err(SettingsError::Unfit { key, reason });
@@ -55,18 +103,8 @@ pub(super) fn check(settings: &Settings) -> Result<(), SettingsError> {
             );
         }
     }
-    let no_store = |name: &str| {
-        let near = nearest(name, settings.stores.keys().map(String::as_str));
-        let near = near.map(|near| format!("; the nearest is {near}")).unwrap_or_default();
-        format!("there is no store {name:?} in [stores]{near}")
-    };
-    let roles = &settings.roles;
-    let roles = [
-        ("receiving", &roles.receiving),
-        ("staging", &roles.staging),
-        ("restoration", &roles.restoration),
-        ("quarantine", &roles.quarantine),
-    ];
+    let no_store = |name: &str| no_store(settings, name);
+    let roles = roles(settings);
     for (index, (role, store)) in roles.iter().enumerate() {
         let key = format!("roles.{role}");
         if !settings.stores.contains_key(*store) {
@@ -111,6 +149,7 @@ pub(super) fn check(settings: &Settings) -> Result<(), SettingsError> {
             return unfit(key, format!("store {store:?} is the own store of {other} already"));
         }
     }
+    check_restoration_stores(settings, &owners)?;
     let default = &settings.ingest.default_placement;
     if !settings.placements.contains_key(default) {
         let near = nearest(default, settings.placements.keys().map(String::as_str));

@@ -48,7 +48,9 @@ pub fn starting_file() -> String {
                 for setting in section.settings {
                     describe(&mut text, setting);
                 }
-                text.push_str("# [institutions.\"example.edu\"]\n# receiving = \"\"\n# collection = \"\"\n");
+                text.push_str(
+                    "# [institutions.\"example.edu\"]\n# receiving = \"\"\n# restoration = \"\"\n# collection = \"\"\n",
+                );
             }
             (Shape::Named, _) => {
                 let _ = writeln!(text, "[{}.default]", section.key);

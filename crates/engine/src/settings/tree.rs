@@ -208,6 +208,8 @@ sections! {
     INSTITUTIONS InstitutionSettings "institutions" Named "What holds for single institutions, by domain name." {
         receiving: String = Is("\"\""), Kind::Text,
             "a store of its own in which it puts bags, beside its folder in roles.receiving; empty: none";
+        restoration: String = Is("\"\""), Kind::Text,
+            "a store of its own for what is restored for it, in place of roles.restoration; empty: none";
         collection: String = Is("\"\""), Kind::Text,
             "the collection of uploads that lie in no collection's folder, by its short name; empty: none";
     }
@@ -407,6 +409,17 @@ impl Settings {
     /// The stores that a placement names, in order.
     pub fn placement(&self, name: &str) -> Option<&[String]> {
         self.placements.get(name).map(Vec::as_slice)
+    }
+
+    /// The store of an institution's own for what is restored for it, where the settings name one.
+    pub fn own_restoration_store(&self, institution: &str) -> Option<&str> {
+        let own = self.institutions.get(institution).map(|own| own.restoration.as_str());
+        own.filter(|store| !store.is_empty())
+    }
+
+    /// Whether results of restorations are put into a store: the common one, or one of an institution's own.
+    pub fn is_restoration_store(&self, store: &str) -> bool {
+        self.roles.restoration == store || self.institutions.values().any(|own| own.restoration == store)
     }
 
     /// Every store that some placement names: the preservation stores.

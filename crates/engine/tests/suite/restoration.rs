@@ -1,6 +1,7 @@
 //! Giving back: bags, deposits and files, from right copies only.
 
 mod expiry;
+mod own_store;
 mod replacing;
 
 use std::collections::BTreeMap;
