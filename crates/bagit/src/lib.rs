@@ -46,5 +46,5 @@ pub use report::{ProfileReason, Report};
 pub use source::{BagFile, Limits, LooseFiles, Scan, Serialization, Source, Visitor};
 pub use tag_file::{Tag, TagFile};
 pub use text::Charset;
-pub use validate::validate;
+pub use validate::{validate, validate_stream};
 pub use write::{BagOptions, BagWriter, NamePolicy, NewFile, Reaction, WriteError, WriterOptions, WrittenBag, create};

@@ -2,7 +2,7 @@
 //! archives are hashed on all cores, the largest files first; a gzip stream in its order.
 
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -32,9 +32,37 @@ pub fn validate(path: &Path, options: &CheckOptions) -> Result<Report, BagError>
     let members = source.members().map_err(|error| BagError::io("open", path, error))?;
     let (scan, evidence) = match members {
         Some(members) => hash_members(source, members, limits)?,
-        None => hash_stream(path, source, limits)?,
+        None => {
+            // The manifests may come last: every algorithm that is likely to be asked for is computed.
+            let (scan, facts, tag_files) =
+                hash_stream(source, limits, &Algorithm::RECORDED, |path| !path.starts_with(PAYLOAD))?;
+            let archive = Some(path.to_owned());
+            (scan, Spilled { facts, again: Again::Stream { archive, tag_files, limits: limits.clone() } })
+        }
     };
     check(&evidence, &scan, options)
+}
+
+/// Validates a bag in a tar or tar.gz archive that comes as a stream, in one pass: such as while it is written. Nothing is
+/// kept of it but the digests, and the tag files that the check reads, in a temporary file. `algorithms` are those of which
+/// the bag has manifests; a file listed under another one counts as unreadable.
+pub fn validate_stream(
+    stream: Box<dyn Read + Send>,
+    serialization: Serialization,
+    archive_name: Option<String>,
+    algorithms: &[Algorithm],
+    options: &CheckOptions,
+) -> Result<Report, BagError> {
+    let source = Source::from_stream(stream, serialization, archive_name);
+    let limits = &options.limits;
+    let (scan, facts, tag_files) = hash_stream(source, limits, algorithms, is_read_by_check)?;
+    let again = Again::Stream { archive: None, tag_files, limits: limits.clone() };
+    check(&Spilled { facts, again }, &scan, options)
+}
+
+/// Whether a check without a profile may read the file: what BagIt defines, and `*-info.txt` in the base directory.
+fn is_read_by_check(path: &str) -> bool {
+    !path.contains('/') && path.ends_with(".txt")
 }
 
 /// Facts in order of path, and where to read a file again.
@@ -45,9 +73,9 @@ struct Spilled {
 
 enum Again {
     Members(Members),
-    /// Only by reading the archive once more; tag files are kept in a file of their own.
+    /// Only by reading the archive once more, where there is one; tag files are kept in a file of their own.
     Stream {
-        path: std::path::PathBuf,
+        archive: Option<PathBuf>,
         tag_files: FileSource,
         limits: Limits,
     },
@@ -74,7 +102,11 @@ impl Evidence for Spilled {
             Again::Stream { tag_files, .. } if location != ELSEWHERE => {
                 Ok(Box::new(SectionReader::new(tag_files, location, fact.size)))
             }
-            Again::Stream { path: archive, limits, .. } => reread(archive, path, limits),
+            Again::Stream { archive: Some(archive), limits, .. } => reread(archive, path, limits),
+            Again::Stream { archive: None, .. } => {
+                let error = io::Error::new(io::ErrorKind::Unsupported, "the stream is read once, and is over");
+                Ok(Box::new(Failing(Some(error))))
+            }
         }
     }
 }
@@ -263,8 +295,13 @@ const ELSEWHERE: u64 = u64::MAX;
 /// Most bytes of tag files that are kept of a stream; others are read again from the archive.
 const MOST_KEPT: u64 = 4 << 30;
 
-/// Hashes a stream in its order, with every algorithm that is likely to be asked for: the manifests may come last.
-fn hash_stream(path: &Path, source: Source, limits: &Limits) -> Result<(Scan, Spilled), BagError> {
+/// Hashes a stream in its order with these algorithms. The bytes of tag files that `is_kept` names go to a temporary file.
+fn hash_stream(
+    source: Source,
+    limits: &Limits,
+    algorithms: &[Algorithm],
+    is_kept: fn(&str) -> bool,
+) -> Result<(Scan, Sorted, FileSource), BagError> {
     use io::Write;
     let mut results = Sorter::new(limits.memory / 4, limits.temporary_directory.as_deref());
     let mut tag_files = match &limits.temporary_directory {
@@ -273,10 +310,10 @@ fn hash_stream(path: &Path, source: Source, limits: &Limits) -> Result<(Scan, Sp
     }
     .map_err(BagError::Spill)?;
     let mut kept = 0;
+    let mut buffer = vec![0; 128 * 1024];
     let scan = source.scan(limits, &mut |entry, reader| {
-        let is_kept = !entry.path.starts_with(PAYLOAD) && kept + entry.size <= MOST_KEPT;
-        let mut hasher = strongroom_digest::MultiHasher::new(&Algorithm::RECORDED);
-        let mut buffer = vec![0; 128 * 1024];
+        let is_kept = is_kept(&entry.path) && kept + entry.size <= MOST_KEPT;
+        let mut hasher = strongroom_digest::MultiHasher::new(algorithms);
         let mut length = 0;
         loop {
             let more = match reader.read(&mut buffer) {
@@ -285,9 +322,10 @@ fn hash_stream(path: &Path, source: Source, limits: &Limits) -> Result<(Scan, Sp
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => return Err(error),
             };
-            hasher.update(&buffer[..more]);
+            let bytes = buffer.get(..more).unwrap_or_default();
+            hasher.update(bytes);
             if is_kept {
-                tag_files.write_all(&buffer[..more])?;
+                tag_files.write_all(bytes)?;
             }
             length += more as u64;
         }
@@ -304,8 +342,7 @@ fn hash_stream(path: &Path, source: Source, limits: &Limits) -> Result<(Scan, Sp
     })?;
     let facts = results.finish().map_err(BagError::Spill)?;
     let tag_files = FileSource::new(tag_files).map_err(BagError::Spill)?;
-    let again = Again::Stream { path: path.to_owned(), tag_files, limits: limits.clone() };
-    Ok((scan, Spilled { facts, again }))
+    Ok((scan, facts, tag_files))
 }
 
 /// Reads one file of an archive that has no other way to it, into a temporary file.

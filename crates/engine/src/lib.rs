@@ -40,7 +40,7 @@ pub mod workflow;
 pub use access::{Availability, StoreAccess, StoreState};
 #[cfg(feature = "failpoints")]
 pub use crash::arm_crash_points;
-pub(crate) use crash::crash_point;
+pub(crate) use crash::{altered, crash_point};
 pub use error::{EngineError, chain};
 pub use home::{Home, NamedStore, Roles};
 pub use work::{following as with_settings_reload, handlers, runtime as build_runtime, work_on};

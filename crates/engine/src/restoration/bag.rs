@@ -15,6 +15,7 @@ use super::names::shown_path;
 use super::proof::CopyReader;
 use super::target::{Delivery, Target};
 use super::thaw::Requested;
+use super::validation::validated;
 use super::{bag_trouble, for_each_page, object_name, parts, tags};
 use crate::workflow::{StageContext, StageError};
 
@@ -30,7 +31,10 @@ pub(super) fn give(
     let name = object_name(object);
     let archive = format!("{name}.tar");
     proof.until_right(|| {
-        target.put(context, &[&archive], None, &mut |out| write(context, &proof, object, version, name, out))
+        target.put(context, &[&archive], None, &mut |out| {
+            let algorithms = algorithms(object.description.profile.as_deref());
+            validated(context, &archive, algorithms, out, &mut |out| write(context, &proof, object, version, name, out))
+        })
     })
 }
 

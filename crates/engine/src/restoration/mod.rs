@@ -15,6 +15,7 @@ mod submission;
 mod tags;
 mod target;
 mod thaw;
+mod validation;
 
 use strongroom_bagit::WriteError;
 use strongroom_registry::events::{self, EventRow};

@@ -14,6 +14,7 @@ use super::names::shown_path;
 use super::proof::CopyReader;
 use super::target::{Delivery, Target};
 use super::thaw::Requested;
+use super::validation::validated;
 use super::{bag_trouble, for_each_page, object_name};
 use crate::workflow::{StageContext, StageError};
 
@@ -37,8 +38,11 @@ pub(super) fn give(
         .unwrap_or_else(|| name.to_owned());
     proof.until_right(|| {
         let listed = Listed::read(context, &proof, object, version)?;
-        target
-            .put(context, &[&archive], None, &mut |out| write(context, &proof, object, version, &listed, &folder, out))
+        target.put(context, &[&archive], None, &mut |out| {
+            validated(context, &archive, &listed.algorithms, out, &mut |out| {
+                write(context, &proof, object, version, &listed, &folder, out)
+            })
+        })
     })
 }
 
@@ -101,6 +105,8 @@ struct Listed {
     paths: HashSet<u128>,
     /// Whether tag files are listed too; only a tag manifest does that.
     has_tag_manifest: bool,
+    /// The algorithms of the manifests.
+    algorithms: Vec<Algorithm>,
 }
 
 impl Listed {
@@ -110,7 +116,7 @@ impl Listed {
         object: &Object,
         version: u64,
     ) -> Result<Self, StageError> {
-        let mut listed = Self { paths: HashSet::new(), has_tag_manifest: false };
+        let mut listed = Self { paths: HashSet::new(), has_tag_manifest: false, algorithms: Vec::new() };
         let prefix = submission_prefix(version);
         let mut files = 0;
         for_each_page(context, object, version, &prefix, &mut |page| {
@@ -119,6 +125,7 @@ impl Listed {
                 let path = file.path.strip_prefix(&prefix).unwrap_or(&file.path);
                 let Some(name) = ManifestName::parse(path) else { continue };
                 listed.has_tag_manifest |= name.kind == ManifestKind::Tag;
+                listed.algorithms.extend(name.algorithm.filter(|known| !listed.algorithms.contains(known)));
                 proof.read(file, &mut |bytes| {
                     listed.take(bytes).map_err(|error| match context.task.check() {
                         Err(reason) => reason.into(),

@@ -3,6 +3,8 @@
 mod expiry;
 mod own_store;
 mod replacing;
+#[cfg(feature = "failpoints")]
+mod validity;
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -12,7 +12,7 @@ mod provision;
 mod receive;
 mod record;
 mod resolve;
-mod validate;
+pub(super) mod validate;
 pub(super) mod verify;
 pub(super) mod write;
 

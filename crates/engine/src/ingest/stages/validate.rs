@@ -145,7 +145,8 @@ fn findings(context: &StageContext<'_>, report: &Report, scan: &Scan) -> Result<
     Ok(Findings { description, storage_option, manifests: report.manifests.clone() })
 }
 
-fn item_problem(problem: &Problem) -> ItemProblem {
+/// A problem of a bag as a work item keeps it.
+pub(crate) fn item_problem(problem: &Problem) -> ItemProblem {
     ItemProblem {
         severity: match problem.severity {
             Severity::Error => "error".into(),
