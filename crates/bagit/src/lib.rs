@@ -33,7 +33,7 @@ mod text;
 mod validate;
 mod write;
 
-pub use check::{CheckOptions, Evidence, FileFact, FileFacts, ProfileChoice, check};
+pub use check::{CheckOptions, Evidence, FileFact, FileFacts, KnownProfiles, ProfileChoice, check};
 pub use codes::{CODES, Rule};
 pub use declaration::{Declaration, Version};
 pub use error::BagError;
@@ -41,7 +41,7 @@ pub use manifest::{FetchLine, ManifestKind, ManifestName};
 pub use part::split_part;
 pub use path::{encode_path, escape_name, unsafe_reason};
 pub use problem::{Problem, Severity, Unlisted, Verdict};
-pub use profile::{BagFacts, Paths, Profile, ProfileError, TagFact, TagRule};
+pub use profile::{BagFacts, BuiltinProfile, Paths, Profile, ProfileError, TagFact, TagRule};
 pub use report::{ProfileReason, Report};
 pub use source::{BagFile, Limits, LooseFiles, Scan, Serialization, Source, Visitor};
 pub use tag_file::{Tag, TagFile};

@@ -35,6 +35,8 @@ pub struct Report {
     pub encoding: Option<String>,
     /// Name of the profile checked against.
     pub profile: Option<String>,
+    /// Which version of it, where it has a number ([`crate::Profile::number`]).
+    pub profile_version: Option<u64>,
     /// Why this profile and no other.
     pub profile_reason: Option<ProfileReason>,
     /// Regular files of the bag.

@@ -6,7 +6,8 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
     background, backup, bag, batches, bench, collection, config, demo, deposit, fixity, identify, init, institution,
-    items, journal, migrate, objects, ocfl, queue, rebuild, receiving, restore, shell, signatures, status, store, work,
+    items, journal, migrate, objects, ocfl, profile, queue, rebuild, receiving, restore, shell, signatures, status,
+    store, work,
 };
 
 /// Keeps deposits: checks them, stores verified copies, watches the copies, and gives them back.
@@ -104,6 +105,9 @@ pub(crate) enum Command {
     /// Show and change collections
     #[command(subcommand)]
     Collection(collection::Collection),
+    /// Show, add and remove the profiles that bags are checked against
+    #[command(subcommand)]
+    Profile(profile::Profile),
     /// Show who did what, and what was refused
     #[command(subcommand)]
     Journal(journal::Journal),

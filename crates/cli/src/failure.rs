@@ -198,7 +198,7 @@ fn of_registry(error: &RegistryError) -> (Exit, Option<String>) {
             (Exit::Usage, Some("start the newer program in the place of this one".to_owned()))
         }
         RegistryError::NotFound { what, .. } => (Exit::NotFound, listing_of(what)),
-        RegistryError::State { .. } => (Exit::NotAllowed, None),
+        RegistryError::State { .. } | RegistryError::Named { .. } => (Exit::NotAllowed, None),
         RegistryError::Exists { .. } => (Exit::Usage, Some("choose another name".to_owned())),
         _ => (Exit::OutOfReach, None),
     }
@@ -213,6 +213,7 @@ fn listing_of(what: &str) -> Option<String> {
         "file" => "objects files OBJECT",
         "institution" => "institution list",
         "collection" => "collection list",
+        "profile" => "profile list",
         _ => return None,
     };
     Some(format!("\"strongroom {command}\" shows those there are"))

@@ -15,6 +15,7 @@ use crate::EngineError;
 use crate::access::{Admission, Availability, StoreAccess, StoreState, by_name};
 use crate::identification::Identifiers;
 use crate::places;
+use crate::profiles;
 use crate::settings::{Settings, StoreSettings};
 use crate::watermark::{self, Marks};
 use crate::workflow::{Workflow, Workflows};
@@ -88,6 +89,8 @@ impl Home {
         let mut home = Self::assemble(directory, settings, registry, admission)?;
         if let Some(reason) = watermark::refusal(&home.registry, &home.available(&home.preservation_stores()))? {
             home.registry = home.registry.read_only(&reason);
+        } else {
+            profiles::put_builtins(&home.registry)?;
         }
         for access in home.access.values() {
             if access.state().availability == Availability::Available {

@@ -21,6 +21,7 @@ mod logs;
 mod measure;
 pub mod outbox;
 pub mod places;
+mod profiles;
 pub mod rebuild;
 pub mod receiving;
 pub mod reconcile;

@@ -49,6 +49,18 @@ pub enum RegistryError {
         /// What was asked.
         act: String,
     },
+    /// Something else names the record, so that this may not be done.
+    #[error("{what} {id} is named by {by}: cannot {act}")]
+    Named {
+        /// What the record is.
+        what: &'static str,
+        /// Which one.
+        id: String,
+        /// What names it.
+        by: String,
+        /// What was asked.
+        act: String,
+    },
     /// A record of this name exists already.
     #[error("{what} {id:?} exists already")]
     Exists {

@@ -47,8 +47,8 @@ macro_rules! schema_in {
     ($dialect:literal, $placeholders:expr) => {
         (
             statements_in!($dialect, $placeholders;
-                "backfill" "fixity" "health" "identification" "interim" "items" "journal" "objects" "outbox" "parts" "rebuild" "receiving"
-                "restored" "retention" "schema" "stores" "tenants";
+                "backfill" "fixity" "health" "identification" "interim" "items" "journal" "objects" "outbox" "parts" "profiles" "rebuild"
+                "receiving" "restored" "retention" "schema" "stores" "tenants";
                 "backfill" "fixity" "identification" "interim" "items" "journal" "objects" "rebuild" "receiving" "tenants"),
             migrations_in!($dialect:
                 2 "records" "0001_records"
@@ -68,7 +68,8 @@ macro_rules! schema_in {
                 17 "workflows" "0015_workflows"
                 18 "background tasks" "0016_background_tasks"
                 19 "attempts of messages" "0017_outbox_attempts"
-                20 "journal" "0018_journal"),
+                20 "journal" "0018_journal"
+                21 "profiles" "0019_profiles"),
         )
     };
 }

@@ -8,7 +8,9 @@ pub(crate) mod record;
 mod survey;
 
 use std::cell::RefCell;
+use std::fmt;
 use std::io::{self, Read};
+use std::sync::Arc;
 
 use strongroom_digest::{Algorithm, Digest};
 
@@ -59,7 +61,7 @@ pub trait Evidence {
 /// Which profile a bag is checked against.
 #[derive(Debug, Clone, Default)]
 pub enum ProfileChoice {
-    /// The built-in one that `BagIt-Profile-Identifier` in `bag-info.txt` names; where the bag names none, the default of
+    /// The known one that `BagIt-Profile-Identifier` in `bag-info.txt` names; where the bag names none, the default of
     /// the options, or else `aptrust-2.3` for a bag with an `aptrust-info.txt`, or else none.
     #[default]
     Declared,
@@ -69,11 +71,36 @@ pub enum ProfileChoice {
     Given(Box<Profile>),
 }
 
+/// The profiles that a caller knows, in the place of those that come with the crate.
+pub trait KnownProfiles: fmt::Debug + Send + Sync {
+    /// The profile that a bag means by this `BagIt-Profile-Identifier`.
+    fn for_identifier(&self, identifier: &str) -> Result<Option<Profile>, BagError>;
+
+    /// The profile of bags that name none and have an `aptrust-info.txt`.
+    fn for_aptrust(&self) -> Result<Option<Profile>, BagError>;
+}
+
+/// The profiles that come with the crate.
+#[derive(Debug)]
+struct Builtins;
+
+impl KnownProfiles for Builtins {
+    fn for_identifier(&self, identifier: &str) -> Result<Option<Profile>, BagError> {
+        Ok(Profile::for_identifier(identifier))
+    }
+
+    fn for_aptrust(&self) -> Result<Option<Profile>, BagError> {
+        Ok(Profile::builtin("aptrust"))
+    }
+}
+
 /// How a bag is checked.
 #[derive(Debug, Clone, Default)]
 pub struct CheckOptions {
     /// Which profile it is checked against.
     pub profile: ProfileChoice,
+    /// The profiles that a bag may name; absent: those that come with the crate.
+    pub known: Option<Arc<dyn KnownProfiles>>,
     /// The depositing institution's identifier, which may stand before the bag's name in that of its archive.
     pub institution: Option<String>,
     /// Whether a base directory that is not named as the profile asks is a warning only.
@@ -164,7 +191,7 @@ impl Check<'_> {
         for file in &survey.info_files {
             self.read_tags(file, charset, version, file == bag_info)?;
         }
-        let chosen = self.profile(&survey, bag_info);
+        let chosen = self.profile(&survey, bag_info)?;
         let profile = chosen.as_ref().map(|(profile, _)| profile);
         if let Some(profile) = profile {
             let rest = profile.tag_files_with_rules();
@@ -250,12 +277,13 @@ impl Check<'_> {
     }
 
     /// The profile that the bag is checked against, and why. Reports profiles that the bag names and that are not known.
-    fn profile(&self, survey: &Survey, bag_info: &str) -> Option<(Profile, ProfileReason)> {
+    fn profile(&self, survey: &Survey, bag_info: &str) -> Result<Option<(Profile, ProfileReason)>, BagError> {
         match &self.options.profile {
-            ProfileChoice::Given(profile) => return Some((Profile::clone(profile), ProfileReason::Given)),
-            ProfileChoice::Nothing => return None,
+            ProfileChoice::Given(profile) => return Ok(Some((Profile::clone(profile), ProfileReason::Given))),
+            ProfileChoice::Nothing => return Ok(None),
             ProfileChoice::Declared => {}
         }
+        let known = self.options.known.as_deref().unwrap_or(&Builtins);
         let named = self.tags.iter().filter(|tag| {
             tag.file == bag_info
                 && tag.label.eq_ignore_ascii_case("BagIt-Profile-Identifier")
@@ -264,7 +292,7 @@ impl Check<'_> {
         let mut declared = None;
         let mut is_unknown = false;
         for tag in named {
-            if let Some(profile) = Profile::for_identifier(&tag.value) {
+            if let Some(profile) = known.for_identifier(&tag.value)? {
                 declared.get_or_insert(profile);
                 continue;
             }
@@ -274,16 +302,18 @@ impl Check<'_> {
             self.report(problem.in_file(bag_info).at_line(tag.line));
         }
         if let Some(profile) = declared {
-            return Some((profile, ProfileReason::Declared));
+            return Ok(Some((profile, ProfileReason::Declared)));
         }
         if is_unknown && !self.options.unknown_profile_is_warning {
-            return None;
+            return Ok(None);
         }
         if let Some(profile) = &self.options.default_profile {
-            return Some((Profile::clone(profile), ProfileReason::Default));
+            return Ok(Some((Profile::clone(profile), ProfileReason::Default)));
         }
-        let is_for_aptrust = survey.info_files.iter().any(|file| file == "aptrust-info.txt");
-        is_for_aptrust.then(|| Profile::builtin("aptrust")).flatten().map(|found| (found, ProfileReason::AptrustInfo))
+        if !survey.info_files.iter().any(|file| file == "aptrust-info.txt") {
+            return Ok(None);
+        }
+        Ok(known.for_aptrust()?.map(|found| (found, ProfileReason::AptrustInfo)))
     }
 
     fn check_profile(&self, profile: &Profile, survey: &Survey, declaration: &Declaration) -> Result<(), BagError> {
@@ -342,6 +372,7 @@ impl Check<'_> {
             version: declaration.version_text.clone(),
             encoding: declaration.encoding_text.clone(),
             profile: profile.map(|(profile, _)| profile.name().to_owned()),
+            profile_version: profile.and_then(|(profile, _)| profile.number()),
             profile_reason: profile.map(|(_, reason)| *reason),
             files: survey.files,
             bytes: survey.bytes,

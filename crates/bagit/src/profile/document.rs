@@ -48,6 +48,9 @@ const OWN_FIELDS: [&str; 6] = [
 ];
 
 impl Profile {
+    /// The length of the longest document that is read, in bytes.
+    pub const LONGEST_DOCUMENT: usize = LENGTH_LIMIT;
+
     /// Reads a profile from JSON, with all that is wrong with the document (codes `profile.document...`). A document with
     /// errors still gives a profile of what could be read; whether to use it is the caller's decision.
     ///

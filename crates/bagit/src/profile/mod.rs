@@ -13,6 +13,7 @@ mod facts;
 mod names;
 mod pattern;
 
+pub use builtin::BuiltinProfile;
 pub(crate) use codes::CODES;
 pub use facts::{BagFacts, Paths, TagFact};
 
@@ -83,6 +84,8 @@ pub struct TagRule {
 )]
 pub struct Profile {
     name: String,
+    /// Which of the versions of its name it is.
+    number: Option<u64>,
     identifier: String,
     version: String,
     description: String,
@@ -116,6 +119,7 @@ impl Profile {
     fn blank() -> Self {
         Self {
             name: String::new(),
+            number: None,
             identifier: String::new(),
             version: String::new(),
             description: String::new(),
@@ -147,6 +151,11 @@ impl Profile {
     /// The name it is chosen by (`aptrust-2.3`), or its identifier where it has no name.
     pub fn name(&self) -> &str {
         if self.name.is_empty() { &self.identifier } else { &self.name }
+    }
+
+    /// Which of the versions of its name it is, from 1; `None` for a document that no registry of profiles has.
+    pub fn number(&self) -> Option<u64> {
+        self.number
     }
 
     /// `BagIt-Profile-Identifier`: the URI bags name it by.

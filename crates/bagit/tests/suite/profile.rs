@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use strongroom_bagit::{
     BagFacts, CheckOptions, Paths, Problem, Profile, ProfileChoice, ProfileError, Severity, TagFact, validate,
 };
+use strongroom_digest::{Algorithm, MultiHasher};
 
 fn tag<'a>(file: &'a str, label: &'a str, value: &'a str) -> TagFact<'a> {
     TagFact { file, label, value, line: Some(1) }
@@ -413,4 +414,36 @@ proptest! {
             prop_assert!(found.iter().all(|problem| problem.code.starts_with("profile.")));
         }
     }
+}
+
+/// A document that changes gets the next number: registries name what a bag was checked against by name and number.
+#[test]
+fn the_documents_of_the_crate_are_those_of_their_numbers() {
+    let found: Vec<_> = Profile::builtins()
+        .map(|builtin| (builtin.name, builtin.number, sha256(builtin.document.as_bytes())))
+        .collect();
+    let expected = [
+        ("aptrust-2.3", 1, "45f8e58e9f5430c12d2653e4f209380e81c818d2ef3823a71a1dd4f3b1b78e75"),
+        ("aptrust-2.2", 1, "aec7bf18f0b1f0e1cc0c7c1d9bc4b9811bba9cdd2b7acf3ba6e83d1bdc5e17a1"),
+        ("btr-1.0", 1, "d58bdb15936ca4f1aa5f7963cf23555992010f2abc0150980daba2ab2474e638"),
+    ];
+    assert_eq!(found, expected.map(|(name, number, digest)| (name, number, digest.to_owned())));
+}
+
+fn sha256(bytes: &[u8]) -> String {
+    let mut hasher = MultiHasher::new(&[Algorithm::Sha256]);
+    hasher.update(bytes);
+    hasher.finish().get(Algorithm::Sha256).unwrap().to_hex()
+}
+
+#[test]
+fn a_recorded_profile_has_name_and_number_and_answers_to_more_identifiers() {
+    let recorded = profile("").recorded_as("maps", 3);
+    assert_eq!((recorded.name(), recorded.number()), ("maps", Some(3)));
+    assert!(recorded.is_named_by("http://example.org/p.json"));
+    assert!(!recorded.is_named_by("http://example.org/q.json"));
+    assert!(recorded.answering_to(" http://example.org/q.json").is_named_by("http://example.org/q.json"));
+    let newer = profile("").recorded_as("aptrust-2.2", 2);
+    assert!(newer.is_named_by("https://wiki.aptrust.org/APTrust_BagIt_Profile-2.2"));
+    assert_eq!(Profile::builtin("btr").and_then(|builtin| builtin.number()), Some(1));
 }

@@ -403,7 +403,7 @@ fn codes(context: &Context) -> Outcome {
 }
 
 /// A problem on one line.
-fn tell(problem: &Problem, context: &Context) -> Result<(), Failure> {
+pub(super) fn tell(problem: &Problem, context: &Context) -> Result<(), Failure> {
     let severity = match problem.severity {
         Severity::Error => "error",
         Severity::Warning => "warning",

@@ -54,6 +54,9 @@ pub(crate) struct Rules {
     /// The profile its bags must keep; "" for none
     #[arg(long)]
     profile: Option<String>,
+    /// The version of that profile; 0 for the newest at the time of each deposit
+    #[arg(long, value_name = "N")]
+    profile_version: Option<u64>,
     /// The placement of its objects where a deposit names none; "" for the default
     #[arg(long)]
     placement: Option<String>,
@@ -64,8 +67,8 @@ pub(crate) struct Rules {
 
 impl From<Rules> for collections::Rules {
     fn from(rules: Rules) -> Self {
-        let Rules { name, profile, placement, held } = rules;
-        Self { name, profile, placement, held }
+        let Rules { name, profile, profile_version, placement, held } = rules;
+        Self { name, profile, profile_version, placement, held }
     }
 }
 
@@ -77,7 +80,11 @@ pub(crate) fn run(command: Collection, context: &Context) -> Outcome {
             let mut table =
                 context.output.table(&["institution", "collection", "name", "profile", "placement", "held"]);
             for collection in found {
-                table.row(&collection)?;
+                let profile = match (&collection.profile, collection.profile_version) {
+                    (Some(profile), Some(version)) => format!("{profile} version {version}"),
+                    (profile, _) => profile.clone().unwrap_or_default(),
+                };
+                table.row_with(&collection, &[("profile", profile)])?;
             }
             table.end("there are no collections")?;
             return Ok(Exit::Done);

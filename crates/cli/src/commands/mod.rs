@@ -19,6 +19,7 @@ pub(crate) mod journal;
 pub(crate) mod migrate;
 pub(crate) mod objects;
 pub(crate) mod ocfl;
+pub(crate) mod profile;
 pub(crate) mod queue;
 pub(crate) mod rebuild;
 pub(crate) mod receiving;
@@ -59,6 +60,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         Command::Migrate(command) => migrate::run(&command, context),
         Command::Institution(command) => institution::run(command, context),
         Command::Collection(command) => collection::run(command, context),
+        Command::Profile(command) => profile::run(command, context),
         Command::Journal(command) => journal::run(command, context),
         Command::Bag(command) => bag::run(&command, context),
         Command::Ocfl(command) => ocfl::run(&command, context),

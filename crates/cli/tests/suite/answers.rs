@@ -174,3 +174,41 @@ fn the_answers_of_the_commands_that_act_are_as_they_were() {
         ],
     );
 }
+
+#[test]
+fn the_answers_about_profiles_are_as_they_were() {
+    let place = Place::with_home();
+    let document = |version: &str, more: &str| {
+        format!(
+            r#"{{"BagIt-Profile-Info":{{"Source-Organization":"Example University","External-Description":"maps",
+"Version":"{version}","BagIt-Profile-Identifier":"https://example.edu/maps.json","BagIt-Profile-Version":"1.4.0"}},
+"Accept-BagIt-Version":["1.0"]{more}}}
+"#
+        )
+    };
+    place.write("maps.json", document("1", ""));
+    place.write("newer.json", document("2", r#","Manifests-Required":["sha512"],"Manifest-Required":[]"#));
+    place.write(
+        "bad.json",
+        document("x", r#","Serialization":"always","Manifests-Required":["SHA-512"],"Data-Empty":1"#),
+    );
+    snapshot(
+        &place,
+        "profiles",
+        &[
+            &["profile", "list"],
+            &["profile", "show", "aptrust"],
+            &["profile", "add", "bad.json"],
+            &["profile", "add", "maps.json"],
+            &["profile", "add", "newer.json", "--name", "maps"],
+            &["profile", "show", "maps", "--version", "1", "--document"],
+            &["collection", "add", "sheets", "--institution", "example.edu", "--profile", "maps"],
+            &["collection", "set", "sheets", "--institution", "example.edu", "--profile-version", "1"],
+            &["collection", "list"],
+            &["profile", "remove", "maps"],
+            &["profile", "remove", "maps", "--version", "2"],
+            &["profile", "show", "mops"],
+            &["profile", "list"],
+        ],
+    );
+}

@@ -48,6 +48,7 @@ fn a_bag_goes_in_and_is_shown_with_everything_it_has() {
             "collection",
             "placement",
             "profile",
+            "profile_version",
             "source_organization",
             "versions",
             "head",

@@ -1,6 +1,6 @@
 //! Institutions, collections, items, batches, objects and the queue, as scripts see them.
 
-use crate::program::{Place, assert_keys};
+use crate::program::{Answer, Place, assert_keys};
 
 #[test]
 fn institutions_are_added_changed_and_put_away() {
@@ -33,7 +33,10 @@ fn collections_have_rules_that_exist() {
     place.run(which("show", "theses")).fails(3, &["theses"]);
     place.run(with(which("add", "theses"), &["--placement", "Wasabi-OR", "--held", "true"])).succeeds();
     let shown = place.run(with(which("show", "theses"), &["--json"])).succeeds().object();
-    assert_keys(&shown, &["collection", "institution", "name", "profile", "placement", "held", "created_at"]);
+    assert_keys(
+        &shown,
+        &["collection", "institution", "name", "profile", "profile_version", "placement", "held", "created_at"],
+    );
     assert_eq!(shown["placement"], "Wasabi-OR");
     assert_eq!(shown["held"], true);
     let set = place.run(with(which("set", "theses"), &["--placement", "", "--json"])).succeeds().object();
@@ -163,4 +166,25 @@ fn acts_on_the_installation_are_in_the_journal() {
             "registry.adopt the registry, from all stores done",
         ]
     );
+}
+
+#[test]
+fn a_profile_is_read_from_standard_input_and_given_back_byte_for_byte() {
+    let place = Place::with_home();
+    let document = place.run(["profile", "show", "btr", "--document"]).succeeds().stdout;
+    let file = place.write("btr.json", &document);
+    let add = |arguments: &[&str]| {
+        let input = std::fs::File::open(&file).unwrap();
+        Answer::of(place.command().args(["profile", "add", "-"]).args(arguments).stdin(input))
+    };
+    add(&[]).fails(2, &["--name"]);
+    add(&["--name", "btr-1.0"]).succeeds();
+    add(&["--name", "Ours", "--json"]).succeeds();
+    assert_eq!(place.run(["profile", "show", "ours", "--document"]).succeeds().stdout, document);
+    let shown = place.run(["profile", "show", "ours", "--document", "--json"]).succeeds().object();
+    assert_keys(&shown, &["profile", "version", "document"]);
+    assert_eq!(shown["document"], document);
+    place.run(["profile", "add", "nowhere.json"]).fails(3, &["nowhere.json"]);
+    place.run(["profile", "add", "btr.json", "--name", "none"]).fails(2, &["none"]);
+    place.run(["profile", "show", "ours", "--version", "7"]).fails(3, &["ours version 7", "profile list"]);
 }

@@ -40,6 +40,8 @@ pub(crate) enum Ownership {
     Institutions,
     /// It is one for the whole installation: only those may act whose scope is the whole system.
     Installation,
+    /// It is one for the whole installation, and whoever acts for an institution sees it, too. Nothing may be changed of it.
+    Shared,
 }
 
 /// Whether an act changes anything. What changes something is told of in the journal.
@@ -70,6 +72,11 @@ impl Permission {
     /// Whether it is for whole installations only, whatever the role.
     pub fn is_of_installation(&self) -> bool {
         self.ownership == Ownership::Installation
+    }
+
+    /// Whether what it is done to belongs to an institution, so that an actor of another one does not see it.
+    pub fn is_of_institutions(&self) -> bool {
+        self.ownership == Ownership::Institutions
     }
 
     /// Whether it changes something.
@@ -132,6 +139,10 @@ permissions! {
     OBJECTS_LIST "objects.list" Institutions Reads [SystemAdmin InstitutionAdmin InstitutionUser Auditor]
     OBJECTS_PREMIS "objects.premis" Institutions Reads [SystemAdmin InstitutionAdmin InstitutionUser Auditor]
     OBJECTS_SHOW "objects.show" Institutions Reads [SystemAdmin InstitutionAdmin InstitutionUser Auditor]
+    PROFILES_LIST "profiles.list" Shared Reads [SystemAdmin InstitutionAdmin InstitutionUser Auditor]
+    PROFILES_SHOW "profiles.show" Shared Reads [SystemAdmin InstitutionAdmin InstitutionUser Auditor]
+    PROFILES_ADD "profiles.add" Installation Writes [SystemAdmin]
+    PROFILES_REMOVE "profiles.remove" Installation Writes [SystemAdmin]
     QUEUES_LIST "queues.list" Installation Reads [SystemAdmin Auditor]
     QUEUES_TASKS "queues.tasks" Installation Reads [SystemAdmin Auditor]
     QUEUES_PAUSE "queues.pause" Installation Writes [SystemAdmin]

@@ -2,7 +2,7 @@
 
 use strongroom_bagit::Profile;
 use strongroom_registry::tenants::{self, Collection, CollectionRules};
-use strongroom_registry::{CollectionId, InstitutionId, RegistryError, Scope, Transaction};
+use strongroom_registry::{CollectionId, InstitutionId, RegistryError, Scope, Transaction, profiles};
 
 use super::authorization::{
     COLLECTIONS_ADD, COLLECTIONS_LIST, COLLECTIONS_REMOVE, COLLECTIONS_SET, COLLECTIONS_SHOW, Permission,
@@ -11,7 +11,7 @@ use super::views::CollectionView;
 use super::{Authorized, OpContext};
 use crate::EngineError;
 use crate::journal::Target;
-use crate::settings::{Settings, nearest};
+use crate::settings::nearest;
 
 /// What is to be changed of a collection's rules; what is absent stays, an empty text takes a rule away.
 #[derive(Debug, Clone, Default)]
@@ -20,6 +20,8 @@ pub struct Rules {
     pub name: Option<String>,
     /// The profile its bags must keep.
     pub profile: Option<String>,
+    /// Which version of it; 0 for the newest at the time of each deposit, as where only a profile is given.
+    pub profile_version: Option<u64>,
     /// The placement of its objects where a deposit names none.
     pub placement: Option<String>,
     /// Whether its deposits wait for a person.
@@ -56,9 +58,10 @@ pub fn add(
             .next("give up to 100 letters, digits, dots, - and _"));
     }
     let blank = CollectionRules { name: collection.to_owned(), ..CollectionRules::default() };
-    let rules = checked(rules, blank, &authorized.home().settings)?;
+    let rules = checked(rules, blank, &authorized)?;
     let (scope, identifier) = (authorized.scope(), collection.to_owned());
     Ok(authorized.write(move |tx| {
+        require_profile(tx, &rules)?;
         tenants::add_collection(tx, CollectionId::new(), institution.id, &identifier, &rules)?;
         told(tx, scope, institution.id, &identifier)
     })?)
@@ -72,9 +75,10 @@ pub fn set(
     rules: Rules,
 ) -> Result<CollectionView, EngineError> {
     let (authorized, found) = existing(context, &COLLECTIONS_SET, institution, collection)?;
-    let rules = checked(rules, rules_of(&found), &authorized.home().settings)?;
+    let rules = checked(rules, rules_of(&found), &authorized)?;
     let scope = authorized.scope();
     Ok(authorized.write(move |tx| {
+        require_profile(tx, &rules)?;
         tenants::set_collection(tx, found.id, &rules, true)?;
         told(tx, scope, found.institution, &found.identifier)
     })?)
@@ -127,30 +131,56 @@ fn rules_of(record: &Collection) -> CollectionRules {
     CollectionRules {
         name: record.name.clone(),
         profile: record.profile.clone(),
+        profile_version: record.profile_version,
         placement: record.placement.clone(),
         held: record.held,
     }
 }
 
+/// Refuses rules with a profile that is not for new deposits, in the transaction that sets them: a profile is not removed while
+/// a collection names it.
+fn require_profile(tx: &mut dyn Transaction, rules: &CollectionRules) -> Result<(), RegistryError> {
+    match &rules.profile {
+        Some(name) => profiles::usable(tx, name, rules.profile_version, "name it in a collection").map(drop),
+        None => Ok(()),
+    }
+}
+
 /// What is asked laid over what holds, with names that exist.
-fn checked(asked: Rules, holds: CollectionRules, settings: &Settings) -> Result<CollectionRules, EngineError> {
+fn checked(asked: Rules, holds: CollectionRules, authorized: &Authorized<'_>) -> Result<CollectionRules, EngineError> {
     let over = |asked: Option<String>, holds: Option<String>| match asked {
         Some(text) if text.is_empty() => None,
         Some(text) => Some(text),
         None => holds,
     };
+    let profile_version = match (&asked.profile, asked.profile_version) {
+        (None, None) => holds.profile_version,
+        (_, version) => version.filter(|version| *version > 0),
+    };
     let rules = CollectionRules {
         name: asked.name.unwrap_or(holds.name),
-        profile: over(asked.profile, holds.profile),
+        profile: over(asked.profile, holds.profile).map(|name| Profile::canonical_name(&name)),
+        profile_version,
         placement: over(asked.placement, holds.placement),
         held: asked.held.unwrap_or(holds.held),
     };
-    if let Some(profile) = &rules.profile
-        && Profile::builtin(profile).is_none()
-    {
-        let near = nearest(profile, Profile::builtin_names()).unwrap_or_default();
-        return Err(EngineError::Usage(format!("there is no profile {profile:?}; the nearest is {near}")));
+    match &rules.profile {
+        Some(profile) => {
+            let known = authorized.read(profiles::list)?;
+            if !known.iter().any(|one| one.name == *profile) {
+                let usable = known.iter().filter(|one| one.is_usable());
+                let near = nearest(profile, usable.map(|one| one.name.as_str())).unwrap_or_default();
+                return Err(EngineError::Usage(format!("there is no profile {profile:?}; the nearest is {near}"))
+                    .next("\"strongroom profile list\" shows those there are"));
+            }
+        }
+        None if rules.profile_version.is_some() => {
+            return Err(EngineError::Usage("a version of a profile is asked for, and no profile".to_owned())
+                .next("name the profile, too"));
+        }
+        None => {}
     }
+    let settings = &authorized.home().settings;
     if let Some(placement) = &rules.placement
         && settings.placement(placement).is_none()
     {

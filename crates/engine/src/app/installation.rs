@@ -17,6 +17,7 @@ use super::views::{InstallationView, UnusableStoreView};
 use super::{Caller, OpContext};
 use crate::event::Event;
 use crate::journal::{JournalEntry, Target};
+use crate::profiles;
 use crate::settings::{Loaded, Settings, starting_file, with_registry};
 use crate::survey::Survey;
 use crate::{Availability, EngineError, Home};
@@ -298,7 +299,9 @@ fn fill(folder: &Path, registry: Option<&str>, entry: JournalEntry) -> Result<()
             EngineError::Refused(format!("there is a registry at {location} already")).next("name an empty database")
         );
     }
-    Registry::open(&location)?.write(move |tx| {
+    let registry = Registry::open(&location)?;
+    profiles::put_builtins(&registry)?;
+    registry.write(move |tx| {
         let institution = InstitutionId::new();
         tenants::add_institution(tx, institution, INSTITUTION, "Example University")?;
         let rules = CollectionRules { name: "Default collection".to_owned(), ..CollectionRules::default() };

@@ -84,12 +84,14 @@ fn entity(object: &Object, representation: &Identifier) -> IntellectualEntity {
     entity.other_identifiers.push(Identifier::new("local", object.identifier.as_str()));
     entity.other_identifiers.extend(object.ark.iter().map(|ark| Identifier::new("ARK", ark.as_str())));
     entity.other_identifiers.extend(said.local_ids.iter().map(|id| Identifier::new("depositor", id.as_str())));
+    let profile_version = said.profile_version.map(|version| version.to_string());
     let properties = [
         ("title", &said.title),
         ("description", &said.description),
         ("access", &said.access),
         ("placement", &said.placement),
         ("profile", &said.profile),
+        ("profile version", &profile_version),
         ("source organization", &said.source_organization),
         ("bag group identifier", &said.bag_group_identifier),
         ("internal sender identifier", &said.internal_sender_identifier),

@@ -19,6 +19,7 @@ use strongroom_storage::{Key, KeyError, StorageError, Store};
 
 use crate::error::chain;
 use crate::hold::OperationError;
+use crate::profiles::put_builtins;
 use crate::{EngineError, Home};
 use adopt::Taking;
 
@@ -175,6 +176,7 @@ pub fn run(home: &Home, store: &str, progress: &mut dyn FnMut(&Summary)) -> Resu
         return Err(EngineError::Usage(format!("{store} is not a preservation store: it has a role of its own")));
     }
     home.registry.write(record::begin)?;
+    put_builtins(&home.registry)?;
     let mut held = adoption::begin(home)?;
     let acts = adoption::acts(in_store)?;
     let mut summary = Summary::default();

@@ -191,6 +191,15 @@ const CASES: &[Case] = cases! {
     };
     "objects::premis" "objects.premis" |call, _| something(app::objects::premis(call, &letters(), &mut Vec::new()));
     "objects::show" "objects.show" |call, _| something(app::objects::show(call, &letters()));
+    "profiles::list" "profiles.list" |call, _| app::profiles::list(call).map(|found| some(&found));
+    "profiles::show" "profiles.show" |call, _| something(app::profiles::show(call, "btr-1.0", None));
+    "profiles::document" "profiles.show" |call, _| something(app::profiles::document(call, "btr-1.0", None));
+    "profiles::add" "profiles.add" |call, _| {
+        let bytes = include_bytes!("../../../bagit/src/profile/btr-1.0.json").to_vec();
+        let document = app::profiles::Document { name: Some("maps".to_owned()), file: None, bytes };
+        something(app::profiles::add(call, document))
+    };
+    "profiles::remove" "profiles.remove" |call, _| something(app::profiles::remove(call, "aptrust-2.2", None));
     "queues::list" "queues.list" |call, _| something(app::queues::list(call));
     "queues::tasks" "queues.tasks" |call, _| something(app::queues::tasks(call, None, None, None));
     "queues::pause" "queues.pause" |call, _| something(app::queues::pause(call, "fixity.check"));
@@ -368,7 +377,7 @@ fn check(role: Role, whose: Whose) {
             let refused = usize::from(permission.writes() && case.function != "installation::init");
             assert_eq!(told.len() - before, refused, "{what}");
             assert!(told.iter().skip(before).all(|(_, outcome)| outcome == "refused"), "{what}: {told:?}");
-        } else if whose == Whose::Foreign && !permission.is_of_installation() {
+        } else if whose == Whose::Foreign && permission.is_of_institutions() {
             let is_hidden = match &answer {
                 Ok(shown) => *shown == Shown::Nothing,
                 Err(error) => is_not_found(error),

@@ -14,6 +14,7 @@ mod installation;
 mod meanwhile;
 mod older;
 mod outbox;
+mod profiles;
 mod rebuild;
 mod receiving;
 mod reconcile;

@@ -6,7 +6,7 @@ ON CONFLICT (institution_id, identifier) DO NOTHING
 UPDATE objects SET state = 'active', head = ?2, files = ?3, bytes = ?4, title = ?5, description = ?6, access = ?7,
     placement = ?8, profile = ?9, source_organization = ?10, bag_group_identifier = ?11,
     internal_sender_identifier = ?12, internal_sender_description = ?13, updated_at = ?14,
-    collection_id = coalesce(collection_id, ?15)
+    collection_id = coalesce(collection_id, ?15), profile_version = ?16
 WHERE id = ?1
 -- name: local_ids.insert
 INSERT INTO local_ids (object_id, local_id) VALUES (?1, ?2) ON CONFLICT DO NOTHING

@@ -1,22 +1,22 @@
 -- name: objects.by_identifier
 SELECT o.id, o.institution_id, i.identifier AS institution_identifier, c.identifier AS collection_identifier,
     o.identifier, o.generation, o.state, o.title, o.description, o.access, o.ark, o.placement, o.profile,
-    o.source_organization, o.bag_group_identifier, o.internal_sender_identifier, o.internal_sender_description, o.head,
-    o.files, o.bytes, o.created_at, o.updated_at
+    o.profile_version, o.source_organization, o.bag_group_identifier, o.internal_sender_identifier,
+    o.internal_sender_description, o.head, o.files, o.bytes, o.created_at, o.updated_at
 FROM objects o JOIN institutions i ON i.id = o.institution_id LEFT JOIN collections c ON c.id = o.collection_id
 WHERE o.identifier = ?1 AND (?2 IS NULL OR o.institution_id = ?2)
 -- name: objects.get
 SELECT o.id, o.institution_id, i.identifier AS institution_identifier, c.identifier AS collection_identifier,
     o.identifier, o.generation, o.state, o.title, o.description, o.access, o.ark, o.placement, o.profile,
-    o.source_organization, o.bag_group_identifier, o.internal_sender_identifier, o.internal_sender_description, o.head,
-    o.files, o.bytes, o.created_at, o.updated_at
+    o.profile_version, o.source_organization, o.bag_group_identifier, o.internal_sender_identifier,
+    o.internal_sender_description, o.head, o.files, o.bytes, o.created_at, o.updated_at
 FROM objects o JOIN institutions i ON i.id = o.institution_id LEFT JOIN collections c ON c.id = o.collection_id
 WHERE o.id = ?1 AND (?2 IS NULL OR o.institution_id = ?2)
 -- name: objects.list
 SELECT o.id, o.institution_id, i.identifier AS institution_identifier, c.identifier AS collection_identifier,
     o.identifier, o.generation, o.state, o.title, o.description, o.access, o.ark, o.placement, o.profile,
-    o.source_organization, o.bag_group_identifier, o.internal_sender_identifier, o.internal_sender_description, o.head,
-    o.files, o.bytes, o.created_at, o.updated_at
+    o.profile_version, o.source_organization, o.bag_group_identifier, o.internal_sender_identifier,
+    o.internal_sender_description, o.head, o.files, o.bytes, o.created_at, o.updated_at
 FROM objects o JOIN institutions i ON i.id = o.institution_id LEFT JOIN collections c ON c.id = o.collection_id
 WHERE o.id > ?1 AND (?2 IS NULL OR o.institution_id = ?2) AND o.state <> 'new' AND (?3 IS NULL OR o.state = ?3)
 ORDER BY o.id LIMIT ?4

@@ -7,12 +7,12 @@ SELECT id, identifier, name, state, created_at FROM institutions WHERE id = ?1 A
 SELECT id, identifier, name, state, created_at FROM institutions
 WHERE (?1 IS NULL OR id = ?1) AND identifier > ?2 ORDER BY identifier LIMIT ?3
 -- name: collections.by_identifier
-SELECT c.id, c.institution_id, i.identifier AS institution_identifier, c.identifier, c.name, c.profile, c.placement,
-    c.held, c.state, c.created_at
+SELECT c.id, c.institution_id, i.identifier AS institution_identifier, c.identifier, c.name, c.profile, c.profile_version,
+    c.placement, c.held, c.state, c.created_at
 FROM collections c JOIN institutions i ON i.id = c.institution_id
 WHERE c.institution_id = ?1 AND c.identifier = ?2 AND (?3 IS NULL OR c.institution_id = ?3)
 -- name: collections.list
-SELECT c.id, c.institution_id, i.identifier AS institution_identifier, c.identifier, c.name, c.profile, c.placement,
-    c.held, c.state, c.created_at
+SELECT c.id, c.institution_id, i.identifier AS institution_identifier, c.identifier, c.name, c.profile, c.profile_version,
+    c.placement, c.held, c.state, c.created_at
 FROM collections c JOIN institutions i ON i.id = c.institution_id
 WHERE (?1 IS NULL OR c.institution_id = ?1) AND c.state = 'active' ORDER BY i.identifier, c.identifier

@@ -88,6 +88,16 @@ words! {
         Refused = "refused",
     }
 
+    /// Where a version of a profile comes from.
+    ProfileOrigin ("the origin of a profile") {
+        /// It came with a program.
+        BuiltIn = "built-in",
+        /// A person added it.
+        File = "file",
+        /// A record in a store names it; its document is missing.
+        Stores = "stores",
+    }
+
     /// Where a batch is.
     BatchState ("a batch's state") {
         /// Items are being made.

@@ -12,7 +12,7 @@ pub(crate) mod workflow;
 
 pub use enums::{
     ActorKind, BatchState, CopyState, Decision, FindingKind, FindingState, Health, ItemStatus, JournalOutcome,
-    ObjectState, RestoredState, UploadState, VersionState, WaitReason,
+    ObjectState, ProfileOrigin, RestoredState, UploadState, VersionState, WaitReason,
 };
 pub use format::Format;
 pub use ids::{

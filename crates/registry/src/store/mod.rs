@@ -24,6 +24,7 @@ mod notes;
 pub mod objects;
 pub mod outbox;
 pub mod parts;
+pub mod profiles;
 mod publishing;
 pub mod rebuild;
 pub mod receiving;

@@ -42,6 +42,12 @@ pub struct Description {
     pub placement: Option<String>,
     /// The profile it was checked against.
     pub profile: Option<String>,
+    /// Which version of that profile ([`crate::profiles`]); none where that was not recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profile_version: Option<u64>,
+    /// The SHA-512 of the document of that version, in hexadecimal digits; kept with the version of the object only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profile_sha512: Option<String>,
     /// `Source-Organization`.
     pub source_organization: Option<String>,
     /// `Bag-Group-Identifier`.
@@ -379,6 +385,8 @@ fn object_row(tx: &mut dyn Transaction, row: &Row) -> Result<Object, RegistryErr
             access: text("access")?,
             placement: text("placement")?,
             profile: text("profile")?,
+            profile_version: optional_count(row, "profile_version")?,
+            profile_sha512: None,
             source_organization: text("source_organization")?,
             bag_group_identifier: text("bag_group_identifier")?,
             internal_sender_identifier: text("internal_sender_identifier")?,
@@ -413,4 +421,14 @@ fn file_row(row: &Row) -> Result<File, RegistryError> {
         since: row.count("since")?,
         stored_in: row.count("stored_in")?,
     })
+}
+
+/// A column of a whole number that may be absent.
+pub(crate) fn optional_count(row: &Row, column: &'static str) -> Result<Option<u64>, RegistryError> {
+    let value = row.optional_integer(column)?;
+    value
+        .map(|value| {
+            u64::try_from(value).map_err(|_| RegistryError::Corrupt { wanted: "a number", found: value.to_string() })
+        })
+        .transpose()
 }

@@ -86,6 +86,7 @@ pub(crate) fn set_head(
             // The time that the stores know too, so that a registry made from them says the same.
             version.created_at.into(),
             collection.into(),
+            said.profile_version.into(),
         ],
     )?;
     if let Some(part) = version.description.part {

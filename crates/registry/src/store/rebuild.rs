@@ -10,7 +10,7 @@ use crate::backfill::{ObjectCopy, put_object_copy};
 use crate::versions::{ROWS_AT_ONCE, Version};
 use crate::{
     CollectionId, Description, EventId, GenerationId, InstitutionId, ItemId, ObjectId, ObjectState, RegistryError,
-    Scope, VersionId, VersionState, discarding, tenants, versions,
+    Scope, VersionId, VersionState, discarding, profiles, tenants, versions,
 };
 
 /// The fact that says that a rebuild was begun and has not ended.
@@ -173,7 +173,16 @@ pub fn put_version(
             version.owns_contents.into(),
         ],
     )?;
+    note_profile(tx, &version.description)?;
     check_number(tx, object, version)
+}
+
+/// Notes the version of a profile that a version was checked against.
+fn note_profile(tx: &mut dyn Transaction, said: &Description) -> Result<(), RegistryError> {
+    match (&said.profile, said.profile_version, said.profile_sha512.as_ref().and_then(|digest| digest.parse().ok())) {
+        (Some(name), Some(version), Some(sha512)) => profiles::note(tx, name, version, sha512),
+        _ => Ok(()),
+    }
 }
 
 /// Refuses where a version's number belongs to another, or to one of its identifier that was given up.

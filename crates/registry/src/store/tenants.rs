@@ -3,6 +3,7 @@
 use serde::Serialize;
 use strongroom_database::{Row, Statement, Time, Transaction, Value};
 
+use crate::store::objects::optional_count;
 use crate::{CollectionId, InstitutionId, RegistryError, Scope};
 
 /// A tenant; nothing crosses its border.
@@ -35,6 +36,8 @@ pub struct Collection {
     pub name: String,
     /// The profile its bags must keep; none: the bag's own, or the default.
     pub profile: Option<String>,
+    /// Which version of that profile; none: the newest at the time of a deposit.
+    pub profile_version: Option<u64>,
     /// The placement of its objects where a deposit names none.
     pub placement: Option<String>,
     /// Whether its deposits wait for a person.
@@ -52,6 +55,8 @@ pub struct CollectionRules {
     pub name: String,
     /// See [`Collection::profile`].
     pub profile: Option<String>,
+    /// See [`Collection::profile_version`].
+    pub profile_version: Option<u64>,
     /// See [`Collection::placement`].
     pub placement: Option<String>,
     /// See [`Collection::held`].
@@ -166,6 +171,7 @@ pub fn add_collection(
             rules.placement.clone().into(),
             rules.held.into(),
             now.into(),
+            rules.profile_version.into(),
         ],
     )?;
     Ok(())
@@ -190,6 +196,7 @@ pub fn set_collection(
             rules.held.into(),
             state.into(),
             now.into(),
+            rules.profile_version.into(),
         ],
     )?;
     Ok(())
@@ -232,6 +239,7 @@ fn collection_row(row: &Row) -> Result<Collection, RegistryError> {
         identifier: row.text("identifier")?.to_owned(),
         name: row.text("name")?.to_owned(),
         profile: row.optional_text("profile")?.map(str::to_owned),
+        profile_version: optional_count(row, "profile_version")?,
         placement: row.optional_text("placement")?.map(str::to_owned),
         held: row.bool("held")?,
         active: row.text("state")? == "active",

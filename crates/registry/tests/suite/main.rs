@@ -14,6 +14,7 @@ mod marks;
 mod model;
 mod parts;
 mod postgres;
+mod profiles;
 mod requests;
 mod restored;
 mod scheduling;
@@ -131,6 +132,15 @@ macro_rules! conformance_suite {
                 parts_of_one_set_do_not_wait_for_each_other
                 a_deposit_that_ends_wakes_the_next_that_waits_for_its_turn
                 what_is_missing_follows_from_the_set_that_was_named_last
+            }
+            profiles {
+                a_version_of_a_profile_stays_as_it_was_added
+                a_withdrawn_version_is_used_by_nothing_new_and_stays
+                a_profile_is_not_withdrawn_while_a_collection_names_it
+                a_version_that_only_a_record_names_keeps_its_number_for_its_document
+                a_numbered_version_is_put_once_and_withdrawn_with_those_before_it
+                documents_that_are_added_at_once_become_versions_of_their_own
+                one_document_that_is_added_twice_at_once_is_one_version
             }
             scheduling {
                 a_run_that_is_wanted_while_one_is_under_way_follows_it

@@ -39,6 +39,8 @@ pub struct ObjectView {
     pub placement: Option<String>,
     /// The profile it was checked against.
     pub profile: Option<String>,
+    /// Which version of that profile; none where that was not recorded.
+    pub profile_version: Option<u64>,
     /// `Source-Organization` of its bag.
     pub source_organization: Option<String>,
     /// How many versions it has.
@@ -76,6 +78,7 @@ impl ObjectView {
             collection: object.collection_identifier,
             placement: object.description.placement,
             profile: object.description.profile,
+            profile_version: object.description.profile_version,
             source_organization: object.description.source_organization,
             // Versions are numbered without gaps, and the head is the newest.
             versions: object.head,

@@ -38,6 +38,8 @@ pub struct CollectionView {
     pub name: String,
     /// The profile its bags must keep.
     pub profile: Option<String>,
+    /// Which version of it; none: the newest at the time of each deposit.
+    pub profile_version: Option<u64>,
     /// The placement of its objects where a deposit names none.
     pub placement: Option<String>,
     /// Whether its deposits wait for a person.
@@ -53,6 +55,7 @@ impl From<&Collection> for CollectionView {
             institution: record.institution_identifier.clone(),
             name: record.name.clone(),
             profile: record.profile.clone(),
+            profile_version: record.profile_version,
             placement: record.placement.clone(),
             held: record.held,
             created_at: record.created_at.to_string(),

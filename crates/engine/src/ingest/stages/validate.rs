@@ -2,6 +2,7 @@
 //! ends here, and stays where it is. Tag files are read from staging and compared with their digests.
 
 use std::io::Read;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use strongroom_bagit::{
@@ -9,15 +10,16 @@ use strongroom_bagit::{
     Scan, Severity, Verdict, check,
 };
 use strongroom_digest::Algorithm;
-use strongroom_registry::Description;
 use strongroom_registry::interim::{self, InterimFile};
 use strongroom_registry::items::ItemProblem;
-use strongroom_registry::work;
+use strongroom_registry::tenants::Collection;
+use strongroom_registry::{Description, RegistryError, work};
 
 use super::fetch::digest_of;
 use crate::ingest::deposit::DepositOptions;
 use crate::ingest::paging::files_by_page;
 use crate::ingest::staged::Readings;
+use crate::profiles::{self, RecordedProfiles};
 use crate::workflow::{Outcome, StageContext, StageError};
 
 /// Most characters of a problem's message in the note of an item.
@@ -47,8 +49,9 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
         return Err(StageError::Invalid { note: summary(&report), problems });
     }
     let note = summary(&report);
+    let description = description(context, &report, &scan)?;
     context.write(move |tx, claim| work::note_problems(tx, claim, &problems))?;
-    context.set_fact("findings", &findings(context, &report, &scan)?)?;
+    context.set_fact("findings", &findings(&report, description))?;
     Ok(Outcome::Done { note })
 }
 
@@ -83,24 +86,35 @@ fn profile_applied(report: &Report) -> String {
         Some(ProfileReason::Default) => "chosen by the setting ingest.default_profile",
         Some(ProfileReason::AptrustInfo) | None => "the default of bags with an aptrust-info.txt",
     };
-    format!("profile {profile}, {reason}")
+    let version = report.profile_version.map(|version| format!(" version {version}")).unwrap_or_default();
+    format!("profile {profile}{version}, {reason}")
 }
 
-/// How the bag is checked: as `bag validate` does it, but for what the collection and the settings choose.
+/// How the bag is checked: as `bag validate` does it, but for what the collection and the settings choose, and with the
+/// profiles of the registry.
 fn options(context: &StageContext<'_>) -> Result<CheckOptions, StageError> {
-    let named = |name: &str| {
-        let profile = Profile::builtin(name).map(Box::new);
-        profile.ok_or_else(|| StageError::fatal(format!("there is no profile {name:?}; see `bag validate --help`")))
-    };
     let settings = &context.home.settings.ingest;
-    let of_collection = context.collection_rules()?.and_then(|collection| collection.profile);
+    let profile = match context.collection_rules()? {
+        Some(Collection { identifier, profile: Some(profile), profile_version, .. }) => {
+            let institution = &context.item.institution_identifier;
+            let way_out = format!("strongroom collection set {identifier} --institution {institution} --profile NAME");
+            let asked = format!("the profile that the collection {identifier} asks for");
+            ProfileChoice::Given(named(context, &profile, profile_version, &asked, &way_out)?)
+        }
+        _ => ProfileChoice::Declared,
+    };
     let default = Some(settings.default_profile.as_str()).filter(|name| !name.is_empty());
+    let default_profile = match default {
+        Some(name) => {
+            let asked = "the profile that the setting ingest.default_profile asks for";
+            Some(named(context, name, None, asked, "set it to one that \"strongroom profile list\" shows")?)
+        }
+        None => None,
+    };
     Ok(CheckOptions {
-        profile: match of_collection {
-            Some(name) => ProfileChoice::Given(named(&name)?),
-            None => ProfileChoice::Declared,
-        },
-        default_profile: default.map(named).transpose()?,
+        profile,
+        known: Some(Arc::new(RecordedProfiles::of(context.registry()))),
+        default_profile,
         unknown_profile_is_warning: settings.unknown_profile == "warn",
         institution: Some(context.item.institution_identifier.clone()),
         wrong_name_is_warning: true,
@@ -108,19 +122,41 @@ fn options(context: &StageContext<'_>) -> Result<CheckOptions, StageError> {
     })
 }
 
-fn findings(context: &StageContext<'_>, report: &Report, scan: &Scan) -> Result<Findings, StageError> {
+/// A profile that something asks for by its name. Where it cannot be used a person has to choose another one.
+fn named(
+    context: &StageContext<'_>,
+    name: &str,
+    version: Option<u64>,
+    asked: &str,
+    way_out: &str,
+) -> Result<Box<Profile>, StageError> {
+    match profiles::chosen(context.registry(), name, version) {
+        Ok(profile) => Ok(Box::new(profile)),
+        Err(error @ (RegistryError::NotFound { .. } | RegistryError::State { .. })) => {
+            let id = context.item.id;
+            Err(StageError::fatal(format!(
+                "{asked} cannot be used: {error}; next: {way_out}, then: strongroom items requeue {id}"
+            )))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// What the object is from this deposit on.
+fn description(context: &StageContext<'_>, report: &Report, scan: &Scan) -> Result<Description, StageError> {
     let options: DepositOptions = serde_json::from_str(&context.item.options)?;
-    let tag = |file: &str, label: &str| {
-        report.tag(file, label).map(str::trim).find(|value| !value.is_empty()).map(str::to_owned)
-    };
-    let info = |label: &str| tag("bag-info.txt", label);
-    let apt = |label: &str| tag("aptrust-info.txt", label);
+    let info = |label: &str| trimmed(report, "bag-info.txt", label);
+    let apt = |label: &str| trimmed(report, "aptrust-info.txt", label);
     let name = context.item.object_identifier.split_once('/').map_or("", |(_, name)| name).to_owned();
     let mut local_ids = options.local_ids;
     local_ids.extend(info("Internal-Sender-Identifier"));
     local_ids.sort();
     local_ids.dedup();
-    let description = Description {
+    let checked_against = match (&report.profile, report.profile_version) {
+        (Some(profile), Some(version)) => Some(profiles::version(context.registry(), profile, version)?),
+        _ => None,
+    };
+    Ok(Description {
         title: apt("Title")
             .or_else(|| info("Internal-Identifier"))
             .or_else(|| info("External-Identifier"))
@@ -131,6 +167,8 @@ fn findings(context: &StageContext<'_>, report: &Report, scan: &Scan) -> Result<
         access: Some(apt("Access").map_or_else(|| "institution".to_owned(), |access| access.to_lowercase())),
         placement: None,
         profile: report.profile.clone(),
+        profile_version: checked_against.as_ref().map(|found| found.version),
+        profile_sha512: checked_against.map(|found| found.sha512.to_hex()),
         source_organization: info("Source-Organization"),
         bag_group_identifier: info("Bag-Group-Identifier"),
         internal_sender_identifier: info("Internal-Sender-Identifier"),
@@ -138,11 +176,20 @@ fn findings(context: &StageContext<'_>, report: &Report, scan: &Scan) -> Result<
         base_directory: scan.base_directory.clone(),
         part: context.part()?,
         local_ids,
-    };
-    let storage_option = apt("Storage-Option")
+    })
+}
+
+fn findings(report: &Report, description: Description) -> Findings {
+    let tag = |file: &str, label: &str| trimmed(report, file, label);
+    let storage_option = tag("aptrust-info.txt", "Storage-Option")
         .map(|option| (option, false))
-        .or_else(|| info("APTrust-Storage-Option").map(|option| (option, true)));
-    Ok(Findings { description, storage_option, manifests: report.manifests.clone() })
+        .or_else(|| tag("bag-info.txt", "APTrust-Storage-Option").map(|option| (option, true)));
+    Findings { description, storage_option, manifests: report.manifests.clone() }
+}
+
+/// The first value of a tag that is not empty.
+fn trimmed(report: &Report, file: &str, label: &str) -> Option<String> {
+    report.tag(file, label).map(str::trim).find(|value| !value.is_empty()).map(str::to_owned)
 }
 
 /// A problem of a bag as a work item keeps it.

@@ -29,6 +29,7 @@ use crate::ingest::staging::{self, Interruptible};
 use crate::ingest::version::{object, open_version};
 use crate::ingest::workflow::{RECORD, WRITE};
 use crate::layout::version_number;
+use crate::profiles;
 use crate::record::{self, FileLine, Line, VersionLine};
 use crate::settings::StoreSettings;
 use crate::workflow::{Outcome, StageContext, StageError};
@@ -223,13 +224,14 @@ fn object_events(context: &StageContext<'_>, version: &Version, object: &Object)
         actor: None,
     };
     let profile = version.description.profile.clone().unwrap_or_else(|| "no profile".into());
+    let checked = profiles::checked_against(&version.description);
     let access = version.description.access.clone().unwrap_or_default();
     let made = match version.description.part {
         Some(part) => format!("a version was made from {part} of the object"),
         None => "a version was made from the deposit".to_owned(),
     };
     let mut events = vec![
-        event("validation", "the bag was checked against BagIt and its profile", profile),
+        event("validation", &checked, profile),
         event("ingestion", &made, format!("version {}", version.number)),
         event("access assignment", "access as the deposit asks", access),
     ];
