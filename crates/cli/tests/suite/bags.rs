@@ -142,7 +142,7 @@ fn a_check_and_a_deposit_of_one_bag_find_the_same_and_say_which_profile_applied(
         let is_valid = report["verdict"].as_str().unwrap().starts_with("valid");
         assert_eq!(item["status"] == "succeeded", is_valid, "{bag}: {report}");
         let applied = match report["profile"].as_str() {
-            Some(profile) => format!("profile {profile}, the default of bags with an aptrust-info.txt"),
+            Some(profile) => format!("profile {profile} version 1, the default of bags with an aptrust-info.txt"),
             None => "no profile applies".to_owned(),
         };
         let history = place.run(["items", "history", item["item"].as_str().unwrap(), "--json"]).succeeds().stdout;

@@ -171,23 +171,17 @@ fn a_profile_that_is_removed_is_for_no_new_deposit() {
     let refused = profiles::remove(&call(&home), "maps", None).expect_err("the collection names it");
     assert!(refused.to_string().contains(&format!("{INSTITUTION}/{COLLECTION}")), "{refused}");
 
-    // A deposit in a collection that is put away is still worked on.
-    let another = bag(&home, "another", &[("Map-Sheet", "13")]);
-    let request = DepositRequest {
-        institution: INSTITUTION.into(),
-        collection: Some(COLLECTION.into()),
-        sources: vec![another.display().to_string()],
-        ..DepositRequest::default()
-    };
-    let waiting = deposit(&home, &request).expect("deposits").items[0];
-    collections::remove(&call(&home), INSTITUTION, COLLECTION).expect("puts it away");
+    set_profile(&home, "", None).expect("names none");
     let removed = profiles::remove(&call(&home), "maps", None).expect("removes");
     assert_eq!(removed.iter().map(|one| (one.version, one.state)).collect::<Vec<_>>(), [(1, ProfileState::Removed)]);
-    work_on(&home, &[waiting], &Shutdown::new()).expect("works");
-    let failed = item(&home, waiting);
+    // As where the collection is put away between the stages of a deposit, and its profile removed.
+    home.change_rows("-- name: change\nUPDATE collections SET profile = 'maps' WHERE identifier = 'sheets'");
+    let another = bag(&home, "another", &[("Map-Sheet", "13")]);
+    let failed = deposited(&home, &another, Some(COLLECTION));
     assert_eq!(failed.status, ItemStatus::Failed, "{:?}", failed.note);
     let note = failed.note.unwrap_or_default();
     assert!(note.contains("profile maps is removed") && note.contains("strongroom collection set"), "{note}");
+    home.change_rows("-- name: change\nUPDATE collections SET profile = NULL WHERE identifier = 'sheets'");
 
     assert!(set_profile(&home, "maps", None).is_err(), "no collection may name it");
     assert!(set_profile(&home, "maps", Some(1)).is_err());

@@ -1,8 +1,14 @@
 //! Profiles: a version stays as it was added, one that is withdrawn is used by nothing new, and a number is given once.
 
+use std::sync::Arc;
+
+use strongroom_database::testing::Scratch;
+use strongroom_database::{
+    Database, Migration, Placeholders, Postgres, PostgresSettings, Sqlite, Statement, Statements, SystemClock,
+};
 use strongroom_registry::profiles::{self, Addition, NewProfile, ProfileVersion};
 use strongroom_registry::tenants::{self, CollectionRules};
-use strongroom_registry::{CollectionId, ProfileOrigin, RegistryError};
+use strongroom_registry::{CollectionId, InstitutionId, ProfileOrigin, Registry, RegistryError, Scope};
 
 use super::world::*;
 
@@ -204,4 +210,58 @@ pub(crate) fn one_document_that_is_added_twice_at_once_is_one_version(subject: &
     assert_eq!(added.iter().filter(|one| **one == Addition::Added(1)).count(), 1, "{added:?}");
     assert_eq!(added.iter().filter(|one| **one == Addition::Unchanged(1)).count(), 3, "{added:?}");
     assert_eq!(all(&world).len(), 1);
+}
+
+const EARLIER: &str = "-- name: test.institution
+INSERT INTO institutions (id, identifier, name, state, created_at, updated_at) VALUES (?1, 'a', 'a', 'active', 0, 0)
+-- name: test.collection
+INSERT INTO collections (id, institution_id, identifier, name, profile, held, state, created_at, updated_at)
+VALUES (?1, ?2, ?3, ?3, ?3, ?4, 'active', 0, 0)
+";
+
+/// What collections named before versions of profiles were records, and what they name since.
+fn spellings_become_names(open: impl Fn(Statements, &[Migration]) -> Arc<dyn Database>, dialect: &str) {
+    let schema = || strongroom_registry::schema(dialect);
+    let placeholders = if dialect == "postgres" { Placeholders::Dollars } else { Placeholders::QuestionMarks };
+    let before = schema().migrations.iter().take_while(|migration| migration.name != "profiles").count();
+    let earlier = open(schema().statements.with_shared(placeholders, EARLIER), &schema().migrations[..before]);
+    let institution = InstitutionId::new();
+    earlier
+        .write::<_, RegistryError, _>(move |tx| {
+            tx.execute(Statement("test.institution"), &[institution.into()])?;
+            for spelling in ["APTrust", "aptrust-2.2", "BTR", "Btr-1.0"] {
+                let id = CollectionId::new();
+                let values = [id.into(), institution.into(), spelling.into(), false.into()];
+                tx.execute(Statement("test.collection"), &values)?;
+            }
+            Ok(())
+        })
+        .expect("is written");
+    drop(earlier);
+    let later = Registry::within(open(schema().statements, &schema().migrations));
+    let found = later.read(|tx| tenants::collections(tx, Scope::System)).expect("collections");
+    let mut names: Vec<String> = found.into_iter().filter_map(|one| one.profile).collect();
+    names.sort();
+    assert_eq!(names, ["aptrust-2.2", "aptrust-2.3", "btr-1.0", "btr-1.0"]);
+}
+
+#[test]
+fn spellings_of_profiles_become_names_in_a_file() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("registry.db");
+    let open = |statements, migrations: &[Migration]| {
+        Arc::new(Sqlite::open(&path, statements, migrations, Arc::new(SystemClock)).expect("opens"))
+            as Arc<dyn Database>
+    };
+    spellings_become_names(open, "sqlite");
+}
+
+#[test]
+fn spellings_of_profiles_become_names_in_postgresql() {
+    let Some(scratch) = Scratch::new() else { return };
+    let open = |statements, migrations: &[Migration]| {
+        let settings = PostgresSettings::default();
+        Arc::new(Postgres::open(&scratch.url(), settings, statements, migrations).expect("opens")) as Arc<dyn Database>
+    };
+    spellings_become_names(open, "postgres");
 }
