@@ -10,7 +10,7 @@ use strongroom_registry::{
 use super::deposit::DepositOptions;
 use super::intake::PackageSource;
 use super::workflow::INGEST;
-use crate::journal::{Entry, Target};
+use crate::journal::{JournalEntry, Target};
 
 /// The kind of every batch of deposits: its packages are bags.
 const KIND: &str = "bag";
@@ -44,7 +44,7 @@ pub(crate) struct Submission<'s> {
     /// What the history of each item begins with.
     pub(crate) note: &'s str,
     /// Whose act it is.
-    pub(crate) by: &'s Entry,
+    pub(crate) by: &'s JournalEntry,
     /// What the journal says that the act is done to.
     pub(crate) target: String,
 }

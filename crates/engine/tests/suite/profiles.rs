@@ -9,7 +9,7 @@ use strongroom_engine::app::collections::Rules;
 use strongroom_engine::app::profiles::{self, Document};
 use strongroom_engine::app::views::{ProfileOutcome, ProfileState, ProfileView};
 use strongroom_engine::app::{Caller, OpContext, collections};
-use strongroom_engine::ingest::{DepositRequest, deposit};
+use strongroom_engine::ingest::{DepositRequest, PackageSource, deposit};
 use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::{EngineError, work_on};
 use strongroom_registry::items::Item;
@@ -82,10 +82,9 @@ fn bag(home: &TestHome, name: &str, tags: &[(&str, &str)]) -> PathBuf {
 /// Deposits a bag and works on it.
 fn deposited(home: &TestHome, bag: &std::path::Path, collection: Option<&str>) -> Item {
     let request = DepositRequest {
-        institution: INSTITUTION.into(),
         collection: collection.map(str::to_owned),
-        sources: vec![bag.display().to_string()],
-        ..DepositRequest::default()
+        sources: vec![PackageSource::LocalPath(bag.to_owned())],
+        ..DepositRequest::of_system(INSTITUTION)
     };
     let made = deposit(home, &request).expect("deposits");
     work_on(home, &made.items, &Shutdown::new()).expect("works");
