@@ -257,7 +257,7 @@ fn a_deposit_behind_a_held_one_says_which_and_how_to_release_it_and_waits_no_lon
     let words = [older, "which is held", release.as_str(), "1 of 1 work items had not ended after 5s"];
     place.run(["deposit", "greeting.tar", "--wait", "--timeout", "5s"]).fails(1, &words);
     place.run(["deposit", "greeting.tar", "--timeout", "5s"]).fails(2, &["--wait"]);
-    place.run(["deposit", "greeting.tar", "--wait", "--timeout", "5"]).fails(2, &["no time with a unit"]);
+    place.run(["deposit", "greeting.tar", "--wait", "--timeout", "5"]).fails(2, &["not a duration with units"]);
 }
 
 #[test]
