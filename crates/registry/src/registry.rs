@@ -69,7 +69,8 @@ macro_rules! schema_in {
                 18 "background tasks" "0016_background_tasks"
                 19 "attempts of messages" "0017_outbox_attempts"
                 20 "journal" "0018_journal"
-                21 "profiles" "0019_profiles"),
+                21 "profiles" "0019_profiles"
+                24 "guards of the journal" "0022_journal_guards"),
         )
     };
 }

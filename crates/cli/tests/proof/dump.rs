@@ -50,9 +50,9 @@ const RECORDS: [(&str, &str); 14] = [
         "event",
         "SELECT concat_ws('|', coalesce(o.identifier, '-'), coalesce(f.path, '-'),
             coalesce((SELECT min(g.path) FROM entries e JOIN files g ON g.id = e.file_id WHERE e.content_id = v.content_id), '-'),
-            v.version, v.type, v.expansion, v.outcome, v.agent, count(*))
+            v.version, v.type, v.components, v.outcome, v.agent, count(*))
          FROM events v LEFT JOIN objects o ON o.id = v.object_id LEFT JOIN files f ON f.id = v.file_id
-         GROUP BY o.identifier, f.path, v.content_id, v.version, v.type, v.expansion, v.outcome, v.agent",
+         GROUP BY o.identifier, f.path, v.content_id, v.version, v.type, v.components, v.outcome, v.agent",
     ),
     (
         "item",

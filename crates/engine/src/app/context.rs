@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use strongroom_registry::journal::Actor;
+use strongroom_registry::journal::{self, Actor, LONGEST_NAME};
 use strongroom_registry::tenants::{self, Institution};
 use strongroom_registry::{ActorKind, JournalOutcome, Registry, RegistryError, Scope, Transaction, objects};
 use uuid::Uuid;
@@ -11,6 +11,10 @@ use super::authorization::{Permission, Role};
 use crate::event::Event;
 use crate::journal::{JournalEntry, Target};
 use crate::{EngineError, Home};
+
+/// The same refusal of the same actor is in the journal once in so many microseconds, so that calls which change nothing do not
+/// fill it: an hour.
+const REFUSAL_INTERVAL: i64 = 3_600_000_000;
 
 /// Who asks, as the edge found out: the command line from its user, a server from a session or a key, workers as the system.
 #[derive(Debug, Clone)]
@@ -32,17 +36,18 @@ impl Caller {
     /// A person by an email address, named at the console of the installation: whoever may name one may do everything.
     ///
     /// # Errors
-    /// The text is no address: without `@`, with blanks or control characters, or longer than 254 bytes (RFC 5321 section
-    /// 4.5.3.1).
+    /// The text is no address: without `@`, with blanks, control characters or characters that are not seen, or longer than 254
+    /// bytes (RFC 5321 section 4.5.3.1).
     pub fn named_at_console(email: &str) -> Result<Self, EngineError> {
-        let is_address = email.len() <= 254
+        let email = email.to_lowercase();
+        let is_address = email.len() <= LONGEST_NAME
             && email.split_once('@').is_some_and(|(local, domain)| !local.is_empty() && domain.contains(|c| c != '@'))
             && email.matches('@').count() == 1
-            && !email.chars().any(|c| c.is_whitespace() || c.is_control());
+            && !email.chars().any(|c| c.is_whitespace() || is_unseen(c));
         if !is_address {
             return Err(EngineError::Usage(format!("{email:?} is no email address; give one such as ann@example.edu")));
         }
-        Ok(Self::of_system(Actor::new(ActorKind::User, email.to_lowercase()), Role::SystemAdmin))
+        Ok(Self::of_system(Actor::new(ActorKind::User, &email), Role::SystemAdmin))
     }
 
     fn of_system(actor: Actor, role: Role) -> Self {
@@ -83,12 +88,28 @@ impl Caller {
             Scope::Institution(institution) => Target::of(institution, ""),
         };
         let reason = reason.to_owned();
-        let told = registry.write(move |tx| entry.append(tx, &target, JournalOutcome::Refused, Some(&reason)));
+        let told = registry.write(move |tx| {
+            let since = tx.now()?.plus(-REFUSAL_INTERVAL);
+            if journal::was_refused(tx, &entry.actor, &entry.act, since)? {
+                return Ok(());
+            }
+            entry.append(tx, &target, JournalOutcome::Refused, Some(&reason))
+        });
         if let Err(error) = told {
             // It is refused all the same.
             Event::RegistryUnavailable { act: "tell the journal of a refused act", error: &error }.emit();
         }
     }
+}
+
+/// Whether a character is not seen, or changes how those beside it are: two names that differ by it look the same.
+fn is_unseen(character: char) -> bool {
+    character.is_control()
+        || matches!(
+            character,
+            '\u{AD}' | '\u{61C}' | '\u{180E}' | '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2060}'..='\u{206F}'
+                | '\u{FE00}'..='\u{FE0F}' | '\u{FEFF}' | '\u{E0000}'..='\u{E0FFF}'
+        )
 }
 
 /// One call: an actor, its scope and roles, and the home that it is about. Every function of [`crate::app`] takes one first.
@@ -255,10 +276,23 @@ impl<'c> Authorized<'c> {
         target: &Target,
         work: impl FnOnce(&'c Home) -> Result<T, EngineError>,
     ) -> Result<T, EngineError> {
+        self.around_unless(target, work, |_| None)
+    }
+
+    /// The same where a result may be one of an act that did not do what was asked: `unfinished` says why.
+    pub(crate) fn around_unless<T>(
+        &self,
+        target: &Target,
+        work: impl FnOnce(&'c Home) -> Result<T, EngineError>,
+        unfinished: impl FnOnce(&T) -> Option<String>,
+    ) -> Result<T, EngineError> {
         self.tell(target, JournalOutcome::Begun, None)?;
         match work(&self.context.home) {
             Ok(result) => {
-                self.record_end(target, JournalOutcome::Done, None);
+                match unfinished(&result) {
+                    None => self.record_end(target, JournalOutcome::Done, None),
+                    Some(reason) => self.record_end(target, JournalOutcome::Failed, Some(reason)),
+                }
                 Ok(result)
             }
             Err(error) => {
@@ -298,6 +332,7 @@ mod tests {
     #[test]
     fn what_is_no_address_is_refused() {
         let too_long = format!("{}@example.edu", "a".repeat(255 - "@example.edu".len()));
+        let longer_in_small_letters = format!("{}@e", "İ".repeat(126));
         let wrong = [
             "",
             "ann",
@@ -308,8 +343,10 @@ mod tests {
             "ann@b@c",
             "a\n@b.c",
             "a@b\u{7f}",
+            "a\u{200b}nn@b.c",
+            "a\u{202e}@b.c",
         ];
-        for address in wrong.into_iter().chain([too_long.as_str()]) {
+        for address in wrong.into_iter().chain([too_long.as_str(), longer_in_small_letters.as_str()]) {
             let refused = Caller::named_at_console(address).expect_err(address).to_string();
             assert!(refused.contains("is no email address"), "{refused}");
         }

@@ -7,7 +7,7 @@ use super::authorization::{FIXITY_ENQUEUE, FIXITY_PROBLEMS, FIXITY_REPAIR, FIXIT
 use super::views::{AffectedTasksView, CoverageView, FindingView, RepairView};
 use super::{Authorized, OpContext, PAGE, Page, target_among};
 pub use crate::fixity::FixityRequest;
-use crate::fixity::{self, FixitySummary};
+use crate::fixity::{self, FixitySummary, Mended};
 use crate::journal::Target;
 use crate::{Availability, EngineError, Home};
 
@@ -47,7 +47,8 @@ pub fn run(
 ) -> Result<FixitySummary, EngineError> {
     let authorized = context.authorize(&FIXITY_RUN)?;
     let target = target_of(&authorized, request)?;
-    authorized.around(&target, |home| fixity::run(home, request, progress))
+    let was_stopped = |_: &FixitySummary| request.stop.is_requested().then(|| "stopped before its end".to_owned());
+    authorized.around_unless(&target, |home| fixity::run(home, request, progress), was_stopped)
 }
 
 /// Leaves the checks of copies that are due to the workers.
@@ -63,7 +64,8 @@ pub fn repair(context: &OpContext, finding: FindingId) -> Result<RepairView, Eng
     let authorized = context.authorize(&FIXITY_REPAIR)?;
     let found = fixity::finding(authorized.home(), authorized.scope(), finding)?;
     let target = Target::of(found.institution, format!("finding {finding} of {}", found.object_identifier));
-    let outcome = authorized.around(&target, |home| fixity::repair(home, finding))?;
+    let unsolved = |outcome: &Mended| outcome.is_unsolved().then(|| format!("{outcome:?}").to_lowercase());
+    let outcome = authorized.around_unless(&target, |home| fixity::repair(home, finding), unsolved)?;
     Ok(RepairView { finding, outcome })
 }
 

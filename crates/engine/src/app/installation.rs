@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use strongroom_database::{DatabaseError, Location};
 use strongroom_registry::tenants::{self, CollectionRules};
-use strongroom_registry::{CollectionId, InstitutionId, Registry, RegistryError};
+use strongroom_registry::{CollectionId, InstitutionId, JournalOutcome, Registry, RegistryError};
 use uuid::Uuid;
 
 use super::authorization::{INSTALLATION_INIT, Permission};
@@ -190,18 +190,43 @@ impl<'i> AuthorizedInstallation<'i> {
         Ok(self.installation.context(home))
     }
 
-    /// Tells the journal of an act that is done already.
-    pub(crate) fn tell_done(&self, registry: &Registry, target: Target) -> Result<(), RegistryError> {
-        let entry = self.entry();
-        registry.write(move |tx| entry.done(tx, &target))
+    /// Does what is not one transaction of the registry: a line of the journal says that it begins, another how it went.
+    pub(crate) fn around<T>(
+        &self,
+        registry: &Registry,
+        target: &Target,
+        work: impl FnOnce() -> Result<T, EngineError>,
+    ) -> Result<T, EngineError> {
+        self.tell(registry, target, JournalOutcome::Begun, None)?;
+        let outcome = work();
+        let told = match &outcome {
+            Ok(_) => self.tell(registry, target, JournalOutcome::Done, None),
+            Err(error) => self.tell(registry, target, JournalOutcome::Failed, Some(error.chain())),
+        };
+        if let Err(error) = told {
+            Event::RegistryUnavailable { act: "record the end of an act in the journal", error: &error }.emit();
+        }
+        outcome
     }
 
-    /// The same where the act stays done although the journal cannot be told of it.
-    pub(crate) fn tell_done_if_possible(&self, location: &Location, target: Target) {
-        let told = Registry::open(location).and_then(|registry| self.tell_done(&registry, target));
+    /// Records an act that is done, also where the journal cannot be written.
+    pub(crate) fn tell_done_if_possible(&self, location: &Location, target: &Target) {
+        let told =
+            Registry::open(location).and_then(|registry| self.tell(&registry, target, JournalOutcome::Done, None));
         if let Err(error) = told {
-            Event::RegistryUnavailable { act: "tell the journal of an act that is done", error: &error }.emit();
+            Event::RegistryUnavailable { act: "record the end of an act in the journal", error: &error }.emit();
         }
+    }
+
+    fn tell(
+        &self,
+        registry: &Registry,
+        target: &Target,
+        outcome: JournalOutcome,
+        detail: Option<String>,
+    ) -> Result<(), RegistryError> {
+        let (entry, target) = (self.entry(), target.clone());
+        registry.write(move |tx| entry.append(tx, &target, outcome, detail.as_deref()))
     }
 
     fn entry(&self) -> JournalEntry {

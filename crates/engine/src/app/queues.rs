@@ -120,11 +120,17 @@ pub fn revive(context: &OpContext, topic: &str, task: Option<TaskId>) -> Result<
     let workflows = authorized.home().registry.workflows();
     let revived = authorized.write_and_wake(move |tx| {
         let (revived, topics) = work::revive(tx, workflows.as_ref(), &name, task, &who)?;
+        if let (0, Some(task)) = (revived, task) {
+            return Err(RegistryError::NotFound { what: "dead task", id: task.to_string() });
+        }
         Ok((Target::of_system(format!("{name}: {revived} tasks")), (revived, topics)))
+    });
+    let revived = revived.map_err(|error| match error {
+        RegistryError::NotFound { .. } => {
+            EngineError::from(error).next("\"strongroom queue dead\" shows those there are")
+        }
+        other => other.into(),
     })?;
-    if let (0, Some(task)) = (revived, task) {
-        return Err(not_found("dead task", task).next("\"strongroom queue dead\" shows those there are"));
-    }
     Ok(AffectedTasksView { topic: topic.to_owned(), tasks: revived })
 }
 

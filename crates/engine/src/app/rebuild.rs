@@ -47,7 +47,7 @@ pub fn run(
     };
     let context = authorized.open_to_adopt()?;
     let target = Target::of_system(format!("the registry, from store {name}"));
-    let summary = context.authorize(&REGISTRY_REBUILD)?.around(&target, |home| {
+    let read = |home: &Home| {
         let mut tell = |so_far: &Summary| {
             let Summary { objects, versions, files, .. } = *so_far;
             progress(Progress::Rebuilding { objects, versions, files });
@@ -62,7 +62,8 @@ pub fn run(
             summary.add(rest);
         }
         Ok(summary)
-    })?;
+    };
+    let summary = context.authorize(&REGISTRY_REBUILD)?.around_unless(&target, read, incomplete)?;
     Ok(RebuildView::new(Some(name), false, summary))
 }
 
@@ -85,7 +86,11 @@ pub fn adopt(
         None => "the registry, from all stores".to_owned(),
     });
     let request = AdoptRequest { stores: store.map(str::to_owned).into_iter().collect(), dry_run: false };
-    let summary = context.authorize(&REGISTRY_ADOPT)?.around(&target, |home| import(home, &request, progress))?;
+    let summary = context.authorize(&REGISTRY_ADOPT)?.around_unless(
+        &target,
+        |home| import(home, &request, progress),
+        incomplete,
+    )?;
     Ok(RebuildView::new(store.map(str::to_owned), false, summary))
 }
 
@@ -102,6 +107,12 @@ pub fn compare(
     let request = AdoptRequest { stores: store.map(str::to_owned).into_iter().collect(), dry_run: true };
     let summary = import(context.authorize(&REGISTRY_COMPARE)?.home(), &request, progress)?;
     Ok(RebuildView::new(store.map(str::to_owned), true, summary))
+}
+
+/// Why not all is known that the stores know.
+fn incomplete(summary: &Summary) -> Option<String> {
+    (!summary.is_complete())
+        .then(|| format!("{} objects could not be imported, {} problems", summary.failed, summary.problem_count))
 }
 
 fn check_store(authorized: &AuthorizedInstallation<'_>, store: Option<&str>) -> Result<(), EngineError> {

@@ -87,7 +87,7 @@ pub fn upgrade(installation: &Installation) -> Result<SchemaView, EngineError> {
     let upgraded = Registry::upgrade(&location)?;
     if upgraded.from < upgraded.to {
         let target = format!("the schema of the registry, from version {} to {}", upgraded.from, upgraded.to);
-        authorized.tell_done_if_possible(&location, Target::of_system(target));
+        authorized.tell_done_if_possible(&location, &Target::of_system(target));
     }
     Ok(SchemaView {
         registry: location.to_string(),
@@ -124,7 +124,7 @@ pub fn move_to(
     let (settings, variable) = change.make()?;
     authorized.tell_done_if_possible(
         &target,
-        Target::of_system(format!("the registry, from {} to {target}", file.display())),
+        &Target::of_system(format!("the registry, from {} to {target}", file.display())),
     );
     // Until here nobody else could begin to work with the file.
     drop(source);
@@ -147,7 +147,7 @@ pub fn fill_from(
     let mut source = FolderSource::open(&backup.join(REGISTRY_FOLDER))?;
     fill(&mut source, &target, tell)?;
     let told = format!("the registry, from the backup {}", backup.display());
-    authorized.tell_done_if_possible(&target, Target::of_system(told));
+    authorized.tell_done_if_possible(&target, &Target::of_system(told));
     Ok(target.to_string())
 }
 

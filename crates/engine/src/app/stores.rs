@@ -95,9 +95,9 @@ pub fn create(installation: &Installation, stores: &[String]) -> Result<Vec<Crea
         {
             return Err(refused(reason));
         }
-        make(store, name, directory)?;
-        if let Some(registry) = &registry {
-            authorized.tell_done(registry, Target::of_system(name))?;
+        match &registry {
+            Some(registry) => authorized.around(registry, &Target::of_system(name), || make(store, name, directory))?,
+            None => make(store, name, directory)?,
         }
         let (kind, path) = (store.kind().to_owned(), store.place(directory));
         views.push(CreatedStoreView { store: name.clone(), kind, path });

@@ -35,7 +35,7 @@ impl About {
             item: None,
             version: None,
             kind: kind.into(),
-            expansion: None,
+            components: None,
             time: time.0,
             outcome: outcome.into(),
             detail: Some(detail),

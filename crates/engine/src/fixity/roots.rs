@@ -135,7 +135,7 @@ impl Case<'_> {
             item: None,
             version: None,
             kind: kind.into(),
-            expansion: None,
+            components: None,
             time: now(self.home)?.0,
             outcome: outcome.into(),
             detail: Some(detail),

@@ -270,7 +270,7 @@ impl Renewal<'_> {
             item: None,
             version: None,
             kind: FORMAT_IDENTIFICATION.into(),
-            expansion: None,
+            components: None,
             time: time.0,
             outcome: outcome.into(),
             detail: Some(detail),

@@ -104,7 +104,7 @@ fn end(context: &StageContext<'_>, object: &Object, what: &str, given: &Delivery
         item: Some(context.item.id),
         version: None,
         kind: "dissemination".into(),
-        expansion: None,
+        components: None,
         time: context.now()?.0,
         outcome: "success".into(),
         detail: Some(what.to_owned()),

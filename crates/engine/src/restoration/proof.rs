@@ -226,7 +226,7 @@ impl<'c> CopyReader<'c> {
             item: Some(self.context.item.id),
             version: None,
             kind: "fixity check".into(),
-            expansion: None,
+            components: None,
             time: self.context.now()?.0,
             outcome: "failure".into(),
             detail: Some(format!("read from {} to be given back", copy.store)),

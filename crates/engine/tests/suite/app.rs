@@ -28,7 +28,7 @@ fn acting_for(home: &TestHome, institution: &'static str, role: Role) -> OpConte
     if institution != INSTITUTION {
         home.registry.write(move |tx| tenants::add_institution(tx, id, institution, institution)).expect("adds it");
     }
-    let actor = Actor::new(ActorKind::User, format!("ann@{institution}"));
+    let actor = Actor::new(ActorKind::User, &format!("ann@{institution}"));
     OpContext::new(home.home.clone(), Caller { actor, scope: Scope::Institution(id), roles: vec![role] })
 }
 

@@ -36,7 +36,7 @@ SELECT ('4' || lpad(to_hex(n), 31, '0'))::uuid, 'primary', ('0' || lpad(to_hex(n
     128, '0'), 'kept', 1700000000000000 + n, 1700000000000000 + n, 1700000000000000 + n
 FROM generate_series($1::bigint, $2::bigint) AS n
 -- name: scale.events
-INSERT INTO events (id, institution_id, object_id, file_id, content_id, version, type, expansion, time, outcome,
+INSERT INTO events (id, institution_id, object_id, file_id, content_id, version, type, components, time, outcome,
     detail, agent)
 SELECT ('5' || lpad(to_hex(n), 31, '0'))::uuid, ('0' || lpad(to_hex(n % 5 + 1), 31, '0'))::uuid,
     ('2' || lpad(to_hex((n - 1) / 100 + 1), 31, '0'))::uuid, ('3' || lpad(to_hex(n), 31, '0'))::uuid,

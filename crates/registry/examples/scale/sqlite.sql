@@ -41,7 +41,7 @@ SELECT unhex('4' || printf('%031x', n)), 'primary', unhex('0' || printf('%031x',
 FROM numbers
 -- name: scale.events
 WITH RECURSIVE numbers (n) AS (SELECT ?1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ?2)
-INSERT INTO events (id, institution_id, object_id, file_id, content_id, version, type, expansion, time, outcome,
+INSERT INTO events (id, institution_id, object_id, file_id, content_id, version, type, components, time, outcome,
     detail, agent)
 SELECT unhex('5' || printf('%031x', n)), unhex('0' || printf('%031x', n % 5 + 1)), unhex('2' || printf('%031x',
     (n - 1) / 100 + 1)), unhex('3' || printf('%031x', n)), unhex('4' || printf('%031x', n)), 1, 'ingestion',

@@ -66,12 +66,12 @@ WHERE i.item_id = ?1 AND i.content_id IS NOT NULL
     AND i.path = (SELECT min(x.path) FROM interim_files x WHERE x.item_id = ?1 AND x.content_id = i.content_id)
 ORDER BY k.key
 -- name: events.insert
-INSERT INTO events (id, institution_id, object_id, file_id, content_id, item_id, version, type, expansion, time, outcome,
+INSERT INTO events (id, institution_id, object_id, file_id, content_id, item_id, version, type, components, time, outcome,
     detail, outcome_detail, agent, actor_id)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)
 ON CONFLICT DO NOTHING
 -- name: events.of_object
-SELECT e.id, e.institution_id, e.object_id, e.file_id, e.content_id, e.item_id, e.version, e.type, e.expansion, e.time,
+SELECT e.id, e.institution_id, e.object_id, e.file_id, e.content_id, e.item_id, e.version, e.type, e.components, e.time,
     e.outcome, e.detail, e.outcome_detail, e.agent, f.path, c.md5, c.sha1, c.sha256, c.sha512,
     e.actor_id, a.kind, a.name
 FROM events e JOIN objects o ON o.id = e.object_id LEFT JOIN files f ON f.id = e.file_id
@@ -80,7 +80,7 @@ LEFT JOIN actors a ON a.id = e.actor_id
 WHERE e.object_id = ?1 AND (?2 IS NULL OR o.institution_id = ?2) AND (e.version IS NULL OR e.version <= o.head)
     AND (e.time > ?3 OR (e.time = ?3 AND e.id > ?4)) AND (?5 IS NULL OR e.file_id = ?5
         OR (e.file_id IS NULL AND (e.content_id IN (SELECT x.content_id FROM entries x WHERE x.file_id = ?5)
-            OR (e.content_id IS NULL AND e.expansion IS NOT NULL))))
+            OR (e.content_id IS NULL AND e.components IS NOT NULL))))
 ORDER BY e.time, e.id LIMIT ?6
 -- name: entries.drop
 DELETE FROM entries WHERE object_id = ?1 AND generation = ?2 AND version = ?3 AND file_id = ?4

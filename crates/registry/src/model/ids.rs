@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
-use strongroom_database::Value;
+use strongroom_database::{Time, Value};
 use strongroom_digest::{Algorithm, MultiHasher};
 use uuid::Uuid;
 
@@ -75,6 +75,14 @@ ids! {
     ActorId,
     /// A line of the journal.
     JournalId,
+}
+
+impl JournalId {
+    /// The least identifier of a line that is appended at a time.
+    pub(crate) fn at(time: Time) -> Self {
+        let milliseconds = u64::try_from(time.0 / 1_000).unwrap_or(0);
+        Self(uuid::Builder::from_unix_timestamp_millis(milliseconds, &[0; 10]).into_uuid())
+    }
 }
 
 /// An identifier that follows from others, so that making it again makes the same one: of the SHA-256 of both, as a UUID of an

@@ -41,7 +41,7 @@ pub struct PassedCopy {
     pub at: Time,
 }
 
-/// What the column `expansion` of such a row holds.
+/// What the column `components` of such a row holds.
 #[derive(Debug, Serialize, Deserialize)]
 struct Components {
     passed: Passed,

@@ -35,7 +35,8 @@ pub struct EventRow {
     /// The act, by its term in the Library of Congress vocabulary where it has one.
     pub kind: String,
     /// For a row that stands for several acts: which.
-    pub expansion: Option<Expansion>,
+    #[serde(rename = "expansion")]
+    pub components: Option<Components>,
     /// When, in microseconds since the epoch.
     pub time: i64,
     /// `success`, `failure` or `warning`.
@@ -53,7 +54,7 @@ pub struct EventRow {
 
 /// Which acts a row of kind `ingestion` stands for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Expansion {
+pub struct Components {
     /// The file is new: its identifiers were assigned.
     pub new: bool,
     /// The algorithms of the payload manifests that it was checked against.
@@ -121,10 +122,10 @@ pub fn derived_id(from: Uuid, label: &str) -> EventId {
 pub fn append(tx: &mut dyn Transaction, events: &[EventRow]) -> Result<(), RegistryError> {
     let mut lists = Vec::with_capacity(events.len());
     for event in events {
-        let expansion = event.expansion.as_ref().map(serde_json::to_string).transpose();
-        let expansion = expansion.map_err(|_| RegistryError::Corrupt {
+        let components = event.components.as_ref().map(serde_json::to_string).transpose();
+        let components = components.map_err(|_| RegistryError::Corrupt {
             wanted: "an event's parts",
-            found: format!("{:?}", event.expansion),
+            found: format!("{:?}", event.components),
         })?;
         lists.push(vec![
             event.id.into(),
@@ -135,7 +136,7 @@ pub fn append(tx: &mut dyn Transaction, events: &[EventRow]) -> Result<(), Regis
             event.item.into(),
             event.version.into(),
             (&event.kind).into(),
-            expansion.into(),
+            components.into(),
             event.time.into(),
             (&event.outcome).into(),
             event.detail.clone().into(),
@@ -187,7 +188,7 @@ pub fn of_object(
     for (index, row) in found.iter().enumerate() {
         let event = event_row(row)?;
         cursor = Some(EventCursor(Time(event.time), event.id));
-        let components = row.optional_text("expansion")?;
+        let components = row.optional_text("components")?;
         let (id, object, time) = (event.id, event.object, Time(event.time));
         if let Some(passed) = components.and_then(|text| PassedRow::parse(text, id, object, time, &event.agent)) {
             passed.expand(tx, contents.as_deref(), &mut events)?;
@@ -250,7 +251,7 @@ fn expand(row: &EventRow, path: Option<&str>, digests: Option<&Digests>, events:
         agent: row.agent.clone(),
         actor: row.actor.clone(),
     };
-    let (Some(parts), Some(digests)) = (&row.expansion, digests) else {
+    let (Some(parts), Some(digests)) = (&row.components, digests) else {
         events.push(Event {
             detail: row.detail.clone(),
             ..part("", &row.kind, String::new(), row.outcome_detail.clone())
@@ -293,8 +294,8 @@ fn expand(row: &EventRow, path: Option<&str>, digests: Option<&Digests>, events:
 }
 
 fn event_row(row: &Row) -> Result<EventRow, RegistryError> {
-    let expansion = row
-        .optional_text("expansion")?
+    let components = row
+        .optional_text("components")?
         .filter(|text| !checks::is_passed(text))
         .map(|text| {
             serde_json::from_str(text)
@@ -310,7 +311,7 @@ fn event_row(row: &Row) -> Result<EventRow, RegistryError> {
         item: row.optional_uuid("item_id")?.map(ItemId),
         version: row.optional_integer("version")?.map(i64::unsigned_abs),
         kind: row.text("type")?.to_owned(),
-        expansion,
+        components,
         time: row.integer("time")?,
         outcome: row.text("outcome")?.to_owned(),
         detail: row.optional_text("detail")?.map(str::to_owned),

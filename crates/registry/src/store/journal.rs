@@ -3,7 +3,7 @@
 use strongroom_database::{Row, Statement, Time, Transaction};
 use uuid::Uuid;
 
-pub use crate::model::actor::Actor;
+pub use crate::model::actor::{Actor, LONGEST_NAME};
 use crate::{ActorId, ActorKind, InstitutionId, ItemId, JournalId, JournalOutcome, RegistryError, Scope};
 
 /// A line to be appended.
@@ -84,6 +84,12 @@ pub fn append(tx: &mut dyn Transaction, line: &NewLine<'_>) -> Result<JournalId,
         ],
     )?;
     Ok(id)
+}
+
+/// Whether a refusal of this act of an actor is in the journal since then.
+pub fn was_refused(tx: &mut dyn Transaction, actor: &Actor, act: &str, since: Time) -> Result<bool, RegistryError> {
+    let values = [actor.id.into(), JournalId::at(since).into(), act.into()];
+    Ok(tx.query_one(Statement("journal.was_refused"), &values)?.is_some())
 }
 
 /// Lines in the order of their identifiers, after `after`.

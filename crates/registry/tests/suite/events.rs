@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use strongroom_digest::Algorithm;
-use strongroom_registry::events::{self, Event, EventCursor, EventRow, Expansion, FORMAT_IDENTIFICATION};
+use strongroom_registry::events::{self, Components, Event, EventCursor, EventRow, FORMAT_IDENTIFICATION};
 use strongroom_registry::versions::Version;
 use strongroom_registry::{ContentId, EventId, FileId, Format, ObjectId, Scope, Stage};
 use uuid::Uuid;
@@ -21,7 +21,7 @@ pub(crate) fn row(world: &World<'_>, version: &Version, file: FileId, content: C
         item: version.item,
         version: Some(version.number),
         kind: "ingestion".into(),
-        expansion: Some(Expansion {
+        components: Some(Components {
             new: true,
             checked: vec![Algorithm::Md5, Algorithm::Sha256],
             stores: vec!["primary".into(), "oregon".into()],
@@ -95,8 +95,8 @@ pub(crate) fn a_file_that_was_identified_tells_as_what_and_how(subject: &dyn Sub
     };
     let unknown = Format { signatures: text("DROID_SignatureFile_V1"), ..Format::default() };
     for format in [identified, unknown] {
-        let expansion = event.expansion.clone().map(|parts| Expansion { format: Some(format), ..parts });
-        let row = EventRow { id: EventId::new(), expansion, ..event.clone() };
+        let components = event.components.clone().map(|parts| Components { format: Some(format), ..parts });
+        let row = EventRow { id: EventId::new(), components, ..event.clone() };
         world.write(move |tx| events::append(tx, std::slice::from_ref(&row)));
     }
     world.commit(&claim, &version);
@@ -139,7 +139,7 @@ pub(crate) fn events_of_a_version_are_seen_with_it(subject: &dyn Subject) {
     let world = World::new(subject);
     let (claim, version, _, event) = prepared(&world);
     let later =
-        EventRow { id: EventId::new(), version: None, expansion: None, kind: "deletion".into(), ..event.clone() };
+        EventRow { id: EventId::new(), version: None, components: None, kind: "deletion".into(), ..event.clone() };
     world.write(move |tx| events::append(tx, std::slice::from_ref(&later)));
     let kinds = |world: &World<'_>| {
         all(world, version.object, None, 9).into_iter().map(|event| event.kind).collect::<BTreeSet<_>>()
@@ -168,7 +168,7 @@ pub(crate) fn every_event_is_on_exactly_one_page(subject: &dyn Subject) {
         .map(|time| EventRow {
             id: EventId::new(),
             version: None,
-            expansion: None,
+            components: None,
             time: *time,
             kind: "fixity check".into(),
             ..event.clone()

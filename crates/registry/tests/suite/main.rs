@@ -10,6 +10,7 @@ mod events;
 mod fences;
 mod identification;
 mod isolation;
+mod journal;
 mod marks;
 mod model;
 mod parts;
@@ -127,6 +128,9 @@ macro_rules! conformance_suite {
             }
             isolation {
                 nothing_of_another_institution_is_seen
+            }
+            journal {
+                a_refusal_is_found_by_its_actor_and_act_since_a_time
             }
             parts {
                 parts_of_one_set_do_not_wait_for_each_other

@@ -10,7 +10,7 @@ use strongroom_database::DatabaseError;
 use strongroom_digest::{Algorithm, HashingReader};
 use strongroom_ocfl::{OcflError, VersionAssembly, object_id};
 use strongroom_registry::copies::{self, NewCopy};
-use strongroom_registry::events::{self, EventRow, Expansion};
+use strongroom_registry::events::{self, Components, EventRow};
 use strongroom_registry::interim::InterimFile;
 use strongroom_registry::objects::{DEPOSIT, Object};
 use strongroom_registry::versions::{self, NewContent, NewEntry, Version};
@@ -189,7 +189,7 @@ fn file_event(
         item: Some(context.item.id),
         version: Some(version.number),
         kind: "ingestion".into(),
-        expansion: Some(Expansion {
+        components: Some(Components {
             new: row.decision == Some(Decision::New),
             checked: if is_payload { findings.manifests.clone() } else { Vec::new() },
             stores: stores.to_vec(),
@@ -215,7 +215,7 @@ fn object_events(context: &StageContext<'_>, version: &Version, object: &Object)
         item: Some(context.item.id),
         version: Some(version.number),
         kind: kind.into(),
-        expansion: None,
+        components: None,
         time: version.created_at.0,
         outcome: "success".into(),
         detail: Some(detail.into()),
