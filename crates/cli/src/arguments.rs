@@ -78,9 +78,8 @@ pub(crate) enum Command {
     /// Show what is kept
     #[command(subcommand)]
     Objects(objects::Objects),
-    /// Give back what is kept
-    #[command(subcommand)]
-    Restore(restore::Restore),
+    /// Restore objects and files
+    Restore(Box<restore::Restore>),
     /// Show and steer the task queue
     #[command(subcommand)]
     Queue(queue::Queue),

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use strongroom_queue::{NewTask, TaskState, tasks};
-use strongroom_registry::items::{self, Item};
-use strongroom_registry::{InstitutionId, ItemId, RegistryError, Scope};
+use strongroom_registry::items::{self, Item, ItemFilter};
+use strongroom_registry::{BatchId, InstitutionId, ItemId, ItemStatus, RegistryError, Scope, WaitReason};
 
+use crate::restoration::OF_BATCHES;
 use crate::runtime::{Builder, Handler, Pools, Runtime, Shutdown, Summary};
 use crate::settings::{Settings, Watch};
 use crate::{EngineError, Home, backfill, fixity, identification, ingest, workflow};
@@ -88,6 +89,85 @@ pub fn work_on(home: &Arc<Home>, items: &[ItemId], shutdown: &Shutdown) -> Resul
     Ok(runtime.run_until(shutdown, &done))
 }
 
+/// Items of a batch that are worked on at once.
+const OF_BATCH_AT_ONCE: usize = 200;
+
+/// Works on the items of a batch, page by page, until all have ended or what is left waits for a person; also on those that
+/// are made meanwhile.
+pub fn work_on_batch(home: &Arc<Home>, batch: BatchId, shutdown: &Shutdown) -> Result<Summary, EngineError> {
+    let mut all = Summary::default();
+    // Behind those that were worked on: what comes before is looked at again only where nothing else is left.
+    let mut after = None;
+    while !shutdown.is_requested() && all.failure.is_none() {
+        let others = open_restorations(home, batch, after)?;
+        if others.is_empty() && after.take().is_some() {
+            continue;
+        }
+        let maker = open_maker(home, batch)?;
+        let is_stuck = || {
+            Ok::<_, RegistryError>(match open_maker(home, batch)? {
+                Some(maker) => waits_for_person(home, &maker)?,
+                None => true,
+            })
+        };
+        if others.is_empty() && is_stuck()? {
+            break;
+        }
+        let chosen = others.iter().copied().chain(maker.map(|maker| maker.id));
+        let runtime = runtime(home, None)?.only_items(chosen).build();
+        let done = || {
+            if others.is_empty() {
+                let has_more = open_restorations(home, batch, None).is_ok_and(|made| !made.is_empty());
+                has_more || is_stuck().unwrap_or(false)
+            } else {
+                others.iter().all(|item| has_ended(home, *item).unwrap_or(false))
+            }
+        };
+        all += runtime.run_until(shutdown, &done);
+        after = others.last().copied();
+    }
+    Ok(all)
+}
+
+/// Items of a batch at work or waiting, after `after` in order of their making, but for the one that makes the others: only
+/// the first of them.
+fn open_restorations(home: &Home, batch: BatchId, after: Option<ItemId>) -> Result<Vec<ItemId>, RegistryError> {
+    let mut open = Vec::new();
+    for status in [ItemStatus::Pending, ItemStatus::Started] {
+        let filter = ItemFilter { batch: Some(batch), status: Some(status), ..ItemFilter::default() };
+        open.extend(home.registry.read(|tx| items::list(tx, Scope::System, &filter, after, OF_BATCH_AT_ONCE))?);
+    }
+    let mut open: Vec<ItemId> =
+        open.into_iter().filter(|item| item.action != OF_BATCHES.action).map(|item| item.id).collect();
+    open.sort_unstable();
+    open.truncate(OF_BATCH_AT_ONCE);
+    Ok(open)
+}
+
+/// The item of a batch that makes the others, where it has not ended. It is the first that was made, unless clocks differ.
+fn open_maker(home: &Home, batch: BatchId) -> Result<Option<Item>, RegistryError> {
+    let of_batch = ItemFilter { batch: Some(batch), ..ItemFilter::default() };
+    let of_action = ItemFilter { action: Some(OF_BATCHES.action), ..of_batch.clone() };
+    let found = home.registry.read(|tx| {
+        let first = items::list(tx, Scope::System, &of_batch, None, 1)?;
+        if first.iter().any(|item| item.action == OF_BATCHES.action) {
+            return Ok::<_, RegistryError>(first);
+        }
+        items::list(tx, Scope::System, &of_action, None, 1)
+    })?;
+    Ok(found.into_iter().find(|item| !item.status.is_ended() && item.status != ItemStatus::Held))
+}
+
+/// Whether the item that makes the others waits for their ends, and all that are open are held.
+fn waits_for_person(home: &Home, first: &Item) -> Result<bool, RegistryError> {
+    let (Some(batch), Some(WaitReason::Batch)) = (first.batch, first.wait_reason) else { return Ok(false) };
+    let counts = home.registry.read(|tx| items::counts(tx, Scope::System, Some(batch)))?;
+    let count = |wanted: &[ItemStatus]| -> u64 {
+        counts.iter().filter(|(status, _)| wanted.contains(status)).map(|(_, count)| count).sum()
+    };
+    Ok(count(&[ItemStatus::Held]) > 0 && count(&[ItemStatus::Pending, ItemStatus::Started]) <= 1)
+}
+
 /// The items, and the open deposits of the same objects that come before them.
 fn with_older(home: &Home, chosen: &[ItemId]) -> Result<BTreeSet<ItemId>, RegistryError> {
     home.registry.read(|tx| {
@@ -111,7 +191,7 @@ fn with_older(home: &Home, chosen: &[ItemId]) -> Result<BTreeSet<ItemId>, Regist
 fn has_ended(home: &Home, id: ItemId) -> Result<bool, RegistryError> {
     home.registry.read(|tx| {
         let Some(item) = items::get(tx, Scope::System, id)? else { return Ok(true) };
-        if !item.status.is_ended() && item.status != strongroom_registry::ItemStatus::Held {
+        if !item.status.is_ended() && item.status != ItemStatus::Held {
             return Ok(false);
         }
         Ok(tasks::of_key(tx, &id.to_string())?.iter().all(|task| task.state == TaskState::Dead))

@@ -48,7 +48,7 @@ macro_rules! schema_in {
         (
             statements_in!($dialect, $placeholders;
                 "backfill" "fixity" "health" "identification" "interim" "items" "journal" "objects" "outbox" "parts" "profiles" "rebuild"
-                "receiving" "restored" "retention" "schema" "stores" "tenants";
+                "receiving" "restorations" "restored" "retention" "schema" "stores" "tenants";
                 "backfill" "fixity" "identification" "interim" "items" "journal" "objects" "rebuild" "receiving" "tenants"),
             migrations_in!($dialect:
                 2 "records" "0001_records"
@@ -70,7 +70,8 @@ macro_rules! schema_in {
                 19 "attempts of messages" "0017_outbox_attempts"
                 20 "journal" "0018_journal"
                 21 "profiles" "0019_profiles"
-                24 "guards of the journal" "0022_journal_guards"),
+                22 "batches of restorations" "0020_restoration_batches"
+                23 "guards of the journal" "0021_journal_guards"),
         )
     };
 }

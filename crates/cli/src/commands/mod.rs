@@ -25,6 +25,7 @@ pub(crate) mod rebuild;
 pub(crate) mod receiving;
 pub(crate) mod reidentify;
 pub(crate) mod restore;
+mod restore_many;
 pub(crate) mod shell;
 pub(crate) mod signatures;
 pub(crate) mod status;
@@ -47,7 +48,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         Command::Deposit(command) => deposit::run(command, context),
         Command::Fixity(command) => fixity::run(&command, context),
         Command::Schedule(command) => work::schedule(&command, context),
-        Command::Restore(command) => restore::run(command, context),
+        Command::Restore(command) => restore::run(*command, context),
         Command::Batches(command) => batches::run(command, context),
         Command::Items(command) => items::run(command, context),
         Command::Objects(command) => objects::run(command, context),

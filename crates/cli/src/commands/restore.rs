@@ -1,19 +1,30 @@
-//! `restore`: asks the engine to give an object or a file back, and with `--wait` sees to it.
+//! `restore`: asks for an object or a file, and with `--wait` works on it; many objects are restored by [`restore_many`].
 
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use strongroom_engine::app::restorations::{self, ObjectRequest, RestorationTarget};
 
+use super::restore_many::{self, Many};
 use super::wait::{Ended, Waiting, wait};
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output::printable;
 
-/// Give back what is kept
+/// Restore objects and files out of the stores
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub(crate) struct Restore {
+    #[command(subcommand)]
+    one: Option<One>,
+    #[command(flatten)]
+    many: Many,
+}
+
+/// One object, or one file.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Restore {
-    /// Give an object back as a bag
+pub(crate) enum One {
+    /// Restore an object as a bag
     Object {
         /// Its identifier, or INSTITUTION/NAME
         object: String,
@@ -26,7 +37,7 @@ pub(crate) enum Restore {
         #[command(flatten)]
         how: How,
     },
-    /// Give one file back
+    /// Restore one file
     File {
         /// Its identifier, as "objects files" shows it
         file: String,
@@ -43,25 +54,26 @@ pub(crate) struct How {
     to: Option<PathBuf>,
     /// See to it here and now; exit 1 if it does not succeed
     #[arg(long)]
-    wait: bool,
+    pub(super) wait: bool,
     #[command(flatten)]
-    waiting: Waiting,
+    pub(super) waiting: Waiting,
 }
 
 impl How {
-    fn target(&self) -> RestorationTarget {
+    pub(super) fn target(&self) -> RestorationTarget {
         self.to.clone().map_or(RestorationTarget::RestorationStore, RestorationTarget::Folder)
     }
 }
 
 pub(crate) fn run(command: Restore, context: &Context) -> Outcome {
     let call = context.call()?;
-    let (asked, how) = match command {
-        Restore::Object { object, version, submission, how } => {
+    let Some(one) = command.one else { return restore_many::run(&call, &command.many, context) };
+    let (asked, how) = match one {
+        One::Object { object, version, submission, how } => {
             let request = ObjectRequest { object, version, submission, target: how.target() };
             (restorations::of_object(&call, request)?, how)
         }
-        Restore::File { file, how } => (restorations::of_file(&call, &file, how.target())?, how),
+        One::File { file, how } => (restorations::of_file(&call, &file, how.target())?, how),
     };
     if !how.wait {
         context.output.show(&asked)?;

@@ -41,7 +41,7 @@ pub(crate) type Tell<'t> = &'t mut dyn FnMut(ItemView) -> Result<Ended, Failure>
 pub(crate) struct Waiting {
     /// Stop waiting after this time, such as 10m; exit 1 if any has not ended by then [default: none]
     #[arg(long, value_name = "DURATION", requires = "wait", value_parser = duration)]
-    timeout: Option<Duration>,
+    pub(super) timeout: Option<Duration>,
 }
 
 fn duration(text: &str) -> Result<Duration, String> {

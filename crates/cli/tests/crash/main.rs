@@ -498,3 +498,38 @@ fn an_adoption_killed_at_any_point_goes_on_and_ends_as_undisturbed() {
         succeed(program(&home).args(["store", "reconcile"]));
     }
 }
+
+#[test]
+fn a_batch_of_restorations_that_is_killed_while_it_is_made_is_made_whole_and_nothing_of_it_twice() {
+    let (copy, home, bag) = Template::get().copy();
+    let names = ["letters", "diaries", "maps"];
+    for name in names {
+        let deposit = ["--institution", "example.edu", "--primary-id", name, "--wait"];
+        succeed(program(&home).arg("deposit").arg(&bag).args(deposit));
+    }
+    let list = copy.path().join("wanted.txt");
+    fs::write(&list, names.map(|name| format!("example.edu/{name}\n")).concat()).expect("a list");
+    let restored = home.join("stores/restoration/example.edu");
+    for (nth, point) in ["restoration.expand.page", "restoration.put.done"].into_iter().enumerate() {
+        let killed = program(&home)
+            .env("FAILPOINTS", format!("{point}=1*return"))
+            .args(["restore", "--wait", "--list"])
+            .arg(&list)
+            .output()
+            .expect("the program starts");
+        assert_eq!(killed.status.signal(), Some(SIGKILL), "{point}: {}", String::from_utf8_lossy(&killed.stderr));
+        finish(&home);
+        let files: Vec<String> = fs::read_dir(&restored)
+            .expect("results")
+            .map(|entry| entry.expect("an entry").file_name().into_string().expect("UTF-8"))
+            .collect();
+        let receipts: Vec<&String> = files.iter().filter(|name| name.ends_with(".json")).collect();
+        assert_eq!(receipts.len(), nth + 1, "one for each batch after a kill at {point}: {files:?}");
+        assert_eq!(files.len(), (nth + 1) * (names.len() + 1), "after a kill at {point}: {files:?}");
+        for receipt in receipts {
+            let text = fs::read_to_string(restored.join(receipt)).expect("a receipt");
+            let receipt: serde_json::Value = serde_json::from_str(&text).expect("one JSON document");
+            assert_eq!((&receipt["total"], &receipt["succeeded"]), (&3.into(), &3.into()), "{point}: {text}");
+        }
+    }
+}

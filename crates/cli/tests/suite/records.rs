@@ -188,3 +188,54 @@ fn a_profile_is_read_from_standard_input_and_given_back_byte_for_byte() {
     place.run(["profile", "add", "btr.json", "--name", "none"]).fails(2, &["none"]);
     place.run(["profile", "show", "ours", "--version", "7"]).fails(3, &["ours version 7", "profile list"]);
 }
+
+#[test]
+fn a_collection_and_a_list_are_restored_as_batches_with_receipts() {
+    let place = Place::with_home();
+    place.run(["collection", "add", "papers", "--institution", "example.edu"]).succeeds();
+    for name in ["one", "two"] {
+        place.bag(name, name);
+        let bag = format!("{name}.tar");
+        place.run(["deposit", &bag, "--collection", "papers", "--wait"]).succeeds();
+    }
+    let all = place.run(["restore", "--collection", "example.edu/papers", "--to", "back", "--wait", "--json"]);
+    let items = all.succeeds().json();
+    assert_eq!(items.len(), 3, "two objects, and what tells of them: {items:?}");
+    assert!(items.iter().all(|item| item["status"] == "succeeded"), "{items:?}");
+    let batch = items[0]["batch"].as_str().unwrap();
+    let receipt = std::fs::read_to_string(place.path(&format!("back/restoration-{batch}.json"))).unwrap();
+    let receipt: serde_json::Value = serde_json::from_str(&receipt).unwrap();
+    assert_keys(
+        &receipt,
+        &[
+            "batch",
+            "institution",
+            "collection",
+            "requested_by",
+            "requested_at",
+            "objects",
+            "total",
+            "succeeded",
+            "bytes",
+        ],
+    );
+    let keys = ["object", "version", "item", "outcome", "name", "size", "sha256", "ended_at", "note"];
+    assert_keys(&receipt["objects"][0], &keys);
+    assert!(place.path("back/one.tar").is_file() && place.path("back/two.tar").is_file());
+
+    std::fs::write(place.path("wanted.txt"), "example.edu/one\n\n  example.edu/none \nexample.edu/nothing\n").unwrap();
+    let unknown = ["restore", "--list", "wanted.txt", "--json"];
+    place.run(unknown).fails(3, &["example.edu/none", "example.edu/nothing", "nothing is made"]);
+    std::fs::write(place.path("wanted.txt"), "example.edu/one\r\nexample.edu/one").unwrap();
+    let made = place.run(unknown).succeeds().object();
+    assert_keys(&made, &["batch", "item"]);
+    let made = place.run(["batches", "show", made["batch"].as_str().unwrap(), "--json"]).succeeds().object();
+    assert_eq!(
+        (&made["kind"], &made["state"], &made["open"]),
+        (&"restoration".into(), &"processing".into(), &1.into())
+    );
+    place.run(["restore", "--collection", "papers"]).fails(2, &["INSTITUTION/COLLECTION"]);
+    place.run(["restore", "--collection", "example.edu/none"]).fails(3, &["none"]);
+    place.run(["restore", "--list", "absent.txt"]).fails(3, &["absent.txt"]);
+    place.run(["restore"]).fails(2, &["--collection"]);
+}

@@ -89,7 +89,7 @@ fn an_old_name_is_accepted_with_a_warning_on_standard_error() {
         );
     let path = place.path("home/strongroom.toml");
     let text = std::fs::read_to_string(&path).unwrap();
-    place.write("home/strongroom.toml", &text.replace("[receiving]\n", "[receiving]\nsettle = \"9s\"\n"));
+    place.write("home/strongroom.toml", text.replace("[receiving]\n", "[receiving]\nsettle = \"9s\"\n"));
     let answer = place.run(["items", "list"]).succeeds();
     assert!(answer.stderr.contains("sets receiving.settle, which is now receiving.quiet_period"), "{answer:?}");
 }

@@ -3,12 +3,14 @@
 use strongroom_registry::batches::{self, Batch};
 use strongroom_registry::{BatchId, RegistryError, Scope, Transaction};
 
-use super::authorization::{BATCHES_LIST, BATCHES_SHOW, BATCHES_STEER};
+use super::authorization::{BATCHES_LIST, BATCHES_SHOW, BATCHES_STEER, ITEMS_WORK};
 use super::items::Ask;
 use super::views::BatchView;
 use super::{OpContext, PAGE, Page};
 use crate::EngineError;
 use crate::journal::Target;
+use crate::runtime::{Shutdown, Summary};
+use crate::work::work_on_batch;
 
 /// Batches of an institution, or all, in order of their making, after `after`.
 pub fn list(
@@ -52,6 +54,14 @@ pub fn steer(context: &OpContext, batch: BatchId, ask: Ask) -> Result<BatchView,
         let batch = find(tx, scope, batch)?;
         BatchView::read(tx, batch)
     })?)
+}
+
+/// Works on the items of a batch in this process, under their leases, until all have ended, a person has to release what is
+/// left, or a stop is asked for; also on those that are made meanwhile.
+pub fn work(context: &OpContext, batch: BatchId, shutdown: &Shutdown) -> Result<Summary, EngineError> {
+    let authorized = context.authorize(&ITEMS_WORK)?;
+    authorized.read(|tx| find(tx, authorized.scope(), batch))?;
+    work_on_batch(authorized.home(), batch, shutdown)
 }
 
 fn find(tx: &mut dyn Transaction, scope: Scope, id: BatchId) -> Result<Batch, RegistryError> {

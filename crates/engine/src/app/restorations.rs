@@ -3,10 +3,13 @@
 use strongroom_registry::ItemId;
 
 use super::authorization::RESTORATIONS_REQUEST;
-use super::views::RestorationView;
+use super::views::{RestorationBatchView, RestorationView};
 use super::{OpContext, items};
 use crate::EngineError;
-use crate::restoration::{RestoreFileRequest, RestoreRequest, request_file, request_object};
+use crate::restoration::{
+    BatchRequested, CollectionRequest, ListRequest, RestoreFileRequest, RestoreRequest, request_collection,
+    request_file, request_list, request_object,
+};
 
 pub use crate::restoration::RestorationTarget;
 
@@ -46,6 +49,44 @@ pub fn of_file(context: &OpContext, file: &str, target: RestorationTarget) -> Re
     let (scope, by) = (authorized.scope(), authorized.entry_named("file"));
     let request = RestoreFileRequest { scope, file: file.to_owned(), target, by };
     made(context, request_file(authorized.home(), &request)?)
+}
+
+/// Requests every object of a collection, as one batch with one receipt.
+///
+/// # Errors
+/// Institution or collection do not exist, the collection has no objects, or an actor who acts for one institution names a
+/// folder of the server.
+pub fn of_collection(
+    context: &OpContext,
+    institution: &str,
+    collection: &str,
+    target: RestorationTarget,
+) -> Result<RestorationBatchView, EngineError> {
+    let authorized = context.authorize(&RESTORATIONS_REQUEST)?;
+    let (scope, by) = (authorized.scope(), authorized.entry_named("collection"));
+    let (institution, collection) = (institution.to_owned(), collection.to_owned());
+    let request = CollectionRequest { scope, institution, collection, target, by };
+    Ok(batch_made(request_collection(authorized.home(), &request)?))
+}
+
+/// Requests the objects that are named, identifiers in records or `<institution>/<name>`, as one batch with one receipt. The
+/// names are taken as they come, and need not fit into memory.
+///
+/// # Errors
+/// There is no name, or one cannot be read; objects do not exist, all of which the error tells; they belong to several
+/// institutions; or an actor who acts for one institution names a folder of the server. Nothing is made then.
+pub fn of_list(
+    context: &OpContext,
+    names: &mut dyn Iterator<Item = Result<String, EngineError>>,
+    target: RestorationTarget,
+) -> Result<RestorationBatchView, EngineError> {
+    let authorized = context.authorize(&RESTORATIONS_REQUEST)?;
+    let request = ListRequest { scope: authorized.scope(), target, by: authorized.entry_named("list") };
+    Ok(batch_made(request_list(authorized.home(), &request, names)?))
+}
+
+fn batch_made(made: BatchRequested) -> RestorationBatchView {
+    RestorationBatchView { batch: made.batch, item: made.item }
 }
 
 fn made(context: &OpContext, item: ItemId) -> Result<RestorationView, EngineError> {

@@ -3,6 +3,7 @@
 //! final name before it is whole and right.
 
 mod bag;
+mod batch;
 mod expiry;
 mod file;
 mod into_folder;
@@ -20,9 +21,14 @@ mod validation;
 use strongroom_bagit::WriteError;
 use strongroom_registry::events::{self, EventRow};
 use strongroom_registry::objects::{self, Object};
+use strongroom_registry::restorations::{self, RestorationResult};
 use strongroom_registry::work;
 use strongroom_registry::{Action, FileId, Parts, Scope, Stage as Name, Time, interim, restored};
 
+pub(crate) use batch::OF_BATCHES;
+pub use batch::{
+    BatchRequested, CollectionRequest, ListRequest, forget_unused_lists, request_collection, request_list,
+};
 pub use expiry::{Expired, expire};
 pub use request::{RestorationTarget, RestoreFileRequest, RestoreRequest, request_file, request_object};
 
@@ -48,7 +54,7 @@ const fn of(action: Action) -> Workflow {
 
 fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     let options: RestoreOptions = serde_json::from_str(&context.item.options)?;
-    let target = Target::of(context, &options)?;
+    let target = Target::of(context, options.to.as_deref())?;
     let (object, given, what) = if context.item.action == OF_FILES.action {
         let (object, given) = file::give(context, &target)?;
         (object, given, "given back as a file".to_owned())
@@ -112,10 +118,21 @@ fn end(context: &StageContext<'_>, object: &Object, what: &str, given: &Delivery
         agent: AGENT.into(),
         actor,
     };
+    record_result(context, given, Some(event))
+}
+
+/// Records where a result was put, and until when it stays there; with an event, where it is one of an object.
+fn record_result(
+    context: &StageContext<'_>,
+    given: &Delivery,
+    event: Option<EventRow>,
+) -> Result<Option<Time>, StageError> {
     let (stored, size, retention) = (given.stored.clone(), given.size, context.home.settings.restoration.retention);
+    let result = RestorationResult { place: given.place.clone(), size, sha256: given.sha256.to_hex() };
     context.write(move |tx, claim| {
         work::check_fence(tx, claim)?;
-        events::append(tx, std::slice::from_ref(&event))?;
+        events::append(tx, event.as_slice())?;
+        restorations::put_result(tx, claim, &result)?;
         interim::clear(tx, claim.item)?;
         let Some(stored) = &stored else { return Ok(None) };
         let expires_at = expiry::expires_at(retention, tx.now()?);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use strongroom_registry::items::{self, NewItem};
 use strongroom_registry::objects::{self, File, Object};
-use strongroom_registry::{FileId, ItemId, ObjectState, Scope, Transaction, Workflows};
+use strongroom_registry::{FileId, ItemId, ObjectState, RegistryError, Scope, Transaction, Workflows};
 
 use super::names::{file_name_of, safe_name, shown_path};
 use super::object_name;
@@ -134,7 +134,8 @@ pub fn request_object(home: &Home, request: &RestoreRequest) -> Result<ItemId, E
             to: to.clone(),
             requested_by: request.by.actor.name.clone(),
         };
-        let new = NewItem { id, ..of_object(&object, &options, &request.by)? };
+        let actor = Some(request.by.actor.id);
+        let new = NewItem { id, actor, ..of_object(&object, &options)? };
         create(tx, workflows.as_ref(), &object, &new, &request.by)
     })?;
     Ok(id)
@@ -163,7 +164,7 @@ pub fn request_file(home: &Home, request: &RestoreFileRequest) -> Result<ItemId,
             name: file_name_of(shown_path(&file.path)).to_owned(),
             size: Some(file.size),
             options: as_text(&options)?,
-            note: asked_by(&request.by),
+            note: asked_by(&options.requested_by),
             actor: Some(request.by.actor.id),
             ..NewItem::new(OF_FILES.action, object.institution, &object.identifier)
         };
@@ -207,25 +208,28 @@ pub(super) fn archive_name(object: &Object) -> String {
     format!("{}.tar", object_name(object))
 }
 
-/// The work item that restores an object.
-pub(super) fn of_object(object: &Object, options: &RestoreOptions, by: &JournalEntry) -> Result<NewItem, EngineError> {
+/// The work item that restores an object; whose act it is, is for the caller to say.
+pub(super) fn of_object(object: &Object, options: &RestoreOptions) -> Result<NewItem, RegistryError> {
     Ok(NewItem {
         object: Some(object.id),
         name: archive_name(object),
         size: Some(object.bytes),
         options: as_text(options)?,
-        note: asked_by(by),
-        actor: Some(by.actor.id),
+        note: asked_by(&options.requested_by),
         ..NewItem::new(OF_OBJECTS.action, object.institution, &object.identifier)
     })
 }
 
-fn asked_by(by: &JournalEntry) -> String {
-    format!("asked for by {}", by.actor.name)
+pub(super) fn asked_by(actor: &str) -> String {
+    format!("asked for by {actor}")
 }
 
-fn as_text(options: &RestoreOptions) -> Result<String, EngineError> {
-    serde_json::to_string(options).map_err(|error| EngineError::Usage(error.to_string()))
+pub(super) fn as_text(options: &impl Serialize) -> Result<String, RegistryError> {
+    let failed = |error: serde_json::Error| RegistryError::Corrupt {
+        wanted: "options of a restoration",
+        found: error.to_string(),
+    };
+    serde_json::to_string(options).map_err(failed)
 }
 
 /// Refuses a folder in which something of this name lies.

@@ -12,7 +12,6 @@ use strongroom_registry::restored::Place;
 use strongroom_storage::{Key, Store};
 
 use super::names::safe_name;
-use super::request::RestoreOptions;
 use super::{into_folder, into_store};
 use crate::workflow::{StageContext, StageError};
 
@@ -58,8 +57,9 @@ impl fmt::Display for Delivery {
 pub(super) type Give<'g> = dyn FnMut(&mut (dyn Write + Send)) -> Result<(), StageError> + 'g;
 
 impl Target {
-    pub(super) fn of(context: &StageContext<'_>, options: &RestoreOptions) -> Result<Self, StageError> {
-        Ok(match &options.to {
+    /// A folder by its absolute path, or the restoration store of the item's institution.
+    pub(super) fn of(context: &StageContext<'_>, folder: Option<&str>) -> Result<Self, StageError> {
+        Ok(match folder {
             Some(folder) => Self::Folder(PathBuf::from(folder)),
             None => {
                 let institution = context.item.institution_identifier.as_str();

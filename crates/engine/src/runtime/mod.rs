@@ -73,6 +73,18 @@ pub struct Summary {
     pub failure: Option<RegistryError>,
 }
 
+impl std::ops::AddAssign for Summary {
+    fn add_assign(&mut self, other: Self) {
+        self.looks += other.looks;
+        self.ended += other.ended;
+        self.given_back += other.given_back;
+        self.panicked += other.panicked;
+        self.dropped += other.dropped;
+        self.abandoned += other.abandoned;
+        self.failure = self.failure.take().or(other.failure);
+    }
+}
+
 /// How a runtime is put together.
 pub struct Builder {
     registry: Registry,

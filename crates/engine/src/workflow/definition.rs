@@ -99,7 +99,8 @@ pub struct Workflows(Vec<Workflow>);
 impl Workflows {
     /// Those of the system: deposits and restorations.
     pub fn standard() -> Self {
-        Self(vec![crate::ingest::WORKFLOW, crate::restoration::OF_OBJECTS, crate::restoration::OF_FILES])
+        use crate::restoration::{OF_BATCHES, OF_FILES, OF_OBJECTS};
+        Self(vec![crate::ingest::WORKFLOW, OF_OBJECTS, OF_FILES, OF_BATCHES])
     }
 
     /// The same and another one, which takes the place of one of the same action.

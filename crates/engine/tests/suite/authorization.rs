@@ -17,6 +17,7 @@ use strongroom_engine::receiving as uploads;
 use strongroom_engine::restoration::{RestoreFileRequest, RestoreRequest, request_file, request_object};
 use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::settings::Loaded;
+use strongroom_engine::work_on;
 use strongroom_queue::{NewTask, TaskId, TaskState, tasks};
 use strongroom_registry::items::{self, ItemFilter};
 use strongroom_registry::journal::Actor;
@@ -31,6 +32,8 @@ use crate::fixture::{INSTITUTION, TestHome, home};
 /// Another institution of the same home, which keeps nothing.
 const OTHER: &str = "other.edu";
 const COLLECTION: &str = "papers";
+/// The collection of the object that is kept.
+const KEPT: &str = "kept";
 
 /// What the functions are asked about: it all belongs to [`INSTITUTION`], or to the installation.
 struct World {
@@ -112,6 +115,7 @@ const CASES: &[Case] = cases! {
     "batches::list" "batches.list" |call, _| app::batches::list(call, None, None).map(|page| some(&page.items));
     "batches::show" "batches.show" |call, world| something(app::batches::show(call, world.batch));
     "batches::steer" "batches.steer" |call, world| something(app::batches::steer(call, world.batch, Ask::Hold));
+    "batches::work" "items.work" |call, world| something(app::batches::work(call, world.batch, &stopped()));
     "collections::list" "collections.list" |call, _| app::collections::list(call, None).map(|found| some(&found));
     "collections::show" "collections.show" |call, _| something(app::collections::show(call, INSTITUTION, COLLECTION));
     "collections::add" "collections.add" |call, _| {
@@ -243,6 +247,14 @@ const CASES: &[Case] = cases! {
     "restorations::of_file" "restorations.request" |call, world| {
         something(app::restorations::of_file(call, &world.file, app::restorations::RestorationTarget::RestorationStore))
     };
+    "restorations::of_collection" "restorations.request" |call, _| {
+        let target = app::restorations::RestorationTarget::RestorationStore;
+        something(app::restorations::of_collection(call, INSTITUTION, KEPT, target))
+    };
+    "restorations::of_list" "restorations.request" |call, _| {
+        let target = app::restorations::RestorationTarget::RestorationStore;
+        something(app::restorations::of_list(call, &mut [Ok(letters())].into_iter(), target))
+    };
     "settings::check" "settings.check" |call, world| something(app::settings::check(&installation(call, world)));
     "settings::show" "settings.show" |call, world| something(app::settings::show(&installation(call, world)));
     "status::show" "status.show" |call, world| something(app::status::show(&installation(call, world)));
@@ -281,8 +293,22 @@ const CASES: &[Case] = cases! {
 impl World {
     fn new() -> Self {
         let home = home();
-        let object = home.ingest("letters", &[("a.txt", b"one")]);
         let other = InstitutionId::new();
+        home.registry
+            .write(|tx| {
+                let own = tenants::institution(tx, Scope::System, INSTITUTION)?.expect("the institution").id;
+                let rules = CollectionRules { name: KEPT.to_owned(), ..CollectionRules::default() };
+                tenants::add_collection(tx, CollectionId::new(), own, KEPT, &rules)
+            })
+            .expect("adds");
+        let letters = DepositRequest {
+            collection: Some(KEPT.into()),
+            sources: vec![PackageSource::LocalPath(home.bag("letters", &[("a.txt", b"one")]))],
+            ..DepositRequest::of_system(INSTITUTION)
+        };
+        let letters = deposit(&home, &letters).expect("deposits");
+        work_on(&home.home, &letters.items, &Shutdown::new()).expect("works");
+        let object = home.object("letters");
         let (own, task) = home
             .registry
             .write(move |tx| {

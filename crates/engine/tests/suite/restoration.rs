@@ -1,5 +1,6 @@
 //! Giving back: bags, deposits and files, from right copies only.
 
+mod batches;
 mod expiry;
 mod own_store;
 mod replacing;

@@ -24,6 +24,9 @@ WHERE w.id > ?2 AND w.updated_at < ?1 AND w.status IN ('succeeded', 'cancelled',
     AND NOT EXISTS (SELECT 1 FROM interim_files f WHERE f.item_id = w.id)
     AND NOT EXISTS (SELECT 1 FROM interim_facts f WHERE f.item_id = w.id)
     AND NOT EXISTS (SELECT 1 FROM reservations f WHERE f.item_id = w.id)
+    -- The receipt of a batch of restorations tells of all of its items.
+    AND NOT EXISTS (SELECT 1 FROM work_items r WHERE r.batch_id = w.batch_id AND r.action = 'restore_batch'
+        AND r.status IN ('pending', 'started', 'held', 'failed'))
 ORDER BY w.id LIMIT ?4
 -- name: retention.drop_item_history
 DELETE FROM item_history WHERE item_id = ?1
@@ -31,6 +34,8 @@ DELETE FROM item_history WHERE item_id = ?1
 DELETE FROM item_parts WHERE item_id = ?1
 -- name: retention.drop_item_restored
 DELETE FROM restored WHERE item_id = ?1
+-- name: retention.drop_item_result
+DELETE FROM restoration_results WHERE item_id = ?1
 -- name: retention.drop_item
 DELETE FROM work_items WHERE id = ?1
 -- name: retention.drop_batch

@@ -31,6 +31,7 @@ pub mod receiving;
 mod recorded;
 mod recovery;
 mod requests;
+pub mod restorations;
 pub mod restored;
 pub mod retention;
 pub mod schedules;

@@ -17,6 +17,7 @@ mod parts;
 mod postgres;
 mod profiles;
 mod requests;
+mod restorations;
 mod restored;
 mod scheduling;
 mod space;
@@ -119,6 +120,13 @@ macro_rules! conformance_suite {
             identification {
                 files_of_other_signatures_are_behind_until_they_are_identified_anew
                 what_nobody_sees_yet_or_nobody_may_see_is_not_behind
+            }
+            restorations {
+                a_list_is_noted_once_for_each_object_and_goes_as_work_items_are_made
+                a_list_without_a_batch_is_forgotten_after_a_time_and_one_with_a_batch_is_not
+                the_objects_of_a_collection_come_in_pages_once_they_are_published
+                how_far_a_batch_came_follows_from_its_items_and_the_receipt_has_all_of_them
+                ended_items_of_a_batch_are_kept_until_its_receipt_is_written
             }
             restored {
                 a_result_is_removed_when_its_time_has_run_out_and_its_history_says_so

@@ -60,6 +60,7 @@ impl Workflows for Table {
         match action.as_str() {
             "ingest" => INGEST.to_vec(),
             "restore_object" => vec![Stage::named("restore")],
+            "restore_batch" => vec![Stage::named("expand")],
             _ => Vec::new(),
         }
     }

@@ -38,7 +38,7 @@ pub use profiles::{AddedProfileView, ProfileDocumentView, ProfileOutcome, Profil
 pub use queues::{AffectedTasksView, TaskView, TopicView};
 pub use receiving::UploadView;
 pub use registry::{BackupView, MovedRegistryView, MovedTableView, RebuildProblemView, RebuildView, SchemaView};
-pub use restorations::RestorationView;
+pub use restorations::{RestorationBatchView, RestorationView};
 pub use settings::{CheckView, SettingView};
 pub use stores::{
     BackfillView, CreatedStoreView, DifferenceView, EnqueuedBackfillView, ReplacementView, RetirementView,

@@ -1,7 +1,7 @@
 //! Restorations.
 
 use serde::Serialize;
-use strongroom_registry::{Action, ItemId, ItemStatus};
+use strongroom_registry::{Action, BatchId, ItemId, ItemStatus};
 
 /// A restoration that was asked for.
 #[derive(Debug, Clone, Serialize)]
@@ -14,4 +14,13 @@ pub struct RestorationView {
     pub action: Action,
     /// Where the work item is.
     pub status: ItemStatus,
+}
+
+/// A restoration of many objects that was asked for.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct RestorationBatchView {
+    /// Its batch.
+    pub batch: BatchId,
+    /// The work item that makes those of the objects, and writes the receipt when they have ended.
+    pub item: ItemId,
 }
