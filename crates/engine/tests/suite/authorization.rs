@@ -381,7 +381,9 @@ fn is_refusal(error: &EngineError) -> bool {
 
 fn is_not_found(error: &EngineError) -> bool {
     match error {
-        EngineError::NotFound { .. } | EngineError::Registry(RegistryError::NotFound { .. }) => true,
+        EngineError::NotFound { .. }
+        | EngineError::Absent(_)
+        | EngineError::Registry(RegistryError::NotFound { .. }) => true,
         EngineError::Advised(advised) => is_not_found(&advised.error),
         _ => false,
     }
