@@ -12,8 +12,9 @@ use strongroom_digest::{Algorithm, hash_reader};
 use crate::check::record::{pack_fact, unpack_fact};
 use crate::check::{CheckOptions, Evidence, FileFact, FileFacts, check};
 use crate::codes;
+use crate::declaration;
 use crate::error::BagError;
-use crate::manifest::{ManifestKind, ManifestName, PAYLOAD};
+use crate::manifest::{FETCH, ManifestKind, ManifestName, PAYLOAD};
 use crate::problem::Problem;
 use crate::report::{Collector, Report};
 use crate::source::{BagFile, Limits, Members, Scan, Serialization, Source};
@@ -30,15 +31,14 @@ pub fn validate(path: &Path, options: &CheckOptions) -> Result<Report, BagError>
     let source = Source::open(path)?;
     let limits = &options.limits;
     let members = source.members().map_err(|error| BagError::io("open", path, error))?;
-    let (scan, evidence) = match members {
-        Some(members) => hash_members(source, members, limits)?,
-        None => {
-            // The manifests may come last: every algorithm that is likely to be asked for is computed.
-            let (scan, facts, tag_files) =
-                hash_stream(source, limits, &Algorithm::RECORDED, |path| !path.starts_with(PAYLOAD))?;
-            let archive = Some(path.to_owned());
-            (scan, Spilled { facts, again: Again::Stream { archive, tag_files, limits: limits.clone() } })
-        }
+    let (scan, evidence) = if let Some(members) = members {
+        hash_members(source, members, limits)?
+    } else {
+        // The manifests may come last: every algorithm that is likely to be asked for is computed.
+        let is_kept = |path: &str| !path.starts_with(PAYLOAD);
+        let (scan, facts, tag_files) = hash_stream(source, limits, &Algorithm::RECORDED, is_kept)?;
+        let archive = Some(path.to_owned());
+        (scan, Spilled { facts, again: Again::Stream { archive, tag_files, limits: limits.clone() } })
     };
     check(&evidence, &scan, options)
 }
@@ -62,7 +62,8 @@ pub fn validate_stream(
 
 /// Whether a check without a profile may read the file: what BagIt defines, and `*-info.txt` in the base directory.
 fn is_read_by_check(path: &str) -> bool {
-    !path.contains('/') && path.ends_with(".txt")
+    let is_defined = path == declaration::FILE || path == FETCH || ManifestName::parse(path).is_some();
+    is_defined || !path.contains('/') && path.strip_suffix("-info.txt").is_some()
 }
 
 /// Facts in order of path, and where to read a file again.

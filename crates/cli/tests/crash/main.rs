@@ -523,7 +523,7 @@ fn a_batch_of_restorations_that_is_killed_while_it_is_made_is_made_whole_and_not
             .expect("results")
             .map(|entry| entry.expect("an entry").file_name().into_string().expect("UTF-8"))
             .collect();
-        let receipts: Vec<&String> = files.iter().filter(|name| name.ends_with(".json")).collect();
+        let receipts: Vec<&String> = files.iter().filter(|name| name.strip_suffix(".json").is_some()).collect();
         assert_eq!(receipts.len(), nth + 1, "one for each batch after a kill at {point}: {files:?}");
         assert_eq!(files.len(), (nth + 1) * (names.len() + 1), "after a kill at {point}: {files:?}");
         for receipt in receipts {

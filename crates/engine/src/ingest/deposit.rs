@@ -184,7 +184,8 @@ fn check_source(source: &PackageSource, request: &DepositRequest) -> Result<(), 
         // Whoever may name a path could have any file of the server deposited and restored.
         (PackageSource::LocalPath(path), Scope::Institution(_)) => {
             return Err(EngineError::Refused(format!(
-                "{path:?} is a path of the server, and the actor acts for one institution"
+                "{} is a path of the server, and the actor acts for one institution",
+                path.display()
             ))
             .next("give a URL, or put the package into the institution's place in the receiving store"));
         }

@@ -59,14 +59,12 @@ pub(super) type Give<'g> = dyn FnMut(&mut (dyn Write + Send)) -> Result<(), Stag
 impl Target {
     /// A folder by its absolute path, or the restoration store of the item's institution.
     pub(super) fn of(context: &StageContext<'_>, folder: Option<&str>) -> Result<Self, StageError> {
-        Ok(match folder {
-            Some(folder) => Self::Folder(PathBuf::from(folder)),
-            None => {
-                let institution = context.item.institution_identifier.as_str();
-                let store = context.home.restoration_store(institution)?.clone();
-                Self::Store(Shelf { store, prefix: Key::new(institution)? })
-            }
-        })
+        if let Some(folder) = folder {
+            return Ok(Self::Folder(PathBuf::from(folder)));
+        }
+        let institution = context.item.institution_identifier.as_str();
+        let store = context.home.restoration_store(institution)?.clone();
+        Ok(Self::Store(Shelf { store, prefix: Key::new(institution)? }))
     }
 
     /// Gives back what `give` writes: in a folder under the last segment of `path`, in the store under all of it.

@@ -178,7 +178,8 @@ fn note_list(
         return Err(EngineError::Absent(format!(
             "the list names objects that cannot be restored, and nothing is made: {}",
             found.unknown.join("; ")
-        )));
+        ))
+        .next("correct the list; \"strongroom objects list\" shows the objects that there are"));
     }
     found.institution.ok_or_else(|| EngineError::Usage("the list names no object".to_owned()))
 }

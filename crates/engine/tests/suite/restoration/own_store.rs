@@ -17,8 +17,8 @@ use crate::installation;
 fn home_with_own_store(folder: &TempDir) -> TestHome {
     FolderStore::create("own", folder.path()).expect("makes a store");
     fixture::home_with(&format!(
-        "[stores.own]\nkind = \"folder\"\npath = {:?}\n[institutions.\"{INSTITUTION}\"]\nrestoration = \"own\"\n",
-        folder.path()
+        "[stores.own]\nkind = \"folder\"\npath = \"{}\"\n[institutions.\"{INSTITUTION}\"]\nrestoration = \"own\"\n",
+        folder.path().display()
     ))
 }
 
