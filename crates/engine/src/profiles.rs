@@ -103,6 +103,18 @@ pub(crate) fn version(registry: &Registry, name: &str, version: u64) -> Result<P
     registry.read(|tx| profiles::find(tx, name, Some(version)))
 }
 
+/// A version of a profile, whether or not new deposits may be checked against it; none where its document is missing.
+pub(crate) fn recorded(registry: &Registry, name: &str, version: u64) -> Result<Option<Profile>, RegistryError> {
+    let found = registry.read(|tx| {
+        let has_document = profiles::find(tx, name, Some(version))?.has_document;
+        if has_document { read(tx, name, version).map(Some) } else { Ok(None) }
+    });
+    match found {
+        Err(RegistryError::NotFound { .. }) => Ok(None),
+        found => found,
+    }
+}
+
 fn read(tx: &mut dyn Transaction, name: &str, version: u64) -> Result<Profile, RegistryError> {
     let unreadable = |reason: String| RegistryError::Corrupt {
         wanted: "the document of a profile",

@@ -98,16 +98,7 @@ fn document(path: &Path, name: Option<String>) -> Result<Document, Failure> {
 }
 
 fn tell(versions: &[ProfileView], context: &Context) -> Result<(), Failure> {
-    let mut table = context.output.table(&[
-        "profile",
-        "version",
-        "state",
-        "origin",
-        "source",
-        "added_by",
-        "added_at",
-        "identifier",
-    ]);
+    let mut table = context.output.table(&["profile", "version", "state", "origin", "source", "added_by", "added_at"]);
     for version in versions {
         table.row(version)?;
     }

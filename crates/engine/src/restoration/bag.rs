@@ -17,6 +17,7 @@ use super::target::{Delivery, Target};
 use super::thaw::Requested;
 use super::validation::validated;
 use super::{bag_trouble, for_each_page, object_name, parts, tags};
+use crate::profiles;
 use crate::workflow::{StageContext, StageError};
 
 const BAG_INFO: &str = "bag-info.txt";
@@ -46,11 +47,16 @@ fn write(
     name: &str,
     out: &mut (dyn Write + Send),
 ) -> Result<(), StageError> {
-    let algorithms = algorithms(object.description.profile.as_deref());
+    let said = &object.description;
+    let recorded = match (&said.profile, said.profile_version) {
+        (Some(name), Some(number)) => profiles::recorded(context.registry(), name, number)?,
+        _ => None,
+    };
+    let algorithms = algorithms(said.profile.as_deref(), recorded.as_ref());
     // Of the item, not of the clock: an attempt made again gives the same bytes.
     let made = context.item.created_at.timestamp();
     let options = WriterOptions {
-        algorithms: algorithms.to_vec(),
+        algorithms: algorithms.clone(),
         base_directory: Some(name.to_owned()),
         timestamp: made.into(),
         names: NamePolicy::WARN,
@@ -67,7 +73,7 @@ fn write(
                 original_tags = read_tags(context, proof, object, file)?;
             } else if ManifestName::parse(path).is_none() {
                 // A manifest spelled so that the deposit kept it as a tag file would speak of another bag.
-                let digests = expected(&file.digests, algorithms);
+                let digests = expected(&file.digests, &algorithms);
                 let new = new_file(path, file, &digests);
                 let is_payload = path.starts_with("data/");
                 payload_bytes += if is_payload { file.size } else { 0 };
@@ -105,14 +111,41 @@ pub(super) fn expected(digests: &Digests, algorithms: &[Algorithm]) -> DigestSet
     recorded.into_iter().filter(|(algorithm, _)| algorithms.contains(algorithm)).collect()
 }
 
-/// The manifests that the object's profile asks for.
-fn algorithms(profile: Option<&str>) -> &'static [Algorithm] {
-    let profile = profile.and_then(|name| Profile::builtin(name).or_else(|| Profile::for_identifier(name)));
-    if profile.is_some_and(|profile| profile.name().starts_with("btr")) {
-        &[Algorithm::Sha1, Algorithm::Sha256, Algorithm::Sha512]
-    } else {
-        &[Algorithm::Md5, Algorithm::Sha256]
+/// Manifests where no profile asks for others.
+const USUAL: [Algorithm; 2] = [Algorithm::Md5, Algorithm::Sha256];
+
+/// The manifests that the object's profile asks for: a built-in one by its name or identifier, one of the registry by its document.
+fn algorithms(profile: Option<&str>, recorded: Option<&Profile>) -> Vec<Algorithm> {
+    let builtin = profile.and_then(|name| Profile::builtin(name).or_else(|| Profile::for_identifier(name)));
+    match (builtin, recorded) {
+        (Some(builtin), _) if builtin.name().starts_with("btr") => {
+            vec![Algorithm::Sha1, Algorithm::Sha256, Algorithm::Sha512]
+        }
+        (None, Some(profile)) => asked_for(profile),
+        _ => USUAL.to_vec(),
     }
+}
+
+/// What a profile requires of the digests that are recorded of every file; where it requires none, what is usual and allowed.
+fn asked_for(profile: &Profile) -> Vec<Algorithm> {
+    let required = among(&Algorithm::RECORDED, profile.manifests_required());
+    if !required.is_empty() {
+        return required;
+    }
+    let Some(allowed) = profile.manifests_allowed() else { return USUAL.to_vec() };
+    [among(&USUAL, allowed), among(&Algorithm::RECORDED, allowed)]
+        .into_iter()
+        .find(|found| !found.is_empty())
+        .unwrap_or_else(|| USUAL.to_vec())
+}
+
+/// The algorithms that are named.
+fn among(algorithms: &[Algorithm], names: &[String]) -> Vec<Algorithm> {
+    algorithms
+        .iter()
+        .copied()
+        .filter(|algorithm| names.iter().any(|name| name.parse().is_ok_and(|named: Algorithm| named == *algorithm)))
+        .collect()
 }
 
 /// The tags of a deposit's `bag-info.txt`, read as the deposit's declaration says.
@@ -165,10 +198,24 @@ mod tests {
         let btr = [Algorithm::Sha1, Algorithm::Sha256, Algorithm::Sha512];
         for profile in ["btr-1.0", "https://github.com/dpscollaborative/btr_bagit_profile/releases/download/1.0/x.json"]
         {
-            assert_eq!(algorithms(Some(profile)), btr, "{profile}");
+            assert_eq!(algorithms(Some(profile), None), btr, "{profile}");
         }
         for profile in [None, Some("aptrust-2.3"), Some("of our own")] {
-            assert_eq!(algorithms(profile), [Algorithm::Md5, Algorithm::Sha256], "{profile:?}");
+            assert_eq!(algorithms(profile, None), USUAL, "{profile:?}");
+        }
+    }
+
+    #[test]
+    fn manifests_follow_the_document_of_a_recorded_profile() {
+        for (fields, expected) in [
+            (r#""Manifests-Required":["sha512"]"#, vec![Algorithm::Sha512]),
+            (r#""Manifests-Required":["crc32"]"#, USUAL.to_vec()),
+            (r#""Manifests-Allowed":["sha256","sha512"]"#, vec![Algorithm::Sha256]),
+            (r#""Manifests-Allowed":["sha512"]"#, vec![Algorithm::Sha512]),
+            (r#""Data-Empty":false"#, USUAL.to_vec()),
+        ] {
+            let (profile, _) = Profile::parse(format!("{{{fields}}}").as_bytes()).expect("a profile");
+            assert_eq!(algorithms(Some("maps"), Some(&profile.recorded_as("maps", 1))), expected, "{fields}");
         }
     }
 }

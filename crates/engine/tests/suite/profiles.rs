@@ -2,13 +2,15 @@
 
 use std::path::PathBuf;
 
-use strongroom_bagit::{BagWriter, NewFile, Profile, Serialization, WriterOptions};
+use strongroom_bagit::{
+    BagWriter, CheckOptions, NewFile, Profile, ProfileChoice, Serialization, Verdict, WriterOptions, validate,
+};
 use strongroom_database::{Database, Statement};
 use strongroom_digest::{Algorithm, MultiHasher};
 use strongroom_engine::app::collections::Rules;
 use strongroom_engine::app::profiles::{self, Document};
 use strongroom_engine::app::views::{ProfileOutcome, ProfileState, ProfileView};
-use strongroom_engine::app::{Caller, OpContext, collections};
+use strongroom_engine::app::{Caller, OpContext, collections, journal};
 use strongroom_engine::ingest::{DepositRequest, PackageSource, deposit};
 use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::{EngineError, work_on};
@@ -18,6 +20,7 @@ use strongroom_registry::{ItemStatus, ProfileOrigin, RegistryError, Scope, items
 
 use crate::fixture::{INSTITUTION, TestHome, home};
 use crate::rebuild::{all_events, copy_stores, rebuilt};
+use crate::restoration::{restored, to};
 
 const COLLECTION: &str = "sheets";
 const IDENTIFIER: &str = "https://example.org/profiles/maps.json";
@@ -68,7 +71,7 @@ fn bag(home: &TestHome, name: &str, tags: &[(&str, &str)]) -> PathBuf {
     let path = folder.join(format!("{name}.tar"));
     let _ = std::fs::remove_file(&path);
     let options = WriterOptions {
-        algorithms: vec![Algorithm::Sha256],
+        algorithms: vec![Algorithm::Sha256, Algorithm::Sha512],
         base_directory: Some(name.to_owned()),
         ..WriterOptions::default()
     };
@@ -160,6 +163,26 @@ fn a_deposit_is_checked_against_the_profile_of_its_collection_and_says_which_ver
     assert_eq!(deposited(&home, &plain, Some(COLLECTION)).status, ItemStatus::Failed);
     set_profile(&home, "maps", None).expect("names the newest");
     assert_eq!(deposited(&home, &bag(&home, "other", &[]), Some(COLLECTION)).status, ItemStatus::Succeeded);
+}
+
+#[test]
+fn a_restored_object_keeps_the_profile_it_was_checked_against() {
+    let home = home_with_maps();
+    let text = String::from_utf8(maps("2", &["Map-Sheet"])).expect("text");
+    let text = text.replace(r#""Bag-Info""#, r#""Manifests-Required":["sha512"],"Bag-Info""#);
+    assert_eq!(add(&home, text.into_bytes()), (2, ProfileOutcome::Added));
+    let sheet = bag(&home, "sheet", &[("Map-Sheet", "12")]);
+    assert_eq!(deposited(&home, &sheet, Some(COLLECTION)).status, ItemStatus::Succeeded);
+    add(&home, maps("3", &[]));
+    let folder = tempfile::TempDir::new().expect("a folder");
+    restored(&home, &to(&folder, "sheet"));
+    let (profile, _) =
+        Profile::parse(profiles::document(&call(&home), "maps", Some(2)).expect("a document").document.as_bytes())
+            .expect("a profile");
+    let options = CheckOptions { profile: ProfileChoice::Given(Box::new(profile)), ..CheckOptions::default() };
+    let report = validate(&folder.path().join("sheet.tar"), &options).expect("validates");
+    assert_eq!(report.verdict, Verdict::Valid, "{:?}", report.problems);
+    assert_eq!(report.manifests, [Algorithm::Sha512]);
 }
 
 #[test]
@@ -345,7 +368,7 @@ fn who_added_and_removed_a_profile_is_in_the_journal() {
     add(&home, maps("1", &[]));
     add(&home, maps("1", &[]));
     profiles::remove(&call(&home), "maps", Some(1)).expect("removes");
-    let lines = strongroom_engine::app::journal::list(&call(&home), &Default::default(), None).expect("lists").items;
+    let lines = journal::list(&call(&home), &journal::Filter::default(), None).expect("lists").items;
     let told: Vec<String> = lines.iter().map(|line| format!("{} {} {}", line.actor, line.act, line.target)).collect();
     assert_eq!(told, ["tester profiles.add maps version 1", "tester profiles.remove maps version 1"]);
 }

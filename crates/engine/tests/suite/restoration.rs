@@ -47,13 +47,13 @@ fn worked(home: &TestHome, id: ItemId) -> Item {
 }
 
 /// Restores and expects success.
-fn restored(home: &TestHome, request: &RestoreRequest) -> Item {
+pub(crate) fn restored(home: &TestHome, request: &RestoreRequest) -> Item {
     let item = worked(home, request_object(home, request).expect("asks"));
     assert_eq!(item.status, ItemStatus::Succeeded, "{:?}", item.note);
     item
 }
 
-fn to(folder: &TempDir, name: &str) -> RestoreRequest {
+pub(crate) fn to(folder: &TempDir, name: &str) -> RestoreRequest {
     let target = RestorationTarget::Folder(folder.path().to_owned());
     RestoreRequest { target, ..RestoreRequest::of_system(format!("{INSTITUTION}/{name}")) }
 }

@@ -168,8 +168,8 @@ pub(crate) fn a_numbered_version_is_put_once_and_withdrawn_with_those_before_it(
 }
 
 pub(crate) fn documents_that_are_added_at_once_become_versions_of_their_own(subject: &dyn Subject) {
-    let world = World::new(subject);
     const DOCUMENTS: [&str; 4] = ["one", "two", "three", "four"];
+    let world = World::new(subject);
     let added: Vec<Addition> = std::thread::scope(|scope| {
         let world = &world;
         let threads = DOCUMENTS.map(|document| {
