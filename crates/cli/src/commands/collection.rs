@@ -51,7 +51,7 @@ pub(crate) struct Rules {
     /// What people call it
     #[arg(long)]
     name: Option<String>,
-    /// The profile its bags must keep; "" for none
+    /// The profile its bags must keep, of those that "profile list" shows; "" for none
     #[arg(long)]
     profile: Option<String>,
     /// The version of that profile; 0 for the newest at the time of each deposit

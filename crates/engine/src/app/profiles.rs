@@ -121,7 +121,7 @@ pub fn remove(context: &OpContext, profile: &str, version: Option<u64>) -> Resul
     let default = &authorized.home().settings.ingest.default_profile;
     let is_default = !default.is_empty() && Profile::canonical_name(default) == name;
     let removed = authorized.write(move |tx| {
-        let removed = profiles::withdraw(tx, &name, version)?;
+        let removed = profiles::remove(tx, &name, version)?;
         if is_default && !profiles::find(tx, &name, None)?.is_usable() {
             return Err(RegistryError::Named {
                 what: "profile",

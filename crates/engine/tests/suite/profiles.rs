@@ -348,7 +348,7 @@ fn a_rebuilt_registry_knows_which_profile_is_missing_and_takes_its_document_unde
 }
 
 #[test]
-fn a_version_of_a_profile_is_neither_changed_nor_removed_in_the_tables() {
+fn a_version_of_a_profile_is_neither_changed_nor_deleted_in_the_tables() {
     let home = home();
     for change in [
         "-- name: change\nUPDATE profiles SET document = x'7b7d' WHERE version = 1",

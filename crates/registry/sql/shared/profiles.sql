@@ -1,32 +1,32 @@
 -- name: profiles.list
 SELECT p.name AS profile, p.version, p.origin, p.source, p.identifier, p.stated_version, p.description,
-    p.document IS NOT NULL AS has_document, p.sha256, p.sha512, p.added_at, p.withdrawn_at, p.actor_id, a.kind, a.name
+    p.document IS NOT NULL AS has_document, p.sha256, p.sha512, p.added_at, p.removed_at, p.actor_id, a.kind, a.name
 FROM profiles p LEFT JOIN actors a ON a.id = p.actor_id ORDER BY p.name, p.version
 -- name: profiles.of_name
 SELECT p.name AS profile, p.version, p.origin, p.source, p.identifier, p.stated_version, p.description,
-    p.document IS NOT NULL AS has_document, p.sha256, p.sha512, p.added_at, p.withdrawn_at, p.actor_id, a.kind, a.name
+    p.document IS NOT NULL AS has_document, p.sha256, p.sha512, p.added_at, p.removed_at, p.actor_id, a.kind, a.name
 FROM profiles p LEFT JOIN actors a ON a.id = p.actor_id WHERE p.name = ?1 ORDER BY p.version
 -- name: profiles.of_identifier
 SELECT p.name AS profile, p.version FROM profiles p
-WHERE p.identifier = ?1 AND p.withdrawn_at IS NULL AND p.document IS NOT NULL AND NOT EXISTS (
-    SELECT 1 FROM profiles n WHERE n.name = p.name AND n.version > p.version AND n.withdrawn_at IS NULL
+WHERE p.identifier = ?1 AND p.removed_at IS NULL AND p.document IS NOT NULL AND NOT EXISTS (
+    SELECT 1 FROM profiles n WHERE n.name = p.name AND n.version > p.version AND n.removed_at IS NULL
         AND n.document IS NOT NULL)
 ORDER BY p.added_at DESC, p.name LIMIT 1
 -- name: profiles.document
 SELECT document FROM profiles WHERE name = ?1 AND version = ?2
 -- name: profiles.insert
 INSERT INTO profiles (name, version, origin, source, identifier, stated_version, description, document, sha256, sha512,
-    actor_id, added_at, withdrawn_at)
+    actor_id, added_at, removed_at)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
 -- name: profiles.fill
 UPDATE profiles SET origin = ?3, source = ?4, identifier = ?5, stated_version = ?6, description = ?7, document = ?8,
-    sha256 = ?9, sha512 = ?10, actor_id = ?11, added_at = ?12, withdrawn_at = ?13
+    sha256 = ?9, sha512 = ?10, actor_id = ?11, added_at = ?12, removed_at = ?13
 WHERE name = ?1 AND version = ?2 AND document IS NULL
 -- name: profiles.note
 INSERT INTO profiles (name, version, origin, source, sha512, added_at) VALUES (?1, ?2, 'stores', '', ?3, ?4)
 ON CONFLICT DO NOTHING
--- name: profiles.set_withdrawn
-UPDATE profiles SET withdrawn_at = ?3 WHERE name = ?1 AND version = ?2
+-- name: profiles.set_removed
+UPDATE profiles SET removed_at = ?3 WHERE name = ?1 AND version = ?2
 -- name: profiles.collections
 SELECT i.identifier AS institution_identifier, c.identifier, c.profile_version
 FROM collections c JOIN institutions i ON i.id = c.institution_id

@@ -1,4 +1,4 @@
-//! Profiles of bags: versions of documents under a name, each fixed once it is there. A version that is withdrawn is used by
+//! Profiles of bags: versions of documents under a name, each fixed once it is there. A version that is removed is used by
 //! nothing new; its row stays, since deposits name the version that they were checked against. What is in a document is not
 //! known here.
 
@@ -14,7 +14,7 @@ use crate::{ProfileOrigin, RegistryError};
 /// The greatest number of a version that a record in a store may bring.
 const MOST_NOTED: u64 = 1_000_000;
 
-/// What is asked where a version is withdrawn, in errors.
+/// What is asked where a version is removed, in errors.
 pub const REMOVE: &str = "remove it";
 
 /// A version of a profile, without its document.
@@ -44,14 +44,14 @@ pub struct ProfileVersion {
     pub added_at: Time,
     /// Who added it; none for one that came with a program.
     pub actor: Option<Actor>,
-    /// When it was withdrawn.
-    pub withdrawn_at: Option<Time>,
+    /// When it was removed.
+    pub removed_at: Option<Time>,
 }
 
 impl ProfileVersion {
     /// Whether new deposits may be checked against it.
     pub fn is_usable(&self) -> bool {
-        self.has_document && self.withdrawn_at.is_none()
+        self.has_document && self.removed_at.is_none()
     }
 }
 
@@ -85,7 +85,7 @@ pub struct NewProfile {
 pub enum Addition {
     /// It is the new version of this number.
     Added(u64),
-    /// It is the version of this number again, which was withdrawn or had lost its document.
+    /// It is the version of this number again, which was removed or had lost its document.
     Restored(u64),
     /// The newest version, of this number, has this document already.
     Unchanged(u64),
@@ -128,10 +128,10 @@ pub fn find(tx: &mut dyn Transaction, name: &str, version: Option<u64>) -> Resul
     position.map(|position| versions.swap_remove(position)).ok_or_else(|| not_found(name, version))
 }
 
-/// The version that a new deposit is checked against: this one, or the newest that was not withdrawn.
+/// The version that a new deposit is checked against: this one, or the newest that was not removed.
 ///
 /// # Errors
-/// There is none, it was withdrawn, or its document is missing; `act` says what it is wanted for.
+/// There is none, it was removed, or its document is missing; `act` says what it is wanted for.
 pub fn usable(
     tx: &mut dyn Transaction,
     name: &str,
@@ -166,7 +166,7 @@ pub fn document(tx: &mut dyn Transaction, name: &str, version: u64) -> Result<Op
     Ok(row.optional_bytes("document")?.map(<[u8]>::to_vec))
 }
 
-/// Finds a document among the versions of its profile. A version that lost this document gets it back; one that was withdrawn and
+/// Finds a document among the versions of its profile. A version that lost this document gets it back; one that was removed and
 /// is newer than those in use is in use again; where the newest has it nothing changes. None where it would be a new version.
 pub fn restore(tx: &mut dyn Transaction, new: &NewProfile) -> Result<Option<Addition>, RegistryError> {
     let known = versions(tx, &new.name)?;
@@ -180,9 +180,9 @@ pub fn restore(tx: &mut dyn Transaction, new: &NewProfile) -> Result<Option<Addi
         return Ok(Some(Addition::Unchanged(same.version)));
     }
     let newest = newest.map_or(0, |one| one.version);
-    let Some(withdrawn) = known.iter().rev().filter(|one| one.version > newest).find(equal) else { return Ok(None) };
-    set_withdrawn(tx, withdrawn, None)?;
-    Ok(Some(Addition::Restored(withdrawn.version)))
+    let Some(removed) = known.iter().rev().filter(|one| one.version > newest).find(equal) else { return Ok(None) };
+    set_removed(tx, removed, None)?;
+    Ok(Some(Addition::Restored(removed.version)))
 }
 
 /// Adds a document as the next version of its profile.
@@ -193,7 +193,7 @@ pub fn append(tx: &mut dyn Transaction, new: &NewProfile) -> Result<Addition, Re
 }
 
 /// Puts a version that has its number from elsewhere; whether it was not there. A version that is there stays as it is, but for
-/// one that lacks its document. Where all versions before it were withdrawn, it is withdrawn, too.
+/// one that lacks its document. Where all versions before it were removed, it is removed, too.
 pub fn put_numbered(tx: &mut dyn Transaction, new: &NewProfile, version: u64) -> Result<bool, RegistryError> {
     let known = versions(tx, &new.name)?;
     let statement = match known.iter().find(|one| one.version == version) {
@@ -202,9 +202,9 @@ pub fn put_numbered(tx: &mut dyn Transaction, new: &NewProfile, version: u64) ->
         Some(_) => return Ok(false),
     };
     let mut with_document = known.iter().filter(|one| one.has_document).peekable();
-    let is_withdrawn = with_document.peek().is_some() && with_document.all(|one| one.withdrawn_at.is_some());
-    let withdrawn_at = if is_withdrawn { Some(tx.now()?) } else { None };
-    put(tx, statement, new, version, withdrawn_at)?;
+    let is_removed = with_document.peek().is_some() && with_document.all(|one| one.removed_at.is_some());
+    let removed_at = if is_removed { Some(tx.now()?) } else { None };
+    put(tx, statement, new, version, removed_at)?;
     Ok(true)
 }
 
@@ -220,11 +220,11 @@ pub fn note(tx: &mut dyn Transaction, name: &str, version: u64, sha512: Digest) 
     Ok(())
 }
 
-/// Withdraws a version of a profile, or all that may be used; which ones.
+/// Removes a version of a profile, or all that may be used; which ones.
 ///
 /// # Errors
-/// There is no such profile or version, it is withdrawn already, or a collection would be left that names what is withdrawn.
-pub fn withdraw(
+/// There is no such profile or version, it is removed already, or a collection would be left that names what is removed.
+pub fn remove(
     tx: &mut dyn Transaction,
     name: &str,
     version: Option<u64>,
@@ -236,7 +236,7 @@ pub fn withdraw(
     }
     let id = named(name, version);
     let mut meant: Vec<ProfileVersion> =
-        known.iter().filter(is_meant).filter(|one| one.withdrawn_at.is_none()).cloned().collect();
+        known.iter().filter(is_meant).filter(|one| one.removed_at.is_none()).cloned().collect();
     if meant.is_empty() {
         let state = "removed already".to_owned();
         return Err(RegistryError::State { what: "profile", id, state, act: REMOVE.to_owned() });
@@ -251,8 +251,8 @@ pub fn withdraw(
     }
     let now = tx.now()?;
     for one in &mut meant {
-        set_withdrawn(tx, one, Some(now))?;
-        one.withdrawn_at = Some(now);
+        set_removed(tx, one, Some(now))?;
+        one.removed_at = Some(now);
     }
     Ok(meant)
 }
@@ -288,7 +288,7 @@ fn put(
     statement: Statement,
     new: &NewProfile,
     version: u64,
-    withdrawn_at: Option<Time>,
+    removed_at: Option<Time>,
 ) -> Result<(), RegistryError> {
     if let Some(actor) = &new.actor {
         journal::know(tx, actor)?;
@@ -309,7 +309,7 @@ fn put(
             new.sha512.as_bytes().into(),
             new.actor.as_ref().map(|actor| actor.id).into(),
             now.into(),
-            withdrawn_at.into(),
+            removed_at.into(),
         ],
     )?;
     Ok(())
@@ -320,8 +320,8 @@ fn without_nul(text: &str) -> String {
     text.replace('\0', "\u{fffd}")
 }
 
-fn set_withdrawn(tx: &mut dyn Transaction, one: &ProfileVersion, at: Option<Time>) -> Result<(), RegistryError> {
-    tx.execute(Statement("profiles.set_withdrawn"), &[(&one.name).into(), one.version.into(), at.into()])?;
+fn set_removed(tx: &mut dyn Transaction, one: &ProfileVersion, at: Option<Time>) -> Result<(), RegistryError> {
+    tx.execute(Statement("profiles.set_removed"), &[(&one.name).into(), one.version.into(), at.into()])?;
     Ok(())
 }
 
@@ -353,6 +353,6 @@ fn profile_row(row: &Row) -> Result<ProfileVersion, RegistryError> {
         sha512: digest(row, "sha512")?,
         added_at: row.time("added_at")?,
         actor: journal::optional_actor_row(row, "actor_id")?,
-        withdrawn_at: row.optional_time("withdrawn_at")?,
+        removed_at: row.optional_time("removed_at")?,
     })
 }

@@ -147,10 +147,10 @@ macro_rules! conformance_suite {
             }
             profiles {
                 a_version_of_a_profile_stays_as_it_was_added
-                a_withdrawn_version_is_used_by_nothing_new_and_stays
-                a_profile_is_not_withdrawn_while_a_collection_names_it
+                a_removed_version_is_used_by_nothing_new_and_stays
+                a_profile_is_not_removed_while_a_collection_names_it
                 a_version_that_only_a_record_names_keeps_its_number_for_its_document
-                a_numbered_version_is_put_once_and_withdrawn_with_those_before_it
+                a_numbered_version_is_put_once_and_removed_with_those_before_it
                 documents_that_are_added_at_once_become_versions_of_their_own
                 one_document_that_is_added_twice_at_once_is_one_version
             }

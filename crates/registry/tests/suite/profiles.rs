@@ -1,4 +1,4 @@
-//! Profiles: a version stays as it was added, one that is withdrawn is used by nothing new, and a number is given once.
+//! Profiles: a version stays as it was added, one that is removed is used by nothing new, and a number is given once.
 
 use std::sync::Arc;
 
@@ -37,9 +37,9 @@ fn add(world: &World<'_>, document: &'static str) -> Addition {
     })
 }
 
-fn withdraw(world: &World<'_>, version: Option<u64>) -> Result<Vec<u64>, RegistryError> {
-    let withdrawn = world.registry.write(move |tx| profiles::withdraw(tx, NAME, version));
-    Ok(withdrawn?.into_iter().map(|one| one.version).collect())
+fn remove(world: &World<'_>, version: Option<u64>) -> Result<Vec<u64>, RegistryError> {
+    let removed = world.registry.write(move |tx| profiles::remove(tx, NAME, version));
+    Ok(removed?.into_iter().map(|one| one.version).collect())
 }
 
 fn usable(world: &World<'_>, version: Option<u64>) -> Option<u64> {
@@ -77,26 +77,26 @@ pub(crate) fn a_version_of_a_profile_stays_as_it_was_added(subject: &dyn Subject
     assert_eq!(world.read(|tx| profiles::of_identifier(tx, "https://example.org/other")), None);
 }
 
-pub(crate) fn a_withdrawn_version_is_used_by_nothing_new_and_stays(subject: &dyn Subject) {
+pub(crate) fn a_removed_version_is_used_by_nothing_new_and_stays(subject: &dyn Subject) {
     let world = World::new(subject);
-    assert!(matches!(withdraw(&world, None), Err(RegistryError::NotFound { .. })));
+    assert!(matches!(remove(&world, None), Err(RegistryError::NotFound { .. })));
     add(&world, "one");
     add(&world, "two");
-    assert_eq!(withdraw(&world, Some(2)).expect("withdraws"), [2]);
-    assert!(matches!(withdraw(&world, Some(2)), Err(RegistryError::State { .. })));
-    assert!(matches!(withdraw(&world, Some(7)), Err(RegistryError::NotFound { .. })));
+    assert_eq!(remove(&world, Some(2)).expect("removes"), [2]);
+    assert!(matches!(remove(&world, Some(2)), Err(RegistryError::State { .. })));
+    assert!(matches!(remove(&world, Some(7)), Err(RegistryError::NotFound { .. })));
     assert_eq!((usable(&world, None), usable(&world, Some(2))), (Some(1), None));
     assert_eq!(document(&world, 2).as_deref(), Some("two"));
     assert_eq!(add(&world, "two"), Addition::Restored(2));
     assert_eq!(usable(&world, None), Some(2));
-    assert_eq!(withdraw(&world, None).expect("withdraws"), [1, 2]);
+    assert_eq!(remove(&world, None).expect("removes"), [1, 2]);
     assert_eq!(usable(&world, None), None);
     assert_eq!(world.read(|tx| profiles::of_identifier(tx, "https://example.org/maps")), None);
     assert_eq!(add(&world, "three"), Addition::Added(3), "no number is given again");
     assert_eq!(all(&world).len(), 3);
 }
 
-pub(crate) fn a_profile_is_not_withdrawn_while_a_collection_names_it(subject: &dyn Subject) {
+pub(crate) fn a_profile_is_not_removed_while_a_collection_names_it(subject: &dyn Subject) {
     let world = World::new(subject);
     add(&world, "one");
     add(&world, "two");
@@ -109,23 +109,23 @@ pub(crate) fn a_profile_is_not_withdrawn_while_a_collection_names_it(subject: &d
     };
     let newest = rules(None);
     world.write(move |tx| tenants::add_collection(tx, collection, ours, "sheets", &newest));
-    let refused = withdraw(&world, None).expect_err("a collection names it");
+    let refused = remove(&world, None).expect_err("a collection names it");
     assert_eq!(
         refused.to_string(),
         "profile maps is named by the collection example.edu/sheets: cannot remove it",
         "{refused:?}"
     );
-    assert_eq!(withdraw(&world, Some(2)).expect("another version is left"), [2]);
-    assert!(matches!(withdraw(&world, Some(1)), Err(RegistryError::Named { .. })), "the last that is left");
+    assert_eq!(remove(&world, Some(2)).expect("another version is left"), [2]);
+    assert!(matches!(remove(&world, Some(1)), Err(RegistryError::Named { .. })), "the last that is left");
     add(&world, "two");
 
     let first = rules(Some(1));
     world.write(move |tx| tenants::set_collection(tx, collection, &first, true));
-    assert!(matches!(withdraw(&world, Some(1)), Err(RegistryError::Named { .. })));
-    assert_eq!(withdraw(&world, Some(2)).expect("nothing names it"), [2]);
+    assert!(matches!(remove(&world, Some(1)), Err(RegistryError::Named { .. })));
+    assert_eq!(remove(&world, Some(2)).expect("nothing names it"), [2]);
     let first = rules(Some(1));
     world.write(move |tx| tenants::set_collection(tx, collection, &first, false));
-    assert_eq!(withdraw(&world, Some(1)).expect("the collection is put away"), [1]);
+    assert_eq!(remove(&world, Some(1)).expect("the collection is put away"), [1]);
 }
 
 pub(crate) fn a_version_that_only_a_record_names_keeps_its_number_for_its_document(subject: &dyn Subject) {
@@ -147,7 +147,7 @@ pub(crate) fn a_version_that_only_a_record_names_keeps_its_number_for_its_docume
     assert_eq!(document(&world, 2).as_deref(), Some("two"));
 }
 
-pub(crate) fn a_numbered_version_is_put_once_and_withdrawn_with_those_before_it(subject: &dyn Subject) {
+pub(crate) fn a_numbered_version_is_put_once_and_removed_with_those_before_it(subject: &dyn Subject) {
     let world = World::new(subject);
     let put = |document: &'static str, version| {
         world.write(move |tx| {
@@ -162,7 +162,7 @@ pub(crate) fn a_numbered_version_is_put_once_and_withdrawn_with_those_before_it(
     assert_eq!(document(&world, 1).as_deref(), Some("one"));
     assert!(put("two", 2));
     assert_eq!(usable(&world, None), Some(2));
-    withdraw(&world, None).expect("withdraws");
+    remove(&world, None).expect("removes");
     assert!(put("three", 3));
     assert_eq!(usable(&world, None), None, "a newer one of a profile that was removed is removed, too");
 }

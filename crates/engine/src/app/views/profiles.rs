@@ -55,7 +55,7 @@ impl ProfileView {
     pub(crate) fn new(found: &ProfileVersion, current: Option<u64>) -> Self {
         let state = match found {
             _ if !found.has_document => ProfileState::Missing,
-            _ if found.withdrawn_at.is_some() => ProfileState::Removed,
+            _ if found.removed_at.is_some() => ProfileState::Removed,
             _ if current == Some(found.version) => ProfileState::Current,
             _ => ProfileState::Earlier,
         };
@@ -73,7 +73,7 @@ impl ProfileView {
             sha512: found.sha512.to_hex(),
             added_by: found.actor.as_ref().map(|actor| actor.name.clone()),
             added_at: found.added_at.to_string(),
-            removed_at: found.withdrawn_at.map(|time| time.to_string()),
+            removed_at: found.removed_at.map(|time| time.to_string()),
         }
     }
 }

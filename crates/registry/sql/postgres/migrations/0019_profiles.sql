@@ -1,5 +1,5 @@
--- The versions of bag profiles. A version is never changed or removed, since deposits name the one that they were checked
--- against; one that is withdrawn is used by no new deposit.
+-- The versions of bag profiles. A version is never changed or deleted, since deposits name the one that they were checked
+-- against; one that is removed is used by no new deposit.
 CREATE TABLE profiles (
     name           TEXT COLLATE "C" NOT NULL CHECK (name <> ''),
     version        BIGINT NOT NULL CHECK (version > 0),
@@ -16,7 +16,7 @@ CREATE TABLE profiles (
     sha512         BYTEA NOT NULL,
     actor_id       UUID REFERENCES actors (id),
     added_at       BIGINT NOT NULL,
-    withdrawn_at   BIGINT,
+    removed_at     BIGINT,
     PRIMARY KEY (name, version),
     CHECK ((document IS NULL) = (origin = 'stores'))
 );
@@ -29,7 +29,7 @@ $$ BEGIN
             AND NEW.sha512 IS NOT DISTINCT FROM OLD.sha512) THEN
         RETURN NEW;
     END IF;
-    RAISE EXCEPTION 'a version of a profile is never changed or removed';
+    RAISE EXCEPTION 'a version of a profile is never changed or deleted';
 END $$;
 CREATE TRIGGER profile_versions_stay BEFORE UPDATE OR DELETE ON profiles
 FOR EACH ROW EXECUTE FUNCTION profile_versions_stay();

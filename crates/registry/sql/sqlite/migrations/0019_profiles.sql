@@ -1,5 +1,5 @@
--- The versions of bag profiles. A version is never changed or removed, since deposits name the one that they were checked
--- against; one that is withdrawn is used by no new deposit.
+-- The versions of bag profiles. A version is never changed or deleted, since deposits name the one that they were checked
+-- against; one that is removed is used by no new deposit.
 CREATE TABLE profiles (
     name           TEXT NOT NULL CHECK (name <> ''),
     version        INTEGER NOT NULL CHECK (version > 0),
@@ -16,7 +16,7 @@ CREATE TABLE profiles (
     sha512         BLOB NOT NULL,
     actor_id       BLOB REFERENCES actors (id),
     added_at       INTEGER NOT NULL,
-    withdrawn_at   INTEGER,
+    removed_at     INTEGER,
     PRIMARY KEY (name, version),
     CHECK ((document IS NULL) = (origin = 'stores'))
 ) STRICT;
@@ -25,8 +25,8 @@ CREATE TRIGGER profiles_are_not_changed BEFORE UPDATE ON profiles
 WHEN OLD.name IS NOT NEW.name OR OLD.version IS NOT NEW.version OR OLD.document IS NOT NULL
     AND (OLD.document IS NOT NEW.document OR OLD.sha256 IS NOT NEW.sha256 OR OLD.sha512 IS NOT NEW.sha512)
 BEGIN SELECT RAISE(ABORT, 'a version of a profile is never changed'); END;
-CREATE TRIGGER profiles_are_not_removed BEFORE DELETE ON profiles
-BEGIN SELECT RAISE(ABORT, 'a version of a profile is never removed'); END;
+CREATE TRIGGER profiles_are_not_deleted BEFORE DELETE ON profiles
+BEGIN SELECT RAISE(ABORT, 'a version of a profile is never deleted'); END;
 
 -- Which version of its profile a collection asks for; none: the newest.
 ALTER TABLE collections ADD COLUMN profile_version INTEGER;
