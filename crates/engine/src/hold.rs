@@ -8,13 +8,14 @@ use std::time::{Duration, Instant};
 
 use strongroom_database::{DatabaseError, Isolation};
 use strongroom_ocfl::OcflError;
+use strongroom_queue::Outcome;
 use strongroom_registry::leases::{self, Hold};
-use strongroom_registry::work::{self, Claim};
+use strongroom_registry::work::{self, Assignment, Claim};
 use strongroom_registry::{ObjectId, RegistryError, Time, Transaction, stores};
 use strongroom_storage::StorageError;
 use uuid::Uuid;
 
-use crate::runtime::Interrupted;
+use crate::runtime::{Interrupted, TaskContext, TaskEnd};
 use crate::{EngineError, Home};
 
 /// How long a hold lasts without being kept, in microseconds.
@@ -60,6 +61,21 @@ impl From<StorageError> for OperationError {
 impl From<OcflError> for OperationError {
     fn from(error: OcflError) -> Self {
         Self::Engine(error.into())
+    }
+}
+
+impl OperationError {
+    /// How a task ends that stops for this reason. No attempt is spent on an object that another worker holds, or on a store that
+    /// is away.
+    pub(crate) fn task_end(self, home: &Home, assignment: &Assignment, context: &TaskContext) -> TaskEnd {
+        match self {
+            Self::Busy(until) => Outcome::Defer(ask_again(context.time_after(Duration::ZERO), until)).into(),
+            Self::Interrupted(reason) => reason.into(),
+            Self::Engine(error) => match error.away() {
+                Some((store, _)) => Outcome::Defer(context.time_after(home.ask_again_for(store))).into(),
+                None => context.transient(assignment, error.chain()),
+            },
+        }
     }
 }
 
@@ -206,6 +222,6 @@ impl<R: Read> Read for Keeping<'_, '_, R> {
 }
 
 /// When to look again for an object that somebody else holds: not before its lease can be free, and soon.
-pub(crate) fn ask_again(now: Time, until: Time) -> Time {
+fn ask_again(now: Time, until: Time) -> Time {
     until.min(now.plus(30_000_000)).max(now.plus(1_000_000))
 }

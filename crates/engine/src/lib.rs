@@ -15,6 +15,7 @@ mod hold;
 mod home;
 pub mod identification;
 pub mod ingest;
+mod interruptible;
 pub mod journal;
 mod layout;
 mod logs;

@@ -13,9 +13,9 @@ use uuid::Uuid;
 
 use crate::error::chain;
 use crate::event::Event;
-use crate::fixity::Interruptible;
 use crate::hold::{GoOn, ObjectHold, OperationError, now};
 use crate::home::storage_root;
+use crate::interruptible::Interruptible;
 use crate::runtime::Shutdown;
 use crate::watermark;
 use crate::{EngineError, Home};
@@ -271,7 +271,7 @@ impl<'a> LogCopying<'a> {
                 Err(error) => return Ok(Err(error)),
             };
             self.hold.keep()?;
-            let mut body = self.hold.keeping(Interruptible { body, go_on });
+            let mut body = self.hold.keeping(Interruptible::new(body, go_on));
             let has_conditions = self.store.capabilities().conditional_put;
             let condition = if has_conditions { PutCondition::IfAbsent } else { PutCondition::Always };
             let options = PutOptions { size: Some(listed.size), condition, ..PutOptions::default() };

@@ -5,9 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use strongroom_queue::{NewTask, TaskState, tasks};
+use strongroom_queue::{NewTask, Outcome, TaskState, tasks};
 use strongroom_registry::items::{self, Item, ItemFilter};
-use strongroom_registry::{BatchId, InstitutionId, ItemId, ItemStatus, RegistryError, Scope, WaitReason};
+use strongroom_registry::work::Assignment;
+use strongroom_registry::{BatchId, InstitutionId, ItemId, ItemStatus, ObjectId, RegistryError, Scope, WaitReason};
 
 use crate::restoration::OF_BATCHES;
 use crate::runtime::{Builder, Handler, Pools, Runtime, Shutdown, Summary};
@@ -23,6 +24,17 @@ pub fn handlers(home: &Arc<Home>) -> Vec<Arc<dyn Handler>> {
     handlers.extend(workflow::handlers(home));
     handlers.push(Arc::new(ingest::SweepHandler { home: home.clone() }));
     handlers
+}
+
+/// The key of a task for one object in one store.
+pub(crate) fn object_store_key(object: ObjectId, store: &str) -> String {
+    format!("{object}/{store}")
+}
+
+/// The object and the store of such a key, or the end of a task with another key.
+pub(crate) fn object_and_store(assignment: &Assignment) -> Result<(ObjectId, &str), Outcome> {
+    let parsed = assignment.task.key.split_once('/').and_then(|(object, store)| Some((object.parse().ok()?, store)));
+    parsed.ok_or_else(|| Outcome::Dead { reason: "the task's key is no object and store".into() })
 }
 
 /// Puts tasks of a topic that are no stages, each by its key and by the domain name of the institution whose turn it takes, and

@@ -10,13 +10,12 @@ use strongroom_registry::epoch::RegistryEpoch;
 use strongroom_registry::events::{self, EventRow};
 use strongroom_registry::fixity::{self as watched, WatchedCopy};
 use strongroom_registry::objects::{self, Object};
-use strongroom_registry::{ContentId, CopyState, FindingId, FindingState, RegistryError, Transaction, stores};
-use strongroom_storage::{Durability, Key, PutCondition, PutOptions, StorageError, Store, Thaw, Thawing};
+use strongroom_registry::{ContentId, FindingId, FindingState, RegistryError, Transaction, stores};
+use strongroom_storage::{Durability, Key, PutCondition, PutOptions, StorageError, Store};
 
-use crate::error::chain;
 use crate::fixity::{
-    About, Interruptible, Root, SuspectCopy, check_attempts, is_unreadable, open_root, put_inventories, read_copy,
-    report_suspect,
+    About, Copied, Copying, Root, SuspectCopy, check_attempts, is_unreadable, open_root, other_copies, put_inventories,
+    read_copy, report_suspect, vouched,
 };
 use crate::hold::{GoOn, ObjectHold, OperationError, now};
 use crate::logs::{LogCopying, object_root};
@@ -225,13 +224,8 @@ impl Filling<'_> {
             Err(error) if error.is_not_found() => return Ok(CopyProof::None),
             Err(error) => return Err(error.into()),
         };
-        let vouched = match head.checksum {
-            Some((Algorithm::Sha512, digest)) => Some(digest == content.sha512),
-            Some((Algorithm::Sha256, digest)) => Some(digest == content.sha256),
-            _ => None,
-        };
-        let is_right = vouched == Some(true) && head.size == content.size;
-        if is_right && (store.capabilities().strong_checksum || !head.readable) {
+        let vouched = vouched(&head, content.size, content.sha512, Some(content.sha256));
+        if vouched == Some(true) && (store.capabilities().strong_checksum || !head.readable) {
             return Ok(CopyProof::Attested);
         }
         if !head.readable {
@@ -260,9 +254,8 @@ impl Filling<'_> {
     /// Puts one content from the first copy that proves right while it is read, under the key that its inventories name.
     fn bring(&self, store: &dyn Store, content: &LackingContent, is_record: bool) -> Result<Brought, OperationError> {
         let id = content.id;
-        let mut copies = self.home.registry.read(|tx| watched::copies_of_content(tx, id))?;
-        copies.retain(|copy| copy.store != self.store);
-        copies.sort_by_key(|copy| copy.state != CopyState::Kept);
+        let copies = self.home.registry.read(|tx| watched::copies_of_content(tx, id))?;
+        let copies = other_copies(&copies, self.store);
         let Some(first) = copies.first() else { return Ok(Brought::Refused("no store has a copy".into())) };
         // An object has the same inventories, and so the same content paths, in every store.
         let key = Key::new(first.key.as_str()).map_err(StorageError::from)?;
@@ -275,84 +268,28 @@ impl Filling<'_> {
             Err(error) if error.is_not_found() => {}
             Err(error) => return Err(error.into()),
         }
-        let mut reasons = Vec::new();
-        let (mut cold, mut silent): (Vec<&WatchedCopy>, Option<StorageError>) = (Vec::new(), None);
-        for source in &copies {
-            match self.put_from(store, &key, class.as_deref(), content, source)? {
-                From::Put => return Ok(Brought::Put(copy)),
-                From::Cold => cold.push(source),
-                From::Wrong(reason) => reasons.push(format!("{}: {reason}", source.store)),
-                From::Silent(error) => silent = silent.or(Some(error)),
-            }
-        }
-        // What is away may stay away: a copy that can be retrieved elsewhere is.
-        if let Some(error) = silent.take_if(|error| cold.is_empty() || !error.is_away()) {
-            return Err(error.into());
-        }
-        for source in cold {
-            match self.retrieve(source) {
-                Ok(Thawing::UnderWay | Thawing::Readable) => return Ok(Brought::Waits),
-                Err(error) => reasons.push(format!("{}: cannot be retrieved: {}", source.store, error.chain())),
-            }
-        }
-        if let Some(error) = silent {
-            return Err(error.into());
-        }
-        Ok(Brought::Refused(reasons.join("; ")))
-    }
-
-    fn put_from(
-        &self,
-        store: &dyn Store,
-        key: &Key,
-        class: Option<&str>,
-        content: &LackingContent,
-        source: &WatchedCopy,
-    ) -> Result<From, OperationError> {
-        let from = match self.home.store(&source.store) {
-            Ok(from) => from,
-            Err(error) => return Ok(From::Wrong(error.chain())),
-        };
-        let source_key = Key::new(source.key.as_str()).map_err(StorageError::from)?;
-        let body = match from.head(&source_key) {
-            Ok(head) if !head.readable => return Ok(From::Cold),
-            Ok(_) => from.open(&source_key, 0, None),
-            Err(error) => Err(error),
-        };
-        let body = match body {
-            Ok(body) => body,
-            Err(error) if error.is_absent() => return self.doubt(source, true, chain(&error)),
-            Err(error) if is_unreadable(&error) => return self.doubt(source, false, chain(&error)),
-            Err(error) => return Ok(From::Silent(error)),
-        };
-        self.hold.keep()?;
-        let mut body = self.hold.keeping(Interruptible { body, go_on: self.go_on });
         let condition =
             if store.capabilities().conditional_put { PutCondition::IfAbsent } else { PutCondition::Always };
         let options = PutOptions {
             digest: Some((Algorithm::Sha512, content.sha512)),
             size: Some(content.size),
-            class: class.map(str::to_owned),
+            class,
             condition,
             durability: Durability::OnSync,
             ..PutOptions::default()
         };
-        match store.put(key, &mut body, &options) {
-            Ok(_) => Ok(From::Put),
-            Err(error) => {
-                (self.go_on)()?;
-                match error {
-                    StorageError::Mismatch { .. } => self.doubt(source, false, chain(&error)),
-                    StorageError::Source { .. } if is_unreadable(&error) => self.doubt(source, false, chain(&error)),
-                    StorageError::Source { .. } => Ok(From::Silent(error)),
-                    _ => Err(error.into()),
-                }
-            }
-        }
+        let doubt = |source: &WatchedCopy, is_missing: bool, reason: &str| self.doubt(source, is_missing, reason);
+        let copying = Copying { home: self.home, hold: self.hold, doubt: &doubt, go_on: self.go_on };
+        let copied = copying.run(&copies, Vec::new(), &mut |body| Ok(store.put(&key, body, &options).map(drop)))?;
+        Ok(match copied {
+            Copied::From(_) => Brought::Put(copy),
+            Copied::Retrieving(_) => Brought::Waits,
+            Copied::Nowhere(reasons) => Brought::Refused(reasons.join("; ")),
+        })
     }
 
     /// A source that is wrong itself becomes a finding.
-    fn doubt(&self, source: &WatchedCopy, is_missing: bool, reason: String) -> Result<From, OperationError> {
+    fn doubt(&self, source: &WatchedCopy, is_missing: bool, reason: &str) -> Result<(), OperationError> {
         let suspect = SuspectCopy {
             content: source.content,
             store: source.store.clone(),
@@ -360,15 +297,7 @@ impl Filling<'_> {
             detail: format!("found while another store was brought up to date: {reason}"),
         };
         let attempts = check_attempts(self.home);
-        self.hold.write(move |tx| report_suspect(tx, &suspect, attempts).map(drop))?;
-        Ok(From::Wrong(reason))
-    }
-
-    fn retrieve(&self, source: &WatchedCopy) -> Result<Thawing, EngineError> {
-        let settings = &self.home.settings.restoration;
-        let how = Thaw { days: settings.retrieval_days, tier: settings.retrieval_tier.clone() };
-        let key = Key::new(source.key.as_str()).map_err(StorageError::from)?;
-        Ok(self.home.store(&source.store)?.thaw(&key, &how)?)
+        self.hold.write(move |tx| report_suspect(tx, &suspect, attempts).map(drop))
     }
 
     /// The contents that are records of versions.
@@ -402,15 +331,4 @@ impl Filling<'_> {
         }
         copying.put_missed(self.home, object, self.go_on)
     }
-}
-
-/// What came of one source.
-enum From {
-    Put,
-    /// It has to be retrieved first.
-    Cold,
-    /// It cannot serve, for this reason.
-    Wrong(String),
-    /// Its store does not answer.
-    Silent(StorageError),
 }

@@ -16,7 +16,7 @@ use strongroom_registry::{ObjectId, Registry, RegistryError, Scope};
 use crate::hold::{GoOn, ObjectHold, OperationError};
 use crate::runtime::{Interrupted, Shutdown};
 use crate::settings::Settings;
-use crate::work::put_tasks;
+use crate::work::{object_store_key, put_tasks};
 use crate::{EngineError, Home};
 
 use fill::{Filled, Filling};
@@ -96,7 +96,7 @@ pub fn enqueue(home: &Home, store: &str) -> Result<u64, EngineError> {
     each_lacking((&home.settings, &home.registry), Scope::System, Some(store), &mut |lacking| {
         made += 1;
         let object = lacking.object;
-        waiting.push((handler::key(object.object, store), object.institution_identifier));
+        waiting.push((object_store_key(object.object, store), object.institution_identifier));
         if waiting.len() < OBJECTS_AT_ONCE { Ok(()) } else { put_tasks(home, TOPIC, waiting.drain(..)) }
     })?;
     put_tasks(home, TOPIC, waiting)?;

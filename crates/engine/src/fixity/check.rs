@@ -1,6 +1,6 @@
 //! Looking at one copy: read and hashed where it can be read, else what the store says of it. It changes nothing.
 
-use std::io::{self, Read};
+use std::io;
 
 use strongroom_digest::{Algorithm, Digest, hash_reader};
 use strongroom_registry::fixity::WatchedCopy;
@@ -8,6 +8,7 @@ use strongroom_storage::{Head, Key, StorageError, Store};
 
 use super::{GoOn, OperationError};
 use crate::EngineError;
+use crate::interruptible::Interruptible;
 
 /// What lies under a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,15 +83,22 @@ pub(super) fn medium_says(error: &StorageError) -> String {
     }
 }
 
-/// Compares what the store says of a copy, which nobody reads, with the record: its size, and the digest of the whole that it
-/// vouches for, where it keeps one. What came in parts and has no digest of the whole is attested by its size.
-fn attest(head: &Head, copy: &WatchedCopy) -> StoredBytes {
+/// Whether what a store says of bytes that it does not give out agrees with the record: their size, and the digest of the whole
+/// that it keeps. None where it keeps no digest to compare.
+pub(crate) fn vouched(head: &Head, size: u64, sha512: Digest, sha256: Option<Digest>) -> Option<bool> {
     let is_right = match head.checksum {
-        Some((Algorithm::Sha512, digest)) => digest == copy.sha512,
-        Some((Algorithm::Sha256, digest)) => digest == copy.sha256,
-        _ => true,
+        Some((Algorithm::Sha512, digest)) => digest == sha512,
+        Some((Algorithm::Sha256, digest)) => sha256 == Some(digest),
+        _ => return None,
     };
-    if head.size == copy.size && is_right {
+    Some(is_right && head.size == size)
+}
+
+/// Compares what the store says of a copy, which is not read, with the record. What came in parts and has no digest of the whole
+/// is attested by its size.
+fn attest(head: &Head, copy: &WatchedCopy) -> StoredBytes {
+    let is_right = vouched(head, copy.size, copy.sha512, Some(copy.sha256)).unwrap_or(head.size == copy.size);
+    if is_right {
         return StoredBytes::Attested { size: head.size, class: head.class.clone().unwrap_or_default() };
     }
     let sha512 = head.checksum.filter(|(algorithm, _)| *algorithm == Algorithm::Sha512).map(|(_, digest)| digest);
@@ -101,7 +109,7 @@ fn attest(head: &Head, copy: &WatchedCopy) -> StoredBytes {
 pub(crate) fn read(store: &dyn Store, key: &Key, go_on: &GoOn<'_>) -> Result<(u64, Digest), OperationError> {
     let body = store.open(key, 0, None)?;
     let (size, digests) =
-        hash_reader(Interruptible { body, go_on }, &[Algorithm::Sha512]).map_err(|source| match go_on() {
+        hash_reader(Interruptible::new(body, go_on), &[Algorithm::Sha512]).map_err(|source| match go_on() {
             Err(interrupted) => OperationError::Interrupted(interrupted),
             Ok(()) => OperationError::from(StorageError::Io {
                 store: store.name().to_owned(),
@@ -113,19 +121,6 @@ pub(crate) fn read(store: &dyn Store, key: &Key, go_on: &GoOn<'_>) -> Result<(u6
     let sha512 = digests.get(Algorithm::Sha512);
     let sha512 = sha512.ok_or_else(|| EngineError::Usage("sha512 was not computed".into()))?;
     Ok((size, sha512))
-}
-
-/// Bytes that stop flowing when asked to stop.
-pub(crate) struct Interruptible<'a, R> {
-    pub(crate) body: R,
-    pub(crate) go_on: &'a GoOn<'a>,
-}
-
-impl<R: Read> Read for Interruptible<'_, R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        (self.go_on)().map_err(|interrupted| io::Error::other(interrupted.to_string()))?;
-        self.body.read(buffer)
-    }
 }
 
 #[cfg(test)]

@@ -7,8 +7,9 @@ use strongroom_registry::events::EventRow;
 use strongroom_registry::{ContentId, EventId, FindingId, GenerationId, InstitutionId, ObjectId, Time};
 use strongroom_storage::{Key, PutCondition, PutOptions, StorageError, Store};
 
-use super::check::{self, Interruptible};
+use super::check;
 use super::{GoOn, ObjectHold, OperationError};
+use crate::interruptible::Interruptible;
 use crate::logs;
 use crate::{AGENT, EngineError, Home};
 
@@ -153,7 +154,7 @@ fn keep_bytes(
     let condition = condition_of(to, key)?;
     let body = witness.store.open(witness.key, 0, None)?;
     hold.keep()?;
-    let mut body = hold.keeping(Interruptible { body, go_on });
+    let mut body = hold.keeping(Interruptible::new(body, go_on));
     let digest = Some((Algorithm::Sha512, found.1));
     to.put(key, &mut body, &PutOptions { digest, size: Some(found.0), condition, ..PutOptions::default() })?;
     if lies_there(to, key, found, go_on)? {

@@ -9,8 +9,8 @@ use strongroom_registry::work::Assignment;
 use super::unit::Unit;
 use super::{FixitySummary, OperationError, now, run};
 use crate::Home;
-use crate::hold::ask_again;
 use crate::runtime::{Handler, TaskContext, TaskEnd};
+use crate::work::object_and_store;
 
 /// The topic of checks.
 pub const TOPIC: &str = "fixity.check";
@@ -18,11 +18,6 @@ pub const TOPIC: &str = "fixity.check";
 /// The handlers of watching.
 pub fn handlers(home: &Arc<Home>) -> Vec<Arc<dyn Handler>> {
     vec![Arc::new(CheckHandler { home: home.clone() })]
-}
-
-/// The key of the task for an object in a store.
-pub(super) fn key(object: ObjectId, store: &str) -> String {
-    format!("{object}/{store}")
 }
 
 struct CheckHandler {
@@ -35,24 +30,14 @@ impl Handler for CheckHandler {
     }
 
     fn run(&self, assignment: &Assignment, context: &TaskContext) -> TaskEnd {
-        let parsed =
-            assignment.task.key.split_once('/').and_then(|(object, store)| Some((object.parse().ok()?, store)));
-        let Some((object, store)) = parsed else {
-            return Outcome::Dead { reason: "the task's key is no object and store".into() }.into();
+        let (object, store) = match object_and_store(assignment) {
+            Ok(parsed) => parsed,
+            Err(end) => return end.into(),
         };
         match self.check(object, store, context) {
             Ok(None) => Outcome::Done.into(),
-            Ok(Some(end)) => context.transient(assignment, end),
-            Err(OperationError::Busy(until)) => {
-                let now = context.time_after(std::time::Duration::ZERO);
-                Outcome::Defer(ask_again(now, until)).into()
-            }
-            Err(OperationError::Interrupted(reason)) => reason.into(),
-            Err(OperationError::Engine(error)) if error.away().is_some() => {
-                let again = error.away().map(|(store, _)| self.home.ask_again_for(store));
-                Outcome::Defer(context.time_after(again.unwrap_or_default())).into()
-            }
-            Err(OperationError::Engine(error)) => context.transient(assignment, error.chain()),
+            Ok(Some(reason)) => context.transient(assignment, reason),
+            Err(halt) => halt.task_end(&self.home, assignment, context),
         }
     }
 }

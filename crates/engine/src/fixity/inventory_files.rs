@@ -6,10 +6,10 @@ use strongroom_ocfl::InventorySeal;
 use strongroom_registry::versions::Version;
 use strongroom_storage::{Body, Key, PutCondition, PutOptions, StorageError, Store};
 
-use super::check::Interruptible;
 use super::evidence::{self, FoundBytes};
 use super::{GoOn, ObjectHold, OperationError, check};
 use crate::EngineError;
+use crate::interruptible::Interruptible;
 
 const INVENTORY: &str = "inventory.json";
 const SIDECAR: &str = "inventory.json.sha512";
@@ -251,7 +251,7 @@ impl Writer<'_> {
         body: Body,
     ) -> Result<(), OperationError> {
         self.hold.keep()?;
-        let mut body = self.hold.keeping(Interruptible { body, go_on: self.go_on });
+        let mut body = self.hold.keeping(Interruptible::new(body, self.go_on));
         let options = PutOptions {
             digest: Some((Algorithm::Sha512, seal.digest)),
             size: Some(seal.size),

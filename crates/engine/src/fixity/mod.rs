@@ -6,6 +6,7 @@
 //! seems wrong is looked at again under the object's lease, so that a deposit under way is never taken for damage.
 
 mod check;
+mod copying;
 mod evidence;
 mod handler;
 mod heal;
@@ -30,7 +31,8 @@ use crate::hold::{GoOn, ObjectHold, OperationError, now};
 use crate::logs::object_root;
 use crate::runtime::Shutdown;
 
-pub(crate) use check::{Interruptible, is_unreadable, is_unreadable_source, read as read_copy};
+pub(crate) use check::{is_unreadable, is_unreadable_source, read as read_copy, vouched};
+pub(crate) use copying::{Copied, Copying, others as other_copies};
 pub(crate) use evidence::About;
 pub use handler::{TOPIC, handlers};
 pub(crate) use heal::{Healed, Spare, Suspect, heal};

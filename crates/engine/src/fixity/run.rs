@@ -8,7 +8,7 @@ use strongroom_registry::{
     FindingId, FindingState, ObjectId, RegistryError, Scope, Time, backfill, epoch, objects, tenants,
 };
 
-use super::handler::{self, TOPIC};
+use super::handler::TOPIC;
 use super::repair::{Treated, treat};
 use super::roots::{self, Root};
 use super::unit::Unit;
@@ -115,7 +115,7 @@ pub fn run(
 
 /// Leaves objects in stores to the workers.
 fn leave_to_workers(home: &Home, units: &[FoundUnit]) -> Result<(), EngineError> {
-    let key = |unit: &FoundUnit| (handler::key(unit.object, &unit.store), unit.institution.clone());
+    let key = |unit: &FoundUnit| (work::object_store_key(unit.object, &unit.store), unit.institution.clone());
     work::put_tasks(home, TOPIC, units.iter().map(key))
 }
 

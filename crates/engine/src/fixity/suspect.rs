@@ -6,8 +6,9 @@ use strongroom_queue::{NewTask, tasks};
 use strongroom_registry::fixity::{self as record, NewFinding};
 use strongroom_registry::{ContentId, CopyState, FindingId, FindingKind, RegistryError, Transaction};
 
-use super::handler::{self, TOPIC};
+use super::handler::TOPIC;
 use crate::Home;
+use crate::work::object_store_key;
 
 /// A copy that was read and is not as recorded.
 #[derive(Debug, Clone)]
@@ -59,7 +60,7 @@ pub(crate) fn report(
     let task = NewTask {
         fair_key: copy.institution_identifier.clone(),
         max_attempts: attempts,
-        ..NewTask::new(TOPIC, handler::key(copy.object, &copy.store), Vec::new())
+        ..NewTask::new(TOPIC, object_store_key(copy.object, &copy.store), Vec::new())
     };
     tasks::enqueue(tx, std::slice::from_ref(&task))?;
     Ok(vec![TOPIC.to_owned()])

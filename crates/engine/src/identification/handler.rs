@@ -1,7 +1,6 @@
 //! The tasks of topic `signatures.reidentify`: one object each, whose files were identified with other signature files.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use strongroom_queue::Outcome;
 use strongroom_registry::ObjectId;
@@ -10,7 +9,7 @@ use strongroom_registry::work::Assignment;
 use super::renewal::Renewal;
 use super::{Identifying, ReidentifySummary};
 use crate::Home;
-use crate::hold::{OperationError, ask_again};
+use crate::hold::OperationError;
 use crate::runtime::{Handler, TaskContext, TaskEnd};
 
 /// The topic of identification anew.
@@ -37,11 +36,7 @@ impl Handler for RenewalHandler {
         match self.renew(object, context) {
             Ok(None) => Outcome::Done.into(),
             Ok(Some(reason)) => context.transient(assignment, reason),
-            Err(OperationError::Busy(until)) => {
-                Outcome::Defer(ask_again(context.time_after(Duration::ZERO), until)).into()
-            }
-            Err(OperationError::Interrupted(reason)) => reason.into(),
-            Err(OperationError::Engine(error)) => context.transient(assignment, error.chain()),
+            Err(halt) => halt.task_end(&self.home, assignment, context),
         }
     }
 }

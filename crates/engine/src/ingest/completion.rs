@@ -18,8 +18,9 @@ use super::intake::{bag_trouble, package_source};
 use super::paging::pages;
 use super::stages::verify::prove_rest;
 use super::stages::write::{assembly, class_of, record_again, staged_record};
-use super::staging::{self, Interruptible};
+use super::staging;
 use crate::home::NamedStore;
+use crate::interruptible::Interruptible;
 use crate::workflow::{StageContext, StageError};
 
 /// Contents looked up at once, and most of those missing that are told at once.
@@ -162,7 +163,7 @@ impl Making<'_, '_, '_> {
     /// Puts a content; whether the bytes were the right ones.
     fn put(&self, content: &PendingCopy, is_record: bool, body: impl std::io::Read) -> Result<bool, StageError> {
         let class = class_of(self.context, self.name, is_record);
-        let mut body = Interruptible { bytes: body, task: self.context.task };
+        let mut body = Interruptible::new(body, || self.context.task.check());
         match self.assembly.put_missing_content(&content.sha512, content.size, class, &mut body) {
             Ok(_) => Ok(true),
             Err(OcflError::Storage(StorageError::Mismatch { .. } | StorageError::Source { .. })) => {

@@ -3,7 +3,7 @@
 //! read since it was written. Any other copy is read, and repaired from the staged bytes under the item's own lease.
 
 use strongroom_database::DatabaseError;
-use strongroom_digest::{Algorithm, Digest, hash_reader};
+use strongroom_digest::Digest;
 use strongroom_registry::CopyState;
 use strongroom_registry::comparing::{self, KeptContent};
 use strongroom_registry::copies::{self, NewCopy};
@@ -12,9 +12,8 @@ use strongroom_registry::objects::Object;
 use strongroom_storage::{Body, Listed, StorageError, Store};
 
 use super::paging::for_each_page;
+use super::staged::{self, StagedBytes};
 use super::stages::write::class_of;
-use super::staging::{self, Interruptible};
-use crate::error::chain;
 use crate::fixity::{self, Healed, Spare, Suspect};
 use crate::home::NamedStore;
 use crate::layout::content_path;
@@ -204,15 +203,6 @@ fn record_missing(
 
 /// Tells staged bytes that are wrong themselves from a store that does not take them.
 fn check_staged(context: &StageContext<'_>, suspect: &KeptContent) -> Result<(), StageError> {
-    let (key, offset) = &suspect.staged;
-    let bytes = staging::open(context, key, *offset, suspect.size)?;
-    let body = Interruptible { bytes, task: context.task };
-    let (size, digests) = hash_reader(body, &[Algorithm::Sha512]).map_err(|error| match context.task.check() {
-        Err(reason) => StageError::from(reason),
-        Ok(()) => StageError::Transient(chain(&error)),
-    })?;
-    if size == suspect.size && digests.get(Algorithm::Sha512) == Some(suspect.sha512) {
-        return Ok(());
-    }
-    Err(StageError::StagingLost(format!("what is staged as sha512:{} has other bytes by now", suspect.sha512)))
+    let (key, offset) = suspect.staged.clone();
+    staged::require(context, &StagedBytes { key, offset, size: suspect.size, sha512: suspect.sha512 })
 }

@@ -21,7 +21,6 @@ pub(crate) use deposit::{DepositOptions, object_name_fault};
 pub use intake::PackageSource;
 pub(crate) use intake::{bag_name, bag_part};
 pub(crate) use stages::validate::item_problem;
-pub(crate) use staging::Interruptible;
 pub(crate) use submission::{Package, Submission, submit};
 pub(crate) use sweep::finish_discarding;
 pub(crate) use sweep::{SweepHandler, is_over};

@@ -10,7 +10,7 @@ use strongroom_digest::{Algorithm, Digest, MultiHasher, hash_reader};
 use strongroom_registry::interim::InterimFile;
 use strongroom_storage::{Body, Key};
 
-use super::staging::Interruptible;
+use crate::interruptible::Interruptible;
 use crate::workflow::{StageContext, StageError};
 
 /// Where the bytes of a file lie in staging, and what they have to be.
@@ -54,7 +54,7 @@ pub(crate) fn proves(context: &StageContext<'_>, staged: &StagedBytes) -> Result
         Err(error) if error.is_not_found() => return Ok(false),
         Err(error) => return Err(error.into()),
     };
-    match hash_reader(Interruptible { bytes: body, task: context.task }, &[Algorithm::Sha512]) {
+    match hash_reader(Interruptible::new(body, || context.task.check()), &[Algorithm::Sha512]) {
         Ok((size, digests)) => Ok(size == staged.size && digests.get(Algorithm::Sha512) == Some(staged.sha512)),
         Err(error) => {
             context.task.check()?;

@@ -15,7 +15,7 @@ use strongroom_storage::{Body, Durability, Key, PutOptions, StorageError};
 use super::intake::unreadable;
 use crate::crash_point;
 use crate::identification::{Identifying, StoredSource};
-use crate::runtime::TaskContext;
+use crate::interruptible::Interruptible;
 use crate::workflow::{StageContext, StageError};
 
 /// Files up to this size lie in packs.
@@ -175,7 +175,7 @@ impl<'a, 'c> Staging<'a, 'c> {
         if self.resumes && self.is_recorded(entry)? {
             return Ok(());
         }
-        let bytes = Interruptible { bytes, task: self.context.task };
+        let bytes = Interruptible::new(bytes, || self.context.task.check());
         let staged = if entry.size <= SMALL { self.pack(entry, bytes)? } else { self.put_alone(entry, bytes)? };
         let size = staged.size;
         self.rows.push(InterimFile {
@@ -350,19 +350,6 @@ struct WatchedReader<'b> {
 impl Read for WatchedReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.bytes.read(buffer).inspect_err(|error| self.has_failed |= error.kind() != io::ErrorKind::Interrupted)
-    }
-}
-
-/// A reader that stops when the task must.
-pub(crate) struct Interruptible<'t, R> {
-    pub(crate) bytes: R,
-    pub(crate) task: &'t TaskContext,
-}
-
-impl<R: Read> Read for Interruptible<'_, R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.task.check().map_err(io::Error::other)?;
-        self.bytes.read(buffer)
     }
 }
 

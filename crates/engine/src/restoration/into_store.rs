@@ -11,7 +11,7 @@ use super::names::{MOST_NAMES, numbered};
 use super::pipe::{CHUNK, Hashing, pipe};
 use super::target::{Delivery, Give, Shelf, Stored};
 use crate::crash_point;
-use crate::ingest::Interruptible;
+use crate::interruptible::Interruptible;
 use crate::workflow::{StageContext, StageError};
 
 /// A place that this attempt may put something at.
@@ -154,7 +154,7 @@ fn is_same(
     context: &StageContext<'_>,
 ) -> Result<Option<Digest>, StageError> {
     let read = |bytes: &mut dyn Read| lies_as_announced(head, announced, bytes);
-    let outcome = read_stored(store, key, |body| read(&mut Interruptible { bytes: body, task: context.task }));
+    let outcome = read_stored(store, key, |body| read(&mut Interruptible::new(body, || context.task.check())));
     context.task.check()?;
     Ok(outcome?)
 }

@@ -17,7 +17,7 @@ use strongroom_storage::{Key, StorageError, Store};
 use super::thaw::{self, Requested};
 use crate::AGENT;
 use crate::fixity::{SuspectCopy, check_attempts, is_unreadable, is_unreadable_source, report_suspect};
-use crate::ingest::Interruptible;
+use crate::interruptible::Interruptible;
 use crate::workflow::{StageContext, StageError};
 
 /// Contents up to this many bytes are proved before they are handed on.
@@ -169,7 +169,7 @@ impl<'c> CopyReader<'c> {
         let store: &Arc<dyn Store> = self.context.home.store(&copy.store).map_err(|error| unreadable(error.chain()))?;
         let key = Key::new(copy.key.as_str()).map_err(|error| unreadable(error.to_string()))?;
         let body = match store.open(&key, 0, None) {
-            Ok(body) => Interruptible { bytes: body, task: self.context.task },
+            Ok(body) => Interruptible::new(body, || self.context.task.check()),
             Err(error) if error.is_not_found() => {
                 let text = format!("{}: nothing lies under {key}", copy.store);
                 return Err((Some(UnusableCopy::Missing(text)), None));

@@ -12,8 +12,9 @@ use strongroom_registry::work;
 use crate::crash_point;
 use crate::ingest::deposit::DepositOptions;
 use crate::ingest::intake::{PackageSource, bag_trouble, check_unreplaced, package_source};
-use crate::ingest::staging::{Interruptible, Staging, Stopped, interruption};
+use crate::ingest::staging::{Staging, Stopped, interruption};
 use crate::ingest::workflow::{PROVISION, restage};
+use crate::interruptible::Interruptible;
 use crate::workflow::{Outcome, StageContext, StageError};
 
 pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
@@ -109,7 +110,7 @@ fn check_declared_digest(context: &StageContext<'_>, payload: &PackageSource) ->
     let PackageSource::LocalPath(path) = payload else { return Ok(()) };
     let unreadable = |error: io::Error| StageError::fatal(format!("could not read {}: {error}", path.display()));
     let file = std::fs::File::open(path).map_err(unreadable)?;
-    let interruptible = Interruptible { bytes: file, task: context.task };
+    let interruptible = Interruptible::new(file, || context.task.check());
     let (_, digests) = hash_reader(interruptible, &[algorithm]).map_err(|error| interruption(context, path, &error))?;
     let found = digests.get(algorithm).map(|digest| digest.to_hex()).unwrap_or_default();
     if found == declared {

@@ -4,7 +4,6 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use strongroom_digest::Algorithm;
 use strongroom_ocfl::{OcflError, VersionAssembly};
 use strongroom_registry::copies::{self, PendingCopy};
 use strongroom_registry::versions::Version;
@@ -13,6 +12,7 @@ use strongroom_storage::{StorageError, Store};
 
 use super::resolve::Resolved;
 use super::write::{assembly, in_every_store, write_again};
+use crate::fixity::vouched;
 use crate::ingest::lease::{compare_anew, keep_object};
 use crate::ingest::placement::placement;
 use crate::ingest::version::open_version;
@@ -198,10 +198,5 @@ fn look(
 /// Whether the digest that the store vouches for is the right one; none where it vouches for none.
 fn attest(assembly: &VersionAssembly<'_>, copy: &PendingCopy) -> Result<Option<bool>, StageError> {
     let Some(head) = assembly.head_content(&copy.sha512)? else { return Ok(Some(false)) };
-    let is_right = match head.checksum {
-        Some((Algorithm::Sha512, digest)) => digest == copy.sha512,
-        Some((Algorithm::Sha256, digest)) => copy.sha256 == Some(digest),
-        _ => return Ok(None),
-    };
-    Ok(Some(is_right && head.size == copy.size))
+    Ok(vouched(&head, copy.size, copy.sha512, copy.sha256))
 }

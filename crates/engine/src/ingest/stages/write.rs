@@ -25,9 +25,10 @@ use crate::ingest::intake::is_submission_file;
 use crate::ingest::lease::{compare_anew, keep_object};
 use crate::ingest::paging::for_each_page;
 use crate::ingest::placement::placement;
-use crate::ingest::staging::{self, Interruptible};
+use crate::ingest::staging;
 use crate::ingest::version::{object, open_version};
 use crate::ingest::workflow::{RECORD, WRITE};
+use crate::interruptible::Interruptible;
 use crate::layout::version_number;
 use crate::profiles;
 use crate::record::{self, FileLine, Line, VersionLine};
@@ -425,7 +426,7 @@ fn write_to_store(
             };
             let class = class_of(context, name, is_record);
             let staged = staging::open(context, key, offset, pending.size)?;
-            let mut body = Interruptible { bytes: staged, task: context.task };
+            let mut body = Interruptible::new(staged, || context.task.check());
             match assembly.put_content(&pending.sha512, pending.size, class.clone(), &mut body) {
                 Ok(_) => {}
                 // The store checks what it is given: it is staging that is wrong.

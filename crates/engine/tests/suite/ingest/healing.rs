@@ -156,7 +156,10 @@ fn staged_bytes_that_are_wrong_repair_nothing_and_are_fetched_again() {
     let item = work_with_a_pause(&home, id, Stage::named("compare"), || lose_staged_bytes(&home));
     assert_eq!(item.status, ItemStatus::Succeeded, "{:?}", item.note);
     let told = notes(&home, id);
-    assert!(told.iter().any(|note| note.contains("has other bytes by now; fetching again")), "{told:?}");
+    assert!(
+        told.iter().any(|note| note.contains("are not those that were staged") && note.contains("; fetching again")),
+        "{told:?}"
+    );
     for place in &lost {
         assert_eq!(fs::read(place).expect("is there"), b"one");
     }
