@@ -21,6 +21,7 @@ mod layout;
 mod logs;
 mod measure;
 pub mod outbox;
+mod paging;
 pub mod places;
 mod profiles;
 pub mod rebuild;

@@ -18,7 +18,7 @@ use crate::home::storage_root;
 use crate::interruptible::Interruptible;
 use crate::runtime::Shutdown;
 use crate::watermark;
-use crate::{EngineError, Home};
+use crate::{EngineError, Home, paging};
 
 /// Missed logs that are listed at once.
 const LOGS_AT_ONCE: usize = 100;
@@ -139,22 +139,20 @@ pub(crate) fn put_missed(home: &Home, stop: &Shutdown) -> Result<u64, EngineErro
             continue;
         }
         let mut put = 0;
-        let mut after = None;
-        'pages: loop {
-            let page = home.registry.read(|tx| stores::missed_logs(tx, &store, now, after.as_ref(), LOGS_AT_ONCE))?;
-            let Some(last) = page.last() else { break };
-            after = Some((last.object, last.name.clone()));
-            for log in &page {
-                if stop.is_requested() {
-                    break 'pages;
-                }
-                match put_one_missed(home, log) {
-                    Ok(()) => put += 1,
-                    // Somebody works on the object, or one key cannot be put: the rest can.
-                    Err(OperationError::Engine(error)) if error.away().is_some() => break 'pages,
-                    Err(OperationError::Interrupted(_)) => break 'pages,
-                    Err(OperationError::Busy(_) | OperationError::Engine(_)) => {}
-                }
+        let list = |after: Option<_>, limit| {
+            home.registry.read(|tx| stores::missed_logs(tx, &store, now, after.as_ref(), limit))
+        };
+        for log in paging::rows(LOGS_AT_ONCE, |log: &MissedLog| (log.object, log.name.clone()), list) {
+            let log = log?;
+            if stop.is_requested() {
+                break;
+            }
+            match put_one_missed(home, &log) {
+                Ok(()) => put += 1,
+                // Somebody works on the object, or one key cannot be put: the rest can.
+                Err(OperationError::Engine(error)) if error.away().is_some() => break,
+                Err(OperationError::Interrupted(_)) => break,
+                Err(OperationError::Busy(_) | OperationError::Engine(_)) => {}
             }
         }
         if put > 0 {
@@ -171,28 +169,25 @@ pub(crate) fn copy_unread(home: &Home, stop: &Shutdown) -> Result<u64, EngineErr
     let mut all = 0;
     for (holder, from) in &home.stores {
         let mut left: (u64, Option<String>) = (0, None);
-        let mut after = None;
-        'pages: loop {
-            let page = home.registry.read(|tx| stores::unread_logs(tx, holder, after.as_ref(), LOGS_AT_ONCE))?;
-            let Some(last) = page.last() else { break };
-            after = Some((last.store.clone(), last.object));
-            for unread in &page {
-                if stop.is_requested() {
-                    break 'pages;
-                }
-                match copy_one_unread(home, unread, from.as_ref()) {
-                    Ok(Ok(())) => all += 1,
-                    Ok(Err(error)) => {
-                        left.0 += 1;
-                        left.1.get_or_insert_with(|| chain(&error));
-                        if error.is_away() {
-                            break 'pages;
-                        }
+        let list =
+            |after: Option<_>, limit| home.registry.read(|tx| stores::unread_logs(tx, holder, after.as_ref(), limit));
+        for unread in paging::rows(LOGS_AT_ONCE, |unread: &UnreadLogs| (unread.store.clone(), unread.object), list) {
+            let unread = unread?;
+            if stop.is_requested() {
+                break;
+            }
+            match copy_one_unread(home, &unread, from.as_ref()) {
+                Ok(Ok(())) => all += 1,
+                Ok(Err(error)) => {
+                    left.0 += 1;
+                    left.1.get_or_insert_with(|| chain(&error));
+                    if error.is_away() {
+                        break;
                     }
-                    Err(OperationError::Interrupted(_)) => break 'pages,
-                    // Somebody works on the object, or the store that lacks them is away: the rest can be copied.
-                    Err(OperationError::Busy(_) | OperationError::Engine(_)) => {}
                 }
+                Err(OperationError::Interrupted(_)) => break,
+                // Somebody works on the object, or the store that lacks them is away: the rest can be copied.
+                Err(OperationError::Busy(_) | OperationError::Engine(_)) => {}
             }
         }
         if let (objects @ 1.., Some(reason)) = left {
@@ -290,23 +285,22 @@ impl<'a> LogCopying<'a> {
 
     /// Puts what other stores miss: it may have lain nowhere but in what the store has lost.
     pub(crate) fn put_missed(&mut self, home: &Home, object: ObjectId, go_on: &GoOn<'_>) -> Result<(), OperationError> {
-        let mut after = String::new();
-        loop {
-            let page = home.registry.read(|tx| stores::missed_logs_of(tx, object, &after, LOGS_AT_ONCE))?;
-            let Some(last) = page.last() else { return Ok(()) };
-            after.clone_from(&last.name);
-            for log in page {
-                go_on()?;
-                let root = object_root(&log.institution, log.generation)?;
-                // Of this generation; also over one that was copied torn from another store.
-                if root.join("logs").is_ok_and(|folder| folder == self.folder) {
-                    self.hold.keep()?;
-                    let put =
-                        Object::new(self.store, root).put_log(&log.name, &log.bytes).map_err(EngineError::from)?;
-                    self.there.insert(put);
-                }
+        let list = |after: Option<String>, limit| {
+            let after = after.unwrap_or_default();
+            home.registry.read(|tx| stores::missed_logs_of(tx, object, &after, limit))
+        };
+        for log in paging::rows(LOGS_AT_ONCE, |log: &MissedLog| log.name.clone(), list) {
+            let log = log?;
+            go_on()?;
+            let root = object_root(&log.institution, log.generation)?;
+            // Of this generation; also over one that was copied torn from another store.
+            if root.join("logs").is_ok_and(|folder| folder == self.folder) {
+                self.hold.keep()?;
+                let put = Object::new(self.store, root).put_log(&log.name, &log.bytes).map_err(EngineError::from)?;
+                self.there.insert(put);
             }
         }
+        Ok(())
     }
 }
 

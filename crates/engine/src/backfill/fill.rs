@@ -9,7 +9,7 @@ use strongroom_registry::backfill::{self as rows, BroughtCopy, CopyProof, Lackin
 use strongroom_registry::epoch::RegistryEpoch;
 use strongroom_registry::events::{self, EventRow};
 use strongroom_registry::fixity::{self as watched, WatchedCopy};
-use strongroom_registry::objects::{self, Object};
+use strongroom_registry::objects::{self, File, Object};
 use strongroom_registry::{ContentId, FindingId, FindingState, RegistryError, Transaction, stores};
 use strongroom_storage::{Durability, Key, PutCondition, PutOptions, StorageError, Store};
 
@@ -20,7 +20,7 @@ use crate::fixity::{
 use crate::hold::{GoOn, ObjectHold, OperationError, now};
 use crate::logs::{LogCopying, object_root};
 use crate::settings::StoreSettings;
-use crate::{EngineError, Home, crash_point, record, watermark};
+use crate::{EngineError, Home, crash_point, paging, record, watermark};
 
 /// Contents listed, synced and recorded at once.
 const CONTENTS_AT_ONCE: usize = 200;
@@ -138,13 +138,10 @@ impl Filling<'_> {
     ) -> Result<(), OperationError> {
         let records = self.records()?;
         let object = self.object.id;
-        let mut after = None;
-        loop {
-            let name = self.store;
-            let page =
-                self.home.registry.read(|tx| rows::lacking_contents(tx, object, name, after, CONTENTS_AT_ONCE))?;
-            let Some(last) = page.last() else { return Ok(()) };
-            after = Some(last.sha512);
+        let list =
+            |after, limit| self.home.registry.read(|tx| rows::lacking_contents(tx, object, self.store, after, limit));
+        for page in paging::pages(CONTENTS_AT_ONCE, |content: &LackingContent| content.sha512, list) {
+            let page = page?;
             let mut brought = Vec::with_capacity(page.len());
             for content in &page {
                 (self.go_on)()?;
@@ -159,6 +156,7 @@ impl Filling<'_> {
             self.prove(store, announced, brought, filled)?;
             crash_point("backfill.page");
         }
+        Ok(())
     }
 
     /// Proves what was put or found, and records it: what proves right as verified, else as damage that a check repairs.
@@ -303,15 +301,18 @@ impl Filling<'_> {
     /// The contents that are records of versions.
     fn records(&self) -> Result<HashSet<ContentId>, OperationError> {
         let (object, head) = (self.object.id, self.object.head);
+        let list = |after: Option<String>, limit| {
+            let after = after.unwrap_or_default();
+            self.home.registry.read(|tx| objects::files(tx, object, head, "metadata/", &after, limit))
+        };
         let mut found = HashSet::new();
-        let mut after = String::new();
-        loop {
-            let page =
-                self.home.registry.read(|tx| objects::files(tx, object, head, "metadata/", &after, FILES_AT_ONCE))?;
-            let Some(last) = page.last() else { return Ok(found) };
-            after.clone_from(&last.path);
-            found.extend(page.iter().filter(|file| file.path == record::path(file.since)).map(|file| file.content));
+        for file in paging::rows(FILES_AT_ONCE, |file: &File| file.path.clone(), list) {
+            let file = file?;
+            if file.path == record::path(file.since) {
+                found.insert(file.content);
+            }
         }
+        Ok(found)
     }
 
     /// Copies the logs that other stores have and this one lacks. What a store that cannot be read now has is noted, and

@@ -17,7 +17,7 @@ use crate::hold::{GoOn, ObjectHold, OperationError};
 use crate::runtime::{Interrupted, Shutdown};
 use crate::settings::Settings;
 use crate::work::{object_store_key, put_tasks};
-use crate::{EngineError, Home};
+use crate::{EngineError, Home, paging};
 
 use fill::{Filled, Filling};
 pub use handler::{TOPIC, handlers};
@@ -54,16 +54,11 @@ pub fn each_lacking<E: From<EngineError>>(
             if retired.is_some() {
                 continue;
             }
-            let mut after = None;
-            loop {
-                let page = registry
-                    .read(|tx| rows::lacking_objects(tx, scope, (placement, name), after, OBJECTS_AT_ONCE))
-                    .map_err(EngineError::from)?;
-                let Some(last) = page.last() else { break };
-                after = Some(last.object);
-                for object in page {
-                    take(LackingCopy { store: name.clone(), placement: placement.clone(), object })?;
-                }
+            let list =
+                |after, limit| registry.read(|tx| rows::lacking_objects(tx, scope, (placement, name), after, limit));
+            for object in paging::rows(OBJECTS_AT_ONCE, |object: &Lacking| object.object, list) {
+                let object = object.map_err(EngineError::from)?;
+                take(LackingCopy { store: name.clone(), placement: placement.clone(), object })?;
             }
         }
     }

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use strongroom_registry::backfill as rows;
+use strongroom_registry::backfill::{self as rows, Lacking};
 use strongroom_registry::stores::{self, KnownStore, LostCursor};
 use strongroom_registry::{RegistryError, Time, Transaction};
 use uuid::Uuid;
@@ -12,7 +12,7 @@ use super::OBJECTS_AT_ONCE;
 use super::replace::take_anew;
 use crate::access::Availability;
 use crate::journal::{JournalEntry, Target};
-use crate::{EngineError, Home};
+use crate::{EngineError, Home, paging};
 
 /// Copies whose verification is taken back in one transaction.
 const COPIES_AT_ONCE: usize = 500;
@@ -240,31 +240,27 @@ fn unverified<E: From<EngineError>>(
     store: &str,
     tell: &mut dyn FnMut(Unretired) -> Result<(), E>,
 ) -> Result<u64, E> {
-    let (mut objects, mut after) = (0, None);
-    loop {
-        let page = home
-            .registry
-            .read(|tx| rows::unverified_objects(tx, (placement, other), store, after, OBJECTS_AT_ONCE))
-            .map_err(|error| E::from(error.into()))?;
-        let Some(last) = page.last() else { return Ok(objects) };
-        after = Some(last.object);
-        for lacking in page {
-            objects += 1;
-            let mut reasons = Vec::new();
-            if lacking.contents > 0 {
-                reasons.push(format!("{} contents without a verified copy", lacking.contents));
-            }
-            if !lacking.has_inventories {
-                reasons.push("inventories that are not verified".to_owned());
-            }
-            tell(Unretired {
-                object: Some(lacking.object_identifier),
-                placement: None,
-                store: Some(other.to_owned()),
-                reason: reasons.join(", "),
-            })?;
+    let list =
+        |after, limit| home.registry.read(|tx| rows::unverified_objects(tx, (placement, other), store, after, limit));
+    let mut objects = 0;
+    for lacking in paging::rows(OBJECTS_AT_ONCE, |object: &Lacking| object.object, list) {
+        let lacking = lacking.map_err(|error| E::from(error.into()))?;
+        objects += 1;
+        let mut reasons = Vec::new();
+        if lacking.contents > 0 {
+            reasons.push(format!("{} contents without a verified copy", lacking.contents));
         }
+        if !lacking.has_inventories {
+            reasons.push("inventories that are not verified".to_owned());
+        }
+        tell(Unretired {
+            object: Some(lacking.object_identifier),
+            placement: None,
+            store: Some(other.to_owned()),
+            reason: reasons.join(", "),
+        })?;
     }
+    Ok(objects)
 }
 
 /// Takes a retired store back into use. First its copies count as unverified, so that the next fixity round reads them;

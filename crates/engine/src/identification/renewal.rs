@@ -15,7 +15,7 @@ use super::{Identifying, ReidentifySummary, SourceTrouble, StoredSource};
 use crate::error::chain;
 use crate::fixity::{SuspectCopy, check_attempts, is_unreadable, read_copy, report_suspect};
 use crate::hold::{GoOn, ObjectHold, OperationError, now};
-use crate::{AGENT, EngineError, Home, crash_point, logs};
+use crate::{AGENT, EngineError, Home, crash_point, logs, paging};
 
 /// Files listed and recorded at once.
 const FILES_AT_ONCE: usize = 200;
@@ -57,20 +57,20 @@ impl Renewal<'_> {
         // While somebody works on the object nothing could be recorded: reading would be for nothing.
         drop(ObjectHold::take(self.home, object.id)?);
         let give_up_at = summary.failed + FAILURES;
-        let mut after = None;
-        while summary.failed < give_up_at {
+        let list = |after, limit| -> Result<_, OperationError> {
             (self.go_on)()?;
             let signatures = self.with.signatures();
-            let page = self
-                .home
-                .registry
-                .read(|tx| record::files_behind(tx, self.object, signatures, after, FILES_AT_ONCE))?;
-            let Some(last) = page.last() else { break };
-            after = Some((last.version, last.file));
+            Ok(self.home.registry.read(|tx| record::files_behind(tx, self.object, signatures, after, limit))?)
+        };
+        for page in paging::pages(FILES_AT_ONCE, |file: &FileBehind| (file.version, file.file), list) {
+            let page = page?;
             let mut found = Vec::with_capacity(page.len());
             let looked = self.look_at(&page, give_up_at, &mut found, summary);
             self.record(&object, &found, summary)?;
             looked?;
+            if summary.failed >= give_up_at {
+                break;
+            }
         }
         summary.objects += 1;
         Ok(())

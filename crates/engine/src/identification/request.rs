@@ -2,14 +2,14 @@
 
 use serde::Serialize;
 use strongroom_registry::identification::{self as record, ObjectBehind};
-use strongroom_registry::{ObjectId, Scope, objects, tenants};
+use strongroom_registry::{Scope, objects, tenants};
 
 use super::Identifying;
 use super::handler::TOPIC;
 use super::renewal::Renewal;
 use crate::hold::OperationError;
 use crate::runtime::{Interrupted, Shutdown};
-use crate::{EngineError, Home, work};
+use crate::{EngineError, Home, paging, work};
 
 /// Objects listed, and tasks enqueued in one transaction.
 const OBJECTS_AT_ONCE: usize = 500;
@@ -148,13 +148,10 @@ fn each_page(
         }
         return Ok(());
     }
-    let mut after: Option<ObjectId> = None;
-    while !request.stop.is_requested() {
-        let page =
-            home.registry.read(|tx| record::objects_behind(tx, scope, with.signatures(), after, OBJECTS_AT_ONCE))?;
-        let Some(last) = page.last() else { break };
-        after = Some(last.object);
-        if !take(&page)? {
+    let list =
+        |after, limit| home.registry.read(|tx| record::objects_behind(tx, scope, with.signatures(), after, limit));
+    for page in paging::pages(OBJECTS_AT_ONCE, |object: &ObjectBehind| object.object, list) {
+        if request.stop.is_requested() || !take(&page?)? {
             break;
         }
     }

@@ -15,12 +15,12 @@ use strongroom_registry::versions::Version;
 use strongroom_storage::{StorageError, Store};
 
 use super::intake::{bag_trouble, package_source};
-use super::paging::pages;
 use super::stages::verify::prove_rest;
 use super::stages::write::{assembly, class_of, record_again, staged_record};
 use super::staging;
 use crate::home::NamedStore;
 use crate::interruptible::Interruptible;
+use crate::paging::pages;
 use crate::workflow::{StageContext, StageError};
 
 /// Contents looked up at once, and most of those missing that are told at once.

@@ -17,9 +17,9 @@ use strongroom_registry::{
 };
 use strongroom_storage::{Key, StorageError, Store};
 
-use super::paging::pages;
 use crate::layout::version_number;
 use crate::logs::object_root;
+use crate::paging::pages;
 use crate::receiving::REMOVAL;
 use crate::runtime::{Handler, Shutdown, TaskContext, TaskEnd, retry_delay};
 use crate::workflow::StageError;

@@ -3,13 +3,13 @@
 
 use strongroom_digest::Digest;
 use strongroom_ocfl::Object;
-use strongroom_registry::rebuild::{self as rows, RecordedCopy, RecordedObject};
+use strongroom_registry::rebuild::{self as rows, RecordedContent, RecordedCopy, RecordedObject};
 use strongroom_storage::{Key, Store};
 
 use super::{RebuildError, Summary};
-use crate::Home;
 use crate::error::chain;
 use crate::layout::content_path;
+use crate::{Home, paging};
 
 /// Contents looked for at once.
 const CONTENTS_AT_ONCE: usize = 500;
@@ -64,12 +64,10 @@ pub(super) fn look_for_contents(
     summary: &mut Summary,
 ) -> Result<(), RebuildError> {
     let (object, generation, institution) = (identity.id, identity.generation, identity.institution);
-    let mut after = None;
-    loop {
-        let page =
-            home.registry.read(|tx| rows::uncopied(tx, object, generation, store.name(), after, CONTENTS_AT_ONCE))?;
-        let Some(last) = page.last() else { return Ok(()) };
-        after = Some(last.sha512);
+    let list =
+        |after, limit| home.registry.read(|tx| rows::uncopied(tx, object, generation, store.name(), after, limit));
+    for page in paging::pages(CONTENTS_AT_ONCE, |content: &RecordedContent| content.sha512, list) {
+        let page = page?;
         let mut found = Vec::with_capacity(page.len());
         for content in &page {
             let key = root.join(
@@ -92,4 +90,5 @@ pub(super) fn look_for_contents(
         let name = store.name().to_owned();
         home.registry.write(move |tx| rows::put_copies(tx, institution, object, &name, &found))?;
     }
+    Ok(())
 }

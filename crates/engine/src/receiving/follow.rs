@@ -13,7 +13,7 @@ use super::{notice, removal};
 use crate::event::Event;
 use crate::ingest::is_taken_in;
 use crate::runtime::Shutdown;
-use crate::{EngineError, Home};
+use crate::{EngineError, Home, paging};
 
 /// Uploads looked at at once.
 const PAGE: usize = 200;
@@ -112,22 +112,20 @@ impl Turn<'_> {
         due: Due,
         act: &mut dyn FnMut(&Upload) -> Result<(), EngineError>,
     ) -> Result<(), EngineError> {
-        let mut after = None;
-        loop {
-            let page = self.home.registry.read(|tx| record::due(tx, due, after, PAGE))?;
-            let Some(last) = page.last() else { return Ok(()) };
-            after = Some(last.id);
-            for upload in &page {
-                if self.stop.is_requested() {
-                    return Ok(());
-                }
-                if let Err(error) = act(upload) {
-                    let (store, key) = (&upload.store, &upload.key);
-                    Event::UploadNotFollowed { store, key, error: &error.chain() }.emit();
-                    self.failure.get_or_insert(error);
-                }
+        let registry = &self.home.registry;
+        let list = |after, limit| registry.read(|tx| record::due(tx, due, after, limit));
+        for upload in paging::rows(PAGE, |upload: &Upload| upload.id, list) {
+            let upload = upload?;
+            if self.stop.is_requested() {
+                break;
+            }
+            if let Err(error) = act(&upload) {
+                let (store, key) = (&upload.store, &upload.key);
+                Event::UploadNotFollowed { store, key, error: &error.chain() }.emit();
+                self.failure.get_or_insert(error);
             }
         }
+        Ok(())
     }
 }
 

@@ -8,7 +8,7 @@ use strongroom_registry::tenants::{self, Collection, Institution};
 use strongroom_registry::{InstitutionId, RegistryError, Scope, Transaction};
 use strongroom_storage::{Key, StorageError, Store};
 
-use crate::{EngineError, Home};
+use crate::{EngineError, Home, paging};
 
 const PAGE: usize = 1_000;
 
@@ -71,21 +71,24 @@ pub(super) fn open_collection(
 /// Every place of institutions that may deposit.
 pub(super) fn places(home: &Home) -> Result<Vec<Place>, EngineError> {
     let mut places = Vec::new();
-    let mut after = String::new();
-    loop {
-        let page = home.registry.read(|tx| tenants::institutions(tx, Scope::System, &after, PAGE))?;
-        let Some(last) = page.last() else { return Ok(places) };
-        after.clone_from(&last.identifier);
-        for institution in page.iter().filter(|institution| institution.active) {
-            let common = &home.settings.roles.receiving;
-            let prefix = Key::new(institution.identifier.as_str()).map_err(StorageError::from)?;
-            places.push(place(home, common, institution, prefix)?);
-            let own = home.settings.institutions.get(&institution.identifier).map(|own| own.receiving.as_str());
-            if let Some(own) = own.filter(|own| !own.is_empty()) {
-                places.push(place(home, own, institution, Key::ROOT)?);
-            }
+    let list = |after: Option<String>, limit| {
+        let after = after.unwrap_or_default();
+        home.registry.read(|tx| tenants::institutions(tx, Scope::System, &after, limit))
+    };
+    for institution in paging::rows(PAGE, |institution: &Institution| institution.identifier.clone(), list) {
+        let institution = institution?;
+        if !institution.active {
+            continue;
+        }
+        let common = &home.settings.roles.receiving;
+        let prefix = Key::new(institution.identifier.as_str()).map_err(StorageError::from)?;
+        places.push(place(home, common, &institution, prefix)?);
+        let own = home.settings.institutions.get(&institution.identifier).map(|own| own.receiving.as_str());
+        if let Some(own) = own.filter(|own| !own.is_empty()) {
+            places.push(place(home, own, &institution, Key::ROOT)?);
         }
     }
+    Ok(places)
 }
 
 fn place(home: &Home, store: &str, institution: &Institution, prefix: Key) -> Result<Place, EngineError> {

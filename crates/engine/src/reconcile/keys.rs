@@ -12,12 +12,12 @@ use super::object::{Comparison, is_given_up, owner_of};
 use super::place::{Place, place};
 use super::sorted::Gathered;
 use super::{Code, Reconciling};
-use crate::EngineError;
 use crate::error::chain;
 use crate::hold::{ObjectHold, OperationError};
 use crate::home::storage_root;
 use crate::logs::object_root;
 use crate::rebuild::generation_of;
+use crate::{EngineError, paging};
 
 /// Objects of the record read at once.
 const OBJECTS: usize = 1_000;
@@ -32,21 +32,17 @@ impl<'a> Reconciling<'a> {
     ) -> Result<impl Iterator<Item = Result<(String, StoredObject), EngineError>> + use<>, EngineError> {
         let failed = |source| EngineError::Io { act: "sort the objects of", path: "the record".into(), source };
         let mut gathered = Gathered::default();
-        let mut after = None;
-        loop {
-            let name = self.store.name();
-            let page = self.home.registry.read(|tx| rows::objects_in_store(tx, name, after, OBJECTS))?;
-            let Some(last) = page.last() else { break };
-            after = Some(last.object);
-            for stored in &page {
-                self.compared.objects += 1;
-                if !self.institutions.contains(&stored.institution) {
-                    self.institutions.insert(stored.institution.clone());
-                }
-                let root = object_root(&stored.institution, stored.generation)?;
-                let line = format!("{root}/\t{}\t{}", stored.object, stored.generation);
-                gathered.add(line).map_err(failed)?;
+        let (registry, name) = (&self.home.registry, self.store.name());
+        let list = |after, limit| registry.read(|tx| rows::objects_in_store(tx, name, after, limit));
+        for stored in paging::rows(OBJECTS, |stored: &StoredObject| stored.object, list) {
+            let stored = stored?;
+            self.compared.objects += 1;
+            if !self.institutions.contains(&stored.institution) {
+                self.institutions.insert(stored.institution.clone());
             }
+            let root = object_root(&stored.institution, stored.generation)?;
+            let line = format!("{root}/\t{}\t{}", stored.object, stored.generation);
+            gathered.add(line).map_err(failed)?;
         }
         let sorted = gathered.sorted().map_err(failed)?;
         Ok(sorted.map(move |line| {
