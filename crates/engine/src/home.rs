@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use strongroom_database::DatabaseError;
-use strongroom_registry::{InstitutionId, Registry, RegistryError, Time, backfill, stores};
+use strongroom_registry::{InstitutionId, Registry, RegistryError, Scope, Time, backfill, stores, tenants};
 use strongroom_storage::{Key, Store};
 
 use crate::EngineError;
@@ -110,6 +110,18 @@ impl Home {
     pub fn register(&mut self, workflow: Workflow) {
         self.workflows = Arc::new(self.workflows.as_ref().clone().with(workflow));
         self.registry = self.registry.clone().with_workflows(self.workflows.clone());
+    }
+
+    /// What belongs to the institution with this domain name, or everything.
+    pub(crate) fn scope_of(&self, institution: Option<&str>) -> Result<Scope, EngineError> {
+        let Some(name) = institution else { return Ok(Scope::System) };
+        let found = self.registry.read(|tx| tenants::institution(tx, Scope::System, name))?;
+        let found = found.ok_or_else(|| EngineError::NotFound {
+            what: "institution",
+            name: name.to_owned(),
+            hint: ": `institution list` shows those there are".into(),
+        })?;
+        Ok(Scope::Institution(found.id))
     }
 
     /// A store of the settings as it stands.

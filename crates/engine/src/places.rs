@@ -79,14 +79,7 @@ fn conflict(settings: &Settings, home: &Path, (store, other): (&str, &str), what
 
 /// What a store is for, for people.
 fn use_of(settings: &Settings, store: &str) -> String {
-    let roles = &settings.roles;
-    let roles = [
-        ("receiving", &roles.receiving),
-        ("staging", &roles.staging),
-        ("restoration", &roles.restoration),
-        ("quarantine", &roles.quarantine),
-    ];
-    if let Some((role, _)) = roles.iter().find(|(_, name)| *name == store) {
+    if let Some((role, _)) = settings.roles.named().iter().find(|(_, name)| *name == store) {
         return (*role).to_owned();
     }
     if settings.is_restoration_store(store) {

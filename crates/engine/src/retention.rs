@@ -28,15 +28,9 @@ pub fn sweep(home: &Home, stop: &Shutdown) -> Result<Swept, EngineError> {
     let now = home.registry.read(|tx| Ok::<_, RegistryError>(tx.now()?))?;
     let mut swept = Swept::default();
     if let Some(before) = before(now, settings.item_history) {
-        let mut after = None;
-        loop {
-            let (dropped, next) = home.registry.write(move |tx| record::drop_history(tx, before, after))?;
-            swept.item_history += dropped;
-            after = next;
-            if after.is_none() || stop.is_requested() {
-                break;
-            }
-        }
+        swept.item_history = until_end(stop, &mut |after| {
+            Ok(home.registry.write(move |tx| record::drop_history(tx, before, after))?)
+        })?;
     }
     if let Some(before) = before(now, settings.outbox) {
         swept.outbox = until_few(stop, &mut || Ok(home.registry.write(move |tx| record::drop_outbox(tx, before))?))?;
@@ -46,17 +40,26 @@ pub fn sweep(home: &Home, stop: &Shutdown) -> Result<Swept, EngineError> {
             until_few(stop, &mut || Ok(home.registry.write(move |tx| record::drop_receipts(tx, before))?))?;
     }
     if let Some(before) = before(now, settings.ended_items) {
-        let mut after = None;
-        loop {
-            let (dropped, next) = home.registry.write(move |tx| record::drop_items(tx, before, after))?;
-            swept.ended_items += dropped;
-            after = next;
-            if after.is_none() || stop.is_requested() {
-                break;
-            }
-        }
+        swept.ended_items =
+            until_end(stop, &mut |after| Ok(home.registry.write(move |tx| record::drop_items(tx, before, after))?))?;
     }
     Ok(swept)
+}
+
+/// Repeats an act, which says how many rows it removed and where it goes on, until it has come to the end.
+fn until_end<C>(
+    stop: &Shutdown,
+    act: &mut dyn FnMut(Option<C>) -> Result<(u64, Option<C>), EngineError>,
+) -> Result<u64, EngineError> {
+    let (mut all, mut after) = (0, None);
+    loop {
+        let (dropped, next) = act(after)?;
+        all += dropped;
+        after = next;
+        if after.is_none() || stop.is_requested() {
+            return Ok(all);
+        }
+    }
 }
 
 /// Repeats an act until it removes fewer rows than it may.

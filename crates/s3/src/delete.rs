@@ -1,7 +1,5 @@
 //! Deletion: of one object, and of everything below a prefix a thousand at a time.
 
-use std::thread;
-
 use aws_sdk_s3::types::{Delete, ObjectIdentifier};
 use strongroom_storage::{Key, StorageError};
 
@@ -98,9 +96,7 @@ impl Inner {
             match self.delete_together(&left) {
                 Ok(refused) => match refused.into_iter().next() {
                     // What is gone already is removed again without harm.
-                    Some(failure) if attempt < self.settings.attempts && failure.may_pass() => {
-                        thread::sleep(self.settings.first_wait);
-                    }
+                    Some(failure) if failure.may_pass() && self.settings.wait_after(attempt) => {}
                     Some(failure) => return Err(self.failed(failure, "delete", prefix)),
                     None => left.clear(),
                 },

@@ -75,7 +75,7 @@ impl Inner {
         let sha256 = piece.sha256;
         let bytes = piece.buffer.into_bytes();
         let size = bytes.len() as u64;
-        let mut conflicts = 0;
+        let mut attempt = 0;
         loop {
             let failure = match self.send_whole(put, bytes.clone(), &declared) {
                 Ok(output) => return self.head_of_whole(put, &output, size, sha256),
@@ -85,11 +85,10 @@ impl Inner {
                 let made = self.made_before(put.key, &put.name, &put.token)?;
                 return made.ok_or_else(|| self.refused(put.key, &put.options.condition));
             }
-            conflicts += 1;
-            if !failure.is_conflict() || conflicts > self.settings.attempts {
+            attempt += 1;
+            if !failure.is_conflict() || !self.settings.wait_after(attempt) {
                 return Err(self.failed(failure, "put", put.key));
             }
-            std::thread::sleep(self.settings.first_wait);
         }
     }
 

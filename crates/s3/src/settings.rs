@@ -140,6 +140,16 @@ impl S3Settings {
         host.ends_with(".amazonaws.com") || host.ends_with(".amazonaws.com.cn")
     }
 
+    /// Waits after attempt number `attempt` (from 1) of what the client does not repeat itself; false, at once, where the
+    /// attempts are spent.
+    pub(crate) fn wait_after(&self, attempt: u32) -> bool {
+        if attempt >= self.attempts {
+            return false;
+        }
+        std::thread::sleep(self.first_wait.saturating_mul(1 << attempt.saturating_sub(1).min(10)));
+        true
+    }
+
     /// Where the service is, for people.
     pub(crate) fn shown_endpoint(&self) -> &str {
         self.endpoint.as_deref().unwrap_or("AWS")

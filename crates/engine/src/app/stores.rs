@@ -47,13 +47,7 @@ pub fn list(installation: &Installation) -> Result<Vec<StoreView>, EngineError> 
 }
 
 fn roles_of(settings: &Settings, store: &str) -> Vec<String> {
-    let roles = &settings.roles;
-    let named = [
-        ("receiving", &roles.receiving),
-        ("staging", &roles.staging),
-        ("restoration", &roles.restoration),
-        ("quarantine", &roles.quarantine),
-    ];
+    let named = settings.roles.named();
     let mut of_store: Vec<String> =
         named.iter().filter(|(_, name)| *name == store).map(|(role, _)| (*role).to_owned()).collect();
     if of_store.is_empty() && settings.is_restoration_store(store) {

@@ -4,9 +4,7 @@ use std::collections::{BTreeMap, HashSet, VecDeque};
 
 use serde::Serialize;
 use strongroom_registry::fixity::{self as record, Coverage, Due, DueCursor, Finding};
-use strongroom_registry::{
-    FindingId, FindingState, ObjectId, RegistryError, Scope, Time, backfill, epoch, objects, tenants,
-};
+use strongroom_registry::{FindingId, FindingState, ObjectId, RegistryError, Scope, Time, backfill, epoch, objects};
 
 use super::handler::TOPIC;
 use super::repair::{Treated, treat};
@@ -138,7 +136,7 @@ pub fn problems(
     after: Option<FindingId>,
     limit: usize,
 ) -> Result<Vec<Finding>, EngineError> {
-    let scope = scope(home, institution)?;
+    let scope = home.scope_of(institution)?;
     Ok(home.registry.read(|tx| record::findings(tx, scope, false, after, limit))?)
 }
 
@@ -219,17 +217,6 @@ fn gone(home: &Home, object: ObjectId, id: FindingId) -> Result<Treated, Operati
     Ok(Treated::Gone)
 }
 
-fn scope(home: &Home, institution: Option<&str>) -> Result<Scope, EngineError> {
-    let Some(name) = institution else { return Ok(Scope::System) };
-    let found = home.registry.read(|tx| tenants::institution(tx, Scope::System, name))?;
-    let found = found.ok_or_else(|| EngineError::NotFound {
-        what: "institution",
-        name: name.to_owned(),
-        hint: ": `institution list` shows those there are".into(),
-    })?;
-    Ok(Scope::Institution(found.id))
-}
-
 /// An object in a store that has something due.
 struct FoundUnit {
     object: ObjectId,
@@ -252,7 +239,7 @@ impl<'h> Asked<'h> {
     fn of(home: &'h Home, request: &FixityRequest) -> Result<Self, EngineError> {
         let now = now(home)?;
         let before = if request.all { now } else { due_before(home, now) };
-        let scope = scope(home, request.institution.as_deref())?;
+        let scope = home.scope_of(request.institution.as_deref())?;
         let object = match &request.object {
             None => None,
             Some(name) => Some(home.registry.read(|tx| objects::find(tx, scope, name))?),

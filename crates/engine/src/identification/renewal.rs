@@ -13,9 +13,9 @@ use uuid::Uuid;
 use super::log::{ACT, FORM, Log};
 use super::{Identifying, ReidentifySummary, SourceTrouble, StoredSource};
 use crate::error::chain;
-use crate::fixity::{SuspectCopy, check_attempts, is_unreadable, read_copy, report_suspect};
+use crate::fixity::{About, SuspectCopy, check_attempts, is_unreadable, read_copy, report_suspect};
 use crate::hold::{GoOn, ObjectHold, OperationError, now};
-use crate::{AGENT, EngineError, Home, crash_point, logs, paging};
+use crate::{EngineError, Home, crash_point, logs, paging};
 
 /// Files listed and recorded at once.
 const FILES_AT_ONCE: usize = 200;
@@ -261,22 +261,11 @@ impl Renewal<'_> {
             }
             None => (events::identification_detail(format), found),
         };
+        let about = About { institution: object.institution, object: object.id, content: Some(file.content) };
         Ok(EventRow {
             id: events::derived_id(file.file.0, &label),
-            institution: object.institution,
-            object: Some(object.id),
             file: Some(file.file),
-            content: Some(file.content),
-            item: None,
-            version: None,
-            kind: FORMAT_IDENTIFICATION.into(),
-            components: None,
-            time: time.0,
-            outcome: outcome.into(),
-            detail: Some(detail),
-            outcome_detail: Some(came_of_it),
-            agent: AGENT.into(),
-            actor: None,
+            ..about.event(time, FORMAT_IDENTIFICATION, outcome, detail, came_of_it)
         })
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use strongroom_registry::identification::{self as record, ObjectBehind};
-use strongroom_registry::{Scope, objects, tenants};
+use strongroom_registry::objects;
 
 use super::Identifying;
 use super::handler::TOPIC;
@@ -127,18 +127,7 @@ fn each_page(
     with: &Identifying,
     take: &mut dyn FnMut(&[ObjectBehind]) -> Result<bool, EngineError>,
 ) -> Result<(), EngineError> {
-    let scope = match &request.institution {
-        None => Scope::System,
-        Some(name) => {
-            let found = home.registry.read(|tx| tenants::institution(tx, Scope::System, name))?;
-            let found = found.ok_or_else(|| EngineError::NotFound {
-                what: "institution",
-                name: name.clone(),
-                hint: ": `institution list` shows those there are".into(),
-            })?;
-            Scope::Institution(found.id)
-        }
-    };
+    let scope = home.scope_of(request.institution.as_deref())?;
     if let Some(name) = &request.object {
         let object = home.registry.read(|tx| objects::find(tx, scope, name))?;
         let (files, _) = home.registry.read(|tx| record::amount_behind(tx, object.id, with.signatures()))?;

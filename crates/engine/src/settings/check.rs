@@ -104,7 +104,7 @@ pub(super) fn check(settings: &Settings) -> Result<(), SettingsError> {
         }
     }
     let no_store = |name: &str| no_store(settings, name);
-    let roles = roles(settings);
+    let roles = settings.roles.named();
     for (index, (role, store)) in roles.iter().enumerate() {
         let key = format!("roles.{role}");
         if !settings.stores.contains_key(*store) {
@@ -123,7 +123,7 @@ pub(super) fn check(settings: &Settings) -> Result<(), SettingsError> {
             if !settings.stores.contains_key(store) {
                 return unfit(key, no_store(store));
             }
-            if let Some((role, _)) = roles.iter().find(|(_, name)| *name == store) {
+            if let Some((role, _)) = roles.iter().find(|(_, name)| *name == store.as_str()) {
                 return unfit(key, format!("store {store:?} is roles.{role} and cannot preserve"));
             }
             if stores.iter().take(index).any(|earlier| earlier == store) {

@@ -431,6 +431,18 @@ impl Settings {
     }
 }
 
+impl Roles {
+    /// The store of each role, by the name of the role.
+    pub fn named(&self) -> [(&'static str, &str); 4] {
+        [
+            ("receiving", &self.receiving),
+            ("staging", &self.staging),
+            ("restoration", &self.restoration),
+            ("quarantine", &self.quarantine),
+        ]
+    }
+}
+
 impl RegistrySettings {
     /// Where a database of this URL is, used as these settings say.
     pub fn location(&self, url: &str, home: &Path) -> Result<Location, DatabaseError> {
