@@ -7,8 +7,9 @@ use toml::Value;
 
 use super::collected::{Collected, Found, find_setting};
 use super::error::{Origin, SettingsError};
+use super::kind::Kind;
 use super::load::unknown;
-use super::tree::{Kind, SECTIONS, Section, Shape, pool_names};
+use super::tree::{SECTIONS, Section, Shape, pool_names};
 
 const PREFIX: &str = "STRONGROOM_";
 /// Variables with our prefix that say where the home is and are no settings.

@@ -11,11 +11,12 @@ use super::check::check;
 use super::collected::{Collected, GivenValue, find_setting, quoted};
 use super::environment::{as_variable, collect_environment};
 use super::error::{Origin, SettingsError};
+use super::kind::Kind;
 use super::mask::{masked, shown};
 use super::nearest::nearest;
 use super::renamed::OldName;
 use super::stores;
-use super::tree::{DEFAULT_TOPIC, Kind, SECTIONS, Section, Settings, Shape, Unset};
+use super::tree::{DEFAULT_TOPIC, SECTIONS, Section, Settings, Shape, Unset};
 use super::units;
 
 /// One setting with its value, for people to look at.

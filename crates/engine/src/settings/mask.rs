@@ -2,7 +2,7 @@
 
 use toml::Value;
 
-use super::tree::Kind;
+use super::kind::Kind;
 
 /// What stands in the place of a secret.
 const MASK: &str = "********";

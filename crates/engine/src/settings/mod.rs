@@ -8,6 +8,7 @@ mod collected;
 mod document;
 mod environment;
 mod error;
+mod kind;
 mod load;
 mod mask;
 mod nearest;

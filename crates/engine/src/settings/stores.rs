@@ -11,7 +11,8 @@ use serde::Deserialize;
 use strongroom_s3::{BucketLocation, S3Settings, S3Store};
 use strongroom_storage::{FolderLocation, FolderMode, FolderStore, Overlap, StorageError, Store};
 
-use super::tree::{Kind, Section, Setting, Shape, Unset};
+use super::kind::Kind;
+use super::tree::{Section, Setting, Shape, Unset};
 
 const FOLDER: &str = "folder";
 const S3: &str = "s3";
