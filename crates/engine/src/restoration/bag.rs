@@ -29,12 +29,19 @@ pub(super) fn give(
     version: u64,
 ) -> Result<Delivery, StageError> {
     let proof = CopyReader::new(context, object, Requested::Bag(version));
+    let said = &object.description;
+    let recorded = match (&said.profile, said.profile_version) {
+        (Some(name), Some(number)) => profiles::recorded(context.registry(), name, number)?,
+        _ => None,
+    };
+    let algorithms = algorithms(said.profile.as_deref(), recorded.as_ref());
     let name = object_name(object);
     let archive = format!("{name}.tar");
     proof.until_right(|| {
         target.put(context, &[&archive], None, &mut |out| {
-            let algorithms = algorithms(object.description.profile.as_deref());
-            validated(context, &archive, algorithms, out, &mut |out| write(context, &proof, object, version, name, out))
+            validated(context, &archive, &algorithms, out, &mut |out| {
+                write(context, &proof, object, version, &algorithms, out)
+            })
         })
     })
 }
@@ -44,20 +51,14 @@ fn write(
     proof: &CopyReader<'_>,
     object: &Object,
     version: u64,
-    name: &str,
+    algorithms: &[Algorithm],
     out: &mut (dyn Write + Send),
 ) -> Result<(), StageError> {
-    let said = &object.description;
-    let recorded = match (&said.profile, said.profile_version) {
-        (Some(name), Some(number)) => profiles::recorded(context.registry(), name, number)?,
-        _ => None,
-    };
-    let algorithms = algorithms(said.profile.as_deref(), recorded.as_ref());
     // Of the item, not of the clock: an attempt made again gives the same bytes.
     let made = context.item.created_at.timestamp();
     let options = WriterOptions {
-        algorithms: algorithms.clone(),
-        base_directory: Some(name.to_owned()),
+        algorithms: algorithms.to_vec(),
+        base_directory: Some(object_name(object).to_owned()),
         timestamp: made.into(),
         names: NamePolicy::WARN,
         ..WriterOptions::default()
@@ -73,7 +74,7 @@ fn write(
                 original_tags = read_tags(context, proof, object, file)?;
             } else if ManifestName::parse(path).is_none() {
                 // A manifest spelled so that the deposit kept it as a tag file would speak of another bag.
-                let digests = expected(&file.digests, &algorithms);
+                let digests = expected(&file.digests, algorithms);
                 let new = new_file(path, file, &digests);
                 let is_payload = path.starts_with("data/");
                 payload_bytes += if is_payload { file.size } else { 0 };

@@ -34,17 +34,6 @@ fn no_store(settings: &Settings, name: &str) -> String {
     format!("there is no store {name:?} in [stores]{near}")
 }
 
-/// The stores that have a role, with the name of the role.
-fn roles(settings: &Settings) -> [(&'static str, &String); 4] {
-    let roles = &settings.roles;
-    [
-        ("receiving", &roles.receiving),
-        ("staging", &roles.staging),
-        ("restoration", &roles.restoration),
-        ("quarantine", &roles.quarantine),
-    ]
-}
-
 /// The restoration stores that institutions have of their own: each is there, holds nothing but results, and those of one
 /// institution. `receiving` are the stores in which institutions put packages, with their institutions.
 fn check_restoration_stores(settings: &Settings, receiving: &BTreeMap<&str, &str>) -> Result<(), SettingsError> {
@@ -55,7 +44,7 @@ fn check_restoration_stores(settings: &Settings, receiving: &BTreeMap<&str, &str
         if store.is_empty() || store == settings.roles.restoration {
             continue;
         }
-        let role = roles(settings).into_iter().find(|(_, name)| *name == store);
+        let role = settings.roles.named().into_iter().find(|(_, name)| *name == store);
         let placement = settings.placements.iter().find(|(_, stores)| stores.iter().any(|one| one == store));
         let reason = if !settings.stores.contains_key(store) {
             no_store(settings, store)
