@@ -12,6 +12,7 @@ use super::authorization::{ITEMS_HISTORY, ITEMS_LIST, ITEMS_SHOW, ITEMS_STEER, I
 use super::views::{HistoryLineView, ItemView, ObstacleView, StandingView};
 use super::{OpContext, PAGE, Page};
 use crate::journal::Target;
+use crate::restoration::is_into_folder;
 use crate::runtime::{Shutdown, Summary};
 use crate::{EngineError, work_on};
 
@@ -145,10 +146,18 @@ pub fn steer(context: &OpContext, wanted: &[ItemId], ask: Ask) -> Result<Vec<Ite
         let mut topics = Vec::new();
         for id in &asked {
             let item = items::find(tx, scope, *id)?;
+            if let (Scope::Institution(_), Ask::Requeue(_)) = (scope, ask)
+                && is_into_folder(&item.options)
+            {
+                return Err(EngineError::Refused(format!(
+                    "item {id} restores into a folder of the server, and the actor acts for one institution"
+                ))
+                .next("restore anew, into the restoration store of the institution"));
+            }
             topics.extend(items::request(tx, workflows.as_ref(), scope, *id, ask.into(), &who)?);
             entry.done(tx, &Target::of(item.institution, format!("item {id} of {}", item.object_identifier)))?;
         }
-        Ok::<_, RegistryError>(topics)
+        Ok::<_, EngineError>(topics)
     })?;
     Ok(authorized.read(|tx| {
         let mut views = Vec::with_capacity(wanted.len());

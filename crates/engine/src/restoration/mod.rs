@@ -30,6 +30,7 @@ pub use batch::{
     BatchRequested, CollectionRequest, ListRequest, forget_unused_lists, request_collection, request_list,
 };
 pub use expiry::{Expired, expire};
+pub(crate) use request::is_into_folder;
 pub use request::{RestorationTarget, RestoreFileRequest, RestoreRequest, request_file, request_object};
 
 use crate::AGENT;

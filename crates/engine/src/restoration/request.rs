@@ -114,6 +114,16 @@ pub(crate) struct RestoreOptions {
     pub(crate) requested_by: String,
 }
 
+/// Whether a work item with these options writes into a folder of the server.
+pub(crate) fn is_into_folder(options: &str) -> bool {
+    #[derive(Deserialize)]
+    struct Place {
+        to: Option<String>,
+    }
+
+    serde_json::from_str(options).is_ok_and(|place: Place| place.to.is_some())
+}
+
 /// Makes the work item that restores an object.
 ///
 /// # Errors

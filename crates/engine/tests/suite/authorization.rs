@@ -520,6 +520,21 @@ fn an_act_is_done_in_the_journal_only_where_it_was_done() {
 }
 
 #[test]
+fn a_restoration_into_a_folder_of_the_server_is_requeued_only_by_those_who_run_the_installation() {
+    let world = World::new();
+    let folder = tempfile::tempdir().expect("a folder");
+    let console = world.call(Role::SystemAdmin, Whose::All);
+    let target = app::restorations::RestorationTarget::Folder(folder.path().to_owned());
+    let request = app::restorations::ObjectRequest { object: letters(), target, ..Default::default() };
+    let made = app::restorations::of_object(&console, request).expect("is made").item;
+    app::items::steer(&console, &[made], Ask::Cancel).expect("is cancelled");
+    let own = world.call(Role::InstitutionAdmin, Whose::Own);
+    let refused = app::items::steer(&own, &[made], Ask::Requeue(None)).expect_err("a folder of the server");
+    assert!(refused.to_string().contains("a folder of the server"), "{refused}");
+    app::items::steer(&console, &[made], Ask::Requeue(None)).expect("is requeued");
+}
+
+#[test]
 fn a_refusal_that_repeats_does_not_fill_the_journal() {
     let world = World::new();
     let call = world.call(Role::Auditor, Whose::All);
