@@ -58,8 +58,8 @@ impl Inner {
     ) -> Result<Head, StorageError> {
         let guard = self.guard(key, &name, &options.condition)?;
         let put = Put { key, name, options, guard, token: Uuid::new_v4().simple().to_string() };
-        let mut source = Source::new(self, key, body, options);
         let sizes = PartSizes::new(self.settings.part_size, options.size);
+        let mut source = Source::new(self, key, body, options, sizes.of(1));
         let first = source.piece(sizes.of(1))?;
         if source.is_over() {
             source.finish()?;

@@ -33,8 +33,18 @@ pub(crate) struct Whole {
 }
 
 impl<'a> Source<'a> {
-    pub(crate) fn new(inner: &'a Inner, key: &'a Key, body: &'a mut dyn Read, options: &PutOptions) -> Self {
-        let algorithm = options.digest.map(|(algorithm, _)| algorithm);
+    /// A body whose first piece has `first` bytes, unless it ends before.
+    pub(crate) fn new(
+        inner: &'a Inner,
+        key: &'a Key,
+        body: &'a mut dyn Read,
+        options: &PutOptions,
+        first: u64,
+    ) -> Self {
+        // Of what comes in one request the service compares a digest of its own. For what comes in parts it vouches for the
+        // digest that is calculated here.
+        let is_in_parts = options.size.is_none_or(|size| size > first);
+        let algorithm = options.digest.map(|(algorithm, _)| algorithm).filter(|_| is_in_parts || !options.is_read_back);
         Self {
             inner,
             key,

@@ -40,8 +40,8 @@ pub struct Listed {
 pub struct PutOptions {
     /// Refuse (and leave nothing behind) when the bytes read do not have this digest.
     pub digest: Option<(Algorithm, Digest)>,
-    /// The caller reads the bytes back and compares them with the digest before they count. A store that would have to
-    /// calculate it need not; one that sends it with the bytes still does.
+    /// The caller reads the bytes back, or compares the checksum that the store vouches for, before they count. A store that
+    /// would calculate the digest for nothing else than to refuse other bytes need not.
     pub is_read_back: bool,
     /// Refuse when the bytes read do not have this length.
     pub size: Option<u64>,

@@ -129,6 +129,7 @@ struct SayingAssembly<S> {
 
 impl<S: Says> Assembly for SayingAssembly<S> {
     fn put(&self, key: &Key, body: &mut dyn Read, options: &PutOptions) -> Result<Head, StorageError> {
+        self.says.is_put(key, options);
         self.inner.put(key, body, options)
     }
 

@@ -43,6 +43,23 @@ fn bytes_that_are_not_as_declared_are_not_sent() {
     assert_eq!(double.counts().of(Operation::PutObject), before);
 }
 
+/// What comes in one request is vouched for by the service, by what it got.
+#[test]
+fn bytes_that_the_caller_reads_back_are_sent_as_they_are_in_one_request_and_compared_in_parts() {
+    let (double, store) = served();
+    let read_back = |bytes: &[u8]| PutOptions { size: Some(bytes.len() as u64), is_read_back: true, ..declared(bytes) };
+    let head = store.put(&key("a"), &mut &b"other"[..], &read_back(b"bytes")).unwrap();
+    let sent = digest(Algorithm::Sha256, b"other");
+    assert_eq!(head.checksum, Some((Algorithm::Sha256, sent)));
+    assert_eq!(store.head(&key("a")).unwrap().checksum, Some((Algorithm::Sha256, sent)));
+    let (large, other) = (crate::served::pattern(6 << 20, 1), crate::served::pattern(6 << 20, 2));
+    let refused = store.put(&key("large"), &mut other.as_slice(), &read_back(&large));
+    assert!(matches!(refused, Err(StorageError::Mismatch { .. })), "{refused:?}");
+    assert!(double.stored("large").is_none());
+    let longer = store.put(&key("b"), &mut &b"longer"[..], &read_back(b"bytes"));
+    assert!(matches!(longer, Err(StorageError::Mismatch { .. })), "{longer:?}");
+}
+
 #[test]
 fn puts_go_without_sha256_where_the_settings_say_so() {
     for checksums in [Checksums::Md5, Checksums::None] {

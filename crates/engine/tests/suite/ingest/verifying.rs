@@ -1,16 +1,16 @@
 //! What a store does not give back as it was put is put again, a limited number of times; where a store vouches for a
 //! digest, it has to be the right one.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use strongroom_digest::{Algorithm, hash_reader};
 use strongroom_engine::Home;
 use strongroom_registry::objects;
-use strongroom_storage::{Body, Capabilities, Head, Key, StorageError, Store};
+use strongroom_storage::{Body, Capabilities, Head, Key, PutOptions, StorageError, Store};
 use strongroom_storage_test::{Call, Layer, Layered};
 
-use super::identity::{assembly, assert_whole, version, work_until};
+use super::identity::{assembly, assert_whole, finish, version, work_until};
 use super::*;
 use crate::saying::{Says, saying};
 
@@ -93,6 +93,61 @@ fn an_item_ends_when_a_store_never_gives_back_what_is_put() {
     assert_eq!(item.status, ItemStatus::Failed, "after {} puts: {:?}", put.load(Ordering::SeqCst), item.note);
     assert!(item.note.as_deref().is_some_and(|note| note.contains("did not read back")), "{:?}", item.note);
     assert!(item.needs_review);
+}
+
+/// Hears of each content whether its putter reads it back.
+#[derive(Default)]
+struct Hearing(Mutex<Vec<bool>>);
+
+impl Says for Hearing {
+    fn is_put(&self, key: &Key, options: &PutOptions) {
+        if key.as_str().contains("content/") {
+            assert!(options.digest.is_some() && options.size.is_some(), "{key}: {options:?}");
+            self.0.lock().expect("no panic").push(options.is_read_back);
+        }
+    }
+}
+
+/// Works with a second store that hears, up to `stage` or to the end; what it heard.
+fn heard(made: &TestHome, id: ItemId, stage: Option<Stage>) -> Vec<bool> {
+    let hearing = Arc::new(Hearing::default());
+    let home = Arc::new(saying(made, [("secondary", hearing.clone())]));
+    let topics = stage.map(topics_before);
+    let workers = strongroom_engine::build_runtime(&home, topics.as_deref()).expect("a runtime").build();
+    workers.run_until(&Shutdown::new(), &|| {
+        let item = find(made, id);
+        item.status.is_ended() || stage.is_some_and(|stage| has_reached(&item, stage))
+    });
+    let heard = hearing.0.lock().expect("no panic").clone();
+    heard
+}
+
+#[test]
+fn a_content_is_put_without_a_digest_of_its_own_until_a_copy_does_not_read_back() {
+    let made = home();
+    let id = hand_in(&made, &made.bag("letters", &[("a.txt", b"one"), ("b.txt", b"two")]));
+    let first = heard(&made, id, Some(Stage::named("verify")));
+    assert!(first.len() > 1 && first.iter().all(|is_read_back| *is_read_back), "{first:?}");
+    std::fs::remove_dir_all(assembly(&made, "secondary", version(&made, id))).expect("is lost");
+    let again = heard(&made, id, None);
+    assert_eq!(again, vec![false; first.len()], "staging or the store has other bytes, which the digest tells");
+    assert_whole(&made);
+}
+
+/// Both copies are wrong alike, and the bytes that they were made from.
+#[test]
+fn copies_of_staged_bytes_that_were_lost_are_noticed_before_they_count() {
+    let made = home();
+    let large = vec![7; 400_000];
+    let id = hand_in(&made, &made.bag("letters", &[("a.txt", b"one"), ("b.bin", &large)]));
+    work_until(&made, id, Stage::named("write"));
+    lose_staged_bytes(&made);
+    let item = finish(&made, id);
+    assert_eq!(item.status, ItemStatus::Succeeded, "{:?}", item.note);
+    let told = notes(&made, id);
+    let at = |what: &str| told.iter().position(|note| note.contains(what)).expect(what);
+    assert!(at("did not read back as written") < at("fetching again"), "{told:?}");
+    assert_whole(&made);
 }
 
 /// A store that vouches for checksums, and may not let contents be read.
