@@ -85,6 +85,9 @@ pub struct S3Settings {
     pub parts_at_once: usize,
     /// Requests of this store under way at once, from all threads; the reading of opened bodies is not counted.
     pub max_requests: usize,
+    /// Bytes a second that whoever opens the store lets through, in both directions; the store itself does not count them. 0:
+    /// any number.
+    pub max_bytes_per_second: u64,
     /// How long a connection may take to come about.
     pub connect_timeout: Duration,
     /// How long an answer may take to begin, beside the time that the bytes sent with the request need at 32 KiB/s.
@@ -120,6 +123,7 @@ impl Default for S3Settings {
             part_size: 8 << 20,
             parts_at_once: 3,
             max_requests: 32,
+            max_bytes_per_second: 0,
             connect_timeout: Duration::from_secs(10),
             answer_timeout: Duration::from_mins(1),
             stall_timeout: Duration::from_secs(30),

@@ -4,6 +4,7 @@
 
 mod admission;
 mod gone;
+mod rate;
 mod wrapped;
 
 use std::collections::BTreeMap;
@@ -16,6 +17,7 @@ use strongroom_registry::stores::KnownStore;
 use strongroom_storage::{Capabilities, StorageError, Store};
 
 pub(crate) use self::admission::{Admission, by_name};
+use self::rate::ByteRate;
 use crate::error::chain;
 use crate::event::Event;
 use crate::settings::StoreSettings;
@@ -98,6 +100,8 @@ struct Inner {
     settings: StoreSettings,
     directory: PathBuf,
     admission: Arc<Admission>,
+    /// How fast bodies are read and put, where that is limited.
+    rate: Option<Arc<ByteRate>>,
     state: Mutex<State>,
 }
 
@@ -124,7 +128,8 @@ impl StoreAccess {
             capabilities: Capabilities { conditional_put: true, strong_checksum: false, atomic_assembly: is_folder },
         };
         let (name, settings) = (name.to_owned(), settings.clone());
-        Self { inner: Arc::new(Inner { name, settings, directory, admission, state: Mutex::new(state) }) }
+        let rate = ByteRate::new(settings.max_bytes_per_second());
+        Self { inner: Arc::new(Inner { name, settings, directory, admission, rate, state: Mutex::new(state) }) }
     }
 
     /// How it stands, without trying it again.

@@ -1,4 +1,5 @@
-//! The operations of a store that may be away: each asks the open store, and what the store then says is judged.
+//! The operations of a store that may be away: each asks the open store, and what the store then says is judged. Bodies are
+//! read and put no faster than the limit of the store allows.
 
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -9,6 +10,7 @@ use strongroom_storage::{
 };
 use uuid::Uuid;
 
+use super::rate::Limited;
 use super::{Inner, Refusal, StoreAccess};
 
 impl StoreAccess {
@@ -59,7 +61,7 @@ impl Store for StoreAccess {
     fn open(&self, key: &Key, offset: u64, length: Option<u64>) -> Result<Body, StorageError> {
         let store = self.inner.current()?;
         let body = store.open(key, offset, length).map_err(|error| self.inner.judge(&store, error))?;
-        Ok(Box::new(Bytes { access: self.inner.clone(), store, key: key.clone(), body }))
+        Ok(Bytes::limited(&self.inner, store, key, body))
     }
 
     fn thaw(&self, key: &Key, how: &Thaw) -> Result<Thawing, StorageError> {
@@ -71,7 +73,8 @@ impl Store for StoreAccess {
     }
 
     fn put(&self, key: &Key, body: &mut dyn Read, options: &PutOptions) -> Result<Head, StorageError> {
-        self.call(|store| store.put(key, body, options))
+        let mut body = Limited::new(body, self.inner.rate.clone());
+        self.call(|store| store.put(key, &mut body, options))
     }
 
     fn sync(&self) -> Result<(), StorageError> {
@@ -128,7 +131,8 @@ impl Assembling {
 
 impl Assembly for Assembling {
     fn put(&self, key: &Key, body: &mut dyn Read, options: &PutOptions) -> Result<Head, StorageError> {
-        self.call(|assembly| assembly.put(key, body, options))
+        let mut body = Limited::new(body, self.access.rate.clone());
+        self.call(|assembly| assembly.put(key, &mut body, options))
     }
 
     fn head(&self, key: &Key) -> Result<Head, StorageError> {
@@ -137,8 +141,7 @@ impl Assembly for Assembling {
 
     fn open(&self, key: &Key) -> Result<Body, StorageError> {
         let body = self.call(|assembly| assembly.open(key))?;
-        let (access, store) = (self.access.clone(), self.store.clone());
-        Ok(Box::new(Bytes { access, store, key: key.clone(), body }))
+        Ok(Bytes::limited(&self.access, self.store.clone(), key, body))
     }
 
     fn list<'a>(
@@ -169,6 +172,16 @@ struct Bytes {
     store: Arc<dyn Store>,
     key: Key,
     body: Body,
+}
+
+impl Bytes {
+    fn limited(access: &Arc<Inner>, store: Arc<dyn Store>, key: &Key, body: Body) -> Body {
+        let bytes = Self { access: access.clone(), store, key: key.clone(), body };
+        match &access.rate {
+            Some(rate) => Box::new(Limited::new(bytes, Some(rate.clone()))),
+            None => Box::new(bytes),
+        }
+    }
 }
 
 impl Read for Bytes {

@@ -284,7 +284,11 @@ impl<'a, 'c> Staging<'a, 'c> {
                 ..PutOptions::default()
             };
             let key = Key::new(self.pack_key.as_str())?;
-            self.context.staging().put(&key, &mut self.pack.as_slice(), &options)?;
+            let mut pack = Interruptible { bytes: self.pack.as_slice(), task: self.context.task };
+            if let Err(error) = self.context.staging().put(&key, &mut pack, &options) {
+                self.context.task.check()?;
+                return Err(error.into());
+            }
             self.pack.clear();
         } else if self.rows.iter().any(|row| row.staging_key == self.pack_key) {
             // A pack of empty files only.

@@ -8,7 +8,7 @@ use strongroom_storage::Overlap;
 use super::collected::quoted;
 use super::error::SettingsError;
 use super::nearest::nearest;
-use super::stores::StoreSettings;
+use super::stores::{LEAST_BYTES_PER_SECOND, StoreSettings};
 use super::tree::{Settings, pool_names};
 
 /// What is wrong with two stores that are not apart.
@@ -73,6 +73,11 @@ pub(super) fn check(settings: &Settings) -> Result<(), SettingsError> {
             || !name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_')
         {
             return unfit(key, "a store's name has lower-case letters, digits, - and _ only".to_owned());
+        }
+        if (1..LEAST_BYTES_PER_SECOND).contains(&store.max_bytes_per_second()) {
+            let found = store.max_bytes_per_second();
+            let reason = format!("{found} bytes a second are too few; give at least \"64 KiB\", or 0 for no limit");
+            return unfit(format!("{key}.max_bytes_per_second"), reason);
         }
         let mut earlier = settings.stores.iter().take(index);
         if let Some((other, overlap)) =

@@ -14,6 +14,9 @@ use strongroom_storage::{FolderLocation, FolderMode, FolderStore, Overlap, Stora
 use super::kind::Kind;
 use super::tree::{Section, Setting, Shape, Unset};
 
+/// A lower limit of bytes a second would keep what cannot be interrupted, such as an inventory, for too long.
+pub(super) const LEAST_BYTES_PER_SECOND: u64 = 64 << 10;
+
 const FOLDER: &str = "folder";
 const S3: &str = "s3";
 
@@ -50,6 +53,13 @@ pub(super) const SECTION: Section = Section {
                       rights away; none: \"0700\" for staging, quarantine and preservation, else as the umask says",
             only_for: Some(FOLDER),
         },
+        all(
+            "max_bytes_per_second",
+            Unset::Is("\"0\""),
+            Kind::Size,
+            "how much is read from the store and put into it in a second, in both directions and by all threads of a process \
+             together, at least 64 KiB; each process keeps the limit for itself; 0: no limit",
+        ),
         s3("bucket", Unset::Required, Kind::Text, "the bucket, which must exist"),
         s3("prefix", Unset::Is("\"\""), Kind::Text, "where in the bucket the store lies; empty: all of the bucket"),
         s3("endpoint", Unset::Absent, Kind::Text, "the URL of the service; none: AWS"),
@@ -154,6 +164,9 @@ pub struct FolderSettings {
     pub path: PathBuf,
     /// The bits of the access rights of what is made in it; none: as the umask says.
     pub mode: Option<u32>,
+    /// Bytes a second that a process reads from it and puts into it; 0: any number.
+    #[serde(default)]
+    pub max_bytes_per_second: u64,
 }
 
 impl FolderSettings {
@@ -199,6 +212,14 @@ impl StoreSettings {
         }
     }
 
+    /// Bytes a second that this process reads from it and puts into it, by all threads together; 0: any number.
+    pub fn max_bytes_per_second(&self) -> u64 {
+        match self {
+            Self::Folder(folder) => folder.max_bytes_per_second,
+            Self::S3(settings) => settings.max_bytes_per_second,
+        }
+    }
+
     /// The storage class in which contents belong, where one is set.
     pub fn content_class(&self) -> Option<&str> {
         match self {
@@ -207,8 +228,8 @@ impl StoreSettings {
         }
     }
 
-    /// Opens the store, which must have been made. No layer goes around it: the S3 engine limits and repeats its requests
-    /// itself, and what a folder's disk refuses once it refuses again.
+    /// Opens the store, which must have been made. Requests are repeated nowhere else: the S3 engine limits and repeats them
+    /// itself, and what a folder's disk refuses once it refuses again. Who opens it holds it to [`Self::max_bytes_per_second`].
     pub fn open(&self, name: &str, home: &Path) -> Result<Arc<dyn Store>, StorageError> {
         Ok(match self {
             Self::Folder(folder) => {
@@ -336,6 +357,21 @@ mod tests {
         assert!(error.contains("stores.near.bucket") && error.contains("s3"), "{error}");
         let error = with_store("[stores.far]\nkind = \"s3\"").unwrap_err();
         assert!(error.contains("stores.far.bucket is not set"), "{error}");
+    }
+
+    #[test]
+    fn every_kind_of_store_can_be_limited_in_bytes_a_second() {
+        for kind in ["kind = \"folder\"\npath = \"stores/far\"", "kind = \"s3\"\nbucket = \"b\""] {
+            let limit = |line: &str| {
+                with_store(&format!("[stores.far]\n{kind}\n{line}"))
+                    .map(|settings| settings.stores["far"].max_bytes_per_second())
+            };
+            assert_eq!(limit(""), Ok(0));
+            assert_eq!(limit("max_bytes_per_second = 0"), Ok(0));
+            assert_eq!(limit("max_bytes_per_second = \"64 KiB\""), Ok(65_536));
+            let error = limit("max_bytes_per_second = \"63 KiB\"").unwrap_err();
+            assert!(error.contains("stores.far.max_bytes_per_second") && error.contains("64 KiB"), "{error}");
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Stores that are away, come back, or are not the ones they should be: what needs them waits and nothing else does.
 
 use std::fs;
+use std::io::{self, Read};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -17,7 +18,7 @@ use strongroom_s3_double::{ACCESS_KEY, BUCKET, Double, Fault, Operation, SECRET_
 use strongroom_storage::{FolderStore, Key, PutOptions, Store};
 use tempfile::TempDir;
 
-use crate::fixture::{KEPT_IN, TestHome, home};
+use crate::fixture::{KEPT_IN, TestHome, home, home_with};
 use crate::ingest::hand_in;
 use crate::older::MARK;
 
@@ -309,4 +310,50 @@ fn a_schedule_that_was_put_off_for_longer_than_the_settings_now_say_is_brought_f
     let known = again.registry.read(strongroom_registry::schedules::list).expect("lists");
     let fixity = known.iter().find(|schedule| schedule.name == "fixity").expect("the schedule");
     assert_eq!(fixity.last_run_at.map(|at| at > before.plus(-1_800_000_000)), Some(true), "{fixity:?}");
+}
+
+/// Bytes that remember the longest read that was asked for.
+struct Asked {
+    left: io::Take<io::Repeat>,
+    longest: usize,
+}
+
+impl Asked {
+    fn of(bytes: u64) -> Self {
+        Self { left: io::repeat(7).take(bytes), longest: 0 }
+    }
+}
+
+impl Read for Asked {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.longest = self.longest.max(buffer.len());
+        self.left.read(buffer)
+    }
+}
+
+#[test]
+fn a_limit_of_bytes_a_second_holds_for_every_body_that_is_read_from_a_store_or_put_there() {
+    const TENTH_OF_A_SECOND: usize = (64 << 10) / 10;
+    // The settings end with the table of this store.
+    let home = home_with("max_bytes_per_second = \"64 KiB\"\n");
+    let limited = home.store("quarantine").expect("a store");
+    let key = Key::new("a/b").expect("a key");
+    let read = |mut body: strongroom_storage::Body| body.read(&mut [0; 10_000]).expect("reads");
+
+    let mut body = Asked::of(10_000);
+    limited.put(&key, &mut body, &PutOptions::default()).expect("is put");
+    assert_eq!(body.longest, TENTH_OF_A_SECOND);
+    assert_eq!(read(limited.open(&key, 0, None).expect("opens")), TENTH_OF_A_SECOND);
+
+    let assembly = limited.assembly("assembly", &Key::new("target").expect("a key")).expect("begins");
+    let mut body = Asked::of(10_000);
+    assembly.put(&key, &mut body, &PutOptions::default()).expect("is put");
+    assert_eq!(body.longest, TENTH_OF_A_SECOND);
+    assert_eq!(read(assembly.open(&key).expect("opens")), TENTH_OF_A_SECOND);
+
+    let other = home.store("primary").expect("a store");
+    let mut body = Asked::of(10_000);
+    other.put(&key, &mut body, &PutOptions::default()).expect("is put");
+    assert!(body.longest > TENTH_OF_A_SECOND);
+    assert_eq!(read(other.open(&key, 0, None).expect("opens")), 10_000);
 }
