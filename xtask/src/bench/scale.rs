@@ -83,7 +83,7 @@ pub(super) fn run(options: &Options) -> Result<()> {
                 case.name,
                 seconds(told.wall),
                 f64::from(case.bags) / told.wall.as_secs_f64() * 3_600.0,
-                seconds(bare),
+                seconds(bare.wall),
                 seconds(told.cpu),
                 each(Some(told.database.transactions)),
                 each(told.database.statements),
