@@ -7,10 +7,11 @@ use crate::lanes::Lanes;
 use crate::state::State;
 use crate::{Algorithm, DigestSet};
 
-/// Up to here a stream is hashed in the caller's thread: handing it to others costs more than it saves.
-const INLINE: u64 = 256 << 10;
+/// Up to here a stream is hashed in the caller's thread: handing it to others costs more than it saves. What lies before it is
+/// hashed while nothing is read, so that it is short.
+const INLINE: u64 = 128 << 10;
 
-/// Computes several digests of one stream in one pass. Streams beyond 256 KiB with more than one digest are hashed by
+/// Computes several digests of one stream in one pass. Streams beyond 128 KiB with more than one digest are hashed by
 /// two threads, which are kept and shared by the process; smaller ones in the caller's thread.
 pub struct MultiHasher {
     length: u64,
