@@ -118,8 +118,7 @@ fn heard(made: &TestHome, id: ItemId, stage: Option<Stage>) -> Vec<bool> {
         let item = find(made, id);
         item.status.is_ended() || stage.is_some_and(|stage| has_reached(&item, stage))
     });
-    let heard = hearing.0.lock().expect("no panic").clone();
-    heard
+    hearing.0.lock().expect("no panic").clone()
 }
 
 #[test]
