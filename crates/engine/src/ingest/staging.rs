@@ -284,7 +284,7 @@ impl<'a, 'c> Staging<'a, 'c> {
                 ..PutOptions::default()
             };
             let key = Key::new(self.pack_key.as_str())?;
-            let mut pack = Interruptible { bytes: self.pack.as_slice(), task: self.context.task };
+            let mut pack = Interruptible::new(self.pack.as_slice(), || self.context.task.check());
             if let Err(error) = self.context.staging().put(&key, &mut pack, &options) {
                 self.context.task.check()?;
                 return Err(error.into());
