@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 
 use strongroom_bagit::{
-    BagError, BagFile, CheckOptions, Limits, Report, Scan, Serialization, Source, Verdict, validate,
+    BagError, BagFile, CheckOptions, Limits, Report, Scan, Serialization, Source, Verdict, validate, validate_stream,
 };
 use strongroom_digest::Algorithm;
 use tempfile::TempDir;
@@ -71,6 +71,34 @@ fn a_bag_is_judged_alike_in_every_serialization() {
             assert_eq!((report.files, report.bytes), (directory.files, directory.bytes), "{name}");
         }
     }
+}
+
+#[test]
+fn a_bag_that_comes_once_as_a_stream_is_judged_as_where_it_lies() {
+    let algorithms = [Algorithm::Md5, Algorithm::Sha512];
+    let valid = Bag::new("1.0", &algorithms, &[("a", "alpha"), ("d/e/f", "beta"), ("empty", "")]);
+    let spoilt = valid.clone().with("data/a", "other").without("data/d/e/f").with("bag-info.txt", "x");
+    for bag in [valid, spoilt] {
+        for (name, archive, serialization) in
+            [("bag.tar", bag.tar(), Serialization::Tar), ("bag.tgz", gzip(&bag.tar()), Serialization::TarGz)]
+        {
+            let wanted = judge_archive(name, &archive);
+            let stream = Box::new(io::Cursor::new(archive));
+            let options = CheckOptions::default();
+            let report = validate_stream(stream, serialization, Some(name.to_owned()), &algorithms, &options).unwrap();
+            assert_eq!(report, wanted, "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_stream_is_not_valid_where_a_manifest_has_an_algorithm_that_was_not_computed() {
+    let bag = Bag::new("1.0", &[Algorithm::Sha256], &[("a", "alpha")]);
+    let stream = Box::new(io::Cursor::new(bag.tar()));
+    let options = CheckOptions::default();
+    let report = validate_stream(stream, Serialization::Tar, None, &[Algorithm::Md5], &options).unwrap();
+    assert_eq!(report.verdict, Verdict::Invalid);
+    assert!(errors(&report).contains(&"entry.unreadable"), "{:?}", report.problems);
 }
 
 #[test]
