@@ -85,8 +85,8 @@ pub struct S3Settings {
     pub parts_at_once: usize,
     /// Requests of this store under way at once, from all threads; the reading of opened bodies is not counted.
     pub max_requests: usize,
-    /// Bytes a second that whoever opens the store lets through, in both directions; the store itself does not count them. 0:
-    /// any number.
+    /// Bytes a second, in both directions together, to which the caller that opens the store limits it; the store itself does
+    /// not count them. 0: no limit.
     pub max_bytes_per_second: u64,
     /// How long a connection may take to come about.
     pub connect_timeout: Duration,

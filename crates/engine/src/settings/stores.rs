@@ -164,7 +164,7 @@ pub struct FolderSettings {
     pub path: PathBuf,
     /// The bits of the access rights of what is made in it; none: as the umask says.
     pub mode: Option<u32>,
-    /// Bytes a second that a process reads from it and puts into it; 0: any number.
+    /// Bytes a second that a process reads from it and puts into it; 0: no limit.
     #[serde(default)]
     pub max_bytes_per_second: u64,
 }
@@ -212,7 +212,7 @@ impl StoreSettings {
         }
     }
 
-    /// Bytes a second that this process reads from it and puts into it, by all threads together; 0: any number.
+    /// Bytes a second that this process reads from it and puts into it, by all threads together; 0: no limit.
     pub fn max_bytes_per_second(&self) -> u64 {
         match self {
             Self::Folder(folder) => folder.max_bytes_per_second,
@@ -229,7 +229,7 @@ impl StoreSettings {
     }
 
     /// Opens the store, which must have been made. Requests are repeated nowhere else: the S3 engine limits and repeats them
-    /// itself, and what a folder's disk refuses once it refuses again. Who opens it holds it to [`Self::max_bytes_per_second`].
+    /// itself, and what a folder's disk refuses once it refuses again. The caller applies [`Self::max_bytes_per_second`].
     pub fn open(&self, name: &str, home: &Path) -> Result<Arc<dyn Store>, StorageError> {
         Ok(match self {
             Self::Folder(folder) => {

@@ -95,7 +95,7 @@ fn an_item_ends_when_a_store_never_gives_back_what_is_put() {
     assert!(item.needs_review);
 }
 
-/// Hears of each content whether its putter reads it back.
+/// Records of each put of a content whether the caller reads it back.
 #[derive(Default)]
 struct Hearing(Mutex<Vec<bool>>);
 
@@ -108,7 +108,7 @@ impl Says for Hearing {
     }
 }
 
-/// Works with a second store that hears, up to `stage` or to the end; what it heard.
+/// Works up to `stage` or to the end; what was recorded of the puts into the second store.
 fn heard(made: &TestHome, id: ItemId, stage: Option<Stage>) -> Vec<bool> {
     let hearing = Arc::new(Hearing::default());
     let home = Arc::new(saying(made, [("secondary", hearing.clone())]));
