@@ -93,7 +93,8 @@ impl<R: Read> Read for Limited<R> {
         let Some(rate) = &self.rate else { return self.body.read(buffer) };
         let most = buffer.len().min(rate.most());
         let length = self.body.read(buffer.get_mut(..most).unwrap_or_default())?;
-        rate.pass(length);
+        // A body that claims more than it was asked for is refused by its reader, who must not wait for it.
+        rate.pass(length.min(most));
         Ok(length)
     }
 }
