@@ -58,11 +58,11 @@ pub(crate) enum Command {
     Status(status::StatusCommand),
     /// Show the whole job on sample deposits, in a folder of its own
     Demo(demo::Arguments),
-    /// Run everything until told to stop: workers and producers
+    /// Run workers and background tasks until told to stop
     Serve(work::Serve),
     /// Run workers until told to stop
     Work(work::Work),
-    /// Run only producers until told to stop
+    /// Run only background tasks until told to stop
     Schedule(work::ScheduleOnly),
     /// Hand in payloads to be kept
     Deposit(deposit::Deposit),

@@ -152,12 +152,17 @@ fn of_io(error: &io::Error) -> (Exit, Option<String>) {
 impl From<DatabaseError> for Failure {
     fn from(error: DatabaseError) -> Self {
         let (exit, next) = of_database(&error);
-        Self::of(exit, next.map(str::to_owned), &error)
+        Self::of(exit, next, &error)
     }
 }
 
-fn of_database(error: &DatabaseError) -> (Exit, Option<&'static str>) {
-    match error {
+fn of_database(error: &DatabaseError) -> (Exit, Option<String>) {
+    let (exit, next) = match error {
+        DatabaseError::Corrupt { path, is_file: true, .. } => return (Exit::OutOfReach, Some(restore(path))),
+        DatabaseError::ForeignLog { log, index, .. } => {
+            let next = format!("stop all processes, move {log} and {index} away, then \"strongroom rebuild --adopt\"");
+            return (Exit::Usage, Some(next));
+        }
         DatabaseError::Unavailable { .. } => {
             (Exit::OutOfReach, Some("check the disk of the home, or the database server, and try again"))
         }
@@ -177,8 +182,24 @@ fn of_database(error: &DatabaseError) -> (Exit, Option<&'static str>) {
             Exit::NotAllowed,
             Some("check owner and permissions of the home, or user and rights on the database server"),
         ),
+        DatabaseError::Corrupt { .. } => (
+            Exit::OutOfReach,
+            Some(
+                "restore a backup of the database, then \"strongroom rebuild --adopt\"; without a backup, \
+                 \"strongroom rebuild\" with an empty database",
+            ),
+        ),
         _ => (Exit::OutOfReach, None),
-    }
+    };
+    (exit, next.map(str::to_owned))
+}
+
+/// How a registry in a file is restored.
+fn restore(path: &str) -> String {
+    format!(
+        "stop all processes, move {path}, {path}-wal and {path}-shm away together, copy a backup to {path}, then \
+         \"strongroom rebuild --adopt\"; without a backup, \"strongroom rebuild\""
+    )
 }
 
 impl From<RegistryError> for Failure {
@@ -190,10 +211,7 @@ impl From<RegistryError> for Failure {
 
 fn of_registry(error: &RegistryError) -> (Exit, Option<String>) {
     match error {
-        RegistryError::Database(error) => {
-            let (exit, next) = of_database(error);
-            (exit, next.map(str::to_owned))
-        }
+        RegistryError::Database(error) => of_database(error),
         RegistryError::NewerSchema { .. } => {
             (Exit::Usage, Some("start the newer program in the place of this one".to_owned()))
         }

@@ -88,13 +88,25 @@ pub enum DatabaseError {
         /// Why.
         reason: String,
     },
-    /// The file is damaged.
-    #[error("{path} is damaged ({detail}); restore a backup, or rebuild the registry from the stores")]
+    /// The database is damaged.
+    #[error("{path} is damaged ({detail})")]
     Corrupt {
         /// The database.
         path: String,
         /// What the engine found.
         detail: String,
+        /// Whether it is a file, with side files `-wal` and `-shm`.
+        is_file: bool,
+    },
+    /// The file is a copy that was put in the place of another one, whose log is still beside it. Nothing was changed.
+    #[error("{path} is a copy, and {log} is the log of the file that was there before; together they would be damaged")]
+    ForeignLog {
+        /// The database.
+        path: String,
+        /// The log.
+        log: String,
+        /// The index of the log.
+        index: String,
     },
     /// The caller's own function stopped the transaction; nothing was kept.
     #[error("{0}")]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use strongroom_database::Location;
 
-use crate::settings::{Settings, StoreSettings};
+use crate::settings::Settings;
 
 /// What is there and gives others more access than it should: the path, and what to do about it.
 pub(crate) fn too_wide(directory: &Path, settings_file: &Path, settings: &Settings) -> Vec<(PathBuf, String)> {
@@ -20,9 +20,7 @@ pub(crate) fn too_wide(directory: &Path, settings_file: &Path, settings: &Settin
         wanted.extend(copies_of(&registry).into_iter().map(|copy| (copy, 0o600)));
     }
     for store in settings.stores.values() {
-        if let (StoreSettings::Folder(folder), Some(path)) = (store, store.folder(directory)) {
-            wanted.push((path, folder.folder_mode().directory()));
-        }
+        wanted.extend(store.rights(directory));
     }
     wanted.into_iter().filter_map(|(path, mode)| warning(&path, mode).map(|warning| (path, warning))).collect()
 }

@@ -76,6 +76,9 @@ pub(crate) struct Filter {
     /// Only those of this institution
     #[arg(long, value_name = "DOMAIN")]
     institution: Option<String>,
+    /// Only those of this object, kept or not: INSTITUTION/NAME
+    #[arg(long, value_name = "OBJECT")]
+    object: Option<String>,
     /// Only those that ask for review
     #[arg(long)]
     needs_review: bool,
@@ -138,9 +141,11 @@ fn list(filter: &Filter, context: &Context) -> Outcome {
     let call = context.call()?;
     let stage = filter.stage.as_deref().map(|text| word(text, "stage", &items::stages(&call)?)).transpose()?;
     let action = filter.action.as_deref().map(|text| word(text, "action", &items::actions(&call)?)).transpose()?;
-    let (institution, needs_review) = (filter.institution.clone(), filter.needs_review);
-    let wanted = Wanted { institution, batch: None, status, stage, action, needs_review, since };
-    let mut table = context.output.table(&["item", "action", "object", "stage", "status", "requested", "note"]);
+    let (institution, object) = (filter.institution.clone(), filter.object.clone());
+    let needs_review = filter.needs_review;
+    let wanted = Wanted { institution, object, batch: None, status, stage, action, needs_review, since };
+    let mut table =
+        context.output.table(&["item", "action", "object", "stage", "status", "requested", "actor", "note"]);
     app::each(|after| items::list(&call, &wanted, after), |item| table.row(&item))?;
     table.end("there are no such work items")?;
     Ok(Exit::Done)

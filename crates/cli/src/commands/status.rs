@@ -83,10 +83,10 @@ fn show(status: &Status, context: &Context) -> Result<(), Failure> {
     for (index, store) in status.stores.iter().enumerate() {
         let reach = match (store.state, &store.message) {
             ("retired", _) => "retired".to_owned(),
-            ("available", None) => "reachable".to_owned(),
-            ("available", Some(message)) => format!("reachable, PROBLEM: {message}"),
+            ("available", None) => "available".to_owned(),
+            ("available", Some(message)) => format!("available, PROBLEM: {message}"),
             ("refused", message) => format!("REFUSED: {}", message.as_deref().unwrap_or_default()),
-            (_, message) => format!("OUT OF REACH: {}", message.as_deref().unwrap_or_default()),
+            (_, message) => format!("AWAY: {}", message.as_deref().unwrap_or_default()),
         };
         let space = match (store.free, store.capacity) {
             (Some(free), Some(all)) => format!(", {} of {} free", size(free), size(all)),

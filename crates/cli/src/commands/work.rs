@@ -7,7 +7,7 @@ use crate::context::Context;
 use crate::failure::{Exit, Outcome};
 use crate::signals;
 
-/// Run everything: workers and producers
+/// Run workers and background tasks
 #[derive(Debug, Args)]
 pub(crate) struct Serve {
     /// Tasks at once in each topic [default: as the settings say]
@@ -33,10 +33,10 @@ pub(crate) fn work(command: &Work, context: &Context) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// Run only producers until told to stop: what is done every so often
+/// Run only background tasks until told to stop
 #[derive(Debug, Args)]
 pub(crate) struct ScheduleOnly {
-    /// Take the turns that are due now, and end
+    /// Run the background tasks that are due now, and end
     #[arg(long)]
     once: bool,
 }
@@ -53,7 +53,7 @@ pub(crate) fn schedule(command: &ScheduleOnly, context: &Context) -> Outcome {
     for one in workers::schedules(&call)? {
         table.row(&one)?;
     }
-    table.end("there are no schedules")?;
+    table.end("there are no background tasks")?;
     Ok(Exit::Done)
 }
 
@@ -61,7 +61,7 @@ pub(crate) fn serve(command: &Serve, context: &Context) -> Outcome {
     let shutdown = signals::watch()?;
     let call = context.call_for_service()?;
     if !context.is_quiet {
-        eprintln!("running workers and schedules; the HTTP side is not in this version");
+        eprintln!("running workers and background tasks; the HTTP side is not in this version");
     }
     workers::serve(&call, &request(None, command.workers, context), &shutdown)?;
     Ok(Exit::Done)

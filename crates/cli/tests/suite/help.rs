@@ -39,3 +39,39 @@ fn shells_and_manuals_get_what_they_need() {
     let page = std::fs::read_to_string(place.path("pages/strongroom-deposit.1")).unwrap();
     assert!(page.contains("institution"));
 }
+
+/// The commands that a help text lists.
+fn listed(help: &str) -> Vec<String> {
+    let lines =
+        help.lines().skip_while(|line| !line.starts_with("Commands:")).skip(1).take_while(|line| !line.is_empty());
+    let names = lines.filter_map(|line| line.strip_prefix("  ")?.split_whitespace().next());
+    names.filter(|name| *name != "help").map(str::to_owned).collect()
+}
+
+#[test]
+fn every_command_has_its_row_in_the_book() {
+    let book = include_str!("../../../../docs/command-line.md");
+    // What stands in code in each row, word by word.
+    let rows: Vec<Vec<Vec<&str>>> = book
+        .lines()
+        .filter(|line| line.starts_with("| `"))
+        .map(|row| row.split('`').skip(1).step_by(2).map(|code| code.split_whitespace().collect()).collect())
+        .collect();
+    let has_row = |command: &str, under: Option<&str>| {
+        rows.iter().any(|row| {
+            row.iter().any(|code| code.first() == Some(&command))
+                && under.is_none_or(|under| row.iter().any(|code| code.iter().take(2).any(|word| *word == under)))
+        })
+    };
+    let place = Place::empty();
+    let mut missing = Vec::new();
+    for command in listed(&place.run(["--help"]).succeeds().stdout) {
+        let under = listed(&place.run([command.as_str(), "--help"]).succeeds().stdout);
+        if !has_row(&command, None) {
+            missing.push(command.clone());
+        }
+        missing
+            .extend(under.iter().filter(|name| !has_row(&command, Some(name))).map(|name| format!("{command} {name}")));
+    }
+    assert!(missing.is_empty(), "docs/command-line.md has no row for {missing:?}");
+}

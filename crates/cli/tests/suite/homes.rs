@@ -325,3 +325,59 @@ fn the_access_rights_of_a_store_are_a_setting() {
     assert_eq!(mode(&place.path("home/stores/primary/example.edu/0=ocfl_1.1")), 0o640 & !umask);
     assert_eq!(mode(&place.path("home/stores/secondary/example.edu")), 0o700);
 }
+
+/// Moves a registry away with its side files, as the error says.
+fn move_away(place: &Place, suffixes: &[&str]) {
+    for suffix in suffixes {
+        let name = format!("home/registry.db{suffix}");
+        let _ = fs::rename(place.path(&name), place.path(&format!("aside{suffix}")));
+    }
+}
+
+#[test]
+fn a_backup_is_restored_where_a_process_was_killed() {
+    let place = Place::with_home();
+    place.bag("early", "hello\n");
+    place.run(["deposit", "early.tar", "--wait"]).succeeds();
+    let backup = place.run(["backup", "backups", "--json"]).succeeds().object();
+    let backup = place.path(backup["registry"].as_str().unwrap());
+    place.bag("later", "goodbye\n");
+    place.run(["deposit", "later.tar"]).succeeds();
+    let mut worker = place.command().args(["-q", "work"]).spawn().unwrap();
+    let has_succeeded = || {
+        let items = place.run(["items", "list", "--status", "succeeded", "--json"]).succeeds().json();
+        items.len() == 2
+    };
+    while !has_succeeded() {
+        std::thread::park_timeout(std::time::Duration::from_millis(20));
+    }
+    worker.kill().unwrap();
+    worker.wait().unwrap();
+    assert!(fs::metadata(place.path("home/registry.db-wal")).unwrap().len() > 0, "its log was not written back");
+
+    fs::copy(&backup, place.path("home/registry.db")).unwrap();
+    let advice = ["home/registry.db-wal", "home/registry.db-shm", "strongroom rebuild --adopt"];
+    place.run(["items", "list"]).fails(2, &advice);
+    place.run(["rebuild", "--adopt"]).fails(2, &advice);
+    assert_eq!(fs::read(place.path("home/registry.db")).unwrap(), fs::read(&backup).unwrap(), "nothing was changed");
+
+    // As the book says.
+    move_away(&place, &["", "-wal", "-shm"]);
+    fs::copy(&backup, place.path("home/registry.db")).unwrap();
+    place.run(["rebuild", "--adopt"]).succeeds();
+    for object in ["example.edu/early", "example.edu/later"] {
+        place.run(["objects", "show", object]).succeeds();
+    }
+    place.run(["fixity", "run", "--all"]).succeeds();
+}
+
+#[test]
+fn the_advice_for_a_damaged_registry_names_its_side_files() {
+    let place = Place::with_home();
+    let path = place.path("home/registry.db");
+    let mut bytes = fs::read(&path).unwrap();
+    bytes.iter_mut().skip(4096).for_each(|byte| *byte = 0x55);
+    fs::write(&path, bytes).unwrap();
+    let advice = ["is damaged", "home/registry.db-wal", "home/registry.db-shm", "strongroom rebuild --adopt"];
+    place.run(["items", "list"]).fails(5, &advice);
+}

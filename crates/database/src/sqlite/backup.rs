@@ -9,6 +9,7 @@ use rusqlite::backup::{Backup, StepResult};
 
 use crate::DatabaseError;
 
+use super::copied;
 use super::failure::{Act, explain, explain_io};
 use super::lock::folder_of;
 
@@ -58,6 +59,7 @@ fn copy_to_part(source: &Connection, path: &Path, part: &Path) -> Result<(), Dat
         }
     }
     drop(backup);
+    copied::mark(&target).map_err(failed)?;
     target.close().map_err(|(_, error)| failed(error))
 }
 

@@ -11,6 +11,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::DatabaseError;
 
+use super::copied;
 use super::failure::{Act, explain};
 
 /// How long a statement waits for a program that is not ours and holds the database.
@@ -31,17 +32,20 @@ pub(super) fn open_unchecked(path: &Path) -> Result<Connection, DatabaseError> {
     // What the database holds is for its owner only; SQLite gives its log the rights of the file. Where the file is there,
     // or cannot be made, opening it says so.
     let _ = File::options().write(true).create_new(true).mode(0o600).open(path);
+    copied::refuse_foreign_log(path)?;
     open(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)
 }
 
 /// Opens a file that exists, and changes nothing in it. Not for reading only, since the log of a process that was killed
 /// has to be looked through.
 pub(super) fn open_existing(path: &Path) -> Result<Connection, DatabaseError> {
+    copied::refuse_foreign_log(path)?;
     open(path, OpenFlags::SQLITE_OPEN_READ_WRITE)
 }
 
 /// Sets up the writer's connection, once the file is known to be ours.
 pub(super) fn prepare_for_writing(connection: &Connection, path: &Path) -> Result<(), DatabaseError> {
+    copied::unmark(connection, path)?;
     let failed = |error: rusqlite::Error| explain(path, Act::Other("set up the database"), &error);
     let mode: String = connection.query_row("PRAGMA journal_mode=WAL", [], |row| row.get(0)).map_err(failed)?;
     if !mode.eq_ignore_ascii_case("wal") {

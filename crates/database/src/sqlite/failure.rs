@@ -66,7 +66,7 @@ pub(super) fn explain(path: &Path, act: Act, error: &rusqlite::Error) -> Databas
         ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::AuthorizationForStatementDenied => {
             DatabaseError::Permission { path: shown_path.to_string(), act: act.describe(), detail }
         }
-        ErrorCode::DatabaseCorrupt => DatabaseError::Corrupt { path: shown_path.to_string(), detail },
+        ErrorCode::DatabaseCorrupt => DatabaseError::Corrupt { path: shown_path.to_string(), detail, is_file: true },
         ErrorCode::NotADatabase => DatabaseError::Schema {
             path: shown_path.to_string(),
             reason: "this is not a SQLite database; name another file, or restore a backup".into(),

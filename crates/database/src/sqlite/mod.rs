@@ -4,6 +4,7 @@
 
 mod backup;
 mod connection;
+mod copied;
 mod failure;
 mod file_system;
 mod lock;
@@ -25,6 +26,7 @@ use crate::{
     Clock, Database, DatabaseError, Isolation, Migration, Statement, Statements, Time, Transaction, Upgraded, WriteJob,
 };
 
+pub(crate) use copied::refuse_foreign_log;
 use lock::WriteLock;
 use readers::Readers;
 use writer::Writer;

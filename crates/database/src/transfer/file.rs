@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::line::Line;
 use super::{Source, Table, Tally};
-use crate::DatabaseError;
+use crate::{DatabaseError, sqlite};
 
 /// How long somebody may still be about to close the file.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -37,6 +37,7 @@ impl FileSource {
             )),
             _ => unavailable(path, &error),
         };
+        sqlite::refuse_foreign_log(path)?;
         let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
         connection.busy_timeout(PATIENCE).map_err(failed)?;
         // Log and file stay as they are, also when this connection is the last to close them.

@@ -118,14 +118,14 @@ struct State {
 impl StoreAccess {
     /// A store that was not opened yet.
     pub(crate) fn new(name: &str, settings: &StoreSettings, directory: PathBuf, admission: Arc<Admission>) -> Self {
-        let is_folder = matches!(settings, StoreSettings::Folder(_));
+        let atomic_assembly = settings.has_atomic_assembly();
         let state = State {
             store: None,
             refusal: None,
             tried_at: None,
             is_being_tried: false,
             // Of a store that was never open: conditions are asked for, and what is put is read back.
-            capabilities: Capabilities { conditional_put: true, strong_checksum: false, atomic_assembly: is_folder },
+            capabilities: Capabilities { conditional_put: true, strong_checksum: false, atomic_assembly },
         };
         let (name, settings) = (name.to_owned(), settings.clone());
         let rate = ByteRate::new(settings.max_bytes_per_second());

@@ -167,7 +167,7 @@ permissions! {
     SIGNATURES_REIDENTIFY "signatures.reidentify" Installation Writes [SystemAdmin]
     STATUS_SHOW "status.show" Installation Reads [SystemAdmin Auditor]
     STORES_BACKFILL "stores.backfill" Installation Writes [SystemAdmin]
-    STORES_CHECK "stores.check" Installation Reads [SystemAdmin]
+    STORES_CHECK "stores.check" Installation Writes [SystemAdmin]
     STORES_CREATE "stores.create" Installation Writes [SystemAdmin]
     STORES_LIST "stores.list" Installation Reads [SystemAdmin Auditor]
     STORES_RECONCILE "stores.reconcile" Installation Reads [SystemAdmin Auditor]

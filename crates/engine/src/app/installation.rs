@@ -199,13 +199,7 @@ impl<'i> AuthorizedInstallation<'i> {
     ) -> Result<T, EngineError> {
         self.tell(registry, target, JournalOutcome::Begun, None)?;
         let outcome = work();
-        let told = match &outcome {
-            Ok(_) => self.tell(registry, target, JournalOutcome::Done, None),
-            Err(error) => self.tell(registry, target, JournalOutcome::Failed, Some(error.chain())),
-        };
-        if let Err(error) = told {
-            Event::RegistryUnavailable { act: "record the end of an act in the journal", error: &error }.emit();
-        }
+        self.tell_if_possible(registry, target, outcome.as_ref().err().map(EngineError::chain));
         outcome
     }
 
@@ -214,6 +208,14 @@ impl<'i> AuthorizedInstallation<'i> {
         let told =
             Registry::open(location).and_then(|registry| self.tell(&registry, target, JournalOutcome::Done, None));
         if let Err(error) = told {
+            Event::RegistryUnavailable { act: "record the end of an act in the journal", error: &error }.emit();
+        }
+    }
+
+    /// Records an act that is done, or that failed for this reason, also where the journal cannot be written.
+    pub(crate) fn tell_if_possible(&self, registry: &Registry, target: &Target, failure: Option<String>) {
+        let outcome = if failure.is_none() { JournalOutcome::Done } else { JournalOutcome::Failed };
+        if let Err(error) = self.tell(registry, target, outcome, failure) {
             Event::RegistryUnavailable { act: "record the end of an act in the journal", error: &error }.emit();
         }
     }

@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use strongroom_queue::tasks;
 use strongroom_registry::items::{self, Item, ItemFilter, Request};
 use strongroom_registry::{
-    Action, BatchId, ItemId, ItemStatus, RegistryError, Scope, Stage, Time, Transaction, WaitReason,
+    Action, BatchId, InstitutionId, ItemId, ItemStatus, RegistryError, Scope, Stage, Time, Transaction, WaitReason,
 };
 
 use super::authorization::{ITEMS_HISTORY, ITEMS_LIST, ITEMS_SHOW, ITEMS_STEER, ITEMS_WORK};
 use super::views::{HistoryLineView, ItemView, ObstacleView, StandingView};
-use super::{OpContext, PAGE, Page};
+use super::{Authorized, OpContext, PAGE, Page, find_institution};
 use crate::journal::Target;
 use crate::restoration::is_into_folder;
 use crate::runtime::{Shutdown, Summary};
@@ -23,6 +23,8 @@ pub struct Filter {
     pub institution: Option<String>,
     /// Only those of this batch.
     pub batch: Option<BatchId>,
+    /// Only those of this object, by its identifier, `<institution>/<name>`; also where nothing of it is kept yet.
+    pub object: Option<String>,
     /// Only this status.
     pub status: Option<ItemStatus>,
     /// Only this stage.
@@ -93,6 +95,7 @@ pub fn list(
 ) -> Result<Page<ItemView, ItemId>, EngineError> {
     let authorized = context.authorize(&ITEMS_LIST)?;
     let scope = authorized.scope_of(filter.institution.as_deref())?;
+    let object = filter.object.as_deref().map(|object| of_object(&authorized, object)).transpose()?;
     let wanted = ItemFilter {
         status: filter.status,
         stage: filter.stage,
@@ -100,7 +103,7 @@ pub fn list(
         needs_review: filter.needs_review.then_some(true),
         since: filter.since,
         batch: filter.batch,
-        object: None,
+        object,
     };
     let items = authorized.read(|tx| {
         let page = items::list(tx, scope, &wanted, after, PAGE)?;
@@ -108,6 +111,19 @@ pub fn list(
     })?;
     let next = items.last().map(|last| last.item);
     Ok(Page { items, next })
+}
+
+/// The institution of an object and the object's identifier, as work items have them.
+fn of_object(authorized: &Authorized<'_>, identifier: &str) -> Result<(InstitutionId, String), EngineError> {
+    let scope = authorized.scope();
+    let Some((institution, _)) = identifier.split_once('/') else {
+        let error = EngineError::Usage(format!("{identifier:?} is not the identifier of an object"));
+        return Err(
+            error.next("identifiers look like example.edu/letters; \"strongroom objects list\" lists those kept")
+        );
+    };
+    let institution = authorized.read(|tx| find_institution(tx, scope, institution))?;
+    Ok((institution.id, identifier.to_owned()))
 }
 
 /// One item.

@@ -155,7 +155,7 @@ fn counts(authorized: &Authorized<'_>) -> Result<Vec<TopicCounts>, EngineError> 
 
 /// Refuses a topic that neither the program nor the queue knows.
 fn check_topic(authorized: &Authorized<'_>, topic: &str) -> Result<(), EngineError> {
-    let mut known = topics();
+    let mut known = topics(authorized.home().workflows());
     known.extend(counts(authorized)?.into_iter().map(|one| one.topic));
     if known.iter().any(|one| one == topic) {
         return Ok(());
@@ -178,12 +178,14 @@ fn set_paused(authorized: &Authorized<'_>, topic: &str, paused: bool) -> Result<
 }
 
 fn set_all_paused(authorized: &Authorized<'_>, paused: bool) -> Result<Vec<TopicView>, EngineError> {
+    let topics = topics(authorized.home().workflows());
+    let all = topics.clone();
     authorized.write_and_wake(move |tx| {
         tasks::set_all_paused(tx, paused)?;
-        Ok((Target::of_system("all topics"), ((), topics())))
+        Ok((Target::of_system("all topics"), ((), all.clone())))
     })?;
     let mut known = counts(authorized)?;
-    for topic in topics() {
+    for topic in topics {
         if known.iter().all(|one| one.topic != topic) {
             known.push(TopicCounts { topic, paused, ..TopicCounts::default() });
         }

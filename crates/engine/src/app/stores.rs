@@ -107,21 +107,35 @@ fn make(store: &StoreSettings, name: &str, directory: &Path) -> Result<(), Engin
     Ok(())
 }
 
-/// Writes, reads and deletes a few bytes in each store, or in those named, and looks for findings that are open.
+/// Writes, reads and deletes a few bytes in each store, or in those named, and looks for findings that are open. The journal has
+/// a line for each store that was written to, where there is a registry that can be opened.
 pub fn check(installation: &Installation, stores: &[String]) -> Result<Vec<StoreCheckView>, EngineError> {
     let authorized = installation.authorize(&STORES_CHECK)?;
     if let Some(name) = stores.iter().find(|name| !authorized.settings().stores.contains_key(*name)) {
         return Err(not_found(name).next(LISTING));
     }
-    let survey = authorized.survey(authorized.registry().ok().flatten().as_ref())?;
+    let registry = authorized.registry().ok().flatten();
+    let survey = authorized.survey(registry.as_ref())?;
     let chosen = survey.stores.iter().filter(|one| stores.is_empty() || stores.contains(&one.name));
-    Ok(chosen.map(|one| checked(&survey, one)).collect())
+    let mut views = Vec::new();
+    for one in chosen {
+        // Only a store that is the one it should be is written to.
+        let usable = one.store.as_deref().filter(|_| one.condition == Condition::Available);
+        let probed = usable.map(|store| probe(store).map_err(|error| error.chain()));
+        if let (Some(registry), Some(probed)) = (&registry, &probed) {
+            authorized.tell_if_possible(registry, &Target::of_system(&one.name), probed.clone().err());
+        }
+        views.push(checked(&survey, one, usable, probed.and_then(Result::err)));
+    }
+    Ok(views)
 }
 
-fn checked(survey: &Survey, one: &SurveyedStore) -> StoreCheckView {
-    // Only a store that is the one it should be is written to.
-    let usable = one.store.as_ref().filter(|_| one.condition == Condition::Available);
-    let failure = usable.and_then(|store| probe(store.as_ref()).err()).map(|error| error.chain());
+fn checked(
+    survey: &Survey,
+    one: &SurveyedStore,
+    usable: Option<&dyn Store>,
+    failure: Option<String>,
+) -> StoreCheckView {
     let problems = survey.findings_in(&one.name);
     let open = problems
         .filter(|count| *count > 0)

@@ -90,7 +90,7 @@ fn pools(settings: &Settings, topics: &[String], workers: Option<u16>) -> Pools 
     let Pools(mut pools) = settings.pools();
     let Some(workers) = workers else { return Pools(pools) };
     for topic in topics {
-        pools.entry(topic.clone()).or_default();
+        pools.entry(topic.clone()).or_insert_with(|| settings.pool(topic));
     }
     for pool in pools.values_mut() {
         pool.workers = usize::from(workers);

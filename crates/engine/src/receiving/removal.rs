@@ -7,16 +7,19 @@ use std::io::{BufRead, BufReader, Seek, SeekFrom, Write};
 use strongroom_registry::items::Item;
 use strongroom_registry::receiving::{self as record, Fate, Upload};
 use strongroom_registry::work::Claim;
-use strongroom_registry::{ItemId, RegistryError, Scope, Time, UploadState, items};
+use strongroom_registry::{ItemId, JournalOutcome, RegistryError, Scope, Time, UploadState, items};
 use strongroom_storage::{Key, PutOptions, StorageError, Store};
 
 use super::{listing, wholeness};
 use crate::event::Event;
+use crate::journal::{JournalEntry, Target};
 use crate::{EngineError, Home, crash_point};
 
 /// The name, below the item in staging, of what is written down for a removal. The sweep of staging keeps it while the upload
 /// is being removed.
 pub(crate) const REMOVAL: &str = "removal";
+/// The act by which the journal names the removal of an upload, which is one of the system.
+const REMOVE: &str = "receiving.remove";
 /// How soon it is asked again whether an object is whole whose upload was not removed, in microseconds.
 const ASK_AGAIN: i64 = 3_600_000_000;
 
@@ -87,7 +90,10 @@ pub(super) fn end(home: &Home, upload: &Upload, was_there: bool) -> Result<(), E
         match (is_at_it, was_there) {
             (false, _) => Ok::<_, RegistryError>(()),
             (true, true) => {
-                record::decide(tx, id, &Fate::new(UploadState::Removed, upload.note.clone().unwrap_or_default()))
+                let note = upload.note.clone().unwrap_or_default();
+                let target = Target::of(upload.institution, format!("{}: {}", upload.store, upload.key));
+                JournalEntry::of_system(REMOVE).append(tx, &target, JournalOutcome::Done, upload.note.as_deref())?;
+                record::decide(tx, id, &Fate::new(UploadState::Removed, note))
             }
             (true, false) => record::changed(tx, id, "", upload.size),
         }

@@ -33,7 +33,7 @@ pub use backoff::retry_delay;
 pub use clock::{BootClock, MonotonicClock};
 pub use context::{Interrupted, TaskContext};
 pub use ending::{TaskEnd, Writes};
-pub use settings::{PoolSettings, Pools};
+pub use settings::{DEFAULT_TOPIC, PoolSettings, Pools};
 pub(crate) use shutdown::Listener;
 pub use shutdown::Shutdown;
 

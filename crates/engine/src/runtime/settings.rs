@@ -50,13 +50,17 @@ impl PoolSettings {
     }
 }
 
-/// The pools' settings by topic; a topic that is not named has the defaults.
+/// The name that stands for all topics that are not named.
+pub const DEFAULT_TOPIC: &str = "default";
+
+/// The pools' settings by topic; a topic that is not named has those of [`DEFAULT_TOPIC`], or where that is not named, the
+/// defaults.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Pools(pub BTreeMap<String, PoolSettings>);
 
 impl Pools {
     /// The settings of a topic.
     pub fn of(&self, topic: &str) -> PoolSettings {
-        self.0.get(topic).cloned().unwrap_or_default().workable()
+        self.0.get(topic).or_else(|| self.0.get(DEFAULT_TOPIC)).cloned().unwrap_or_default().workable()
     }
 }

@@ -23,7 +23,7 @@ pub(crate) fn shared_place(one: &str, other: &str, overlap: Overlap) -> String {
 
 /// How to give a store a place of its own.
 pub(crate) fn elsewhere(name: &str, store: &StoreSettings) -> String {
-    let setting = if store.kind() == "s3" { "prefix or bucket" } else { "path" };
+    let setting = store.place_setting();
     format!("change {setting} of stores.{name}, then make the store with \"strongroom store create {name}\"")
 }
 

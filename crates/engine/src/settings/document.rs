@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::error::SettingsError;
+use super::stores::FOLDER;
 use super::tree::{SECTIONS, Section, Setting, Shape, Unset};
 
 /// The stores of a new home: the four roles and two preservation stores, each a folder below `stores/`.
@@ -94,7 +95,7 @@ fn describe(text: &mut String, setting: &Setting) {
 }
 
 fn starting_stores(text: &mut String, section: &Section) {
-    for setting in section.settings.iter().filter(|setting| setting.only_for != Some("s3")) {
+    for setting in section.settings.iter().filter(|setting| setting.is_for(Some(FOLDER))) {
         describe(text, setting);
     }
     text.push_str(
@@ -137,7 +138,10 @@ pub fn markdown() -> String {
                 Unset::Absent => "none".to_owned(),
                 Unset::Required => "must be given".to_owned(),
             };
-            let only = setting.only_for.map(|kind| format!("{kind} only: ")).unwrap_or_default();
+            let only = match setting.only_for {
+                [] => String::new(),
+                kinds => format!("{} only: ", kinds.join(" and ")),
+            };
             let (name, kind, meaning) = (setting.name, setting.kind.described(), setting.meaning);
             let _ = writeln!(text, "| `{name}` | {kind} | {default} | {only}{meaning} |");
         }

@@ -190,16 +190,17 @@ fn fill_one(
     let mut kind = None;
     for (i, setting) in section.settings.iter().enumerate() {
         let at = (s, Some(name.to_owned()), i);
-        let is_for_this = setting.only_for.is_none() || setting.only_for == kind.as_deref();
+        let is_for_this = setting.is_for(kind.as_deref());
         if let Some(given) = collected.values.get(&at) {
             if setting.name == stores::KIND {
                 kind = given.value.as_str().map(str::to_owned);
             }
             if !is_for_this {
-                let (is, wanted) = (kind.unwrap_or_default(), setting.only_for.unwrap_or_default());
+                let is = kind.unwrap_or_default();
+                let wanted = setting.only_for.iter().map(|kind| format!("{kind:?}")).collect::<Vec<_>>().join(" or ");
                 return Err(SettingsError::Unfit {
                     key: given.key(),
-                    reason: format!("it is for stores of kind {wanted:?}, and this one has kind {is:?}"),
+                    reason: format!("it is for stores of kind {wanted}, and this one has kind {is:?}"),
                 });
             }
             continue;

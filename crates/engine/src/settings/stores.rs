@@ -17,15 +17,15 @@ use super::tree::{Section, Setting, Shape, Unset};
 /// A lower limit of bytes a second would keep what cannot be interrupted, such as an inventory, for too long.
 pub(super) const LEAST_BYTES_PER_SECOND: u64 = 64 << 10;
 
-const FOLDER: &str = "folder";
+pub(super) const FOLDER: &str = "folder";
 const S3: &str = "s3";
 
 const fn all(name: &'static str, unset: Unset, kind: Kind, meaning: &'static str) -> Setting {
-    Setting { name, unset, kind, meaning, only_for: None }
+    Setting { name, unset, kind, meaning, only_for: &[] }
 }
 
 const fn s3(name: &'static str, unset: Unset, kind: Kind, meaning: &'static str) -> Setting {
-    Setting { name, unset, kind, meaning, only_for: Some(S3) }
+    Setting { name, unset, kind, meaning, only_for: &[S3] }
 }
 
 /// The name of the setting that says of which kind a store is.
@@ -43,7 +43,7 @@ pub(super) const SECTION: Section = Section {
             unset: Unset::Required,
             kind: Kind::Path,
             meaning: "the folder, which starts at the home when relative",
-            only_for: Some(FOLDER),
+            only_for: &[FOLDER],
         },
         Setting {
             name: "mode",
@@ -51,7 +51,7 @@ pub(super) const SECTION: Section = Section {
             kind: Kind::Mode,
             meaning: "access rights of the folders that are made in it, and without execution of the files; the umask may take \
                       rights away; none: \"0700\" for staging, quarantine and preservation, else as the umask says",
-            only_for: Some(FOLDER),
+            only_for: &[FOLDER],
         },
         all(
             "max_bytes_per_second",
@@ -179,7 +179,10 @@ impl FolderSettings {
 impl StoreSettings {
     /// Makes the folder where the store is one and has none yet.
     pub fn make_folder(&self, home: &Path) -> std::io::Result<()> {
-        let Self::Folder(folder) = self else { return Ok(()) };
+        let folder = match self {
+            Self::Folder(folder) => folder,
+            Self::S3(_) => return Ok(()),
+        };
         let path = home.join(&folder.path);
         if path.is_dir() {
             return Ok(());
@@ -279,7 +282,41 @@ impl StoreSettings {
                 }
             }
             (Self::S3(one), Self::S3(other)) => BucketLocation::of(one).overlap(&BucketLocation::of(other)),
-            _ => None,
+            (Self::Folder(_), Self::S3(_)) | (Self::S3(_), Self::Folder(_)) => None,
+        }
+    }
+
+    /// The setting, or settings, to change for another place.
+    pub(super) fn place_setting(&self) -> &'static str {
+        match self {
+            Self::Folder(_) => "path",
+            Self::S3(_) => "prefix or bucket",
+        }
+    }
+
+    /// Whether several files appear in it at once, as far as that is known before it is opened.
+    pub(crate) fn has_atomic_assembly(&self) -> bool {
+        match self {
+            Self::Folder(_) => true,
+            Self::S3(_) => false,
+        }
+    }
+
+    /// The folder whose access rights are checked, and the rights it should have.
+    pub(crate) fn rights(&self, home: &Path) -> Option<(PathBuf, u32)> {
+        match self {
+            Self::Folder(folder) => Some((home.join(&folder.path), folder.folder_mode().directory())),
+            Self::S3(_) => None,
+        }
+    }
+
+    /// Gives what is made in it to its owner only, where the settings say nothing of it and it has access rights.
+    pub(super) fn make_private(&mut self) {
+        match self {
+            Self::Folder(folder) => {
+                folder.mode.get_or_insert(FolderMode::PRIVATE.directory());
+            }
+            Self::S3(_) => {}
         }
     }
 }
@@ -299,7 +336,7 @@ impl Location {
         match (self, other) {
             (Self::Folder(one), Self::Folder(other)) => one.overlap(other),
             (Self::Bucket(one), Self::Bucket(other)) => one.overlap(other),
-            _ => None,
+            (Self::Folder(_), Self::Bucket(_)) | (Self::Bucket(_), Self::Folder(_)) => None,
         }
     }
 }
@@ -342,7 +379,7 @@ mod tests {
     #[test]
     fn every_setting_of_a_bucket_can_be_given() {
         let mut table = String::from("[stores.far]\nkind = \"s3\"\n");
-        for setting in SECTION.settings.iter().filter(|setting| setting.only_for == Some(S3)) {
+        for setting in SECTION.settings.iter().filter(|setting| setting.only_for.contains(&S3)) {
             let value = setting.default().map_or_else(|| setting.kind.example(), str::to_owned);
             let _ = writeln!(table, "{} = {value}", setting.name);
         }

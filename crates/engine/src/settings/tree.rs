@@ -7,7 +7,6 @@ use std::time::Duration;
 use serde::Deserialize;
 use strongroom_database::{DatabaseError, Location, PostgresSettings};
 use strongroom_registry::work;
-use strongroom_storage::FolderMode;
 
 use super::kind::Kind;
 use super::stores::{self, StoreSettings};
@@ -35,11 +34,16 @@ pub(super) struct Setting {
     pub(super) unset: Unset,
     pub(super) kind: Kind,
     pub(super) meaning: &'static str,
-    /// For what kinds of things of the section it is; none: for all.
-    pub(super) only_for: Option<&'static str>,
+    /// For which kinds of things of the section it is; empty: for all.
+    pub(super) only_for: &'static [&'static str],
 }
 
 impl Setting {
+    /// Whether it is for things of this kind.
+    pub(super) fn is_for(&self, kind: Option<&str>) -> bool {
+        self.only_for.is_empty() || kind.is_some_and(|kind| self.only_for.contains(&kind))
+    }
+
     /// The default, as written in the file.
     pub(super) fn default(&self) -> Option<&'static str> {
         match self.unset {
@@ -90,7 +94,7 @@ macro_rules! sections {
                     unset: $default,
                     kind: $kind,
                     meaning: $meaning,
-                    only_for: None,
+                    only_for: &[],
                 },)*],
             };
         )*
@@ -204,7 +208,7 @@ const PLACEMENTS: Section = Section {
         unset: Required,
         kind: Kind::List,
         meaning: "the stores that each keep a copy",
-        only_for: None,
+        only_for: &[],
     }],
 };
 
@@ -271,21 +275,22 @@ pub struct Settings {
 }
 
 /// The name under which [`Settings::workers`] says what holds for topics not named.
-pub(super) const DEFAULT_TOPIC: &str = "default";
+pub(super) use crate::runtime::DEFAULT_TOPIC;
 
 /// Topics that no work item goes through.
 const OTHER_TOPICS: &[&str] = &[fixity::TOPIC, identification::TOPIC, backfill::TOPIC, work::SWEEP_TOPIC];
 
-/// Every topic that tasks go through.
-pub fn topics() -> Vec<String> {
-    let mut topics = Workflows::standard().topics();
+/// Every topic that tasks go through where these workflows are registered.
+pub fn topics(workflows: &Workflows) -> Vec<String> {
+    let mut topics = workflows.topics();
     topics.extend(OTHER_TOPICS.iter().map(|topic| (*topic).to_owned()));
     topics
 }
 
-/// Every topic that workers may be set for, and what stands for all others.
+/// Every topic that workers may be set for, and what stands for all others: those of workflows that are registered with an open
+/// home as well, which the settings are read before.
 pub(super) fn pool_names() -> Vec<String> {
-    let mut names = topics();
+    let mut names = topics(&Workflows::standard());
     names.push(DEFAULT_TOPIC.to_owned());
     names
 }
@@ -296,10 +301,8 @@ impl Settings {
         let mut private: Vec<String> = self.placements.values().flatten().cloned().collect();
         private.extend([self.roles.staging.clone(), self.roles.quarantine.clone()]);
         for (name, store) in &mut self.stores {
-            if let StoreSettings::Folder(folder) = store
-                && private.contains(name)
-            {
-                folder.mode.get_or_insert(FolderMode::PRIVATE.directory());
+            if private.contains(name) {
+                store.make_private();
             }
         }
     }

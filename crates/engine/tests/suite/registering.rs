@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use strongroom_database::DatabaseError;
+use strongroom_engine::app::{self, Caller, OpContext};
 use strongroom_engine::runtime::{Builder, Handler, Runtime, Shutdown, TaskContext, TaskEnd};
 use strongroom_engine::settings::Settings;
 use strongroom_engine::workflow::{Outcome, Stage, StageContext, StageError, WaitsFor, Workflow};
@@ -14,7 +15,9 @@ use strongroom_engine::{Home, handlers};
 use strongroom_queue::{NewTask, tasks};
 use strongroom_registry::items::{self, Item, NewItem, Request};
 use strongroom_registry::work::Assignment;
-use strongroom_registry::{Action, ItemId, ItemStatus, RegistryError, Scope, Stage as Name, tenants};
+use strongroom_registry::{
+    Action, ItemId, ItemStatus, RegistryError, Scope, Stage as Name, interim, retention, tenants,
+};
 
 use crate::fixture::{self, INSTITUTION, TestHome};
 
@@ -37,6 +40,7 @@ const INSPECTION: Workflow = Workflow {
 
 fn look(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     context.task.check()?;
+    context.with_end(|tx, claim| interim::set_fact(tx, claim, "looked", "once").map(|()| Vec::new()));
     Ok(Outcome::done("looked at"))
 }
 
@@ -155,20 +159,63 @@ fn an_item_goes_through_the_stages_of_its_workflow() {
     assert_eq!(weighed(&home, id).as_deref(), Some("once"), "written with the end of its stage");
 }
 
+fn looked(home: &Home, id: ItemId) -> Option<String> {
+    home.registry.read(|tx| interim::fact(tx, id, "looked")).expect("reads")
+}
+
+#[test]
+fn what_its_stages_noted_goes_when_it_has_succeeded_and_then_retention_removes_it() {
+    let (_made, home) = opened();
+    let id = inspect(&home, "{}");
+    work_until(&home, || find(&home, id).status.is_ended());
+    assert_eq!(looked(&home, id), None);
+    let drop = |tx: &mut dyn strongroom_registry::Transaction| {
+        let soon = tx.now()?.plus(1_000_000);
+        retention::drop_items(tx, soon, None)
+    };
+    assert_eq!(home.registry.write(drop).expect("removes").0, 1);
+}
+
+#[test]
+fn what_its_stages_noted_stays_while_it_may_be_requeued_where_it_stopped() {
+    let (_made, home) = opened();
+    let id = inspect(&home, "{}");
+    pause(&home, true);
+    work_until(&home, || has_come_to(&home, id, WEIGH, ItemStatus::Pending));
+    assert_eq!(looked(&home, id).as_deref(), Some("once"));
+    ask(&home, id, Request::Hold).expect("is held");
+    assert_eq!(looked(&home, id).as_deref(), Some("once"));
+    ask(&home, id, Request::Release).expect("goes on");
+    pause(&home, false);
+    work_until(&home, || has_come_to(&home, id, TELL, ItemStatus::Succeeded));
+    assert_eq!(looked(&home, id), None);
+}
+
+fn pause(home: &Home, paused: bool) {
+    let set =
+        move |tx: &mut dyn strongroom_registry::Transaction| Ok(tasks::set_paused(tx, "inspection.weigh", paused)?);
+    home.registry.write::<_, RegistryError, _>(set).expect("pauses or resumes");
+}
+
 #[test]
 fn each_of_its_stages_is_paused_by_its_topic() {
     let (_made, home) = opened();
     let id = inspect(&home, "{}");
-    let pause = |paused| {
-        let set =
-            move |tx: &mut dyn strongroom_registry::Transaction| Ok(tasks::set_paused(tx, "inspection.weigh", paused)?);
-        home.registry.write::<_, RegistryError, _>(set).expect("pauses or resumes");
-    };
-    pause(true);
+    pause(&home, true);
     work_until(&home, || has_come_to(&home, id, WEIGH, ItemStatus::Pending));
     assert_eq!(weighed(&home, id), None);
-    pause(false);
+    pause(&home, false);
     work_until(&home, || has_come_to(&home, id, TELL, ItemStatus::Succeeded));
+}
+
+#[test]
+fn its_topics_are_known_to_the_commands_of_the_queue() {
+    let (_made, home) = opened();
+    let call = OpContext::new(home, Caller::at_console("root"));
+    let paused = app::queues::pause(&call, "inspection.weigh").expect("pauses a topic without tasks");
+    assert!(paused.paused);
+    let all = app::queues::resume_all(&call).expect("resumes");
+    assert!(all.iter().any(|topic| topic.topic == "inspection.tell"));
 }
 
 #[test]

@@ -34,7 +34,7 @@ WHERE w.id > ?1 AND (?2 IS NULL OR w.institution_id = ?2) AND (?3 IS NULL OR w.s
             AND x.id > w.id AND x.action = 'ingest' AND x.status = 'succeeded'
             AND NOT EXISTS (SELECT 1 FROM item_parts m JOIN item_parts p ON p.total = m.total AND p.number <> m.number
                 WHERE m.item_id = w.id AND p.item_id = x.id)))))
-    AND (?7 IS NULL OR w.created_at >= ?7) AND ?8 IS NULL AND (?9 IS NULL OR w.object_id = ?9)
+    AND (?7 IS NULL OR w.created_at >= ?7) AND ?8 IS NULL AND ?9 IS NULL
     AND (w.status <> 'deleted' OR ?3 = 'deleted')
 ORDER BY w.id LIMIT ?10
 -- name: items.list_of_batch
@@ -52,7 +52,26 @@ WHERE w.id > ?1 AND (?2 IS NULL OR w.institution_id = ?2) AND (?3 IS NULL OR w.s
             AND x.id > w.id AND x.action = 'ingest' AND x.status = 'succeeded'
             AND NOT EXISTS (SELECT 1 FROM item_parts m JOIN item_parts p ON p.total = m.total AND p.number <> m.number
                 WHERE m.item_id = w.id AND p.item_id = x.id)))))
-    AND (?7 IS NULL OR w.created_at >= ?7) AND w.batch_id = ?8 AND (?9 IS NULL OR w.object_id = ?9)
+    AND (?7 IS NULL OR w.created_at >= ?7) AND w.batch_id = ?8 AND ?9 IS NULL
+    AND (w.status <> 'deleted' OR ?3 = 'deleted')
+ORDER BY w.id LIMIT ?10
+-- name: items.list_of_object
+SELECT w.id, w.batch_id, w.institution_id, w.collection_id, w.action, w.object_id, w.object_identifier, w.file_id,
+    w.name, w.source, w.etag, w.size, w.options, w.stage, w.status, w.priority, w.note, w.needs_review, w.retry_count,
+    w.cancel_requested, w.fence, w.holder, w.lease_until, w.version, w.created_at, w.updated_at,
+    i.identifier AS institution_identifier, c.identifier AS collection_identifier, w.is_verdict, w.staging_losses,
+    w.wait_reason, w.wait_until, w.wait_key, w.topic,
+    (w.is_committed OR EXISTS (SELECT 1 FROM versions v WHERE v.item_id = w.id
+        AND v.state IN ('committing', 'published'))) AS is_committed
+FROM work_items w JOIN institutions i ON i.id = w.institution_id LEFT JOIN collections c ON c.id = w.collection_id
+WHERE w.id > ?1 AND (?2 IS NULL OR w.institution_id = ?2) AND (?3 IS NULL OR w.status = ?3)
+    AND (?4 IS NULL OR w.stage = ?4) AND (?5 IS NULL OR w.action = ?5) AND (?6 IS NULL OR (w.needs_review = ?6 AND NOT (w.action = 'ingest' AND w.status = 'failed' AND EXISTS (SELECT 1
+        FROM work_items x WHERE x.institution_id = w.institution_id AND x.object_identifier = w.object_identifier
+            AND x.id > w.id AND x.action = 'ingest' AND x.status = 'succeeded'
+            AND NOT EXISTS (SELECT 1 FROM item_parts m JOIN item_parts p ON p.total = m.total AND p.number <> m.number
+                WHERE m.item_id = w.id AND p.item_id = x.id)))))
+    AND (?7 IS NULL OR w.created_at >= ?7) AND (?8 IS NULL OR w.batch_id = ?8) AND w.institution_id = ?11
+    AND w.object_identifier = ?9
     AND (w.status <> 'deleted' OR ?3 = 'deleted')
 ORDER BY w.id LIMIT ?10
 -- name: items.may_write

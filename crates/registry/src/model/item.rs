@@ -212,8 +212,8 @@ pub struct ItemFilter {
     pub since: Option<Time>,
     /// Only those of a batch.
     pub batch: Option<BatchId>,
-    /// Only those of an object.
-    pub object: Option<ObjectId>,
+    /// Only those of the object of this identifier, `<institution>/<name>`, at this institution, whether it is known yet or not.
+    pub object: Option<(InstitutionId, String)>,
 }
 
 /// What a person may ask of an item.

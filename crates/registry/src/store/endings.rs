@@ -9,7 +9,7 @@ use super::waking::wake_younger;
 use crate::model::claim::{Claim, StageEnd};
 use crate::{
     ItemId, ItemStatus, RegistryError, Stage, Subject, VersionState, WaitReason, Workflows, batches, discarding,
-    leases, versions, workflow,
+    interim, leases, versions, workflow,
 };
 
 /// How long an item rests whose version is being committed and whose worker cannot go on, in microseconds.
@@ -87,6 +87,10 @@ pub fn finish(
             items::enqueue(tx, item.id, &topic, item.priority, item.institution)?;
         }
         topics.push(topic);
+    }
+    if change.status == ItemStatus::Succeeded {
+        // It cannot be requeued, so no stage reads them again. Of other ends the sweep drops them, or a requeue needs them.
+        interim::clear_facts(tx, item.id)?;
     }
     // Spent attempts keep what was staged, so that a person can requeue where it stopped.
     let sweep =

@@ -141,9 +141,15 @@ pub fn totals(tx: &mut dyn Transaction, item: ItemId) -> Result<Totals, Registry
     })
 }
 
+/// Drops the facts of an item.
+pub(crate) fn clear_facts(tx: &mut dyn Transaction, item: ItemId) -> Result<(), RegistryError> {
+    tx.execute(Statement("interim.clear_facts"), &[item.into()])?;
+    Ok(())
+}
+
 /// Drops the facts of an item, and its reservation, for one that stages no bytes.
 pub fn clear(tx: &mut dyn Transaction, item: ItemId) -> Result<(), RegistryError> {
-    tx.execute(Statement("interim.clear_facts"), &[item.into()])?;
+    clear_facts(tx, item)?;
     tx.execute(Statement("space.release"), &[item.into()])?;
     Ok(())
 }

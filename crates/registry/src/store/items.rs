@@ -118,28 +118,26 @@ pub fn list(
     after: Option<ItemId>,
     limit: usize,
 ) -> Result<Vec<Item>, RegistryError> {
-    let statement = match filter.batch {
-        None => Statement("items.list"),
-        Some(_) => Statement("items.list_of_batch"),
+    let (institution, identifier) = filter.object.clone().unzip();
+    let statement = match (&institution, filter.batch) {
+        (Some(_), _) => Statement("items.list_of_object"),
+        (None, Some(_)) => Statement("items.list_of_batch"),
+        (None, None) => Statement("items.list"),
     };
-    tx.query(
-        statement,
-        &[
-            after.unwrap_or(ItemId(Uuid::nil())).into(),
-            scope.value(),
-            filter.status.map(ItemStatus::as_str).into(),
-            filter.stage.as_ref().map(Stage::as_str).into(),
-            filter.action.as_ref().map(Action::as_str).into(),
-            filter.needs_review.into(),
-            filter.since.into(),
-            filter.batch.into(),
-            filter.object.into(),
-            limit.into(),
-        ],
-    )?
-    .iter()
-    .map(item_row)
-    .collect()
+    let mut values: Vec<Value> = vec![
+        after.unwrap_or(ItemId(Uuid::nil())).into(),
+        scope.value(),
+        filter.status.map(ItemStatus::as_str).into(),
+        filter.stage.as_ref().map(Stage::as_str).into(),
+        filter.action.as_ref().map(Action::as_str).into(),
+        filter.needs_review.into(),
+        filter.since.into(),
+        filter.batch.into(),
+        identifier.into(),
+        limit.into(),
+    ];
+    values.extend(institution.map(Value::from));
+    tx.query(statement, &values)?.iter().map(item_row).collect()
 }
 
 /// How many items have each status; of one batch when given.
