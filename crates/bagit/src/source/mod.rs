@@ -1,7 +1,7 @@
 //! Where a bag is read from: a directory, or a tar, tar.gz or zip archive, in one pass and without unpacking.
 //!
 //! A scan yields regular files with safe names and nothing else; all that is wrong with the container itself becomes a
-//! problem. It knows nothing of BagIt beyond the base directory.
+//! problem. Of BagIt it uses the base directory only.
 
 mod directory;
 mod folder;

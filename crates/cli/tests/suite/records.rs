@@ -239,3 +239,28 @@ fn a_collection_and_a_list_are_restored_as_batches_with_receipts() {
     place.run(["restore", "--list", "absent.txt"]).fails(3, &["absent.txt"]);
     place.run(["restore"]).fails(2, &["--collection"]);
 }
+
+#[test]
+fn the_items_of_an_object_are_listed_with_who_asked_for_them() {
+    let place = Place::with_home();
+    place.bag("letters", "hello\n");
+    place.bag("diaries", "goodbye\n");
+    place.run(["--as", "ann@example.edu", "deposit", "letters.tar", "diaries.tar"]).succeeds();
+    let list = |arguments: &[&str]| place.run(["items", "list"].iter().chain(arguments)).succeeds();
+    let found = list(&["--object", "example.edu/letters", "--json"]).object();
+    assert_eq!((&found["object"], &found["actor"]), (&"example.edu/letters".into(), &"ann@example.edu".into()));
+    assert!(list(&["--object", "example.edu/letters"]).stdout.contains("ann@example.edu"), "the text has it, too");
+    assert!(list(&["--object", "example.edu/maps", "--json"]).json().is_empty());
+    place.run(["items", "list", "--object", "other.edu/letters"]).fails(3, &["other.edu"]);
+    place.run(["items", "list", "--object", "letters"]).fails(2, &["example.edu/letters"]);
+}
+
+#[test]
+fn a_check_of_a_store_is_in_the_journal() {
+    let place = Place::with_home();
+    place.run(["--as", "ann@example.edu", "store", "check", "primary"]).succeeds();
+    let lines = place.run(["journal", "list", "--json"]).succeeds().json();
+    let last = lines.iter().find(|line| line["act"] == "stores.check").unwrap();
+    let told = [&last["actor"], &last["target"], &last["outcome"]];
+    assert_eq!(told, [&"ann@example.edu".into(), &"primary".into(), &"done".into()] as [&serde_json::Value; 3]);
+}

@@ -1,4 +1,4 @@
-//! Taking deposits in: from the request to the fourteen stages, each a handler of its own topic.
+//! Taking deposits in: from the request to the stages, each with a topic of its own.
 
 mod completion;
 mod deposit;

@@ -20,7 +20,7 @@ pub(super) const NOTIFY: Name = Name::named("notify");
 /// A deposit.
 pub(crate) const INGEST: Action = Action::named("ingest");
 
-/// The fourteen stages of a deposit.
+/// The stages of a deposit.
 pub(crate) const WORKFLOW: Workflow = Workflow {
     action: INGEST,
     group: "ingest",

@@ -98,7 +98,7 @@ fn object_name(object: &Object) -> &str {
     object.identifier.split_once('/').map_or(object.identifier.as_str(), |(_, name)| name)
 }
 
-/// Records that the object left the house, once for each work item, and until when the result stays in the restoration
+/// Records the dissemination of the object, once for each work item, and until when the result stays in the restoration
 /// store, if it is to be removed from there.
 fn end(context: &StageContext<'_>, object: &Object, what: &str, given: &Delivery) -> Result<Option<Time>, StageError> {
     let actor = context.actor()?;

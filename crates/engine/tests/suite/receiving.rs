@@ -20,6 +20,7 @@ use strongroom_engine::receiving::{self, ScanSummary, UploadReport};
 use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::work_on;
 use strongroom_registry::items::{self, Item, ItemFilter};
+use strongroom_registry::journal::{self, LineFilter};
 use strongroom_registry::{ItemStatus, Scope, Stage, UploadState, objects};
 
 use crate::fixture::{INSTITUTION, TestHome, has_reached, home, topics_before};
@@ -57,6 +58,14 @@ fn all_items(home: &TestHome) -> Vec<Item> {
 fn work(home: &TestHome) {
     let open: Vec<_> = all_items(home).into_iter().filter(|item| !item.status.is_ended()).map(|item| item.id).collect();
     work_on(home, &open, &Shutdown::new()).expect("works");
+}
+
+/// What the journal says of removals of uploads.
+fn removals(home: &TestHome) -> Vec<String> {
+    let all = LineFilter::default();
+    let lines = home.registry.read(|tx| journal::list(tx, Scope::System, &all, None, 1_000)).expect("lists");
+    let removals = lines.into_iter().filter(|line| line.act == "receiving.remove");
+    removals.map(|line| format!("{}: {} {}", line.actor.name, line.target, line.outcome)).collect()
 }
 
 /// Works until the bytes of every open item are staged, and no further.
@@ -126,6 +135,7 @@ fn a_bag_is_taken_in_when_it_has_settled_and_removed_when_it_is_kept() {
     assert_eq!(all_items(&home)[0].status, ItemStatus::Succeeded, "{:?}", all_items(&home)[0].note);
     assert_eq!(home.object("letters").head, 1);
     assert_eq!(state(&home, &key("letters.tar")), UploadState::Removed);
+    assert_eq!(removals(&home), ["strongroom: receiving: test.edu/letters.tar done"]);
     assert!(home.keys("receiving").is_empty());
     assert!(home.keys("staging").is_empty());
     assert_eq!(settle(&home).submitted, 0);

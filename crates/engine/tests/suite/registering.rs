@@ -10,7 +10,7 @@ use strongroom_database::DatabaseError;
 use strongroom_engine::app::{self, Caller, OpContext};
 use strongroom_engine::runtime::{Builder, Handler, Runtime, Shutdown, TaskContext, TaskEnd};
 use strongroom_engine::settings::Settings;
-use strongroom_engine::workflow::{Outcome, Stage, StageContext, StageError, WaitsFor, Workflow};
+use strongroom_engine::workflow::{Outcome, Stage, StageContext, StageError, WaitsFor, Workflow, Workflows};
 use strongroom_engine::{Home, handlers};
 use strongroom_queue::{NewTask, tasks};
 use strongroom_registry::items::{self, Item, NewItem, Request};
@@ -206,6 +206,15 @@ fn each_of_its_stages_is_paused_by_its_topic() {
     assert_eq!(weighed(&home, id), None);
     pause(&home, false);
     work_until(&home, || has_come_to(&home, id, TELL, ItemStatus::Succeeded));
+}
+
+#[test]
+fn the_book_lists_the_stages_of_a_deposit_in_their_order() {
+    let book = include_str!("../../../../docs/queue.md");
+    let listed: Vec<&str> = book.split("```").nth(1).expect("a list").split_whitespace().collect();
+    let topics = Workflows::standard().topics();
+    let stages: Vec<&str> = topics.iter().filter_map(|topic| topic.strip_prefix("ingest.")).collect();
+    assert_eq!(listed, stages);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The fourteen stages of an ingest, one file each. A stage does only what the interim record says is not done, so that it
+//! The stages of an ingest, one file each. A stage does only what the interim record says is not done, so that it
 //! may be repeated at any time.
 
 mod characterize;

@@ -43,9 +43,11 @@ fn an_invalid_bag_is_removed_after_its_time_and_a_warning() {
     home.clock.advance(DAY * 2);
     turn(&home);
     assert!(place(&home, "broken.tar").exists());
+    assert!(removals(&home).is_empty());
     home.clock.advance(DAY);
     turn(&home);
     assert!(!place(&home, "broken.tar").exists());
+    assert_eq!(removals(&home), ["strongroom: receiving: test.edu/broken.tar done"]);
     assert_eq!(state(&home, &key("broken.tar")), UploadState::Removed);
 }
 
