@@ -374,10 +374,11 @@ fn a_backup_is_restored_where_a_process_was_killed() {
 #[test]
 fn the_advice_for_a_damaged_registry_names_its_side_files() {
     let place = Place::with_home();
-    let path = place.path("home/registry.db");
-    let mut bytes = fs::read(&path).unwrap();
+    let backup = place.run(["backup", "backups", "--json"]).succeeds().object();
+    let mut bytes = fs::read(place.path(backup["registry"].as_str().unwrap())).unwrap();
     bytes.iter_mut().skip(4096).for_each(|byte| *byte = 0x55);
-    fs::write(&path, bytes).unwrap();
+    move_away(&place, &["", "-wal", "-shm"]);
+    fs::write(place.path("home/registry.db"), bytes).unwrap();
     let advice = ["is damaged", "home/registry.db-wal", "home/registry.db-shm", "strongroom rebuild --adopt"];
     place.run(["items", "list"]).fails(5, &advice);
 }

@@ -95,7 +95,7 @@ fn a_backup_is_not_opened_with_the_log_of_the_file_that_it_replaced() {
     assert_eq!(texts(&restored), ["early"]);
     note(&restored, "after").expect("writes");
     drop(restored);
-    assert_eq!(texts(&open_at(&path).expect("opens again")), ["early", "after"]);
+    assert_eq!(texts(&open_at(&path).expect("opens again")), ["after", "early"]);
 }
 
 #[test]
