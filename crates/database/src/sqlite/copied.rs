@@ -4,6 +4,7 @@
 //! mark. The first use removes the mark before there is a log, so a marked file has no log of its own.
 
 use std::ffi::OsString;
+use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
@@ -68,7 +69,10 @@ fn immutable(path: &Path) -> String {
     for byte in path.as_os_str().as_bytes() {
         match byte {
             b'/' | b'.' | b'-' | b'_' | b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' => uri.push(char::from(*byte)),
-            other => uri.push_str(&format!("%{other:02X}")),
+            other => {
+                // A string takes whatever is written to it.
+                let _ = write!(uri, "%{other:02X}");
+            }
         }
     }
     uri.push_str("?immutable=1");
