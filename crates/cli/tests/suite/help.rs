@@ -71,8 +71,9 @@ fn every_command_has_its_row_in_the_book() {
         if !has_row(&command, None) {
             missing.push(command.clone());
         }
-        missing
-            .extend(under.iter().filter(|name| !has_row(&command, Some(name.as_str()))).map(|name| format!("{command} {name}")));
+        missing.extend(
+            under.iter().filter(|name| !has_row(&command, Some(name.as_str()))).map(|name| format!("{command} {name}")),
+        );
     }
     assert!(missing.is_empty(), "docs/command-line.md has no row for {missing:?}");
 }

@@ -141,9 +141,10 @@ pub fn fill_from(
     let authorized = installation.authorize(&REGISTRY_MIGRATE)?;
     let target = authorized.location()?;
     if matches!(target, Location::Sqlite(_)) {
-        return Err(EngineError::Usage("the settings name no registry in PostgreSQL to be filled".to_owned())
-            .next("set registry.url; to restore a registry in a file, move it away with its -wal and -shm, \
-                   and copy the backup to its place"));
+        return Err(EngineError::Usage("the settings name no registry in PostgreSQL to be filled".to_owned()).next(
+            "set registry.url; to restore a registry in a file, move it away with its -wal and -shm, \
+                   and copy the backup to its place",
+        ));
     }
     let mut source = FolderSource::open(&backup.join(REGISTRY_FOLDER))?;
     fill(&mut source, &target, tell)?;
