@@ -111,7 +111,7 @@ impl Context {
     pub(crate) fn caller(&self) -> Result<Caller, Failure> {
         match &self.actor {
             Some(email) => Ok(Caller::named_at_console(email)?),
-            None => Ok(Caller::at_console(&Self::who())),
+            None => Ok(Caller::at_console(&Self::account())),
         }
     }
 
@@ -138,12 +138,9 @@ impl Context {
         self.verbosity
     }
 
-    /// Who asks, as history names them.
-    pub(crate) fn who() -> String {
-        ["USER", "LOGNAME"]
-            .into_iter()
-            .filter_map(|name| std::env::var(name).ok())
-            .find(|name| !name.is_empty())
-            .unwrap_or_else(|| "console".to_owned())
+    /// The account that the process runs under, as history names it. The environment is not asked: everybody can set it.
+    fn account() -> String {
+        let name = whoami::username().ok().filter(|name| !name.is_empty() && !name.chars().any(char::is_control));
+        name.unwrap_or_else(|| format!("uid {}", rustix::process::geteuid().as_raw()))
     }
 }

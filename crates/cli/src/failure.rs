@@ -170,7 +170,9 @@ fn of_database(error: &DatabaseError) -> (Exit, Option<String>) {
             Exit::Usage,
             Some("\"strongroom migrate --schema\" brings it up to date, after a copy of a registry in a file"),
         ),
-        DatabaseError::Schema { .. } | DatabaseError::NetworkFileSystem { .. } => (Exit::Usage, None),
+        DatabaseError::Address { .. } | DatabaseError::Schema { .. } | DatabaseError::NetworkFileSystem { .. } => {
+            (Exit::Usage, None)
+        }
         DatabaseError::ReadOnly { .. } => (
             Exit::NotAllowed,
             Some(
@@ -322,7 +324,7 @@ fn of_settings(error: &SettingsError) -> (Exit, Option<String>) {
     match error {
         SettingsError::Missing { .. } => (Exit::NotFound, None),
         SettingsError::Unreadable { source, .. } => of_io(source),
-        _ => (Exit::Usage, Some("\"strongroom config show\" lists all settings once they are right".to_owned())),
+        _ => (Exit::Usage, Some("correct it; docs/settings-reference.md describes every setting".to_owned())),
     }
 }
 

@@ -118,10 +118,20 @@ impl Output {
 
     /// One thing with all its fields.
     pub(crate) fn show(&self, report: &impl Serialize) -> Result<(), Failure> {
+        self.show_named(report, &[])
+    }
+
+    /// The same, where people see other names of some fields than scripts.
+    pub(crate) fn show_named(&self, report: &impl Serialize, names: &[(&str, &str)]) -> Result<(), Failure> {
         if self.is_json {
             return self.json(report);
         }
-        let Fields(fields) = Fields::of(report)?;
+        let Fields(mut fields) = Fields::of(report)?;
+        for (name, _) in &mut fields {
+            if let Some((_, shown)) = names.iter().find(|(known, _)| known == name) {
+                *name = (*shown).to_owned();
+            }
+        }
         let width = fields.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
         for (name, value) in fields {
             let text = text_of(&value);
@@ -288,6 +298,11 @@ fn failed(error: &io::Error) -> Failure {
         return Failure::closed_output();
     }
     Failure::new(Exit::OutOfReach, format!("could not write to standard output: {error}"))
+}
+
+/// A number with the word for one or for many.
+pub(crate) fn counted(count: u64, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
 }
 
 /// Bytes in the unit that reads best.

@@ -15,7 +15,7 @@ pub enum DatabaseError {
         detail: String,
     },
     /// The disk, the lock or the connection failed; nothing of the transaction was kept.
-    #[error("the database could not {act}: {detail}")]
+    #[error("{}", unavailable(.act, .detail))]
     Unavailable {
         /// What was tried.
         act: String,
@@ -53,6 +53,12 @@ pub enum DatabaseError {
         path: String,
         /// What is wrong and what to do.
         reason: String,
+    },
+    /// What was given as the address of a database is none.
+    #[error("{shown:?} is no address of a database; use sqlite:PATH or postgres://USER@HOST/DATABASE")]
+    Address {
+        /// As it was given, without what may hold a password.
+        shown: String,
     },
     /// The schema was made by an older program and has to be brought up to date first.
     #[error("{path}: its schema has version {found}, and this program needs version {known}")]
@@ -111,6 +117,17 @@ pub enum DatabaseError {
     /// The caller's own function stopped the transaction; nothing was kept.
     #[error("{0}")]
     Aborted(String),
+}
+
+/// The act of connecting, which [`DatabaseError::Unavailable`] tells with the address behind it.
+pub(crate) const CONNECT: &str = "connect to the database";
+
+fn unavailable(act: &str, detail: &str) -> String {
+    if act == CONNECT {
+        format!("could not connect to {detail}")
+    } else {
+        format!("the database could not {act}: {detail}")
+    }
 }
 
 impl DatabaseError {

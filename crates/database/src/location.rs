@@ -32,12 +32,13 @@ impl Location {
         if url.starts_with("postgres://") || url.starts_with("postgresql://") {
             return Ok(Self::Postgres { url: url.to_owned(), settings: PostgresSettings::default() });
         }
-        // A URL may hold a password; its scheme does not.
-        let scheme = url.split_once(':').map_or("this", |(scheme, _)| scheme);
-        Err(DatabaseError::Schema {
-            path: format!("{scheme}:..."),
-            reason: "this is no address of a database; use sqlite:PATH or postgres://USER@HOST/DATABASE".into(),
-        })
+        // A URL may hold a password behind its scheme.
+        let shown = match url.split_once(':') {
+            Some((scheme, _)) => format!("{scheme}:..."),
+            None if url.contains('@') => "...".to_owned(),
+            None => url.to_owned(),
+        };
+        Err(DatabaseError::Address { shown })
     }
 
     /// The dialect's folder name: `sqlite` or `postgres`.

@@ -44,3 +44,8 @@ pub(crate) fn count(settings: &Settings, registry: &Registry) -> Result<Vec<Open
     }
     Ok(found)
 }
+
+/// How many findings are open, in words.
+pub(crate) fn in_words(open: u64) -> String {
+    if open == 1 { "1 finding is open".to_owned() } else { format!("{open} findings are open") }
+}

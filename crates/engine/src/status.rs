@@ -78,6 +78,8 @@ pub struct Review {
     pub stores_away: u64,
     /// Those of them that are refused: they do not come back by themselves.
     pub stores_refused: u64,
+    /// Uploads that were refused, or of which the work item failed.
+    pub uploads: u64,
     /// Whether the registry can only be read.
     pub registry_read_only: bool,
 }
@@ -301,6 +303,8 @@ fn review(
         note: item.note.clone(),
     });
     let refused = survey.count(Condition::Refused);
+    let is_to_review = |state: UploadState| matches!(state, UploadState::Refused | UploadState::Failed);
+    let uploads = health::uploads(tx)?.into_iter().filter(|(state, _)| is_to_review(*state)).map(|(_, count)| count);
     Ok(Review {
         items: found.len() as u64,
         first: first.collect(),
@@ -313,6 +317,7 @@ fn review(
         failed_background_tasks: tasks.iter().filter(|task| task.error.is_some()).count() as u64,
         stores_away: survey.count(Condition::Away) + refused,
         stores_refused: refused,
+        uploads: uploads.sum(),
         registry_read_only: survey.registry.as_ref().is_some_and(|registry| registry.refusal().is_some()),
     })
 }

@@ -38,7 +38,7 @@ pub enum RegistryError {
         id: String,
     },
     /// The record is not in a state in which this may be done.
-    #[error("{what} {id} is {state}: cannot {act}")]
+    #[error("{what} {id} {}: cannot {act}", standing(.state))]
     State {
         /// What the record is.
         what: &'static str,
@@ -86,6 +86,16 @@ impl From<QueueError> for RegistryError {
             other => Self::Queue(other),
         }
     }
+}
+
+/// A state behind the name of what has it: "is held at fetch", "has succeeded at cleanup".
+fn standing(state: &str) -> String {
+    let verb = match state.split(' ').next() {
+        Some("succeeded" | "failed") => "has",
+        Some("cancelled" | "deleted") => "was",
+        _ => "is",
+    };
+    format!("{verb} {state}")
 }
 
 impl RegistryError {

@@ -71,7 +71,8 @@ macro_rules! schema_in {
                 20 "journal" "0018_journal"
                 21 "profiles" "0019_profiles"
                 22 "batches of restorations" "0020_restoration_batches"
-                23 "guards of the journal" "0021_journal_guards"),
+                23 "guards of the journal" "0021_journal_guards"
+                24 "requests" "0022_requests"),
         )
     };
 }

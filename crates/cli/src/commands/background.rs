@@ -2,6 +2,7 @@
 
 use clap::Subcommand;
 use strongroom_engine::app::background;
+use strongroom_engine::app::views::BackgroundTaskView;
 
 use crate::context::Context;
 use crate::failure::{Exit, Outcome};
@@ -30,17 +31,24 @@ pub(crate) fn run(command: &Background, context: &Context) -> Outcome {
 
 fn list(context: &Context) -> Outcome {
     let call = context.call()?;
-    let mut table = context.output.table(&["task", "every", "last_run_at", "next_run_at", "holder", "last_result"]);
+    let mut table = context.output.table(&COLUMNS);
     for task in background::list(&call)? {
-        let last = match (&task.error, &task.error_since) {
-            (Some(error), Some(since)) => format!("FAILED since {since}: {error}"),
-            _ => task.result.clone().unwrap_or_default(),
-        };
-        let every = format!("{} s", task.every_seconds);
-        table.row_with(&task, &[("every", every), ("last_result", last)])?;
+        table.row_with(&task, &cells(&task))?;
     }
     table.end("there are no background tasks")?;
     Ok(Exit::Done)
+}
+
+/// The columns of a table of background tasks.
+pub(super) const COLUMNS: [&str; 6] = ["task", "every", "last_run_at", "next_run_at", "holder", "last_result"];
+
+/// What people see of a background task in columns that are no field of it.
+pub(super) fn cells(task: &BackgroundTaskView) -> [(&'static str, String); 2] {
+    let last = match (&task.error, &task.error_since) {
+        (Some(error), Some(since)) => format!("FAILED since {since}: {error}"),
+        _ => task.result.clone().unwrap_or_default(),
+    };
+    [("every", format!("{} s", task.every_seconds)), ("last_result", last)]
 }
 
 fn run_task(name: &str, context: &Context) -> Outcome {

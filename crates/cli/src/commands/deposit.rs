@@ -6,6 +6,7 @@ use strongroom_engine::app::deposits::{self, DepositKind, PackageSource, Request
 use strongroom_engine::app::views::{ItemStatus, ItemView};
 use strongroom_engine::app::{OpContext, items};
 
+use super::items::problem_line;
 use super::wait::{Ended, Waiting, wait};
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
@@ -121,6 +122,9 @@ pub(crate) fn run(command: Deposit, context: &Context) -> Outcome {
     Ok(Exit::Done)
 }
 
+/// Problems of an item that are printed.
+const PROBLEMS: usize = 20;
+
 /// One line for an item that ended; whether it succeeded.
 fn told(call: &OpContext, item: &ItemView, context: &Context) -> Result<Ended, Failure> {
     let ended = Ended::of(item.status);
@@ -130,11 +134,11 @@ fn told(call: &OpContext, item: &ItemView, context: &Context) -> Result<Ended, F
     }
     let note = item.note.as_deref().unwrap_or_default();
     context.output.say(printable(&format!("{:9}  {}  {note}", item.status, item.object)))?;
-    for problem in &item.problems {
-        let place = [&problem.file, &problem.path].into_iter().flatten().cloned().collect::<Vec<_>>().join(" ");
-        context
-            .output
-            .say(printable(&format!("  {:7} {} {place}: {}", problem.severity, problem.code, problem.message)))?;
+    for problem in item.problems.iter().take(PROBLEMS) {
+        context.output.say(printable(&format!("  {}", problem_line(problem))))?;
+    }
+    if let Some(more) = item.problems.len().checked_sub(PROBLEMS).filter(|more| *more > 0) {
+        context.output.say(format!("  {more} more: strongroom items show {} --json", item.item))?;
     }
     if ended == Ended::Otherwise {
         let act = if item.status == ItemStatus::Held { "release" } else { "history" };

@@ -5,11 +5,12 @@ use std::fmt::Display;
 use clap::{Args, Subcommand};
 use jiff::{SignedDuration, Timestamp};
 use strongroom_engine::app::items::{Ask, Filter as Wanted};
-use strongroom_engine::app::views::{ItemId, ItemStatus, Time};
+use strongroom_engine::app::views::{ItemId, ItemProblem, ItemStatus, ItemView, Time};
 use strongroom_engine::app::{self, OpContext, items};
 
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
+use crate::output::printable;
 
 /// Show and steer work items
 #[derive(Debug, Subcommand)]
@@ -153,14 +154,32 @@ fn list(filter: &Filter, context: &Context) -> Outcome {
 
 fn show(item: &str, context: &Context) -> Outcome {
     let id: ItemId = identifier(item, "work item")?;
-    context.output.show(&items::show(&context.call()?, id)?)?;
+    let item = items::show(&context.call()?, id)?;
+    if context.output.is_json() {
+        context.output.json(&item)?;
+        return Ok(Exit::Done);
+    }
+    // One problem a line, behind the other fields.
+    let problems: Vec<String> = item.problems.iter().map(problem_line).collect();
+    context.output.show(&ItemView { problems: Vec::new(), ..item })?;
+    if !problems.is_empty() {
+        context.output.say("problems")?;
+    }
+    problems.iter().try_for_each(|line| context.output.say(printable(&format!("  {line}"))))?;
     Ok(Exit::Done)
+}
+
+/// A problem of a package on one line.
+pub(super) fn problem_line(problem: &ItemProblem) -> String {
+    let place = [&problem.file, &problem.path].into_iter().flatten().cloned().collect::<Vec<_>>().join(" ");
+    let place = if place.is_empty() { place } else { format!(" {place}") };
+    format!("{:7} {}{place}: {}", problem.severity, problem.code, problem.message)
 }
 
 fn history(item: &str, context: &Context) -> Outcome {
     let id: ItemId = identifier(item, "work item")?;
     let lines = items::history(&context.call()?, id)?;
-    let mut table = context.output.table(&["number", "time", "stage", "status", "note", "holder"]);
+    let mut table = context.output.table(&["number", "time", "stage", "status", "actor", "note", "holder"]);
     for line in lines {
         table.row(&line)?;
     }

@@ -21,7 +21,7 @@ pub(crate) struct Filter {
     #[arg(long, value_name = "DOMAIN")]
     institution: Option<String>,
     /// Only those of this actor: an email address, or the name of an account
-    #[arg(long, value_name = "NAME")]
+    #[arg(id = "journal_actor", long = "actor", value_name = "NAME")]
     actor: Option<String>,
     /// Only those since: a time such as 2026-01-31T00:00:00Z, or an age such as 7d
     #[arg(long, value_name = "TIME|AGE")]
@@ -31,10 +31,11 @@ pub(crate) struct Filter {
 pub(crate) fn run(command: Journal, context: &Context) -> Outcome {
     let Journal::List(filter) = command;
     let since = filter.since.as_deref().map(since).transpose()?;
+    let is_filtered = filter.institution.is_some() || filter.actor.is_some() || since.is_some();
     let wanted = journal::Filter { institution: filter.institution, actor: filter.actor, since };
     let call = context.call()?;
     let mut table = context.output.table(&["time", "actor", "act", "target", "outcome", "detail"]);
     app::each(|after| journal::list(&call, &wanted, after), |line| table.row(&line))?;
-    table.end("nothing was done yet")?;
+    table.end(if is_filtered { "no lines match" } else { "nothing was done yet" })?;
     Ok(Exit::Done)
 }

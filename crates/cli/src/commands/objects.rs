@@ -27,7 +27,7 @@ pub(crate) enum Objects {
     },
     /// Show one
     Show(Which),
-    /// List its files, with formats and copies; with --json also digests, and where and when each copy was checked
+    /// List its files, with formats, copies and identifiers; with --json also digests, and where and when each copy was checked
     Files {
         #[command(flatten)]
         which: Which,
@@ -103,7 +103,7 @@ fn list(call: &OpContext, filter: &objects::Filter, context: &Context) -> Outcom
 }
 
 fn list_files(call: &OpContext, object: &str, filter: &files::Filter, context: &Context) -> Outcome {
-    let mut table = context.output.table(&["path", "size", "puid", "format_name", "format_warning", "copies"]);
+    let mut table = context.output.table(&["path", "size", "puid", "format_name", "format_warning", "copies", "file"]);
     app::each(|after| files::list(call, object, filter, after), |file| table.row_with(&file, &cells(&file)))?;
     table.end("it has no such files")?;
     Ok(Exit::Done)
@@ -143,8 +143,11 @@ fn summary(copies: &[CopyView]) -> String {
 }
 
 fn list_events(call: &OpContext, object: &str, file: Option<FileId>, context: &Context) -> Outcome {
-    let mut table = context.output.table(&["time", "type", "outcome", "detail", "outcome_detail"]);
-    app::each(|after| events::list(call, object, file, after), |event| table.row(&event))?;
+    let mut table = context.output.table(&["time", "type", "outcome", "path", "actor", "detail", "outcome_detail"]);
+    app::each(
+        |after| events::list(call, object, file, after),
+        |event| table.row_with(&event, &[("path", end_of(event.path.as_deref().unwrap_or_default(), PATH))]),
+    )?;
     table.end("it has no events")?;
     Ok(Exit::Done)
 }

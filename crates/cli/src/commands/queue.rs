@@ -25,7 +25,9 @@ pub(crate) enum Queue {
     Pause(Topics),
     /// Hand out the tasks of a topic again, or of all topics
     Resume(Topics),
-    /// Delete the tasks of a topic that wait
+    /// Delete the waiting tasks of a topic
+    ///
+    /// A work item whose task is deleted gets a new one; "items hold" or "items cancel" stops it.
     Empty(Topic),
     /// List the dead tasks of a topic, or of all
     Dead {

@@ -66,5 +66,6 @@ fn show(found: RebuildView, context: &Context) -> Result<(), Failure> {
     for problem in &found.problems {
         context.output.say(printable(&format!("{} {}: {}", problem.store, problem.path, problem.reason)))?;
     }
-    context.output.show(&RebuildView { problems: Vec::new(), ..found })
+    // One object is counted in each store that has it.
+    context.output.show_named(&RebuildView { problems: Vec::new(), ..found }, &[("objects", "objects in stores")])
 }

@@ -7,7 +7,7 @@ use strongroom_engine::app::views::Status;
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::logging::without_lost_stores;
-use crate::output::{printable, size};
+use crate::output::{beginning_of, counted, printable, size};
 
 /// Show what is worked on, what needs a person, and how stores and copies are
 #[derive(Debug, Args)]
@@ -41,19 +41,23 @@ fn show(status: &Status, context: &Context) -> Result<(), Failure> {
     line("items", counts(&status.items))?;
     let review = &status.review;
     let asks = [
-        (review.items, "work items (items list --needs-review)"),
-        (review.held, "held (items list --status held)"),
-        (review.problems, "open findings (fixity problems)"),
-        (review.unattended_tasks, "tasks that no worker takes (serve, or work)"),
-        (review.dead_tasks, "dead tasks (queue dead)"),
-        (review.failed_background_tasks, "background tasks failed (background list)"),
-        (review.stores_refused, "stores refused (store list)"),
-        (review.stores_away - review.stores_refused, "stores away (store list)"),
-        (if review.all_paused { 0 } else { review.paused_topics }, "topics paused (queue list)"),
-        (status.notices.undelivered, "notices that are not delivered yet (receiving list)"),
+        (review.items, "work item", "work items", "(items list --needs-review)"),
+        (review.held, "held", "held", "(items list --status held)"),
+        (review.problems, "open finding", "open findings", "(fixity problems)"),
+        (review.unattended_tasks, "task", "tasks", "that no worker takes (serve, or work)"),
+        (review.dead_tasks, "dead task", "dead tasks", "(queue dead)"),
+        (review.failed_background_tasks, "background task", "background tasks", "failed (background list)"),
+        (review.stores_refused, "store", "stores", "refused (store list)"),
+        (review.stores_away - review.stores_refused, "store", "stores", "away (store list)"),
+        (if review.all_paused { 0 } else { review.paused_topics }, "topic", "topics", "paused (queue list)"),
+        (review.uploads, "upload", "uploads", "refused or failed (receiving list)"),
+        (status.notices.undelivered, "notice", "notices", "not delivered yet (receiving list)"),
     ];
-    let mut asks: Vec<String> =
-        asks.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
+    let mut asks: Vec<String> = asks
+        .iter()
+        .filter(|(count, ..)| *count > 0)
+        .map(|(count, one, many, rest)| format!("{} {rest}", counted(*count, one, many)))
+        .collect();
     if review.all_paused {
         asks.insert(0, "all topics are paused (queue resume --all)".to_owned());
     }
@@ -62,7 +66,7 @@ fn show(status: &Status, context: &Context) -> Result<(), Failure> {
     }
     line("to review", if asks.is_empty() { "nothing".to_owned() } else { asks.join(", ") })?;
     for item in &review.first {
-        let note: String = item.note.as_deref().unwrap_or_default().chars().take(NOTE).collect();
+        let note = beginning_of(item.note.as_deref().unwrap_or_default(), NOTE);
         line("", format!("{} {} {} at {}: {note}", item.item, item.object, item.status, item.stage))?;
     }
     let busy =
@@ -92,7 +96,11 @@ fn show(status: &Status, context: &Context) -> Result<(), Failure> {
             (Some(free), Some(all)) => format!(", {} of {} free", size(free), size(all)),
             _ => String::new(),
         };
-        let problems = if store.problems > 0 { format!(", {} open findings", store.problems) } else { String::new() };
+        let problems = if store.problems > 0 {
+            format!(", {}", counted(store.problems, "open finding", "open findings"))
+        } else {
+            String::new()
+        };
         let missed =
             if store.missed_logs > 0 { format!(", {} logs to be put", store.missed_logs) } else { String::new() };
         let text = format!("{} ({}): {reach}{space}{problems}{missed}", store.store, store.kind);
@@ -114,7 +122,10 @@ fn show(status: &Status, context: &Context) -> Result<(), Failure> {
     line("uploads", counts(&status.uploads))?;
     let notices = &status.notices;
     let next = notices.next_removal.as_ref().map(|at| format!(", next removal {at}")).unwrap_or_default();
-    line("notices", format!("{} delivered{next}, {} undelivered", notices.delivered, notices.undelivered))?;
+    line(
+        "notices",
+        format!("{} warned of and still there{next}, {} undelivered", notices.delivered, notices.undelivered),
+    )?;
     let outbox = &status.outbox;
     if outbox.overdue > 0 {
         let error = outbox.last_error.as_deref().unwrap_or("no attempt was made");

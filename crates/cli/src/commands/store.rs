@@ -161,5 +161,12 @@ fn check(wanted: &[String], context: &Context) -> Outcome {
     ]);
     found.iter().try_for_each(|store| table.row(store))?;
     table.end("there are no stores")?;
-    Ok(if found.iter().all(|store| store.ok) { Exit::Done } else { Exit::No })
+    let wrong: Vec<_> = found.iter().filter(|store| !store.ok).collect();
+    Ok(if wrong.is_empty() {
+        Exit::Done
+    } else if wrong.iter().all(|store| store.state == "away") {
+        Exit::OutOfReach
+    } else {
+        Exit::No
+    })
 }

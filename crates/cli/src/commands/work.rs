@@ -3,6 +3,7 @@
 use clap::Args;
 use strongroom_engine::app::workers::{self, Request};
 
+use super::background::{COLUMNS, cells};
 use crate::context::Context;
 use crate::failure::{Exit, Outcome};
 use crate::signals;
@@ -36,7 +37,7 @@ pub(crate) fn work(command: &Work, context: &Context) -> Outcome {
 /// Run only background tasks until told to stop
 #[derive(Debug, Args)]
 pub(crate) struct ScheduleOnly {
-    /// Run the background tasks that are due now, and end
+    /// Run the background tasks that are due, list all, and end; the exit code is that of the first task that failed
     #[arg(long)]
     once: bool,
 }
@@ -48,13 +49,13 @@ pub(crate) fn schedule(command: &ScheduleOnly, context: &Context) -> Outcome {
         workers::run_schedules(&call, &shutdown)?;
         return Ok(Exit::Done);
     }
-    workers::run_due_schedules(&call, &shutdown)?;
-    let mut table = context.output.table(&["schedule", "last_run_at", "next_run_at"]);
+    let failure = workers::run_due_schedules(&call, &shutdown)?;
+    let mut table = context.output.table(&COLUMNS);
     for one in workers::schedules(&call)? {
-        table.row(&one)?;
+        table.row_with(&one, &cells(&one.task))?;
     }
     table.end("there are no background tasks")?;
-    Ok(Exit::Done)
+    failure.map_or(Ok(Exit::Done), |error| Err(error.into()))
 }
 
 pub(crate) fn serve(command: &Serve, context: &Context) -> Outcome {

@@ -172,7 +172,6 @@ impl World {
         command
             .env_remove("FAILPOINTS")
             .env("STRONGROOM_HOME", "home")
-            .env("USER", "chaos")
             .env("STRONGROOM_WORKERS__DEFAULT__LEASE", format!("{LEASE}s"))
             .env("STRONGROOM_WORKERS__DEFAULT__SHUTDOWN_TIMEOUT", "3s")
             .env("STRONGROOM_WORKERS__DEFAULT__MAX_ATTEMPTS", self.max_attempts.to_string())

@@ -248,3 +248,69 @@ fn errors_escape_what_would_steer_a_terminal() {
         assert!(!ended.stderr.contains(['\u{202e}', '\u{1b}']), "{ended:?}");
     }
 }
+
+#[test]
+fn a_folder_that_overlaps_the_data_directory_or_a_store_is_refused_at_submission() {
+    let place = Place::with_home();
+    place.write("home/stores/receiving/example.edu/bag/bagit.txt", "x");
+    for (folder, words) in [
+        (".", "contains the data directory"),
+        ("home", "it is the data directory"),
+        ("home/stores", "contains the folder of store"),
+        ("home/stores/primary", "it is the folder of store primary"),
+        ("home/stores/receiving/example.edu/bag", "lies within store receiving"),
+    ] {
+        place.run(["deposit", folder]).fails(2, &["cannot be deposited", words]);
+    }
+    assert_no_batch(&place);
+}
+
+#[test]
+fn what_is_no_bag_ends_before_a_byte_is_staged_with_the_verdict_of_bag_validate() {
+    let place = Place::with_home();
+    place.write("folder/data/file.txt", "text");
+    place.write("plain.pdf", "%PDF-1.7");
+    for name in ["folder", "plain.pdf"] {
+        let validated = place.run(["bag", "validate", name, "--json"]).object();
+        assert_eq!(validated["verdict"], "not_a_bag");
+        let answer = place.run(["deposit", name, "--wait", "--json"]);
+        assert_eq!(answer.code, Some(1), "{answer:?}");
+        let item = answer.object();
+        assert_eq!((&item["status"], &item["stage"]), (&"failed".into(), &"receive".into()), "{item}");
+        for key in ["code", "file", "path", "severity"] {
+            assert_eq!(item["problems"][0][key], validated["problems"][0][key], "{name}: {key}");
+        }
+        assert!(item["note"].as_str().unwrap().starts_with("the package is not a bag: bagit.declaration"), "{item}");
+        let said = place.run(["items", "show", item["item"].as_str().unwrap()]).succeeds().stdout;
+        assert!(said.contains("\nproblems\n  error   bagit.declaration"), "{said}");
+    }
+}
+
+#[test]
+fn a_deposit_with_many_problems_prints_the_first() {
+    let place = Place::with_home();
+    place.write("bag/bagit.txt", "BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n");
+    let digest = "0".repeat(64);
+    let lines: String = (0..50).map(|number| format!("{digest}  data/{number}.txt\n")).collect();
+    place.write("bag/manifest-sha256.txt", lines);
+    place.write("bag/data/other.txt", "");
+    let answer = place.run(["deposit", "bag", "--wait"]);
+    assert_eq!(answer.code, Some(1), "{answer:?}");
+    let printed = answer.stdout.lines().filter(|line| line.starts_with("  error ") || line.starts_with("  warning"));
+    assert_eq!(printed.count(), 20, "{answer:?}");
+    assert!(answer.stdout.contains(" more: strongroom items show "), "{answer:?}");
+}
+
+#[test]
+fn what_can_be_refused_at_once_is() {
+    let place = Place::with_home();
+    place.run(["deposit", "ftp://example.edu/letters.tar"]).fails(2, &["only http and https URLs"]);
+    place.run(["fixity", "run", "--store", "staging"]).fails(2, &["staging", "store list"]);
+    place.bag("greeting", "hello\n");
+    place.run(["deposit", "greeting.tar", "--wait"]).succeeds();
+    place.write("file", "in the way");
+    place.run(["restore", "object", "example.edu/greeting", "--to", "file"]).fails(2, &["is no folder"]);
+    std::fs::rename(place.path("home/stores/secondary"), place.path("away")).unwrap();
+    assert_eq!(place.run(["store", "check"]).code, Some(5));
+    assert_eq!(place.run(["config", "check"]).code, Some(5));
+}

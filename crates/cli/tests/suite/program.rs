@@ -12,6 +12,8 @@ use tempfile::TempDir;
 /// A folder in which the program runs; a home in it is `home`.
 pub(crate) struct Place {
     folder: TempDir,
+    /// Who acts, by `--as`; the account of the process where absent.
+    actor: Option<&'static str>,
 }
 
 /// What the program answered.
@@ -25,7 +27,14 @@ pub(crate) struct Answer {
 impl Place {
     /// A folder with nothing in it.
     pub(crate) fn empty() -> Self {
-        Self { folder: tempfile::tempdir().unwrap() }
+        Self { folder: tempfile::tempdir().unwrap(), actor: None }
+    }
+
+    /// A folder with a new home in it, where every command is run with `--as`.
+    pub(crate) fn with_home_of(actor: &'static str) -> Self {
+        let place = Self { actor: Some(actor), ..Self::empty() };
+        place.run(["init", "home"]).succeeds();
+        place
     }
 
     /// A folder with a new home in it.
@@ -45,11 +54,10 @@ impl Place {
         for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("STRONGROOM_")) {
             command.env_remove(name);
         }
-        command
-            .env("STRONGROOM_HOME", "home")
-            .env("USER", "tester")
-            .current_dir(self.folder.path())
-            .stdin(Stdio::null());
+        command.env("STRONGROOM_HOME", "home").current_dir(self.folder.path()).stdin(Stdio::null());
+        if let Some(actor) = self.actor {
+            command.args(["--as", actor]);
+        }
         command
     }
 

@@ -1,5 +1,7 @@
 //! Institutions, collections, items, batches, objects and the queue, as scripts see them.
 
+use std::process::Command;
+
 use crate::program::{Answer, Place, assert_keys};
 
 #[test]
@@ -72,6 +74,7 @@ fn a_deposit_waits_for_workers_and_can_be_steered() {
             "retry_count",
             "needs_review",
             "requested",
+            "requested_by",
             "holder",
             "lease_until",
             "note",
@@ -263,4 +266,102 @@ fn a_check_of_a_store_is_in_the_journal() {
     let last = lines.iter().find(|line| line["act"] == "stores.check").unwrap();
     let told = [&last["actor"], &last["target"], &last["outcome"]];
     assert_eq!(told, [&"ann@example.edu".into(), &"primary".into(), &"done".into()] as [&serde_json::Value; 3]);
+}
+
+#[test]
+fn the_journal_is_listed_by_actor_whoever_asks() {
+    let place = Place::with_home();
+    place.run(["--as", "Ann@Example.edu", "queue", "pause", "ingest.fetch"]).succeeds();
+    let acts = |arguments: &[&str]| -> Vec<String> {
+        let lines = place.run(["--json"].iter().chain(arguments)).succeeds().json();
+        lines.iter().map(|line| line["act"].as_str().unwrap().to_owned()).collect()
+    };
+    let all = acts(&["journal", "list"]);
+    assert_eq!(all.len(), 2, "{all:?}");
+    assert_eq!(acts(&["--as", "bob@example.edu", "journal", "list"]), all, "who asks is no filter");
+    for name in ["ann@example.edu", "ANN@example.EDU"] {
+        assert_eq!(acts(&["journal", "list", "--actor", name]), ["queues.pause"]);
+    }
+    let init = place.run(["journal", "list", "--json"]).succeeds().json().remove(0);
+    assert_eq!(acts(&["journal", "list", "--actor", init["actor"].as_str().unwrap()]), ["installation.init"]);
+    let none = place.run(["journal", "list", "--actor", "carol@example.edu"]).succeeds().stdout;
+    assert_eq!(none.trim(), "no lines match");
+}
+
+#[test]
+fn the_actor_is_the_account_of_the_process_whatever_the_environment_says() {
+    let place = Place::with_home();
+    let account = Command::new("id").arg("-un").output().unwrap();
+    let account = String::from_utf8(account.stdout).unwrap().trim().to_owned();
+    place.run_with(&[("USER", "mallory"), ("LOGNAME", "mallory")], ["queue", "pause", "ingest.fetch"]).succeeds();
+    let mut bare = place.command();
+    bare.env_clear().env("STRONGROOM_HOME", "home");
+    Answer::of(bare.args(["queue", "resume", "ingest.fetch"])).succeeds();
+    let lines = place.run(["journal", "list", "--json"]).succeeds().json();
+    assert_eq!(lines.len(), 3);
+    assert!(lines.iter().all(|line| line["actor"] == account.as_str()), "{lines:?}");
+}
+
+#[test]
+fn a_request_for_a_batch_that_would_change_nothing_is_refused_and_not_journalled() {
+    let place = Place::with_home();
+    place.bag("greeting", "hello\n");
+    let item = place.run(["deposit", "greeting.tar", "--wait", "--json"]).succeeds().object();
+    let batch = item["batch"].as_str().unwrap();
+    for act in ["hold", "release", "cancel"] {
+        place.run(["batches", act, batch]).fails(4, &[act, "completed", "batches report"]);
+    }
+    let deleted = place.run(["batches", "delete", batch, "--json"]).succeeds().object();
+    assert_eq!((&deleted["deleted"], &deleted["succeeded"]), (&1.into(), &0.into()));
+    place.run(["batches", "delete", batch]).fails(4, &["deleted before"]);
+    let lines = place.run(["journal", "list", "--json"]).succeeds().json();
+    let of_batches: Vec<_> =
+        lines.iter().filter(|line| line["act"].as_str().unwrap().starts_with("batches.")).collect();
+    assert_eq!(of_batches.len(), 1, "{of_batches:?}");
+}
+
+#[test]
+fn a_held_batch_counts_what_is_held_and_history_names_who_did_it() {
+    let place = Place::with_home();
+    place.bag("greeting", "hello\n");
+    let item = place.run(["deposit", "greeting.tar", "--json"]).succeeds().object();
+    let (item, batch) = (item["item"].as_str().unwrap(), item["batch"].as_str().unwrap());
+    let held = place.run(["--as", "ann@example.edu", "batches", "hold", batch, "--json"]).succeeds().object();
+    assert_eq!((&held["state"], &held["held"], &held["open"]), (&"held".into(), &1.into(), &1.into()));
+    let history = place.run(["items", "history", item, "--json"]).succeeds().json();
+    let last = history.last().unwrap();
+    assert_eq!((&last["actor"], &last["note"]), (&"ann@example.edu".into(), &"held by ann@example.edu".into()));
+    assert_eq!(history[0]["actor"], place.run(["items", "show", item, "--json"]).succeeds().object()["actor"]);
+    let said = place.run(["items", "history", item]).succeeds().stdout;
+    assert!(said.contains("ACTOR") && said.contains("ann@example.edu"), "{said}");
+    place.run(["items", "cancel", item]).succeeds();
+    place.run(["items", "cancel", item]).fails(4, &["was cancelled", "cannot cancel it"]);
+}
+
+#[test]
+fn tables_name_files_and_actors() {
+    let place = Place::with_home();
+    place.bag("greeting", "hello\n");
+    place.run(["--as", "ann@example.edu", "deposit", "greeting.tar", "--wait"]).succeeds();
+    let said = place.run(["objects", "files", "example.edu/greeting"]).succeeds().stdout;
+    let line = said.lines().find(|line| line.starts_with("data/greeting.txt")).unwrap_or_else(|| panic!("{said}"));
+    let file = line.split_whitespace().last().unwrap();
+    place.run(["restore", "file", file, "--to", "out", "--wait"]).succeeds();
+    assert_eq!(std::fs::read(place.path("out/greeting.txt")).unwrap(), b"hello\n");
+    let said = place.run(["objects", "events", "example.edu/greeting"]).succeeds().stdout;
+    assert!(said.starts_with("TIME") && said.contains("PATH") && said.contains("ACTOR"), "{said}");
+    assert!(said.lines().any(|line| line.contains("data/greeting.txt") && line.contains("ann@example.edu")), "{said}");
+}
+
+#[test]
+fn a_deleted_task_is_journalled_with_its_topic_and_item() {
+    let place = Place::with_home();
+    place.bag("greeting", "hello\n");
+    let item = place.run(["deposit", "greeting.tar", "--json"]).succeeds().object();
+    let task = place.run(["queue", "show", "ingest.receive", "--json"]).succeeds().object();
+    let deleted = place.run(["queue", "delete", &task["task"].to_string(), "--json"]).succeeds().object();
+    assert_eq!(deleted["max_attempts"], serde_json::Value::Null, "the settings of the workers say");
+    let lines = place.run(["journal", "list", "--json"]).succeeds().json();
+    let target = lines.last().unwrap()["target"].as_str().unwrap();
+    assert_eq!(target, format!("task {} of ingest.receive, {}", task["task"], item["item"].as_str().unwrap()));
 }

@@ -93,3 +93,43 @@ fn an_old_name_is_accepted_with_a_warning_on_standard_error() {
     let answer = place.run(["items", "list"]).succeeds();
     assert!(answer.stderr.contains("sets receiving.settle, which is now receiving.quiet_period"), "{answer:?}");
 }
+
+#[test]
+fn institutions_and_collections_that_do_not_exist_are_told_by_config_check() {
+    let place = Place::with_home();
+    let file = place.path("home/strongroom.toml");
+    let settings = std::fs::read_to_string(&file).unwrap();
+    let with = |institution: &str, collection: &str| {
+        let own = format!("\n[institutions.\"{institution}\"]\ncollection = \"{collection}\"\n");
+        std::fs::write(&file, settings.clone() + &own).unwrap();
+        place.run(["config", "check", "--json"])
+    };
+    let answer = with("example.edu", "nope");
+    assert_eq!(answer.code, Some(2), "{answer:?}");
+    let line = answer.json().into_iter().find(|line| line["check"] == "institution example.edu").unwrap();
+    assert_eq!(line["ok"], false);
+    assert!(answer.stderr.contains("strongroom collection add nope --institution example.edu"), "{answer:?}");
+    place.run(["collection", "add", "nope", "--institution", "example.edu"]).succeeds();
+    assert_eq!(with("example.edu", "nope").code, Some(0));
+    let answer = with("elsewhere.edu", "");
+    assert_eq!(answer.code, Some(2), "{answer:?}");
+    assert!(answer.stderr.contains("strongroom institution add elsewhere.edu"), "{answer:?}");
+}
+
+#[test]
+fn an_unknown_name_is_answered_with_near_ones_only() {
+    let place = Place::with_home();
+    let answer = place.run_with(&[("STRONGROOM_NOPE__X", "1")], ["items", "list"]).fails(2, &["no setting"]);
+    assert!(!answer.stderr.contains("nearest"), "{answer:?}");
+    place.run(["queue", "pause", "nope"]).fails(3, &["strongroom queue list"]);
+    place.run(["queue", "pause", "ingest.fetsh"]).fails(3, &["did you mean ingest.fetch"]);
+    place.run(["background", "run", "nope"]).fails(3, &["strongroom background list"]);
+}
+
+#[test]
+fn what_is_no_address_of_a_database_is_told_without_a_password() {
+    let place = Place::with_home();
+    place.run(["migrate", "--to", "nonsense"]).fails(2, &["\"nonsense\" is no address of a database"]);
+    let answer = place.run(["migrate", "--to", "mysql://ann:secret@host/x"]).fails(2, &["\"mysql:...\""]);
+    assert!(!answer.stderr.contains("secret"), "{answer:?}");
+}

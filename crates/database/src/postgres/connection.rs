@@ -7,6 +7,7 @@ use postgres::types::Kind;
 use postgres::{Client, SimpleQueryMessage};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
+use crate::error::CONNECT;
 use crate::value::Columns;
 use crate::{DatabaseError, Statement, Statements};
 
@@ -52,7 +53,7 @@ pub(super) struct Connection {
 impl Connection {
     /// Opens a session with a server that is fit for us; it may have no schema yet.
     pub(super) fn open(address: &Address, connector: &MakeRustlsConnect) -> Result<Self, DatabaseError> {
-        let failed = |error: postgres::Error| explain(&address.shown, Act::Other("connect to the database"), &error);
+        let failed = |error: postgres::Error| explain(&address.shown, Act::Other(CONNECT), &error);
         let mut client = address.config.connect(connector.clone()).map_err(failed)?;
         client.batch_execute(SESSION).map_err(failed)?;
         let mut connection = Self { client, prepared: HashMap::new(), server_epoch: None };

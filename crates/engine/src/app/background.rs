@@ -37,7 +37,12 @@ pub fn run(context: &OpContext, name: &str, shutdown: &Shutdown) -> Result<Optio
 fn find(name: &str) -> Result<&'static BackgroundTask, EngineError> {
     TASKS.iter().find(|task| task.name == name).ok_or_else(|| {
         let near = nearest_few(name, TASKS.iter().map(|task| task.name));
-        EngineError::NotFound { what: "background task", name: name.to_owned(), hint: String::new() }
-            .next(format!("did you mean {}?", near.join(", ")))
+        EngineError::NotFound { what: "background task", name: name.to_owned(), hint: String::new() }.next(
+            if near.is_empty() {
+                "\"strongroom background list\" shows those there are".to_owned()
+            } else {
+                format!("did you mean {}?", near.join(", "))
+            },
+        )
     })
 }

@@ -1,7 +1,7 @@
 //! Batches: one submission each, with its work items.
 
 use strongroom_registry::batches::{self, Batch};
-use strongroom_registry::{BatchId, RegistryError, Scope, Transaction};
+use strongroom_registry::{BatchId, BatchState, RegistryError, Scope, Transaction};
 
 use super::authorization::{BATCHES_LIST, BATCHES_SHOW, BATCHES_STEER, ITEMS_WORK};
 use super::items::Ask;
@@ -39,16 +39,23 @@ pub fn show(context: &OpContext, batch: BatchId) -> Result<BatchView, EngineErro
 
 /// Asks something of every item of a batch that it can mean, all or none; the batch as it is then. Items whose version is
 /// committed go on to their end.
+///
+/// # Errors
+/// The request means none of the items, so that nothing would change: [`EngineError::Refused`].
 pub fn steer(context: &OpContext, batch: BatchId, ask: Ask) -> Result<BatchView, EngineError> {
     let authorized = context.authorize(&BATCHES_STEER)?;
     let (scope, who) = (authorized.scope(), authorized.actor().name.clone());
     let (entry, registry) = (authorized.entry_named(ask.act()), &authorized.home().registry);
     let workflows = registry.workflows();
     registry.write_and_wake(move |tx| {
-        let institution = find(tx, scope, batch)?.institution;
-        let topics = batches::request(tx, workflows.as_ref(), scope, batch, ask.into(), &who)?;
-        entry.done(tx, &Target::of(institution, format!("batch {batch}")))?;
-        Ok::<_, RegistryError>(topics)
+        let found = find(tx, scope, batch)?;
+        let done = batches::request(tx, workflows.as_ref(), scope, batch, ask.into(), &who)?;
+        let is_newly_deleted = ask == Ask::Delete && found.state != BatchState::Deleted;
+        if done.items == 0 && !is_newly_deleted {
+            return Err(nothing_to_do(&found, ask));
+        }
+        entry.done(tx, &Target::of(found.institution, format!("batch {batch}")))?;
+        Ok::<_, EngineError>(done.topics)
     })?;
     Ok(authorized.read(|tx| {
         let batch = find(tx, scope, batch)?;
@@ -62,6 +69,20 @@ pub fn work(context: &OpContext, batch: BatchId, shutdown: &Shutdown) -> Result<
     let authorized = context.authorize(&ITEMS_WORK)?;
     authorized.read(|tx| find(tx, authorized.scope(), batch))?;
     work_on_batch(authorized.home(), batch, shutdown)
+}
+
+/// Why a request that would change nothing is refused.
+fn nothing_to_do(batch: &Batch, ask: Ask) -> EngineError {
+    let none = match ask {
+        Ask::Hold => "no item of it is pending or started",
+        Ask::Release => "no item of it is held",
+        Ask::Cancel => "all its items have ended, or their versions are committed",
+        Ask::Delete => "it was deleted before",
+        Ask::Requeue(_) => "no item of it has failed",
+    };
+    let Batch { id, state, .. } = batch;
+    EngineError::Refused(format!("could not {} batch {id}, which is {state}: {none}", ask.act()))
+        .next(format!("\"strongroom batches report {id}\" shows its items"))
 }
 
 fn find(tx: &mut dyn Transaction, scope: Scope, id: BatchId) -> Result<Batch, RegistryError> {

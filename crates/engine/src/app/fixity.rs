@@ -164,6 +164,11 @@ fn refused(authorized: &Authorized<'_>) -> Result<Vec<FindingView>, EngineError>
 fn target_of(authorized: &Authorized<'_>, request: &FixityRequest) -> Result<Target, EngineError> {
     let about = target_among(authorized, request.institution.as_deref(), request.object.as_deref())?;
     let Some(store) = &request.store else { return Ok(about) };
-    authorized.home().store(store)?;
+    let home = authorized.home();
+    home.store(store)?;
+    if home.settings.has_other_role(store) {
+        return Err(EngineError::Usage(format!("store {store} keeps no copies that fixity checks"))
+            .next("\"strongroom store list\" shows which stores preserve"));
+    }
     Ok(Target { name: format!("{} in store {store}", about.name), ..about })
 }

@@ -27,7 +27,9 @@ pub fn list(
 ) -> Result<Page<JournalView, JournalId>, EngineError> {
     let authorized = context.authorize(&JOURNAL_LIST)?;
     let scope = authorized.scope_of(filter.institution.as_deref())?;
-    let wanted = LineFilter { since: filter.since, actor: filter.actor.clone() };
+    // Addresses are kept in lower case; names of accounts are kept as they are.
+    let actor = filter.actor.as_ref().map(|name| if name.contains('@') { name.to_lowercase() } else { name.clone() });
+    let wanted = LineFilter { since: filter.since, actor };
     let lines = authorized.read(|tx| journal::list(tx, scope, &wanted, after, PAGE))?;
     let next = lines.last().map(|line| line.id);
     Ok(Page { items: lines.into_iter().map(JournalView::from).collect(), next })

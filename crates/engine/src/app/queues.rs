@@ -138,11 +138,13 @@ pub fn revive(context: &OpContext, topic: &str, task: Option<TaskId>) -> Result<
 pub fn delete(context: &OpContext, task: TaskId) -> Result<TaskView, EngineError> {
     let authorized = context.authorize(&QUEUES_DELETE)?;
     let record = authorized.read(|tx| tasks::show(tx, task).map_err(RegistryError::from))?;
-    let deleted = record.is_some()
-        && authorized.write(move |tx| Ok((Target::of_system(task.to_string()), tasks::delete(tx, task)?)))?;
-    record.filter(|_| deleted).map(TaskView::from).ok_or_else(|| {
-        not_found("task", task).next("\"strongroom queue list\" shows the topics, \"queue show TOPIC\" their tasks")
-    })
+    let absent =
+        || not_found("task", task).next("\"strongroom queue list\" shows the topics, \"queue show TOPIC\" their tasks");
+    let record = record.ok_or_else(absent)?;
+    // The key of a task of a stage is the work item.
+    let target = format!("task {task} of {}, {}", record.topic, record.key);
+    let deleted = authorized.write(move |tx| Ok((Target::of_system(target.as_str()), tasks::delete(tx, task)?)))?;
+    if deleted { Ok(TaskView::from(record)) } else { Err(absent()) }
 }
 
 fn not_found(what: &'static str, task: TaskId) -> EngineError {
@@ -162,7 +164,11 @@ fn check_topic(authorized: &Authorized<'_>, topic: &str) -> Result<(), EngineErr
     }
     let error = EngineError::NotFound { what: "topic", name: topic.to_owned(), hint: String::new() };
     let near = nearest_few(topic, known.iter().map(String::as_str)).join(", ");
-    Err(error.next(format!("did you mean {near}?")))
+    Err(error.next(if near.is_empty() {
+        "\"strongroom queue list\" shows those there are".to_owned()
+    } else {
+        format!("did you mean {near}?")
+    }))
 }
 
 fn set_paused(authorized: &Authorized<'_>, topic: &str, paused: bool) -> Result<TopicView, EngineError> {

@@ -1,14 +1,14 @@
 //! The settings: what is set and where it comes from, and whether the installation is as they say.
 
 use strongroom_database::DatabaseError;
-use strongroom_registry::Registry;
+use strongroom_registry::{Registry, RegistryError, Scope, tenants};
 use strongroom_storage::StorageError;
 
 use super::authorization::{SETTINGS_CHECK, SETTINGS_SHOW};
 use super::installation::{AuthorizedInstallation, Installation};
 use super::views::{CheckView, SettingView};
 use crate::places::Conflict;
-use crate::settings::Origin;
+use crate::settings::{Origin, Settings};
 use crate::survey::{Condition, Survey, SurveyedStore};
 use crate::{EngineError, rights};
 
@@ -74,6 +74,11 @@ pub fn check(installation: &Installation) -> Result<Checked, EngineError> {
     for Conflict { store, other, reason } in &survey.conflicts {
         checked.add(format!("places of {other} and {store}"), Err(EngineError::Usage(reason.clone())));
     }
+    if let Some(registry) = &survey.registry {
+        for (institution, outcome) in check_institutions(registry, settings)? {
+            checked.add(format!("institution {institution}"), outcome);
+        }
+    }
     checked.add("registry".to_owned(), registry.and_then(|_| check_registry(&authorized, &survey)));
     if let Some(open) = survey.open_findings() {
         checked.add("copies".to_owned(), if open == 0 { Ok(()) } else { Err(open_findings(open)) });
@@ -111,6 +116,43 @@ fn check_registry(authorized: &AuthorizedInstallation<'_>, survey: &Survey) -> R
     }
 }
 
+/// Whether the registry has the institutions that the settings name, and their collections.
+fn check_institutions(
+    registry: &Registry,
+    settings: &Settings,
+) -> Result<Vec<(String, Result<(), EngineError>)>, RegistryError> {
+    registry.read(|tx| {
+        let mut found = Vec::with_capacity(settings.institutions.len());
+        for (name, own) in &settings.institutions {
+            let (institution, collection) = (tenants::institution(tx, Scope::System, name)?, own.collection.as_str());
+            let Some(institution) = institution else {
+                found.push((name.clone(), Err(no_institution(name))));
+                continue;
+            };
+            let is_open = collection.is_empty()
+                || tenants::collection(tx, Scope::System, institution.id, collection)?.is_some_and(|one| one.active);
+            found.push((name.clone(), if is_open { Ok(()) } else { Err(no_collection(name, collection)) }));
+        }
+        Ok(found)
+    })
+}
+
+fn no_institution(name: &str) -> EngineError {
+    EngineError::Usage(format!("the settings name institution {name}, which the registry does not have"))
+        .next(format!("strongroom institution add {name}, or correct the name in [institutions.\"{name}\"]"))
+}
+
+fn no_collection(institution: &str, collection: &str) -> EngineError {
+    let text = format!(
+        "there is no collection {collection:?} that takes deposits of {institution}; uploads that name no collection are \
+         refused"
+    );
+    EngineError::Usage(text).next(format!(
+        "strongroom collection add {collection} --institution {institution}, or correct collection in \
+         [institutions.\"{institution}\"]"
+    ))
+}
+
 fn open_findings(open: u64) -> EngineError {
-    EngineError::CheckFailed(format!("{open} findings are open")).next("\"strongroom fixity problems\" lists them")
+    EngineError::CheckFailed(crate::findings::in_words(open)).next("\"strongroom fixity problems\" lists them")
 }

@@ -139,7 +139,7 @@ fn checked(
     let problems = survey.findings_in(&one.name);
     let open = problems
         .filter(|count| *count > 0)
-        .map(|count| format!("{count} findings are open; \"strongroom fixity problems\" lists them"));
+        .map(|count| format!("{}; \"strongroom fixity problems\" lists them", crate::findings::in_words(count)));
     let message = failure.or_else(|| one.problem.clone()).or(open);
     let capabilities = usable.map(|store| store.capabilities());
     StoreCheckView {

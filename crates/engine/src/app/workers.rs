@@ -59,10 +59,10 @@ pub fn run_schedules(context: &OpContext, shutdown: &Shutdown) -> Result<(), Eng
     background::run(context.authorize(&BACKGROUND_RUN)?.home(), shutdown)
 }
 
-/// Runs the schedules that are due now, once.
-pub fn run_due_schedules(context: &OpContext, shutdown: &Shutdown) -> Result<(), EngineError> {
-    background::run_due(context.authorize(&BACKGROUND_RUN)?.home(), shutdown)?;
-    Ok(())
+/// Runs the background tasks that are due now, once; returns why the first of them failed, where one did. All are run whether
+/// or not one fails.
+pub fn run_due_schedules(context: &OpContext, shutdown: &Shutdown) -> Result<Option<EngineError>, EngineError> {
+    Ok(background::run_each_due(context.authorize(&BACKGROUND_RUN)?.home(), shutdown)?.first_failure)
 }
 
 /// Every schedule with its last run and its next.

@@ -105,23 +105,40 @@ pub fn run(home: &Home, shutdown: &Shutdown) -> Result<(), EngineError> {
     Ok(())
 }
 
+/// What came of running every task that was due.
+#[derive(Debug)]
+pub struct DueRuns {
+    /// How long until the next run of any task.
+    pub next_in: Duration,
+    /// Why the first task failed that did; it is recorded in the task's row as well.
+    pub first_failure: Option<EngineError>,
+}
+
 /// Runs every task that is due, once; returns how long until the next run of any.
 pub fn run_due(home: &Home, shutdown: &Shutdown) -> Result<Duration, EngineError> {
+    Ok(run_each_due(home, shutdown)?.next_in)
+}
+
+/// The same, with the first failure: that of one task keeps no other from being run.
+pub fn run_each_due(home: &Home, shutdown: &Shutdown) -> Result<DueRuns, EngineError> {
     let holder = WorkerId::this_process().to_string();
     prepare(home)?;
     keep_to_settings(home)?;
+    let mut first_failure = None;
     for task in &TASKS {
         if shutdown.is_requested() {
             break;
         }
         let Some(turn) = Turn::take(&home.registry, task.name, Due::Now, &holder, LEASE)? else { continue };
-        run_task(home, task, turn, shutdown)?;
+        if let Run::Failed(error) = run_task(home, task, turn, shutdown)? {
+            first_failure.get_or_insert(error.while_trying(format!("run background task {}", task.name)));
+        }
     }
     let (now, known) = now_and_schedules(&home.registry)?;
     let is_ours = |schedule: &&Schedule| TASKS.iter().any(|task| task.name == schedule.name);
     let next = known.iter().filter(is_ours).map(|one| one.next_run_at).min();
     let wait = next.map_or(0, |next| next.0.saturating_sub(now.0)).max(0);
-    Ok(Duration::from_micros(wait.unsigned_abs()))
+    Ok(DueRuns { next_in: Duration::from_micros(wait.unsigned_abs()), first_failure })
 }
 
 /// Runs a task now in this process, whether it is due or not, unless another process runs it.

@@ -27,7 +27,7 @@ mod uploads;
 
 use std::time::Duration;
 
-pub use driver::{ManualRun, TaskStatus, list, run, run_due, run_now};
+pub use driver::{DueRuns, ManualRun, TaskStatus, list, run, run_due, run_each_due, run_now};
 
 use crate::runtime::Shutdown;
 use crate::settings::Settings;

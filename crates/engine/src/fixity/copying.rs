@@ -138,8 +138,19 @@ impl Copying<'_> {
 
     /// The next copy is tried when this one is wrong too.
     fn refuse(&self, source: &WatchedCopy, is_missing: bool, error: &StorageError) -> Result<Attempt, OperationError> {
-        let reason = chain(error);
+        let reason = match error {
+            StorageError::Mismatch { declared, found, .. } => in_place_of(declared, found),
+            other => chain(other),
+        };
         (self.doubt)(source, is_missing, &reason)?;
         Ok(Attempt::Refused(reason))
+    }
+}
+
+/// What is wrong with a copy that could not serve: the store that refused its bytes is not the one that they came from.
+fn in_place_of(declared: &str, found: &str) -> String {
+    match found {
+        "more" => format!("its copy has more than {declared}"),
+        found => format!("its copy has {found} in place of {declared}"),
     }
 }

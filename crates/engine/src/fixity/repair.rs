@@ -61,7 +61,8 @@ pub(super) fn treat_held<'a>(
         super::close_gone(&hold, unsolved.map(|finding| finding.id))?;
         return Ok(Treated::Gone);
     };
-    let case = Case { home, hold, copy, generation: object.generation, spare, go_on };
+    let (generation, object) = (object.generation, object.identifier);
+    let case = Case { home, hold, copy, object, generation, spare, go_on };
     let store = home.store(&copy.store)?.as_ref();
     let seen = check::look(store, copy, go_on)?;
     let wrong = match seen {
@@ -102,6 +103,8 @@ pub(super) struct Case<'a> {
     pub(super) home: &'a Home,
     pub(super) hold: ObjectHold<'a>,
     pub(super) copy: &'a WatchedCopy,
+    /// The identifier of the object, `<institution>/<name>`.
+    object: String,
     generation: GenerationId,
     pub(super) spare: Option<&'a Spare<'a>>,
     pub(super) go_on: &'a GoOn<'a>,
@@ -114,6 +117,14 @@ impl Case<'_> {
 
     pub(super) fn place(&self) -> String {
         format!("{} in store {}", self.copy.key, self.copy.store)
+    }
+
+    /// The file as people know it, for the log: the object and the first path that has the content.
+    fn shown(&self) -> Result<String, OperationError> {
+        let paths = self.home.registry.read(|tx| objects::paths(tx, self.copy.content))?;
+        let path = paths.map(|paths| paths.first).unwrap_or_default();
+        let path = path.strip_prefix(objects::DEPOSIT).unwrap_or(&path);
+        Ok(format!("{}: {path}", self.object))
     }
 
     fn event(&self, kind: &str, outcome: &str, detail: String, came_of_it: String) -> Result<EventRow, OperationError> {
@@ -215,7 +226,8 @@ impl Case<'_> {
             record::set_damaged(tx, content, &store, state)?;
             events::append(tx, std::slice::from_ref(&row))
         })?;
-        Event::DamageFound { store: &copy.store, key: &copy.key, detail: &found }.emit();
+        let detail = format!("{}: {found}", self.shown()?);
+        Event::DamageFound { store: &copy.store, key: &copy.key, detail: &detail }.emit();
         Ok(event)
     }
 
@@ -307,6 +319,7 @@ impl Case<'_> {
             record::close_finding(tx, id, state, &text)?;
             Ok::<_, RegistryError>(())
         })?;
+        let detail = format!("{}: {detail}", self.shown()?);
         Event::DamageTreated { repaired: is_repaired, detail: &detail }.emit();
         Ok(treated)
     }

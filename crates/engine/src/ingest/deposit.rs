@@ -8,7 +8,7 @@ use strongroom_digest::{Algorithm, Digest};
 use strongroom_registry::tenants::{self, Collection, Institution};
 use strongroom_registry::{BatchId, ItemId, Scope, Transaction};
 
-use super::intake::{PackageSource, bag_name, bag_part};
+use super::intake::{PackageSource, bag_name, bag_part, check_apart};
 use super::submission::{Package, Submission, submit};
 use crate::journal::JournalEntry;
 use crate::{EngineError, Home};
@@ -99,6 +99,13 @@ pub struct Deposited {
 /// names a path of the server.
 pub fn deposit(home: &Home, request: &DepositRequest) -> Result<Deposited, EngineError> {
     let packages = packages(request)?;
+    for package in &packages {
+        if let PackageSource::LocalPath(path) = &package.source
+            && path.is_dir()
+        {
+            check_apart(home, path)?;
+        }
+    }
     let batch = BatchId::new();
     let items = packages.iter().map(|package| package.item).collect();
     let options = DepositOptions {

@@ -64,7 +64,15 @@ pub(super) fn open_collection(
     Ok(match tenants::collection(tx, Scope::System, institution, name)? {
         Some(collection) if collection.active => Ok(Some(collection)),
         Some(_) => Err(format!("the collection {name} was removed and takes no deposits; put it elsewhere")),
-        None => Err(format!("there is no collection {name}, which the settings name for its institution")),
+        None => {
+            let owner = tenants::institution_by_id(tx, Scope::System, institution)?
+                .map(|one| one.identifier)
+                .unwrap_or_default();
+            Err(format!(
+                "there is no collection {name}, which the settings name for its institution; next: strongroom collection \
+                 add {name} --institution {owner}"
+            ))
+        }
     })
 }
 

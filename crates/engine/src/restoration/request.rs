@@ -242,8 +242,11 @@ pub(super) fn as_text(options: &impl Serialize) -> Result<String, RegistryError>
     serde_json::to_string(options).map_err(failed)
 }
 
-/// Refuses a folder in which something of this name lies.
+/// Refuses what is no folder, and a folder in which something of this name lies.
 fn check_is_free(folder: &str, name: &str) -> Result<(), EngineError> {
+    if Path::new(folder).metadata().is_ok_and(|found| !found.is_dir()) {
+        return Err(EngineError::Usage(format!("{folder} is no folder")).next("name a folder to restore into"));
+    }
     let path = Path::new(folder).join(safe_name(name));
     if path.symlink_metadata().is_ok() {
         return Err(EngineError::Usage(format!(

@@ -29,14 +29,14 @@ pub enum SettingsError {
         detail: String,
     },
     /// No such setting.
-    #[error("{origin} sets {key}, which is no setting; the nearest is {nearest}")]
+    #[error("{origin} sets {key}, which is no setting{}", proposed(.nearest.as_deref()))]
     Unknown {
         /// Where it stands.
         origin: String,
         /// As it was written.
         key: String,
-        /// The known key with the most similar name.
-        nearest: String,
+        /// The known key with the most similar name, where one is near.
+        nearest: Option<String>,
     },
     /// A setting is given by its old name and by its name.
     #[error("{origin} sets both {old} and {new}, which are the old and the new name of one setting; remove {old}")]
@@ -78,6 +78,10 @@ pub enum SettingsError {
         /// Why, and what to do.
         reason: String,
     },
+}
+
+fn proposed(nearest: Option<&str>) -> String {
+    nearest.map(|nearest| format!("; the nearest is {nearest}")).unwrap_or_default()
 }
 
 /// Where a value comes from.

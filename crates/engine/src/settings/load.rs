@@ -13,7 +13,7 @@ use super::environment::{as_variable, collect_environment};
 use super::error::{Origin, SettingsError};
 use super::kind::Kind;
 use super::mask::{masked, shown};
-use super::nearest::nearest;
+use super::nearest::{is_near, nearest};
 use super::renamed::OldName;
 use super::stores;
 use super::tree::{DEFAULT_TOPIC, SECTIONS, Section, Settings, Shape, Unset};
@@ -250,7 +250,10 @@ pub(super) fn unknown(origin: &Origin, key: &str, names: &[String]) -> SettingsE
             *key = as_variable(key);
         }
     }
-    let nearest = nearest(key, known.iter().map(String::as_str)).unwrap_or_default().to_owned();
+    let nearest = nearest(key, known.iter().map(String::as_str));
+    // What every variable begins with makes none near another.
+    let own = |name: &str| name.strip_prefix("STRONGROOM_").unwrap_or(name).to_owned();
+    let nearest = nearest.filter(|name| is_near(&own(key), &own(name))).map(str::to_owned);
     SettingsError::Unknown { origin: origin.place(), key: key.to_owned(), nearest }
 }
 

@@ -22,7 +22,7 @@ pub(crate) use check::{elsewhere, shared_place};
 pub use document::{STARTING_STORES, markdown, starting_file, with_registry};
 pub use error::{Origin, SettingsError};
 pub use load::{EffectiveSetting, Loaded};
-pub use nearest::{nearest, nearest_few};
+pub use nearest::{is_near, nearest, nearest_few};
 pub use renamed::OldName;
 pub use stores::{FolderSettings, Location, StoreSettings};
 pub use tree::{

@@ -13,12 +13,17 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     candidates.into_iter().min_by_key(|candidate| distance(word, candidate))
 }
 
-/// The names most like a word, the most similar first.
+/// The names most like a word, the most similar first; none where none is near it.
 pub fn nearest_few<'n>(word: &str, names: impl IntoIterator<Item = &'n str>) -> Vec<&'n str> {
-    let mut names: Vec<&str> = names.into_iter().collect();
+    let mut names: Vec<&str> = names.into_iter().filter(|name| is_near(word, name)).collect();
     names.sort_by_cached_key(|name| distance(word, name));
     names.truncate(PROPOSED);
     names
+}
+
+/// Whether a word can be a mistyped name: at most a third of its letters are other ones, two of a short one.
+pub fn is_near(word: &str, name: &str) -> bool {
+    distance(word, name) <= (word.chars().count() / 3).max(2)
 }
 
 /// Letters to insert, remove, replace or swap with their neighbour to make one word the other (optimal string alignment).
@@ -60,7 +65,8 @@ mod tests {
     #[test]
     fn a_few_names_are_proposed_the_most_similar_first() {
         let names = ["outbox", "fixity", "retention", "receiving", "recieving"];
-        assert_eq!(nearest_few("receivin", names), ["receiving", "recieving", "retention"]);
+        assert_eq!(nearest_few("receivin", names), ["receiving", "recieving"]);
+        assert_eq!(nearest_few("nope", ["ingest.fetch", "ingest.compare"]), Vec::<&str>::new(), "none is near");
         assert_eq!(nearest_few("x", []), Vec::<&str>::new());
     }
 }

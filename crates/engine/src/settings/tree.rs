@@ -346,6 +346,14 @@ impl Settings {
         self.roles.restoration == store || self.institutions.values().any(|own| own.restoration == store)
     }
 
+    /// Whether a store is there for something else than preservation.
+    pub fn has_other_role(&self, store: &str) -> bool {
+        let roles = &self.roles;
+        [&roles.receiving, &roles.staging, &roles.quarantine].into_iter().any(|role| role == store)
+            || self.is_restoration_store(store)
+            || self.institutions.values().any(|own| own.receiving == store)
+    }
+
     /// Every store that some placement names: the preservation stores.
     pub fn preservation_stores(&self) -> Vec<&str> {
         let mut names: Vec<&str> = self.placements.values().flatten().map(String::as_str).collect();

@@ -114,7 +114,7 @@ const CASES: &[Case] = cases! {
     };
     "batches::list" "batches.list" |call, _| app::batches::list(call, None, None).map(|page| some(&page.items));
     "batches::show" "batches.show" |call, world| something(app::batches::show(call, world.batch));
-    "batches::steer" "batches.steer" |call, world| something(app::batches::steer(call, world.batch, Ask::Hold));
+    "batches::steer" "batches.steer" |call, world| something(app::batches::steer(call, world.batch, Ask::Release));
     "batches::work" "items.work" |call, world| something(app::batches::work(call, world.batch, &stopped()));
     "collections::list" "collections.list" |call, _| app::collections::list(call, None).map(|found| some(&found));
     "collections::show" "collections.show" |call, _| something(app::collections::show(call, INSTITUTION, COLLECTION));
@@ -183,7 +183,7 @@ const CASES: &[Case] = cases! {
     "items::standing" "items.show" |call, world| something(app::items::standing(call, &[world.item]));
     "items::obstacle" "items.show" |call, world| something(app::items::obstacle(call, world.item));
     "items::history" "items.history" |call, world| something(app::items::history(call, world.item));
-    "items::steer" "items.steer" |call, world| something(app::items::steer(call, &[world.item], Ask::Release));
+    "items::steer" "items.steer" |call, world| something(app::items::steer(call, &[world.item], Ask::Hold));
     "items::work" "items.work" |call, _| something(app::items::work(call, &[], &Shutdown::new()));
     "journal::list" "journal.list" |call, _| {
         let page = app::journal::list(call, &app::journal::Filter::default(), None)?;

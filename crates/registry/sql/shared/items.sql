@@ -26,7 +26,7 @@ UPDATE work_items SET object_id = ?3 WHERE id = ?1 AND fence = ?2
 -- name: items.set_version
 UPDATE work_items SET version = ?3 WHERE id = ?1 AND fence = ?2
 -- name: items.ask_cancel
-UPDATE work_items SET cancel_requested = ?2 WHERE id = ?1
+UPDATE work_items SET cancel_requested = ?2, requested_by = ?3 WHERE id = ?1
 -- name: items.older_open
 SELECT w.id FROM work_items w
 WHERE w.institution_id = ?1 AND w.object_identifier = ?2 AND w.id < ?3 AND w.status IN ('pending', 'started', 'held')
@@ -50,8 +50,8 @@ SELECT status, count(*) AS items FROM work_items GROUP BY status
 -- name: items.count_by_status_of_institution
 SELECT status, count(*) AS items FROM work_items WHERE institution_id = ?1 GROUP BY status
 -- name: items.history_insert
-INSERT INTO item_history (item_id, number, time, stage, status, note, holder, fence)
-SELECT ?1, coalesce((SELECT max(number) FROM item_history WHERE item_id = ?1), 0) + 1, ?2, ?3, ?4, ?5, ?6, fence
+INSERT INTO item_history (item_id, number, time, stage, status, note, holder, actor, fence)
+SELECT ?1, coalesce((SELECT max(number) FROM item_history WHERE item_id = ?1), 0) + 1, ?2, ?3, ?4, ?5, ?6, ?7, fence
 FROM work_items WHERE id = ?1
 -- name: items.history_go_on
 INSERT INTO item_history (item_id, number, time, stage, status, note, holder, fence)

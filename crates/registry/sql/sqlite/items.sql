@@ -1,7 +1,7 @@
 -- name: items.get
 SELECT w.id, w.batch_id, w.institution_id, w.collection_id, w.action, w.object_id, w.object_identifier, w.file_id,
     w.name, w.source, w.etag, w.size, w.options, w.stage, w.status, w.priority, w.note, w.needs_review, w.retry_count,
-    w.cancel_requested, w.fence, w.holder, w.lease_until, w.version, w.created_at, w.updated_at,
+    w.cancel_requested, w.requested_by, w.fence, w.holder, w.lease_until, w.version, w.created_at, w.updated_at,
     i.identifier AS institution_identifier, c.identifier AS collection_identifier, w.is_verdict, w.staging_losses,
     w.wait_reason, w.wait_until, w.wait_key, w.topic,
     (w.is_committed OR EXISTS (SELECT 1 FROM versions v WHERE v.item_id = w.id
@@ -11,7 +11,7 @@ WHERE w.id = ?1 AND (?2 IS NULL OR w.institution_id = ?2)
 -- name: items.claimed
 SELECT w.id, w.batch_id, w.institution_id, w.collection_id, w.action, w.object_id, w.object_identifier, w.file_id,
     w.name, w.source, w.etag, w.size, w.options, w.stage, w.status, w.priority, w.note, w.needs_review, w.retry_count,
-    w.cancel_requested, w.fence, w.holder, w.lease_until, w.version, w.created_at, w.updated_at,
+    w.cancel_requested, w.requested_by, w.fence, w.holder, w.lease_until, w.version, w.created_at, w.updated_at,
     i.identifier AS institution_identifier, c.identifier AS collection_identifier, w.is_verdict, w.staging_losses,
     w.wait_reason, w.wait_until, w.wait_key, w.topic,
     (w.is_committed OR EXISTS (SELECT 1 FROM versions v WHERE v.item_id = w.id
@@ -22,7 +22,7 @@ WHERE w.id = ?1 AND w.fence = ?2 AND w.status = 'started'
 -- name: items.list
 SELECT w.id, w.batch_id, w.institution_id, w.collection_id, w.action, w.object_id, w.object_identifier, w.file_id,
     w.name, w.source, w.etag, w.size, w.options, w.stage, w.status, w.priority, w.note, w.needs_review, w.retry_count,
-    w.cancel_requested, w.fence, w.holder, w.lease_until, w.version, w.created_at, w.updated_at,
+    w.cancel_requested, w.requested_by, w.fence, w.holder, w.lease_until, w.version, w.created_at, w.updated_at,
     i.identifier AS institution_identifier, c.identifier AS collection_identifier, w.is_verdict, w.staging_losses,
     w.wait_reason, w.wait_until, w.wait_key, w.topic,
     (w.is_committed OR EXISTS (SELECT 1 FROM versions v WHERE v.item_id = w.id
@@ -40,7 +40,7 @@ ORDER BY w.id LIMIT ?10
 -- name: items.list_of_batch
 SELECT w.id, w.batch_id, w.institution_id, w.collection_id, w.action, w.object_id, w.object_identifier, w.file_id,
     w.name, w.source, w.etag, w.size, w.options, w.stage, w.status, w.priority, w.note, w.needs_review, w.retry_count,
-    w.cancel_requested, w.fence, w.holder, w.lease_until, w.version, w.created_at, w.updated_at,
+    w.cancel_requested, w.requested_by, w.fence, w.holder, w.lease_until, w.version, w.created_at, w.updated_at,
     i.identifier AS institution_identifier, c.identifier AS collection_identifier, w.is_verdict, w.staging_losses,
     w.wait_reason, w.wait_until, w.wait_key, w.topic,
     (w.is_committed OR EXISTS (SELECT 1 FROM versions v WHERE v.item_id = w.id
@@ -83,13 +83,13 @@ SELECT 1 AS found FROM work_items WHERE id = ?1
 SELECT 1 AS found FROM work_items WHERE id = ?1
 -- name: items.move
 UPDATE work_items SET stage = ?2, status = ?3, note = ?4, needs_review = ?5, retry_count = ?6,
-    holder = NULL, lease_until = NULL, updated_at = ?7, cancel_requested = NULL,
+    holder = NULL, lease_until = NULL, updated_at = ?7, cancel_requested = NULL, requested_by = NULL,
     wait_reason = ?8, topic = ?9, wait_key = ?10, wait_until = ?11,
     is_verdict = CASE WHEN ?3 IN ('pending', 'started', 'held') THEN 0 ELSE is_verdict END
 WHERE id = ?1
 -- name: items.go_on
 UPDATE work_items SET stage = ?3, topic = ?4, wait_key = ?5, note = ?6, lease_until = ?7, stage_started_at = ?8,
-    updated_at = ?8, needs_review = 0, retry_count = 0, cancel_requested = NULL, is_verdict = 0
+    updated_at = ?8, needs_review = 0, retry_count = 0, cancel_requested = NULL, requested_by = NULL, is_verdict = 0
 WHERE id = ?1 AND fence = ?2
 -- name: items.set_verdict
 UPDATE work_items SET is_verdict = 1 WHERE id = ?1
@@ -105,7 +105,7 @@ ORDER BY priority, id LIMIT 100
 SELECT status, count(*) AS items FROM work_items
 WHERE batch_id = ?2 AND (?1 IS NULL OR institution_id = ?1) GROUP BY status
 -- name: items.history
-SELECT h.number, h.time, h.stage, h.status, h.note, h.holder, h.fence FROM item_history h
+SELECT h.number, h.time, h.stage, h.status, h.note, h.holder, h.fence, h.actor FROM item_history h
 JOIN work_items w ON w.id = h.item_id
 WHERE h.item_id = ?1 AND (?2 IS NULL OR w.institution_id = ?2) ORDER BY h.number
 -- name: items.problem_insert

@@ -131,6 +131,8 @@ pub struct Item {
     pub retry_count: u64,
     /// Set when a person asked a worker to stop: the status the item is to get.
     pub cancel_requested: Option<ItemStatus>,
+    /// Who asked for it.
+    pub requested_by: Option<String>,
     /// Raised at each claim.
     pub fence: i64,
     /// Who holds it.
@@ -178,6 +180,8 @@ pub struct HistoryLine {
     pub holder: Option<String>,
     /// Under which fence.
     pub fence: i64,
+    /// Who acted, where it was no worker.
+    pub actor: Option<String>,
 }
 
 /// One problem of a deposit, as kept with its item.

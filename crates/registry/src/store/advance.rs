@@ -56,7 +56,7 @@ pub fn advance(
     tx.execute(Statement("items.history_go_on"), &lines)?;
     (item.stage, item.topic, item.wait_key) = (position.stage, position.topic, position.wait_key);
     item.note = Some(note.clone());
-    (item.retry_count, item.needs_review, item.cancel_requested) = (0, false, None);
+    (item.retry_count, item.needs_review, item.cancel_requested, item.requested_by) = (0, false, None, None);
     (item.lease_until, item.updated_at) = (Some(task.lease_until), now);
     let claim = Claim { replacements, spent: task.spent, ..claim.clone() };
     Ok(Some(Assignment { task, claimed: Some((claim, Box::new(item))) }))

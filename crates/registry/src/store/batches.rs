@@ -81,9 +81,18 @@ pub fn set_state(tx: &mut dyn Transaction, id: BatchId, state: BatchState) -> Re
     Ok(())
 }
 
+/// What a request for a batch did.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct BatchRequest {
+    /// The topics that have new work.
+    pub topics: Vec<String>,
+    /// How many of its items the request meant; of the others nothing was asked.
+    pub items: u64,
+}
+
 /// Carries out a person's request for every item of a batch that it means, all or none: those at work or waiting are held,
 /// the held are released, the open are cancelled, all are put away, the failed are requeued. Items whose version is
-/// committed go on to their end. The topics that have new work.
+/// committed go on to their end.
 pub fn request(
     tx: &mut dyn Transaction,
     workflows: &dyn Workflows,
@@ -91,12 +100,12 @@ pub fn request(
     id: BatchId,
     request: Request,
     who: &str,
-) -> Result<Vec<String>, RegistryError> {
+) -> Result<BatchRequest, RegistryError> {
     if get(tx, scope, id)?.is_none() {
         return Err(RegistryError::NotFound { what: "batch", id: id.to_string() });
     }
     let filter = ItemFilter { batch: Some(id), ..ItemFilter::default() };
-    let (mut topics, mut after) = (Vec::new(), None);
+    let (mut topics, mut meant, mut after) = (Vec::new(), 0, None);
     loop {
         let page = items::list(tx, scope, &filter, after, PAGE)?;
         let Some(last) = page.last() else { break };
@@ -107,6 +116,7 @@ pub fn request(
                 continue;
             }
             topics.extend(items::request(tx, workflows, scope, item.id, request, who)?);
+            meant += 1;
         }
     }
     match request {
@@ -115,7 +125,7 @@ pub fn request(
     }
     topics.sort();
     topics.dedup();
-    Ok(topics)
+    Ok(BatchRequest { topics, items: meant })
 }
 
 /// Items looked at in one go.

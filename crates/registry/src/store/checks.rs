@@ -104,6 +104,7 @@ impl PassedRow {
                 outcome_detail: sha512.map(|sha512| format!("sha512:{sha512}")),
                 object: self.object,
                 file: None,
+                path: None,
                 agent: self.agent.clone(),
                 actor: None,
             });

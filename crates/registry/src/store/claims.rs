@@ -100,7 +100,8 @@ fn claim(
         settle(tx, task.lease, Outcome::Done)?;
         return Ok(None);
     };
-    items::add_history(tx, id, item.stage, ItemStatus::Started, None, Some(holder))?;
+    let line = items::NewLine { holder: Some(holder), ..items::NewLine::new(item.stage, ItemStatus::Started) };
+    items::add_history(tx, id, line)?;
     item.fence = row.integer("fence")?;
     item.status = ItemStatus::Started;
     item.holder = Some(holder.to_owned());

@@ -31,9 +31,18 @@ pub(crate) fn carry_out(
     item: &Item,
     wanted: ItemStatus,
 ) -> Result<Vec<String>, RegistryError> {
-    let change = Move::new(item, item.position(), wanted, format!("{wanted} as asked"));
+    let change = requested(item, Move::new(item, item.position(), wanted, String::new()));
     items::apply(tx, item, &change)?;
     on_item_inactive(tx, item, wanted, true)
+}
+
+/// A move that a person asked for while a worker had the item: history names the person, and not the worker.
+fn requested<'a>(item: &'a Item, change: Move<'a>) -> Move<'a> {
+    let status = change.status;
+    match item.requested_by.as_deref() {
+        Some(who) => Move { note: format!("{status} by {who}"), actor: Some(who), holder: None, ..change },
+        None => Move { note: format!("{status} as asked"), ..change },
+    }
 }
 
 /// From here an item goes only forward: see [`Item::is_committed`].
@@ -55,7 +64,7 @@ pub fn finish(
     tasks::lock(tx, claim.lease)?;
     let (item, _) = claimed(tx, claim)?;
     let (change, outcome) = decide(tx, workflows, &item, claim, end)?;
-    let change = Move { holder: Some(holder), ..change };
+    let change = Move { holder: Some(holder).filter(|_| change.actor.is_none()), ..change };
     items::apply(tx, &item, &change)?;
     match end {
         StageEnd::Fatal { problems, .. } => items::put_problems(tx, item.id, problems)?,
@@ -130,7 +139,7 @@ fn decide<'a>(
             StageEnd::Next { next: to, .. } | StageEnd::Back { to, .. } | StageEnd::StagingLost { to, .. } => *to,
             _ => item.stage,
         };
-        return Ok((go(stage, wanted, &format!("{wanted} as asked"))?, Outcome::Done));
+        return Ok((requested(item, go(stage, wanted, "")?), Outcome::Done));
     }
     let (change, outcome) = match end {
         StageEnd::Next { next: to, note } | StageEnd::Back { to, note } => (begin(*to, note)?, Outcome::Done),

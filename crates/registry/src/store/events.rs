@@ -85,6 +85,8 @@ pub struct Event {
     pub object: Option<ObjectId>,
     /// The file.
     pub file: Option<FileId>,
+    /// The path of the file within the object.
+    pub path: Option<String>,
     /// What did it.
     pub agent: String,
     /// On whose behalf; none where that is not known.
@@ -239,6 +241,7 @@ pub fn of_version(
 }
 
 fn expand(row: &EventRow, path: Option<&str>, digests: Option<&Digests>, events: &mut Vec<Event>) {
+    let shown = path.map(|path| path.strip_prefix(crate::objects::DEPOSIT).unwrap_or(path));
     let part = |label: &str, kind: &str, detail: String, outcome_detail: Option<String>| Event {
         id: if label.is_empty() { row.id } else { derived_id(row.id.0, label) },
         kind: kind.to_owned(),
@@ -248,6 +251,7 @@ fn expand(row: &EventRow, path: Option<&str>, digests: Option<&Digests>, events:
         outcome_detail,
         object: row.object,
         file: row.file,
+        path: shown.map(str::to_owned),
         agent: row.agent.clone(),
         actor: row.actor.clone(),
     };
@@ -258,7 +262,6 @@ fn expand(row: &EventRow, path: Option<&str>, digests: Option<&Digests>, events:
         });
         return;
     };
-    let shown = path.map(|path| path.strip_prefix(crate::objects::DEPOSIT).unwrap_or(path)).unwrap_or_default();
     let all = [
         (Algorithm::Md5, digests.md5),
         (Algorithm::Sha1, digests.sha1),
@@ -267,7 +270,12 @@ fn expand(row: &EventRow, path: Option<&str>, digests: Option<&Digests>, events:
     ];
     if parts.new {
         let file = row.file.map(|file| file.to_string()).unwrap_or_default();
-        events.push(part("path", "identifier assignment", "path within the object".into(), Some(shown.to_owned())));
+        events.push(part(
+            "path",
+            "identifier assignment",
+            "path within the object".into(),
+            Some(shown.unwrap_or_default().to_owned()),
+        ));
         events.push(part("uuid", "identifier assignment", "lasting identifier of the file".into(), Some(file)));
     }
     for (algorithm, digest) in all {

@@ -8,7 +8,7 @@ pub use super::requests::request;
 pub use crate::model::item::{HistoryLine, Item, ItemFilter, ItemProblem, NewItem, Request};
 use crate::{
     Action, BatchId, CollectionId, FileId, InstitutionId, ItemId, ItemStatus, ObjectId, Position, RegistryError, Scope,
-    Stage, Subject, WaitKey, WaitReason, Workflows,
+    Stage, Subject, WaitKey, WaitReason, Workflows, journal,
 };
 
 /// Makes an item and the task of its first stage. The task's topic, for waking workers after the commit.
@@ -45,7 +45,9 @@ pub fn create(tx: &mut dyn Transaction, workflows: &dyn Workflows, new: &NewItem
     )?;
     let topic = position.topic;
     if made == 1 {
-        add_history(tx, new.id, stage, status, Some(&new.note), None)?;
+        let actor = journal::actor_of_item(tx, new.id)?.map(|actor| actor.name);
+        let line = NewLine { note: Some(&new.note), actor: actor.as_deref(), ..NewLine::new(stage, status) };
+        add_history(tx, new.id, line)?;
         if !new.held {
             enqueue(tx, new.id, &topic, new.priority, new.institution)?;
         }
@@ -78,19 +80,35 @@ pub(crate) fn task_priority(priority: i64) -> i32 {
     i32::try_from(priority).unwrap_or(i32::MAX)
 }
 
-pub(crate) fn add_history(
-    tx: &mut dyn Transaction,
-    id: ItemId,
-    stage: Stage,
-    status: ItemStatus,
-    note: Option<&str>,
-    holder: Option<&str>,
-) -> Result<(), RegistryError> {
+/// A line of history to be added.
+pub(crate) struct NewLine<'a> {
+    pub(crate) stage: Stage,
+    pub(crate) status: ItemStatus,
+    pub(crate) note: Option<&'a str>,
+    /// The worker that had the item.
+    pub(crate) holder: Option<&'a str>,
+    /// Who acted, where it was no worker.
+    pub(crate) actor: Option<&'a str>,
+}
+
+impl NewLine<'_> {
+    pub(crate) fn new(stage: Stage, status: ItemStatus) -> Self {
+        Self { stage, status, note: None, holder: None, actor: None }
+    }
+}
+
+pub(crate) fn add_history(tx: &mut dyn Transaction, id: ItemId, line: NewLine<'_>) -> Result<(), RegistryError> {
     let now = tx.now()?;
-    tx.execute(
-        Statement("items.history_insert"),
-        &[id.into(), now.into(), stage.as_str().into(), status.as_str().into(), note.into(), holder.into()],
-    )?;
+    let values = [
+        id.into(),
+        now.into(),
+        line.stage.as_str().into(),
+        line.status.as_str().into(),
+        line.note.into(),
+        line.holder.into(),
+        line.actor.into(),
+    ];
+    tx.execute(Statement("items.history_insert"), &values)?;
     Ok(())
 }
 
@@ -168,6 +186,7 @@ pub fn history(tx: &mut dyn Transaction, scope: Scope, id: ItemId) -> Result<Vec
                 note: row.optional_text("note")?.map(str::to_owned),
                 holder: row.optional_text("holder")?.map(str::to_owned),
                 fence: row.integer("fence")?,
+                actor: row.optional_text("actor")?.map(str::to_owned),
             })
         })
         .collect()
@@ -230,6 +249,8 @@ pub(crate) struct Move<'a> {
     pub(crate) needs_review: bool,
     pub(crate) retry_count: u64,
     pub(crate) holder: Option<&'a str>,
+    /// Who acts, where it is no worker.
+    pub(crate) actor: Option<&'a str>,
 }
 
 impl<'a> Move<'a> {
@@ -245,6 +266,7 @@ impl<'a> Move<'a> {
             needs_review: false,
             retry_count: item.retry_count,
             holder: item.holder.as_deref(),
+            actor: None,
         }
     }
 }
@@ -257,7 +279,7 @@ pub(crate) fn apply(tx: &mut dyn Transaction, item: &Item, change: &Move<'_>) ->
             what: "work item",
             id: item.id.to_string(),
             state: item.status.to_string(),
-            act: format!("make it {}", change.status),
+            act: act_of(change.status).to_owned(),
         });
     }
     let now = tx.now()?;
@@ -277,7 +299,13 @@ pub(crate) fn apply(tx: &mut dyn Transaction, item: &Item, change: &Move<'_>) ->
             change.wait_until.into(),
         ],
     )?;
-    add_history(tx, item.id, change.position.stage, change.status, Some(&change.note), change.holder)
+    let line = NewLine {
+        note: Some(&change.note),
+        holder: change.holder,
+        actor: change.actor,
+        ..NewLine::new(change.position.stage, change.status)
+    };
+    add_history(tx, item.id, line)
 }
 
 pub(crate) fn item_row(row: &Row) -> Result<Item, RegistryError> {
@@ -306,6 +334,7 @@ pub(crate) fn item_row(row: &Row) -> Result<Item, RegistryError> {
         needs_review: row.bool("needs_review")?,
         retry_count: row.count("retry_count")?,
         cancel_requested: row.optional_text("cancel_requested")?.map(str::parse).transpose()?,
+        requested_by: row.optional_text("requested_by")?.map(str::to_owned),
         fence: row.integer("fence")?,
         holder: row.optional_text("holder")?.map(str::to_owned),
         lease_until: row.optional_time("lease_until")?,
@@ -331,4 +360,17 @@ pub fn older_open(tx: &mut dyn Transaction, item: &Item) -> Result<Option<ItemId
 pub fn open_up_to(tx: &mut dyn Transaction, item: &Item) -> Result<Vec<ItemId>, RegistryError> {
     let values: [Value; 3] = [item.institution.into(), (&item.object_identifier).into(), item.id.into()];
     tx.query(Statement("items.open_up_to"), &values)?.iter().map(|row| Ok(ItemId(row.uuid("id")?))).collect()
+}
+
+/// What gives an item a status, in words.
+fn act_of(status: ItemStatus) -> &'static str {
+    match status {
+        ItemStatus::Pending => "make it pending",
+        ItemStatus::Started => "start it",
+        ItemStatus::Held => "hold it",
+        ItemStatus::Failed => "let it fail",
+        ItemStatus::Cancelled => "cancel it",
+        ItemStatus::Succeeded => "let it succeed",
+        ItemStatus::Deleted => "delete it",
+    }
 }

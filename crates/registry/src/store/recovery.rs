@@ -122,7 +122,8 @@ pub fn requeue_stranded(
             continue;
         }
         items::enqueue(tx, item.id, &topic, item.priority, item.institution)?;
-        items::add_history(tx, item.id, item.stage, item.status, Some("had no task and was given one"), None)?;
+        let note = Some("had no task and was given one");
+        items::add_history(tx, item.id, items::NewLine { note, ..items::NewLine::new(item.stage, item.status) })?;
         topics.push(topic);
     }
     Ok(topics)

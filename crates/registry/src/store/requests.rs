@@ -29,7 +29,7 @@ pub fn request(
     }
     if request == Request::Release && item.cancel_requested == Some(ItemStatus::Held) {
         // The worker that has it was asked to stop, and need not.
-        tx.execute(Statement("items.ask_cancel"), &[id.into(), Value::Null])?;
+        tx.execute(Statement("items.ask_cancel"), &[id.into(), Value::Null, Value::Null])?;
         return Ok(Vec::new());
     }
     let here = workflow::here(workflows, &item);
@@ -56,11 +56,11 @@ pub fn request(
         if !matches!(status, ItemStatus::Held | ItemStatus::Cancelled) {
             return Err(refuse("do this while a worker holds it; cancel or hold it first"));
         }
-        tx.execute(Statement("items.ask_cancel"), &[id.into(), status.as_str().into()])?;
+        tx.execute(Statement("items.ask_cancel"), &[id.into(), status.as_str().into(), who.into()])?;
         return Ok(Vec::new());
     }
     let topic = position.topic.clone();
-    let change = Move { retry_count: 0, holder: None, ..Move::new(&item, position, status, note) };
+    let change = Move { retry_count: 0, holder: None, actor: Some(who), ..Move::new(&item, position, status, note) };
     apply(tx, &item, &change)?;
     if let Request::Requeue(_) = request {
         // What was found then says nothing of how the item ends next.

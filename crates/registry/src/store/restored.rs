@@ -224,7 +224,8 @@ pub fn end_removal(tx: &mut dyn Transaction, removed: &Restored, was_there: bool
     };
     set_state(tx, &current, state)?;
     let item = items::find(tx, Scope::System, current.item)?;
-    items::add_history(tx, item.id, item.stage, item.status, Some(&note), None)
+    let line = items::NewLine { note: Some(&note), ..items::NewLine::new(item.stage, item.status) };
+    items::add_history(tx, item.id, line)
 }
 
 /// What lies at a place where a work item was about to put something when it ended.

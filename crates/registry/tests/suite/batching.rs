@@ -11,7 +11,8 @@ fn state(world: &World<'_>, id: BatchId) -> BatchState {
 }
 
 fn ask(world: &World<'_>, id: BatchId, request: Request) -> Result<Vec<String>, RegistryError> {
-    world.registry.write(move |tx| batches::request(tx, &Table, Scope::System, id, request, "a person"))
+    let done = world.registry.write(move |tx| batches::request(tx, &Table, Scope::System, id, request, "a person"));
+    done.map(|done| done.topics)
 }
 
 pub(crate) fn the_state_of_a_batch_follows_from_its_items(subject: &dyn Subject) {
@@ -54,6 +55,10 @@ pub(crate) fn a_batch_is_held_and_released_as_one(subject: &dyn Subject) {
     assert_eq!(state(&world, batch), BatchState::Processing, "one is at work still");
     world.finish(&claim, &next(Stage::named("estimate")));
     assert_eq!(state(&world, batch), BatchState::Held);
+    let history = world.read(|tx| items::history(tx, Scope::System, started.id));
+    let last = history.last().expect("a line");
+    assert_eq!(last.note.as_deref(), Some("held by a person"), "asked for while a worker had the item");
+    assert_eq!((last.actor.as_deref(), last.holder.as_deref()), (Some("a person"), None));
     assert_eq!(ask(&world, batch, Request::Release).expect("goes on"), ["ingest.estimate", "ingest.receive"]);
     assert_eq!(state(&world, batch), BatchState::Processing);
     assert!(ids.iter().all(|id| world.find(*id).status == ItemStatus::Pending));

@@ -23,8 +23,12 @@ pub struct BatchView {
     pub succeeded: u64,
     /// How many failed.
     pub failed: u64,
-    /// How many have not ended.
+    /// How many have not ended, with those that are held.
     pub open: u64,
+    /// How many are held.
+    pub held: u64,
+    /// How many were deleted.
+    pub deleted: u64,
     /// Who submitted it.
     pub submitted_by: String,
     /// The depositor's note.
@@ -52,6 +56,8 @@ impl BatchView {
             succeeded: sum(|status| status == ItemStatus::Succeeded),
             failed: sum(|status| status == ItemStatus::Failed),
             open: sum(|status| !status.is_ended()),
+            held: sum(|status| status == ItemStatus::Held),
+            deleted: sum(|status| status == ItemStatus::Deleted),
             submitted_by: batch.submitted_by,
             note: batch.note,
             created_at: batch.created_at.to_string(),

@@ -23,6 +23,8 @@ pub struct EventView {
     pub object: Option<ObjectId>,
     /// The file it is about.
     pub file: Option<FileId>,
+    /// The path of that file within the object.
+    pub path: Option<String>,
     /// What did it.
     pub agent: String,
     /// On whose behalf, where that is known.
@@ -40,6 +42,7 @@ impl From<Event> for EventView {
             outcome_detail: event.outcome_detail,
             object: event.object,
             file: event.file,
+            path: event.path,
             agent: event.agent,
             actor: event.actor.map(|actor| actor.name),
         }

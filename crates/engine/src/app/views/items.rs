@@ -41,7 +41,7 @@ pub struct ItemView {
     pub status: ItemStatus,
     /// Lower is sooner.
     pub priority: i64,
-    /// Attempts of its stage that were spent.
+    /// Attempts of its stage that were spent, also where it gave up there.
     pub attempts: u32,
     /// Attempts of its stage that ended in an error that may pass.
     pub retry_count: u64,
@@ -49,6 +49,8 @@ pub struct ItemView {
     pub needs_review: bool,
     /// The status that a person asked for and that it will have.
     pub requested: Option<ItemStatus>,
+    /// Who asked for it.
+    pub requested_by: Option<String>,
     /// Who works on it.
     pub holder: Option<String>,
     /// Until when, unless that is extended.
@@ -136,6 +138,8 @@ pub struct HistoryLineView {
     pub holder: Option<String>,
     /// Under which fence.
     pub fence: i64,
+    /// Who acted, where it was no worker.
+    pub actor: Option<String>,
 }
 
 /// Why an item does not go on.
@@ -154,7 +158,9 @@ impl ItemView {
     pub(crate) fn read(tx: &mut dyn Transaction, item: Item) -> Result<Self, RegistryError> {
         let problems = items::problems(tx, Scope::System, item.id, PROBLEMS)?;
         let restored = restored::of_item(tx, item.id)?;
-        let attempts = tasks::of_key(tx, &item.id.to_string())?.iter().map(|task| task.spent).max().unwrap_or(0);
+        let spent = tasks::of_key(tx, &item.id.to_string())?.iter().map(|task| task.spent).max().unwrap_or(0);
+        // The task of an item that has ended is gone; what it spent at its last stage is kept.
+        let attempts = spent.max(u32::try_from(item.retry_count).unwrap_or(u32::MAX));
         let part = parts::of_item(tx, item.id)?;
         let actor = journal::actor_of_item(tx, item.id)?;
         Ok(Self {
@@ -175,6 +181,7 @@ impl ItemView {
             retry_count: item.retry_count,
             needs_review: item.needs_review,
             requested: item.cancel_requested,
+            requested_by: item.requested_by,
             holder: item.holder,
             lease_until: item.lease_until.map(|time| time.to_string()),
             waits_for: item.wait_reason,
@@ -212,6 +219,7 @@ impl From<HistoryLine> for HistoryLineView {
             note: line.note,
             holder: line.holder,
             fence: line.fence,
+            actor: line.actor,
         }
     }
 }

@@ -53,8 +53,8 @@ pub struct TaskView {
     pub ready_at: String,
     /// Attempts that were spent.
     pub attempts: u32,
-    /// Attempts it has.
-    pub max_attempts: u32,
+    /// Attempts it has; none where the settings of the workers say.
+    pub max_attempts: Option<u32>,
     /// Who has it.
     pub holder: Option<String>,
     /// Until when.
@@ -73,7 +73,7 @@ impl From<TaskRecord> for TaskView {
             priority: task.priority,
             ready_at: task.ready_at.to_string(),
             attempts: task.spent,
-            max_attempts: task.max_attempts,
+            max_attempts: Some(task.max_attempts).filter(|most| *most != u32::MAX),
             holder: task.holder,
             lease_until: task.lease_until.map(|time| time.to_string()),
             reason: task.reason,

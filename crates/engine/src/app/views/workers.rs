@@ -1,26 +1,22 @@
-//! Schedules: when background tasks run.
+//! Background tasks as `schedule --once` lists them.
 
 use serde::Serialize;
 
+use super::BackgroundTaskView;
 use crate::background::TaskStatus;
 
-/// A schedule.
+/// A background task, with its name also under the key that scripts have read since before tasks had results.
 #[derive(Debug, Clone, Serialize)]
 pub struct ScheduleView {
-    /// Its name.
+    /// The name of the task.
     pub schedule: String,
-    /// When it last ran to its end.
-    pub last_run_at: Option<String>,
-    /// When it runs next.
-    pub next_run_at: String,
+    /// The task with its last run, its result, and its next run.
+    #[serde(flatten)]
+    pub task: BackgroundTaskView,
 }
 
 impl From<TaskStatus> for ScheduleView {
     fn from(task: TaskStatus) -> Self {
-        Self {
-            schedule: task.name.to_owned(),
-            last_run_at: task.last_run_at.map(|time| time.to_string()),
-            next_run_at: task.next_run_at.to_string(),
-        }
+        Self { schedule: task.name.to_owned(), task: task.into() }
     }
 }

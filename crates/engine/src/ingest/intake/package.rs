@@ -50,11 +50,18 @@ impl PackageSource {
     /// Parses a source as a depositor writes it: a URL begins with `http://` or `https://`, everything else is a path.
     ///
     /// # Errors
-    /// The text begins as a URL and is none.
+    /// The text begins as a URL and is none, or is one of another scheme.
     pub fn parse(source: &str) -> Result<Self, EngineError> {
         if source.starts_with("http://") || source.starts_with("https://") {
             let url = Url::parse(source);
             return url.map(Self::Url).map_err(|error| EngineError::Usage(format!("{source:?} is not a URL: {error}")));
+        }
+        // A path that looks like a URL is given with what stands before it, such as `./`.
+        if let Some((scheme, _)) = source.split_once("://")
+            && scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+            && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
+        {
+            return Err(EngineError::Usage(format!("{source:?} cannot be fetched: only http and https URLs are")));
         }
         Ok(Self::LocalPath(PathBuf::from(source)))
     }

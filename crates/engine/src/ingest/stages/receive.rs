@@ -5,7 +5,7 @@ use strongroom_registry::work;
 use strongroom_registry::{Scope, WaitReason, items, tenants};
 
 use crate::ingest::deposit::{DepositOptions, takes_no_deposits};
-use crate::ingest::intake::{check_unreplaced, package_source};
+use crate::ingest::intake::{check_is_bag, check_unreplaced, package_source};
 use crate::workflow::{Outcome, StageContext, StageError};
 
 /// How long a newer deposit sleeps unless the older wakes it by ending, in microseconds.
@@ -41,6 +41,7 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
         context.registry().wakeups().notify(topics.iter().map(String::as_str));
     }
     let payload = package_source(context)?;
+    check_is_bag(&payload)?;
     let located = payload.locate(context.home)?;
     let options: DepositOptions = serde_json::from_str(&context.item.options)?;
     check_unreplaced(&payload, options.etag.as_deref(), &located)?;

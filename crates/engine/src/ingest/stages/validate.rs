@@ -65,16 +65,19 @@ fn summary(report: &Report) -> String {
         Verdict::Unsupported => "of a kind that is not supported",
     };
     let profile = profile_applied(report);
+    let what = if report.verdict == Verdict::NotABag { "package" } else { "bag" };
     if report.problems.is_empty() {
-        return format!("the bag is {verdict} ({profile})");
+        return format!("the {what} is {verdict} ({profile})");
     }
     let worst = report.problems.iter().min_by_key(|problem| problem.severity);
     let first = worst.map(|problem| {
         let message: String = problem.message.chars().take(MOST_CHARACTERS).collect();
-        format!("; first: {} {message}", problem.code)
+        let place = problem.path.as_deref().or(problem.file.as_deref());
+        let place = place.map(|place| format!(" {place}:")).unwrap_or_default();
+        format!("; first: {}{place} {message}", problem.code)
     });
     let (errors, warnings) = (report.errors, report.warnings);
-    format!("the bag is {verdict} ({profile}; errors: {errors}, warnings: {warnings}){}", first.unwrap_or_default())
+    format!("the {what} is {verdict} ({profile}; errors: {errors}, warnings: {warnings}){}", first.unwrap_or_default())
 }
 
 /// Which profile the bag was checked against, and why.

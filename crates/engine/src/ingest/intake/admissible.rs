@@ -1,0 +1,90 @@
+//! Whether a package can be deposited at all, as far as that is seen before its files are read: a folder that overlaps what
+//! the installation writes, and what is no bag.
+
+use std::fs;
+use std::path::Path;
+
+use strongroom_bagit::{BagError, ManifestName, Source};
+use strongroom_registry::items::ItemProblem;
+use strongroom_storage::{FolderLocation, Overlap};
+
+use super::package::{PackageSource, bag_trouble, unreadable};
+use crate::settings::Location;
+use crate::workflow::StageError;
+use crate::{EngineError, Home};
+
+/// Refuses a folder that is or contains the data directory, or that overlaps a folder store: it would change while it is
+/// read. Costs a look at the folders above each, however much they hold.
+pub(crate) fn check_apart(home: &Home, folder: &Path) -> Result<(), EngineError> {
+    let deposited = FolderLocation::of(folder);
+    let refuse = |how: String| {
+        let text = format!("{} cannot be deposited: {how}", folder.display());
+        Err(EngineError::Usage(text).next("deposit a folder that is apart from the data directory and the stores"))
+    };
+    let directory = FolderLocation::of(&home.directory);
+    match deposited.overlap(&directory) {
+        Some(Overlap::Same) => return refuse("it is the data directory".to_owned()),
+        Some(Overlap::Around) => {
+            return refuse(format!("it contains the data directory {}", directory.path().display()));
+        }
+        Some(Overlap::Within) | None => {}
+    }
+    for (name, store) in &home.settings.stores {
+        let Location::Folder(place) = store.location(&home.directory) else { continue };
+        match deposited.overlap(&place) {
+            Some(Overlap::Same) => return refuse(format!("it is the folder of store {name}")),
+            Some(Overlap::Within) => return refuse(format!("it lies within store {name}")),
+            Some(Overlap::Around) => {
+                return refuse(format!("it contains the folder of store {name}, {}", place.path().display()));
+            }
+            None => {}
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a path of the server that is no bag: a file that is no archive, and a folder with neither `bagit.txt` nor a
+/// manifest. The verdict is that of `bag validate`.
+pub(crate) fn check_is_bag(source: &PackageSource) -> Result<(), StageError> {
+    let PackageSource::LocalPath(path) = source else { return Ok(()) };
+    if path.is_dir() {
+        return if has_tag_files(path)? { Ok(()) } else { Err(no_bag(Some("bagit.txt"), "there is no bagit.txt")) };
+    }
+    match Source::open(path) {
+        Ok(_) => Ok(()),
+        Err(BagError::UnknownSerialization { path }) => {
+            let message = format!("{} is neither a folder nor a tar, tar.gz or zip archive", path.display());
+            Err(no_bag(None, &message))
+        }
+        // What cannot be read now is told by the look at it that follows.
+        Err(BagError::NotFound { .. }) => Ok(()),
+        Err(error) => Err(bag_trouble(error)),
+    }
+}
+
+/// Whether a folder has at its top what makes it a bag, also a broken one.
+fn has_tag_files(folder: &Path) -> Result<bool, StageError> {
+    if fs::symlink_metadata(folder.join("bagit.txt")).is_ok() {
+        return Ok(true);
+    }
+    for entry in fs::read_dir(folder).map_err(|error| unreadable(folder, &error))? {
+        let entry = entry.map_err(|error| unreadable(folder, &error))?;
+        if entry.file_name().to_str().is_some_and(|name| ManifestName::parse(name).is_some()) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn no_bag(file: Option<&str>, message: &str) -> StageError {
+    let code = "bagit.declaration";
+    let problem = ItemProblem {
+        severity: "error".to_owned(),
+        code: code.to_owned(),
+        file: file.map(str::to_owned),
+        path: None,
+        line: None,
+        message: message.to_owned(),
+    };
+    StageError::Invalid { note: format!("the package is not a bag: {code}: {message}"), problems: vec![problem] }
+}
