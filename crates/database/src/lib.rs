@@ -17,7 +17,7 @@ mod transaction;
 pub mod transfer;
 mod value;
 
-pub use clock::{Clock, ManualClock, SystemClock};
+pub use clock::{CLOCK_TOLERANCE, Clock, ManualClock, SystemClock};
 pub use error::DatabaseError;
 pub use location::{Location, Schema, exists, open, upgrade};
 pub use migration::{Migration, Upgraded};

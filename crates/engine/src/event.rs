@@ -249,6 +249,28 @@ pub enum Event<'a> {
         /// Its name.
         name: &'a str,
     },
+    /// The lease of a background task could not be extended, since the registry could not be reached; it stopped here.
+    BackgroundTaskNotExtended {
+        /// Its name.
+        name: &'a str,
+    },
+    /// A background task was still running when the process ended.
+    BackgroundTaskLeft {
+        /// Its name.
+        name: &'a str,
+    },
+    /// A time that was recorded for a background task lies ahead: the clock of the registry was ahead.
+    ClockWasAhead {
+        /// The task; it runs again now.
+        name: &'a str,
+        /// The time that was recorded.
+        time: &'a dyn Display,
+    },
+    /// Work items wait by times that a clock which was ahead has given; they are due now.
+    WaitsWrittenAhead {
+        /// How many.
+        items: usize,
+    },
     /// A stage says how far it is.
     StageProgress {
         /// The work item.
@@ -323,6 +345,18 @@ impl Event<'_> {
             Self::BackgroundTaskFailed { name, error } => warn!(name, %error, "background task failed"),
             Self::BackgroundTaskLost { name } => {
                 warn!(name, "background task was taken over by another process while it ran");
+            }
+            Self::BackgroundTaskNotExtended { name } => {
+                warn!(name, "the lease of a background task could not be extended while the registry was away");
+            }
+            Self::BackgroundTaskLeft { name } => {
+                warn!(name, "background task was still running when the process ended; the next run does the rest");
+            }
+            Self::ClockWasAhead { name, time } => {
+                warn!(name, %time, "the clock of the registry was ahead: the background task is due now");
+            }
+            Self::WaitsWrittenAhead { items } => {
+                warn!(items, "work items waited by a clock that was ahead: they are due now");
             }
             Self::StageProgress { item, stage, note } => debug!(%item, %stage, note, "stage progress"),
         }

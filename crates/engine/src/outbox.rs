@@ -1,8 +1,11 @@
 //! The dispatcher of the outbox: hands each message to the channel that takes its kind, at least once. The messages of an
-//! institution go through a channel in the order in which they were put into the outbox: one that fails holds up the later ones
-//! of its institution in that channel, and nothing else. Each message has attempts of its own, with growing waits between them.
+//! institution go through a channel in the order of their identifiers: one that fails holds up the later ones of its institution
+//! for the same place in that channel, and nothing else. Each message has attempts of its own, with growing waits between them.
 //! Messages of kinds that no channel takes (`ingested`) stay in the outbox.
 
+use std::collections::BTreeSet;
+
+use strongroom_database::CLOCK_TOLERANCE;
 use strongroom_registry::outbox::{self as rows, Message};
 use strongroom_registry::{InstitutionId, RegistryError, Time, Transaction, schedules};
 use uuid::Uuid;
@@ -10,11 +13,14 @@ use uuid::Uuid;
 use crate::background;
 use crate::event::Event;
 use crate::receiving::Notices;
-use crate::runtime::{Shutdown, retry_delay};
+use crate::runtime::{LONGEST_DELAY, Shutdown, retry_delay};
 use crate::{EngineError, Home};
 
 /// Messages read at once.
 const PAGE: usize = 200;
+
+/// The longest wait between two attempts, in microseconds, with what a clock may be behind.
+const LONGEST_WAIT: i64 = LONGEST_DELAY.as_micros() as i64 + CLOCK_TOLERANCE;
 
 /// A way by which messages reach people.
 pub trait Channel: Sync {
@@ -24,6 +30,12 @@ pub trait Channel: Sync {
     /// The kinds of messages that it takes. No other channel takes them, and `retention.drop_outbox` leaves them alone until
     /// they are delivered.
     fn kinds(&self) -> &'static [&'static str];
+
+    /// Where a message is delivered to: one that fails holds up the later ones for the same place.
+    fn place(&self, message: &Message) -> String {
+        let _ = message;
+        String::new()
+    }
 
     /// Makes one attempt. In the transaction that records what follows from the delivery, the channel marks the message as
     /// delivered ([`rows::set_delivered`]), also one that is obsolete. The process may be killed between delivery and
@@ -55,7 +67,7 @@ pub struct Delivered {
     pub obsolete: u64,
     /// Messages whose attempt failed.
     pub failed: u64,
-    /// Institutions whose messages in a channel wait, since it is too early for the next attempt at the first of them.
+    /// Places of institutions whose messages in a channel wait, since it is too early for the next attempt at the first of them.
     pub waiting: u64,
 }
 
@@ -123,9 +135,10 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Delivers the messages of an institution in order, up to the first that fails or waits.
+    /// Delivers the messages of an institution in order, for each place up to the first that fails or waits.
     fn deliver_to(&mut self, channel: &dyn Channel, institution: InstitutionId) -> Result<(), EngineError> {
         let mut after = Uuid::nil();
+        let mut held_up = BTreeSet::new();
         loop {
             let (now, page) = self.page(channel, institution, after)?;
             let Some(last) = page.last() else { return Ok(()) };
@@ -134,15 +147,25 @@ impl Run<'_> {
                 if self.stop.is_requested() {
                     return Ok(());
                 }
-                if let Some(at) = message.next_attempt_at.filter(|at| *at > now) {
+                let place = channel.place(message);
+                if held_up.contains(&place) {
+                    continue;
+                }
+                // A time that lies further ahead than any wait was given by a clock that was ahead.
+                let may_wait = |at: &Time| *at > now && *at <= now.plus(LONGEST_WAIT);
+                if let Some(at) = message.next_attempt_at.filter(may_wait) {
                     self.done.waiting += 1;
                     self.attempt_at(at);
-                    return Ok(());
+                    held_up.insert(place);
+                    continue;
                 }
                 match channel.deliver(self.home, message) {
                     Ok(Delivery::Made) => self.done.delivered += 1,
                     Ok(Delivery::Obsolete) => self.done.obsolete += 1,
-                    Err(error) => return self.record_failure(channel, message, &error),
+                    Err(error) => {
+                        self.record_failure(channel, message, &error)?;
+                        held_up.insert(place);
+                    }
                 }
             }
         }

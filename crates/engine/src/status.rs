@@ -74,6 +74,10 @@ pub struct Review {
     pub problems: u64,
     /// Background tasks whose last run failed.
     pub failed_background_tasks: u64,
+    /// Background tasks that have been due for an hour, while no process runs them.
+    pub overdue_background_tasks: u64,
+    /// The latest time that a clock which was ahead has given to a background task that has not run since.
+    pub clock_was_ahead: Option<String>,
     /// Stores that are away or refused.
     pub stores_away: u64,
     /// Those of them that are refused: they do not come back by themselves.
@@ -178,12 +182,15 @@ pub struct Background {
     pub next_run_at: String,
     /// Whether it runs now.
     pub running: bool,
+    /// Since when that run has been under way.
+    pub running_since: Option<String>,
 }
 
 impl From<TaskStatus> for Background {
     fn from(task: TaskStatus) -> Self {
         Self {
             task: task.name,
+            running_since: task.running_since().map(|time| time.to_string()),
             last_run_at: task.last_run_at.map(|time| time.to_string()),
             result: task.result,
             error: task.error,
@@ -315,6 +322,8 @@ fn review(
         all_paused: tasks::are_all_paused(tx)?,
         problems: survey.open_findings().unwrap_or_default(),
         failed_background_tasks: tasks.iter().filter(|task| task.error.is_some()).count() as u64,
+        overdue_background_tasks: tasks.iter().filter(|task| task.is_overdue).count() as u64,
+        clock_was_ahead: tasks.iter().filter_map(|task| task.started_ahead).max().map(|time| time.to_string()),
         stores_away: survey.count(Condition::Away) + refused,
         stores_refused: refused,
         uploads: uploads.sum(),

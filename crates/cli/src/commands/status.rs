@@ -47,6 +47,7 @@ fn show(status: &Status, context: &Context) -> Result<(), Failure> {
         (review.unattended_tasks, "task", "tasks", "that no worker takes (serve, or work)"),
         (review.dead_tasks, "dead task", "dead tasks", "(queue dead)"),
         (review.failed_background_tasks, "background task", "background tasks", "failed (background list)"),
+        (review.overdue_background_tasks, "background task", "background tasks", "overdue (serve, or schedule)"),
         (review.stores_refused, "store", "stores", "refused (store list)"),
         (review.stores_away - review.stores_refused, "store", "stores", "away (store list)"),
         (if review.all_paused { 0 } else { review.paused_topics }, "topic", "topics", "paused (queue list)"),
@@ -60,6 +61,9 @@ fn show(status: &Status, context: &Context) -> Result<(), Failure> {
         .collect();
     if review.all_paused {
         asks.insert(0, "all topics are paused (queue resume --all)".to_owned());
+    }
+    if let Some(time) = &review.clock_was_ahead {
+        asks.push(format!("the clock of the registry was ahead, at {time} (background list)"));
     }
     if review.registry_read_only {
         asks.insert(0, "the registry is read-only (rebuild --adopt)".to_owned());
@@ -133,7 +137,10 @@ fn show(status: &Status, context: &Context) -> Result<(), Failure> {
     }
     for (index, task) in status.background.iter().enumerate() {
         let last = task.last_run_at.clone().unwrap_or_else(never);
-        let running = if task.running { ", running" } else { "" };
+        let running = match &task.running_since {
+            Some(since) => format!(", running since {since}"),
+            None => String::new(),
+        };
         let failed = match (&task.error, &task.error_since) {
             (Some(error), Some(since)) => format!(", FAILED since {since}: {error}"),
             _ => String::new(),

@@ -205,7 +205,10 @@ fn a_background_task_that_fails_is_to_be_looked_at() {
     let status = place.run(["status", "--json"]).succeeds().object();
     assert_eq!(status["review"]["failed_background_tasks"], 1, "{status}");
     let task = &status["background"][0];
-    assert_keys(task, &["task", "last_run_at", "result", "error", "error_since", "next_run_at", "running"]);
+    assert_keys(
+        task,
+        &["task", "last_run_at", "result", "error", "error_since", "next_run_at", "running", "running_since"],
+    );
     assert!(task["error"].is_string() && task["error_since"].is_string() && task["result"].is_string(), "{task}");
     let said = place.run(["status"]).succeeds().stdout;
     assert!(said.contains("1 background tasks failed (background list)"), "{said}");

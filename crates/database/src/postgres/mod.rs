@@ -18,9 +18,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::clock::SteadyTime;
 use crate::migration::OlderSchema;
 use crate::transaction::describe_panic;
 use crate::{
@@ -67,8 +67,8 @@ struct Shared {
     pool: Pool,
     statements: Statements,
     clock: Option<Arc<dyn Clock>>,
-    /// The latest time that was given: it does not go back in this process, even where the server's clock does.
-    latest: AtomicI64,
+    /// Keeps small differences between connections out of the times of this process.
+    steady: SteadyTime,
     patience: Duration,
 }
 
@@ -149,7 +149,7 @@ impl Postgres {
             pool: Pool::new(address, connector, settings.connections, settings.connection_wait),
             statements,
             clock: settings.clock,
-            latest: AtomicI64::new(i64::MIN),
+            steady: SteadyTime::new(),
             patience: settings.patience,
         });
         Ok(Self { notifier: Notifier::new(shared.clone()), shared })
@@ -394,7 +394,7 @@ impl Shared {
             Some(clock) => clock.now().0,
             None => told.and_then(|text| text.parse().ok()).unwrap_or(i64::MIN),
         };
-        Time(self.latest.fetch_max(present, Ordering::SeqCst).max(present))
+        self.steady.at(Time(present))
     }
 
     fn transaction<'c>(&'c self, connection: &'c mut Connection, now: Option<Time>) -> PostgresTransaction<'c> {

@@ -4,7 +4,7 @@ use super::OpContext;
 use super::authorization::{BACKGROUND_LIST, BACKGROUND_RUN};
 use super::views::{BackgroundRunView, BackgroundTaskView};
 use crate::EngineError;
-use crate::background::{self, BackgroundTask, ManualRun, TASKS};
+use crate::background::{self, BackgroundTask, Loss, ManualRun, TASKS};
 use crate::journal::Target;
 use crate::runtime::Shutdown;
 use crate::settings::nearest_few;
@@ -26,12 +26,24 @@ pub fn run(context: &OpContext, name: &str, shutdown: &Shutdown) -> Result<Optio
     let refused = |message: String| {
         Err(EngineError::Refused(message).next("\"strongroom background list\" shows when it has ended"))
     };
-    authorized.around(&Target::of_system(name), |home| match background::run_now(home, task, shutdown)? {
-        ManualRun::Done { result, elapsed } => Ok(Some(BackgroundRunView::new(name, result, elapsed))),
-        ManualRun::Held { holder } => refused(format!("another process runs background task {name} now: {holder}")),
-        ManualRun::Lost => refused(format!("another process took background task {name} over while this one ran it")),
-        ManualRun::Stopped => Ok(None),
-    })
+    let mut is_stopped = false;
+    let outcome =
+        authorized.around(&Target::of_system(name), |home| match background::run_now(home, task, shutdown)? {
+            ManualRun::Done { result, elapsed } => Ok(Some(BackgroundRunView::new(name, result, elapsed))),
+            ManualRun::Held { holder } => refused(format!("another process runs background task {name} now: {holder}")),
+            ManualRun::Lost(Loss::TakenOver) => {
+                refused(format!("another process took background task {name} over while this one ran it"))
+            }
+            ManualRun::Lost(Loss::NotExtended) => refused(format!(
+                "the lease of background task {name} ran out, since the registry could not be reached to extend it"
+            )),
+            ManualRun::Stopped => {
+                is_stopped = true;
+                // For the journal: the act did not come to its end.
+                Err(EngineError::Refused("interrupted".to_owned()))
+            }
+        });
+    if is_stopped { Ok(None) } else { outcome }
 }
 
 fn find(name: &str) -> Result<&'static BackgroundTask, EngineError> {

@@ -8,7 +8,7 @@ use std::thread;
 use super::OpContext;
 use super::authorization::{BACKGROUND_LIST, BACKGROUND_RUN, WORKERS_RUN};
 use super::views::ScheduleView;
-use crate::runtime::{Pools, Shutdown};
+use crate::runtime::{Pools, Shutdown, panic_message};
 use crate::settings::Settings;
 use crate::{EngineError, Home, background, build_runtime, handlers, with_settings_reload};
 
@@ -38,20 +38,31 @@ pub fn serve(context: &OpContext, request: &Request, shutdown: &Shutdown) -> Res
     context.authorize(&BACKGROUND_RUN)?;
     thread::scope(|scope| {
         let producing = scope.spawn(|| {
-            let outcome = background::run(home, shutdown);
-            if outcome.is_err() {
-                shutdown.request();
-            }
-            outcome
+            let _stop = StopOnDrop(shutdown);
+            background::run(home, shutdown)
         });
         let outcome = run_workers(home, request, shutdown);
         // Where the workers ended by themselves, the schedules have nothing to work for.
-        shutdown.request();
+        drop(StopOnDrop(shutdown));
         match producing.join() {
-            Ok(Err(error)) => outcome.and(Err(error)),
-            _ => outcome,
+            Ok(ended) => outcome.and(ended),
+            Err(panic) => {
+                let source = std::io::Error::other(format!("a thread panicked: {}", panic_message(panic.as_ref())));
+                outcome.and(Err(EngineError::Io { act: "run", path: "background tasks".to_owned(), source }))
+            }
         }
     })
+}
+
+/// Asks for a stop, where none was asked for, also when its thread panics. A second request would mean: at once.
+struct StopOnDrop<'a>(&'a Shutdown);
+
+impl Drop for StopOnDrop<'_> {
+    fn drop(&mut self) {
+        if !self.0.is_requested() {
+            self.0.request();
+        }
+    }
 }
 
 /// Runs the schedules until a stop is asked for.

@@ -1,16 +1,23 @@
-//! Runs background tasks: what is due, or one by name. Whatever comes of a run is recorded in the task's row.
+//! Runs background tasks: what is due, each in a thread of its own, or one by name. The outcome of a run is recorded in the
+//! task's row.
 
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread;
 use std::time::{Duration, Instant};
 
+use strongroom_database::CLOCK_TOLERANCE;
 use strongroom_queue::WorkerId;
 use strongroom_registry::schedules::{self, Due, RunEnd, Schedule};
 use strongroom_registry::{Registry, RegistryError, Time, check_schema};
 
-use super::turn::Turn;
+use super::listing::{is_held, started_ahead};
+use super::turn::{Loss, Turn};
 use super::{BackgroundTask, TASKS};
 use crate::event::Event;
-use crate::runtime::Shutdown;
-use crate::settings::Settings;
+use crate::runtime::{Listener, Shutdown, panic_message};
 use crate::{EngineError, Home};
 
 /// After so long without a heartbeat another process may take a run over.
@@ -21,39 +28,8 @@ const AFTER_FAILURE: Duration = Duration::from_mins(1);
 const LONGEST_SLEEP: Duration = Duration::from_mins(1);
 /// The shortest, so that a clock that stands still costs no processor time.
 const SHORTEST_SLEEP: Duration = Duration::from_millis(100);
-
-/// A background task as it stands.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TaskStatus {
-    /// Its name.
-    pub name: &'static str,
-    /// How long after the end of a run the next one begins.
-    pub every: Duration,
-    /// When its last run started; that run may still be under way.
-    pub last_started_at: Option<Time>,
-    /// How long the last run that ended took.
-    pub last_elapsed: Option<Duration>,
-    /// When a run last ended well.
-    pub last_run_at: Option<Time>,
-    /// What that run did, in words.
-    pub result: Option<String>,
-    /// Why the last run failed; none where it ended well.
-    pub error: Option<String>,
-    /// When the first of the failures in a row was.
-    pub error_since: Option<Time>,
-    /// When it runs next; now, where it never ran.
-    pub next_run_at: Time,
-    /// The process that runs it now.
-    pub holder: Option<String>,
-}
-
-impl TaskStatus {
-    /// Whether a run ended well or was at least started.
-    pub fn has_run(&self) -> bool {
-        // Older programs did not record when a run started.
-        self.last_started_at.is_some() || self.last_run_at.is_some()
-    }
-}
+/// How long runs that are under way may take to end once a stop was asked for; then the process ends without them.
+const GRACE: Duration = Duration::from_secs(30);
 
 /// What became of a run that a person asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,8 +48,8 @@ pub enum ManualRun {
     },
     /// It was stopped before its end; the next run does the rest.
     Stopped,
-    /// Another process took it over, since the registry did not hear of this one for too long.
-    Lost,
+    /// It was not recorded, since the lease of the run was lost.
+    Lost(Loss),
 }
 
 /// What became of a run that this process took.
@@ -81,28 +57,154 @@ enum Run {
     Done { result: String, elapsed: Duration },
     Failed(EngineError),
     Stopped,
-    Lost,
+    Lost(Loss),
 }
 
-/// Runs what is due whenever it is, until asked to stop. Whatever fails is repeated.
+/// What the loop waits for.
+enum Signal {
+    /// The run of a task in this process ended, and how long it is to be left alone.
+    Ended(&'static str, Duration),
+    /// A stop was asked for.
+    Stop,
+}
+
+/// The tasks that run in this process, and those that are left alone until a moment after their registry failed.
+#[derive(Default)]
+struct Running(BTreeMap<&'static str, Option<Instant>>);
+
+impl Running {
+    fn apply(&mut self, signal: &Signal) {
+        if let Signal::Ended(name, pause) = signal {
+            self.0.insert(name, Instant::now().checked_add(*pause));
+        }
+    }
+
+    fn forget_past(&mut self) {
+        let now = Instant::now();
+        self.0.retain(|_, until| until.is_none_or(|until| until > now));
+    }
+
+    fn under_way(&self) -> impl Iterator<Item = &'static str> + '_ {
+        self.0.iter().filter(|(_, until)| until.is_none()).map(|(name, _)| *name)
+    }
+}
+
+/// Tells the loop that a run ended, however it did.
+struct Ending {
+    name: &'static str,
+    pause: Duration,
+    signals: Sender<Signal>,
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        // The loop may have ended before.
+        let _ = self.signals.send(Signal::Ended(self.name, self.pause));
+    }
+}
+
+/// Runs every task of [`TASKS`] whenever it is due; see [`run_tasks`].
 ///
 /// # Errors
 /// [`RegistryError::NewerSchema`] where another program has brought the registry beyond what this one knows.
-pub fn run(home: &Home, shutdown: &Shutdown) -> Result<(), EngineError> {
-    while !shutdown.is_requested() {
-        let sleep = match run_due(home, shutdown) {
+pub fn run(home: &Arc<Home>, shutdown: &Shutdown) -> Result<(), EngineError> {
+    run_tasks(&TASKS, home, shutdown)
+}
+
+/// Runs what is due whenever it is, until asked to stop. What fails is repeated. Each task has a thread of its own: one that hangs
+/// holds up no other. Runs that are under way when a stop is asked for have a grace time to end, and none after a second request.
+///
+/// # Errors
+/// [`RegistryError::NewerSchema`] where another program has brought the registry beyond what this one knows.
+pub fn run_tasks(tasks: &'static [BackgroundTask], home: &Arc<Home>, shutdown: &Shutdown) -> Result<(), EngineError> {
+    let (sender, signals) = mpsc::channel();
+    let listener: Arc<Listener> = {
+        let sender = sender.clone();
+        Arc::new(move || {
+            // The loop may have ended before.
+            let _ = sender.send(Signal::Stop);
+        })
+    };
+    shutdown.listen(&listener);
+    let mut running = Running::default();
+    let outcome = loop {
+        if shutdown.is_requested() {
+            break Ok(());
+        }
+        running.forget_past();
+        let sleep = match start_due(tasks, home, shutdown, &mut running, &sender) {
             Ok(sleep) => sleep,
-            Err(error @ EngineError::Registry(RegistryError::NewerSchema { .. })) => return Err(error),
+            Err(error @ EngineError::Registry(RegistryError::NewerSchema { .. })) => break Err(error),
             Err(error) => {
                 Event::RegistryUnavailable { act: "run background tasks", error: &error.chain() }.emit();
                 AFTER_FAILURE
             }
         };
-        if shutdown.wait(sleep.clamp(SHORTEST_SLEEP, LONGEST_SLEEP)) {
-            return Ok(());
+        if let Ok(signal) = signals.recv_timeout(sleep.clamp(SHORTEST_SLEEP, LONGEST_SLEEP)) {
+            running.apply(&signal);
+        }
+    };
+    if !shutdown.is_requested() {
+        shutdown.request();
+    }
+    wait_for_runs(&mut running, &signals, shutdown);
+    outcome
+}
+
+/// Waits for the runs that are under way, for as long as the grace time.
+fn wait_for_runs(running: &mut Running, signals: &Receiver<Signal>, shutdown: &Shutdown) {
+    let began = Instant::now();
+    while running.under_way().next().is_some() && !shutdown.is_urgent() {
+        let left = GRACE.saturating_sub(began.elapsed());
+        let Ok(signal) = signals.recv_timeout(left) else { break };
+        running.apply(&signal);
+    }
+    for name in running.under_way() {
+        Event::BackgroundTaskLeft { name }.emit();
+    }
+}
+
+/// Starts a thread for every task that is due and that no process runs; returns how long until the next may be.
+fn start_due(
+    tasks: &'static [BackgroundTask],
+    home: &Arc<Home>,
+    shutdown: &Shutdown,
+    running: &mut Running,
+    signals: &Sender<Signal>,
+) -> Result<Duration, EngineError> {
+    prepare(home)?;
+    keep_to_settings(home)?;
+    let (now, known) = now_and_schedules(&home.registry)?;
+    let mut sleep = LONGEST_SLEEP;
+    for task in tasks {
+        if let Some(until) = running.0.get(task.name) {
+            sleep = until.map_or(sleep, |until| sleep.min(until.saturating_duration_since(Instant::now())));
+            continue;
+        }
+        let schedule = known.iter().find(|schedule| schedule.name == task.name);
+        if schedule.is_some_and(|schedule| is_held(schedule, now)) {
+            continue;
+        }
+        let wait = schedule.map_or(0, |schedule| schedule.next_run_at.0.saturating_sub(now.0)).max(0);
+        if wait > 0 {
+            sleep = sleep.min(Duration::from_micros(wait.unsigned_abs()));
+            continue;
+        }
+        let ending = Ending { name: task.name, pause: Duration::ZERO, signals: signals.clone() };
+        let (home, shutdown) = (home.clone(), shutdown.clone());
+        let spawned = thread::Builder::new().name(format!("background {}", task.name)).spawn(move || {
+            let mut ending = ending;
+            if let Err(error) = run_if_due(&home, task, &shutdown) {
+                ending.pause = AFTER_FAILURE;
+                Event::RegistryUnavailable { act: "run a background task", error: &error.chain() }.emit();
+            }
+        });
+        match spawned {
+            Ok(_) => _ = running.0.insert(task.name, None),
+            Err(error) => Event::ThreadNotStarted { name: task.name, error: &error }.emit(),
         }
     }
-    Ok(())
+    Ok(sleep)
 }
 
 /// What came of running every task that was due.
@@ -114,14 +216,13 @@ pub struct DueRuns {
     pub first_failure: Option<EngineError>,
 }
 
-/// Runs every task that is due, once; returns how long until the next run of any.
+/// Runs every task that is due, once, one after another; returns how long until the next run of any.
 pub fn run_due(home: &Home, shutdown: &Shutdown) -> Result<Duration, EngineError> {
     Ok(run_each_due(home, shutdown)?.next_in)
 }
 
 /// The same, with the first failure: that of one task keeps no other from being run.
 pub fn run_each_due(home: &Home, shutdown: &Shutdown) -> Result<DueRuns, EngineError> {
-    let holder = WorkerId::this_process().to_string();
     prepare(home)?;
     keep_to_settings(home)?;
     let mut first_failure = None;
@@ -129,9 +230,8 @@ pub fn run_each_due(home: &Home, shutdown: &Shutdown) -> Result<DueRuns, EngineE
         if shutdown.is_requested() {
             break;
         }
-        let Some(turn) = Turn::take(&home.registry, task.name, Due::Now, &holder, LEASE)? else { continue };
-        if let Run::Failed(error) = run_task(home, task, turn, shutdown)? {
-            first_failure.get_or_insert(error.while_trying(format!("run background task {}", task.name)));
+        if let Some(failure) = run_if_due(home, task, shutdown)? {
+            first_failure.get_or_insert(failure);
         }
     }
     let (now, known) = now_and_schedules(&home.registry)?;
@@ -139,6 +239,16 @@ pub fn run_each_due(home: &Home, shutdown: &Shutdown) -> Result<DueRuns, EngineE
     let next = known.iter().filter(is_ours).map(|one| one.next_run_at).min();
     let wait = next.map_or(0, |next| next.0.saturating_sub(now.0)).max(0);
     Ok(DueRuns { next_in: Duration::from_micros(wait.unsigned_abs()), first_failure })
+}
+
+/// Runs a task where it is due and no other process runs it; why the run failed, if it did.
+fn run_if_due(home: &Home, task: &BackgroundTask, shutdown: &Shutdown) -> Result<Option<EngineError>, EngineError> {
+    let holder = WorkerId::this_process().to_string();
+    let Some(turn) = Turn::take(&home.registry, task.name, Due::Now, &holder, LEASE)? else { return Ok(None) };
+    Ok(match run_task(home, task, turn, shutdown)? {
+        Run::Failed(error) => Some(error.while_trying(format!("run background task {}", task.name))),
+        _ => None,
+    })
 }
 
 /// Runs a task now in this process, whether it is due or not, unless another process runs it.
@@ -157,58 +267,31 @@ pub fn run_now(home: &Home, task: &BackgroundTask, shutdown: &Shutdown) -> Resul
         Run::Done { result, elapsed } => Ok(ManualRun::Done { result, elapsed }),
         Run::Failed(error) => Err(error),
         Run::Stopped => Ok(ManualRun::Stopped),
-        Run::Lost => Ok(ManualRun::Lost),
+        Run::Lost(loss) => Ok(ManualRun::Lost(loss)),
     }
-}
-
-/// Every background task with its last run and its next, by name.
-pub fn list(settings: &Settings, registry: &Registry) -> Result<Vec<TaskStatus>, EngineError> {
-    let (now, known) = now_and_schedules(registry)?;
-    let status = |task: &BackgroundTask| {
-        let schedule = known.iter().find(|schedule| schedule.name == task.name).cloned();
-        let is_held = schedule.as_ref().is_some_and(|one| one.lease_until.is_some_and(|until| until > now));
-        let every = (task.every)(settings);
-        match schedule {
-            Some(one) => TaskStatus {
-                name: task.name,
-                every,
-                last_started_at: one.last_started_at,
-                last_elapsed: one.last_elapsed.map(Duration::from_micros),
-                last_run_at: one.last_run_at,
-                result: one.result,
-                error: one.error,
-                error_since: one.error_since,
-                next_run_at: one.next_run_at,
-                holder: one.holder.filter(|_| is_held),
-            },
-            None => TaskStatus {
-                name: task.name,
-                every,
-                last_started_at: None,
-                last_elapsed: None,
-                last_run_at: None,
-                result: None,
-                error: None,
-                error_since: None,
-                next_run_at: now,
-                holder: None,
-            },
-        }
-    };
-    Ok(TASKS.iter().map(status).collect())
 }
 
 fn now_and_schedules(registry: &Registry) -> Result<(Time, Vec<Schedule>), RegistryError> {
     registry.read(|tx| Ok((tx.now()?, schedules::list(tx)?)))
 }
 
-/// What comes before any run: the tables must be as this program knows them, and runs of processes of this machine that are
-/// gone are free again.
+/// What comes before any run: the tables must be as this program knows them, runs of processes of this machine that are gone are
+/// free again, and no lease lasts longer than one that is given now.
 fn prepare(home: &Home) -> Result<(), EngineError> {
     let known = home.registry.known_schema();
     home.registry.read(|tx| check_schema(tx, known))?;
     let is_gone = |holder: &str| holder.parse::<WorkerId>().is_ok_and(|holder| holder.is_gone());
-    for schedule in home.registry.read(schedules::list)? {
+    let (now, known) = now_and_schedules(&home.registry)?;
+    let longest = i64::try_from(LEASE.as_micros()).unwrap_or(i64::MAX);
+    for schedule in known {
+        // Extended before `now` was read, it may last a little longer.
+        if schedule.lease_until.is_some_and(|until| until > now.plus(longest).plus(CLOCK_TOLERANCE)) {
+            let name = schedule.name.clone();
+            home.registry.write(move |tx| {
+                let until = tx.now()?.plus(longest);
+                schedules::bound_lease(tx, &name, until)
+            })?;
+        }
         let Some(holder) = schedule.holder.filter(|holder| is_gone(holder)) else { continue };
         home.registry.write(move |tx| {
             let now = tx.now()?;
@@ -218,13 +301,22 @@ fn prepare(home: &Home) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// Brings forward what was put off by a longer interval than the settings have now.
+/// Brings forward what was put off by a longer interval than the settings have now, and makes due what was recorded by a clock
+/// that was ahead: when it last ran, and when it is to run next, says nothing then.
 fn keep_to_settings(home: &Home) -> Result<(), EngineError> {
     let (now, known) = now_and_schedules(&home.registry)?;
     for task in &TASKS {
         let every = (task.every)(&home.settings);
-        let latest = now.plus(i64::try_from(every.as_micros()).unwrap_or(i64::MAX));
-        if known.iter().any(|schedule| schedule.name == task.name && schedule.next_run_at > latest) {
+        let Some(schedule) = known.iter().find(|schedule| schedule.name == task.name) else { continue };
+        let mut latest = now.plus(i64::try_from(every.as_micros()).unwrap_or(i64::MAX));
+        // Where a run is under way, its end is awaited.
+        if !is_held(schedule, now)
+            && let Some(started) = started_ahead(schedule, now)
+        {
+            Event::ClockWasAhead { name: task.name, time: &started }.emit();
+            latest = now;
+        }
+        if schedule.next_run_at > latest {
             let name = task.name;
             home.registry.write(move |tx| schedules::due_by(tx, name, latest))?;
         }
@@ -236,11 +328,19 @@ fn keep_to_settings(home: &Home) -> Result<(), EngineError> {
 fn run_task(home: &Home, task: &BackgroundTask, turn: Turn<'_>, shutdown: &Shutdown) -> Result<Run, EngineError> {
     let (name, every) = (task.name, (task.every)(&home.settings));
     let began = Instant::now();
-    let outcome = turn.keep(LEASE / 3, shutdown, |stop| (task.run)(home, stop));
+    let outcome = turn.keep(LEASE / 3, shutdown, |stop| {
+        catch_unwind(AssertUnwindSafe(|| (task.run)(home, stop))).unwrap_or_else(|panic| {
+            let source = std::io::Error::other(format!("it panicked: {}", panic_message(panic.as_ref())));
+            Err(EngineError::Io { act: "run background task", path: name.to_owned(), source })
+        })
+    });
     let elapsed = began.elapsed();
-    if turn.is_lost() {
-        Event::BackgroundTaskLost { name }.emit();
-        return Ok(Run::Lost);
+    if let Some(loss) = turn.loss() {
+        match loss {
+            Loss::TakenOver => Event::BackgroundTaskLost { name }.emit(),
+            Loss::NotExtended => Event::BackgroundTaskNotExtended { name }.emit(),
+        }
+        return Ok(Run::Lost(loss));
     }
     match outcome {
         Ok(_) if shutdown.is_requested() => {

@@ -1,5 +1,5 @@
 //! Background tasks: what is done every so often, by whichever process comes first. One file each, with the task's name, its
-//! interval and a function; [`TASKS`] lists them, `driver.rs` runs them.
+//! interval and a function; [`TASKS`] lists them, `driver.rs` runs them, `listing.rs` shows them.
 //!
 //! The rules that every task keeps:
 //!
@@ -15,6 +15,7 @@
 
 mod driver;
 pub(crate) mod fixity;
+mod listing;
 mod logs;
 pub(crate) mod outbox;
 mod placements;
@@ -27,7 +28,9 @@ mod uploads;
 
 use std::time::Duration;
 
-pub use driver::{DueRuns, ManualRun, TaskStatus, list, run, run_due, run_each_due, run_now};
+pub use driver::{DueRuns, ManualRun, run, run_due, run_each_due, run_now, run_tasks};
+pub use listing::{TaskStatus, list};
+pub use turn::Loss;
 
 use crate::runtime::Shutdown;
 use crate::settings::Settings;
@@ -39,9 +42,9 @@ pub struct BackgroundTask {
     /// Its name, which is that of its row in the table of schedules.
     pub name: &'static str,
     /// How long after the end of a run the next one begins.
-    pub(crate) every: fn(&Settings) -> Duration,
+    pub every: fn(&Settings) -> Duration,
     /// One run; returns what it did, in words.
-    pub(crate) run: fn(&Home, &Shutdown) -> Result<String, EngineError>,
+    pub run: fn(&Home, &Shutdown) -> Result<String, EngineError>,
 }
 
 /// Every background task, by name.

@@ -1,8 +1,7 @@
 //! A run of a background task that this process has taken. Its lease is short and extended by a heartbeat while the task runs,
 //! so that the run of a machine that died is taken over soon; a run that was taken over is asked to stop.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Duration;
 
@@ -16,6 +15,18 @@ use crate::runtime::{BootClock, Listener, MonotonicClock, Shutdown};
 /// How soon to try again when the registry did not answer.
 const AGAIN: Duration = Duration::from_secs(1);
 
+/// For how long after a request to stop the lease of a run is extended. A run that hangs is left to another process then.
+const EXTENDED_AFTER_STOP: Duration = Duration::from_secs(30);
+
+/// How the lease of a run was lost. What the run did is not recorded, and the next run repeats what is missing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Loss {
+    /// Another process has taken the run over.
+    TakenOver,
+    /// The registry could not be reached for as long as the lease lasts: another process may have taken the run over.
+    NotExtended,
+}
+
 /// A turn that was taken.
 pub(super) struct Turn<'a> {
     registry: &'a Registry,
@@ -23,7 +34,7 @@ pub(super) struct Turn<'a> {
     holder: String,
     lease: Duration,
     taken_at: Duration,
-    is_lost: AtomicBool,
+    loss: OnceLock<Loss>,
 }
 
 /// Ends the heartbeat, however the turn ends.
@@ -50,7 +61,7 @@ impl<'a> Turn<'a> {
             let until = tx.now()?.plus(micros(lease));
             schedules::take(tx, name, due, &owner, until)
         })?;
-        let turn = Self { registry, name, holder: holder.to_owned(), lease, taken_at, is_lost: AtomicBool::new(false) };
+        let turn = Self { registry, name, holder: holder.to_owned(), lease, taken_at, loss: OnceLock::new() };
         Ok(is_ours.then_some(turn))
     }
 
@@ -79,9 +90,9 @@ impl<'a> Turn<'a> {
         })
     }
 
-    /// Whether somebody else may have the turn by now.
-    pub(super) fn is_lost(&self) -> bool {
-        self.is_lost.load(Ordering::SeqCst)
+    /// How the lease was lost; none where this process still has it.
+    pub(super) fn loss(&self) -> Option<Loss> {
+        self.loss.get().copied()
     }
 
     /// Ends the run: how it ended, and how long until the next. Changes nothing where another process has taken it over.
@@ -96,22 +107,30 @@ impl<'a> Turn<'a> {
     fn beat(&self, every: Duration, over: &Shutdown, stop: &Shutdown) {
         let mut held_until = self.taken_at.saturating_add(self.lease);
         let mut pause = every;
+        let mut stop_seen_at = None;
         while !over.wait(pause) {
             let asked_at = BootClock.now();
-            let is_ours = match self.extend() {
+            if stop.is_requested() {
+                let since = *stop_seen_at.get_or_insert(asked_at);
+                if asked_at.saturating_sub(since) > EXTENDED_AFTER_STOP {
+                    return;
+                }
+            }
+            let loss = match self.extend() {
                 Ok(is_ours) => {
                     held_until = asked_at.saturating_add(self.lease);
                     pause = every;
-                    is_ours
+                    (!is_ours).then_some(Loss::TakenOver)
                 }
                 Err(error) => {
                     Event::RegistryUnavailable { act: "extend the lease of a background task", error: &error }.emit();
                     pause = every.min(AGAIN);
-                    BootClock.now() < held_until
+                    (BootClock.now() >= held_until).then_some(Loss::NotExtended)
                 }
             };
-            if !is_ours {
-                self.is_lost.store(true, Ordering::SeqCst);
+            if let Some(loss) = loss {
+                // The heartbeat ends here: it is set once.
+                let _ = self.loss.set(loss);
                 stop.request();
                 return;
             }
@@ -134,7 +153,7 @@ fn micros(span: Duration) -> i64 {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::AtomicI64;
+    use std::sync::atomic::{AtomicI64, Ordering};
     use std::time::Instant;
 
     use strongroom_database::{Clock, SystemClock, Time};
@@ -188,7 +207,7 @@ mod tests {
             assert!(!stop.is_requested());
         });
         assert!(Turn::take(&registry, "look", Due::Now, "others", LEASE).unwrap().is_none());
-        assert!(!turn.is_lost());
+        assert_eq!(turn.loss(), None);
         turn.end(RunEnd::Done("done".into()), Duration::from_mins(1)).unwrap();
         assert_eq!(row(&registry).holder, None);
     }
@@ -205,7 +224,7 @@ mod tests {
             });
             until(|| stop.is_requested());
         });
-        assert!(turn.is_lost());
+        assert_eq!(turn.loss(), Some(Loss::TakenOver));
         let theirs = row(&registry);
         turn.end(RunEnd::Done("done".into()), Duration::ZERO).unwrap();
         assert_eq!((&row(&registry), theirs.holder.as_deref()), (&theirs, Some("others")));
@@ -221,6 +240,6 @@ mod tests {
             shutdown.request();
             assert!(stop.is_requested());
         });
-        assert!(!turn.is_lost());
+        assert_eq!(turn.loss(), None);
     }
 }

@@ -63,6 +63,10 @@ impl Channel for Notices {
         &[outbox::UPLOAD_EXPIRES]
     }
 
+    fn place(&self, message: &Message) -> String {
+        serde_json::from_str(&message.payload).map(|payload: Payload| payload.store).unwrap_or_default()
+    }
+
     fn deliver(&self, home: &Home, message: &Message) -> Result<Delivery, EngineError> {
         Ok(if deliver(home, message)? { Delivery::Made } else { Delivery::Obsolete })
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 /// The wait after the first attempt, before jitter.
 const FIRST: Duration = Duration::from_secs(1);
 /// No wait is longer.
-const LONGEST: Duration = Duration::from_mins(10);
+pub(crate) const LONGEST_DELAY: Duration = Duration::from_mins(10);
 
 /// The wait after attempt number `attempt` (from 1): doubled each time from one second up to ten minutes, less up to half
 /// of it by chance, so that tasks that failed together do not come back together. Never less than a second.
@@ -16,7 +16,7 @@ pub fn retry_delay(attempt: u64) -> Duration {
 
 fn jittered(attempt: u64, chance: u32) -> Duration {
     let doublings = attempt.saturating_sub(1).min(16);
-    let full = FIRST.saturating_mul(1 << doublings).min(LONGEST);
+    let full = FIRST.saturating_mul(1 << doublings).min(LONGEST_DELAY);
     let less = full.mul_f64(0.5 * f64::from(chance) / f64::from(u32::MAX));
     full.saturating_sub(less).max(FIRST)
 }
@@ -35,7 +35,7 @@ mod tests {
         assert_eq!(jittered(1, 0), Duration::from_secs(1));
         assert_eq!(jittered(2, 0), Duration::from_secs(2));
         assert_eq!(jittered(5, 0), Duration::from_secs(16));
-        assert_eq!(jittered(u64::MAX, 0), LONGEST);
+        assert_eq!(jittered(u64::MAX, 0), LONGEST_DELAY);
     }
 
     #[test]

@@ -73,6 +73,11 @@ impl Shutdown {
         *waited.unwrap_or_else(PoisonError::into_inner).0
     }
 
+    /// Whether it was asked more than once: to stop at once.
+    pub(crate) fn is_urgent(&self) -> bool {
+        self.urgency() == Urgency::AtOnce
+    }
+
     pub(super) fn urgency(&self) -> Urgency {
         match self.0.lock().unwrap_or_else(PoisonError::into_inner).requests {
             0 => Urgency::None,

@@ -38,7 +38,14 @@ fn sweep_once(core: &Core, after: &mut ItemId) -> Result<(), RegistryError> {
     }
     for _ in 0..PAGES {
         let from = *after;
-        let (last, stranded) = core.registry.read(|tx| work::stranded(tx, from, ITEMS_AT_ONCE))?;
+        let open = core.registry.read(|tx| work::open_items(tx, from, ITEMS_AT_ONCE))?;
+        if !open.written_ahead.is_empty() {
+            let ahead = open.written_ahead;
+            Event::WaitsWrittenAhead { items: ahead.len() }.emit();
+            let topics = core.registry.write(move |tx: &mut dyn Transaction| work::wake_written_ahead(tx, &ahead))?;
+            announce(core, &topics);
+        }
+        let stranded = open.without_task;
         if !stranded.is_empty() {
             let workflows = core.registry.workflows();
             let topics = core
@@ -46,7 +53,7 @@ fn sweep_once(core: &Core, after: &mut ItemId) -> Result<(), RegistryError> {
                 .write(move |tx: &mut dyn Transaction| work::requeue_stranded(tx, workflows.as_ref(), &stranded))?;
             announce(core, &topics);
         }
-        let Some(last) = last else {
+        let Some(last) = open.last else {
             *after = ItemId(Uuid::nil());
             return Ok(());
         };

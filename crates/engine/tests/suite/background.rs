@@ -1,6 +1,7 @@
 //! Background tasks: each run is taken once, by the process that comes first; how it ended is recorded, and what failed is
 //! repeated soon.
 
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use strongroom_engine::background::{self, BackgroundTask, ManualRun, TASKS, TaskStatus};
@@ -179,4 +180,105 @@ fn a_run_that_is_stopped_is_due_again() {
     let stopped = named(&home, "staging");
     assert_eq!((stopped.last_run_at, stopped.result, stopped.error), (None, None, None));
     assert!(stopped.next_run_at <= strongroom_database::Clock::now(&*home.clock));
+}
+
+const DAY: Duration = Duration::from_hours(24);
+
+#[test]
+fn a_clock_that_was_ahead_puts_no_background_task_off() {
+    let home = home();
+    let go_on = Shutdown::new();
+    background::run_due(&home, &go_on).expect("runs");
+    home.clock.advance(2 * DAY);
+    background::run_due(&home, &go_on).expect("runs");
+    home.clock.set_back(2 * DAY);
+    home.clock.advance(Duration::from_secs(10));
+    assert!(listed(&home).iter().all(|task| task.started_ahead.is_some()), "it is told");
+    background::run_due(&home, &go_on).expect("runs");
+    let now = strongroom_database::Clock::now(&*home.clock);
+    for task in listed(&home) {
+        assert_eq!(task.started_ahead, None, "{task:?}");
+        assert!(task.last_run_at.expect("ran") <= now, "{task:?}");
+        let every = i64::try_from(task.every.as_micros()).expect("fits");
+        assert!(task.next_run_at <= now.plus(every), "{task:?}");
+    }
+}
+
+#[test]
+fn a_lease_of_a_clock_that_was_ahead_lasts_no_longer_than_others() {
+    let home = home();
+    home.registry
+        .write(|tx| {
+            let until = tx.now()?.plus(365 * 24 * 3_600_000_000);
+            schedules::take(tx, "staging", Due::Now, "a machine that died", until)
+        })
+        .expect("takes");
+    background::run_due(&home, &Shutdown::new()).expect("runs");
+    assert_eq!(named(&home, "staging").last_run_at, None, "its holder may be at work");
+    home.clock.advance(Duration::from_mins(2));
+    background::run_due(&home, &Shutdown::new()).expect("runs");
+    assert!(named(&home, "staging").last_run_at.is_some());
+}
+
+#[test]
+fn tasks_that_no_process_runs_are_overdue_after_an_hour() {
+    let home = home();
+    assert!(!listed(&home).iter().any(|task| task.is_overdue));
+    home.clock.advance(Duration::from_mins(61));
+    assert!(listed(&home).iter().all(|task| task.is_overdue), "none ever ran");
+    background::run_due(&home, &Shutdown::new()).expect("runs");
+    assert!(!listed(&home).iter().any(|task| task.is_overdue));
+}
+
+#[test]
+fn a_panic_of_a_task_is_recorded_as_its_failure() {
+    let home = home();
+    let panics =
+        BackgroundTask { name: "staging", every: |_| Duration::from_hours(1), run: |_, _| panic!("out of order") };
+    let error = background::run_now(&home, &panics, &Shutdown::new()).expect_err("fails");
+    assert!(error.chain().contains("out of order"), "{}", error.chain());
+    let after = named(&home, "staging");
+    assert!(after.error.as_ref().is_some_and(|error| error.contains("panicked: out of order")), "{after:?}");
+    assert_eq!(after.holder, None, "it is repeated");
+}
+
+static RELEASED: AtomicBool = AtomicBool::new(false);
+static OTHER_RUNS: AtomicU32 = AtomicU32::new(0);
+static TASKS_OF_WHICH_ONE_HANGS: [BackgroundTask; 2] = [
+    BackgroundTask {
+        name: "fixity",
+        every: |_| Duration::from_hours(1),
+        run: |_, _| {
+            while !RELEASED.load(Ordering::SeqCst) {
+                std::thread::yield_now();
+            }
+            Ok(String::new())
+        },
+    },
+    BackgroundTask {
+        name: "staging",
+        every: |_| Duration::ZERO,
+        run: |_, _| {
+            OTHER_RUNS.fetch_add(1, Ordering::SeqCst);
+            Ok(String::new())
+        },
+    },
+];
+
+#[test]
+fn a_task_that_hangs_holds_up_no_other_and_no_end_of_the_process() {
+    let home = home();
+    let stop = Shutdown::new();
+    std::thread::scope(|scope| {
+        let running = scope.spawn(|| background::run_tasks(&TASKS_OF_WHICH_ONE_HANGS, &home, &stop));
+        while OTHER_RUNS.load(Ordering::SeqCst) < 3 || named(&home, "fixity").holder.is_none() {
+            std::thread::yield_now();
+        }
+        assert!(named(&home, "fixity").running_since().is_some());
+        stop.request();
+        stop.request();
+        running.join().expect("stops").expect("ends well");
+        assert!(!RELEASED.load(Ordering::SeqCst));
+    });
+    RELEASED.store(true, Ordering::SeqCst);
 }

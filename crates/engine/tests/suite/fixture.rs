@@ -33,6 +33,11 @@ impl MovedClock {
     pub(crate) fn advance(&self, by: Duration) {
         self.0.fetch_add(i64::try_from(by.as_micros()).expect("fits"), Ordering::SeqCst);
     }
+
+    /// Moves it back.
+    pub(crate) fn set_back(&self, by: Duration) {
+        self.0.fetch_sub(i64::try_from(by.as_micros()).expect("fits"), Ordering::SeqCst);
+    }
 }
 
 impl Clock for MovedClock {

@@ -36,6 +36,10 @@ impl Channel for Scripted {
         &[KIND, OTHER_KIND]
     }
 
+    fn place(&self, message: &Message) -> String {
+        message.key.split_once('/').map(|(place, _)| place.to_owned()).unwrap_or_default()
+    }
+
     fn deliver(&self, home: &Home, message: &Message) -> Result<Delivery, EngineError> {
         self.attempts.lock().expect("no poison").push(message.key.clone());
         if self.failing.lock().expect("no poison").contains(message.key.as_str()) {
@@ -202,4 +206,36 @@ fn messages_that_are_undelivered_for_an_hour_are_told_with_an_error() {
     // Its payload names no upload: it is obsolete.
     assert_eq!(outbox::deliver(&home, &Shutdown::new()).expect("runs").obsolete, 1);
     assert_eq!(overdue(), (0, None));
+}
+
+#[test]
+fn a_message_that_failed_while_the_clock_was_ahead_is_attempted_when_it_is_right_again() {
+    const YEAR: i64 = 365 * 24 * 3_600_000_000;
+    let home = Frozen::new();
+    home.clock.advance(YEAR);
+    put(&home, ours(&home), rows::UPLOAD_EXPIRES, "of tomorrow");
+    put(&home, ours(&home), KIND, "first");
+    let channel = Scripted::failing(&["first"]);
+    assert_eq!(channel.run(&home).0.failed, 1);
+    home.clock.advance(-YEAR);
+    let survey = Survey::of(home.made.path(), &home.settings, Some(&home.registry)).expect("looks");
+    let status = status::collect(home.made.path(), &home.settings, &home.registry, &survey).expect("collects");
+    assert_eq!(status.outbox.overdue, 1, "its age is not known");
+    channel.recover();
+    assert_eq!(channel.run(&home).0, Delivered { delivered: 1, ..Delivered::default() });
+}
+
+#[test]
+fn a_message_that_can_not_be_delivered_holds_up_no_other_place_of_its_institution() {
+    let home = Frozen::new();
+    let channel = Scripted::failing(&["gone/first"]);
+    for key in ["gone/first", "here/first", "gone/second", "here/second"] {
+        put(&home, ours(&home), KIND, key);
+    }
+    let (done, attempted) = channel.run(&home);
+    assert_eq!((done.delivered, done.failed), (2, 1));
+    assert_eq!(attempted, ["gone/first", "here/first", "here/second"]);
+    put(&home, ours(&home), KIND, "here/third");
+    let (done, attempted) = channel.run(&home);
+    assert_eq!((done.delivered, done.waiting, attempted), (1, 1, vec!["here/third".to_owned()]));
 }

@@ -97,7 +97,7 @@ WHERE id = $1 AND fence = $2
 -- name: items.set_verdict
 UPDATE work_items SET is_verdict = TRUE WHERE id = $1
 -- name: items.open_after
-SELECT id, topic FROM work_items
+SELECT id, topic, updated_at, wait_until FROM work_items
 WHERE status IN ('pending', 'started') AND id > $1
 ORDER BY id LIMIT $2
 -- name: items.waiting

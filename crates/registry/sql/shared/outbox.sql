@@ -17,7 +17,8 @@ UPDATE outbox SET attempts = attempts + 1, next_attempt_at = ?2, last_error = ?3
 SELECT kind, count(*) AS messages, min(created_at) AS oldest_created_at FROM outbox WHERE delivered_at IS NULL
 GROUP BY kind ORDER BY kind
 -- name: outbox.overdue
-SELECT count(*) AS messages FROM outbox WHERE delivered_at IS NULL AND kind = ?1 AND created_at < ?2
+SELECT count(*) AS messages FROM outbox WHERE delivered_at IS NULL AND kind = ?1 AND (created_at < ?2 OR created_at > ?3)
 -- name: outbox.overdue_error
 SELECT last_error FROM outbox
-WHERE delivered_at IS NULL AND kind = ?1 AND created_at < ?2 AND last_error IS NOT NULL ORDER BY id LIMIT 1
+WHERE delivered_at IS NULL AND kind = ?1 AND (created_at < ?2 OR created_at > ?3)
+    AND last_error IS NOT NULL ORDER BY id LIMIT 1

@@ -30,6 +30,8 @@ INSERT INTO schedules (name, next_run_at, holder, lease_until, last_started_at) 
 ON CONFLICT (name) DO UPDATE SET holder = ?3, lease_until = ?4, last_started_at = ?2, wanted_at = NULL
 WHERE schedules.next_run_at <= ?5 AND (schedules.lease_until IS NULL OR schedules.lease_until <= ?2)
 RETURNING 1 AS found
+-- name: schedules.bound_lease
+UPDATE schedules SET lease_until = ?2 WHERE name = ?1 AND lease_until > ?2
 -- name: schedules.extend
 UPDATE schedules SET lease_until = ?3 WHERE name = ?1 AND holder = ?2 RETURNING 1 AS found
 -- name: schedules.done

@@ -94,7 +94,7 @@ WHERE id = ?1 AND fence = ?2
 -- name: items.set_verdict
 UPDATE work_items SET is_verdict = 1 WHERE id = ?1
 -- name: items.open_after
-SELECT id, topic FROM work_items INDEXED BY work_items_at_work
+SELECT id, topic, updated_at, wait_until FROM work_items INDEXED BY work_items_at_work
 WHERE status IN ('pending', 'started') AND id > ?1
 ORDER BY id LIMIT ?2
 -- name: items.waiting

@@ -16,3 +16,5 @@ SELECT c.id, c.institution_id, i.identifier AS institution_identifier, c.identif
     c.placement, c.held, c.state, c.created_at
 FROM collections c JOIN institutions i ON i.id = c.institution_id
 WHERE (?1 IS NULL OR c.institution_id = ?1) AND c.state = 'active' ORDER BY i.identifier, c.identifier
+-- name: schema.made_at
+SELECT applied_at AS made_at FROM schema_version WHERE version = 1

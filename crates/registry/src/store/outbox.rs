@@ -1,7 +1,7 @@
 //! The outbox: messages to people outside, put there in the transaction that gives the reason. Delivery is at least once, for
 //! each institution in the order of the identifiers; [`Message::key`] stays the same in each attempt.
 
-use strongroom_database::{Row, Statement, Time, Transaction};
+use strongroom_database::{CLOCK_TOLERANCE, Row, Statement, Time, Transaction};
 use uuid::Uuid;
 
 use crate::{InstitutionId, ItemId, RegistryError};
@@ -97,9 +97,10 @@ pub fn set_failed(tx: &mut dyn Transaction, id: Uuid, error: &str, next_attempt_
 }
 
 /// How many messages of a kind that were put into the outbox before `before` are undelivered, and the error of the first of
-/// them that has one.
+/// them that has one. Those that were put there by a clock which was ahead are counted too: their age is not known.
 pub fn overdue(tx: &mut dyn Transaction, kind: &str, before: Time) -> Result<(u64, Option<String>), RegistryError> {
-    let values = [kind.into(), before.into()];
+    let ahead = tx.now()?.plus(CLOCK_TOLERANCE);
+    let values = [kind.into(), before.into(), ahead.into()];
     let count = tx.query_one(Statement("outbox.overdue"), &values)?.map_or(Ok(0), |row| row.count("messages"))?;
     let failed = tx.query_one(Statement("outbox.overdue_error"), &values)?;
     let error = failed.map(|row| row.text("last_error").map(str::to_owned)).transpose()?;

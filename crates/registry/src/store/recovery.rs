@@ -1,11 +1,12 @@
 //! How work comes back that nobody does any more: taken over from workers that are silent or gone, revived from the dead
 //! letters, and given a task anew. Part of [`crate::work`].
 
-use strongroom_database::{Statement, Transaction};
+use strongroom_database::{CLOCK_TOLERANCE, Statement, Time, Transaction};
 use strongroom_queue::{TaskId, TaskState, tasks};
 use uuid::Uuid;
 
 use crate::items::{self, Item, Move};
+use crate::store::waking::wake;
 use crate::work::{carry_out, request_to_carry_out};
 use crate::{ItemId, ItemStatus, RegistryError, Scope, Workflows, workflow};
 
@@ -89,23 +90,49 @@ pub fn revive(
     }
 }
 
-/// Open items that have no task, among at most `limit` open ones behind `after`; and the last one looked at, to go on
-/// behind, until there is none. A read: nobody is kept from writing by it.
-pub fn stranded(
-    tx: &mut dyn Transaction,
-    after: ItemId,
-    limit: usize,
-) -> Result<(Option<ItemId>, Vec<ItemId>), RegistryError> {
-    let mut found = Vec::new();
-    let mut last = None;
+/// A page of open items, as a sweep needs it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OpenItems {
+    /// The last item of the page, to go on behind; none at the end.
+    pub last: Option<ItemId>,
+    /// Those that have no task.
+    pub without_task: Vec<ItemId>,
+    /// Those that wait, and whose wait was written down by a clock that was ahead: it says nothing of when they are due.
+    pub written_ahead: Vec<ItemId>,
+}
+
+/// What a sweep has to do among at most `limit` open items behind `after`. A read: no writer waits for it.
+pub fn open_items(tx: &mut dyn Transaction, after: ItemId, limit: usize) -> Result<OpenItems, RegistryError> {
+    let now = tx.now()?;
+    let mut found = OpenItems::default();
     for row in tx.query(Statement("items.open_after"), &[after.into(), limit.into()])? {
         let id = ItemId(row.uuid("id")?);
-        last = Some(id);
+        found.last = Some(id);
         if !has_task(tx, id, row.text("topic")?)? {
-            found.push(id);
+            found.without_task.push(id);
+        } else if is_written_ahead(now, row.time("updated_at")?, row.optional_time("wait_until")?) {
+            found.written_ahead.push(id);
         }
     }
-    Ok((last, found))
+    Ok(found)
+}
+
+fn is_written_ahead(now: Time, updated_at: Time, wait_until: Option<Time>) -> bool {
+    let tolerated = now.plus(CLOCK_TOLERANCE);
+    updated_at > tolerated && wait_until.is_some_and(|until| until > tolerated)
+}
+
+/// Wakes those of these items that still wait by a clock that was ahead. Their topics.
+pub fn wake_written_ahead(tx: &mut dyn Transaction, found: &[ItemId]) -> Result<Vec<String>, RegistryError> {
+    let now = tx.now()?;
+    let mut topics = Vec::new();
+    for id in found {
+        let Some(item) = items::get(tx, Scope::System, *id)? else { continue };
+        if item.status == ItemStatus::Pending && is_written_ahead(now, item.updated_at, item.wait_until) {
+            topics.push(wake(tx, &item)?);
+        }
+    }
+    Ok(topics)
 }
 
 /// Gives those of these items that are open and still have no task one. Their topics.

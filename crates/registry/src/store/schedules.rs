@@ -71,6 +71,19 @@ pub fn extend(tx: &mut dyn Transaction, name: &str, holder: &str, until: Time) -
     Ok(tx.query_one(Statement("schedules.extend"), &values)?.is_some())
 }
 
+/// Cuts a lease that lasts beyond `until`. Where `until` lies as far ahead as a lease may last, one that lasts longer was given by a
+/// clock that was ahead: a holder that is at work extends it again, and the run of one that died can be taken over then.
+pub fn bound_lease(tx: &mut dyn Transaction, name: &str, until: Time) -> Result<(), RegistryError> {
+    tx.execute(Statement("schedules.bound_lease"), &[name.into(), until.into()])?;
+    Ok(())
+}
+
+/// When the tables of the registry were made: since then a schedule without a row is due.
+pub fn due_since(tx: &mut dyn Transaction) -> Result<Option<Time>, RegistryError> {
+    let row = tx.query_one(Statement("schema.made_at"), &[])?;
+    Ok(row.map(|row| row.optional_time("made_at")).transpose()?.flatten())
+}
+
 /// Ends a run and records how it ended. The next run is at `next_run_at`, or earlier where [`due_by`] asked for one while this
 /// one was under way. Changes nothing where another process has taken the run over.
 pub fn end(

@@ -32,7 +32,7 @@ pub fn wake_all(
 }
 
 /// Brings an item's waiting task forward to now: enqueueing it again does just that.
-fn wake(tx: &mut dyn Transaction, item: &Item) -> Result<String, RegistryError> {
+pub(super) fn wake(tx: &mut dyn Transaction, item: &Item) -> Result<String, RegistryError> {
     items::enqueue(tx, item.id, &item.topic, item.priority, item.institution)?;
     Ok(item.topic.clone())
 }

@@ -7,6 +7,6 @@ pub use super::claims::{check_fence, heartbeat, lease};
 pub use super::endings::{SWEEP_TOPIC, finish};
 pub(crate) use super::endings::{carry_out, on_item_inactive, request_to_carry_out, set_committed};
 pub use super::notes::{note_problems, set_note, set_object, set_priority, set_source};
-pub use super::recovery::{reclaim, requeue_stranded, revive, stranded};
+pub use super::recovery::{OpenItems, open_items, reclaim, requeue_stranded, revive, wake_written_ahead};
 pub use super::waking::{wake_all, wake_younger};
 pub use crate::model::claim::{Assignment, Claim, HeartbeatOutcome, Leasing, MaxAttempts, Room, StageEnd};

@@ -264,10 +264,13 @@ pub(crate) fn every_stranded_item_and_no_other_is_given_a_task(subject: &dyn Sub
     });
     let mut found = Vec::new();
     let mut after = ItemId(Uuid::nil());
-    while let (Some(last), some) = world.read(|tx| work::stranded(tx, after, 2)) {
+    loop {
+        let page = world.read(|tx| work::open_items(tx, after, 2));
+        assert!(page.written_ahead.is_empty());
+        let Some(last) = page.last else { break };
         assert!(last > after);
         after = last;
-        found.extend(some);
+        found.extend(page.without_task);
     }
     assert_eq!(found, stranded);
     // Between the read and the write one of them ends, and another gets its task.
@@ -284,4 +287,30 @@ pub(crate) fn every_stranded_item_and_no_other_is_given_a_task(subject: &dyn Sub
     assert_eq!(leased.len(), 4);
     assert!(stranded.iter().all(|id| *id == stranded[1] || leased.contains(id)));
     assert_eq!(world.find(healthy).fence, claim.fence, "who works is not disturbed");
+}
+
+pub(crate) fn an_item_that_waits_by_a_clock_that_was_ahead_is_due_when_it_is_right_again(subject: &dyn Subject) {
+    const DAY: Duration = Duration::from_hours(24);
+    let world = World::new(subject);
+    let wait = |name: &str, by: Duration| {
+        let id = world.item_named(name);
+        let (claim, _) = world.claim(Stage::named("receive"));
+        let until = world.later(by);
+        let note = "a store is away".into();
+        world.finish(&claim, &work::StageEnd::Defer { until, reason: WaitReason::Other, note });
+        id
+    };
+    let waits_long = wait("long", 3 * DAY);
+    subject.advance(DAY);
+    let ahead = wait("ahead", Duration::from_mins(2));
+    subject.set_back(DAY);
+    let open = world.read(|tx| work::open_items(tx, ItemId(Uuid::nil()), 9));
+    assert_eq!((open.last, open.written_ahead.clone()), (Some(ahead), vec![ahead]), "not {waits_long}");
+    assert!(world.lease(1, Stage::named("receive"), 9).assignments.is_empty());
+    let topics = world.write(move |tx| work::wake_written_ahead(tx, &open.written_ahead));
+    assert_eq!(topics, [topic(Stage::named("receive"))]);
+    let (_, item) = world.claim(Stage::named("receive"));
+    assert_eq!(item.id, ahead);
+    let open = world.read(|tx| work::open_items(tx, ItemId(Uuid::nil()), 9));
+    assert!(open.written_ahead.is_empty(), "once is enough");
 }

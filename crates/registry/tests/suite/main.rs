@@ -50,6 +50,7 @@ macro_rules! conformance_suite {
                 a_heartbeat_extends_task_item_and_object_lease_together
                 a_heartbeat_extends_only_what_its_claim_still_holds
                 every_stranded_item_and_no_other_is_given_a_task
+                an_item_that_waits_by_a_clock_that_was_ahead_is_due_when_it_is_right_again
             }
             marks {
                 the_mark_of_a_store_only_rises_and_belongs_to_the_store_itself

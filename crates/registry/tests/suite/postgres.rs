@@ -46,6 +46,10 @@ impl Subject for PostgresSubject {
     fn advance(&self, by: Duration) {
         self.clock.advance(by.as_micros() as i64);
     }
+
+    fn set_back(&self, by: Duration) {
+        self.clock.advance(-(by.as_micros() as i64));
+    }
 }
 
 conformance_suite!(fresh);

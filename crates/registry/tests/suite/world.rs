@@ -25,6 +25,9 @@ pub(crate) trait Subject {
 
     /// Lets time pass.
     fn advance(&self, by: Duration);
+
+    /// Sets the clock back.
+    fn set_back(&self, by: Duration);
 }
 
 pub(crate) const LEASE: Duration = Duration::from_mins(1);
