@@ -1,6 +1,6 @@
 //! A home opened for work: its settings, its record, its stores.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use strongroom_database::DatabaseError;
-use strongroom_registry::{InstitutionId, Registry, RegistryError, Scope, Time, backfill, stores, tenants};
+use strongroom_registry::{
+    InstitutionId, Registry, RegistryError, Scope, Time, Transaction, backfill, stores, tenants,
+};
 use strongroom_storage::{Key, Store};
 
 use crate::EngineError;
@@ -48,6 +50,8 @@ pub struct Home {
     staging_capacity: AtomicU64,
     /// When storage roots were last checked, by store and institution.
     checked_roots: Mutex<BTreeMap<(String, InstitutionId), Time>>,
+    /// One more than how often stores had been replaced when they were last compared; 0 before the first time.
+    compared_at: AtomicU64,
     /// The marks that this process has set in the preservation stores.
     pub(crate) marks: Marks,
 }
@@ -154,11 +158,24 @@ impl Home {
         if !self.admission.compares() {
             return Ok(());
         }
-        let known = by_name(self.registry.read(stores::list)?);
+        let read = |tx: &mut dyn Transaction| Ok::<_, RegistryError>((stores::list(tx)?, stores::replacements(tx)?));
+        let (known, replacements) = self.registry.read(read)?;
+        let known = by_name(known);
         for access in self.access.values() {
             access.compare(&known);
         }
+        self.compared_at.fetch_max(replacements.saturating_add(1), Ordering::SeqCst);
         Ok(())
+    }
+
+    /// The same for the attempt of a stage whose item was claimed when stores had been replaced so often. Where they were compared
+    /// when it was just as often, the registry has nothing else to say of them, and nothing is read: what it says of a store
+    /// changes with that number alone, and a store that was opened since was compared as it was opened.
+    pub(crate) fn compare_stores_at(&self, replacements: u64) -> Result<(), RegistryError> {
+        if self.compared_at.load(Ordering::SeqCst) == replacements.saturating_add(1) {
+            return Ok(());
+        }
+        self.compare_stores()
     }
 
     /// When to look again for what waits for a store: soon where it was lost lately, later where it is away for long.
@@ -242,6 +259,7 @@ impl Home {
             identifiers,
             staging_capacity: AtomicU64::new(0),
             checked_roots: Mutex::default(),
+            compared_at: AtomicU64::new(0),
             marks,
         };
         home.apply_capacity(&home.settings);
@@ -283,6 +301,16 @@ impl Home {
 
     /// The stores of a placement that are in use, in the order of the settings. The name is taken in any letter case.
     pub fn placement(&self, name: &str) -> Result<(String, Vec<NamedStore>), EngineError> {
+        let retired = self.registry.read(backfill::retired)?;
+        self.placement_without(name, &retired)
+    }
+
+    /// The same, where it is known which stores are out of use.
+    pub(crate) fn placement_without(
+        &self,
+        name: &str,
+        retired: &BTreeSet<String>,
+    ) -> Result<(String, Vec<NamedStore>), EngineError> {
         let found = self.settings.placements.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
         let Some((name, stores)) = found else {
             return Err(EngineError::NotFound {
@@ -296,7 +324,7 @@ impl Home {
         };
         let mut in_use = Vec::with_capacity(stores.len());
         for store in stores {
-            if !self.is_retired(store)? {
+            if !retired.contains(store) {
                 in_use.push((store.clone(), self.store(store)?.clone()));
             }
         }

@@ -56,6 +56,11 @@ impl Wakeups {
 
     /// Wakes those who wait for one of these topics. To be called after the commit, not before.
     pub fn notify<'a>(&self, topics: impl IntoIterator<Item = &'a str>) {
+        let mut topics = topics.into_iter().peekable();
+        if topics.peek().is_none() {
+            // There is nothing new for anybody.
+            return;
+        }
         let mut calls = self.lock();
         for topic in topics {
             match calls.of_topic.get_mut(topic) {
@@ -68,6 +73,12 @@ impl Wakeups {
         drop(calls);
         self.called.notify_all();
         self.tell_others();
+    }
+
+    /// Wakes those of this process who wait for a topic that no other process has.
+    pub fn notify_here(&self, topic: &str) {
+        *self.lock().of_topic.entry(topic.to_owned()).or_default() += 1;
+        self.called.notify_all();
     }
 
     /// Wakes everybody to look: something may be ready, in whatever topic.
@@ -143,5 +154,18 @@ mod tests {
         let since = wakeups.register(&topics);
         wakeups.interrupt();
         assert_eq!(wakeups.wait(&topics, since, now), Waited::Interrupted);
+    }
+
+    #[test]
+    fn no_topic_wakes_nobody_and_one_of_this_process_alone_wakes_those_who_wait_for_it() {
+        let wakeups = Wakeups::default();
+        let topics = ["a".to_owned()];
+        let now = Instant::now();
+        let since = wakeups.register(&topics);
+        wakeups.notify([]);
+        wakeups.notify_here("b");
+        assert_eq!(wakeups.wait(&topics, since, now), Waited::TimedOut);
+        wakeups.notify_here("a");
+        assert_eq!(wakeups.wait(&topics, since, now), Waited::Called);
     }
 }

@@ -2,9 +2,9 @@
 
 use clap::{Args, ValueEnum};
 use strongroom_digest::{Algorithm, Digest};
+use strongroom_engine::app::OpContext;
 use strongroom_engine::app::deposits::{self, DepositKind, PackageSource, Request};
 use strongroom_engine::app::views::{ItemStatus, ItemView};
-use strongroom_engine::app::{OpContext, items};
 
 use super::items::problem_line;
 use super::wait::{Ended, Waiting, wait};
@@ -108,11 +108,11 @@ pub(crate) fn run(command: Deposit, context: &Context) -> Outcome {
         return wait(&call, &submitted.items, context, &command.waiting, &mut |item| told(&call, &item, context));
     }
     for id in submitted.items {
+        let made = deposits::show(&call, id)?;
         if context.output.is_json() {
-            context.output.json(&deposits::show(&call, id)?)?;
+            context.output.json(&made)?;
         } else {
-            let object = items::show(&call, id)?.object;
-            context.output.say(printable(&format!("accepted  {object}  item {id}")))?;
+            context.output.say(printable(&format!("accepted  {}  item {id}", made.object)))?;
         }
     }
     context.output.say(format!(

@@ -3,12 +3,14 @@
 //! say the same everywhere, so what is missing or differs is put back from what this program writes, after the bad bytes are
 //! kept as evidence. No lease is needed: a file is replaced only where the store still holds what was found.
 
+use std::collections::BTreeSet;
+
 use strongroom_digest::{Algorithm, hash_reader};
 use strongroom_ocfl::{OcflError, RootFault, StorageRoot};
 use strongroom_registry::events::{self, EventRow};
 use strongroom_registry::fixity::{self as record, Finding, NewFinding};
 use strongroom_registry::{
-    EventId, FindingId, FindingKind, FindingState, InstitutionId, ObjectId, RegistryError, Time,
+    EventId, FindingId, FindingKind, FindingState, InstitutionId, ObjectId, RegistryError, Time, Transaction, backfill,
 };
 use strongroom_storage::{Key, PutOptions, StorageError, Store};
 
@@ -52,6 +54,18 @@ pub(super) fn check(home: &Home, root: Root<'_>, before: Time) -> Result<Option<
 /// The storage root of an institution in a store, made where nothing lies there yet; what is lacking of its declaration
 /// although objects lie there is put back first, and what was found wrong of it before is closed.
 pub(crate) fn open<'s>(home: &Home, root: Root<'_>, store: &'s dyn Store) -> Result<StorageRoot<'s>, OperationError> {
+    open_known(home, root, store, &|| {
+        Ok(home.registry.read(|tx| record::unsolved(tx, owner(root.institution), root.store, None))?.is_some())
+    })
+}
+
+/// The same, where `is_found_wrong` knows whether something was found wrong of its declaration that is not solved.
+pub(crate) fn open_known<'s>(
+    home: &Home,
+    root: Root<'_>,
+    store: &'s dyn Store,
+    is_found_wrong: &dyn Fn() -> Result<bool, OperationError>,
+) -> Result<StorageRoot<'s>, OperationError> {
     let prefix = storage_root(root.identifier)?;
     store.check_identity()?;
     let opened = match StorageRoot::init(store, &prefix) {
@@ -61,11 +75,18 @@ pub(crate) fn open<'s>(home: &Home, root: Root<'_>, store: &'s dyn Store) -> Res
         }
         outcome => outcome?,
     };
-    let owner = owner(root.institution);
-    if home.registry.read(|tx| record::unsolved(tx, owner, root.store, None))?.is_some() {
+    if is_found_wrong()? {
         treat(home, root)?;
     }
     Ok(opened)
+}
+
+/// The stores that are out of use, and those in which the storage root of an institution was found wrong, and it is not solved.
+pub(crate) fn retired_and_wrong_in(
+    tx: &mut dyn Transaction,
+    institution: InstitutionId,
+) -> Result<(BTreeSet<String>, BTreeSet<String>), RegistryError> {
+    backfill::retired_and_found_wrong(tx, owner(institution))
 }
 
 /// Checks a storage root now, and puts back what is wrong.

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use strongroom_bagit::Limits;
 use strongroom_digest::{Algorithm, Digest, hash_reader};
 use strongroom_ocfl::{OcflError, VersionAssembly};
-use strongroom_registry::ContentId;
 use strongroom_registry::copies::{self, PendingCopy};
 use strongroom_registry::versions::Version;
+use strongroom_registry::{ContentId, RegistryError, Transaction};
 use strongroom_storage::{StorageError, Store};
 
 use super::intake::{bag_trouble, package_source};
@@ -30,18 +30,18 @@ const CONTENTS_AT_ONCE: usize = 1_000;
 /// it shows them all.
 pub(super) fn missing(
     context: &StageContext<'_>,
-    version: &Version,
+    brought: &Brought<'_>,
     store: &Arc<dyn Store>,
 ) -> Result<Vec<PendingCopy>, StageError> {
     #[cfg(feature = "failpoints")]
     if strongroom_registry::faults::is_put_back(strongroom_registry::faults::RESUMED_DISCARD) {
         return Ok(Vec::new());
     }
-    let assembly = assembly(context, version, store)?;
+    let assembly = assembly(context, brought.version, store)?;
     let mut listing = assembly.contents()?;
     let mut listed = listing.next().transpose()?;
     let mut missing = Vec::new();
-    for page in brought(context, version) {
+    for page in brought.pages(context) {
         for content in page? {
             let path = assembly.content_path(&content.sha512);
             while listed.as_ref().is_some_and(|(found, _)| *found < path) {
@@ -59,33 +59,53 @@ pub(super) fn missing(
     Ok(missing)
 }
 
-/// The contents that a version brings, in order of their SHA-512.
-fn brought(
-    context: &StageContext<'_>,
-    version: &Version,
-) -> impl Iterator<Item = Result<Vec<PendingCopy>, StageError>> {
-    pages(
-        CONTENTS_AT_ONCE,
-        |content: &PendingCopy| content.sha512,
-        |after, limit| {
-            context.task.check_lease()?;
-            Ok(context.registry().read(|tx| copies::brought(tx, version, after, limit))?)
-        },
-    )
+/// The contents that a version brings, in order of their SHA-512, of which the first page was read: each store is compared with
+/// them.
+pub(super) struct Brought<'v> {
+    version: &'v Version,
+    first: Vec<PendingCopy>,
 }
 
-/// Makes what a store lacks of a version that is being committed, until it lacks nothing.
+impl<'v> Brought<'v> {
+    pub(super) fn new(version: &'v Version, first: Vec<PendingCopy>) -> Self {
+        Self { version, first }
+    }
+
+    /// The first page, within a transaction that reads other things too.
+    pub(super) fn first_page(tx: &mut dyn Transaction, version: &Version) -> Result<Vec<PendingCopy>, RegistryError> {
+        copies::brought(tx, version, None, CONTENTS_AT_ONCE)
+    }
+
+    fn pages(&self, context: &StageContext<'_>) -> impl Iterator<Item = Result<Vec<PendingCopy>, StageError>> {
+        pages(
+            CONTENTS_AT_ONCE,
+            |content: &PendingCopy| content.sha512,
+            |after, limit| {
+                context.task.check_lease()?;
+                match after {
+                    None => Ok(self.first.clone()),
+                    after => Ok(context.registry().read(|tx| copies::brought(tx, self.version, after, limit))?),
+                }
+            },
+        )
+    }
+}
+
+/// Makes what a store lacks of a version that is being committed, until it lacks nothing. `are_proved` tells that this attempt has
+/// seen, under the object's lease, that every copy is proved: only what is made again since is to be proved then.
 pub(super) fn complete(
     context: &StageContext<'_>,
-    version: &Version,
+    brought: &Brought<'_>,
     (name, store): (&str, &Arc<dyn Store>),
     stores: &[NamedStore],
+    are_proved: bool,
 ) -> Result<(), StageError> {
+    let version = brought.version;
     let mut last: Option<Digest> = None;
     loop {
-        let mut lacking = missing(context, version, store)?;
-        if lacking.is_empty() {
-            lacking = wrong(context, version, (name, store))?;
+        let mut lacking = missing(context, brought, store)?;
+        if lacking.is_empty() && !(are_proved && last.is_none()) {
+            lacking = wrong(context, brought, (name, store))?;
         }
         let Some(first) = lacking.first() else { return Ok(()) };
         if last == Some(first.sha512) {
@@ -108,15 +128,15 @@ pub(super) fn complete(
 /// Proves the copies that were made again: the first contents that do not prove right, with where they are staged.
 fn wrong(
     context: &StageContext<'_>,
-    version: &Version,
+    brought: &Brought<'_>,
     (name, store): (&str, &Arc<dyn Store>),
 ) -> Result<Vec<PendingCopy>, StageError> {
-    let wrong = prove_rest(context, version, name, store)?;
+    let wrong = prove_rest(context, brought.version, name, store)?;
     let mut known = Vec::with_capacity(wrong.len());
     if wrong.is_empty() {
         return Ok(known);
     }
-    for page in brought(context, version) {
+    for page in brought.pages(context) {
         known.extend(page?.into_iter().filter(|content| wrong.contains(&content.content)));
         if known.len() >= wrong.len() {
             break;

@@ -1,20 +1,11 @@
-//! The stores that keep a deposit, and what they lack of its object's earlier versions.
+//! What the stores that keep a deposit lack of its object's earlier versions.
 
 use strongroom_registry::objects::Object;
 
-use super::stages::Resolved;
 use super::version::going_forward;
 use crate::backfill;
 use crate::home::NamedStore;
 use crate::workflow::{StageContext, StageError};
-
-/// The stores of the object's placement.
-pub(super) fn placement(
-    context: &StageContext<'_>,
-    resolved: &Resolved,
-) -> Result<(String, Vec<NamedStore>), StageError> {
-    context.home.placement(&resolved.placement).map_err(|error| StageError::fatal(error.chain()))
-}
 
 /// Brings what the stores lack of the published versions of an object.
 pub(super) fn bring_up(context: &StageContext<'_>, object: &Object, stores: &[NamedStore]) -> Result<(), StageError> {

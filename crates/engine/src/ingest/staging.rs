@@ -8,15 +8,15 @@ use std::path::Path;
 use strongroom_bagit::{BagFile, Serialization};
 use strongroom_digest::{Algorithm, DigestSet, HashingReader, hash_reader};
 use strongroom_pronom::Observation;
-use strongroom_registry::interim::{self, InterimFile};
-use strongroom_registry::{Digests, Format};
+use strongroom_registry::interim::{self, InterimFile, StagingPlace, Totals};
+use strongroom_registry::{Digests, Format, RegistryError};
 use strongroom_storage::{Body, Durability, Key, PutOptions, StorageError};
 
 use super::intake::unreadable;
 use crate::crash_point;
 use crate::identification::{Identifying, StoredSource};
 use crate::interruptible::Interruptible;
-use crate::workflow::{StageContext, StageError};
+use crate::workflow::{StageContext, StageError, staging_prefix};
 
 /// Files up to this size lie in packs.
 const SMALL: u64 = 256 << 10;
@@ -59,6 +59,30 @@ impl Presence {
     }
 }
 
+/// How staging begins for a deposit.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Begun {
+    /// Whether it was fetched to its end before.
+    pub(crate) is_fetched: bool,
+    /// What was recorded before.
+    pub(crate) totals: Totals,
+    place: Option<StagingPlace>,
+}
+
+impl Begun {
+    pub(crate) fn read(context: &StageContext<'_>) -> Result<Self, StageError> {
+        let item = context.item.id;
+        let begun = context.registry().read(|tx| {
+            Ok::<_, RegistryError>(Self {
+                is_fetched: interim::fact(tx, item, "fetched")?.is_some(),
+                totals: interim::totals(tx, item)?,
+                place: interim::staging_place(tx, item)?,
+            })
+        })?;
+        Ok(begun)
+    }
+}
+
 /// Takes the files of a scan into staging and records them in batches.
 pub(crate) struct Staging<'a, 'c> {
     context: &'a StageContext<'c>,
@@ -91,16 +115,15 @@ pub(crate) enum Stopped {
 }
 
 impl<'a, 'c> Staging<'a, 'c> {
-    pub(crate) fn begin(context: &'a StageContext<'c>, form: Serialization) -> Result<Self, StageError> {
-        let totals = context.registry().read(|tx| interim::totals(tx, context.item.id))?;
+    pub(crate) fn begin(context: &'a StageContext<'c>, form: Serialization, begun: Begun) -> Result<Self, StageError> {
         let lost = || StageError::StagingLost("nothing in staging is reserved for the deposit".into());
-        let prefix = context.staging_prefix()?.ok_or_else(lost)?;
+        let prefix = staging_prefix(context.item.id, begun.place).ok_or_else(lost)?;
         Ok(Self {
             context,
             prefix,
             is_archive: form != Serialization::Directory,
             number: 0,
-            resumes: totals.files > 0,
+            resumes: begun.totals.files > 0,
             presence: Presence::default(),
             identifying: identifying(context)?,
             pack: Vec::new(),
@@ -275,8 +298,32 @@ impl<'a, 'c> Staging<'a, 'c> {
         Err(StageError::Transient("no room in staging".into()))
     }
 
+    /// Puts the pack, then records every file that waits: the last ones. The totals of the deposit.
+    pub(crate) fn end(&mut self) -> Result<Totals, StageError> {
+        self.put_pack()?;
+        let rows = std::mem::take(&mut self.rows);
+        let item = self.context.item.id;
+        if rows.is_empty() {
+            return Ok(self.context.registry().read(|tx| interim::totals(tx, item))?);
+        }
+        self.context.write(move |tx, claim| {
+            interim::put_files(tx, claim, &rows)?;
+            interim::totals(tx, item)
+        })
+    }
+
     /// Puts the pack, then records every file that waits.
-    pub(crate) fn record(&mut self) -> Result<(), StageError> {
+    fn record(&mut self) -> Result<(), StageError> {
+        self.put_pack()?;
+        if self.rows.is_empty() {
+            return Ok(());
+        }
+        let rows = std::mem::take(&mut self.rows);
+        self.unrecorded_bytes = 0;
+        self.context.write(move |tx, claim| interim::put_files(tx, claim, &rows))
+    }
+
+    fn put_pack(&mut self) -> Result<(), StageError> {
         if !self.pack.is_empty() {
             let options = PutOptions {
                 size: Some(self.pack.len() as u64),
@@ -295,12 +342,7 @@ impl<'a, 'c> Staging<'a, 'c> {
             let key = Key::new(self.pack_key.as_str())?;
             self.context.staging().put(&key, &mut io::empty(), &PutOptions::default())?;
         }
-        if self.rows.is_empty() {
-            return Ok(());
-        }
-        let rows = std::mem::take(&mut self.rows);
-        self.unrecorded_bytes = 0;
-        self.context.write(move |tx, claim| interim::put_files(tx, claim, &rows))
+        Ok(())
     }
 }
 

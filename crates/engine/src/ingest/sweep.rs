@@ -10,10 +10,11 @@ use strongroom_queue::Outcome;
 use strongroom_registry::discarding::{self, Authority};
 #[cfg(feature = "failpoints")]
 use strongroom_registry::faults;
+use strongroom_registry::interim::{self, StagingPlace};
 use strongroom_registry::versions::{self, Version};
 use strongroom_registry::work::{self, Assignment, SWEEP_TOPIC};
 use strongroom_registry::{
-    ItemId, RegistryError, Scope, VersionId, VersionState, WaitKey, interim, items, leases, objects, receiving,
+    ItemId, RegistryError, Scope, VersionId, VersionState, WaitKey, items, leases, objects, receiving,
 };
 use strongroom_storage::{Key, StorageError, Store};
 
@@ -178,26 +179,45 @@ fn stores_of<'h>(home: &'h Home, version: &Version) -> Result<Vec<&'h dyn Store>
 /// Removes an item's staged bytes, then its interim rows. The facts go first, in the transaction that marks the bytes as
 /// discarded, so that no stage goes on with what is being removed.
 pub(crate) fn clear_staging(home: &Home, item: ItemId, authority: &Authority) -> Result<(), StageError> {
+    let place = clear_staged_bytes(home, item, authority)?;
+    while !drop_some_rows(home, item, authority, place)? {}
+    Ok(())
+}
+
+/// The same, but for the last rows: as many as one transaction drops are left to the caller, with where the bytes lay.
+pub(crate) fn clear_staged_bytes(
+    home: &Home,
+    item: ItemId,
+    authority: &Authority,
+) -> Result<Option<StagingPlace>, StageError> {
     let check = authority.clone();
-    let place = home.registry.write(move |tx| {
+    let (place, has_many) = home.registry.write(move |tx| {
         check.check(tx)?;
-        interim::discard_staging(tx, item)
+        Ok::<_, RegistryError>((interim::discard_staging(tx, item)?, interim::has_many_rows(tx, item)?))
     })?;
     crash_point("ingest.sweep.unstaged");
     if let Some(place) = place {
         let prefix = place.id.map_or_else(|| item.to_string(), |id| format!("{item}/{id}"));
         home.roles.staging.delete_all(&Key::new(prefix)?)?;
     }
-    loop {
-        let check = authority.clone();
-        let all_gone = home.registry.write(move |tx| {
-            check.check(tx)?;
-            interim::drop_staged_rows(tx, item, place)
-        })?;
-        if all_gone {
-            return Ok(());
-        }
+    if has_many {
+        while !drop_some_rows(home, item, authority, place)? {}
     }
+    Ok(place)
+}
+
+/// Drops interim rows of an item whose bytes are gone; whether all are dropped.
+fn drop_some_rows(
+    home: &Home,
+    item: ItemId,
+    authority: &Authority,
+    place: Option<StagingPlace>,
+) -> Result<bool, StageError> {
+    let check = authority.clone();
+    Ok(home.registry.write(move |tx| {
+        check.check(tx)?;
+        interim::drop_staged_rows(tx, item, place)
+    })?)
 }
 
 /// Removes from staging what no work item can use any more: garbage of a process that was killed between two steps, or that

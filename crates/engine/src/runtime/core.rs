@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use strongroom_queue::tasks::QueueStatus;
 use strongroom_queue::{LeaseRequest, Outcome, WorkerId, tasks};
-use strongroom_registry::work::{self, Assignment, Leasing, Room};
+use strongroom_registry::work::{self, Assignment, Ended, Leasing, Room};
 use strongroom_registry::{Position, Registry, RegistryError, Transaction, Workflows, check_schema};
 
 use super::clock::MonotonicClock;
@@ -134,8 +134,13 @@ impl Core {
             return Ok(Vec::new());
         }
         let QueueStatus::Work(topics) = tasks::look(tx, &topics)? else { return Ok(Vec::new()) };
-        let has_work = |one: &&TopicLease| one.request.topics.iter().any(|topic| topics.contains(topic));
-        Ok(wanted.iter().filter(has_work).cloned().collect())
+        Ok(Self::of_topics(wanted, &topics.iter().collect::<Vec<_>>()))
+    }
+
+    /// Those of the wanted that are of one of these topics.
+    fn of_topics(wanted: &[TopicLease], topics: &[&String]) -> Vec<TopicLease> {
+        let is_of = |one: &&TopicLease| one.request.topics.iter().any(|topic| topics.contains(&topic));
+        wanted.iter().filter(is_of).cloned().collect()
     }
 
     /// Puts what was leased by a transaction begun at `asked_at` into the pools, and gives up the slots that were kept for
@@ -245,14 +250,22 @@ impl Core {
                 let (max_attempts, schema) = (self.max_attempts.clone(), self.registry.known_schema());
                 move |tx: &mut dyn Transaction| {
                     let workflows = workflows.as_ref();
-                    // Nothing is leased from a schema that is newer than the one this program knows.
-                    if !wanted.is_empty() {
+                    // Nothing is leased from a schema that is newer than the one this program knows. The end of a stage looks
+                    // itself, as it does for what else there is to lease.
+                    if !(wanted.is_empty() || end.is_of_stage(&held)) {
                         check_schema(tx, schema)?;
                     }
                     let following = wanted.first().filter(|one| one.follows).map(TopicLease::room);
-                    let (mut topics, goes_on) = end.write(tx, &held, (workflows, &holder), following.as_ref())?;
+                    let known_schema = Some(schema).filter(|_| !wanted.is_empty());
+                    let next = (following.as_ref(), known_schema);
+                    let Ended { mut topics, left, goes_on } = end.write(tx, &held, (workflows, &holder), next)?;
                     let rest = &wanted[usize::from(goes_on.is_some())..];
-                    let rest = Self::with_work(tx, rest)?;
+                    let rest = if end.is_of_stage(&held) {
+                        let known: Vec<&String> = topics.iter().chain(&left).collect();
+                        Self::of_topics(rest, &known)
+                    } else {
+                        Self::with_work(tx, rest)?
+                    };
                     let leasing = Self::lease_all(tx, &rest, workflows, &max_attempts)?;
                     topics.extend(leasing.topics);
                     let leased = goes_on.into_iter().chain(leasing.assignments).collect::<Vec<_>>();

@@ -1,5 +1,6 @@
 //! The run itself: looks for tasks as long as there are free slots, sleeps when there is nothing, and drains at the end.
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -22,6 +23,8 @@ const GLANCE: Duration = Duration::from_millis(50);
 const AT_ONCE: Duration = Duration::from_millis(1);
 /// While the registry does not answer, it is asked this often at least.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+/// How often an idle process looks whether the tables are newer than it knows.
+const CHECK_SCHEMA_EVERY: Duration = Duration::from_secs(1);
 /// How long to wait at the end for threads that have nothing left to do.
 const LEAVE_TAKING: Duration = Duration::from_secs(2);
 
@@ -41,6 +44,8 @@ pub(super) struct Dispatcher<'a> {
     pub(super) done: &'a dyn Fn() -> bool,
     /// The longest sleep without looking.
     pub(super) poll_every: Duration,
+    /// When it was last looked whether the tables are newer than the program.
+    pub(super) schema_checked_at: Cell<Option<Instant>>,
 }
 
 impl Dispatcher<'_> {
@@ -90,9 +95,12 @@ impl Dispatcher<'_> {
         if open.is_empty() {
             return Ok(Look::Full);
         }
+        // Also where there is nothing to lease: an idle process of an older program ends, too. Whoever leases looks in any case.
+        let is_due = self.schema_checked_at.get().is_none_or(|at| at.elapsed() >= CHECK_SCHEMA_EVERY);
         let (prospect, wait) = core.registry.read(|tx| {
-            // Also where there is nothing to lease: an idle process of an older program ends, too.
-            check_schema(tx, core.registry.known_schema())?;
+            if is_due {
+                check_schema(tx, core.registry.known_schema())?;
+            }
             let mut topics = Vec::with_capacity(open.len());
             for pool in &open {
                 let is_full = match pool.max_total() {
@@ -110,6 +118,9 @@ impl Dispatcher<'_> {
             };
             Ok::<_, RegistryError>((prospect, Duration::from_micros(wait)))
         })?;
+        if is_due {
+            self.schema_checked_at.set(Some(Instant::now()));
+        }
         match prospect {
             QueueStatus::Work(topics) => self.lease(&topics),
             QueueStatus::Nothing => Ok(Look::Idle(self.poll_every)),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use strongroom_queue::{Outcome, Settled, Settlement, tasks};
-use strongroom_registry::work::{self, Assignment, Room, StageEnd};
+use strongroom_registry::work::{self, Assignment, Ended, Next, Room, StageEnd};
 use strongroom_registry::{Position, RegistryError, Subject, Transaction, WaitReason, Workflows};
 
 use super::held::HeldTask;
@@ -71,41 +71,44 @@ impl TaskEnd {
         }
     }
 
-    /// Writes the end of a task that is held. The topics that have new work, and what the worker holds instead where the item
-    /// goes on in `room`.
+    /// Whether it is the end of a stage of a work item that is held.
+    pub(super) fn is_of_stage(&self, held: &HeldTask) -> bool {
+        matches!(self.end, End::Stage(_)) && held.claim.is_some()
+    }
+
+    /// Writes the end of a task that is held: what is told of the end of a stage, and the topics that have new work by any other.
     pub(super) fn write(
         &self,
         tx: &mut dyn Transaction,
         held: &HeldTask,
         (workflows, holder): (&dyn Workflows, &str),
-        room: Option<&Room>,
-    ) -> Result<(Vec<String>, Option<Assignment>), RegistryError> {
-        let mut topics = Vec::new();
+        (room, known_schema): (Option<&Room>, Option<u32>),
+    ) -> Result<Ended, RegistryError> {
+        let writes = |tx: &mut dyn Transaction| {
+            let mut topics = Vec::new();
+            for write in &self.writes {
+                topics.extend(write(tx)?);
+            }
+            Ok(topics)
+        };
+        if let (End::Stage(end), Some(claim)) = (&self.end, &held.claim) {
+            let next = Next { writes: &writes, room, known_schema };
+            return work::end_stage(tx, workflows, (claim, holder), end, next);
+        }
         if !self.writes.is_empty() {
             // Everybody takes the task first, and then what it stands for.
             tasks::lock(tx, held.lease)?;
         }
-        for write in &self.writes {
-            topics.extend(write(tx)?);
-        }
-        let outcome = match (&self.end, &held.claim) {
-            (End::Stage(end), Some(claim)) => {
-                if let Some(room) = room
-                    && let Some(goes_on) = work::advance(tx, workflows, claim, (end, room), holder)?
-                {
-                    return Ok((topics, Some(goes_on)));
-                }
-                topics.extend(work::finish(tx, workflows, claim, holder, end)?);
-                return Ok((topics, None));
-            }
-            (End::Stage(end), None) => outcome_of(end),
-            (End::Task(outcome), _) => outcome.clone(),
+        let mut topics = writes(tx)?;
+        let outcome = match &self.end {
+            End::Stage(end) => outcome_of(end),
+            End::Task(outcome) => outcome.clone(),
         };
         match tasks::settle(tx, &[Settlement { lease: held.lease, outcome }])?.first() {
             Some(Settled::Ok | Settled::Buried) => topics.push(held.topic.clone()),
             _ => return Err(RegistryError::FenceLost { what: "task", id: held.lease.task.to_string() }),
         }
-        Ok((topics, None))
+        Ok(Ended { topics, ..Ended::default() })
     }
 
     pub(super) fn emit(&self, held: &HeldTask, elapsed: Duration) {

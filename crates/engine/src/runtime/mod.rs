@@ -20,6 +20,7 @@ mod settings;
 mod shutdown;
 mod sweeper;
 
+use std::cell::Cell;
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
@@ -225,7 +226,8 @@ impl Runtime {
             let resized = core.clone();
             core.spawn("capacity", move || capacity::follow(&resized, every, ask.as_ref()));
         }
-        Dispatcher { core, shutdown, done, poll_every: plan.poll_every }.run()
+        let schema_checked_at = Cell::new(None);
+        Dispatcher { core, shutdown, done, poll_every: plan.poll_every, schema_checked_at }.run()
     }
 
     fn core(&self) -> Core {

@@ -32,7 +32,7 @@ impl Notifier {
 
     /// Wakes the dispatcher.
     pub(super) fn notify(&self) {
-        self.wakeups.notify([self.own.as_str()]);
+        self.wakeups.notify_here(&self.own);
     }
 
     /// Call it before reading what the wait is for.

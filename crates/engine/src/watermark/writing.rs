@@ -74,6 +74,16 @@ pub(crate) fn advance(home: &Home, store: &dyn Store, epoch: &RegistryEpoch) -> 
 /// a store over in between, its mark is raised, so that the registry that adopted it learns of the late act.
 pub(crate) fn confirm(home: &Home, stores: &[&dyn Store], epoch: &RegistryEpoch) -> Result<(), EngineError> {
     let replacements = home.registry.read(registered::replacements)?;
+    confirm_since(home, stores, epoch, replacements)
+}
+
+/// The same for who knows how often stores had been replaced when the act began.
+pub(crate) fn confirm_since(
+    home: &Home,
+    stores: &[&dyn Store],
+    epoch: &RegistryEpoch,
+    replacements: u64,
+) -> Result<(), EngineError> {
     let mut noted = Vec::with_capacity(stores.len());
     // In every store, also behind one that fails: an act that ended late is told of wherever it ended.
     let written: Vec<_> = stores.iter().map(|store| (store, confirm_in(home, *store, epoch))).collect();
@@ -95,7 +105,7 @@ pub(crate) fn confirm(home: &Home, stores: &[&dyn Store], epoch: &RegistryEpoch)
             let id = noted.first().map(|(name, ..)| name.clone()).unwrap_or_default();
             return Err(RegistryError::FenceLost { what: "store", id });
         }
-        noted.iter().try_for_each(|(name, id, revision)| registered::note_mark(tx, name, *id, *revision))
+        registered::note_marks(tx, &noted)
     })?)
 }
 

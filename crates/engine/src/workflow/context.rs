@@ -1,18 +1,20 @@
 //! What every stage has at hand.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use strongroom_ocfl::StorageRoot;
 use strongroom_registry::discarding::Authority;
+use strongroom_registry::interim::{self, StagingPlace};
 use strongroom_registry::items::Item;
 use strongroom_registry::journal::{self, Actor};
 use strongroom_registry::work::Claim;
-use strongroom_registry::{Part, Registry, RegistryError, Time, Transaction, interim, parts, tenants};
+use strongroom_registry::{ItemId, Registry, RegistryError, Time, Transaction};
 use strongroom_storage::Store;
 
 use super::StageError;
 use crate::Home;
-use crate::fixity::{Root, open_root};
+use crate::fixity::{Root, open_known_root, retired_and_wrong_roots};
 use crate::hold::OperationError;
 use crate::runtime::{TaskContext, Writes};
 
@@ -28,6 +30,8 @@ pub struct StageContext<'a> {
     pub task: &'a TaskContext,
     /// What is written with the end of the stage.
     pub(super) writes: Mutex<Vec<Box<Writes>>>,
+    /// The stores in which the storage root of the item's institution was found wrong, once they were looked up in this attempt.
+    pub(super) wrong_roots: Mutex<Option<BTreeSet<String>>>,
 }
 
 impl StageContext<'_> {
@@ -71,11 +75,6 @@ impl StageContext<'_> {
         Ok(text.as_deref().map(serde_json::from_str).transpose()?)
     }
 
-    /// A fact that an earlier stage must have left behind; without it the item begins anew.
-    pub(crate) fn expect<T: serde::de::DeserializeOwned>(&self, name: &str) -> Result<T, StageError> {
-        self.fact(name)?.ok_or_else(|| StageError::StagingLost(format!("what an earlier stage knew is gone ({name})")))
-    }
-
     pub(crate) fn set_fact<T: serde::Serialize>(&self, name: &str, value: &T) -> Result<(), StageError> {
         let (name, text) = (name.to_owned(), serde_json::to_string(value)?);
         self.write(move |tx, claim| interim::set_fact(tx, claim, &name, &text))
@@ -91,33 +90,37 @@ impl StageContext<'_> {
         Ok(self.registry().read(|tx| journal::actor_of_item(tx, self.item.id))?)
     }
 
-    /// What stands before the keys of the item's staged bytes; none where nothing that is staged can be used.
-    pub(crate) fn staging_prefix(&self) -> Result<Option<String>, StageError> {
-        let item = self.item.id;
-        let place = self.registry().read(|tx| interim::staging_place(tx, item))?.filter(|place| !place.is_discarded);
-        Ok(place.map(|place| place.id.map_or_else(|| item.to_string(), |id| format!("{item}/{id}"))))
-    }
-
-    /// Which part of its object the deposit is, where it is one.
-    pub(crate) fn part(&self) -> Result<Option<Part>, StageError> {
-        Ok(self.registry().read(|tx| parts::of_item(tx, self.item.id))?)
-    }
-
     /// The storage root of the item's institution in a store, made where nothing lies there yet, and declared again where its
     /// declaration was lost.
     pub(crate) fn open_root<'s>(&self, name: &str, store: &'s dyn Store) -> Result<StorageRoot<'s>, StageError> {
         let identifier = self.item.institution_identifier.as_str();
         let root = Root { store: name, institution: self.item.institution, identifier };
-        open_root(self.home, root, store).map_err(|halt| match halt {
+        let is_found_wrong = || {
+            let mut known = self.wrong_roots.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(known) = known.as_ref() {
+                return Ok(known.contains(name));
+            }
+            let (_, found) = self.registry().read(|tx| retired_and_wrong_roots(tx, self.item.institution))?;
+            Ok(known.insert(found).contains(name))
+        };
+        open_known_root(self.home, root, store, &is_found_wrong).map_err(|halt| match halt {
             OperationError::Engine(error) => error.into(),
             OperationError::Interrupted(reason) => reason.into(),
             busy @ OperationError::Busy(_) => StageError::Transient(busy.to_string()),
         })
     }
 
-    /// The placement and profile that the item's collection asks for.
-    pub(crate) fn collection_rules(&self) -> Result<Option<tenants::Collection>, StageError> {
-        let Some(collection) = self.item.collection else { return Ok(None) };
-        Ok(self.registry().read(|tx| tenants::collection_by_id(tx, collection))?)
+    /// The stores that are out of use, read within a transaction that reads other things too. With them it is looked up in which
+    /// stores the storage root of the item's institution was found wrong, for every time that the attempt opens one.
+    pub(crate) fn look_at_stores(&self, tx: &mut dyn Transaction) -> Result<BTreeSet<String>, RegistryError> {
+        let (retired, found_wrong) = retired_and_wrong_roots(tx, self.item.institution)?;
+        *self.wrong_roots.lock().unwrap_or_else(PoisonError::into_inner) = Some(found_wrong);
+        Ok(retired)
     }
+}
+
+/// What stands before the keys of an item's staged bytes in this place; none where nothing that is staged can be used.
+pub(crate) fn staging_prefix(item: ItemId, place: Option<StagingPlace>) -> Option<String> {
+    let place = place.filter(|place| !place.is_discarded)?;
+    Some(place.id.map_or_else(|| item.to_string(), |id| format!("{item}/{id}")))
 }

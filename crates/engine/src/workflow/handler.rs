@@ -32,7 +32,14 @@ impl Handler for StageHandler {
             let reason = "a stage's task without a work item".to_owned();
             return TaskEnd::from(strongroom_queue::Outcome::Dead { reason });
         };
-        let context = StageContext { home: &self.home, item, claim, task, writes: Mutex::default() };
+        let context = StageContext {
+            home: &self.home,
+            item,
+            claim,
+            task,
+            writes: Mutex::default(),
+            wrong_roots: Mutex::default(),
+        };
         let defined = self.home.workflows().of(item.action).copied();
         let Some((workflow, stage)) = defined.and_then(|workflow| Some((workflow, workflow.stage(item.stage)?))) else {
             // The registry was given other workflows than the home has.
@@ -40,7 +47,7 @@ impl Handler for StageHandler {
             return TaskEnd::from(StageEnd::Released { note });
         };
         crash_point(&format!("{}.begin", self.topic));
-        let compared = self.home.compare_stores().map_err(StageError::from);
+        let compared = self.home.compare_stores_at(claim.replacements).map_err(StageError::from);
         let end = match compared.and_then(|()| (stage.run)(&context)) {
             Ok(outcome) => {
                 let end = TaskEnd::from(end_of_outcome(&workflow, item.stage, outcome));

@@ -7,6 +7,7 @@ mod handler;
 mod outcome;
 
 pub use context::StageContext;
+pub(crate) use context::staging_prefix;
 pub use definition::{Restage, Restart, Stage, StageWork, WaitsFor, Workflow, Workflows};
 pub(crate) use handler::handlers;
 pub use outcome::{Outcome, StageError};

@@ -3,6 +3,7 @@
 -- name: queue_due
 SELECT id, fair_key, priority FROM task INDEXED BY task_delayed
 WHERE state = 1 AND topic = ?1 AND ready_at <= ?2
+    AND NOT EXISTS (SELECT 1 FROM topic WHERE name IN (?1, ?4) AND paused)
 ORDER BY ready_at, id LIMIT ?3
 
 -- name: queue_make_ready
@@ -11,7 +12,9 @@ UPDATE task SET state = 0, rank = ?2 WHERE id = ?1
 -- name: queue_lease
 UPDATE task SET state = 2, attempt = attempt + 1, spent = spent + 1, holder = ?3, lease_until = ?4
 WHERE id IN (
-    SELECT id FROM task INDEXED BY task_ready WHERE state = 0 AND topic = ?1 ORDER BY rank, ready_at, id LIMIT ?2
+    SELECT id FROM task INDEXED BY task_ready WHERE state = 0 AND topic = ?1
+        AND NOT EXISTS (SELECT 1 FROM topic WHERE name IN (?1, ?5) AND paused)
+    ORDER BY rank, ready_at, id LIMIT ?2
 )
 RETURNING id, attempt, key, item_id, payload, priority, fair_key, rank, ready_at, spent, max_attempts, enqueued_at, reason
 
@@ -39,10 +42,18 @@ RETURNING lease_until, cancel_requested
 -- name: queue_checkpoint
 UPDATE task SET spent = 1 WHERE id = ?1 AND attempt = ?2 AND state = 2
 
--- name: queue_may_go_on
-SELECT 1 AS found
-WHERE NOT EXISTS (SELECT 1 FROM topic WHERE name IN (?1, ?2) AND paused)
-    AND NOT EXISTS (SELECT 1 FROM task INDEXED BY task_ready WHERE state = 0 AND topic = ?1)
+-- name: queue_outlook
+SELECT coalesce((SELECT clock FROM topic WHERE name = ?3), 0) AS clock,
+    EXISTS (SELECT 1 FROM topic WHERE name = ?3) AS is_known,
+    NOT EXISTS (SELECT 1 FROM topic WHERE name IN (?3, ?4) AND paused)
+        AND NOT EXISTS (SELECT 1 FROM task AS other INDEXED BY task_ready
+            WHERE other.state = 0 AND other.topic = ?3) AS is_free,
+    NOT EXISTS (SELECT 1 FROM topic WHERE name IN (task.topic, ?4) AND paused)
+        AND (EXISTS (SELECT 1 FROM task AS other INDEXED BY task_ready
+                WHERE other.state = 0 AND other.topic = task.topic)
+            OR EXISTS (SELECT 1 FROM task AS other INDEXED BY task_delayed
+                WHERE other.state = 1 AND other.topic = task.topic AND other.ready_at <= ?5)) AS more_waits
+FROM task WHERE id = ?1 AND attempt = ?2 AND state = 2
 
 -- name: queue_lock_topic
 SELECT 1 AS found WHERE ?1 IS NOT NULL
@@ -56,6 +67,12 @@ UPDATE task SET topic = ?3, priority = ?4, rank = ?5, lease_until = ?6, ready_at
 WHERE id = ?1 AND attempt = ?2 AND state = 2 AND NOT cancel_requested
     AND NOT EXISTS (SELECT 1 FROM task AS other WHERE other.key = task.key AND other.topic = ?3 AND other.state < 3)
 RETURNING id, attempt, key, item_id, payload, priority, fair_key, rank, ready_at, spent, max_attempts, enqueued_at, reason
+
+-- name: queue_pass_on
+UPDATE task SET topic = ?3, priority = ?4, rank = ?5, state = 0, ready_at = ?6, enqueued_at = ?6, spent = 0,
+    holder = NULL, lease_until = NULL, reason = NULL, cancel_requested = 0
+WHERE id = ?1 AND attempt = ?2 AND state = 2 AND again_at IS NULL
+    AND NOT EXISTS (SELECT 1 FROM task AS other WHERE other.key = task.key AND other.topic = ?3 AND other.state < 3)
 
 -- name: queue_look
 SELECT wanted.value AS topic,

@@ -8,7 +8,7 @@ use strongroom_database::{Row, Statement, Time, Transaction};
 use crate::{Heartbeat, Lease, LeaseRequest, Leased, QueueError, TaskId};
 
 use super::administer::ALL_TOPICS;
-use super::turns::{Turns, turn};
+use super::turns::{Turns, rank, turn};
 use super::{after, priority, small};
 
 const PAUSED: Statement = Statement("queue_paused");
@@ -21,7 +21,8 @@ const READY_BEHIND: Statement = Statement("queue_ready_behind");
 const ADVANCE: Statement = Statement("queue_advance");
 const EXTEND: Statement = Statement("queue_extend");
 const CHECKPOINT: Statement = Statement("queue_checkpoint");
-const MAY_GO_ON: Statement = Statement("queue_may_go_on");
+const OUTLOOK: Statement = Statement("queue_outlook");
+const PASS_ON: Statement = Statement("queue_pass_on");
 const LOOK: Statement = Statement("queue_look");
 const LOCK_TOPIC: Statement = Statement("queue_lock_topic");
 const LAST_LEASE: Statement = Statement("queue_last_lease");
@@ -49,15 +50,14 @@ pub fn lease(transaction: &mut dyn Transaction, request: &LeaseRequest) -> Resul
         if wanted == 0 {
             break;
         }
-        if is_paused(transaction, topic)? {
-            continue;
-        }
         admit_due(transaction, topic, now, wanted.max(DUE_AT_ONCE))?;
         let rows = match &request.keys {
             None => {
-                let values = [topic.into(), wanted.into(), holder.as_str().into(), lease_until.into()];
+                let values =
+                    [topic.into(), wanted.into(), holder.as_str().into(), lease_until.into(), ALL_TOPICS.into()];
                 transaction.query(LEASE, &values)?
             }
+            Some(_) if is_paused(transaction, topic)? => continue,
             Some(keys) => {
                 let mut rows = Vec::new();
                 for task in find(transaction, topic, keys, wanted)? {
@@ -80,7 +80,38 @@ pub fn leased_of(transaction: &mut dyn Transaction, topic: &str) -> Result<usize
     Ok(row.map_or(Ok(0), |row| row.count("tasks")).map(|tasks| usize::try_from(tasks).unwrap_or(usize::MAX))?)
 }
 
-/// What a task that is held goes on as; see [`go_on`].
+/// What a task that is held finds where it goes next, and leaves behind in its topic.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Outlook {
+    /// Whether nobody waits in the next topic, which is not paused.
+    pub is_free: bool,
+    /// Whether its own topic has more to lease.
+    pub more_waits: bool,
+    /// Whether the next topic is listed: it was leased from or paused before.
+    is_known: bool,
+    /// Where the line of the next topic is being served.
+    clock: i64,
+}
+
+/// Keeps everybody else from changing a task until the transaction ends, where this lease is its latest, and looks at the topic
+/// that is next for it; none where the lease is lost.
+pub fn lock_with_outlook(
+    transaction: &mut dyn Transaction,
+    lease: Lease,
+    next: &str,
+) -> Result<Option<Outlook>, QueueError> {
+    let now = transaction.now()?;
+    let values = [lease.task.0.into(), lease.attempt.into(), next.into(), ALL_TOPICS.into(), now.into()];
+    let Some(row) = transaction.query_one(OUTLOOK, &values)? else { return Ok(None) };
+    Ok(Some(Outlook {
+        is_free: row.bool("is_free")?,
+        more_waits: row.bool("more_waits")?,
+        is_known: row.bool("is_known")?,
+        clock: row.integer("clock")?,
+    }))
+}
+
+/// What a task that is held goes on as; see [`go_on`] and [`pass_on`].
 #[derive(Debug, Clone)]
 pub struct GoesOn<'a> {
     /// The lease under which it goes on.
@@ -96,15 +127,42 @@ pub struct GoesOn<'a> {
 }
 
 /// Moves a task that is held into another topic, under the same lease, as if it had been enqueued there and leased at once: its
-/// attempts count anew. None, with nothing changed, where that topic is paused, where others wait in it or one of the same key
-/// is there, and where the lease is lost or its holder is asked to stop: then it has to go by the line.
-pub fn go_on(transaction: &mut dyn Transaction, wanted: &GoesOn<'_>) -> Result<Option<Leased>, QueueError> {
-    let GoesOn { lease, topic, priority, fair_key, duration } = *wanted;
-    if transaction.query_one(MAY_GO_ON, &[topic.into(), ALL_TOPICS.into()])?.is_none() {
+/// attempts count anew. Nobody waits there, so it takes the turn that is being served, and nobody loses one by it. None, with
+/// nothing changed, where the outlook says otherwise, where a task of the same key is there, and where the lease is lost or
+/// its holder is asked to stop: then it has to go by the line.
+pub fn go_on(
+    transaction: &mut dyn Transaction,
+    wanted: &GoesOn<'_>,
+    outlook: &Outlook,
+) -> Result<Option<Leased>, QueueError> {
+    let GoesOn { lease, topic, priority, duration, .. } = *wanted;
+    if !outlook.is_free {
         return Ok(None);
     }
     let now = transaction.now()?;
     let lease_until = after(now, duration);
+    let values = [
+        lease.task.0.into(),
+        lease.attempt.into(),
+        topic.into(),
+        priority.into(),
+        rank(outlook.clock, priority).into(),
+        lease_until.into(),
+        now.into(),
+    ];
+    let row = transaction.query_one(GO_ON, &values)?;
+    if row.is_some() && !outlook.is_known {
+        transaction.execute(ADVANCE, &[topic.into(), outlook.clock.into()])?;
+    }
+    row.map(|row| leased_row(&row, topic, lease_until)).transpose()
+}
+
+/// Ends a lease by putting the task into the line of another topic, as if it had been done and another of its key and payload
+/// had been enqueued there. False, with nothing changed, where its key is wanted once more in its own topic, where one of the
+/// same key is in the other topic, and where the lease is lost.
+pub fn pass_on(transaction: &mut dyn Transaction, wanted: &GoesOn<'_>) -> Result<bool, QueueError> {
+    let GoesOn { lease, topic, priority, fair_key, .. } = *wanted;
+    let now = transaction.now()?;
     let mut turns = Turns::reserve(transaction, std::iter::once((topic, fair_key, priority)))?;
     let values = [
         lease.task.0.into(),
@@ -112,17 +170,14 @@ pub fn go_on(transaction: &mut dyn Transaction, wanted: &GoesOn<'_>) -> Result<O
         topic.into(),
         priority.into(),
         turns.next_rank(topic, fair_key, priority).into(),
-        lease_until.into(),
         now.into(),
     ];
-    let row = transaction.query_one(GO_ON, &values)?;
-    if row.is_some() {
+    let is_passed_on = transaction.execute(PASS_ON, &values)? == 1;
+    if is_passed_on {
         turns.used(topic, fair_key, priority);
     }
     turns.finish(transaction)?;
-    let mut leased = Vec::new();
-    take(transaction, topic, row.into_iter().collect(), lease_until, &mut leased)?;
-    Ok(leased.pop())
+    Ok(is_passed_on)
 }
 
 /// When the last lease of any task ends; none where no task is leased.
@@ -183,21 +238,7 @@ fn take(
     let mut taken = Vec::new();
     for row in rows {
         let place = (row.integer("rank")?, row.time("ready_at")?, row.integer("id")?);
-        let task = Leased {
-            lease: Lease { task: TaskId(row.integer("id")?), attempt: small(&row, "attempt")? },
-            topic: topic.to_owned(),
-            key: row.text("key")?.to_owned(),
-            item: row.optional_uuid("item_id")?,
-            payload: row.bytes("payload")?.to_vec(),
-            priority: priority(&row, "priority")?,
-            fair_key: row.text("fair_key")?.to_owned(),
-            spent: small(&row, "spent")?,
-            max_attempts: small(&row, "max_attempts")?,
-            lease_until,
-            enqueued_at: row.time("enqueued_at")?,
-            reason: row.optional_text("reason")?.map(str::to_owned),
-        };
-        taken.push((place, task));
+        taken.push((place, leased_row(&row, topic, lease_until)?));
     }
     // UPDATE ... RETURNING promises no order.
     taken.sort_unstable_by_key(|(place, _)| *place);
@@ -209,10 +250,27 @@ fn take(
     Ok(())
 }
 
+fn leased_row(row: &Row, topic: &str, lease_until: Time) -> Result<Leased, QueueError> {
+    Ok(Leased {
+        lease: Lease { task: TaskId(row.integer("id")?), attempt: small(row, "attempt")? },
+        topic: topic.to_owned(),
+        key: row.text("key")?.to_owned(),
+        item: row.optional_uuid("item_id")?,
+        payload: row.bytes("payload")?.to_vec(),
+        priority: priority(row, "priority")?,
+        fair_key: row.text("fair_key")?.to_owned(),
+        spent: small(row, "spent")?,
+        max_attempts: small(row, "max_attempts")?,
+        lease_until,
+        enqueued_at: row.time("enqueued_at")?,
+        reason: row.optional_text("reason")?.map(str::to_owned),
+    })
+}
+
 /// Delayed tasks whose time has come join the line, with the turn that is free now: what failed together does not come back
-/// in front of everybody.
+/// in front of everybody. A paused topic admits none.
 fn admit_due(transaction: &mut dyn Transaction, topic: &str, now: Time, limit: usize) -> Result<(), QueueError> {
-    let due = transaction.query(DUE, &[topic.into(), now.into(), limit.into()])?;
+    let due = transaction.query(DUE, &[topic.into(), now.into(), limit.into(), ALL_TOPICS.into()])?;
     if due.is_empty() {
         return Ok(());
     }

@@ -41,4 +41,12 @@ FROM interim_files WHERE item_id = $1
 -- name: space.reserved
 SELECT coalesce(sum(bytes), 0)::bigint AS reserved_bytes FROM reservations WHERE item_id <> $1
 -- name: space.discard
-UPDATE reservations SET is_discarded = TRUE WHERE item_id = $1
+UPDATE reservations SET is_discarded = TRUE WHERE item_id = $1 RETURNING staging_id, is_discarded
+-- name: interim.is_file
+SELECT wanted.place, 1 AS found
+FROM unnest($1::uuid[], $2::text[]) WITH ORDINALITY AS wanted (item_id, path, place)
+JOIN interim_files i ON i.item_id = wanted.item_id AND i.path = wanted.path
+-- name: interim.set_fact
+INSERT INTO interim_facts (item_id, name, value)
+SELECT item_id, name, value FROM unnest($1::uuid[], $2::text[], $3::text[]) AS new (item_id, name, value)
+ON CONFLICT (item_id, name) DO UPDATE SET value = excluded.value

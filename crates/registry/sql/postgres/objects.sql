@@ -2,21 +2,27 @@
 SELECT o.id, o.institution_id, i.identifier AS institution_identifier, c.identifier AS collection_identifier,
     o.identifier, o.generation, o.state, o.title, o.description, o.access, o.ark, o.placement, o.profile,
     o.profile_version, o.source_organization, o.bag_group_identifier, o.internal_sender_identifier,
-    o.internal_sender_description, o.head, o.files, o.bytes, o.created_at, o.updated_at
+    o.internal_sender_description, o.head, o.files, o.bytes, o.created_at, o.updated_at,
+    coalesce((SELECT json_agg(l.local_id ORDER BY l.local_id) FROM local_ids l WHERE l.object_id = o.id)::text, '[]')
+    AS local_ids
 FROM objects o JOIN institutions i ON i.id = o.institution_id LEFT JOIN collections c ON c.id = o.collection_id
 WHERE o.identifier = $1 AND ($2::uuid IS NULL OR o.institution_id = $2)
 -- name: objects.get
 SELECT o.id, o.institution_id, i.identifier AS institution_identifier, c.identifier AS collection_identifier,
     o.identifier, o.generation, o.state, o.title, o.description, o.access, o.ark, o.placement, o.profile,
     o.profile_version, o.source_organization, o.bag_group_identifier, o.internal_sender_identifier,
-    o.internal_sender_description, o.head, o.files, o.bytes, o.created_at, o.updated_at
+    o.internal_sender_description, o.head, o.files, o.bytes, o.created_at, o.updated_at,
+    coalesce((SELECT json_agg(l.local_id ORDER BY l.local_id) FROM local_ids l WHERE l.object_id = o.id)::text, '[]')
+    AS local_ids
 FROM objects o JOIN institutions i ON i.id = o.institution_id LEFT JOIN collections c ON c.id = o.collection_id
 WHERE o.id = $1 AND ($2::uuid IS NULL OR o.institution_id = $2)
 -- name: objects.list
 SELECT o.id, o.institution_id, i.identifier AS institution_identifier, c.identifier AS collection_identifier,
     o.identifier, o.generation, o.state, o.title, o.description, o.access, o.ark, o.placement, o.profile,
     o.profile_version, o.source_organization, o.bag_group_identifier, o.internal_sender_identifier,
-    o.internal_sender_description, o.head, o.files, o.bytes, o.created_at, o.updated_at
+    o.internal_sender_description, o.head, o.files, o.bytes, o.created_at, o.updated_at,
+    coalesce((SELECT json_agg(l.local_id ORDER BY l.local_id) FROM local_ids l WHERE l.object_id = o.id)::text, '[]')
+    AS local_ids
 FROM objects o JOIN institutions i ON i.id = o.institution_id LEFT JOIN collections c ON c.id = o.collection_id
 WHERE o.id > $1 AND ($2::uuid IS NULL OR o.institution_id = $2) AND o.state <> 'new' AND ($3::text IS NULL OR o.state = $3)
 ORDER BY o.id LIMIT $4
@@ -117,3 +123,53 @@ JOIN entries e ON e.file_id = f.id AND e.generation = $2 AND e.version =
     (SELECT max(x.version) FROM entries x WHERE x.file_id = f.id AND x.generation = $2 AND x.version <= $3)
 JOIN contents c ON c.id = e.content_id
 WHERE f.object_id = $1 AND f.path > 'deposit/' AND f.path < 'deposit0'
+-- name: contents.by_digest
+SELECT wanted.place, c.id, c.version
+FROM unnest($1::uuid[], $2::uuid[], $3::bytea[]) WITH ORDINALITY AS wanted (object_id, generation, sha512, place)
+JOIN contents c ON c.object_id = wanted.object_id AND c.generation = wanted.generation AND c.sha512 = wanted.sha512
+-- name: files.current
+SELECT wanted.place, f.id AS file_id, c.id AS content_id, c.sha512, c.size
+FROM unnest($1::uuid[], $2::text[]) WITH ORDINALITY AS wanted (object_id, path, place)
+JOIN objects o ON o.id = wanted.object_id
+JOIN files f ON f.object_id = o.id AND f.path = wanted.path
+LEFT JOIN entries e ON e.file_id = f.id AND e.generation = o.generation AND e.version =
+    (SELECT max(x.version) FROM entries x WHERE x.file_id = f.id AND x.generation = o.generation AND x.version <= o.head)
+LEFT JOIN contents c ON c.id = e.content_id
+-- name: copies.unproved
+UPDATE copies SET verified_at = NULL, attested_at = NULL, last_fixity_at = NULL
+FROM unnest($1::uuid[], $2::text[]) AS doubtful (content_id, store)
+WHERE copies.content_id = doubtful.content_id AND copies.store = doubtful.store
+-- name: copies.forget
+DELETE FROM copies USING unnest($1::uuid[], $2::text[]) AS gone (content_id, store)
+WHERE copies.content_id = gone.content_id AND copies.store = gone.store
+-- name: version_stores.insert
+INSERT INTO version_stores (version_id, store)
+SELECT version_id, store FROM unnest($1::uuid[], $2::text[]) AS new (version_id, store)
+ON CONFLICT DO NOTHING
+-- name: local_ids.insert
+INSERT INTO local_ids (object_id, local_id)
+SELECT object_id, local_id FROM unnest($1::uuid[], $2::text[]) AS new (object_id, local_id)
+ON CONFLICT DO NOTHING
+-- name: versions.any_verified_missing
+SELECT wanted.place, count(c.id) AS unproved
+FROM unnest($1::uuid[], $2::uuid[], $3::bigint[], $4::text[]) WITH ORDINALITY
+    AS wanted (object_id, generation, version, store, place)
+LEFT JOIN contents c ON c.object_id = wanted.object_id AND c.generation = wanted.generation
+    AND c.version = wanted.version
+    AND NOT EXISTS (SELECT 1 FROM copies k WHERE k.content_id = c.id AND k.store = wanted.store
+        AND k.verified_at IS NOT NULL)
+GROUP BY wanted.place
+-- What was known of an object in a store stays known: a new version says nothing of the inventories of earlier ones. Known
+-- damage is due at once.
+-- name: object_copies.insert
+INSERT INTO object_copies AS kept (object_id, store, institution_id, generation, state, checked_at, last_fixity_at)
+SELECT object_id, store, institution_id, generation, 'kept', time, time
+FROM unnest($1::uuid[], $2::text[], $3::uuid[], $4::uuid[], $5::bigint[])
+    AS new (object_id, store, institution_id, generation, time)
+ON CONFLICT (object_id, store) DO UPDATE SET
+    state = CASE WHEN kept.generation = excluded.generation THEN kept.state ELSE 'kept' END,
+    checked_at = CASE WHEN kept.generation <> excluded.generation THEN excluded.checked_at ELSE 0 END,
+    last_fixity_at = CASE WHEN kept.generation = excluded.generation THEN kept.last_fixity_at
+        ELSE excluded.last_fixity_at END,
+    generation = excluded.generation
+WHERE kept.generation <> excluded.generation OR kept.state <> 'kept'

@@ -74,3 +74,9 @@ INSERT INTO object_copies (object_id, store, institution_id, generation, state, 
 VALUES (?1, ?2, ?3, ?4, 'kept', ?5, ?5)
 ON CONFLICT (object_id, store) DO UPDATE SET generation = ?4, state = 'kept', checked_at = ?5, last_fixity_at = ?5
 WHERE object_copies.generation < ?4
+-- name: stores.retired
+SELECT name FROM registry_facts WHERE name >= 'store.retired/' AND name < 'store.retired0'
+-- name: stores.retired_and_found_wrong
+SELECT name FROM registry_facts WHERE name >= 'store.retired/' AND name < 'store.retired0'
+UNION ALL
+SELECT store AS name FROM findings WHERE object_id = ?1 AND content_id IS NULL AND state <> 'repaired'

@@ -13,9 +13,10 @@ DELETE FROM interim_files WHERE item_id = ?1 AND path IN
     (SELECT path FROM interim_files WHERE item_id = ?1 LIMIT ?2)
 -- name: interim.clear_facts
 DELETE FROM interim_facts WHERE item_id = ?1
--- name: interim.set_fact
-INSERT INTO interim_facts (item_id, name, value) VALUES (?1, ?2, ?3)
-ON CONFLICT (item_id, name) DO UPDATE SET value = ?3
+-- name: interim.has_more_files
+SELECT 1 AS found FROM interim_files WHERE item_id = ?1 LIMIT 1 OFFSET ?2
+-- name: interim.facts
+SELECT name, value FROM interim_facts WHERE item_id = ?1
 -- name: interim.fact
 SELECT value FROM interim_facts WHERE item_id = ?1 AND name = ?2
 -- name: space.reserve

@@ -8,18 +8,6 @@ UPDATE objects SET state = 'active', head = ?2, files = ?3, bytes = ?4, title = 
     internal_sender_identifier = ?12, internal_sender_description = ?13, updated_at = ?14,
     collection_id = coalesce(collection_id, ?15), profile_version = ?16
 WHERE id = ?1
--- name: local_ids.insert
-INSERT INTO local_ids (object_id, local_id) VALUES (?1, ?2) ON CONFLICT DO NOTHING
--- name: local_ids.of_object
-SELECT local_id FROM local_ids WHERE object_id = ?1 ORDER BY local_id
--- name: files.current
-SELECT f.id AS file_id, c.id AS content_id, c.sha512, c.size
-FROM objects o
-JOIN files f ON f.object_id = o.id
-LEFT JOIN entries e ON e.file_id = f.id AND e.generation = o.generation AND e.version =
-    (SELECT max(x.version) FROM entries x WHERE x.file_id = f.id AND x.generation = o.generation AND x.version <= o.head)
-LEFT JOIN contents c ON c.id = e.content_id
-WHERE o.id = ?1 AND f.path = ?2
 -- name: files.list
 SELECT f.id, f.path, f.modified, c.id AS content_id, c.size, c.md5, c.sha1, c.sha256, c.sha512, e.puid, e.mime,
     e.format_name, e.format_version, e.format_method, e.format_basis, e.format_signatures, e.format_warning,
@@ -31,8 +19,6 @@ JOIN entries e ON e.file_id = f.id AND e.generation = o.generation AND e.version
 JOIN contents c ON c.id = e.content_id
 WHERE o.id = ?1 AND f.path > ?2 AND f.path < ?3
 ORDER BY f.path LIMIT ?4
--- name: contents.by_digest
-SELECT id, version FROM contents WHERE object_id = ?1 AND generation = ?2 AND sha512 = ?3
 -- name: contents.manifest
 SELECT sha512, version, version_id FROM contents WHERE object_id = ?1 AND generation = ?2 AND version <= ?3
 ORDER BY sha512
@@ -61,6 +47,8 @@ ORDER BY c.sha512 LIMIT ?5
 -- name: versions.insert
 INSERT INTO versions (id, object_id, generation, number, state, item_id, message, user_name, description, created_at)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
+RETURNING id, object_id, generation, number, state, item_id, message, user_name, inventory_sha512, description, files,
+    bytes, created_at, published_at, owns_contents, record_head, swept_at
 -- name: versions.of_item
 SELECT id, object_id, generation, number, state, item_id, message, user_name, inventory_sha512, description, files,
     bytes, created_at, published_at, owns_contents, record_head, swept_at
@@ -100,8 +88,6 @@ FROM versions WHERE swept_at >= ?1 AND id > ?2 ORDER BY id LIMIT ?3
 UPDATE versions SET swept_at = ?2 WHERE id = ?1 AND state = 'dropped' AND swept_at IS NOT NULL
 -- name: versions.sweep_again_of_item
 UPDATE versions SET swept_at = ?2 WHERE item_id = ?1 AND state = 'dropped' AND swept_at IS NOT NULL
--- name: version_stores.insert
-INSERT INTO version_stores (version_id, store) VALUES (?1, ?2) ON CONFLICT DO NOTHING
 -- name: version_stores.list
 SELECT store FROM version_stores WHERE version_id = ?1 ORDER BY store
 -- name: version_stores.drop
@@ -129,27 +115,12 @@ JOIN entries e ON e.file_id = f.id AND e.generation = ?2 AND e.version =
 JOIN contents c ON c.id = e.content_id
 WHERE f.object_id = ?1
 ORDER BY c.sha512, f.path
--- name: copies.unproved
-UPDATE copies SET verified_at = NULL, attested_at = NULL, last_fixity_at = NULL WHERE content_id = ?1 AND store = ?2
--- name: copies.forget
-DELETE FROM copies WHERE content_id = ?1 AND store = ?2
 -- name: copies.of_content
 SELECT store, key, class, state, stored_at, verified_at, last_fixity_at FROM copies WHERE content_id = ?1 ORDER BY store
 -- name: copies.in_use
 SELECT k.store, k.key, k.class, k.state, k.stored_at, k.verified_at, k.last_fixity_at FROM copies k
 WHERE k.content_id = ?1 AND NOT EXISTS (SELECT 1 FROM registry_facts r WHERE r.name = 'store.retired/' || k.store)
 ORDER BY k.store
--- What was known of an object in a store stays known: a new version says nothing of the inventories of earlier ones. Known
--- damage is due at once.
--- name: object_copies.insert
-INSERT INTO object_copies (object_id, store, institution_id, generation, state, checked_at, last_fixity_at)
-VALUES (?1, ?2, ?3, ?4, 'kept', ?5, ?5)
-ON CONFLICT (object_id, store) DO UPDATE SET
-    state = CASE WHEN object_copies.generation = ?4 THEN object_copies.state ELSE 'kept' END,
-    checked_at = CASE WHEN object_copies.generation <> ?4 THEN ?5 ELSE 0 END,
-    last_fixity_at = CASE WHEN object_copies.generation = ?4 THEN object_copies.last_fixity_at ELSE ?5 END,
-    generation = ?4
-WHERE object_copies.generation <> ?4 OR object_copies.state <> 'kept'
 -- name: object_copies.set_checked
 UPDATE object_copies SET checked_at = ?3 WHERE object_id = ?1 AND store = ?2
 -- name: object_copies.of_object
@@ -160,15 +131,19 @@ WHERE k.object_id = ?1 AND NOT EXISTS (SELECT 1 FROM registry_facts r WHERE r.na
 ORDER BY k.store
 -- name: leases.get
 SELECT owner, fence, lease_until FROM object_leases WHERE object_id = ?1
+-- name: leases.look
+SELECT (SELECT owner FROM object_leases WHERE object_id = ?1) AS owner,
+    (SELECT fence FROM object_leases WHERE object_id = ?1) AS fence,
+    (SELECT lease_until FROM object_leases WHERE object_id = ?1) AS lease_until,
+    EXISTS (SELECT 1 FROM versions v WHERE v.object_id = ?1 AND v.state = 'committing' AND v.item_id <> ?2)
+    AS is_committed_by_other
 -- name: leases.put
 INSERT INTO object_leases (object_id, owner, fence, lease_until) VALUES (?1, ?2, ?3, ?4)
 ON CONFLICT (object_id) DO UPDATE SET owner = ?2, fence = ?3, lease_until = ?4
 -- name: leases.extend_owner
 UPDATE object_leases SET lease_until = ?2 WHERE owner = ?1 AND lease_until > 0
--- name: leases.of_owner
-SELECT object_id FROM object_leases WHERE owner = ?1 AND lease_until > 0
 -- name: leases.release_owner
-UPDATE object_leases SET lease_until = 0 WHERE owner = ?1
+UPDATE object_leases SET lease_until = 0 WHERE owner = ?1 AND lease_until > 0 RETURNING object_id
 -- name: leases.live
 SELECT count(*) AS leases FROM object_leases WHERE lease_until > ?1
 -- name: events.count_of_file
@@ -191,7 +166,3 @@ DELETE FROM contents WHERE id IN (SELECT c.id FROM contents c
     WHERE c.object_id = ?1 AND c.generation = ?2 AND c.version = ?3
         AND (c.version_id = ?5 OR (c.version_id IS NULL AND NOT EXISTS (SELECT 1 FROM versions v WHERE v.object_id = ?1
             AND v.generation = ?2 AND v.number = ?3 AND v.id <> ?5 AND v.state NOT IN ('dropping', 'dropped')))) LIMIT ?4)
--- name: versions.any_verified_missing
-SELECT count(*) AS unproved FROM contents c
-WHERE c.object_id = ?1 AND c.generation = ?2 AND c.version = ?3
-    AND NOT EXISTS (SELECT 1 FROM copies k WHERE k.content_id = c.id AND k.store = ?4 AND k.verified_at IS NOT NULL)

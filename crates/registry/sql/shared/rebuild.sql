@@ -81,6 +81,8 @@ DELETE FROM objects WHERE id = ?1 AND state = 'new' AND NOT EXISTS (SELECT 1 FRO
 -- name: epoch.raise
 INSERT INTO registry_facts (name, value) VALUES (?1, '1')
 ON CONFLICT (name) DO UPDATE SET value = CAST(CAST(registry_facts.value AS BIGINT) + 1 AS TEXT)
+-- name: epoch.facts
+SELECT name, value FROM registry_facts WHERE name IN (?1, ?2, ?3, ?4)
 -- name: epoch.name
 INSERT INTO registry_facts (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO NOTHING
 -- name: rebuild.objects_in_store

@@ -2,9 +2,6 @@
 SELECT name, store_id, recorded_at, replacing_id, mark_revision FROM stores ORDER BY name
 -- name: stores.insert
 INSERT INTO stores (name, store_id, recorded_at) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING
--- name: stores.marked
-UPDATE stores SET mark_revision = ?3
-WHERE name = ?1 AND store_id = ?2 AND replacing_id IS NULL AND mark_revision < ?3
 -- name: missed_logs.insert
 INSERT INTO missed_logs (store, object_id, name, generation, institution, bytes, missed_at)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT DO NOTHING

@@ -21,4 +21,9 @@ FROM interim_files WHERE item_id = ?1
 -- name: space.reserved
 SELECT coalesce(sum(bytes), 0) AS reserved_bytes FROM reservations WHERE item_id <> ?1
 -- name: space.discard
-UPDATE reservations SET is_discarded = 1 WHERE item_id = ?1
+UPDATE reservations SET is_discarded = 1 WHERE item_id = ?1 RETURNING staging_id, is_discarded
+-- name: interim.is_file
+SELECT 1 AS found FROM interim_files WHERE item_id = ?1 AND path = ?2
+-- name: interim.set_fact
+INSERT INTO interim_facts (item_id, name, value) VALUES (?1, ?2, ?3)
+ON CONFLICT (item_id, name) DO UPDATE SET value = ?3

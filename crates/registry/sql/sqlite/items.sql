@@ -16,9 +16,21 @@ SELECT w.id, w.batch_id, w.institution_id, w.collection_id, w.action, w.object_i
     w.wait_reason, w.wait_until, w.wait_key, w.topic,
     (w.is_committed OR EXISTS (SELECT 1 FROM versions v WHERE v.item_id = w.id
         AND v.state IN ('committing', 'published'))) AS is_committed,
-    coalesce((SELECT value FROM registry_facts WHERE name = 'stores.replacements'), '0') AS replacements
+    coalesce((SELECT value FROM registry_facts WHERE name = 'stores.replacements'), '0') AS replacements,
+    (SELECT coalesce(max(version), 0) FROM schema_version) AS schema_version
 FROM work_items w JOIN institutions i ON i.id = w.institution_id LEFT JOIN collections c ON c.id = w.collection_id
 WHERE w.id = ?1 AND w.fence = ?2 AND w.status = 'started'
+-- name: items.to_take_up
+SELECT w.id, w.batch_id, w.institution_id, w.collection_id, w.action, w.object_id, w.object_identifier, w.file_id,
+    w.name, w.source, w.etag, w.size, w.options, w.stage, w.status, w.priority, w.note, w.needs_review, w.retry_count,
+    w.cancel_requested, w.fence, w.holder, w.lease_until, w.version, w.created_at, w.updated_at,
+    i.identifier AS institution_identifier, c.identifier AS collection_identifier, w.is_verdict, w.staging_losses,
+    w.wait_reason, w.wait_until, w.wait_key, w.topic,
+    (w.is_committed OR EXISTS (SELECT 1 FROM versions v WHERE v.item_id = w.id
+        AND v.state IN ('committing', 'published'))) AS is_committed,
+    coalesce((SELECT value FROM registry_facts WHERE name = 'stores.replacements'), '0') AS replacements
+FROM work_items w JOIN institutions i ON i.id = w.institution_id LEFT JOIN collections c ON c.id = w.collection_id
+WHERE w.id = ?1
 -- name: items.list
 SELECT w.id, w.batch_id, w.institution_id, w.collection_id, w.action, w.object_id, w.object_identifier, w.file_id,
     w.name, w.source, w.etag, w.size, w.options, w.stage, w.status, w.priority, w.note, w.needs_review, w.retry_count,
@@ -76,6 +88,10 @@ WHERE w.id > ?1 AND (?2 IS NULL OR w.institution_id = ?2) AND (?3 IS NULL OR w.s
 ORDER BY w.id LIMIT ?10
 -- name: items.may_write
 SELECT 1 AS found FROM work_items WHERE id = ?1 AND fence = ?2 AND status = 'started'
+    AND coalesce((SELECT value FROM registry_facts WHERE name = 'stores.replacements'), '0') = ?3
+-- name: items.may_write_version
+SELECT v.state FROM work_items w LEFT JOIN versions v ON v.id = ?4
+WHERE w.id = ?1 AND w.fence = ?2 AND w.status = 'started'
     AND coalesce((SELECT value FROM registry_facts WHERE name = 'stores.replacements'), '0') = ?3
 -- name: items.lock_if_free
 SELECT 1 AS found FROM work_items WHERE id = ?1

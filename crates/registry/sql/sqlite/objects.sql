@@ -2,21 +2,24 @@
 SELECT o.id, o.institution_id, i.identifier AS institution_identifier, c.identifier AS collection_identifier,
     o.identifier, o.generation, o.state, o.title, o.description, o.access, o.ark, o.placement, o.profile,
     o.profile_version, o.source_organization, o.bag_group_identifier, o.internal_sender_identifier,
-    o.internal_sender_description, o.head, o.files, o.bytes, o.created_at, o.updated_at
+    o.internal_sender_description, o.head, o.files, o.bytes, o.created_at, o.updated_at,
+    (SELECT json_group_array(l.local_id ORDER BY l.local_id) FROM local_ids l WHERE l.object_id = o.id) AS local_ids
 FROM objects o JOIN institutions i ON i.id = o.institution_id LEFT JOIN collections c ON c.id = o.collection_id
 WHERE o.identifier = ?1 AND (?2 IS NULL OR o.institution_id = ?2)
 -- name: objects.get
 SELECT o.id, o.institution_id, i.identifier AS institution_identifier, c.identifier AS collection_identifier,
     o.identifier, o.generation, o.state, o.title, o.description, o.access, o.ark, o.placement, o.profile,
     o.profile_version, o.source_organization, o.bag_group_identifier, o.internal_sender_identifier,
-    o.internal_sender_description, o.head, o.files, o.bytes, o.created_at, o.updated_at
+    o.internal_sender_description, o.head, o.files, o.bytes, o.created_at, o.updated_at,
+    (SELECT json_group_array(l.local_id ORDER BY l.local_id) FROM local_ids l WHERE l.object_id = o.id) AS local_ids
 FROM objects o JOIN institutions i ON i.id = o.institution_id LEFT JOIN collections c ON c.id = o.collection_id
 WHERE o.id = ?1 AND (?2 IS NULL OR o.institution_id = ?2)
 -- name: objects.list
 SELECT o.id, o.institution_id, i.identifier AS institution_identifier, c.identifier AS collection_identifier,
     o.identifier, o.generation, o.state, o.title, o.description, o.access, o.ark, o.placement, o.profile,
     o.profile_version, o.source_organization, o.bag_group_identifier, o.internal_sender_identifier,
-    o.internal_sender_description, o.head, o.files, o.bytes, o.created_at, o.updated_at
+    o.internal_sender_description, o.head, o.files, o.bytes, o.created_at, o.updated_at,
+    (SELECT json_group_array(l.local_id ORDER BY l.local_id) FROM local_ids l WHERE l.object_id = o.id) AS local_ids
 FROM objects o JOIN institutions i ON i.id = o.institution_id LEFT JOIN collections c ON c.id = o.collection_id
 WHERE o.id > ?1 AND (?2 IS NULL OR o.institution_id = ?2) AND o.state <> 'new' AND (?3 IS NULL OR o.state = ?3)
 ORDER BY o.id LIMIT ?4
@@ -93,3 +96,36 @@ JOIN entries e ON e.file_id = f.id AND e.generation = ?2 AND e.version =
     (SELECT max(x.version) FROM entries x WHERE x.file_id = f.id AND x.generation = ?2 AND x.version <= ?3)
 JOIN contents c ON c.id = e.content_id
 WHERE f.object_id = ?1 AND f.path > 'deposit/' AND f.path < 'deposit0'
+-- name: contents.by_digest
+SELECT id, version FROM contents WHERE object_id = ?1 AND generation = ?2 AND sha512 = ?3
+-- name: files.current
+SELECT f.id AS file_id, c.id AS content_id, c.sha512, c.size
+FROM objects o
+JOIN files f ON f.object_id = o.id
+LEFT JOIN entries e ON e.file_id = f.id AND e.generation = o.generation AND e.version =
+    (SELECT max(x.version) FROM entries x WHERE x.file_id = f.id AND x.generation = o.generation AND x.version <= o.head)
+LEFT JOIN contents c ON c.id = e.content_id
+WHERE o.id = ?1 AND f.path = ?2
+-- name: copies.unproved
+UPDATE copies SET verified_at = NULL, attested_at = NULL, last_fixity_at = NULL WHERE content_id = ?1 AND store = ?2
+-- name: copies.forget
+DELETE FROM copies WHERE content_id = ?1 AND store = ?2
+-- name: version_stores.insert
+INSERT INTO version_stores (version_id, store) VALUES (?1, ?2) ON CONFLICT DO NOTHING
+-- name: local_ids.insert
+INSERT INTO local_ids (object_id, local_id) VALUES (?1, ?2) ON CONFLICT DO NOTHING
+-- name: versions.any_verified_missing
+SELECT count(*) AS unproved FROM contents c
+WHERE c.object_id = ?1 AND c.generation = ?2 AND c.version = ?3
+    AND NOT EXISTS (SELECT 1 FROM copies k WHERE k.content_id = c.id AND k.store = ?4 AND k.verified_at IS NOT NULL)
+-- What was known of an object in a store stays known: a new version says nothing of the inventories of earlier ones. Known
+-- damage is due at once.
+-- name: object_copies.insert
+INSERT INTO object_copies (object_id, store, institution_id, generation, state, checked_at, last_fixity_at)
+VALUES (?1, ?2, ?3, ?4, 'kept', ?5, ?5)
+ON CONFLICT (object_id, store) DO UPDATE SET
+    state = CASE WHEN object_copies.generation = ?4 THEN object_copies.state ELSE 'kept' END,
+    checked_at = CASE WHEN object_copies.generation <> ?4 THEN ?5 ELSE 0 END,
+    last_fixity_at = CASE WHEN object_copies.generation = ?4 THEN object_copies.last_fixity_at ELSE ?5 END,
+    generation = ?4
+WHERE object_copies.generation <> ?4 OR object_copies.state <> 'kept'

@@ -126,6 +126,17 @@ pub enum StageEnd {
     },
 }
 
+/// What came of recording the end of a stage.
+#[derive(Debug, Clone, Default)]
+pub struct Ended {
+    /// The topics that have new work by it; those waiting for them are to be woken after the commit.
+    pub topics: Vec<String>,
+    /// The topic of the stage that ended, where it has more to lease.
+    pub left: Option<String>,
+    /// What the worker holds from then on, where it goes on with the item.
+    pub goes_on: Option<Assignment>,
+}
+
 /// How many attempts the tasks of a topic have, by the settings.
 pub type MaxAttempts<'a> = dyn Fn(&str) -> u32 + 'a;
 

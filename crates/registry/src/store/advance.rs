@@ -1,27 +1,81 @@
-//! How an item goes on at its next stage under the lease that its worker has: one transaction, fenced as every end of a stage, and
-//! without a trip through the queue. Part of [`crate::work`].
+//! How the stage of an item ends: it goes on at its next stage under the lease that its worker has, without a trip through the
+//! queue, or by the queue. One transaction, fenced. Part of [`crate::work`].
 
 use strongroom_database::{Statement, Transaction};
-use strongroom_queue::tasks::{self, GoesOn};
+use strongroom_queue::tasks::{self, GoesOn, Outlook};
 
-use super::claims::claimed;
-use crate::model::claim::{Assignment, Claim, Room, StageEnd};
+use super::claims::{Claimed, claimed};
+use super::endings;
+use crate::model::claim::{Assignment, Claim, Ended, Room, StageEnd};
 use crate::{RegistryError, Subject, Workflows, items, leases, workflow};
 
-/// Ends a stage and begins the one that follows, where the same worker may go on at once: what the worker holds from then on,
-/// instead of its claim. None, with nothing changed, where the end is another one, a person asked for something, or the topic of
-/// the stage that follows is paused, has others waiting or has no room: [`crate::work::finish`] ends the stage then. Right by rows.
-pub fn advance(
+/// What goes with the end of a stage.
+#[derive(Clone, Copy)]
+pub struct Next<'a> {
+    /// What is written before the end itself; the topics that have new work by it. Every operation in it checks the fence.
+    pub writes: &'a dyn Fn(&mut dyn Transaction) -> Result<Vec<String>, RegistryError>,
+    /// The stage that follows, where the worker may begin it at once.
+    pub room: Option<&'a Room>,
+    /// The tables that the program knows: it begins nothing where they are newer. None where it begins nothing in any case.
+    pub known_schema: Option<u32>,
+}
+
+/// Ends a stage. Where there is room for the stage that follows, the end is one that leads there, no person asked for anything, and
+/// the topic of that stage is neither paused nor has others waiting nor is full, the worker goes on with the item at once.
+/// Otherwise as [`crate::work::finish`]. Right by rows.
+///
+/// # Errors
+/// [`RegistryError::NewerSchema`] where something is to be begun and the tables are newer than the program.
+pub fn end_stage(
     tx: &mut dyn Transaction,
     workflows: &dyn Workflows,
+    (claim, holder): (&Claim, &str),
+    end: &StageEnd,
+    next: Next<'_>,
+) -> Result<Ended, RegistryError> {
+    let topic = next.room.map_or("", |room| room.topic.as_str());
+    let (found, outlook, written) = begin_to_end(tx, claim, topic, &mut |tx| (next.writes)(tx))?;
+    if let Some(known) = next.known_schema
+        && found.schema > u64::from(known)
+    {
+        return Err(RegistryError::NewerSchema { found: found.schema, known });
+    }
+    let left = outlook.more_waits.then(|| found.item.topic.clone());
+    if let (Some(room), StageEnd::Next { .. }) = (next.room, end)
+        && let Some(assignment) = go_on(tx, workflows, (claim, holder), &found, (end, room, &outlook))?
+    {
+        return Ok(Ended { topics: written, left, goes_on: Some(assignment) });
+    }
+    let mut topics = written;
+    topics.extend(endings::finish_found(tx, workflows, (claim, holder), &found.item, end)?);
+    Ok(Ended { topics, left, goes_on: None })
+}
+
+/// Locks the task and then its item, with what is found of both; what is to be written with the end is written in between.
+/// Everybody takes the task first and then its item, or two could wait for each other.
+pub(super) fn begin_to_end(
+    tx: &mut dyn Transaction,
     claim: &Claim,
-    (end, room): (&StageEnd, &Room),
-    holder: &str,
+    next_topic: &str,
+    writes: &mut dyn FnMut(&mut dyn Transaction) -> Result<Vec<String>, RegistryError>,
+) -> Result<(Claimed, Outlook, Vec<String>), RegistryError> {
+    let outlook = tasks::lock_with_outlook(tx, claim.lease, next_topic)?;
+    let lost = || RegistryError::FenceLost { what: "task", id: claim.item.to_string() };
+    let outlook = outlook.ok_or_else(lost)?;
+    let topics = writes(tx)?;
+    Ok((claimed(tx, claim)?, outlook, topics))
+}
+
+/// What the worker holds from then on, instead of its claim. None, with nothing changed, where the item goes by the queue.
+fn go_on(
+    tx: &mut dyn Transaction,
+    workflows: &dyn Workflows,
+    (claim, holder): (&Claim, &str),
+    found: &Claimed,
+    (end, room, outlook): (&StageEnd, &Room, &Outlook),
 ) -> Result<Option<Assignment>, RegistryError> {
     let StageEnd::Next { next, note } = end else { return Ok(None) };
-    // Everybody takes the task first and then its item, or two could wait for each other.
-    tasks::lock(tx, claim.lease)?;
-    let (mut item, replacements) = claimed(tx, claim)?;
+    let mut item = found.item.clone();
     let position = workflow::position(workflows, Subject::from(&item), *next)?;
     if position.topic != room.topic || (item.cancel_requested.is_some() && !item.is_committed) {
         return Ok(None);
@@ -38,7 +92,7 @@ pub fn advance(
         fair_key: &item.institution.to_string(),
         duration: room.duration,
     };
-    let Some(task) = tasks::go_on(tx, &goes_on)? else { return Ok(None) };
+    let Some(task) = tasks::go_on(tx, &goes_on, outlook)? else { return Ok(None) };
     let now = tx.now()?;
     let values = [
         item.id.into(),
@@ -51,13 +105,16 @@ pub fn advance(
         now.into(),
     ];
     tx.execute(Statement("items.go_on"), &values)?;
-    leases::extend_owner(tx, item.id.0, task.lease_until)?;
+    // One that names no object yet has the lease of none.
+    if item.object.is_some() {
+        leases::extend_owner(tx, item.id.0, task.lease_until)?;
+    }
     let lines = [item.id.into(), now.into(), next.as_str().into(), note.into(), holder.into()];
     tx.execute(Statement("items.history_go_on"), &lines)?;
     (item.stage, item.topic, item.wait_key) = (position.stage, position.topic, position.wait_key);
     item.note = Some(note.clone());
     (item.retry_count, item.needs_review, item.cancel_requested, item.requested_by) = (0, false, None, None);
     (item.lease_until, item.updated_at) = (Some(task.lease_until), now);
-    let claim = Claim { replacements, spent: task.spent, ..claim.clone() };
+    let claim = Claim { replacements: found.replacements, spent: task.spent, ..claim.clone() };
     Ok(Some(Assignment { task, claimed: Some((claim, Box::new(item))) }))
 }

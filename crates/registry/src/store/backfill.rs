@@ -1,6 +1,8 @@
 //! Which stores lack what: objects of a placement that a store of it does not hold whole, and stores that are out of use.
 //! What is lacking is derived from the rows of copies each time it is asked for, so it is also right after a rebuild.
 
+use std::collections::BTreeSet;
+
 use strongroom_database::{Row, Statement, Time, Transaction};
 use strongroom_digest::Digest;
 use uuid::Uuid;
@@ -200,13 +202,40 @@ pub fn put_object_copy(tx: &mut dyn Transaction, copy: &ObjectCopy, is_read: boo
 }
 
 /// The fact that says that a store is out of use.
+/// What stands before the name of a store in the fact that it is out of use.
+const RETIRED: &str = "store.retired/";
+
 fn retired_fact(store: &str) -> String {
-    format!("store.retired/{store}")
+    format!("{RETIRED}{store}")
 }
 
 /// When a store was taken out of use; none while it is in use.
 pub fn retired_at(tx: &mut dyn Transaction, store: &str) -> Result<Option<String>, RegistryError> {
     tenants::fact(tx, &retired_fact(store))
+}
+
+/// Every store that is out of use.
+pub fn retired(tx: &mut dyn Transaction) -> Result<BTreeSet<String>, RegistryError> {
+    let rows = tx.query(Statement("stores.retired"), &[])?;
+    let name = |row: &Row| Ok(row.text("name")?.trim_start_matches(RETIRED).to_owned());
+    rows.iter().map(name).collect()
+}
+
+/// Every store that is out of use, and the stores in which a finding of `owner` - the inventories of an object, or the declaration
+/// of an institution's storage root - is not solved.
+pub fn retired_and_found_wrong(
+    tx: &mut dyn Transaction,
+    owner: ObjectId,
+) -> Result<(BTreeSet<String>, BTreeSet<String>), RegistryError> {
+    let (mut retired, mut found_wrong) = (BTreeSet::new(), BTreeSet::new());
+    for row in tx.query(Statement("stores.retired_and_found_wrong"), &[owner.into()])? {
+        let name = row.text("name")?;
+        match name.strip_prefix(RETIRED) {
+            Some(store) => retired.insert(store.to_owned()),
+            None => found_wrong.insert(name.to_owned()),
+        };
+    }
+    Ok((retired, found_wrong))
 }
 
 /// Takes a store back into use.

@@ -8,7 +8,7 @@ use strongroom_queue::{Heartbeat, Lease, LeaseRequest, Leased, Outcome, Settled,
 use super::endings::{REST_AFTER_CRASHES, attempts_in_words, carry_out, on_item_inactive, request_to_carry_out};
 use super::items::{self, Item, Move};
 use crate::model::claim::{Assignment, Claim, HeartbeatOutcome, Leasing, MaxAttempts};
-use crate::{ItemId, ItemStatus, RegistryError, Scope, VersionState, Workflows, leases, stores, versions, workflow};
+use crate::{ItemId, ItemStatus, RegistryError, Scope, VersionState, Workflows, leases, versions, workflow};
 
 /// How long a task rests whose stage the worker that leased it does not know, in microseconds: others may know it.
 const REST_OF_THE_UNKNOWN: i64 = 30_000_000;
@@ -67,9 +67,11 @@ fn claim(
     topics: &mut Vec<String>,
 ) -> Result<Option<(Claim, Box<Item>)>, RegistryError> {
     let Worker { workflows, holder } = *worker;
-    items::lock(tx, id)?;
+    let row = tx.query_one(Statement("items.to_take_up"), &[id.into()])?;
     let is_meant = |item: &Item| item.is_at_work() && workflow::here(workflows, item).topic == task.topic;
-    let Some(mut item) = items::get(tx, Scope::System, id)?.filter(is_meant) else {
+    let found =
+        row.as_ref().map(|row| Ok::<_, RegistryError>((items::item_row(row)?, replacements(row)?))).transpose()?;
+    let Some((mut item, replacements)) = found.filter(|(item, _)| is_meant(item)) else {
         settle(tx, task.lease, Outcome::Done)?;
         return Ok(None);
     };
@@ -102,12 +104,15 @@ fn claim(
     };
     let line = items::NewLine { holder: Some(holder), ..items::NewLine::new(item.stage, ItemStatus::Started) };
     items::add_history(tx, id, line)?;
+    // The lease of an object that the item has not let go, and that nobody took since, goes on with the task's.
+    if item.object.is_some() {
+        leases::extend_owner(tx, id.0, task.lease_until)?;
+    }
     item.fence = row.integer("fence")?;
     item.status = ItemStatus::Started;
     item.holder = Some(holder.to_owned());
     item.lease_until = Some(task.lease_until);
     item.updated_at = now;
-    let replacements = stores::replacements(tx)?;
     let claim = Claim { item: id, fence: item.fence, replacements, lease: task.lease, spent: task.spent };
     Ok(Some((claim, Box::new(item))))
 }
@@ -190,16 +195,33 @@ pub fn check_fence(tx: &mut dyn Transaction, claim: &Claim) -> Result<(), Regist
     may_go_on(claim, tx.query_one(Statement("items.may_write"), &values)?.as_ref())
 }
 
-/// The item, and how often stores have been replaced; refuses when another has it. A stage ends by this, also where it could
-/// write no more since a store was replaced.
-pub(super) fn claimed(tx: &mut dyn Transaction, claim: &Claim) -> Result<(Item, u64), RegistryError> {
+/// An item as its worker finds it at the end of a stage.
+pub(super) struct Claimed {
+    pub(super) item: Item,
+    /// How often stores have been replaced.
+    pub(super) replacements: u64,
+    /// The version of the tables.
+    pub(super) schema: u64,
+}
+
+/// The item; refuses when another has it. A stage ends by this, also where it could write no more since a store was replaced.
+pub(super) fn claimed(tx: &mut dyn Transaction, claim: &Claim) -> Result<Claimed, RegistryError> {
     let row = tx.query_one(Statement("items.claimed"), &[claim.item.into(), claim.fence.into()])?;
     may_go_on(claim, row.as_ref())?;
     let row = row.ok_or_else(|| RegistryError::NotFound { what: "work item", id: claim.item.to_string() })?;
-    Ok((items::item_row(&row)?, row.text("replacements")?.parse().unwrap_or(0)))
+    Ok(Claimed {
+        item: items::item_row(&row)?,
+        replacements: replacements(&row)?,
+        schema: row.count("schema_version")?,
+    })
 }
 
-fn may_go_on(claim: &Claim, found: Option<&Row>) -> Result<(), RegistryError> {
+fn replacements(row: &Row) -> Result<u64, RegistryError> {
+    Ok(row.text("replacements")?.parse().unwrap_or(0))
+}
+
+/// Refuses where a look for the claim found nothing.
+pub(crate) fn may_go_on(claim: &Claim, found: Option<&Row>) -> Result<(), RegistryError> {
     match found {
         Some(_) => Ok(()),
         None => Err(RegistryError::FenceLost { what: "work item", id: claim.item.to_string() }),

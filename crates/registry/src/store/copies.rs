@@ -103,7 +103,20 @@ pub fn put_copies(
     copies: &[NewCopy],
 ) -> Result<(), RegistryError> {
     versions::check_claimed(tx, claim, version, "record copies of it")?;
-    insert_copies(tx, institution, version.object, store, copies)
+    insert_copies(tx, institution, version.object, &mut copies.iter().map(|copy| (store, copy)))
+}
+
+/// The same in several stores by one transaction: the store, and its copies.
+pub fn put_copies_in(
+    tx: &mut dyn Transaction,
+    claim: &Claim,
+    institution: InstitutionId,
+    version: &Version,
+    stored: &[(String, Vec<NewCopy>)],
+) -> Result<(), RegistryError> {
+    versions::check_claimed(tx, claim, version, "record copies of it")?;
+    let copies = stored.iter().flat_map(|(store, copies)| copies.iter().map(move |copy| (store.as_str(), copy)));
+    insert_copies(tx, institution, version.object, &mut copies.into_iter())
 }
 
 /// Records a copy of a content that an earlier version brought, for the worker that holds the object.
@@ -116,20 +129,19 @@ pub fn put_copy_of_kept(
     copy: &NewCopy,
 ) -> Result<(), RegistryError> {
     check_holding(tx, claim, object)?;
-    insert_copies(tx, institution, object, store, std::slice::from_ref(copy))
+    insert_copies(tx, institution, object, &mut std::iter::once((store, copy)))
 }
 
 fn insert_copies(
     tx: &mut dyn Transaction,
     institution: InstitutionId,
     object: ObjectId,
-    store: &str,
-    copies: &[NewCopy],
+    copies: &mut dyn Iterator<Item = (&str, &NewCopy)>,
 ) -> Result<(), RegistryError> {
     let now = tx.now()?;
     tx.execute_each(
         Statement("copies.insert"),
-        &mut copies.iter().map(|copy| {
+        &mut copies.map(|(store, copy)| {
             vec![
                 copy.content.into(),
                 store.into(),
@@ -243,23 +255,76 @@ fn stamp(
     Ok(())
 }
 
-/// Forgets a copy of a version that is being prepared, which did not prove right or is not there, so that it is made again.
-pub fn forget_copy(
+/// Forgets copies of a version that is being prepared, which did not prove right or are not there, so that they are made again.
+pub fn forget_copies(
     tx: &mut dyn Transaction,
     claim: &Claim,
     version: &Version,
     store: &str,
-    content: ContentId,
+    contents: &[ContentId],
 ) -> Result<(), RegistryError> {
     versions::check_claimed(tx, claim, version, "forget copies of it")?;
-    tx.execute(Statement("copies.forget"), &[content.into(), store.into()])?;
+    forget(tx, store, contents)
+}
+
+fn forget(tx: &mut dyn Transaction, store: &str, contents: &[ContentId]) -> Result<(), RegistryError> {
+    if !contents.is_empty() {
+        let mut rows = contents.iter().map(|content| vec![(*content).into(), store.into()]);
+        tx.execute_each(Statement("copies.forget"), &mut rows)?;
+    }
     Ok(())
 }
 
-/// How many contents of a version are without a proved copy in a store: none, when it may be committed.
-pub fn unproved(tx: &mut dyn Transaction, version: &Version, store: &str) -> Result<u64, RegistryError> {
-    let values = [version.object.into(), version.generation.into(), version.number.into(), store.into()];
-    Ok(tx.query_one(Statement("versions.any_verified_missing"), &values)?.map_or(Ok(0), |row| row.count("unproved"))?)
+/// What a look at copies in a store found.
+#[derive(Debug, Clone, Default)]
+pub struct CheckedCopies {
+    /// The store.
+    pub store: String,
+    /// Read, and right.
+    pub verified: Vec<ContentId>,
+    /// Not read; the store vouches for the right digest.
+    pub attested: Vec<ContentId>,
+    /// Not right, or not there: they are forgotten, so that they are made again.
+    pub wrong: Vec<ContentId>,
+}
+
+/// Notes what was found of copies of a version that is not published, in all stores that were looked at; copies that are wrong
+/// are forgotten only while it is being prepared. At most [`ROWS_AT_ONCE`](versions::ROWS_AT_ONCE) of each store at a time.
+pub fn note_seen(
+    tx: &mut dyn Transaction,
+    claim: &Claim,
+    version: &Version,
+    seen: &[CheckedCopies],
+) -> Result<(), RegistryError> {
+    if seen.iter().any(|seen| !seen.wrong.is_empty()) {
+        versions::check_claimed(tx, claim, version, "forget copies of it")?;
+    } else {
+        check_unpublished(tx, claim, version, "note that its copies were proved")?;
+    }
+    let now = tx.now()?;
+    for (statement, contents) in [
+        (Statement("copies.verified"), (|seen| &seen.verified) as fn(&CheckedCopies) -> &Vec<ContentId>),
+        (Statement("copies.attested"), |seen| &seen.attested),
+    ] {
+        let rows = seen.iter().flat_map(|seen| {
+            contents(seen).iter().map(|content| vec![(*content).into(), (&seen.store).into(), now.into()])
+        });
+        let mut rows = rows.peekable();
+        if rows.peek().is_some() {
+            tx.execute_each(statement, &mut rows)?;
+        }
+    }
+    seen.iter().try_for_each(|seen| forget(tx, &seen.store, &seen.wrong))
+}
+
+/// How many contents of a version are without a proved copy in each of these stores, in their order: none, when it may be
+/// committed.
+pub fn unproved(tx: &mut dyn Transaction, version: &Version, stores: &[String]) -> Result<Vec<u64>, RegistryError> {
+    let mut values = stores
+        .iter()
+        .map(|store| vec![version.object.into(), version.generation.into(), version.number.into(), store.into()]);
+    let rows = tx.query_many(Statement("versions.any_verified_missing"), &mut values)?;
+    rows.iter().map(|row| Ok(row.as_ref().map_or(Ok(0), |row| row.count("unproved"))?)).collect()
 }
 
 /// Lets the inventories of an object in a store count as last checked at `time`, which decides when they are due.
@@ -280,8 +345,7 @@ fn check_unpublished(
     version: &Version,
     act: &str,
 ) -> Result<(), RegistryError> {
-    work::check_fence(tx, claim)?;
-    match versions::state_of(tx, version)? {
+    match versions::claimed_state(tx, claim, version)? {
         VersionState::Preparing | VersionState::Committing => Ok(()),
         state => Err(versions::refusal(version, state, act)),
     }

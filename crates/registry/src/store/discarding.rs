@@ -146,9 +146,17 @@ pub fn note_stores(
     stores: &[String],
 ) -> Result<(), RegistryError> {
     versions::check_claimed(tx, claim, version, "write it")?;
-    for store in stores {
-        tx.execute(Statement("version_stores.insert"), &[version.id.into(), store.into()])?;
-    }
+    insert_stores(tx, version, stores)
+}
+
+/// The same for a caller that has checked that the version is being prepared.
+pub(crate) fn insert_stores(
+    tx: &mut dyn Transaction,
+    version: &Version,
+    stores: &[String],
+) -> Result<(), RegistryError> {
+    let mut rows = stores.iter().map(|store| vec![version.id.into(), store.into()]);
+    tx.execute_each(Statement("version_stores.insert"), &mut rows)?;
     Ok(())
 }
 

@@ -3,7 +3,8 @@
 use strongroom_database::{Statement, Transaction};
 use strongroom_queue::{NewTask, Outcome, Settled, tasks};
 
-use super::claims::{claimed, settle};
+use super::advance::begin_to_end;
+use super::claims::settle;
 use super::items::{self, Item, Move};
 use super::waking::wake_younger;
 use crate::model::claim::{Claim, StageEnd};
@@ -60,12 +61,21 @@ pub fn finish(
     holder: &str,
     end: &StageEnd,
 ) -> Result<Vec<String>, RegistryError> {
-    // Everybody takes the task first and then its item, or two could wait for each other.
-    tasks::lock(tx, claim.lease)?;
-    let (item, _) = claimed(tx, claim)?;
-    let (change, outcome) = decide(tx, workflows, &item, claim, end)?;
+    let (found, ..) = begin_to_end(tx, claim, "", &mut |_| Ok(Vec::new()))?;
+    finish_found(tx, workflows, (claim, holder), &found.item, end)
+}
+
+/// Ends a stage of an item that is locked behind its task.
+pub(super) fn finish_found(
+    tx: &mut dyn Transaction,
+    workflows: &dyn Workflows,
+    (claim, holder): (&Claim, &str),
+    item: &Item,
+    end: &StageEnd,
+) -> Result<Vec<String>, RegistryError> {
+    let (change, outcome) = decide(tx, workflows, item, claim, end)?;
     let change = Move { holder: Some(holder).filter(|_| change.actor.is_none()), ..change };
-    items::apply(tx, &item, &change)?;
+    items::apply(tx, item, &change)?;
     match end {
         StageEnd::Fatal { problems, .. } => items::put_problems(tx, item.id, problems)?,
         StageEnd::Invalid { problems, .. } => {
@@ -86,16 +96,18 @@ pub fn finish(
         Outcome::Defer(_) if tasks::show(tx, claim.lease.task)?.is_some_and(|task| task.again) => Outcome::Done,
         outcome => outcome,
     };
-    if settle(tx, claim.lease, outcome)? == Settled::Lost {
+    let topic = &change.position.topic;
+    let is_pending = change.status == ItemStatus::Pending;
+    let is_passed_on = is_pending && outcome == Outcome::Done && items::pass_on(tx, claim.lease, item, topic)?;
+    if !is_passed_on && settle(tx, claim.lease, outcome)? == Settled::Lost {
         return Err(RegistryError::FenceLost { what: "task", id: claim.item.to_string() });
     }
     let mut topics = Vec::new();
-    if change.status == ItemStatus::Pending {
-        let topic = change.position.topic;
-        if !goes_on_with_this_task {
-            items::enqueue(tx, item.id, &topic, item.priority, item.institution)?;
+    if is_pending {
+        if !(is_passed_on || goes_on_with_this_task) {
+            items::enqueue(tx, item.id, topic, item.priority, item.institution)?;
         }
-        topics.push(topic);
+        topics.push(topic.clone());
     }
     if change.status == ItemStatus::Succeeded {
         // It cannot be requeued, so no stage reads them again. Of other ends the sweep drops them, or a requeue needs them.
@@ -104,7 +116,7 @@ pub fn finish(
     // Spent attempts keep what was staged, so that a person can requeue where it stopped.
     let sweep =
         change.status == ItemStatus::Cancelled || matches!(end, StageEnd::Fatal { .. } | StageEnd::Invalid { .. });
-    topics.extend(on_item_inactive(tx, &item, change.status, sweep)?);
+    topics.extend(on_item_inactive(tx, item, change.status, sweep)?);
     Ok(topics)
 }
 
@@ -116,8 +128,13 @@ fn decide<'a>(
     claim: &Claim,
     end: &StageEnd,
 ) -> Result<(Move<'a>, Outcome), RegistryError> {
-    // Only of an item that goes only forward can the version be one that is being committed.
-    let version = if item.is_committed { versions::of_item(tx, item.id)? } else { None };
+    // Only of an item that goes only forward can the version be one that is being committed, and only where a stage went wrong
+    // does it matter.
+    let has_failed = matches!(
+        end,
+        StageEnd::StagingLost { .. } | StageEnd::Fatal { .. } | StageEnd::Invalid { .. } | StageEnd::Transient { .. }
+    );
+    let version = if item.is_committed && has_failed { versions::of_item(tx, item.id)? } else { None };
     let is_committing = version.is_some_and(|version| version.state == VersionState::Committing);
     let rest_until = tx.now()?.plus(REST_WHILE_COMMITTING);
     let spent = u64::from(claim.spent);

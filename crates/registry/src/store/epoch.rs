@@ -37,10 +37,31 @@ pub struct Adoption {
 
 /// Where the registry stands; none before its first act.
 pub fn get(tx: &mut dyn Transaction) -> Result<Option<RegistryEpoch>, RegistryError> {
-    let Some(registry) = tenants::fact(tx, REGISTRY)? else { return Ok(None) };
-    let registry = Uuid::parse_str(&registry)
-        .map_err(|_| RegistryError::Corrupt { wanted: "the identifier of the registry", found: registry })?;
-    Ok(Some(RegistryEpoch { registry, term: number(tx, TERM)?, acts: number(tx, ACTS)? }))
+    Ok(read(tx)?.0)
+}
+
+/// Where the registry stands, and the adoption that is under way.
+fn read(tx: &mut dyn Transaction) -> Result<(Option<RegistryEpoch>, Option<Adoption>), RegistryError> {
+    let (mut registry, mut term, mut acts, mut under_way) = (None, 0, 0, None);
+    let values = [REGISTRY.into(), TERM.into(), ACTS.into(), ADOPTION.into()];
+    for row in tx.query(Statement("epoch.facts"), &values)? {
+        let value = row.text("value")?;
+        match row.text("name")? {
+            REGISTRY => registry = Some(value.to_owned()),
+            TERM => term = number(value)?,
+            ACTS => acts = number(value)?,
+            _ => under_way = parse_adoption(value)?,
+        }
+    }
+    let epoch = match registry {
+        None => None,
+        Some(registry) => {
+            let registry = Uuid::parse_str(&registry)
+                .map_err(|_| RegistryError::Corrupt { wanted: "the identifier of the registry", found: registry })?;
+            Some(RegistryEpoch { registry, term, acts })
+        }
+    };
+    Ok((epoch, under_way))
 }
 
 /// Announces an act: whatever it does in a store is done after the store's mark says this number.
@@ -48,7 +69,9 @@ pub fn get(tx: &mut dyn Transaction) -> Result<Option<RegistryEpoch>, RegistryEr
 /// # Errors
 /// [`RegistryError::State`] while what the stores know is being taken up.
 pub fn announce(tx: &mut dyn Transaction) -> Result<RegistryEpoch, RegistryError> {
-    if adoption(tx)?.is_some_and(|adoption| !adoption.pending.is_empty()) {
+    tx.execute(Statement("epoch.raise"), &[ACTS.into()])?;
+    let (epoch, adoption) = read(tx)?;
+    if adoption.is_some_and(|adoption| !adoption.pending.is_empty()) {
         return Err(RegistryError::State {
             what: "registry",
             id: "of this home".into(),
@@ -56,8 +79,7 @@ pub fn announce(tx: &mut dyn Transaction) -> Result<RegistryEpoch, RegistryError
             act: "change anything in them".into(),
         });
     }
-    tx.execute(Statement("epoch.raise"), &[ACTS.into()])?;
-    known(tx)
+    epoch.map_or_else(|| known(tx), Ok)
 }
 
 /// Where the registry stands, with an identifier made where it has none.
@@ -72,11 +94,15 @@ pub fn known(tx: &mut dyn Transaction) -> Result<RegistryEpoch, RegistryError> {
 
 /// The adoption that is under way.
 pub fn adoption(tx: &mut dyn Transaction) -> Result<Option<Adoption>, RegistryError> {
-    let Some(text) = tenants::fact(tx, ADOPTION)? else { return Ok(None) };
+    tenants::fact(tx, ADOPTION)?.map_or(Ok(None), |text| parse_adoption(&text))
+}
+
+fn parse_adoption(text: &str) -> Result<Option<Adoption>, RegistryError> {
     if text.is_empty() {
         return Ok(None);
     }
-    serde_json::from_str(&text).map(Some).map_err(|_| RegistryError::Corrupt { wanted: "an adoption", found: text })
+    let corrupt = |_| RegistryError::Corrupt { wanted: "an adoption", found: text.to_owned() };
+    serde_json::from_str(text).map(Some).map_err(corrupt)
 }
 
 /// Notes how an adoption stands; none ends it.
@@ -104,7 +130,6 @@ pub fn catch_up(tx: &mut dyn Transaction, acts: u64) -> Result<RegistryEpoch, Re
     known(tx)
 }
 
-fn number(tx: &mut dyn Transaction, name: &str) -> Result<u64, RegistryError> {
-    let Some(text) = tenants::fact(tx, name)? else { return Ok(0) };
-    text.parse().map_err(|_| RegistryError::Corrupt { wanted: "a number", found: text })
+fn number(text: &str) -> Result<u64, RegistryError> {
+    text.parse().map_err(|_| RegistryError::Corrupt { wanted: "a number", found: text.to_owned() })
 }

@@ -1,6 +1,8 @@
 //! What an open work item knows of its deposit, row by row; the ledger of staging space; the outbox. Interim rows go when
 //! the item ends.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use strongroom_database::{Row, Statement, Time, Transaction, Value};
 use strongroom_digest::Digest;
@@ -114,11 +116,16 @@ pub fn set_formats<'a>(
 /// Notes what `compare` found, with the identifiers fixed for what is new.
 pub fn set_decisions(tx: &mut dyn Transaction, claim: &Claim, files: &[InterimFile]) -> Result<(), RegistryError> {
     work::check_fence(tx, claim)?;
+    write_decisions(tx, claim.item, files)
+}
+
+/// The same for a caller that has checked the fence in the same transaction.
+pub fn write_decisions(tx: &mut dyn Transaction, item: ItemId, files: &[InterimFile]) -> Result<(), RegistryError> {
     tx.execute_each(
         Statement("interim.set_decision"),
         &mut files.iter().map(|file| {
             vec![
-                claim.item.into(),
+                item.into(),
                 (&file.path).into(),
                 file.decision.map(Decision::as_str).into(),
                 file.file.into(),
@@ -165,16 +172,18 @@ pub struct StagingPlace {
 
 /// Where the bytes of an item lie in staging; none where no space is reserved for it.
 pub fn staging_place(tx: &mut dyn Transaction, item: ItemId) -> Result<Option<StagingPlace>, RegistryError> {
-    let Some(row) = tx.query_one(Statement("space.of_item"), &[item.into()])? else { return Ok(None) };
-    Ok(Some(StagingPlace { id: row.optional_uuid("staging_id")?, is_discarded: row.bool("is_discarded")? }))
+    tx.query_one(Statement("space.of_item"), &[item.into()])?.as_ref().map(place_row).transpose()
+}
+
+fn place_row(row: &Row) -> Result<StagingPlace, RegistryError> {
+    Ok(StagingPlace { id: row.optional_uuid("staging_id")?, is_discarded: row.bool("is_discarded")? })
 }
 
 /// Marks what an item has staged as being removed, and drops its facts, so that no stage goes on with it; where that lies.
 /// Only then are the bytes removed. The caller checks its authority in the same transaction.
 pub fn discard_staging(tx: &mut dyn Transaction, item: ItemId) -> Result<Option<StagingPlace>, RegistryError> {
     tx.execute(Statement("interim.clear_facts"), &[item.into()])?;
-    tx.execute(Statement("space.discard"), &[item.into()])?;
-    staging_place(tx, item)
+    tx.query_one(Statement("space.discard"), &[item.into()])?.as_ref().map(place_row).transpose()
 }
 
 /// Drops up to [`ROWS_AT_ONCE`] rows of staged files of an item; when all are gone, its reservation with its place. Whether
@@ -196,6 +205,12 @@ pub fn drop_staged_rows(
     Ok(true)
 }
 
+/// Whether an item has more rows of staged files than one transaction drops.
+pub fn has_many_rows(tx: &mut dyn Transaction, item: ItemId) -> Result<bool, RegistryError> {
+    let values = [item.into(), (ROWS_AT_ONCE - 1).into()];
+    Ok(tx.query_one(Statement("interim.has_more_files"), &values)?.is_some())
+}
+
 /// A named fact of an item.
 pub fn fact(tx: &mut dyn Transaction, item: ItemId, name: &str) -> Result<Option<String>, RegistryError> {
     let row = tx.query_one(Statement("interim.fact"), &[item.into(), name.into()])?;
@@ -209,19 +224,98 @@ pub fn set_fact(tx: &mut dyn Transaction, claim: &Claim, name: &str, value: &str
     Ok(())
 }
 
+/// Everything that the stages of an item left behind, by name.
+#[derive(Debug, Clone, Default)]
+pub struct Facts(BTreeMap<String, String>);
+
+impl Facts {
+    /// One of them.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str)
+    }
+}
+
+/// The facts of an item.
+pub fn facts(tx: &mut dyn Transaction, item: ItemId) -> Result<Facts, RegistryError> {
+    let rows = tx.query(Statement("interim.facts"), &[item.into()])?;
+    let of_row = |row: &Row| Ok((row.text("name")?.to_owned(), row.text("value")?.to_owned()));
+    Ok(Facts(rows.iter().map(of_row).collect::<Result<_, RegistryError>>()?))
+}
+
+/// Sets facts of an item, for a caller that has checked the fence.
+pub(crate) fn put_facts(
+    tx: &mut dyn Transaction,
+    item: ItemId,
+    facts: &[(String, String)],
+) -> Result<(), RegistryError> {
+    if !facts.is_empty() {
+        let mut rows = facts.iter().map(|(name, value)| vec![item.into(), name.into(), value.into()]);
+        tx.execute_each(Statement("interim.set_fact"), &mut rows)?;
+    }
+    Ok(())
+}
+
+/// Which of these paths are files of an item's deposit, in their order.
+pub fn are_files<'p>(
+    tx: &mut dyn Transaction,
+    item: ItemId,
+    paths: &mut dyn Iterator<Item = &'p str>,
+) -> Result<Vec<bool>, RegistryError> {
+    let rows = tx.query_many(Statement("interim.is_file"), &mut paths.map(|path| vec![item.into(), path.into()]))?;
+    Ok(rows.iter().map(Option::is_some).collect())
+}
+
 /// Reserves staging space: whether there was room. `capacity` is the whole of staging, in bytes. An item that has none yet
 /// gets a place of its own in staging, which is never used again.
 pub fn reserve(tx: &mut dyn Transaction, claim: &Claim, bytes: u64, capacity: u64) -> Result<bool, RegistryError> {
     work::check_fence(tx, claim)?;
+    make_room(tx, claim.item, bytes, capacity)
+}
+
+fn make_room(tx: &mut dyn Transaction, item: ItemId, bytes: u64, capacity: u64) -> Result<bool, RegistryError> {
     let now = tx.now()?;
-    let row = tx.query_one(Statement("space.reserved"), &[claim.item.into()])?;
+    let row = tx.query_one(Statement("space.reserved"), &[item.into()])?;
     let reserved = row.map_or(Ok(0), |row| row.count("reserved_bytes"))?;
     if reserved.saturating_add(bytes) > capacity {
         return Ok(false);
     }
     let place = Uuid::now_v7();
-    tx.execute(Statement("space.reserve"), &[claim.item.into(), bytes.into(), now.into(), place.into()])?;
+    tx.execute(Statement("space.reserve"), &[item.into(), bytes.into(), now.into(), place.into()])?;
     Ok(true)
+}
+
+/// What came of asking for a place in staging.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Provision {
+    /// The item has one.
+    Reserved,
+    /// There is no room.
+    NoRoom,
+    /// What the item had staged has still to be removed.
+    Uncleared,
+}
+
+/// As [`reserve`], for an item that begins: nothing of an earlier attempt may be left.
+pub fn provision(
+    tx: &mut dyn Transaction,
+    claim: &Claim,
+    bytes: u64,
+    capacity: u64,
+) -> Result<Provision, RegistryError> {
+    work::check_fence(tx, claim)?;
+    match staging_place(tx, claim.item)? {
+        Some(place) if place.is_discarded => return Ok(Provision::Uncleared),
+        Some(_) => {}
+        None => {
+            tx.execute(Statement("interim.clear_facts"), &[claim.item.into()])?;
+            // Rows without a place are of a program that did not know places.
+            let values = [claim.item.into(), ROWS_AT_ONCE.into()];
+            if tx.execute(Statement("interim.clear_files"), &values)? == ROWS_AT_ONCE as u64 {
+                return Ok(Provision::Uncleared);
+            }
+        }
+    }
+    Ok(if make_room(tx, claim.item, bytes, capacity)? { Provision::Reserved } else { Provision::NoRoom })
 }
 
 /// Whether staging space is reserved for an item, and what is staged there can be used.

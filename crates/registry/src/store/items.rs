@@ -1,7 +1,10 @@
 //! Work items: made, looked at, and moved from one stage and status to another. Workers claim them in [`crate::work`].
 
+use std::time::Duration;
+
 use strongroom_database::{Row, Statement, Time, Transaction, Value};
-use strongroom_queue::{NewTask, tasks};
+use strongroom_queue::tasks::{self, GoesOn};
+use strongroom_queue::{Lease, NewTask};
 use uuid::Uuid;
 
 pub use super::requests::request;
@@ -73,6 +76,18 @@ pub(crate) fn enqueue(
     };
     tasks::enqueue(tx, &[task])?;
     Ok(())
+}
+
+/// Puts the task of an item that is held into the line of the topic that follows, where nothing stands in the way; whether it did.
+pub(crate) fn pass_on(tx: &mut dyn Transaction, lease: Lease, item: &Item, topic: &str) -> Result<bool, RegistryError> {
+    let to = GoesOn {
+        lease,
+        topic,
+        priority: task_priority(item.priority),
+        fair_key: &item.institution.to_string(),
+        duration: Duration::ZERO,
+    };
+    Ok(tasks::pass_on(tx, &to)?)
 }
 
 /// The priority of an item as its tasks have it.
@@ -221,6 +236,9 @@ pub(crate) fn put_problems(
     problems: &[ItemProblem],
 ) -> Result<(), RegistryError> {
     tx.execute(Statement("items.problems_clear"), &[id.into()])?;
+    if problems.is_empty() {
+        return Ok(());
+    }
     tx.execute_each(
         Statement("items.problem_insert"),
         &mut problems.iter().zip(1_u64..).map(|(problem, number)| {

@@ -4,7 +4,7 @@
 use strongroom_database::{Statement, Time, Transaction};
 use uuid::Uuid;
 
-use crate::{ObjectId, RegistryError, VersionState, WaitKey, versions, work};
+use crate::{ObjectId, RegistryError, WaitKey, work};
 
 /// What asking for an object's lease gave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,27 +23,49 @@ pub enum Hold {
     },
 }
 
+/// How the lease of an object is, for the owner who asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LeaseState {
+    owner: Option<Uuid>,
+    fence: i64,
+    until: Time,
+    is_committed_by_other: bool,
+    asked_as: Uuid,
+}
+
+impl LeaseState {
+    /// Whether the owner who asks has the lease at least until then, and nobody else can have changed the object since it
+    /// last asked: then there is nothing to take.
+    pub fn is_kept_until(&self, until: Time) -> bool {
+        self.owner == Some(self.asked_as) && self.until >= until && self.until.0 != 0 && !self.is_committed_by_other
+    }
+}
+
+/// Looks how the lease of an object is, for `owner`; changes nothing.
+pub fn look(tx: &mut dyn Transaction, object: ObjectId, owner: Uuid) -> Result<LeaseState, RegistryError> {
+    let row = tx.query_one(Statement("leases.look"), &[object.into(), owner.into()])?;
+    let row = row.ok_or_else(|| RegistryError::NotFound { what: "lease of object", id: object.to_string() })?;
+    let holder = row.optional_uuid("owner")?;
+    let (fence, until) = match holder {
+        Some(_) => (row.integer("fence")?, row.time("lease_until")?),
+        None => (0, Time(0)),
+    };
+    let is_committed_by_other = row.bool("is_committed_by_other")?;
+    Ok(LeaseState { owner: holder, fence, until, is_committed_by_other, asked_as: owner })
+}
+
 /// Takes or keeps the lease of an object for `owner` (a work item, or a fixity task's own identifier).
 pub fn hold(tx: &mut dyn Transaction, object: ObjectId, owner: Uuid, until: Time) -> Result<Hold, RegistryError> {
     let now = tx.now()?;
-    let row = tx.query_one(Statement("leases.get"), &[object.into()])?;
-    let (fence, kept) = match row {
+    let found = look(tx, object, owner)?;
+    let (fence, kept) = match found.owner {
         None => (1, false),
-        Some(row) => {
-            let (holder, fence, lease_until) = (row.uuid("owner")?, row.integer("fence")?, row.time("lease_until")?);
-            if holder == owner {
-                // A lease that ran out and that nobody took in between is as good as kept.
-                (fence, lease_until.0 != 0)
-            } else if lease_until > now {
-                return Ok(Hold::Busy { until: lease_until });
-            } else {
-                (fence + 1, false)
-            }
-        }
+        // A lease that ran out and that nobody took in between is as good as kept.
+        Some(holder) if holder == owner => (found.fence, found.until.0 != 0),
+        Some(_) if found.until > now => return Ok(Hold::Busy { until: found.until }),
+        Some(_) => (found.fence + 1, false),
     };
-    let committed_by_other = versions::open_of_object(tx, object)?
-        .is_some_and(|v| v.state == VersionState::Committing && v.item.is_some_and(|item| item.0 != owner));
-    if committed_by_other {
+    if found.is_committed_by_other {
         return Ok(Hold::Busy { until: now.plus(5_000_000) });
     }
     tx.execute(Statement("leases.put"), &[object.into(), owner.into(), fence.into(), until.into()])?;
@@ -75,11 +97,7 @@ pub fn extend_owner(tx: &mut dyn Transaction, owner: Uuid, until: Time) -> Resul
 
 /// Lets every lease of an owner go, and wakes the work items that wait for the objects. The topics that have new work.
 pub fn release_owner(tx: &mut dyn Transaction, owner: Uuid) -> Result<Vec<String>, RegistryError> {
-    let released = tx.query(Statement("leases.of_owner"), &[owner.into()])?;
-    if released.is_empty() {
-        return Ok(Vec::new());
-    }
-    tx.execute(Statement("leases.release_owner"), &[owner.into()])?;
+    let released = tx.query(Statement("leases.release_owner"), &[owner.into()])?;
     let mut topics = Vec::new();
     for row in released {
         let key = WaitKey::object(ObjectId(row.uuid("object_id")?));

@@ -4,13 +4,25 @@ use strongroom_database::{Statement, Transaction};
 
 use super::claims::check_fence;
 use super::items::{self, ItemProblem};
-use crate::RegistryError;
 use crate::model::claim::Claim;
+use crate::{RegistryError, interim};
 
 /// Keeps what was found in a deposit that is taken in all the same.
 pub fn note_problems(tx: &mut dyn Transaction, claim: &Claim, problems: &[ItemProblem]) -> Result<(), RegistryError> {
     check_fence(tx, claim)?;
     items::put_problems(tx, claim.item, problems)
+}
+
+/// The same, with facts for the stages that follow: names and values.
+pub fn note_findings(
+    tx: &mut dyn Transaction,
+    claim: &Claim,
+    problems: &[ItemProblem],
+    facts: &[(String, String)],
+) -> Result<(), RegistryError> {
+    check_fence(tx, claim)?;
+    items::put_problems(tx, claim.item, problems)?;
+    interim::put_facts(tx, claim.item, facts)
 }
 
 /// Sets the note of an item while it is being worked on: progress for people to see.
@@ -42,6 +54,17 @@ pub fn set_priority(tx: &mut dyn Transaction, claim: &Claim, priority: i64) -> R
     check_fence(tx, claim)?;
     tx.execute(Statement("items.set_priority"), &[claim.item.into(), priority.into()])?;
     Ok(())
+}
+
+/// Notes which object the item is about, with facts for the stages that follow: names and values.
+pub fn note_object(
+    tx: &mut dyn Transaction,
+    claim: &Claim,
+    object: crate::ObjectId,
+    facts: &[(String, String)],
+) -> Result<(), RegistryError> {
+    set_object(tx, claim, object)?;
+    interim::put_facts(tx, claim.item, facts)
 }
 
 /// Notes which object the item is about.

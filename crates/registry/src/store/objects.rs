@@ -187,14 +187,13 @@ pub fn by_identifier(
 ) -> Result<Option<Object>, RegistryError> {
     tx.query_one(Statement("objects.by_identifier"), &[identifier.into(), scope.value()])?
         .as_ref()
-        .map(|row| object_row(tx, row))
+        .map(object_row)
         .transpose()
 }
 
 /// An object by its identifier in records.
 pub fn get(tx: &mut dyn Transaction, scope: Scope, id: ObjectId) -> Result<Option<Object>, RegistryError> {
-    let row = tx.query_one(Statement("objects.get"), &[id.into(), scope.value()])?;
-    row.as_ref().map(|row| object_row(tx, row)).transpose()
+    tx.query_one(Statement("objects.get"), &[id.into(), scope.value()])?.as_ref().map(object_row).transpose()
 }
 
 /// An object by either: its identifier in records, or `<institution>/<name>`.
@@ -221,24 +220,36 @@ pub fn list(
         Statement("objects.list"),
         &[after.into(), scope.value(), state.map(ObjectState::as_str).into(), limit.into()],
     )?;
-    rows.iter().map(|row| object_row(tx, row)).collect()
+    rows.iter().map(object_row).collect()
 }
 
 /// A content as `compare` needs it: identifier, SHA-512, size in bytes.
 pub type ContentBrief = (ContentId, Digest, u64);
 
-/// The content a path has now: the file, and its content where it has one.
-pub fn current(
+/// What a path has now: the file, and its content where it has one.
+pub type CurrentFile = (FileId, Option<ContentBrief>);
+
+/// The content a path has now.
+pub fn current(tx: &mut dyn Transaction, object: ObjectId, path: &str) -> Result<Option<CurrentFile>, RegistryError> {
+    Ok(current_of(tx, object, &mut std::iter::once(path))?.pop().flatten())
+}
+
+/// The same of several paths, in their order.
+pub fn current_of<'p>(
     tx: &mut dyn Transaction,
     object: ObjectId,
-    path: &str,
-) -> Result<Option<(FileId, Option<ContentBrief>)>, RegistryError> {
-    let Some(row) = tx.query_one(Statement("files.current"), &[object.into(), path.into()])? else { return Ok(None) };
+    paths: &mut dyn Iterator<Item = &'p str>,
+) -> Result<Vec<Option<CurrentFile>>, RegistryError> {
+    let rows = tx.query_many(Statement("files.current"), &mut paths.map(|path| vec![object.into(), path.into()]))?;
+    rows.iter().map(|row| row.as_ref().map(current_row).transpose()).collect()
+}
+
+fn current_row(row: &Row) -> Result<CurrentFile, RegistryError> {
     let content = match row.optional_uuid("content_id")? {
         None => None,
-        Some(id) => Some((ContentId(id), digest(&row, "sha512")?, row.count("size")?)),
+        Some(id) => Some((ContentId(id), digest(row, "sha512")?, row.count("size")?)),
     };
-    Ok(Some((FileId(row.uuid("file_id")?), content)))
+    Ok((FileId(row.uuid("file_id")?), content))
 }
 
 /// Files at a version in byte order of their logical path, after `after`; only those under `prefix` (which ends in `/`, or
@@ -363,16 +374,15 @@ fn object_copies_by(
         .collect()
 }
 
-fn object_row(tx: &mut dyn Transaction, row: &Row) -> Result<Object, RegistryError> {
+fn object_row(row: &Row) -> Result<Object, RegistryError> {
     let text = |column| row.optional_text(column).map(|text| text.map(str::to_owned));
-    let id = ObjectId(row.uuid("id")?);
-    let local_ids = tx
-        .query(Statement("local_ids.of_object"), &[id.into()])?
-        .iter()
-        .map(|row| row.text("local_id").map(str::to_owned))
-        .collect::<Result<_, _>>()?;
+    let local_ids = row.text("local_ids")?;
+    let local_ids = serde_json::from_str(local_ids).map_err(|_| RegistryError::Corrupt {
+        wanted: "identifiers that the depositor uses",
+        found: local_ids.to_owned(),
+    })?;
     Ok(Object {
-        id,
+        id: ObjectId(row.uuid("id")?),
         institution: InstitutionId(row.uuid("institution_id")?),
         institution_identifier: row.text("institution_identifier")?.to_owned(),
         collection_identifier: text("collection_identifier")?,

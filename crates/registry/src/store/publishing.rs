@@ -52,12 +52,12 @@ pub fn publish(
     }
     tx.execute(Statement("version_stores.drop"), &[version.id.into()])?;
     set_head(tx, &version, collection)?;
-    for store in stores {
-        tx.execute(
-            Statement("object_copies.insert"),
-            &[version.object.into(), store.into(), institution.into(), version.generation.into(), now.into()],
-        )?;
-    }
+    tx.execute_each(
+        Statement("object_copies.insert"),
+        &mut stores.iter().map(|store| {
+            vec![version.object.into(), store.into(), institution.into(), version.generation.into(), now.into()]
+        }),
+    )?;
     Ok(())
 }
 
@@ -92,8 +92,10 @@ pub(crate) fn set_head(
     if let Some(part) = version.description.part {
         parts::put(tx, version, part)?;
     }
-    for local_id in &version.description.local_ids {
-        tx.execute(Statement("local_ids.insert"), &[version.object.into(), local_id.into()])?;
+    let local_ids = &version.description.local_ids;
+    if !local_ids.is_empty() {
+        let mut rows = local_ids.iter().map(|local_id| vec![version.object.into(), local_id.into()]);
+        tx.execute_each(Statement("local_ids.insert"), &mut rows)?;
     }
     Ok(())
 }

@@ -48,7 +48,13 @@ pub fn record(tx: &mut dyn Transaction, name: &str, id: Uuid) -> Result<Uuid, Re
 /// Notes how often the mark of a store has been written: one that was written less often, under this id, is of older content.
 /// Nothing is noted of a store that has been replaced since, or is being replaced.
 pub fn note_mark(tx: &mut dyn Transaction, name: &str, id: Uuid, revision: u64) -> Result<(), RegistryError> {
-    tx.execute(Statement("stores.marked"), &[name.into(), id.into(), revision.into()])?;
+    note_marks(tx, &[(name.to_owned(), id, revision)])
+}
+
+/// The same of several stores: name, identifier and revision.
+pub fn note_marks(tx: &mut dyn Transaction, marks: &[(String, Uuid, u64)]) -> Result<(), RegistryError> {
+    let mut rows = marks.iter().map(|(name, id, revision)| vec![name.into(), (*id).into(), (*revision).into()]);
+    tx.execute_each(Statement("stores.marked"), &mut rows)?;
     Ok(())
 }
 

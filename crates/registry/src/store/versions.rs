@@ -7,10 +7,10 @@ use strongroom_digest::Digest;
 pub(crate) use super::publishing::set_head;
 pub use super::publishing::{commit, publish};
 use crate::events::{self, EventRow};
-use crate::interim::digest;
+use crate::interim::{self, digest};
 pub use crate::model::version::{ContentPlace, NewContent, NewEntry, NewVersion, Version};
 use crate::work::{self, Claim};
-use crate::{ContentId, GenerationId, ItemId, ObjectId, RegistryError, VersionId, VersionState};
+use crate::{ContentId, GenerationId, ItemId, ObjectId, RegistryError, VersionId, VersionState, discarding};
 
 /// At most this many rows change in one transaction, so that no other writer waits long.
 pub const ROWS_AT_ONCE: usize = 1_000;
@@ -25,7 +25,7 @@ pub fn prepare(tx: &mut dyn Transaction, claim: &Claim, new: &NewVersion<'_>) ->
     let now = tx.now()?;
     let description = serde_json::to_string(new.description)
         .map_err(|_| RegistryError::Corrupt { wanted: "a description", found: format!("{:?}", new.description) })?;
-    tx.execute(
+    let made = tx.query_one(
         Statement("versions.insert"),
         &[
             VersionId::new().into(),
@@ -41,7 +41,9 @@ pub fn prepare(tx: &mut dyn Transaction, claim: &Claim, new: &NewVersion<'_>) ->
         ],
     )?;
     tx.execute(Statement("items.set_version"), &[claim.item.into(), claim.fence.into(), new.number.into()])?;
-    of_item(tx, claim.item)?
+    made.as_ref()
+        .map(version_row)
+        .transpose()?
         .ok_or_else(|| RegistryError::NotFound { what: "version of work item", id: claim.item.to_string() })
 }
 
@@ -99,8 +101,25 @@ pub(crate) fn check_claimed(
     version: &Version,
     act: &str,
 ) -> Result<(), RegistryError> {
-    work::check_fence(tx, claim)?;
-    check_preparing(tx, version, act)
+    match claimed_state(tx, claim, version)? {
+        VersionState::Preparing => Ok(()),
+        state => Err(refusal(version, state, act)),
+    }
+}
+
+/// The version's state now, for a worker whose claim is current: as [`work::check_fence`] and [`state_of`], in one statement.
+pub(crate) fn claimed_state(
+    tx: &mut dyn Transaction,
+    claim: &Claim,
+    version: &Version,
+) -> Result<VersionState, RegistryError> {
+    let values = [claim.item.into(), claim.fence.into(), claim.replacements.to_string().into(), version.id.into()];
+    let row = tx.query_one(Statement("items.may_write_version"), &values)?;
+    work::may_go_on(claim, row.as_ref())?;
+    match row.map(|row| row.optional_text("state").map(|state| state.map(str::to_owned))).transpose()?.flatten() {
+        Some(state) => state.parse(),
+        None => Err(RegistryError::NotFound { what: "version", id: version.id.to_string() }),
+    }
 }
 
 /// The version's state now, whatever the caller has read before.
@@ -133,40 +152,79 @@ pub fn freeze_record(
     head: &str,
 ) -> Result<String, RegistryError> {
     work::check_fence(tx, claim)?;
-    tx.execute(Statement("versions.freeze_record"), &[version.id.into(), head.into()])?;
+    keep_head(tx, version, head)
+}
+
+fn keep_head(tx: &mut dyn Transaction, version: &Version, head: &str) -> Result<String, RegistryError> {
+    if tx.execute(Statement("versions.freeze_record"), &[version.id.into(), head.into()])? == 1 {
+        return Ok(head.to_owned());
+    }
     let kept = get(tx, version.id)?.and_then(|version| version.record_head);
     kept.ok_or_else(|| RegistryError::NotFound { what: "record of version", id: version.id.to_string() })
 }
 
-/// Puts a content of a version that is being prepared; the identifier of these bytes in the generation, and the version
-/// whose folder holds them. The caller checks its fence in the same transaction.
+/// Puts a content of a version that is being prepared; the identifier of these bytes in the generation. The caller checks its
+/// fence in the same transaction.
 pub fn put_content(
     tx: &mut dyn Transaction,
     version: &Version,
     content: &NewContent,
-) -> Result<(ContentId, u64), RegistryError> {
+) -> Result<ContentId, RegistryError> {
+    let put = put_contents(tx, version, std::slice::from_ref(content))?.pop();
+    put.ok_or_else(|| RegistryError::NotFound { what: "content", id: content.digests.sha512.to_hex() })
+}
+
+/// Puts contents of a version that is being prepared, at most [`ROWS_AT_ONCE`] at a time; the identifiers of their bytes in the
+/// generation, in their order. The caller checks its fence in the same transaction.
+pub fn put_contents(
+    tx: &mut dyn Transaction,
+    version: &Version,
+    contents: &[NewContent],
+) -> Result<Vec<ContentId>, RegistryError> {
     check_preparing(tx, version, "put a content into it")?;
+    insert_contents(tx, version, contents)
+}
+
+fn insert_contents(
+    tx: &mut dyn Transaction,
+    version: &Version,
+    contents: &[NewContent],
+) -> Result<Vec<ContentId>, RegistryError> {
     let now = tx.now()?;
-    tx.execute(
+    let put = tx.execute_each(
         Statement("contents.insert"),
-        &[
-            content.id.into(),
-            version.object.into(),
-            version.generation.into(),
-            content.digests.sha512.as_bytes().into(),
-            content.size.into(),
-            content.digests.md5.as_bytes().into(),
-            content.digests.sha1.as_bytes().into(),
-            content.digests.sha256.as_bytes().into(),
-            version.number.into(),
-            now.into(),
-            version.place().owner.into(),
-        ],
+        &mut contents.iter().map(|content| {
+            vec![
+                content.id.into(),
+                version.object.into(),
+                version.generation.into(),
+                content.digests.sha512.as_bytes().into(),
+                content.size.into(),
+                content.digests.md5.as_bytes().into(),
+                content.digests.sha1.as_bytes().into(),
+                content.digests.sha256.as_bytes().into(),
+                version.number.into(),
+                now.into(),
+                version.place().owner.into(),
+            ]
+        }),
     )?;
-    let key = [version.object.into(), version.generation.into(), content.digests.sha512.as_bytes().into()];
-    let row = tx.query_one(Statement("contents.by_digest"), &key)?;
-    let row = row.ok_or_else(|| RegistryError::NotFound { what: "content", id: content.digests.sha512.to_hex() })?;
-    Ok((ContentId(row.uuid("id")?), row.count("version")?))
+    if put == contents.len() as u64 {
+        return Ok(contents.iter().map(|content| content.id).collect());
+    }
+    // Bytes that the generation has already keep the identifier that they have.
+    let keys = &mut contents.iter().map(|content| {
+        vec![version.object.into(), version.generation.into(), content.digests.sha512.as_bytes().into()]
+    });
+    let found = tx.query_many(Statement("contents.by_digest"), keys)?;
+    contents
+        .iter()
+        .zip(found)
+        .map(|(content, row)| {
+            let missing = || RegistryError::NotFound { what: "content", id: content.digests.sha512.to_hex() };
+            Ok(ContentId(row.ok_or_else(missing)?.uuid("id")?))
+        })
+        .collect()
 }
 
 /// Puts files and their entries; at most [`ROWS_AT_ONCE`] at a time. Repeating it puts nothing twice.
@@ -177,6 +235,10 @@ pub fn put_entries(
     entries: &[NewEntry],
 ) -> Result<(), RegistryError> {
     check_claimed(tx, claim, version, "put entries into it")?;
+    insert_entries(tx, version, entries)
+}
+
+fn insert_entries(tx: &mut dyn Transaction, version: &Version, entries: &[NewEntry]) -> Result<(), RegistryError> {
     let now = tx.now()?;
     tx.execute_each(
         Statement("files.insert"),
@@ -211,6 +273,48 @@ pub fn put_events(
 ) -> Result<(), RegistryError> {
     check_claimed(tx, claim, version, "put events into it")?;
     events::append(tx, rows)
+}
+
+/// Rows of a version that are put together.
+#[derive(Debug, Clone, Default)]
+pub struct NewRows {
+    /// Contents, whose identifiers nothing else has.
+    pub contents: Vec<NewContent>,
+    /// Files and their entries.
+    pub entries: Vec<NewEntry>,
+    /// Events.
+    pub events: Vec<EventRow>,
+    /// Stores that the version is going to be written to.
+    pub stores: Vec<String>,
+    /// Facts of the work item about it: names and values.
+    pub facts: Vec<(String, String)>,
+    /// The first line of its record, unless one is kept already.
+    pub head: Option<String>,
+}
+
+/// Puts rows of a version that is being prepared, all by one transaction; at most [`ROWS_AT_ONCE`] of each kind at a time.
+/// Repeating it puts nothing twice. The first line of the record that is kept, where one was given.
+pub fn put_rows(
+    tx: &mut dyn Transaction,
+    claim: &Claim,
+    version: &Version,
+    rows: &NewRows,
+) -> Result<Option<String>, RegistryError> {
+    check_claimed(tx, claim, version, "put rows into it")?;
+    if !rows.stores.is_empty() {
+        discarding::insert_stores(tx, version, &rows.stores)?;
+    }
+    if !rows.contents.is_empty() {
+        insert_contents(tx, version, &rows.contents)?;
+    }
+    if !rows.entries.is_empty() {
+        insert_entries(tx, version, &rows.entries)?;
+    }
+    if !rows.events.is_empty() {
+        events::append(tx, &rows.events)?;
+    }
+    interim::put_facts(tx, claim.item, &rows.facts)?;
+    rows.head.as_deref().map(|head| keep_head(tx, version, head)).transpose()
 }
 
 /// Hands over every content of a generation up to a version, in order of SHA-512, with where its bytes lie: an inventory's

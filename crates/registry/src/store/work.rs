@@ -2,11 +2,12 @@
 //! every later write carries the fence that the claim raised; finishing a stage is one transaction that checks the fence,
 //! writes the outcome and the history, and enqueues the next task.
 
-pub use super::advance::advance;
+pub use super::advance::{Next, end_stage};
+pub(crate) use super::claims::may_go_on;
 pub use super::claims::{check_fence, heartbeat, lease};
 pub use super::endings::{SWEEP_TOPIC, finish};
 pub(crate) use super::endings::{carry_out, on_item_inactive, request_to_carry_out, set_committed};
-pub use super::notes::{note_problems, set_note, set_object, set_priority, set_source};
+pub use super::notes::{note_findings, note_object, note_problems, set_note, set_object, set_priority, set_source};
 pub use super::recovery::{OpenItems, open_items, reclaim, requeue_stranded, revive, wake_written_ahead};
 pub use super::waking::{wake_all, wake_younger};
-pub use crate::model::claim::{Assignment, Claim, HeartbeatOutcome, Leasing, MaxAttempts, Room, StageEnd};
+pub use crate::model::claim::{Assignment, Claim, Ended, HeartbeatOutcome, Leasing, MaxAttempts, Room, StageEnd};

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use strongroom_queue::{NewTask, tasks};
+use strongroom_queue::{NewTask, TaskState, tasks};
 use strongroom_registry::items::Request;
 use strongroom_registry::leases::{self, Holding};
-use strongroom_registry::work::{self, Assignment, Claim, HeartbeatOutcome, Room, StageEnd};
+use strongroom_registry::work::{self, Assignment, Claim, HeartbeatOutcome, Next, Room, StageEnd};
 use strongroom_registry::{ItemStatus, RegistryError, Stage};
 
 use super::world::*;
@@ -23,7 +23,18 @@ fn advance_into(
     room: &Room,
 ) -> Result<Option<Assignment>, RegistryError> {
     let (claim, end, room) = (claim.clone(), end.clone(), room.clone());
-    world.registry.write_by_rows(move |tx| work::advance(tx, &Table, &claim, (&end, &room), &holder(1).to_string()))
+    let by_queue = "item that goes on at once";
+    let ended = world.registry.write_by_rows(move |tx| {
+        let next = Next { writes: &|_| Ok(Vec::new()), room: Some(&room), known_schema: None };
+        let ended = work::end_stage(tx, &Table, (&claim, &holder(1).to_string()), &end, next)?;
+        // Undone, so that the same end is tried for other reasons.
+        ended.goes_on.ok_or_else(|| RegistryError::NotFound { what: by_queue, id: claim.item.to_string() })
+    });
+    match ended {
+        Ok(assignment) => Ok(Some(assignment)),
+        Err(RegistryError::NotFound { what, .. }) if what == by_queue => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// Goes on from `fetch` to `validate`.
@@ -38,7 +49,11 @@ pub(crate) fn an_item_goes_on_under_the_lease_that_its_worker_has(subject: &dyn 
     let object = world.object("bag").id;
     let (claim, before) = world.claimed_at(Stage::named("fetch"));
     let (owner, until) = (claim.item.0, world.later(LEASE));
-    world.write(move |tx| leases::hold(tx, object, owner, until));
+    let held = claim.clone();
+    world.write(move |tx| {
+        work::set_object(tx, &held, object)?;
+        leases::hold(tx, object, owner, until)
+    });
     let (on, assignment) = advance(&world, &claim).expect("goes on");
     assert_eq!((on.lease, on.fence, on.spent), (claim.lease, claim.fence, 1));
     assert_eq!(assignment.task.topic, "ingest.validate");
@@ -135,4 +150,34 @@ pub(crate) fn a_wake_up_for_the_stage_before_is_not_kept(subject: &dyn Subject) 
     world.finish(&on, &StageEnd::Defer { until, reason, note: "waits".into() });
     assert!(world.lease(1, VALIDATE, 9).assignments.is_empty(), "it sleeps");
     assert_eq!(world.find(claim.item).wait_until, Some(until), "and tells until when");
+}
+
+/// The task keeps its identifier and its attempts as a fence; what is wanted once more of the stage before stays behind.
+pub(crate) fn a_stage_that_ends_by_the_queue_puts_its_task_into_the_next_line(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let (claim, _) = world.claimed_at(Stage::named("fetch"));
+    world.finish(&claim, &next(VALIDATE));
+    let key = claim.item.to_string();
+    let of_item = || world.read(|tx| Ok(tasks::of_key(tx, &key)?));
+    let found = of_item();
+    assert_eq!(found.iter().map(|task| task.task).collect::<Vec<_>>(), [claim.lease.task], "the same task");
+    assert_eq!((found[0].topic.as_str(), found[0].state), ("ingest.validate", TaskState::Ready));
+    let (on, _) = world.claim_as(2, VALIDATE);
+    assert!(on.lease.attempt > claim.lease.attempt && on.fence > claim.fence);
+    assert_eq!(on.spent, 1, "the attempts of the stage before do not count");
+    let late = world.registry.write({
+        let claim = claim.clone();
+        move |tx| work::finish(tx, &Table, &claim, "late", &next(VALIDATE))
+    });
+    assert!(matches!(late, Err(RegistryError::FenceLost { .. })), "{late:?}");
+
+    let id = on.item;
+    world.write(move |tx| {
+        let task = NewTask { item: Some(id.0), ..NewTask::new("ingest.validate", id.to_string(), "") };
+        tasks::enqueue(tx, &[task])?;
+        Ok(())
+    });
+    world.finish(&on, &next(Stage::named("resolve")));
+    assert_eq!(world.topics(id), ["ingest.validate", "ingest.resolve"], "it was wanted once more where it was");
+    assert_eq!(world.status(id), (Stage::named("resolve"), ItemStatus::Pending));
 }

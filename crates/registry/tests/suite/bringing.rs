@@ -126,7 +126,7 @@ pub(crate) fn an_attested_copy_is_proved_and_has_passed_no_check(subject: &dyn S
         let copy = copy_of(&world, content, store);
         (copy.verified_at.is_some(), copy.last_fixity_at.is_some())
     };
-    let unproved = |store: &str| world.read(|tx| copies::unproved(tx, &version, store));
+    let unproved = |store: &str| world.read(|tx| copies::unproved(tx, &version, &[store.to_owned()]))[0];
     assert_eq!(unproved("primary"), 2);
     let (held, of, attested) = (claim.clone(), version.clone(), contents[0]);
     world.write(move |tx| copies::set_attested(tx, &held, &of, "primary", &[attested]));

@@ -62,7 +62,12 @@ const WRITES: &[(&str, Write)] = &[
     ("put_events", |tx, claim, version| versions::put_events(tx, claim, version, &[])),
     ("set_verified", |tx, claim, version| copies::set_verified(tx, claim, version, "late", &[ContentId::new()])),
     ("set_attested", |tx, claim, version| copies::set_attested(tx, claim, version, "late", &[ContentId::new()])),
-    ("forget_copy", |tx, claim, version| copies::forget_copy(tx, claim, version, "late", ContentId::new())),
+    ("forget_copies", |tx, claim, version| copies::forget_copies(tx, claim, version, "late", &[ContentId::new()])),
+    ("put_copies_in", |tx, claim, version| copies::put_copies_in(tx, claim, InstitutionId::new(), version, &[])),
+    ("note_seen", |tx, claim, version| copies::note_seen(tx, claim, version, &[])),
+    ("put_rows", |tx, claim, version| {
+        versions::put_rows(tx, claim, version, &versions::NewRows::default()).map(|_| ())
+    }),
     ("put_copy_of_kept", |tx, claim, version| {
         let copy = NewCopy { content: ContentId::new(), key: "late".into(), class: None };
         copies::put_copy_of_kept(tx, claim, InstitutionId::new(), version.object, "late", &copy)

@@ -20,7 +20,7 @@ fn put(world: &World<'_>, claim: &Claim, version: &Version, files: &[(&'static s
     let (claim, version, files, given) = (claim.clone(), version.clone(), files.to_vec(), ids.clone());
     let content = new_content(b"a");
     world.write(move |tx| {
-        let content = versions::put_content(tx, &version, &content)?.0;
+        let content = versions::put_content(tx, &version, &content)?;
         let entries: Vec<NewEntry> = files
             .iter()
             .zip(&given)

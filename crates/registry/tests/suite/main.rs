@@ -37,6 +37,7 @@ macro_rules! conformance_suite {
                 an_item_that_goes_on_is_taken_over_at_the_stage_it_is_at
                 an_item_goes_by_the_queue_where_anything_stands_in_its_way
                 a_wake_up_for_the_stage_before_is_not_kept
+                a_stage_that_ends_by_the_queue_puts_its_task_into_the_next_line
             }
             claims {
                 a_claim_and_the_lease_of_its_task_come_together

@@ -49,9 +49,9 @@ pub(crate) fn readers_see_a_version_when_it_is_published_and_not_before(subject:
     put_event(&world, &version, file, content);
     let nothing = (false, 0, 0, false, 0, 0);
     assert_eq!(seen(&world, &object, file), nothing);
-    assert_eq!(world.read(|tx| copies::unproved(tx, &version, "primary")), 2);
+    assert_eq!(world.read(|tx| copies::unproved(tx, &version, &["primary".to_owned()])), [2]);
     world.copy(&claim, &version, "primary", &[content]);
-    assert_eq!(world.read(|tx| copies::unproved(tx, &version, "primary")), 1);
+    assert_eq!(world.read(|tx| copies::unproved(tx, &version, &["primary".to_owned()])), [1]);
     world.commit(&claim, &version);
     assert_eq!(seen(&world, &object, file), nothing);
     world.publish(&claim, &["primary"]);
@@ -69,7 +69,7 @@ pub(crate) fn readers_see_a_version_when_it_is_published_and_not_before(subject:
     let content = new_content(b"changed");
     let (held, of) = (claim.clone(), version.clone());
     world.write(move |tx| {
-        let id = versions::put_content(tx, &of, &content)?.0;
+        let id = versions::put_content(tx, &of, &content)?;
         let entry =
             NewEntry { file, path: "deposit/data/a".into(), modified: None, content: id, format: Format::default() };
         versions::put_entries(tx, &held, &of, &[entry])
@@ -137,7 +137,7 @@ pub(crate) fn a_dropped_version_leaves_no_rows(subject: &dyn Subject) {
     let files = entries.clone();
     world.write(move |tx| {
         for (bytes, file) in &files {
-            let content = versions::put_content(tx, &of, &new_content(bytes))?.0;
+            let content = versions::put_content(tx, &of, &new_content(bytes))?;
             let path = format!("deposit/data/{}", String::from_utf8_lossy(bytes));
             versions::put_entries(
                 tx,
@@ -170,7 +170,7 @@ pub(crate) fn a_dropped_version_leaves_no_rows(subject: &dyn Subject) {
     world.read(|tx| {
         assert!(versions::of_item(tx, claim.item)?.is_none());
         assert!(versions::open_of_object(tx, object.id)?.is_none());
-        assert_eq!(copies::unproved(tx, &version, "primary")?, 0, "no contents");
+        assert_eq!(copies::unproved(tx, &version, &["primary".to_owned()])?, [0], "no contents");
         assert!(copies::uncopied(tx, &version, "primary", None, 9)?.is_empty());
         let mut left = 0;
         events::of_version(tx, object.id, 1, &mut |_| {
@@ -368,7 +368,7 @@ pub(crate) fn a_worker_whose_version_was_given_up_changes_nothing_of_the_next(su
     let (held, of) = (stale.clone(), given_up.clone());
     refused_state(&world, move |tx| copies::set_attested(tx, &held, &of, "primary", &[content]));
     let (held, of) = (stale.clone(), given_up.clone());
-    refused_state(&world, move |tx| copies::forget_copy(tx, &held, &of, "primary", content));
+    refused_state(&world, move |tx| copies::forget_copies(tx, &held, &of, "primary", &[content]));
     let (held, of) = (stale.clone(), given_up.clone());
     refused_state(&world, move |tx| discarding::note_stores(tx, &held, &of, &["late".to_owned()]));
     let (held, of, event) = (stale.clone(), given_up.clone(), super::events::row(&world, &version, file, content));

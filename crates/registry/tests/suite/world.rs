@@ -270,7 +270,7 @@ impl<'a> World<'a> {
         let content = new_content(bytes);
         let path = path.to_owned();
         self.write(move |tx| {
-            let id = versions::put_content(tx, &version, &content)?.0;
+            let id = versions::put_content(tx, &version, &content)?;
             let entry = NewEntry { file, path: path.clone(), modified: None, content: id, format: Format::default() };
             versions::put_entries(tx, &claim, &version, &[entry])?;
             Ok((file, id))

@@ -1,8 +1,8 @@
 //! cleanup: nothing interim is left, and an upload that was taken in is removed from its receiving store. A path or a URL that
 //! was deposited is never touched.
 
-use strongroom_registry::WaitKey;
 use strongroom_registry::work;
+use strongroom_registry::{WaitKey, interim};
 
 use crate::ingest::intake::{PackageSource, package_source};
 use crate::ingest::sweep;
@@ -14,8 +14,13 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
         let note = context.item.note.as_deref().unwrap_or("taken in");
         remove_ingested(context.home, context.claim, etag, note)?;
     }
-    sweep::clear_staging(context.home, context.item.id, &context.authority())?;
-    // The item's leases go with its end; what it had staged is others' room now.
-    context.with_end(|tx, _| work::wake_all(tx, &WaitKey::staging(), None));
+    let item = context.item.id;
+    let place = sweep::clear_staged_bytes(context.home, item, &context.authority())?;
+    // The last rows go with the item's end, as its leases do; what it had staged is others' room now.
+    context.with_end(move |tx, claim| {
+        work::check_fence(tx, claim)?;
+        interim::drop_staged_rows(tx, item, place)?;
+        work::wake_all(tx, &WaitKey::staging(), None)
+    });
     Ok(Outcome::done(context.item.note.clone().unwrap_or_else(|| "done".into())))
 }

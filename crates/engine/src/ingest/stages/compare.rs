@@ -4,122 +4,171 @@
 
 use std::collections::HashSet;
 
+use strongroom_digest::Digest;
 use strongroom_ocfl::{OcflError, object_id};
-use strongroom_registry::interim::{self, InterimFile};
+use strongroom_registry::interim::{self, Facts, InterimFile};
 use strongroom_registry::leases::Hold;
 use strongroom_registry::objects::{self, DEPOSIT, Object};
 use strongroom_registry::versions::{self, NewContent, NewVersion, Version};
-use strongroom_registry::{ContentId, Decision, FileId, RegistryError, VersionState, discarding, parts};
+use strongroom_registry::{
+    ContentId, Decision, FileId, ItemId, RegistryError, Scope, Transaction, VersionState, discarding, parts,
+};
 
 use super::Findings;
 use super::resolve::Resolved;
 use crate::fixity;
+use crate::home::NamedStore;
 use crate::ingest::deposit::DepositOptions;
 use crate::ingest::intake::is_submission_file;
 use crate::ingest::kept_copies::heal;
-use crate::ingest::lease::{hold_object, waits_for_object};
-use crate::ingest::paging::for_each_page;
-use crate::ingest::placement::{bring_up, placement};
+use crate::ingest::lease::{expect, hold_object, stores, waits_for_object};
+use crate::ingest::paging::{files_behind, first_page, for_each_page};
+use crate::ingest::placement::bring_up;
 use crate::ingest::sweep;
-use crate::ingest::version::{going_forward, object, open_version, previous_inventory, standing};
+use crate::ingest::version::{going_forward, standing};
 use crate::ingest::workflow::{NOTIFY, RESOLVE};
 use crate::workflow::{Outcome, StageContext, StageError};
 
+/// What the comparison knows when it begins, under the object's lease.
+struct Known {
+    facts: Facts,
+    object: Object,
+    /// The version that this item makes.
+    own: Option<Version>,
+    /// The version of the object that is being made, whoever makes it.
+    begun: Option<Version>,
+    /// Discarded versions that keep their numbers.
+    unswept: Vec<Version>,
+    /// The digest of the root inventory that the stores should hold now; none before the first version.
+    head_inventory: Option<Digest>,
+    stores: Vec<NamedStore>,
+    /// The first page of files of a deposit that makes a new object, where nothing has to be brought in order before.
+    first: Option<DecidedPage>,
+}
+
 pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
-    let resolved: Resolved = context.expect("resolved")?;
-    if let Hold::Busy { until } = hold_object(context, &resolved)? {
+    let (hold, facts, resolved) = hold_object(context)?;
+    if let Hold::Busy { until } = hold {
         return Err(waits_for_object(until));
     }
-    let object = object(context, &resolved)?;
+    let mut known = look(context, facts, &resolved)?;
+    let first = known.first.take();
+    let object = &known.object;
     let placement = object.description.placement.as_ref().filter(|_| object.head > 0);
     if placement.is_some_and(|placement| *placement != resolved.placement) {
         // Another part made the object since, elsewhere: an object's files are never split.
         let note = "the object was made in between; resolving anew".to_owned();
         return Ok(Outcome::RestartFrom { stage: RESOLVE, note });
     }
-    discard_stale_versions(context, &object)?;
-    let healed_first = match bring_stores_up(context, &resolved, &object) {
+    discard_stale_versions(context, &known)?;
+    let healed_first = match bring_stores_up(context, &known) {
         Err(StageError::Transient(_)) => {
             // What no store has to be brought from may be what the deposit brings back.
-            decide(context, &object)?;
-            let healed = healed(context, &resolved, &object)?;
-            bring_stores_up(context, &resolved, &object)?;
+            decide(context, object, None)?.write(context)?;
+            let healed = healed(context, &known)?;
+            bring_stores_up(context, &known)?;
             healed
         }
         outcome => outcome.map(|()| String::new())?,
     };
-    check_stores(context, &resolved, &object)?;
-    let counts = decide(context, &object)?;
-    let findings: Findings = context.expect("findings")?;
-    if counts.new + counts.changed == 0 && !is_new_part(context, &findings, &object)? {
+    check_stores(context, &known)?;
+    let decided = decide(context, object, first)?;
+    let findings: Findings = expect(&known.facts, "findings")?;
+    let Counts { new, changed, unchanged } = decided.counts;
+    if new + changed == 0 && !is_new_part(context, &findings, object)? {
+        decided.write(context)?;
         let standing = standing(context, &findings.description, object.id, object.generation, object.head)?;
-        let unchanged = counts.unchanged;
-        let healed = healed(context, &resolved, &object)?;
+        let healed = healed(context, &known)?;
         let note = format!(
             "nothing changed: all {unchanged} files are kept already, no version is made{standing}{healed_first}{healed}"
         );
         return Ok(Outcome::Skip { to: NOTIFY, note });
     }
-    let version = prepare(context, &resolved, &object, findings)?;
-    put_contents(context, &version)?;
-    let healed = healed(context, &resolved, &object)?;
-    let note = format!(
-        "{} new, {} changed, {} unchanged files{healed_first}{healed}",
-        counts.new, counts.changed, counts.unchanged
-    );
+    let has_more = decided.has_written;
+    let version = prepare(context, &resolved.placement, object, findings, decided.last)?;
+    if has_more {
+        put_contents(context, &version)?;
+    }
+    let healed = healed(context, &known)?;
+    let note = format!("{new} new, {changed} changed, {unchanged} unchanged files{healed_first}{healed}");
     Ok(Outcome::Done { note })
 }
 
+/// Reads what the comparison begins with.
+fn look(context: &StageContext<'_>, facts: Facts, resolved: &Resolved) -> Result<Known, StageError> {
+    context.registry().read(|tx| {
+        let gone = || StageError::Transient(format!("the object {} is gone from the record", resolved.object));
+        let object = objects::get(tx, Scope::System, resolved.object)?.ok_or_else(gone)?;
+        let published =
+            if object.head > 0 { versions::list(tx, object.id, object.generation, false)? } else { Vec::new() };
+        let begun = versions::open_of_object(tx, object.id)?;
+        let unswept = discarding::unswept_of_object(tx, object.id)?;
+        let first = if object.head == 0 && begun.is_none() && unswept.is_empty() {
+            let rows = first_page(tx, context.item.id)?;
+            Some(DecidedPage::of(tx, context.item.id, &object, rows, &HashSet::new())?)
+        } else {
+            None
+        };
+        Ok(Known {
+            facts: facts.clone(),
+            own: versions::of_item(tx, context.item.id)?,
+            begun,
+            unswept,
+            first,
+            head_inventory: published.last().and_then(|version| version.inventory),
+            stores: stores(context, tx, resolved)?,
+            object,
+        })
+    })
+}
+
 /// Repairs from the deposit what the stores lack of its contents; what was repaired, to be put behind a note.
-fn healed(context: &StageContext<'_>, resolved: &Resolved, object: &Object) -> Result<String, StageError> {
-    let (_, stores) = placement(context, resolved)?;
-    Ok(heal(context, object, &stores)?.map_or_else(String::new, |healed| format!("; {healed}")))
+fn healed(context: &StageContext<'_>, known: &Known) -> Result<String, StageError> {
+    Ok(heal(context, &known.object, &known.stores)?.map_or_else(String::new, |healed| format!("; {healed}")))
 }
 
 /// Discards versions of the object that no item can go on with: what another item began, which has lost the object's lease
 /// since and compares anew when it comes back; or what this item began, if the object has moved on. Then no version that
 /// was discarded keeps its number.
-fn discard_stale_versions(context: &StageContext<'_>, object: &Object) -> Result<(), StageError> {
-    let begun = context.registry().read(|tx| versions::open_of_object(tx, object.id))?;
-    if let Some(version) = begun {
+fn discard_stale_versions(context: &StageContext<'_>, known: &Known) -> Result<(), StageError> {
+    if let Some(version) = &known.begun {
         let is_own = version.item == Some(context.item.id);
-        let goes_on = version.state != VersionState::Preparing || version.number == object.head + 1;
+        let goes_on = version.state != VersionState::Preparing || version.number == known.object.head + 1;
         if !(is_own && goes_on) {
-            sweep::discard(context.home, &context.authority(), &version)?;
+            sweep::discard(context.home, &context.authority(), version)?;
         }
     }
-    for version in context.registry().read(|tx| discarding::unswept_of_object(tx, object.id))? {
+    for version in &known.unswept {
         context.task.check()?;
-        sweep::finish_discarding(context.home, &version)?;
+        sweep::finish_discarding(context.home, version)?;
     }
     Ok(())
 }
 
 /// Brings stores of the placement that lack earlier versions of the object up to date first.
-fn bring_stores_up(context: &StageContext<'_>, resolved: &Resolved, object: &Object) -> Result<(), StageError> {
-    let is_committing = open_version(context)?.is_some_and(|version| version.state == VersionState::Committing);
+fn bring_stores_up(context: &StageContext<'_>, known: &Known) -> Result<(), StageError> {
+    let is_committing = known.own.as_ref().is_some_and(|version| version.state == VersionState::Committing);
     if is_committing {
         // Its stores were brought up before it was begun, and may hold its inventories by now.
         return Ok(());
     }
-    bring_up(context, object, &placement(context, resolved)?.1)
+    bring_up(context, &known.object, &known.stores)
 }
 
 /// Refuses to build on a store that does not hold the object as the record has it. A root inventory that is damaged, or that
 /// its medium cannot read, is put back here: no repair can hold the object while the item holds it.
-fn check_stores(context: &StageContext<'_>, resolved: &Resolved, object: &Object) -> Result<(), StageError> {
-    let expected = previous_inventory(context.home, object)?;
-    let (_, stores) = placement(context, resolved)?;
-    for (name, store) in &stores {
+fn check_stores(context: &StageContext<'_>, known: &Known) -> Result<(), StageError> {
+    let Known { object, head_inventory: expected, .. } = known;
+    for (name, store) in &known.stores {
         let root = context.open_root(name, store.as_ref())?;
         let in_store = root.object(&object_id(&object.generation.to_string())?)?;
         let found = || in_store.root_inventory().map(|inventory| inventory.map(|inventory| inventory.seal.digest));
         let is_right = match found() {
-            Ok(found) => found == expected,
+            Ok(found) => found == *expected,
             Err(OcflError::Storage(error)) if fixity::is_unreadable(&error) => false,
             Err(error) => return Err(error.into()),
         };
-        let is_right = is_right || put_right(context, object, name)? && found()? == expected;
+        let is_right = is_right || put_right(context, object, name)? && found()? == *expected;
         if !is_right {
             return Err(StageError::Transient(format!(
                 "store {name} does not hold {} as the record has it at version {}; `store check` and `fixity run` tell more",
@@ -143,89 +192,173 @@ struct Counts {
     unchanged: u64,
 }
 
-/// Decides file by file. Submission files are decided with the rest: they are kept when anything else is.
-fn decide(context: &StageContext<'_>, object: &Object) -> Result<Counts, StageError> {
-    let mut counts = Counts::default();
-    let mut known_parents = HashSet::new();
-    for_each_page(context, |mut rows| {
-        context.registry().read(|tx| {
-            for row in &mut rows {
-                row.content = None;
-                if is_submission_file(&row.path) {
-                    row.decision = Some(Decision::New);
-                    row.file.get_or_insert_with(FileId::new);
-                    continue;
-                }
-                let current = objects::current(tx, object.id, &format!("{DEPOSIT}{}", row.path))?;
-                let decision = match &current {
-                    Some((_, Some((_, sha512, size)))) if *sha512 == row.digests.sha512 && *size == row.size => {
-                        Decision::Unchanged
-                    }
-                    Some((_, Some(_))) => Decision::Changed,
-                    // A path that was once taken out has its identifier, and is new again.
-                    Some((_, None)) | None => Decision::New,
-                };
-                row.decision = Some(decision);
-                match current {
-                    Some((file, content)) => {
-                        row.file = Some(file);
-                        row.content = content.filter(|_| decision == Decision::Unchanged).map(|(content, ..)| content);
-                    }
-                    None => _ = row.file.get_or_insert_with(FileId::new),
-                }
-                match decision {
-                    Decision::New => counts.new += 1,
-                    Decision::Changed => counts.changed += 1,
-                    Decision::Unchanged => counts.unchanged += 1,
-                }
-            }
-            Ok::<_, RegistryError>(())
-        })?;
-        refuse_conflicts(context, object, &rows, &mut known_parents)?;
-        context.write(move |tx, claim| interim::set_decisions(tx, claim, &rows))
-    })?;
-    Ok(counts)
+/// What was decided of a deposit.
+#[derive(Default)]
+struct Decided {
+    counts: Counts,
+    /// The rows of the last page, which are not written yet.
+    last: Vec<InterimFile>,
+    /// Whether pages before it were.
+    has_written: bool,
 }
 
-/// A new path may not be a folder of a kept file, nor a file a kept folder: together they could not be given back.
-fn refuse_conflicts(
-    context: &StageContext<'_>,
-    object: &Object,
-    rows: &[InterimFile],
-    known_parents: &mut HashSet<String>,
-) -> Result<(), StageError> {
-    for row in rows.iter().filter(|row| row.decision == Some(Decision::New)) {
-        let conflict = context.registry().read(|tx| {
-            let mut parent = row.path.as_str();
-            while let Some((up, _)) = parent.rsplit_once('/') {
-                if !known_parents.insert(up.to_owned()) {
-                    break;
-                }
-                let kept = objects::current(tx, object.id, &format!("{DEPOSIT}{up}"))?;
-                let is_kept_file = matches!(kept, Some((_, Some(_))));
-                if is_kept_file || interim::file(tx, context.item.id, up)?.is_some() {
-                    return Ok(Some(up.to_owned()));
-                }
-                parent = up;
-            }
-            if object.head == 0 {
-                return Ok(None);
-            }
-            let below = format!("{DEPOSIT}{}/", row.path);
-            let kept = objects::files(tx, object.id, object.head, &below, "", 1)?;
-            Ok::<_, RegistryError>(kept.first().map(|file| file.path.clone()))
-        })?;
-        if let Some(other) = conflict {
+impl Decided {
+    /// Writes the last page.
+    fn write(self, context: &StageContext<'_>) -> Result<(), StageError> {
+        let rows = self.last;
+        if rows.is_empty() {
+            return Ok(());
+        }
+        context.write(move |tx, claim| interim::set_decisions(tx, claim, &rows))
+    }
+}
+
+/// A page of files with what was decided of them.
+struct DecidedPage {
+    rows: Vec<InterimFile>,
+    /// The first of them that conflicts, with what it conflicts with.
+    conflict: Option<(String, String)>,
+    /// The folders that were looked at for it.
+    parents: HashSet<String>,
+}
+
+impl DecidedPage {
+    /// Decides a page of files; `known_parents` are folders that were looked at before.
+    fn of(
+        tx: &mut dyn Transaction,
+        item: ItemId,
+        object: &Object,
+        mut rows: Vec<InterimFile>,
+        known_parents: &HashSet<String>,
+    ) -> Result<Self, RegistryError> {
+        decide_page(tx, object, &mut rows)?;
+        let mut parents = HashSet::new();
+        let conflict = conflict(tx, (item, object), &rows, known_parents, &mut parents)?;
+        Ok(Self { rows, conflict, parents })
+    }
+}
+
+/// Decides file by file, where `first` is the first page where that was decided. Submission files are decided with the rest: they
+/// are kept when anything else is.
+fn decide(context: &StageContext<'_>, object: &Object, first: Option<DecidedPage>) -> Result<Decided, StageError> {
+    let mut decided = Decided::default();
+    let mut known_parents = HashSet::new();
+    let mut first = first;
+    let rows_of_first = first.as_ref().map(|first| first.rows.clone());
+    for page in files_behind(context, rows_of_first) {
+        let rows = page?;
+        let before = std::mem::take(&mut decided.last);
+        if !before.is_empty() {
+            context.write(move |tx, claim| interim::set_decisions(tx, claim, &before))?;
+            decided.has_written = true;
+        }
+        let page = match first.take() {
+            Some(first) => first,
+            None => context
+                .registry()
+                .read(|tx| DecidedPage::of(tx, context.item.id, object, rows.clone(), &known_parents))?,
+        };
+        if let Some((path, other)) = page.conflict {
             let note =
-                format!("{:?} cannot be kept beside {other:?}: one is a file where the other needs a folder", row.path);
+                format!("{path:?} cannot be kept beside {other:?}: one is a file where the other needs a folder");
             return Err(StageError::fatal(note));
+        }
+        for row in page.rows.iter().filter(|row| !is_submission_file(&row.path)) {
+            match row.decision {
+                Some(Decision::New) => decided.counts.new += 1,
+                Some(Decision::Changed) => decided.counts.changed += 1,
+                Some(Decision::Unchanged) => decided.counts.unchanged += 1,
+                None => {}
+            }
         }
         // The set is only a memory of folders seen lately.
         if known_parents.len() > 10_000 {
             known_parents.clear();
         }
+        known_parents.extend(page.parents);
+        decided.last = page.rows;
+    }
+    Ok(decided)
+}
+
+fn decide_page(tx: &mut dyn Transaction, object: &Object, rows: &mut [InterimFile]) -> Result<(), RegistryError> {
+    let kept = |row: &InterimFile| !is_submission_file(&row.path);
+    let paths: Vec<String> = rows.iter().filter(|row| kept(row)).map(|row| format!("{DEPOSIT}{}", row.path)).collect();
+    let current = objects::current_of(tx, object.id, &mut paths.iter().map(String::as_str))?;
+    let mut current = current.into_iter();
+    for row in rows {
+        row.content = None;
+        if !kept(row) {
+            row.decision = Some(Decision::New);
+            row.file.get_or_insert_with(FileId::new);
+            continue;
+        }
+        let current = current.next().flatten();
+        let decision = match &current {
+            Some((_, Some((_, sha512, size)))) if *sha512 == row.digests.sha512 && *size == row.size => {
+                Decision::Unchanged
+            }
+            Some((_, Some(_))) => Decision::Changed,
+            // A path that was once taken out has its identifier, and is new again.
+            Some((_, None)) | None => Decision::New,
+        };
+        row.decision = Some(decision);
+        match current {
+            Some((file, content)) => {
+                row.file = Some(file);
+                row.content = content.filter(|_| decision == Decision::Unchanged).map(|(content, ..)| content);
+            }
+            None => _ = row.file.get_or_insert_with(FileId::new),
+        }
     }
     Ok(())
+}
+
+/// A new path may not be a folder of a kept file, nor a file a kept folder: together they could not be given back. The first of
+/// these files that conflicts, with what it conflicts with.
+fn conflict(
+    tx: &mut dyn Transaction,
+    (item, object): (ItemId, &Object),
+    rows: &[InterimFile],
+    known_parents: &HashSet<String>,
+    seen: &mut HashSet<String>,
+) -> Result<Option<(String, String)>, RegistryError> {
+    let is_new = |row: &&InterimFile| row.decision == Some(Decision::New);
+    // Each folder with the first file in it.
+    let mut parents: Vec<(&str, &str)> = Vec::new();
+    for row in rows.iter().filter(is_new) {
+        let mut parent = row.path.as_str();
+        while let Some((up, _)) = parent.rsplit_once('/') {
+            if known_parents.contains(up) || !seen.insert(up.to_owned()) {
+                break;
+            }
+            parents.push((up, &row.path));
+            parent = up;
+        }
+    }
+    if !parents.is_empty() {
+        let are_files = interim::are_files(tx, item, &mut parents.iter().map(|(parent, _)| *parent))?;
+        let mut kept = vec![None; parents.len()];
+        if object.head > 0 {
+            let paths: Vec<String> = parents.iter().map(|(parent, _)| format!("{DEPOSIT}{parent}")).collect();
+            kept = objects::current_of(tx, object.id, &mut paths.iter().map(String::as_str))?;
+        }
+        for (((parent, path), is_file), kept) in parents.iter().zip(are_files).zip(kept) {
+            if is_file || matches!(kept, Some((_, Some(_)))) {
+                return Ok(Some(((*path).to_owned(), (*parent).to_owned())));
+            }
+        }
+    }
+    if object.head == 0 {
+        return Ok(None);
+    }
+    for row in rows.iter().filter(is_new) {
+        let below = format!("{DEPOSIT}{}/", row.path);
+        if let Some(file) = objects::files(tx, object.id, object.head, &below, "", 1)?.first() {
+            return Ok(Some((row.path.clone(), file.path.clone())));
+        }
+    }
+    Ok(None)
 }
 
 /// Whether the deposit is a part that the set which was named last does not have.
@@ -235,22 +368,28 @@ fn is_new_part(context: &StageContext<'_>, findings: &Findings, object: &Object)
     Ok(!all.is_some_and(|all| all.has(part)))
 }
 
+/// Begins the version, with the contents of the last page of files.
 fn prepare(
     context: &StageContext<'_>,
-    resolved: &Resolved,
+    placement: &str,
     object: &Object,
     findings: Findings,
+    last: Vec<InterimFile>,
 ) -> Result<Version, StageError> {
     let options: DepositOptions = serde_json::from_str(&context.item.options)?;
     let mut description = findings.description;
-    description.placement = Some(resolved.placement.clone());
+    description.placement = Some(placement.to_owned());
     let (id, generation, number) = (object.id, object.generation, object.head + 1);
     let message = options.note.unwrap_or_else(|| format!("deposit of {}", context.item.name));
     let user = options.submitted_by;
     context.write(move |tx, claim| {
         let new =
             NewVersion { object: id, generation, number, message: &message, user: &user, description: &description };
-        versions::prepare(tx, claim, &new)
+        let version = versions::prepare(tx, claim, &new)?;
+        let mut rows = last.clone();
+        fix_contents(tx, &version, &mut rows)?;
+        interim::write_decisions(tx, claim.item, &rows)?;
+        Ok(version)
     })
 }
 
@@ -261,11 +400,24 @@ fn put_contents(context: &StageContext<'_>, version: &Version) -> Result<(), Sta
         context.write(move |tx, claim| {
             let mut rows = rows.clone();
             rows.retain(|row| row.decision != Some(Decision::Unchanged));
-            for row in &mut rows {
-                let content = NewContent { id: ContentId::new(), size: row.size, digests: row.digests };
-                row.content = Some(versions::put_content(tx, &version, &content)?.0);
-            }
+            fix_contents(tx, &version, &mut rows)?;
             interim::set_decisions(tx, claim, &rows)
         })
     })
+}
+
+/// Puts the contents of files that are not unchanged; each row then has its own.
+fn fix_contents(tx: &mut dyn Transaction, version: &Version, rows: &mut [InterimFile]) -> Result<(), RegistryError> {
+    let mut changed: Vec<&mut InterimFile> =
+        rows.iter_mut().filter(|row| row.decision != Some(Decision::Unchanged)).collect();
+    let contents: Vec<NewContent> =
+        changed.iter().map(|row| NewContent { id: ContentId::new(), size: row.size, digests: row.digests }).collect();
+    if contents.is_empty() {
+        return Ok(());
+    }
+    let put = versions::put_contents(tx, version, &contents)?;
+    for (row, content) in changed.iter_mut().zip(put) {
+        row.content = Some(content);
+    }
+    Ok(())
 }

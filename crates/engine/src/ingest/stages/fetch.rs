@@ -6,13 +6,13 @@ use std::io;
 use strongroom_bagit::{BagError, Limits, Scan};
 use strongroom_digest::{Algorithm, Digest, hash_reader};
 use strongroom_registry::Digests;
-use strongroom_registry::interim;
+use strongroom_registry::interim::{self, Totals};
 use strongroom_registry::work;
 
 use crate::crash_point;
 use crate::ingest::deposit::DepositOptions;
 use crate::ingest::intake::{PackageSource, bag_trouble, check_unreplaced, package_source};
-use crate::ingest::staging::{Staging, Stopped, interruption};
+use crate::ingest::staging::{Begun, Staging, Stopped, interruption};
 use crate::ingest::workflow::{PROVISION, restage};
 use crate::interruptible::Interruptible;
 use crate::workflow::{Outcome, StageContext, StageError};
@@ -24,10 +24,15 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     if context.item.etag.as_ref() != Some(&located.etag) {
         return start_over(context, &payload);
     }
-    if context.fact::<Scan>("fetched")?.is_none() {
+    let begun = Begun::read(context)?;
+    let mut totals = begun.totals;
+    if !begun.is_fetched {
         check_declared_digest(context, &payload)?;
-        let scan = match take(context, &payload) {
-            Ok(Taken::Whole(scan)) => scan,
+        let scan = match take(context, &payload, begun) {
+            Ok(Taken::Whole(scan, all)) => {
+                totals = all;
+                scan
+            }
             Ok(Taken::NoRoom(bytes)) => return grow(context, bytes),
             Err(StageError::Interrupted(reason)) => return Err(reason.into()),
             Err(failure) => {
@@ -44,24 +49,24 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
         if located_after.etag != located.etag {
             return start_over(context, &payload);
         }
-        context.set_fact("fetched", &scan)?;
+        let text = serde_json::to_string(&scan)?;
+        context.with_end(move |tx, claim| interim::set_fact(tx, claim, "fetched", &text).map(|()| Vec::new()));
     }
-    let totals = context.registry().read(|tx| interim::totals(tx, context.item.id))?;
     let note = format!("{} files, {} bytes read and hashed", totals.files, totals.bytes);
     Ok(Outcome::Done { note })
 }
 
 /// How far reading the payload came.
 enum Taken {
-    Whole(Scan),
+    Whole(Scan, Totals),
     /// There is no room for more than so many bytes right now.
     NoRoom(u64),
 }
 
 /// Takes the payload into staging, in one pass.
-fn take(context: &StageContext<'_>, payload: &PackageSource) -> Result<Taken, StageError> {
+fn take(context: &StageContext<'_>, payload: &PackageSource, begun: Begun) -> Result<Taken, StageError> {
     let source = payload.open(context.home)?;
-    let mut staging = Staging::begin(context, source.serialization())?;
+    let mut staging = Staging::begin(context, source.serialization(), begun)?;
     let limits = Limits::default();
     let spooled = source.spooled(&limits, &mut |bytes| staging.spool(bytes));
     let scanned = spooled.and_then(|source| source.scan(&limits, &mut |entry, bytes| staging.take(entry, bytes)));
@@ -72,9 +77,9 @@ fn take(context: &StageContext<'_>, payload: &PackageSource) -> Result<Taken, St
         (None, Err(error)) => return Err(bag_trouble(error)),
         (None, Ok(scan)) => scan,
     };
-    staging.record()?;
+    let totals = staging.end()?;
     staging.release_spool()?;
-    Ok(Taken::Whole(scan))
+    Ok(Taken::Whole(scan, totals))
 }
 
 /// The source changed: what was staged is of another deposit.

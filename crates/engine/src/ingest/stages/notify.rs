@@ -5,28 +5,25 @@ use strongroom_registry::{Part, Parts, outbox, parts};
 use crate::workflow::{Outcome, StageContext, StageError};
 
 pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
-    let item = context.item;
-    let (part, all) = context.registry().read(|tx| parts::of_deposit(tx, item))?.unzip();
-    let all = all.flatten();
-    let payload = serde_json::json!({
-        "item": item.id,
-        "batch": item.batch,
-        "object": item.object,
-        "identifier": item.object_identifier,
-        "version": item.version,
-        "note": item.note,
-        "part": part.map(Part::number),
-        "parts": part.map(Part::total),
-        "missing_parts": all.as_ref().map(Parts::missing),
-    })
-    .to_string();
-    let institution = item.institution;
-    let note = item.note.clone().unwrap_or_default();
+    let item = context.item.clone();
     context.with_end(move |tx, claim| {
         strongroom_registry::work::check_fence(tx, claim)?;
+        let (part, all) = parts::of_deposit(tx, &item)?.unzip();
+        let all = all.flatten();
+        let payload = serde_json::json!({
+            "item": item.id,
+            "batch": item.batch,
+            "object": item.object,
+            "identifier": item.object_identifier,
+            "version": item.version,
+            "note": item.note,
+            "part": part.map(Part::number),
+            "parts": part.map(Part::total),
+            "missing_parts": all.as_ref().map(Parts::missing),
+        });
         let key = format!("ingested {}", claim.item);
-        outbox::insert(tx, institution, claim.item, &key, "ingested", &payload).map(|()| Vec::new())
+        outbox::insert(tx, item.institution, claim.item, &key, "ingested", &payload.to_string()).map(|()| Vec::new())
     });
     // What `record` or `compare` said is what people want to read in the end.
-    Ok(Outcome::Done { note })
+    Ok(Outcome::Done { note: context.item.note.clone().unwrap_or_default() })
 }

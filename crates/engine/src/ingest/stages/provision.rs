@@ -1,6 +1,7 @@
 //! provision: staging space is reserved before a byte is read. Nobody waits holding space.
 
-use strongroom_registry::{WaitReason, interim};
+use strongroom_registry::WaitReason;
+use strongroom_registry::interim::{self, Provision};
 
 use crate::ingest::sweep;
 use crate::workflow::{Outcome, StageContext, StageError};
@@ -16,13 +17,14 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
             "{wanted} bytes are more than all of staging ({capacity} bytes); raise staging.capacity or split the deposit"
         )));
     }
-    let place = context.registry().read(|tx| interim::staging_place(tx, context.item.id))?;
-    if place.is_none_or(|place| place.is_discarded) {
+    let provision = || context.write(move |tx, claim| interim::provision(tx, claim, wanted, capacity));
+    let mut provided = provision()?;
+    if provided == Provision::Uncleared {
         // What is left of an earlier attempt has another place.
         sweep::clear_staging(context.home, context.item.id, &context.authority())?;
+        provided = provision()?;
     }
-    let has_room = context.write(move |tx, claim| interim::reserve(tx, claim, wanted, capacity))?;
-    if has_room {
+    if provided == Provision::Reserved {
         return Ok(Outcome::done(format!("{wanted} bytes of staging reserved")));
     }
     let until = context.now()?.plus(WAIT_FOR_ROOM);

@@ -2,7 +2,7 @@
 //! parts of one set do not wait for each other.
 
 use strongroom_registry::work;
-use strongroom_registry::{Scope, WaitReason, items, tenants};
+use strongroom_registry::{RegistryError, Scope, WaitReason, items, parts, tenants};
 
 use crate::ingest::deposit::{DepositOptions, takes_no_deposits};
 use crate::ingest::intake::{check_is_bag, check_unreplaced, package_source};
@@ -13,17 +13,24 @@ const WAIT_FOR_OLDER: i64 = 60_000_000;
 
 pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     let item = context.item;
-    let institution = context.registry().read(|tx| tenants::institution_by_id(tx, Scope::System, item.institution))?;
+    let (institution, collection, older, part) = context.registry().read(|tx| {
+        let institution = tenants::institution_by_id(tx, Scope::System, item.institution)?;
+        let collection = match item.collection {
+            Some(collection) => tenants::collection_by_id(tx, collection)?,
+            None => None,
+        };
+        let older = match items::older_open(tx, item)? {
+            Some(older) => items::get(tx, Scope::System, older)?,
+            None => None,
+        };
+        Ok::<_, RegistryError>((institution, collection, older, parts::of_item(tx, item.id)?))
+    })?;
     if !institution.is_some_and(|institution| institution.active) {
         return Err(StageError::fatal(format!("the institution {} may not deposit", item.institution_identifier)));
     }
-    if let Some(removed) = context.collection_rules()?.filter(|collection| !collection.active) {
+    if let Some(removed) = collection.filter(|collection| !collection.active) {
         return Err(StageError::fatal(takes_no_deposits(&removed.identifier, &removed.institution_identifier)));
     }
-    let older = context.registry().read(|tx| {
-        let Some(older) = items::older_open(tx, item)? else { return Ok(None) };
-        items::get(tx, Scope::System, older)
-    })?;
     if let Some(older) = older {
         return Err(StageError::Waits {
             until: context.now()?.plus(WAIT_FOR_OLDER),
@@ -31,7 +38,7 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
             note: format!("waits for the older deposit {} ({} at {})", older.id, older.status, older.stage),
         });
     }
-    if context.part()?.is_some() {
+    if part.is_some() {
         // Those that waited for the same deposit as this part need not wait for its end.
         let item = item.clone();
         let topics = context.write(move |tx, claim| {

@@ -4,35 +4,53 @@
 
 use strongroom_digest::Digest;
 use strongroom_ocfl::{Commit, OcflError};
+use strongroom_registry::copies::{self, PendingCopy};
 use strongroom_registry::leases::{self, Hold};
 use strongroom_registry::objects::Object;
 use strongroom_registry::versions::{self, Version};
-use strongroom_registry::{VersionState, copies};
+use strongroom_registry::{ContentId, VersionState};
 use strongroom_storage::Store;
 
-use super::resolve::Resolved;
 use super::write::{assembly, in_every_store, write_again};
 use crate::home::NamedStore;
-use crate::ingest::completion::{commit_failure, complete, missing};
+use crate::ingest::completion::{Brought, commit_failure, complete, missing};
 use crate::ingest::inventory::Inventory;
-use crate::ingest::lease::{compare_anew, keep_object};
-use crate::ingest::placement::{bring_up, placement};
-use crate::ingest::version::{going_forward, object, open_version, previous_inventory, standing};
+use crate::ingest::lease::{Begun, Known, compare_anew, keep_object};
+use crate::ingest::placement::bring_up;
+use crate::ingest::version::{going_forward, standing};
 use crate::workflow::{Outcome, StageContext, StageError};
 use crate::{crash_point, fixity, watermark};
 
+/// What the stage reads besides what every stage under the object's lease knows.
+struct Besides {
+    /// How many contents are without a proved copy, in the order of the stores.
+    unproved: Vec<u64>,
+    /// The first page of the contents that the version brings.
+    brought: Vec<PendingCopy>,
+    /// The version's inventory; none where it is published.
+    inventory: Option<Inventory>,
+}
+
 pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
-    let resolved: Resolved = context.expect("resolved")?;
-    if let Some(end) = keep_object(context, &resolved)? {
-        return Ok(end);
-    }
-    let Some(mut version) = open_version(context)? else { return Ok(compare_anew()) };
-    let (_, stores) = placement(context, &resolved)?;
-    if version.state != VersionState::Published {
-        let object = object(context, &resolved)?;
-        let inventory = Inventory::of(context, &version, &object)?;
-        if version.state == VersionState::Preparing {
-            if let Some(end) = begin_commit(context, &resolved, &version, &stores, &inventory)? {
+    let begun = keep_object(context, &mut |tx, known| {
+        let is_published = known.version.state == VersionState::Published;
+        let inventory =
+            if is_published { None } else { Some(Inventory::of(context, tx, &known.version, &known.object)?) };
+        Ok(Besides {
+            inventory,
+            unproved: copies::unproved(tx, &known.version, &known.store_names())?,
+            brought: Brought::first_page(tx, &known.version)?,
+        })
+    })?;
+    let (known, besides) = match begun {
+        Begun::Known(known, besides) => (known, besides),
+        Begun::Ends(end) => return Ok(end),
+    };
+    let Known { object, stores, mut version, .. } = *known;
+    if let Some(inventory) = &besides.inventory {
+        let is_begun_here = version.state == VersionState::Preparing;
+        if is_begun_here {
+            if let Some(end) = begin_commit(context, &version, &stores, inventory, &besides)? {
                 return Ok(end);
             }
             version.state = VersionState::Committing;
@@ -46,7 +64,16 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
         }
         // A store that was replaced since the version was begun lacks the earlier ones.
         bring_up(context, &object, &stores)?;
-        finish_commit(context, &version, &object, &stores, &inventory)?;
+        let commit = Committing {
+            context,
+            object: &object,
+            stores: &stores,
+            inventory,
+            brought: Brought::new(&version, besides.brought.clone()),
+            version: &version,
+            are_proved: is_begun_here,
+        };
+        commit.finish()?;
     }
     let (institution, collection) = (context.item.institution, context.item.collection);
     let unconditional = read_again(context, &stores);
@@ -83,90 +110,95 @@ fn read_again(context: &StageContext<'_>, stores: &[NamedStore]) -> Vec<(String,
 /// where that is not so.
 fn begin_commit(
     context: &StageContext<'_>,
-    resolved: &Resolved,
     version: &Version,
     stores: &[NamedStore],
     inventory: &Inventory,
+    besides: &Besides,
 ) -> Result<Option<Outcome>, StageError> {
-    for (name, _) in stores {
-        let unproved = context.registry().read(|tx| copies::unproved(tx, version, name))?;
-        if unproved > 0 {
+    for ((name, _), unproved) in stores.iter().zip(&besides.unproved) {
+        if *unproved > 0 {
             let what = format!("{unproved} contents have no proved copy in {name}");
             return write_again(context, version, &what).map(Some);
         }
     }
+    let brought = Brought::new(version, besides.brought.clone());
     let mut lost = Vec::new();
-    for listed in in_every_store(stores, |name, store| Ok((name.to_owned(), missing(context, version, store)?))) {
+    for listed in in_every_store(stores, |name, store| Ok((name.to_owned(), missing(context, &brought, store)?))) {
         let (name, missing) = listed?;
         if missing.is_empty() {
             continue;
         }
         lost.push(format!("{} contents in {name}", missing.len()));
         let of = version.clone();
-        context.write(move |tx, claim| {
-            missing.iter().try_for_each(|copy| copies::forget_copy(tx, claim, &of, &name, copy.content))
-        })?;
+        let contents: Vec<ContentId> = missing.iter().map(|copy| copy.content).collect();
+        context.write(move |tx, claim| copies::forget_copies(tx, claim, &of, &name, &contents))?;
     }
     if !lost.is_empty() {
         let what = format!("{} are gone since they were proved", lost.join(", "));
         return write_again(context, version, &what).map(Some);
     }
     crash_point("ingest.record.listed");
-    let is_committing = commit(context, resolved, version, inventory.seal.digest)?;
+    let is_committing = commit(context, version, inventory.seal.digest)?;
     Ok((!is_committing).then(compare_anew))
 }
 
-/// Makes a version that is being committed the head of its object in every store.
-fn finish_commit(
-    context: &StageContext<'_>,
-    version: &Version,
-    object: &Object,
-    stores: &[NamedStore],
-    inventory: &Inventory,
-) -> Result<(), StageError> {
-    let replaces = previous_inventory(context.home, object).map_err(going_forward)?;
-    let announced = watermark::announce(context.home).map_err(going_forward)?;
-    let marked: Vec<&dyn Store> = stores.iter().map(|(_, store)| store.as_ref()).collect();
-    for store in &marked {
-        watermark::advance(context.home, *store, &announced).map_err(going_forward)?;
-    }
-    crash_point("ingest.record.marked");
-    let committed = commit_in_each(context, version, object, stores, inventory, replaces.as_ref());
-    // Also where one store fails: the act may have ended in the others.
-    let confirmed = watermark::confirm(context.home, &marked, &announced).map_err(going_forward);
-    committed.and(confirmed)
+/// A version that is being committed.
+struct Committing<'a, 'c> {
+    context: &'a StageContext<'c>,
+    version: &'a Version,
+    object: &'a Object,
+    stores: &'a [NamedStore],
+    inventory: &'a Inventory,
+    brought: Brought<'a>,
+    /// See [`complete`].
+    are_proved: bool,
 }
 
-fn commit_in_each(
-    context: &StageContext<'_>,
-    version: &Version,
-    object: &Object,
-    stores: &[NamedStore],
-    inventory: &Inventory,
-    replaces: Option<&Digest>,
-) -> Result<(), StageError> {
-    for (name, store) in stores {
-        complete(context, version, (name, store), stores)?;
-        let assembly = assembly(context, version, store)?;
-        let make = || {
-            assembly.commit(&mut Commit {
-                seal: &inventory.seal,
-                replaces,
-                inventory: &mut || inventory.open(),
-                may_go_on: &mut || {
-                    context.task.check_lease().map_err(|reason| OcflError::Stopped { reason: reason.to_string() })
-                },
-            })
-        };
-        let mut committed = make();
-        // Nobody else can repair what was damaged behind `committing`: the item holds the object until it is published.
-        if committed.as_ref().is_err_and(may_be_damage) && put_back_head(context, (object, version), name, inventory)? {
-            committed = make();
+impl Committing<'_, '_> {
+    /// Makes the version the head of its object in every store.
+    fn finish(&self) -> Result<(), StageError> {
+        let home = self.context.home;
+        let announced = watermark::announce(home).map_err(going_forward)?;
+        let marked: Vec<&dyn Store> = self.stores.iter().map(|(_, store)| store.as_ref()).collect();
+        for store in &marked {
+            watermark::advance(home, *store, &announced).map_err(going_forward)?;
         }
-        committed.map_err(|error| commit_failure(context, error))?;
-        crash_point("ingest.record.middle");
+        crash_point("ingest.record.marked");
+        let committed = self.commit_in_each();
+        // Also where one store fails: the act may have ended in the others. What was seen of the stores since the item was
+        // claimed is of those that were there then.
+        let replacements = self.context.claim.replacements;
+        let confirmed = watermark::confirm_since(home, &marked, &announced, replacements).map_err(going_forward);
+        committed.and(confirmed)
     }
-    Ok(())
+
+    fn commit_in_each(&self) -> Result<(), StageError> {
+        let Self { context, version, object, stores, inventory, .. } = *self;
+        for (name, store) in stores {
+            complete(context, &self.brought, (name, store), stores, self.are_proved)?;
+            let assembly = assembly(context, version, store)?;
+            let make = || {
+                assembly.commit(&mut Commit {
+                    seal: &inventory.seal,
+                    replaces: inventory.replaces.as_ref(),
+                    inventory: &mut || inventory.open(),
+                    may_go_on: &mut || {
+                        context.task.check_lease().map_err(|reason| OcflError::Stopped { reason: reason.to_string() })
+                    },
+                })
+            };
+            let mut committed = make();
+            // Nobody else can repair what was damaged behind `committing`: the item holds the object until it is published.
+            if committed.as_ref().is_err_and(may_be_damage)
+                && put_back_head(context, (object, version), name, inventory)?
+            {
+                committed = make();
+            }
+            committed.map_err(|error| commit_failure(context, error))?;
+            crash_point("ingest.record.middle");
+        }
+        Ok(())
+    }
 }
 
 /// Whether a root inventory that is damaged, or that its medium cannot read, may be the reason.
@@ -198,13 +230,8 @@ fn put_back_head(
 }
 
 /// Marks the version as committing, if nobody else has had the object since the stage began; whether it did.
-fn commit(
-    context: &StageContext<'_>,
-    resolved: &Resolved,
-    version: &Version,
-    inventory: Digest,
-) -> Result<bool, StageError> {
-    let (object, version) = (resolved.object, version.clone());
+fn commit(context: &StageContext<'_>, version: &Version, inventory: Digest) -> Result<bool, StageError> {
+    let (object, version) = (version.object, version.clone());
     let lease = context.task.settings().lease_microseconds();
     context.write(move |tx, claim| {
         let until = tx.now()?.plus(lease);

@@ -1,14 +1,18 @@
 //! resolve: which object the deposit is of, found or made, and where its copies belong.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 use strongroom_registry::items::ItemProblem;
 use strongroom_registry::objects::{self, Object};
+use strongroom_registry::tenants::{self, Collection};
 use strongroom_registry::work;
-use strongroom_registry::{GenerationId, ObjectId, ObjectState, Scope, items};
+use strongroom_registry::{GenerationId, ObjectId, ObjectState, RegistryError, Scope, backfill, interim, items};
 
 use super::Findings;
 use crate::EngineError;
 use crate::ingest::deposit::DepositOptions;
+use crate::ingest::lease::expect;
 use crate::workflow::{Outcome, StageContext, StageError};
 
 /// The object and its placement, fixed for the rest of the way.
@@ -22,23 +26,22 @@ pub(crate) struct Resolved {
 pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     let item = context.item;
     let options: DepositOptions = serde_json::from_str(&item.options)?;
-    let findings: Findings = context.expect("findings")?;
     let scope = Scope::Institution(item.institution);
-    let known = context.registry().read(|tx| objects::by_identifier(tx, scope, &item.object_identifier))?;
+    let (facts, known, rules, retired) = context.registry().read(|tx| {
+        let rules = item.collection.map_or(Ok(None), |collection| tenants::collection_by_id(tx, collection))?;
+        let known = objects::by_identifier(tx, scope, &item.object_identifier)?;
+        Ok::<_, RegistryError>((interim::facts(tx, item.id)?, known, rules, backfill::retired(tx)?))
+    })?;
+    let findings: Findings = expect(&facts, "findings")?;
     let known = known.filter(|object| object.state != ObjectState::New);
     if options.update && known.is_none() {
         let note = format!("an update of {} was asked for, and there is no such object", item.object_identifier);
         return Err(StageError::fatal(note));
     }
-    let (placement, warning) = placement(context, &findings, known.as_ref())?;
+    let (placement, warning) = placement(context, &findings, known.as_ref(), (rules, &retired))?;
     let (institution, collection) = (item.institution, item.collection);
     let identifier = item.object_identifier.clone();
     let (new_object, new_generation) = (ObjectId::new(), GenerationId::new());
-    let object = context.write(move |tx, claim| {
-        let object = objects::find_or_make(tx, institution, collection, &identifier, new_object, new_generation)?;
-        work::set_object(tx, claim, object.id)?;
-        Ok(object)
-    })?;
     if let Some(warning) = warning {
         let mut problems =
             context.registry().read(|tx| items::problems(tx, Scope::System, item.id, usize::MAX >> 1))?;
@@ -47,8 +50,15 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
             context.write(move |tx, claim| work::note_problems(tx, claim, &problems))?;
         }
     }
-    let resolved = Resolved { object: object.id, generation: object.generation, placement };
-    context.set_fact("resolved", &resolved)?;
+    context.with_end(move |tx, claim| {
+        let object = objects::find_or_make(tx, institution, collection, &identifier, new_object, new_generation)?;
+        let resolved = Resolved { object: object.id, generation: object.generation, placement: placement.clone() };
+        let text = serde_json::to_string(&resolved).map_err(|_| RegistryError::Corrupt {
+            wanted: "an object and its placement",
+            found: format!("{resolved:?}"),
+        })?;
+        work::note_object(tx, claim, object.id, &[("resolved".to_owned(), text)]).map(|()| Vec::new())
+    });
     let note = if known.is_some() { "a further deposit of a known object" } else { "a new object" };
     Ok(Outcome::done(note))
 }
@@ -58,6 +68,7 @@ fn placement(
     context: &StageContext<'_>,
     findings: &Findings,
     known: Option<&Object>,
+    (rules, retired): (Option<Collection>, &BTreeSet<String>),
 ) -> Result<(String, Option<ItemProblem>), StageError> {
     let home = context.home;
     let warning = |code: &str, message: String| ItemProblem {
@@ -78,12 +89,12 @@ fn placement(
         return Ok((kept, warning));
     }
     let default = || -> Result<String, StageError> {
-        let asked = context.collection_rules()?.and_then(|collection| collection.placement);
+        let asked = rules.as_ref().and_then(|collection| collection.placement.clone());
         let name = asked.unwrap_or_else(|| home.settings.ingest.default_placement.clone());
-        Ok(home.placement(&name).map_err(|error| StageError::fatal(error.chain()))?.0)
+        Ok(home.placement_without(&name, retired).map_err(|error| StageError::fatal(error.chain()))?.0)
     };
     let Some((option, replaceable)) = &findings.storage_option else { return Ok((default()?, None)) };
-    match home.placement(option) {
+    match home.placement_without(option, retired) {
         Ok((name, _)) => Ok((name, None)),
         Err(EngineError::NotFound { .. }) if *replaceable => {
             let name = default()?;

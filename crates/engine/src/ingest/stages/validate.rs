@@ -12,12 +12,13 @@ use strongroom_bagit::{
 use strongroom_digest::Algorithm;
 use strongroom_registry::interim::{self, InterimFile};
 use strongroom_registry::items::ItemProblem;
-use strongroom_registry::tenants::Collection;
-use strongroom_registry::{Description, RegistryError, work};
+use strongroom_registry::tenants::{self, Collection};
+use strongroom_registry::{Description, Part, RegistryError, parts, work};
 
 use super::fetch::digest_of;
 use crate::ingest::deposit::DepositOptions;
-use crate::ingest::paging::files_by_page;
+use crate::ingest::lease::expect;
+use crate::ingest::paging::{ROWS_AT_ONCE, files_behind, first_page};
 use crate::ingest::staged::Readings;
 use crate::profiles::{self, RecordedProfiles};
 use crate::workflow::{Outcome, StageContext, StageError};
@@ -36,9 +37,15 @@ pub(crate) struct Findings {
 }
 
 pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
-    let scan: Scan = context.expect("fetched")?;
-    let evidence = StagedBag { context, readings: Readings::default() };
-    let options = options(context)?;
+    let item = context.item;
+    let (facts, rules, part, first) = context.registry().read(|tx| {
+        let rules = item.collection.map_or(Ok(None), |collection| tenants::collection_by_id(tx, collection))?;
+        let part = parts::of_item(tx, item.id)?;
+        Ok::<_, RegistryError>((interim::facts(tx, item.id)?, rules, part, first_page(tx, item.id)?))
+    })?;
+    let scan: Scan = expect(&facts, "fetched")?;
+    let evidence = StagedBag { context, readings: Readings::default(), first };
+    let options = options(context, rules)?;
     let checked = check(&evidence, &scan, &options);
     // What staging lost since `fetch` is no fault of the bag.
     evidence.readings.settle(context)?;
@@ -49,9 +56,9 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
         return Err(StageError::Invalid { note: summary(&report), problems });
     }
     let note = summary(&report);
-    let description = description(context, &report, &scan)?;
-    context.write(move |tx, claim| work::note_problems(tx, claim, &problems))?;
-    context.set_fact("findings", &findings(&report, description))?;
+    let description = description(context, &report, &scan, part)?;
+    let facts = [("findings".to_owned(), serde_json::to_string(&findings(&report, description))?)];
+    context.with_end(move |tx, claim| work::note_findings(tx, claim, &problems, &facts).map(|()| Vec::new()));
     Ok(Outcome::Done { note })
 }
 
@@ -95,9 +102,9 @@ fn profile_applied(report: &Report) -> String {
 
 /// How the bag is checked: as `bag validate` does it, but for what the collection and the settings choose, and with the
 /// profiles of the registry.
-fn options(context: &StageContext<'_>) -> Result<CheckOptions, StageError> {
+fn options(context: &StageContext<'_>, rules: Option<Collection>) -> Result<CheckOptions, StageError> {
     let settings = &context.home.settings.ingest;
-    let profile = match context.collection_rules()? {
+    let profile = match rules {
         Some(Collection { identifier, profile: Some(profile), profile_version, .. }) => {
             let institution = &context.item.institution_identifier;
             let way_out = format!("strongroom collection set {identifier} --institution {institution} --profile NAME");
@@ -146,7 +153,12 @@ fn named(
 }
 
 /// What the object is from this deposit on.
-fn description(context: &StageContext<'_>, report: &Report, scan: &Scan) -> Result<Description, StageError> {
+fn description(
+    context: &StageContext<'_>,
+    report: &Report,
+    scan: &Scan,
+    part: Option<Part>,
+) -> Result<Description, StageError> {
     let options: DepositOptions = serde_json::from_str(&context.item.options)?;
     let info = |label: &str| trimmed(report, "bag-info.txt", label);
     let apt = |label: &str| trimmed(report, "aptrust-info.txt", label);
@@ -177,7 +189,7 @@ fn description(context: &StageContext<'_>, report: &Report, scan: &Scan) -> Resu
         internal_sender_identifier: info("Internal-Sender-Identifier"),
         internal_sender_description: info("Internal-Sender-Description"),
         base_directory: scan.base_directory.clone(),
-        part: context.part()?,
+        part,
         local_ids,
     })
 }
@@ -214,21 +226,29 @@ pub(crate) fn item_problem(problem: &Problem) -> ItemProblem {
 struct StagedBag<'a, 'c> {
     context: &'a StageContext<'c>,
     readings: Readings,
+    /// The first page of the bag's files, by path.
+    first: Vec<InterimFile>,
 }
 
 impl Evidence for StagedBag<'_, '_> {
     fn files(&self) -> Result<FileFacts<'_>, BagError> {
-        Ok(Box::new(files_by_page(self.context).flat_map(|page| match page {
+        Ok(Box::new(files_behind(self.context, Some(self.first.clone())).flat_map(|page| match page {
             Ok(rows) => rows.into_iter().map(|row| Ok(fact(row))).collect(),
             Err(error) => vec![Err(BagError::Evidence(error.to_string().into()))],
         })))
     }
 
     fn open(&self, path: &str) -> Result<Box<dyn Read + Send + '_>, BagError> {
-        let found = self.context.registry().read(|tx| interim::file(tx, self.context.item.id, path));
-        let file = found
-            .map_err(|error| BagError::Evidence(error.into()))?
-            .ok_or_else(|| BagError::Evidence(format!("{path} was not staged").into()))?;
+        let missing = || BagError::Evidence(format!("{path} was not staged").into());
+        let file = match self.first.iter().find(|file| file.path == path) {
+            Some(file) => file.clone(),
+            // All were read at once.
+            None if self.first.len() < ROWS_AT_ONCE => return Err(missing()),
+            None => {
+                let found = self.context.registry().read(|tx| interim::file(tx, self.context.item.id, path));
+                found.map_err(|error| BagError::Evidence(error.into()))?.ok_or_else(missing)?
+            }
+        };
         self.readings.open(self.context, (&file).into()).map_err(|error| BagError::Evidence(error.into()))
     }
 }

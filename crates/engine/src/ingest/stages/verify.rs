@@ -1,88 +1,99 @@
 //! verify: every new copy proved by its digest. Where the store itself vouches for a digest that is as strong as reading, it
 //! is asked for that; else the copy is read back. A copy that does not prove is made again, a limited number of times.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use strongroom_ocfl::{OcflError, VersionAssembly};
-use strongroom_registry::copies::{self, PendingCopy};
+use strongroom_registry::copies::{self, CheckedCopies, PendingCopy};
 use strongroom_registry::versions::Version;
-use strongroom_registry::{ContentId, VersionState};
+use strongroom_registry::{ContentId, Transaction, VersionState};
 use strongroom_storage::{StorageError, Store};
 
-use super::resolve::Resolved;
 use super::write::{assembly, in_every_store, write_again};
 use crate::fixity::vouched;
-use crate::ingest::lease::{compare_anew, keep_object};
-use crate::ingest::placement::placement;
-use crate::ingest::version::open_version;
+use crate::ingest::lease::{Begun, Known, keep_object};
 use crate::workflow::{Outcome, StageContext, StageError};
 
 const COPIES_AT_ONCE: usize = 1_000;
 
 pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
-    let resolved: Resolved = context.expect("resolved")?;
-    if let Some(end) = keep_object(context, &resolved)? {
-        return Ok(end);
-    }
-    let Some(version) = open_version(context)? else { return Ok(compare_anew()) };
+    let begun = keep_object(context, &mut |tx, known| unverified(tx, known, &BTreeMap::new()))?;
+    let (known, mut pages) = match begun {
+        Begun::Known(known, pages) => (known, pages),
+        Begun::Ends(end) => return Ok(end),
+    };
+    let version = &known.version;
     if version.state != VersionState::Preparing {
         return Ok(Outcome::done("already being committed"));
     }
-    let (_, stores) = placement(context, &resolved)?;
     let mut proved = 0;
     let mut wrong = Vec::new();
-    for outcome in in_every_store(&stores, |name, store| prove(context, &version, name, store)) {
-        let outcome = outcome?;
-        proved += outcome.proved;
-        wrong.extend(outcome.wrong);
+    loop {
+        let seen = prove(context, &known, &pages)?;
+        for (seen, wrong_here) in &seen {
+            proved += (seen.verified.len() + seen.attested.len()) as u64;
+            wrong.extend(wrong_here.iter().map(|copy| format!("sha512:{} in {}", copy.sha512, seen.store)));
+        }
+        let seen: Vec<CheckedCopies> = seen.into_iter().map(|(seen, _)| seen).collect();
+        let (of, stores) = (version.clone(), known.store_names());
+        let is_last = pages.values().all(|page| page.len() < COPIES_AT_ONCE);
+        let unproved = context.write(move |tx, claim| {
+            copies::note_seen(tx, claim, &of, &seen)?;
+            if is_last { copies::unproved(tx, &of, &stores) } else { Ok(Vec::new()) }
+        })?;
+        if is_last {
+            for ((name, _), unproved) in known.stores.iter().zip(unproved) {
+                if unproved > 0 && !wrong.iter().any(|wrong| wrong.ends_with(&format!(" in {name}"))) {
+                    wrong.push(format!("{unproved} contents without a copy in {name}"));
+                }
+            }
+            break;
+        }
+        let after = pages.iter().filter_map(|(name, page)| Some((name.clone(), page.last()?.content))).collect();
+        pages = context.registry().read(|tx| unverified(tx, &known, &after))?;
     }
     if wrong.is_empty() {
         return Ok(Outcome::done(format!("{proved} copies proved")));
     }
-    write_again(context, &version, &format!("{} did not read back as written", wrong.join(", ")))
+    write_again(context, version, &format!("{} did not read back as written", wrong.join(", ")))
 }
 
-struct StoreProof {
-    proved: u64,
-    wrong: Vec<String>,
+/// The next copies in each store that are not proved yet, after those of the page before.
+fn unverified(
+    tx: &mut dyn Transaction,
+    known: &Known,
+    after: &BTreeMap<String, ContentId>,
+) -> Result<BTreeMap<String, Vec<PendingCopy>>, StageError> {
+    let mut pages = BTreeMap::new();
+    for name in known.store_names() {
+        let page = copies::unverified(tx, &known.version, &name, after.get(&name).copied(), COPIES_AT_ONCE)?;
+        pages.insert(name, page);
+    }
+    Ok(pages)
 }
 
+/// Proves a page of copies in each store, in all stores at the same time; with those that are wrong.
 fn prove(
     context: &StageContext<'_>,
-    version: &Version,
-    name: &str,
-    store: &Arc<dyn Store>,
-) -> Result<StoreProof, StageError> {
-    let assembly = assembly(context, version, store)?;
-    let mut proof = StoreProof { proved: 0, wrong: Vec::new() };
-    let mut after = None;
-    loop {
-        let page = context.registry().read(|tx| copies::unverified(tx, version, name, after, COPIES_AT_ONCE))?;
-        let Some(last) = page.last() else { break };
-        after = Some(last.content);
-        let check = || context.task.check().map_err(StageError::from);
-        let Proofs { right, attested, wrong } = prove_page(&assembly, name, store, &page, &check)?;
-        proof.proved += (right.len() + attested.len()) as u64;
-        let (store_name, of) = (name.to_owned(), version.clone());
-        for copy in &wrong {
-            proof.wrong.push(format!("sha512:{} in {name}", copy.sha512));
+    known: &Known,
+    pages: &BTreeMap<String, Vec<PendingCopy>>,
+) -> Result<Vec<(CheckedCopies, Vec<PendingCopy>)>, StageError> {
+    let none = Vec::new();
+    let proved = in_every_store(&known.stores, |name, store| {
+        let page = pages.get(name).unwrap_or(&none);
+        let seen = CheckedCopies { store: name.to_owned(), ..CheckedCopies::default() };
+        if page.is_empty() {
+            return Ok((seen, Vec::new()));
         }
-        let wrong: Vec<ContentId> = wrong.iter().map(|copy| copy.content).collect();
-        context.write(move |tx, claim| {
-            copies::set_verified(tx, claim, &of, &store_name, &right)?;
-            copies::set_attested(tx, claim, &of, &store_name, &attested)?;
-            for content in &wrong {
-                copies::forget_copy(tx, claim, &of, &store_name, *content)?;
-            }
-            Ok(())
-        })?;
-    }
-    let unproved = context.registry().read(|tx| copies::unproved(tx, version, name))?;
-    if unproved > 0 && proof.wrong.is_empty() {
-        proof.wrong.push(format!("{unproved} contents without a copy in {name}"));
-    }
-    Ok(proof)
+        let assembly = assembly(context, &known.version, store)?;
+        let check = || context.task.check().map_err(StageError::from);
+        let Proofs { right, attested, wrong } = prove_page(&assembly, name, store, page, &check)?;
+        let forgotten = wrong.iter().map(|copy| copy.content).collect();
+        Ok((CheckedCopies { verified: right, attested, wrong: forgotten, ..seen }, wrong))
+    });
+    proved.into_iter().collect()
 }
 
 /// Proves the copies in a store that are not proved yet, of a version that is being committed, so that only a lost lease stops
@@ -102,10 +113,8 @@ pub(in crate::ingest) fn prove_rest(
         let check = || context.task.check_lease().map_err(StageError::from);
         let Proofs { right, attested, wrong } = prove_page(&assembly, name, store, &page, &check)?;
         let (store_name, of) = (name.to_owned(), version.clone());
-        context.write(move |tx, claim| {
-            copies::set_verified(tx, claim, &of, &store_name, &right)?;
-            copies::set_attested(tx, claim, &of, &store_name, &attested)
-        })?;
+        let seen = CheckedCopies { store: store_name, verified: right, attested, wrong: Vec::new() };
+        context.write(move |tx, claim| copies::note_seen(tx, claim, &of, std::slice::from_ref(&seen)))?;
         if !wrong.is_empty() {
             return Ok(wrong.into_iter().map(|copy| copy.content).collect());
         }
@@ -114,7 +123,7 @@ pub(in crate::ingest) fn prove_rest(
 
 /// How a copy was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum CopyProof {
+enum Sight {
     /// Read back, and right.
     Right,
     /// Not read; its store vouches for the right digest.
@@ -141,7 +150,7 @@ fn prove_page(
 ) -> Result<Proofs, StageError> {
     let vouches = store.capabilities().strong_checksum;
     let next = AtomicUsize::new(0);
-    let work = || -> Result<Vec<(usize, CopyProof)>, StageError> {
+    let work = || -> Result<Vec<(usize, Sight)>, StageError> {
         let mut seen = Vec::new();
         loop {
             let index = next.fetch_add(1, Ordering::Relaxed);
@@ -159,31 +168,26 @@ fn prove_page(
         for (index, seen) in outcome? {
             let Some(copy) = page.get(index) else { continue };
             match seen {
-                CopyProof::Right => proofs.right.push(copy.content),
-                CopyProof::Attested => proofs.attested.push(copy.content),
-                CopyProof::Wrong => proofs.wrong.push(copy.clone()),
+                Sight::Right => proofs.right.push(copy.content),
+                Sight::Attested => proofs.attested.push(copy.content),
+                Sight::Wrong => proofs.wrong.push(copy.clone()),
             }
         }
     }
     Ok(proofs)
 }
 
-fn look(
-    assembly: &VersionAssembly<'_>,
-    store: &str,
-    vouches: bool,
-    copy: &PendingCopy,
-) -> Result<CopyProof, StageError> {
+fn look(assembly: &VersionAssembly<'_>, store: &str, vouches: bool, copy: &PendingCopy) -> Result<Sight, StageError> {
     // Where what the store says is not right, reading tells what is.
     if vouches && attest(assembly, copy)? == Some(true) {
-        return Ok(CopyProof::Attested);
+        return Ok(Sight::Attested);
     }
     match assembly.verify_content(&copy.sha512, copy.size) {
-        Ok(true) => Ok(CopyProof::Right),
-        Ok(false) => Ok(CopyProof::Wrong),
+        Ok(true) => Ok(Sight::Right),
+        Ok(false) => Ok(Sight::Wrong),
         Err(OcflError::Storage(StorageError::NotReadable { class, .. })) => match attest(assembly, copy)? {
-            Some(true) => Ok(CopyProof::Attested),
-            Some(false) => Ok(CopyProof::Wrong),
+            Some(true) => Ok(Sight::Attested),
+            Some(false) => Ok(Sight::Wrong),
             // Nobody would ever know what lies there.
             None => Err(StageError::fatal(format!(
                 "contents in store {store} lie in storage class {}, which cannot be read back, and its service vouches \

@@ -1,39 +1,41 @@
 //! write: the version's rows, then its contents into every store of the placement, out of sight and under the version's
 //! identifier. Only new content travels; what a store has durably is not written again.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use strongroom_database::DatabaseError;
-use strongroom_digest::{Algorithm, HashingReader};
+use strongroom_digest::{Algorithm, Digest, HashingReader};
 use strongroom_ocfl::{OcflError, VersionAssembly, object_id};
-use strongroom_registry::copies::{self, NewCopy};
+use strongroom_registry::copies::{self, NewCopy, PendingCopy};
 use strongroom_registry::events::{self, Components, EventRow};
-use strongroom_registry::interim::InterimFile;
+use strongroom_registry::interim::{self, InterimFile, StagingPlace};
+use strongroom_registry::journal::{self, Actor};
 use strongroom_registry::objects::{DEPOSIT, Object};
-use strongroom_registry::versions::{self, NewContent, NewEntry, Version};
-use strongroom_registry::{ContentId, Decision, FileId, Format, Scope, VersionState, discarding};
+use strongroom_registry::versions::{self, NewContent, NewEntry, NewRows, Version};
+use strongroom_registry::{
+    ContentId, Decision, FileId, Format, RegistryError, Scope, VersionState, discarding, tenants,
+};
 use strongroom_storage::{Durability, Key, PutOptions, StorageError, Store};
 
 use super::Findings;
-use super::resolve::Resolved;
 use crate::error::chain;
 use crate::home::NamedStore;
 use crate::ingest::intake::is_submission_file;
-use crate::ingest::lease::{compare_anew, keep_object};
-use crate::ingest::paging::for_each_page;
-use crate::ingest::placement::placement;
+use crate::ingest::lease::{Begun, Known, expect, fact, keep_object};
+use crate::ingest::paging::{ROWS_AT_ONCE, files_behind, first_page};
 use crate::ingest::staging;
-use crate::ingest::version::{object, open_version};
 use crate::ingest::workflow::{RECORD, WRITE};
 use crate::interruptible::Interruptible;
 use crate::layout::version_number;
+use crate::paging::pages;
 use crate::profiles;
 use crate::record::{self, FileLine, Line, VersionLine};
 use crate::settings::StoreSettings;
-use crate::workflow::{Outcome, StageContext, StageError};
+use crate::workflow::{Outcome, StageContext, StageError, staging_prefix};
 use crate::{AGENT, crash_point};
 
 /// How many contents go into a store before their copies are recorded.
@@ -47,27 +49,63 @@ pub(in crate::ingest) struct StagedRecord {
     staging_key: String,
 }
 
+/// What the stage reads besides what every stage under the object's lease knows.
+struct Besides {
+    /// On whose behalf; none for items made before actors were kept.
+    actor: Option<Actor>,
+    institution_name: String,
+    /// Where the deposit's bytes lie in staging.
+    place: Option<StagingPlace>,
+    /// The first page of the deposit's files.
+    first: Vec<InterimFile>,
+}
+
+/// What the rows of a version are made of.
+struct Making<'a> {
+    version: &'a Version,
+    object: &'a Object,
+    stores: Vec<String>,
+    findings: Findings,
+    besides: &'a Besides,
+}
+
 pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
-    let resolved: Resolved = context.expect("resolved")?;
-    if let Some(end) = keep_object(context, &resolved)? {
-        return Ok(end);
-    }
-    let Some(version) = open_version(context)? else { return Ok(compare_anew()) };
+    let begun = keep_object(context, &mut |tx, known| {
+        let _ = known;
+        let institution = tenants::institution_by_id(tx, Scope::System, context.item.institution)?;
+        Ok(Besides {
+            actor: journal::actor_of_item(tx, context.item.id)?,
+            institution_name: institution.map(|institution| institution.name).unwrap_or_default(),
+            place: interim::staging_place(tx, context.item.id)?,
+            first: first_page(tx, context.item.id)?,
+        })
+    })?;
+    let (known, mut besides) = match begun {
+        Begun::Known(known, besides) => (known, besides),
+        Begun::Ends(end) => return Ok(end),
+    };
+    let version = &known.version;
     if version.state != VersionState::Preparing {
         return Ok(Outcome::Skip { to: RECORD, note: "already being committed".into() });
     }
-    let object = object(context, &resolved)?;
-    let (_, stores) = placement(context, &resolved)?;
-    let store_names: Vec<String> = stores.iter().map(|(name, _)| name.clone()).collect();
-    note_stores(context, &version, &store_names)?;
-    put_rows(context, &version, &object, &store_names)?;
-    let record = put_record(context, &version, &object)?;
-    let mut bytes = 0;
-    for written in
-        in_every_store(&stores, |name, store| write_to_store(context, &version, &object, (name, store), &record))
-    {
-        bytes = written?;
-    }
+    let store_names = known.store_names();
+    let first = std::mem::take(&mut besides.first);
+    let own: Option<(FileId, ContentId)> = fact(&known.facts, &fact_of(version, "record_ids"))?;
+    let own = own.unwrap_or_else(|| (FileId::new(), ContentId::new()));
+    let line = first_line(context, version, &known.object, own, &besides)?;
+    let has_rows = fact::<bool>(&known.facts, &fact_of(version, "rows"))?.is_some();
+    let head = if has_rows {
+        // The settings may have others by now.
+        note_stores(context, version, &store_names)?;
+        freeze_head(context, version, own, line)?
+    } else {
+        let findings: Findings = expect(&known.facts, "findings")?;
+        let making =
+            Making { version, object: &known.object, stores: store_names.clone(), findings, besides: &besides };
+        put_rows(context, &making, first, own, line)?
+    };
+    let record = put_record(context, &known, besides.place, (own, &head))?;
+    let bytes = write_to_stores(context, &known, &record)?;
     let note = format!("{bytes} bytes written to each of {}", store_names.join(", "));
     Ok(Outcome::Done { note })
 }
@@ -119,44 +157,66 @@ fn logical_path(path: &str, version: u64) -> String {
     if is_submission_file(path) { format!("submission/v{version}/{path}") } else { format!("{DEPOSIT}{path}") }
 }
 
-/// Puts entries and events. Every identifier is fixed by now, so that a repeat puts nothing.
+/// Puts entries and events, page by page; with the first page where the version is going to be written, with the last one the
+/// events of the object, the first line of the version's record and that all is put. Every identifier is fixed by now, so that a
+/// repeat puts nothing. The first line as it is kept.
 fn put_rows(
     context: &StageContext<'_>,
-    version: &Version,
-    object: &Object,
-    stores: &[String],
-) -> Result<(), StageError> {
-    let done = fact_of(version, "rows");
-    if context.fact::<bool>(&done)?.is_some() {
-        return Ok(());
+    making: &Making<'_>,
+    first: Vec<InterimFile>,
+    own: (FileId, ContentId),
+    line: String,
+) -> Result<String, StageError> {
+    let version = making.version;
+    let mut last = NewRows {
+        events: object_events(context, version, making.object),
+        facts: vec![
+            (fact_of(version, "rows"), serde_json::to_string(&true)?),
+            (fact_of(version, "record_ids"), serde_json::to_string(&own)?),
+        ],
+        head: Some(line),
+        ..NewRows::default()
+    };
+    for event in &mut last.events {
+        event.actor.clone_from(&making.besides.actor);
     }
-    let findings: Findings = context.expect("findings")?;
-    let actor = context.actor()?;
-    for_each_page(context, |mut rows| {
-        rows.retain(|row| row.decision != Some(Decision::Unchanged));
-        let mut entries = Vec::with_capacity(rows.len());
-        let mut file_events = Vec::with_capacity(rows.len());
-        for row in &rows {
-            let (Some(file), Some(content)) = (row.file, row.content) else {
-                return Err(StageError::StagingLost(format!("{:?} was never compared", row.path)));
-            };
-            let path = logical_path(&row.path, version.number);
-            entries.push(NewEntry { file, path, modified: row.modified, content, format: row.format.clone() });
-            let event = file_event(context, version, object, row, &findings, stores, file, content);
-            file_events.push(EventRow { actor: actor.clone(), ..event });
+    // So that its bytes are found there whatever the settings say later.
+    let mut stores = making.stores.clone();
+    let mut head = None;
+    for page in files_behind(context, Some(first)) {
+        let page = page?;
+        let is_last = page.len() < ROWS_AT_ONCE;
+        let mut rows = rows_of(context, making, page)?;
+        rows.stores = std::mem::take(&mut stores);
+        if is_last {
+            rows.events.append(&mut last.events);
+            rows.facts = std::mem::take(&mut last.facts);
+            rows.head = last.head.take();
         }
-        let version = version.clone();
-        context.write(move |tx, claim| {
-            versions::put_entries(tx, claim, &version, &entries)?;
-            versions::put_events(tx, claim, &version, &file_events)
-        })
-    })?;
-    let (mut object_events, of) = (object_events(context, version, object), version.clone());
-    for event in &mut object_events {
-        event.actor.clone_from(&actor);
+        let of = version.clone();
+        head = context.write(move |tx, claim| versions::put_rows(tx, claim, &of, &rows))?;
     }
-    context.write(move |tx, claim| versions::put_events(tx, claim, &of, &object_events))?;
-    context.set_fact(&done, &true)
+    if last.head.is_some() {
+        last.stores = stores;
+        let of = version.clone();
+        head = context.write(move |tx, claim| versions::put_rows(tx, claim, &of, &last))?;
+    }
+    head.ok_or_else(|| StageError::Transient("the first line of the version's record was not kept".into()))
+}
+
+/// The rows of a page of files.
+fn rows_of(context: &StageContext<'_>, making: &Making<'_>, mut page: Vec<InterimFile>) -> Result<NewRows, StageError> {
+    page.retain(|row| row.decision != Some(Decision::Unchanged));
+    let mut rows = NewRows::default();
+    for row in &page {
+        let (Some(file), Some(content)) = (row.file, row.content) else {
+            return Err(StageError::StagingLost(format!("{:?} was never compared", row.path)));
+        };
+        let path = logical_path(&row.path, making.version.number);
+        rows.entries.push(NewEntry { file, path, modified: row.modified, content, format: row.format.clone() });
+        rows.events.push(file_event(context, making, row, file, content));
+    }
+    Ok(rows)
 }
 
 /// The name of a fact about a version: those of one that was discarded are no facts of the next.
@@ -172,17 +232,14 @@ pub(in crate::ingest) fn staged_record(
     context.fact(&fact_of(version, "record"))
 }
 
-#[allow(clippy::too_many_arguments)] // one row out of everything the stage knows
 fn file_event(
     context: &StageContext<'_>,
-    version: &Version,
-    object: &Object,
+    making: &Making<'_>,
     row: &InterimFile,
-    findings: &Findings,
-    stores: &[String],
     file: FileId,
     content: ContentId,
 ) -> EventRow {
+    let Making { version, object, findings, stores, besides } = making;
     let is_payload = row.path.starts_with("data/");
     EventRow {
         id: events::derived_id(file.0, &format!("ingest {} v{}", version.generation, version.number)),
@@ -196,7 +253,7 @@ fn file_event(
         components: Some(Components {
             new: row.decision == Some(Decision::New),
             checked: if is_payload { findings.manifests.clone() } else { Vec::new() },
-            stores: stores.to_vec(),
+            stores: stores.clone(),
             format: Some(row.format.clone()).filter(Format::was_tried),
         }),
         time: version.created_at.0,
@@ -204,7 +261,7 @@ fn file_event(
         detail: None,
         outcome_detail: Some(format!("sha512:{}", row.digests.sha512)),
         agent: AGENT.into(),
-        actor: None,
+        actor: besides.actor.clone(),
     }
 }
 
@@ -247,36 +304,37 @@ fn object_events(context: &StageContext<'_>, version: &Version, object: &Object)
 }
 
 /// Writes the version's record to staging and gives it its own content, file and entry.
-fn put_record(context: &StageContext<'_>, version: &Version, object: &Object) -> Result<StagedRecord, StageError> {
-    if let Some(record) = staged_record(context, version)? {
+fn put_record(
+    context: &StageContext<'_>,
+    known: &Known,
+    place: Option<StagingPlace>,
+    ((file, content), head): ((FileId, ContentId), &str),
+) -> Result<StagedRecord, StageError> {
+    let version = &known.version;
+    if let Some(record) = fact::<StagedRecord>(&known.facts, &fact_of(version, "record"))? {
         if context.staging().head(&Key::new(record.staging_key.as_str())?).is_ok() {
             return Ok(record);
         }
         return Err(StageError::StagingLost("the version's record is gone from staging".into()));
     }
     let lost = || StageError::StagingLost("nothing in staging is reserved for the deposit".into());
-    let key = format!("{}/record-{}.jsonl", context.staging_prefix()?.ok_or_else(lost)?, version.id);
-    let ids = fact_of(version, "record_ids");
-    let (file, content) = context.fact(&ids)?.unwrap_or_else(|| (FileId::new(), ContentId::new()));
-    context.set_fact(&ids, &(file, content))?;
-    let head = frozen_head(context, version, object, (file, content))?;
-    let text = spool_record(context, version, &head)?;
+    let key = format!("{}/record-{}.jsonl", staging_prefix(context.item.id, place).ok_or_else(lost)?, version.id);
+    let text = spool_record(context, version, head)?;
     let mut hashing = HashingReader::new(text, &Algorithm::RECORDED);
     let options = PutOptions { durability: Durability::OnSync, ..PutOptions::default() };
     context.staging().put(&Key::new(key.clone())?, &mut hashing, &options)?;
     let (size, digests) = hashing.finish();
     let digests = staging::recorded(&digests)?;
-    let new = NewContent { id: content, size, digests };
     let path = record::path(version.number);
-    let entry = NewEntry { file, path, modified: None, content, format: record::format() };
     let record = StagedRecord { file, content, staging_key: key };
-    let (name, fact) = (fact_of(version, "record"), serde_json::to_string(&record)?);
+    let rows = NewRows {
+        contents: vec![NewContent { id: content, size, digests }],
+        entries: vec![NewEntry { file, path, modified: None, content, format: record::format() }],
+        facts: vec![(fact_of(version, "record"), serde_json::to_string(&record)?)],
+        ..NewRows::default()
+    };
     let version = version.clone();
-    context.write(move |tx, claim| {
-        versions::put_content(tx, &version, &new)?;
-        versions::put_entries(tx, claim, &version, std::slice::from_ref(&entry))?;
-        strongroom_registry::interim::set_fact(tx, claim, &name, &fact)
-    })?;
+    context.write(move |tx, claim| versions::put_rows(tx, claim, &version, &rows))?;
     Ok(record)
 }
 
@@ -294,19 +352,17 @@ fn spool_record(context: &StageContext<'_>, version: &Version, head: &str) -> Re
     Ok(text)
 }
 
-/// The first line of the version's record, fixed when it is first written.
-fn frozen_head(
+/// The first line of the version's record, as it is where none is kept yet.
+fn first_line(
     context: &StageContext<'_>,
     version: &Version,
     object: &Object,
     (own_file, own_content): (FileId, ContentId),
+    besides: &Besides,
 ) -> Result<String, StageError> {
-    let institution = context
-        .registry()
-        .read(|tx| strongroom_registry::tenants::institution_by_id(tx, Scope::System, context.item.institution))?;
     let first = VersionLine {
         form: record::FORM,
-        institution_name: institution.map(|institution| institution.name).unwrap_or_default(),
+        institution_name: besides.institution_name.clone(),
         institution: context.item.institution_identifier.clone(),
         institution_id: context.item.institution,
         collection: context.item.collection_identifier.clone().or_else(|| object.collection_identifier.clone()),
@@ -327,8 +383,22 @@ fn frozen_head(
     };
     let mut line = Vec::new();
     record::write_line(&mut line, &Line::Version(Box::new(first))).map_err(|error| unwritable(&error))?;
-    let (line, version) = (String::from_utf8_lossy(&line).into_owned(), version.clone());
-    context.write(move |tx, claim| versions::freeze_record(tx, claim, &version, &line))
+    Ok(String::from_utf8_lossy(&line).into_owned())
+}
+
+/// Keeps the first line and the identifiers that it names, where the rows of the version were put before; the line that is kept.
+fn freeze_head(
+    context: &StageContext<'_>,
+    version: &Version,
+    own: (FileId, ContentId),
+    line: String,
+) -> Result<String, StageError> {
+    let (name, ids) = (fact_of(version, "record_ids"), serde_json::to_string(&own)?);
+    let version = version.clone();
+    context.write(move |tx, claim| {
+        interim::set_fact(tx, claim, &name, &ids)?;
+        versions::freeze_record(tx, claim, &version, &line)
+    })
 }
 
 fn unwritable(error: &io::Error) -> StageError {
@@ -342,32 +412,40 @@ fn write_record(
     out: &mut dyn Write,
 ) -> Result<(), StageError> {
     out.write_all(head.as_bytes()).map_err(|error| unwritable(&error))?;
-    for_each_page(context, |rows| {
-        for row in rows.into_iter().filter(|row| row.decision != Some(Decision::Unchanged)) {
-            let (Some(file), Some(content)) = (row.file, row.content) else { continue };
-            let line = FileLine {
-                file,
-                path: logical_path(&row.path, version.number),
-                modified: row.modified,
-                content,
-                size: row.size,
-                md5: row.digests.md5.to_hex(),
-                sha1: row.digests.sha1.to_hex(),
-                sha256: row.digests.sha256.to_hex(),
-                sha512: row.digests.sha512.to_hex(),
-                format: row.format,
-            };
-            record::write_line(out, &Line::File(Box::new(line))).map_err(|error| unwritable(&error))?;
-        }
-        Ok(())
-    })?;
+    let item = context.item.id;
     context.registry().read(|tx| {
+        let by_page = pages(
+            ROWS_AT_ONCE,
+            |file: &InterimFile| file.path.clone(),
+            |after, limit| {
+                context.task.check()?;
+                Ok::<_, StageError>(interim::files_after(tx, item, &after.unwrap_or_default(), limit)?)
+            },
+        );
+        for page in by_page {
+            for row in page?.into_iter().filter(|row| row.decision != Some(Decision::Unchanged)) {
+                let (Some(file), Some(content)) = (row.file, row.content) else { continue };
+                let line = FileLine {
+                    file,
+                    path: logical_path(&row.path, version.number),
+                    modified: row.modified,
+                    content,
+                    size: row.size,
+                    md5: row.digests.md5.to_hex(),
+                    sha1: row.digests.sha1.to_hex(),
+                    sha256: row.digests.sha256.to_hex(),
+                    sha512: row.digests.sha512.to_hex(),
+                    format: row.format,
+                };
+                record::write_line(out, &Line::File(Box::new(line))).map_err(|error| unwritable(&error))?;
+            }
+        }
         events::of_version(tx, version.object, version.number, &mut |event| {
             record::write_line(out, &Line::Event(Box::new(event)))
                 .map_err(|error| DatabaseError::Aborted(error.to_string()))
-        })
-    })?;
-    Ok(())
+        })?;
+        Ok(())
+    })
 }
 
 /// Writes to a temporary file without a name.
@@ -404,59 +482,102 @@ pub(in crate::ingest) fn class_of(context: &StageContext<'_>, store: &str, is_re
     class.filter(|_| !is_record).map(str::to_owned)
 }
 
-fn write_to_store(
-    context: &StageContext<'_>,
-    version: &Version,
-    object: &Object,
-    (name, store): (&str, &Arc<dyn Store>),
-    record: &StagedRecord,
-) -> Result<u64, StageError> {
-    let assembly = assembly(context, version, store)?;
+/// Writes what the stores lack of the version, page by page, in all stores at the same time; the bytes that went into the last
+/// of them.
+fn write_to_stores(context: &StageContext<'_>, known: &Known, record: &StagedRecord) -> Result<u64, StageError> {
+    let Known { facts, version, object, stores } = known;
     // Each copy is read back before it counts, so that its digest is not calculated here as well. Where one did not read back
     // right, it is: that tells whether staging or the store has other bytes.
-    let is_suspect = context.fact::<u32>(&fact_of(version, WRITTEN_AGAIN))?.is_some();
-    let mut bytes = 0;
-    let mut after = None;
-    loop {
-        let page = context.registry().read(|tx| copies::uncopied(tx, version, name, after, COPIES_AT_ONCE))?;
-        let Some(last) = page.last() else { break };
-        after = Some(last.sha512);
-        let mut copies = Vec::with_capacity(page.len());
-        for pending in &page {
-            context.task.check()?;
-            let is_record = pending.content == record.content;
-            let (key, offset) = match &pending.staged {
-                Some((key, offset)) => (key, *offset),
-                None if is_record => (&record.staging_key, 0),
-                None => return Err(StageError::StagingLost(format!("nothing staged has sha512:{}", pending.sha512))),
-            };
-            let class = class_of(context, name, is_record);
-            let staged = staging::open(context, key, offset, pending.size)?;
-            let mut body = Interruptible::new(staged, || context.task.check());
-            let put = if is_suspect {
-                assembly.put_content(&pending.sha512, pending.size, class.clone(), &mut body)
-            } else {
-                assembly.put_content_to_verify(&pending.sha512, pending.size, class.clone(), &mut body)
-            };
-            match put {
-                Ok(_) => {}
-                // The store compares what it is given: it is staging that is wrong.
-                Err(OcflError::Storage(error @ StorageError::Mismatch { .. })) => {
-                    return Err(StageError::StagingLost(chain(&error)));
-                }
-                Err(error) => {
-                    context.task.check()?;
-                    return Err(error.into());
-                }
+    let is_suspect = fact::<u32>(facts, &fact_of(version, WRITTEN_AGAIN))?.is_some();
+    let mut bytes = vec![0; stores.len()];
+    let mut after: Vec<Option<Digest>> = vec![None; stores.len()];
+    let mut open: Vec<usize> = (0..stores.len()).collect();
+    while !open.is_empty() {
+        let page_of = context.registry().read(|tx| {
+            let mut pages = BTreeMap::new();
+            for &place in &open {
+                let Some(((name, _), after)) = stores.get(place).zip(after.get(place)) else { continue };
+                pages.insert(name.clone(), copies::uncopied(tx, version, name, *after, COPIES_AT_ONCE)?);
             }
-            bytes += pending.size;
-            let key = assembly.content_key(&pending.sha512)?.to_string();
-            copies.push(NewCopy { content: pending.content, key, class });
+            Ok::<_, RegistryError>(pages)
+        })?;
+        let none = Vec::new();
+        let page = |name: &str| page_of.get(name).unwrap_or(&none);
+        let written = in_every_store(stores, |name, store| match page(name).as_slice() {
+            [] => Ok((0, Vec::new())),
+            page => write_page(context, version, (name, store), (record, is_suspect), page),
+        });
+        let mut failure = None;
+        let mut stored = Vec::new();
+        for ((name, _), (written, bytes)) in stores.iter().zip(written.into_iter().zip(&mut bytes)) {
+            match written {
+                Ok((count, copies)) => {
+                    *bytes += count;
+                    stored.push((name.clone(), copies));
+                }
+                Err(error) => _ = failure.get_or_insert(error),
+            }
         }
-        assembly.sync()?;
-        let (institution, of, store) = (object.institution, version.clone(), name.to_owned());
-        context.write(move |tx, claim| copies::put_copies(tx, claim, institution, &of, &store, &copies))?;
-        crash_point("ingest.write.middle");
+        // Also where another store failed: what is durable is not written again.
+        stored.retain(|(_, copies)| !copies.is_empty());
+        if !stored.is_empty() {
+            let (institution, of) = (object.institution, version.clone());
+            context.write(move |tx, claim| copies::put_copies_in(tx, claim, institution, &of, &stored))?;
+            crash_point("ingest.write.middle");
+        }
+        if let Some(failure) = failure {
+            return Err(failure);
+        }
+        for ((name, _), after) in stores.iter().zip(&mut after) {
+            *after = page(name).last().map(|last| last.sha512).or(*after);
+        }
+        open.retain(|place| stores.get(*place).is_some_and(|(name, _)| page(name).len() == COPIES_AT_ONCE));
     }
-    Ok(bytes)
+    Ok(bytes.last().copied().unwrap_or_default())
+}
+
+/// Writes a page of contents into a store, where they are durable when this returns: how many bytes, and the copies.
+fn write_page(
+    context: &StageContext<'_>,
+    version: &Version,
+    (name, store): (&str, &Arc<dyn Store>),
+    (record, is_suspect): (&StagedRecord, bool),
+    page: &[PendingCopy],
+) -> Result<(u64, Vec<NewCopy>), StageError> {
+    let assembly = assembly(context, version, store)?;
+    let mut bytes = 0;
+    let mut copies = Vec::with_capacity(page.len());
+    for pending in page {
+        context.task.check()?;
+        let is_record = pending.content == record.content;
+        let (key, offset) = match &pending.staged {
+            Some((key, offset)) => (key, *offset),
+            None if is_record => (&record.staging_key, 0),
+            None => return Err(StageError::StagingLost(format!("nothing staged has sha512:{}", pending.sha512))),
+        };
+        let class = class_of(context, name, is_record);
+        let staged = staging::open(context, key, offset, pending.size)?;
+        let mut body = Interruptible::new(staged, || context.task.check());
+        let put = if is_suspect {
+            assembly.put_content(&pending.sha512, pending.size, class.clone(), &mut body)
+        } else {
+            assembly.put_content_to_verify(&pending.sha512, pending.size, class.clone(), &mut body)
+        };
+        match put {
+            Ok(_) => {}
+            // The store compares what it is given: it is staging that is wrong.
+            Err(OcflError::Storage(error @ StorageError::Mismatch { .. })) => {
+                return Err(StageError::StagingLost(chain(&error)));
+            }
+            Err(error) => {
+                context.task.check()?;
+                return Err(error.into());
+            }
+        }
+        bytes += pending.size;
+        let key = assembly.content_key(&pending.sha512)?.to_string();
+        copies.push(NewCopy { content: pending.content, key, class });
+    }
+    assembly.sync()?;
+    Ok((bytes, copies))
 }

@@ -1,0 +1,5 @@
+-- name: stores.marked
+UPDATE stores SET mark_revision = seen.revision
+FROM unnest($1::text[], $2::uuid[], $3::bigint[]) AS seen (name, store_id, revision)
+WHERE stores.name = seen.name AND stores.store_id = seen.store_id AND stores.replacing_id IS NULL
+    AND stores.mark_revision < seen.revision

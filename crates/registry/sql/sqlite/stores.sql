@@ -1,0 +1,3 @@
+-- name: stores.marked
+UPDATE stores SET mark_revision = ?3
+WHERE name = ?1 AND store_id = ?2 AND replacing_id IS NULL AND mark_revision < ?3
