@@ -14,7 +14,7 @@ pub(super) const TASK: BackgroundTask =
 fn run(home: &Home, stop: &Shutdown) -> Result<String, EngineError> {
     let done = deliver(home, stop)?;
     Ok(format!(
-        "{} messages delivered, {} no longer needed, {} failed; the messages of {} institutions wait for another attempt",
+        "{} messages delivered, {} no longer needed, {} failed; the messages for {} places wait for another attempt",
         done.delivered, done.obsolete, done.failed, done.waiting
     ))
 }
