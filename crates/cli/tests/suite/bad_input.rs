@@ -150,7 +150,7 @@ fn a_deposit_waits_for_a_store_that_is_not_mounted() {
     let items = place.run(["items", "list", "--json"]).succeeds().json();
     assert_eq!((&items[0]["status"], &items[0]["attempts"]), (&"pending".into(), &0.into()), "{items:?}");
     let answer = place.run(["store", "check", "--json"]);
-    assert_eq!(answer.code, Some(1), "{answer:?}");
+    assert_eq!(answer.code, Some(5), "{answer:?}");
     let failed: Vec<_> = answer.json().into_iter().filter(|store| store["ok"] == false).collect();
     assert_eq!(failed.len(), 1);
     assert_eq!(failed[0]["store"], "primary");
