@@ -85,7 +85,7 @@ fn a_bag_goes_in_and_is_shown_with_everything_it_has() {
     let events = place.run(["objects", "events", id, "--json"]).succeeds().json();
     assert_keys(
         &events[0],
-        &["event", "actor", "type", "time", "outcome", "detail", "outcome_detail", "object", "file", "agent"],
+        &["event", "actor", "type", "time", "outcome", "detail", "outcome_detail", "object", "file", "path", "agent"],
     );
     assert!(events.iter().any(|event| event["type"] == "ingestion"));
     let versions = place.run(["objects", "versions", id, "--json"]).succeeds().object();
