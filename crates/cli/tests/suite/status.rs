@@ -112,7 +112,7 @@ fn what_is_held_or_paused_is_to_be_looked_at() {
     place.run(["items", "hold", item]).succeeds();
     place.run(["queue", "pause", "ingest.fetch"]).succeeds();
     let said = place.run(["status"]).succeeds().stdout;
-    assert!(said.contains("1 held (items list --status held)") && said.contains("1 topics paused"), "{said}");
+    assert!(said.contains("1 held (items list --status held)") && said.contains("1 topic paused"), "{said}");
     assert!(said.contains(item), "{said}");
     place.run(["queue", "pause", "--all"]).succeeds();
     let status = place.run(["status", "--json"]).succeeds().object();
@@ -211,7 +211,7 @@ fn a_background_task_that_fails_is_to_be_looked_at() {
     );
     assert!(task["error"].is_string() && task["error_since"].is_string() && task["result"].is_string(), "{task}");
     let said = place.run(["status"]).succeeds().stdout;
-    assert!(said.contains("1 background tasks failed (background list)"), "{said}");
+    assert!(said.contains("1 background task failed (background list)"), "{said}");
     assert!(said.lines().any(|line| line.contains("receiving: last") && line.contains("FAILED since")), "{said}");
     let listed = place.run(["background", "list"]).succeeds().stdout;
     assert!(listed.lines().any(|line| line.starts_with("receiving") && line.contains("FAILED since")), "{listed}");

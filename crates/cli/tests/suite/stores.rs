@@ -194,7 +194,7 @@ fn a_store_that_is_refused_is_shown_everywhere_and_nothing_is_written_to_it() {
         (&status["review"]["stores_refused"], &status["review"]["stores_away"], &status["review"]["problems"]),
         (&1.into(), &1.into(), &1.into())
     );
-    assert!(said.contains("1 stores refused"), "{said}");
+    assert!(said.contains("1 store refused"), "{said}");
     let problems = place.run(["fixity", "problems", "--json"]);
     assert_eq!((problems.code, &problems.object()["kind"]), (Some(1), &"refused".into()), "{problems:?}");
     let object = place.run(["objects", "list", "--json"]).succeeds().object();
