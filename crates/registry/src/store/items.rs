@@ -96,6 +96,7 @@ pub(crate) fn task_priority(priority: i64) -> i32 {
 }
 
 /// A line of history to be added.
+#[derive(Clone, Copy)]
 pub(crate) struct NewLine<'a> {
     pub(crate) stage: Stage,
     pub(crate) status: ItemStatus,
