@@ -186,7 +186,7 @@ fn tell(trouble: &Unidentified, context: &Context) {
         UnidentifiedKind::Skipped => eprintln!("warning: {path} is skipped: {reason}"),
         UnidentifiedKind::Incomplete => eprintln!("warning: {path}: {reason}"),
         UnidentifiedKind::Missing | UnidentifiedKind::Unreadable => {
-            eprintln!("error: could not identify {path}: {reason}")
+            eprintln!("error: could not identify {path}: {reason}");
         }
     }
 }

@@ -291,7 +291,8 @@ fn a_deposit_with_many_problems_prints_the_first() {
     let place = Place::with_home();
     place.write("bag/bagit.txt", "BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n");
     let digest = "0".repeat(64);
-    let lines: String = (0..50).map(|number| format!("{digest}  data/{number}.txt\n")).collect();
+    let lines: Vec<String> = (0..50).map(|number| format!("{digest}  data/{number}.txt\n")).collect();
+    let lines = lines.concat();
     place.write("bag/manifest-sha256.txt", lines);
     place.write("bag/data/other.txt", "");
     let answer = place.run(["deposit", "bag", "--wait"]);

@@ -162,6 +162,7 @@ fn acts_on_the_installation_are_in_the_journal() {
             "stores.retire primary done",
             "stores.use primary begun",
             "stores.use primary done",
+            "stores.create secondary begun",
             "stores.create secondary done",
             "stores.replace secondary begun",
             "stores.replace secondary failed",

@@ -7,7 +7,7 @@ use super::authorization::{FIXITY_ENQUEUE, FIXITY_PROBLEMS, FIXITY_REPAIR, FIXIT
 use super::views::{AffectedTasksView, CoverageView, FindingView, RepairView};
 use super::{Authorized, OpContext, PAGE, Page, target_among};
 pub use crate::fixity::FixityRequest;
-use crate::fixity::{self, FixitySummary, Mended};
+use crate::fixity::{self, FixitySummary, RepairOutcome};
 use crate::journal::Target;
 use crate::{Availability, EngineError, Home};
 
@@ -64,7 +64,7 @@ pub fn repair(context: &OpContext, finding: FindingId) -> Result<RepairView, Eng
     let authorized = context.authorize(&FIXITY_REPAIR)?;
     let found = fixity::finding(authorized.home(), authorized.scope(), finding)?;
     let target = Target::of(found.institution, format!("finding {finding} of {}", found.object_identifier));
-    let unsolved = |outcome: &Mended| outcome.is_unsolved().then(|| format!("{outcome:?}").to_lowercase());
+    let unsolved = |outcome: &RepairOutcome| outcome.is_unsolved().then(|| format!("{outcome:?}").to_lowercase());
     let outcome = authorized.around_unless(&target, |home| fixity::repair(home, finding), unsolved)?;
     Ok(RepairView { finding, outcome })
 }

@@ -116,11 +116,11 @@ fn check_registry(authorized: &AuthorizedInstallation<'_>, survey: &Survey) -> R
     }
 }
 
+/// An institution that the settings name, and what is wrong with it.
+type CheckedInstitution = (String, Result<(), EngineError>);
+
 /// Whether the registry has the institutions that the settings name, and their collections.
-fn check_institutions(
-    registry: &Registry,
-    settings: &Settings,
-) -> Result<Vec<(String, Result<(), EngineError>)>, RegistryError> {
+fn check_institutions(registry: &Registry, settings: &Settings) -> Result<Vec<CheckedInstitution>, RegistryError> {
     registry.read(|tx| {
         let mut found = Vec::with_capacity(settings.institutions.len());
         for (name, own) in &settings.institutions {

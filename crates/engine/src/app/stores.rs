@@ -141,7 +141,7 @@ fn checked(
         .filter(|count| *count > 0)
         .map(|count| format!("{}; \"strongroom fixity problems\" lists them", crate::findings::in_words(count)));
     let message = failure.or_else(|| one.problem.clone()).or(open);
-    let capabilities = usable.map(|store| store.capabilities());
+    let capabilities = usable.map(<dyn Store>::capabilities);
     StoreCheckView {
         store: one.name.clone(),
         ok: message.is_none(),

@@ -5,7 +5,7 @@ use strongroom_registry::work::Claim;
 use strongroom_registry::{ContentId, ObjectId};
 use strongroom_storage::{Body, StorageError};
 
-use super::repair::{Treated, treat_held};
+use super::repair::{RepairOutcome, treat_held};
 use super::{GoOn, ObjectHold, OperationError};
 use crate::Home;
 
@@ -49,9 +49,9 @@ pub(crate) fn heal(
     let Some(copy) = copies.into_iter().find(|copy| copy.store == suspect.store) else { return Ok(Healed::Not) };
     let hold = ObjectHold::of_item(home, suspect.object, suspect.claim)?;
     Ok(match treat_held(home, hold, &copy, Some(spare), go_on)? {
-        Treated::Right => Healed::Right,
-        Treated::Attested => Healed::Attested,
-        Treated::Repaired => Healed::Repaired,
-        Treated::Gone | Treated::Unrepairable | Treated::Thawing => Healed::Not,
+        RepairOutcome::Right => Healed::Right,
+        RepairOutcome::Attested => Healed::Attested,
+        RepairOutcome::Repaired => Healed::Repaired,
+        RepairOutcome::Gone | RepairOutcome::Unrepairable | RepairOutcome::Thawing => Healed::Not,
     })
 }

@@ -13,14 +13,14 @@ use strongroom_storage::Body;
 
 use super::evidence::{self, About, DamagedCopy, Log};
 use super::inventory_files::{FileFault, Files, Lying, Part, Writer};
-use super::repair::Treated;
+use super::repair::RepairOutcome;
 use super::{GoOn, ObjectHold, OperationError, now};
 use crate::event::Event;
 use crate::logs::object_root;
 use crate::{EngineError, Home, watermark};
 
 /// Checks the object's files in a store, and repairs what is not as recorded.
-pub(super) fn check(home: &Home, watched: &WatchedObject, go_on: &GoOn<'_>) -> Result<Treated, OperationError> {
+pub(super) fn check(home: &Home, watched: &WatchedObject, go_on: &GoOn<'_>) -> Result<RepairOutcome, OperationError> {
     let (watched_object, generation) = (watched.object, watched.generation);
     let versions = home.registry.read(|tx| versions::list(tx, watched_object, generation, false))?;
     let store = home.store(&watched.store)?.as_ref();
@@ -33,13 +33,18 @@ pub(super) fn check(home: &Home, watched: &WatchedObject, go_on: &GoOn<'_>) -> R
             record::set_object_right(tx, object, &store)?;
             events::append(tx, std::slice::from_ref(&event))
         })?;
-        return Ok(Treated::Right);
+        return Ok(RepairOutcome::Right);
     }
     treat(home, watched.object, &watched.store, go_on)
 }
 
 /// Looks again under the object's lease, and repairs.
-pub(super) fn treat(home: &Home, object: ObjectId, store: &str, go_on: &GoOn<'_>) -> Result<Treated, OperationError> {
+pub(super) fn treat(
+    home: &Home,
+    object: ObjectId,
+    store: &str,
+    go_on: &GoOn<'_>,
+) -> Result<RepairOutcome, OperationError> {
     treat_held(home, ObjectHold::take(home, object)?, object, store, go_on)
 }
 
@@ -51,7 +56,7 @@ pub(crate) fn put_right(
     go_on: &GoOn<'_>,
 ) -> Result<bool, OperationError> {
     let hold = ObjectHold::of_item(home, object, claim)?;
-    Ok(matches!(treat_held(home, hold, object, store, go_on)?, Treated::Right | Treated::Repaired))
+    Ok(matches!(treat_held(home, hold, object, store, go_on)?, RepairOutcome::Right | RepairOutcome::Repaired))
 }
 
 /// An inventory that is recorded and at hand.
@@ -139,11 +144,11 @@ fn treat_held(
     object: ObjectId,
     store: &str,
     go_on: &GoOn<'_>,
-) -> Result<Treated, OperationError> {
+) -> Result<RepairOutcome, OperationError> {
     let unsolved = home.registry.read(|tx| record::unsolved(tx, object, store, None))?;
     let Some(watched) = home.registry.read(|tx| record::object_copy(tx, object, store))? else {
         super::close_gone(&hold, unsolved.map(|finding| finding.id))?;
-        return Ok(Treated::Gone);
+        return Ok(RepairOutcome::Gone);
     };
     let versions = home.registry.read(|tx| versions::list(tx, object, watched.generation, false))?;
     let root = object_root(&watched.institution_identifier, watched.generation)?;
@@ -152,7 +157,7 @@ fn treat_held(
     let case = Case { home, hold, watched: &watched, files, go_on };
     if faults.is_empty() {
         case.record_right(unsolved)?;
-        return Ok(Treated::Right);
+        return Ok(RepairOutcome::Right);
     }
     // What is of a registry that has adopted the store since is no damage.
     watermark::check_epoch(home, case.files.store)?;
@@ -230,7 +235,12 @@ impl Case<'_> {
         Ok(about(self.watched).event(now(self.home)?, kind, outcome, detail, came_of_it))
     }
 
-    fn repair(&self, id: FindingId, faults: &[FileFault], others: &[Files<'_>]) -> Result<Treated, OperationError> {
+    fn repair(
+        &self,
+        id: FindingId,
+        faults: &[FileFault],
+        others: &[Files<'_>],
+    ) -> Result<RepairOutcome, OperationError> {
         let words = faults.iter().map(FileFault::words).collect::<Vec<_>>().join(", ");
         let mut acts = vec![self.open(id, &words)?];
         let mut kept = Vec::new();
@@ -312,7 +322,7 @@ impl Case<'_> {
         words: &str,
         kept: &[String],
         unsolved: &[String],
-    ) -> Result<Treated, OperationError> {
+    ) -> Result<RepairOutcome, OperationError> {
         let watched = self.watched;
         let is_repaired = unsolved.is_empty();
         let place = format!("{} in store {}", self.files.root, watched.store);
@@ -341,7 +351,7 @@ impl Case<'_> {
             Ok::<_, RegistryError>(())
         })?;
         Event::DamageTreated { repaired: is_repaired, detail: &detail }.emit();
-        Ok(if is_repaired { Treated::Repaired } else { Treated::Unrepairable })
+        Ok(if is_repaired { RepairOutcome::Repaired } else { RepairOutcome::Unrepairable })
     }
 }
 

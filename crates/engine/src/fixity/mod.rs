@@ -37,11 +37,12 @@ pub(crate) use evidence::About;
 pub use handler::{TOPIC, handlers};
 pub(crate) use heal::{Healed, Spare, Suspect, heal};
 pub(crate) use inventories::{Recorded, put_right, put_right_first};
+pub use repair::RepairOutcome;
 pub(crate) use roots::{
     Root, open as open_root, open_known as open_known_root, retired_and_wrong_in as retired_and_wrong_roots,
 };
 pub(crate) use run::finding;
-pub use run::{Mended, enqueue_due, problems, repair, report, run};
+pub use run::{enqueue_due, problems, repair, report, run};
 pub(crate) use suspect::{SuspectCopy, attempts as check_attempts, report as report_suspect};
 
 /// Which copies a person asks about.

@@ -3,6 +3,7 @@
 //! bad bytes are in quarantine and read back before anything takes their place; where the medium cannot read them, a note
 //! there says so.
 
+use serde::Serialize;
 use strongroom_registry::events::{self, EventRow};
 use strongroom_registry::fixity::{self as record, Finding, NewFinding, Proof, WatchedCopy};
 use strongroom_registry::{
@@ -22,25 +23,36 @@ use crate::{Home, crash_point};
 const NOT_KEPT: &str = "it lies in a cold storage class, so its bytes could not be kept as evidence before it is replaced: \
      thaw it, or set it aside by hand, and check again";
 
-/// What became of a copy that seemed wrong.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Treated {
-    /// It should no longer be there: somebody took it out in between.
+/// What came of the repair of a copy, or of an object's inventories in a store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RepairOutcome {
+    /// It is no longer kept: it was removed in between.
     Gone,
-    /// Under the lease it is right.
+    /// Under the lease of the object it is as recorded.
     Right,
-    /// It cannot be read now; what the store says of it is right.
+    /// It cannot be read now; the size and the checksum that the store states are as recorded.
     Attested,
-    /// Wrong, and put right.
+    /// It was damaged, is repaired, and was read back.
     Repaired,
-    /// Wrong, and there is nothing to repair it from.
+    /// It is damaged, and there is nothing to repair it from.
     Unrepairable,
-    /// Wrong, and what it can be repaired from is being thawed.
+    /// It is damaged, and what it can be repaired from is being retrieved from an archived storage class.
     Thawing,
 }
 
+impl RepairOutcome {
+    /// Whether something that is damaged is still kept.
+    pub fn is_unsolved(self) -> bool {
+        match self {
+            Self::Unrepairable | Self::Thawing => true,
+            Self::Gone | Self::Right | Self::Attested | Self::Repaired => false,
+        }
+    }
+}
+
 /// Treats a copy that seemed wrong, or that the record knows to be wrong.
-pub(super) fn treat(home: &Home, suspect: &WatchedCopy, go_on: &GoOn<'_>) -> Result<Treated, OperationError> {
+pub(super) fn treat(home: &Home, suspect: &WatchedCopy, go_on: &GoOn<'_>) -> Result<RepairOutcome, OperationError> {
     treat_held(home, ObjectHold::take(home, suspect.object)?, suspect, None, go_on)
 }
 
@@ -51,7 +63,7 @@ pub(super) fn treat_held<'a>(
     suspect: &WatchedCopy,
     spare: Option<&Spare<'_>>,
     go_on: &GoOn<'_>,
-) -> Result<Treated, OperationError> {
+) -> Result<RepairOutcome, OperationError> {
     let copies = home.registry.read(|tx| record::copies_of_content(tx, suspect.content))?;
     let object = home.registry.read(|tx| objects::get(tx, Scope::System, suspect.object))?;
     let unsolved =
@@ -59,7 +71,7 @@ pub(super) fn treat_held<'a>(
     let copy = copies.iter().find(|copy| copy.store == suspect.store);
     let (Some(copy), Some(object)) = (copy, object) else {
         super::close_gone(&hold, unsolved.map(|finding| finding.id))?;
-        return Ok(Treated::Gone);
+        return Ok(RepairOutcome::Gone);
     };
     let (generation, object) = (object.generation, object.identifier);
     let case = Case { home, hold, copy, object, generation, spare, go_on };
@@ -68,16 +80,16 @@ pub(super) fn treat_held<'a>(
     let wrong = match seen {
         StoredBytes::Right => {
             case.record_right(unsolved)?;
-            return Ok(Treated::Right);
+            return Ok(RepairOutcome::Right);
         }
-        StoredBytes::Attested { .. } => return Ok(Treated::Attested),
+        StoredBytes::Attested { .. } => return Ok(RepairOutcome::Attested),
         StoredBytes::Wrong(wrong) => Some(wrong),
         StoredBytes::Missing => None,
     };
     if let Some(known) = &unsolved
         && case.still_waits(known, &copies)?
     {
-        return Ok(Treated::Thawing);
+        return Ok(RepairOutcome::Thawing);
     }
     let finding = unsolved.map_or_else(FindingId::new, |finding| finding.id);
     let mut acts = vec![case.open(finding, wrong.as_ref())?];
@@ -93,7 +105,7 @@ pub(super) fn treat_held<'a>(
     crash_point("fixity.check.replaced");
     if let Source::Thawing(from) = &source {
         case.wait(finding, wrong.as_ref(), from)?;
-        return Ok(Treated::Thawing);
+        return Ok(RepairOutcome::Thawing);
     }
     case.close(finding, wrong.as_ref(), quarantined.as_ref(), source)
 }
@@ -277,7 +289,7 @@ impl Case<'_> {
         wrong: Option<&Wrong>,
         quarantined: Option<&Key>,
         source: Source,
-    ) -> Result<Treated, OperationError> {
+    ) -> Result<RepairOutcome, OperationError> {
         let copy = self.copy;
         let mut acts = Vec::new();
         let unreadable = wrong.and_then(|wrong| wrong.unreadable.as_deref());
@@ -295,19 +307,19 @@ impl Case<'_> {
                 let proof = format!("sha512:{}", copy.sha512);
                 acts.push(self.event("recovery", "success", detail.clone(), proof)?);
                 acts.push(super::passed(copy, now(self.home)?));
-                ("repair", Treated::Repaired, detail, Some(from.clone()))
+                ("repair", RepairOutcome::Repaired, detail, Some(from.clone()))
             }
             Source::Thawing(reason) | Source::None(reason) => {
                 let detail = format!("{} cannot be repaired: {reason}{kept}", self.place());
                 acts.push(self.event("recovery", "failure", detail.clone(), reason)?);
-                ("unrepairable", Treated::Unrepairable, detail, None)
+                ("unrepairable", RepairOutcome::Unrepairable, detail, None)
             }
         };
         let key = quarantined.map(Key::as_str);
         self.log(act, id, kind(wrong), wrong, key, from.as_deref(), &detail, &acts)?;
         crash_point("fixity.check.logged");
         let (content, store, text) = (copy.content, copy.store.clone(), detail.clone());
-        let is_repaired = treated == Treated::Repaired;
+        let is_repaired = treated == RepairOutcome::Repaired;
         self.hold.write(move |tx| {
             events::append(tx, &acts)?;
             if is_repaired {

@@ -15,7 +15,7 @@ use strongroom_registry::{
 use strongroom_storage::{Key, PutOptions, StorageError, Store};
 
 use super::now;
-use super::repair::Treated;
+use super::repair::RepairOutcome;
 use crate::event::Event;
 use crate::hold::OperationError;
 use crate::home::storage_root;
@@ -41,7 +41,7 @@ pub(super) fn is_of_root(finding: &Finding) -> bool {
 }
 
 /// Checks a storage root that was last checked by `before`, and puts back what is wrong; none where it is fresh.
-pub(super) fn check(home: &Home, root: Root<'_>, before: Time) -> Result<Option<Treated>, OperationError> {
+pub(super) fn check(home: &Home, root: Root<'_>, before: Time) -> Result<Option<RepairOutcome>, OperationError> {
     let key = (root.store.to_owned(), root.institution);
     if home.checked_roots().get(&key).is_some_and(|checked_at| *checked_at > before) {
         return Ok(None);
@@ -90,7 +90,7 @@ pub(crate) fn retired_and_wrong_in(
 }
 
 /// Checks a storage root now, and puts back what is wrong.
-pub(crate) fn treat(home: &Home, root: Root<'_>) -> Result<Treated, OperationError> {
+pub(crate) fn treat(home: &Home, root: Root<'_>) -> Result<RepairOutcome, OperationError> {
     let store = home.store(root.store)?.as_ref();
     let prefix = storage_root(root.identifier)?;
     let faults = StorageRoot::faults(store, &prefix)?;
@@ -100,7 +100,7 @@ pub(crate) fn treat(home: &Home, root: Root<'_>) -> Result<Treated, OperationErr
         if let Some(finding) = unsolved {
             case.close(finding.id, "the storage root is declared as it should be again", &[])?;
         }
-        return Ok(Treated::Right);
+        return Ok(RepairOutcome::Right);
     }
     case.repair(unsolved.map_or_else(FindingId::new, |finding| finding.id), &faults)
 }
@@ -113,7 +113,7 @@ struct Case<'a> {
 }
 
 impl Case<'_> {
-    fn repair(&self, id: FindingId, faults: &[RootFault]) -> Result<Treated, OperationError> {
+    fn repair(&self, id: FindingId, faults: &[RootFault]) -> Result<RepairOutcome, OperationError> {
         let words: Vec<String> = faults
             .iter()
             .map(|fault| format!("{} {}", fault.name, if fault.found.is_some() { "differs" } else { "is missing" }))
@@ -137,7 +137,7 @@ impl Case<'_> {
             format!("storage root {} in store {}: {words}; put back and read back", self.prefix, self.root.store);
         self.close(id, &detail, &kept)?;
         Event::DamageTreated { repaired: true, detail: &detail }.emit();
-        Ok(Treated::Repaired)
+        Ok(RepairOutcome::Repaired)
     }
 
     fn event(

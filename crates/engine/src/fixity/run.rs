@@ -2,12 +2,11 @@
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 
-use serde::Serialize;
 use strongroom_registry::fixity::{self as record, Coverage, Due, DueCursor, Finding};
 use strongroom_registry::{FindingId, FindingState, ObjectId, RegistryError, Scope, Time, backfill, epoch, objects};
 
 use super::handler::TOPIC;
-use super::repair::{Treated, treat};
+use super::repair::{RepairOutcome, treat};
 use super::roots::{self, Root};
 use super::unit::Unit;
 use super::{FixityRequest, FixitySummary, OperationError, inventories, now};
@@ -140,32 +139,6 @@ pub fn problems(
     Ok(home.registry.read(|tx| record::findings(tx, scope, false, after, limit))?)
 }
 
-/// What came of asking for a repair.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Mended {
-    /// It was wrong, and is put right and proved.
-    Repaired,
-    /// It is right; somebody or something put it right before.
-    Right,
-    /// There is still nothing to repair it from.
-    Unrepairable,
-    /// What it can be repaired from is being thawed.
-    Thawing,
-    /// It is no longer kept.
-    Gone,
-}
-
-impl Mended {
-    /// Whether something wrong is kept still.
-    pub fn is_unsolved(self) -> bool {
-        match self {
-            Self::Unrepairable | Self::Thawing => true,
-            Self::Repaired | Self::Right | Self::Gone => false,
-        }
-    }
-}
-
 /// A finding that a scope sees.
 pub(crate) fn finding(home: &Home, scope: Scope, id: FindingId) -> Result<Finding, EngineError> {
     home.registry.read(|tx| record::finding(tx, scope, id))?.ok_or_else(|| EngineError::NotFound {
@@ -176,10 +149,10 @@ pub(crate) fn finding(home: &Home, scope: Scope, id: FindingId) -> Result<Findin
 }
 
 /// Tries to repair what a finding tells of, here and now.
-pub fn repair(home: &Home, id: FindingId) -> Result<Mended, EngineError> {
+pub fn repair(home: &Home, id: FindingId) -> Result<RepairOutcome, EngineError> {
     let finding = finding(home, Scope::System, id)?;
     if finding.state == FindingState::Repaired {
-        return Ok(Mended::Right);
+        return Ok(RepairOutcome::Right);
     }
     let go_on = || Ok(());
     let treated = match finding.content {
@@ -197,11 +170,9 @@ pub fn repair(home: &Home, id: FindingId) -> Result<Mended, EngineError> {
         }
     };
     match treated {
-        Ok(Treated::Repaired) => Ok(Mended::Repaired),
-        Ok(Treated::Right | Treated::Attested) => Ok(Mended::Right),
-        Ok(Treated::Unrepairable) => Ok(Mended::Unrepairable),
-        Ok(Treated::Thawing) => Ok(Mended::Thawing),
-        Ok(Treated::Gone) => Ok(Mended::Gone),
+        // A person who asks for a repair is told that nothing is wrong.
+        Ok(RepairOutcome::Attested) => Ok(RepairOutcome::Right),
+        Ok(outcome) => Ok(outcome),
         Err(OperationError::Busy(until)) => Err(EngineError::Usage(format!(
             "the object {} is being worked on until {until}; try again then",
             finding.object_identifier
@@ -211,10 +182,10 @@ pub fn repair(home: &Home, id: FindingId) -> Result<Mended, EngineError> {
     }
 }
 
-fn gone(home: &Home, object: ObjectId, id: FindingId) -> Result<Treated, OperationError> {
+fn gone(home: &Home, object: ObjectId, id: FindingId) -> Result<RepairOutcome, OperationError> {
     let hold = super::ObjectHold::take(home, object)?;
     super::close_gone(&hold, Some(id))?;
-    Ok(Treated::Gone)
+    Ok(RepairOutcome::Gone)
 }
 
 /// An object in a store that has something due.

@@ -11,7 +11,7 @@ use strongroom_registry::{ContentId, CopyState, EventId, ObjectId, Time};
 use strongroom_storage::Store;
 
 use super::check::{self, StoredBytes};
-use super::repair::{self, Treated};
+use super::repair::{self, RepairOutcome};
 use super::roots::{self, Root};
 use super::{FixitySummary, GoOn, OperationError, attested, inventories, now};
 use crate::{AGENT, EngineError, Home, crash_point};
@@ -93,7 +93,7 @@ impl Unit<'_> {
         // What declares the storage root comes first: without it nothing below can be found. It is no copy of an object, so
         // only damage is counted.
         match roots::check(self.home, root, self.before) {
-            Ok(None | Some(Treated::Right)) => {}
+            Ok(None | Some(RepairOutcome::Right)) => {}
             Ok(Some(treated)) => count(Ok(treated), summary, checked)?,
             Err(halt) => count(Err(halt), summary, checked)?,
         }
@@ -221,23 +221,23 @@ impl Unit<'_> {
 
 /// Counts how one copy ended. What stops only that copy is noted; what stops everything is returned.
 fn count(
-    treated: Result<Treated, OperationError>,
+    treated: Result<RepairOutcome, OperationError>,
     summary: &mut FixitySummary,
     checked: &mut Checked,
 ) -> Result<(), OperationError> {
     match treated {
-        Ok(Treated::Gone) => return Ok(()),
-        Ok(Treated::Right) => summary.passed += 1,
-        Ok(Treated::Attested) => summary.attested += 1,
-        Ok(Treated::Repaired) => {
+        Ok(RepairOutcome::Gone) => return Ok(()),
+        Ok(RepairOutcome::Right) => summary.passed += 1,
+        Ok(RepairOutcome::Attested) => summary.attested += 1,
+        Ok(RepairOutcome::Repaired) => {
             summary.damaged += 1;
             summary.repaired += 1;
         }
-        Ok(Treated::Unrepairable) => {
+        Ok(RepairOutcome::Unrepairable) => {
             summary.damaged += 1;
             summary.unrepairable += 1;
         }
-        Ok(Treated::Thawing) => {
+        Ok(RepairOutcome::Thawing) => {
             summary.postponed += 1;
             return Ok(());
         }

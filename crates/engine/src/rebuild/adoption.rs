@@ -215,7 +215,7 @@ pub(super) fn walk(
                 match taking.object(&institution, &root, summary) {
                     Ok(()) => summary.objects += 1,
                     Err(RebuildError::Busy(_)) if postponed.len() < POSTPONED => {
-                        postponed.push_back((institution, root))
+                        postponed.push_back((institution, root));
                     }
                     Err(fault) => is_whole &= note(fault, store, &root, summary)?,
                 }

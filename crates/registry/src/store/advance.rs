@@ -9,11 +9,14 @@ use super::endings;
 use crate::model::claim::{Assignment, Claim, Ended, Room, StageEnd};
 use crate::{RegistryError, Subject, Workflows, items, leases, workflow};
 
+/// Writes of a stage that go with its end: the topics that have new work by them. Every operation in them checks the fence.
+pub(crate) type EndWrites<'a> = dyn Fn(&mut dyn Transaction) -> Result<Vec<String>, RegistryError> + 'a;
+
 /// What goes with the end of a stage.
 #[derive(Clone, Copy)]
 pub struct Next<'a> {
-    /// What is written before the end itself; the topics that have new work by it. Every operation in it checks the fence.
-    pub writes: &'a dyn Fn(&mut dyn Transaction) -> Result<Vec<String>, RegistryError>,
+    /// What is written before the end itself.
+    pub writes: &'a EndWrites<'a>,
     /// The stage that follows, where the worker may begin it at once.
     pub room: Option<&'a Room>,
     /// The tables that the program knows: it begins nothing where they are newer. None where it begins nothing in any case.
@@ -34,7 +37,7 @@ pub fn end_stage(
     next: Next<'_>,
 ) -> Result<Ended, RegistryError> {
     let topic = next.room.map_or("", |room| room.topic.as_str());
-    let (found, outlook, written) = begin_to_end(tx, claim, topic, &mut |tx| (next.writes)(tx))?;
+    let (found, outlook, written) = begin_to_end(tx, claim, topic, next.writes)?;
     if let Some(known) = next.known_schema
         && found.schema > u64::from(known)
     {
@@ -57,7 +60,7 @@ pub(super) fn begin_to_end(
     tx: &mut dyn Transaction,
     claim: &Claim,
     next_topic: &str,
-    writes: &mut dyn FnMut(&mut dyn Transaction) -> Result<Vec<String>, RegistryError>,
+    writes: &EndWrites<'_>,
 ) -> Result<(Claimed, Outlook, Vec<String>), RegistryError> {
     let outlook = tasks::lock_with_outlook(tx, claim.lease, next_topic)?;
     let lost = || RegistryError::FenceLost { what: "task", id: claim.item.to_string() };

@@ -256,10 +256,10 @@ pub(crate) fn put_facts(
 }
 
 /// Which of these paths are files of an item's deposit, in their order.
-pub fn are_files<'p>(
+pub fn are_files(
     tx: &mut dyn Transaction,
     item: ItemId,
-    paths: &mut dyn Iterator<Item = &'p str>,
+    paths: &mut dyn Iterator<Item = &str>,
 ) -> Result<Vec<bool>, RegistryError> {
     let rows = tx.query_many(Statement("interim.is_file"), &mut paths.map(|path| vec![item.into(), path.into()]))?;
     Ok(rows.iter().map(Option::is_some).collect())

@@ -235,10 +235,10 @@ pub fn current(tx: &mut dyn Transaction, object: ObjectId, path: &str) -> Result
 }
 
 /// The same of several paths, in their order.
-pub fn current_of<'p>(
+pub fn current_of(
     tx: &mut dyn Transaction,
     object: ObjectId,
-    paths: &mut dyn Iterator<Item = &'p str>,
+    paths: &mut dyn Iterator<Item = &str>,
 ) -> Result<Vec<Option<CurrentFile>>, RegistryError> {
     let rows = tx.query_many(Statement("files.current"), &mut paths.map(|path| vec![object.into(), path.into()]))?;
     rows.iter().map(|row| row.as_ref().map(current_row).transpose()).collect()

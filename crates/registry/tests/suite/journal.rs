@@ -49,8 +49,6 @@ TRUNCATE actors CASCADE
 ";
 const REPLACEMENTS: &str = "-- name: test.replace_line
 INSERT OR REPLACE INTO journal SELECT id, time, actor_id, request_id, act, 'that', institution_id, outcome, detail FROM journal
--- name: test.replace_actor
-INSERT OR REPLACE INTO actors SELECT id, kind, 'mallory', created_at FROM actors
 ";
 
 fn stays_as_it_was(

@@ -7,7 +7,7 @@ use strongroom_registry::objects::ContentPaths;
 use strongroom_registry::{ContentId, FindingId};
 
 use super::files::in_package;
-use crate::fixity::Mended;
+use crate::fixity::RepairOutcome;
 use crate::{StoreState, findings};
 
 /// How well the copies in one store are watched. Contents, and what objects have besides, count alike.
@@ -73,7 +73,7 @@ pub struct RepairView {
     /// The finding.
     pub finding: FindingId,
     /// What came of it.
-    pub outcome: Mended,
+    pub outcome: RepairOutcome,
 }
 
 impl From<Coverage> for CoverageView {

@@ -49,7 +49,7 @@ pub use versions::VersionView;
 pub use workers::ScheduleView;
 
 pub use crate::backfill::BackfillSummary;
-pub use crate::fixity::{FixitySummary, Mended};
+pub use crate::fixity::{FixitySummary, RepairOutcome};
 pub use crate::identification::{Behind, ReidentifySummary};
 pub use crate::reconcile::Compared;
 pub use crate::status::Status;

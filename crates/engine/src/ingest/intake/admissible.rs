@@ -51,13 +51,12 @@ pub(crate) fn check_is_bag(source: &PackageSource) -> Result<(), StageError> {
         return if has_tag_files(path)? { Ok(()) } else { Err(no_bag(Some("bagit.txt"), "there is no bagit.txt")) };
     }
     match Source::open(path) {
-        Ok(_) => Ok(()),
         Err(BagError::UnknownSerialization { path }) => {
             let message = format!("{} is neither a folder nor a tar, tar.gz or zip archive", path.display());
             Err(no_bag(None, &message))
         }
-        // What cannot be read now is told by the look at it that follows.
-        Err(BagError::NotFound { .. }) => Ok(()),
+        // What cannot be read now is reported by the stage when it locates the package.
+        Ok(_) | Err(BagError::NotFound { .. }) => Ok(()),
         Err(error) => Err(bag_trouble(error)),
     }
 }

@@ -51,7 +51,7 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     if let Hold::Busy { until } = hold {
         return Err(waits_for_object(until));
     }
-    let mut known = look(context, facts, &resolved)?;
+    let mut known = look(context, &facts, &resolved)?;
     let first = known.first.take();
     let object = &known.object;
     let placement = object.description.placement.as_ref().filter(|_| object.head > 0);
@@ -95,7 +95,7 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
 }
 
 /// Reads what the comparison begins with.
-fn look(context: &StageContext<'_>, facts: Facts, resolved: &Resolved) -> Result<Known, StageError> {
+fn look(context: &StageContext<'_>, facts: &Facts, resolved: &Resolved) -> Result<Known, StageError> {
     context.registry().read(|tx| {
         let gone = || StageError::Transient(format!("the object {} is gone from the record", resolved.object));
         let object = objects::get(tx, Scope::System, resolved.object)?.ok_or_else(gone)?;

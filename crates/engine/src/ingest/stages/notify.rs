@@ -4,6 +4,7 @@ use strongroom_registry::{Part, Parts, outbox, parts};
 
 use crate::workflow::{Outcome, StageContext, StageError};
 
+#[expect(clippy::unnecessary_wraps, reason = "every stage may fail")]
 pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     let item = context.item.clone();
     context.with_end(move |tx, claim| {

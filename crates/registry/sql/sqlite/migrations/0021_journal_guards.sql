@@ -6,8 +6,5 @@ CREATE TRIGGER actors_are_not_changed BEFORE UPDATE ON actors
 BEGIN SELECT RAISE(ABORT, 'an actor is never changed'); END;
 CREATE TRIGGER actors_are_not_removed BEFORE DELETE ON actors
 BEGIN SELECT RAISE(ABORT, 'an actor is never removed'); END;
-CREATE TRIGGER actors_are_not_replaced BEFORE INSERT ON actors
-WHEN EXISTS (SELECT 1 FROM actors WHERE id = NEW.id OR (kind = NEW.kind AND name = NEW.name))
-BEGIN SELECT RAISE(IGNORE); END;
 
 ALTER TABLE events RENAME COLUMN expansion TO components;
