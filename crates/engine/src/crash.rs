@@ -29,8 +29,8 @@ pub(crate) fn altered<'b>(name: &str, bytes: &'b [u8]) -> std::borrow::Cow<'b, [
 
 /// The bytes as they are.
 #[cfg(not(feature = "failpoints"))]
-pub(crate) fn altered<'b>(_name: &str, bytes: &'b [u8]) -> &'b [u8] {
-    bytes
+pub(crate) fn altered<'b>(_name: &str, bytes: &'b [u8]) -> std::borrow::Cow<'b, [u8]> {
+    std::borrow::Cow::Borrowed(bytes)
 }
 
 /// Arms the points that the environment variable `FAILPOINTS` names, for as long as the process lives.
