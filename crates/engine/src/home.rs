@@ -50,8 +50,8 @@ pub struct Home {
     staging_capacity: AtomicU64,
     /// When storage roots were last checked, by store and institution.
     checked_roots: Mutex<BTreeMap<(String, InstitutionId), Time>>,
-    /// One more than how often stores had been replaced when they were last compared; 0 before the first time.
-    compared_at: AtomicU64,
+    /// How often stores had been replaced, and how often one had been opened in this process, when they were last compared.
+    compared_at: Mutex<Option<(u64, u64)>>,
     /// The marks that this process has set in the preservation stores.
     pub(crate) marks: Marks,
 }
@@ -158,21 +158,24 @@ impl Home {
         if !self.admission.compares() {
             return Ok(());
         }
+        // Before the stores are looked at: one that is being opened meanwhile by an older state of the registry is compared again.
+        let opened = self.admission.times_opened();
         let read = |tx: &mut dyn Transaction| Ok::<_, RegistryError>((stores::list(tx)?, stores::replacements(tx)?));
         let (known, replacements) = self.registry.read(read)?;
         let known = by_name(known);
         for access in self.access.values() {
             access.compare(&known);
         }
-        self.compared_at.fetch_max(replacements.saturating_add(1), Ordering::SeqCst);
+        *self.compared_at.lock().unwrap_or_else(PoisonError::into_inner) = Some((replacements, opened));
         Ok(())
     }
 
     /// The same for the attempt of a stage whose item was claimed when stores had been replaced so often. Where they were compared
-    /// when it was just as often, the registry has nothing else to say of them, and nothing is read: what it says of a store
-    /// changes with that number alone, and a store that was opened since was compared as it was opened.
+    /// when it was just as often, and none was opened since, the registry has nothing else to say of them, and nothing is read: what
+    /// it says of a store changes with that number alone.
     pub(crate) fn compare_stores_at(&self, replacements: u64) -> Result<(), RegistryError> {
-        if self.compared_at.load(Ordering::SeqCst) == replacements.saturating_add(1) {
+        let compared_at = *self.compared_at.lock().unwrap_or_else(PoisonError::into_inner);
+        if compared_at == Some((replacements, self.admission.times_opened())) {
             return Ok(());
         }
         self.compare_stores()
@@ -259,7 +262,7 @@ impl Home {
             identifiers,
             staging_capacity: AtomicU64::new(0),
             checked_roots: Mutex::default(),
-            compared_at: AtomicU64::new(0),
+            compared_at: Mutex::new(None),
             marks,
         };
         home.apply_capacity(&home.settings);

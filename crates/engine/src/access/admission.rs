@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::Refusal;
 use crate::EngineError;
@@ -28,6 +29,8 @@ pub(crate) struct Admission {
     retired: BTreeSet<String>,
     /// The registry as the home uses it, once the stores that answered at the start were compared with it.
     registry: OnceLock<Registry>,
+    /// How often a store was opened in this process.
+    opened: AtomicU64,
 }
 
 impl Admission {
@@ -41,13 +44,39 @@ impl Admission {
                 retired.insert(name.clone());
             }
         }
-        Ok(Self { settings: settings.clone(), directory, recorded, epoch, retired, registry: OnceLock::new() })
+        Ok(Self {
+            settings: settings.clone(),
+            directory,
+            recorded,
+            epoch,
+            retired,
+            registry: OnceLock::new(),
+            opened: AtomicU64::new(0),
+        })
+    }
+
+    /// Counts that a store is open from now on.
+    pub(super) fn note_opened(&self) {
+        self.opened.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// How often a store was opened in this process.
+    pub(crate) fn times_opened(&self) -> u64 {
+        self.opened.load(Ordering::SeqCst)
     }
 
     /// Takes every store as it is: for acts that find out what the stores hold.
     pub(crate) fn unconditional(settings: &Settings, directory: PathBuf) -> Self {
         let (settings, retired) = (settings.clone(), BTreeSet::new());
-        Self { settings, directory, recorded: None, epoch: None, retired, registry: OnceLock::new() }
+        Self {
+            settings,
+            directory,
+            recorded: None,
+            epoch: None,
+            retired,
+            registry: OnceLock::new(),
+            opened: AtomicU64::new(0),
+        }
     }
 
     /// Whether stores are compared with the registry at all.

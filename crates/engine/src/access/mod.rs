@@ -224,6 +224,7 @@ impl Inner {
                 let mut state = self.lock();
                 state.capabilities = store.capabilities();
                 state.store = Some(store.clone());
+                self.admission.note_opened();
                 if let Some((_, since)) = state.refusal.take() {
                     let away_for = Timestamp::now().duration_since(since);
                     Event::StoreBack { store: &self.name, away_for: Duration::try_from(away_for).unwrap_or_default() }

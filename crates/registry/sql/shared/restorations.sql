@@ -2,6 +2,8 @@
 INSERT INTO restoration_entries (batch_id, object_id, version, made_at) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING
 -- name: restorations.entries
 SELECT object_id, version FROM restoration_entries WHERE batch_id = ?1 ORDER BY object_id LIMIT ?2
+-- name: restorations.count_entries
+SELECT count(*) AS entries FROM restoration_entries WHERE batch_id = ?1
 -- name: restorations.drop_entry
 DELETE FROM restoration_entries WHERE batch_id = ?1 AND object_id = ?2
 -- name: restorations.drop_entries

@@ -46,13 +46,20 @@ pub struct ItemOfBatch {
 }
 
 /// Notes objects of a batch that is to be made. One that is there stays as it is.
-pub fn put_entries(tx: &mut dyn Transaction, batch: BatchId, entries: &[ObjectVersion]) -> Result<(), RegistryError> {
+pub fn put_entries(tx: &mut dyn Transaction, batch: BatchId, entries: &[ObjectVersion]) -> Result<u64, RegistryError> {
     let now = tx.now()?;
+    let mut added = 0;
     for entry in entries {
         let values: [Value; 4] = [batch.into(), entry.object.into(), entry.version.into(), now.into()];
-        tx.execute(Statement("restorations.put_entry"), &values)?;
+        added += tx.execute(Statement("restorations.put_entry"), &values)?;
     }
-    Ok(())
+    Ok(added)
+}
+
+/// How many objects of a batch have no work items yet.
+pub fn count_entries(tx: &mut dyn Transaction, batch: BatchId) -> Result<u64, RegistryError> {
+    let row = tx.query_one(Statement("restorations.count_entries"), &[batch.into()])?;
+    Ok(row.map(|row| row.count("entries")).transpose()?.unwrap_or(0))
 }
 
 /// The first objects of a batch that have no work items yet, in order of their identifiers.

@@ -67,11 +67,13 @@ pub(super) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
         return Err(StageError::Waits { until, reason: WaitReason::Batch, note });
     }
     let target = Target::of(context, options.to.as_deref())?;
-    let mut totals = Totals::default();
+    let mut written = None;
     let given = target.put(context, &[&context.item.name], None, &mut |out| {
-        totals = write(context, batch, &options, out)?;
+        written = Some(write(context, batch, &options, out)?);
         Ok(())
     })?;
+    // An earlier attempt may have put it.
+    let totals = written.map_or_else(|| write(context, batch, &options, &mut io::sink()), Ok)?;
     let until = record_result(context, &given, None)?;
     let stays = until.map(|until| format!(", stays until {until}")).unwrap_or_default();
     let Totals { total, succeeded, .. } = totals;
@@ -109,7 +111,7 @@ fn write(
             let comma = if totals.total == 0 { "" } else { "," };
             write!(out, "{comma}\n{}", serde_json::to_string(&line(item)?)?).map_err(failed)?;
             totals.total += 1;
-            if let Some(result) = &item.result {
+            if let (ItemStatus::Succeeded, Some(result)) = (item.status, &item.result) {
                 totals.succeeded += 1;
                 totals.bytes += result.size;
             }
@@ -122,7 +124,8 @@ fn write(
 
 fn line(item: &ItemOfBatch) -> Result<Line<'_>, StageError> {
     let options: RestoreOptions = serde_json::from_str(&item.options)?;
-    let result = item.result.as_ref();
+    // An item that was cancelled behind its last byte has a result, which it does not answer for.
+    let result = item.result.as_ref().filter(|_| item.status == ItemStatus::Succeeded);
     Ok(Line {
         object: &item.object_identifier,
         version: options.version,

@@ -107,9 +107,16 @@ pub fn request_list(
 ) -> Result<BatchRequested, EngineError> {
     let to = request.target.folder(request.scope)?;
     let made = BatchRequested { batch: BatchId::new(), item: ItemId::new() };
-    let outcome = note_list(home, request, made.batch, names).and_then(|institution| {
+    let outcome = note_list(home, request, made.batch, names).and_then(|(institution, noted)| {
         let (request, workflows) = (request.clone(), home.registry.workflows());
         home.registry.write_and_wake(move |tx| {
+            // A list that took longer than lists are kept, or met a clock that is ahead, lost its beginning.
+            if restorations::count_entries(tx, made.batch)? != noted {
+                return Err(EngineError::Refused(
+                    "the list was not read to its end in time, and nothing is made".into(),
+                )
+                .next("request it again from a file, or in several lists"));
+            }
             let known = tenants::institution_by_id(tx, request.scope, institution)?;
             let id = || RegistryError::NotFound { what: "institution", id: institution.to_string() };
             let new = NewBatch {
@@ -132,20 +139,20 @@ pub fn request_list(
 #[derive(Default)]
 struct Found {
     institution: Option<InstitutionId>,
-    /// Objects noted.
-    objects: u64,
+    /// Objects noted, each once.
+    noted: u64,
     /// What cannot be restored, each with why; only the first ones.
     unknown: Vec<String>,
     more_unknown: u64,
 }
 
-/// Notes the objects of a list; the institution of all of them.
+/// Notes the objects of a list; the institution of all of them, and how many there are.
 fn note_list(
     home: &Home,
     request: &ListRequest,
     batch: BatchId,
     names: &mut dyn Iterator<Item = Result<String, EngineError>>,
-) -> Result<InstitutionId, EngineError> {
+) -> Result<(InstitutionId, u64), EngineError> {
     let mut found = Found::default();
     loop {
         let page: Vec<String> = (&mut *names).take(NAMES_AT_ONCE).collect::<Result<_, _>>()?;
@@ -153,7 +160,8 @@ fn note_list(
             break;
         }
         let scope = request.scope;
-        let looked_up = home.registry.write(move |tx| note_page(tx, scope, batch, &page))?;
+        let (looked_up, added) = home.registry.write(move |tx| note_page(tx, scope, batch, &page))?;
+        found.noted += added;
         for one in looked_up {
             match one {
                 Ok(object) => {
@@ -164,7 +172,6 @@ fn note_list(
                             object.identifier
                         )));
                     }
-                    found.objects += 1;
                 }
                 Err(reason) if found.unknown.len() < MOST_UNKNOWN => found.unknown.push(reason),
                 Err(_) => found.more_unknown += 1,
@@ -181,16 +188,18 @@ fn note_list(
         ))
         .next("correct the list; \"strongroom objects list\" shows the objects that there are"));
     }
-    found.institution.ok_or_else(|| EngineError::Usage("the list names no object".to_owned()))
+    let institution = found.institution.ok_or_else(|| EngineError::Usage("the list names no object".to_owned()))?;
+    Ok((institution, found.noted))
 }
 
-/// Notes the objects of a page of names; of each name its object, or why that cannot be restored.
+/// Notes the objects of a page of names; of each name its object, or why that cannot be restored. With how many were not noted
+/// before.
 fn note_page(
     tx: &mut dyn Transaction,
     scope: Scope,
     batch: BatchId,
     names: &[String],
-) -> Result<Vec<Result<Object, String>>, RegistryError> {
+) -> Result<(Vec<Result<Object, String>>, u64), RegistryError> {
     let mut looked_up = Vec::with_capacity(names.len());
     let mut entries = Vec::with_capacity(names.len());
     for name in names {
@@ -208,8 +217,8 @@ fn note_page(
         }
         looked_up.push(object);
     }
-    restorations::put_entries(tx, batch, &entries)?;
-    Ok(looked_up)
+    let added = restorations::put_entries(tx, batch, &entries)?;
+    Ok((looked_up, added))
 }
 
 /// A name from outside, as an error may show it.

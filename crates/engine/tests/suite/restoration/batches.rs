@@ -187,6 +187,25 @@ fn what_a_list_names_that_does_not_exist_is_told_at_once_and_nothing_is_made() {
 }
 
 #[test]
+fn no_batch_is_made_of_a_list_that_lost_its_beginning_while_it_was_read() {
+    let home = home_with_collection(&["one"]);
+    let by = JournalEntry::of_system("restorations.list");
+    let request = ListRequest { scope: Scope::System, target: RestorationTarget::RestorationStore, by };
+    // A page of names is noted before the next is read.
+    let first = std::iter::repeat_n("test.edu/one", 200);
+    let mut names = first.chain(["test.edu/maps"]).map(|name| {
+        if name == "test.edu/maps" {
+            let ahead = strongroom_registry::Time(i64::MAX);
+            home.registry.write(move |tx| restorations::drop_unused(tx, ahead, 100)).expect("drops");
+        }
+        Ok(name.to_owned())
+    });
+    let error = request_list(&home, &request, &mut names).expect_err("is refused");
+    assert!(error.to_string().contains("nothing is made"), "{error}");
+    assert_eq!(entries(&home), 0);
+}
+
+#[test]
 fn a_list_of_objects_of_another_institution_names_nothing_that_exists() {
     let home = home_with_collection(&[]);
     let other = InstitutionId::new();
