@@ -288,7 +288,7 @@ impl Event<'_> {
         match self {
             Self::RuntimeStarted { holder, topics } => info!(holder, topics, "workers started"),
             Self::CapacityTakenUp { topic, workers, prefetch, max_total } => {
-                info!(topic, workers, prefetch, max_total, "capacity taken up");
+                info!(topic, workers, prefetch, max_total, "capacity changed");
             }
             Self::SettingsNotTakenUp { error } => {
                 warn!(%error, "the settings changed and cannot be read; going on with those of before");

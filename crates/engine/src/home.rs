@@ -158,7 +158,7 @@ impl Home {
         if !self.admission.compares() {
             return Ok(());
         }
-        // Before the stores are looked at: one that is being opened meanwhile by an older state of the registry is compared again.
+        // Read before the stores: one that another thread opens meanwhile, by an older state of the registry, is compared again.
         let opened = self.admission.times_opened();
         let read = |tx: &mut dyn Transaction| Ok::<_, RegistryError>((stores::list(tx)?, stores::replacements(tx)?));
         let (known, replacements) = self.registry.read(read)?;

@@ -46,7 +46,7 @@ pub use crash::arm_crash_points;
 pub(crate) use crash::{altered, crash_point};
 pub use error::{EngineError, chain};
 pub use home::{Home, NamedStore, Roles};
-pub use work::{following as with_settings_reload, handlers, runtime as build_runtime, work_on, work_on_batch};
+pub use work::{build_runtime, handlers, with_settings_reload, work_on, work_on_batch};
 
 /// What did an act, in events: this program and its version.
 pub const AGENT: &str = concat!("https://crates.io/crates/strongroom/", env!("CARGO_PKG_VERSION"));

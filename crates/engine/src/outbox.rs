@@ -32,8 +32,7 @@ pub trait Channel: Sync {
     fn kinds(&self) -> &'static [&'static str];
 
     /// Where a message is delivered to: one that fails holds up the later ones for the same place.
-    fn place(&self, message: &Message) -> String {
-        let _ = message;
+    fn place(&self, _message: &Message) -> String {
         String::new()
     }
 

@@ -58,7 +58,7 @@ pub(crate) fn put_tasks(
 }
 
 /// A runtime over all topics, or over those named; an unknown name is an error.
-pub fn runtime(home: &Arc<Home>, topics: Option<&[String]>) -> Result<Builder, EngineError> {
+pub fn build_runtime(home: &Arc<Home>, topics: Option<&[String]>) -> Result<Builder, EngineError> {
     let mut handlers = handlers(home);
     if let Some(topics) = topics {
         let known: Vec<String> = handlers.iter().map(|handler| handler.topic().to_owned()).collect();
@@ -78,7 +78,7 @@ const LOOK_AT_SETTINGS: Duration = Duration::from_secs(5);
 
 /// The same runtime, which takes up the capacity of pools and of staging when the settings file changes. `pools` says what
 /// the settings mean for this process.
-pub fn following(
+pub fn with_settings_reload(
     builder: Builder,
     home: &Arc<Home>,
     file: &Path,
@@ -96,7 +96,7 @@ pub fn following(
 /// Works on these items, under their leases, until all have ended and nothing of them is left to clear up; whoever else
 /// works on them counts too. Older deposits that they wait for are worked on with them.
 pub fn work_on(home: &Arc<Home>, items: &[ItemId], shutdown: &Shutdown) -> Result<Summary, EngineError> {
-    let runtime = runtime(home, None)?.only_items(with_older(home, items)?).build();
+    let runtime = build_runtime(home, None)?.only_items(with_older(home, items)?).build();
     let done = || items.iter().all(|item| has_ended(home, *item).unwrap_or(false));
     Ok(runtime.run_until(shutdown, &done))
 }
@@ -126,7 +126,7 @@ pub fn work_on_batch(home: &Arc<Home>, batch: BatchId, shutdown: &Shutdown) -> R
             break;
         }
         let chosen = others.iter().copied().chain(maker.map(|maker| maker.id));
-        let runtime = runtime(home, None)?.only_items(chosen).build();
+        let runtime = build_runtime(home, None)?.only_items(chosen).build();
         let done = || {
             if others.is_empty() {
                 let has_more = open_restorations(home, batch, None).is_ok_and(|made| !made.is_empty());

@@ -23,8 +23,8 @@ use crate::{progress, signals};
 
 /// The longest line of a list, in bytes: no object has a longer name.
 const LONGEST_LINE: u64 = 1_000;
-/// How often the progress of a batch is looked at.
-const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// How often the progress of a batch is read.
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Which objects are restored by one request.
 #[derive(Debug, Args)]
@@ -128,7 +128,7 @@ fn wait(call: &OpContext, batch: BatchId, waiting: &Waiting, context: &Context) 
             let _ = sender.send(());
             summary
         });
-        while let Err(RecvTimeoutError::Timeout) = receiver.recv_timeout(LOOK_EVERY) {
+        while let Err(RecvTimeoutError::Timeout) = receiver.recv_timeout(POLL_INTERVAL) {
             if !bar.is_hidden()
                 && let Ok(batch) = batches::show(call, batch)
             {

@@ -40,7 +40,7 @@ pub(crate) enum Ownership {
     Institutions,
     /// It is one for the whole installation: only those may act whose scope is the whole system.
     Installation,
-    /// It is one for the whole installation, and whoever acts for an institution sees it, too. Nothing may be changed of it.
+    /// It is one for the whole installation, and an actor of one institution may read it and change nothing of it.
     Shared,
 }
 

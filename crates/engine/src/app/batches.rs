@@ -1,10 +1,11 @@
 //! Batches: one submission each, with its work items.
 
 use strongroom_registry::batches::{self, Batch};
+use strongroom_registry::items::{self, ItemFilter};
 use strongroom_registry::{BatchId, BatchState, RegistryError, Scope, Transaction};
 
 use super::authorization::{BATCHES_LIST, BATCHES_SHOW, BATCHES_STEER, ITEMS_WORK};
-use super::items::Ask;
+use super::items::{Ask, check_folder};
 use super::views::BatchView;
 use super::{OpContext, PAGE, Page};
 use crate::EngineError;
@@ -49,6 +50,7 @@ pub fn steer(context: &OpContext, batch: BatchId, ask: Ask) -> Result<BatchView,
     let workflows = registry.workflows();
     registry.write_and_wake(move |tx| {
         let found = find(tx, scope, batch)?;
+        check_folders(tx, scope, ask, batch)?;
         let done = batches::request(tx, workflows.as_ref(), scope, batch, ask.into(), &who)?;
         let is_newly_deleted = ask == Ask::Delete && found.state != BatchState::Deleted;
         if done.items == 0 && !is_newly_deleted {
@@ -69,6 +71,23 @@ pub fn work(context: &OpContext, batch: BatchId, shutdown: &Shutdown) -> Result<
     let authorized = context.authorize(&ITEMS_WORK)?;
     authorized.read(|tx| find(tx, authorized.scope(), batch))?;
     work_on_batch(authorized.home(), batch, shutdown)
+}
+
+/// [`check_folder`] for each item of a batch.
+fn check_folders(tx: &mut dyn Transaction, scope: Scope, ask: Ask, batch: BatchId) -> Result<(), EngineError> {
+    if !matches!((scope, ask), (Scope::Institution(_), Ask::Requeue(_))) {
+        return Ok(());
+    }
+    let of_batch = ItemFilter { batch: Some(batch), ..ItemFilter::default() };
+    let mut after = None;
+    loop {
+        let page = items::list(tx, scope, &of_batch, after, PAGE)?;
+        page.iter().try_for_each(|item| check_folder(scope, ask, item))?;
+        match page.last() {
+            Some(last) => after = Some(last.id),
+            None => return Ok(()),
+        }
+    }
 }
 
 /// Why a request that would change nothing is refused.

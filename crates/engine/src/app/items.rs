@@ -152,6 +152,17 @@ pub fn history(context: &OpContext, item: ItemId) -> Result<Vec<HistoryLineView>
     Ok(lines.into_iter().map(HistoryLineView::from).collect())
 }
 
+/// Refuses that an actor of one institution has an item worked on again that writes into a folder of the server.
+pub(super) fn check_folder(scope: Scope, ask: Ask, item: &Item) -> Result<(), EngineError> {
+    match (scope, ask) {
+        (Scope::Institution(_), Ask::Requeue(_)) if is_into_folder(&item.options) => Err(EngineError::Refused(
+            format!("item {} restores into a folder of the server, and the actor acts for one institution", item.id),
+        )
+        .next("restore anew, into the restoration store of the institution")),
+        _ => Ok(()),
+    }
+}
+
 /// Asks something of several items, all or none of them; the items as they are then.
 pub fn steer(context: &OpContext, wanted: &[ItemId], ask: Ask) -> Result<Vec<ItemView>, EngineError> {
     let authorized = context.authorize(&ITEMS_STEER)?;
@@ -162,14 +173,7 @@ pub fn steer(context: &OpContext, wanted: &[ItemId], ask: Ask) -> Result<Vec<Ite
         let mut topics = Vec::new();
         for id in &asked {
             let item = items::find(tx, scope, *id)?;
-            if let (Scope::Institution(_), Ask::Requeue(_)) = (scope, ask)
-                && is_into_folder(&item.options)
-            {
-                return Err(EngineError::Refused(format!(
-                    "item {id} restores into a folder of the server, and the actor acts for one institution"
-                ))
-                .next("restore anew, into the restoration store of the institution"));
-            }
+            check_folder(scope, ask, &item)?;
             topics.extend(items::request(tx, workflows.as_ref(), scope, *id, ask.into(), &who)?);
             entry.done(tx, &Target::of(item.institution, format!("item {id} of {}", item.object_identifier)))?;
         }

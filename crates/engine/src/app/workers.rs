@@ -43,7 +43,7 @@ pub fn serve(context: &OpContext, request: &Request, shutdown: &Shutdown) -> Res
         });
         let outcome = run_workers(home, request, shutdown);
         // Where the workers ended by themselves, the schedules have nothing to work for.
-        drop(StopOnDrop(shutdown));
+        shutdown.request_once();
         match producing.join() {
             Ok(ended) => outcome.and(ended),
             Err(panic) => {
@@ -54,14 +54,12 @@ pub fn serve(context: &OpContext, request: &Request, shutdown: &Shutdown) -> Res
     })
 }
 
-/// Asks for a stop, where none was asked for, also when its thread panics. A second request would mean: at once.
+/// Asks for a stop when its thread ends, also by a panic.
 struct StopOnDrop<'a>(&'a Shutdown);
 
 impl Drop for StopOnDrop<'_> {
     fn drop(&mut self) {
-        if !self.0.is_requested() {
-            self.0.request();
-        }
+        self.0.request_once();
     }
 }
 

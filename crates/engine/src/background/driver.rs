@@ -144,9 +144,7 @@ pub fn run_tasks(tasks: &'static [BackgroundTask], home: &Arc<Home>, shutdown: &
             running.apply(&signal);
         }
     };
-    if !shutdown.is_requested() {
-        shutdown.request();
-    }
+    shutdown.request_once();
     wait_for_runs(&mut running, &signals, shutdown);
     outcome
 }

@@ -35,7 +35,7 @@ pub(super) enum Attempt {
     Silent(StorageError),
 }
 
-/// Puts bytes where they are wanted. An error of the store is given back to be judged; a [`OperationError`] ends the copying.
+/// Writes bytes to the target. The caller decides by an error of the store; an [`OperationError`] ends the copying.
 pub(crate) type Put<'a> = dyn FnMut(&mut dyn Read) -> Result<Result<(), StorageError>, OperationError> + 'a;
 
 /// Notes that a copy proved wrong, or was missing (`true`), and why.

@@ -188,7 +188,7 @@ fn packages(request: &DepositRequest) -> Result<Vec<Package>, EngineError> {
 /// Whether the actor may name a source, and for what.
 fn check_source(source: &PackageSource, request: &DepositRequest) -> Result<(), EngineError> {
     match (source, request.scope) {
-        // Whoever may name a path could have any file of the server deposited and restored.
+        // An actor who may name a path could have any file of the server deposited and restored.
         (PackageSource::LocalPath(path), Scope::Institution(_)) => {
             return Err(EngineError::Refused(format!(
                 "{} is a path of the server, and the actor acts for one institution",

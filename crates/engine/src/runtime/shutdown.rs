@@ -35,6 +35,13 @@ impl Shutdown {
         Self::default()
     }
 
+    /// Asks to stop, where that was not asked for: a second request would mean at once.
+    pub fn request_once(&self) {
+        if !self.is_requested() {
+            self.request();
+        }
+    }
+
     /// Asks to stop. The first time: take nothing new and let what runs reach a checkpoint. From the second time on: stop
     /// at once.
     pub fn request(&self) {

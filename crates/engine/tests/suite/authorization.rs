@@ -510,8 +510,7 @@ fn an_act_is_done_in_the_journal_only_where_it_was_done() {
     let stop = stopped();
     let request = FixityRequest { stop, all: true, ..FixityRequest::default() };
     app::fixity::run(&call, &request, &mut |_| {}).expect("ends");
-    let no_task = world.task;
-    app::queues::revive(&call, "fixity.check", Some(no_task)).expect_err("it is not dead");
+    app::queues::revive(&call, "fixity.check", Some(world.task)).expect_err("it is not dead");
     let told = world.told();
     assert_eq!(
         told,
@@ -532,6 +531,12 @@ fn a_restoration_into_a_folder_of_the_server_is_requeued_only_by_those_who_run_t
     let refused = app::items::steer(&own, &[made], Ask::Requeue(None)).expect_err("a folder of the server");
     assert!(refused.to_string().contains("a folder of the server"), "{refused}");
     app::items::steer(&console, &[made], Ask::Requeue(None)).expect("is requeued");
+
+    let target = app::restorations::RestorationTarget::Folder(folder.path().to_owned());
+    let mut names = [Ok(letters())].into_iter();
+    let of_list = app::restorations::of_list(&console, &mut names, target).expect("is made");
+    let refused = app::batches::steer(&own, of_list.batch, Ask::Requeue(None)).expect_err("a folder of the server");
+    assert!(refused.to_string().contains("a folder of the server"), "{refused}");
 }
 
 #[test]

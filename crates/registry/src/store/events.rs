@@ -35,6 +35,7 @@ pub struct EventRow {
     /// The act, by its term in the Library of Congress vocabulary where it has one.
     pub kind: String,
     /// For a row that stands for several acts: which.
+    // The key in the records that lie in stores.
     #[serde(rename = "expansion")]
     pub components: Option<Components>,
     /// When, in microseconds since the epoch.

@@ -37,7 +37,7 @@ impl fmt::Display for PackageSource {
     }
 }
 
-/// What a look at a package tells.
+/// What is known of a package before it is read.
 #[derive(Debug, Clone)]
 pub(crate) struct Located {
     /// Changes whenever the bytes may have changed.
@@ -83,7 +83,7 @@ impl PackageSource {
         }
     }
 
-    /// Looks at the package without reading it.
+    /// Finds the package, without reading it.
     pub(crate) fn locate(&self, home: &Home) -> Result<Located, StageError> {
         match self {
             Self::LocalPath(path) => locate_path(path),

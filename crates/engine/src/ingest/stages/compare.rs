@@ -35,7 +35,7 @@ struct Known {
     object: Object,
     /// The version that this item makes.
     own: Option<Version>,
-    /// The version of the object that is being made, whoever makes it.
+    /// The version of the object that is being made, by this work item or another.
     begun: Option<Version>,
     /// Discarded versions that keep their numbers.
     unswept: Vec<Version>,
