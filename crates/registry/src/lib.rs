@@ -25,6 +25,6 @@ pub use store::parts::{Part, Parts};
 pub use store::{
     backfill, batches, checks, comparing, copies, discarding, epoch, events, fixity, health, identification, interim,
     items, journal, leases, objects, outbox, parts, profiles, rebuild, receiving, restorations, restored, retention,
-    schedules, stores, tenants, versions, work,
+    schedules, search, stores, tenants, versions, work,
 };
 pub use strongroom_database::{Time, Transaction};

@@ -48,7 +48,7 @@ macro_rules! schema_in {
         (
             statements_in!($dialect, $placeholders;
                 "backfill" "fixity" "health" "identification" "interim" "items" "journal" "objects" "outbox" "parts" "profiles" "rebuild"
-                "receiving" "restorations" "restored" "retention" "schema" "stores" "tenants";
+                "receiving" "restorations" "restored" "retention" "schema" "search" "stores" "tenants";
                 "backfill" "fixity" "identification" "interim" "items" "journal" "objects" "rebuild" "receiving" "stores"
                 "tenants"),
             migrations_in!($dialect:

@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use strongroom_engine::app::views::{CopyState, CopyView, FileId, FileView, ObjectState};
 use strongroom_engine::app::{self, OpContext, events, files, objects, versions};
 
-use super::items::{identifier, word};
+use super::items::{identifier, since, word};
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output::{beginning_of, end_of};
@@ -25,6 +25,9 @@ pub(crate) enum Objects {
         #[arg(long)]
         state: Option<String>,
     },
+    /// Find objects by words, title and date; and files by path, format and digest
+    #[command(after_help = SEARCH_EXAMPLES)]
+    Search(Query),
     /// Show one
     Show(Which),
     /// List its files, with formats, copies and identifiers; with --json also digests, and where and when each copy was checked
@@ -52,6 +55,43 @@ pub(crate) enum Objects {
     Premis(Which),
 }
 
+const SEARCH_EXAMPLES: &str = "Examples:
+  strongroom objects search photographs
+  strongroom objects search --path '*.tif' --institution example.edu
+  strongroom objects search --digest md5:9e107d9d372bb6826bd81d3542a419d6
+  strongroom objects search --puid fmt/353 --since 30d
+
+Words are found anywhere in a text, in any case of the letters a to z. With * (any characters) or ? (one character), the
+whole text has to fit. Files are searched as objects have them now.";
+
+/// What is looked for; all that is given has to fit.
+#[derive(Debug, Args)]
+pub(crate) struct Query {
+    /// In the identifier of the object, its title, or an identifier that the depositor uses
+    words: Option<String>,
+    /// In the title
+    #[arg(long, value_name = "WORDS")]
+    title: Option<String>,
+    /// Files: in the path
+    #[arg(long, value_name = "WORDS")]
+    path: Option<String>,
+    /// Files: of this format, by its PRONOM identifier
+    #[arg(long, value_name = "PUID")]
+    puid: Option<String>,
+    /// Files: with this md5, sha1, sha256 or sha512
+    #[arg(long, value_name = "[ALGORITHM:]HEX")]
+    digest: Option<String>,
+    /// Only in this institution
+    #[arg(long, value_name = "DOMAIN")]
+    institution: Option<String>,
+    /// Only objects first deposited since: a time such as 2026-01-31T00:00:00Z, or an age such as 7d
+    #[arg(long, value_name = "TIME|AGE")]
+    since: Option<String>,
+    /// Only objects first deposited before: a time, or an age
+    #[arg(long, value_name = "TIME|AGE")]
+    until: Option<String>,
+}
+
 /// Names an object.
 #[derive(Debug, Args)]
 pub(crate) struct Which {
@@ -66,6 +106,7 @@ pub(crate) fn run(command: Objects, context: &Context) -> Outcome {
             let state = state.as_deref().map(state_of).transpose()?;
             return list(&call, &objects::Filter { institution, state }, context);
         }
+        Objects::Search(query) => return search(&call, query, context),
         Objects::Show(which) => context.output.show(&objects::show(&call, &which.object)?)?,
         Objects::Files { which, version, below } => {
             return list_files(&call, &which.object, &files::Filter { version, below }, context);
@@ -99,6 +140,22 @@ fn list(call: &OpContext, filter: &objects::Filter, context: &Context) -> Outcom
     ]);
     app::each(|after| objects::list(call, filter, after), |object| table.row(&object))?;
     table.end("there are no objects")?;
+    Ok(Exit::Done)
+}
+
+fn search(call: &OpContext, query: Query, context: &Context) -> Outcome {
+    let (words, title, path, puid) = (query.words, query.title, query.path, query.puid);
+    let [since, until] = [query.since, query.until].map(|time| time.as_deref().map(since).transpose());
+    let filter = objects::SearchFilter { words, title, path, puid, digest: None, since: since?, until: until? };
+    let is_about_files = query.digest.is_some() || filter.is_about_files();
+    let search = objects::Search { institution: query.institution, digest: query.digest, filter };
+    let mut table = context.output.table(if is_about_files {
+        &["identifier", "path", "size", "puid", "file"]
+    } else {
+        &["identifier", "title", "state", "versions", "files", "bytes", "created_at", "object"]
+    });
+    app::each(|after| objects::search(call, &search, after), |found| table.row(&found))?;
+    table.end("nothing fits")?;
     Ok(Exit::Done)
 }
 

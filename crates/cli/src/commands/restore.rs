@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use strongroom_engine::app::restorations::{self, ObjectRequest, RestorationTarget};
+use strongroom_engine::app::restorations::{self, ObjectRequest, PathsRequest, RestorationTarget};
 
 use super::restore_many::{self, Many};
 use super::wait::{Ended, Waiting, wait};
@@ -31,19 +31,50 @@ pub(crate) enum One {
         /// The version [default: the newest]
         #[arg(long, value_name = "N")]
         version: Option<u64>,
-        /// The deposit that made the version byte for byte, instead of a bag made anew
-        #[arg(long)]
+        /// In which form: "bag" for a bag made anew of everything that the version has, "submitted" for the files of the deposit
+        /// that made the version, byte for byte
+        #[arg(long, value_name = "FORM", default_value = "bag", conflicts_with = "submission")]
+        format: Form,
+        /// The old name of --format submitted
+        #[arg(long, hide = true)]
         submission: bool,
+        /// As a folder instead of a tar; needs --to
+        #[arg(long, requires = "to")]
+        folder: bool,
         #[command(flatten)]
         how: How,
     },
-    /// Restore one file
+    /// Restore one file, or several files of an object
+    #[command(after_help = FILE_EXAMPLES)]
     File {
-        /// Its identifier, as "objects files" shows it
-        file: String,
+        /// The identifier of a file, as "objects files" shows it; or an object, with paths
+        #[arg(value_name = "FILE|OBJECT")]
+        of: String,
+        /// Paths of files of the object, folders, or patterns with * ? ** [ab] {a,b}
+        #[arg(value_name = "PATH")]
+        paths: Vec<String>,
+        /// The version of the object [default: the newest]
+        #[arg(long, value_name = "N", requires = "paths")]
+        version: Option<u64>,
         #[command(flatten)]
         how: How,
     },
+}
+
+const FILE_EXAMPLES: &str = "Examples:
+  strongroom restore file 0190f7a2-4c1e-7a53-9d0e-8f1b2c3d4e5f --to back --wait
+  strongroom restore file example.edu/photographs data/1.tif --version 2 --to back --wait
+  strongroom restore file example.edu/photographs 'data/**/*.tif' data/letters --to back --wait
+
+Several files are put into the folder back/photographs; without --to, the restoration store gets photographs-files.tar.";
+
+/// In which form an object is restored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Form {
+    /// As a bag made anew
+    Bag,
+    /// As it was deposited
+    Submitted,
 }
 
 /// Where to, and whether to wait for it.
@@ -69,11 +100,16 @@ pub(crate) fn run(command: Restore, context: &Context) -> Outcome {
     let call = context.call()?;
     let Some(one) = command.one else { return restore_many::run(&call, &command.many, context) };
     let (asked, how) = match one {
-        One::Object { object, version, submission, how } => {
-            let request = ObjectRequest { object, version, submission, target: how.target() };
+        One::Object { object, version, format, submission, folder, how } => {
+            let (submission, unpacked) = (submission || format == Form::Submitted, folder);
+            let request = ObjectRequest { object, version, submission, unpacked, target: how.target() };
             (restorations::of_object(&call, request)?, how)
         }
-        One::File { file, how } => (restorations::of_file(&call, &file, how.target())?, how),
+        One::File { of, paths, how, .. } if paths.is_empty() => (restorations::of_file(&call, &of, how.target())?, how),
+        One::File { of, paths, version, how } => {
+            let request = PathsRequest { object: of, version, paths, target: how.target() };
+            (restorations::of_paths(&call, request)?, how)
+        }
     };
     if !how.wait {
         context.output.show(&asked)?;

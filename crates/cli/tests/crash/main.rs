@@ -533,3 +533,32 @@ fn a_batch_of_restorations_that_is_killed_while_it_is_made_is_made_whole_and_not
         }
     }
 }
+
+#[test]
+fn a_restoration_into_a_folder_that_is_killed_about_its_naming_is_there_once() {
+    let (copy, home, bag) = Template::get().copy();
+    let deposit = ["--institution", "example.edu", "--primary-id", "letters", "--wait"];
+    succeed(program(&home).arg("deposit").arg(&bag).args(deposit));
+    for (point, form) in [
+        ("restoration.rename.begun", &["--folder"] as &[&str]),
+        ("restoration.rename.end", &["--folder"]),
+        ("restoration.rename.begun", &[]),
+        ("restoration.rename.end", &[]),
+    ] {
+        let back = copy.path().join(format!("{point}-{}", form.len()));
+        let killed = program(&home)
+            .env("FAILPOINTS", format!("{point}=1*return"))
+            .args(["restore", "object", "example.edu/letters", "--wait", "--to"])
+            .arg(&back)
+            .args(form)
+            .output()
+            .expect("the program starts");
+        assert_eq!(killed.status.signal(), Some(SIGKILL), "{point}: {}", String::from_utf8_lossy(&killed.stderr));
+        finish(&home);
+        let name = if form.is_empty() { "letters.tar" } else { "letters" };
+        let there: Vec<_> =
+            fs::read_dir(&back).expect("results").map(|entry| entry.expect("an entry").file_name()).collect();
+        assert_eq!(there, [name], "after a kill at {point} {form:?}");
+        succeed(program(&home).args(["bag", "validate"]).arg(back.join(name)));
+    }
+}

@@ -138,6 +138,7 @@ permissions! {
     JOURNAL_LIST "journal.list" Institutions Reads [SystemAdmin InstitutionAdmin Auditor]
     OBJECTS_LIST "objects.list" Institutions Reads [SystemAdmin InstitutionAdmin InstitutionUser Auditor]
     OBJECTS_PREMIS "objects.premis" Institutions Reads [SystemAdmin InstitutionAdmin InstitutionUser Auditor]
+    OBJECTS_SEARCH "objects.search" Institutions Reads [SystemAdmin InstitutionAdmin InstitutionUser Auditor]
     OBJECTS_SHOW "objects.show" Institutions Reads [SystemAdmin InstitutionAdmin InstitutionUser Auditor]
     PROFILES_LIST "profiles.list" Shared Reads [SystemAdmin InstitutionAdmin InstitutionUser Auditor]
     PROFILES_SHOW "profiles.show" Shared Reads [SystemAdmin InstitutionAdmin InstitutionUser Auditor]

@@ -2,14 +2,18 @@
 
 use std::io::Write;
 
+use strongroom_digest::{Algorithm, Digest};
 use strongroom_registry::objects::{self, Object};
+use strongroom_registry::search::{self, Found, SearchCursor};
 use strongroom_registry::{ObjectId, ObjectState, RegistryError, Transaction, parts};
 
-use super::authorization::{OBJECTS_LIST, OBJECTS_PREMIS, OBJECTS_SHOW};
-use super::views::ObjectView;
+use super::authorization::{OBJECTS_LIST, OBJECTS_PREMIS, OBJECTS_SEARCH, OBJECTS_SHOW};
+use super::views::{FoundView, ObjectView};
 use super::{OpContext, PAGE, Page};
 use crate::status::health_of;
 use crate::{Availability, EngineError, Home, export};
+
+pub use strongroom_registry::search::SearchFilter;
 
 /// Which objects are listed.
 #[derive(Debug, Clone, Default)]
@@ -45,6 +49,55 @@ pub fn show(context: &OpContext, object: &str) -> Result<ObjectView, EngineError
         let found = objects::find(tx, authorized.scope(), object)?;
         view(tx, home, &refused, found)
     })?)
+}
+
+/// What is looked for; all that is given has to fit.
+#[derive(Debug, Clone, Default)]
+pub struct Search {
+    /// Only in this institution.
+    pub institution: Option<String>,
+    /// A digest of a file, in hexadecimal digits, with or without `<algorithm>:` before them.
+    pub digest: Option<String>,
+    /// All else.
+    pub filter: SearchFilter,
+}
+
+/// Objects that fit, in the order in which they were first deposited, after `after`; where a path, format or digest is looked for,
+/// each file that fits.
+///
+/// # Errors
+/// The digest is none, or none of the four algorithms.
+pub fn search(
+    context: &OpContext,
+    search: &Search,
+    after: Option<SearchCursor>,
+) -> Result<Page<FoundView, SearchCursor>, EngineError> {
+    let authorized = context.authorize(&OBJECTS_SEARCH)?;
+    let scope = authorized.scope_of(search.institution.as_deref())?;
+    let digest = search.digest.as_deref().map(digest).transpose()?;
+    let filter = SearchFilter { digest: digest.or(search.filter.digest), ..search.filter.clone() };
+    let found = authorized.read(|tx| search::find(tx, scope, &filter, after.as_ref(), PAGE))?;
+    let next = found.last().map(Found::cursor);
+    Ok(Page { items: found.into_iter().map(FoundView::from).collect(), next })
+}
+
+/// A digest that files are found by: of one of the algorithms that are recorded.
+fn digest(text: &str) -> Result<Digest, EngineError> {
+    let wrong = |reason: String| {
+        EngineError::Usage(format!("{text:?} is no digest to search for: {reason}")).next(
+            "give an md5, sha1, sha256 or sha512 in hexadecimal digits, such as md5:9e107d9d372bb6826bd81d3542a419d6",
+        )
+    };
+    let (named, digits) = match text.split_once(':') {
+        Some((name, digits)) => (Some(name.parse::<Algorithm>().map_err(|error| wrong(error.to_string()))?), digits),
+        None => (None, text),
+    };
+    let digest: Digest = digits.trim().parse().map_err(|_| wrong("these are not hexadecimal digits".to_owned()))?;
+    let fits = |algorithm: &Algorithm| algorithm.length() == digest.as_bytes().len();
+    if Algorithm::RECORDED.iter().any(|algorithm| named.is_none_or(|named| named == *algorithm) && fits(algorithm)) {
+        return Ok(digest);
+    }
+    Err(wrong(format!("{} digits", digits.trim().len())))
 }
 
 /// Writes an object as a PREMIS 3 document, with its files, events and agents.

@@ -7,8 +7,8 @@ use super::views::{RestorationBatchView, RestorationView};
 use super::{OpContext, items};
 use crate::EngineError;
 use crate::restoration::{
-    BatchRequested, CollectionRequest, ListRequest, RestoreFileRequest, RestoreRequest, request_collection,
-    request_file, request_list, request_object,
+    BatchRequested, CollectionRequest, ListRequest, RestoreFileRequest, RestorePathsRequest, RestoreRequest,
+    request_collection, request_file, request_list, request_object, request_paths,
 };
 
 pub use crate::restoration::RestorationTarget;
@@ -22,7 +22,23 @@ pub struct ObjectRequest {
     pub version: Option<u64>,
     /// The deposit that made the version byte for byte, instead of a bag made anew.
     pub submission: bool,
+    /// A folder with the files in it, instead of a tar. Only where the target is a folder.
+    pub unpacked: bool,
     /// Where the bag is put.
+    pub target: RestorationTarget,
+}
+
+/// Which files of an object are to be restored, and where to.
+#[derive(Debug, Clone, Default)]
+pub struct PathsRequest {
+    /// The object: its identifier in records, or `<institution>/<name>`.
+    pub object: String,
+    /// Which version; the head where absent.
+    pub version: Option<u64>,
+    /// Paths of files as `objects files` shows them, folders for all that is below them, or patterns: `*` and `?` stand for
+    /// characters of one name, `**` for any number of folders, `[ab]` for one of these characters, `{a,b}` for one of these words.
+    pub paths: Vec<String>,
+    /// Where they are put: into a folder, as a folder with the object's name; else as a tar. A single file is put as it is.
     pub target: RestorationTarget,
 }
 
@@ -33,10 +49,22 @@ pub struct ObjectRequest {
 /// institution names a folder of the server.
 pub fn of_object(context: &OpContext, request: ObjectRequest) -> Result<RestorationView, EngineError> {
     let authorized = context.authorize(&RESTORATIONS_REQUEST)?;
-    let ObjectRequest { object, version, submission, target } = request;
+    let ObjectRequest { object, version, submission, unpacked, target } = request;
     let (scope, by) = (authorized.scope(), authorized.entry_named("object"));
-    let request = RestoreRequest { scope, object, version, target, submission, by };
+    let request = RestoreRequest { scope, object, version, target, submission, unpacked, by };
     made(context, request_object(authorized.home(), &request)?)
+}
+
+/// Requests some files of an object.
+///
+/// # Errors
+/// The object or version does not exist, a path or pattern names no file of it, something of the result's name lies in the folder,
+/// or an actor who acts for one institution names a folder of the server.
+pub fn of_paths(context: &OpContext, request: PathsRequest) -> Result<RestorationView, EngineError> {
+    let authorized = context.authorize(&RESTORATIONS_REQUEST)?;
+    let PathsRequest { object, version, paths, target } = request;
+    let (scope, by) = (authorized.scope(), authorized.entry_named("paths"));
+    made(context, request_paths(authorized.home(), &RestorePathsRequest { scope, object, version, paths, target, by })?)
 }
 
 /// Requests one file, as it is now.
@@ -47,7 +75,7 @@ pub fn of_object(context: &OpContext, request: ObjectRequest) -> Result<Restorat
 pub fn of_file(context: &OpContext, file: &str, target: RestorationTarget) -> Result<RestorationView, EngineError> {
     let authorized = context.authorize(&RESTORATIONS_REQUEST)?;
     let (scope, by) = (authorized.scope(), authorized.entry_named("file"));
-    let request = RestoreFileRequest { scope, file: file.to_owned(), target, by };
+    let request = RestoreFileRequest { scope, file: file.to_owned(), version: None, target, by };
     made(context, request_file(authorized.home(), &request)?)
 }
 

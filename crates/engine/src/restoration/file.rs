@@ -1,4 +1,4 @@
-//! A single file, as it is now.
+//! A single file, as it is at a version.
 
 use std::io;
 use std::time::SystemTime;
@@ -13,12 +13,16 @@ use super::thaw::Requested;
 use super::{file_id, object_name};
 use crate::workflow::{StageContext, StageError};
 
-pub(super) fn give(context: &StageContext<'_>, target: &Target) -> Result<(Object, Delivery), StageError> {
+pub(super) fn give(
+    context: &StageContext<'_>,
+    target: &Target,
+    version: Option<u64>,
+) -> Result<(Object, Delivery), StageError> {
     let id = file_id(context)?;
     let scope = Scope::Institution(context.item.institution);
     let (object, file) = context
         .registry()
-        .read(|tx| objects::file(tx, scope, id))?
+        .read(|tx| objects::file(tx, scope, id, version))?
         .ok_or_else(|| StageError::fatal(format!("the file {id} has been taken out")))?;
     let proof = CopyReader::new(context, &object, Requested::File(Box::new(file.clone())));
     let mut path = vec![object_name(&object)];

@@ -27,11 +27,7 @@ pub(super) fn put(
     modified: Option<SystemTime>,
     give: &mut Give<'_>,
 ) -> Result<Delivery, StageError> {
-    fs::create_dir_all(folder).map_err(|error| failed(&format!("make {}", folder.display()), &error))?;
-    let beginning = format!(".{}-", context.item.id);
-    drop_partial(folder, &beginning, context.claim.fence);
-    // Another attempt, which may not know yet that it has ended, writes to a name of its own.
-    let partial = Partial(folder.join(format!("{beginning}{}.partial", context.claim.fence)));
+    let partial = begin(context, folder)?;
     let shown = partial.0.display().to_string();
     let file = File::create_new(&partial.0).map_err(|error| failed(&format!("make {shown}"), &error))?;
     let mut out = Hashing::new(BufWriter::with_capacity(CHUNK, file));
@@ -46,21 +42,35 @@ pub(super) fn put(
     finished.map_err(|error| failed(&format!("write {shown}"), &error))?;
     context.task.check_lease()?;
     crash_point("restoration.rename.begun");
-    let path = name_result(context, &partial, &folder.join(name), size, &sha256)?;
-    File::open(folder)
-        .and_then(|folder| folder.sync_all())
-        .map_err(|error| failed(&format!("sync {}", folder.display()), &error))?;
+    let path = name_partial(context, &partial, &folder.join(name), &|path| is_same(path, size, &sha256))?;
+    crash_point("restoration.rename.end");
+    sync_folder(folder)?;
     Ok(Delivery { place: path.display().to_string(), size, sha256, stored: None })
 }
 
-/// Gives the finished file its name, or the next one that is free. Where an earlier attempt of the item has done so already,
-/// that is enough.
-fn name_result(
+/// Makes the folder, and the name in it under which this attempt writes; what earlier attempts have left goes.
+pub(super) fn begin(context: &StageContext<'_>, folder: &Path) -> Result<Partial, StageError> {
+    fs::create_dir_all(folder).map_err(|error| failed(&format!("make {}", folder.display()), &error))?;
+    let beginning = format!(".{}-", context.item.id);
+    drop_partial(folder, &beginning, context.claim.fence);
+    // Another attempt, which may not know yet that it has ended, writes to a name of its own.
+    Ok(Partial(folder.join(format!("{beginning}{}.partial", context.claim.fence))))
+}
+
+/// Makes the names in a folder outlast a crash.
+pub(super) fn sync_folder(folder: &Path) -> Result<(), StageError> {
+    File::open(folder)
+        .and_then(|folder| folder.sync_all())
+        .map_err(|error| failed(&format!("sync {}", folder.display()), &error))
+}
+
+/// Gives what is finished its name, or the next one that is free. Where an earlier attempt of the item has done so already,
+/// that is enough: `is_result` tells by what has the name.
+pub(super) fn name_partial(
     context: &StageContext<'_>,
     partial: &Partial,
     wanted: &Path,
-    size: u64,
-    sha256: &Digest,
+    is_result: &dyn Fn(&Path) -> io::Result<bool>,
 ) -> Result<PathBuf, StageError> {
     let name = wanted.file_name().unwrap_or_default().to_string_lossy();
     for number in 1..=MOST_NAMES {
@@ -69,7 +79,7 @@ fn name_result(
         match rename_new(&partial.0, &path) {
             Ok(()) => return Ok(path),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                if is_same(&path, size, sha256).map_err(|error| failed(&act(), &error))? {
+                if is_result(&path).map_err(|error| failed(&act(), &error))? {
                     return Ok(path);
                 }
             }
@@ -87,6 +97,11 @@ fn name_result(
 fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
     match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
         // File systems without this flag have hard links, and the other way round.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) if from.is_dir() => {
+            // A folder takes the place of an empty one: of that which is made here, where nothing had the name.
+            fs::create_dir(to)?;
+            fs::rename(from, to)
+        }
         Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
             fs::hard_link(from, to)?;
             fs::remove_file(from)
@@ -124,18 +139,23 @@ fn drop_partial(folder: &Path, beginning: &str, fence: i64) {
         let name = entry.file_name();
         let other = name.to_str().and_then(|name| name.strip_prefix(beginning)?.strip_suffix(".partial"));
         if other.and_then(|fence| fence.parse::<i64>().ok()).is_some_and(|other| other <= fence) {
-            // What cannot be removed does no harm.
-            let _ = fs::remove_file(entry.path());
+            remove(&entry.path());
         }
     }
 }
 
-/// A file that goes when it has not been renamed.
-struct Partial(PathBuf);
+/// Removes a file, or a folder with all that is in it. What cannot be removed does no harm.
+fn remove(path: &Path) {
+    let is_folder = path.symlink_metadata().is_ok_and(|found| found.is_dir());
+    let _ = if is_folder { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+}
+
+/// A file or folder that goes when it has not been renamed.
+pub(super) struct Partial(pub(super) PathBuf);
 
 impl Drop for Partial {
     fn drop(&mut self) {
-        let _ = fs::remove_file(&self.0);
+        remove(&self.0);
     }
 }
 

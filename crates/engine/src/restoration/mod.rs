@@ -1,4 +1,4 @@
-//! Restoration: an object as a bag made anew, a deposit byte for byte as it was sent, or a single file. Every content is
+//! Restoration: an object as a bag made anew, a deposit byte for byte as it was sent, some files, or a single one. Every content is
 //! compared with the registry when it is read, a bag passes the validator while it is written, and nothing appears under its
 //! final name before it is whole and right.
 
@@ -12,10 +12,12 @@ mod names;
 mod pipe;
 mod proof;
 mod request;
+mod selection;
 mod submission;
 mod tags;
 mod target;
 mod thaw;
+mod unpack;
 mod validation;
 
 use strongroom_bagit::WriteError;
@@ -31,7 +33,10 @@ pub use batch::{
 };
 pub use expiry::{Expired, expire};
 pub(crate) use request::is_into_folder;
-pub use request::{RestorationTarget, RestoreFileRequest, RestoreRequest, request_file, request_object};
+pub use request::{
+    RestorationTarget, RestoreFileRequest, RestorePathsRequest, RestoreRequest, request_file, request_object,
+    request_paths,
+};
 
 use crate::AGENT;
 use crate::error::chain;
@@ -55,14 +60,16 @@ const fn of(action: Action) -> Workflow {
 
 fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     let options: RestoreOptions = serde_json::from_str(&context.item.options)?;
-    let target = Target::of(context, options.to.as_deref())?;
+    let target = Target::of(context, options.to.as_deref(), options.unpacked)?;
     let (object, given, what) = if context.item.action == OF_FILES.action {
-        let (object, given) = file::give(context, &target)?;
+        let (object, given) = file::give(context, &target, options.version)?;
         (object, given, "given back as a file".to_owned())
     } else {
         let object = object(context)?;
         let version = options.version.unwrap_or(object.head);
-        let (given, form) = if options.submission {
+        let (given, form) = if !options.paths.is_empty() {
+            (selection::give(context, &target, &object, version, &options.paths)?, "in part".to_owned())
+        } else if options.submission {
             (submission::give(context, &target, &object, version)?, "each file byte for byte as deposited".to_owned())
         } else {
             let gaps = parts(context, &object, version)?.filter(|parts| !parts.is_complete());

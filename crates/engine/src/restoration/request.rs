@@ -1,15 +1,16 @@
-//! A request to restore an object or a file: checked, then one work item, made in the transaction that finds the object within
+//! A request to restore an object or files of it: checked, then one work item, made in the transaction that finds the object within
 //! the scope of the actor.
 
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use strongroom_registry::items::{self, NewItem};
-use strongroom_registry::objects::{self, File, Object};
+use strongroom_registry::objects::{self, DEPOSIT, File, Object};
 use strongroom_registry::{FileId, ItemId, ObjectState, RegistryError, Scope, Transaction, Workflows};
 
 use super::names::{file_name_of, safe_name, shown_path};
 use super::object_name;
+use super::selection::Selection;
 use super::{OF_FILES, OF_OBJECTS};
 use crate::journal::{JournalEntry, Target};
 use crate::{EngineError, Home};
@@ -60,6 +61,8 @@ pub struct RestoreRequest {
     pub target: RestorationTarget,
     /// The deposit that made the version byte for byte, instead of a bag made anew.
     pub submission: bool,
+    /// A folder with the files in it, instead of a tar. Only where the target is a folder.
+    pub unpacked: bool,
     /// Whose act it is.
     pub by: JournalEntry,
 }
@@ -73,6 +76,7 @@ impl RestoreRequest {
             version: None,
             target: RestorationTarget::RestorationStore,
             submission: false,
+            unpacked: false,
             by: JournalEntry::of_system("restorations.object"),
         }
     }
@@ -85,6 +89,8 @@ pub struct RestoreFileRequest {
     pub scope: Scope,
     /// The file's identifier.
     pub file: String,
+    /// At which version of its object; the head where absent.
+    pub version: Option<u64>,
     /// Where the file is put.
     pub target: RestorationTarget,
     /// Whose act it is.
@@ -97,10 +103,29 @@ impl RestoreFileRequest {
         Self {
             scope: Scope::System,
             file: file.into(),
+            version: None,
             target: RestorationTarget::RestorationStore,
             by: JournalEntry::of_system("restorations.file"),
         }
     }
+}
+
+/// Which files of an object are asked for.
+#[derive(Debug, Clone)]
+pub struct RestorePathsRequest {
+    /// What the actor acts for. An object outside of it does not exist.
+    pub scope: Scope,
+    /// The object: its identifier in records, or `<institution>/<name>`.
+    pub object: String,
+    /// Which version; the head where absent.
+    pub version: Option<u64>,
+    /// Paths of files as `objects files` shows them, folders for all that is below them, or patterns: `*` and `?` stand for
+    /// characters of one name, `**` for any number of folders, `[ab]` for one of these characters, `{a,b}` for one of these words.
+    pub paths: Vec<String>,
+    /// Where the files are put: into a folder, as a folder with the object's name; else as a tar.
+    pub target: RestorationTarget,
+    /// Whose act it is.
+    pub by: JournalEntry,
 }
 
 /// What a work item keeps of the request.
@@ -109,6 +134,11 @@ impl RestoreFileRequest {
 pub(crate) struct RestoreOptions {
     pub(crate) version: Option<u64>,
     pub(crate) submission: bool,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) unpacked: bool,
+    /// Only the files that these paths and patterns name.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) paths: Vec<String>,
     /// An absolute folder.
     pub(crate) to: Option<String>,
     pub(crate) requested_by: String,
@@ -131,30 +161,74 @@ pub(crate) fn is_into_folder(options: &str) -> bool {
 /// institution names a folder of the server.
 pub fn request_object(home: &Home, request: &RestoreRequest) -> Result<ItemId, EngineError> {
     let to = request.target.folder(request.scope)?;
-    if let Some(folder) = &to {
-        let (object, _) = home.registry.read(|tx| find_object(tx, request))?;
-        check_is_free(folder, &archive_name(&object))?;
+    if request.unpacked && to.is_none() {
+        let reason = "an object is unpacked into a folder, and the restoration store takes one tar".to_owned();
+        return Err(EngineError::Usage(reason).next("name a folder to restore into, or ask for the tar"));
     }
-    let (request, workflows, id) = (request.clone(), home.registry.workflows(), ItemId::new());
+    let mut options = RestoreOptions {
+        submission: request.submission,
+        unpacked: request.unpacked,
+        to,
+        requested_by: request.by.actor.name.clone(),
+        ..RestoreOptions::default()
+    };
+    let (scope, name, version) = (request.scope, request.object.clone(), request.version);
+    if let Some(folder) = &options.to {
+        let (object, _) = home.registry.read(|tx| find_object(tx, scope, &name, version))?;
+        check_is_free(folder, &result_name(&object, &options))?;
+    }
+    let (by, workflows, id) = (request.by.clone(), home.registry.workflows(), ItemId::new());
     home.registry.write_and_wake(move |tx| {
-        let (object, version) = find_object(tx, &request)?;
-        let options = RestoreOptions {
-            version: Some(version),
-            submission: request.submission,
-            to: to.clone(),
-            requested_by: request.by.actor.name.clone(),
-        };
-        let actor = Some(request.by.actor.id);
-        let new = NewItem { id, actor, ..of_object(&object, &options)? };
-        create(tx, workflows.as_ref(), &object, &new, &request.by)
+        let (object, version) = find_object(tx, scope, &name, version)?;
+        options.version = Some(version);
+        let new = NewItem { id, actor: Some(by.actor.id), ..of_object(&object, &options)? };
+        create(tx, workflows.as_ref(), &object, &new, &by)
     })?;
     Ok(id)
 }
 
-/// Makes the work item that restores a single file, as it is now.
+/// Makes the work item that restores some files of an object: one file that has the path, or what the paths and patterns name.
 ///
 /// # Errors
-/// The file does not exist within the scope or has been taken out, one of its name lies in the folder, or a request for one
+/// The object or version does not exist within the scope, a path or pattern names no file of it, something of the result's name
+/// lies in the folder, or a request for one institution names a folder of the server.
+pub fn request_paths(home: &Home, request: &RestorePathsRequest) -> Result<ItemId, EngineError> {
+    let (scope, by) = (request.scope, request.by.clone());
+    let (object, version) = home.registry.read(|tx| find_object(tx, scope, &request.object, request.version))?;
+    if let [path] = request.paths.as_slice() {
+        let at = format!("{DEPOSIT}{}", path.trim_start_matches("./"));
+        if let Some(file) = home.registry.read(|tx| objects::file_at(tx, object.id, version, &at))? {
+            let (file, target) = (file.id.to_string(), request.target.clone());
+            return request_file(home, &RestoreFileRequest { scope, file, version: Some(version), target, by });
+        }
+    }
+    let selected = Selection::parse(&request.paths)?.of(home, &object, version)?;
+    let to = request.target.folder(scope)?;
+    let options = RestoreOptions {
+        version: Some(version),
+        unpacked: to.is_some(),
+        paths: request.paths.clone(),
+        to,
+        requested_by: by.actor.name.clone(),
+        ..RestoreOptions::default()
+    };
+    if let Some(folder) = &options.to {
+        check_is_free(folder, &result_name(&object, &options))?;
+    }
+    let (workflows, id) = (home.registry.workflows(), ItemId::new());
+    home.registry.write_and_wake(move |tx| {
+        let (object, _) = find_object(tx, scope, &object.id.to_string(), Some(version))?;
+        let (actor, size) = (Some(by.actor.id), Some(selected.bytes));
+        let new = NewItem { id, actor, size, ..of_object(&object, &options)? };
+        create(tx, workflows.as_ref(), &object, &new, &by)
+    })?;
+    Ok(id)
+}
+
+/// Makes the work item that restores a single file.
+///
+/// # Errors
+/// The file does not exist within the scope, the version does not have it, one of its name lies in the folder, or a request for one
 /// institution names a folder of the server.
 pub fn request_file(home: &Home, request: &RestoreFileRequest) -> Result<ItemId, EngineError> {
     let to = request.target.folder(request.scope)?;
@@ -166,7 +240,8 @@ pub fn request_file(home: &Home, request: &RestoreFileRequest) -> Result<ItemId,
     home.registry.write_and_wake(move |tx| {
         let (object, file) = find_file(tx, &request)?;
         let requested_by = request.by.actor.name.clone();
-        let options = RestoreOptions { to: to.clone(), requested_by, ..RestoreOptions::default() };
+        let (to, version) = (to.clone(), request.version);
+        let options = RestoreOptions { version, to, requested_by, ..RestoreOptions::default() };
         let new = NewItem {
             id,
             object: Some(object.id),
@@ -184,12 +259,17 @@ pub fn request_file(home: &Home, request: &RestoreFileRequest) -> Result<ItemId,
 }
 
 /// The object and the version that are asked for.
-fn find_object(tx: &mut dyn Transaction, request: &RestoreRequest) -> Result<(Object, u64), EngineError> {
-    let object = objects::find(tx, request.scope, &request.object)?;
+fn find_object(
+    tx: &mut dyn Transaction,
+    scope: Scope,
+    name: &str,
+    version: Option<u64>,
+) -> Result<(Object, u64), EngineError> {
+    let object = objects::find(tx, scope, name)?;
     if object.state == ObjectState::Deleted {
         return Err(EngineError::Usage(format!("every file of {} was taken out", object.identifier)));
     }
-    let version = request.version.unwrap_or(object.head);
+    let version = version.unwrap_or(object.head);
     if version == 0 || version > object.head {
         return Err(EngineError::NotFound {
             what: "version",
@@ -203,7 +283,7 @@ fn find_object(tx: &mut dyn Transaction, request: &RestoreRequest) -> Result<(Ob
 /// The file that is asked for, with its object.
 fn find_file(tx: &mut dyn Transaction, request: &RestoreFileRequest) -> Result<(Object, File), EngineError> {
     let found = match request.file.parse::<FileId>() {
-        Ok(id) => objects::file(tx, request.scope, id)?,
+        Ok(id) => objects::file(tx, request.scope, id, request.version)?,
         Err(_) => None,
     };
     found.ok_or_else(|| EngineError::NotFound {
@@ -213,16 +293,21 @@ fn find_file(tx: &mut dyn Transaction, request: &RestoreFileRequest) -> Result<(
     })
 }
 
-/// What the bag of an object is called.
-pub(super) fn archive_name(object: &Object) -> String {
-    format!("{}.tar", object_name(object))
+/// What the result of restoring an object is called.
+pub(super) fn result_name(object: &Object, options: &RestoreOptions) -> String {
+    let name = object_name(object);
+    match options {
+        RestoreOptions { unpacked: true, .. } => name.to_owned(),
+        RestoreOptions { paths, .. } if !paths.is_empty() => format!("{name}-files.tar"),
+        _ => format!("{name}.tar"),
+    }
 }
 
 /// The work item that restores an object; whose act it is, is for the caller to say.
 pub(super) fn of_object(object: &Object, options: &RestoreOptions) -> Result<NewItem, RegistryError> {
     Ok(NewItem {
         object: Some(object.id),
-        name: archive_name(object),
+        name: result_name(object, options),
         size: Some(object.bytes),
         options: as_text(options)?,
         note: asked_by(&options.requested_by),

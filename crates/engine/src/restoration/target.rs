@@ -12,13 +12,15 @@ use strongroom_registry::restored::Place;
 use strongroom_storage::{Key, Store};
 
 use super::names::safe_name;
-use super::{into_folder, into_store};
+use super::{into_folder, into_store, unpack};
 use crate::workflow::{StageContext, StageError};
 
 /// Where a result is put.
 pub(super) enum Target {
     /// A folder of this machine.
     Folder(PathBuf),
+    /// A folder of this machine, in which a tar becomes a folder with the files in it.
+    Unpacked(PathBuf),
     /// The restoration store of the institution.
     Store(Shelf),
 }
@@ -58,9 +60,11 @@ pub(super) type Give<'g> = dyn FnMut(&mut (dyn Write + Send)) -> Result<(), Stag
 
 impl Target {
     /// A folder by its absolute path, or the restoration store of the item's institution.
-    pub(super) fn of(context: &StageContext<'_>, folder: Option<&str>) -> Result<Self, StageError> {
-        if let Some(folder) = folder {
-            return Ok(Self::Folder(PathBuf::from(folder)));
+    pub(super) fn of(context: &StageContext<'_>, folder: Option<&str>, unpacked: bool) -> Result<Self, StageError> {
+        match folder {
+            Some(folder) if unpacked => return Ok(Self::Unpacked(PathBuf::from(folder))),
+            Some(folder) => return Ok(Self::Folder(PathBuf::from(folder))),
+            None => {}
         }
         let institution = context.item.institution_identifier.as_str();
         let store = context.home.restoration_store(institution)?.clone();
@@ -79,6 +83,11 @@ impl Target {
             Self::Folder(folder) => {
                 let name = safe_name(path.last().copied().unwrap_or_default());
                 into_folder::put(context, folder, &name, modified, give)
+            }
+            Self::Unpacked(folder) => {
+                let archive = path.last().copied().unwrap_or_default();
+                let name = safe_name(archive.strip_suffix(".tar").unwrap_or(archive));
+                unpack::put(context, folder, &name, give)
             }
             Self::Store(shelf) => {
                 let names: Vec<String> = path.iter().map(|segment| safe_name(segment)).collect();

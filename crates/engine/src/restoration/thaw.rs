@@ -11,7 +11,9 @@ use strongroom_registry::{ContentId, WaitReason};
 use strongroom_storage::{Key, StorageError, Thaw, Thawing};
 
 use super::for_each_page;
+use super::names::shown_path;
 use super::proof::CopyReader;
+use super::selection::Selection;
 use super::submission::submission_prefix;
 use crate::Home;
 use crate::error::chain;
@@ -29,6 +31,8 @@ pub(super) enum Requested {
     Bag(u64),
     /// Everything deposited as of a version, and what described the deposit that made it.
     Submission(u64),
+    /// Some of the files deposited as of a version.
+    Selection(u64, Selection),
     /// One file.
     File(Box<File>),
 }
@@ -57,12 +61,15 @@ pub(super) fn ask(proof: &CopyReader<'_>, wanted: &Requested) -> Result<(), Stag
     match wanted {
         Requested::File(file) => ask_for_page(proof, std::slice::from_ref(file.as_ref()), &mut standing)?,
         Requested::Bag(version) => {
-            ask_below(proof, *version, objects::DEPOSIT, "", &mut standing)?;
-            ask_below(proof, *version, "submission/", "/bagit.txt", &mut standing)?;
+            ask_below(proof, *version, objects::DEPOSIT, &|_| true, &mut standing)?;
+            ask_below(proof, *version, "submission/", &|path| path.ends_with("/bagit.txt"), &mut standing)?;
         }
         Requested::Submission(version) => {
-            ask_below(proof, *version, objects::DEPOSIT, "", &mut standing)?;
-            ask_below(proof, *version, &submission_prefix(*version), "", &mut standing)?;
+            ask_below(proof, *version, objects::DEPOSIT, &|_| true, &mut standing)?;
+            ask_below(proof, *version, &submission_prefix(*version), &|_| true, &mut standing)?;
+        }
+        Requested::Selection(version, selection) => {
+            ask_below(proof, *version, objects::DEPOSIT, &|path| selection.has(shown_path(path)), &mut standing)?;
         }
     }
     if standing.waiting == 0 {
@@ -77,16 +84,16 @@ pub(super) fn ask(proof: &CopyReader<'_>, wanted: &Requested) -> Result<(), Stag
     Err(StageError::Waits { until, reason: WaitReason::Retrieval, note })
 }
 
-/// Asks for the files of a version whose paths begin and end so.
+/// Asks for the files of a version whose paths begin so and are wanted.
 fn ask_below(
     proof: &CopyReader<'_>,
     version: u64,
     prefix: &str,
-    ending: &str,
+    is_wanted: &dyn Fn(&str) -> bool,
     standing: &mut Standing,
 ) -> Result<(), StageError> {
     for_each_page(proof.context, proof.object, version, prefix, &mut |page| {
-        let wanted: Vec<File> = page.iter().filter(|file| file.path.ends_with(ending)).cloned().collect();
+        let wanted: Vec<File> = page.iter().filter(|file| is_wanted(&file.path)).cloned().collect();
         ask_for_page(proof, &wanted, standing)
     })
 }

@@ -194,6 +194,9 @@ const CASES: &[Case] = cases! {
         app::objects::list(call, &app::objects::Filter::default(), None).map(|page| some(&page.items))
     };
     "objects::premis" "objects.premis" |call, _| something(app::objects::premis(call, &letters(), &mut Vec::new()));
+    "objects::search" "objects.search" |call, _| {
+        app::objects::search(call, &app::objects::Search::default(), None).map(|page| some(&page.items))
+    };
     "objects::show" "objects.show" |call, _| something(app::objects::show(call, &letters()));
     "profiles::list" "profiles.list" |call, _| app::profiles::list(call).map(|found| some(&found));
     "profiles::show" "profiles.show" |call, _| something(app::profiles::show(call, "btr-1.0", None));
@@ -246,6 +249,10 @@ const CASES: &[Case] = cases! {
     };
     "restorations::of_file" "restorations.request" |call, world| {
         something(app::restorations::of_file(call, &world.file, app::restorations::RestorationTarget::RestorationStore))
+    };
+    "restorations::of_paths" "restorations.request" |call, _| {
+        let (object, paths) = (letters(), vec!["data".to_owned()]);
+        something(app::restorations::of_paths(call, app::restorations::PathsRequest { object, paths, ..Default::default() }))
     };
     "restorations::of_collection" "restorations.request" |call, _| {
         let target = app::restorations::RestorationTarget::RestorationStore;

@@ -4,6 +4,7 @@ mod batches;
 mod expiry;
 mod own_store;
 mod replacing;
+mod selecting;
 #[cfg(feature = "failpoints")]
 mod validity;
 

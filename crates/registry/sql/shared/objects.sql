@@ -19,6 +19,17 @@ JOIN entries e ON e.file_id = f.id AND e.generation = o.generation AND e.version
 JOIN contents c ON c.id = e.content_id
 WHERE o.id = ?1 AND f.path > ?2 AND f.path < ?3
 ORDER BY f.path LIMIT ?4
+-- The file that has a path at a version.
+-- name: files.at
+SELECT f.id, f.path, f.modified, c.id AS content_id, c.size, c.md5, c.sha1, c.sha256, c.sha512, e.puid, e.mime,
+    e.format_name, e.format_version, e.format_method, e.format_basis, e.format_signatures, e.format_warning,
+    e.format_others, e.version AS since, c.version AS stored_in
+FROM objects o
+JOIN files f ON f.object_id = o.id
+JOIN entries e ON e.file_id = f.id AND e.generation = o.generation AND e.version =
+    (SELECT max(x.version) FROM entries x WHERE x.file_id = f.id AND x.generation = o.generation AND x.version <= ?3)
+JOIN contents c ON c.id = e.content_id
+WHERE o.id = ?1 AND f.path = ?2
 -- name: contents.manifest
 SELECT sha512, version, version_id FROM contents WHERE object_id = ?1 AND generation = ?2 AND version <= ?3
 ORDER BY sha512

@@ -36,7 +36,7 @@ SELECT f.id, f.path, f.modified, c.id AS content_id, c.size, c.md5, c.sha1, c.sh
 FROM objects o
 JOIN files f ON f.object_id = o.id
 JOIN entries e ON e.file_id = f.id AND e.generation = o.generation AND e.version =
-    (SELECT max(x.version) FROM entries x WHERE x.file_id = f.id AND x.generation = o.generation AND x.version <= o.head)
+    (SELECT max(x.version) FROM entries x WHERE x.file_id = f.id AND x.generation = o.generation AND x.version <= coalesce(?3, o.head))
 JOIN contents c ON c.id = e.content_id
 WHERE f.id = ?1 AND (?2 IS NULL OR o.institution_id = ?2)
 -- name: contents.insert

@@ -35,6 +35,7 @@ pub mod restorations;
 pub mod restored;
 pub mod retention;
 pub mod schedules;
+pub mod search;
 mod stored;
 pub mod stores;
 pub mod tenants;

@@ -274,12 +274,28 @@ pub fn files(
         .collect()
 }
 
-/// One file by its identifier, with its object, as it is now.
-pub fn file(tx: &mut dyn Transaction, scope: Scope, id: FileId) -> Result<Option<(Object, File)>, RegistryError> {
+/// One file by its identifier, with its object, at a version; at the head where none is given.
+pub fn file(
+    tx: &mut dyn Transaction,
+    scope: Scope,
+    id: FileId,
+    version: Option<u64>,
+) -> Result<Option<(Object, File)>, RegistryError> {
     let Some(row) = tx.query_one(Statement("files.get"), &[id.into(), scope.value()])? else { return Ok(None) };
     let Some(object) = get(tx, scope, ObjectId(row.uuid("object_id")?))? else { return Ok(None) };
-    let row = tx.query_one(Statement("files.one"), &[id.into(), scope.value()])?;
+    let row = tx.query_one(Statement("files.one"), &[id.into(), scope.value(), version.into()])?;
     Ok(row.as_ref().map(file_row).transpose()?.map(|file| (object, file)))
+}
+
+/// The file of an object that was found within a scope that has a logical path at a version.
+pub fn file_at(
+    tx: &mut dyn Transaction,
+    object: ObjectId,
+    version: u64,
+    path: &str,
+) -> Result<Option<File>, RegistryError> {
+    let row = tx.query_one(Statement("files.at"), &[object.into(), path.into(), version.into()])?;
+    row.as_ref().map(file_row).transpose()
 }
 
 /// The copies of a content of an object that was found within a scope.

@@ -69,7 +69,7 @@ pub(crate) fn nothing_of_another_institution_is_seen(subject: &dyn Subject) {
                 ("find object", objects::find(tx, scope, "example.edu/bag-0").is_ok()),
                 ("find object by id", objects::find(tx, scope, &object.id.to_string()).is_ok()),
                 ("objects", !objects::list(tx, scope, None, None, 99)?.is_empty()),
-                ("file", objects::file(tx, scope, file)?.is_some()),
+                ("file", objects::file(tx, scope, file, None)?.is_some()),
                 ("events", !events::of_object(tx, scope, object.id, None, EventCursor::START, 99)?.0.is_empty()),
                 ("due contents", {
                     !fixity::due_contents(tx, scope, "primary", late, DueCursor::START, 99)?.is_empty()

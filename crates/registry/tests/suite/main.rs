@@ -20,6 +20,7 @@ mod requests;
 mod restorations;
 mod restored;
 mod scheduling;
+mod searching;
 mod space;
 mod sqlite;
 mod states;
@@ -161,6 +162,10 @@ macro_rules! conformance_suite {
                 a_run_is_wanted_no_later_than_its_time
                 a_run_is_taken_once_and_ended_by_who_has_it
                 how_a_run_ended_is_told_until_the_next_one_ends
+            }
+            searching {
+                objects_are_found_by_words_of_their_description
+                files_are_found_by_path_and_by_any_digest
             }
             space {
                 the_ledger_never_exceeds_the_capacity

@@ -23,7 +23,7 @@ fn seen(world: &World<'_>, object: &Object, file: FileId) -> (bool, usize, usize
             objects::find(tx, Scope::System, &object.identifier).is_ok(),
             objects::list(tx, Scope::System, None, None, 9)?.len(),
             objects::files(tx, object.id, head, "", "", 9)?.len(),
-            objects::file(tx, Scope::System, file)?.is_some(),
+            objects::file(tx, Scope::System, file, None)?.is_some(),
             versions::list(tx, object.id, object.generation, false)?.len(),
             events::of_object(tx, Scope::System, object.id, None, EventCursor::START, 99)?.0.len(),
         ))
@@ -74,7 +74,7 @@ pub(crate) fn readers_see_a_version_when_it_is_published_and_not_before(subject:
             NewEntry { file, path: "deposit/data/a".into(), modified: None, content: id, format: Format::default() };
         versions::put_entries(tx, &held, &of, &[entry])
     });
-    let size = || world.read(|tx| objects::file(tx, Scope::System, file)).expect("is there").1.size;
+    let size = || world.read(|tx| objects::file(tx, Scope::System, file, None)).expect("is there").1.size;
     assert_eq!(size(), 1);
     world.commit(&claim, &version);
     assert_eq!(size(), 1);

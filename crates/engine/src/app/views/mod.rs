@@ -33,7 +33,7 @@ pub use formats::SignaturesView;
 pub use installation::{InstallationView, UnusableStoreView};
 pub use items::{HistoryLineView, ItemView, ObstacleView, RestoredView, StandingView};
 pub use journal::JournalView;
-pub use objects::ObjectView;
+pub use objects::{FoundView, ObjectView};
 pub use profiles::{AddedProfileView, ProfileDocumentView, ProfileOutcome, ProfileState, ProfileView};
 pub use queues::{AffectedTasksView, TaskView, TopicView};
 pub use receiving::UploadView;

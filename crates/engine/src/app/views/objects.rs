@@ -2,7 +2,10 @@
 
 use serde::Serialize;
 use strongroom_registry::objects::Object;
-use strongroom_registry::{Health, ObjectId, ObjectState, Parts};
+use strongroom_registry::search::Found;
+use strongroom_registry::{FileId, Health, ObjectId, ObjectState, Parts};
+
+use super::files::in_package;
 
 /// An object.
 #[derive(Debug, Clone, Serialize)]
@@ -55,6 +58,58 @@ pub struct ObjectView {
     pub created_at: String,
     /// When it last changed.
     pub updated_at: String,
+}
+
+/// An object that was found, with the file where files were looked for.
+#[derive(Debug, Clone, Serialize)]
+pub struct FoundView {
+    /// The object's identifier.
+    pub object: ObjectId,
+    /// `<institution>/<name>`.
+    pub identifier: String,
+    /// Its title.
+    pub title: Option<String>,
+    /// Whether it is kept.
+    pub state: ObjectState,
+    /// How many versions it has.
+    pub versions: u64,
+    /// Files of the newest.
+    pub files: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// When it was first deposited.
+    pub created_at: String,
+    /// When it last changed.
+    pub updated_at: String,
+    /// The identifier of the file.
+    pub file: Option<FileId>,
+    /// The path of the file in the package.
+    pub path: Option<String>,
+    /// Bytes of the file.
+    pub size: Option<u64>,
+    /// The PRONOM identifier of the file's format.
+    pub puid: Option<String>,
+}
+
+impl From<Found> for FoundView {
+    fn from(found: Found) -> Self {
+        let file = found.file.as_ref();
+        Self {
+            file: file.map(|file| file.id),
+            path: file.map(|file| in_package(&file.path)),
+            size: file.map(|file| file.size),
+            puid: file.and_then(|file| file.puid.clone()),
+            object: found.object,
+            identifier: found.identifier,
+            title: found.title,
+            state: found.state,
+            versions: found.head,
+            files: found.files,
+            bytes: found.bytes,
+            created_at: found.created_at.to_string(),
+            updated_at: found.updated_at.to_string(),
+        }
+    }
 }
 
 impl ObjectView {

@@ -65,9 +65,9 @@ fn make(
             };
             let options = RestoreOptions {
                 version: Some(entry.version),
-                submission: false,
                 to: to.clone(),
                 requested_by: requested_by.clone(),
+                ..RestoreOptions::default()
             };
             let new = NewItem { batch: Some(batch), collection, priority, actor, ..of_object(&object, &options)? };
             topics.push(items::create(tx, workflows.as_ref(), &new)?);

@@ -66,7 +66,7 @@ pub(super) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
         let note = format!("waits for {open} restorations of the batch to end");
         return Err(StageError::Waits { until, reason: WaitReason::Batch, note });
     }
-    let target = Target::of(context, options.to.as_deref())?;
+    let target = Target::of(context, options.to.as_deref(), false)?;
     let mut written = None;
     let given = target.put(context, &[&context.item.name], None, &mut |out| {
         written = Some(write(context, batch, &options, out)?);
