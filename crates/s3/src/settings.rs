@@ -136,6 +136,7 @@ impl Default for S3Settings {
 }
 
 impl S3Settings {
+    #[cfg(feature = "client")]
     /// Whether the service is AWS itself.
     pub(crate) fn is_aws(&self) -> bool {
         let Some(endpoint) = &self.endpoint else { return true };
@@ -144,6 +145,7 @@ impl S3Settings {
         host.ends_with(".amazonaws.com") || host.ends_with(".amazonaws.com.cn")
     }
 
+    #[cfg(feature = "client")]
     /// Waits after attempt number `attempt` (from 1) of what the client does not repeat itself; false, at once, where the
     /// attempts are spent.
     pub(crate) fn wait_after(&self, attempt: u32) -> bool {
@@ -154,6 +156,7 @@ impl S3Settings {
         true
     }
 
+    #[cfg(feature = "client")]
     /// Where the service is, for people.
     pub(crate) fn shown_endpoint(&self) -> &str {
         self.endpoint.as_deref().unwrap_or("AWS")
@@ -184,7 +187,7 @@ impl S3Settings {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "client"))]
 mod tests {
     use super::*;
 

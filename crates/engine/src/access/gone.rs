@@ -1,9 +1,11 @@
 //! Which errors of a store say that the whole of it is out of reach, rather than something of one key.
 
+#[cfg(feature = "s3")]
 use std::error::Error;
 use std::io::{self, ErrorKind};
 
 use rustix::io::Errno;
+#[cfg(feature = "s3")]
 use strongroom_s3::Failure;
 use strongroom_storage::StorageError;
 
@@ -21,6 +23,12 @@ fn io_means_away(error: &io::Error) -> bool {
     if error.raw_os_error().is_some_and(|code| devices.iter().any(|errno| errno.raw_os_error() == code)) {
         return true;
     }
+    service_means_away(error)
+}
+
+/// Whether it is an answer of object storage, or a request to it, that says so.
+#[cfg(feature = "s3")]
+fn service_means_away(error: &io::Error) -> bool {
     let Some(failure) = error.get_ref().and_then(failure_of) else { return false };
     // It was asked as often as the settings allow by then.
     match failure.status {
@@ -29,7 +37,14 @@ fn io_means_away(error: &io::Error) -> bool {
     }
 }
 
+/// Without object storage there is no such answer.
+#[cfg(not(feature = "s3"))]
+fn service_means_away(_: &io::Error) -> bool {
+    false
+}
+
 /// The failure of a request to object storage that lies behind an error.
+#[cfg(feature = "s3")]
 fn failure_of<'e>(error: &'e (dyn Error + Send + Sync + 'static)) -> Option<&'e Failure> {
     if let Some(failure) = error.downcast_ref::<Failure>() {
         return Some(failure);

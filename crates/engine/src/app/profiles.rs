@@ -135,7 +135,7 @@ pub fn remove(context: &OpContext, profile: &str, version: Option<u64>) -> Resul
     });
     let removed = removed.map_err(|error| match error {
         named @ RegistryError::Named { .. } => EngineError::from(named)
-            .next("have it name another profile first, such as by \"strongroom collection set\""),
+            .next("let it name another profile first: a collection by \"strongroom collection set\", a setting in strongroom.toml"),
         error => error.into(),
     })?;
     Ok(views(&removed).collect())

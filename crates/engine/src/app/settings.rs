@@ -10,7 +10,7 @@ use super::views::{CheckView, SettingView};
 use crate::places::Conflict;
 use crate::settings::{Origin, Settings};
 use crate::survey::{Condition, Survey, SurveyedStore};
-use crate::{EngineError, rights};
+use crate::{EngineError, profiles, rights};
 
 /// What remains possible in a store that honours no conditions on puts.
 const UNCONDITIONAL: &str = "it honours no conditions on puts: a process that sleeps for longer than its lease between \
@@ -78,6 +78,9 @@ pub fn check(installation: &Installation) -> Result<Checked, EngineError> {
         for (institution, outcome) in check_institutions(registry, settings)? {
             checked.add(format!("institution {institution}"), outcome);
         }
+        if let Some(name) = Some(&settings.ingest.default_profile).filter(|name| !name.is_empty()) {
+            checked.add("ingest.default_profile".to_owned(), check_profile(registry, name));
+        }
     }
     checked.add("registry".to_owned(), registry.and_then(|_| check_registry(&authorized, &survey)));
     if let Some(open) = survey.open_findings() {
@@ -134,6 +137,14 @@ fn check_institutions(registry: &Registry, settings: &Settings) -> Result<Vec<Ch
             found.push((name.clone(), if is_open { Ok(()) } else { Err(no_collection(name, collection)) }));
         }
         Ok(found)
+    })
+}
+
+/// Whether deposits can be checked against the profile that the settings name.
+fn check_profile(registry: &Registry, name: &str) -> Result<(), EngineError> {
+    let found = profiles::chosen(registry, name, None).map(drop).map_err(EngineError::from);
+    found.map_err(|error| {
+        error.next("\"strongroom profile list\" shows the profiles; correct the setting, or add the profile")
     })
 }
 

@@ -7,12 +7,14 @@ use serde::{Deserialize, Serialize};
 use strongroom_registry::items::{self, NewItem};
 use strongroom_registry::objects::{self, DEPOSIT, File, Object};
 use strongroom_registry::{FileId, ItemId, ObjectState, RegistryError, Scope, Transaction, Workflows};
+use strongroom_storage::{FolderLocation, Overlap};
 
 use super::names::{file_name_of, safe_name, shown_path};
 use super::object_name;
 use super::selection::Selection;
 use super::{OF_FILES, OF_OBJECTS};
 use crate::journal::{JournalEntry, Target};
+use crate::settings::Location;
 use crate::{EngineError, Home};
 
 /// Where a result is put.
@@ -26,8 +28,8 @@ pub enum RestorationTarget {
 }
 
 impl RestorationTarget {
-    /// The folder as an absolute path, where it is one that the actor may name.
-    pub(super) fn folder(&self, scope: Scope) -> Result<Option<String>, EngineError> {
+    /// The folder as an absolute path, where it is one that the actor may name, and apart from the stores.
+    pub(super) fn folder(&self, home: &Home, scope: Scope) -> Result<Option<String>, EngineError> {
         let Self::Folder(folder) = self else { return Ok(None) };
         let shown = folder.display().to_string();
         if let Scope::Institution(_) = scope {
@@ -41,11 +43,32 @@ impl RestorationTarget {
             path: shown.clone(),
             source,
         })?;
+        check_apart(home, &absolute)?;
         match absolute.into_os_string().into_string() {
             Ok(text) => Ok(Some(text)),
             Err(_) => Err(EngineError::Usage(format!("{shown:?} is not UTF-8; name a folder that is"))),
         }
     }
+}
+
+/// Refuses what is no folder, and a folder of a store: what is put there would pass for something of the store's.
+fn check_apart(home: &Home, folder: &Path) -> Result<(), EngineError> {
+    let shown = folder.display();
+    if folder.metadata().is_ok_and(|found| !found.is_dir()) {
+        return Err(EngineError::Usage(format!("{shown} is no folder")).next("name a folder to restore into"));
+    }
+    let wanted = FolderLocation::of(folder);
+    for (name, store) in &home.settings.stores {
+        let Location::Folder(place) = store.location(&home.directory) else { continue };
+        if matches!(wanted.overlap(&place), Some(Overlap::Same | Overlap::Within)) {
+            return Err(EngineError::Usage(format!(
+                "{shown} lies in the folder of store {name}, {}",
+                place.path().display()
+            ))
+            .next("restore into another folder, or into the restoration store by leaving the folder out"));
+        }
+    }
+    Ok(())
 }
 
 /// What of an object is asked for.
@@ -160,7 +183,7 @@ pub(crate) fn is_into_folder(options: &str) -> bool {
 /// The object or version does not exist within the scope, a file of the bag's name lies in the folder, or a request for one
 /// institution names a folder of the server.
 pub fn request_object(home: &Home, request: &RestoreRequest) -> Result<ItemId, EngineError> {
-    let to = request.target.folder(request.scope)?;
+    let to = request.target.folder(home, request.scope)?;
     if request.unpacked && to.is_none() {
         let reason = "an object is unpacked into a folder, and the restoration store takes one tar".to_owned();
         return Err(EngineError::Usage(reason).next("name a folder to restore into, or ask for the tar"));
@@ -203,7 +226,7 @@ pub fn request_paths(home: &Home, request: &RestorePathsRequest) -> Result<ItemI
         }
     }
     let selected = Selection::parse(&request.paths)?.of(home, &object, version)?;
-    let to = request.target.folder(scope)?;
+    let to = request.target.folder(home, scope)?;
     let options = RestoreOptions {
         version: Some(version),
         unpacked: to.is_some(),
@@ -231,7 +254,7 @@ pub fn request_paths(home: &Home, request: &RestorePathsRequest) -> Result<ItemI
 /// The file does not exist within the scope, the version does not have it, one of its name lies in the folder, or a request for one
 /// institution names a folder of the server.
 pub fn request_file(home: &Home, request: &RestoreFileRequest) -> Result<ItemId, EngineError> {
-    let to = request.target.folder(request.scope)?;
+    let to = request.target.folder(home, request.scope)?;
     if let Some(folder) = &to {
         let (_, file) = home.registry.read(|tx| find_file(tx, request))?;
         check_is_free(folder, file_name_of(shown_path(&file.path)))?;
@@ -327,11 +350,8 @@ pub(super) fn as_text(options: &impl Serialize) -> Result<String, RegistryError>
     serde_json::to_string(options).map_err(failed)
 }
 
-/// Refuses what is no folder, and a folder in which something of this name lies.
+/// Refuses a folder in which something of this name lies.
 fn check_is_free(folder: &str, name: &str) -> Result<(), EngineError> {
-    if Path::new(folder).metadata().is_ok_and(|found| !found.is_dir()) {
-        return Err(EngineError::Usage(format!("{folder} is no folder")).next("name a folder to restore into"));
-    }
     let path = Path::new(folder).join(safe_name(name));
     if path.symlink_metadata().is_ok() {
         return Err(EngineError::Usage(format!(

@@ -8,7 +8,9 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use serde::Deserialize;
-use strongroom_s3::{BucketLocation, S3Settings, S3Store};
+#[cfg(feature = "s3")]
+use strongroom_s3::S3Store;
+use strongroom_s3::{BucketLocation, S3Settings};
 use strongroom_storage::{FolderLocation, FolderMode, FolderStore, Overlap, StorageError, Store};
 
 use super::kind::Kind;
@@ -238,7 +240,10 @@ impl StoreSettings {
             Self::Folder(folder) => {
                 Arc::new(FolderStore::open_with_mode(name, home.join(&folder.path), folder.folder_mode())?)
             }
+            #[cfg(feature = "s3")]
             Self::S3(settings) => Arc::new(S3Store::open(name, settings.as_ref().clone())?),
+            #[cfg(not(feature = "s3"))]
+            Self::S3(_) => return Err(without_object_storage(name)),
         })
     }
 
@@ -248,7 +253,10 @@ impl StoreSettings {
             Self::Folder(folder) => {
                 Arc::new(FolderStore::create_with_mode(name, home.join(&folder.path), folder.folder_mode())?)
             }
+            #[cfg(feature = "s3")]
             Self::S3(settings) => Arc::new(S3Store::create(name, settings.as_ref().clone())?),
+            #[cfg(not(feature = "s3"))]
+            Self::S3(_) => return Err(without_object_storage(name)),
         })
     }
 
@@ -355,6 +363,14 @@ impl fmt::Display for BucketPlace<'_> {
             None => Ok(()),
         }
     }
+}
+
+/// Why a store in object storage cannot be opened by a program that was built without it.
+#[cfg(not(feature = "s3"))]
+fn without_object_storage(name: &str) -> StorageError {
+    let reason =
+        "this program is built without object storage (its feature s3); use one that is built with it".to_owned();
+    StorageError::Away { store: name.to_owned(), reason }
 }
 
 #[cfg(test)]

@@ -23,6 +23,8 @@ pub struct BatchView {
     pub succeeded: u64,
     /// How many failed.
     pub failed: u64,
+    /// How many were cancelled.
+    pub cancelled: u64,
     /// How many have not ended, with those that are held.
     pub open: u64,
     /// How many are held.
@@ -55,6 +57,7 @@ impl BatchView {
             items: sum(|_| true),
             succeeded: sum(|status| status == ItemStatus::Succeeded),
             failed: sum(|status| status == ItemStatus::Failed),
+            cancelled: sum(|status| status == ItemStatus::Cancelled),
             open: sum(|status| !status.is_ended()),
             held: sum(|status| status == ItemStatus::Held),
             deleted: sum(|status| status == ItemStatus::Deleted),

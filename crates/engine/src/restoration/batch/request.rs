@@ -68,7 +68,7 @@ pub struct BatchRequested {
 /// Institution or collection do not exist within the scope, the collection has no objects, or a request for one institution
 /// names a folder of the server.
 pub fn request_collection(home: &Home, request: &CollectionRequest) -> Result<BatchRequested, EngineError> {
-    let to = request.target.folder(request.scope)?;
+    let to = request.target.folder(home, request.scope)?;
     let made = BatchRequested { batch: BatchId::new(), item: ItemId::new() };
     let (request, workflows) = (request.clone(), home.registry.workflows());
     home.registry.write_and_wake(move |tx| {
@@ -105,7 +105,7 @@ pub fn request_list(
     request: &ListRequest,
     names: &mut dyn Iterator<Item = Result<String, EngineError>>,
 ) -> Result<BatchRequested, EngineError> {
-    let to = request.target.folder(request.scope)?;
+    let to = request.target.folder(home, request.scope)?;
     let made = BatchRequested { batch: BatchId::new(), item: ItemId::new() };
     let outcome = note_list(home, request, made.batch, names).and_then(|(institution, noted)| {
         let (request, workflows) = (request.clone(), home.registry.workflows());
