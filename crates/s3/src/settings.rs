@@ -7,8 +7,10 @@ use std::time::Duration;
 use serde::Deserialize;
 
 /// Least bytes of a part (S3: 5 MiB, but for the last part).
+#[cfg(feature = "client")]
 const LEAST_PART: u64 = 5 << 20;
 /// Longer parts would only cost memory.
+#[cfg(feature = "client")]
 const LONGEST_PART: u64 = 1 << 30;
 
 /// A text that is never shown.
@@ -22,6 +24,7 @@ impl Secret {
         Self(text.into())
     }
 
+    #[cfg(feature = "client")]
     pub(crate) fn reveal(&self) -> &str {
         &self.0
     }
@@ -136,8 +139,8 @@ impl Default for S3Settings {
 }
 
 impl S3Settings {
-    #[cfg(feature = "client")]
     /// Whether the service is AWS itself.
+    #[cfg(feature = "client")]
     pub(crate) fn is_aws(&self) -> bool {
         let Some(endpoint) = &self.endpoint else { return true };
         let authority = endpoint.split_once("://").map_or(endpoint.as_str(), |(_, rest)| rest);
@@ -145,9 +148,9 @@ impl S3Settings {
         host.ends_with(".amazonaws.com") || host.ends_with(".amazonaws.com.cn")
     }
 
-    #[cfg(feature = "client")]
     /// Waits after attempt number `attempt` (from 1) of what the client does not repeat itself; false, at once, where the
     /// attempts are spent.
+    #[cfg(feature = "client")]
     pub(crate) fn wait_after(&self, attempt: u32) -> bool {
         if attempt >= self.attempts {
             return false;
@@ -156,13 +159,14 @@ impl S3Settings {
         true
     }
 
-    #[cfg(feature = "client")]
     /// Where the service is, for people.
+    #[cfg(feature = "client")]
     pub(crate) fn shown_endpoint(&self) -> &str {
         self.endpoint.as_deref().unwrap_or("AWS")
     }
 
     /// What is wrong with the settings by themselves.
+    #[cfg(feature = "client")]
     pub(crate) fn fault(&self) -> Option<String> {
         if self.bucket.is_empty() {
             return Some("bucket must name a bucket".to_owned());

@@ -47,7 +47,7 @@ fn upgrade(installation: &Installation, context: &Context) -> Outcome {
 fn move_to(url: &str, installation: &Installation, context: &Context) -> Outcome {
     let moved = with_tables(context, |tell| registry::move_to(installation, url, tell))?;
     let (from, to) = (&moved.from, &moved.to);
-    context.output.say(format!("the registry is at {to} now; {from} stayed as it was and is not used any more"))?;
+    context.output.say(format!("the registry is at {to} now; {from} keeps its rows and is not opened any more"))?;
     if let Some(file) = &moved.settings {
         context.output.say(format!("changed registry.url in {file}"))?;
     }

@@ -142,12 +142,14 @@ fn a_registry_moves_to_postgresql_and_from_its_backup_into_another_database() {
     let home = open(&place);
     place.run(["migrate", "--to", &first.url()]).fails(4, &["in use", "workers"]);
     drop(home);
-    let file = fs::read(place.path("home/registry.db")).unwrap();
     let settings = fs::read_to_string(place.path("home/strongroom.toml")).unwrap();
     let moved = place.run(["migrate", "--to", &first.url(), "--json"]).succeeds().json();
+    let old_address = [("STRONGROOM_REGISTRY__URL", "sqlite:registry.db")];
+    for command in [vec!["objects", "list"], vec!["schedule", "--once"]] {
+        place.run_with(&old_address, command).fails(2, &["its rows were moved to PostgreSQL", "registry.url"]);
+    }
     let objects = moved.iter().find(|table| table["table"] == "objects").unwrap();
     assert_eq!(objects["rows"], 1, "{objects}");
-    assert_eq!(fs::read(place.path("home/registry.db")).unwrap(), file, "the file stays as it was");
     let changed = fs::read_to_string(place.path("home/strongroom.toml")).unwrap();
     assert_eq!(changed.lines().count(), settings.lines().count() + 1, "one line more: {changed}");
     assert_eq!(told(&place), before);

@@ -14,8 +14,10 @@ use crate::DatabaseError;
 
 use super::failure::{Act, explain};
 
-/// `PRAGMA user_version` of a copy that has not been used yet; of every other file it is 0.
+/// `PRAGMA user_version` of a copy that has not been used yet; of a file in use it is 0.
 const COPY: i64 = 1;
+/// The same of a file whose rows were moved to another database.
+const MOVED: i64 = 2;
 
 /// Marks a copy that was just made, before it gets its name.
 pub(super) fn mark(copy: &Connection) -> rusqlite::Result<()> {
@@ -30,6 +32,25 @@ pub(super) fn unmark(connection: &Connection, path: &Path) -> Result<(), Databas
         connection.pragma_update(None, "user_version", 0).map_err(failed)?;
     }
     Ok(())
+}
+
+/// Marks a file whose rows are in another database from now on: whoever still opened it would write what nobody reads.
+pub(crate) fn mark_moved(connection: &Connection) -> rusqlite::Result<()> {
+    connection.pragma_update(None, "user_version", MOVED)
+}
+
+/// Refuses a file whose rows were moved.
+pub(super) fn refuse_moved(connection: &Connection, path: &Path) -> Result<(), DatabaseError> {
+    let failed = |error: rusqlite::Error| explain(path, Act::Other("look at a mark"), &error);
+    if version(connection).map_err(failed)? != MOVED {
+        return Ok(());
+    }
+    Err(DatabaseError::Schema {
+        path: path.display().to_string(),
+        reason: "its rows were moved to PostgreSQL (strongroom migrate --to), and what is written here would be missing there; \
+                 have registry.url name that database, in the settings and in the environment"
+            .into(),
+    })
 }
 
 /// Refuses a marked file beside which there is a log. Nothing is changed.

@@ -8,8 +8,8 @@ use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 use crate::migration::{OlderSchema, check_order, check_version};
 use crate::{DatabaseError, Migration, Time, Upgraded};
 
-use super::backup;
 use super::failure::{Act, explain};
+use super::{backup, copied};
 
 /// "STRM" in SQLite's header, where a file says which program it belongs to (`PRAGMA application_id`).
 const APPLICATION_ID: i64 = 0x5354_524D;
@@ -21,7 +21,7 @@ pub(super) fn refuse_foreign(connection: &Connection, path: &Path) -> Result<(),
     let failed = |error: rusqlite::Error| explain(path, CHECK, &error);
     let id: i64 = connection.query_row("PRAGMA application_id", [], |row| row.get(0)).map_err(failed)?;
     if id == APPLICATION_ID {
-        return Ok(());
+        return copied::refuse_moved(connection, path);
     }
     let tables: i64 =
         connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0)).map_err(failed)?;

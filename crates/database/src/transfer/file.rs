@@ -49,6 +49,15 @@ impl FileSource {
         Ok(Self { connection, path: path.to_owned() })
     }
 
+    /// Marks the file as one whose rows are elsewhere: no program opens it any more. It keeps all its rows.
+    pub fn retire(&self) -> Result<(), DatabaseError> {
+        let marked = self.connection.execute_batch("COMMIT").and_then(|()| sqlite::mark_moved(&self.connection));
+        marked.map_err(|error| DatabaseError::Unavailable {
+            act: "mark the database as moved".into(),
+            detail: format!("{}: {error}", self.path.display()),
+        })
+    }
+
     fn failed(&self, error: &rusqlite::Error) -> DatabaseError {
         unavailable(&self.path, error)
     }

@@ -102,7 +102,8 @@ pub fn upgrade(installation: &Installation) -> Result<SchemaView, EngineError> {
 ///
 /// # Errors
 /// The registry is in PostgreSQL already, or in use; the database has rows already, or what was read back differs: the
-/// settings are unchanged then.
+/// settings are unchanged then. Or the settings cannot be changed, when everything was moved: the file is not opened any more
+/// then, and the error tells what to set.
 pub fn move_to(
     installation: &Installation,
     url: &str,
@@ -121,6 +122,11 @@ pub fn move_to(
         other => other.into(),
     })?;
     fill(&mut source, &target, tell)?;
+    // Before the settings name the other one: two registries are never in use at once.
+    source.retire().map_err(|error| {
+        EngineError::from(error)
+            .next(format!("see that nothing uses the file any more, and set registry.url to {target}"))
+    })?;
     let (settings, variable) = change.make()?;
     authorized.tell_done_if_possible(
         &target,
