@@ -13,7 +13,7 @@ use crate::output::printable;
 
 /// Restore objects and files out of the stores
 #[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Restore {
     #[command(subcommand)]
     one: Option<One>,

@@ -30,7 +30,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(500);
 #[derive(Debug, Args)]
 pub(crate) struct Many {
     /// Restore every object of a collection, as one batch with one receipt
-    #[arg(long, value_name = "INSTITUTION/COLLECTION", required_unless_present = "list", conflicts_with = "list")]
+    #[arg(long, value_name = "INSTITUTION/COLLECTION", conflicts_with = "list")]
     collection: Option<String>,
     /// Restore the objects that a file names, one a line, as one batch with one receipt; - for standard input
     #[arg(long, value_name = "FILE")]
@@ -49,7 +49,8 @@ pub(super) fn run(call: &OpContext, many: &Many, context: &Context) -> Outcome {
             restorations::of_collection(call, institution, collection, target)?
         }
         (None, Some(file)) => restorations::of_list(call, &mut Lines::open(file)?, target)?,
-        (None, None) => return Err(Failure::usage("nothing to restore: name an object, a collection or a list")),
+        (None, None) => return Err(Failure::usage("nothing to restore is named")
+            .next("strongroom restore object OBJECT, restore file OBJECT PATH, restore --collection NAME or restore --list FILE")),
     };
     if many.how.wait {
         return wait(call, made.batch, &many.how.waiting, context);
