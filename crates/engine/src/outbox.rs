@@ -1,5 +1,5 @@
 //! The dispatcher of the outbox: hands each message to the channel that takes its kind, at least once. The messages of an
-//! institution go through a channel in the order of their identifiers: one that fails holds up the later ones of its institution
+//! institution go through a channel in the order in which they were put there: one that fails holds up the later ones of its institution
 //! for the same place in that channel, and nothing else. Each message has attempts of its own, with growing waits between them.
 //! Messages of kinds that no channel takes (`ingested`) stay in the outbox.
 
@@ -136,12 +136,12 @@ struct Run<'a> {
 impl Run<'_> {
     /// Delivers the messages of an institution in order, for each place up to the first that fails or waits.
     fn deliver_to(&mut self, channel: &dyn Channel, institution: InstitutionId) -> Result<(), EngineError> {
-        let mut after = Uuid::nil();
+        let mut after = 0;
         let mut held_up = BTreeSet::new();
         loop {
             let (now, page) = self.page(channel, institution, after)?;
             let Some(last) = page.last() else { return Ok(()) };
-            after = last.id;
+            after = last.number;
             for message in &page {
                 if self.stop.is_requested() {
                     return Ok(());
@@ -175,14 +175,14 @@ impl Run<'_> {
         &self,
         channel: &dyn Channel,
         institution: InstitutionId,
-        after: Uuid,
+        after: u64,
     ) -> Result<(Time, Vec<Message>), RegistryError> {
         self.home.registry.read(|tx| {
             let mut page = Vec::new();
             for kind in channel.kinds() {
                 page.extend(rows::undelivered(tx, kind, institution, after, PAGE)?);
             }
-            page.sort_by_key(|message: &Message| message.id);
+            page.sort_by_key(|message: &Message| message.number);
             // Behind the first of them, those of a kind of which there are more may be missing.
             page.truncate(PAGE);
             Ok((tx.now()?, page))

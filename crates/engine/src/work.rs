@@ -1,6 +1,6 @@
 //! Putting the workers together: every handler of the system, a runtime over them, and waiting for work items to end.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use strongroom_queue::{NewTask, Outcome, TaskState, tasks};
 use strongroom_registry::items::{self, Item, ItemFilter};
 use strongroom_registry::work::Assignment;
-use strongroom_registry::{BatchId, InstitutionId, ItemId, ItemStatus, ObjectId, RegistryError, Scope, WaitReason};
+use strongroom_registry::{BatchId, ItemId, ItemStatus, ObjectId, RegistryError, Scope, WaitReason};
 
 use crate::restoration::OF_BATCHES;
 use crate::runtime::{Builder, Handler, Pools, Runtime, Shutdown, Summary};
@@ -184,17 +184,15 @@ fn waits_for_person(home: &Home, first: &Item) -> Result<bool, RegistryError> {
 fn with_older(home: &Home, chosen: &[ItemId]) -> Result<BTreeSet<ItemId>, RegistryError> {
     home.registry.read(|tx| {
         let mut all = BTreeSet::new();
-        let mut latest: BTreeMap<(InstitutionId, String), Item> = BTreeMap::new();
-        for id in chosen {
-            all.insert(*id);
-            let Some(item) = items::get(tx, Scope::System, *id)? else { continue };
-            let object = (item.institution, item.object_identifier.clone());
-            if item.action == ingest::INGEST && latest.get(&object).is_none_or(|known| known.id < item.id) {
-                latest.insert(object, item);
+        // The latest come first, as far as clocks tell: the older ones of their objects are found with them.
+        for id in chosen.iter().rev() {
+            if !all.insert(*id) {
+                continue;
             }
-        }
-        for item in latest.values() {
-            all.extend(items::open_up_to(tx, item)?);
+            let Some(item) = items::get(tx, Scope::System, *id)? else { continue };
+            if item.action == ingest::INGEST {
+                all.extend(items::open_up_to(tx, &item)?);
+            }
         }
         Ok(all)
     })

@@ -1,7 +1,5 @@
 //! Work items: shown, steered, and worked on here and now.
 
-use std::collections::BTreeSet;
-
 use strongroom_queue::tasks;
 use strongroom_registry::items::{self, Item, ItemFilter, Request};
 use strongroom_registry::{
@@ -242,8 +240,7 @@ fn older_held(tx: &mut dyn Transaction, scope: Scope, item: &Item) -> Result<Opt
     if item.wait_reason != Some(WaitReason::OlderDeposit) {
         return Ok(None);
     }
-    let older: BTreeSet<ItemId> = items::open_up_to(tx, item)?.into_iter().filter(|older| *older != item.id).collect();
-    for older in older {
+    for older in items::open_up_to(tx, item)?.into_iter().filter(|older| *older != item.id) {
         let older = items::find(tx, scope, older)?;
         if older.status == ItemStatus::Held {
             return Ok(Some(older));

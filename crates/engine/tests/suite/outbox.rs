@@ -11,7 +11,6 @@ use strongroom_engine::survey::Survey;
 use strongroom_engine::{EngineError, Home, background, outbox, status};
 use strongroom_registry::outbox::{self as rows, Message};
 use strongroom_registry::{InstitutionId, ItemId, Registry, Scope, tenants};
-use uuid::Uuid;
 
 use crate::fixture::{self, INSTITUTION, TestHome};
 
@@ -108,7 +107,7 @@ fn put(home: &Home, institution: InstitutionId, kind: &'static str, key: &'stati
 
 fn letters(home: &Home) -> Vec<Message> {
     let institution = ours(home);
-    home.registry.read(|tx| rows::undelivered(tx, KIND, institution, Uuid::nil(), 100)).expect("reads")
+    home.registry.read(|tx| rows::undelivered(tx, KIND, institution, 0, 100)).expect("reads")
 }
 
 #[test]
@@ -194,7 +193,7 @@ fn messages_that_are_undelivered_for_an_hour_are_told_with_an_error() {
     home.advance(Duration::from_mins(61));
     assert_eq!(overdue(), (1, None));
     let institution = ours(&home);
-    let page = home.registry.read(|tx| rows::undelivered(tx, rows::UPLOAD_EXPIRES, institution, Uuid::nil(), 1));
+    let page = home.registry.read(|tx| rows::undelivered(tx, rows::UPLOAD_EXPIRES, institution, 0, 1));
     let id = page.expect("reads")[0].id;
     home.registry
         .write(move |tx| {

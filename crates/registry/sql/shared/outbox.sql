@@ -1,14 +1,11 @@
--- name: outbox.insert
-INSERT INTO outbox (id, institution_id, item_id, key, kind, payload, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
-ON CONFLICT (key) DO NOTHING
 -- name: outbox.next_institution
 SELECT institution_id FROM outbox WHERE delivered_at IS NULL AND kind = ?1 AND institution_id > ?2
 ORDER BY institution_id LIMIT 1
 -- name: outbox.undelivered
-SELECT o.id, o.institution_id, i.identifier AS institution_identifier, o.item_id, o.key, o.kind, o.payload,
+SELECT o.id, o.number, o.institution_id, i.identifier AS institution_identifier, o.item_id, o.key, o.kind, o.payload,
     o.created_at, o.delivered_at, o.attempts, o.next_attempt_at, o.last_error
 FROM outbox o JOIN institutions i ON i.id = o.institution_id
-WHERE o.delivered_at IS NULL AND o.kind = ?1 AND o.institution_id = ?2 AND o.id > ?3 ORDER BY o.id LIMIT ?4
+WHERE o.delivered_at IS NULL AND o.kind = ?1 AND o.institution_id = ?2 AND o.number > ?3 ORDER BY o.number LIMIT ?4
 -- name: outbox.delivered
 UPDATE outbox SET delivered_at = ?2 WHERE id = ?1 AND delivered_at IS NULL
 -- name: outbox.failed
@@ -21,4 +18,4 @@ SELECT count(*) AS messages FROM outbox WHERE delivered_at IS NULL AND kind = ?1
 -- name: outbox.overdue_error
 SELECT last_error FROM outbox
 WHERE delivered_at IS NULL AND kind = ?1 AND (created_at < ?2 OR created_at > ?3)
-    AND last_error IS NOT NULL ORDER BY id LIMIT 1
+    AND last_error IS NOT NULL ORDER BY number LIMIT 1

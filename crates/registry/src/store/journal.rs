@@ -28,8 +28,10 @@ pub struct NewLine<'a> {
 /// A line as it is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
-    /// Its identifier; later lines of one process have greater ones.
+    /// Its identifier.
     pub id: JournalId,
+    /// Its place in the order of the journal: a line that was appended later has a greater number.
+    pub number: u64,
     /// When.
     pub time: Time,
     /// Who acted.
@@ -88,21 +90,21 @@ pub fn append(tx: &mut dyn Transaction, line: &NewLine<'_>) -> Result<JournalId,
 
 /// Whether a refusal of this act of an actor is in the journal since then.
 pub fn was_refused(tx: &mut dyn Transaction, actor: &Actor, act: &str, since: Time) -> Result<bool, RegistryError> {
-    let values = [actor.id.into(), JournalId::at(since).into(), act.into()];
+    let values = [actor.id.into(), since.into(), act.into()];
     Ok(tx.query_one(Statement("journal.was_refused"), &values)?.is_some())
 }
 
-/// Lines in the order of their identifiers, after `after`.
+/// Lines in the order in which they were appended, after the number `after`.
 pub fn list(
     tx: &mut dyn Transaction,
     scope: Scope,
     filter: &LineFilter,
-    after: Option<JournalId>,
+    after: Option<u64>,
     limit: usize,
 ) -> Result<Vec<Line>, RegistryError> {
     let since = filter.since.unwrap_or(Time(0));
     let values = [
-        after.unwrap_or(JournalId(Uuid::nil())).into(),
+        after.unwrap_or(0).into(),
         scope.value(),
         since.into(),
         filter.actor.clone().into(),
@@ -129,6 +131,7 @@ pub(crate) fn optional_actor_row(row: &Row, id: &'static str) -> Result<Option<A
 fn line_row(row: &Row) -> Result<Line, RegistryError> {
     Ok(Line {
         id: JournalId(row.uuid("id")?),
+        number: row.count("number")?,
         time: row.time("time")?,
         actor: actor_row(row, "actor_id")?,
         request: row.uuid("request_id")?,

@@ -1,5 +1,5 @@
 //! The outbox: messages to people outside, put there in the transaction that gives the reason. Delivery is at least once, for
-//! each institution in the order of the identifiers; [`Message::key`] stays the same in each attempt.
+//! each institution in the order in which they were put there; [`Message::key`] stays the same in each attempt.
 
 use strongroom_database::{CLOCK_TOLERANCE, Row, Statement, Time, Transaction};
 use uuid::Uuid;
@@ -17,8 +17,10 @@ const LONGEST_ERROR: usize = 1_000;
 /// A message of the outbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// Its identifier; later messages have greater ones.
+    /// Its identifier.
     pub id: Uuid,
+    /// Its place in the order of the outbox: a message that was put there later has a greater number.
+    pub number: u64,
     /// The institution that it is for.
     pub institution: InstitutionId,
     /// Its domain name.
@@ -70,12 +72,12 @@ pub fn next_institution(
     Ok(row.map(|row| row.uuid("institution_id")).transpose()?.map(InstitutionId))
 }
 
-/// Messages of a kind to an institution that were not delivered, in order, after `after`.
+/// Messages of a kind to an institution that were not delivered, in order, after the number `after`.
 pub fn undelivered(
     tx: &mut dyn Transaction,
     kind: &str,
     institution: InstitutionId,
-    after: Uuid,
+    after: u64,
     limit: usize,
 ) -> Result<Vec<Message>, RegistryError> {
     let values = [kind.into(), institution.into(), after.into(), limit.into()];
@@ -133,6 +135,7 @@ pub fn waiting(tx: &mut dyn Transaction) -> Result<Vec<Waiting>, RegistryError> 
 fn message_row(row: &Row) -> Result<Message, RegistryError> {
     Ok(Message {
         id: row.uuid("id")?,
+        number: row.count("number")?,
         institution: InstitutionId(row.uuid("institution_id")?),
         institution_identifier: row.text("institution_identifier")?.to_owned(),
         item: row.optional_uuid("item_id")?.map(ItemId),
