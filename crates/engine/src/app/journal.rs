@@ -1,7 +1,7 @@
 //! The journal: what actors did, or were refused.
 
-use strongroom_registry::journal::{self, LineFilter};
 use strongroom_registry::Time;
+use strongroom_registry::journal::{self, LineFilter};
 
 use super::authorization::JOURNAL_LIST;
 use super::views::JournalView;
@@ -20,11 +20,7 @@ pub struct Filter {
 }
 
 /// Lines of the journal, in the order in which they were appended, after the number `after`.
-pub fn list(
-    context: &OpContext,
-    filter: &Filter,
-    after: Option<u64>,
-) -> Result<Page<JournalView, u64>, EngineError> {
+pub fn list(context: &OpContext, filter: &Filter, after: Option<u64>) -> Result<Page<JournalView, u64>, EngineError> {
     let authorized = context.authorize(&JOURNAL_LIST)?;
     let scope = authorized.scope_of(filter.institution.as_deref())?;
     // Addresses are kept in lower case; names of accounts are kept as they are.

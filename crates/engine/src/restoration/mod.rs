@@ -66,8 +66,9 @@ fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
             (submission::give(context, &target, &object, version)?, "each file byte for byte as deposited".to_owned())
         } else {
             let gaps = parts(context, &object, version)?.filter(|parts| !parts.is_complete());
-            let form = gaps.map_or_else(|| "as a bag".to_owned(), |gaps| format!("as a bag, {gaps}"));
-            (bag::give(context, &target, &object, version)?, form)
+            let (given, lack) = bag::give(context, &target, &object, version)?;
+            let remarks = gaps.map(|gaps| gaps.to_string()).into_iter().chain(lack);
+            (given, remarks.fold("as a bag".to_owned(), |form, remark| format!("{form}, {remark}")))
         };
         (object, given, format!("version {version} given back {form}"))
     };

@@ -195,6 +195,9 @@ const CASES: &[Case] = cases! {
     };
     "objects::premis" "objects.premis" |call, _| something(app::objects::premis(call, &letters(), &mut Vec::new()));
     "objects::show" "objects.show" |call, _| something(app::objects::show(call, &letters()));
+    "outbox::list" "outbox.list" |call, _| app::outbox::list(call, None).map(|page| some(&page.items));
+    "outbox::send" "outbox.send" |call, _| something(app::outbox::send(call, FindingId::new().0));
+    "outbox::remove" "outbox.remove" |call, _| something(app::outbox::remove(call, FindingId::new().0));
     "profiles::list" "profiles.list" |call, _| app::profiles::list(call).map(|found| some(&found));
     "profiles::show" "profiles.show" |call, _| something(app::profiles::show(call, "btr-1.0", None));
     "profiles::document" "profiles.show" |call, _| something(app::profiles::document(call, "btr-1.0", None));

@@ -103,13 +103,7 @@ pub fn list(
     limit: usize,
 ) -> Result<Vec<Line>, RegistryError> {
     let since = filter.since.unwrap_or(Time(0));
-    let values = [
-        after.unwrap_or(0).into(),
-        scope.value(),
-        since.into(),
-        filter.actor.clone().into(),
-        limit.into(),
-    ];
+    let values = [after.unwrap_or(0).into(), scope.value(), since.into(), filter.actor.clone().into(), limit.into()];
     tx.query(Statement("journal.list"), &values)?.iter().map(line_row).collect()
 }
 

@@ -173,9 +173,8 @@ fn lines_and_messages_have_the_order_in_which_they_were_written(open: Open<'_>, 
     let acts: Vec<&str> = first.iter().chain(&second).map(|line| line.act.as_str()).collect();
     assert_eq!(acts, ["items.release", "items.hold", "items.release"]);
     assert!(first[1].id > second[0].id, "the clocks differ");
-    let page = |after| {
-        registry.read(|tx| outbox::undelivered(tx, outbox::INGESTED, institution, after, 2)).expect("is read")
-    };
+    let page =
+        |after| registry.read(|tx| outbox::undelivered(tx, outbox::INGESTED, institution, after, 2)).expect("is read");
     let first = page(0);
     let second = page(first[1].number);
     let keys: Vec<&str> = first.iter().chain(&second).map(|message| message.key.as_str()).collect();
