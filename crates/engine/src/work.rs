@@ -156,18 +156,24 @@ fn open_restorations(home: &Home, batch: BatchId, after: Option<ItemId>) -> Resu
     Ok(open)
 }
 
-/// The item of a batch that makes the others, where it has not ended. It is the first that was made, unless clocks differ.
+/// The item of a batch that makes the others and writes the receipt, where one has not ended. It is the first that was made,
+/// unless clocks differ or the receipt is written again.
 fn open_maker(home: &Home, batch: BatchId) -> Result<Option<Item>, RegistryError> {
     let of_batch = ItemFilter { batch: Some(batch), ..ItemFilter::default() };
     let of_action = ItemFilter { action: Some(OF_BATCHES.action), ..of_batch.clone() };
-    let found = home.registry.read(|tx| {
-        let first = items::list(tx, Scope::System, &of_batch, None, 1)?;
-        if first.iter().any(|item| item.action == OF_BATCHES.action) {
-            return Ok::<_, RegistryError>(first);
+    let is_open =
+        |item: &Item| item.action == OF_BATCHES.action && !item.status.is_ended() && item.status != ItemStatus::Held;
+    home.registry.read(|tx| {
+        let mut page = items::list(tx, Scope::System, &of_batch, None, 1)?;
+        while !page.iter().any(is_open) {
+            let after = page.last().filter(|last| last.action == OF_BATCHES.action).map(|last| last.id);
+            page = items::list(tx, Scope::System, &of_action, after, OF_BATCH_AT_ONCE)?;
+            if page.is_empty() {
+                break;
+            }
         }
-        items::list(tx, Scope::System, &of_action, None, 1)
-    })?;
-    Ok(found.into_iter().find(|item| !item.status.is_ended() && item.status != ItemStatus::Held))
+        Ok(page.into_iter().find(is_open))
+    })
 }
 
 /// Whether the item that makes the others waits for their ends, and all that are open are held.

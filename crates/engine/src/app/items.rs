@@ -10,7 +10,7 @@ use super::authorization::{ITEMS_HISTORY, ITEMS_LIST, ITEMS_SHOW, ITEMS_STEER, I
 use super::views::{HistoryLineView, ItemView, ObstacleView, StandingView};
 use super::{Authorized, OpContext, PAGE, Page, find_institution};
 use crate::journal::Target;
-use crate::restoration::is_into_folder;
+use crate::restoration::{follow_receipt, is_into_folder};
 use crate::runtime::{Shutdown, Summary};
 use crate::{EngineError, work_on};
 
@@ -173,6 +173,9 @@ pub fn steer(context: &OpContext, wanted: &[ItemId], ask: Ask) -> Result<Vec<Ite
             let item = items::find(tx, scope, *id)?;
             check_folder(scope, ask, &item)?;
             topics.extend(items::request(tx, workflows.as_ref(), scope, *id, ask.into(), &who)?);
+            if let (Ask::Requeue(_), Some(batch)) = (ask, item.batch) {
+                topics.extend(follow_receipt(tx, workflows.as_ref(), batch)?);
+            }
             entry.done(tx, &Target::of(item.institution, format!("item {id} of {}", item.object_identifier)))?;
         }
         Ok::<_, EngineError>(topics)

@@ -4,7 +4,7 @@ use strongroom_database::{Row, Statement, Time, Transaction};
 use uuid::Uuid;
 
 pub use crate::model::actor::{Actor, LONGEST_NAME};
-use crate::{ActorId, ActorKind, InstitutionId, ItemId, JournalId, JournalOutcome, RegistryError, Scope};
+use crate::{ActorId, ActorKind, InstitutionId, ItemId, JournalId, JournalOutcome, RegistryError, Scope, tenants};
 
 /// A line to be appended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,6 +86,35 @@ pub fn append(tx: &mut dyn Transaction, line: &NewLine<'_>) -> Result<JournalId,
         ],
     )?;
     Ok(id)
+}
+
+/// The fact with the version of the schema that the journal tells of.
+const SCHEMA: &str = "journal.schema";
+
+/// From which version to which the schema was migrated without a line about it; none where the journal tells of the present one.
+/// A registry that is new needs no line.
+pub fn untold_migration(tx: &mut dyn Transaction) -> Result<Option<(u64, u64)>, RegistryError> {
+    let now = schema_version(tx)?;
+    let Some(told) = tenants::fact(tx, SCHEMA)? else { return Ok(None) };
+    let told = told.parse().map_err(|_| RegistryError::Corrupt { wanted: "a version of the schema", found: told })?;
+    Ok((told < now).then_some((told, now)))
+}
+
+/// Whether it is recorded of which version of the schema the journal tells.
+pub fn knows_schema(tx: &mut dyn Transaction) -> Result<bool, RegistryError> {
+    Ok(tenants::fact(tx, SCHEMA)?.is_some())
+}
+
+/// Records that the journal tells of the present version of the schema: in the transaction that appends the line, where there
+/// has to be one.
+pub fn set_schema_told(tx: &mut dyn Transaction) -> Result<(), RegistryError> {
+    let now = schema_version(tx)?;
+    tenants::set_fact(tx, SCHEMA, &now.to_string())
+}
+
+fn schema_version(tx: &mut dyn Transaction) -> Result<u64, RegistryError> {
+    let row = tx.query_one(Statement("schema.version"), &[])?;
+    Ok(row.map(|row| row.count("version")).transpose()?.unwrap_or(0))
 }
 
 /// Whether a refusal of this act of an actor is in the journal since then.

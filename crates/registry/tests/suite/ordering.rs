@@ -221,6 +221,7 @@ SELECT id, number FROM journal ORDER BY number
 -- name: test.numbers_of_messages
 SELECT id, number FROM outbox ORDER BY number
 ";
+    let schema_version = u64::from(schema.migrations.last().expect("migrations").version);
     let later = open(schema.statements.with(READ), &schema.migrations);
     let expected: Vec<(Uuid, i64)> = ids.into_iter().zip(1..).collect();
     for statement in NUMBERS {
@@ -229,8 +230,11 @@ SELECT id, number FROM outbox ORDER BY number
             rows.iter().map(|row| (row.uuid("id").expect("an id"), row.integer("number").expect("a number"))).collect();
         assert_eq!(found, expected, "{statement}");
     }
-    // What is written next follows, and a line of before is as unchangeable as ever.
     let registry = Registry::within(later);
+    assert_eq!(registry.read(journal::untold_migration).expect("reads"), Some((before as u64, schema_version)));
+    registry.write(journal::set_schema_told).expect("is told");
+    assert_eq!(registry.read(journal::untold_migration).expect("reads"), None);
+    // What is written next follows, and a line of before is as unchangeable as ever.
     registry
         .write(move |tx| journal::append(tx, &line(&Actor::new(ActorKind::User, "ann@example.edu"))))
         .expect("appends");

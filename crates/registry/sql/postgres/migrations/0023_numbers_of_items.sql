@@ -15,3 +15,8 @@ DROP INDEX work_items_by_identifier;
 CREATE INDEX work_items_by_identifier ON work_items (institution_id, object_identifier, number);
 DROP INDEX work_items_by_wait_key;
 CREATE INDEX work_items_by_wait_key ON work_items (wait_key, number) WHERE status IN ('pending', 'started');
+
+-- The version of the schema that the journal tells of, where the registry is in use: the line about a migration is added with
+-- this fact, by the migrating program or, where that was killed, by the next that opens the registry.
+INSERT INTO registry_facts (name, value) SELECT 'journal.schema', CAST(max(version) AS TEXT) FROM schema_version
+WHERE EXISTS (SELECT 1 FROM institutions) HAVING max(version) IS NOT NULL;
