@@ -6,8 +6,8 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
     background, backup, bag, batches, bench, collection, config, demo, deposit, fixity, identify, init, institution,
-    items, journal, migrate, objects, ocfl, profile, queue, rebuild, receiving, restore, shell, signatures, status,
-    store, work,
+    items, journal, migrate, objects, ocfl, outbox, profile, queue, rebuild, receiving, restore, shell, signatures,
+    status, store, work,
 };
 
 /// Keeps deposits: checks them, stores verified copies, watches the copies, and gives them back.
@@ -86,6 +86,9 @@ pub(crate) enum Command {
     /// Show the background tasks, and run one now
     #[command(subcommand)]
     Background(background::Background),
+    /// Show the messages that cannot be delivered, send one again, or remove it
+    #[command(subcommand)]
+    Outbox(outbox::Outbox),
     /// Watch the copies, and repair what is damaged
     #[command(subcommand)]
     Fixity(fixity::Fixity),

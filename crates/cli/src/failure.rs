@@ -234,6 +234,7 @@ fn listing_of(what: &str) -> Option<String> {
         "institution" => "institution list",
         "collection" => "collection list",
         "profile" => "profile list",
+        "message" => "outbox list",
         _ => return None,
     };
     Some(format!("\"strongroom {command}\" shows those there are"))

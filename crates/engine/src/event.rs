@@ -228,6 +228,15 @@ pub enum Event<'a> {
         /// Why.
         error: &'a dyn Display,
     },
+    /// A message cannot be delivered as things are, and is not attempted again until a person asks.
+    MessageUndeliverable {
+        /// The channel.
+        channel: &'a str,
+        /// What it is about.
+        key: &'a str,
+        /// Why.
+        reason: &'a str,
+    },
     /// A background task ran to its end.
     BackgroundTaskRan {
         /// Its name.
@@ -338,6 +347,9 @@ impl Event<'_> {
             }
             Self::MessageNotDelivered { channel, key, attempt, error } => {
                 warn!(channel, key, attempt, %error, "message could not be delivered");
+            }
+            Self::MessageUndeliverable { channel, key, reason } => {
+                warn!(channel, key, reason, "message is undeliverable");
             }
             Self::BackgroundTaskRan { name, outcome, elapsed } => {
                 debug!(name, outcome, ?elapsed, "background task ran");

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use strongroom_database::{DatabaseError, Isolation};
 use strongroom_ocfl::OcflError;
 use strongroom_queue::Outcome;
+use strongroom_registry::journal::Actor;
 use strongroom_registry::leases::{self, Hold};
 use strongroom_registry::work::{self, Assignment, Claim};
 use strongroom_registry::{ObjectId, RegistryError, Time, Transaction, stores};
@@ -95,6 +96,8 @@ pub(crate) struct ObjectHold<'h> {
     kept_at: Cell<Instant>,
     /// The claim of the work item that has it and goes on with it afterwards.
     claim: Option<Claim>,
+    /// On whose behalf; none for the program itself.
+    actor: Option<Actor>,
 }
 
 impl<'h> ObjectHold<'h> {
@@ -121,7 +124,7 @@ impl<'h> ObjectHold<'h> {
         match hold {
             Hold::Held { fence, .. } => {
                 let kept_at = Cell::new(Instant::now());
-                Ok(Self { home, object, owner, fence, replacements, kept_at, claim })
+                Ok(Self { home, object, owner, fence, replacements, kept_at, claim, actor: None })
             }
             Hold::Busy { until } => Err(OperationError::Busy(until)),
         }
@@ -133,6 +136,17 @@ impl<'h> ObjectHold<'h> {
         let hold = Self::take_lease(home, object, claim.item.0, Some(claim.clone()))?;
         home.compare_stores()?;
         Ok(hold)
+    }
+
+    /// The same, on behalf of an actor: what is written of the object names it.
+    pub(crate) fn on_behalf_of(mut self, actor: Option<&Actor>) -> Self {
+        self.actor = actor.cloned();
+        self
+    }
+
+    /// On whose behalf; none for the program itself.
+    pub(crate) fn actor(&self) -> Option<&Actor> {
+        self.actor.as_ref()
     }
 
     /// Keeps it where that was not done for a while.

@@ -16,6 +16,7 @@ use strongroom_storage::{Key, Store};
 use crate::EngineError;
 use crate::access::{Admission, Availability, StoreAccess, StoreState, by_name};
 use crate::identification::Identifiers;
+use crate::journal::{self, JournalEntry};
 use crate::places;
 use crate::profiles;
 use crate::settings::{Settings, StoreSettings};
@@ -94,6 +95,7 @@ impl Home {
         if let Some(reason) = watermark::refusal(&home.registry, &home.available(&home.preservation_stores()))? {
             home.registry = home.registry.read_only(&reason);
         } else {
+            journal::tell_of_migration(&home.registry, &JournalEntry::of_system("registry.migrate"))?;
             profiles::put_builtins(&home.registry)?;
         }
         for access in home.access.values() {

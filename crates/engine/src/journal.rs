@@ -2,7 +2,7 @@
 //! it.
 
 use strongroom_registry::journal::{self, Actor, NewLine};
-use strongroom_registry::{InstitutionId, JournalOutcome, RegistryError, Transaction};
+use strongroom_registry::{InstitutionId, JournalOutcome, Registry, RegistryError, Transaction};
 use uuid::Uuid;
 
 /// An act of an actor, before it is known how it goes.
@@ -75,4 +75,22 @@ impl JournalEntry {
     pub fn done(&self, tx: &mut dyn Transaction, target: &Target) -> Result<(), RegistryError> {
         self.append(tx, target, JournalOutcome::Done, None)
     }
+}
+
+/// Adds the line about a migration of the schema that the journal does not tell of, as an act of `entry`: that of whoever
+/// migrates, or, where its process was killed before the line, that of the system when the registry is opened next.
+pub(crate) fn tell_of_migration(registry: &Registry, entry: &JournalEntry) -> Result<(), RegistryError> {
+    let is_told = registry
+        .read(|tx| Ok::<_, RegistryError>(journal::knows_schema(tx)? && journal::untold_migration(tx)?.is_none()))?;
+    if is_told {
+        return Ok(());
+    }
+    let entry = entry.clone();
+    registry.write(move |tx| {
+        if let Some((from, to)) = journal::untold_migration(tx)? {
+            let target = format!("the schema of the registry, from version {from} to {to}");
+            entry.done(tx, &Target::of_system(target))?;
+        }
+        journal::set_schema_told(tx)
+    })
 }

@@ -1,9 +1,11 @@
 //! The dispatcher of the outbox: hands each message to the channel that takes its kind, at least once. The messages of an
-//! institution go through a channel in the order of their identifiers: one that fails holds up the later ones of its institution
-//! for the same place in that channel, and nothing else. Each message has attempts of its own, with growing waits between them.
+//! institution go through a channel in the order in which they were put there: one that fails holds up the later ones of its institution
+//! for the same place in that channel, and nothing else. Each message has attempts of its own, with growing waits between them;
+//! an attempt that panics has failed. One that cannot be delivered as things are is not attempted again until a person asks.
 //! Messages of kinds that no channel takes (`ingested`) stay in the outbox.
 
 use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use strongroom_database::CLOCK_TOLERANCE;
 use strongroom_registry::outbox::{self as rows, Message};
@@ -13,7 +15,7 @@ use uuid::Uuid;
 use crate::background;
 use crate::event::Event;
 use crate::receiving::Notices;
-use crate::runtime::{LONGEST_DELAY, Shutdown, retry_delay};
+use crate::runtime::{LONGEST_DELAY, Shutdown, panic_message, retry_delay};
 use crate::{EngineError, Home};
 
 /// Messages read at once.
@@ -46,12 +48,14 @@ pub trait Channel: Sync {
 }
 
 /// What came of an attempt that did not fail.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Delivery {
     /// The message was delivered.
     Made,
     /// It did not have to be delivered any more: what it is about has changed since.
     Obsolete,
+    /// It cannot be delivered as things are, and another attempt would change nothing: why.
+    Undeliverable(String),
 }
 
 /// Every channel.
@@ -66,6 +70,8 @@ pub struct Delivered {
     pub obsolete: u64,
     /// Messages whose attempt failed.
     pub failed: u64,
+    /// Messages that cannot be delivered as things are; they are not attempted again.
+    pub undeliverable: u64,
     /// Places of institutions whose messages in a channel wait, since it is too early for the next attempt at the first of them.
     pub waiting: u64,
 }
@@ -124,6 +130,14 @@ fn next_institution(
     })
 }
 
+/// One attempt. A panic is a failure of this message alone: it holds up no other institution, and is not repeated at once.
+fn attempt(channel: &dyn Channel, home: &Home, message: &Message) -> Result<Delivery, EngineError> {
+    catch_unwind(AssertUnwindSafe(|| channel.deliver(home, message))).unwrap_or_else(|panic| {
+        let source = std::io::Error::other(format!("it panicked: {}", panic_message(panic.as_ref())));
+        Err(EngineError::Io { act: "deliver message", path: message.key.clone(), source })
+    })
+}
+
 /// One run of the dispatcher.
 struct Run<'a> {
     home: &'a Home,
@@ -136,12 +150,12 @@ struct Run<'a> {
 impl Run<'_> {
     /// Delivers the messages of an institution in order, for each place up to the first that fails or waits.
     fn deliver_to(&mut self, channel: &dyn Channel, institution: InstitutionId) -> Result<(), EngineError> {
-        let mut after = Uuid::nil();
+        let mut after = 0;
         let mut held_up = BTreeSet::new();
         loop {
             let (now, page) = self.page(channel, institution, after)?;
             let Some(last) = page.last() else { return Ok(()) };
-            after = last.id;
+            after = last.number;
             for message in &page {
                 if self.stop.is_requested() {
                     return Ok(());
@@ -158,9 +172,10 @@ impl Run<'_> {
                     held_up.insert(place);
                     continue;
                 }
-                match channel.deliver(self.home, message) {
+                match attempt(channel, self.home, message) {
                     Ok(Delivery::Made) => self.done.delivered += 1,
                     Ok(Delivery::Obsolete) => self.done.obsolete += 1,
+                    Ok(Delivery::Undeliverable(reason)) => self.record_undeliverable(channel, message, reason)?,
                     Err(error) => {
                         self.record_failure(channel, message, &error)?;
                         held_up.insert(place);
@@ -175,14 +190,14 @@ impl Run<'_> {
         &self,
         channel: &dyn Channel,
         institution: InstitutionId,
-        after: Uuid,
+        after: u64,
     ) -> Result<(Time, Vec<Message>), RegistryError> {
         self.home.registry.read(|tx| {
             let mut page = Vec::new();
             for kind in channel.kinds() {
                 page.extend(rows::undelivered(tx, kind, institution, after, PAGE)?);
             }
-            page.sort_by_key(|message: &Message| message.id);
+            page.sort_by_key(|message: &Message| message.number);
             // Behind the first of them, those of a kind of which there are more may be missing.
             page.truncate(PAGE);
             Ok((tx.now()?, page))
@@ -205,6 +220,19 @@ impl Run<'_> {
         })?;
         self.done.failed += 1;
         self.attempt_at(at);
+        Ok(())
+    }
+
+    fn record_undeliverable(
+        &mut self,
+        channel: &dyn Channel,
+        message: &Message,
+        reason: String,
+    ) -> Result<(), EngineError> {
+        Event::MessageUndeliverable { channel: channel.name(), key: &message.key, reason: &reason }.emit();
+        let id = message.id;
+        self.home.registry.write(move |tx| rows::set_undeliverable(tx, id, &reason))?;
+        self.done.undeliverable += 1;
         Ok(())
     }
 

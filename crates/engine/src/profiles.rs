@@ -103,16 +103,32 @@ pub(crate) fn version(registry: &Registry, name: &str, version: u64) -> Result<P
     registry.read(|tx| profiles::find(tx, name, Some(version)))
 }
 
-/// A version of a profile, whether or not new deposits may be checked against it; none where its document is missing.
-pub(crate) fn recorded(registry: &Registry, name: &str, version: u64) -> Result<Option<Profile>, RegistryError> {
-    let found = registry.read(|tx| {
-        let has_document = profiles::find(tx, name, Some(version))?.has_document;
-        if has_document { read(tx, name, version).map(Some) } else { Ok(None) }
-    });
-    match found {
-        Err(RegistryError::NotFound { .. }) => Ok(None),
-        found => found,
-    }
+/// The profile that a deposit was checked against, as far as it is known today.
+pub(crate) enum CheckedBy {
+    /// The document that it was checked against, and whether it is one of those that come with the program.
+    Document(Box<Profile>, ProfileOrigin),
+    /// A profile of which only the name was recorded.
+    Name(String),
+    /// None.
+    Nothing,
+    /// One whose document the registry does not have: which it was.
+    Lost(String),
+}
+
+/// The profile that a deposit was checked against: by the digest of its document, since names and numbers may be those of other
+/// documents by now.
+pub(crate) fn checked_by(registry: &Registry, said: &Description) -> Result<CheckedBy, RegistryError> {
+    let Some(name) = &said.profile else { return Ok(CheckedBy::Nothing) };
+    let Some(recorded) = &said.profile_sha512 else { return Ok(CheckedBy::Name(name.clone())) };
+    let lost = || {
+        let version = said.profile_version.map(|version| format!(" version {version}")).unwrap_or_default();
+        CheckedBy::Lost(format!("{name}{version}, sha512:{recorded}"))
+    };
+    let Ok(sha512) = recorded.parse() else { return Ok(lost()) };
+    registry.read(|tx| {
+        let Some((name, version, origin)) = profiles::of_digest(tx, sha512, name)? else { return Ok(lost()) };
+        Ok(CheckedBy::Document(Box::new(read(tx, &name, version)?), origin))
+    })
 }
 
 fn read(tx: &mut dyn Transaction, name: &str, version: u64) -> Result<Profile, RegistryError> {

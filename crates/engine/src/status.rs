@@ -84,6 +84,8 @@ pub struct Review {
     pub stores_refused: u64,
     /// Uploads that were refused, or of which the work item failed.
     pub uploads: u64,
+    /// Messages that are not attempted any more, because they cannot be delivered as things are.
+    pub undeliverable_messages: u64,
     /// Whether the registry can only be read.
     pub registry_read_only: bool,
 }
@@ -327,6 +329,7 @@ fn review(
         stores_away: survey.count(Condition::Away) + refused,
         stores_refused: refused,
         uploads: uploads.sum(),
+        undeliverable_messages: outbox::count_undeliverable(tx)?,
         registry_read_only: survey.registry.as_ref().is_some_and(|registry| registry.refusal().is_some()),
     })
 }

@@ -1,6 +1,6 @@
 //! Putting the workers together: every handler of the system, a runtime over them, and waiting for work items to end.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use strongroom_queue::{NewTask, Outcome, TaskState, tasks};
 use strongroom_registry::items::{self, Item, ItemFilter};
 use strongroom_registry::work::Assignment;
-use strongroom_registry::{BatchId, InstitutionId, ItemId, ItemStatus, ObjectId, RegistryError, Scope, WaitReason};
+use strongroom_registry::{BatchId, ItemId, ItemStatus, ObjectId, RegistryError, Scope, WaitReason};
 
 use crate::restoration::OF_BATCHES;
 use crate::runtime::{Builder, Handler, Pools, Runtime, Shutdown, Summary};
@@ -156,18 +156,24 @@ fn open_restorations(home: &Home, batch: BatchId, after: Option<ItemId>) -> Resu
     Ok(open)
 }
 
-/// The item of a batch that makes the others, where it has not ended. It is the first that was made, unless clocks differ.
+/// The item of a batch that makes the others and writes the receipt, where one has not ended. It is the first that was made,
+/// unless clocks differ or the receipt is written again.
 fn open_maker(home: &Home, batch: BatchId) -> Result<Option<Item>, RegistryError> {
     let of_batch = ItemFilter { batch: Some(batch), ..ItemFilter::default() };
     let of_action = ItemFilter { action: Some(OF_BATCHES.action), ..of_batch.clone() };
-    let found = home.registry.read(|tx| {
-        let first = items::list(tx, Scope::System, &of_batch, None, 1)?;
-        if first.iter().any(|item| item.action == OF_BATCHES.action) {
-            return Ok::<_, RegistryError>(first);
+    let is_open =
+        |item: &Item| item.action == OF_BATCHES.action && !item.status.is_ended() && item.status != ItemStatus::Held;
+    home.registry.read(|tx| {
+        let mut page = items::list(tx, Scope::System, &of_batch, None, 1)?;
+        while !page.iter().any(is_open) {
+            let after = page.last().filter(|last| last.action == OF_BATCHES.action).map(|last| last.id);
+            page = items::list(tx, Scope::System, &of_action, after, OF_BATCH_AT_ONCE)?;
+            if page.is_empty() {
+                break;
+            }
         }
-        items::list(tx, Scope::System, &of_action, None, 1)
-    })?;
-    Ok(found.into_iter().find(|item| !item.status.is_ended() && item.status != ItemStatus::Held))
+        Ok(page.into_iter().find(is_open))
+    })
 }
 
 /// Whether the item that makes the others waits for their ends, and all that are open are held.
@@ -184,17 +190,15 @@ fn waits_for_person(home: &Home, first: &Item) -> Result<bool, RegistryError> {
 fn with_older(home: &Home, chosen: &[ItemId]) -> Result<BTreeSet<ItemId>, RegistryError> {
     home.registry.read(|tx| {
         let mut all = BTreeSet::new();
-        let mut latest: BTreeMap<(InstitutionId, String), Item> = BTreeMap::new();
-        for id in chosen {
-            all.insert(*id);
-            let Some(item) = items::get(tx, Scope::System, *id)? else { continue };
-            let object = (item.institution, item.object_identifier.clone());
-            if item.action == ingest::INGEST && latest.get(&object).is_none_or(|known| known.id < item.id) {
-                latest.insert(object, item);
+        // The latest come first, as far as clocks tell: the older ones of their objects are found with them.
+        for id in chosen.iter().rev() {
+            if !all.insert(*id) {
+                continue;
             }
-        }
-        for item in latest.values() {
-            all.extend(items::open_up_to(tx, item)?);
+            let Some(item) = items::get(tx, Scope::System, *id)? else { continue };
+            if item.action == ingest::INGEST {
+                all.extend(items::open_up_to(tx, &item)?);
+            }
         }
         Ok(all)
     })

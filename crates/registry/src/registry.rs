@@ -49,8 +49,8 @@ macro_rules! schema_in {
             statements_in!($dialect, $placeholders;
                 "backfill" "fixity" "health" "identification" "interim" "items" "journal" "objects" "outbox" "parts" "profiles" "rebuild"
                 "receiving" "restorations" "restored" "retention" "schema" "search" "stores" "tenants";
-                "backfill" "fixity" "identification" "interim" "items" "journal" "objects" "rebuild" "receiving" "stores"
-                "tenants"),
+                "backfill" "fixity" "identification" "interim" "items" "journal" "objects" "outbox" "rebuild" "receiving"
+                "stores" "tenants"),
             migrations_in!($dialect:
                 2 "records" "0001_records"
                 3 "indexes" "0002_indexes"
@@ -73,7 +73,10 @@ macro_rules! schema_in {
                 21 "profiles" "0019_profiles"
                 22 "batches of restorations" "0020_restoration_batches"
                 23 "guards of the journal" "0021_journal_guards"
-                24 "requests" "0022_requests"),
+                24 "requests" "0022_requests"
+                25 "numbers of work items" "0023_numbers_of_items"
+                26 "numbers of lines" "0024_numbers_of_lines"
+                27 "undeliverable messages" "0025_undeliverable_messages"),
         )
     };
 }

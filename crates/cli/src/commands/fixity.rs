@@ -72,6 +72,7 @@ pub(crate) fn run(command: &Fixity, context: &Context) -> Outcome {
                 all: *all,
                 max: *max,
                 stop: signals::watch()?,
+                ..FixityRequest::default()
             };
             check(&request, *enqueue, context)
         }

@@ -52,6 +52,7 @@ fn show(status: &Status, context: &Context) -> Result<(), Failure> {
         (review.stores_away - review.stores_refused, "store", "stores", "away (store list)"),
         (if review.all_paused { 0 } else { review.paused_topics }, "topic", "topics", "paused (queue list)"),
         (review.uploads, "upload", "uploads", "refused or failed (receiving list)"),
+        (review.undeliverable_messages, "message", "messages", "undeliverable (outbox list)"),
         (status.notices.undelivered, "notice", "notices", "not delivered yet (receiving list)"),
     ];
     let mut asks: Vec<String> = asks

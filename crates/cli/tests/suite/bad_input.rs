@@ -253,12 +253,14 @@ fn errors_escape_what_would_steer_a_terminal() {
 fn a_folder_that_overlaps_the_data_directory_or_a_store_is_refused_at_submission() {
     let place = Place::with_home();
     place.write("home/stores/receiving/example.edu/bag/bagit.txt", "x");
+    place.write("home/drafts/bag/bagit.txt", "x");
     for (folder, words) in [
         (".", "contains the data directory"),
         ("home", "it is the data directory"),
         ("home/stores", "contains the folder of store"),
         ("home/stores/primary", "it is the folder of store primary"),
         ("home/stores/receiving/example.edu/bag", "lies within store receiving"),
+        ("home/drafts/bag", "lies within the data directory"),
     ] {
         place.run(["deposit", folder]).fails(2, &["cannot be deposited", words]);
     }

@@ -18,6 +18,7 @@ use strongroom_storage::{Capabilities, StorageError, Store};
 
 pub(crate) use self::admission::{Admission, by_name};
 use self::rate::ByteRate;
+use crate::crash_point;
 use crate::error::chain;
 use crate::event::Event;
 use crate::settings::StoreSettings;
@@ -219,6 +220,7 @@ impl Inner {
         let _trying = Trying(self);
         let opened = self.settings.open(&self.name, &self.directory).map_err(|error| Refusal::away(&error));
         let opened = opened.and_then(|store| self.admission.admit(&self.name, store.as_ref()).map(|()| store));
+        crash_point("store.admitted");
         match opened {
             Ok(store) => {
                 let mut state = self.lock();

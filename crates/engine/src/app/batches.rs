@@ -10,6 +10,7 @@ use super::views::BatchView;
 use super::{OpContext, PAGE, Page};
 use crate::EngineError;
 use crate::journal::Target;
+use crate::restoration::follow_receipt;
 use crate::runtime::{Shutdown, Summary};
 use crate::work::work_on_batch;
 
@@ -51,7 +52,10 @@ pub fn steer(context: &OpContext, batch: BatchId, ask: Ask) -> Result<BatchView,
     registry.write_and_wake(move |tx| {
         let found = find(tx, scope, batch)?;
         check_folders(tx, scope, ask, batch)?;
-        let done = batches::request(tx, workflows.as_ref(), scope, batch, ask.into(), &who)?;
+        let mut done = batches::request(tx, workflows.as_ref(), scope, batch, ask.into(), &who)?;
+        if let Ask::Requeue(_) = ask {
+            done.topics.extend(follow_receipt(tx, workflows.as_ref(), batch)?);
+        }
         let is_newly_deleted = ask == Ask::Delete && found.state != BatchState::Deleted;
         if done.items == 0 && !is_newly_deleted {
             return Err(nothing_to_do(&found, ask));

@@ -48,6 +48,7 @@ pub fn run(
     let authorized = context.authorize(&FIXITY_RUN)?;
     let target = target_of(&authorized, request)?;
     let was_stopped = |_: &FixitySummary| request.stop.is_requested().then(|| "stopped before its end".to_owned());
+    let request = &FixityRequest { actor: Some(authorized.actor().clone()), ..request.clone() };
     authorized.around_unless(&target, |home| fixity::run(home, request, progress), was_stopped)
 }
 
@@ -65,7 +66,8 @@ pub fn repair(context: &OpContext, finding: FindingId) -> Result<RepairView, Eng
     let found = fixity::finding(authorized.home(), authorized.scope(), finding)?;
     let target = Target::of(found.institution, format!("finding {finding} of {}", found.object_identifier));
     let unsolved = |outcome: &RepairOutcome| outcome.is_unsolved().then(|| format!("{outcome:?}").to_lowercase());
-    let outcome = authorized.around_unless(&target, |home| fixity::repair(home, finding), unsolved)?;
+    let actor = Some(authorized.actor());
+    let outcome = authorized.around_unless(&target, |home| fixity::repair(home, finding, actor), unsolved)?;
     Ok(RepairView { finding, outcome })
 }
 

@@ -16,7 +16,7 @@ use super::authorization::{INSTALLATION_INIT, Permission};
 use super::views::{InstallationView, UnusableStoreView};
 use super::{Caller, OpContext};
 use crate::event::Event;
-use crate::journal::{JournalEntry, Target};
+use crate::journal::{self, JournalEntry, Target};
 use crate::profiles;
 use crate::settings::{Loaded, Settings, starting_file, with_registry};
 use crate::survey::Survey;
@@ -212,6 +212,14 @@ impl<'i> AuthorizedInstallation<'i> {
         }
     }
 
+    /// Records a migration of the schema. Where the journal cannot be written now, the next program that opens the registry does.
+    pub(crate) fn tell_of_migration_if_possible(&self, location: &Location) {
+        let told = Registry::open(location).and_then(|registry| journal::tell_of_migration(&registry, &self.entry()));
+        if let Err(error) = told {
+            Event::RegistryUnavailable { act: "record the end of an act in the journal", error: &error }.emit();
+        }
+    }
+
     /// Records an act that is done, or that failed for this reason, also where the journal cannot be written.
     pub(crate) fn tell_if_possible(&self, registry: &Registry, target: &Target, failure: Option<String>) {
         let outcome = if failure.is_none() { JournalOutcome::Done } else { JournalOutcome::Failed };
@@ -333,7 +341,8 @@ fn fill(folder: &Path, registry: Option<&str>, entry: JournalEntry) -> Result<()
         tenants::add_institution(tx, institution, INSTITUTION, "Example University")?;
         let rules = CollectionRules { name: "Default collection".to_owned(), ..CollectionRules::default() };
         tenants::add_collection(tx, CollectionId::new(), institution, COLLECTION, &rules)?;
-        entry.done(tx, &Target::of_system("the installation"))
+        entry.done(tx, &Target::of_system("the installation"))?;
+        strongroom_registry::journal::set_schema_told(tx)
     })?;
     Ok(())
 }

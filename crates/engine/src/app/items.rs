@@ -1,7 +1,5 @@
 //! Work items: shown, steered, and worked on here and now.
 
-use std::collections::BTreeSet;
-
 use strongroom_queue::tasks;
 use strongroom_registry::items::{self, Item, ItemFilter, Request};
 use strongroom_registry::{
@@ -12,7 +10,7 @@ use super::authorization::{ITEMS_HISTORY, ITEMS_LIST, ITEMS_SHOW, ITEMS_STEER, I
 use super::views::{HistoryLineView, ItemView, ObstacleView, StandingView};
 use super::{Authorized, OpContext, PAGE, Page, find_institution};
 use crate::journal::Target;
-use crate::restoration::is_into_folder;
+use crate::restoration::{follow_receipt, is_into_folder};
 use crate::runtime::{Shutdown, Summary};
 use crate::{EngineError, work_on};
 
@@ -175,6 +173,9 @@ pub fn steer(context: &OpContext, wanted: &[ItemId], ask: Ask) -> Result<Vec<Ite
             let item = items::find(tx, scope, *id)?;
             check_folder(scope, ask, &item)?;
             topics.extend(items::request(tx, workflows.as_ref(), scope, *id, ask.into(), &who)?);
+            if let (Ask::Requeue(_), Some(batch)) = (ask, item.batch) {
+                topics.extend(follow_receipt(tx, workflows.as_ref(), batch)?);
+            }
             entry.done(tx, &Target::of(item.institution, format!("item {id} of {}", item.object_identifier)))?;
         }
         Ok::<_, EngineError>(topics)
@@ -242,8 +243,7 @@ fn older_held(tx: &mut dyn Transaction, scope: Scope, item: &Item) -> Result<Opt
     if item.wait_reason != Some(WaitReason::OlderDeposit) {
         return Ok(None);
     }
-    let older: BTreeSet<ItemId> = items::open_up_to(tx, item)?.into_iter().filter(|older| *older != item.id).collect();
-    for older in older {
+    for older in items::open_up_to(tx, item)?.into_iter().filter(|older| *older != item.id) {
         let older = items::find(tx, scope, older)?;
         if older.status == ItemStatus::Held {
             return Ok(Some(older));

@@ -1,7 +1,7 @@
 //! The journal: what actors did, or were refused.
 
+use strongroom_registry::Time;
 use strongroom_registry::journal::{self, LineFilter};
-use strongroom_registry::{JournalId, Time};
 
 use super::authorization::JOURNAL_LIST;
 use super::views::JournalView;
@@ -19,18 +19,14 @@ pub struct Filter {
     pub since: Option<Time>,
 }
 
-/// Lines of the journal, oldest first, after `after`.
-pub fn list(
-    context: &OpContext,
-    filter: &Filter,
-    after: Option<JournalId>,
-) -> Result<Page<JournalView, JournalId>, EngineError> {
+/// Lines of the journal, in the order in which they were appended, after the number `after`.
+pub fn list(context: &OpContext, filter: &Filter, after: Option<u64>) -> Result<Page<JournalView, u64>, EngineError> {
     let authorized = context.authorize(&JOURNAL_LIST)?;
     let scope = authorized.scope_of(filter.institution.as_deref())?;
     // Addresses are kept in lower case; names of accounts are kept as they are.
     let actor = filter.actor.as_ref().map(|name| if name.contains('@') { name.to_lowercase() } else { name.clone() });
     let wanted = LineFilter { since: filter.since, actor };
     let lines = authorized.read(|tx| journal::list(tx, scope, &wanted, after, PAGE))?;
-    let next = lines.last().map(|line| line.id);
+    let next = lines.last().map(|line| line.number);
     Ok(Page { items: lines.into_iter().map(JournalView::from).collect(), next })
 }

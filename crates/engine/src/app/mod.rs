@@ -21,6 +21,7 @@ pub mod institutions;
 pub mod items;
 pub mod journal;
 pub mod objects;
+pub mod outbox;
 pub mod profiles;
 pub mod queues;
 pub mod rebuild;

@@ -85,10 +85,7 @@ pub fn upgrade(installation: &Installation) -> Result<SchemaView, EngineError> {
     authorized.require_registry()?;
     let location = authorized.location()?;
     let upgraded = Registry::upgrade(&location)?;
-    if upgraded.from < upgraded.to {
-        let target = format!("the schema of the registry, from version {} to {}", upgraded.from, upgraded.to);
-        authorized.tell_done_if_possible(&location, &Target::of_system(target));
-    }
+    authorized.tell_of_migration_if_possible(&location);
     Ok(SchemaView {
         registry: location.to_string(),
         from: upgraded.from,
@@ -122,16 +119,15 @@ pub fn move_to(
         other => other.into(),
     })?;
     fill(&mut source, &target, tell)?;
+    // Before the settings: a line in a database that nothing uses yet does no harm, and no move is without one.
+    let told = format!("the registry, from {} to {target}", file.display());
+    authorized.tell_done_if_possible(&target, &Target::of_system(told));
     // Before the settings name the other one: two registries are never in use at once.
     source.retire().map_err(|error| {
         EngineError::from(error)
             .next(format!("see that nothing uses the file any more, and set registry.url to {target}"))
     })?;
     let (settings, variable) = change.make()?;
-    authorized.tell_done_if_possible(
-        &target,
-        &Target::of_system(format!("the registry, from {} to {target}", file.display())),
-    );
     // Until here nobody else could begin to work with the file.
     drop(source);
     Ok(MovedRegistryView { from: file.display().to_string(), to: target.to_string(), settings, variable })

@@ -14,7 +14,8 @@ pub(super) const TASK: BackgroundTask =
 fn run(home: &Home, stop: &Shutdown) -> Result<String, EngineError> {
     let done = deliver(home, stop)?;
     Ok(format!(
-        "{} messages delivered, {} no longer needed, {} failed; the messages for {} places wait for another attempt",
-        done.delivered, done.obsolete, done.failed, done.waiting
+        "{} messages delivered, {} no longer needed, {} failed, {} undeliverable; the messages for {} places wait for another \
+         attempt",
+        done.delivered, done.obsolete, done.failed, done.undeliverable, done.waiting
     ))
 }

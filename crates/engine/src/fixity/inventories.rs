@@ -5,6 +5,7 @@
 use strongroom_ocfl::InventorySeal;
 use strongroom_registry::events::{self, EventRow};
 use strongroom_registry::fixity::{self as record, Finding, NewFinding, WatchedObject};
+use strongroom_registry::journal::Actor;
 use strongroom_registry::objects::{self, Object};
 use strongroom_registry::versions::{self, Version};
 use strongroom_registry::work::Claim;
@@ -20,14 +21,19 @@ use crate::logs::object_root;
 use crate::{EngineError, Home, watermark};
 
 /// Checks the object's files in a store, and repairs what is not as recorded.
-pub(super) fn check(home: &Home, watched: &WatchedObject, go_on: &GoOn<'_>) -> Result<RepairOutcome, OperationError> {
+pub(super) fn check(
+    home: &Home,
+    watched: &WatchedObject,
+    actor: Option<&Actor>,
+    go_on: &GoOn<'_>,
+) -> Result<RepairOutcome, OperationError> {
     let (watched_object, generation) = (watched.object, watched.generation);
     let versions = home.registry.read(|tx| versions::list(tx, watched_object, generation, false))?;
     let store = home.store(&watched.store)?.as_ref();
     let root = object_root(&watched.institution_identifier, generation)?;
     let faults = Files::new(store, root, &versions).faults(go_on)?;
     if faults.is_empty() && watched.state == strongroom_registry::CopyState::Kept {
-        let event = passed(watched, now(home)?);
+        let event = passed(watched, now(home)?).on_behalf_of(actor);
         let (object, store) = (watched.object, watched.store.clone());
         home.registry.write(move |tx| {
             record::set_object_right(tx, object, &store)?;
@@ -35,7 +41,7 @@ pub(super) fn check(home: &Home, watched: &WatchedObject, go_on: &GoOn<'_>) -> R
         })?;
         return Ok(RepairOutcome::Right);
     }
-    treat(home, watched.object, &watched.store, go_on)
+    treat(home, watched.object, &watched.store, actor, go_on)
 }
 
 /// Looks again under the object's lease, and repairs.
@@ -43,9 +49,10 @@ pub(super) fn treat(
     home: &Home,
     object: ObjectId,
     store: &str,
+    actor: Option<&Actor>,
     go_on: &GoOn<'_>,
 ) -> Result<RepairOutcome, OperationError> {
-    treat_held(home, ObjectHold::take(home, object)?, object, store, go_on)
+    treat_held(home, ObjectHold::take(home, object)?.on_behalf_of(actor), object, store, go_on)
 }
 
 /// The same for a work item that holds the object: whether everything is as recorded then.
@@ -131,7 +138,7 @@ fn keep(
         found_at: now(home)?,
     };
     let key = evidence::quarantine(home, hold, &witness, go_on)?;
-    let mut event = evidence::quarantined(about, &witness, home, &key)?;
+    let mut event = evidence::quarantined(about, &witness, home, &key)?.on_behalf_of(hold.actor());
     let key = key.to_string();
     // The same bytes are kept once for a finding, however often it is checked.
     event.id = events::derived_id(finding.0, &key);
@@ -182,7 +189,7 @@ struct Case<'a> {
 
 impl Case<'_> {
     fn record_right(&self, finding: Option<Finding>) -> Result<(), OperationError> {
-        let mut acts = vec![passed(self.watched, now(self.home)?)];
+        let mut acts = vec![passed(self.watched, now(self.home)?).on_behalf_of(self.hold.actor())];
         let (object, store) = (self.watched.object, self.watched.store.clone());
         let mut solved = None;
         if let Some(finding) = finding {
@@ -232,7 +239,8 @@ impl Case<'_> {
     }
 
     fn event(&self, kind: &str, outcome: &str, detail: String, came_of_it: String) -> Result<EventRow, OperationError> {
-        Ok(about(self.watched).event(now(self.home)?, kind, outcome, detail, came_of_it))
+        let event = about(self.watched).event(now(self.home)?, kind, outcome, detail, came_of_it);
+        Ok(event.on_behalf_of(self.hold.actor()))
     }
 
     fn repair(

@@ -22,6 +22,7 @@ mod unit;
 use serde::Serialize;
 use strongroom_registry::events::EventRow;
 use strongroom_registry::fixity::{self as record, WatchedCopy};
+use strongroom_registry::journal::Actor;
 use strongroom_registry::objects::{self, Object};
 use strongroom_registry::{FindingId, FindingState, RegistryError, Time, versions};
 
@@ -58,6 +59,8 @@ pub struct FixityRequest {
     pub all: bool,
     /// At most this many copies.
     pub max: Option<usize>,
+    /// On whose behalf; none for the program itself.
+    pub actor: Option<Actor>,
     /// Asks to stop early: what was done is kept.
     pub stop: Shutdown,
 }

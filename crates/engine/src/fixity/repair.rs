@@ -6,6 +6,7 @@
 use serde::Serialize;
 use strongroom_registry::events::{self, EventRow};
 use strongroom_registry::fixity::{self as record, Finding, NewFinding, Proof, WatchedCopy};
+use strongroom_registry::journal::Actor;
 use strongroom_registry::{
     CopyState, FindingId, FindingKind, FindingState, GenerationId, RegistryError, Scope, objects,
 };
@@ -51,9 +52,15 @@ impl RepairOutcome {
     }
 }
 
-/// Treats a copy that seemed wrong, or that the record knows to be wrong.
-pub(super) fn treat(home: &Home, suspect: &WatchedCopy, go_on: &GoOn<'_>) -> Result<RepairOutcome, OperationError> {
-    treat_held(home, ObjectHold::take(home, suspect.object)?, suspect, None, go_on)
+/// Treats a copy that seemed wrong, or that the record knows to be wrong, on behalf of an actor.
+pub(super) fn treat(
+    home: &Home,
+    suspect: &WatchedCopy,
+    actor: Option<&Actor>,
+    go_on: &GoOn<'_>,
+) -> Result<RepairOutcome, OperationError> {
+    let hold = ObjectHold::take(home, suspect.object)?.on_behalf_of(actor);
+    treat_held(home, hold, suspect, None, go_on)
 }
 
 /// As [`treat`], for one who holds the object, and may have bytes to repair the copy from.
@@ -140,13 +147,14 @@ impl Case<'_> {
     }
 
     fn event(&self, kind: &str, outcome: &str, detail: String, came_of_it: String) -> Result<EventRow, OperationError> {
-        Ok(self.about().event(now(self.home)?, kind, outcome, detail, came_of_it))
+        let event = self.about().event(now(self.home)?, kind, outcome, detail, came_of_it);
+        Ok(event.on_behalf_of(self.hold.actor()))
     }
 
     /// The copy is right after all: the check is recorded, and what was found before is solved.
     fn record_right(&self, finding: Option<Finding>) -> Result<(), OperationError> {
         let copy = self.copy;
-        let event = super::passed(copy, now(self.home)?);
+        let event = super::passed(copy, now(self.home)?).on_behalf_of(self.hold.actor());
         let check = (copy.content, copy.store.clone(), copy.checked_at, Proof::Read, event.clone());
         let mut recovery = None;
         if let Some(finding) = finding {
@@ -270,7 +278,8 @@ impl Case<'_> {
             found_at: now(self.home)?,
         };
         let key = evidence::quarantine(self.home, &self.hold, &witness, self.go_on)?;
-        let mut event = evidence::quarantined(self.about(), &witness, self.home, &key)?;
+        let event = evidence::quarantined(self.about(), &witness, self.home, &key)?;
+        let mut event = event.on_behalf_of(self.hold.actor());
         // The same bytes are kept once for a finding, however often it is looked at.
         event.id = events::derived_id(id.0, key.as_str());
         let (row, text) = (event.clone(), key.to_string());
@@ -306,7 +315,7 @@ impl Case<'_> {
                 let detail = format!("{} replaced from {of}{from} and read back{kept}", self.place());
                 let proof = format!("sha512:{}", copy.sha512);
                 acts.push(self.event("recovery", "success", detail.clone(), proof)?);
-                acts.push(super::passed(copy, now(self.home)?));
+                acts.push(super::passed(copy, now(self.home)?).on_behalf_of(self.hold.actor()));
                 ("repair", RepairOutcome::Repaired, detail, Some(from.clone()))
             }
             Source::Thawing(reason) | Source::None(reason) => {

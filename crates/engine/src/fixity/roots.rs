@@ -9,6 +9,7 @@ use strongroom_digest::{Algorithm, hash_reader};
 use strongroom_ocfl::{OcflError, RootFault, StorageRoot};
 use strongroom_registry::events::{self, EventRow};
 use strongroom_registry::fixity::{self as record, Finding, NewFinding};
+use strongroom_registry::journal::Actor;
 use strongroom_registry::{
     EventId, FindingId, FindingKind, FindingState, InstitutionId, ObjectId, RegistryError, Time, Transaction, backfill,
 };
@@ -41,12 +42,17 @@ pub(super) fn is_of_root(finding: &Finding) -> bool {
 }
 
 /// Checks a storage root that was last checked by `before`, and puts back what is wrong; none where it is fresh.
-pub(super) fn check(home: &Home, root: Root<'_>, before: Time) -> Result<Option<RepairOutcome>, OperationError> {
+pub(super) fn check(
+    home: &Home,
+    root: Root<'_>,
+    actor: Option<&Actor>,
+    before: Time,
+) -> Result<Option<RepairOutcome>, OperationError> {
     let key = (root.store.to_owned(), root.institution);
     if home.checked_roots().get(&key).is_some_and(|checked_at| *checked_at > before) {
         return Ok(None);
     }
-    let treated = treat(home, root)?;
+    let treated = treat(home, root, actor)?;
     home.checked_roots().insert(key, now(home)?);
     Ok(Some(treated))
 }
@@ -70,13 +76,13 @@ pub(crate) fn open_known<'s>(
     store.check_identity()?;
     let opened = match StorageRoot::init(store, &prefix) {
         Err(OcflError::Root { .. }) => {
-            treat(home, root)?;
+            treat(home, root, None)?;
             return Ok(StorageRoot::init(store, &prefix)?);
         }
         outcome => outcome?,
     };
     if is_found_wrong()? {
-        treat(home, root)?;
+        treat(home, root, None)?;
     }
     Ok(opened)
 }
@@ -89,13 +95,13 @@ pub(crate) fn retired_and_wrong_in(
     backfill::retired_and_found_wrong(tx, owner(institution))
 }
 
-/// Checks a storage root now, and puts back what is wrong.
-pub(crate) fn treat(home: &Home, root: Root<'_>) -> Result<RepairOutcome, OperationError> {
+/// Checks a storage root now, and puts back what is wrong, on behalf of an actor.
+pub(crate) fn treat(home: &Home, root: Root<'_>, actor: Option<&Actor>) -> Result<RepairOutcome, OperationError> {
     let store = home.store(root.store)?.as_ref();
     let prefix = storage_root(root.identifier)?;
     let faults = StorageRoot::faults(store, &prefix)?;
     let unsolved = home.registry.read(|tx| record::unsolved(tx, owner(root.institution), root.store, None))?;
-    let case = Case { home, root, store, prefix };
+    let case = Case { home, root, store, prefix, actor };
     if faults.is_empty() {
         if let Some(finding) = unsolved {
             case.close(finding.id, "the storage root is declared as it should be again", &[])?;
@@ -110,6 +116,7 @@ struct Case<'a> {
     root: Root<'a>,
     store: &'a dyn Store,
     prefix: Key,
+    actor: Option<&'a Actor>,
 }
 
 impl Case<'_> {
@@ -162,7 +169,7 @@ impl Case<'_> {
             detail: Some(detail),
             outcome_detail: Some(outcome_detail),
             agent: AGENT.into(),
-            actor: None,
+            actor: self.actor.cloned(),
         })
     }
 

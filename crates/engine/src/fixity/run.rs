@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashSet, VecDeque};
 
 use strongroom_registry::fixity::{self as record, Coverage, Due, DueCursor, Finding};
+use strongroom_registry::journal::Actor;
 use strongroom_registry::{FindingId, FindingState, ObjectId, RegistryError, Scope, Time, backfill, epoch, objects};
 
 use super::handler::TOPIC;
@@ -74,7 +75,14 @@ pub fn run(
             break;
         }
         for found in units {
-            let unit = Unit { home, object: found.object, store: &found.store, before: asked.before, go_on: &go_on };
+            let unit = Unit {
+                home,
+                object: found.object,
+                store: &found.store,
+                before: asked.before,
+                actor: request.actor.as_ref(),
+                go_on: &go_on,
+            };
             let before = summary.checked + summary.failed + summary.postponed;
             let checked = match unit.check(left, &mut summary) {
                 Ok(checked) => checked,
@@ -148,8 +156,8 @@ pub(crate) fn finding(home: &Home, scope: Scope, id: FindingId) -> Result<Findin
     })
 }
 
-/// Tries to repair what a finding tells of, here and now.
-pub fn repair(home: &Home, id: FindingId) -> Result<RepairOutcome, EngineError> {
+/// Tries to repair what a finding tells of, here and now, on behalf of an actor.
+pub fn repair(home: &Home, id: FindingId, actor: Option<&Actor>) -> Result<RepairOutcome, EngineError> {
     let finding = finding(home, Scope::System, id)?;
     if finding.state == FindingState::Repaired {
         return Ok(RepairOutcome::Right);
@@ -158,13 +166,14 @@ pub fn repair(home: &Home, id: FindingId) -> Result<RepairOutcome, EngineError> 
     let treated = match finding.content {
         None if roots::is_of_root(&finding) => {
             let institution = finding.institution;
-            roots::treat(home, Root { store: &finding.store, institution, identifier: &finding.institution_identifier })
+            let root = Root { store: &finding.store, institution, identifier: &finding.institution_identifier };
+            roots::treat(home, root, actor)
         }
-        None => inventories::treat(home, finding.object, &finding.store, &go_on),
+        None => inventories::treat(home, finding.object, &finding.store, actor, &go_on),
         Some(content) => {
             let copies = home.registry.read(|tx| record::copies_of_content(tx, content))?;
             match copies.iter().find(|copy| copy.store == finding.store) {
-                Some(copy) => treat(home, copy, &go_on),
+                Some(copy) => treat(home, copy, actor, &go_on),
                 None => gone(home, finding.object, id),
             }
         }

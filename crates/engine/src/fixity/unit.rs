@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use strongroom_registry::checks::{self, PassedChecks, PassedCopy};
 use strongroom_registry::events::EventRow;
 use strongroom_registry::fixity::{self as record, DueCursor, Proof, WatchedCopy};
+use strongroom_registry::journal::Actor;
 use strongroom_registry::{ContentId, CopyState, EventId, ObjectId, Time};
 use strongroom_storage::Store;
 
@@ -46,6 +47,8 @@ pub(super) struct Unit<'a> {
     pub(super) store: &'a str,
     /// Copies last looked at later are fresh.
     pub(super) before: Time,
+    /// On whose behalf; none for the program itself.
+    pub(super) actor: Option<&'a Actor>,
     pub(super) go_on: &'a GoOn<'a>,
 }
 
@@ -90,14 +93,15 @@ impl Unit<'_> {
             return Ok(0);
         }
         let root = Root { store: name, institution: watched.institution, identifier: &watched.institution_identifier };
+        let actor = self.actor;
         // What declares the storage root comes first: without it nothing below can be found. It is no copy of an object, so
         // only damage is counted.
-        match roots::check(self.home, root, self.before) {
+        match roots::check(self.home, root, actor, self.before) {
             Ok(None | Some(RepairOutcome::Right)) => {}
             Ok(Some(treated)) => count(Ok(treated), summary, checked)?,
             Err(halt) => count(Err(halt), summary, checked)?,
         }
-        let treated = inventories::check(self.home, &watched, self.go_on);
+        let treated = inventories::check(self.home, &watched, actor, self.go_on);
         count(treated, summary, checked)?;
         Ok(1)
     }
@@ -135,7 +139,7 @@ impl Unit<'_> {
                 }
                 Ok(StoredBytes::Attested { size, class }) => {
                     summary.attested += 1;
-                    let event = attested(copy, time, size, &class);
+                    let event = attested(copy, time, size, &class).on_behalf_of(self.actor);
                     right.push((copy.content, copy.store.clone(), copy.checked_at, Proof::Attested, event));
                 }
                 Ok(_) => {
@@ -153,7 +157,7 @@ impl Unit<'_> {
         for copy in suspects {
             (self.go_on)()?;
             summary.bytes += copy.size;
-            count(repair::treat(self.home, copy, self.go_on), summary, checked)?;
+            count(repair::treat(self.home, copy, self.actor, self.go_on), summary, checked)?;
         }
         Ok(())
     }
@@ -172,6 +176,7 @@ impl Unit<'_> {
             object: self.object,
             store: self.store.to_owned(),
             agent: AGENT.to_owned(),
+            actor: self.actor.cloned(),
             copies: read,
         };
         self.home.registry.write(move |tx| {

@@ -68,12 +68,12 @@ impl Channel for Notices {
     }
 
     fn deliver(&self, home: &Home, message: &Message) -> Result<Delivery, EngineError> {
-        Ok(if deliver(home, message)? { Delivery::Made } else { Delivery::Obsolete })
+        deliver(home, message)
     }
 }
 
-/// Delivers one notice; whether it was still needed. Repeating it replaces the notice by one with a later date.
-fn deliver(home: &Home, message: &Message) -> Result<bool, EngineError> {
+/// Delivers one notice, where it is still needed. Repeating it replaces the notice by one with a later date.
+fn deliver(home: &Home, message: &Message) -> Result<Delivery, EngineError> {
     let payload: Option<Payload> = serde_json::from_str(&message.payload).ok();
     let wanted = payload.and_then(|payload| Some((payload.upload, payload.etag?, payload.item)));
     let Some((id, etag, item)) = wanted else { return set_obsolete(home, message) };
@@ -83,6 +83,12 @@ fn deliver(home: &Home, message: &Message) -> Result<bool, EngineError> {
         Ok::<_, RegistryError>((upload, problems, tx.now()?))
     })?;
     let (Some(upload), problems, now) = found else { return set_obsolete(home, message) };
+    if !home.settings.stores.contains_key(&upload.store) {
+        return Ok(Delivery::Undeliverable(format!(
+            "the settings have no store {}, in which the upload lies that the notice is about",
+            upload.store
+        )));
+    }
     let notice = home.settings.receiving.warn_before.min(home.settings.receiving.invalid_retention);
     let least = now.plus(i64::try_from(notice.as_micros()).unwrap_or(i64::MAX));
     let remove_after = upload.remove_after.map_or(least, |due| due.max(least));
@@ -108,7 +114,7 @@ fn deliver(home: &Home, message: &Message) -> Result<bool, EngineError> {
         let (store, key, date) = (&upload.store, &upload.key, remove_after.to_string());
         Event::UploadExpires { store, key, remove_after: &date }.emit();
     }
-    Ok(is_recorded)
+    Ok(if is_recorded { Delivery::Made } else { Delivery::Obsolete })
 }
 
 /// The upload, where its removal is still to be told of.
@@ -118,10 +124,10 @@ fn to_warn_of(tx: &mut dyn Transaction, id: UploadId, etag: &str) -> Result<Opti
         .filter(|upload| upload.state == UploadState::Invalid && upload.etag == etag && upload.warned_at.is_none()))
 }
 
-fn set_obsolete(home: &Home, message: &Message) -> Result<bool, EngineError> {
+fn set_obsolete(home: &Home, message: &Message) -> Result<Delivery, EngineError> {
     let id = message.id;
     home.registry.write(move |tx| outbox::set_delivered(tx, id))?;
-    Ok(false)
+    Ok(Delivery::Obsolete)
 }
 
 /// Where the notice lies: named by its date and the upload, and the same in each attempt.

@@ -10,6 +10,7 @@ use strongroom_bagit::{
 };
 use strongroom_digest::{Algorithm, DigestSet};
 use strongroom_registry::objects::{self, Digests, File, Object};
+use strongroom_registry::{Description, ProfileOrigin, versions};
 
 use super::names::shown_path;
 use super::proof::CopyReader;
@@ -17,33 +18,46 @@ use super::target::{Delivery, Target};
 use super::thaw::Requested;
 use super::validation::validated;
 use super::{bag_trouble, for_each_page, object_name, parts, tags};
-use crate::profiles;
+use crate::profiles::{self, CheckedBy};
 use crate::workflow::{StageContext, StageError};
 
 const BAG_INFO: &str = "bag-info.txt";
 
+/// Gives an object back as a bag, and says what of it is not as its profile asked for.
 pub(super) fn give(
     context: &StageContext<'_>,
     target: &Target,
     object: &Object,
     version: u64,
-) -> Result<Delivery, StageError> {
+) -> Result<(Delivery, Option<String>), StageError> {
     let proof = CopyReader::new(context, object, Requested::Bag(version));
-    let said = &object.description;
-    let recorded = match (&said.profile, said.profile_version) {
-        (Some(name), Some(number)) => profiles::recorded(context.registry(), name, number)?,
-        _ => None,
+    let checked_by = match described(context, object, version)? {
+        Some(said) => profiles::checked_by(context.registry(), &said)?,
+        None => CheckedBy::Nothing,
     };
-    let algorithms = algorithms(said.profile.as_deref(), recorded.as_ref());
+    let algorithms = algorithms(&checked_by);
     let name = object_name(object);
     let archive = format!("{name}.tar");
-    proof.until_right(|| {
+    let given = proof.until_right(|| {
         target.put(context, &[&archive], None, &mut |out| {
             validated(context, &archive, &algorithms, out, &mut |out| {
                 write(context, &proof, object, version, &algorithms, out)
             })
         })
-    })
+    })?;
+    let lack = match checked_by {
+        CheckedBy::Lost(profile) => Some(format!(
+            "not by the profile that it was checked against ({profile}): the registry does not have its document"
+        )),
+        CheckedBy::Document(..) | CheckedBy::Name(_) | CheckedBy::Nothing => None,
+    };
+    Ok((given, lack))
+}
+
+/// What the deposit that made a version said of the object.
+fn described(context: &StageContext<'_>, object: &Object, version: u64) -> Result<Option<Description>, StageError> {
+    let versions = context.registry().read(|tx| versions::list(tx, object.id, object.generation, false))?;
+    Ok(versions.into_iter().find(|known| known.number == version).map(|known| known.description))
 }
 
 fn write(
@@ -115,16 +129,20 @@ pub(super) fn expected(digests: &Digests, algorithms: &[Algorithm]) -> DigestSet
 /// Manifests where no profile asks for others.
 const USUAL: [Algorithm; 2] = [Algorithm::Md5, Algorithm::Sha256];
 
-/// The manifests that the object's profile asks for: a built-in one by its name or identifier, one of the registry by its document.
-fn algorithms(profile: Option<&str>, recorded: Option<&Profile>) -> Vec<Algorithm> {
-    let builtin = profile.and_then(|name| Profile::builtin(name).or_else(|| Profile::for_identifier(name)));
-    match (builtin, recorded) {
-        (Some(builtin), _) if builtin.name().starts_with("btr") => {
-            vec![Algorithm::Sha1, Algorithm::Sha256, Algorithm::Sha512]
+/// The manifests that the profile asks for which a deposit was checked against; the usual ones where that is not known.
+fn algorithms(checked_by: &CheckedBy) -> Vec<Algorithm> {
+    let builtin = match checked_by {
+        CheckedBy::Document(profile, ProfileOrigin::BuiltIn) => Some(profile.name().to_owned()),
+        CheckedBy::Document(profile, _) => return asked_for(profile),
+        CheckedBy::Name(name) => {
+            Profile::builtin(name).or_else(|| Profile::for_identifier(name)).map(|builtin| builtin.name().to_owned())
         }
-        (None, Some(profile)) => asked_for(profile),
-        _ => USUAL.to_vec(),
+        CheckedBy::Nothing | CheckedBy::Lost(_) => None,
+    };
+    if builtin.is_some_and(|name| name.starts_with("btr")) {
+        return vec![Algorithm::Sha1, Algorithm::Sha256, Algorithm::Sha512];
     }
+    USUAL.to_vec()
 }
 
 /// What a profile requires of the digests that are recorded of every file; where it requires none, what is usual and allowed.
@@ -199,11 +217,13 @@ mod tests {
         let btr = [Algorithm::Sha1, Algorithm::Sha256, Algorithm::Sha512];
         for profile in ["btr-1.0", "https://github.com/dpscollaborative/btr_bagit_profile/releases/download/1.0/x.json"]
         {
-            assert_eq!(algorithms(Some(profile), None), btr, "{profile}");
+            assert_eq!(algorithms(&CheckedBy::Name(profile.to_owned())), btr, "{profile}");
         }
-        for profile in [None, Some("aptrust-2.3"), Some("of our own")] {
-            assert_eq!(algorithms(profile, None), USUAL, "{profile:?}");
+        for profile in ["aptrust-2.3", "of our own"] {
+            assert_eq!(algorithms(&CheckedBy::Name(profile.to_owned())), USUAL, "{profile}");
         }
+        assert_eq!(algorithms(&CheckedBy::Nothing), USUAL);
+        assert_eq!(algorithms(&CheckedBy::Lost("btr-1.0 version 1".to_owned())), USUAL);
     }
 
     #[test]
@@ -216,7 +236,8 @@ mod tests {
             (r#""Data-Empty":false"#, USUAL.to_vec()),
         ] {
             let (profile, _) = Profile::parse(format!("{{{fields}}}").as_bytes()).expect("a profile");
-            assert_eq!(algorithms(Some("maps"), Some(&profile.recorded_as("maps", 1))), expected, "{fields}");
+            let document = CheckedBy::Document(Box::new(profile.recorded_as("maps", 1)), ProfileOrigin::File);
+            assert_eq!(algorithms(&document), expected, "{fields}");
         }
     }
 }

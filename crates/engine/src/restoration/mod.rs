@@ -28,6 +28,7 @@ use strongroom_registry::work;
 use strongroom_registry::{Action, FileId, Parts, Scope, Stage as Name, Time, interim, restored};
 
 pub(crate) use batch::OF_BATCHES;
+pub(crate) use batch::follow_receipt;
 pub use batch::{
     BatchRequested, CollectionRequest, ListRequest, forget_unused_lists, request_collection, request_list,
 };
@@ -73,8 +74,9 @@ fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
             (submission::give(context, &target, &object, version)?, "each file byte for byte as deposited".to_owned())
         } else {
             let gaps = parts(context, &object, version)?.filter(|parts| !parts.is_complete());
-            let form = gaps.map_or_else(|| "as a bag".to_owned(), |gaps| format!("as a bag, {gaps}"));
-            (bag::give(context, &target, &object, version)?, form)
+            let (given, lack) = bag::give(context, &target, &object, version)?;
+            let remarks = gaps.map(|gaps| gaps.to_string()).into_iter().chain(lack);
+            (given, remarks.fold("as a bag".to_owned(), |form, remark| format!("{form}, {remark}")))
         };
         (object, given, format!("version {version} given back {form}"))
     };

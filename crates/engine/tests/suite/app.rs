@@ -58,3 +58,23 @@ fn journal_of(context: &OpContext) -> Vec<String> {
     let of_people = lines.iter().filter(|line| line.kind != ActorKind::System);
     of_people.map(|line| format!("{} {}: {}", line.act, line.target, line.outcome)).collect()
 }
+
+#[test]
+fn a_migration_whose_process_was_killed_before_its_line_is_told_of_when_the_registry_is_opened_next() {
+    let home = crate::fixture::home();
+    let open = || strongroom_engine::Home::open(home.path(), home.settings.clone()).expect("opens");
+    let known = home.registry.known_schema();
+    let lines = || {
+        let all = |after| journal::list(&at_console(&home), &Filter::default(), after);
+        let lines: Vec<_> = self::all(all).into_iter().filter(|line| line.act == "registry.migrate").collect();
+        lines.into_iter().map(|line| (line.actor, line.target)).collect::<Vec<_>>()
+    };
+    open();
+    assert_eq!(lines(), [], "a new registry was not migrated");
+    home.change_rows("-- name: change\nUPDATE registry_facts SET value = '24' WHERE name = 'journal.schema'");
+    open();
+    let expected = ("strongroom".to_owned(), format!("the schema of the registry, from version 24 to {known}"));
+    assert_eq!(lines(), [expected.clone()]);
+    open();
+    assert_eq!(lines(), [expected], "once");
+}

@@ -198,6 +198,9 @@ const CASES: &[Case] = cases! {
         app::objects::search(call, &app::objects::Search::default(), None).map(|page| some(&page.items))
     };
     "objects::show" "objects.show" |call, _| something(app::objects::show(call, &letters()));
+    "outbox::list" "outbox.list" |call, _| app::outbox::list(call, None).map(|page| some(&page.items));
+    "outbox::send" "outbox.send" |call, _| something(app::outbox::send(call, FindingId::new().0));
+    "outbox::remove" "outbox.remove" |call, _| something(app::outbox::remove(call, FindingId::new().0));
     "profiles::list" "profiles.list" |call, _| app::profiles::list(call).map(|found| some(&found));
     "profiles::show" "profiles.show" |call, _| something(app::profiles::show(call, "btr-1.0", None));
     "profiles::document" "profiles.show" |call, _| something(app::profiles::document(call, "btr-1.0", None));

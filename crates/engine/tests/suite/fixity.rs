@@ -188,14 +188,14 @@ fn with_no_sound_copy_left_nothing_is_touched_and_every_copy_is_reported() {
         assert!(finding.quarantine_key.is_some());
     }
     assert_eq!(outcomes(&home, &object, "recovery", "failure"), 2);
-    assert_eq!(fixity::repair(&home, open[0].id).expect("tries"), RepairOutcome::Unrepairable);
+    assert_eq!(fixity::repair(&home, open[0].id, None).expect("tries"), RepairOutcome::Unrepairable);
 
     // Somebody finds the bytes and puts them where they belong: then both can be repaired.
     let (store, key, _) = &bad[0];
     fs::write(home.file(store, key), b"dear reader").expect("writes");
     let of = |store: &str| open.iter().find(|finding| finding.store == store).expect("a finding").id;
-    assert_eq!(fixity::repair(&home, of(store)).expect("looks"), RepairOutcome::Right);
-    assert_eq!(fixity::repair(&home, of(bad[1].0)).expect("repairs"), RepairOutcome::Repaired);
+    assert_eq!(fixity::repair(&home, of(store), None).expect("looks"), RepairOutcome::Right);
+    assert_eq!(fixity::repair(&home, of(bad[1].0), None).expect("repairs"), RepairOutcome::Repaired);
     assert!(fixity::problems(&home, None, None, 10).expect("problems").is_empty());
     assert_eq!(findings(&home).len(), 2, "a finding that is known is not found twice");
 }

@@ -11,7 +11,6 @@ use strongroom_engine::survey::Survey;
 use strongroom_engine::{EngineError, Home, background, outbox, status};
 use strongroom_registry::outbox::{self as rows, Message};
 use strongroom_registry::{InstitutionId, ItemId, Registry, Scope, tenants};
-use uuid::Uuid;
 
 use crate::fixture::{self, INSTITUTION, TestHome};
 
@@ -24,6 +23,7 @@ const LONGEST_WAIT: Duration = Duration::from_mins(10);
 #[derive(Default)]
 struct Scripted {
     failing: Mutex<BTreeSet<&'static str>>,
+    panicking: BTreeSet<&'static str>,
     attempts: Mutex<Vec<String>>,
 }
 
@@ -42,6 +42,7 @@ impl Channel for Scripted {
 
     fn deliver(&self, home: &Home, message: &Message) -> Result<Delivery, EngineError> {
         self.attempts.lock().expect("no poison").push(message.key.clone());
+        assert!(!self.panicking.contains(message.key.as_str()), "a message that nothing was ready for");
         if self.failing.lock().expect("no poison").contains(message.key.as_str()) {
             return Err(EngineError::Usage("no way".into()));
         }
@@ -83,7 +84,7 @@ impl Frozen {
 
 impl Scripted {
     fn failing(keys: &[&'static str]) -> Self {
-        Self { failing: Mutex::new(keys.iter().copied().collect()), attempts: Mutex::default() }
+        Self { failing: Mutex::new(keys.iter().copied().collect()), ..Self::default() }
     }
 
     fn recover(&self) {
@@ -108,7 +109,7 @@ fn put(home: &Home, institution: InstitutionId, kind: &'static str, key: &'stati
 
 fn letters(home: &Home) -> Vec<Message> {
     let institution = ours(home);
-    home.registry.read(|tx| rows::undelivered(tx, KIND, institution, Uuid::nil(), 100)).expect("reads")
+    home.registry.read(|tx| rows::undelivered(tx, KIND, institution, 0, 100)).expect("reads")
 }
 
 #[test]
@@ -133,6 +134,31 @@ fn a_message_that_fails_is_attempted_again_after_growing_waits_under_the_same_ke
     channel.recover();
     assert_eq!(channel.run(&home).0, Delivered { delivered: 1, ..Delivered::default() });
     assert_eq!(channel.run(&home), (Delivered::default(), Vec::new()), "once is enough");
+}
+
+#[test]
+fn a_message_whose_attempt_panics_waits_like_one_that_failed_and_holds_up_no_other_institution() {
+    let home = Frozen::new();
+    let theirs = InstitutionId::new();
+    home.registry.write(move |tx| tenants::add_institution(tx, theirs, "other.edu", "Other")).expect("adds");
+    let channel = Scripted { panicking: BTreeSet::from(["first"]), ..Scripted::default() };
+    put(&home, ours(&home), KIND, "first");
+    put(&home, theirs, KIND, "theirs");
+    let (done, attempted) = channel.run(&home);
+    assert_eq!((done.failed, done.delivered, attempted.len()), (1, 1, 2));
+    let [message] = letters(&home).try_into().expect("one message");
+    let error = message.last_error.expect("is recorded");
+    assert!(error.contains("panicked: a message that nothing was ready for"), "{error}");
+    let mut wait = message.next_attempt_at.expect("is attempted again").0 - home.clock.now().0;
+    for _ in 0..3 {
+        let (done, attempted) = channel.run(&home);
+        assert_eq!((done.waiting, attempted.len()), (1, 0), "it is too early");
+        home.advance(LONGEST_WAIT);
+        assert_eq!(channel.run(&home).0.failed, 1);
+    }
+    let [message] = letters(&home).try_into().expect("one message");
+    wait = message.next_attempt_at.expect("is attempted again").0 - home.clock.now().0 - wait;
+    assert!(wait > 1_000_000, "the waits grow");
 }
 
 #[test]
@@ -194,7 +220,7 @@ fn messages_that_are_undelivered_for_an_hour_are_told_with_an_error() {
     home.advance(Duration::from_mins(61));
     assert_eq!(overdue(), (1, None));
     let institution = ours(&home);
-    let page = home.registry.read(|tx| rows::undelivered(tx, rows::UPLOAD_EXPIRES, institution, Uuid::nil(), 1));
+    let page = home.registry.read(|tx| rows::undelivered(tx, rows::UPLOAD_EXPIRES, institution, 0, 1));
     let id = page.expect("reads")[0].id;
     home.registry
         .write(move |tx| {

@@ -185,6 +185,53 @@ fn a_restored_object_keeps_the_profile_it_was_checked_against() {
     assert_eq!(report.manifests, [Algorithm::Sha512]);
 }
 
+/// The manifests of a bag that is restored, and what its event says.
+fn given_back(home: &TestHome, name: &str) -> (Vec<Algorithm>, String) {
+    let folder = tempfile::TempDir::new().expect("a folder");
+    restored(home, &to(&folder, name));
+    let report = validate(&folder.path().join(format!("{name}.tar")), &CheckOptions::default()).expect("validates");
+    assert_eq!(report.verdict, Verdict::Valid, "{:?}", report.problems);
+    let events = all_events(home, &home.object(name));
+    let given = events.into_iter().rfind(|event| event.kind == "dissemination").expect("an event");
+    (report.manifests, given.detail.expect("a detail"))
+}
+
+#[test]
+fn a_restored_object_is_made_by_the_document_it_was_checked_against_whatever_has_its_name_now() {
+    let home = home_with_maps();
+    let text = String::from_utf8(maps("2", &["Map-Sheet"])).expect("text");
+    let text = text.replace(r#""Bag-Info""#, r#""Manifests-Required":["sha512"],"Bag-Info""#);
+    assert_eq!(add(&home, text.into_bytes()), (2, ProfileOutcome::Added));
+    let sheet = bag(&home, "sheet", &[("Map-Sheet", "12")]);
+    assert_eq!(deposited(&home, &sheet, Some(COLLECTION)).status, ItemStatus::Succeeded);
+    // As where the registry was made anew, and its numbers are those of other documents.
+    home.change_rows(
+        r#"-- name: change
+UPDATE versions SET description = replace(description, '"profile_version":2', '"profile_version":1')"#,
+    );
+    let (manifests, detail) = given_back(&home, "sheet");
+    assert_eq!(manifests, [Algorithm::Sha512]);
+    assert_eq!(detail, "version 1 given back as a bag");
+}
+
+#[test]
+fn a_restoration_says_where_the_profile_that_the_deposit_was_checked_against_is_gone() {
+    let home = home_with_maps();
+    let sheet = bag(&home, "sheet", &[("Map-Sheet", "12")]);
+    assert_eq!(deposited(&home, &sheet, Some(COLLECTION)).status, ItemStatus::Succeeded);
+    let (known, other) = (sha512(&maps("1", &["Map-Sheet"])), sha512(b"a document that nobody kept"));
+    let change =
+        format!("-- name: change\nUPDATE versions SET description = replace(description, '{known}', '{other}')");
+    home.change_rows(Box::leak(change.into_boxed_str()));
+    let (manifests, detail) = given_back(&home, "sheet");
+    assert_eq!(manifests, [Algorithm::Md5, Algorithm::Sha256]);
+    let expected = format!(
+        "version 1 given back as a bag, not by the profile that it was checked against (maps version 1, sha512:{other}): the \
+         registry does not have its document"
+    );
+    assert_eq!(detail, expected);
+}
+
 #[test]
 fn a_profile_that_is_removed_is_for_no_new_deposit() {
     let home = home_with_maps();

@@ -367,3 +367,53 @@ fn a_backfill_that_a_replacement_overtakes_puts_no_inventory_without_its_bytes()
     assert_eq!(are_contents(&listed(&fresh, "secondary")), contents);
     assert_eq!(check(&fresh).damaged, 0);
 }
+
+/// A store is being opened, and was found to be the one that the registry knows. Before it is used, another process replaces it,
+/// and the stores that are open are compared with the registry.
+#[cfg(feature = "failpoints")]
+#[test]
+fn a_store_that_was_opened_by_an_older_state_of_the_registry_is_compared_again() {
+    const POINT: &str = "store.admitted";
+    let made = fixture::home();
+    let (place, elsewhere) = (made.path().join("stores/secondary"), made.path().join("elsewhere"));
+    fs::rename(&place, &elsewhere).expect("takes the store away");
+    made.try_stores();
+    assert_eq!(availability(&made, "secondary"), Availability::Away);
+    fs::rename(&elsewhere, &place).expect("brings the store back");
+    let receive = |name| {
+        let item = hand_in(&made, &made.bag(name, &[("a.txt", b"one")]));
+        work_until(&made, item, Stage::named("estimate"));
+    };
+    let (reached, is_reached) = std::sync::mpsc::channel();
+    let (go_on, may_go_on) = std::sync::mpsc::channel::<()>();
+    let opener = Arc::new(std::sync::Mutex::new(None));
+    let (wanted, may_go_on) = (opener.clone(), std::sync::Mutex::new(may_go_on));
+    fail::cfg_callback(POINT, move || {
+        // Other tests of this process open stores, too.
+        if *wanted.lock().expect("no poison") == Some(std::thread::current().id()) {
+            reached.send(()).expect("is awaited");
+            may_go_on.lock().expect("no poison").recv().expect("goes on");
+        }
+    })
+    .expect("a fail point");
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            *opener.lock().expect("no poison") = Some(std::thread::current().id());
+            made.try_stores();
+        });
+        is_reached.recv().expect("the store is being opened");
+        made.change_rows(
+            "-- name: change
+UPDATE stores SET store_id = x'00112233445566778899aabbccddeeff' WHERE name = 'secondary'",
+        );
+        made.change_rows(
+            "-- name: change
+INSERT INTO registry_facts (name, value) VALUES ('stores.replacements', '1')              ON CONFLICT (name) DO UPDATE SET value = '1'",
+        );
+        receive("letters");
+        go_on.send(()).expect("is awaited");
+    });
+    fail::remove(POINT);
+    receive("diaries");
+    assert_eq!(availability(&made, "secondary"), Availability::Refused);
+}

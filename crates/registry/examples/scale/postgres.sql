@@ -45,13 +45,14 @@ SELECT ('5' || lpad(to_hex(n), 31, '0'))::uuid, ('0' || lpad(to_hex(n % 5 + 1), 
 FROM generate_series($1::bigint, $2::bigint) AS n
 -- name: scale.items
 INSERT INTO work_items (id, batch_id, institution_id, action, object_identifier, name, source, size, stage, status,
-    note, created_at, updated_at, topic)
+    note, created_at, updated_at, topic, number)
 SELECT ('6' || lpad(to_hex(n), 31, '0'))::uuid, ('1' || lpad(to_hex((n - 1) / 1000 + 1), 31, '0'))::uuid,
     ('0' || lpad(to_hex(n % 5 + 1), 31, '0'))::uuid, 'ingest', 'example.edu/object-' || n, 'object-' || n || '.tar',
     '/deposits/object-' || n || '.tar', 100000,
     CASE WHEN n % 10 = 0 THEN 'receive' ELSE 'cleanup' END,
     CASE WHEN n % 10 = 0 THEN 'pending' WHEN n % 100 = 1 THEN 'failed' ELSE 'succeeded' END, 'a note',
-    1700000000000000 + n, 1700000000000000 + n, CASE WHEN n % 10 = 0 THEN 'ingest.receive' ELSE 'ingest.cleanup' END
+    1700000000000000 + n, 1700000000000000 + n, CASE WHEN n % 10 = 0 THEN 'ingest.receive' ELSE 'ingest.cleanup' END,
+    n
 FROM generate_series($1::bigint, $2::bigint) AS n
 -- name: scale.tasks
 INSERT INTO task (id, topic, key, state, priority, fair_key, rank, ready_at, max_attempts, enqueued_at, payload,

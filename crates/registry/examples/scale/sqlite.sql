@@ -50,13 +50,14 @@ FROM numbers
 -- name: scale.items
 WITH RECURSIVE numbers (n) AS (SELECT ?1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ?2)
 INSERT INTO work_items (id, batch_id, institution_id, action, object_identifier, name, source, size, stage, status,
-    note, created_at, updated_at, topic)
+    note, created_at, updated_at, topic, number)
 SELECT unhex('6' || printf('%031x', n)), unhex('1' || printf('%031x', (n - 1) / 1000 + 1)),
     unhex('0' || printf('%031x', n % 5 + 1)), 'ingest', 'example.edu/object-' || n, 'object-' || n || '.tar',
     '/deposits/object-' || n || '.tar', 100000,
     CASE WHEN n % 10 = 0 THEN 'receive' ELSE 'cleanup' END,
     CASE WHEN n % 10 = 0 THEN 'pending' WHEN n % 100 = 1 THEN 'failed' ELSE 'succeeded' END, 'a note',
-    1700000000000000 + n, 1700000000000000 + n, CASE WHEN n % 10 = 0 THEN 'ingest.receive' ELSE 'ingest.cleanup' END
+    1700000000000000 + n, 1700000000000000 + n, CASE WHEN n % 10 = 0 THEN 'ingest.receive' ELSE 'ingest.cleanup' END,
+    n
 FROM numbers
 -- name: scale.tasks
 WITH RECURSIVE numbers (n) AS (SELECT ?1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ?2)

@@ -1,3 +1,11 @@
+-- The lock is held until the commit: the items of an institution become visible in the order of their numbers.
+-- name: items.insert
+INSERT INTO work_items (id, batch_id, institution_id, collection_id, action, object_id, object_identifier, file_id, name,
+    source, size, options, stage, status, priority, note, created_at, updated_at, topic, wait_key, actor_id, number)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $17, $18, $19, $20,
+    (SELECT nextval('work_item_number') FROM (SELECT pg_advisory_xact_lock(hashtextextended(current_schema()
+        || '.work_items.' || $3::uuid::text, 0))) AS locked))
+ON CONFLICT (id) DO NOTHING
 -- name: items.get
 SELECT w.id, w.batch_id, w.institution_id, w.collection_id, w.action, w.object_id, w.object_identifier, w.file_id,
     w.name, w.source, w.etag, w.size, w.options, w.stage, w.status, w.priority, w.note, w.needs_review, w.retry_count,
@@ -46,7 +54,7 @@ WHERE w.id > $1 AND ($2::uuid IS NULL OR w.institution_id = $2) AND ($3::text IS
     AND ($4::text IS NULL OR w.stage = $4) AND ($5::text IS NULL OR w.action = $5)
     AND ($6::boolean IS NULL OR (w.needs_review = $6 AND NOT (w.action = 'ingest' AND w.status = 'failed' AND EXISTS (SELECT 1
         FROM work_items x WHERE x.institution_id = w.institution_id AND x.object_identifier = w.object_identifier
-            AND x.id > w.id AND x.action = 'ingest' AND x.status = 'succeeded'
+            AND x.number > w.number AND x.action = 'ingest' AND x.status = 'succeeded'
             AND NOT EXISTS (SELECT 1 FROM item_parts m JOIN item_parts p ON p.total = m.total AND p.number <> m.number
                 WHERE m.item_id = w.id AND p.item_id = x.id))))) AND ($7::bigint IS NULL OR w.created_at >= $7) AND $8::uuid IS NULL
     AND $9::text IS NULL
@@ -65,7 +73,7 @@ WHERE w.id > $1 AND ($2::uuid IS NULL OR w.institution_id = $2) AND ($3::text IS
     AND ($4::text IS NULL OR w.stage = $4) AND ($5::text IS NULL OR w.action = $5)
     AND ($6::boolean IS NULL OR (w.needs_review = $6 AND NOT (w.action = 'ingest' AND w.status = 'failed' AND EXISTS (SELECT 1
         FROM work_items x WHERE x.institution_id = w.institution_id AND x.object_identifier = w.object_identifier
-            AND x.id > w.id AND x.action = 'ingest' AND x.status = 'succeeded'
+            AND x.number > w.number AND x.action = 'ingest' AND x.status = 'succeeded'
             AND NOT EXISTS (SELECT 1 FROM item_parts m JOIN item_parts p ON p.total = m.total AND p.number <> m.number
                 WHERE m.item_id = w.id AND p.item_id = x.id))))) AND ($7::bigint IS NULL OR w.created_at >= $7) AND w.batch_id = $8 AND $9::text IS NULL
     AND (w.status <> 'deleted' OR $3 = 'deleted')
@@ -83,7 +91,7 @@ WHERE w.id > $1 AND ($2::uuid IS NULL OR w.institution_id = $2) AND ($3::text IS
     AND ($4::text IS NULL OR w.stage = $4) AND ($5::text IS NULL OR w.action = $5)
     AND ($6::boolean IS NULL OR (w.needs_review = $6 AND NOT (w.action = 'ingest' AND w.status = 'failed' AND EXISTS (SELECT 1
         FROM work_items x WHERE x.institution_id = w.institution_id AND x.object_identifier = w.object_identifier
-            AND x.id > w.id AND x.action = 'ingest' AND x.status = 'succeeded'
+            AND x.number > w.number AND x.action = 'ingest' AND x.status = 'succeeded'
             AND NOT EXISTS (SELECT 1 FROM item_parts m JOIN item_parts p ON p.total = m.total AND p.number <> m.number
                 WHERE m.item_id = w.id AND p.item_id = x.id))))) AND ($7::bigint IS NULL OR w.created_at >= $7) AND ($8::uuid IS NULL OR w.batch_id = $8)
     AND w.institution_id = $11 AND w.object_identifier = $9
@@ -121,7 +129,7 @@ ORDER BY id LIMIT $2
 -- name: items.waiting
 SELECT id FROM work_items
 WHERE wait_key = $1 AND status IN ('pending', 'started') AND ($2::uuid IS NULL OR id <> $2)
-ORDER BY priority, id LIMIT 100
+ORDER BY priority, number LIMIT 100
 -- name: items.count_by_status_of_batch
 SELECT status, count(*) AS items FROM work_items
 WHERE batch_id = $2 AND ($1::uuid IS NULL OR institution_id = $1) GROUP BY status

@@ -1,8 +1,3 @@
--- name: items.insert
-INSERT INTO work_items (id, batch_id, institution_id, collection_id, action, object_id, object_identifier, file_id, name,
-    source, size, options, stage, status, priority, note, created_at, updated_at, topic, wait_key, actor_id)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?17, ?18, ?19, ?20)
-ON CONFLICT (id) DO NOTHING
 -- name: items.claim
 UPDATE work_items SET fence = fence + 1, holder = ?2, lease_until = ?3, status = 'started', stage_started_at = ?4,
     updated_at = ?4, wait_reason = NULL, wait_until = NULL, topic = ?6
@@ -29,18 +24,21 @@ UPDATE work_items SET version = ?3 WHERE id = ?1 AND fence = ?2
 UPDATE work_items SET cancel_requested = ?2, requested_by = ?3 WHERE id = ?1
 -- name: items.older_open
 SELECT w.id FROM work_items w
-WHERE w.institution_id = ?1 AND w.object_identifier = ?2 AND w.id < ?3 AND w.status IN ('pending', 'started', 'held')
+WHERE w.institution_id = ?1 AND w.object_identifier = ?2 AND w.number < (SELECT m.number FROM work_items m WHERE m.id = ?3)
+    AND w.status IN ('pending', 'started', 'held')
     AND w.action = 'ingest'
     AND NOT EXISTS (SELECT 1 FROM item_parts m JOIN item_parts p ON p.total = m.total AND p.number <> m.number
         WHERE m.item_id = ?3 AND p.item_id = w.id)
-ORDER BY w.id DESC LIMIT 1
+ORDER BY w.number DESC LIMIT 1
 -- name: items.open_up_to
 SELECT id FROM work_items
-WHERE institution_id = ?1 AND object_identifier = ?2 AND id <= ?3 AND status IN ('pending', 'started', 'held')
-    AND action = 'ingest'
-ORDER BY id
+WHERE institution_id = ?1 AND object_identifier = ?2 AND number <= (SELECT m.number FROM work_items m WHERE m.id = ?3)
+    AND status IN ('pending', 'started', 'held') AND action = 'ingest'
+ORDER BY number
 -- name: items.next_waiting
-SELECT id FROM work_items WHERE wait_key = ?1 AND status IN ('pending', 'started') AND id > ?2 ORDER BY id LIMIT 1
+SELECT id FROM work_items WHERE wait_key = ?1 AND status IN ('pending', 'started')
+    AND number > (SELECT m.number FROM work_items m WHERE m.id = ?2)
+ORDER BY number LIMIT 1
 -- name: items.set_committed_of_version
 UPDATE work_items SET is_committed = TRUE WHERE id = (SELECT item_id FROM versions WHERE versions.id = ?1)
 -- name: items.set_committed

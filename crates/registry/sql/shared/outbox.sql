@@ -1,24 +1,40 @@
--- name: outbox.insert
-INSERT INTO outbox (id, institution_id, item_id, key, kind, payload, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
-ON CONFLICT (key) DO NOTHING
 -- name: outbox.next_institution
-SELECT institution_id FROM outbox WHERE delivered_at IS NULL AND kind = ?1 AND institution_id > ?2
+SELECT institution_id FROM outbox
+WHERE delivered_at IS NULL AND undeliverable_at IS NULL AND kind = ?1 AND institution_id > ?2
 ORDER BY institution_id LIMIT 1
 -- name: outbox.undelivered
-SELECT o.id, o.institution_id, i.identifier AS institution_identifier, o.item_id, o.key, o.kind, o.payload,
-    o.created_at, o.delivered_at, o.attempts, o.next_attempt_at, o.last_error
+SELECT o.id, o.number, o.institution_id, i.identifier AS institution_identifier, o.item_id, o.key, o.kind, o.payload,
+    o.created_at, o.delivered_at, o.undeliverable_at, o.attempts, o.next_attempt_at, o.last_error
 FROM outbox o JOIN institutions i ON i.id = o.institution_id
-WHERE o.delivered_at IS NULL AND o.kind = ?1 AND o.institution_id = ?2 AND o.id > ?3 ORDER BY o.id LIMIT ?4
+WHERE o.delivered_at IS NULL AND o.undeliverable_at IS NULL AND o.kind = ?1 AND o.institution_id = ?2
+    AND o.number > ?3
+ORDER BY o.number LIMIT ?4
 -- name: outbox.delivered
-UPDATE outbox SET delivered_at = ?2 WHERE id = ?1 AND delivered_at IS NULL
+UPDATE outbox SET delivered_at = ?2, undeliverable_at = NULL WHERE id = ?1 AND delivered_at IS NULL
 -- name: outbox.failed
 UPDATE outbox SET attempts = attempts + 1, next_attempt_at = ?2, last_error = ?3 WHERE id = ?1 AND delivered_at IS NULL
 -- name: outbox.waiting
-SELECT kind, count(*) AS messages, min(created_at) AS oldest_created_at FROM outbox WHERE delivered_at IS NULL
-GROUP BY kind ORDER BY kind
+SELECT kind, count(*) AS messages, min(created_at) AS oldest_created_at FROM outbox
+WHERE delivered_at IS NULL AND undeliverable_at IS NULL GROUP BY kind ORDER BY kind
 -- name: outbox.overdue
-SELECT count(*) AS messages FROM outbox WHERE delivered_at IS NULL AND kind = ?1 AND (created_at < ?2 OR created_at > ?3)
+SELECT count(*) AS messages FROM outbox
+WHERE delivered_at IS NULL AND undeliverable_at IS NULL AND kind = ?1 AND (created_at < ?2 OR created_at > ?3)
 -- name: outbox.overdue_error
 SELECT last_error FROM outbox
-WHERE delivered_at IS NULL AND kind = ?1 AND (created_at < ?2 OR created_at > ?3)
-    AND last_error IS NOT NULL ORDER BY id LIMIT 1
+WHERE delivered_at IS NULL AND undeliverable_at IS NULL AND kind = ?1 AND (created_at < ?2 OR created_at > ?3)
+    AND last_error IS NOT NULL ORDER BY number LIMIT 1
+-- name: outbox.set_undeliverable
+UPDATE outbox SET undeliverable_at = ?2, last_error = ?3 WHERE id = ?1 AND delivered_at IS NULL
+-- name: outbox.send_again
+UPDATE outbox SET undeliverable_at = NULL, next_attempt_at = NULL WHERE id = ?1 AND undeliverable_at IS NOT NULL
+-- name: outbox.count_undeliverable
+SELECT count(*) AS messages FROM outbox WHERE undeliverable_at IS NOT NULL
+-- name: outbox.undeliverable
+SELECT o.id, o.number, o.institution_id, i.identifier AS institution_identifier, o.item_id, o.key, o.kind, o.payload,
+    o.created_at, o.delivered_at, o.undeliverable_at, o.attempts, o.next_attempt_at, o.last_error
+FROM outbox o JOIN institutions i ON i.id = o.institution_id
+WHERE o.undeliverable_at IS NOT NULL AND o.number > ?1 ORDER BY o.number LIMIT ?2
+-- name: outbox.get
+SELECT o.id, o.number, o.institution_id, i.identifier AS institution_identifier, o.item_id, o.key, o.kind, o.payload,
+    o.created_at, o.delivered_at, o.undeliverable_at, o.attempts, o.next_attempt_at, o.last_error
+FROM outbox o JOIN institutions i ON i.id = o.institution_id WHERE o.id = ?1

@@ -12,6 +12,10 @@ WHERE p.identifier = ?1 AND p.removed_at IS NULL AND p.document IS NOT NULL AND 
     SELECT 1 FROM profiles n WHERE n.name = p.name AND n.version > p.version AND n.removed_at IS NULL
         AND n.document IS NOT NULL)
 ORDER BY p.added_at DESC, p.name LIMIT 1
+-- Those of this name come first.
+-- name: profiles.of_digest
+SELECT p.name AS profile, p.version, p.origin FROM profiles p WHERE p.sha512 = ?1 AND p.document IS NOT NULL
+ORDER BY CASE WHEN p.name = ?2 THEN 0 ELSE 1 END, p.name, p.version LIMIT 1
 -- name: profiles.document
 SELECT document FROM profiles WHERE name = ?1 AND version = ?2
 -- name: profiles.insert

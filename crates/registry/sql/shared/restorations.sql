@@ -16,17 +16,19 @@ DELETE FROM restoration_entries WHERE (batch_id, object_id) IN (SELECT e.batch_i
 -- name: restorations.objects_of_collection
 SELECT id, head FROM objects WHERE collection_id = ?1 AND id > ?2 AND state = 'active' ORDER BY id LIMIT ?3
 -- name: restorations.count
-SELECT count(*) AS items FROM work_items WHERE batch_id = ?1 AND id <> ?2
+SELECT count(*) AS items FROM work_items WHERE batch_id = ?1 AND action <> 'restore_batch'
 -- name: restorations.last_object
-SELECT object_id FROM work_items WHERE batch_id = ?1 AND id <> ?2 AND object_id IS NOT NULL
+SELECT object_id FROM work_items WHERE batch_id = ?1 AND action <> 'restore_batch' AND object_id IS NOT NULL
 ORDER BY object_id DESC LIMIT 1
 -- name: restorations.put_result
 INSERT INTO restoration_results (item_id, place, size, sha256) VALUES (?1, ?2, ?3, ?4)
 ON CONFLICT (item_id) DO UPDATE SET place = ?2, size = ?3, sha256 = ?4
 -- name: restorations.open_items
 SELECT count(*) AS items FROM work_items
-WHERE batch_id = ?1 AND id <> ?2 AND status IN ('pending', 'started', 'held')
+WHERE batch_id = ?1 AND action <> 'restore_batch' AND status IN ('pending', 'started', 'held')
 -- name: restorations.items_of_batch
-SELECT w.id, w.object_identifier, w.status, w.note, w.options, w.updated_at, r.place, r.size, r.sha256
+SELECT w.id, w.object_identifier, w.status, w.note, w.options, w.updated_at, r.place, r.size, r.sha256,
+    (EXISTS (SELECT 1 FROM restored s WHERE s.item_id = w.id)
+        AND NOT EXISTS (SELECT 1 FROM restored s WHERE s.item_id = w.id AND s.state = 'kept')) AS was_removed
 FROM work_items w LEFT JOIN restoration_results r ON r.item_id = w.id
-WHERE w.batch_id = ?1 AND w.id <> ?2 AND w.id > ?3 ORDER BY w.id LIMIT ?4
+WHERE w.batch_id = ?1 AND w.action <> 'restore_batch' AND w.id > ?2 ORDER BY w.id LIMIT ?3

@@ -1,3 +1,9 @@
+-- name: items.insert
+INSERT INTO work_items (id, batch_id, institution_id, collection_id, action, object_id, object_identifier, file_id, name,
+    source, size, options, stage, status, priority, note, created_at, updated_at, topic, wait_key, actor_id, number)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?17, ?18, ?19, ?20,
+    (SELECT coalesce(max(number), 0) + 1 FROM work_items))
+ON CONFLICT (id) DO NOTHING
 -- name: items.get
 SELECT w.id, w.batch_id, w.institution_id, w.collection_id, w.action, w.object_id, w.object_identifier, w.file_id,
     w.name, w.source, w.etag, w.size, w.options, w.stage, w.status, w.priority, w.note, w.needs_review, w.retry_count,
@@ -43,7 +49,7 @@ FROM work_items w JOIN institutions i ON i.id = w.institution_id LEFT JOIN colle
 WHERE w.id > ?1 AND (?2 IS NULL OR w.institution_id = ?2) AND (?3 IS NULL OR w.status = ?3)
     AND (?4 IS NULL OR w.stage = ?4) AND (?5 IS NULL OR w.action = ?5) AND (?6 IS NULL OR (w.needs_review = ?6 AND NOT (w.action = 'ingest' AND w.status = 'failed' AND EXISTS (SELECT 1
         FROM work_items x WHERE x.institution_id = w.institution_id AND x.object_identifier = w.object_identifier
-            AND x.id > w.id AND x.action = 'ingest' AND x.status = 'succeeded'
+            AND x.number > w.number AND x.action = 'ingest' AND x.status = 'succeeded'
             AND NOT EXISTS (SELECT 1 FROM item_parts m JOIN item_parts p ON p.total = m.total AND p.number <> m.number
                 WHERE m.item_id = w.id AND p.item_id = x.id)))))
     AND (?7 IS NULL OR w.created_at >= ?7) AND ?8 IS NULL AND ?9 IS NULL
@@ -61,7 +67,7 @@ FROM work_items w JOIN institutions i ON i.id = w.institution_id LEFT JOIN colle
 WHERE w.id > ?1 AND (?2 IS NULL OR w.institution_id = ?2) AND (?3 IS NULL OR w.status = ?3)
     AND (?4 IS NULL OR w.stage = ?4) AND (?5 IS NULL OR w.action = ?5) AND (?6 IS NULL OR (w.needs_review = ?6 AND NOT (w.action = 'ingest' AND w.status = 'failed' AND EXISTS (SELECT 1
         FROM work_items x WHERE x.institution_id = w.institution_id AND x.object_identifier = w.object_identifier
-            AND x.id > w.id AND x.action = 'ingest' AND x.status = 'succeeded'
+            AND x.number > w.number AND x.action = 'ingest' AND x.status = 'succeeded'
             AND NOT EXISTS (SELECT 1 FROM item_parts m JOIN item_parts p ON p.total = m.total AND p.number <> m.number
                 WHERE m.item_id = w.id AND p.item_id = x.id)))))
     AND (?7 IS NULL OR w.created_at >= ?7) AND w.batch_id = ?8 AND ?9 IS NULL
@@ -79,7 +85,7 @@ FROM work_items w JOIN institutions i ON i.id = w.institution_id LEFT JOIN colle
 WHERE w.id > ?1 AND (?2 IS NULL OR w.institution_id = ?2) AND (?3 IS NULL OR w.status = ?3)
     AND (?4 IS NULL OR w.stage = ?4) AND (?5 IS NULL OR w.action = ?5) AND (?6 IS NULL OR (w.needs_review = ?6 AND NOT (w.action = 'ingest' AND w.status = 'failed' AND EXISTS (SELECT 1
         FROM work_items x WHERE x.institution_id = w.institution_id AND x.object_identifier = w.object_identifier
-            AND x.id > w.id AND x.action = 'ingest' AND x.status = 'succeeded'
+            AND x.number > w.number AND x.action = 'ingest' AND x.status = 'succeeded'
             AND NOT EXISTS (SELECT 1 FROM item_parts m JOIN item_parts p ON p.total = m.total AND p.number <> m.number
                 WHERE m.item_id = w.id AND p.item_id = x.id)))))
     AND (?7 IS NULL OR w.created_at >= ?7) AND (?8 IS NULL OR w.batch_id = ?8) AND w.institution_id = ?11
@@ -116,7 +122,7 @@ ORDER BY id LIMIT ?2
 -- name: items.waiting
 SELECT id FROM work_items
 WHERE wait_key = ?1 AND status IN ('pending', 'started') AND (?2 IS NULL OR id <> ?2)
-ORDER BY priority, id LIMIT 100
+ORDER BY priority, number LIMIT 100
 -- name: items.count_by_status_of_batch
 SELECT status, count(*) AS items FROM work_items
 WHERE batch_id = ?2 AND (?1 IS NULL OR institution_id = ?1) GROUP BY status

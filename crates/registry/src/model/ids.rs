@@ -1,11 +1,11 @@
-//! Identifiers of records, each a type of its own. They are made by us (version 7: in order of time) before the first
-//! use, so that repeating an insert inserts nothing.
+//! Identifiers of records, each a type of its own. They are made by us (version 7) before the first use, so that
+//! repeating an insert inserts nothing. Clocks differ: no order follows from them.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
-use strongroom_database::{Time, Value};
+use strongroom_database::Value;
 use strongroom_digest::{Algorithm, MultiHasher};
 use uuid::Uuid;
 
@@ -17,7 +17,7 @@ macro_rules! ids {
         pub struct $name(pub Uuid);
 
         impl $name {
-            /// A new identifier, later than those before it.
+            /// A new identifier.
             #[allow(clippy::new_without_default)]
             pub fn new() -> Self {
                 Self(Uuid::now_v7())
@@ -75,14 +75,6 @@ ids! {
     ActorId,
     /// A line of the journal.
     JournalId,
-}
-
-impl JournalId {
-    /// The least identifier of a line that is appended at a time.
-    pub(crate) fn at(time: Time) -> Self {
-        let milliseconds = u64::try_from(time.0 / 1_000).unwrap_or(0);
-        Self(uuid::Builder::from_unix_timestamp_millis(milliseconds, &[0; 10]).into_uuid())
-    }
 }
 
 /// An identifier that follows from others, so that making it again makes the same one: of the SHA-256 of both, as a UUID of an

@@ -6,8 +6,9 @@ use serde::{Deserialize, Serialize};
 use strongroom_database::{Statement, Time, Transaction, Value};
 use uuid::Uuid;
 
-use crate::events::{Event, derived_id};
+use crate::events::{Event, EventRow, derived_id};
 use crate::interim::digest;
+use crate::journal::Actor;
 use crate::{ContentId, EventId, FileId, InstitutionId, ObjectId, RegistryError};
 
 /// The act of comparing a copy with its recorded digest, by its term.
@@ -26,6 +27,8 @@ pub struct PassedChecks {
     pub store: String,
     /// What checked.
     pub agent: String,
+    /// On whose behalf; an actor that the registry knows.
+    pub actor: Option<Actor>,
     /// The copies.
     pub copies: Vec<PassedCopy>,
 }
@@ -60,20 +63,16 @@ pub(crate) struct PassedRow {
     pub(crate) object: Option<ObjectId>,
     pub(crate) time: Time,
     pub(crate) agent: String,
+    actor: Option<Actor>,
     components: Components,
 }
 
 impl PassedRow {
     /// Takes a row, where its components are those of passed checks.
-    pub(crate) fn parse(
-        components: &str,
-        id: EventId,
-        object: Option<ObjectId>,
-        time: Time,
-        agent: &str,
-    ) -> Option<Self> {
+    pub(crate) fn parse(components: &str, row: &EventRow) -> Option<Self> {
         let components = is_passed(components).then(|| serde_json::from_str(components).ok()).flatten()?;
-        Some(Self { id, object, time, agent: agent.to_owned(), components })
+        let (agent, actor) = (row.agent.clone(), row.actor.clone());
+        Some(Self { id: row.id, object: row.object, time: Time(row.time), agent, actor, components })
     }
 
     /// Adds an event for each copy; only for those of a file's contents, where `of` names them.
@@ -106,7 +105,7 @@ impl PassedRow {
                 file: None,
                 path: None,
                 agent: self.agent.clone(),
-                actor: None,
+                actor: self.actor.clone(),
             });
         }
         Ok(())
@@ -160,7 +159,7 @@ pub fn record(tx: &mut dyn Transaction, checks: &PassedChecks) -> Result<usize, 
         format!("{} copies read from store {}", recorded.len(), checks.store).into(),
         Value::Null,
         (&checks.agent).into(),
-        Value::Null,
+        checks.actor.as_ref().map(|actor| actor.id).into(),
     ];
     tx.execute(Statement("events.insert"), &values)?;
     Ok(recorded.len())

@@ -53,6 +53,14 @@ pub struct EventRow {
     pub actor: Option<Actor>,
 }
 
+impl EventRow {
+    /// The same, on behalf of an actor that the registry knows; none where the program acted by itself.
+    #[must_use]
+    pub fn on_behalf_of(self, actor: Option<&Actor>) -> Self {
+        Self { actor: actor.cloned(), ..self }
+    }
+}
+
 /// Which acts a row of kind `ingestion` stands for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Components {
@@ -192,8 +200,7 @@ pub fn of_object(
         let event = event_row(row)?;
         cursor = Some(EventCursor(Time(event.time), event.id));
         let components = row.optional_text("components")?;
-        let (id, object, time) = (event.id, event.object, Time(event.time));
-        if let Some(passed) = components.and_then(|text| PassedRow::parse(text, id, object, time, &event.agent)) {
+        if let Some(passed) = components.and_then(|text| PassedRow::parse(text, &event)) {
             passed.expand(tx, contents.as_deref(), &mut events)?;
         } else {
             expand_row(row, &event, &mut events)?;

@@ -4,7 +4,7 @@ use strongroom_database::{Row, Statement, Time, Transaction};
 use uuid::Uuid;
 
 pub use crate::model::actor::{Actor, LONGEST_NAME};
-use crate::{ActorId, ActorKind, InstitutionId, ItemId, JournalId, JournalOutcome, RegistryError, Scope};
+use crate::{ActorId, ActorKind, InstitutionId, ItemId, JournalId, JournalOutcome, RegistryError, Scope, tenants};
 
 /// A line to be appended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,8 +28,10 @@ pub struct NewLine<'a> {
 /// A line as it is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
-    /// Its identifier; later lines of one process have greater ones.
+    /// Its identifier.
     pub id: JournalId,
+    /// Its place in the order of the journal: a line that was appended later has a greater number.
+    pub number: u64,
     /// When.
     pub time: Time,
     /// Who acted.
@@ -86,28 +88,51 @@ pub fn append(tx: &mut dyn Transaction, line: &NewLine<'_>) -> Result<JournalId,
     Ok(id)
 }
 
+/// The fact with the version of the schema that the journal tells of.
+const SCHEMA: &str = "journal.schema";
+
+/// From which version to which the schema was migrated without a line about it; none where the journal tells of the present one.
+/// A registry that is new needs no line.
+pub fn untold_migration(tx: &mut dyn Transaction) -> Result<Option<(u64, u64)>, RegistryError> {
+    let now = schema_version(tx)?;
+    let Some(told) = tenants::fact(tx, SCHEMA)? else { return Ok(None) };
+    let told = told.parse().map_err(|_| RegistryError::Corrupt { wanted: "a version of the schema", found: told })?;
+    Ok((told < now).then_some((told, now)))
+}
+
+/// Whether it is recorded of which version of the schema the journal tells.
+pub fn knows_schema(tx: &mut dyn Transaction) -> Result<bool, RegistryError> {
+    Ok(tenants::fact(tx, SCHEMA)?.is_some())
+}
+
+/// Records that the journal tells of the present version of the schema: in the transaction that appends the line, where there
+/// has to be one.
+pub fn set_schema_told(tx: &mut dyn Transaction) -> Result<(), RegistryError> {
+    let now = schema_version(tx)?;
+    tenants::set_fact(tx, SCHEMA, &now.to_string())
+}
+
+fn schema_version(tx: &mut dyn Transaction) -> Result<u64, RegistryError> {
+    let row = tx.query_one(Statement("schema.version"), &[])?;
+    Ok(row.map(|row| row.count("version")).transpose()?.unwrap_or(0))
+}
+
 /// Whether a refusal of this act of an actor is in the journal since then.
 pub fn was_refused(tx: &mut dyn Transaction, actor: &Actor, act: &str, since: Time) -> Result<bool, RegistryError> {
-    let values = [actor.id.into(), JournalId::at(since).into(), act.into()];
+    let values = [actor.id.into(), since.into(), act.into()];
     Ok(tx.query_one(Statement("journal.was_refused"), &values)?.is_some())
 }
 
-/// Lines in the order of their identifiers, after `after`.
+/// Lines in the order in which they were appended, after the number `after`.
 pub fn list(
     tx: &mut dyn Transaction,
     scope: Scope,
     filter: &LineFilter,
-    after: Option<JournalId>,
+    after: Option<u64>,
     limit: usize,
 ) -> Result<Vec<Line>, RegistryError> {
     let since = filter.since.unwrap_or(Time(0));
-    let values = [
-        after.unwrap_or(JournalId(Uuid::nil())).into(),
-        scope.value(),
-        since.into(),
-        filter.actor.clone().into(),
-        limit.into(),
-    ];
+    let values = [after.unwrap_or(0).into(), scope.value(), since.into(), filter.actor.clone().into(), limit.into()];
     tx.query(Statement("journal.list"), &values)?.iter().map(line_row).collect()
 }
 
@@ -129,6 +154,7 @@ pub(crate) fn optional_actor_row(row: &Row, id: &'static str) -> Result<Option<A
 fn line_row(row: &Row) -> Result<Line, RegistryError> {
     Ok(Line {
         id: JournalId(row.uuid("id")?),
+        number: row.count("number")?,
         time: row.time("time")?,
         actor: actor_row(row, "actor_id")?,
         request: row.uuid("request_id")?,

@@ -1,5 +1,5 @@
 //! The outbox: messages to people outside, put there in the transaction that gives the reason. Delivery is at least once, for
-//! each institution in the order of the identifiers; [`Message::key`] stays the same in each attempt.
+//! each institution in the order in which they were put there; [`Message::key`] stays the same in each attempt.
 
 use strongroom_database::{CLOCK_TOLERANCE, Row, Statement, Time, Transaction};
 use uuid::Uuid;
@@ -17,8 +17,10 @@ const LONGEST_ERROR: usize = 1_000;
 /// A message of the outbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// Its identifier; later messages have greater ones.
+    /// Its identifier.
     pub id: Uuid,
+    /// Its place in the order of the outbox: a message that was put there later has a greater number.
+    pub number: u64,
     /// The institution that it is for.
     pub institution: InstitutionId,
     /// Its domain name.
@@ -35,6 +37,8 @@ pub struct Message {
     pub created_at: Time,
     /// When it was delivered.
     pub delivered_at: Option<Time>,
+    /// Since when it is not attempted any more, because it cannot be delivered as things are.
+    pub undeliverable_at: Option<Time>,
     /// Attempts to deliver it that failed.
     pub attempts: u64,
     /// When the next attempt is to be made; none before the first one failed.
@@ -70,19 +74,19 @@ pub fn next_institution(
     Ok(row.map(|row| row.uuid("institution_id")).transpose()?.map(InstitutionId))
 }
 
-/// Messages of a kind to an institution that were not delivered, in order, after `after`.
+/// Messages of a kind to an institution that were not delivered, in order, after the number `after`.
 pub fn undelivered(
     tx: &mut dyn Transaction,
     kind: &str,
     institution: InstitutionId,
-    after: Uuid,
+    after: u64,
     limit: usize,
 ) -> Result<Vec<Message>, RegistryError> {
     let values = [kind.into(), institution.into(), after.into(), limit.into()];
     tx.query(Statement("outbox.undelivered"), &values)?.iter().map(message_row).collect()
 }
 
-/// Records that a message was delivered.
+/// Records that a message was delivered, or is not to be delivered any more.
 pub fn set_delivered(tx: &mut dyn Transaction, id: Uuid) -> Result<(), RegistryError> {
     let now = tx.now()?;
     tx.execute(Statement("outbox.delivered"), &[id.into(), now.into()])?;
@@ -94,6 +98,46 @@ pub fn set_failed(tx: &mut dyn Transaction, id: Uuid, error: &str, next_attempt_
     let error: String = error.chars().take(LONGEST_ERROR).collect();
     tx.execute(Statement("outbox.failed"), &[id.into(), next_attempt_at.into(), error.into()])?;
     Ok(())
+}
+
+/// Records that a message cannot be delivered as things are, and why: it is not attempted any more.
+pub fn set_undeliverable(tx: &mut dyn Transaction, id: Uuid, reason: &str) -> Result<(), RegistryError> {
+    let now = tx.now()?;
+    let reason: String = reason.chars().take(LONGEST_ERROR).collect();
+    tx.execute(Statement("outbox.set_undeliverable"), &[id.into(), now.into(), reason.into()])?;
+    Ok(())
+}
+
+/// A message that is undeliverable.
+///
+/// # Errors
+/// [`RegistryError::NotFound`] where there is no such message; [`RegistryError::State`] where it is not undeliverable.
+pub fn find_undeliverable(tx: &mut dyn Transaction, id: Uuid, act: &str) -> Result<Message, RegistryError> {
+    let found = tx.query_one(Statement("outbox.get"), &[id.into()])?.as_ref().map(message_row).transpose()?;
+    let message = found.ok_or_else(|| RegistryError::NotFound { what: "message", id: id.to_string() })?;
+    if message.undeliverable_at.is_none() {
+        let state = if message.delivered_at.is_some() { "done with" } else { "still to be attempted" };
+        let (id, state, act) = (id.to_string(), state.to_owned(), act.to_owned());
+        return Err(RegistryError::State { what: "message", id, state, act });
+    }
+    Ok(message)
+}
+
+/// Has an undeliverable message attempted again.
+pub fn send_again(tx: &mut dyn Transaction, id: Uuid) -> Result<(), RegistryError> {
+    tx.execute(Statement("outbox.send_again"), &[id.into()])?;
+    Ok(())
+}
+
+/// The messages that are undeliverable, in order, after the number `after`.
+pub fn undeliverable(tx: &mut dyn Transaction, after: u64, limit: usize) -> Result<Vec<Message>, RegistryError> {
+    tx.query(Statement("outbox.undeliverable"), &[after.into(), limit.into()])?.iter().map(message_row).collect()
+}
+
+/// How many messages are undeliverable.
+pub fn count_undeliverable(tx: &mut dyn Transaction) -> Result<u64, RegistryError> {
+    let row = tx.query_one(Statement("outbox.count_undeliverable"), &[])?;
+    Ok(row.map_or(Ok(0), |row| row.count("messages"))?)
 }
 
 /// How many messages of a kind that were put into the outbox before `before` are undelivered, and the error of the first of
@@ -133,6 +177,7 @@ pub fn waiting(tx: &mut dyn Transaction) -> Result<Vec<Waiting>, RegistryError> 
 fn message_row(row: &Row) -> Result<Message, RegistryError> {
     Ok(Message {
         id: row.uuid("id")?,
+        number: row.count("number")?,
         institution: InstitutionId(row.uuid("institution_id")?),
         institution_identifier: row.text("institution_identifier")?.to_owned(),
         item: row.optional_uuid("item_id")?.map(ItemId),
@@ -141,6 +186,7 @@ fn message_row(row: &Row) -> Result<Message, RegistryError> {
         payload: row.text("payload")?.to_owned(),
         created_at: row.time("created_at")?,
         delivered_at: row.optional_time("delivered_at")?,
+        undeliverable_at: row.optional_time("undeliverable_at")?,
         attempts: row.count("attempts")?,
         next_attempt_at: row.optional_time("next_attempt_at")?,
         last_error: row.optional_text("last_error")?.map(str::to_owned),

@@ -158,6 +158,17 @@ pub fn of_identifier(tx: &mut dyn Transaction, identifier: &str) -> Result<Optio
     row.map(|row| Ok((row.text("profile")?.to_owned(), row.count("version")?))).transpose()
 }
 
+/// A version whose document has this digest, by its name, number and origin; one of this name where several have it.
+pub fn of_digest(
+    tx: &mut dyn Transaction,
+    sha512: Digest,
+    name: &str,
+) -> Result<Option<(String, u64, ProfileOrigin)>, RegistryError> {
+    let row = tx.query_one(Statement("profiles.of_digest"), &[sha512.as_bytes().into(), name.into()])?;
+    row.map(|row| Ok((row.text("profile")?.to_owned(), row.count("version")?, row.text("origin")?.parse()?)))
+        .transpose()
+}
+
 /// The document of a version; none where it is missing.
 pub fn document(tx: &mut dyn Transaction, name: &str, version: u64) -> Result<Option<Vec<u8>>, RegistryError> {
     let row = tx

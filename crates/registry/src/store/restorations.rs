@@ -43,6 +43,8 @@ pub struct ItemOfBatch {
     pub updated_at: Time,
     /// What was put where, if anything was.
     pub result: Option<RestorationResult>,
+    /// Whether it was in the restoration store, and is not there any more.
+    pub was_removed: bool,
 }
 
 /// Notes objects of a batch that is to be made. One that is there stays as it is.
@@ -101,13 +103,9 @@ pub fn objects_of_collection(
         .collect()
 }
 
-/// How many work items a batch has but for one, and the last of their objects in order of their identifiers.
-pub fn progress(
-    tx: &mut dyn Transaction,
-    batch: BatchId,
-    except: ItemId,
-) -> Result<(u64, Option<ObjectId>), RegistryError> {
-    let values: [Value; 2] = [batch.into(), except.into()];
+/// How many work items of objects a batch has, and the last of their objects in order of their identifiers.
+pub fn progress(tx: &mut dyn Transaction, batch: BatchId) -> Result<(u64, Option<ObjectId>), RegistryError> {
+    let values: [Value; 1] = [batch.into()];
     let made = tx.query_one(Statement("restorations.count"), &values)?.map_or(Ok(0), |row| row.count("items"))?;
     let last = tx.query_one(Statement("restorations.last_object"), &values)?;
     Ok((made, last.map(|row| row.uuid("object_id")).transpose()?.map(ObjectId)))
@@ -121,22 +119,21 @@ pub fn put_result(tx: &mut dyn Transaction, claim: &Claim, result: &RestorationR
     Ok(())
 }
 
-/// How many work items of a batch have not ended, but for one.
-pub fn open_items(tx: &mut dyn Transaction, batch: BatchId, except: ItemId) -> Result<u64, RegistryError> {
-    let row = tx.query_one(Statement("restorations.open_items"), &[batch.into(), except.into()])?;
+/// How many work items of objects of a batch have not ended.
+pub fn open_items(tx: &mut dyn Transaction, batch: BatchId) -> Result<u64, RegistryError> {
+    let row = tx.query_one(Statement("restorations.open_items"), &[batch.into()])?;
     row.map_or(Ok(0), |row| Ok(row.count("items")?))
 }
 
-/// The work items of a batch but for one, after `after`, in order of their making; those that were deleted too.
+/// The work items of objects of a batch, after `after` in order of their identifiers; those that were deleted too.
 pub fn items_of_batch(
     tx: &mut dyn Transaction,
     batch: BatchId,
-    except: ItemId,
     after: Option<ItemId>,
     limit: usize,
 ) -> Result<Vec<ItemOfBatch>, RegistryError> {
     let after = after.unwrap_or(ItemId(Uuid::nil()));
-    let values = [batch.into(), except.into(), after.into(), limit.into()];
+    let values = [batch.into(), after.into(), limit.into()];
     tx.query(Statement("restorations.items_of_batch"), &values)?.iter().map(item_row).collect()
 }
 
@@ -157,5 +154,6 @@ fn item_row(row: &Row) -> Result<ItemOfBatch, RegistryError> {
         options: row.text("options")?.to_owned(),
         updated_at: row.time("updated_at")?,
         result,
+        was_removed: row.bool("was_removed")?,
     })
 }

@@ -48,7 +48,11 @@ TRUNCATE journal
 TRUNCATE actors CASCADE
 ";
 const REPLACEMENTS: &str = "-- name: test.replace_line
-INSERT OR REPLACE INTO journal SELECT id, time, actor_id, request_id, act, 'that', institution_id, outcome, detail FROM journal
+INSERT OR REPLACE INTO journal SELECT id, time, actor_id, request_id, act, 'that', institution_id, outcome, detail, number
+FROM journal
+-- name: test.replace_line_of_number
+INSERT OR REPLACE INTO journal SELECT x'00', time, actor_id, request_id, act, 'that', institution_id, outcome, detail, number
+FROM journal
 ";
 
 fn stays_as_it_was(

@@ -13,6 +13,7 @@ mod isolation;
 mod journal;
 mod marks;
 mod model;
+mod ordering;
 mod parts;
 mod postgres;
 mod profiles;
@@ -53,6 +54,10 @@ macro_rules! conformance_suite {
                 a_heartbeat_extends_only_what_its_claim_still_holds
                 every_stranded_item_and_no_other_is_given_a_task
                 an_item_that_waits_by_a_clock_that_was_ahead_is_due_when_it_is_right_again
+            }
+            ordering {
+                deposits_of_an_object_keep_the_order_of_their_submission_whatever_the_clocks_say
+                a_failed_deposit_is_put_right_by_one_that_was_submitted_later
             }
             marks {
                 the_mark_of_a_store_only_rises_and_belongs_to_the_store_itself

@@ -85,21 +85,22 @@ pub(crate) fn how_far_a_batch_came_follows_from_its_items_and_the_receipt_has_al
     let world = World::new(subject);
     let mut objects = [world.object("one").id, world.object("other").id];
     objects.sort_unstable();
-    let (batch, made) = batch_of(&world, &objects);
-    let nothing = ItemId::new();
-    assert_eq!(world.read(|tx| restorations::progress(tx, batch, nothing)), (2, Some(objects[1])));
-    assert_eq!(world.read(|tx| restorations::progress(tx, batch, made[1])), (1, Some(objects[0])));
-    assert_eq!(world.read(|tx| restorations::progress(tx, BatchId::new(), nothing)), (0, None));
-    assert_eq!(world.read(|tx| restorations::open_items(tx, batch, nothing)), 2);
+    let (batch, _) = batch_of(&world, &objects);
+    // What makes the others and writes the receipt is none of them.
+    let action = Action::named("restore_batch");
+    world.make(&NewItem { batch: Some(batch), action, ..world.new_item("receipt") });
+    assert_eq!(world.read(|tx| restorations::progress(tx, batch)), (2, Some(objects[1])));
+    assert_eq!(world.read(|tx| restorations::progress(tx, BatchId::new())), (0, None));
+    assert_eq!(world.read(|tx| restorations::open_items(tx, batch)), 2);
 
     let claim = claim(&world);
     let result = RestorationResult { place: "example.edu/bag.tar".into(), size: 7, sha256: "00".repeat(32) };
     let (whose, put) = (claim.clone(), result.clone());
     world.write(move |tx| restorations::put_result(tx, &whose, &put));
     world.finish(&claim, &succeeded());
-    assert_eq!(world.read(|tx| restorations::open_items(tx, batch, nothing)), 1);
-    let first = world.read(|tx| restorations::items_of_batch(tx, batch, nothing, None, 1));
-    let rest = world.read(|tx| restorations::items_of_batch(tx, batch, nothing, Some(first[0].id), 10));
+    assert_eq!(world.read(|tx| restorations::open_items(tx, batch)), 1);
+    let first = world.read(|tx| restorations::items_of_batch(tx, batch, None, 1));
+    let rest = world.read(|tx| restorations::items_of_batch(tx, batch, Some(first[0].id), 10));
     let all: Vec<_> = first.into_iter().chain(rest).collect();
     assert_eq!(all.len(), 2);
     for item in all {

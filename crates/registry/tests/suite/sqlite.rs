@@ -345,6 +345,7 @@ const MAY_SCAN: &[(&str, &str)] = &[
     ("missed_logs.count", "rows are there only while a store is away"),
     ("outbox.waiting", "an index of the messages that wait"),
     ("profiles.list", "as few as people add"),
+    ("profiles.of_digest", "as few as people add"),
     ("queue_set_every_paused", "as few as there are topics"),
     ("schedules.list", "as few as there are schedules"),
     ("sizes.events", "a count that a person asks for"),

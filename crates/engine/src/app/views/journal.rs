@@ -10,6 +10,8 @@ use uuid::Uuid;
 pub struct JournalView {
     /// Its identifier.
     pub line: JournalId,
+    /// Its place in the order of the journal.
+    pub number: u64,
     /// When it was written.
     pub time: String,
     /// Who acted.
@@ -34,6 +36,7 @@ impl From<Line> for JournalView {
     fn from(line: Line) -> Self {
         Self {
             line: line.id,
+            number: line.number,
             time: line.time.to_string(),
             actor: line.actor.name,
             kind: line.actor.kind,

@@ -13,8 +13,8 @@ use crate::settings::Location;
 use crate::workflow::StageError;
 use crate::{EngineError, Home};
 
-/// Refuses a folder that is or contains the data directory, or that overlaps a folder store: it would change while it is
-/// read. Costs a look at the folders above each, however much they hold.
+/// Refuses a folder that overlaps the data directory or a folder store: it would change while it is read, or is not meant to
+/// be deposited, such as the registry. Costs a look at the folders above each, however much they hold.
 pub(crate) fn check_apart(home: &Home, folder: &Path) -> Result<(), EngineError> {
     let deposited = FolderLocation::of(folder);
     let refuse = |how: String| {
@@ -22,7 +22,8 @@ pub(crate) fn check_apart(home: &Home, folder: &Path) -> Result<(), EngineError>
         Err(EngineError::Usage(text).next("deposit a folder that is apart from the data directory and the stores"))
     };
     let directory = FolderLocation::of(&home.directory);
-    match deposited.overlap(&directory) {
+    let overlap = deposited.overlap(&directory);
+    match overlap {
         Some(Overlap::Same) => return refuse("it is the data directory".to_owned()),
         Some(Overlap::Around) => {
             return refuse(format!("it contains the data directory {}", directory.path().display()));
@@ -39,6 +40,9 @@ pub(crate) fn check_apart(home: &Home, folder: &Path) -> Result<(), EngineError>
             }
             None => {}
         }
+    }
+    if overlap == Some(Overlap::Within) {
+        return refuse(format!("it lies within the data directory {}", directory.path().display()));
     }
     Ok(())
 }

@@ -16,8 +16,8 @@ const ITEMS_AT_ONCE: usize = 200;
 pub(super) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     let options: BatchOptions = serde_json::from_str(&context.item.options)?;
     let actor = context.actor()?.map(|actor| actor.id);
-    let (batch, item) = (batch_of(context)?, context.item.id);
-    let (mut made, mut after) = context.registry().read(|tx| restorations::progress(tx, batch, item))?;
+    let batch = batch_of(context)?;
+    let (mut made, mut after) = context.registry().read(|tx| restorations::progress(tx, batch))?;
     loop {
         context.task.check()?;
         let page = next_page(context, &options, after)?;

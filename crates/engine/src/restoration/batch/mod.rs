@@ -10,6 +10,7 @@ use strongroom_registry::{Action, BatchId, Stage as Name};
 
 use crate::workflow::{Stage, StageContext, StageError, WaitsFor, Workflow};
 
+pub(crate) use receipt::follow as follow_receipt;
 pub use request::{
     BatchRequested, CollectionRequest, ListRequest, forget_unused_lists, request_collection, request_list,
 };

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use strongroom_engine::app::authorization::Role;
 use strongroom_engine::app::fixity::{self, Filter, FixityRequest};
-use strongroom_engine::app::views::FindingView;
-use strongroom_engine::app::{Caller, OpContext};
+use strongroom_engine::app::views::{EventView, FindingView};
+use strongroom_engine::app::{Caller, OpContext, events};
 use strongroom_engine::{EngineError, Home};
 use strongroom_registry::{FindingId, Scope, objects};
 use strongroom_storage::FolderStore;
@@ -59,6 +59,34 @@ fn findings_and_coverage_are_those_of_the_actors_institution() {
     assert!(all(|after| fixity::unrepaired(&foreign, after)).is_empty());
     assert_eq!(fixity::report(&foreign, None).expect("reports").iter().map(|one| one.copies).sum::<u64>(), 0);
     assert!(is_not_found(&fixity::report(&foreign, Some(INSTITUTION)).expect_err("unknown to it")));
+}
+
+#[test]
+fn events_of_checks_and_repairs_by_hand_name_who_asked() {
+    let home = home();
+    home.ingest("letters", &[("a.txt", b"dear reader")]);
+    fixity::run(&at_console(&home), &everything(), &mut |_| ()).expect("checks");
+    damage(&home);
+    fixity::run(&at_console(&home), &everything(), &mut |_| ()).expect("checks");
+    let finding = problems(&at_console(&home))[0].finding.expect("a finding");
+    fixity::repair(&at_console(&home), finding).expect("tries");
+    let of_checks = |event: &EventView| match event.r#type.as_str() {
+        "quarantine" | "recovery" => true,
+        "fixity check" => event.detail.as_deref().is_some_and(|detail| detail.contains("store ")),
+        _ => false,
+    };
+    let events = || all(|after| events::list(&at_console(&home), &format!("{INSTITUTION}/letters"), None, after));
+    let by_hand: Vec<EventView> = events().into_iter().filter(of_checks).collect();
+    let kinds: BTreeSet<&str> = by_hand.iter().map(|event| event.r#type.as_str()).collect();
+    assert_eq!(kinds, BTreeSet::from(["fixity check", "quarantine", "recovery"]), "{by_hand:#?}");
+    for event in &by_hand {
+        assert_eq!(event.actor.as_deref(), Some("tester"), "{event:#?}");
+    }
+
+    // What workers check by themselves is on behalf of no person.
+    strongroom_engine::fixity::run(&home, &everything(), &mut |_| ()).expect("checks");
+    let by_itself: Vec<EventView> = events().into_iter().filter(of_checks).skip(by_hand.len()).collect();
+    assert!(!by_itself.is_empty() && by_itself.iter().all(|event| event.actor.is_none()), "{by_itself:#?}");
 }
 
 #[test]

@@ -1,7 +1,10 @@
 //! How long what is not valid stays, and who is told.
 
+use strongroom_engine::app::{self, Caller, OpContext};
 use strongroom_engine::outbox::{self, Delivered};
+use strongroom_engine::survey::Survey;
 use strongroom_engine::workflow::Workflows;
+use strongroom_engine::{Home, status};
 use strongroom_registry::receiving as uploads_record;
 
 use super::*;
@@ -215,4 +218,61 @@ fn what_was_requeued_and_failed_for_other_reasons_is_not_removed_as_invalid() {
 /// Keys of the warnings that were put out.
 fn warnings(home: &TestHome) -> Vec<String> {
     uploads(home).iter().filter_map(|upload| upload.warned_at).map(|time| time.to_string()).collect()
+}
+
+/// The same home with settings in which the receiving store has another name.
+fn without_its_store(home: &TestHome) -> Home {
+    let mut settings = home.settings.clone();
+    let store = settings.stores.remove("receiving").expect("the store");
+    settings.stores.insert("inbox".to_owned(), store);
+    settings.roles.receiving = "inbox".to_owned();
+    Home::with_registry(home.path(), settings, home.registry.clone()).expect("opens")
+}
+
+/// How many messages the status says are undeliverable.
+fn undeliverable(home: &TestHome) -> u64 {
+    let survey = Survey::of(home.path(), &home.settings, Some(&home.registry)).expect("looks");
+    let status = status::collect(home.path(), &home.settings, &home.registry, &survey).expect("collects");
+    status.review.undeliverable_messages
+}
+
+#[test]
+fn a_notice_for_a_store_that_has_left_the_settings_is_undeliverable_until_a_person_sends_it_again() {
+    let home = home();
+    invalid(&home);
+    home.clock.advance(DAY * 60);
+    look(&home);
+    let without = without_its_store(&home);
+    let done = outbox::deliver(&without, &Shutdown::new()).expect("runs");
+    assert_eq!((done.undeliverable, done.failed), (1, 0));
+    home.clock.advance(DAY);
+    assert_eq!(outbox::deliver(&without, &Shutdown::new()).expect("runs"), Delivered::default(), "once is enough");
+    assert_eq!(undeliverable(&home), 1);
+    assert_eq!(turn(&home), Delivered::default(), "nor by itself when the store is back");
+
+    let call = OpContext::new(home.home.clone(), Caller::at_console("tester"));
+    let listed = || app::outbox::list(&call, None).expect("lists").items;
+    let [message] = listed().try_into().expect("one message");
+    let reason = message.reason.expect("a reason");
+    assert!(reason.contains("the settings have no store receiving"), "{reason}");
+    app::outbox::send(&call, message.message).expect("is sent again");
+    assert!(app::outbox::send(&call, message.message).is_err(), "it is to be attempted");
+    assert_eq!((undeliverable(&home), listed().len()), (0, 0));
+    assert_eq!(turn(&home).delivered, 1);
+    assert_eq!(notices(&home).len(), 1);
+}
+
+#[test]
+fn an_undeliverable_notice_that_a_person_removes_stays_removed() {
+    let home = home();
+    invalid(&home);
+    home.clock.advance(DAY * 60);
+    look(&home);
+    outbox::deliver(&without_its_store(&home), &Shutdown::new()).expect("runs");
+    let call = OpContext::new(home.home.clone(), Caller::at_console("tester"));
+    let [message] = app::outbox::list(&call, None).expect("lists").items.try_into().expect("one message");
+    app::outbox::remove(&call, message.message).expect("removes");
+    assert_eq!((undeliverable(&home), turn(&home)), (0, Delivered::default()));
+    assert!(app::outbox::remove(&call, message.message).is_err(), "it is removed already");
+    assert!(notices(&home).is_empty());
 }

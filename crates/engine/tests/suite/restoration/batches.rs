@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 use strongroom_engine::EngineError;
+use strongroom_engine::app::items::Ask;
+use strongroom_engine::app::{self, Caller, OpContext};
 use strongroom_engine::ingest::{DepositRequest, PackageSource, deposit};
 use strongroom_engine::journal::JournalEntry;
 use strongroom_engine::restoration::{
@@ -298,6 +300,138 @@ fn work_on_a_batch_ends_where_a_person_has_to_release_what_is_left() {
         .expect("releases");
     work_on_batch(&home.home, made.batch, &Shutdown::new()).expect("works");
     assert_eq!(state(&home, made.batch), BatchState::Completed);
+}
+
+/// The names of the receipts of a batch in the restoration store, the first one first.
+fn receipts(home: &TestHome, batch: BatchId) -> Vec<String> {
+    let mut keys = home.keys("restoration");
+    keys.retain(|key| key.contains(&format!("restoration-{batch}")));
+    keys.sort_by_key(|key| (key.len(), key.clone()));
+    keys
+}
+
+/// The items of the objects of a batch, by the names of these; the first stage of the batch alone is worked on.
+fn expanded(home: &TestHome, made: BatchRequested, objects: usize) -> Vec<Item> {
+    let only_first = || items_of(home, made.batch).len() > objects;
+    let runtime = strongroom_engine::build_runtime(home, Some(&["restoration.expand".to_owned()])).expect("a runtime");
+    runtime.build().run_until(&Shutdown::new(), &only_first);
+    let mut items = items_of(home, made.batch);
+    items.retain(|item| item.id != made.item);
+    items.sort_by(|one, other| one.object_identifier.cmp(&other.object_identifier));
+    items
+}
+
+fn at_console(home: &TestHome) -> OpContext {
+    OpContext::new(home.home.clone(), Caller::at_console("tester"))
+}
+
+#[test]
+fn a_batch_whose_failed_items_are_requeued_has_a_receipt_of_how_they_ended_then() {
+    let home = home_with_collection(&["letters", "diaries"]);
+    let diaries = home.object("diaries");
+    let damaged = file(&home, &diaries, "data/a.txt");
+    let change = || KEPT_IN.into_iter().for_each(|store| damage(&home, &damaged, store));
+    change();
+    let made = request_collection(&home, &of_collection(RestorationTarget::RestorationStore)).expect("asks");
+    work_on_batch(&home.home, made.batch, &Shutdown::new()).expect("works");
+    let [first] = receipts(&home, made.batch).try_into().expect("one receipt");
+    let failed = pairs(&[("letters", "succeeded"), ("diaries", "failed")]);
+    assert_eq!(outcomes(&receipt(&home.file("restoration", &first))), failed);
+
+    // An object that came later is not of the batch.
+    ingest_into_collection(&home, "photographs");
+    // The same change undoes it.
+    change();
+    app::batches::steer(&at_console(&home), made.batch, Ask::Requeue(None)).expect("requeues");
+    work_on_batch(&home.home, made.batch, &Shutdown::new()).expect("works");
+    assert_eq!(state(&home, made.batch), BatchState::Completed);
+    let [earlier, later] = receipts(&home, made.batch).try_into().expect("two receipts");
+    assert_eq!(outcomes(&receipt(&home.file("restoration", &earlier))), failed, "it was true");
+    let later = receipt(&home.file("restoration", &later));
+    assert_eq!(outcomes(&later), pairs(&[("letters", "succeeded"), ("diaries", "succeeded")]));
+    assert_eq!((&later["total"], &later["succeeded"]), (&Value::from(2), &Value::from(2)));
+}
+
+#[test]
+fn an_item_of_a_batch_that_is_requeued_before_the_receipt_is_written_makes_no_second_one() {
+    let home = home_with_collection(&["letters", "diaries"]);
+    let made = request_collection(&home, &of_collection(RestorationTarget::RestorationStore)).expect("asks");
+    let items = expanded(&home, made, 2);
+    let call = at_console(&home);
+    app::items::steer(&call, &[items[0].id], Ask::Cancel).expect("cancels");
+    app::items::steer(&call, &[items[0].id], Ask::Requeue(None)).expect("requeues");
+    work_on_batch(&home.home, made.batch, &Shutdown::new()).expect("works");
+    let [only] = receipts(&home, made.batch).try_into().expect("one receipt");
+    let all = pairs(&[("letters", "succeeded"), ("diaries", "succeeded")]);
+    assert_eq!(outcomes(&receipt(&home.file("restoration", &only))), all);
+}
+
+#[test]
+fn a_receipt_names_no_result_that_was_removed_before_it_was_written() {
+    let home = home_with_collection(&["letters", "diaries"]);
+    let made = request_collection(&home, &of_collection(RestorationTarget::RestorationStore)).expect("asks");
+    let [diaries, letters]: [Item; 2] = expanded(&home, made, 2).try_into().expect("two items");
+    let call = at_console(&home);
+    app::items::steer(&call, &[diaries.id], Ask::Hold).expect("holds");
+    work_on(&home.home, &[letters.id], &Shutdown::new()).expect("works");
+    home.clock.advance(Duration::from_hours(24 * 31));
+    assert_eq!(strongroom_engine::restoration::expire(&home, &Shutdown::new()).expect("expires").removed, 1);
+    app::items::steer(&call, &[diaries.id], Ask::Release).expect("releases");
+    work_on_batch(&home.home, made.batch, &Shutdown::new()).expect("works");
+    let [key] = receipts(&home, made.batch).try_into().expect("one receipt");
+    let receipt = receipt(&home.file("restoration", &key));
+    assert_eq!(outcomes(&receipt), pairs(&[("letters", "succeeded"), ("diaries", "succeeded")]));
+    let objects = receipt["objects"].as_array().expect("objects");
+    let of =
+        |name: &str| objects.iter().find(|one| one["object"] == format!("{INSTITUTION}/{name}")).expect("the object");
+    assert!(of("letters")["name"].is_null() && of("letters")["sha256"].is_null(), "{receipt}");
+    assert_eq!(of("letters")["note"], "the result was removed when its time had run out");
+    assert!(of("diaries")["name"].is_string(), "{receipt}");
+    assert_eq!(receipt["bytes"], of("diaries")["size"], "of what is there");
+}
+
+#[test]
+fn a_receipt_counts_no_item_that_was_cancelled_behind_its_last_byte() {
+    let home = home_with_collection(&["letters", "diaries"]);
+    let made = request_collection(&home, &of_collection(RestorationTarget::RestorationStore)).expect("asks");
+    let [diaries, letters]: [Item; 2] = expanded(&home, made, 2).try_into().expect("two items");
+    let call = at_console(&home);
+    app::items::steer(&call, &[diaries.id], Ask::Hold).expect("holds");
+    work_on(&home.home, &[letters.id], &Shutdown::new()).expect("works");
+    // As where its worker met the cancellation at the end of the stage, when the result was recorded.
+    home.change_rows(
+        "-- name: change\nUPDATE work_items SET status = 'cancelled' WHERE object_identifier LIKE '%/letters' \
+         AND action = 'restore_object'",
+    );
+    app::items::steer(&call, &[diaries.id], Ask::Release).expect("releases");
+    work_on_batch(&home.home, made.batch, &Shutdown::new()).expect("works");
+    let [key] = receipts(&home, made.batch).try_into().expect("one receipt");
+    let receipt = receipt(&home.file("restoration", &key));
+    assert_eq!(outcomes(&receipt), pairs(&[("letters", "cancelled"), ("diaries", "succeeded")]));
+    assert_eq!((&receipt["total"], &receipt["succeeded"]), (&Value::from(2), &Value::from(1)));
+    let objects = receipt["objects"].as_array().expect("objects");
+    let cancelled = objects.iter().find(|one| one["outcome"] == "cancelled").expect("the object");
+    assert!(cancelled["name"].is_null() && cancelled["size"].is_null(), "{cancelled}");
+}
+
+#[test]
+fn a_receipt_that_is_put_again_after_a_kill_counts_what_it_names() {
+    let home = home_with_collection(&["letters", "diaries"]);
+    let made = request_collection(&home, &of_collection(RestorationTarget::RestorationStore)).expect("asks");
+    work_on_batch(&home.home, made.batch, &Shutdown::new()).expect("works");
+    let find = || home.registry.read(|tx| items::find(tx, Scope::System, made.item)).expect("the item");
+    let before = find();
+    // As where the process was killed between the put and its record.
+    home.change_rows("-- name: change\nUPDATE restored SET state = 'putting' WHERE key LIKE '%/restoration-%'");
+    home.change_rows(
+        "-- name: change\nUPDATE work_items SET status = 'failed', stage = 'receipt' WHERE action = 'restore_batch'",
+    );
+    app::items::steer(&at_console(&home), &[made.item], Ask::Requeue(None)).expect("requeues");
+    work_on_batch(&home.home, made.batch, &Shutdown::new()).expect("works");
+    let note = find().note.expect("a note");
+    assert!(note.starts_with("2 of 2 objects restored"), "{note}");
+    assert_eq!(Some(note), before.note, "the same receipt");
+    let [_] = receipts(&home, made.batch).try_into().expect("one receipt");
 }
 
 /// How many objects are noted of which no work items are made yet.
