@@ -30,6 +30,10 @@ const SESSION: &str = "
     SET jit = off;
     SET client_min_messages = error";
 
+/// What is asked of a server before anything is done there: its version, its encoding, and the schema that tables are made in.
+const SERVER: &str =
+    "SELECT current_setting('server_version_num'), current_setting('server_encoding'), current_schema()";
+
 /// The oldest server that is known to do.
 const OLDEST_VERSION: u32 = 150_000;
 
@@ -54,8 +58,7 @@ impl Connection {
     /// Opens a session with a server that is fit for us; it may have no schema yet.
     pub(super) fn open(address: &Address, connector: &MakeRustlsConnect) -> Result<Self, DatabaseError> {
         let failed = |error: postgres::Error| explain(&address.shown, Act::Other(CONNECT), &error);
-        let mut client = address.config.connect(connector.clone()).map_err(failed)?;
-        client.batch_execute(SESSION).map_err(failed)?;
+        let client = address.config.connect(connector.clone()).map_err(failed)?;
         let mut connection = Self { client, prepared: HashMap::new(), server_epoch: None };
         connection.check_server(address)?;
         Ok(connection)
@@ -68,12 +71,9 @@ impl Connection {
         Ok(connection)
     }
 
+    /// Sets the session up, and refuses a server that is not fit for us.
     fn check_server(&mut self, address: &Address) -> Result<(), DatabaseError> {
-        let row = self.first_row(
-            &address.shown,
-            "look at the server",
-            "SELECT current_setting('server_version_num'), current_setting('server_encoding'), current_schema()",
-        )?;
+        let row = self.first_row(&address.shown, "look at the server", &format!("{SESSION}; {SERVER}"))?;
         let unfit = |reason: String| Err(DatabaseError::Schema { path: address.shown.clone(), reason });
         let [version, encoding, schema] = row.as_slice() else { return unfit("the server does not answer".into()) };
         let version: u32 = version.as_deref().and_then(|text| text.parse().ok()).unwrap_or(0);

@@ -21,6 +21,8 @@ use crate::event::Event;
 const GLANCE: Duration = Duration::from_millis(50);
 /// As good as at once, and yet no idle loop.
 const AT_ONCE: Duration = Duration::from_millis(1);
+/// How long an item that comes from the stage before waits in this process for a thread before it is left to the queue.
+const PATIENCE: Duration = Duration::from_millis(500);
 /// While the registry does not answer, it is asked this often at least.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 /// How often an idle process looks whether the tables are newer than it knows.
@@ -64,6 +66,7 @@ impl Dispatcher<'_> {
             if self.shutdown.is_requested() || (self.done)() {
                 return None;
             }
+            self.leave_to_others();
             let revision = self.core.registry.database().revision().ok();
             match self.look() {
                 Ok(Look::Found) => pause = GLANCE,
@@ -81,6 +84,15 @@ impl Dispatcher<'_> {
                     pause = (pause * 2).min(LONGEST_PAUSE);
                 }
                 Err(error) => return Some(error),
+            }
+        }
+    }
+
+    /// Gives back what has waited for a thread of this process for too long.
+    fn leave_to_others(&self) {
+        for pool in &self.core.pools {
+            for work in pool.overdue(PATIENCE) {
+                self.core.give_back(&work);
             }
         }
     }

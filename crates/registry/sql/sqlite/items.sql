@@ -16,6 +16,7 @@ SELECT w.id, w.batch_id, w.institution_id, w.collection_id, w.action, w.object_i
     w.wait_reason, w.wait_until, w.wait_key, w.topic,
     (w.is_committed OR EXISTS (SELECT 1 FROM versions v WHERE v.item_id = w.id
         AND v.state IN ('committing', 'published'))) AS is_committed,
+    EXISTS (SELECT 1 FROM object_leases l WHERE l.owner = w.id AND l.lease_until > 0) AS holds_object,
     coalesce((SELECT value FROM registry_facts WHERE name = 'stores.replacements'), '0') AS replacements,
     (SELECT coalesce(max(version), 0) FROM schema_version) AS schema_version
 FROM work_items w JOIN institutions i ON i.id = w.institution_id LEFT JOIN collections c ON c.id = w.collection_id
@@ -28,6 +29,7 @@ SELECT w.id, w.batch_id, w.institution_id, w.collection_id, w.action, w.object_i
     w.wait_reason, w.wait_until, w.wait_key, w.topic,
     (w.is_committed OR EXISTS (SELECT 1 FROM versions v WHERE v.item_id = w.id
         AND v.state IN ('committing', 'published'))) AS is_committed,
+    EXISTS (SELECT 1 FROM object_leases l WHERE l.owner = w.id AND l.lease_until > 0) AS holds_object,
     coalesce((SELECT value FROM registry_facts WHERE name = 'stores.replacements'), '0') AS replacements
 FROM work_items w JOIN institutions i ON i.id = w.institution_id LEFT JOIN collections c ON c.id = w.collection_id
 WHERE w.id = ?1

@@ -25,7 +25,7 @@ fn advance_into(
     let (claim, end, room) = (claim.clone(), end.clone(), room.clone());
     let by_queue = "item that goes on at once";
     let ended = world.registry.write_by_rows(move |tx| {
-        let next = Next { writes: &|_| Ok(Vec::new()), room: Some(&room), known_schema: None };
+        let next = Next { writes: None, room: Some(&room), known_schema: None };
         let ended = work::end_stage(tx, &Table, (&claim, &holder(1).to_string()), &end, next)?;
         // Undone, so that the same end is tried for other reasons.
         ended.goes_on.ok_or_else(|| RegistryError::NotFound { what: by_queue, id: claim.item.to_string() })

@@ -8,7 +8,8 @@ use strongroom_registry::copies::{self, PendingCopy};
 use strongroom_registry::leases::{self, Hold};
 use strongroom_registry::objects::Object;
 use strongroom_registry::versions::{self, Version};
-use strongroom_registry::{ContentId, VersionState};
+use strongroom_registry::work::Claim;
+use strongroom_registry::{ContentId, Transaction, VersionState};
 use strongroom_storage::Store;
 
 use super::write::{assembly, in_every_store, write_again};
@@ -79,14 +80,20 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     let unconditional = read_again(context, &stores);
     let names: Vec<String> = stores.into_iter().map(|(name, _)| name).collect();
     let object = version.object;
-    let topics = context.write(move |tx, claim| {
+    let publish = move |tx: &mut dyn Transaction, claim: &Claim| {
         versions::publish(tx, claim, institution, collection, &names)?;
         let now = tx.now()?;
         for (store, age) in &unconditional {
             copies::set_inventories_checked(tx, object, store, now.plus(-age))?;
         }
         leases::release_owner(tx, claim.item.0)
-    })?;
+    };
+    if version.description.part.is_none() {
+        context.with_end(publish);
+        return Ok(Outcome::done(format!("version {} is published", version.number)));
+    }
+    // What is told of a part names those that came in, which are known when it is published.
+    let topics = context.write(publish)?;
     context.registry().wakeups().notify(topics.iter().map(String::as_str));
     crash_point("ingest.record.published");
     let standing = standing(context, &version.description, version.object, version.generation, version.number)?;
