@@ -96,11 +96,7 @@ pub(crate) fn chosen(registry: &Registry, name: &str, version: Option<u64>) -> R
 }
 
 /// The same, with what the registry says of it.
-fn usable(
-    registry: &Registry,
-    name: &str,
-    version: Option<u64>,
-) -> Result<(ProfileVersion, Profile), RegistryError> {
+fn usable(registry: &Registry, name: &str, version: Option<u64>) -> Result<(ProfileVersion, Profile), RegistryError> {
     let name = Profile::canonical_name(name);
     registry.read(|tx| {
         let found = profiles::usable(tx, &name, version, TO_CHECK)?;

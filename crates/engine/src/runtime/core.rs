@@ -84,6 +84,8 @@ pub(super) struct Core {
     pub(super) clock: Arc<dyn MonotonicClock>,
     pub(super) notifier: Notifier,
     pub(super) over: Over,
+    /// Whether the run ends by a condition, which is looked at whenever a work item may have ended.
+    pub(super) has_condition: bool,
     pub(super) draining: AtomicBool,
     pub(super) threads: AtomicUsize,
     pub(super) tally: Tally,
@@ -319,8 +321,10 @@ impl Core {
         let looked = is_taken || (leasing && leased.is_some());
         let (leased, asked_at) = leased.unwrap_or_default();
         self.take_in(&wanted, leased, asked_at);
-        // Where the free slot was offered to the queue in the transaction itself, there is nothing more to look for.
-        if !looked || next.is_none() || self.draining.load(Ordering::SeqCst) {
+        // Where the free slot was offered to the queue in the transaction itself, there is nothing more to look for, unless a task
+        // was put off, which is due some time.
+        let is_over = end.is_success() && !self.has_condition;
+        if !(looked && (next.is_some() || is_over)) || self.draining.load(Ordering::SeqCst) {
             self.notifier.notify();
         }
     }

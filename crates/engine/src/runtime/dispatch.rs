@@ -21,8 +21,6 @@ use crate::event::Event;
 const GLANCE: Duration = Duration::from_millis(50);
 /// As good as at once, and yet no idle loop.
 const AT_ONCE: Duration = Duration::from_millis(1);
-/// How long an item that comes from the stage before waits in this process for a thread before it is left to the queue.
-const PATIENCE: Duration = Duration::from_millis(500);
 /// While the registry does not answer, it is asked this often at least.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 /// How often an idle process looks whether the tables are newer than it knows.
@@ -43,9 +41,12 @@ enum Look {
 pub(super) struct Dispatcher<'a> {
     pub(super) core: Arc<Core>,
     pub(super) shutdown: &'a Shutdown,
-    pub(super) done: &'a dyn Fn() -> bool,
+    /// See [`super::Runtime::run_until`].
+    pub(super) done: Option<&'a dyn Fn() -> bool>,
     /// The longest sleep without looking.
     pub(super) poll_every: Duration,
+    /// See [`super::Builder::leave_to_others_after`].
+    pub(super) leave_to_others_after: Duration,
     /// When it was last looked whether the tables are newer than the program.
     pub(super) schema_checked_at: Cell<Option<Instant>>,
 }
@@ -63,7 +64,7 @@ impl Dispatcher<'_> {
         let mut pause = GLANCE;
         loop {
             let listening = self.core.notifier.listen();
-            if self.shutdown.is_requested() || (self.done)() {
+            if self.shutdown.is_requested() || self.done.is_some_and(|done| done()) {
                 return None;
             }
             self.leave_to_others();
@@ -91,7 +92,7 @@ impl Dispatcher<'_> {
     /// Gives back what has waited for a thread of this process for too long.
     fn leave_to_others(&self) {
         for pool in &self.core.pools {
-            for work in pool.overdue(PATIENCE) {
+            for work in pool.overdue(self.leave_to_others_after) {
                 self.core.give_back(&work);
             }
         }

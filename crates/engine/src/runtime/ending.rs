@@ -74,6 +74,11 @@ impl TaskEnd {
         }
     }
 
+    /// Whether the work item of the task succeeds by it.
+    pub(super) fn is_success(&self) -> bool {
+        matches!(self.end, End::Stage(StageEnd::Succeeded { .. }))
+    }
+
     /// Whether it is the end of a stage of a work item that is held.
     pub(super) fn is_of_stage(&self, held: &HeldTask) -> bool {
         matches!(self.end, End::Stage(_)) && held.claim.is_some()

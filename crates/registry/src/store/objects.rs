@@ -10,8 +10,8 @@ use crate::interim::digest;
 use crate::leases::{self, LeaseState};
 use crate::versions::{self, Version};
 use crate::{
-    CollectionId, ContentId, CopyState, FileId, Format, GenerationId, InstitutionId, ItemId, ObjectId, ObjectState, Part,
-    RegistryError, Scope,
+    CollectionId, ContentId, CopyState, FileId, Format, GenerationId, InstitutionId, ItemId, ObjectId, ObjectState,
+    Part, RegistryError, Scope,
 };
 
 /// The prefix of logical paths that people see, count and get back.
@@ -205,7 +205,9 @@ pub fn with_version(
     item: ItemId,
     id: ObjectId,
 ) -> Result<Option<(Object, Option<Version>, LeaseState)>, RegistryError> {
-    let Some(row) = tx.query_one(Statement("objects.with_version"), &[item.into(), id.into()])? else { return Ok(None) };
+    let Some(row) = tx.query_one(Statement("objects.with_version"), &[item.into(), id.into()])? else {
+        return Ok(None);
+    };
     Ok(Some((object_row(&row)?, versions::version_beside_object(&row)?, leases::lease_row(&row, item.0)?)))
 }
 

@@ -113,14 +113,15 @@ pub fn missed_logs(
     tx.query(Statement("missed_logs.list"), &values)?.iter().map(missed_log).collect()
 }
 
-/// Files of one object that have to be put into some store, in order of name, after `after`.
+/// Files of one object that have to be put into some store, in order of name and store, after the name and the store of `after`.
 pub fn missed_logs_of(
     tx: &mut dyn Transaction,
     object: ObjectId,
-    after: &str,
+    after: Option<&(String, String)>,
     limit: usize,
 ) -> Result<Vec<MissedLog>, RegistryError> {
-    let values = [object.into(), after.into(), limit.into()];
+    let (name, store) = after.map_or(("", ""), |(name, store)| (name.as_str(), store.as_str()));
+    let values = [object.into(), name.into(), store.into(), limit.into()];
     tx.query(Statement("missed_logs.of_object"), &values)?.iter().map(missed_log).collect()
 }
 

@@ -123,6 +123,17 @@ pub(crate) fn an_item_goes_by_the_queue_where_anything_stands_in_its_way(subject
     by_queue(&claim, &on, &room(VALIDATE), "a task of its own that waits there");
     world.finish(&claim, &fatal());
 
+    world.write(|tx| {
+        let not_before = Some(tx.now()?.plus(1_000_000));
+        tasks::enqueue(tx, &[NewTask { not_before, ..NewTask::new("ingest.validate", "delayed", "") }])?;
+        Ok(())
+    });
+    subject.advance(Duration::from_secs(2));
+    let claim = fetched();
+    by_queue(&claim, &on, &room(VALIDATE), "another was delayed and is due");
+    world.write(|tx| Ok(tasks::delete_key(tx, "delayed")?));
+    world.finish(&claim, &fatal());
+
     let waits = world.item_named("another");
     world.drive(waits, VALIDATE);
     let claim = fetched();

@@ -54,6 +54,7 @@ macro_rules! conformance_suite {
                 an_item_that_waits_by_a_clock_that_was_ahead_is_due_when_it_is_right_again
             }
             marks {
+                a_file_that_several_stores_miss_is_on_a_page_for_each
                 the_mark_of_a_store_only_rises_and_belongs_to_the_store_itself
             }
             endings {
@@ -118,6 +119,7 @@ macro_rules! conformance_suite {
                 every_write_of_a_worker_is_refused_once_the_item_is_lost
                 every_write_of_a_worker_is_refused_after_its_stage_ended
                 every_write_with_an_earlier_fence_is_refused_though_its_task_is_current
+                what_is_written_with_an_end_is_refused_once_a_store_was_replaced
             }
             identification {
                 files_of_other_signatures_are_behind_until_they_are_identified_anew
