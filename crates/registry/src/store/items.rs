@@ -117,7 +117,7 @@ pub(crate) fn enqueue(
 }
 
 /// The task of an item in a topic.
-fn task_of(id: ItemId, topic: &str, priority: i64, institution: InstitutionId) -> NewTask {
+pub(crate) fn task_of(id: ItemId, topic: &str, priority: i64, institution: InstitutionId) -> NewTask {
     NewTask {
         priority: task_priority(priority),
         fair_key: institution.to_string(),
