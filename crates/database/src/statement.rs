@@ -1,9 +1,10 @@
 //! Statements by name, kept in `.sql` files: `-- name: lease_ready` opens one, the next such line or the end closes it. A
 //! statement that is the same in every dialect is kept once, with SQLite's placeholders (`?1`); PostgreSQL's are put in their
-//! place when it is loaded.
+//! place when it is loaded. What several statements have in common is a list: `-- list: items.columns` opens one, and
+//! `{items.columns}` in a statement of the same or a later file is replaced by it.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// A statement's name, as it stands behind `-- name:` in the `.sql` files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -34,9 +35,17 @@ impl Placeholders {
     }
 }
 
+/// What opens a statement, and what a list.
+const NAME: &str = "-- name:";
+const LIST: &str = "-- list:";
+
 /// The statements of one dialect, by name.
 #[derive(Debug, Default, Clone)]
-pub struct Statements(HashMap<&'static str, Cow<'static, str>>);
+pub struct Statements {
+    statements: HashMap<&'static str, Cow<'static, str>>,
+    /// What statements have in common, by name.
+    lists: BTreeMap<&'static str, &'static str>,
+}
 
 impl Statements {
     /// Takes every statement of a file of this dialect. Two statements of one name are a defect, which debug builds report.
@@ -48,33 +57,67 @@ impl Statements {
     /// Takes every statement of a file that all dialects share, for the dialect with these placeholders.
     #[must_use]
     pub fn with_shared(mut self, placeholders: Placeholders, file: &'static str) -> Self {
-        for block in file.split("-- name:").skip(1) {
-            let (name, sql) = block.split_once('\n').unwrap_or((block, ""));
-            let earlier = self.0.insert(name.trim(), placeholders.put_into(sql.trim()));
-            debug_assert!(earlier.is_none(), "there are two statements named {}", name.trim());
+        for (name, list) in blocks(file, LIST) {
+            let earlier = self.lists.insert(name, list);
+            debug_assert!(earlier.is_none(), "there are two lists named {name}");
+        }
+        for (name, sql) in blocks(file, NAME) {
+            let sql = self.complete(placeholders.put_into(sql));
+            let earlier = self.statements.insert(name, sql);
+            debug_assert!(earlier.is_none(), "there are two statements named {name}");
         }
         self
     }
 
+    /// Puts lists into a statement that names them.
+    fn complete(&self, sql: Cow<'static, str>) -> Cow<'static, str> {
+        let mut sql = sql;
+        for (name, list) in &self.lists {
+            let place = format!("{{{name}}}");
+            if sql.contains(&place) {
+                sql = Cow::Owned(sql.replace(&place, list));
+            }
+        }
+        sql
+    }
+
     /// The SQL of a statement.
     pub fn sql(&self, statement: Statement) -> Option<&str> {
-        self.0.get(statement.0).map(AsRef::as_ref)
+        self.statements.get(statement.0).map(AsRef::as_ref)
     }
 
     /// Every name, in no order: for the test that all dialects hold the same set.
     pub fn names(&self) -> impl Iterator<Item = &'static str> + '_ {
-        self.0.keys().copied()
+        self.statements.keys().copied()
     }
 
     /// The statements of both sets.
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {
-        for (name, sql) in other.0 {
-            let earlier = self.0.insert(name, sql);
+        for (name, sql) in other.statements {
+            let earlier = self.statements.insert(name, sql);
             debug_assert!(earlier.is_none(), "there are two statements named {name}");
         }
+        self.lists.extend(other.lists);
         self
     }
+}
+
+/// The blocks of a file that are opened by this word: their names, and what stands in them.
+fn blocks(file: &'static str, opened_by: &str) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let openings = file.match_indices("-- ").map(|(place, _)| place);
+    let is_opening =
+        |place: &usize| file.get(*place..).is_some_and(|rest| [NAME, LIST].iter().any(|word| rest.starts_with(word)));
+    let openings: Vec<usize> = openings.filter(is_opening).collect();
+    let ends: Vec<usize> = openings.iter().skip(1).copied().chain([file.len()]).collect();
+    let blocks: Vec<_> = openings
+        .into_iter()
+        .zip(ends)
+        .filter_map(|(begin, end)| file.get(begin..end)?.strip_prefix(opened_by))
+        .map(|block| block.split_once('\n').unwrap_or((block, "")))
+        .map(|(name, text)| (name.trim(), text.trim()))
+        .collect();
+    blocks.into_iter()
 }
 
 #[cfg(test)]
@@ -82,6 +125,16 @@ mod tests {
     use super::*;
 
     const FILE: &str = "-- name: a\nSELECT ?1, ?12, 'why?'\n-- name: b\nSELECT 1\n";
+
+    #[test]
+    fn a_list_stands_in_every_statement_that_names_it() {
+        let shared = "-- list: columns\na, b\n-- name: all\nSELECT {columns} FROM t\n";
+        let own = "-- name: one\nSELECT {columns} FROM t WHERE a = ?1\n";
+        let statements = Statements::default().with_shared(Placeholders::Dollars, shared).with(own);
+        assert_eq!(statements.sql(Statement("all")), Some("SELECT a, b FROM t"));
+        assert_eq!(statements.sql(Statement("one")), Some("SELECT a, b FROM t WHERE a = ?1"));
+        assert_eq!(statements.names().count(), 2, "a list is no statement");
+    }
 
     #[test]
     fn a_shared_statement_has_the_placeholders_of_its_dialect() {

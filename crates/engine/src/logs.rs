@@ -285,11 +285,12 @@ impl<'a> LogCopying<'a> {
 
     /// Puts what other stores miss: it may have lain nowhere but in what the store has lost.
     pub(crate) fn put_missed(&mut self, home: &Home, object: ObjectId, go_on: &GoOn<'_>) -> Result<(), OperationError> {
-        let list = |after: Option<String>, limit| {
-            let after = after.unwrap_or_default();
-            home.registry.read(|tx| stores::missed_logs_of(tx, object, &after, limit))
+        // Several stores may miss one file.
+        let key = |log: &MissedLog| (log.name.clone(), log.store.clone());
+        let list = |after: Option<(String, String)>, limit| {
+            home.registry.read(|tx| stores::missed_logs_of(tx, object, after.as_ref(), limit))
         };
-        for log in paging::rows(LOGS_AT_ONCE, |log: &MissedLog| log.name.clone(), list) {
+        for log in paging::rows(LOGS_AT_ONCE, key, list) {
             let log = log?;
             go_on()?;
             let root = object_root(&log.institution, log.generation)?;

@@ -2,6 +2,7 @@
 //! bags are checked against is read from there. What a document asks of a bag is known to `strongroom-bagit` alone.
 
 use std::fmt;
+use std::sync::{Mutex, PoisonError};
 
 use strongroom_bagit::{BagError, KnownProfiles, Profile, ProfileError};
 use strongroom_digest::{Algorithm, MultiHasher};
@@ -91,16 +92,17 @@ pub(crate) fn target(name: &str, version: u64) -> String {
 /// # Errors
 /// [`RegistryError::NotFound`] or [`RegistryError::State`] where there is none that may be used.
 pub(crate) fn chosen(registry: &Registry, name: &str, version: Option<u64>) -> Result<Profile, RegistryError> {
+    usable(registry, name, version).map(|(_, profile)| profile)
+}
+
+/// The same, with what the registry says of it.
+fn usable(registry: &Registry, name: &str, version: Option<u64>) -> Result<(ProfileVersion, Profile), RegistryError> {
     let name = Profile::canonical_name(name);
     registry.read(|tx| {
         let found = profiles::usable(tx, &name, version, TO_CHECK)?;
-        read(tx, &found.name, found.version)
+        let profile = read(tx, &found.name, found.version)?;
+        Ok((found, profile))
     })
-}
-
-/// A version of a profile by what a report says of it.
-pub(crate) fn version(registry: &Registry, name: &str, version: u64) -> Result<ProfileVersion, RegistryError> {
-    registry.read(|tx| profiles::find(tx, name, Some(version)))
 }
 
 /// The profile that a deposit was checked against, as far as it is known today.
@@ -141,19 +143,34 @@ fn read(tx: &mut dyn Transaction, name: &str, version: u64) -> Result<Profile, R
     Ok(profile.recorded_as(name, version))
 }
 
-/// The profiles of a registry, as those that bags may name.
-#[derive(Clone)]
-pub(crate) struct RecordedProfiles(Registry);
+/// The profiles of a registry, as those that bags may name. What was read of one of them while a bag is checked is kept for what
+/// is recorded of the check.
+pub(crate) struct RecordedProfiles {
+    registry: Registry,
+    read: Mutex<Vec<ProfileVersion>>,
+}
 
 impl RecordedProfiles {
     pub(crate) fn of(registry: &Registry) -> Self {
-        Self(registry.clone())
+        Self { registry: registry.clone(), read: Mutex::default() }
+    }
+
+    /// A version of a profile by what a report says of it.
+    pub(crate) fn version(&self, name: &str, version: u64) -> Result<ProfileVersion, RegistryError> {
+        let read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        match read.iter().find(|known| known.name == name && known.version == version) {
+            Some(known) => Ok(known.clone()),
+            None => self.registry.read(|tx| profiles::find(tx, name, Some(version))),
+        }
     }
 
     /// The newest version of this name that may be used.
     fn newest(&self, name: &str) -> Result<Option<Profile>, BagError> {
-        match chosen(&self.0, name, None) {
-            Ok(profile) => Ok(Some(profile)),
+        match usable(&self.registry, name, None) {
+            Ok((version, profile)) => {
+                self.read.lock().unwrap_or_else(PoisonError::into_inner).push(version);
+                Ok(Some(profile))
+            }
             Err(RegistryError::NotFound { .. } | RegistryError::State { .. }) => Ok(None),
             Err(error) => Err(BagError::Evidence(error.into())),
         }
@@ -174,7 +191,7 @@ impl KnownProfiles for RecordedProfiles {
         {
             return Ok(Some(profile.answering_to(identifier)));
         }
-        let found = self.0.read(|tx| match profiles::of_identifier(tx, identifier)? {
+        let found = self.registry.read(|tx| match profiles::of_identifier(tx, identifier)? {
             Some((name, version)) => read(tx, &name, version).map(Some),
             None => Ok::<_, RegistryError>(None),
         });

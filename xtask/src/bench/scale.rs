@@ -24,7 +24,8 @@ struct Case {
     processes: &'static [usize],
 }
 
-const CASES: [Case; 2] = [
+const CASES: [Case; 3] = [
+    Case { name: "20 bags, 10 x 4 KiB", bags: 20, run: Run { files: 10, size: 4_096 }, processes: &[1] },
     Case { name: "400 bags, 10 x 4 KiB", bags: 400, run: Run { files: 10, size: 4_096 }, processes: &[1, 2, 4] },
     Case { name: "1 bag, 20,000 x 1 KiB", bags: 1, run: Run { files: 20_000, size: 1_024 }, processes: &[1] },
 ];
@@ -58,10 +59,10 @@ pub(super) fn run(options: &Options) -> Result<()> {
         server.begin_with(&settings[..settings.len() - 1])?;
     }
     println!(
-        "| case | processes | s | deposits/h | bare s | workers' cpu s | transactions/file | statements/file | \
-         rows kept/file | database bytes/file | log bytes/file | run again |"
+        "| case | processes | s | deposits/h | bare s | workers' cpu s | transactions/bag | statements/bag | \
+         transactions/file | statements/file | rows kept/file | database bytes/file | log bytes/file | run again/bag |"
     );
-    println!("|---|---|---|---|---|---|---|---|---|---|---|---|");
+    println!("|---|---|---|---|---|---|---|---|---|---|---|---|---|---|");
     for case in CASES.iter().chain(if options.is_large { LARGE.iter() } else { [].iter() }) {
         let folder = scratch()?;
         let bags = folder.path().join("bags");
@@ -77,20 +78,26 @@ pub(super) fn run(options: &Options) -> Result<()> {
             let told = trial.run(&tars, processes)?;
             // What is kept of each deposit besides its payload is part of its cost.
             let files = (u64::from(case.bags) * case.run.files) as f64;
-            let each = |amount: Option<i64>| amount.map_or("?".into(), |all| format!("{:.1}", all as f64 / files));
+            let per = |number: f64, amount: Option<i64>| {
+                amount.map_or("?".into(), |all| format!("{:.1}", all as f64 / number))
+            };
+            let each = |amount| per(files, amount);
+            let each_bag = |amount| per(f64::from(case.bags), amount);
             println!(
-                "| {} | {processes} | {} | {:.0} | {} | {} | {} | {} | {} | {} | {} | {} |",
+                "| {} | {processes} | {} | {:.0} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
                 case.name,
                 seconds(told.wall),
                 f64::from(case.bags) / told.wall.as_secs_f64() * 3_600.0,
                 seconds(bare.wall),
                 seconds(told.cpu),
+                each_bag(Some(told.database.transactions)),
+                each_bag(told.database.statements),
                 each(Some(told.database.transactions)),
                 each(told.database.statements),
                 each(Some(told.database.inserted - told.database.deleted)),
                 each(Some(told.database.bytes)),
                 each(Some(told.database.log)),
-                told.database.undone,
+                each_bag(Some(told.database.undone)),
             );
             std::fs::remove_dir_all(&home)?;
         }
@@ -105,6 +112,8 @@ struct Trial<'a> {
     home: &'a Path,
     client: Client,
     counts_statements: bool,
+    /// How often the trial itself has asked the database, which is none of its cost.
+    asked: i64,
 }
 
 /// What a trial needed.
@@ -114,7 +123,8 @@ struct Told {
     database: Database,
 }
 
-/// What the server says of the trial's database.
+/// What the server says of the trial's database, without what the trial itself asks: statements without those that begin and end
+/// transactions, and every transaction, also those that only read.
 #[derive(Debug, Clone, Copy)]
 struct Database {
     transactions: i64,
@@ -140,7 +150,7 @@ impl<'a> Trial<'a> {
         let mut init = Command::new(program);
         init.args(["init", "--registry", &url]).arg(home).stdout(Stdio::null());
         place::succeed(&mut init).context("the program cannot make a home")?;
-        Ok(Self { program, home, client, counts_statements })
+        Ok(Self { program, home, client, counts_statements, asked: 0 })
     }
 
     fn command(&self) -> Command {
@@ -172,6 +182,7 @@ impl<'a> Trial<'a> {
         }
         let wall = began.elapsed();
         workers.stop()?;
+        self.asked += 1;
         let succeeded: i64 =
             self.client.query_one("SELECT count(*) FROM work_items WHERE status = 'succeeded'", &[])?.get(0);
         if usize::try_from(succeeded) != Ok(tars.len()) {
@@ -183,6 +194,7 @@ impl<'a> Trial<'a> {
 
     fn is_at_work(&mut self) -> Result<bool> {
         let at_work = "SELECT EXISTS (SELECT 1 FROM work_items WHERE status IN ('pending', 'started'))";
+        self.asked += 1;
         Ok(self.client.query_one(at_work, &[])?.get(0))
     }
 
@@ -195,16 +207,20 @@ impl<'a> Trial<'a> {
              FROM pg_stat_database WHERE datname = current_database()",
             &[],
         )?;
+        let own_transactions = self.asked;
+        self.asked += 1;
         let statements = if self.counts_statements {
             let counted = "SELECT coalesce(sum(calls), 0)::bigint FROM pg_stat_statements
                 WHERE dbid = (SELECT oid FROM pg_database WHERE datname = current_database())
                     AND query !~* '^(BEGIN|COMMIT|ROLLBACK|START|SET|SHOW)'";
-            Some(self.client.query_one(counted, &[])?.get(0))
+            let counted: i64 = self.client.query_one(counted, &[])?.get(0);
+            self.asked += 1;
+            Some(counted - (self.asked - 1))
         } else {
             None
         };
         Ok(Database {
-            transactions: row.get(0),
+            transactions: row.get::<_, i64>(0) - own_transactions,
             undone: row.get(1),
             inserted: row.get(2),
             deleted: row.get(3),

@@ -102,9 +102,10 @@ fn names(dialect: &Dialect) -> impl Iterator<Item = &str> {
     dialect.values().flatten().map(|(name, _)| name.as_str())
 }
 
-/// What stands behind each `-- name:`.
+/// What stands behind each `-- name:`, up to the next one or a list.
 fn statements(text: &str) -> Vec<Named> {
-    let blocks = text.split("-- name:").skip(1).map(|block| block.split_once('\n').unwrap_or((block, "")));
+    let blocks = text.split("-- name:").skip(1).map(|block| block.split("-- list:").next().unwrap_or(block));
+    let blocks = blocks.map(|block| block.split_once('\n').unwrap_or((block, "")));
     let said = |sql: &str| sql.split_whitespace().collect::<Vec<_>>().join(" ").replace('?', "$");
     blocks.map(|(name, sql)| (name.trim().to_owned(), said(sql))).collect()
 }

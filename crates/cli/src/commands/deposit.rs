@@ -107,12 +107,13 @@ pub(crate) fn run(command: Deposit, context: &Context) -> Outcome {
     if command.wait {
         return wait(&call, &submitted.items, context, &command.waiting, &mut |item| told(&call, &item, context));
     }
-    for id in submitted.items {
-        let made = deposits::show(&call, id)?;
-        if context.output.is_json() {
-            context.output.json(&made)?;
-        } else {
-            context.output.say(printable(&format!("accepted  {}  item {id}", made.object)))?;
+    for page in submitted.items.chunks(SHOWN_AT_ONCE) {
+        for made in deposits::show_all(&call, page)? {
+            if context.output.is_json() {
+                context.output.json(&made)?;
+            } else {
+                context.output.say(printable(&format!("accepted  {}  item {}", made.object, made.item)))?;
+            }
         }
     }
     context.output.say(format!(
@@ -124,6 +125,9 @@ pub(crate) fn run(command: Deposit, context: &Context) -> Outcome {
 
 /// Problems of an item that are printed.
 const PROBLEMS: usize = 20;
+
+/// Items that are read together.
+const SHOWN_AT_ONCE: usize = 500;
 
 /// One line for an item that ended; whether it succeeded.
 fn told(call: &OpContext, item: &ItemView, context: &Context) -> Result<Ended, Failure> {

@@ -30,6 +30,10 @@ const SESSION: &str = "
     SET jit = off;
     SET client_min_messages = error";
 
+/// What is asked of a server before anything is done there: its version, its encoding, and the schema that tables are made in.
+const SERVER: &str =
+    "SELECT current_setting('server_version_num'), current_setting('server_encoding'), current_schema()";
+
 /// The oldest server that is known to do.
 const OLDEST_VERSION: u32 = 150_000;
 
@@ -53,40 +57,33 @@ pub(super) struct Connection {
 impl Connection {
     /// Opens a session with a server that is fit for us; it may have no schema yet.
     pub(super) fn open(address: &Address, connector: &MakeRustlsConnect) -> Result<Self, DatabaseError> {
-        let failed = |error: postgres::Error| explain(&address.shown, Act::Other(CONNECT), &error);
-        let mut client = address.config.connect(connector.clone()).map_err(failed)?;
-        client.batch_execute(SESSION).map_err(failed)?;
-        let mut connection = Self { client, prepared: HashMap::new(), server_epoch: None };
-        connection.check_server(address)?;
-        Ok(connection)
+        Self::begin(address, connector, SERVER).map(|(connection, _)| connection)
     }
 
     /// As [`Self::open`], for transactions: the schema is there.
     pub(super) fn open_for_work(address: &Address, connector: &MakeRustlsConnect) -> Result<Self, DatabaseError> {
-        let mut connection = Self::open(address, connector)?;
-        connection.server_epoch = Some(schema::server_epoch(&mut connection, &address.shown)?);
+        let look = format!("{SERVER}, ({})", schema::SERVER_EPOCH);
+        let (mut connection, row) = Self::begin(address, connector, &look)?;
+        connection.server_epoch = match row.into_iter().nth(3).flatten() {
+            Some(epoch) => Some(epoch),
+            None => Some(schema::server_epoch(&mut connection, &address.shown)?),
+        };
         Ok(connection)
     }
 
-    fn check_server(&mut self, address: &Address) -> Result<(), DatabaseError> {
-        let row = self.first_row(
-            &address.shown,
-            "look at the server",
-            "SELECT current_setting('server_version_num'), current_setting('server_encoding'), current_schema()",
-        )?;
-        let unfit = |reason: String| Err(DatabaseError::Schema { path: address.shown.clone(), reason });
-        let [version, encoding, schema] = row.as_slice() else { return unfit("the server does not answer".into()) };
-        let version: u32 = version.as_deref().and_then(|text| text.parse().ok()).unwrap_or(0);
-        if version < OLDEST_VERSION {
-            return unfit(format!("the server is PostgreSQL {}; it has to be 15 or later", version / 10_000));
-        }
-        if encoding.as_deref() != Some("UTF8") {
-            return unfit("the database's encoding has to be UTF8; create one with ENCODING 'UTF8'".into());
-        }
-        if schema.is_none() {
-            return unfit("no schema of the search path exists; create it, or leave search_path as it is".into());
-        }
-        Ok(())
+    /// Connects, sets the session up and looks at the server, in one exchange; refuses one that is not fit for us. With what the
+    /// look gave: that of [`SERVER`], and what is asked behind it.
+    fn begin(
+        address: &Address,
+        connector: &MakeRustlsConnect,
+        look: &str,
+    ) -> Result<(Self, Vec<Option<String>>), DatabaseError> {
+        let failed = |error: postgres::Error| explain(&address.shown, Act::Other(CONNECT), &error);
+        let client = address.config.connect(connector.clone()).map_err(failed)?;
+        let mut connection = Self { client, prepared: HashMap::new(), server_epoch: None };
+        let row = connection.first_row(&address.shown, "look at the server", &format!("{SESSION}; {look}"))?;
+        check_server(address, &row)?;
+        Ok((connection, row))
     }
 
     /// The first row of the last statement that gave one, as texts; empty where none did. One exchange with the server,
@@ -135,4 +132,21 @@ impl Connection {
         self.prepared.insert(statement.0, prepared.clone());
         Ok(Ok(prepared))
     }
+}
+
+/// Refuses a server that is not fit for us, by what [`SERVER`] gave.
+fn check_server(address: &Address, row: &[Option<String>]) -> Result<(), DatabaseError> {
+    let unfit = |reason: String| Err(DatabaseError::Schema { path: address.shown.clone(), reason });
+    let [version, encoding, schema, ..] = row else { return unfit("the server does not answer".into()) };
+    let version: u32 = version.as_deref().and_then(|text| text.parse().ok()).unwrap_or(0);
+    if version < OLDEST_VERSION {
+        return unfit(format!("the server is PostgreSQL {}; it has to be 15 or later", version / 10_000));
+    }
+    if encoding.as_deref() != Some("UTF8") {
+        return unfit("the database's encoding has to be UTF8; create one with ENCODING 'UTF8'".into());
+    }
+    if schema.is_none() {
+        return unfit("no schema of the search path exists; create it, or leave search_path as it is".into());
+    }
+    Ok(())
 }

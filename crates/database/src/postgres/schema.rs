@@ -96,16 +96,18 @@ pub(super) fn version(connection: &mut Connection, shown: &str) -> Result<u32, D
     })
 }
 
+/// Asks for the identifier of the server's present life, where it has one.
+pub(super) const SERVER_EPOCH: &str = "SELECT id FROM server_life";
+
 /// Identifies the server's present life. While it stays the same, transaction ids are not given twice.
 pub(super) fn server_epoch(connection: &mut Connection, shown: &str) -> Result<String, DatabaseError> {
-    const LOOK: &str = "SELECT id FROM server_life";
     const ACT: &str = "look at the server";
     let found = |row: Vec<Option<String>>| row.into_iter().next().flatten();
-    if let Some(id) = found(connection.first_row(shown, ACT, LOOK)?) {
+    if let Some(id) = found(connection.first_row(shown, ACT, SERVER_EPOCH)?) {
         return Ok(id);
     }
     let made = format!(
-        "INSERT INTO server_life (single, id) VALUES (1, gen_random_uuid()) ON CONFLICT (single) DO NOTHING; {LOOK}"
+        "INSERT INTO server_life (single, id) VALUES (1, gen_random_uuid()) ON CONFLICT (single) DO NOTHING; {SERVER_EPOCH}"
     );
     found(connection.first_row(shown, ACT, &made)?).ok_or_else(|| DatabaseError::Unavailable {
         act: ACT.into(),

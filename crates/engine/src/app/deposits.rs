@@ -1,7 +1,7 @@
 //! Deposits: packages that are submitted, and how each ended.
 
 use strongroom_digest::{Algorithm, Digest};
-use strongroom_registry::{ItemId, items, parts, tenants};
+use strongroom_registry::{ItemId, RegistryError, Scope, Transaction, items, parts, tenants};
 
 use super::OpContext;
 use super::authorization::{DEPOSITS_SUBMIT, INSTITUTIONS_LIST, ITEMS_SHOW};
@@ -65,11 +65,19 @@ pub fn submit(context: &OpContext, request: Request) -> Result<SubmittedView, En
 /// How a deposit stands, or how it ended.
 pub fn show(context: &OpContext, item: ItemId) -> Result<DepositView, EngineError> {
     let authorized = context.authorize(&ITEMS_SHOW)?;
-    Ok(authorized.read(|tx| {
-        let item = items::find(tx, authorized.scope(), item)?;
-        let parts = parts::of_deposit(tx, &item)?;
-        DepositView::read(tx, item, parts)
-    })?)
+    Ok(authorized.read(|tx| view(tx, authorized.scope(), item))?)
+}
+
+/// How several deposits stand, in their order.
+pub fn show_all(context: &OpContext, items: &[ItemId]) -> Result<Vec<DepositView>, EngineError> {
+    let authorized = context.authorize(&ITEMS_SHOW)?;
+    Ok(authorized.read(|tx| items.iter().map(|item| view(tx, authorized.scope(), *item)).collect())?)
+}
+
+fn view(tx: &mut dyn Transaction, scope: Scope, item: ItemId) -> Result<DepositView, RegistryError> {
+    let item = items::find(tx, scope, item)?;
+    let parts = parts::of_deposit(tx, &item)?;
+    DepositView::read(tx, item, parts)
 }
 
 fn only_institution(context: &OpContext) -> Result<String, EngineError> {

@@ -4,8 +4,8 @@
 use strongroom_registry::interim::{self, Facts};
 use strongroom_registry::leases::{self, Hold};
 use strongroom_registry::objects::{self, Object};
-use strongroom_registry::versions::{self, Version};
-use strongroom_registry::{Scope, Time, Transaction, VersionState, WaitReason};
+use strongroom_registry::versions::Version;
+use strongroom_registry::{Time, Transaction, VersionState, WaitReason};
 
 use super::stages::Resolved;
 use super::workflow::COMPARE;
@@ -98,14 +98,10 @@ fn look<T>(
     context.registry().read(|tx| {
         let facts = interim::facts(tx, item.id)?;
         let resolved: Resolved = expect(&facts, "resolved")?;
-        let lease = leases::look(tx, resolved.object, item.id.0)?;
-        let is_kept = item.lease_until.is_some_and(|until| lease.is_kept_until(until));
-        let Some(version) = versions::of_item(tx, item.id)? else {
-            return Ok((Begun::Ends(compare_anew()), is_kept));
-        };
-        let object = objects::get(tx, Scope::System, resolved.object)?;
         let gone = || StageError::Transient(format!("the object {} is gone from the record", resolved.object));
-        let object = object.ok_or_else(gone)?;
+        let (object, version, lease) = objects::with_version(tx, item.id, resolved.object)?.ok_or_else(gone)?;
+        let is_kept = item.lease_until.is_some_and(|until| lease.is_kept_until(until));
+        let Some(version) = version else { return Ok((Begun::Ends(compare_anew()), is_kept)) };
         let stores = stores(context, tx, &resolved)?;
         let known = Known { facts, object, version, stores };
         let besides = also(tx, &known)?;

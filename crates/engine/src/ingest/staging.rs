@@ -2,6 +2,7 @@
 //! puts and few removals; large ones lie by themselves. Staged bytes are not synced: every later reader of them declares
 //! their digest, and what a power cut took is fetched again.
 
+use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::path::Path;
 
@@ -98,6 +99,8 @@ pub(crate) struct Staging<'a, 'c> {
     pack_key: String,
     rows: Vec<InterimFile>,
     unrecorded_bytes: u64,
+    /// Whether files of this attempt were recorded.
+    has_recorded: bool,
     bytes: u64,
     /// Bytes among them of an archive that lies in a temporary file while it is read.
     spooled: u64,
@@ -130,6 +133,7 @@ impl<'a, 'c> Staging<'a, 'c> {
             pack_key: String::new(),
             rows: Vec::new(),
             unrecorded_bytes: 0,
+            has_recorded: false,
             bytes: 0,
             spooled: 0,
             reserved: context.item.size.unwrap_or(0),
@@ -222,7 +226,7 @@ impl<'a, 'c> Staging<'a, 'c> {
         Ok(())
     }
 
-    fn pack(&mut self, entry: &BagFile, bytes: impl Read) -> Result<Staged, StageError> {
+    fn pack(&mut self, entry: &BagFile, bytes: impl Read) -> Result<StagedFile, StageError> {
         if self.pack.is_empty() && self.rows.iter().all(|row| row.staging_key != self.pack_key) {
             // Named by its first file: a pack that was recorded before an interruption is never written over.
             self.pack_key = format!("{}/pack-{}", self.prefix, self.number);
@@ -237,10 +241,10 @@ impl<'a, 'c> Staging<'a, 'c> {
         let (_, digests) =
             hash_reader(packed, &Algorithm::RECORDED).map_err(|error| self.interruption(entry, &error))?;
         let format = self.identifying.of_bytes(&entry.path, packed);
-        Ok(Staged { key: self.pack_key.clone(), offset: start as u64, size, digests, format })
+        Ok(StagedFile { key: self.pack_key.clone(), offset: start as u64, size, digests, format })
     }
 
-    fn put_alone(&self, entry: &BagFile, bytes: impl Read) -> Result<Staged, StageError> {
+    fn put_alone(&self, entry: &BagFile, bytes: impl Read) -> Result<StagedFile, StageError> {
         let key = Key::new(format!("{}/file-{}", self.prefix, self.number))?;
         let mut passing = Observed {
             bytes: HashingReader::new(bytes, &Algorithm::RECORDED),
@@ -257,7 +261,7 @@ impl<'a, 'c> Staging<'a, 'c> {
         let source = StoredSource::new(self.context.staging().as_ref(), &key, 0, size, &go_on);
         // What cannot be read back now is left to `characterize`.
         let format = self.identifying.of_observed(passing.observation.finish(), &source).unwrap_or_default();
-        Ok(Staged { key: key.to_string(), offset: 0, size, digests, format })
+        Ok(StagedFile { key: key.to_string(), offset: 0, size, digests, format })
     }
 
     fn interruption(&self, entry: &BagFile, error: &io::Error) -> StageError {
@@ -298,18 +302,23 @@ impl<'a, 'c> Staging<'a, 'c> {
         Err(StageError::Transient("no room in staging".into()))
     }
 
-    /// Puts the pack, then records every file that waits: the last ones. The totals of the deposit.
-    pub(crate) fn end(&mut self) -> Result<Totals, StageError> {
+    /// Puts the pack: the last files, which are recorded with the end of the stage.
+    pub(crate) fn end(mut self) -> Result<Staged, StageError> {
         self.put_pack()?;
         let rows = std::mem::take(&mut self.rows);
-        let item = self.context.item.id;
-        if rows.is_empty() {
-            return Ok(self.context.registry().read(|tx| interim::totals(tx, item))?);
+        if !(self.resumes || self.has_recorded) {
+            return Ok(Staged { totals: totals_of(&rows), rows });
         }
-        self.context.write(move |tx, claim| {
-            interim::put_files(tx, claim, &rows)?;
-            interim::totals(tx, item)
-        })
+        let item = self.context.item.id;
+        let totals = if rows.is_empty() {
+            self.context.registry().read(|tx| interim::totals(tx, item))?
+        } else {
+            self.context.write(move |tx, claim| {
+                interim::put_files(tx, claim, &rows)?;
+                interim::totals(tx, item)
+            })?
+        };
+        Ok(Staged { totals, rows: Vec::new() })
     }
 
     /// Puts the pack, then records every file that waits.
@@ -320,6 +329,7 @@ impl<'a, 'c> Staging<'a, 'c> {
         }
         let rows = std::mem::take(&mut self.rows);
         self.unrecorded_bytes = 0;
+        self.has_recorded = true;
         self.context.write(move |tx, claim| interim::put_files(tx, claim, &rows))
     }
 
@@ -351,8 +361,23 @@ pub(crate) fn identifying(context: &StageContext<'_>) -> Result<Identifying, Sta
     Identifying::of(context.home).map_err(|error| StageError::Transient(error.chain()))
 }
 
+/// What was taken into staging.
+pub(crate) struct Staged {
+    /// All of it, as far as totals are known while it is staged.
+    pub(crate) totals: Totals,
+    /// What is not recorded yet.
+    pub(crate) rows: Vec<InterimFile>,
+}
+
+/// The totals of files of which none was recorded before. Of two of one path the later counts.
+fn totals_of(rows: &[InterimFile]) -> Totals {
+    let sizes: BTreeMap<&str, u64> = rows.iter().map(|row| (row.path.as_str(), row.size)).collect();
+    let payload_files = sizes.keys().filter(|path| path.starts_with("data/")).count() as u64;
+    Totals { files: sizes.len() as u64, bytes: sizes.values().sum(), payload_files, ..Totals::default() }
+}
+
 /// A file that was taken into staging.
-struct Staged {
+struct StagedFile {
     key: String,
     offset: u64,
     size: u64,

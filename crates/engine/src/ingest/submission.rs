@@ -69,9 +69,10 @@ pub(crate) fn submit(
     batches::create(tx, *batch, *institution, collection_id, KIND, &options.submitted_by, note)?;
     let options = serde_json::to_string(options)
         .map_err(|error| RegistryError::Corrupt { wanted: "options of a deposit", found: error.to_string() })?;
-    let mut topics = Vec::new();
-    for package in submission.packages {
-        let new = NewItem {
+    let topics = items::create_all(
+        tx,
+        workflows,
+        &mut submission.packages.iter().map(|package| NewItem {
             id: package.item,
             batch: Some(*batch),
             collection: collection_id,
@@ -83,13 +84,12 @@ pub(crate) fn submit(
             note: submission.note.to_owned(),
             actor: Some(by.actor.id),
             ..NewItem::new(INGEST, *institution, submission.object_identifier(package))
-        };
-        topics.push(items::create(tx, workflows, &new)?);
+        }),
+    )?;
+    for package in submission.packages {
         if let Some(part) = package.part {
-            parts::put_item(tx, new.id, part)?;
+            parts::put_item(tx, package.item, part)?;
         }
     }
-    topics.sort();
-    topics.dedup();
     Ok(topics)
 }

@@ -55,6 +55,8 @@ pub(super) struct TopicLease {
     pub(super) limit: usize,
     /// Whether the slot is for the next stage of the item whose stage ends, which may begin at once.
     pub(super) follows: bool,
+    /// Whether the slot is for that item alone, as it may have to wait for a thread: nothing else is leased for it.
+    pub(super) only_follows: bool,
     /// See [`Pool::max_total`].
     pub(super) max_total: Option<usize>,
     pub(super) request: LeaseRequest,
@@ -82,6 +84,8 @@ pub(super) struct Core {
     pub(super) clock: Arc<dyn MonotonicClock>,
     pub(super) notifier: Notifier,
     pub(super) over: Over,
+    /// Whether the run ends by a condition, which is looked at whenever a work item may have ended.
+    pub(super) has_condition: bool,
     pub(super) draining: AtomicBool,
     pub(super) threads: AtomicUsize,
     pub(super) tally: Tally,
@@ -101,7 +105,8 @@ impl Core {
             holder: self.holder.clone(),
             duration: of.settings.lease,
         };
-        Some(TopicLease { pool, limit, follows: false, max_total: of.max_total(), request })
+        let max_total = of.max_total();
+        Some(TopicLease { pool, limit, follows: false, only_follows: false, max_total, request })
     }
 
     /// Leases what is wanted, within a transaction; with the topics that have new work by it.
@@ -112,7 +117,7 @@ impl Core {
         max_attempts: &HashMap<String, u32>,
     ) -> Result<Leasing, RegistryError> {
         let mut all = Leasing::default();
-        for one in wanted.iter().filter(|one| one.limit > 0) {
+        for one in wanted.iter().filter(|one| one.limit > 0 && !one.only_follows) {
             let limits = |topic: &str| max_attempts.get(topic).copied().unwrap_or(1);
             let mut request = one.request.clone();
             for topic in &one.request.topics {
@@ -151,7 +156,7 @@ impl Core {
             let Some(&index) = self.by_topic.get(&assignment.task.topic) else { continue };
             let Some(pool) = self.pools.get(index) else { continue };
             let held = self.held.add(HeldTask::new(&assignment, &pool.settings, asked_at));
-            by_pool.entry(index).or_default().push(Work { assignment, held });
+            by_pool.entry(index).or_default().push(Work { assignment, held, since: Instant::now() });
         }
         for one in wanted {
             let Some(pool) = self.pools.get(one.pool) else { continue };
@@ -241,6 +246,8 @@ impl Core {
         held.begin_to_end();
         let wanted = ran.map(|(index, pool)| self.successors(index, pool, next.as_ref())).unwrap_or_default();
         let mut leasing = !wanted.is_empty();
+        // What waits in the pool takes the slot that gets free: there is nothing to look for.
+        let is_taken = wanted.is_empty() && ran.is_some_and(|(_, pool)| pool.has_waiting());
         let leased = loop {
             let asked_at = self.clock.now();
             let job = {
@@ -311,11 +318,13 @@ impl Core {
         if let Some((_, pool)) = ran {
             pool.ended();
         }
-        let looked = leasing && leased.is_some();
+        let looked = is_taken || (leasing && leased.is_some());
         let (leased, asked_at) = leased.unwrap_or_default();
         self.take_in(&wanted, leased, asked_at);
-        // Where the free slot was offered to the queue in the transaction itself, there is nothing more to look for.
-        if !looked || next.is_none() {
+        // Where the free slot was offered to the queue in the transaction itself, there is nothing more to look for, unless a task
+        // was put off, which is due some time.
+        let is_over = end.is_success() && !self.has_condition;
+        if !(looked && (next.is_some() || is_over)) || self.draining.load(Ordering::SeqCst) {
             self.notifier.notify();
         }
     }
@@ -328,9 +337,13 @@ impl Core {
             && next != index
             && let Some(next_pool) = self.pools.get(next)
         {
-            let reserved = next_pool.reserve(1);
+            let mut reserved = next_pool.reserve(1);
+            let only_follows = reserved == 0 && position.is_inline;
+            if only_follows {
+                reserved = next_pool.reserve_to_follow();
+            }
             if reserved > 0 {
-                let follows = |slot| TopicLease { follows: position.is_inline, ..slot };
+                let follows = |slot| TopicLease { follows: position.is_inline, only_follows, ..slot };
                 wanted.extend(self.wanted(next, reserved).map(follows));
             }
         }

@@ -41,9 +41,12 @@ enum Look {
 pub(super) struct Dispatcher<'a> {
     pub(super) core: Arc<Core>,
     pub(super) shutdown: &'a Shutdown,
-    pub(super) done: &'a dyn Fn() -> bool,
+    /// See [`super::Runtime::run_until`].
+    pub(super) done: Option<&'a dyn Fn() -> bool>,
     /// The longest sleep without looking.
     pub(super) poll_every: Duration,
+    /// See [`super::Builder::leave_to_others_after`].
+    pub(super) leave_to_others_after: Duration,
     /// When it was last looked whether the tables are newer than the program.
     pub(super) schema_checked_at: Cell<Option<Instant>>,
 }
@@ -61,9 +64,10 @@ impl Dispatcher<'_> {
         let mut pause = GLANCE;
         loop {
             let listening = self.core.notifier.listen();
-            if self.shutdown.is_requested() || (self.done)() {
+            if self.shutdown.is_requested() || self.done.is_some_and(|done| done()) {
                 return None;
             }
+            self.leave_to_others();
             let revision = self.core.registry.database().revision().ok();
             match self.look() {
                 Ok(Look::Found) => pause = GLANCE,
@@ -81,6 +85,15 @@ impl Dispatcher<'_> {
                     pause = (pause * 2).min(LONGEST_PAUSE);
                 }
                 Err(error) => return Some(error),
+            }
+        }
+    }
+
+    /// Gives back what has waited for a thread of this process for too long.
+    fn leave_to_others(&self) {
+        for pool in &self.core.pools {
+            for work in pool.overdue(self.leave_to_others_after) {
+                self.core.give_back(&work);
             }
         }
     }

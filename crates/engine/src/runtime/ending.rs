@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use strongroom_queue::{Outcome, Settled, Settlement, tasks};
-use strongroom_registry::work::{self, Assignment, Ended, Next, Room, StageEnd};
+use strongroom_registry::work::{self, Assignment, Claim, Ended, Next, Room, StageEnd};
 use strongroom_registry::{Position, RegistryError, Subject, Transaction, WaitReason, Workflows};
 
 use super::held::HeldTask;
@@ -21,7 +21,10 @@ pub struct TaskEnd {
 /// The task is locked; what else it decides by it locks itself, since others write at the same time. Where the transaction does
 /// not come about, or it cannot be told whether it did, it is run again: identifiers of what it appends are fixed beforehand. Where
 /// somebody else has the task by then, nothing is written.
-pub type Writes = dyn Fn(&mut dyn Transaction) -> Result<Vec<String>, RegistryError> + Send + Sync;
+///
+/// Of a task that is a stage of a work item they are given its claim. The end checks its fence behind them, for all of them, so
+/// that they carry that claim and no other.
+pub type Writes = dyn Fn(&mut dyn Transaction, Option<&Claim>) -> Result<Vec<String>, RegistryError> + Send + Sync;
 
 #[derive(Debug, Clone)]
 enum End {
@@ -71,6 +74,11 @@ impl TaskEnd {
         }
     }
 
+    /// Whether the work item of the task succeeds by it.
+    pub(super) fn is_success(&self) -> bool {
+        matches!(self.end, End::Stage(StageEnd::Succeeded { .. }))
+    }
+
     /// Whether it is the end of a stage of a work item that is held.
     pub(super) fn is_of_stage(&self, held: &HeldTask) -> bool {
         matches!(self.end, End::Stage(_)) && held.claim.is_some()
@@ -84,22 +92,24 @@ impl TaskEnd {
         (workflows, holder): (&dyn Workflows, &str),
         (room, known_schema): (Option<&Room>, Option<u32>),
     ) -> Result<Ended, RegistryError> {
-        let writes = |tx: &mut dyn Transaction| {
+        let writes = |tx: &mut dyn Transaction, claim: Option<&Claim>| {
             let mut topics = Vec::new();
             for write in &self.writes {
-                topics.extend(write(tx)?);
+                topics.extend(write(tx, claim)?);
             }
-            Ok(topics)
+            Ok::<_, RegistryError>(topics)
         };
         if let (End::Stage(end), Some(claim)) = (&self.end, &held.claim) {
-            let next = Next { writes: &writes, room, known_schema };
+            let of_stage = |tx: &mut dyn Transaction, claim: &Claim| writes(tx, Some(claim));
+            let of_stage = (!self.writes.is_empty()).then_some(&of_stage as _);
+            let next = Next { writes: of_stage, room, known_schema };
             return work::end_stage(tx, workflows, (claim, holder), end, next);
         }
         if !self.writes.is_empty() {
             // Everybody takes the task first, and then what it stands for.
             tasks::lock(tx, held.lease)?;
         }
-        let mut topics = writes(tx)?;
+        let mut topics = writes(tx, None)?;
         let outcome = match &self.end {
             End::Stage(end) => outcome_of(end),
             End::Task(outcome) => outcome.clone(),

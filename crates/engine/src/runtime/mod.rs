@@ -99,6 +99,7 @@ pub struct Builder {
     poll_every: Duration,
     beat_every: Option<Duration>,
     sweep_every: Duration,
+    leave_to_others_after: Duration,
     capacity: Option<(Duration, Arc<AskCapacity>)>,
 }
 
@@ -155,6 +156,14 @@ impl Builder {
         self
     }
 
+    /// How long an item that comes from the stage before waits in this process for a thread before it is left to the queue; half a
+    /// second unless told otherwise. It is looked for that as often as [`Self::poll_every`] says.
+    #[must_use]
+    pub fn leave_to_others_after(mut self, duration: Duration) -> Self {
+        self.leave_to_others_after = duration;
+        self
+    }
+
     /// Asks so often how much is to be taken on: workers and prefetch of each topic are taken up while it runs. Leases, attempts
     /// and shutdown timeout stay as they were at the start.
     #[must_use]
@@ -188,20 +197,25 @@ impl Runtime {
             poll_every: Duration::from_secs(1),
             beat_every: None,
             sweep_every: Duration::from_secs(5),
+            leave_to_others_after: Duration::from_millis(500),
             capacity: None,
         }
     }
 
     /// Works until asked to stop, and returns when drained. Blocks its caller.
     pub fn run(&self, shutdown: &Shutdown) -> Summary {
-        self.run_until(shutdown, &|| false)
+        self.work(shutdown, None)
     }
 
     /// As [`Self::run`], and stops by itself as soon as `done` holds. That is asked whenever a task may have ended a work
     /// item, and at least once a second or as often as [`Builder::poll_every`] says.
     pub fn run_until(&self, shutdown: &Shutdown, done: &dyn Fn() -> bool) -> Summary {
+        self.work(shutdown, Some(done))
+    }
+
+    fn work(&self, shutdown: &Shutdown, done: Option<&dyn Fn() -> bool>) -> Summary {
         let plan = &self.plan;
-        let core = Arc::new(self.core());
+        let core = Arc::new(self.core(done.is_some()));
         Event::RuntimeStarted { holder: &core.holder_text, topics: core.pools.len() }.emit();
         let listener: Arc<dyn Fn() + Send + Sync> = {
             let core = Arc::downgrade(&core);
@@ -227,10 +241,11 @@ impl Runtime {
             core.spawn("capacity", move || capacity::follow(&resized, every, ask.as_ref()));
         }
         let schema_checked_at = Cell::new(None);
-        Dispatcher { core, shutdown, done, poll_every: plan.poll_every, schema_checked_at }.run()
+        let (poll_every, leave_to_others_after) = (plan.poll_every, plan.leave_to_others_after);
+        Dispatcher { core, shutdown, done, poll_every, leave_to_others_after, schema_checked_at }.run()
     }
 
-    fn core(&self) -> Core {
+    fn core(&self, has_condition: bool) -> Core {
         let plan = &self.plan;
         let mut pools: Vec<Pool> = Vec::new();
         for handler in plan.handlers.iter().rev() {
@@ -250,6 +265,7 @@ impl Runtime {
             clock: plan.clock.clone(),
             notifier: Notifier::new(plan.registry.wakeups().clone(), topics),
             over: Over::default(),
+            has_condition,
             draining: AtomicBool::new(false),
             threads: AtomicUsize::new(0),
             tally: Tally::default(),

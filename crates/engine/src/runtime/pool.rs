@@ -1,8 +1,10 @@
 //! The threads and slots of one topic: tasks wait here for a thread, and threads for tasks. A pool takes no more than its
-//! workers and what it prefetches; both can change while it works.
+//! workers and what it prefetches; both can change while it works. Besides it takes as many items as it has workers that come from
+//! the stage before: they wait for a thread for a moment, instead of going by the queue, and are given back where that takes longer.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use strongroom_registry::work::Assignment;
 
@@ -14,6 +16,8 @@ use super::{Handler, PoolSettings};
 pub(super) struct Work {
     pub(super) assignment: Assignment,
     pub(super) held: Arc<HeldTask>,
+    /// Since when it is held.
+    pub(super) since: Instant,
 }
 
 struct State {
@@ -41,6 +45,12 @@ impl State {
 
     fn free(&self) -> usize {
         if self.closed { 0 } else { self.workers.saturating_add(self.prefetch).saturating_sub(self.used()) }
+    }
+
+    /// Slots for items that come from the stage before.
+    fn free_to_follow(&self) -> usize {
+        let slots = self.workers.saturating_mul(2).saturating_add(self.prefetch);
+        if self.closed { 0 } else { slots.saturating_sub(self.used()) }
     }
 }
 
@@ -105,6 +115,33 @@ impl Pool {
         let granted = state.free().min(limit);
         state.reserved += granted;
         granted
+    }
+
+    /// As [`Self::reserve`], one slot for an item that comes from the stage before: it may have to wait for a thread.
+    pub(super) fn reserve_to_follow(&self) -> usize {
+        let mut state = self.state();
+        let granted = state.free_to_follow().min(1);
+        state.reserved += granted;
+        granted
+    }
+
+    /// Takes out what has waited for a thread for longer than `patience` beyond what the pool prefetches: another process may have
+    /// a thread for it.
+    pub(super) fn overdue(&self, patience: Duration) -> Vec<Work> {
+        let mut state = self.state();
+        let mut overdue = Vec::new();
+        while state.waiting.len() > state.prefetch
+            && state.idle == 0
+            && let Some(first) = state.waiting.pop_front_if(|first| first.since.elapsed() > patience)
+        {
+            overdue.push(first);
+        }
+        overdue
+    }
+
+    /// Whether it holds what was not begun.
+    pub(super) fn has_waiting(&self) -> bool {
+        !self.state().waiting.is_empty()
     }
 
     /// Keeps the slot of a running task that is about to end for the one that follows it; how many slots that is.

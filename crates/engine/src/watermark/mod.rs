@@ -19,7 +19,7 @@ use strongroom_storage::{Key, PutCondition, PutOptions, StorageError, Store};
 use uuid::Uuid;
 
 pub(crate) use comparing::{behind, check_epoch, contradiction, refusal};
-pub(crate) use writing::{advance, announce, claim, confirm, confirm_since, note_first};
+pub(crate) use writing::{Confirmed, advance, announce, claim, confirm, confirm_in_each, confirm_since, note_first};
 
 /// Where a mark lies. No institution can have this name, so no storage root holds it.
 pub(crate) const KEY: &str = "_strongroom/registry.json";

@@ -4,8 +4,9 @@ use std::sync::atomic::Ordering;
 
 use strongroom_registry::epoch::{self, RegistryEpoch};
 use strongroom_registry::stores::{self as registered, KnownStore};
-use strongroom_registry::{Registry, RegistryError};
+use strongroom_registry::{Registry, RegistryError, Transaction};
 use strongroom_storage::Store;
+use uuid::Uuid;
 
 use super::comparing::{check, look_again, read_current, superseded};
 use super::{StoredWatermark, Watermark, lock, put, read, read_with_etag};
@@ -84,6 +85,34 @@ pub(crate) fn confirm_since(
     epoch: &RegistryEpoch,
     replacements: u64,
 ) -> Result<(), EngineError> {
+    let confirmed = confirm_in_each(home, stores, epoch)?;
+    Ok(home.registry.write(move |tx| {
+        if registered::replacements(tx)? != replacements {
+            // What was seen of a store before it was taken anew tells nothing of it now.
+            let id = confirmed.0.first().map(|(name, ..)| name.clone()).unwrap_or_default();
+            return Err(RegistryError::FenceLost { what: "store", id });
+        }
+        confirmed.note(tx)
+    })?)
+}
+
+/// Marks that were written after an act, by store: its name, its identifier and the revision of the mark.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Confirmed(Vec<(String, Uuid, u64)>);
+
+impl Confirmed {
+    /// Notes the marks in the registry. The caller refuses in the same transaction where a store was replaced since the act began.
+    pub(crate) fn note(&self, tx: &mut dyn Transaction) -> Result<(), RegistryError> {
+        registered::note_marks(tx, &self.0)
+    }
+}
+
+/// As [`confirm`], but for noting the marks: that is left to the transaction that records the act.
+pub(crate) fn confirm_in_each(
+    home: &Home,
+    stores: &[&dyn Store],
+    epoch: &RegistryEpoch,
+) -> Result<Confirmed, EngineError> {
     let mut noted = Vec::with_capacity(stores.len());
     // In every store, also behind one that fails: an act that ended late is told of wherever it ended.
     let written: Vec<_> = stores.iter().map(|store| (store, confirm_in(home, *store, epoch))).collect();
@@ -99,14 +128,7 @@ pub(crate) fn confirm_since(
     }
     // In one order, so that nobody waits for a row of somebody who waits for theirs.
     noted.sort();
-    Ok(home.registry.write(move |tx| {
-        if registered::replacements(tx)? != replacements {
-            // What was seen of a store before it was taken anew tells nothing of it now.
-            let id = noted.first().map(|(name, ..)| name.clone()).unwrap_or_default();
-            return Err(RegistryError::FenceLost { what: "store", id });
-        }
-        registered::note_marks(tx, &noted)
-    })?)
+    Ok(Confirmed(noted))
 }
 
 /// Writes the mark of one store once more, for all who ask for it meanwhile; its revision then.

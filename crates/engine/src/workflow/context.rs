@@ -49,15 +49,18 @@ impl StageContext<'_> {
         Ok(self.home.registry.write(move |tx| job(tx, &claim))?)
     }
 
-    /// Has something written in the transaction that records the end of the stage, where nothing goes wrong in the stage; every
-    /// operation in it checks the fence. The job returns the topics that have new work by it. See [`Writes`] for what it may
-    /// rely on.
+    /// Has something written in the transaction that records the end of the stage, where nothing goes wrong in the stage. That
+    /// transaction checks the fence of the claim that the job is given, which no other transaction may be given. The job returns the
+    /// topics that have new work by it. See [`Writes`] for what it may rely on.
     pub fn with_end<F>(&self, job: F)
     where
         F: Fn(&mut dyn Transaction, &Claim) -> Result<Vec<String>, RegistryError> + Send + Sync + 'static,
     {
-        let claim = self.claim.clone();
-        let write: Box<Writes> = Box::new(move |tx| job(tx, &claim));
+        let item = self.item.id;
+        let write: Box<Writes> = Box::new(move |tx, claim| match claim {
+            Some(claim) => job(tx, claim),
+            None => Err(RegistryError::FenceLost { what: "work item", id: item.to_string() }),
+        });
         self.writes.lock().unwrap_or_else(PoisonError::into_inner).push(write);
     }
 

@@ -134,6 +134,7 @@ const CASES: &[Case] = cases! {
         something(app::deposits::submit(call, app::deposits::Request { institution, sources, ..Default::default() }))
     };
     "deposits::show" "items.show" |call, world| something(app::deposits::show(call, world.item));
+    "deposits::show_all" "items.show" |call, world| something(app::deposits::show_all(call, &[world.item]));
     "events::list" "events.list" |call, _| {
         app::events::list(call, &letters(), None, None).map(|page| some(&page.items))
     };

@@ -14,7 +14,7 @@ use strongroom_engine::workflow::{Outcome, Stage, StageContext, StageError, Wait
 use strongroom_engine::{Home, handlers};
 use strongroom_queue::{NewTask, tasks};
 use strongroom_registry::items::{self, Item, NewItem, Request};
-use strongroom_registry::work::Assignment;
+use strongroom_registry::work::{Assignment, Claim};
 use strongroom_registry::{
     Action, ItemId, ItemStatus, RegistryError, Scope, Stage as Name, interim, retention, tenants,
 };
@@ -291,7 +291,7 @@ impl Handler for Counting {
     fn run(&self, assignment: &Assignment, _: &TaskContext) -> TaskEnd {
         assert!(assignment.claimed.is_none(), "it is no stage, whatever its key looks like");
         let name = format!("counted {}", assignment.task.key);
-        let counted = Box::new(move |tx: &mut dyn strongroom_registry::Transaction| {
+        let counted = Box::new(move |tx: &mut dyn strongroom_registry::Transaction, _: Option<&Claim>| {
             let count = tenants::fact(tx, &name)?.map_or(0, |count| count.parse::<u32>().unwrap_or_default()) + 1;
             tenants::set_fact(tx, &name, &count.to_string())?;
             // The first transaction does not come about: it is run again.

@@ -38,7 +38,7 @@ WITH new AS (
 SELECT new.place, new.id FROM made JOIN new ON new.id = made.id
 
 -- name: queue_live
-SELECT wanted.place, task.id, task.state
+SELECT wanted.place, task.id, task.state, task.priority
 FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS wanted (key, topic, place)
 JOIN task ON task.key = wanted.key AND task.topic = wanted.topic AND task.state < 3
 ORDER BY task.id

@@ -21,7 +21,7 @@ VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
 ON CONFLICT (key, topic) WHERE state < 3 DO NOTHING
 
 -- name: queue_live
-SELECT id, state FROM task WHERE key = ?1 AND topic = ?2 AND state < 3
+SELECT id, state, priority FROM task WHERE key = ?1 AND topic = ?2 AND state < 3
 
 -- name: queue_bring_forward
 UPDATE task SET ready_at = min(ready_at, ?2), priority = min(priority, ?3) WHERE id = ?1 AND state = 1

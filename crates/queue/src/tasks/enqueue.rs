@@ -6,8 +6,8 @@ use strongroom_database::{Row, Statement, Time, Transaction, Value};
 
 use crate::{Enqueued, NewTask, QueueError, TaskId};
 
-use super::state;
 use super::turns::{TURNS_PER_PRIORITY, Turns};
+use super::{priority, state};
 
 const TAKE_IDS: Statement = Statement("queue_take_ids");
 const INSERT: Statement = Statement("queue_insert");
@@ -146,6 +146,8 @@ fn join_live(transaction: &mut dyn Transaction, task: &NewTask, live: &Row, now:
     let id = live.integer("id")?;
     let wanted_at = task.not_before.map_or(now, |time| time.max(now));
     match live.integer("state")? {
+        // Most often it is as urgent, and nothing changes.
+        state::READY if priority(live, "priority")? <= task.priority => Ok(Enqueued::Existing(TaskId(id))),
         state::READY => {
             transaction.execute(RAISE, &[id.into(), task.priority.into(), TURNS_PER_PRIORITY.into()])?;
             Ok(Enqueued::Existing(TaskId(id)))

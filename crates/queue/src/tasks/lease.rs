@@ -83,7 +83,7 @@ pub fn leased_of(transaction: &mut dyn Transaction, topic: &str) -> Result<usize
 /// What a task that is held finds where it goes next, and leaves behind in its topic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Outlook {
-    /// Whether nobody waits in the next topic, which is not paused.
+    /// Whether nobody waits in the next topic, which is not paused: nothing there is ready, or was delayed and is due.
     pub is_free: bool,
     /// Whether its own topic has more to lease.
     pub more_waits: bool,

@@ -38,8 +38,6 @@ SELECT count(*) AS files, coalesce(sum(size), 0)::bigint AS bytes,
     count(*) FILTER (WHERE decision = 'new') AS new_files,
     count(*) FILTER (WHERE decision = 'changed') AS changed_files
 FROM interim_files WHERE item_id = $1
--- name: space.reserved
-SELECT coalesce(sum(bytes), 0)::bigint AS reserved_bytes FROM reservations WHERE item_id <> $1
 -- name: space.discard
 UPDATE reservations SET is_discarded = TRUE WHERE item_id = $1 RETURNING staging_id, is_discarded
 -- name: interim.is_file

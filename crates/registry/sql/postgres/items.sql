@@ -7,49 +7,27 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $
         || '.work_items.' || $3::uuid::text, 0))) AS locked))
 ON CONFLICT (id) DO NOTHING
 -- name: items.get
-SELECT w.id, w.batch_id, w.institution_id, w.collection_id, w.action, w.object_id, w.object_identifier, w.file_id,
-    w.name, w.source, w.etag, w.size, w.options, w.stage, w.status, w.priority, w.note, w.needs_review, w.retry_count,
-    w.cancel_requested, w.requested_by, w.fence, w.holder, w.lease_until, w.version, w.created_at, w.updated_at,
-    i.identifier AS institution_identifier, c.identifier AS collection_identifier, w.is_verdict, w.staging_losses,
-    w.wait_reason, w.wait_until, w.wait_key, w.topic,
-    (w.is_committed OR EXISTS (SELECT 1 FROM versions v WHERE v.item_id = w.id
-        AND v.state IN ('committing', 'published'))) AS is_committed
-FROM work_items w JOIN institutions i ON i.id = w.institution_id LEFT JOIN collections c ON c.id = w.collection_id
+SELECT {items.columns}
+FROM {items.tables}
 WHERE w.id = $1 AND ($2::uuid IS NULL OR w.institution_id = $2)
 -- name: items.claimed
-SELECT w.id, w.batch_id, w.institution_id, w.collection_id, w.action, w.object_id, w.object_identifier, w.file_id,
-    w.name, w.source, w.etag, w.size, w.options, w.stage, w.status, w.priority, w.note, w.needs_review, w.retry_count,
-    w.cancel_requested, w.requested_by, w.fence, w.holder, w.lease_until, w.version, w.created_at, w.updated_at,
-    i.identifier AS institution_identifier, c.identifier AS collection_identifier, w.is_verdict, w.staging_losses,
-    w.wait_reason, w.wait_until, w.wait_key, w.topic,
-    (w.is_committed OR EXISTS (SELECT 1 FROM versions v WHERE v.item_id = w.id
-        AND v.state IN ('committing', 'published'))) AS is_committed,
+SELECT {items.columns},
+    EXISTS (SELECT 1 FROM object_leases l WHERE l.owner = w.id AND l.lease_until > 0) AS holds_object,
     coalesce((SELECT value FROM registry_facts WHERE name = 'stores.replacements'), '0') AS replacements,
     (SELECT coalesce(max(version), 0) FROM schema_version) AS schema_version
-FROM work_items w JOIN institutions i ON i.id = w.institution_id LEFT JOIN collections c ON c.id = w.collection_id
+FROM {items.tables}
 WHERE w.id = $1 AND w.fence = $2 AND w.status = 'started'
 FOR NO KEY UPDATE OF w
 -- name: items.to_take_up
-SELECT w.id, w.batch_id, w.institution_id, w.collection_id, w.action, w.object_id, w.object_identifier, w.file_id,
-    w.name, w.source, w.etag, w.size, w.options, w.stage, w.status, w.priority, w.note, w.needs_review, w.retry_count,
-    w.cancel_requested, w.requested_by, w.fence, w.holder, w.lease_until, w.version, w.created_at, w.updated_at,
-    i.identifier AS institution_identifier, c.identifier AS collection_identifier, w.is_verdict, w.staging_losses,
-    w.wait_reason, w.wait_until, w.wait_key, w.topic,
-    (w.is_committed OR EXISTS (SELECT 1 FROM versions v WHERE v.item_id = w.id
-        AND v.state IN ('committing', 'published'))) AS is_committed,
+SELECT {items.columns},
+    EXISTS (SELECT 1 FROM object_leases l WHERE l.owner = w.id AND l.lease_until > 0) AS holds_object,
     coalesce((SELECT value FROM registry_facts WHERE name = 'stores.replacements'), '0') AS replacements
-FROM work_items w JOIN institutions i ON i.id = w.institution_id LEFT JOIN collections c ON c.id = w.collection_id
+FROM {items.tables}
 WHERE w.id = $1
 FOR NO KEY UPDATE OF w
 -- name: items.list
-SELECT w.id, w.batch_id, w.institution_id, w.collection_id, w.action, w.object_id, w.object_identifier, w.file_id,
-    w.name, w.source, w.etag, w.size, w.options, w.stage, w.status, w.priority, w.note, w.needs_review, w.retry_count,
-    w.cancel_requested, w.requested_by, w.fence, w.holder, w.lease_until, w.version, w.created_at, w.updated_at,
-    i.identifier AS institution_identifier, c.identifier AS collection_identifier, w.is_verdict, w.staging_losses,
-    w.wait_reason, w.wait_until, w.wait_key, w.topic,
-    (w.is_committed OR EXISTS (SELECT 1 FROM versions v WHERE v.item_id = w.id
-        AND v.state IN ('committing', 'published'))) AS is_committed
-FROM work_items w JOIN institutions i ON i.id = w.institution_id LEFT JOIN collections c ON c.id = w.collection_id
+SELECT {items.columns}
+FROM {items.tables}
 WHERE w.id > $1 AND ($2::uuid IS NULL OR w.institution_id = $2) AND ($3::text IS NULL OR w.status = $3)
     AND ($4::text IS NULL OR w.stage = $4) AND ($5::text IS NULL OR w.action = $5)
     AND ($6::boolean IS NULL OR (w.needs_review = $6 AND NOT (w.action = 'ingest' AND w.status = 'failed' AND EXISTS (SELECT 1
@@ -61,14 +39,8 @@ WHERE w.id > $1 AND ($2::uuid IS NULL OR w.institution_id = $2) AND ($3::text IS
     AND (w.status <> 'deleted' OR $3 = 'deleted')
 ORDER BY w.id LIMIT $10
 -- name: items.list_of_batch
-SELECT w.id, w.batch_id, w.institution_id, w.collection_id, w.action, w.object_id, w.object_identifier, w.file_id,
-    w.name, w.source, w.etag, w.size, w.options, w.stage, w.status, w.priority, w.note, w.needs_review, w.retry_count,
-    w.cancel_requested, w.requested_by, w.fence, w.holder, w.lease_until, w.version, w.created_at, w.updated_at,
-    i.identifier AS institution_identifier, c.identifier AS collection_identifier, w.is_verdict, w.staging_losses,
-    w.wait_reason, w.wait_until, w.wait_key, w.topic,
-    (w.is_committed OR EXISTS (SELECT 1 FROM versions v WHERE v.item_id = w.id
-        AND v.state IN ('committing', 'published'))) AS is_committed
-FROM work_items w JOIN institutions i ON i.id = w.institution_id LEFT JOIN collections c ON c.id = w.collection_id
+SELECT {items.columns}
+FROM {items.tables}
 WHERE w.id > $1 AND ($2::uuid IS NULL OR w.institution_id = $2) AND ($3::text IS NULL OR w.status = $3)
     AND ($4::text IS NULL OR w.stage = $4) AND ($5::text IS NULL OR w.action = $5)
     AND ($6::boolean IS NULL OR (w.needs_review = $6 AND NOT (w.action = 'ingest' AND w.status = 'failed' AND EXISTS (SELECT 1
@@ -79,14 +51,8 @@ WHERE w.id > $1 AND ($2::uuid IS NULL OR w.institution_id = $2) AND ($3::text IS
     AND (w.status <> 'deleted' OR $3 = 'deleted')
 ORDER BY w.id LIMIT $10
 -- name: items.list_of_object
-SELECT w.id, w.batch_id, w.institution_id, w.collection_id, w.action, w.object_id, w.object_identifier, w.file_id,
-    w.name, w.source, w.etag, w.size, w.options, w.stage, w.status, w.priority, w.note, w.needs_review, w.retry_count,
-    w.cancel_requested, w.requested_by, w.fence, w.holder, w.lease_until, w.version, w.created_at, w.updated_at,
-    i.identifier AS institution_identifier, c.identifier AS collection_identifier, w.is_verdict, w.staging_losses,
-    w.wait_reason, w.wait_until, w.wait_key, w.topic,
-    (w.is_committed OR EXISTS (SELECT 1 FROM versions v WHERE v.item_id = w.id
-        AND v.state IN ('committing', 'published'))) AS is_committed
-FROM work_items w JOIN institutions i ON i.id = w.institution_id LEFT JOIN collections c ON c.id = w.collection_id
+SELECT {items.columns}
+FROM {items.tables}
 WHERE w.id > $1 AND ($2::uuid IS NULL OR w.institution_id = $2) AND ($3::text IS NULL OR w.status = $3)
     AND ($4::text IS NULL OR w.stage = $4) AND ($5::text IS NULL OR w.action = $5)
     AND ($6::boolean IS NULL OR (w.needs_review = $6 AND NOT (w.action = 'ingest' AND w.status = 'failed' AND EXISTS (SELECT 1
@@ -127,7 +93,7 @@ SELECT id, topic, updated_at, wait_until FROM work_items
 WHERE status IN ('pending', 'started') AND id > $1
 ORDER BY id LIMIT $2
 -- name: items.waiting
-SELECT id FROM work_items
+SELECT id, topic, priority, institution_id FROM work_items
 WHERE wait_key = $1 AND status IN ('pending', 'started') AND ($2::uuid IS NULL OR id <> $2)
 ORDER BY priority, number LIMIT 100
 -- name: items.count_by_status_of_batch

@@ -16,6 +16,25 @@ SELECT o.id, o.institution_id, i.identifier AS institution_identifier, c.identif
     AS local_ids
 FROM objects o JOIN institutions i ON i.id = o.institution_id LEFT JOIN collections c ON c.id = o.collection_id
 WHERE o.id = $1 AND ($2::uuid IS NULL OR o.institution_id = $2)
+-- An object with the version that an item makes of it, where it makes one, and with its lease as the item sees it.
+-- name: objects.with_version
+SELECT o.id, o.institution_id, i.identifier AS institution_identifier, c.identifier AS collection_identifier,
+    o.identifier, o.generation, o.state, o.title, o.description, o.access, o.ark, o.placement, o.profile,
+    o.profile_version, o.source_organization, o.bag_group_identifier, o.internal_sender_identifier,
+    o.internal_sender_description, o.head, o.files, o.bytes, o.created_at, o.updated_at,
+    coalesce((SELECT json_agg(l.local_id ORDER BY l.local_id) FROM local_ids l WHERE l.object_id = o.id)::text, '[]')
+    AS local_ids,
+    v.id AS version_id, v.object_id, v.generation AS version_generation, v.number, v.state AS version_state, v.item_id,
+    v.message, v.user_name, v.inventory_sha512, v.description AS version_description, v.files AS version_files,
+    v.bytes AS version_bytes, v.created_at AS version_created_at, v.published_at, v.owns_contents, v.record_head,
+    v.swept_at, h.owner, h.fence, h.lease_until,
+    EXISTS (SELECT 1 FROM versions x WHERE x.object_id = o.id AND x.state = 'committing' AND x.item_id <> $1)
+    AS is_committed_by_other
+FROM objects o JOIN institutions i ON i.id = o.institution_id LEFT JOIN collections c ON c.id = o.collection_id
+LEFT JOIN versions v ON v.id = (SELECT x.id FROM versions x
+    WHERE x.item_id = $1 AND x.state NOT IN ('dropping', 'dropped') ORDER BY x.id DESC LIMIT 1)
+LEFT JOIN object_leases h ON h.object_id = o.id
+WHERE o.id = $2
 -- name: objects.list
 SELECT o.id, o.institution_id, i.identifier AS institution_identifier, c.identifier AS collection_identifier,
     o.identifier, o.generation, o.state, o.title, o.description, o.access, o.ark, o.placement, o.profile,
@@ -116,6 +135,12 @@ WHERE entries.object_id = gone.object_id AND entries.generation = gone.generatio
 -- name: files.drop_unused
 DELETE FROM files
 WHERE id = ANY ($1::uuid[]) AND NOT EXISTS (SELECT 1 FROM entries e WHERE e.file_id = files.id)
+-- The state of a version, which keeps it until the end of the transaction; until then no store is replaced either.
+-- name: versions.lock_state
+SELECT v.state
+FROM (SELECT pg_advisory_xact_lock_shared(hashtextextended(current_schema() || '.stores.replacements', 0))) AS kept
+CROSS JOIN versions v
+WHERE v.id = $1 FOR SHARE OF v
 -- name: versions.totals
 SELECT count(*) AS files, coalesce(sum(c.size), 0)::bigint AS bytes
 FROM files f

@@ -22,6 +22,14 @@ SELECT value FROM interim_facts WHERE item_id = ?1 AND name = ?2
 -- name: space.reserve
 INSERT INTO reservations (item_id, bytes, created_at, staging_id) VALUES (?1, ?2, ?3, ?4)
 ON CONFLICT (item_id) DO UPDATE SET bytes = ?2
+-- What there is of an item in staging, and how much the others have.
+-- name: space.look
+SELECT own.item_id, own.staging_id, own.is_discarded,
+    EXISTS (SELECT 1 FROM interim_facts f WHERE f.item_id = ?1)
+        OR EXISTS (SELECT 1 FROM interim_files f WHERE f.item_id = ?1) AS has_rows,
+    (SELECT CAST(coalesce(sum(other.bytes), 0) AS BIGINT) FROM reservations other WHERE other.item_id <> ?1)
+    AS reserved_bytes
+FROM (SELECT 1 AS one) AS one LEFT JOIN reservations own ON own.item_id = ?1
 -- name: space.of_item
 SELECT staging_id, is_discarded FROM reservations WHERE item_id = ?1
 -- name: space.release

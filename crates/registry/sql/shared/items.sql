@@ -1,3 +1,14 @@
+-- The columns of an item as it is read from a row, and the tables that they are of.
+-- list: items.columns
+w.id, w.batch_id, w.institution_id, w.collection_id, w.action, w.object_id, w.object_identifier, w.file_id,
+    w.name, w.source, w.etag, w.size, w.options, w.stage, w.status, w.priority, w.note, w.needs_review, w.retry_count,
+    w.cancel_requested, w.requested_by, w.fence, w.holder, w.lease_until, w.version, w.created_at, w.updated_at,
+    i.identifier AS institution_identifier, c.identifier AS collection_identifier, w.is_verdict, w.staging_losses,
+    w.wait_reason, w.wait_until, w.wait_key, w.topic,
+    (w.is_committed OR EXISTS (SELECT 1 FROM versions v WHERE v.item_id = w.id
+        AND v.state IN ('committing', 'published'))) AS is_committed
+-- list: items.tables
+work_items w JOIN institutions i ON i.id = w.institution_id LEFT JOIN collections c ON c.id = w.collection_id
 -- name: items.claim
 UPDATE work_items SET fence = fence + 1, holder = ?2, lease_until = ?3, status = 'started', stage_started_at = ?4,
     updated_at = ?4, wait_reason = NULL, wait_until = NULL, topic = ?6

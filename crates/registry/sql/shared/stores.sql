@@ -13,7 +13,7 @@ WHERE store = ?1 AND missed_at <= ?2 AND (object_id, name) > (?3, ?4)
 ORDER BY object_id, name LIMIT ?5
 -- name: missed_logs.of_object
 SELECT store, object_id, name, generation, institution, bytes, missed_at FROM missed_logs
-WHERE object_id = ?1 AND name > ?2 ORDER BY name, store LIMIT ?3
+WHERE object_id = ?1 AND (name, store) > (?2, ?3) ORDER BY name, store LIMIT ?4
 -- name: missed_logs.count
 SELECT store, count(*) AS logs, min(missed_at) AS first_missed_at FROM missed_logs GROUP BY store ORDER BY store
 -- name: stores.replace

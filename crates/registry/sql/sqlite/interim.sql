@@ -18,8 +18,6 @@ SELECT count(*) AS files, coalesce(sum(size), 0) AS bytes,
     coalesce(sum(path >= 'data/' AND path < 'data0'), 0) AS payload_files,
     coalesce(sum(decision = 'new'), 0) AS new_files, coalesce(sum(decision = 'changed'), 0) AS changed_files
 FROM interim_files WHERE item_id = ?1
--- name: space.reserved
-SELECT coalesce(sum(bytes), 0) AS reserved_bytes FROM reservations WHERE item_id <> ?1
 -- name: space.discard
 UPDATE reservations SET is_discarded = 1 WHERE item_id = ?1 RETURNING staging_id, is_discarded
 -- name: interim.is_file

@@ -22,6 +22,25 @@ pub struct Claim {
     pub lease: Lease,
     /// Attempts of the stage that are spent, this one included.
     pub spent: u32,
+    /// Which statement checks the fence for the writes that carry the claim.
+    pub fence_check: FenceCheck,
+}
+
+/// Which statement checks the fence of a claim. Only the transaction that ends a stage makes a claim whose writes need no check of
+/// their own: it checks the fence behind them, and they are undone where it refuses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct FenceCheck {
+    by_end: bool,
+}
+
+impl FenceCheck {
+    /// For the writes of the transaction that ends the stage.
+    pub(crate) const BY_END: Self = Self { by_end: true };
+
+    /// Whether the end of the stage checks the fence for the writes.
+    pub(crate) fn is_by_end(self) -> bool {
+        self.by_end
+    }
 }
 
 /// A leased task, with the item that it is a stage of, where it is one.

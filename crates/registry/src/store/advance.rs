@@ -6,17 +6,18 @@ use strongroom_queue::tasks::{self, GoesOn, Outlook};
 
 use super::claims::{Claimed, claimed};
 use super::endings;
-use crate::model::claim::{Assignment, Claim, Ended, Room, StageEnd};
+use crate::model::claim::{Assignment, Claim, Ended, FenceCheck, Room, StageEnd};
 use crate::{RegistryError, Subject, Workflows, items, leases, workflow};
 
-/// Writes of a stage that go with its end: the topics that have new work by them. Every operation in them checks the fence.
-pub(crate) type EndWrites<'a> = dyn Fn(&mut dyn Transaction) -> Result<Vec<String>, RegistryError> + 'a;
+/// Writes of a stage that go with its end: the topics that have new work by them. They are given the claim, whose fence the end
+/// checks behind them; see [`FenceCheck`].
+pub(crate) type EndWrites<'a> = dyn Fn(&mut dyn Transaction, &Claim) -> Result<Vec<String>, RegistryError> + 'a;
 
 /// What goes with the end of a stage.
 #[derive(Clone, Copy)]
 pub struct Next<'a> {
     /// What is written before the end itself.
-    pub writes: &'a EndWrites<'a>,
+    pub writes: Option<&'a EndWrites<'a>>,
     /// The stage that follows, where the worker may begin it at once.
     pub room: Option<&'a Room>,
     /// The tables that the program knows: it begins nothing where they are newer. None where it begins nothing in any case.
@@ -54,19 +55,27 @@ pub fn end_stage(
     Ok(Ended { topics, left, goes_on: None })
 }
 
-/// Locks the task and then its item, with what is found of both; what is to be written with the end is written in between.
-/// Everybody takes the task first and then its item, or two could wait for each other.
+/// Locks the task and then its item, with what is found of both; what is to be written with the end is written in between, so that
+/// the item is found as it is then. Everybody takes the task first and then its item, or two could wait for each other.
+///
+/// The fence is checked once, behind the writes: where another worker has the item, or a store was replaced since it was claimed,
+/// the transaction is undone with them.
 pub(super) fn begin_to_end(
     tx: &mut dyn Transaction,
     claim: &Claim,
     next_topic: &str,
-    writes: &EndWrites<'_>,
+    writes: Option<&EndWrites<'_>>,
 ) -> Result<(Claimed, Outlook, Vec<String>), RegistryError> {
     let outlook = tasks::lock_with_outlook(tx, claim.lease, next_topic)?;
-    let lost = || RegistryError::FenceLost { what: "task", id: claim.item.to_string() };
-    let outlook = outlook.ok_or_else(lost)?;
-    let topics = writes(tx)?;
-    Ok((claimed(tx, claim)?, outlook, topics))
+    let lost = |what| RegistryError::FenceLost { what, id: claim.item.to_string() };
+    let outlook = outlook.ok_or_else(|| lost("task"))?;
+    let Some(writes) = writes else { return Ok((claimed(tx, claim)?, outlook, Vec::new())) };
+    let topics = writes(tx, &Claim { fence_check: FenceCheck::BY_END, ..claim.clone() })?;
+    let found = claimed(tx, claim)?;
+    if found.replacements != claim.replacements {
+        return Err(lost("work item"));
+    }
+    Ok((found, outlook, topics))
 }
 
 /// What the worker holds from then on, instead of its claim. None, with nothing changed, where the item goes by the queue.
@@ -108,8 +117,7 @@ fn go_on(
         now.into(),
     ];
     tx.execute(Statement("items.go_on"), &values)?;
-    // One that names no object yet has the lease of none.
-    if item.object.is_some() {
+    if found.holds_object {
         leases::extend_owner(tx, item.id.0, task.lease_until)?;
     }
     let lines = [item.id.into(), now.into(), next.as_str().into(), note.into(), holder.into()];

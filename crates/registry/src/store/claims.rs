@@ -7,7 +7,7 @@ use strongroom_queue::{Heartbeat, Lease, LeaseRequest, Leased, Outcome, Settled,
 
 use super::endings::{REST_AFTER_CRASHES, attempts_in_words, carry_out, on_item_inactive, request_to_carry_out};
 use super::items::{self, Item, Move};
-use crate::model::claim::{Assignment, Claim, HeartbeatOutcome, Leasing, MaxAttempts};
+use crate::model::claim::{Assignment, Claim, FenceCheck, HeartbeatOutcome, Leasing, MaxAttempts};
 use crate::{ItemId, ItemStatus, RegistryError, Scope, VersionState, Workflows, leases, versions, workflow};
 
 /// How long a task rests whose stage the worker that leased it does not know, in microseconds: others may know it.
@@ -69,9 +69,9 @@ fn claim(
     let Worker { workflows, holder } = *worker;
     let row = tx.query_one(Statement("items.to_take_up"), &[id.into()])?;
     let is_meant = |item: &Item| item.is_at_work() && workflow::here(workflows, item).topic == task.topic;
-    let found =
-        row.as_ref().map(|row| Ok::<_, RegistryError>((items::item_row(row)?, replacements(row)?))).transpose()?;
-    let Some((mut item, replacements)) = found.filter(|(item, _)| is_meant(item)) else {
+    let read = |row| Ok::<_, RegistryError>((items::item_row(row)?, replacements(row)?, row.bool("holds_object")?));
+    let found = row.as_ref().map(read).transpose()?;
+    let Some((mut item, replacements, holds_object)) = found.filter(|(item, ..)| is_meant(item)) else {
         settle(tx, task.lease, Outcome::Done)?;
         return Ok(None);
     };
@@ -105,7 +105,7 @@ fn claim(
     let line = items::NewLine { holder: Some(holder), ..items::NewLine::new(item.stage, ItemStatus::Started) };
     items::add_history(tx, id, line)?;
     // The lease of an object that the item has not let go, and that nobody took since, goes on with the task's.
-    if item.object.is_some() {
+    if holds_object {
         leases::extend_owner(tx, id.0, task.lease_until)?;
     }
     item.fence = row.integer("fence")?;
@@ -113,7 +113,14 @@ fn claim(
     item.holder = Some(holder.to_owned());
     item.lease_until = Some(task.lease_until);
     item.updated_at = now;
-    let claim = Claim { item: id, fence: item.fence, replacements, lease: task.lease, spent: task.spent };
+    let claim = Claim {
+        item: id,
+        fence: item.fence,
+        replacements,
+        lease: task.lease,
+        spent: task.spent,
+        fence_check: FenceCheck::default(),
+    };
     Ok(Some((claim, Box::new(item))))
 }
 
@@ -189,8 +196,11 @@ pub fn heartbeat(
 }
 
 /// Refuses when the claim is no longer current, or a store was replaced since it was made. Every write of a worker begins
-/// with it.
+/// with it. In the transaction that ends a stage, the end refuses instead; see [`FenceCheck`].
 pub fn check_fence(tx: &mut dyn Transaction, claim: &Claim) -> Result<(), RegistryError> {
+    if claim.fence_check.is_by_end() {
+        return Ok(());
+    }
     let values = [claim.item.into(), claim.fence.into(), claim.replacements.to_string().into()];
     may_go_on(claim, tx.query_one(Statement("items.may_write"), &values)?.as_ref())
 }
@@ -198,6 +208,8 @@ pub fn check_fence(tx: &mut dyn Transaction, claim: &Claim) -> Result<(), Regist
 /// An item as its worker finds it at the end of a stage.
 pub(super) struct Claimed {
     pub(super) item: Item,
+    /// Whether it holds the lease of an object, or held one that ran out and that nobody took since.
+    pub(super) holds_object: bool,
     /// How often stores have been replaced.
     pub(super) replacements: u64,
     /// The version of the tables.
@@ -211,6 +223,7 @@ pub(super) fn claimed(tx: &mut dyn Transaction, claim: &Claim) -> Result<Claimed
     let row = row.ok_or_else(|| RegistryError::NotFound { what: "work item", id: claim.item.to_string() })?;
     Ok(Claimed {
         item: items::item_row(&row)?,
+        holds_object: row.bool("holds_object")?,
         replacements: replacements(&row)?,
         schema: row.count("schema_version")?,
     })

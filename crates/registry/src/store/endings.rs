@@ -61,7 +61,7 @@ pub fn finish(
     holder: &str,
     end: &StageEnd,
 ) -> Result<Vec<String>, RegistryError> {
-    let (found, ..) = begin_to_end(tx, claim, "", &|_| Ok(Vec::new()))?;
+    let (found, ..) = begin_to_end(tx, claim, "", None)?;
     finish_found(tx, workflows, (claim, holder), &found.item, end)
 }
 

@@ -269,19 +269,43 @@ pub fn are_files(
 /// gets a place of its own in staging, which is never used again.
 pub fn reserve(tx: &mut dyn Transaction, claim: &Claim, bytes: u64, capacity: u64) -> Result<bool, RegistryError> {
     work::check_fence(tx, claim)?;
-    make_room(tx, claim.item, bytes, capacity)
+    let others = look_at_space(tx, claim.item)?.reserved_by_others;
+    make_room(tx, claim.item, bytes, (others, capacity))
 }
 
-fn make_room(tx: &mut dyn Transaction, item: ItemId, bytes: u64, capacity: u64) -> Result<bool, RegistryError> {
-    let now = tx.now()?;
-    let row = tx.query_one(Statement("space.reserved"), &[item.into()])?;
-    let reserved = row.map_or(Ok(0), |row| row.count("reserved_bytes"))?;
-    if reserved.saturating_add(bytes) > capacity {
+/// Reserves space beside what others have of the capacity; whether there was room.
+fn make_room(
+    tx: &mut dyn Transaction,
+    item: ItemId,
+    bytes: u64,
+    (others, capacity): (u64, u64),
+) -> Result<bool, RegistryError> {
+    if others.saturating_add(bytes) > capacity {
         return Ok(false);
     }
+    let now = tx.now()?;
     let place = Uuid::now_v7();
     tx.execute(Statement("space.reserve"), &[item.into(), bytes.into(), now.into(), place.into()])?;
     Ok(true)
+}
+
+/// What there is of an item in staging, and how much the others have.
+struct Space {
+    place: Option<StagingPlace>,
+    /// Whether it has rows of staged files, or facts.
+    has_rows: bool,
+    /// Bytes.
+    reserved_by_others: u64,
+}
+
+fn look_at_space(tx: &mut dyn Transaction, item: ItemId) -> Result<Space, RegistryError> {
+    let row = tx.query_one(Statement("space.look"), &[item.into()])?;
+    let row = row.ok_or_else(|| RegistryError::NotFound { what: "staging of work item", id: item.to_string() })?;
+    Ok(Space {
+        place: row.optional_uuid("item_id")?.map(|_| place_row(&row)).transpose()?,
+        has_rows: row.bool("has_rows")?,
+        reserved_by_others: row.count("reserved_bytes")?,
+    })
 }
 
 /// What came of asking for a place in staging.
@@ -303,9 +327,11 @@ pub fn provision(
     capacity: u64,
 ) -> Result<Provision, RegistryError> {
     work::check_fence(tx, claim)?;
-    match staging_place(tx, claim.item)? {
+    let Space { place, has_rows, reserved_by_others } = look_at_space(tx, claim.item)?;
+    match place {
         Some(place) if place.is_discarded => return Ok(Provision::Uncleared),
         Some(_) => {}
+        None if !has_rows => {}
         None => {
             tx.execute(Statement("interim.clear_facts"), &[claim.item.into()])?;
             // Rows without a place are of a program that did not know places.
@@ -315,7 +341,8 @@ pub fn provision(
             }
         }
     }
-    Ok(if make_room(tx, claim.item, bytes, capacity)? { Provision::Reserved } else { Provision::NoRoom })
+    let has_room = make_room(tx, claim.item, bytes, (reserved_by_others, capacity))?;
+    Ok(if has_room { Provision::Reserved } else { Provision::NoRoom })
 }
 
 /// Whether staging space is reserved for an item, and what is staged there can be used.

@@ -1,5 +1,6 @@
 //! Work items: made, looked at, and moved from one stage and status to another. Workers claim them in [`crate::work`].
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use strongroom_database::{Row, Statement, Time, Transaction, Value};
@@ -10,12 +11,52 @@ use uuid::Uuid;
 pub use super::requests::request;
 pub use crate::model::item::{HistoryLine, Item, ItemFilter, ItemProblem, NewItem, Request};
 use crate::{
-    Action, BatchId, CollectionId, FileId, InstitutionId, ItemId, ItemStatus, ObjectId, Position, RegistryError, Scope,
-    Stage, Subject, WaitKey, WaitReason, Workflows, journal,
+    Action, ActorId, BatchId, CollectionId, FileId, InstitutionId, ItemId, ItemStatus, ObjectId, Position,
+    RegistryError, Scope, Stage, Subject, WaitKey, WaitReason, Workflows, journal,
 };
+
+/// Tasks of new items that are enqueued together.
+const TASKS_AT_ONCE: usize = 1_000;
 
 /// Makes an item and the task of its first stage. The task's topic, for waking workers after the commit.
 pub fn create(tx: &mut dyn Transaction, workflows: &dyn Workflows, new: &NewItem) -> Result<String, RegistryError> {
+    let mut names = BTreeMap::new();
+    let (topic, is_to_begin) = insert(tx, workflows, new, &mut names)?;
+    if is_to_begin {
+        enqueue(tx, new.id, &topic, new.priority, new.institution)?;
+    }
+    Ok(topic)
+}
+
+/// The same for several items, whose tasks are enqueued together. The topics of their tasks, each once.
+pub fn create_all(
+    tx: &mut dyn Transaction,
+    workflows: &dyn Workflows,
+    new: &mut dyn Iterator<Item = NewItem>,
+) -> Result<Vec<String>, RegistryError> {
+    let (mut names, mut topics, mut made) = (BTreeMap::new(), BTreeSet::new(), Vec::new());
+    for new in new {
+        let (topic, is_to_begin) = insert(tx, workflows, &new, &mut names)?;
+        if is_to_begin {
+            made.push(task_of(new.id, &topic, new.priority, new.institution));
+        }
+        topics.insert(topic);
+        if made.len() >= TASKS_AT_ONCE {
+            tasks::enqueue(tx, &std::mem::take(&mut made))?;
+        }
+    }
+    tasks::enqueue(tx, &made)?;
+    Ok(topics.into_iter().collect())
+}
+
+/// Makes an item without its task: the topic of its first stage, and whether the task is to be made. `names` are those of the actors
+/// of the items before it.
+fn insert(
+    tx: &mut dyn Transaction,
+    workflows: &dyn Workflows,
+    new: &NewItem,
+    names: &mut BTreeMap<ActorId, Option<String>>,
+) -> Result<(String, bool), RegistryError> {
     let now = tx.now()?;
     let first = workflows.stages(new.action).first().copied();
     let stage = first.ok_or_else(|| RegistryError::NotFound { what: "action", id: new.action.to_string() })?;
@@ -46,16 +87,21 @@ pub fn create(tx: &mut dyn Transaction, workflows: &dyn Workflows, new: &NewItem
             new.actor.into(),
         ],
     )?;
-    let topic = position.topic;
     if made == 1 {
-        let actor = journal::actor_of_item(tx, new.id)?.map(|actor| actor.name);
-        let line = NewLine { note: Some(&new.note), actor: actor.as_deref(), ..NewLine::new(stage, status) };
+        let actor = match new.actor {
+            None => None,
+            Some(id) => match names.get(&id) {
+                Some(name) => name.as_deref(),
+                None => {
+                    let name = journal::actor_of_item(tx, new.id)?.map(|actor| actor.name);
+                    names.entry(id).or_insert(name).as_deref()
+                }
+            },
+        };
+        let line = NewLine { note: Some(&new.note), actor, ..NewLine::new(stage, status) };
         add_history(tx, new.id, line)?;
-        if !new.held {
-            enqueue(tx, new.id, &topic, new.priority, new.institution)?;
-        }
     }
-    Ok(topic)
+    Ok((position.topic, made == 1 && !new.held))
 }
 
 /// Puts the item's task into a topic; a task that waits there already is brought forward to now.
@@ -66,16 +112,20 @@ pub(crate) fn enqueue(
     priority: i64,
     institution: InstitutionId,
 ) -> Result<(), RegistryError> {
-    let task = NewTask {
+    tasks::enqueue(tx, &[task_of(id, topic, priority, institution)])?;
+    Ok(())
+}
+
+/// The task of an item in a topic.
+pub(crate) fn task_of(id: ItemId, topic: &str, priority: i64, institution: InstitutionId) -> NewTask {
+    NewTask {
         priority: task_priority(priority),
         fair_key: institution.to_string(),
         // The settings of the worker decide, when it leases; see `work::lease`.
         max_attempts: u32::MAX,
         item: Some(id.0),
         ..NewTask::new(topic, id.to_string(), "")
-    };
-    tasks::enqueue(tx, &[task])?;
-    Ok(())
+    }
 }
 
 /// Puts the task of an item that is held into the line of the topic that follows, where nothing stands in the way; whether it did.

@@ -1,7 +1,7 @@
 //! Object leases: who may change an object in the stores. One row an object, with a fence of its own; an object whose
 //! version is being committed can be taken over only by the one who commits it.
 
-use strongroom_database::{Statement, Time, Transaction};
+use strongroom_database::{Row, Statement, Time, Transaction};
 use uuid::Uuid;
 
 use crate::{ObjectId, RegistryError, WaitKey, work};
@@ -45,6 +45,11 @@ impl LeaseState {
 pub fn look(tx: &mut dyn Transaction, object: ObjectId, owner: Uuid) -> Result<LeaseState, RegistryError> {
     let row = tx.query_one(Statement("leases.look"), &[object.into(), owner.into()])?;
     let row = row.ok_or_else(|| RegistryError::NotFound { what: "lease of object", id: object.to_string() })?;
+    lease_row(&row, owner)
+}
+
+/// The lease of an object in a row, as `owner` sees it.
+pub(crate) fn lease_row(row: &Row, owner: Uuid) -> Result<LeaseState, RegistryError> {
     let holder = row.optional_uuid("owner")?;
     let (fence, until) = match holder {
         Some(_) => (row.integer("fence")?, row.time("lease_until")?),

@@ -7,9 +7,11 @@ use strongroom_digest::Digest;
 use uuid::Uuid;
 
 use crate::interim::digest;
+use crate::leases::{self, LeaseState};
+use crate::versions::{self, Version};
 use crate::{
-    CollectionId, ContentId, CopyState, FileId, Format, GenerationId, InstitutionId, ObjectId, ObjectState, Part,
-    RegistryError, Scope,
+    CollectionId, ContentId, CopyState, FileId, Format, GenerationId, InstitutionId, ItemId, ObjectId, ObjectState,
+    Part, RegistryError, Scope,
 };
 
 /// The prefix of logical paths that people see, count and get back.
@@ -194,6 +196,19 @@ pub fn by_identifier(
 /// An object by its identifier in records.
 pub fn get(tx: &mut dyn Transaction, scope: Scope, id: ObjectId) -> Result<Option<Object>, RegistryError> {
     tx.query_one(Statement("objects.get"), &[id.into(), scope.value()])?.as_ref().map(object_row).transpose()
+}
+
+/// An object with the version that an item makes of it, and with its lease as the item sees it; none where the object is gone. A
+/// version that was discarded is none.
+pub fn with_version(
+    tx: &mut dyn Transaction,
+    item: ItemId,
+    id: ObjectId,
+) -> Result<Option<(Object, Option<Version>, LeaseState)>, RegistryError> {
+    let Some(row) = tx.query_one(Statement("objects.with_version"), &[item.into(), id.into()])? else {
+        return Ok(None);
+    };
+    Ok(Some((object_row(&row)?, versions::version_beside_object(&row)?, leases::lease_row(&row, item.0)?)))
 }
 
 /// An object by either: its identifier in records, or `<institution>/<name>`.

@@ -3,7 +3,7 @@
 use strongroom_database::{DatabaseError, Statement, Transaction};
 use strongroom_digest::Digest;
 
-use super::versions::{Version, of_item, refusal, state_of};
+use super::versions::{Version, claimed_state, of_item, refusal, state_of};
 use crate::model::claim::Claim;
 use crate::{CollectionId, InstitutionId, RegistryError, VersionState, parts, work};
 
@@ -39,11 +39,11 @@ pub fn publish(
     collection: Option<CollectionId>,
     stores: &[String],
 ) -> Result<(), RegistryError> {
-    work::check_fence(tx, claim)?;
     let Some(version) = of_item(tx, claim.item)? else {
+        work::check_fence(tx, claim)?;
         return Err(RegistryError::NotFound { what: "version of work item", id: claim.item.to_string() });
     };
-    if version.state == VersionState::Published {
+    if claimed_state(tx, claim, &version)? == VersionState::Published {
         return Ok(());
     }
     let now = tx.now()?;

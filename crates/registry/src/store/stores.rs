@@ -113,14 +113,15 @@ pub fn missed_logs(
     tx.query(Statement("missed_logs.list"), &values)?.iter().map(missed_log).collect()
 }
 
-/// Files of one object that have to be put into some store, in order of name, after `after`.
+/// Files of one object that have to be put into some store, in order of name and store, after the name and the store of `after`.
 pub fn missed_logs_of(
     tx: &mut dyn Transaction,
     object: ObjectId,
-    after: &str,
+    after: Option<&(String, String)>,
     limit: usize,
 ) -> Result<Vec<MissedLog>, RegistryError> {
-    let values = [object.into(), after.into(), limit.into()];
+    let (name, store) = after.map_or(("", ""), |(name, store)| (name.as_str(), store.as_str()));
+    let values = [object.into(), name.into(), store.into(), limit.into()];
     tx.query(Statement("missed_logs.of_object"), &values)?.iter().map(missed_log).collect()
 }
 
@@ -213,6 +214,8 @@ pub fn replacements(tx: &mut dyn Transaction) -> Result<u64, RegistryError> {
 }
 
 fn count_replacement(tx: &mut dyn Transaction) -> Result<(), RegistryError> {
+    // A stage that ends meanwhile notes nothing of the store that was there; see `versions::claimed_state`.
+    tx.query_one(Statement("stores.lock_replacements"), &[])?;
     let count = replacements(tx)? + 1;
     tenants::set_fact(tx, REPLACEMENTS, &count.to_string())
 }

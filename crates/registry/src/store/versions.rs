@@ -107,15 +107,22 @@ pub(crate) fn check_claimed(
     }
 }
 
-/// The version's state now, for a worker whose claim is current: as [`work::check_fence`] and [`state_of`], in one statement.
+/// The version's state now, for a worker whose claim is current: as [`work::check_fence`] and [`state_of`], in one statement. In
+/// the transaction that ends a stage, which checks the fence itself and where others write at the same time, the version keeps that
+/// state until its end, and no store is replaced before it: who replaces one waits, and reads afterwards what was written.
 pub(crate) fn claimed_state(
     tx: &mut dyn Transaction,
     claim: &Claim,
     version: &Version,
 ) -> Result<VersionState, RegistryError> {
-    let values = [claim.item.into(), claim.fence.into(), claim.replacements.to_string().into(), version.id.into()];
-    let row = tx.query_one(Statement("items.may_write_version"), &values)?;
-    work::may_go_on(claim, row.as_ref())?;
+    let row = if claim.fence_check.is_by_end() {
+        tx.query_one(Statement("versions.lock_state"), &[version.id.into()])?
+    } else {
+        let values = [claim.item.into(), claim.fence.into(), claim.replacements.to_string().into(), version.id.into()];
+        let row = tx.query_one(Statement("items.may_write_version"), &values)?;
+        work::may_go_on(claim, row.as_ref())?;
+        row
+    };
     match row.map(|row| row.optional_text("state").map(|state| state.map(str::to_owned))).transpose()?.flatten() {
         Some(state) => state.parse(),
         None => Err(RegistryError::NotFound { what: "version", id: version.id.to_string() }),
@@ -351,23 +358,66 @@ pub fn state(
     Ok(())
 }
 
+/// The names of a version's columns that other rows have, too.
+struct Columns {
+    id: &'static str,
+    generation: &'static str,
+    state: &'static str,
+    description: &'static str,
+    files: &'static str,
+    bytes: &'static str,
+    created_at: &'static str,
+}
+
+/// In a row of versions alone.
+const OWN: Columns = Columns {
+    id: "id",
+    generation: "generation",
+    state: "state",
+    description: "description",
+    files: "files",
+    bytes: "bytes",
+    created_at: "created_at",
+};
+
+/// In a row of an object with a version.
+const BESIDE_OBJECT: Columns = Columns {
+    id: "version_id",
+    generation: "version_generation",
+    state: "version_state",
+    description: "version_description",
+    files: "version_files",
+    bytes: "version_bytes",
+    created_at: "version_created_at",
+};
+
 pub(crate) fn version_row(row: &Row) -> Result<Version, RegistryError> {
-    let description = row.text("description")?;
+    version_by(row, &OWN)
+}
+
+/// The version in a row of an object with the version that an item makes of it; none where it makes none.
+pub(crate) fn version_beside_object(row: &Row) -> Result<Option<Version>, RegistryError> {
+    let is_there = row.optional_uuid(BESIDE_OBJECT.id)?.is_some();
+    is_there.then(|| version_by(row, &BESIDE_OBJECT)).transpose()
+}
+
+fn version_by(row: &Row, columns: &Columns) -> Result<Version, RegistryError> {
+    let description = row.text(columns.description)?;
     Ok(Version {
-        id: VersionId(row.uuid("id")?),
+        id: VersionId(row.uuid(columns.id)?),
         object: ObjectId(row.uuid("object_id")?),
-        generation: GenerationId(row.uuid("generation")?),
+        generation: GenerationId(row.uuid(columns.generation)?),
         number: row.count("number")?,
-        state: row.text("state")?.parse()?,
+        state: row.text(columns.state)?.parse()?,
         item: row.optional_uuid("item_id")?.map(ItemId),
         message: row.text("message")?.to_owned(),
         user: row.text("user_name")?.to_owned(),
         inventory: row.optional_bytes("inventory_sha512")?.map(|_| digest(row, "inventory_sha512")).transpose()?,
         description: serde_json::from_str(description)
             .map_err(|_| RegistryError::Corrupt { wanted: "a description", found: description.to_owned() })?,
-        files: row.count("files")?,
-        bytes: row.count("bytes")?,
-        created_at: row.time("created_at")?,
+        files: row.count(columns.files)?,
+        bytes: row.count(columns.bytes)?,
+        created_at: row.time(columns.created_at)?,
         published_at: row.optional_time("published_at")?,
         owns_contents: row.bool("owns_contents")?,
         record_head: row.optional_text("record_head")?.map(str::to_owned),

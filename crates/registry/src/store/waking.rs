@@ -1,9 +1,12 @@
 //! Waking items that wait.
 
+use std::collections::BTreeSet;
+
 use strongroom_database::{Statement, Transaction};
+use strongroom_queue::tasks;
 
 use super::items::{self, Item};
-use crate::{ItemId, RegistryError, Scope, WaitKey};
+use crate::{InstitutionId, ItemId, RegistryError, Scope, WaitKey};
 
 /// Wakes the next deposit of the same object that waits for its turn. The topics that have new work.
 pub fn wake_younger(tx: &mut dyn Transaction, item: &Item) -> Result<Vec<String>, RegistryError> {
@@ -22,13 +25,14 @@ pub fn wake_all(
     key: &WaitKey,
     except: Option<uuid::Uuid>,
 ) -> Result<Vec<String>, RegistryError> {
-    let mut topics = Vec::new();
+    let mut tasks = Vec::new();
     for row in tx.query(Statement("items.waiting"), &[key.0.as_str().into(), except.into()])? {
-        let item = items::find(tx, Scope::System, ItemId(row.uuid("id")?))?;
-        topics.push(wake(tx, &item)?);
+        let (id, institution) = (ItemId(row.uuid("id")?), InstitutionId(row.uuid("institution_id")?));
+        tasks.push(items::task_of(id, row.text("topic")?, row.integer("priority")?, institution));
     }
-    topics.dedup();
-    Ok(topics)
+    tasks::enqueue(tx, &tasks)?;
+    let topics: BTreeSet<String> = tasks.into_iter().map(|task| task.topic).collect();
+    Ok(topics.into_iter().collect())
 }
 
 /// Brings an item's waiting task forward to now: enqueueing it again does just that.

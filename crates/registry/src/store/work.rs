@@ -10,4 +10,6 @@ pub(crate) use super::endings::{carry_out, on_item_inactive, request_to_carry_ou
 pub use super::notes::{note_findings, note_object, note_problems, set_note, set_object, set_priority, set_source};
 pub use super::recovery::{OpenItems, open_items, reclaim, requeue_stranded, revive, wake_written_ahead};
 pub use super::waking::{wake_all, wake_younger};
-pub use crate::model::claim::{Assignment, Claim, Ended, HeartbeatOutcome, Leasing, MaxAttempts, Room, StageEnd};
+pub use crate::model::claim::{
+    Assignment, Claim, Ended, FenceCheck, HeartbeatOutcome, Leasing, MaxAttempts, Room, StageEnd,
+};

@@ -25,7 +25,7 @@ fn advance_into(
     let (claim, end, room) = (claim.clone(), end.clone(), room.clone());
     let by_queue = "item that goes on at once";
     let ended = world.registry.write_by_rows(move |tx| {
-        let next = Next { writes: &|_| Ok(Vec::new()), room: Some(&room), known_schema: None };
+        let next = Next { writes: None, room: Some(&room), known_schema: None };
         let ended = work::end_stage(tx, &Table, (&claim, &holder(1).to_string()), &end, next)?;
         // Undone, so that the same end is tried for other reasons.
         ended.goes_on.ok_or_else(|| RegistryError::NotFound { what: by_queue, id: claim.item.to_string() })
@@ -121,6 +121,17 @@ pub(crate) fn an_item_goes_by_the_queue_where_anything_stands_in_its_way(subject
         Ok(())
     });
     by_queue(&claim, &on, &room(VALIDATE), "a task of its own that waits there");
+    world.finish(&claim, &fatal());
+
+    world.write(|tx| {
+        let not_before = Some(tx.now()?.plus(1_000_000));
+        tasks::enqueue(tx, &[NewTask { not_before, ..NewTask::new("ingest.validate", "delayed", "") }])?;
+        Ok(())
+    });
+    subject.advance(Duration::from_secs(2));
+    let claim = fetched();
+    by_queue(&claim, &on, &room(VALIDATE), "another was delayed and is due");
+    world.write(|tx| Ok(tasks::delete_key(tx, "delayed")?));
     world.finish(&claim, &fatal());
 
     let waits = world.item_named("another");

@@ -3,10 +3,10 @@
 use strongroom_registry::copies::{self, NewCopy};
 use strongroom_registry::items::{self, ItemProblem, Request};
 use strongroom_registry::versions::{self, NewEntry, Version};
-use strongroom_registry::work::{self, Claim, StageEnd};
+use strongroom_registry::work::{self, Claim, Next, StageEnd};
 use strongroom_registry::{
     ContentId, Decision, Description, FileId, Format, InstitutionId, ItemStatus, ObjectId, RegistryError, Scope, Stage,
-    Transaction, discarding, interim,
+    Transaction, discarding, interim, stores,
 };
 
 use super::world::*;
@@ -96,12 +96,26 @@ fn at_work(world: &World<'_>) -> (Claim, Version) {
     (claim, version)
 }
 
+/// Ends the stage with something written.
+fn end_with(world: &World<'_>, claim: &Claim, version: &Version, write: Write) -> Result<(), RegistryError> {
+    let (claim, version) = (claim.clone(), version.clone());
+    world.registry.write_by_rows(move |tx| {
+        let writes =
+            |tx: &mut dyn Transaction, claim: &Claim| write(tx, claim, &version).map(|()| Vec::<String>::new());
+        let next_stage = Next { writes: Some(&writes), room: None, known_schema: None };
+        work::end_stage(tx, &Table, (&claim, "late"), &next(Stage::named("verify")), next_stage).map(|_| ())
+    })
+}
+
 fn refuses_all(world: &World<'_>, claim: &Claim, version: &Version) {
     let before = world.find(claim.item);
     for (name, write) in WRITES {
         let (claim, version) = (claim.clone(), version.clone());
         let refused = world.refused(move |tx| write(tx, &claim, &version));
         assert!(matches!(refused, RegistryError::FenceLost { .. }), "{name}: {refused}");
+    }
+    for (name, write) in WRITES.iter().filter(|(name, _)| *name != "finish") {
+        assert!(end_with(world, claim, version, *write).is_err(), "{name} with the end of the stage");
     }
     let after = world.find(claim.item);
     assert_eq!((after.note, after.updated_at, after.priority), (before.note, before.updated_at, before.priority));
@@ -143,6 +157,22 @@ pub(crate) fn every_write_with_an_earlier_fence_is_refused_though_its_task_is_cu
     refuses_all(&world, &earlier, &version);
     world.finish(&claim, &next(Stage::named("verify")));
     assert_eq!(world.status(claim.item), (Stage::named("verify"), ItemStatus::Pending));
+}
+
+/// What was seen of a store is not recorded of the one that has its name since, also where it is written with the end of a stage.
+pub(crate) fn what_is_written_with_an_end_is_refused_once_a_store_was_replaced(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let (claim, version) = at_work(&world);
+    let write: Write = |tx, claim, _| interim::set_fact(tx, claim, "kept", "late");
+    world.write(|tx| stores::begin_replacing(tx, "primary", uuid::Uuid::now_v7()));
+    let refused = end_with(&world, &claim, &version, write);
+    assert!(matches!(refused, Err(RegistryError::FenceLost { .. })), "{refused:?}");
+    assert_eq!(world.status(claim.item), (Stage::named("write"), ItemStatus::Started));
+    assert_eq!(world.read(|tx| interim::fact(tx, claim.item, "kept")).as_deref(), Some("by the first"));
+    world.finish(&claim, &StageEnd::Released { note: "what it wrote with its end was refused".into() });
+    let (again, _) = world.claim_as(2, Stage::named("write"));
+    end_with(&world, &again, &version, write).expect("it was claimed since");
+    assert_eq!(world.read(|tx| interim::fact(tx, again.item, "kept")).as_deref(), Some("late"));
 }
 
 fn problem(message: &str) -> ItemProblem {

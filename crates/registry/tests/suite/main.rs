@@ -60,6 +60,7 @@ macro_rules! conformance_suite {
                 a_failed_deposit_is_put_right_by_one_that_was_submitted_later
             }
             marks {
+                a_file_that_several_stores_miss_is_on_a_page_for_each
                 the_mark_of_a_store_only_rises_and_belongs_to_the_store_itself
             }
             endings {
@@ -124,6 +125,7 @@ macro_rules! conformance_suite {
                 every_write_of_a_worker_is_refused_once_the_item_is_lost
                 every_write_of_a_worker_is_refused_after_its_stage_ended
                 every_write_with_an_earlier_fence_is_refused_though_its_task_is_current
+                what_is_written_with_an_end_is_refused_once_a_store_was_replaced
             }
             identification {
                 files_of_other_signatures_are_behind_until_they_are_identified_anew

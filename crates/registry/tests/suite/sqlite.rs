@@ -355,7 +355,7 @@ const MAY_SCAN: &[(&str, &str)] = &[
     ("sizes.receipts", "a count that a person asks for"),
     ("sizes.uploads", "a count that a person asks for"),
     ("sizes.work_items", "a count that a person asks for"),
-    ("space.reserved", "as few as items are staged at once"),
+    ("space.look", "as few as items are staged at once"),
     ("stores.list", "as few as the settings name"),
 ];
 

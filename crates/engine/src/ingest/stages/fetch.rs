@@ -6,13 +6,13 @@ use std::io;
 use strongroom_bagit::{BagError, Limits, Scan};
 use strongroom_digest::{Algorithm, Digest, hash_reader};
 use strongroom_registry::Digests;
-use strongroom_registry::interim::{self, Totals};
+use strongroom_registry::interim;
 use strongroom_registry::work;
 
 use crate::crash_point;
 use crate::ingest::deposit::DepositOptions;
 use crate::ingest::intake::{PackageSource, bag_trouble, check_unreplaced, package_source};
-use crate::ingest::staging::{Begun, Staging, Stopped, interruption};
+use crate::ingest::staging::{Begun, Staged, Staging, Stopped, interruption};
 use crate::ingest::workflow::{PROVISION, restage};
 use crate::interruptible::Interruptible;
 use crate::workflow::{Outcome, StageContext, StageError};
@@ -28,10 +28,10 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     let mut totals = begun.totals;
     if !begun.is_fetched {
         check_declared_digest(context, &payload)?;
-        let scan = match take(context, &payload, begun) {
-            Ok(Taken::Whole(scan, all)) => {
-                totals = all;
-                scan
+        let (scan, rows) = match take(context, &payload, begun) {
+            Ok(Taken::Whole(scan, staged)) => {
+                totals = staged.totals;
+                (scan, staged.rows)
             }
             Ok(Taken::NoRoom(bytes)) => return grow(context, bytes),
             Err(StageError::Interrupted(reason)) => return Err(reason.into()),
@@ -50,7 +50,12 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
             return start_over(context, &payload);
         }
         let text = serde_json::to_string(&scan)?;
-        context.with_end(move |tx, claim| interim::set_fact(tx, claim, "fetched", &text).map(|()| Vec::new()));
+        context.with_end(move |tx, claim| {
+            if !rows.is_empty() {
+                interim::put_files(tx, claim, &rows)?;
+            }
+            interim::set_fact(tx, claim, "fetched", &text).map(|()| Vec::new())
+        });
     }
     let note = format!("{} files, {} bytes read and hashed", totals.files, totals.bytes);
     Ok(Outcome::Done { note })
@@ -58,7 +63,7 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
 
 /// How far reading the payload came.
 enum Taken {
-    Whole(Scan, Totals),
+    Whole(Scan, Staged),
     /// There is no room for more than so many bytes right now.
     NoRoom(u64),
 }
@@ -77,9 +82,8 @@ fn take(context: &StageContext<'_>, payload: &PackageSource, begun: Begun) -> Re
         (None, Err(error)) => return Err(bag_trouble(error)),
         (None, Ok(scan)) => scan,
     };
-    let totals = staging.end()?;
     staging.release_spool()?;
-    Ok(Taken::Whole(scan, totals))
+    Ok(Taken::Whole(scan, staging.end()?))
 }
 
 /// The source changed: what was staged is of another deposit.

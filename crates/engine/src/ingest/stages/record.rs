@@ -8,7 +8,8 @@ use strongroom_registry::copies::{self, PendingCopy};
 use strongroom_registry::leases::{self, Hold};
 use strongroom_registry::objects::Object;
 use strongroom_registry::versions::{self, Version};
-use strongroom_registry::{ContentId, VersionState};
+use strongroom_registry::work::Claim;
+use strongroom_registry::{ContentId, Transaction, VersionState};
 use strongroom_storage::Store;
 
 use super::write::{assembly, in_every_store, write_again};
@@ -18,8 +19,9 @@ use crate::ingest::inventory::Inventory;
 use crate::ingest::lease::{Begun, Known, compare_anew, keep_object};
 use crate::ingest::placement::bring_up;
 use crate::ingest::version::{going_forward, standing};
+use crate::watermark::{self, Confirmed};
 use crate::workflow::{Outcome, StageContext, StageError};
-use crate::{crash_point, fixity, watermark};
+use crate::{crash_point, fixity};
 
 /// What the stage reads besides what every stage under the object's lease knows.
 struct Besides {
@@ -47,6 +49,7 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
         Begun::Ends(end) => return Ok(end),
     };
     let Known { object, stores, mut version, .. } = *known;
+    let mut confirmed = Confirmed::default();
     if let Some(inventory) = &besides.inventory {
         let is_begun_here = version.state == VersionState::Preparing;
         if is_begun_here {
@@ -73,20 +76,29 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
             version: &version,
             are_proved: is_begun_here,
         };
-        commit.finish()?;
+        confirmed = commit.finish()?;
     }
     let (institution, collection) = (context.item.institution, context.item.collection);
     let unconditional = read_again(context, &stores);
     let names: Vec<String> = stores.into_iter().map(|(name, _)| name).collect();
     let object = version.object;
-    let topics = context.write(move |tx, claim| {
+    let publish = move |tx: &mut dyn Transaction, claim: &Claim| {
         versions::publish(tx, claim, institution, collection, &names)?;
         let now = tx.now()?;
         for (store, age) in &unconditional {
             copies::set_inventories_checked(tx, object, store, now.plus(-age))?;
         }
-        leases::release_owner(tx, claim.item.0)
-    })?;
+        let topics = leases::release_owner(tx, claim.item.0)?;
+        // Last, since every deposit changes these rows.
+        confirmed.note(tx)?;
+        Ok(topics)
+    };
+    if version.description.part.is_none() {
+        context.with_end(publish);
+        return Ok(Outcome::done(format!("version {} is published", version.number)));
+    }
+    // What is told of a part names those that came in, which are known when it is published.
+    let topics = context.write(publish)?;
     context.registry().wakeups().notify(topics.iter().map(String::as_str));
     crash_point("ingest.record.published");
     let standing = standing(context, &version.description, version.object, version.generation, version.number)?;
@@ -155,8 +167,8 @@ struct Committing<'a, 'c> {
 }
 
 impl Committing<'_, '_> {
-    /// Makes the version the head of its object in every store.
-    fn finish(&self) -> Result<(), StageError> {
+    /// Makes the version the head of its object in every store. The marks that tell of it there, which are noted when it is published.
+    fn finish(&self) -> Result<Confirmed, StageError> {
         let home = self.context.home;
         let announced = watermark::announce(home).map_err(going_forward)?;
         let marked: Vec<&dyn Store> = self.stores.iter().map(|(_, store)| store.as_ref()).collect();
@@ -164,12 +176,15 @@ impl Committing<'_, '_> {
             watermark::advance(home, *store, &announced).map_err(going_forward)?;
         }
         crash_point("ingest.record.marked");
-        let committed = self.commit_in_each();
-        // Also where one store fails: the act may have ended in the others. What was seen of the stores since the item was
-        // claimed is of those that were there then.
-        let replacements = self.context.claim.replacements;
-        let confirmed = watermark::confirm_since(home, &marked, &announced, replacements).map_err(going_forward);
-        committed.and(confirmed)
+        match self.commit_in_each() {
+            Ok(()) => watermark::confirm_in_each(home, &marked, &announced).map_err(going_forward),
+            Err(failure) => {
+                // The act may have ended in other stores than the one that fails. What was seen of the stores since the item was
+                // claimed is of those that were there then.
+                let _ = watermark::confirm_since(home, &marked, &announced, self.context.claim.replacements);
+                Err(failure)
+            }
+        }
     }
 
     fn commit_in_each(&self) -> Result<(), StageError> {

@@ -45,7 +45,8 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     })?;
     let scan: Scan = expect(&facts, "fetched")?;
     let evidence = StagedBag { context, readings: Readings::default(), first };
-    let options = options(context, rules)?;
+    let profiles = Arc::new(RecordedProfiles::of(context.registry()));
+    let options = options(context, rules, &profiles)?;
     let checked = check(&evidence, &scan, &options);
     // What staging lost since `fetch` is no fault of the bag.
     evidence.readings.settle(context)?;
@@ -56,7 +57,7 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
         return Err(StageError::Invalid { note: summary(&report), problems });
     }
     let note = summary(&report);
-    let description = description(context, &report, &scan, part)?;
+    let description = description(context, &report, (&scan, part), &profiles)?;
     let facts = [("findings".to_owned(), serde_json::to_string(&findings(&report, description))?)];
     context.with_end(move |tx, claim| work::note_findings(tx, claim, &problems, &facts).map(|()| Vec::new()));
     Ok(Outcome::Done { note })
@@ -102,7 +103,11 @@ fn profile_applied(report: &Report) -> String {
 
 /// How the bag is checked: as `bag validate` does it, but for what the collection and the settings choose, and with the
 /// profiles of the registry.
-fn options(context: &StageContext<'_>, rules: Option<Collection>) -> Result<CheckOptions, StageError> {
+fn options(
+    context: &StageContext<'_>,
+    rules: Option<Collection>,
+    profiles: &Arc<RecordedProfiles>,
+) -> Result<CheckOptions, StageError> {
     let settings = &context.home.settings.ingest;
     let profile = match rules {
         Some(Collection { identifier, profile: Some(profile), profile_version, .. }) => {
@@ -123,7 +128,7 @@ fn options(context: &StageContext<'_>, rules: Option<Collection>) -> Result<Chec
     };
     Ok(CheckOptions {
         profile,
-        known: Some(Arc::new(RecordedProfiles::of(context.registry()))),
+        known: Some(profiles.clone()),
         default_profile,
         unknown_profile_is_warning: settings.unknown_profile == "warn",
         institution: Some(context.item.institution_identifier.clone()),
@@ -156,8 +161,8 @@ fn named(
 fn description(
     context: &StageContext<'_>,
     report: &Report,
-    scan: &Scan,
-    part: Option<Part>,
+    (scan, part): (&Scan, Option<Part>),
+    profiles: &RecordedProfiles,
 ) -> Result<Description, StageError> {
     let options: DepositOptions = serde_json::from_str(&context.item.options)?;
     let info = |label: &str| trimmed(report, "bag-info.txt", label);
@@ -168,7 +173,7 @@ fn description(
     local_ids.sort();
     local_ids.dedup();
     let checked_against = match (&report.profile, report.profile_version) {
-        (Some(profile), Some(version)) => Some(profiles::version(context.registry(), profile, version)?),
+        (Some(profile), Some(version)) => Some(profiles.version(profile, version)?),
         _ => None,
     };
     Ok(Description {

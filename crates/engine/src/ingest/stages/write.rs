@@ -17,7 +17,7 @@ use strongroom_registry::journal::{self, Actor};
 use strongroom_registry::objects::{DEPOSIT, Object};
 use strongroom_registry::versions::{self, NewContent, NewEntry, NewRows, Version};
 use strongroom_registry::{
-    ContentId, Decision, FileId, Format, RegistryError, Scope, VersionState, discarding, tenants,
+    ContentId, Decision, FileId, Format, RegistryError, Scope, Transaction, VersionState, discarding, tenants,
 };
 use strongroom_storage::{Durability, Key, PutOptions, StorageError, Store};
 
@@ -104,8 +104,8 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
             Making { version, object: &known.object, stores: store_names.clone(), findings, besides: &besides };
         put_rows(context, &making, first, own, line)?
     };
-    let record = put_record(context, &known, besides.place, (own, &head))?;
-    let bytes = write_to_stores(context, &known, &record)?;
+    let (record, first) = put_record(context, &known, besides.place, (own, &head))?;
+    let bytes = write_to_stores(context, &known, &record, first)?;
     let note = format!("{bytes} bytes written to each of {}", store_names.join(", "));
     Ok(Outcome::Done { note })
 }
@@ -303,17 +303,33 @@ fn object_events(context: &StageContext<'_>, version: &Version, object: &Object)
     events
 }
 
-/// Writes the version's record to staging and gives it its own content, file and entry.
+/// What stores have not got yet of a version, by their names: the next page of each.
+type Uncopied = BTreeMap<String, Vec<PendingCopy>>;
+
+/// The next pages of these stores, after the contents that each was given last.
+fn uncopied(
+    tx: &mut dyn Transaction,
+    version: &Version,
+    stores: &[(String, Option<Digest>)],
+) -> Result<Uncopied, RegistryError> {
+    let page = |(name, after): &(String, Option<Digest>)| {
+        Ok((name.clone(), copies::uncopied(tx, version, name, *after, COPIES_AT_ONCE)?))
+    };
+    stores.iter().map(page).collect()
+}
+
+/// Writes the version's record to staging and gives it its own content, file and entry. With what the stores have not got of the
+/// version then, where that was looked up.
 fn put_record(
     context: &StageContext<'_>,
     known: &Known,
     place: Option<StagingPlace>,
     ((file, content), head): ((FileId, ContentId), &str),
-) -> Result<StagedRecord, StageError> {
+) -> Result<(StagedRecord, Option<Uncopied>), StageError> {
     let version = &known.version;
     if let Some(record) = fact::<StagedRecord>(&known.facts, &fact_of(version, "record"))? {
         if context.staging().head(&Key::new(record.staging_key.as_str())?).is_ok() {
-            return Ok(record);
+            return Ok((record, None));
         }
         return Err(StageError::StagingLost("the version's record is gone from staging".into()));
     }
@@ -334,8 +350,12 @@ fn put_record(
         ..NewRows::default()
     };
     let version = version.clone();
-    context.write(move |tx, claim| versions::put_rows(tx, claim, &version, &rows))?;
-    Ok(record)
+    let stores: Vec<_> = known.store_names().into_iter().map(|name| (name, None)).collect();
+    let first = context.write(move |tx, claim| {
+        versions::put_rows(tx, claim, &version, &rows)?;
+        uncopied(tx, &version, &stores)
+    })?;
+    Ok((record, Some(first)))
 }
 
 /// The version's record as it was first written, from what is kept of the version and the item: byte for byte the same,
@@ -483,30 +503,33 @@ pub(in crate::ingest) fn class_of(context: &StageContext<'_>, store: &str, is_re
 }
 
 /// Writes what the stores lack of the version, page by page, in all stores at the same time; the bytes that went into the last
-/// of them.
-fn write_to_stores(context: &StageContext<'_>, known: &Known, record: &StagedRecord) -> Result<u64, StageError> {
+/// of them. `first` are the first pages, where they were looked up. The copies of the last pages are recorded with the end of the
+/// stage.
+fn write_to_stores(
+    context: &StageContext<'_>,
+    known: &Known,
+    record: &StagedRecord,
+    first: Option<Uncopied>,
+) -> Result<u64, StageError> {
     let Known { facts, version, object, stores } = known;
     // Each copy is read back before it counts, so that its digest is not calculated here as well. Where one did not read back
     // right, it is: that tells whether staging or the store has other bytes.
     let is_suspect = fact::<u32>(facts, &fact_of(version, WRITTEN_AGAIN))?.is_some();
     let mut bytes = vec![0; stores.len()];
-    let mut after: Vec<Option<Digest>> = vec![None; stores.len()];
-    let mut open: Vec<usize> = (0..stores.len()).collect();
+    let mut open: Vec<(String, Option<Digest>)> = known.store_names().into_iter().map(|name| (name, None)).collect();
+    let mut first = first;
     while !open.is_empty() {
-        let page_of = context.registry().read(|tx| {
-            let mut pages = BTreeMap::new();
-            for &place in &open {
-                let Some(((name, _), after)) = stores.get(place).zip(after.get(place)) else { continue };
-                pages.insert(name.clone(), copies::uncopied(tx, version, name, *after, COPIES_AT_ONCE)?);
-            }
-            Ok::<_, RegistryError>(pages)
-        })?;
+        let page_of = match first.take() {
+            Some(first) => first,
+            None => context.registry().read(|tx| uncopied(tx, version, &open))?,
+        };
         let none = Vec::new();
         let page = |name: &str| page_of.get(name).unwrap_or(&none);
         let written = in_every_store(stores, |name, store| match page(name).as_slice() {
             [] => Ok((0, Vec::new())),
             page => write_page(context, version, (name, store), (record, is_suspect), page),
         });
+        crash_point("ingest.write.middle");
         let mut failure = None;
         let mut stored = Vec::new();
         for ((name, _), (written, bytes)) in stores.iter().zip(written.into_iter().zip(&mut bytes)) {
@@ -518,20 +541,29 @@ fn write_to_stores(context: &StageContext<'_>, known: &Known, record: &StagedRec
                 Err(error) => _ = failure.get_or_insert(error),
             }
         }
-        // Also where another store failed: what is durable is not written again.
         stored.retain(|(_, copies)| !copies.is_empty());
+        open = open
+            .into_iter()
+            .filter(|(name, _)| page(name).len() == COPIES_AT_ONCE)
+            .map(|(name, after)| {
+                let last = page(&name).last().map(|last| last.sha512).or(after);
+                (name, last)
+            })
+            .collect();
         if !stored.is_empty() {
             let (institution, of) = (object.institution, version.clone());
-            context.write(move |tx, claim| copies::put_copies_in(tx, claim, institution, &of, &stored))?;
-            crash_point("ingest.write.middle");
+            if open.is_empty() && failure.is_none() {
+                context.with_end(move |tx, claim| {
+                    copies::put_copies_in(tx, claim, institution, &of, &stored).map(|()| Vec::new())
+                });
+            } else {
+                // Also where another store failed: what is durable is not written again.
+                context.write(move |tx, claim| copies::put_copies_in(tx, claim, institution, &of, &stored))?;
+            }
         }
         if let Some(failure) = failure {
             return Err(failure);
         }
-        for ((name, _), after) in stores.iter().zip(&mut after) {
-            *after = page(name).last().map(|last| last.sha512).or(*after);
-        }
-        open.retain(|place| stores.get(*place).is_some_and(|(name, _)| page(name).len() == COPIES_AT_ONCE));
     }
     Ok(bytes.last().copied().unwrap_or_default())
 }

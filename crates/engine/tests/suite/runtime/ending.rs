@@ -246,7 +246,7 @@ fn a_task_whose_writes_are_refused_is_given_back_with_its_attempt() {
         move |_, _| {
             let is_refused = is_refused.clone();
             // As every write of a worker is refused when a store was replaced since it claimed the item.
-            succeeded().with(Box::new(move |_| {
+            succeeded().with(Box::new(move |_, _| {
                 if is_refused.swap(false, Ordering::SeqCst) {
                     return Err(RegistryError::FenceLost { what: "work item", id: item.to_string() });
                 }

@@ -44,7 +44,7 @@ fn a_task_that_was_taken_over_stops_and_its_end_changes_nothing() {
                 reason.is_some()
             });
             *seen.lock().expect("lock") = reason;
-            next(Stage::named("estimate")).with(Box::new(|tx| {
+            next(Stage::named("estimate")).with(Box::new(|tx, _| {
                 tenants::set_fact(tx, "late", "written")?;
                 Ok(Vec::new())
             }))

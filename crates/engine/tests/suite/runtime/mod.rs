@@ -3,6 +3,7 @@
 mod capacity;
 mod draining;
 mod ending;
+mod following;
 mod holding;
 
 use std::sync::Arc;

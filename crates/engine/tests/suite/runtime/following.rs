@@ -1,0 +1,82 @@
+//! Items that come to a stage whose threads are all busy.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize};
+
+use strongroom_queue::{TaskState, WorkerId};
+
+use super::*;
+
+const ESTIMATE: Stage = Stage::named("estimate");
+
+/// `receive` leads to `estimate`, which has one thread and ends when it is let go.
+fn handlers(running: &Arc<AtomicUsize>, let_go: &Arc<AtomicBool>) -> Vec<Arc<dyn Handler>> {
+    let (running, let_go) = (running.clone(), let_go.clone());
+    let estimate = stage(ESTIMATE, move |_, _| {
+        running.fetch_add(1, Ordering::SeqCst);
+        until(|| let_go.load(Ordering::SeqCst));
+        succeeded()
+    });
+    vec![leads(Stage::named("receive"), ESTIMATE), estimate]
+}
+
+fn one_thread() -> Pools {
+    pool(ESTIMATE, PoolSettings { workers: 1, ..PoolSettings::default() })
+}
+
+#[test]
+fn as_many_items_as_a_stage_has_threads_wait_for_one_under_the_lease_they_have() {
+    let house = House::new();
+    let ids = house.items(3);
+    let (running, let_go) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
+    let runtime = house
+        .runtime(handlers(&running, &let_go))
+        .pools(one_thread())
+        .leave_to_others_after(Duration::from_hours(1))
+        .build();
+    let shutdown = Shutdown::new();
+    let _watchdog = watch(&shutdown);
+    let are_at_estimate = |status: ItemStatus| {
+        ids.iter().map(|id| house.find(*id)).filter(|item| item.stage == ESTIMATE && item.status == status).count()
+    };
+    let all_done = || ids.iter().all(|id| house.has_status(*id, ItemStatus::Succeeded));
+    std::thread::scope(|scope| {
+        let run = scope.spawn(|| runtime.run_until(&shutdown, &all_done));
+        until(|| are_at_estimate(ItemStatus::Started) == 2 && are_at_estimate(ItemStatus::Pending) == 1);
+        assert_eq!(running.load(Ordering::SeqCst), 1, "one of them waits for the thread, the third in the queue");
+        let_go.store(true, Ordering::SeqCst);
+        assert_eq!(run.join().expect("ends").given_back, 0);
+    });
+    let mut fences: Vec<i64> = ids.iter().map(|id| house.find(*id).fence).collect();
+    fences.sort_unstable();
+    assert_eq!(fences, [1, 1, 2], "the third was claimed anew");
+}
+
+#[test]
+fn an_item_that_waits_for_a_thread_for_too_long_is_left_to_other_processes() {
+    let house = House::new();
+    let ids = house.items(2);
+    let (running, let_go) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
+    let busy =
+        house.runtime(handlers(&running, &let_go)).pools(one_thread()).leave_to_others_after(Duration::ZERO).build();
+    let other = quiet(&house.again(), vec![stage(ESTIMATE, |_, _| succeeded())])
+        .holder(WorkerId::new("elsewhere.invalid", 1, "0-0-1"))
+        .build();
+    let shutdown = Shutdown::new();
+    let _watchdog = watch(&shutdown);
+    let succeeded = || ids.iter().filter(|id| house.has_status(**id, ItemStatus::Succeeded)).count();
+    std::thread::scope(|scope| {
+        let run = scope.spawn(|| busy.run_until(&shutdown, &|| succeeded() == 2));
+        let waits = |id: &ItemId| {
+            let tasks = house.tasks(&id.to_string());
+            running.load(Ordering::SeqCst) == 1 && tasks.iter().any(|task| task.state == TaskState::Ready)
+        };
+        until(|| ids.iter().any(waits));
+        let ended = other.run_until(&shutdown, &|| succeeded() == 1);
+        assert_eq!(ended.ended, 1, "while the thread of the first process is busy");
+        let_go.store(true, Ordering::SeqCst);
+        run.join().expect("ends");
+    });
+    let lines = ids.iter().flat_map(|id| house.history(*id));
+    assert!(lines.filter(|line| line.note.as_deref() == Some("given back unbegun")).count() >= 1);
+    assert!(ids.iter().all(|id| house.find(*id).retry_count == 0), "no attempt was spent");
+}
