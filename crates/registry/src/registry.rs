@@ -49,8 +49,8 @@ macro_rules! schema_in {
             statements_in!($dialect, $placeholders;
                 "backfill" "fixity" "health" "identification" "interim" "items" "journal" "objects" "outbox" "parts" "profiles" "rebuild"
                 "receiving" "restorations" "restored" "retention" "schema" "stores" "tenants";
-                "backfill" "fixity" "identification" "interim" "items" "journal" "objects" "rebuild" "receiving" "stores"
-                "tenants"),
+                "backfill" "fixity" "identification" "interim" "items" "journal" "named" "objects" "rebuild" "receiving"
+                "stores" "tenants"),
             migrations_in!($dialect:
                 2 "records" "0001_records"
                 3 "indexes" "0002_indexes"

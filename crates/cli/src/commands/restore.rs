@@ -39,7 +39,7 @@ pub(crate) enum One {
     },
     /// Restore one file
     File {
-        /// Its identifier, as "objects files" shows it
+        /// Its identifier, as "objects files" shows it, or a part of it that no other has
         file: String,
         #[command(flatten)]
         how: How,

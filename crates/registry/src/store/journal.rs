@@ -4,7 +4,7 @@ use strongroom_database::{Row, Statement, Time, Transaction};
 use uuid::Uuid;
 
 pub use crate::model::actor::{Actor, LONGEST_NAME};
-use crate::{ActorId, ActorKind, InstitutionId, ItemId, JournalId, JournalOutcome, RegistryError, Scope};
+use crate::{ActorId, ActorKind, InstitutionId, ItemId, JournalId, JournalOutcome, Order, RegistryError, Scope};
 
 /// A line to be appended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,6 +55,8 @@ pub struct LineFilter {
     pub since: Option<Time>,
     /// Only those of actors of this name.
     pub actor: Option<String>,
+    /// In which order.
+    pub order: Order,
 }
 
 /// Makes an actor known to the registry; one that is known stays as it is.
@@ -92,7 +94,7 @@ pub fn was_refused(tx: &mut dyn Transaction, actor: &Actor, act: &str, since: Ti
     Ok(tx.query_one(Statement("journal.was_refused"), &values)?.is_some())
 }
 
-/// Lines in the order of their identifiers, after `after`.
+/// Lines in the order of their identifiers or the opposite one, as the filter says, after `after`.
 pub fn list(
     tx: &mut dyn Transaction,
     scope: Scope,
@@ -101,14 +103,18 @@ pub fn list(
     limit: usize,
 ) -> Result<Vec<Line>, RegistryError> {
     let since = filter.since.unwrap_or(Time(0));
+    let (statement, start) = match filter.order {
+        Order::OldestFirst => (Statement("journal.list"), Uuid::nil()),
+        Order::NewestFirst => (Statement("journal.newest"), Uuid::max()),
+    };
     let values = [
-        after.unwrap_or(JournalId(Uuid::nil())).into(),
+        after.unwrap_or(JournalId(start)).into(),
         scope.value(),
         since.into(),
         filter.actor.clone().into(),
         limit.into(),
     ];
-    tx.query(Statement("journal.list"), &values)?.iter().map(line_row).collect()
+    tx.query(statement, &values)?.iter().map(line_row).collect()
 }
 
 /// On whose behalf a work item is worked on; none for those made before actors were kept.
