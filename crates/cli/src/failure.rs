@@ -218,6 +218,7 @@ fn of_registry(error: &RegistryError) -> (Exit, Option<String>) {
             (Exit::Usage, Some("start the newer program in the place of this one".to_owned()))
         }
         RegistryError::NotFound { what, .. } => (Exit::NotFound, listing_of(what)),
+        RegistryError::Ambiguous { .. } => (Exit::Usage, Some("give more of the identifier".to_owned())),
         RegistryError::State { .. } | RegistryError::Named { .. } => (Exit::NotAllowed, None),
         RegistryError::Exists { .. } => (Exit::Usage, Some("choose another name".to_owned())),
         _ => (Exit::OutOfReach, None),
@@ -231,6 +232,8 @@ fn listing_of(what: &str) -> Option<String> {
         "batch" => "batches list",
         "object" => "objects list",
         "file" => "objects files OBJECT",
+        "finding" => "fixity problems --all",
+        "upload" => "receiving list --all",
         "institution" => "institution list",
         "collection" => "collection list",
         "profile" => "profile list",

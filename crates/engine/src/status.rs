@@ -274,6 +274,18 @@ pub(crate) fn health_of(
     refused: &[String],
     object: &Object,
 ) -> Result<Option<Health>, RegistryError> {
+    let in_use = stores_of(tx, settings, object)?;
+    let found = health::of(tx, object, &in_use)?;
+    let is_gone = in_use.iter().any(|store| refused.contains(store));
+    Ok(found.map(|found| if is_gone && found != Health::Damaged { Health::MissingCopies } else { found }))
+}
+
+/// The stores that should hold an object: those of its placement that are in use.
+pub(crate) fn stores_of(
+    tx: &mut dyn Transaction,
+    settings: &Settings,
+    object: &Object,
+) -> Result<Vec<String>, RegistryError> {
     let placement = object.description.placement.as_deref().unwrap_or_default();
     let stores = settings.placements.iter().find(|(name, _)| name.eq_ignore_ascii_case(placement));
     let mut in_use = Vec::new();
@@ -283,9 +295,7 @@ pub(crate) fn health_of(
             in_use.push(store.clone());
         }
     }
-    let found = health::of(tx, object, &in_use)?;
-    let is_gone = in_use.iter().any(|store| refused.contains(store));
-    Ok(found.map(|found| if is_gone && found != Health::Damaged { Health::MissingCopies } else { found }))
+    Ok(in_use)
 }
 
 fn by_word((state, count): (UploadState, u64)) -> (&'static str, u64) {

@@ -2,7 +2,7 @@
 //! for a formula gets an apostrophe before it.
 
 /// One line, without its end.
-pub(crate) fn line<S: AsRef<str>>(fields: impl IntoIterator<Item = S>) -> String {
+pub fn line<S: AsRef<str>>(fields: impl IntoIterator<Item = S>) -> String {
     let mut line = String::new();
     for (index, field) in fields.into_iter().enumerate() {
         if index > 0 {

@@ -4,7 +4,7 @@
 //! It knows no stores, no registry and no command line. Memory does not grow with the number of files, nor with their sizes.
 
 mod archives;
-mod csv;
+pub mod csv;
 mod entry;
 mod error;
 mod examine;

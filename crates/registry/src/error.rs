@@ -37,6 +37,16 @@ pub enum RegistryError {
         /// By which identifier.
         id: String,
     },
+    /// Several records have identifiers that begin so.
+    #[error("{what} {id:?} is ambiguous: {candidates}")]
+    Ambiguous {
+        /// What was looked for.
+        what: &'static str,
+        /// By which beginning of an identifier.
+        id: String,
+        /// Those that it may mean, or the first of them.
+        candidates: String,
+    },
     /// The record is not in a state in which this may be done.
     #[error("{what} {id} {}: cannot {act}", standing(.state))]
     State {

@@ -49,7 +49,7 @@ macro_rules! schema_in {
             statements_in!($dialect, $placeholders;
                 "backfill" "fixity" "health" "identification" "interim" "items" "journal" "objects" "outbox" "parts" "profiles" "rebuild"
                 "receiving" "restorations" "restored" "retention" "schema" "search" "stores" "tenants";
-                "backfill" "fixity" "identification" "interim" "items" "journal" "objects" "outbox" "rebuild" "receiving"
+                "backfill" "fixity" "identification" "interim" "items" "journal" "named" "objects" "outbox" "rebuild" "receiving"
                 "stores" "tenants"),
             migrations_in!($dialect:
                 2 "records" "0001_records"

@@ -69,7 +69,7 @@ pub(super) fn replace(store: &str, no_wait: bool, context: &Context) -> Outcome 
 /// Takes a store out of use, or says what depends on it.
 pub(super) fn retire(store: &str, allow_one_copy: bool, context: &Context) -> Outcome {
     let call = context.call()?;
-    let mut table = context.output.table(&["placement", "object", "store", "reason"]);
+    let mut table = context.output.table(&["placement", "object", "store", "reason"]).wrapping();
     let mut is_told = false;
     let outcome = stores::retire(&call, store, allow_one_copy, &mut |unretired| {
         is_told = true;

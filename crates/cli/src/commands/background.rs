@@ -6,6 +6,7 @@ use strongroom_engine::app::views::BackgroundTaskView;
 
 use crate::context::Context;
 use crate::failure::{Exit, Outcome};
+use crate::output::ListOptions;
 use crate::signals;
 
 /// Show the background tasks, and run one now
@@ -13,7 +14,7 @@ use crate::signals;
 pub(crate) enum Background {
     /// List the background tasks with their last run, its result, and their next run
     #[command(after_help = "Example: strongroom background list --json")]
-    List,
+    List(ListOptions),
     /// Run a background task now in this process, whether it is due or not
     #[command(after_help = "Example: strongroom background run fixity")]
     Run {
@@ -24,15 +25,15 @@ pub(crate) enum Background {
 
 pub(crate) fn run(command: &Background, context: &Context) -> Outcome {
     match command {
-        Background::List => list(context),
+        Background::List(options) => list(options, context),
         Background::Run { name } => run_task(name, context),
     }
 }
 
-fn list(context: &Context) -> Outcome {
+fn list(options: &ListOptions, context: &Context) -> Outcome {
     let call = context.call()?;
-    let mut table = context.output.table(&COLUMNS);
-    for task in background::list(&call)? {
+    let mut table = context.output.table(&COLUMNS).with(options.table).in_full(&IN_FULL).wrapping();
+    for task in options.of(background::list(&call)?) {
         table.row_with(&task, &cells(&task))?;
     }
     table.end("there are no background tasks")?;
@@ -40,7 +41,8 @@ fn list(context: &Context) -> Outcome {
 }
 
 /// The columns of a table of background tasks.
-pub(super) const COLUMNS: [&str; 6] = ["task", "every", "last_run_at", "next_run_at", "holder", "last_result"];
+pub(super) const COLUMNS: [&str; 4] = ["task", "last_run_at", "next_run_at", "last_result"];
+const IN_FULL: [&str; 6] = ["task", "every", "last_run_at", "next_run_at", "holder", "last_result"];
 
 /// What people see of a background task in columns that are no field of it.
 pub(super) fn cells(task: &BackgroundTaskView) -> [(&'static str, String); 2] {

@@ -12,7 +12,7 @@ use strongroom_engine::settings::nearest;
 
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
-use crate::output::{printable, report, size};
+use crate::output::{TableOptions, printable, report, size};
 use crate::progress;
 
 /// Make, check and show bags; needs no home
@@ -57,7 +57,7 @@ pub(crate) enum Bag {
         path: PathBuf,
     },
     /// List every problem code with its meaning
-    Codes,
+    Codes(TableOptions),
 }
 
 /// What becomes of a bag that names a profile which is not known.
@@ -158,7 +158,7 @@ pub(crate) fn run(command: &Bag, context: &Context) -> Outcome {
         }
         Bag::Validate { path, profile, unknown_profile } => check(path, profile.as_deref(), *unknown_profile, context),
         Bag::Show { path } => show(path, context),
-        Bag::Codes => codes(context),
+        Bag::Codes(options) => codes(*options, context),
     }
 }
 
@@ -393,8 +393,8 @@ fn tag_shown(tag: &Tag) -> TagShown {
     TagShown { file: tag.file.clone(), label: tag.label.clone(), value: tag.value.clone() }
 }
 
-fn codes(context: &Context) -> Outcome {
-    let mut table = context.output.table(&["code", "severity", "meaning"]);
+fn codes(options: TableOptions, context: &Context) -> Outcome {
+    let mut table = context.output.table(&["code", "severity", "meaning"]).with(options).wrapping();
     for (code, severity, meaning) in CODES {
         table.row(&CodeReport { code: (*code).to_owned(), severity: *severity, meaning: (*meaning).to_owned() })?;
     }

@@ -1,23 +1,21 @@
 //! `batches`: one submission each, with its work items.
 
 use clap::{Args, Subcommand};
-use strongroom_engine::app::items::{self, Ask, Filter};
-use strongroom_engine::app::views::BatchId;
+use strongroom_engine::app::items::{Ask, Filter as ItemFilter};
+use strongroom_engine::app::views::{BatchId, BatchState};
 use strongroom_engine::app::{self, OpContext, batches};
 
-use super::items::identifier;
+use super::items::{self, since, word};
 use crate::context::Context;
 use crate::failure::{Exit, Outcome};
+use crate::output::{ListOptions, TableOptions};
 
 /// Show what was submitted together
 #[derive(Debug, Subcommand)]
 pub(crate) enum Batches {
-    /// List batches, oldest first
-    List {
-        /// Only those of this institution
-        #[arg(long, value_name = "DOMAIN")]
-        institution: Option<String>,
-    },
+    /// List batches, the newest first (with --json the oldest)
+    #[command(after_help = "Example: strongroom batches list --state failed --limit 20")]
+    List(Filter),
     /// Show one
     Show(Which),
     /// Report on one: the batch, then each of its items; exit 1 while any is not a success
@@ -27,6 +25,8 @@ pub(crate) enum Batches {
         /// Make the report anew from the items as they are now
         #[arg(long)]
         update: bool,
+        #[command(flatten)]
+        options: TableOptions,
     },
     /// Let its held items go on
     Release(Which),
@@ -41,19 +41,35 @@ pub(crate) enum Batches {
 /// Names a batch.
 #[derive(Debug, Args)]
 pub(crate) struct Which {
-    /// Its identifier
+    /// Its identifier, or a part of it that no other has
     batch: String,
+}
+
+/// Which batches a listing shows.
+#[derive(Debug, Args)]
+pub(crate) struct Filter {
+    /// Only those of this institution
+    #[arg(long, value_name = "DOMAIN")]
+    institution: Option<String>,
+    /// Only this state: pending, held, processing, reporting, completed, failed, cancelled or deleted
+    #[arg(long)]
+    state: Option<String>,
+    /// Only those made since: a time such as 2026-01-31T00:00:00Z, or an age such as 7d
+    #[arg(long, value_name = "TIME|AGE")]
+    since: Option<String>,
+    #[command(flatten)]
+    options: ListOptions,
 }
 
 pub(crate) fn run(command: Batches, context: &Context) -> Outcome {
     match command {
-        Batches::List { institution } => list(institution.as_deref(), context),
+        Batches::List(filter) => list(&filter, context),
         Batches::Show(which) => {
-            let id = identifier(&which.batch, "batch")?;
-            context.output.show(&batches::show(&context.call()?, id)?)?;
+            let call = context.call()?;
+            context.output.show(&batches::show(&call, batches::named(&call, &which.batch)?)?)?;
             Ok(Exit::Done)
         }
-        Batches::Report { which, update: _ } => report_on(identifier(&which.batch, "batch")?, context),
+        Batches::Report { which, update: _, options } => report_on(&which, options, context),
         Batches::Release(which) => steer(&which, Ask::Release, context),
         Batches::Hold(which) => steer(&which, Ask::Hold, context),
         Batches::Cancel(which) => steer(&which, Ask::Cancel, context),
@@ -61,35 +77,60 @@ pub(crate) fn run(command: Batches, context: &Context) -> Outcome {
     }
 }
 
-fn list(institution: Option<&str>, context: &Context) -> Outcome {
+fn list(filter: &Filter, context: &Context) -> Outcome {
+    let state = filter.state.as_deref().map(|text| word(text, "state", BatchState::ALL)).transpose()?;
+    let since = filter.since.as_deref().map(since).transpose()?;
+    let listing = filter.options.newest_first(&context.output);
+    let wanted = batches::Filter { institution: filter.institution.clone(), state, since, listing };
     let call = context.call()?;
+    let columns = ["batch", "created_at", "institution", "state", "items", "succeeded", "failed"];
     let mut table =
-        context.output.table(&["batch", "institution", "kind", "state", "items", "succeeded", "failed", "created_at"]);
-    app::each(|after| batches::list(&call, institution, after), |batch| table.row(&batch))?;
-    table.end("there are no batches")?;
+        context.output.table(&columns).with(filter.options.table).if_room(&["kind", "submitted_by"]).in_full(&[
+            "batch",
+            "created_at",
+            "institution",
+            "collection",
+            "kind",
+            "state",
+            "items",
+            "succeeded",
+            "failed",
+            "open",
+            "held",
+            "deleted",
+            "submitted_by",
+            "updated_at",
+            "note",
+        ]);
+    app::first(listing.limit, |after| batches::list(&call, &wanted, after), |batch| table.row(&batch))?;
+    table.end("there are no such batches")?;
     Ok(Exit::Done)
 }
 
-fn report_on(id: BatchId, context: &Context) -> Outcome {
+fn report_on(which: &Which, options: TableOptions, context: &Context) -> Outcome {
     let call = context.call()?;
+    let id = batches::named(&call, &which.batch)?;
     let batch = batches::show(&call, id)?;
-    context.output.show(&batch)?;
-    context.output.say("")?;
-    tell_items(&call, id, context)?;
+    if !options.csv {
+        context.output.show(&batch)?;
+        context.output.say("")?;
+    }
+    tell_items(&call, id, options, context)?;
     Ok(if batch.succeeded == batch.items { Exit::Done } else { Exit::No })
 }
 
-fn tell_items(call: &OpContext, id: BatchId, context: &Context) -> Outcome {
-    let mut table = context.output.table(&["item", "object", "part", "parts", "stage", "status", "note"]);
-    let filter = Filter { batch: Some(id), ..Filter::default() };
-    app::each(|after| items::list(call, &filter, after), |item| table.row(&item))?;
+fn tell_items(call: &OpContext, id: BatchId, options: TableOptions, context: &Context) -> Outcome {
+    let mut table = items::table(context, options);
+    let filter = ItemFilter { batch: Some(id), ..ItemFilter::default() };
+    app::each(|after| app::items::list(call, &filter, after), |item| table.row(&item))?;
     table.end("it has no items")?;
     Ok(Exit::Done)
 }
 
 /// Asks something of the items of a batch that it can mean, all or none.
 fn steer(which: &Which, ask: Ask, context: &Context) -> Outcome {
-    let id: BatchId = identifier(&which.batch, "batch")?;
-    context.output.show(&batches::steer(&context.call()?, id, ask)?)?;
+    let call = context.call()?;
+    let id = batches::named(&call, &which.batch)?;
+    context.output.show(&batches::steer(&call, id, ask)?)?;
     Ok(Exit::Done)
 }

@@ -5,6 +5,7 @@ use strongroom_engine::app::collections;
 
 use crate::context::Context;
 use crate::failure::{Exit, Outcome};
+use crate::output::ListOptions;
 
 /// Show and change collections
 #[derive(Debug, Subcommand)]
@@ -14,6 +15,8 @@ pub(crate) enum Collection {
         /// Only those of this institution
         #[arg(long, value_name = "DOMAIN")]
         institution: Option<String>,
+        #[command(flatten)]
+        options: ListOptions,
     },
     /// Show one
     Show(Which),
@@ -75,11 +78,11 @@ impl From<Rules> for collections::Rules {
 pub(crate) fn run(command: Collection, context: &Context) -> Outcome {
     let call = context.call()?;
     let shown = match command {
-        Collection::List { institution } => {
+        Collection::List { institution, options } => {
             let found = collections::list(&call, institution.as_deref())?;
-            let mut table =
-                context.output.table(&["institution", "collection", "name", "profile", "placement", "held"]);
-            for collection in found {
+            let columns = ["institution", "collection", "name", "profile", "placement", "held"];
+            let mut table = context.output.table(&columns).with(options.table);
+            for collection in options.of(found) {
                 let profile = match (&collection.profile, collection.profile_version) {
                     (Some(profile), Some(version)) => format!("{profile} version {version}"),
                     (profile, _) => profile.clone().unwrap_or_default(),

@@ -6,25 +6,28 @@ use strongroom_engine::app::settings;
 use crate::context::Context;
 use crate::failure::{Exit, Outcome};
 use crate::logging::without_lost_stores;
+use crate::output::TableOptions;
 
 /// Check and show the settings
 #[derive(Debug, Subcommand)]
 pub(crate) enum Config {
     /// Check settings, stores, registry and whether damage is open; exit 0 when all is well
-    Check,
-    /// Show every setting with its value, its source and its meaning; secrets masked
-    Show,
+    Check(TableOptions),
+    /// Show every setting with its value, its source and, where there is room and with --long, its meaning; secrets masked
+    Show(TableOptions),
 }
 
 pub(crate) fn run(command: &Config, context: &Context) -> Outcome {
     match command {
-        Config::Check => check(context),
-        Config::Show => show(context),
+        Config::Check(options) => check(*options, context),
+        Config::Show(options) => show(*options, context),
     }
 }
 
-fn show(context: &Context) -> Outcome {
-    let mut table = context.output.table(&["key", "value", "source", "meaning"]);
+fn show(options: TableOptions, context: &Context) -> Outcome {
+    let in_full = ["key", "value", "source", "meaning"];
+    let mut table =
+        context.output.table(&["key", "value", "source"]).with(options).if_room(&["meaning"]).in_full(&in_full);
     for setting in settings::show(&context.installation()?)? {
         table.row(&setting)?;
     }
@@ -32,10 +35,10 @@ fn show(context: &Context) -> Outcome {
     Ok(Exit::Done)
 }
 
-fn check(context: &Context) -> Outcome {
+fn check(options: TableOptions, context: &Context) -> Outcome {
     let installation = context.installation()?;
     let checked = without_lost_stores(|| settings::check(&installation))?;
-    let mut table = context.output.table(&["check", "ok", "message"]);
+    let mut table = context.output.table(&["check", "ok", "message"]).with(options).wrapping();
     checked.checks.iter().try_for_each(|line| table.row(line))?;
     table.end("")?;
     match checked.first {

@@ -1,18 +1,17 @@
 //! `fixity`: how well the copies are watched, what was found, and what became of it.
 
+use std::collections::BTreeMap;
+
 use clap::{Args, Subcommand};
+use strongroom_engine::EngineError;
 use strongroom_engine::app::fixity::{self, Filter, FixityRequest};
 use strongroom_engine::app::views::{FindingId, FindingView};
 use strongroom_engine::app::{self, OpContext};
 
-use super::items::identifier;
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
-use crate::output::{end_of, size};
+use crate::output::{ListOptions, printable, size};
 use crate::{progress, signals};
-
-/// Characters of the column of paths, at most.
-const PATH: usize = 48;
 
 /// Watch the copies, and repair what is damaged
 #[derive(Debug, Subcommand)]
@@ -39,11 +38,16 @@ pub(crate) enum Fixity {
     },
     /// Try to repair what is not repaired yet: the findings named, or all; exit 1 if anything stays damaged
     Repair {
-        /// Their identifiers, as "fixity problems" shows them
+        /// Their identifiers, as "fixity problems" shows them, or parts of them that no others have
         findings: Vec<String>,
     },
     /// Say how well the copies in each store are watched
-    Report(Whose),
+    Report {
+        #[command(flatten)]
+        whose: Whose,
+        #[command(flatten)]
+        options: ListOptions,
+    },
     /// List what is wrong and not repaired; exit 1 if there is anything
     Problems {
         #[command(flatten)]
@@ -51,6 +55,8 @@ pub(crate) enum Fixity {
         /// What was repaired as well
         #[arg(long)]
         all: bool,
+        #[command(flatten)]
+        options: ListOptions,
     },
 }
 
@@ -77,9 +83,9 @@ pub(crate) fn run(command: &Fixity, context: &Context) -> Outcome {
             check(&request, *enqueue, context)
         }
         Fixity::Repair { findings } => repair(findings, context),
-        Fixity::Report(whose) => coverage(whose, context),
-        Fixity::Problems { whose, all } => {
-            problems(&Filter { institution: whose.institution.clone(), repaired_too: *all }, context)
+        Fixity::Report { whose, options } => coverage(whose, options, context),
+        Fixity::Problems { whose, all, options } => {
+            problems(&Filter { institution: whose.institution.clone(), repaired_too: *all }, options, context)
         }
     }
 }
@@ -110,8 +116,8 @@ fn check(request: &FixityRequest, enqueue: bool, context: &Context) -> Outcome {
 }
 
 fn repair(findings: &[String], context: &Context) -> Outcome {
-    let named = findings.iter().map(|id| identifier(id, "finding")).collect::<Result<Vec<FindingId>, Failure>>()?;
     let call = context.call()?;
+    let named = findings.iter().map(|id| fixity::named(&call, id)).collect::<Result<Vec<FindingId>, EngineError>>()?;
     let wanted = if named.is_empty() { unrepaired(&call)? } else { named };
     let mut table = context.output.table(&["finding", "outcome"]);
     let mut exit = Exit::Done;
@@ -139,36 +145,52 @@ fn unrepaired(call: &OpContext) -> Result<Vec<FindingId>, Failure> {
     Ok(all)
 }
 
-fn coverage(whose: &Whose, context: &Context) -> Outcome {
+fn coverage(whose: &Whose, options: &ListOptions, context: &Context) -> Outcome {
     let call = context.call()?;
-    let mut table =
-        context.output.table(&["store", "copies", "checked", "never", "attested", "due", "damaged", "oldest"]);
-    for store in fixity::report(&call, whose.institution.as_deref())? {
-        table.row(&store)?;
+    let columns = ["store", "copies", "checked", "never", "attested", "due", "damaged", "oldest"];
+    let in_full = ["store", "copies", "bytes", "checked", "never", "attested", "due", "damaged", "oldest"];
+    let mut table = context.output.table(&columns).with(options.table).in_full(&in_full);
+    for store in options.of(fixity::report(&call, whose.institution.as_deref())?) {
+        let oldest = if store.is_due_now() { vec![("oldest", "due now".to_owned())] } else { Vec::new() };
+        table.row_with(&store, &oldest)?;
     }
     table.end("there are no copies")?;
     Ok(Exit::Done)
 }
 
-fn problems(filter: &Filter, context: &Context) -> Outcome {
+fn problems(filter: &Filter, options: &ListOptions, context: &Context) -> Outcome {
     let call = context.call()?;
-    let mut table =
-        context.output.table(&["finding", "object", "path", "store", "kind", "state", "found_at", "detail"]);
-    let mut is_unsolved = false;
-    app::each(
+    let columns = ["finding", "what", "store", "kind", "state"];
+    let in_full = ["finding", "what", "store", "kind", "state", "found_at", "repaired_at", "key", "detail"];
+    let mut table = context.output.table(&columns).with(options.table).if_room(&["found_at"]).in_full(&in_full);
+    let (mut is_unsolved, mut derived) = (false, BTreeMap::new());
+    app::arranged(
+        options.oldest_first(),
         |after| fixity::problems(&call, filter, after),
         |finding| {
             is_unsolved |= finding.repaired_at.is_none();
-            table.row_with(&finding, &[("path", paths(&finding))])
+            if finding.finding.is_none() {
+                // One line for each store, which says what to do.
+                let lacking = (finding.store.clone(), finding.kind.clone());
+                derived.entry(lacking).or_insert_with(|| finding.detail.clone());
+            }
+            table.row_with(&finding, &[("what", what(&finding))])
         },
     )?;
     table.end("there are no problems")?;
+    if !options.table.csv && !options.table.long {
+        for ((store, kind), detail) in derived {
+            context.output.say(printable(&format!("store {store}, {kind}: {detail}")))?;
+        }
+    }
     Ok(if is_unsolved { Exit::No } else { Exit::Done })
 }
 
-/// The paths of a finding in one cell.
-fn paths(finding: &FindingView) -> String {
+/// What a finding is about: the object, and the paths in it.
+fn what(finding: &FindingView) -> String {
     let more = if finding.more_paths > 0 { format!(" and {} more", finding.more_paths) } else { String::new() };
-    let path = finding.path.as_deref().unwrap_or_default();
-    format!("{}{more}", end_of(path, PATH.saturating_sub(more.chars().count())))
+    match &finding.path {
+        Some(path) => format!("{}: {path}{more}", finding.object),
+        None => finding.object.clone(),
+    }
 }

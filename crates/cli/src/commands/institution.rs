@@ -5,12 +5,13 @@ use strongroom_engine::app::{self, OpContext, institutions};
 
 use crate::context::Context;
 use crate::failure::{Exit, Outcome};
+use crate::output::ListOptions;
 
 /// Show and change institutions
 #[derive(Debug, Subcommand)]
 pub(crate) enum Institution {
     /// List all institutions
-    List,
+    List(ListOptions),
     /// Show one
     Show {
         /// Its domain name
@@ -45,7 +46,7 @@ pub(crate) enum Institution {
 pub(crate) fn run(command: Institution, context: &Context) -> Outcome {
     let call = context.call()?;
     let shown = match command {
-        Institution::List => return list(&call, context),
+        Institution::List(options) => return list(&call, &options, context),
         Institution::Show { institution } => institutions::show(&call, &institution)?,
         Institution::Add { institution, name } => institutions::add(&call, &institution, name.as_deref())?,
         Institution::Set { institution, name, active } => institutions::set(&call, &institution, name, active)?,
@@ -55,9 +56,10 @@ pub(crate) fn run(command: Institution, context: &Context) -> Outcome {
     Ok(Exit::Done)
 }
 
-fn list(call: &OpContext, context: &Context) -> Outcome {
-    let mut table = context.output.table(&["institution", "name", "active", "created_at"]);
-    app::each(|after| institutions::list(call, after), |institution| table.row(&institution))?;
+fn list(call: &OpContext, options: &ListOptions, context: &Context) -> Outcome {
+    let mut table = context.output.table(&["institution", "name", "active", "created_at"]).with(options.table);
+    let page = |after| institutions::list(call, after);
+    app::arranged(options.oldest_first(), page, |institution| table.row(&institution))?;
     table.end("there are no institutions")?;
     Ok(Exit::Done)
 }

@@ -4,32 +4,36 @@ use std::fmt::Display;
 
 use clap::{Args, Subcommand};
 use jiff::{SignedDuration, Timestamp};
+use strongroom_engine::EngineError;
 use strongroom_engine::app::items::{Ask, Filter as Wanted};
 use strongroom_engine::app::views::{ItemId, ItemProblem, ItemStatus, ItemView, Time};
 use strongroom_engine::app::{self, OpContext, items};
 
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
-use crate::output::printable;
+use crate::output::{ListOptions, Table, TableOptions, printable};
 
 /// Show and steer work items
 #[derive(Debug, Subcommand)]
 pub(crate) enum Items {
-    /// List work items, oldest first
+    /// List work items, the newest first (with --json the oldest)
+    #[command(after_help = "Example: strongroom items list --status failed --since 7d")]
     List(Filter),
     /// Show one
     Show {
-        /// Its identifier
+        /// Its identifier, or a part of it that no other has
         item: String,
     },
     /// Show what happened to one, line by line
     History {
-        /// Its identifier
+        /// Its identifier, or a part of it that no other has
         item: String,
+        #[command(flatten)]
+        options: ListOptions,
     },
     /// Work on failed or cancelled items again
     Requeue {
-        /// Their identifiers
+        /// Their identifiers, or parts of them that no others have
         #[arg(required = true)]
         items: Vec<String>,
         /// The stage to begin with [default: the one it stopped at]
@@ -38,25 +42,25 @@ pub(crate) enum Items {
     },
     /// Keep items where they are until released
     Hold {
-        /// Their identifiers
+        /// Their identifiers, or parts of them that no others have
         #[arg(required = true)]
         items: Vec<String>,
     },
     /// Let held items go on
     Release {
-        /// Their identifiers
+        /// Their identifiers, or parts of them that no others have
         #[arg(required = true)]
         items: Vec<String>,
     },
     /// End items without success
     Cancel {
-        /// Their identifiers
+        /// Their identifiers, or parts of them that no others have
         #[arg(required = true)]
         items: Vec<String>,
     },
     /// Put ended items away; their row and history stay
     Delete {
-        /// Their identifiers
+        /// Their identifiers, or parts of them that no others have
         #[arg(required = true)]
         items: Vec<String>,
     },
@@ -72,12 +76,12 @@ pub(crate) struct Filter {
     #[arg(long)]
     stage: Option<String>,
     /// Only this action
-    #[arg(long, help = "Only this action: ingest, restore_object or restore_file")]
+    #[arg(long, help = "Only this action: ingest, restore_object, restore_file or restore_batch")]
     action: Option<String>,
     /// Only those of this institution
     #[arg(long, value_name = "DOMAIN")]
     institution: Option<String>,
-    /// Only those of this object, kept or not: INSTITUTION/NAME
+    /// Only those of this object: INSTITUTION/NAME, kept or not, or its identifier or a part of it
     #[arg(long, value_name = "OBJECT")]
     object: Option<String>,
     /// Only those that ask for review
@@ -86,13 +90,15 @@ pub(crate) struct Filter {
     /// Only those made since: a time such as 2026-01-31T00:00:00Z, or an age such as 7d
     #[arg(long, value_name = "TIME|AGE")]
     since: Option<String>,
+    #[command(flatten)]
+    options: ListOptions,
 }
 
 pub(crate) fn run(command: Items, context: &Context) -> Outcome {
     match command {
         Items::List(filter) => list(&filter, context),
         Items::Show { item } => show(&item, context),
-        Items::History { item } => history(&item, context),
+        Items::History { item, options } => history(&item, &options, context),
         Items::Requeue { items: ids, stage } => {
             let call = context.call()?;
             let stage = stage.as_deref().map(|stage| word(stage, "stage", &items::stages(&call)?)).transpose()?;
@@ -111,12 +117,6 @@ pub(crate) fn word<T: Copy + Display>(text: &str, what: &str, all: &[T]) -> Resu
         let words: Vec<String> = all.iter().map(T::to_string).collect();
         Failure::usage(format!("{text:?} is no {what}; known are {}", words.join(", ")))
     })
-}
-
-/// An identifier as records have them.
-pub(crate) fn identifier<T: std::str::FromStr>(text: &str, what: &str) -> Result<T, Failure> {
-    text.parse()
-        .map_err(|_| Failure::not_found(what, text).next("identifiers look like 0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b"))
 }
 
 /// A point in time, given as such or as an age.
@@ -144,17 +144,42 @@ fn list(filter: &Filter, context: &Context) -> Outcome {
     let action = filter.action.as_deref().map(|text| word(text, "action", &items::actions(&call)?)).transpose()?;
     let (institution, object) = (filter.institution.clone(), filter.object.clone());
     let needs_review = filter.needs_review;
-    let wanted = Wanted { institution, object, batch: None, status, stage, action, needs_review, since };
-    let mut table =
-        context.output.table(&["item", "action", "object", "stage", "status", "requested", "actor", "note"]);
-    app::each(|after| items::list(&call, &wanted, after), |item| table.row(&item))?;
+    let listing = filter.options.newest_first(&context.output);
+    let wanted = Wanted { institution, object, batch: None, status, stage, action, needs_review, since, listing };
+    let mut table = table(context, filter.options.table);
+    app::first(listing.limit, |after| items::list(&call, &wanted, after), |item| table.row(&item))?;
     table.end("there are no such work items")?;
     Ok(Exit::Done)
 }
 
+/// A table of work items.
+pub(super) fn table(context: &Context, options: TableOptions) -> Table<'_> {
+    let columns = ["item", "object", "stage", "status", "note"];
+    let extra = ["created_at", "action", "actor"];
+    context.output.table(&columns).with(options).if_room(&extra).in_full(&[
+        "item",
+        "batch",
+        "action",
+        "object",
+        "collection",
+        "part",
+        "parts",
+        "stage",
+        "status",
+        "requested",
+        "needs_review",
+        "actor",
+        "holder",
+        "size",
+        "created_at",
+        "updated_at",
+        "note",
+    ])
+}
+
 fn show(item: &str, context: &Context) -> Outcome {
-    let id: ItemId = identifier(item, "work item")?;
-    let item = items::show(&context.call()?, id)?;
+    let call = context.call()?;
+    let item = items::show(&call, items::named(&call, item)?)?;
     if context.output.is_json() {
         context.output.json(&item)?;
         return Ok(Exit::Done);
@@ -176,11 +201,13 @@ pub(super) fn problem_line(problem: &ItemProblem) -> String {
     format!("{:7} {}{place}: {}", problem.severity, problem.code, problem.message)
 }
 
-fn history(item: &str, context: &Context) -> Outcome {
-    let id: ItemId = identifier(item, "work item")?;
-    let lines = items::history(&context.call()?, id)?;
-    let mut table = context.output.table(&["number", "time", "stage", "status", "actor", "note", "holder"]);
-    for line in lines {
+fn history(item: &str, options: &ListOptions, context: &Context) -> Outcome {
+    let call = context.call()?;
+    let lines = items::history(&call, items::named(&call, item)?)?;
+    let columns = ["number", "time", "stage", "status", "note", "actor"];
+    let in_full = ["number", "time", "stage", "status", "actor", "holder", "note"];
+    let mut table = context.output.table(&columns).with(options.table).if_room(&["holder"]).in_full(&in_full);
+    for line in options.of(lines) {
         table.row(&line)?;
     }
     table.end("nothing happened yet")?;
@@ -189,7 +216,7 @@ fn history(item: &str, context: &Context) -> Outcome {
 
 /// Asks something of several items, all or none of them.
 fn steer(call: &OpContext, wanted: &[String], ask: Ask, context: &Context) -> Outcome {
-    let ids = wanted.iter().map(|item| identifier(item, "work item")).collect::<Result<Vec<ItemId>, Failure>>()?;
+    let ids = wanted.iter().map(|item| items::named(call, item)).collect::<Result<Vec<ItemId>, EngineError>>()?;
     let mut table = context.output.table(&["item", "object", "stage", "status", "requested", "note"]);
     for item in items::steer(call, &ids, ask)? {
         table.row(&item)?;

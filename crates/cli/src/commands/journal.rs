@@ -6,11 +6,13 @@ use strongroom_engine::app::{self, journal};
 use super::items::since;
 use crate::context::Context;
 use crate::failure::{Exit, Outcome};
+use crate::output::ListOptions;
 
 /// Show who did what, and what was refused
 #[derive(Debug, Subcommand)]
 pub(crate) enum Journal {
-    /// List the acts of people and of the system on records, oldest first
+    /// List the acts of people and of the system on records, the newest first (with --json the oldest)
+    #[command(after_help = "Example: strongroom journal list --since 1d --csv > journal.csv")]
     List(Filter),
 }
 
@@ -26,16 +28,21 @@ pub(crate) struct Filter {
     /// Only those since: a time such as 2026-01-31T00:00:00Z, or an age such as 7d
     #[arg(long, value_name = "TIME|AGE")]
     since: Option<String>,
+    #[command(flatten)]
+    options: ListOptions,
 }
 
 pub(crate) fn run(command: Journal, context: &Context) -> Outcome {
     let Journal::List(filter) = command;
     let since = filter.since.as_deref().map(since).transpose()?;
     let is_filtered = filter.institution.is_some() || filter.actor.is_some() || since.is_some();
-    let wanted = journal::Filter { institution: filter.institution, actor: filter.actor, since };
+    let listing = filter.options.newest_first(&context.output);
+    let wanted = journal::Filter { institution: filter.institution, actor: filter.actor, since, listing };
     let call = context.call()?;
-    let mut table = context.output.table(&["time", "actor", "act", "target", "outcome", "detail"]);
-    app::each(|after| journal::list(&call, &wanted, after), |line| table.row(&line))?;
+    let columns = ["time", "actor", "act", "target", "outcome"];
+    let in_full = ["time", "actor", "kind", "act", "target", "institution", "outcome", "request", "detail"];
+    let mut table = context.output.table(&columns).with(filter.options.table).if_room(&["detail"]).in_full(&in_full);
+    app::first(listing.limit, |after| journal::list(&call, &wanted, after), |line| table.row(&line))?;
     table.end(if is_filtered { "no lines match" } else { "nothing was done yet" })?;
     Ok(Exit::Done)
 }

@@ -1,30 +1,20 @@
 //! `objects`: what is kept, with its files, versions and events.
 
 use clap::{Args, Subcommand};
-use strongroom_engine::app::views::{CopyState, CopyView, FileId, FileView, ObjectState};
+use strongroom_engine::app::views::{CopyState, CopyView, FileId, FileView, ObjectState, ObjectView};
 use strongroom_engine::app::{self, OpContext, events, files, objects, versions};
 
-use super::items::{identifier, since, word};
+use super::items::{since, word};
 use crate::context::Context;
-use crate::failure::{Exit, Failure, Outcome};
-use crate::output::{beginning_of, end_of};
-
-/// Characters of the columns of paths, and of names and warnings of formats, at most.
-const PATH: usize = 38;
-const FORMAT: usize = 22;
+use crate::failure::{Exit, Outcome};
+use crate::output::ListOptions;
 
 /// Show what is kept
 #[derive(Debug, Subcommand)]
 pub(crate) enum Objects {
-    /// List objects, oldest first
-    List {
-        /// Only those of this institution
-        #[arg(long, value_name = "DOMAIN")]
-        institution: Option<String>,
-        /// Only this state: active or deleted
-        #[arg(long)]
-        state: Option<String>,
-    },
+    /// List objects, those deposited last first (with --json those deposited first)
+    #[command(after_help = "Example: strongroom objects list --collection theses --since 30d")]
+    List(Filter),
     /// Find objects by words, title and date; and files by path, format and digest
     #[command(after_help = SEARCH_EXAMPLES)]
     Search(Query),
@@ -40,17 +30,26 @@ pub(crate) enum Objects {
         /// Only files below this folder
         #[arg(long, value_name = "FOLDER")]
         below: Option<String>,
+        #[command(flatten)]
+        options: ListOptions,
     },
-    /// List its PREMIS events
+    /// List its PREMIS events, oldest first
     Events {
         #[command(flatten)]
         which: Which,
-        /// Only those of this file
+        /// Only those of this file: its identifier, or a part of it that no other has
         #[arg(long, value_name = "ID")]
         file: Option<String>,
+        #[command(flatten)]
+        options: ListOptions,
     },
     /// List its versions
-    Versions(Which),
+    Versions {
+        #[command(flatten)]
+        which: Which,
+        #[command(flatten)]
+        options: ListOptions,
+    },
     /// Print it as a PREMIS 3 document, with its files, events and agents
     Premis(Which),
 }
@@ -90,56 +89,86 @@ pub(crate) struct Query {
     /// Only objects first deposited before: a time, or an age
     #[arg(long, value_name = "TIME|AGE")]
     until: Option<String>,
+    #[command(flatten)]
+    options: ListOptions,
 }
 
 /// Names an object.
 #[derive(Debug, Args)]
 pub(crate) struct Which {
-    /// Its identifier, or INSTITUTION/NAME
+    /// INSTITUTION/NAME, or its identifier or a part of it that no other has
     object: String,
+}
+
+/// Which objects a listing shows.
+#[derive(Debug, Args)]
+pub(crate) struct Filter {
+    /// Only those of this institution
+    #[arg(long, value_name = "DOMAIN")]
+    institution: Option<String>,
+    /// Only those of the collection of this short name
+    #[arg(long, value_name = "NAME")]
+    collection: Option<String>,
+    /// Only this state: active or deleted
+    #[arg(long)]
+    state: Option<String>,
+    /// Only those first deposited since: a time such as 2026-01-31T00:00:00Z, or an age such as 7d
+    #[arg(long, value_name = "TIME|AGE")]
+    since: Option<String>,
+    #[command(flatten)]
+    options: ListOptions,
 }
 
 pub(crate) fn run(command: Objects, context: &Context) -> Outcome {
     let call = context.call()?;
     match command {
-        Objects::List { institution, state } => {
-            let state = state.as_deref().map(state_of).transpose()?;
-            return list(&call, &objects::Filter { institution, state }, context);
-        }
+        Objects::List(filter) => return list(&call, &filter, context),
         Objects::Search(query) => return search(&call, query, context),
         Objects::Show(which) => context.output.show(&objects::show(&call, &which.object)?)?,
-        Objects::Files { which, version, below } => {
-            return list_files(&call, &which.object, &files::Filter { version, below }, context);
+        Objects::Files { which, version, below, options } => {
+            return list_files(&call, &which.object, &files::Filter { version, below }, &options, context);
         }
-        Objects::Events { which, file } => {
-            let file = file.as_deref().map(|file| identifier(file, "file")).transpose()?;
-            return list_events(&call, &which.object, file, context);
+        Objects::Events { which, file, options } => {
+            let file = file.as_deref().map(|file| files::named(&call, file)).transpose()?;
+            return list_events(&call, &which.object, file, &options, context);
         }
-        Objects::Versions(which) => return list_versions(&call, &which.object, context),
+        Objects::Versions { which, options } => return list_versions(&call, &which.object, &options, context),
         Objects::Premis(which) => context.output.document(|out| objects::premis(&call, &which.object, out))?,
     }
     Ok(Exit::Done)
 }
 
-fn state_of(text: &str) -> Result<ObjectState, Failure> {
-    word(text, "state", &[ObjectState::Active, ObjectState::Deleted])
-}
-
-fn list(call: &OpContext, filter: &objects::Filter, context: &Context) -> Outcome {
-    let mut table = context.output.table(&[
+fn list(call: &OpContext, filter: &Filter, context: &Context) -> Outcome {
+    let state = filter.state.as_deref().map(|text| word(text, "state", &[ObjectState::Active, ObjectState::Deleted]));
+    let since = filter.since.as_deref().map(since).transpose()?;
+    let listing = filter.options.newest_first(&context.output);
+    let (institution, collection) = (filter.institution.clone(), filter.collection.clone());
+    let wanted = objects::Filter { institution, state: state.transpose()?, collection, since, listing };
+    let columns = ["identifier", "title", "health", "files", "bytes"];
+    let extra = ["created_at", "versions", "collection", "object"];
+    let mut table = context.output.table(&columns).with(filter.options.table).if_room(&extra).in_full(&[
         "object",
         "identifier",
         "title",
+        "collection",
         "state",
         "health",
         "completeness",
+        "missing_parts",
         "versions",
         "files",
         "bytes",
-        "missing_parts",
+        "placement",
+        "created_at",
+        "updated_at",
     ]);
-    app::each(|after| objects::list(call, filter, after), |object| table.row(&object))?;
-    table.end("there are no objects")?;
+    let is_long = filter.options.table.long;
+    app::first(
+        listing.limit,
+        |after| objects::list(call, &wanted, after),
+        |object| if is_long { table.row(&object) } else { table.row_with(&object, &[("health", condition(&object))]) },
+    )?;
+    table.end("there are no such objects")?;
     Ok(Exit::Done)
 }
 
@@ -149,70 +178,101 @@ fn search(call: &OpContext, query: Query, context: &Context) -> Outcome {
     let filter = objects::SearchFilter { words, title, path, puid, digest: None, since: since?, until: until? };
     let is_about_files = query.digest.is_some() || filter.is_about_files();
     let search = objects::Search { institution: query.institution, digest: query.digest, filter };
-    let mut table = context.output.table(if is_about_files {
-        &["identifier", "path", "size", "puid", "file"]
+    let (columns, in_full): (&[_], &[_]) = if is_about_files {
+        (&["identifier", "path", "size", "puid", "file"], &["identifier", "path", "size", "puid", "file", "object"])
     } else {
-        &["identifier", "title", "state", "versions", "files", "bytes", "created_at", "object"]
-    });
-    app::each(|after| objects::search(call, &search, after), |found| table.row(&found))?;
+        (
+            &["identifier", "title", "state", "versions", "files", "bytes", "created_at"],
+            &["identifier", "title", "state", "versions", "files", "bytes", "created_at", "updated_at", "object"],
+        )
+    };
+    let mut table = context.output.table(columns).with(query.options.table).in_full(in_full);
+    app::arranged(
+        query.options.oldest_first(),
+        |after| objects::search(call, &search, after),
+        |found| table.row(&found),
+    )?;
     table.end("nothing fits")?;
     Ok(Exit::Done)
 }
 
-fn list_files(call: &OpContext, object: &str, filter: &files::Filter, context: &Context) -> Outcome {
-    let mut table = context.output.table(&["path", "size", "puid", "format_name", "format_warning", "copies", "file"]);
-    app::each(|after| files::list(call, object, filter, after), |file| table.row_with(&file, &cells(&file)))?;
+/// How an object is, in one cell.
+fn condition(object: &ObjectView) -> String {
+    if object.state == ObjectState::Deleted {
+        return object.state.to_string();
+    }
+    let health = object.health.map(|health| health.to_string()).unwrap_or_default();
+    if object.missing_parts.is_empty() { health } else { format!("{health}, {}", object.completeness) }
+}
+
+fn list_files(
+    call: &OpContext,
+    object: &str,
+    filter: &files::Filter,
+    options: &ListOptions,
+    context: &Context,
+) -> Outcome {
+    let columns = ["path", "size", "puid", "file", "copies"];
+    let in_full = ["path", "size", "puid", "mime", "format_name", "format_version", "format_warning", "file", "copies"];
+    let mut table = context
+        .output
+        .table(&columns)
+        .with(options.table)
+        .if_room(&["format_name", "format_warning"])
+        .in_full(&in_full);
+    app::arranged(
+        options.oldest_first(),
+        |after| files::list(call, object, filter, after),
+        |file| table.row_with(&file, &[("copies", summary(&file))]),
+    )?;
     table.end("it has no such files")?;
     Ok(Exit::Done)
 }
 
-/// What a narrow table shows of a file in place of whole fields.
-fn cells(file: &FileView) -> [(&'static str, String); 4] {
-    let short = |text: &Option<String>| beginning_of(text.as_deref().unwrap_or_default(), FORMAT);
-    [
-        ("path", end_of(&file.path, PATH)),
-        ("format_name", short(&file.format_name)),
-        ("format_warning", short(&file.format_warning)),
-        ("copies", summary(&file.copies)),
-    ]
-}
-
-/// How many copies are verified, attested and unverified, and where those lie that are damaged or missing.
-fn summary(copies: &[CopyView]) -> String {
-    let count = |word: &str, is_counted: &dyn Fn(&CopyView) -> bool| {
-        let count = copies.iter().filter(|copy| copy.state == CopyState::Kept && is_counted(copy)).count();
-        (count > 0).then(|| format!("{count} {word}"))
+/// How many copies are good of those that there should be, which of them were only attested or never checked, and where those
+/// lie that are damaged or missing.
+fn summary(file: &FileView) -> String {
+    let good = |is_counted: &dyn Fn(&CopyView) -> bool| {
+        file.copies.iter().filter(|copy| copy.state == CopyState::Kept && is_counted(copy)).count()
     };
     let stores = |state: CopyState| {
         let stores: Vec<&str> =
-            copies.iter().filter(|copy| copy.state == state).map(|copy| copy.store.as_str()).collect();
+            file.copies.iter().filter(|copy| copy.state == state).map(|copy| copy.store.as_str()).collect();
         (!stores.is_empty()).then(|| format!("{state} in {}", stores.join(" ")))
     };
+    let some = |count: usize, word: &str| (count > 0).then(|| format!("{count} {word}"));
     let parts = [
-        count("verified", &|copy| copy.last_fixity_at.is_some()),
-        count("attested", &|copy| copy.last_fixity_at.is_none() && copy.verified_at.is_some()),
-        count("unverified", &|copy| copy.last_fixity_at.is_none() && copy.verified_at.is_none()),
+        Some(format!("{}/{} ok", good(&|_| true), file.expected_copies.max(file.copies.len() as u64))),
+        some(good(&|copy| copy.last_fixity_at.is_none() && copy.verified_at.is_some()), "attested"),
+        some(good(&|copy| copy.last_fixity_at.is_none() && copy.verified_at.is_none()), "unverified"),
         stores(CopyState::Damaged),
         stores(CopyState::Missing),
     ];
-    let said = parts.into_iter().flatten().collect::<Vec<_>>().join(", ");
-    if said.is_empty() { "none".to_owned() } else { said }
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-fn list_events(call: &OpContext, object: &str, file: Option<FileId>, context: &Context) -> Outcome {
-    let mut table = context.output.table(&["time", "type", "outcome", "path", "actor", "detail", "outcome_detail"]);
-    app::each(
-        |after| events::list(call, object, file, after),
-        |event| table.row_with(&event, &[("path", end_of(event.path.as_deref().unwrap_or_default(), PATH))]),
-    )?;
+fn list_events(
+    call: &OpContext,
+    object: &str,
+    file: Option<FileId>,
+    options: &ListOptions,
+    context: &Context,
+) -> Outcome {
+    let columns = ["time", "type", "outcome", "path"];
+    let extra = ["actor", "detail", "outcome_detail"];
+    let in_full = ["time", "type", "outcome", "path", "actor", "agent", "detail", "outcome_detail"];
+    let mut table = context.output.table(&columns).with(options.table).if_room(&extra).in_full(&in_full);
+    let page = |after| events::list(call, object, file, after);
+    app::arranged(options.oldest_first(), page, |event| table.row(&event))?;
     table.end("it has no events")?;
     Ok(Exit::Done)
 }
 
-fn list_versions(call: &OpContext, object: &str, context: &Context) -> Outcome {
-    let mut table =
-        context.output.table(&["version", "part", "parts", "files", "bytes", "message", "user", "published_at"]);
-    for version in versions::list(call, object)? {
+fn list_versions(call: &OpContext, object: &str, options: &ListOptions, context: &Context) -> Outcome {
+    let columns = ["version", "published_at", "files", "bytes", "user", "message"];
+    let in_full = ["version", "state", "part", "parts", "published_at", "files", "bytes", "user", "item", "message"];
+    let mut table = context.output.table(&columns).with(options.table).in_full(&in_full);
+    for version in options.of(versions::list(call, object)?) {
         table.row(&version)?;
     }
     table.end("it has no versions")?;

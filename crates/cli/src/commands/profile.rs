@@ -12,7 +12,7 @@ use strongroom_engine::app::views::{AddedProfileView, ProfileOutcome, ProfileVie
 use super::bag;
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
-use crate::output::printable;
+use crate::output::{ListOptions, printable};
 
 /// Stands for standard input.
 const STANDARD_INPUT: &str = "-";
@@ -21,7 +21,7 @@ const STANDARD_INPUT: &str = "-";
 #[derive(Debug, Subcommand)]
 pub(crate) enum Profile {
     /// List every version of every profile, built-in ones included
-    List,
+    List(ListOptions),
     /// Show a version of a profile, or its document
     #[command(after_help = "Example: strongroom profile show aptrust-2.3 --document > aptrust-2.3.json")]
     Show {
@@ -60,7 +60,7 @@ pub(crate) struct Which {
 
 pub(crate) fn run(command: Profile, context: &Context) -> Outcome {
     match command {
-        Profile::List => tell(&profiles::list(&context.call()?)?, context)?,
+        Profile::List(options) => tell(profiles::list(&context.call()?)?, &options, context)?,
         Profile::Show { which, document: false } => {
             context.output.show(&profiles::show(&context.call()?, &which.profile, which.version)?)?;
         }
@@ -77,7 +77,8 @@ pub(crate) fn run(command: Profile, context: &Context) -> Outcome {
             return tell_added(&added, context);
         }
         Profile::Remove(which) => {
-            tell(&profiles::remove(&context.call()?, &which.profile, which.version)?, context)?;
+            let removed = profiles::remove(&context.call()?, &which.profile, which.version)?;
+            tell(removed, &ListOptions::default(), context)?;
         }
     }
     Ok(Exit::Done)
@@ -97,10 +98,13 @@ fn document(path: &Path, name: Option<String>) -> Result<Document, Failure> {
     Ok(Document { name, file, bytes })
 }
 
-fn tell(versions: &[ProfileView], context: &Context) -> Result<(), Failure> {
-    let mut table = context.output.table(&["profile", "version", "state", "origin", "source", "added_by", "added_at"]);
-    for version in versions {
-        table.row(version)?;
+fn tell(versions: Vec<ProfileView>, options: &ListOptions, context: &Context) -> Result<(), Failure> {
+    let columns = ["profile", "version", "state", "origin", "source", "added_at"];
+    let in_full =
+        ["profile", "version", "state", "origin", "source", "identifier", "description", "added_by", "added_at"];
+    let mut table = context.output.table(&columns).with(options.table).in_full(&in_full);
+    for version in options.of(versions) {
+        table.row(&version)?;
     }
     table.end("there are no profiles")
 }

@@ -7,12 +7,13 @@ use strongroom_engine::app::{self, OpContext, queues};
 use super::items::word;
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
+use crate::output::ListOptions;
 
 /// Show and steer the task queue
 #[derive(Debug, Subcommand)]
 pub(crate) enum Queue {
     /// Count the tasks of each topic
-    List,
+    List(ListOptions),
     /// List the tasks of a topic
     Show {
         #[command(flatten)]
@@ -20,6 +21,8 @@ pub(crate) enum Queue {
         /// Only this state: ready, delayed, leased or dead
         #[arg(long)]
         state: Option<String>,
+        #[command(flatten)]
+        options: ListOptions,
     },
     /// Stop handing out the tasks of a topic, or of all topics
     Pause(Topics),
@@ -33,6 +36,8 @@ pub(crate) enum Queue {
     Dead {
         /// The topic, such as ingest.fetch
         topic: Option<String>,
+        #[command(flatten)]
+        options: ListOptions,
     },
     /// Bring dead tasks of a topic back: those named, or all
     Revive {
@@ -70,20 +75,20 @@ pub(crate) struct Topics {
 pub(crate) fn run(command: Queue, context: &Context) -> Outcome {
     let call = context.call()?;
     match command {
-        Queue::List => tell_topics(queues::list(&call)?, context),
-        Queue::Show { topic, state } => {
+        Queue::List(options) => tell_topics(queues::list(&call)?, &options, context),
+        Queue::Show { topic, state, options } => {
             let state = state.as_deref().map(state_of).transpose()?;
-            show(&call, Some(&topic.topic), state, context)
+            show(&call, Some(&topic.topic), state, &options, context)
         }
         Queue::Pause(Topics { topic: Some(topic), .. }) => tell_topic(&queues::pause(&call, &topic)?, context),
-        Queue::Pause(_) => tell_topics(queues::pause_all(&call)?, context),
+        Queue::Pause(_) => tell_topics(queues::pause_all(&call)?, &ListOptions::default(), context),
         Queue::Resume(Topics { topic: Some(topic), .. }) => tell_topic(&queues::resume(&call, &topic)?, context),
-        Queue::Resume(_) => tell_topics(queues::resume_all(&call)?, context),
+        Queue::Resume(_) => tell_topics(queues::resume_all(&call)?, &ListOptions::default(), context),
         Queue::Empty(Topic { topic }) => {
             context.output.show(&queues::empty(&call, &topic)?)?;
             Ok(Exit::Done)
         }
-        Queue::Dead { topic } => show(&call, topic.as_deref(), Some(TaskState::Dead), context),
+        Queue::Dead { topic, options } => show(&call, topic.as_deref(), Some(TaskState::Dead), &options, context),
         Queue::Revive { topic, task } => {
             context.output.show(&queues::revive(&call, &topic.topic, task.map(TaskId))?)?;
             Ok(Exit::Done)
@@ -104,19 +109,39 @@ fn tell_topic(topic: &TopicView, context: &Context) -> Outcome {
     Ok(Exit::Done)
 }
 
-fn tell_topics(topics: Vec<TopicView>, context: &Context) -> Outcome {
-    let mut table =
-        context.output.table(&["topic", "ready", "delayed", "leased", "dead", "oldest_ready_seconds", "paused"]);
-    for topic in topics {
+fn tell_topics(topics: Vec<TopicView>, options: &ListOptions, context: &Context) -> Outcome {
+    let columns = ["topic", "ready", "delayed", "leased", "dead", "oldest_ready_seconds", "paused"];
+    let mut table = context.output.table(&columns).with(options.table);
+    for topic in options.of(topics) {
         table.row(&topic)?;
     }
     table.end("there are no tasks")?;
     Ok(Exit::Done)
 }
 
-fn show(call: &OpContext, topic: Option<&str>, state: Option<TaskState>, context: &Context) -> Outcome {
-    let mut table = context.output.table(&["task", "topic", "state", "key", "attempts", "reason"]);
-    app::each(|after| queues::tasks(call, topic, state, after), |task| table.row(&task))?;
+fn show(
+    call: &OpContext,
+    topic: Option<&str>,
+    state: Option<TaskState>,
+    options: &ListOptions,
+    context: &Context,
+) -> Outcome {
+    let columns = ["task", "topic", "state", "key", "attempts", "reason"];
+    let mut table = context.output.table(&columns).with(options.table).in_full(&[
+        "task",
+        "topic",
+        "state",
+        "key",
+        "priority",
+        "ready_at",
+        "attempts",
+        "max_attempts",
+        "holder",
+        "lease_until",
+        "reason",
+    ]);
+    let page = |after| queues::tasks(call, topic, state, after);
+    app::arranged(options.oldest_first(), page, |task| table.row(&task))?;
     table.end("there are no such tasks")?;
     Ok(Exit::Done)
 }

@@ -1,13 +1,13 @@
 //! `receiving`: what lies in the receiving stores, what it waits for, and what became of it.
 
 use clap::{Args, Subcommand};
+use strongroom_engine::EngineError;
 use strongroom_engine::app::views::UploadId;
 use strongroom_engine::app::{self, receiving};
 
-use super::items::identifier;
 use crate::context::Context;
 use crate::failure::{Exit, Outcome};
-use crate::output::report;
+use crate::output::{ListOptions, report};
 
 /// Show what was put into the receiving stores
 #[derive(Debug, Subcommand)]
@@ -16,12 +16,12 @@ pub(crate) enum Receiving {
     List(Which),
     /// Show one upload
     Show {
-        /// Its identifier, as "receiving list" shows it
+        /// Its identifier, as "receiving list" shows it, or a part of it that no other has
         upload: String,
     },
     /// Forget uploads as they are, so that the next scan treats them as new
     Forget {
-        /// Their identifiers, as "receiving list" shows them
+        /// Their identifiers, as "receiving list" shows them, or parts of them that no others have
         #[arg(required = true)]
         uploads: Vec<String>,
     },
@@ -36,6 +36,8 @@ pub(crate) struct Which {
     /// What no longer lies there as well
     #[arg(long)]
     all: bool,
+    #[command(flatten)]
+    options: ListOptions,
 }
 
 report! {
@@ -47,8 +49,8 @@ pub(crate) fn run(command: &Receiving, context: &Context) -> Outcome {
     match command {
         Receiving::List(which) => list(which, context),
         Receiving::Show { upload } => {
-            let id = identifier(upload, "upload")?;
-            context.output.show(&receiving::show(&context.call()?, id)?)?;
+            let call = context.call()?;
+            context.output.show(&receiving::show(&call, receiving::named(&call, upload)?)?)?;
             Ok(Exit::Done)
         }
         Receiving::Forget { uploads } => forget(uploads, context),
@@ -57,16 +59,31 @@ pub(crate) fn run(command: &Receiving, context: &Context) -> Outcome {
 
 fn list(which: &Which, context: &Context) -> Outcome {
     let call = context.call()?;
-    let mut table = context.output.table(&["upload", "store", "key", "state", "item", "remove_after", "note"]);
-    let institution = which.institution.as_deref();
-    app::each(|after| receiving::list(&call, institution, which.all, after), |upload| table.row(&upload))?;
+    let columns = ["upload", "key", "state", "remove_after", "note"];
+    let mut table = context.output.table(&columns).with(which.options.table).in_full(&[
+        "upload",
+        "store",
+        "key",
+        "size",
+        "state",
+        "item",
+        "stage",
+        "part",
+        "parts",
+        "first_seen_at",
+        "changed_at",
+        "remove_after",
+        "note",
+    ]);
+    let page = |after| receiving::list(&call, which.institution.as_deref(), which.all, after);
+    app::arranged(which.options.oldest_first(), page, |upload| table.row(&upload))?;
     table.end("nothing lies in the receiving stores, as far as they were looked at")?;
     Ok(Exit::Done)
 }
 
 fn forget(uploads: &[String], context: &Context) -> Outcome {
-    let ids = uploads.iter().map(|id| identifier(id, "upload")).collect::<Result<Vec<UploadId>, _>>()?;
     let call = context.call()?;
+    let ids = uploads.iter().map(|id| receiving::named(&call, id)).collect::<Result<Vec<UploadId>, EngineError>>()?;
     let mut table = context.output.table(&["upload"]);
     for upload in ids {
         receiving::forget(&call, upload)?;

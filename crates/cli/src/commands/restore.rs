@@ -47,7 +47,8 @@ pub(crate) enum One {
     /// Restore one file, or several files of an object
     #[command(after_help = FILE_EXAMPLES)]
     File {
-        /// The identifier of a file, as "objects files" shows it; or an object, with paths
+        /// The identifier of a file, as "objects files" shows it, or a part of it that no other has; or an object,
+        /// with paths
         #[arg(value_name = "FILE|OBJECT")]
         of: String,
         /// Paths of files of the object, folders, or patterns with * ? ** [ab] {a,b}

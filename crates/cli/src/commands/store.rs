@@ -3,19 +3,19 @@
 use clap::Subcommand;
 use strongroom_engine::EngineError;
 use strongroom_engine::app::stores;
-use strongroom_engine::app::views::Compared;
+use strongroom_engine::app::views::{Compared, StoreView};
 
 use crate::context::Context;
 use crate::failure::{Exit, Outcome};
 use crate::logging::without_lost_stores;
-use crate::output::printable;
+use crate::output::{ListOptions, TableOptions, counted, printable};
 use crate::progress;
 
 /// Show and check the stores
 #[derive(Debug, Subcommand)]
 pub(crate) enum Store {
     /// List the stores of the settings
-    List,
+    List(ListOptions),
     /// Make stores of the settings that are not there yet; those there are stay as they are
     Create {
         /// Their names
@@ -26,12 +26,16 @@ pub(crate) enum Store {
     Check {
         /// Their names
         stores: Vec<String>,
+        #[command(flatten)]
+        options: TableOptions,
     },
     /// List what only a store or only the record knows, with what to do about it; exit 1 if there is anything
     Reconcile {
         /// Only this store; repeat for more [default: preservation stores and staging]
         #[arg(long = "store", value_name = "NAME")]
         stores: Vec<String>,
+        #[command(flatten)]
+        options: TableOptions,
     },
     /// Copy what a store lacks of the objects whose placement names it, each content verified; workers do it
     ///
@@ -77,10 +81,10 @@ pub(crate) enum Store {
 
 pub(crate) fn run(command: &Store, context: &Context) -> Outcome {
     match command {
-        Store::List => list(context),
+        Store::List(options) => list(options, context),
         Store::Create { stores } => create(stores, context),
-        Store::Check { stores } => check(stores, context),
-        Store::Reconcile { stores } => reconcile(stores, context),
+        Store::Check { stores, options } => check(stores, *options, context),
+        Store::Reconcile { stores, options } => reconcile(stores, *options, context),
         Store::Backfill { store, wait } => super::backfill::backfill(store, *wait, context),
         Store::Replace { store, no_wait, .. } => super::backfill::replace(store, *no_wait, context),
         Store::Retire { store, undo: true, .. } => super::backfill::use_again(store, context),
@@ -88,10 +92,12 @@ pub(crate) fn run(command: &Store, context: &Context) -> Outcome {
     }
 }
 
-fn reconcile(wanted: &[String], context: &Context) -> Outcome {
+fn reconcile(wanted: &[String], options: TableOptions, context: &Context) -> Outcome {
     let call = context.call()?;
     let mut compared = Compared::default();
-    let mut table = context.output.table(&["store", "code", "meaning", "next", "path"]);
+    let columns = ["store", "code", "path", "next"];
+    let in_full = ["store", "code", "object", "path", "detail", "meaning", "next"];
+    let mut table = context.output.table(&columns).with(options).in_full(&in_full).wrapping();
     for name in &stores::to_reconcile(&call, wanted)? {
         let bar = progress::spinner(context, format!("comparing store {name} with the record"));
         let mut failure = None;
@@ -118,12 +124,21 @@ fn reconcile(wanted: &[String], context: &Context) -> Outcome {
     Ok(if compared.differences == 0 { Exit::Done } else { Exit::No })
 }
 
-fn list(context: &Context) -> Outcome {
+fn list(options: &ListOptions, context: &Context) -> Outcome {
     let installation = context.installation()?;
     let found = without_lost_stores(|| stores::list(&installation))?;
-    let mut table = context.output.table(&["store", "kind", "state", "path", "roles", "placements", "missed_logs"]);
-    found.iter().try_for_each(|store| table.row(store))?;
+    let columns = ["store", "kind", "state", "roles", "path"];
+    let in_full = ["store", "kind", "state", "roles", "placements", "missed_logs", "path"];
+    let mut table = context.output.table(&columns).with(options.table).in_full(&in_full);
+    let found = options.of(found);
+    for store in &found {
+        let roles = [("roles", roles(store))];
+        table.row_with(store, if options.table.long { &[] } else { &roles })?;
+    }
     table.end("there are no stores")?;
+    if options.table.csv {
+        return Ok(Exit::Done);
+    }
     // A reason says what to do: a cell would be cut.
     for store in found {
         let Some(reason) = store.reason else { continue };
@@ -135,6 +150,13 @@ fn list(context: &Context) -> Outcome {
     Ok(Exit::Done)
 }
 
+/// What a store is for, in one cell.
+fn roles(store: &StoreView) -> String {
+    let placements = store.placements.len() as u64;
+    let kept = (placements > 0).then(|| format!("in {}", counted(placements, "placement", "placements")));
+    store.roles.iter().cloned().chain(kept).collect::<Vec<_>>().join(", ")
+}
+
 fn create(wanted: &[String], context: &Context) -> Outcome {
     let made = stores::create(&context.installation()?, wanted)?;
     let mut table = context.output.table(&["store", "kind", "path"]);
@@ -143,10 +165,11 @@ fn create(wanted: &[String], context: &Context) -> Outcome {
     Ok(Exit::Done)
 }
 
-fn check(wanted: &[String], context: &Context) -> Outcome {
+fn check(wanted: &[String], options: TableOptions, context: &Context) -> Outcome {
     let installation = context.installation()?;
     let found = without_lost_stores(|| stores::check(&installation, wanted))?;
-    let mut table = context.output.table(&[
+    let columns = ["store", "ok", "state", "problems", "message"];
+    let in_full = [
         "store",
         "ok",
         "state",
@@ -158,7 +181,8 @@ fn check(wanted: &[String], context: &Context) -> Outcome {
         "acts",
         "problems",
         "message",
-    ]);
+    ];
+    let mut table = context.output.table(&columns).with(options).in_full(&in_full).wrapping();
     found.iter().try_for_each(|store| table.row(store))?;
     table.end("there are no stores")?;
     let wrong: Vec<_> = found.iter().filter(|store| !store.ok).collect();

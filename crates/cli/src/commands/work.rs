@@ -50,7 +50,7 @@ pub(crate) fn schedule(command: &ScheduleOnly, context: &Context) -> Outcome {
         return Ok(Exit::Done);
     }
     let failure = workers::run_due_schedules(&call, &shutdown)?;
-    let mut table = context.output.table(&COLUMNS);
+    let mut table = context.output.table(&COLUMNS).wrapping();
     for one in workers::schedules(&call)? {
         table.row_with(&one, &cells(&one.task))?;
     }

@@ -8,10 +8,11 @@ use insta::{Settings, assert_snapshot};
 use crate::program::Place;
 
 /// What differs from run to run, and the word for it.
-const VARYING: [(&str, &str); 13] = [
+const VARYING: [(&str, &str); 14] = [
     (r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "<id>"),
     (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", "<time>"),
     (r"\d{8}T\d{6}\.\d+Z", "<time>"),
+    (r"\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d[+-]\d\d:\d\d)?", "<local time>"),
     (r"\d{4}-\d\d-\d\d\b", "<date>"),
     (r"[\w.-]+:\d+:[0-9a-f]{8}-\d+-\d+", "<holder>"),
     (r"(elapsed_seconds\W+)[\d.e-]+", "${1}<seconds>"),
@@ -46,7 +47,8 @@ fn place() -> Place {
 
 /// One command's answer: what it was, its exit code, and both outputs.
 fn told(place: &Place, arguments: &[&str], is_sorted: bool) -> String {
-    let answer = place.run(arguments);
+    // So wide that nothing is cut.
+    let answer = place.run_with(&[("COLUMNS", "1000"), ("TZ", "UTC")], arguments);
     let mut lines: Vec<&str> = answer.stdout.lines().collect();
     if is_sorted {
         // What happened at one moment comes in the order of random identifiers.

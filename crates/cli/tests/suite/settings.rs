@@ -67,7 +67,7 @@ fn a_server_out_of_reach_is_named_without_its_password() {
         assert!(answer.stderr.contains("127.0.0.1:1"), "{answer:?}");
         assert!(!answer.stderr.contains("hidden") && !answer.stdout.contains("hidden"), "{answer:?}");
     }
-    let shown = place.run_with(&environment, ["config", "show"]).succeeds().stdout;
+    let shown = place.run_with(&environment, ["config", "show", "--long"]).succeeds().stdout;
     assert!(shown.contains("postgres://keeper:********@127.0.0.1:1/strongroom"), "{shown}");
 }
 

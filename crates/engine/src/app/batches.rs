@@ -1,29 +1,48 @@
 //! Batches: one submission each, with its work items.
 
-use strongroom_registry::batches::{self, Batch};
+use strongroom_registry::batches::{self, Batch, BatchFilter};
 use strongroom_registry::items::{self, ItemFilter};
-use strongroom_registry::{BatchId, BatchState, RegistryError, Scope, Transaction};
+use strongroom_registry::{BatchId, BatchState, RegistryError, Scope, Time, Transaction};
 
 use super::authorization::{BATCHES_LIST, BATCHES_SHOW, BATCHES_STEER, ITEMS_WORK};
 use super::items::{Ask, check_folder};
 use super::views::BatchView;
-use super::{OpContext, PAGE, Page};
+use super::{Listing, OpContext, PAGE, Page};
 use crate::EngineError;
 use crate::journal::Target;
 use crate::restoration::follow_receipt;
 use crate::runtime::{Shutdown, Summary};
 use crate::work::work_on_batch;
 
-/// Batches of an institution, or all, in order of their making, after `after`.
+/// Which batches are listed.
+#[derive(Debug, Clone, Default)]
+pub struct Filter {
+    /// Only those of this institution.
+    pub institution: Option<String>,
+    /// Only this state; those that were deleted only by it.
+    pub state: Option<BatchState>,
+    /// Only those made since.
+    pub since: Option<Time>,
+    /// In which order, and at most how many on a page.
+    pub listing: Listing,
+}
+
+/// The batch that a text names: its identifier, or a part of it that no other batch has.
+pub fn named(context: &OpContext, text: &str) -> Result<BatchId, EngineError> {
+    context.authorize(&BATCHES_SHOW)?.named(text)
+}
+
+/// Batches in the order that the filter says, after `after`.
 pub fn list(
     context: &OpContext,
-    institution: Option<&str>,
+    filter: &Filter,
     after: Option<BatchId>,
 ) -> Result<Page<BatchView, BatchId>, EngineError> {
     let authorized = context.authorize(&BATCHES_LIST)?;
-    let scope = authorized.scope_of(institution)?;
+    let scope = authorized.scope_of(filter.institution.as_deref())?;
+    let wanted = BatchFilter { state: filter.state, since: filter.since, order: filter.listing.order };
     let items = authorized.read(|tx| {
-        let page = batches::list(tx, scope, after, PAGE)?;
+        let page = batches::list(tx, scope, &wanted, after, filter.listing.page())?;
         page.into_iter().map(|batch| BatchView::read(tx, batch)).collect::<Result<Vec<_>, RegistryError>>()
     })?;
     let next = items.last().map(|last| last.batch);

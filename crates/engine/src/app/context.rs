@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use strongroom_registry::journal::{self, Actor, LONGEST_NAME};
+use strongroom_registry::named::{self, Named};
 use strongroom_registry::tenants::{self, Institution};
 use strongroom_registry::{ActorKind, JournalOutcome, Registry, RegistryError, Scope, Transaction, objects};
 use uuid::Uuid;
@@ -214,6 +215,11 @@ impl<'c> Authorized<'c> {
                 Ok(Scope::Institution(self.read(|tx| find_institution(tx, self.scope, identifier))?.id))
             }
         }
+    }
+
+    /// The one record within the scope that a text names, by its identifier or a part of it.
+    pub(crate) fn named<N: Named>(&self, text: &str) -> Result<N, EngineError> {
+        Ok(self.read(|tx| named::find(tx, self.scope, text))?)
     }
 
     /// Who acts.

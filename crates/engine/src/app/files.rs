@@ -1,12 +1,13 @@
 //! Files of an object, with formats and copies.
 
-use strongroom_registry::RegistryError;
 use strongroom_registry::objects::{self, DEPOSIT};
+use strongroom_registry::{FileId, RegistryError};
 
 use super::authorization::FILES_LIST;
 use super::views::FileView;
 use super::{OpContext, PAGE, Page};
 use crate::EngineError;
+use crate::status::stores_of;
 
 /// Which files are listed.
 #[derive(Debug, Clone, Default)]
@@ -24,6 +25,11 @@ pub struct FileCursor {
     version: u64,
     /// Behind this logical path.
     path: String,
+}
+
+/// The file that a text names: its identifier, or a part of it that no other file has.
+pub fn named(context: &OpContext, text: &str) -> Result<FileId, EngineError> {
+    context.authorize(&FILES_LIST)?.named(text)
 }
 
 /// Files of an object at one version in byte order of their paths, after `after`.
@@ -48,15 +54,16 @@ pub fn list(
         None | Some("") => DEPOSIT.to_owned(),
         Some(folder) => format!("{DEPOSIT}{folder}/"),
     };
-    let page = authorized.read(|tx| {
+    let (page, expected) = authorized.read(|tx| {
+        let expected = stores_of(tx, &authorized.home().settings, &found)?.len() as u64;
         let files = objects::files(tx, found.id, version, &prefix, &path, PAGE)?;
         let with_copies = files.into_iter().map(|file| {
             let copies = objects::copies_in_use(tx, file.content)?;
             Ok((file, copies))
         });
-        with_copies.collect::<Result<Vec<_>, RegistryError>>()
+        Ok((with_copies.collect::<Result<Vec<_>, RegistryError>>()?, expected))
     })?;
     let next = page.last().map(|(last, _)| FileCursor { version, path: last.path.clone() });
-    let items = page.into_iter().map(|(file, copies)| FileView::new(file, found.state, copies)).collect();
+    let items = page.into_iter().map(|(file, copies)| FileView::new(file, found.state, copies, expected)).collect();
     Ok(Page { items, next })
 }

@@ -60,6 +60,11 @@ pub fn enqueue(context: &OpContext, request: &FixityRequest) -> Result<AffectedT
     Ok(AffectedTasksView { topic: fixity::TOPIC.to_owned(), tasks })
 }
 
+/// The finding that a text names: its identifier, or a part of it that no other finding has.
+pub fn named(context: &OpContext, text: &str) -> Result<FindingId, EngineError> {
+    context.authorize(&FIXITY_PROBLEMS)?.named(text)
+}
+
 /// Tries to repair what a finding tells of, here and now.
 pub fn repair(context: &OpContext, finding: FindingId) -> Result<RepairView, EngineError> {
     let authorized = context.authorize(&FIXITY_REPAIR)?;

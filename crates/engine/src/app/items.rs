@@ -2,13 +2,14 @@
 
 use strongroom_queue::tasks;
 use strongroom_registry::items::{self, Item, ItemFilter, Request};
+use strongroom_registry::objects;
 use strongroom_registry::{
     Action, BatchId, InstitutionId, ItemId, ItemStatus, RegistryError, Scope, Stage, Time, Transaction, WaitReason,
 };
 
 use super::authorization::{ITEMS_HISTORY, ITEMS_LIST, ITEMS_SHOW, ITEMS_STEER, ITEMS_WORK};
 use super::views::{HistoryLineView, ItemView, ObstacleView, StandingView};
-use super::{Authorized, OpContext, PAGE, Page, find_institution};
+use super::{Authorized, Listing, OpContext, Page, find_institution};
 use crate::journal::Target;
 use crate::restoration::{follow_receipt, is_into_folder};
 use crate::runtime::{Shutdown, Summary};
@@ -21,7 +22,7 @@ pub struct Filter {
     pub institution: Option<String>,
     /// Only those of this batch.
     pub batch: Option<BatchId>,
-    /// Only those of this object, by its identifier, `<institution>/<name>`; also where nothing of it is kept yet.
+    /// Only those of this object: `<institution>/<name>`, also where nothing of it is kept yet, or its identifier in records or a part of it.
     pub object: Option<String>,
     /// Only this status.
     pub status: Option<ItemStatus>,
@@ -33,6 +34,8 @@ pub struct Filter {
     pub needs_review: bool,
     /// Only those made since.
     pub since: Option<Time>,
+    /// In which order, and at most how many on a page; those of a batch come oldest first.
+    pub listing: Listing,
 }
 
 /// What is asked of an item.
@@ -85,7 +88,12 @@ pub fn actions(context: &OpContext) -> Result<Vec<Action>, EngineError> {
     Ok(context.authorize(&ITEMS_LIST)?.home().workflows().actions())
 }
 
-/// Items in order of their making, after `after`.
+/// The item that a text names: its identifier, or a part of it that no other item has.
+pub fn named(context: &OpContext, text: &str) -> Result<ItemId, EngineError> {
+    context.authorize(&ITEMS_SHOW)?.named(text)
+}
+
+/// Items in the order that the filter says, after `after`.
 pub fn list(
     context: &OpContext,
     filter: &Filter,
@@ -102,9 +110,10 @@ pub fn list(
         since: filter.since,
         batch: filter.batch,
         object,
+        order: filter.listing.order,
     };
     let items = authorized.read(|tx| {
-        let page = items::list(tx, scope, &wanted, after, PAGE)?;
+        let page = items::list(tx, scope, &wanted, after, filter.listing.page())?;
         page.into_iter().map(|item| ItemView::read(tx, item)).collect::<Result<Vec<_>, RegistryError>>()
     })?;
     let next = items.last().map(|last| last.item);
@@ -115,10 +124,15 @@ pub fn list(
 fn of_object(authorized: &Authorized<'_>, identifier: &str) -> Result<(InstitutionId, String), EngineError> {
     let scope = authorized.scope();
     let Some((institution, _)) = identifier.split_once('/') else {
-        let error = EngineError::Usage(format!("{identifier:?} is not the identifier of an object"));
-        return Err(
-            error.next("identifiers look like example.edu/letters; \"strongroom objects list\" lists those kept")
-        );
+        return match authorized.read(|tx| objects::find(tx, scope, identifier)) {
+            Ok(object) => Ok((object.institution, object.identifier)),
+            Err(RegistryError::NotFound { .. }) => {
+                let error = EngineError::Usage(format!("{identifier:?} is not the identifier of an object"));
+                Err(error
+                    .next("identifiers look like example.edu/letters; \"strongroom objects list\" lists those kept"))
+            }
+            Err(error) => Err(error.into()),
+        };
     };
     let institution = authorized.read(|tx| find_institution(tx, scope, institution))?;
     Ok((institution.id, identifier.to_owned()))

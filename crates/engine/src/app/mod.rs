@@ -42,6 +42,7 @@ pub use crate::measure::queue_rate;
 pub use crate::runtime::Shutdown;
 pub use context::{Caller, OpContext};
 pub use installation::{Installation, Opened};
+pub use strongroom_registry::Order;
 
 use crate::EngineError;
 
@@ -57,8 +58,34 @@ pub struct Page<T, K> {
     pub next: Option<K>,
 }
 
+/// In which order a listing comes, and how much of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Listing {
+    /// The order.
+    pub order: Order,
+    /// At most this many.
+    pub limit: Option<u64>,
+}
+
+impl Listing {
+    /// Rows read at once.
+    pub(crate) fn page(&self) -> usize {
+        self.limit.and_then(|limit| usize::try_from(limit).ok()).map_or(PAGE, |limit| limit.min(PAGE))
+    }
+}
+
 /// Hands over what a listing has, page by page and one by one.
-pub fn each<T, K, E, F>(
+pub fn each<T, K, E, F>(page: impl FnMut(Option<K>) -> Result<Page<T, K>, EngineError>, take: F) -> Result<(), E>
+where
+    E: From<EngineError>,
+    F: FnMut(T) -> Result<(), E>,
+{
+    first(None, page, take)
+}
+
+/// As [`each`], at most `limit` of them.
+pub fn first<T, K, E, F>(
+    limit: Option<u64>,
     mut page: impl FnMut(Option<K>) -> Result<Page<T, K>, EngineError>,
     mut take: F,
 ) -> Result<(), E>
@@ -66,13 +93,92 @@ where
     E: From<EngineError>,
     F: FnMut(T) -> Result<(), E>,
 {
-    let mut after = None;
-    loop {
+    let (mut after, mut room) = (None, limit.unwrap_or(u64::MAX));
+    while room > 0 {
         let Page { items, next } = page(after)?;
-        items.into_iter().try_for_each(&mut take)?;
+        for item in items {
+            if room == 0 {
+                return Ok(());
+            }
+            room -= 1;
+            take(item)?;
+        }
         match next {
             Some(next) => after = Some(next),
             None => return Ok(()),
         }
+    }
+    Ok(())
+}
+
+/// Hands over what a listing has that the registry reads in one order only: in the opposite one, its pages are read once to learn
+/// where they begin, and then again from the last to the first. Memory holds one page and the beginnings of the others.
+pub fn arranged<T, K, E, F>(
+    listing: Listing,
+    mut page: impl FnMut(Option<K>) -> Result<Page<T, K>, EngineError>,
+    mut take: F,
+) -> Result<(), E>
+where
+    K: Clone,
+    E: From<EngineError>,
+    F: FnMut(T) -> Result<(), E>,
+{
+    if listing.order == Order::OldestFirst {
+        return first(listing.limit, page, take);
+    }
+    let mut beginnings = vec![None];
+    loop {
+        match page(beginnings.last().cloned().flatten())?.next {
+            Some(next) => beginnings.push(Some(next)),
+            None => break,
+        }
+    }
+    let mut room = listing.limit.unwrap_or(u64::MAX);
+    while let Some(beginning) = beginnings.pop() {
+        for item in page(beginning)?.items.into_iter().rev() {
+            if room == 0 {
+                return Ok(());
+            }
+            room -= 1;
+            take(item)?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Listing, Order, Page, arranged};
+    use crate::EngineError;
+
+    /// The numbers below ten, four on a page.
+    fn page(after: Option<u32>) -> Page<u32, u32> {
+        let from = after.map_or(0, |after| after + 1);
+        let items: Vec<u32> = (from..10).take(4).collect();
+        Page { next: items.last().copied(), items }
+    }
+
+    fn taken(order: Order, limit: Option<u64>) -> Vec<u32> {
+        let mut taken = Vec::new();
+        let listing = Listing { order, limit };
+        let outcome: Result<(), EngineError> = arranged(
+            listing,
+            |after| Ok(page(after)),
+            |number| {
+                taken.push(number);
+                Ok(())
+            },
+        );
+        outcome.expect("lists");
+        taken
+    }
+
+    #[test]
+    fn a_listing_that_is_read_in_one_order_comes_in_both() {
+        let all: Vec<u32> = (0..10).collect();
+        assert_eq!(taken(Order::OldestFirst, None), all);
+        assert_eq!(taken(Order::NewestFirst, None), all.iter().rev().copied().collect::<Vec<_>>());
+        assert_eq!(taken(Order::OldestFirst, Some(5)), [0, 1, 2, 3, 4]);
+        assert_eq!(taken(Order::NewestFirst, Some(5)), [9, 8, 7, 6, 5]);
     }
 }

@@ -3,13 +3,13 @@
 use std::io::Write;
 
 use strongroom_digest::{Algorithm, Digest};
-use strongroom_registry::objects::{self, Object};
+use strongroom_registry::objects::{self, Object, ObjectFilter};
 use strongroom_registry::search::{self, Found, SearchCursor};
-use strongroom_registry::{ObjectId, ObjectState, RegistryError, Transaction, parts};
+use strongroom_registry::{ObjectId, ObjectState, RegistryError, Time, Transaction, parts};
 
 use super::authorization::{OBJECTS_LIST, OBJECTS_PREMIS, OBJECTS_SEARCH, OBJECTS_SHOW};
 use super::views::{FoundView, ObjectView};
-use super::{OpContext, PAGE, Page};
+use super::{Listing, OpContext, PAGE, Page};
 use crate::status::health_of;
 use crate::{Availability, EngineError, Home, export};
 
@@ -22,9 +22,15 @@ pub struct Filter {
     pub institution: Option<String>,
     /// Only this state.
     pub state: Option<ObjectState>,
+    /// Only those of the collection of this short name.
+    pub collection: Option<String>,
+    /// Only those first deposited since.
+    pub since: Option<Time>,
+    /// In which order, and at most how many on a page.
+    pub listing: Listing,
 }
 
-/// Objects in the order in which they were first deposited, after `after`.
+/// Objects in the order of their first deposits or the opposite one, as the filter says, after `after`.
 pub fn list(
     context: &OpContext,
     filter: &Filter,
@@ -33,15 +39,21 @@ pub fn list(
     let authorized = context.authorize(&OBJECTS_LIST)?;
     let scope = authorized.scope_of(filter.institution.as_deref())?;
     let (home, refused) = (authorized.home(), refused_stores(authorized.home()));
+    let wanted = ObjectFilter {
+        state: filter.state,
+        collection: filter.collection.clone(),
+        since: filter.since,
+        order: filter.listing.order,
+    };
     let items = authorized.read(|tx| {
-        let found = objects::list(tx, scope, filter.state, after, PAGE)?;
+        let found = objects::list(tx, scope, &wanted, after, filter.listing.page())?;
         found.into_iter().map(|object| view(tx, home, &refused, object)).collect::<Result<Vec<_>, RegistryError>>()
     })?;
     let next = items.last().map(|last| last.object);
     Ok(Page { items, next })
 }
 
-/// An object, by its identifier or `<institution>/<name>`.
+/// An object, by `<institution>/<name>`, or by its identifier or a part of it that no other object has.
 pub fn show(context: &OpContext, object: &str) -> Result<ObjectView, EngineError> {
     let authorized = context.authorize(&OBJECTS_SHOW)?;
     let (home, refused) = (authorized.home(), refused_stores(authorized.home()));

@@ -23,6 +23,11 @@ pub fn list(
     Ok(Page { items: found.into_iter().map(UploadView::from).collect(), next })
 }
 
+/// The upload that a text names: its identifier, or a part of it that no other upload has.
+pub fn named(context: &OpContext, text: &str) -> Result<UploadId, EngineError> {
+    context.authorize(&RECEIVING_SHOW)?.named(text)
+}
+
 /// One upload.
 pub fn show(context: &OpContext, upload: UploadId) -> Result<UploadView, EngineError> {
     let authorized = context.authorize(&RECEIVING_SHOW)?;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use strongroom_registry::items::{self, NewItem};
 use strongroom_registry::objects::{self, DEPOSIT, File, Object};
-use strongroom_registry::{FileId, ItemId, ObjectState, RegistryError, Scope, Transaction, Workflows};
+use strongroom_registry::{FileId, ItemId, ObjectState, RegistryError, Scope, Transaction, Workflows, named};
 use strongroom_storage::{FolderLocation, Overlap};
 
 use super::names::{file_name_of, safe_name, shown_path};
@@ -305,15 +305,9 @@ fn find_object(
 
 /// The file that is asked for, with its object.
 fn find_file(tx: &mut dyn Transaction, request: &RestoreFileRequest) -> Result<(Object, File), EngineError> {
-    let found = match request.file.parse::<FileId>() {
-        Ok(id) => objects::file(tx, request.scope, id, request.version)?,
-        Err(_) => None,
-    };
-    found.ok_or_else(|| EngineError::NotFound {
-        what: "file",
-        name: request.file.clone(),
-        hint: ": `objects files` shows identifiers".into(),
-    })
+    let id: FileId = named::find(tx, request.scope, &request.file)?;
+    let missing = || RegistryError::NotFound { what: "file", id: request.file.clone() };
+    Ok(objects::file(tx, request.scope, id, request.version)?.ok_or_else(missing)?)
 }
 
 /// What the result of restoring an object is called.

@@ -112,7 +112,10 @@ const CASES: &[Case] = cases! {
     "background::run" "background.run" |call, _| {
         something(app::background::run(call, "retention", &Shutdown::new()))
     };
-    "batches::list" "batches.list" |call, _| app::batches::list(call, None, None).map(|page| some(&page.items));
+    "batches::list" "batches.list" |call, _| {
+        app::batches::list(call, &app::batches::Filter::default(), None).map(|page| some(&page.items))
+    };
+    "batches::named" "batches.show" |call, world| something(app::batches::named(call, &world.batch.to_string()));
     "batches::show" "batches.show" |call, world| something(app::batches::show(call, world.batch));
     "batches::steer" "batches.steer" |call, world| something(app::batches::steer(call, world.batch, Ask::Release));
     "batches::work" "items.work" |call, world| something(app::batches::work(call, world.batch, &stopped()));
@@ -142,7 +145,12 @@ const CASES: &[Case] = cases! {
         let filter = app::files::Filter::default();
         app::files::list(call, &letters(), &filter, None).map(|page| some(&page.items))
     };
+    "files::named" "files.list" |call, world| something(app::files::named(call, &world.file));
     "fixity::enqueue" "fixity.enqueue" |call, _| something(app::fixity::enqueue(call, &FixityRequest::default()));
+    "fixity::named" "fixity.problems" |call, _| match app::fixity::named(call, &FindingId::new().to_string()) {
+        Err(error) if is_not_found(&error) => Ok(Shown::Nothing),
+        answer => something(answer),
+    };
     "fixity::problems" "fixity.problems" |call, _| {
         app::fixity::problems(call, &app::fixity::Filter::default(), None).map(|page| some(&page.items))
     };
@@ -181,6 +189,7 @@ const CASES: &[Case] = cases! {
         app::items::list(call, &app::items::Filter::default(), None).map(|page| some(&page.items))
     };
     "items::show" "items.show" |call, world| something(app::items::show(call, world.item));
+    "items::named" "items.show" |call, world| something(app::items::named(call, &world.item.to_string()));
     "items::standing" "items.show" |call, world| something(app::items::standing(call, &[world.item]));
     "items::obstacle" "items.show" |call, world| something(app::items::obstacle(call, world.item));
     "items::history" "items.history" |call, world| something(app::items::history(call, world.item));
@@ -232,6 +241,7 @@ const CASES: &[Case] = cases! {
     "receiving::list" "receiving.list" |call, _| {
         app::receiving::list(call, None, true, None).map(|page| some(&page.items))
     };
+    "receiving::named" "receiving.show" |call, world| something(app::receiving::named(call, &world.upload.to_string()));
     "receiving::show" "receiving.show" |call, world| something(app::receiving::show(call, world.upload));
     "receiving::forget" "receiving.forget" |call, world| something(app::receiving::forget(call, world.upload));
     "registry::backup" "registry.backup" |call, world| {

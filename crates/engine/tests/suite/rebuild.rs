@@ -43,7 +43,9 @@ pub(crate) fn rebuilt(home: &Home, store: &str) -> Summary {
 }
 
 pub(crate) fn all_objects(home: &Home) -> Vec<Object> {
-    home.registry.read(|tx| objects::list(tx, Scope::System, None, None, 1_000)).expect("objects")
+    home.registry
+        .read(|tx| objects::list(tx, Scope::System, &objects::ObjectFilter::default(), None, 1_000))
+        .expect("objects")
 }
 
 pub(crate) fn all_events(home: &Home, object: &Object) -> Vec<Event> {

@@ -168,7 +168,9 @@ fn ask(registry: &Registry, rows: u64) -> Result<(), Failure> {
     })?;
     told_alone("objects: 100 from the middle", || {
         let after = Some(ObjectId(id(2, rows / FILES / 2)));
-        registry.read(|tx| objects::list(tx, Scope::System, None, after, 100)).map(|page| page.len())
+        registry
+            .read(|tx| objects::list(tx, Scope::System, &objects::ObjectFilter::default(), after, 100))
+            .map(|page| page.len())
     })?;
     let object = ObjectId(id(2, rows / FILES));
     told_alone("files: the 100 of an object", || {

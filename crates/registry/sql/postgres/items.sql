@@ -63,6 +63,40 @@ WHERE w.id > $1 AND ($2::uuid IS NULL OR w.institution_id = $2) AND ($3::text IS
     AND w.institution_id = $11 AND w.object_identifier = $9
     AND (w.status <> 'deleted' OR $3 = 'deleted')
 ORDER BY w.id LIMIT $10
+-- name: items.newest
+SELECT w.id FROM work_items w
+WHERE w.id < $1 AND ($2::uuid IS NULL OR w.institution_id = $2) AND ($3::text IS NULL OR w.status = $3) AND (w.status <> 'deleted' OR $3 = 'deleted')
+    AND ($4::text IS NULL OR w.stage = $4) AND ($5::text IS NULL OR w.action = $5)
+    AND ($6::boolean IS NULL OR (w.needs_review = $6 AND NOT (w.action = 'ingest' AND w.status = 'failed' AND EXISTS (SELECT 1
+        FROM work_items x WHERE x.institution_id = w.institution_id AND x.object_identifier = w.object_identifier
+            AND x.number > w.number AND x.action = 'ingest' AND x.status = 'succeeded'
+            AND NOT EXISTS (SELECT 1 FROM item_parts m JOIN item_parts p ON p.total = m.total AND p.number <> m.number
+                WHERE m.item_id = w.id AND p.item_id = x.id)))))
+    AND ($7::bigint IS NULL OR w.created_at >= $7)
+ORDER BY w.id DESC LIMIT $8
+-- name: items.newest_of_status
+SELECT w.id FROM work_items w
+WHERE w.id < $1 AND ($2::uuid IS NULL OR w.institution_id = $2) AND w.status = $3
+    AND ($4::text IS NULL OR w.stage = $4) AND ($5::text IS NULL OR w.action = $5)
+    AND ($6::boolean IS NULL OR (w.needs_review = $6 AND NOT (w.action = 'ingest' AND w.status = 'failed' AND EXISTS (SELECT 1
+        FROM work_items x WHERE x.institution_id = w.institution_id AND x.object_identifier = w.object_identifier
+            AND x.number > w.number AND x.action = 'ingest' AND x.status = 'succeeded'
+            AND NOT EXISTS (SELECT 1 FROM item_parts m JOIN item_parts p ON p.total = m.total AND p.number <> m.number
+                WHERE m.item_id = w.id AND p.item_id = x.id)))))
+    AND ($7::bigint IS NULL OR w.created_at >= $7)
+ORDER BY w.id DESC LIMIT $8
+-- name: items.newest_of_object
+SELECT w.id FROM work_items w
+WHERE w.id < $1 AND ($2::uuid IS NULL OR w.institution_id = $2) AND ($3::text IS NULL OR w.status = $3) AND (w.status <> 'deleted' OR $3 = 'deleted')
+    AND ($4::text IS NULL OR w.stage = $4) AND ($5::text IS NULL OR w.action = $5)
+    AND ($6::boolean IS NULL OR (w.needs_review = $6 AND NOT (w.action = 'ingest' AND w.status = 'failed' AND EXISTS (SELECT 1
+        FROM work_items x WHERE x.institution_id = w.institution_id AND x.object_identifier = w.object_identifier
+            AND x.number > w.number AND x.action = 'ingest' AND x.status = 'succeeded'
+            AND NOT EXISTS (SELECT 1 FROM item_parts m JOIN item_parts p ON p.total = m.total AND p.number <> m.number
+                WHERE m.item_id = w.id AND p.item_id = x.id)))))
+    AND ($7::bigint IS NULL OR w.created_at >= $7)
+    AND w.institution_id = $9 AND w.object_identifier = $10
+ORDER BY w.id DESC LIMIT $8
 -- name: items.may_write
 SELECT 1 AS found FROM work_items WHERE id = $1 AND fence = $2 AND status = 'started'
     AND coalesce((SELECT value FROM registry_facts WHERE name = 'stores.replacements'), '0') = $3
@@ -122,4 +156,13 @@ WHERE b.id = $1 AND ($2::uuid IS NULL OR b.institution_id = $2)
 SELECT b.id, b.institution_id, i.identifier AS institution_identifier, c.identifier AS collection_identifier, b.type,
     b.state, b.submitted_by, b.note, b.created_at, b.updated_at
 FROM batches b JOIN institutions i ON i.id = b.institution_id LEFT JOIN collections c ON c.id = b.collection_id
-WHERE b.id > $1 AND ($2::uuid IS NULL OR b.institution_id = $2) AND (b.state <> 'deleted') ORDER BY b.id LIMIT $3
+WHERE b.id > $1 AND ($2::uuid IS NULL OR b.institution_id = $2) AND ($3::text IS NULL OR b.state = $3)
+    AND ($4::bigint IS NULL OR b.created_at >= $4) AND (b.state <> 'deleted' OR $3 = 'deleted')
+ORDER BY b.id LIMIT $5
+-- name: batches.newest
+SELECT b.id, b.institution_id, i.identifier AS institution_identifier, c.identifier AS collection_identifier, b.type,
+    b.state, b.submitted_by, b.note, b.created_at, b.updated_at
+FROM batches b JOIN institutions i ON i.id = b.institution_id LEFT JOIN collections c ON c.id = b.collection_id
+WHERE b.id < $1 AND ($2::uuid IS NULL OR b.institution_id = $2) AND ($3::text IS NULL OR b.state = $3)
+    AND ($4::bigint IS NULL OR b.created_at >= $4) AND (b.state <> 'deleted' OR $3 = 'deleted')
+ORDER BY b.id DESC LIMIT $5

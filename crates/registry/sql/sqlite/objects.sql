@@ -40,7 +40,18 @@ SELECT o.id, o.institution_id, i.identifier AS institution_identifier, c.identif
     (SELECT json_group_array(l.local_id ORDER BY l.local_id) FROM local_ids l WHERE l.object_id = o.id) AS local_ids
 FROM objects o JOIN institutions i ON i.id = o.institution_id LEFT JOIN collections c ON c.id = o.collection_id
 WHERE o.id > ?1 AND (?2 IS NULL OR o.institution_id = ?2) AND o.state <> 'new' AND (?3 IS NULL OR o.state = ?3)
-ORDER BY o.id LIMIT ?4
+    AND (?4 IS NULL OR c.identifier = ?4) AND (?5 IS NULL OR o.created_at >= ?5)
+ORDER BY o.id LIMIT ?6
+-- name: objects.newest
+SELECT o.id, o.institution_id, i.identifier AS institution_identifier, c.identifier AS collection_identifier,
+    o.identifier, o.generation, o.state, o.title, o.description, o.access, o.ark, o.placement, o.profile,
+    o.profile_version, o.source_organization, o.bag_group_identifier, o.internal_sender_identifier,
+    o.internal_sender_description, o.head, o.files, o.bytes, o.created_at, o.updated_at,
+    (SELECT json_group_array(l.local_id ORDER BY l.local_id) FROM local_ids l WHERE l.object_id = o.id) AS local_ids
+FROM objects o JOIN institutions i ON i.id = o.institution_id LEFT JOIN collections c ON c.id = o.collection_id
+WHERE o.id < ?1 AND (?2 IS NULL OR o.institution_id = ?2) AND o.state <> 'new' AND (?3 IS NULL OR o.state = ?3)
+    AND (?4 IS NULL OR c.identifier = ?4) AND (?5 IS NULL OR o.created_at >= ?5)
+ORDER BY o.id DESC LIMIT ?6
 -- name: files.insert
 INSERT INTO files (id, object_id, path, modified, created_at) VALUES (?1, ?2, ?3, ?4, ?5)
 ON CONFLICT DO NOTHING

@@ -4,8 +4,8 @@ use serde::Serialize;
 use strongroom_database::Time;
 
 use super::{
-    Action, ActorId, BatchId, CollectionId, FileId, InstitutionId, ItemId, ItemStatus, ObjectId, Position, Stage,
-    WaitKey, WaitReason,
+    Action, ActorId, BatchId, CollectionId, FileId, InstitutionId, ItemId, ItemStatus, ObjectId, Order, Position,
+    Stage, WaitKey, WaitReason,
 };
 
 /// A work item to be made.
@@ -218,6 +218,8 @@ pub struct ItemFilter {
     pub batch: Option<BatchId>,
     /// Only those of the object of this identifier, `<institution>/<name>`, at this institution, whether it is known yet or not.
     pub object: Option<(InstitutionId, String)>,
+    /// In which order; those of a batch are listed oldest first.
+    pub order: Order,
 }
 
 /// What a person may ask of an item.

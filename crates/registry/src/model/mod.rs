@@ -6,6 +6,7 @@ mod enums;
 mod format;
 pub(crate) mod ids;
 pub(crate) mod item;
+mod order;
 mod scope;
 pub(crate) mod version;
 pub(crate) mod workflow;
@@ -19,5 +20,6 @@ pub use ids::{
     ActorId, BatchId, CollectionId, ContentId, EventId, FileId, FindingId, GenerationId, InstitutionId, ItemId,
     JournalId, ObjectId, UploadId, VersionId,
 };
+pub use order::Order;
 pub use scope::Scope;
 pub use workflow::{Action, Position, Stage, Subject, WaitKey, Workflows};

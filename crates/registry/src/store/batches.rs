@@ -4,7 +4,7 @@ use strongroom_database::{Row, Statement, Time, Transaction};
 use uuid::Uuid;
 
 use crate::items::{self, Item, ItemFilter, Request};
-use crate::{BatchId, BatchState, CollectionId, InstitutionId, ItemStatus, RegistryError, Scope, Workflows};
+use crate::{BatchId, BatchState, CollectionId, InstitutionId, ItemStatus, Order, RegistryError, Scope, Workflows};
 
 /// A batch as it stands.
 #[derive(Debug, Clone)]
@@ -63,15 +63,37 @@ pub fn get(tx: &mut dyn Transaction, scope: Scope, id: BatchId) -> Result<Option
     tx.query_one(Statement("batches.get"), &[id.into(), scope.value()])?.as_ref().map(batch_row).transpose()
 }
 
-/// Batches in order of their making, after `after`.
+/// Which batches are listed.
+#[derive(Debug, Clone, Default)]
+pub struct BatchFilter {
+    /// Only this state; those that were deleted only by it.
+    pub state: Option<BatchState>,
+    /// Only those made since.
+    pub since: Option<Time>,
+    /// In which order.
+    pub order: Order,
+}
+
+/// Batches in the order that the filter says, after `after`.
 pub fn list(
     tx: &mut dyn Transaction,
     scope: Scope,
+    filter: &BatchFilter,
     after: Option<BatchId>,
     limit: usize,
 ) -> Result<Vec<Batch>, RegistryError> {
-    let after = after.unwrap_or(BatchId(Uuid::nil()));
-    tx.query(Statement("batches.list"), &[after.into(), scope.value(), limit.into()])?.iter().map(batch_row).collect()
+    let (statement, start) = match filter.order {
+        Order::OldestFirst => (Statement("batches.list"), Uuid::nil()),
+        Order::NewestFirst => (Statement("batches.newest"), Uuid::max()),
+    };
+    let values = [
+        after.unwrap_or(BatchId(start)).into(),
+        scope.value(),
+        filter.state.map(BatchState::as_str).into(),
+        filter.since.into(),
+        limit.into(),
+    ];
+    tx.query(statement, &values)?.iter().map(batch_row).collect()
 }
 
 /// Sets the state that a person asked for.

@@ -11,8 +11,8 @@ use uuid::Uuid;
 pub use super::requests::request;
 pub use crate::model::item::{HistoryLine, Item, ItemFilter, ItemProblem, NewItem, Request};
 use crate::{
-    Action, ActorId, BatchId, CollectionId, FileId, InstitutionId, ItemId, ItemStatus, ObjectId, Position,
-    RegistryError, Scope, Stage, Subject, WaitKey, WaitReason, Workflows, journal,
+    Action, ActorId, BatchId, CollectionId, FileId, InstitutionId, ItemId, ItemStatus, ObjectId, Order,
+    Position, RegistryError, Scope, Stage, Subject, WaitKey, WaitReason, Workflows, journal,
 };
 
 /// Tasks of new items that are enqueued together.
@@ -194,7 +194,7 @@ pub fn find(tx: &mut dyn Transaction, scope: Scope, id: ItemId) -> Result<Item, 
     get(tx, scope, id)?.ok_or_else(|| RegistryError::NotFound { what: "work item", id: id.to_string() })
 }
 
-/// Items in order of their making, after `after`.
+/// Items in the order that the filter says, after `after`.
 pub fn list(
     tx: &mut dyn Transaction,
     scope: Scope,
@@ -202,6 +202,9 @@ pub fn list(
     after: Option<ItemId>,
     limit: usize,
 ) -> Result<Vec<Item>, RegistryError> {
+    if filter.order == Order::NewestFirst && filter.batch.is_none() {
+        return newest(tx, scope, filter, after, limit);
+    }
     let (institution, identifier) = filter.object.clone().unzip();
     let statement = match (&institution, filter.batch) {
         (Some(_), _) => Statement("items.list_of_object"),
@@ -222,6 +225,36 @@ pub fn list(
     ];
     values.extend(institution.map(Value::from));
     tx.query(statement, &values)?.iter().map(item_row).collect()
+}
+
+/// Items in the opposite order of their making, before `before`.
+fn newest(
+    tx: &mut dyn Transaction,
+    scope: Scope,
+    filter: &ItemFilter,
+    before: Option<ItemId>,
+    limit: usize,
+) -> Result<Vec<Item>, RegistryError> {
+    let statement = match (&filter.object, filter.status) {
+        (Some(_), _) => Statement("items.newest_of_object"),
+        (None, Some(_)) => Statement("items.newest_of_status"),
+        (None, None) => Statement("items.newest"),
+    };
+    let mut values: Vec<Value> = vec![
+        before.unwrap_or(ItemId(Uuid::max())).into(),
+        scope.value(),
+        filter.status.map(ItemStatus::as_str).into(),
+        filter.stage.as_ref().map(Stage::as_str).into(),
+        filter.action.as_ref().map(Action::as_str).into(),
+        filter.needs_review.into(),
+        filter.since.into(),
+        limit.into(),
+    ];
+    if let Some((institution, identifier)) = filter.object.clone() {
+        values.extend([institution.into(), identifier.into()]);
+    }
+    let ids = tx.query(statement, &values)?;
+    ids.iter().map(|row| find(tx, scope, ItemId(row.uuid("id")?))).collect()
 }
 
 /// How many items have each status; of one batch when given.

@@ -4,7 +4,7 @@ use strongroom_database::{Row, Statement, Time, Transaction};
 use uuid::Uuid;
 
 pub use crate::model::actor::{Actor, LONGEST_NAME};
-use crate::{ActorId, ActorKind, InstitutionId, ItemId, JournalId, JournalOutcome, RegistryError, Scope, tenants};
+use crate::{ActorId, ActorKind, InstitutionId, ItemId, JournalId, JournalOutcome, Order, RegistryError, Scope, tenants};
 
 /// A line to be appended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,6 +57,8 @@ pub struct LineFilter {
     pub since: Option<Time>,
     /// Only those of actors of this name.
     pub actor: Option<String>,
+    /// In which order.
+    pub order: Order,
 }
 
 /// Makes an actor known to the registry; one that is known stays as it is.
@@ -123,7 +125,7 @@ pub fn was_refused(tx: &mut dyn Transaction, actor: &Actor, act: &str, since: Ti
     Ok(tx.query_one(Statement("journal.was_refused"), &values)?.is_some())
 }
 
-/// Lines in the order in which they were appended, after the number `after`.
+/// Lines in the order in which they were appended or the opposite one, as the filter says, after the number `after`.
 pub fn list(
     tx: &mut dyn Transaction,
     scope: Scope,
@@ -132,8 +134,18 @@ pub fn list(
     limit: usize,
 ) -> Result<Vec<Line>, RegistryError> {
     let since = filter.since.unwrap_or(Time(0));
-    let values = [after.unwrap_or(0).into(), scope.value(), since.into(), filter.actor.clone().into(), limit.into()];
-    tx.query(Statement("journal.list"), &values)?.iter().map(line_row).collect()
+    let (statement, start) = match filter.order {
+        Order::OldestFirst => (Statement("journal.list"), 0),
+        Order::NewestFirst => (Statement("journal.newest"), i64::MAX.unsigned_abs()),
+    };
+    let values = [
+        after.unwrap_or(start).into(),
+        scope.value(),
+        since.into(),
+        filter.actor.clone().into(),
+        limit.into(),
+    ];
+    tx.query(statement, &values)?.iter().map(line_row).collect()
 }
 
 /// On whose behalf a work item is worked on; none for those made before actors were kept.

@@ -20,6 +20,7 @@ pub mod interim;
 pub mod items;
 pub mod journal;
 pub mod leases;
+pub mod named;
 mod notes;
 pub mod objects;
 pub mod outbox;

@@ -11,7 +11,7 @@ use crate::leases::{self, LeaseState};
 use crate::versions::{self, Version};
 use crate::{
     CollectionId, ContentId, CopyState, FileId, Format, GenerationId, InstitutionId, ItemId, ObjectId, ObjectState,
-    Part, RegistryError, Scope,
+    Order, Part, RegistryError, Scope, named,
 };
 
 /// The prefix of logical paths that people see, count and get back.
@@ -211,31 +211,53 @@ pub fn with_version(
     Ok(Some((object_row(&row)?, versions::version_beside_object(&row)?, leases::lease_row(&row, item.0)?)))
 }
 
-/// An object by either: its identifier in records, or `<institution>/<name>`.
+/// An object by `<institution>/<name>`, or by its identifier in records as [`named::find`] takes it.
 pub fn find(tx: &mut dyn Transaction, scope: Scope, name: &str) -> Result<Object, RegistryError> {
-    let found = match name.parse::<ObjectId>() {
-        Ok(id) => get(tx, scope, id)?,
-        Err(_) => by_identifier(tx, scope, name)?,
+    let found = if name.contains('/') {
+        by_identifier(tx, scope, name)?
+    } else {
+        let id: ObjectId = named::find(tx, scope, name)?;
+        get(tx, scope, id)?
     };
     found
         .filter(|object| object.state != ObjectState::New)
         .ok_or_else(|| RegistryError::NotFound { what: "object", id: name.into() })
 }
 
-/// Published objects in order of their making, after `after`.
+/// Which objects are listed.
+#[derive(Debug, Clone, Default)]
+pub struct ObjectFilter {
+    /// Only this state.
+    pub state: Option<ObjectState>,
+    /// Only those of the collection of this short name.
+    pub collection: Option<String>,
+    /// Only those first deposited since.
+    pub since: Option<Time>,
+    /// In which order.
+    pub order: Order,
+}
+
+/// Published objects in the order that the filter says, after `after`.
 pub fn list(
     tx: &mut dyn Transaction,
     scope: Scope,
-    state: Option<ObjectState>,
+    filter: &ObjectFilter,
     after: Option<ObjectId>,
     limit: usize,
 ) -> Result<Vec<Object>, RegistryError> {
-    let after = after.unwrap_or(ObjectId(Uuid::nil()));
-    let rows = tx.query(
-        Statement("objects.list"),
-        &[after.into(), scope.value(), state.map(ObjectState::as_str).into(), limit.into()],
-    )?;
-    rows.iter().map(object_row).collect()
+    let (statement, start) = match filter.order {
+        Order::OldestFirst => (Statement("objects.list"), Uuid::nil()),
+        Order::NewestFirst => (Statement("objects.newest"), Uuid::max()),
+    };
+    let values = [
+        after.unwrap_or(ObjectId(start)).into(),
+        scope.value(),
+        filter.state.map(ObjectState::as_str).into(),
+        filter.collection.clone().into(),
+        filter.since.into(),
+        limit.into(),
+    ];
+    tx.query(statement, &values)?.iter().map(object_row).collect()
 }
 
 /// A content as `compare` needs it: identifier, SHA-512, size in bytes.

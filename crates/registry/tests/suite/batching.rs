@@ -101,7 +101,7 @@ pub(crate) fn a_deleted_batch_stays_deleted(subject: &dyn Subject) {
     assert_eq!(state(&world, batch), BatchState::Deleted);
     assert_eq!(state(&world, other), BatchState::Processing);
     ask(&world, other, Request::Delete).expect("is put away");
-    assert!(world.read(|tx| batches::list(tx, Scope::System, None, 9)).is_empty());
+    assert!(world.read(|tx| batches::list(tx, Scope::System, &batches::BatchFilter::default(), None, 9)).is_empty());
     assert!(world.lease(1, Stage::named("receive"), 9).assignments.is_empty());
     ask(&world, batch, Request::Delete).expect("there is nothing left to do");
     assert_eq!(state(&world, batch), BatchState::Deleted);

@@ -21,7 +21,7 @@ fn seen(world: &World<'_>, object: &Object, file: FileId) -> (bool, usize, usize
         let head = objects::get(tx, Scope::System, object.id)?.map_or(0, |object| object.head);
         Ok((
             objects::find(tx, Scope::System, &object.identifier).is_ok(),
-            objects::list(tx, Scope::System, None, None, 9)?.len(),
+            objects::list(tx, Scope::System, &objects::ObjectFilter::default(), None, 9)?.len(),
             objects::files(tx, object.id, head, "", "", 9)?.len(),
             objects::file(tx, Scope::System, file, None)?.is_some(),
             versions::list(tx, object.id, object.generation, false)?.len(),

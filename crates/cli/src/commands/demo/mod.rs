@@ -57,7 +57,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Outcome {
     let all_well = done.iter().all(|step| step.ok);
     if !context.output.is_json() {
         context.output.say("")?;
-        let mut table = context.output.table(&["step", "ok", "seconds", "result"]);
+        let mut table = context.output.table(&["step", "ok", "seconds", "result"]).wrapping();
         for step in &done {
             table.row(step)?;
         }

@@ -37,6 +37,9 @@ pub struct FileView {
     pub state: ObjectState,
     /// Its copies in stores that are in use.
     pub copies: Vec<CopyView>,
+    /// How many copies its object should have, by its placement.
+    #[serde(skip)]
+    pub expected_copies: u64,
 }
 
 /// The digests of a file.
@@ -70,8 +73,8 @@ pub struct CopyView {
 }
 
 impl FileView {
-    /// A file of an object in this state, with its copies.
-    pub(crate) fn new(file: File, state: ObjectState, copies: Vec<Copy>) -> Self {
+    /// A file of an object in this state, with its copies and how many there should be.
+    pub(crate) fn new(file: File, state: ObjectState, copies: Vec<Copy>, expected_copies: u64) -> Self {
         Self {
             file: file.id,
             path: in_package(&file.path),
@@ -88,6 +91,7 @@ impl FileView {
             format_others: file.format.others,
             state,
             copies: copies.into_iter().map(CopyView::from).collect(),
+            expected_copies,
         }
     }
 }

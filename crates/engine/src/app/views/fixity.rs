@@ -10,6 +10,9 @@ use super::files::in_package;
 use crate::fixity::RepairOutcome;
 use crate::{StoreState, findings};
 
+/// What stands for the time of a check that is to be made again at once.
+const DUE_NOW: &str = "1970-01-01T00:00:00Z";
+
 /// How well the copies in one store are watched. Contents, and what objects have besides, count alike.
 #[derive(Debug, Clone, Serialize)]
 pub struct CoverageView {
@@ -74,6 +77,13 @@ pub struct RepairView {
     pub finding: FindingId,
     /// What came of it.
     pub outcome: RepairOutcome,
+}
+
+impl CoverageView {
+    /// Whether a check was asked for of a copy whatever its age.
+    pub fn is_due_now(&self) -> bool {
+        self.oldest.as_deref() == Some(DUE_NOW)
+    }
 }
 
 impl From<Coverage> for CoverageView {

@@ -58,5 +58,6 @@ pub use crate::status::Status;
 pub use strongroom_queue::{TaskId, TaskState};
 pub use strongroom_registry::items::ItemProblem;
 pub use strongroom_registry::{
-    Action, BatchId, CopyState, FileId, FindingId, ItemId, ItemStatus, ObjectId, ObjectState, Stage, Time, UploadId,
+    Action, BatchId, BatchState, CopyState, FileId, FindingId, ItemId, ItemStatus, ObjectId, ObjectState, Stage, Time,
+    UploadId,
 };

@@ -176,7 +176,10 @@ fn what_a_list_names_that_does_not_exist_is_told_at_once_and_nothing_is_made() {
     assert!(error.to_string().contains("names no object"), "{error}");
     let error = request_collection(&home, &of_collection(store())).expect_err("is refused");
     assert!(error.to_string().contains("has no objects"), "{error}");
-    let all = home.registry.read(|tx| batches::list(tx, Scope::System, None, 10)).expect("lists");
+    let all = home
+        .registry
+        .read(|tx| batches::list(tx, Scope::System, &batches::BatchFilter::default(), None, 10))
+        .expect("lists");
     assert!(all.iter().all(|batch| batch.kind != "restoration"), "{all:?}");
     let mut names = ["test.edu/maps"]
         .iter()

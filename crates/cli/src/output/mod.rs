@@ -1,20 +1,27 @@
 //! What a command answers on standard output: tables and fields for people, JSON Lines for scripts. A reader that goes
 //! away ends the command quietly.
 
-use std::cell::{RefCell, RefMut};
-use std::io::{self, BufWriter, Stdout, Write as _};
+mod cell;
+mod fit;
+mod table;
 
+use std::cell::{RefCell, RefMut};
+use std::io::{self, BufWriter, IsTerminal as _, Stdout, Write as _};
+
+use jiff::tz::TimeZone;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use strongroom_engine::EngineError;
 
 use crate::failure::{Exit, Failure};
+pub(crate) use fit::beginning_of;
+pub(crate) use table::{ListOptions, Table, TableOptions};
 
-/// Rows that a table gathers before it knows how wide its columns are.
-const TABLE_ROWS: usize = 500;
-/// Wider cells are cut in tables of several columns.
-const CELL: usize = 60;
+/// Columns of a terminal whose width is not known.
+const WIDTH: usize = 80;
+/// Fewer columns than a table can be read in.
+const LEAST_WIDTH: usize = 20;
 
 /// Names and values of a struct's fields, in order.
 struct Fields(Vec<(String, Value)>);
@@ -133,8 +140,10 @@ impl Output {
             }
         }
         let width = fields.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+        let zone = TimeZone::system();
         for (name, value) in fields {
-            let text = text_of(&value);
+            let time = value.as_str().and_then(cell::time_of);
+            let text = time.map_or_else(|| text_of(&value), |time| cell::local_second(time, &zone));
             if !text.is_empty() {
                 self.line(&format!("{name:width$}  {text}"))?;
             }
@@ -143,14 +152,27 @@ impl Output {
     }
 
     /// A table whose rows come one by one; for people only these columns.
-    pub(crate) fn table<'o>(&'o self, columns: &'static [&'static str]) -> Table<'o> {
-        Table { output: self, columns, rows: Vec::new(), is_begun: false }
+    pub(crate) fn table<'o>(&'o self, columns: &[&'static str]) -> Table<'o> {
+        Table::new(self, columns)
+    }
+
+    /// Columns of the terminal: as `COLUMNS` says, else as wide as the terminal is.
+    pub(crate) fn width(&self) -> usize {
+        let said = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).filter(|width| *width > 0);
+        said.or_else(terminal_width).unwrap_or(WIDTH).max(LEAST_WIDTH)
     }
 
     /// Hands over what was written so far.
     pub(crate) fn flush(&self) -> Result<(), Failure> {
         self.writer.borrow_mut().flush().map_err(|error| failed(&error))
     }
+}
+
+/// The width of the terminal that standard output is; none where it is none, or does not say.
+fn terminal_width() -> Option<usize> {
+    let output = io::stdout();
+    let size = output.is_terminal().then(|| rustix::termios::tcgetwinsize(&output).ok()).flatten()?;
+    (size.ws_col > 0).then_some(usize::from(size.ws_col))
 }
 
 /// A writer that remembers whether its reader went away.
@@ -166,71 +188,6 @@ impl io::Write for WatchedWriter<'_> {
 
     fn flush(&mut self) -> io::Result<()> {
         self.writer.flush().inspect_err(|error| self.is_closed |= error.kind() == io::ErrorKind::BrokenPipe)
-    }
-}
-
-/// See [`Output::table`].
-pub(crate) struct Table<'o> {
-    output: &'o Output,
-    columns: &'static [&'static str],
-    rows: Vec<Vec<String>>,
-    is_begun: bool,
-}
-
-impl Table<'_> {
-    /// Adds a row.
-    pub(crate) fn row(&mut self, report: &impl Serialize) -> Result<(), Failure> {
-        self.row_with(report, &[])
-    }
-
-    /// Adds a row; people see these texts in the columns of these names, scripts the fields as they are.
-    pub(crate) fn row_with(&mut self, report: &impl Serialize, cells: &[(&str, String)]) -> Result<(), Failure> {
-        if self.output.is_json {
-            return self.output.json(report);
-        }
-        let fields = Fields::of(report)?;
-        let cell = |column: &&str| {
-            if let Some((_, text)) = cells.iter().find(|(name, _)| name == column) {
-                return printable(text);
-            }
-            text_of(fields.get(column))
-        };
-        let mut cells: Vec<String> = self.columns.iter().map(cell).collect();
-        // The last column may be as long as it is: nothing stands behind it.
-        let before_last = cells.len().saturating_sub(1);
-        for cell in cells.iter_mut().take(before_last) {
-            *cell = beginning_of(cell, CELL);
-        }
-        self.rows.push(cells);
-        if self.rows.len() >= TABLE_ROWS { self.write() } else { Ok(()) }
-    }
-
-    /// Ends the table; `none` is said where it has no rows.
-    pub(crate) fn end(mut self, none: &str) -> Result<(), Failure> {
-        if self.rows.is_empty() && !self.is_begun {
-            return self.output.say(none);
-        }
-        self.write()
-    }
-
-    fn write(&mut self) -> Result<(), Failure> {
-        let mut lines: Vec<Vec<String>> = Vec::with_capacity(self.rows.len() + 1);
-        if !self.is_begun {
-            lines.push(self.columns.iter().map(|column| column.replace('_', " ").to_uppercase()).collect());
-        }
-        lines.append(&mut self.rows);
-        self.is_begun = true;
-        let mut widths = vec![0; self.columns.len()];
-        for line in &lines {
-            for (width, cell) in widths.iter_mut().zip(line) {
-                *width = (*width).max(cell.chars().count());
-            }
-        }
-        for line in &lines {
-            let cells: Vec<String> = line.iter().zip(&widths).map(|(cell, &width)| format!("{cell:width$}")).collect();
-            self.output.line(cells.join("  ").trim_end())?;
-        }
-        Ok(())
     }
 }
 
@@ -273,26 +230,6 @@ pub(crate) fn printable_lines(text: &str) -> String {
     text.split('\n').map(printable).collect::<Vec<_>>().join("\n")
 }
 
-/// A path of at most `width` characters: of a longer one the end, with the file's name.
-pub(crate) fn end_of(text: &str, width: usize) -> String {
-    let count = text.chars().count();
-    if count <= width {
-        return text.to_owned();
-    }
-    let end: String = text.chars().skip(count + 1 - width).collect();
-    format!("…{end}")
-}
-
-/// The beginning of a text that is longer than `width` characters.
-pub(crate) fn beginning_of(text: &str, width: usize) -> String {
-    if text.chars().count() <= width {
-        return text.to_owned();
-    }
-    let mut short: String = text.chars().take(width.saturating_sub(1)).collect();
-    short.push('…');
-    short
-}
-
 fn failed(error: &io::Error) -> Failure {
     if error.kind() == io::ErrorKind::BrokenPipe {
         return Failure::closed_output();
@@ -326,12 +263,6 @@ pub(crate) fn size(bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn of_a_long_path_the_end_is_shown() {
-        assert_eq!(end_of("data/a.txt", 10), "data/a.txt");
-        assert_eq!(end_of("data/é/a.txt", 10), "…a/é/a.txt");
-    }
 
     #[test]
     fn what_would_steer_a_terminal_or_turn_the_reading_order_is_escaped() {

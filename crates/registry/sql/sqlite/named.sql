@@ -1,0 +1,24 @@
+-- name: named.items
+SELECT t.id FROM work_items t
+WHERE t.id >= ?1 AND t.id <= ?2 AND (?3 IS NULL OR t.institution_id = ?3)
+ORDER BY t.id LIMIT ?4
+-- name: named.batches
+SELECT t.id FROM batches t
+WHERE t.id >= ?1 AND t.id <= ?2 AND (?3 IS NULL OR t.institution_id = ?3)
+ORDER BY t.id LIMIT ?4
+-- name: named.objects
+SELECT t.id FROM objects t
+WHERE t.id >= ?1 AND t.id <= ?2 AND (?3 IS NULL OR t.institution_id = ?3) AND t.state <> 'new'
+ORDER BY t.id LIMIT ?4
+-- name: named.findings
+SELECT t.id FROM findings t
+WHERE t.id >= ?1 AND t.id <= ?2 AND (?3 IS NULL OR t.institution_id = ?3)
+ORDER BY t.id LIMIT ?4
+-- name: named.uploads
+SELECT t.id FROM uploads t
+WHERE t.id >= ?1 AND t.id <= ?2 AND (?3 IS NULL OR t.institution_id = ?3)
+ORDER BY t.id LIMIT ?4
+-- name: named.files
+SELECT t.id FROM files t JOIN objects o ON o.id = t.object_id
+WHERE t.id >= ?1 AND t.id <= ?2 AND (?3 IS NULL OR o.institution_id = ?3)
+ORDER BY t.id LIMIT ?4

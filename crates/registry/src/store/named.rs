@@ -1,0 +1,143 @@
+//! Records by what people type of their identifiers: the whole, a beginning that only one has, or the beginning and the end as
+//! tables show them, such as `0190a1b2…4a5b`.
+
+use strongroom_database::{Statement, Transaction};
+use uuid::Uuid;
+
+use crate::{BatchId, FileId, FindingId, ItemId, ObjectId, RegistryError, Scope, UploadId};
+
+/// Hexadecimal digits of an identifier.
+const DIGITS: usize = 32;
+/// Identifiers read at once.
+const PAGE: usize = 500;
+/// Candidates that are named where several fit.
+const CANDIDATES: usize = 5;
+
+/// An identifier that people type.
+pub trait Named: From<Uuid> {
+    /// What it identifies.
+    const WHAT: &'static str;
+    /// Lists identifiers between two, within a scope.
+    const STATEMENT: Statement;
+}
+
+macro_rules! named {
+    ($($name:ident $what:literal $statement:literal),* $(,)?) => {$(
+        impl From<Uuid> for $name {
+            fn from(id: Uuid) -> Self {
+                Self(id)
+            }
+        }
+
+        impl Named for $name {
+            const WHAT: &'static str = $what;
+            const STATEMENT: Statement = Statement($statement);
+        }
+    )*};
+}
+
+named! {
+    ItemId "work item" "named.items",
+    BatchId "batch" "named.batches",
+    ObjectId "object" "named.objects",
+    FileId "file" "named.files",
+    FindingId "finding" "named.findings",
+    UploadId "upload" "named.uploads",
+}
+
+/// The one record that a text names.
+///
+/// # Errors
+/// [`RegistryError::NotFound`] where none within the scope fits, [`RegistryError::Ambiguous`] where several do.
+pub fn find<N: Named>(tx: &mut dyn Transaction, scope: Scope, text: &str) -> Result<N, RegistryError> {
+    let missing = || RegistryError::NotFound { what: N::WHAT, id: text.to_owned() };
+    let part = Part::of(text).ok_or_else(missing)?;
+    let (mut found, mut from) = (Vec::new(), part.first);
+    loop {
+        let page = tx.query(N::STATEMENT, &[from.into(), part.last.into(), scope.value(), PAGE.into()])?;
+        let mut last = None;
+        for row in &page {
+            let id = row.uuid("id")?;
+            last = Some(id);
+            if part.ends(id) {
+                found.push(id);
+            }
+        }
+        let next = last.and_then(|last| last.as_u128().checked_add(1)).map(Uuid::from_u128);
+        match next {
+            Some(next) if page.len() == PAGE && found.len() <= CANDIDATES => from = next,
+            _ => break,
+        }
+    }
+    match found.as_slice() {
+        [] => Err(missing()),
+        [one] => Ok((*one).into()),
+        several => Err(RegistryError::Ambiguous { what: N::WHAT, id: text.to_owned(), candidates: listed(several) }),
+    }
+}
+
+fn listed(ids: &[Uuid]) -> String {
+    let mut names: Vec<String> = ids.iter().take(CANDIDATES).map(Uuid::to_string).collect();
+    if ids.len() > CANDIDATES {
+        names.push("and others".to_owned());
+    }
+    names.join(", ")
+}
+
+/// Part of an identifier.
+struct Part {
+    /// The first identifier that begins so.
+    first: Uuid,
+    /// And the last.
+    last: Uuid,
+    /// The digits that it ends with.
+    end: String,
+}
+
+impl Part {
+    /// A beginning, and an end where the text has one; none for a text that is no part of an identifier.
+    fn of(text: &str) -> Option<Self> {
+        let (beginning, end) = text.split_once('…').or_else(|| text.split_once("...")).unwrap_or((text, ""));
+        let (beginning, end) = (digits(beginning)?, digits(end)?);
+        if beginning.is_empty() || beginning.len() + end.len() > DIGITS {
+            return None;
+        }
+        let filled = |digit: &str| {
+            let text = format!("{beginning}{}", digit.repeat(DIGITS - beginning.len()));
+            u128::from_str_radix(&text, 16).ok().map(Uuid::from_u128)
+        };
+        Some(Self { first: filled("0")?, last: filled("f")?, end })
+    }
+
+    fn ends(&self, id: Uuid) -> bool {
+        id.simple().to_string().ends_with(&self.end)
+    }
+}
+
+/// The hexadecimal digits of a text that has nothing else but hyphens.
+fn digits(text: &str) -> Option<String> {
+    let digits: String = text.chars().filter(|character| *character != '-').collect();
+    digits.chars().all(|character| character.is_ascii_hexdigit()).then(|| digits.to_ascii_lowercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Part;
+
+    #[test]
+    fn a_part_of_an_identifier_has_digits_and_hyphens_only() {
+        let whole = "0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b".to_owned();
+        let id = whole.parse().expect("an identifier");
+        for text in ["0", "0190A1B2", "0190a1b2-c3", "0190a1b2…4a5b", "0190a1b2...4a5b", "0190a1b2…", &whole] {
+            let part = Part::of(text).expect(text);
+            assert!(part.first <= id && id <= part.last && part.ends(id), "{text}");
+        }
+        for text in ["0191", "0190a1b2…4a5c"] {
+            let part = Part::of(text).expect(text);
+            assert!(!(part.first <= id && id <= part.last && part.ends(id)), "{text}");
+        }
+        for text in ["", "…4a5b", "greeting", "-", "0190a1b2 ", "é", &"0".repeat(33)] {
+            assert!(Part::of(text).is_none(), "{text}");
+        }
+    }
+}
