@@ -33,7 +33,7 @@ mod text;
 mod validate;
 mod write;
 
-pub use check::{CheckOptions, Evidence, FileFact, FileFacts, KnownProfiles, ProfileChoice, check};
+pub use check::{CheckLevel, CheckOptions, Evidence, FileFact, FileFacts, KnownProfiles, ProfileChoice, check};
 pub use codes::{CODES, Rule};
 pub use declaration::{Declaration, Version};
 pub use error::BagError;

@@ -107,7 +107,7 @@ impl Failure {
         Self::new(Exit::Done, "")
     }
 
-    fn is_silent(&self) -> bool {
+    pub(crate) fn is_silent(&self) -> bool {
         self.message.is_empty()
     }
 

@@ -2,8 +2,19 @@
 
 use crate::program::{Place, assert_keys};
 
-const REPORT: &[&str] =
-    &["path", "verdict", "version", "profile", "profile_source", "files", "bytes", "errors", "warnings", "problems"];
+const REPORT: &[&str] = &[
+    "path",
+    "verdict",
+    "checked",
+    "version",
+    "profile",
+    "profile_source",
+    "files",
+    "bytes",
+    "errors",
+    "warnings",
+    "problems",
+];
 const PROBLEM: &[&str] = &["severity", "code", "file", "path", "line", "message"];
 
 #[test]
@@ -150,4 +161,81 @@ fn a_check_and_a_deposit_of_one_bag_find_the_same_and_say_which_profile_applied(
     }
     let told = place.run(["bag", "validate", "greeting.tar"]).succeeds().stdout;
     assert!(told.contains("profile aptrust-2.3: the default of bags with an aptrust-info.txt"), "{told}");
+}
+
+#[test]
+fn several_bags_have_a_result_each_and_one_that_is_bad_decides_the_exit_code() {
+    let place = Place::empty();
+    place.write("payload/a.txt", "text");
+    for bag in ["one", "two.tar", "three.zip"] {
+        place.run(["bag", "create", "payload", bag]).succeeds();
+    }
+    let paths = ["one", "two.tar", "three.zip"];
+    let reports = place.run(["bag", "validate", "--json"].iter().chain(&paths)).succeeds().json();
+    let found: Vec<&str> = reports.iter().map(|report| report["path"].as_str().unwrap()).collect();
+    assert_eq!(found, paths);
+    place.write("one/data/a.txt", "TEXT");
+    let answer = place.run(["bag", "validate", "--json"].iter().chain(&paths));
+    assert_eq!((answer.code, answer.json().len()), (Some(1), 3), "{answer:?}");
+    let told = place.run(["bag", "validate"].iter().chain(&paths));
+    assert!(told.stdout.ends_with("3 bags: 1 not valid\n"), "{told:?}");
+}
+
+#[test]
+fn a_path_that_cannot_be_checked_does_not_stop_the_others() {
+    let place = Place::empty();
+    place.write("payload/a.txt", "text");
+    place.run(["bag", "create", "payload", "good"]).succeeds();
+    place.write("empty", "");
+    let answer = place.run(["bag", "validate", "no-such-bag", "empty", "good", "--json"]);
+    assert_eq!(answer.code, Some(3), "{answer:?}");
+    assert!(answer.stderr.contains("no-such-bag"), "{answer:?}");
+    let verdicts: Vec<String> = answer.json().iter().map(|report| report["verdict"].to_string()).collect();
+    assert_eq!(verdicts, ["\"not_a_bag\"", "\"valid\""]);
+}
+
+#[test]
+fn checks_without_digests_say_so() {
+    let place = Place::empty();
+    place.write("payload/a.txt", "text");
+    place.run(["bag", "create", "payload", "bag"]).succeeds();
+    place.write("bag/data/a.txt", "TEXT");
+    for (option, checked) in [("--fast", "fast"), ("--completeness-only", "completeness")] {
+        let report = place.run(["bag", "validate", "bag", option, "--json"]).succeeds().object();
+        assert_eq!((&report["verdict"], &report["checked"]), (&"valid".into(), &checked.into()));
+        assert!(place.run(["bag", "validate", "bag", option]).succeeds().stdout.contains("not checked"));
+    }
+    assert_eq!(place.run(["bag", "validate", "bag"]).code, Some(1));
+    place.run(["bag", "validate", "bag", "--fast", "--completeness-only"]).fails(2, &["--completeness-only"]);
+}
+
+#[test]
+fn profiles_of_the_data_directory_and_exported_ones_are_known_by_name_and_file() {
+    let place = Place::with_home();
+    let profile = |required: bool| {
+        format!(
+            r#"{{"BagIt-Profile-Info":{{"BagIt-Profile-Identifier":"https://example.edu/maps.json","Source-Organization":"E",
+            "External-Description":"M","Version":"1.0","BagIt-Profile-Version":"1.4.0"}},
+            "Bag-Info":{{"Map-Sheet":{{"required":{required}}}}},"Identifier-Required":false,"Manifests-Required":["sha512"],
+            "Accept-BagIt-Version":["1.0"],"Serialization":"optional","Accept-Serialization":["application/tar"]}}"#
+        )
+    };
+    place.write("maps.json", profile(false));
+    place.run(["profile", "add", "maps.json", "--name", "maps"]).succeeds();
+    place.write("maps.json", profile(true));
+    place.run(["profile", "add", "maps.json", "--name", "maps"]).succeeds();
+    place.write("payload/a.txt", "text");
+    place.run(["bag", "create", "payload", "bag"]).succeeds();
+    let verdict = |profile: &str| {
+        place.run(["bag", "validate", "bag", "--json", "--profile", profile]).object()["verdict"].clone()
+    };
+    assert_eq!(
+        (verdict("maps@1"), verdict("maps@2"), verdict("maps")),
+        ("valid".into(), "invalid".into(), "invalid".into())
+    );
+    let exported = place.run(["profile", "show", "maps", "--version", "1", "--document"]).succeeds().stdout;
+    place.write("exported.json", exported);
+    assert_eq!(verdict("exported.json"), "valid");
+    place.run(["bag", "validate", "bag", "--profile", "charts"]).fails(3, &["charts", "profile list"]);
+    place.run(["bag", "validate", "bag", "--profile", "maps@new"]).fails(2, &["NAME@VERSION"]);
 }
