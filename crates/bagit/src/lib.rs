@@ -47,4 +47,7 @@ pub use source::{BagFile, Limits, LooseFiles, Scan, Serialization, Source, Visit
 pub use tag_file::{Tag, TagFile};
 pub use text::Charset;
 pub use validate::{validate, validate_stream};
-pub use write::{BagOptions, BagWriter, NamePolicy, NewFile, Reaction, WriteError, WriterOptions, WrittenBag, create};
+pub use write::{
+    BagOptions, BagWriter, NamePolicy, NewFile, Reaction, WriteError, WriterOptions, WrittenBag, create,
+    create_in_place, read_tags,
+};

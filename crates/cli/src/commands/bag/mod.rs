@@ -2,6 +2,7 @@
 
 mod create;
 mod profile;
+mod tags;
 mod validate;
 
 use std::path::{Path, PathBuf};
