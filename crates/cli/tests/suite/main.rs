@@ -7,6 +7,7 @@ mod deposits;
 mod help;
 mod homes;
 mod identify;
+mod identify_forms;
 mod program;
 mod receiving;
 mod records;
