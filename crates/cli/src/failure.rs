@@ -274,7 +274,11 @@ impl From<OcflError> for Failure {
 fn of_ocfl(error: &OcflError) -> (Exit, Option<String>) {
     match error {
         OcflError::Storage(error) => of_storage(error),
-        OcflError::Io { source, .. } => of_io(source),
+        OcflError::Io { source, .. } | OcflError::Local { source, .. } => of_io(source),
+        OcflError::NotOcfl { .. } => {
+            (Exit::Usage, Some("name the folder of a storage root or of an object".to_owned()))
+        }
+        OcflError::Absent { .. } => (Exit::NotFound, None),
         OcflError::Key(_) => (Exit::Usage, None),
         _ => (Exit::No, None),
     }

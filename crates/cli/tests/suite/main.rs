@@ -8,6 +8,7 @@ mod help;
 mod homes;
 mod identify;
 mod identify_forms;
+mod ocfl_reading;
 mod program;
 mod receiving;
 mod records;
