@@ -127,7 +127,7 @@ fn stamp() -> PathBuf {
 
 fn is_wanted() -> Result<bool> {
     eprint!(
-        "Some tests compare with other programs ({}, rocfl {ROCFL}).\n\
+        "Some tests compare with other programs ({}, rocfl {ROCFL}, and siegfried where Go can build it).\n\
          Install them into {}? It takes about three minutes, once. [Y/n] ",
         PACKAGES.join(", "),
         folder().display()

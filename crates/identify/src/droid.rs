@@ -107,7 +107,7 @@ impl DroidRows {
             is_archive: false,
         });
         let (status, kind, mismatch) = ("Done", "Folder", "false");
-        place.row(Facts { status, kind, mismatch, modified: folder.modified, ..Facts::default() })
+        place.row(&Facts { status, kind, mismatch, modified: folder.modified, ..Facts::default() })
     }
 
     pub(crate) fn entry(&mut self, entry: &IdentifiedFile) -> Vec<Vec<u8>> {
@@ -124,7 +124,7 @@ impl DroidRows {
         let matches = &entry.identification.matches;
         let row = |found: Option<&Match>| {
             let format = found.map(|found| &found.format);
-            place.row(Facts {
+            place.row(&Facts {
                 method: found.map(method).unwrap_or_default(),
                 status: "Done",
                 size: entry.size.to_string(),
@@ -147,7 +147,7 @@ impl DroidRows {
         let place = self.place(&trouble.path);
         let status = if trouble.kind == UnidentifiedKind::Missing { "Not found" } else { "Error" };
         let extension = extension(&place.name);
-        place.row(Facts { status, kind: "File", extension, ..Facts::default() })
+        place.row(&Facts { status, kind: "File", extension, ..Facts::default() })
     }
 
     /// The number, parent, URI, path and name of what comes next.
@@ -157,34 +157,24 @@ impl DroidRows {
             self.open.pop();
         }
         let number = self.last;
-        let full = absolute(Path::new(path)).unwrap_or_else(|_| path.into()).into_os_string();
+        let full = full_path(path);
         let Some(container) = self.open.last() else {
-            let uri = format!("file:{}", percent_encoded(full.as_bytes(), OF_PATH));
-            return Place {
-                number,
-                parent: None,
-                uri,
-                name: base_name(full.as_bytes()),
-                path: full.as_bytes().to_vec(),
-            };
+            let uri = format!("file:{}", percent_encoded(&full, OF_PATH));
+            return Place { number, parent: None, uri, name: base_name(&full), path: full };
         };
         let inside = path.as_bytes().get(container.prefix.len()..).unwrap_or_default();
         Place {
             number,
             parent: Some(container.number),
             uri: format!("{}{}", container.uri, percent_encoded(inside, OF_PATH)),
-            path: if self.open.iter().any(|container| container.is_archive) {
-                Vec::new()
-            } else {
-                full.as_bytes().to_vec()
-            },
+            path: if self.open.iter().any(|container| container.is_archive) { Vec::new() } else { full },
             name: base_name(inside),
         }
     }
 }
 
 impl Place {
-    fn row(&self, facts: Facts<'_>) -> Vec<u8> {
+    fn row(&self, facts: &Facts<'_>) -> Vec<u8> {
         let parent = self.parent.map(|parent| parent.to_string()).unwrap_or_default();
         let modified = facts.modified.map(|time| time.strftime(TIME).to_string()).unwrap_or_default();
         csv::quoted([
@@ -214,11 +204,17 @@ fn method(found: &Match) -> &'static str {
     match found.method {
         Method::Container => "Container",
         Method::Signature => "Signature",
-        Method::Extension => "Extension",
-        // DROID knows plain text by its extension only.
         Method::Text if found.extension_mismatch => "Text",
-        Method::Text => "Extension",
+        // DROID knows plain text by its extension only.
+        Method::Extension | Method::Text => "Extension",
     }
+}
+
+/// The absolute path, without a slash at its end.
+fn full_path(path: &OsStr) -> Vec<u8> {
+    let full = absolute(Path::new(path)).unwrap_or_else(|_| path.into()).into_os_string();
+    let end = full.as_bytes().iter().rposition(|byte| *byte != b'/').map_or(0, |last| last + 1);
+    full.as_bytes().get(..end).unwrap_or_default().to_vec()
 }
 
 /// What the paths begin with of all that is in a folder or an archive.
@@ -237,4 +233,41 @@ fn base_name(path: &[u8]) -> Vec<u8> {
 fn extension(name: &[u8]) -> Vec<u8> {
     let at = name.iter().rposition(|byte| *byte == b'.');
     at.and_then(|at| name.get(at + 1..)).unwrap_or_default().to_vec()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(paths: &[(&str, bool)]) -> Vec<String> {
+        let mut droid = DroidRows::new(false);
+        paths
+            .iter()
+            .map(|(path, is_folder)| {
+                let row = if *is_folder {
+                    droid.folder(&Folder { path: path.into(), modified: None })
+                } else {
+                    droid.trouble(&Unidentified::new(OsStr::new(path), UnidentifiedKind::Unreadable, ""))
+                };
+                let row = String::from_utf8(row).unwrap();
+                row.split(',').take(5).collect::<Vec<_>>().join(" ").replace('"', "")
+            })
+            .collect()
+    }
+
+    #[test]
+    fn each_row_has_the_number_of_the_folder_it_is_in() {
+        let found = rows(&[("/in/", true), ("/in/a", true), ("/in/a/b", false), ("/in/ab", false), ("/other", false)]);
+        assert_eq!(
+            found,
+            [
+                "1  file:/in/ /in in",
+                "2 1 file:/in/a/ /in/a a",
+                "3 2 file:/in/a/b /in/a/b b",
+                "4 1 file:/in/ab /in/ab ab",
+                "5  file:/other /other other",
+            ]
+        );
+        assert_eq!(rows(&[("/", true), ("/a", false)]), ["1  file:/  ", "2 1 file:/a /a a"]);
+    }
 }

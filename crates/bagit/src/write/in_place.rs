@@ -160,3 +160,38 @@ impl Drop for InPlaceTarget {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_moved_is_moved_back_where_the_bag_is_not_finished() {
+        let place = tempfile::TempDir::new().unwrap();
+        fs::create_dir_all(place.path().join("data/sub")).unwrap();
+        fs::write(place.path().join("data/sub/a"), "a").unwrap();
+        fs::write(place.path().join("b"), "b").unwrap();
+        let before = names(place.path()).unwrap();
+        for steps in 0..=4 {
+            let mut target = InPlaceTarget::create(place.path(), None).unwrap();
+            for (path, size) in [("data/data/sub/.keep", 0), ("bagit.txt", 1), ("sub/tags.txt", 1)] {
+                target.begin(&FileHeader { path, size, modified: std::time::SystemTime::now() }).unwrap();
+                target.write(b"x").unwrap();
+                target.end().unwrap();
+            }
+            let data = target.partial.join("data");
+            let all = [
+                (place.path().join("b"), data.join("b")),
+                (place.path().join("data"), data.join("data")),
+                (data, place.path().join("data")),
+                (target.partial.join("sub"), place.path().join("sub")),
+            ];
+            for (from, to) in all.into_iter().take(steps) {
+                target.rename(from, to).unwrap();
+            }
+            drop(target);
+            assert_eq!(names(place.path()).unwrap(), before, "{steps}");
+            assert_eq!(names(&place.path().join("data/sub")).unwrap(), ["a"], "{steps}");
+        }
+    }
+}

@@ -91,6 +91,8 @@ fn versions_are_listed_compared_and_their_files_written_out() {
     assert_eq!((&log[0]["version"], &log[0]["changed"], &log[0]["removed"]), (&"v1".into(), &0.into(), &0.into()));
     assert_eq!(log[0]["files"], log[0]["added"]);
     assert!(log[1]["changed"].as_u64().unwrap() >= 1, "{log:?}");
+    let newest = place.run(["ocfl", "log", ROOT, name, "--reverse", "--limit", "1", "--json"]).succeeds().object();
+    assert_eq!(newest, log[1]);
     let diff = place.run(["ocfl", "diff", ROOT, name, "--json"]).succeeds().json();
     let changed = diff.iter().find(|line| line["path"] == path).unwrap();
     assert_eq!((&changed["change"], &changed["before"]), (&"changed".into(), &sha512(b"hello\n").into()));

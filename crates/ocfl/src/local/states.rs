@@ -155,12 +155,11 @@ impl Page {
         if self.is_cut && is_behind {
             return;
         }
-        match self.paths.get_mut(path) {
-            Some(states) => states.push((version, digest)),
-            None => {
-                self.paths.insert(path.to_owned(), vec![(version, digest)]);
-                self.cost += path.len();
-            }
+        if let Some(states) = self.paths.get_mut(path) {
+            states.push((version, digest));
+        } else {
+            self.paths.insert(path.to_owned(), vec![(version, digest)]);
+            self.cost += path.len();
         }
         self.cost += COST;
         while self.cost > self.most && self.paths.len() > 1 {

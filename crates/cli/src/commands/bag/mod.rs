@@ -19,14 +19,16 @@ use crate::progress;
 /// Make, check and show bags; needs no home
 #[derive(Debug, Subcommand)]
 pub(crate) enum Bag {
-    Create(create::Create),
+    Create(Box<create::Create>),
     Validate(validate::Validate),
     /// Show what a bag says of itself and how many files it has
+    #[command(after_help = "Example: strongroom bag show letters.tar")]
     Show {
         /// The bag
         path: PathBuf,
     },
     /// List every problem code with its meaning
+    #[command(after_help = "Example: strongroom bag codes --json")]
     Codes,
 }
 

@@ -32,7 +32,9 @@ impl FromStr for GivenTag {
     fn from_str(text: &str) -> Result<Self, String> {
         let (label, value) = label_and_value(text)?;
         let (file, label) = match label.rsplit_once('/') {
-            Some((file, label)) if file.ends_with(".txt") => (file.to_owned(), label.to_owned()),
+            Some((file, label)) if Path::new(file).extension().is_some_and(|ending| ending == "txt") => {
+                (file.to_owned(), label.to_owned())
+            }
             _ => (BAG_INFO.to_owned(), label),
         };
         if label.is_empty() {

@@ -125,7 +125,7 @@ fn window(text: &str) -> Result<u64, String> {
 }
 
 fn time_limit(text: &str) -> Result<Duration, String> {
-    const LONGEST: Duration = Duration::from_secs(86_400);
+    const LONGEST: Duration = Duration::from_hours(24);
     let time = text.parse().ok().map(Duration::from_secs).or_else(|| parse_duration(text));
     time.filter(|time| !time.is_zero() && *time <= LONGEST)
         .ok_or_else(|| "it is no duration from 1ms to 24h, such as 30s or 5m, and no number of seconds".to_owned())
@@ -215,27 +215,19 @@ impl Identify {
         let format = match (self.format, self.csv, self.sf) {
             (Some(format), ..) => Some(format),
             (None, true, _) => Some(Format::Csv),
-            (None, false, true) => return self.only_without_json(Form::Siegfried, context),
+            (None, false, true) => return only_without_json(Form::Siegfried, context),
             (None, false, false) => None,
         };
         match format {
             None if context.output.is_json() => Ok(Form::Json),
             Some(Format::Json) => Ok(Form::Json),
             None => Ok(Form::Text),
-            Some(Format::Text) => self.only_without_json(Form::Text, context),
-            Some(Format::Csv) => self.only_without_json(Form::Csv, context),
-            Some(Format::SfCsv) => self.only_without_json(Form::SiegfriedCsv, context),
-            Some(Format::SfYaml) => self.only_without_json(Form::SiegfriedYaml, context),
-            Some(Format::DroidCsv) => self.only_without_json(Form::Droid { has_archives: self.archives }, context),
+            Some(Format::Text) => only_without_json(Form::Text, context),
+            Some(Format::Csv) => only_without_json(Form::Csv, context),
+            Some(Format::SfCsv) => only_without_json(Form::SiegfriedCsv, context),
+            Some(Format::SfYaml) => only_without_json(Form::SiegfriedYaml, context),
+            Some(Format::DroidCsv) => only_without_json(Form::Droid { has_archives: self.archives }, context),
         }
-    }
-
-    fn only_without_json(&self, form: Form, context: &Context) -> Result<Form, Failure> {
-        if context.output.is_json() {
-            return Err(Failure::usage("--json goes neither with --csv nor with --sf nor with another --format")
-                .next("leave --json out, or say --format json"));
-        }
-        Ok(form)
     }
 
     fn load(&self, context: &Context) -> Result<SignatureSet, Failure> {
@@ -246,13 +238,22 @@ impl Identify {
     }
 
     fn options(&self) -> Options {
-        let defaults = Options::default();
-        Options { window: self.window, time_limit: self.time_limit.unwrap_or(defaults.time_limit), ..defaults }
+        let time_limit = self.time_limit.unwrap_or(Options::default().time_limit);
+        Options { window: self.window, time_limit }
     }
 
     fn threads(&self) -> usize {
         self.threads.map_or_else(|| std::thread::available_parallelism().map_or(1, NonZeroUsize::get), usize::from)
     }
+}
+
+/// A form that is not JSON, unless JSON was asked for.
+fn only_without_json(form: Form, context: &Context) -> Result<Form, Failure> {
+    if context.output.is_json() {
+        return Err(Failure::usage("--json goes neither with --csv nor with --sf nor with another --format")
+            .next("leave --json out, or say --format json"));
+    }
+    Ok(form)
 }
 
 impl From<IdentifyError> for Failure {

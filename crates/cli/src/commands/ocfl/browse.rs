@@ -119,10 +119,10 @@ pub(super) fn list(which: &Which, version: Option<VersionNumber>, context: &Cont
 }
 
 fn list_objects(root: &LocalRoot, context: &Context) -> Outcome {
-    let mut table = context.output.table(&["head", "updated_at", "path", "name", "object"]);
+    let mut table = context.output.table(&["head", "updated_at", "name", "object"]);
     let mut broken = 0_u64;
     for object in root.objects() {
-        let line = match object.and_then(|object| Ok((object.summary(), object))) {
+        let line = match object.map(|object| (object.summary(), object)) {
             Ok((Ok(summary), object)) => ObjectLine {
                 name: name_of(&object, &summary),
                 path: object.path().to_string_lossy().into_owned(),
@@ -204,12 +204,16 @@ pub(super) fn cat(dir: &Path, target: &[String], version: Option<VersionNumber>,
     Ok(Exit::Done)
 }
 
-pub(super) fn log(which: &Which, context: &Context) -> Outcome {
+pub(super) fn log(which: &Which, is_newest_first: bool, limit: Option<usize>, context: &Context) -> Outcome {
     let object = object_of(&which.dir, which.object.as_deref())?;
     let (summary, changes) = object.changes()?;
     let mut table =
         context.output.table(&["version", "created_at", "files", "added", "changed", "removed", "user", "message"]);
-    for (version, details) in summary.versions {
+    let mut versions = summary.versions;
+    if is_newest_first {
+        versions.reverse();
+    }
+    for (version, details) in versions.into_iter().take(limit.unwrap_or(usize::MAX)) {
         let change = changes.get(&version).copied().unwrap_or_default();
         let (user, address) = details.user.map_or((None, None), |user| (Some(user.name), user.address));
         table.row(&VersionLine {

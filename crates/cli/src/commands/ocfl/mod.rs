@@ -53,10 +53,18 @@ INSTITUTION/NAME. Looking for a name reads every object.")]
         version: Option<VersionNumber>,
     },
     /// List the versions of an object: when, by whom, why, and how many files each added, changed and removed
-    #[command(after_help = "Example: strongroom ocfl log stores/one/example.edu example.edu/letters")]
+    #[command(after_help = "Examples:
+  strongroom ocfl log stores/one/example.edu example.edu/letters
+  strongroom ocfl log stores/one/example.edu example.edu/letters --reverse --limit 1")]
     Log {
         #[command(flatten)]
         which: Which,
+        /// The newest version first
+        #[arg(long)]
+        reverse: bool,
+        /// So many versions at most
+        #[arg(long, value_name = "N")]
+        limit: Option<usize>,
     },
     /// List the files that differ between two versions of an object
     #[command(after_help = "Examples:
@@ -101,7 +109,7 @@ pub(crate) fn run(command: &Ocfl, context: &Context) -> Outcome {
         Ocfl::Validate { dir, quick } => validate::run(dir, *quick, context),
         Ocfl::Ls { which, version } => browse::list(which, *version, context),
         Ocfl::Cat { dir, target, version } => browse::cat(dir, target, *version, context),
-        Ocfl::Log { which } => browse::log(which, context),
+        Ocfl::Log { which, reverse, limit } => browse::log(which, *reverse, *limit, context),
         Ocfl::Diff { which, from, to } => browse::diff(which, *from, *to, context),
         Ocfl::Info { which } => browse::info(which, context),
     }
