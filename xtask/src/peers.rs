@@ -1,5 +1,5 @@
 //! Programs of other people that tests take as witnesses: bagit-python, ocfl-py, lxml and pygfried (siegfried as a
-//! library) in a Python environment of their own, and rocfl. Everything lies below `target/peers` and is kept between runs.
+//! library) in a Python environment of their own, rocfl, and siegfried itself where Go can build it. Everything lies below `target/peers` and is kept between runs.
 
 use std::fs;
 use std::io::{IsTerminal, Write};
@@ -8,6 +8,7 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result, bail};
 
+use crate::bench::Siegfried;
 use crate::place;
 
 /// The Python packages, pinned.
@@ -18,12 +19,16 @@ const ROCFL: &str = "1.7.0";
 /// Names of the variables by which tests find the peers.
 const PYTHON_VARIABLE: &str = "STRONGROOM_PEERS_PYTHON";
 const ROCFL_VARIABLE: &str = "STRONGROOM_PEERS_ROCFL";
+const SIEGFRIED_VARIABLE: &str = "STRONGROOM_PEERS_SIEGFRIED";
+/// By which siegfried itself finds its signatures.
+const SIEGFRIED_HOME_VARIABLE: &str = "SIEGFRIED_HOME";
 
 /// Where the peers are.
 #[derive(Debug, Default)]
 pub(crate) struct Peers {
     python: Option<PathBuf>,
     rocfl: Option<PathBuf>,
+    siegfried: Option<Siegfried>,
 }
 
 impl Peers {
@@ -35,6 +40,12 @@ impl Peers {
                 None => command.env_remove(variable),
             };
         }
+        match &self.siegfried {
+            Some(siegfried) => {
+                command.env(SIEGFRIED_VARIABLE, siegfried.program()).env(SIEGFRIED_HOME_VARIABLE, siegfried.home())
+            }
+            None => command.env_remove(SIEGFRIED_VARIABLE),
+        };
     }
 
     /// The Python that has the packages.
@@ -44,7 +55,7 @@ impl Peers {
 
     /// Whether nothing is missing.
     pub(crate) fn are_complete(&self) -> bool {
-        self.python.is_some() && self.rocfl.is_some()
+        self.python.is_some() && self.rocfl.is_some() && (self.siegfried.is_some() || !Siegfried::can_be_built())
     }
 
     /// What is installed already.
@@ -56,6 +67,7 @@ impl Peers {
         Self {
             python: (is_current && python.exists()).then_some(python),
             rocfl: (version == Some(format!("rocfl {ROCFL}"))).then_some(rocfl),
+            siegfried: Siegfried::found(),
         }
     }
 
@@ -68,6 +80,9 @@ impl Peers {
         }
         if found.rocfl.is_none() {
             install_rocfl()?;
+        }
+        if found.siegfried.is_none() && Siegfried::can_be_built() {
+            Siegfried::built()?;
         }
         let peers = Self::found();
         if !peers.are_complete() {
@@ -90,7 +105,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode> {
         bail!("peers takes no arguments, found {argument:?}");
     }
     let peers = Peers::installed()?;
-    for path in [peers.python, peers.rocfl].into_iter().flatten() {
+    let siegfried = peers.siegfried.map(|siegfried| siegfried.program().to_owned());
+    for path in [peers.python, peers.rocfl, siegfried].into_iter().flatten() {
         println!("{}", path.display());
     }
     Ok(ExitCode::SUCCESS)
@@ -111,7 +127,7 @@ fn stamp() -> PathBuf {
 
 fn is_wanted() -> Result<bool> {
     eprint!(
-        "Some tests compare with other programs ({}, rocfl {ROCFL}).\n\
+        "Some tests compare with other programs ({}, rocfl {ROCFL}, and siegfried where Go can build it).\n\
          Install them into {}? It takes about three minutes, once. [Y/n] ",
         PACKAGES.join(", "),
         folder().display()

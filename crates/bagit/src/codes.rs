@@ -118,6 +118,7 @@ codes! {
     MANIFEST_RELATIVE_PATH Warning "manifest.relative_path" "a path starts with ./, which is not strictly valid";
     MANIFEST_TOO_MANY Error "manifest.too_many" "there are more manifests than any real bag has";
     OXUM_MALFORMED Error "oxum.malformed" "Payload-Oxum is not two numbers with a full stop between them";
+    OXUM_MISSING Error "oxum.missing" "bag-info.txt has no Payload-Oxum, and a fast check relies on it (not reported by other checks)";
     OXUM_MISMATCH Error "oxum.mismatch" "Payload-Oxum states other counts than the payload has";
     OXUM_REPEATED Error "oxum.repeated" "Payload-Oxum occurs more than once";
     PATH_AMBIGUOUS Error "path.ambiguous" "a listed path can mean two different files that both exist";

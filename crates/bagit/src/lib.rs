@@ -33,7 +33,7 @@ mod text;
 mod validate;
 mod write;
 
-pub use check::{CheckOptions, Evidence, FileFact, FileFacts, KnownProfiles, ProfileChoice, check};
+pub use check::{CheckLevel, CheckOptions, Evidence, FileFact, FileFacts, KnownProfiles, ProfileChoice, check};
 pub use codes::{CODES, Rule};
 pub use declaration::{Declaration, Version};
 pub use error::BagError;
@@ -47,4 +47,7 @@ pub use source::{BagFile, Limits, LooseFiles, Scan, Serialization, Source, Visit
 pub use tag_file::{Tag, TagFile};
 pub use text::Charset;
 pub use validate::{validate, validate_stream};
-pub use write::{BagOptions, BagWriter, NamePolicy, NewFile, Reaction, WriteError, WriterOptions, WrittenBag, create};
+pub use write::{
+    BagOptions, BagWriter, NamePolicy, NewFile, Reaction, WriteError, WriterOptions, WrittenBag, create,
+    create_in_place, read_tags,
+};

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use strongroom_digest::Algorithm;
 
+use crate::check::CheckLevel;
 use crate::codes;
 use crate::problem::{Problem, Severity, Unlisted, Verdict};
 use crate::source::Limits;
@@ -29,6 +30,9 @@ pub enum ProfileReason {
 pub struct Report {
     /// What it comes to.
     pub verdict: Verdict,
+    /// How much of the bag the check covered.
+    #[serde(default)]
+    pub level: CheckLevel,
     /// The version that the bag declares, as written.
     pub version: Option<String>,
     /// The tag file encoding that the bag declares, as written.
@@ -110,11 +114,12 @@ pub(crate) struct Collected {
 /// Codes of errors that mean no more than that files are still missing.
 const MISSING: [&str; 2] = [codes::MANIFEST_FILE_MISSING.code, codes::FETCH_PENDING.code];
 /// Codes of errors that mean that we cannot tell.
-const UNSUPPORTED: [&str; 4] = [
+const UNSUPPORTED: [&str; 5] = [
     codes::BAGIT_VERSION_UNSUPPORTED.code,
     codes::BAGIT_ENCODING_UNSUPPORTED.code,
     codes::MANIFEST_ALGORITHM_UNSUPPORTED.code,
     codes::ARCHIVE_UNSUPPORTED_ENTRY.code,
+    codes::OXUM_MISSING.code,
 ];
 
 impl Collector {

@@ -116,7 +116,7 @@ pub(crate) enum Command {
     /// Make, check and show bags; needs no home
     #[command(subcommand)]
     Bag(bag::Bag),
-    /// Check OCFL objects and storage roots; needs no home
+    /// Check and read OCFL objects and storage roots; needs no home
     #[command(subcommand)]
     Ocfl(ocfl::Ocfl),
     /// Say which formats files have, by PRONOM; needs no home

@@ -6,7 +6,7 @@ use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 
-use strongroom_bagit::{BagError, WriteError};
+use strongroom_bagit::{BagError, Problem, WriteError};
 use strongroom_database::DatabaseError;
 use strongroom_engine::EngineError;
 use strongroom_engine::settings::SettingsError;
@@ -107,7 +107,7 @@ impl Failure {
         Self::new(Exit::Done, "")
     }
 
-    fn is_silent(&self) -> bool {
+    pub(crate) fn is_silent(&self) -> bool {
         self.message.is_empty()
     }
 
@@ -278,7 +278,11 @@ impl From<OcflError> for Failure {
 fn of_ocfl(error: &OcflError) -> (Exit, Option<String>) {
     match error {
         OcflError::Storage(error) => of_storage(error),
-        OcflError::Io { source, .. } => of_io(source),
+        OcflError::Io { source, .. } | OcflError::Local { source, .. } => of_io(source),
+        OcflError::NotOcfl { .. } => {
+            (Exit::Usage, Some("name the folder of a storage root or of an object".to_owned()))
+        }
+        OcflError::Absent { .. } => (Exit::NotFound, None),
         OcflError::Key(_) => (Exit::Usage, None),
         _ => (Exit::No, None),
     }
@@ -308,10 +312,34 @@ impl From<WriteError> for Failure {
         let (exit, next) = match &error {
             WriteError::Io { source, .. } | WriteError::Finish(source) | WriteError::Spill(source) => of_io(source),
             WriteError::Refused { .. } => (Exit::No, Some("the problems are listed above".to_owned())),
+            WriteError::Profile { profile, problems, more } => {
+                let mut told: Vec<String> = problems.iter().map(told_of).collect();
+                if *more > 0 {
+                    told.push(format!("and {more} more"));
+                }
+                let message = format!("it would not keep profile {profile}: {}", told.join("; "));
+                let next = "give tags with --tag 'LABEL: VALUE' (of another file: FILE/LABEL) or --bag-info FILE";
+                return Self::new(Exit::No, message).next(next);
+            }
+            WriteError::AlreadyBag { .. } => (Exit::Usage, Some("\"strongroom bag validate\" checks it".to_owned())),
+            WriteError::LeftOver { path } => {
+                let next =
+                    format!("move what is in {0}/data back, if there is anything, and remove {0}", path.display());
+                (Exit::Usage, Some(next))
+            }
+            WriteError::Interrupted => (Exit::Interrupted, None),
             WriteError::TargetExists { .. } => (Exit::Usage, Some("name a target that does not exist".to_owned())),
             _ => (Exit::Usage, None),
         };
         Self::of(exit, next, &error)
+    }
+}
+
+/// A problem with the tag file that it is about.
+fn told_of(problem: &Problem) -> String {
+    match &problem.file {
+        Some(file) => format!("{file}: {}", problem.message),
+        None => problem.message.clone(),
     }
 }
 

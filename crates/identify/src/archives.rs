@@ -29,6 +29,17 @@ pub(crate) enum ArchiveKind {
     Gzip,
 }
 
+impl ArchiveKind {
+    /// The scheme of URIs of its members, as DROID has them.
+    pub(crate) fn scheme(self) -> &'static str {
+        match self {
+            Self::Zip => "zip",
+            Self::Tar => "tar",
+            Self::Gzip => "gz",
+        }
+    }
+}
+
 /// How far archives are opened. An archive may always be unpacked to as many bytes as it has itself.
 #[derive(Debug, Clone, Copy)]
 pub struct Archives {
@@ -139,6 +150,7 @@ impl Descent<'_> {
             path,
             size,
             modified: None,
+            digest: None,
             identification,
             note,
         }))))
@@ -158,6 +170,7 @@ impl Descent<'_> {
                         path,
                         size,
                         modified,
+                        digest: None,
                         identification,
                         note,
                     })))
@@ -185,10 +198,11 @@ impl Descent<'_> {
         }
         let content = Section::new(source, member.offset, member.size);
         let examiner = self.examiner;
-        Ok(match examiner.identifier.identify(&name_of(&path), &content, &examiner.options) {
-            Ok(identification) => {
+        let identified = examiner.identifier.identify(&name_of(&path), &content, &examiner.options);
+        Ok(match identified.and_then(|identification| Ok((identification, examiner.digest_of(&content)?))) {
+            Ok((identification, digest)) => {
                 let (size, modified) = (member.size, member.modified);
-                let entry = IdentifiedFile { path, size, modified, identification, note: None };
+                let entry = IdentifiedFile { path, size, modified, digest, identification, note: None };
                 self.tell(entry, Some(&content), level, emit)
             }
             Err(error) => {
@@ -241,8 +255,8 @@ impl Descent<'_> {
             Cause::TooLong => format!("cut off after {} bytes: the rest might tell more", streamed.size),
             Cause::Broken(error) => format!("damaged after {} bytes: {error}", streamed.size),
         });
-        let entry =
-            IdentifiedFile { path, size: streamed.size, modified, identification: streamed.identification, note };
+        let (size, digest, identification) = (streamed.size, streamed.digest, streamed.identification);
+        let entry = IdentifiedFile { path, size, modified, digest, identification, note };
         Ok(self.tell(entry, streamed.kept.as_deref(), level, emit))
     }
 

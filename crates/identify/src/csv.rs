@@ -1,12 +1,32 @@
-//! Lines of comma-separated values (RFC 4180, with LF): fields are quoted where they need it. What a spreadsheet would take
-//! for a formula gets an apostrophe before it.
+//! Lines of comma-separated values (RFC 4180, with LF), without their ends. Names need not be UTF-8, so lines are bytes.
 
-/// One line, without its end.
-pub fn line<S: AsRef<str>>(fields: impl IntoIterator<Item = S>) -> String {
-    let mut line = String::new();
+/// One line for a spreadsheet: fields are quoted where they need it, and what would be taken for a formula gets an apostrophe
+/// before it.
+pub fn line<F: AsRef<[u8]>>(fields: impl IntoIterator<Item = F>) -> Vec<u8> {
+    joined(fields, |line, field| {
+        if is_formula(field) {
+            push(line, &[b"'", field].concat());
+        } else {
+            push(line, field);
+        }
+    })
+}
+
+/// One line for a program: as [`line()`], with fields as they are.
+pub(crate) fn exact<F: AsRef<[u8]>>(fields: impl IntoIterator<Item = F>) -> Vec<u8> {
+    joined(fields, push)
+}
+
+/// One line with each field in quotes.
+pub(crate) fn quoted<F: AsRef<[u8]>>(fields: impl IntoIterator<Item = F>) -> Vec<u8> {
+    joined(fields, quote)
+}
+
+fn joined<F: AsRef<[u8]>>(fields: impl IntoIterator<Item = F>, push: impl Fn(&mut Vec<u8>, &[u8])) -> Vec<u8> {
+    let mut line = Vec::new();
     for (index, field) in fields.into_iter().enumerate() {
         if index > 0 {
-            line.push(',');
+            line.push(b',');
         }
         push(&mut line, field.as_ref());
     }
@@ -14,33 +34,40 @@ pub fn line<S: AsRef<str>>(fields: impl IntoIterator<Item = S>) -> String {
 }
 
 /// Whether a spreadsheet would compute a field instead of showing it.
-fn is_formula(field: &str) -> bool {
-    let is_number = field.parse::<f64>().is_ok_and(f64::is_finite)
-        && field.bytes().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte));
-    field.starts_with(['=', '+', '-', '@', '\t', '\r']) && !is_number
+fn is_formula(field: &[u8]) -> bool {
+    let is_number = str::from_utf8(field).is_ok_and(|text| text.parse::<f64>().is_ok_and(f64::is_finite))
+        && field.iter().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(byte));
+    field.first().is_some_and(|first| b"=+-@\t\r".contains(first)) && !is_number
 }
 
-fn push(line: &mut String, field: &str) {
-    let as_text: String;
-    let field = if is_formula(field) {
-        as_text = format!("'{field}");
-        &as_text
+fn push(line: &mut Vec<u8>, field: &[u8]) {
+    let needs_quotes = matches!(field.first(), Some(b' ' | b'\t'))
+        || field.iter().any(|byte| matches!(byte, b',' | b'"' | b'\n' | b'\r'));
+    if needs_quotes {
+        quote(line, field);
     } else {
-        field
-    };
-    let needs_quotes = field.starts_with([' ', '\t']) || field.contains([',', '"', '\n', '\r']);
-    if !needs_quotes {
-        line.push_str(field);
-        return;
+        line.extend_from_slice(field);
     }
-    line.push('"');
-    line.push_str(&field.replace('"', "\"\""));
-    line.push('"');
+}
+
+fn quote(line: &mut Vec<u8>, field: &[u8]) {
+    line.push(b'"');
+    for byte in field {
+        if *byte == b'"' {
+            line.push(b'"');
+        }
+        line.push(*byte);
+    }
+    line.push(b'"');
 }
 
 #[cfg(test)]
 mod tests {
-    use super::line;
+    use super::*;
+
+    fn line<const N: usize>(fields: [&str; N]) -> String {
+        String::from_utf8(super::line(fields)).unwrap()
+    }
 
     #[test]
     fn fields_are_quoted_where_they_need_it() {
@@ -48,5 +75,11 @@ mod tests {
         assert_eq!(line(["=1+1", "-2", "+0.5e3", "-x", "@a", "+1-1", "-inf"]), "'=1+1,-2,+0.5e3,'-x,'@a,'+1-1,'-inf");
         assert_eq!(line(["\ta", "\r=b", "=a,b"]), "'\ta,\"'\r=b\",\"'=a,b\"");
         assert_eq!(line(["a,b", "say \"no\"", " x", "1\n2"]), "\"a,b\",\"say \"\"no\"\"\",\" x\",\"1\n2\"");
+    }
+
+    #[test]
+    fn for_programs_fields_stay_as_they_are() {
+        assert_eq!(exact([&b"=1+1"[..], b"caf\xE9", b"a,b"]), b"=1+1,caf\xE9,\"a,b\"");
+        assert_eq!(quoted(["", "a", "\""]), b"\"\",\"a\",\"\"\"\"");
     }
 }

@@ -3,6 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::time::SystemTime;
 
+use strongroom_digest::Digest;
 use strongroom_pronom::Identification;
 
 /// A file, a member of an archive, or standard input, with what was found.
@@ -14,6 +15,8 @@ pub struct IdentifiedFile {
     pub size: u64,
     /// When it was last modified, where that is known.
     pub modified: Option<jiff::Timestamp>,
+    /// The digest of its bytes, where one was asked for and all bytes were read.
+    pub digest: Option<Digest>,
     /// Its formats.
     pub identification: Identification,
     /// What else to be wary of: it was cut off, damaged, encrypted.
@@ -44,9 +47,20 @@ pub enum UnidentifiedKind {
     Unreadable,
 }
 
+/// A folder that is walked.
+#[derive(Debug)]
+pub struct Folder {
+    /// As it was named or walked to.
+    pub path: OsString,
+    /// When it was last modified, where that is known.
+    pub modified: Option<jiff::Timestamp>,
+}
+
 /// What is told, in walking order.
 #[derive(Debug)]
 pub enum Examined {
+    /// A folder, before all that is below it.
+    Folder(Folder),
     /// A file with its formats.
     IdentifiedFile(Box<IdentifiedFile>),
     /// Something that has none to tell.
@@ -83,7 +97,8 @@ impl IdentifiedFile {
 }
 
 impl Unidentified {
-    pub(crate) fn new(path: &OsStr, kind: UnidentifiedKind, reason: impl Into<String>) -> Self {
+    /// What could not be looked at, and why.
+    pub fn new(path: &OsStr, kind: UnidentifiedKind, reason: impl Into<String>) -> Self {
         Self { path: path.to_owned(), kind, reason: reason.into() }
     }
 }

@@ -6,7 +6,8 @@ use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
-use strongroom_archive::{FileSource, Source};
+use strongroom_archive::{FileSource, Source, SourceReader};
+use strongroom_digest::{Algorithm, Digest, MultiHasher, hash_reader};
 use strongroom_pronom::{Identification, Identifier, Observed, Options};
 
 use crate::Target;
@@ -28,11 +29,15 @@ pub struct Examiner {
     pub options: Options,
     /// How far archives are opened, if they are.
     pub archives: Option<Archives>,
+    /// Which digest of each file is computed, if one is. It reads every file whole.
+    pub hash: Option<Algorithm>,
 }
 
 /// What bytes told that passed by.
 pub(crate) struct Streamed {
     pub(crate) identification: Identification,
+    /// The digest of all bytes, where it was asked for and they all came.
+    pub(crate) digest: Option<Digest>,
     /// Bytes that came.
     pub(crate) size: u64,
     /// The bytes, where they were kept.
@@ -81,11 +86,19 @@ impl Examiner {
             path: path.as_os_str().to_owned(),
             size: source.size(),
             modified: timestamp(metadata.modified()),
+            digest: self.digest_of(&source)?,
             identification: self.identifier.identify(&name, &source, &self.options)?,
             note: None,
         };
         self.tell_and_open(entry, &source, emit);
         Ok(())
+    }
+
+    /// The digest that was asked for, of bytes that can be read again.
+    pub(crate) fn digest_of(&self, source: &dyn Source) -> io::Result<Option<Digest>> {
+        let Some(algorithm) = self.hash else { return Ok(None) };
+        let (_, digests) = hash_reader(SourceReader::new(source), &[algorithm])?;
+        Ok(digests.get(algorithm))
     }
 
     fn examine_standard_input(&self, name: &str, emit: Emit<'_>) -> io::Result<()> {
@@ -98,6 +111,7 @@ impl Examiner {
             path: path.into(),
             size: streamed.size,
             modified: None,
+            digest: streamed.digest,
             identification: streamed.identification,
             note: None,
         };
@@ -127,6 +141,7 @@ impl Examiner {
         };
         let mut observation = self.identifier.observe(name, &self.options);
         let mut spool = Spool::new();
+        let mut hasher = self.hash.map(|algorithm| MultiHasher::new(&[algorithm]));
         let mut buffer = vec![0; BLOCK];
         let mut size = 0_u64;
         let cause = loop {
@@ -140,6 +155,9 @@ impl Examiner {
             let bytes = buffer.get(..allowed).unwrap_or_default();
             size += allowed as u64;
             observation.update(bytes);
+            if let Some(hasher) = &mut hasher {
+                hasher.update(bytes);
+            }
             spool.write(bytes, &is_worth_a_file)?;
             if allowed < length {
                 break Some(Cause::TooLong);
@@ -153,7 +171,9 @@ impl Examiner {
             (Observed::Container(pending), _, Some(Cause::Broken(error))) => pending.give_up(&error.to_string()),
             (Observed::Container(pending), None, None) => pending.give_up("it passed by and was not kept"),
         };
-        Ok(Streamed { identification, size, kept, cause })
+        let digest = self.hash.zip(hasher).filter(|_| cause.is_none());
+        let digest = digest.and_then(|(algorithm, hasher)| hasher.finish().get(algorithm));
+        Ok(Streamed { identification, digest, size, kept, cause })
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod archives;
 pub mod csv;
+mod droid;
 mod entry;
 mod error;
 mod examine;
@@ -17,7 +18,7 @@ mod walk;
 use std::path::PathBuf;
 
 pub use archives::{ARCHIVE_BYTES, Archives, DEPTH, MEMBER_BYTES};
-pub use entry::{Examined, IdentifiedFile, Unidentified, UnidentifiedKind};
+pub use entry::{Examined, Folder, IdentifiedFile, Unidentified, UnidentifiedKind};
 pub use error::IdentifyError;
 pub use examine::Examiner;
 pub use report::{Form, Printable, Reporter};

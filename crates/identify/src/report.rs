@@ -1,11 +1,17 @@
-//! How answers are written: lines for people, JSON for scripts, comma-separated values for spreadsheets, and siegfried's columns
-//! for whoever has tools for them.
+//! How answers are written: lines for people, JSON for scripts, comma-separated values for spreadsheets, and the forms of
+//! siegfried and DROID for programs that read them.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::os::unix::ffi::OsStrExt as _;
 
 use serde::Serialize;
+use strongroom_digest::{Algorithm, Digest};
 use strongroom_pronom::{Format, Match};
 
 use crate::csv;
-use crate::entry::{IdentifiedFile, Unidentified};
+use crate::droid::DroidRows;
+use crate::entry::{Folder, IdentifiedFile, Unidentified, UnidentifiedKind};
 use crate::error::IdentifyError;
 use crate::siegfried::Siegfried;
 
@@ -35,6 +41,15 @@ pub enum Form {
     Csv,
     /// As [`Form::Csv`], in the columns of siegfried.
     Siegfried,
+    /// The CSV of siegfried: names byte for byte, and lines for what was not read.
+    SiegfriedCsv,
+    /// The YAML of siegfried: a document for each file, after one that says by which signatures.
+    SiegfriedYaml,
+    /// The export of DROID: a line for each match, and for each folder.
+    Droid {
+        /// Whether archives are opened, which makes them containers of what is in them.
+        has_archives: bool,
+    },
 }
 
 /// Makes a text of strangers fit for one line where it is shown.
@@ -44,9 +59,11 @@ pub type Printable = fn(&str) -> String;
 #[derive(Debug)]
 pub struct Reporter {
     form: Form,
+    hash: Option<Algorithm>,
     /// The versions of the signatures in use.
     signatures: String,
     siegfried: Siegfried,
+    droid: DroidRows,
     printable: Printable,
 }
 
@@ -59,6 +76,13 @@ struct JsonEntry<'e> {
     candidates: Vec<JsonCandidate<'e>>,
     warning: Option<String>,
     signatures: &'e str,
+    /// By the name of the algorithm.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    digests: Option<BTreeMap<&'static str, Option<String>>>,
+    /// The path with all bytes percent-encoded that are no unreserved characters or slashes: only where it is not UTF-8, and
+    /// `path` has replacement characters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path_encoded: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -80,35 +104,70 @@ struct JsonCandidate<'e> {
 }
 
 impl Reporter {
-    /// Of answers by signatures of these versions.
-    pub fn new(form: Form, signatures: String, siegfried: Siegfried, printable: Printable) -> Self {
-        Self { form, signatures, siegfried, printable }
+    /// Of answers by signatures of these versions, with a digest where one was asked for.
+    pub fn new(
+        form: Form,
+        hash: Option<Algorithm>,
+        signatures: String,
+        siegfried: Siegfried,
+        printable: Printable,
+    ) -> Self {
+        let droid = DroidRows::new(matches!(form, Form::Droid { has_archives: true }));
+        Self { form, hash, signatures, siegfried, droid, printable }
     }
 
-    /// The line before all others, where there is one.
-    pub fn header(&self) -> Option<String> {
+    /// The lines before all others.
+    pub fn header(&self) -> Vec<Vec<u8>> {
         match self.form {
-            Form::Text | Form::Json => None,
-            Form::Csv => Some(csv::line(COLUMNS)),
-            Form::Siegfried => Some(csv::line(Siegfried::COLUMNS)),
+            Form::Text | Form::Json => Vec::new(),
+            Form::Csv => vec![csv::line(COLUMNS.into_iter().chain(self.hash.map(Algorithm::name)))],
+            Form::Siegfried | Form::SiegfriedCsv => vec![csv::exact(Siegfried::columns(self.hash))],
+            Form::SiegfriedYaml => self.siegfried.yaml_header(jiff::Timestamp::now()),
+            Form::Droid { .. } => vec![DroidRows::header(self.hash)],
         }
     }
 
     /// What a file is.
-    pub fn entry(&self, entry: &IdentifiedFile) -> Result<Vec<String>, IdentifyError> {
+    pub fn entry(&mut self, entry: &IdentifiedFile) -> Result<Vec<Vec<u8>>, IdentifyError> {
+        let bytes = |text: String| vec![text.into_bytes()];
         Ok(match self.form {
-            Form::Text => vec![self.text(entry)],
-            Form::Json => vec![serde_json::to_string(&self.json(entry)).map_err(IdentifyError::Json)?],
+            Form::Text => bytes(self.text(entry)),
+            Form::Json => bytes(serde_json::to_string(&self.json(entry)).map_err(IdentifyError::Json)?),
             Form::Csv => self.csv_rows(entry).iter().map(csv::line).collect(),
-            Form::Siegfried => self.siegfried.rows(entry, self.printable).iter().map(csv::line).collect(),
+            Form::Siegfried => {
+                let printable = self.printable;
+                let shown = |bytes: &[u8]| printable(&String::from_utf8_lossy(bytes)).into_bytes();
+                let rows = self.siegfried.rows(entry, self.hash);
+                rows.iter().map(|row| csv::line(row.iter().map(|field| shown(field)))).collect()
+            }
+            Form::SiegfriedCsv => self.siegfried.rows(entry, self.hash).iter().map(csv::exact).collect(),
+            Form::SiegfriedYaml => self.siegfried.yaml(entry, self.hash),
+            Form::Droid { .. } => self.droid.entry(entry),
         })
     }
 
-    /// What could not be looked at, where the form has a place for it.
-    pub fn trouble(&self, trouble: &Unidentified) -> Option<String> {
+    /// A folder that is walked, where the form has lines for folders.
+    pub fn folder(&mut self, folder: &Folder) -> Vec<Vec<u8>> {
         match self.form {
-            Form::Siegfried => Siegfried::trouble(trouble, self.printable).map(csv::line),
-            Form::Text | Form::Json | Form::Csv => None,
+            Form::Droid { .. } => vec![self.droid.folder(folder)],
+            _ => Vec::new(),
+        }
+    }
+
+    /// What could not be looked at, where the form has a place for it.
+    pub fn trouble(&mut self, trouble: &Unidentified) -> Vec<Vec<u8>> {
+        let is_error = matches!(trouble.kind, UnidentifiedKind::Missing | UnidentifiedKind::Unreadable);
+        let is_file = is_error || trouble.kind == UnidentifiedKind::Skipped;
+        match self.form {
+            Form::Siegfried if is_error => {
+                let printable = self.printable;
+                let path = printable(&trouble.path.to_string_lossy());
+                vec![csv::line(Siegfried::unread(path.into_bytes(), "0", "", &printable(&trouble.reason), self.hash))]
+            }
+            Form::SiegfriedCsv if is_file => vec![csv::exact(Siegfried::trouble(trouble, self.hash))],
+            Form::SiegfriedYaml if is_file => Siegfried::yaml_trouble(trouble),
+            Form::Droid { .. } if is_error => vec![self.droid.trouble(trouble)],
+            _ => Vec::new(),
         }
     }
 
@@ -134,6 +193,11 @@ impl Reporter {
             candidates: candidates.collect(),
             warning: entry.warning(),
             signatures: &self.signatures,
+            digests: self.hash.map(|algorithm| {
+                let digest = entry.digest.as_ref().map(Digest::to_hex);
+                BTreeMap::from([(algorithm.name(), digest)])
+            }),
+            path_encoded: entry.path.to_str().is_none().then(|| percent_encoded(entry.path.as_bytes(), b"/")),
         }
     }
 
@@ -159,6 +223,9 @@ impl Reporter {
                 entry.warning().map(|warning| printable(&warning)).unwrap_or_default(),
                 self.signatures.clone(),
             ]
+            .into_iter()
+            .chain(self.hash.map(|_| entry.digest.as_ref().map(Digest::to_hex).unwrap_or_default()))
+            .collect()
         };
         let matches = &entry.identification.matches;
         if matches.is_empty() { vec![row(None)] } else { matches.iter().map(|found| row(Some(found))).collect() }
@@ -181,6 +248,9 @@ impl Reporter {
         };
         lines.extend(candidates.iter().map(|format| format!("  {}", self.named(format))));
         lines.extend(entry.warning().map(|warning| format!("  warning: {}", printable(&warning))));
+        if let (Some(algorithm), Some(digest)) = (self.hash, &entry.digest) {
+            lines.push(format!("  {algorithm}: {digest}"));
+        }
         lines.join("\n")
     }
 
@@ -194,4 +264,18 @@ impl Reporter {
         let version = format.version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
         (self.printable)(&format!("{} {}{version}", format.puid, format.name))
     }
+}
+
+/// Bytes with those percent-encoded that are neither unreserved characters (RFC 3986 section 2.3) nor in `kept`.
+pub(crate) fn percent_encoded(bytes: &[u8], kept: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    for byte in bytes {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(byte) || kept.contains(byte) {
+            text.push(char::from(*byte));
+        } else {
+            // Writing into a string cannot fail.
+            let _ = write!(text, "%{byte:02X}");
+        }
+    }
+    text
 }

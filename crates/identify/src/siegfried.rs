@@ -1,40 +1,41 @@
-//! The columns of siegfried's CSV, for tools that read them: the same words for how a format was found and what to be wary
-//! of. The class of a format is not in signature files and stays empty.
+//! The forms of siegfried's answers, CSV and YAML, for tools that read them: the same fields in the same order, and the same
+//! words for how a format was found and what to be wary of. The class of a format is not in signature files and stays empty.
 
 use std::collections::{HashMap, HashSet};
+use std::os::unix::ffi::OsStrExt as _;
 
+use strongroom_digest::{Algorithm, Digest};
 use strongroom_pronom::{Basis, Format, Match, Method, SignatureSet, Span, Warning};
 
-use crate::Printable;
-use crate::entry::{IdentifiedFile, Unidentified, UnidentifiedKind};
+use crate::entry::{IdentifiedFile, Unidentified, timestamp};
 
 /// The columns from `namespace` on.
 const OF_MATCH: usize = 8;
+/// The version of siegfried whose forms these are.
+const VERSION: &str = "1.11.8";
+/// Times with seconds, in UTC.
+const TIME: &str = "%Y-%m-%dT%H:%M:%SZ";
 
-/// Writes answers in siegfried's columns; without a set of signatures, without their numbers.
+/// Writes answers in siegfried's forms; without a set of signatures, without their numbers.
 #[derive(Debug, Default)]
 pub struct Siegfried {
     /// Of each byte signature: which of its format's it is, and how many that has.
     signatures: HashMap<u32, (usize, usize)>,
     /// As `signatures`, for container signatures.
     containers: HashMap<u32, (usize, usize)>,
+    /// The names of the signature files.
+    files: Vec<String>,
+    /// When the binary signature file was made, as it says.
+    created: Option<String>,
 }
 
+/// The fields of a line.
+type Row = Vec<Vec<u8>>;
+
 impl Siegfried {
-    pub(crate) const COLUMNS: [&'static str; 12] = [
-        "filename",
-        "filesize",
-        "modified",
-        "errors",
-        "namespace",
-        "id",
-        "format",
-        "version",
-        "mime",
-        "class",
-        "basis",
-        "warning",
-    ];
+    const OF_FILE: [&'static str; 4] = ["filename", "filesize", "modified", "errors"];
+    const OF_MATCH: [&'static str; OF_MATCH] =
+        ["namespace", "id", "format", "version", "mime", "class", "basis", "warning"];
 
     /// Numbers the signatures of each format.
     pub fn new(set: &SignatureSet) -> Self {
@@ -44,39 +45,106 @@ impl Siegfried {
         Self {
             signatures: numbered(bytes.map(|signature| (signature.format, signature.id))),
             containers: numbered(set.containers.iter().map(|signature| (signature.format, signature.id))),
+            files: [Some(&set.binary), set.container.as_ref()]
+                .into_iter()
+                .flatten()
+                .map(|release| format!("{}.xml", release.name))
+                .collect(),
+            created: set.binary.created.clone(),
         }
     }
 
-    /// The lines of a file: one for each match, or one that says there is none.
-    pub(crate) fn rows(&self, entry: &IdentifiedFile, printable: Printable) -> Vec<Vec<String>> {
-        let errors: Vec<String> = entry.identification.warnings.iter().map(error).chain(entry.note.clone()).collect();
-        let beginning = [
-            printable(&entry.path.to_string_lossy()),
-            entry.size.to_string(),
-            entry.modified.map(|time| time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()).unwrap_or_default(),
-            printable(&errors.join("; ")),
-        ];
-        let whole = |of_match: [String; OF_MATCH]| beginning.iter().cloned().chain(of_match).collect();
+    /// The names of the columns.
+    pub(crate) fn columns(hash: Option<Algorithm>) -> impl Iterator<Item = &'static str> {
+        Self::OF_FILE.into_iter().chain(hash.map(Algorithm::name)).chain(Self::OF_MATCH)
+    }
+
+    /// The rows of a file: one for each match, or one that says there is none.
+    pub(crate) fn rows(&self, entry: &IdentifiedFile, hash: Option<Algorithm>) -> Vec<Row> {
+        let beginning: Row = of_file(entry)
+            .into_iter()
+            .chain(hash.map(|_| entry.digest.as_ref().map(Digest::to_hex).unwrap_or_default().into_bytes()))
+            .collect();
+        let whole =
+            |of_match: [String; OF_MATCH]| beginning.iter().cloned().chain(of_match.map(String::into_bytes)).collect();
+        self.matches(entry).into_iter().map(whole).collect()
+    }
+
+    /// The row of something that was not read, with its size and time as far as they are known.
+    pub(crate) fn trouble(trouble: &Unidentified, hash: Option<Algorithm>) -> Row {
+        let (size, modified) = size_and_time(trouble);
+        Self::unread(trouble.path.as_bytes().to_vec(), &size, &modified, &trouble.reason, hash)
+    }
+
+    /// The row of something that was not read.
+    pub(crate) fn unread(path: Vec<u8>, size: &str, modified: &str, reason: &str, hash: Option<Algorithm>) -> Row {
+        let mut row = vec![path, size.into(), modified.into(), reason.into()];
+        row.resize(Self::columns(hash).count(), Vec::new());
+        row
+    }
+
+    /// The document before those of the files. What siegfried calls its version is that of the form; the name of the signature
+    /// says what wrote it.
+    pub(crate) fn yaml_header(&self, now: jiff::Timestamp) -> Vec<Vec<u8>> {
+        let scanned = now.strftime(TIME).to_string();
+        let created = match &self.created {
+            Some(created) if created.ends_with('Z') => created.clone(),
+            Some(created) => format!("{created}Z"),
+            None => scanned.clone(),
+        };
+        let files = yaml_text(self.files.join("; ").as_bytes());
+        [
+            "---".to_owned(),
+            format!("siegfried   : {VERSION}"),
+            format!("scandate    : {scanned}"),
+            concat!("signature   : strongroom-", env!("CARGO_PKG_VERSION")).to_owned(),
+            format!("created     : {created}"),
+            "identifiers : ".to_owned(),
+            "  - name    : 'pronom'".to_owned(),
+        ]
+        .into_iter()
+        .map(String::into_bytes)
+        .chain([[b"    details : ", files.as_slice()].concat()])
+        .collect()
+    }
+
+    /// The document of a file.
+    pub(crate) fn yaml(&self, entry: &IdentifiedFile, hash: Option<Algorithm>) -> Vec<Vec<u8>> {
+        let mut lines = yaml_of_file(of_file(entry));
+        if let (Some(algorithm), Some(digest)) = (hash, &entry.digest) {
+            lines.push(format!("{:<8} : {digest}", algorithm.name()).into_bytes());
+        }
+        lines.push(b"matches  :".to_vec());
+        for of_match in self.matches(entry) {
+            for (number, (name, value)) in Self::OF_MATCH.into_iter().zip(of_match).enumerate() {
+                let name = if number == 0 { "ns" } else { name };
+                let start = if number == 0 { "  - " } else { "    " };
+                lines.push([format!("{start}{name:<7} : ").as_bytes(), &yaml_text(value.as_bytes())].concat());
+            }
+        }
+        lines
+    }
+
+    /// The document of something that was not read.
+    pub(crate) fn yaml_trouble(trouble: &Unidentified) -> Vec<Vec<u8>> {
+        let (size, modified) = size_and_time(trouble);
+        let path = trouble.path.as_bytes().to_vec();
+        let mut lines = yaml_of_file([path, size.into(), modified.into(), trouble.reason.clone().into()]);
+        lines.push(b"matches  :".to_vec());
+        lines
+    }
+
+    /// What is said of each match, or that there is none.
+    fn matches(&self, entry: &IdentifiedFile) -> Vec<[String; OF_MATCH]> {
         let matches = &entry.identification.matches;
         if matches.is_empty() {
-            return vec![whole(unknown(&entry.identification.candidates))];
+            return vec![unknown(&entry.identification.candidates)];
         }
         let extension = extension(&entry.path.to_string_lossy());
-        matches.iter().map(|found| whole(self.columns(found, extension.as_deref(), printable))).collect()
+        matches.iter().map(|found| self.of_match(found, extension.as_deref())).collect()
     }
 
-    /// The line of something that was not read.
-    pub(crate) fn trouble(trouble: &Unidentified, printable: Printable) -> Option<Vec<String>> {
-        if !matches!(trouble.kind, UnidentifiedKind::Missing | UnidentifiedKind::Unreadable) {
-            return None;
-        }
-        let path = printable(&trouble.path.to_string_lossy());
-        let mut row = vec![path, "0".to_owned(), String::new(), printable(&trouble.reason)];
-        row.resize(Self::COLUMNS.len(), String::new());
-        Some(row)
-    }
-
-    fn columns(&self, found: &Match, extension: Option<&str>, printable: Printable) -> [String; OF_MATCH] {
+    fn of_match(&self, found: &Match, extension: Option<&str>) -> [String; OF_MATCH] {
         let format = &found.format;
         let matched_extension = extension.filter(|extension| format.extensions.iter().any(|known| known == extension));
         let mut basis = Vec::new();
@@ -99,7 +167,7 @@ impl Siegfried {
             // Only the first of several.
             format.mime.as_deref().and_then(|mime| mime.split(", ").next()).unwrap_or_default().to_owned(),
             String::new(),
-            printable(&basis.join("; ")),
+            basis.join("; "),
             warnings.join("; "),
         ]
     }
@@ -178,4 +246,72 @@ fn extension(path: &str) -> Option<String> {
     let name = path.rsplit(['/', '#']).next()?;
     let (_, extension) = name.rsplit_once('.')?;
     Some(extension.to_lowercase())
+}
+
+/// Name, size, time and errors of a file.
+fn of_file(entry: &IdentifiedFile) -> [Vec<u8>; 4] {
+    let errors: Vec<String> = entry.identification.warnings.iter().map(error).chain(entry.note.clone()).collect();
+    let modified = entry.modified.map(|time| time.strftime(TIME).to_string()).unwrap_or_default();
+    [entry.path.as_bytes().to_vec(), entry.size.to_string().into(), modified.into(), errors.join("; ").into()]
+}
+
+/// Size and time of what was not read; 0 and nothing where it is not there.
+fn size_and_time(trouble: &Unidentified) -> (String, String) {
+    let metadata = std::fs::symlink_metadata(&trouble.path);
+    let size = metadata.as_ref().map_or(0, std::fs::Metadata::len);
+    let modified = timestamp(metadata.and_then(|metadata| metadata.modified()));
+    (size.to_string(), modified.map(|time| time.strftime(TIME).to_string()).unwrap_or_default())
+}
+
+fn yaml_of_file([path, size, modified, errors]: [Vec<u8>; 4]) -> Vec<Vec<u8>> {
+    vec![
+        b"---".to_vec(),
+        [b"filename : ", yaml_text(&path).as_slice()].concat(),
+        [b"filesize : ", size.as_slice()].concat(),
+        [b"modified : ", modified.as_slice()].concat(),
+        [b"errors   : ", yaml_text(&errors).as_slice()].concat(),
+    ]
+}
+
+/// A scalar of YAML (1.2, section 7.3): nothing for an empty text, in single quotes where all characters can be printed, else
+/// in double quotes.
+fn yaml_text(text: &[u8]) -> Vec<u8> {
+    if text.is_empty() {
+        return Vec::new();
+    }
+    let is_printable = !text.iter().any(u8::is_ascii_control);
+    let mut scalar = Vec::with_capacity(text.len() + 2);
+    scalar.push(if is_printable { b'\'' } else { b'"' });
+    for byte in text {
+        match byte {
+            b'\'' if is_printable => scalar.extend_from_slice(b"''"),
+            _ if is_printable => scalar.push(*byte),
+            b'\n' => scalar.extend_from_slice(b"\\n"),
+            b'\r' => scalar.extend_from_slice(b"\\r"),
+            b'\t' => scalar.extend_from_slice(b"\\t"),
+            b'"' | b'\\' => scalar.extend_from_slice(&[b'\\', *byte]),
+            control if control.is_ascii_control() => scalar.extend_from_slice(format!("\\x{control:02x}").as_bytes()),
+            _ => scalar.push(*byte),
+        }
+    }
+    scalar.push(if is_printable { b'\'' } else { b'"' });
+    scalar
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scalars_read_back_as_they_were() {
+        for (text, scalar) in [
+            ("", ""),
+            ("a b", "'a b'"),
+            ("it's", "'it''s'"),
+            ("back\\slash \"q\"", "'back\\slash \"q\"'"),
+            ("a\nb's\\ \"c\"\u{1b}", "\"a\\nb's\\\\ \\\"c\\\"\\x1b\""),
+        ] {
+            assert_eq!(String::from_utf8(yaml_text(text.as_bytes())).unwrap(), scalar);
+        }
+    }
 }

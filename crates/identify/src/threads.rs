@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use crate::Target;
-use crate::entry::{Examined, Unidentified, UnidentifiedKind};
+use crate::entry::{Examined, Folder, Unidentified, UnidentifiedKind, timestamp};
 use crate::error::IdentifyError;
 use crate::examine::Examiner;
 use crate::walk::{Step, walk};
@@ -32,8 +32,10 @@ enum Turn {
 
 /// Walks the targets and shows what is found in order. An error of `show` ends it; then threads that are still at work end
 /// by themselves after the file that they read, and are not waited for.
+///
+/// A target that could not be told is an [`Unidentified`] in its place, such as a line of a list that cannot be read.
 pub fn run<E: From<IdentifyError>>(
-    targets: Vec<Target>,
+    targets: impl IntoIterator<Item = Result<Target, Unidentified>, IntoIter: Send + 'static>,
     examiner: &Arc<Examiner>,
     threads: usize,
     show: &mut dyn FnMut(Examined) -> Result<(), E>,
@@ -46,6 +48,7 @@ pub fn run<E: From<IdentifyError>>(
         spawn(format!("identify-{number}"), move || work(&jobs, &examiner))?;
     }
     drop(jobs);
+    let targets = targets.into_iter();
     spawn("walk".to_owned(), move || dispatch(targets, &turn_sender, &job_sender))?;
     for turn in turn_receiver {
         match turn {
@@ -74,15 +77,20 @@ fn spawn(name: String, body: impl FnOnce() + Send + 'static) -> Result<(), Ident
     thread::Builder::new().name(name).spawn(body).map(drop).map_err(IdentifyError::Thread)
 }
 
-fn dispatch(targets: Vec<Target>, turns: &SyncSender<Turn>, jobs: &SyncSender<Job>) {
+fn dispatch(
+    targets: impl Iterator<Item = Result<Target, Unidentified>>,
+    turns: &SyncSender<Turn>,
+    jobs: &SyncSender<Job>,
+) {
     let hand_over = |target: Target| {
         let (answers, awaited) = sync_channel(ANSWERS);
         turns.send(Turn::Awaited(target.clone(), awaited)).is_ok() && jobs.send(Job { target, answers }).is_ok()
     };
     for target in targets {
         let goes_on = match target {
-            Target::File(path) => walk_one(&path, turns, &hand_over),
-            Target::StandardInput { .. } => hand_over(target),
+            Ok(Target::File(path)) => walk_one(&path, turns, &hand_over),
+            Ok(target @ Target::StandardInput { .. }) => hand_over(target),
+            Err(trouble) => turns.send(Turn::Now(Examined::Unidentified(trouble))).is_ok(),
         };
         if !goes_on {
             return;
@@ -92,6 +100,11 @@ fn dispatch(targets: Vec<Target>, turns: &SyncSender<Turn>, jobs: &SyncSender<Jo
 
 fn walk_one(path: &Path, turns: &SyncSender<Turn>, hand_over: &dyn Fn(Target) -> bool) -> bool {
     walk(path, &mut |step| match step {
+        Step::Folder(folder) => {
+            let modified = timestamp(std::fs::metadata(&folder).and_then(|metadata| metadata.modified()));
+            let folder = Folder { path: folder.into_os_string(), modified };
+            turns.send(Turn::Now(Examined::Folder(folder))).is_ok()
+        }
         Step::File(file) => hand_over(Target::File(file)),
         Step::Unidentified(trouble) => turns.send(Turn::Now(Examined::Unidentified(trouble))).is_ok(),
     })

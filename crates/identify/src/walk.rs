@@ -14,6 +14,8 @@ const BATCH: usize = if cfg!(test) { 100 } else { 65_536 };
 
 /// What the walk comes to.
 pub(crate) enum Step {
+    /// A folder, before all that is in it.
+    Folder(PathBuf),
     /// A regular file.
     File(PathBuf),
     /// Something that is not identified.
@@ -96,8 +98,9 @@ fn walk_folder(root: PathBuf, visit: &mut dyn FnMut(Step) -> bool) -> bool {
 fn enter(folder: PathBuf, levels: &mut Vec<Level>, visit: &mut dyn FnMut(Step) -> bool) -> bool {
     match list(&folder, None) {
         Ok((names, is_complete)) => {
+            let goes_on = visit(Step::Folder(folder.clone()));
             levels.push(Level { folder, names, is_complete });
-            true
+            goes_on
         }
         Err(error) => visit(unreadable(&folder, &error)),
     }
@@ -160,6 +163,7 @@ mod tests {
         let mut found = Vec::new();
         walk(path, &mut |step| {
             found.push(match step {
+                Step::Folder(_) => return true,
                 Step::File(file) => file.strip_prefix(path).unwrap().display().to_string(),
                 Step::Unidentified(trouble) => format!("({})", trouble.reason),
             });
@@ -191,6 +195,7 @@ mod tests {
             seen < 2
         });
         assert!(ended);
+        // The folder itself, and a file.
         assert_eq!(seen, 2);
     }
 

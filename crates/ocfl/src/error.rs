@@ -1,8 +1,9 @@
 //! Everything that can go wrong with an OCFL object or storage root, in one place.
 
 use std::io;
+use std::path::PathBuf;
 
-use strongroom_digest::Digest;
+use strongroom_digest::{Algorithm, Digest};
 use strongroom_storage::{Key, KeyError, StorageError};
 
 /// Why an OCFL object could not be read, written or changed.
@@ -99,6 +100,43 @@ pub enum OcflError {
         /// The id of the assembly.
         id: String,
     },
+    /// A file or directory of the disk could not be read.
+    #[error("could not {act} {}", path.display())]
+    Local {
+        /// What was tried.
+        act: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// A directory is neither a storage root nor an object.
+    #[error("{} is neither an OCFL storage root nor an object: {reason}", path.display())]
+    NotOcfl {
+        /// The directory.
+        path: PathBuf,
+        /// What is missing, and where the next storage root is.
+        reason: String,
+    },
+    /// An object does not have what was asked for.
+    #[error("there is no {what}")]
+    Absent {
+        /// What was asked for, and of which object.
+        what: String,
+    },
+    /// A content is not what the inventory states.
+    #[error("the {algorithm} of {} is {found}, and the inventory states {expected}", path.display())]
+    Content {
+        /// The file.
+        path: PathBuf,
+        /// Which digest.
+        algorithm: Algorithm,
+        /// What the inventory states.
+        expected: String,
+        /// What was read.
+        found: String,
+    },
     /// The caller asked to stop.
     #[error("stopped: {reason}")]
     Stopped {
@@ -125,6 +163,12 @@ impl OcflError {
             Self::Io { .. } => true,
             _ => false,
         }
+    }
+
+    /// Whether it says that a file or directory of the disk is not there.
+    pub(crate) fn is_absent(&self) -> bool {
+        let is_gone = |kind| matches!(kind, io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
+        matches!(self, Self::Local { source, .. } if is_gone(source.kind()))
     }
 
     pub(crate) fn unwritable(what: &'static str, value: impl Into<String>, reason: &'static str) -> Self {

@@ -11,6 +11,7 @@
 //! | write a version, so that it comes to be as a whole | [`VersionAssembly`] |
 //! | see what a store holds now, read it, leave a log | [`Object`] |
 //! | take files or an object out of every version | [`PurgePlan`] |
+//! | read what others have on a disk: objects, versions, files, differences | [`open_local`] |
 //! | validate, with the codes of the specification | [`validate_object`], [`validate_root`], [`validate_directory`] |
 //!
 //! A version becomes true in steps that may each be repeated:
@@ -63,6 +64,7 @@ mod head;
 mod inventory;
 mod json;
 mod layout;
+mod local;
 mod object;
 mod path;
 mod purge;
@@ -78,6 +80,9 @@ pub use head::StoredInventory;
 pub use inventory::{InventoryEntry, InventorySummary, read_inventory};
 pub use json::Limits;
 pub use layout::{Layout, Tuples};
+pub use local::{
+    Difference, Local, LocalFile, LocalObject, LocalObjects, LocalRoot, PathStates, VersionChanges, open_local,
+};
 pub use object::Object;
 pub use path::{content_path, object_id, owned_content_path};
 pub use purge::{PurgePlan, PurgeScope, Tombstone};

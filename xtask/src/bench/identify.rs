@@ -14,7 +14,7 @@ use anyhow::{Context, Result};
 use super::{Need, Options, measured, mebibytes, ratio, scratch, strongroom};
 use crate::peers::Peers;
 use material::Material;
-use siegfried::Siegfried;
+pub(crate) use siegfried::Siegfried;
 
 /// Identifies what its arguments name, folders with all that is below them. What it answers is thrown away.
 const PYGFRIED: &str = "

@@ -15,6 +15,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use nix::sys::resource::{UsageWho, getrusage};
 
+pub(crate) use identify::Siegfried;
+
 use crate::place;
 
 /// The hidden command by which this program runs another one and reports what that needed.

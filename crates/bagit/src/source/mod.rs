@@ -20,7 +20,7 @@ use strongroom_archive::{FileSource, SectionReader};
 use crate::error::BagError;
 use crate::problem::{Problem, Unlisted};
 
-pub(crate) use directory::open_member;
+pub(crate) use directory::{open_member, open_regular};
 pub(crate) use folder::Folder;
 use gate::Gate;
 pub use loose::LooseFiles;

@@ -6,11 +6,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::names::{Names, problem};
-use super::{BagWriter, NamePolicy, NewFile, WARNINGS_KEPT, WriteError, WriterOptions, WrittenBag, codes};
-use crate::{Problem, Serialization, Severity};
+use super::planned::{self, Payload};
+use super::{BagWriter, NamePolicy, NewFile, WARNINGS_KEPT, WriteError, WriterOptions, WrittenBag, codes, in_place};
+use crate::{Problem, Profile, Serialization, Severity};
 
 /// The file that keeps an otherwise empty directory in a bag.
-const KEEP: &str = ".keep";
+pub(super) const KEEP: &str = ".keep";
 
 /// How a directory is bagged.
 #[derive(Debug, Clone)]
@@ -21,6 +22,11 @@ pub struct BagOptions {
     pub bag_info: Vec<(String, String)>,
     /// Further tag files: the path in the bag, and the file to take.
     pub tag_files: Vec<(String, PathBuf)>,
+    /// Further tag files in the form of `bag-info.txt`: the path in the bag, and the tags in order.
+    pub info_files: Vec<(String, Vec<(String, String)>)>,
+    /// A profile that the bag has to keep. The bag names it, and what would break it is refused before a byte is written
+    /// ([`WriteError::Profile`]).
+    pub profile: Option<Profile>,
     /// Whether an empty directory gets an empty `.keep` file, so that it is not lost.
     pub keep_empty_directories: bool,
     /// Everything else.
@@ -33,6 +39,8 @@ impl Default for BagOptions {
             form: Serialization::Directory,
             bag_info: Vec::new(),
             tag_files: Vec::new(),
+            info_files: Vec::new(),
+            profile: None,
             keep_empty_directories: false,
             writer: WriterOptions::default(),
         }
@@ -44,11 +52,36 @@ impl Default for BagOptions {
 /// Links, FIFOs, devices and names that are not UTF-8 are refused, all of them at once ([`WriteError::Refused`]).
 pub fn create(source: &Path, target: &Path, options: &BagOptions) -> Result<WrittenBag, WriteError> {
     refuse_target_inside(source, target)?;
-    let survey = survey(source, options)?;
-    // The names have been judged, and a second time would cost as much.
-    let writer_options = WriterOptions { names: NamePolicy::ACCEPT, ..options.writer.clone() };
-    let mut writer = BagWriter::create(target, options.form, writer_options)?;
-    walk(source, &mut |found| match found {
+    let survey = survey(source, target, options)?;
+    let writer = BagWriter::create(target, options.form, judged(options))?;
+    write(source, writer, survey, options, None)
+}
+
+/// Makes a bag of a directory in its place: what lies in it is moved into `data/`, beside which the tag files are written.
+/// Every file is read before anything is moved; what fails or is interrupted leaves the directory as it was.
+///
+/// Refuses what [`create`] refuses, and a directory that is a bag already. `options.form` does not matter.
+pub fn create_in_place(directory: &Path, options: &BagOptions) -> Result<WrittenBag, WriteError> {
+    let options = BagOptions { form: Serialization::Directory, ..options.clone() };
+    in_place::refuse(directory)?;
+    let survey = survey(directory, directory, &options)?;
+    let writer = BagWriter::in_place(directory, judged(&options))?;
+    write(directory, writer, survey, &options, Some(in_place::PARTIAL))
+}
+
+/// The writer's options. The names have been judged, and a second time would cost as much.
+fn judged(options: &BagOptions) -> WriterOptions {
+    WriterOptions { names: NamePolicy::ACCEPT, ..options.writer.clone() }
+}
+
+fn write(
+    source: &Path,
+    mut writer: BagWriter<'_>,
+    survey: Survey,
+    options: &BagOptions,
+    skipped: Option<&str>,
+) -> Result<WrittenBag, WriteError> {
+    walk_without(source, skipped, &mut |found| match found {
         Visited::File { path, name } => add(&mut writer, &format!("data/{name}"), &path, BagWriter::add_payload),
         Visited::EmptyDirectory { name } if options.keep_empty_directories => {
             let keep = if name.is_empty() { format!("data/{KEEP}") } else { format!("data/{name}/{KEEP}") };
@@ -65,7 +98,11 @@ pub fn create(source: &Path, target: &Path, options: &BagOptions) -> Result<Writ
     for (path, file) in &options.tag_files {
         add(&mut writer, path, file, BagWriter::add_tag_file)?;
     }
-    let mut written = writer.finish(&options.bag_info)?;
+    for (path, tags) in &options.info_files {
+        let text = super::tags::bag_info(tags)?;
+        writer.add_tag_file(&NewFile::new(path, text.len() as u64), text.as_bytes())?;
+    }
+    let mut written = writer.finish(&planned::bag_info(options))?;
     written.warnings = survey.warnings;
     written.more_warnings = survey.more_warnings;
     Ok(written)
@@ -117,6 +154,8 @@ fn refuse_target_inside(source: &Path, target: &Path) -> Result<(), WriteError> 
 
 #[derive(Default)]
 struct Survey {
+    files: u64,
+    bytes: u64,
     warnings: Vec<Problem>,
     more_warnings: u64,
     refused: Vec<Problem>,
@@ -138,14 +177,21 @@ impl Survey {
 }
 
 /// Looks at every entry, opening none.
-fn survey(source: &Path, options: &BagOptions) -> Result<Survey, WriteError> {
+fn survey(source: &Path, target: &Path, options: &BagOptions) -> Result<Survey, WriteError> {
     let writer = &options.writer;
     let mut survey = Survey::default();
     let mut names = Names::new(writer.names, writer.memory_limit / 2, writer.temporary_directory.as_deref());
     walk(source, &mut |found| {
+        writer.check_interrupt()?;
         match found {
-            Visited::File { name, .. } => names.add(&name).map_err(WriteError::Spill)?,
-            Visited::EmptyDirectory { name } if !options.keep_empty_directories && !name.is_empty() => {
+            Visited::File { path, name } => {
+                let metadata = fs::symlink_metadata(&path).map_err(|error| WriteError::io("look at", &path, error))?;
+                survey.files += 1;
+                survey.bytes += metadata.len();
+                names.add(&name).map_err(WriteError::Spill)?;
+            }
+            Visited::EmptyDirectory { .. } if options.keep_empty_directories => survey.files += 1,
+            Visited::EmptyDirectory { name } if !name.is_empty() => {
                 let message = format!("the directory {name:?} is empty, and so not in the bag");
                 survey.take(problem(codes::EMPTY_DIRECTORY, Some(&name), message));
             }
@@ -162,13 +208,25 @@ fn survey(source: &Path, options: &BagOptions) -> Result<Survey, WriteError> {
         Ok(())
     })?;
     names.finish(&mut |problem| survey.take(problem)).map_err(WriteError::Spill)?;
+    if !survey.refused.is_empty() {
+        return Err(WriteError::Refused {
+            path: source.to_owned(),
+            problems: survey.refused,
+            more: survey.more_refused,
+        });
+    }
+    let Some(profile) = &options.profile else { return Ok(survey) };
+    let payload = Payload { directory: source, files: survey.files, bytes: survey.bytes };
+    planned::check(profile, &payload, target, options, &mut |problem| survey.take(problem))?;
     if survey.refused.is_empty() {
         return Ok(survey);
     }
-    Err(WriteError::Refused { path: source.to_owned(), problems: survey.refused, more: survey.more_refused })
+    let profile = profile.name().to_owned();
+    Err(WriteError::Profile { profile, problems: survey.refused, more: survey.more_refused })
 }
 
-enum Visited {
+/// What a walk meets.
+pub(super) enum Visited {
     File { path: PathBuf, name: String },
     EmptyDirectory { name: String },
     NotUtf8 { path: PathBuf },
@@ -176,7 +234,16 @@ enum Visited {
 }
 
 /// Visits everything below `source`, each directory in the order of its names' bytes. Holds one listing per level.
-fn walk(source: &Path, visit: &mut dyn FnMut(Visited) -> Result<(), WriteError>) -> Result<(), WriteError> {
+pub(super) fn walk(source: &Path, visit: &mut dyn FnMut(Visited) -> Result<(), WriteError>) -> Result<(), WriteError> {
+    walk_without(source, None, visit)
+}
+
+/// The same, without an entry of `source` itself.
+fn walk_without(
+    source: &Path,
+    skipped: Option<&str>,
+    visit: &mut dyn FnMut(Visited) -> Result<(), WriteError>,
+) -> Result<(), WriteError> {
     let mut levels = vec![Level::open(source.to_owned(), String::new())?];
     if levels.last().is_some_and(|level| level.entries.len() == 0) {
         return visit(Visited::EmptyDirectory { name: String::new() });
@@ -186,6 +253,9 @@ fn walk(source: &Path, visit: &mut dyn FnMut(Visited) -> Result<(), WriteError>)
             levels.pop();
             continue;
         };
+        if level.name.is_empty() && skipped.is_some_and(|skipped| name == skipped) {
+            continue;
+        }
         let path = level.path.join(&name);
         let Some(name) = name.to_str() else {
             visit(Visited::NotUtf8 { path })?;

@@ -35,6 +35,31 @@ pub enum WriteError {
         /// How many further ones there are.
         more: u64,
     },
+    /// The bag would break rules of the profile that was given for it.
+    #[error("the bag would not keep profile {profile}")]
+    Profile {
+        /// The name of the profile.
+        profile: String,
+        /// Which rules, up to a limit.
+        problems: Vec<Problem>,
+        /// How many further problems there are.
+        more: u64,
+    },
+    /// The directory that was to become a bag in its place is one.
+    #[error("{} is a bag already: it has a bagit.txt", path.display())]
+    AlreadyBag {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// An earlier run that made a bag in its place was ended before it could undo what it had moved.
+    #[error("{} is what an earlier run left behind when it was ended", path.display())]
+    LeftOver {
+        /// The directory with what was moved.
+        path: PathBuf,
+    },
+    /// The caller stopped it ([`super::WriterOptions::interrupt`]).
+    #[error("it was interrupted, and nothing was changed")]
+    Interrupted,
     /// A path that no bag may have there.
     #[error("{path:?} cannot be a path of the bag: {reason}")]
     Path {

@@ -6,8 +6,10 @@
 mod bagger;
 mod codes;
 mod error;
+mod in_place;
 mod listing;
 mod names;
+mod planned;
 mod sink;
 mod tags;
 mod tar;
@@ -16,14 +18,17 @@ mod zip;
 
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
 use strongroom_digest::{Algorithm, DigestSet, MultiHasher};
 
-pub use bagger::{BagOptions, create};
+pub use bagger::{BagOptions, create, create_in_place};
 pub(crate) use codes::CODES;
 pub use error::WriteError;
 pub use names::{NamePolicy, Reaction};
+pub use planned::read_tags;
 
 use crate::manifest::{ManifestKind, ManifestName};
 use crate::path::unsafe_reason;
@@ -54,6 +59,19 @@ pub struct WriterOptions {
     pub memory_limit: usize,
     /// Where temporary files go, if not where the system has them.
     pub temporary_directory: Option<PathBuf>,
+    /// Becomes true when the writing must stop, such as by a handler of signals. It then ends with
+    /// [`WriteError::Interrupted`] and leaves nothing behind.
+    pub interrupt: Option<Arc<AtomicBool>>,
+}
+
+impl WriterOptions {
+    /// Fails where the writing must stop.
+    fn check_interrupt(&self) -> Result<(), WriteError> {
+        match &self.interrupt {
+            Some(interrupt) if interrupt.load(Ordering::Relaxed) => Err(WriteError::Interrupted),
+            _ => Ok(()),
+        }
+    }
 }
 
 impl Default for WriterOptions {
@@ -65,6 +83,7 @@ impl Default for WriterOptions {
             names: NamePolicy::default(),
             memory_limit: DEFAULT_MEMORY,
             temporary_directory: None,
+            interrupt: None,
         }
     }
 }
@@ -179,6 +198,13 @@ impl<'w> BagWriter<'w> {
         Self::archive(Box::new(Stream(stream)), form, &base_directory, options).map_err(WriteError::Finish)
     }
 
+    /// Begins a bag of which the payload lies in a directory already ([`create_in_place`]).
+    fn in_place(directory: &Path, options: WriterOptions) -> Result<Self, WriteError> {
+        check_algorithms(&options)?;
+        let sink = in_place::InPlaceTarget::create(directory, options.interrupt.clone())?;
+        Ok(Self::over(Box::new(sink), options))
+    }
+
     fn archive(
         output: Box<dyn Output + 'w>,
         form: Serialization,
@@ -271,6 +297,7 @@ impl<'w> BagWriter<'w> {
         self.declare()?;
         self.put_bag_info(bag_info)?;
         self.judge_names()?;
+        self.options.check_interrupt()?;
         let payload = std::mem::replace(&mut self.payload, Listing::new(&[], 0, None)).finish()?;
         for algorithm in self.options.algorithms.clone() {
             let path = format!("manifest-{algorithm}.txt");
@@ -288,7 +315,11 @@ impl<'w> BagWriter<'w> {
                 self.put_tag_file(&NewFile::new(&path, tag_files.manifest_length(algorithm)), text)?;
             }
         }
-        self.sink.finish().map_err(WriteError::Finish)?;
+        self.options.check_interrupt()?;
+        self.sink.finish().map_err(|error| match self.options.check_interrupt() {
+            Err(interrupted) if error.kind() == io::ErrorKind::Interrupted => interrupted,
+            _ => WriteError::Finish(error),
+        })?;
         Ok(self.written)
     }
 
@@ -321,19 +352,8 @@ impl<'w> BagWriter<'w> {
         if self.made.iter().any(|made| made == PATH) {
             return if given.is_empty() { Ok(()) } else { Err(WriteError::Duplicate { path: PATH.to_owned() }) };
         }
-        let is = |label: &str, other: &str| label.eq_ignore_ascii_case(other);
-        let mut tags: Vec<(String, String)> =
-            given.iter().filter(|(label, _)| !is(label, "Payload-Oxum")).cloned().collect();
-        let oxum = format!("{}.{}", self.written.payload_bytes, self.written.payload_files);
-        for (label, value) in [
-            ("Bagging-Date", date(self.options.timestamp)),
-            ("Bag-Software-Agent", concat!("strongroom-bagit ", env!("CARGO_PKG_VERSION")).to_owned()),
-        ] {
-            if !tags.iter().any(|(given, _)| is(given, label)) {
-                tags.push((label.to_owned(), value));
-            }
-        }
-        tags.push(("Payload-Oxum".to_owned(), oxum));
+        let (files, bytes) = (self.written.payload_files, self.written.payload_bytes);
+        let tags = tags::completed(given, self.options.timestamp, files, bytes);
         let text = tags::bag_info(&tags)?;
         self.put_tag_file(&NewFile::new(PATH, text.len() as u64), text.as_bytes())?;
         Ok(())
@@ -396,6 +416,7 @@ impl<'w> BagWriter<'w> {
         let modified = file.modified.unwrap_or(self.options.timestamp);
         self.sink.begin(&FileHeader { path: file.path, size: file.size, modified }).map_err(to_write)?;
         loop {
+            self.options.check_interrupt()?;
             let bytes = match reader.read(&mut self.buffer) {
                 Ok(0) => break,
                 Ok(length) => self.buffer.get(..length).unwrap_or_default(),
@@ -481,10 +502,4 @@ fn archive_stem(target: &Path) -> Result<String, WriteError> {
     };
     let stem = [".tar.gz", ".tgz", ".tar", ".zip"].into_iter().find_map(|extension| name.strip_suffix(extension));
     Ok(stem.filter(|stem| !stem.is_empty()).unwrap_or(name).to_owned())
-}
-
-/// `YYYY-MM-DD` in UTC.
-fn date(time: SystemTime) -> String {
-    jiff::Timestamp::try_from(time)
-        .map_or_else(|_| "1970-01-01".to_owned(), |time| time.to_zoned(jiff::tz::TimeZone::UTC).date().to_string())
 }

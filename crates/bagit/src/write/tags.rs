@@ -1,9 +1,40 @@
 //! The text of what the writer makes itself: the declaration and `bag-info.txt`.
 
+use std::time::SystemTime;
+
 use super::WriteError;
 
 /// `bagit.txt` of a bag of version 1.0 (RFC 8493 section 2.1.1).
 pub(super) const DECLARATION: &str = "BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n";
+
+/// The tags of `bag-info.txt` with those that the writer adds: its own `Payload-Oxum` in the place of any other, and
+/// `Bagging-Date` and `Bag-Software-Agent` where they are absent.
+pub(super) fn completed(
+    given: &[(String, String)],
+    timestamp: SystemTime,
+    payload_files: u64,
+    payload_bytes: u64,
+) -> Vec<(String, String)> {
+    let is = |label: &str, other: &str| label.eq_ignore_ascii_case(other);
+    let mut tags: Vec<(String, String)> =
+        given.iter().filter(|(label, _)| !is(label, "Payload-Oxum")).cloned().collect();
+    for (label, value) in [
+        ("Bagging-Date", date(timestamp)),
+        ("Bag-Software-Agent", concat!("strongroom-bagit ", env!("CARGO_PKG_VERSION")).to_owned()),
+    ] {
+        if !tags.iter().any(|(given, _)| is(given, label)) {
+            tags.push((label.to_owned(), value));
+        }
+    }
+    tags.push(("Payload-Oxum".to_owned(), format!("{payload_bytes}.{payload_files}")));
+    tags
+}
+
+/// `YYYY-MM-DD` in UTC.
+fn date(time: SystemTime) -> String {
+    jiff::Timestamp::try_from(time)
+        .map_or_else(|_| "1970-01-01".to_owned(), |time| time.to_zoned(jiff::tz::TimeZone::UTC).date().to_string())
+}
 
 /// The lines of `bag-info.txt`, in the order given. Line ends in a value become continuation lines.
 pub(super) fn bag_info(tags: &[(String, String)]) -> Result<String, WriteError> {

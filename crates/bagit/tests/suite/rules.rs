@@ -1,6 +1,6 @@
 //! The rules of RFC 8493, one case each: what has to be refused is refused for its reason, and what has to be taken is taken.
 
-use strongroom_bagit::{CODES, CheckOptions, Limits, Verdict};
+use strongroom_bagit::{CODES, CheckLevel, CheckOptions, Limits, Verdict};
 use strongroom_digest::Algorithm;
 
 use crate::bags::{Bag, digest, errors, warnings};
@@ -435,4 +435,51 @@ fn what_is_spilled_to_disk_is_judged_as_what_stays_in_memory() {
         errors(&small),
         ["manifest.digest_mismatch", "manifest.file_missing", "manifest.file_unlisted", "oxum.mismatch"]
     );
+}
+
+#[test]
+fn a_check_without_digests_finds_what_is_missing_or_unlisted_and_no_changed_bytes() {
+    let completeness = CheckOptions { level: CheckLevel::Completeness, ..CheckOptions::default() };
+    let bag = two_manifests("1.0");
+    let report = bag.judge_with(&completeness);
+    assert_eq!((report.verdict, report.level), (Verdict::Valid, CheckLevel::Completeness));
+    let changed = bag.clone().with("data/a.txt", "ALPHA");
+    assert_eq!(changed.judge_with(&completeness).verdict, Verdict::Valid);
+    assert_eq!(errors(&changed.judge()), ["manifest.digest_mismatch"]);
+    let longer = bag.clone().with("data/c.txt", "gamma");
+    assert_eq!(errors(&longer.judge_with(&completeness)), ["manifest.file_unlisted", "oxum.mismatch"]);
+    let mut shorter = bag;
+    shorter.files.remove("data/a.txt");
+    assert_eq!(shorter.judge_with(&completeness).verdict, Verdict::Incomplete);
+}
+
+#[test]
+fn a_fast_check_compares_the_payload_with_its_oxum_alone() {
+    let fast = CheckOptions { level: CheckLevel::Fast, ..CheckOptions::default() };
+    let bag = two_manifests("1.0");
+    assert_eq!(bag.judge_with(&fast).verdict, Verdict::Valid);
+    assert_eq!(bag.clone().with("data/a.txt", "ALPHA").judge_with(&fast).verdict, Verdict::Valid);
+    assert_eq!(errors(&bag.clone().with("data/c.txt", "gamma").judge_with(&fast)), ["oxum.mismatch"]);
+    let report = bag.with("bag-info.txt", "Contact-Name: A\n").judge_with(&fast);
+    assert_eq!((report.verdict, errors(&report)), (Verdict::Unsupported, vec!["oxum.missing"]));
+}
+
+#[test]
+fn archives_are_checked_without_digests_as_folders_are() {
+    let bag = two_manifests("1.0").with("data/a.txt", "ALPHA");
+    let directory = tempfile::TempDir::new().unwrap();
+    for (name, archive) in
+        [("bag.tar", bag.tar()), ("bag.zip", bag.zip()), ("bag.tar.gz", crate::bags::gzip(&bag.tar()))]
+    {
+        let path = directory.path().join(name);
+        std::fs::write(&path, archive).unwrap();
+        for (level, verdict) in [
+            (CheckLevel::Full, Verdict::Invalid),
+            (CheckLevel::Completeness, Verdict::Valid),
+            (CheckLevel::Fast, Verdict::Valid),
+        ] {
+            let options = CheckOptions { level, ..CheckOptions::default() };
+            assert_eq!(strongroom_bagit::validate(&path, &options).unwrap().verdict, verdict, "{name} {level:?}");
+        }
+    }
 }

@@ -7,8 +7,8 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use strongroom_bagit::{
-    BagOptions, BagWriter, CheckOptions, NamePolicy, NewFile, Reaction, Serialization, Severity, Verdict, WriteError,
-    WriterOptions, create, validate,
+    BagOptions, BagWriter, CheckOptions, NamePolicy, NewFile, Profile, ProfileChoice, Reaction, Serialization,
+    Severity, Verdict, WriteError, WriterOptions, create, create_in_place, validate,
 };
 use strongroom_digest::{Algorithm, DigestSet, hash_reader};
 
@@ -480,4 +480,61 @@ fn what_is_written_of_ordinary_names_gives_no_warning() {
         let report = validate(&target, &CheckOptions::default()).unwrap();
         assert_eq!((report.verdict, report.problems), (Verdict::Valid, vec![]), "{form:?}");
     }
+}
+
+#[test]
+fn a_directory_becomes_a_bag_in_its_place_or_stays_as_it_was() {
+    let place = tempfile::TempDir::new().unwrap();
+    let directory = place.path().join("letters");
+    fs::create_dir_all(directory.join("data")).unwrap();
+    fs::write(directory.join("data/1.txt"), "one").unwrap();
+    fs::write(directory.join("bag-info.txt"), "mine").unwrap();
+    let before = contents(&directory, Serialization::Directory);
+    let interrupt = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(true));
+    let writer = WriterOptions { interrupt: Some(interrupt), ..options(&[Algorithm::Md5]) };
+    let interrupted = BagOptions { writer, ..BagOptions::default() };
+    assert!(matches!(create_in_place(&directory, &interrupted), Err(WriteError::Interrupted)));
+    assert!(matches!(create(&directory, &place.path().join("b"), &interrupted), Err(WriteError::Interrupted)));
+    assert_eq!(contents(&directory, Serialization::Directory), before);
+    assert_eq!(fs::read_dir(place.path()).unwrap().count(), 1);
+
+    let written =
+        create_in_place(&directory, &BagOptions { writer: options(&[Algorithm::Md5]), ..BagOptions::default() })
+            .unwrap();
+    assert_eq!((written.payload_files, written.payload_bytes), (2, 7));
+    assert_eq!(validate(&directory, &CheckOptions::default()).unwrap().verdict, Verdict::Valid);
+    let after = contents(&directory, Serialization::Directory);
+    for (path, bytes) in &before {
+        assert_eq!(after[&format!("data/{path}")], *bytes, "{path}");
+    }
+    assert!(matches!(create_in_place(&directory, &BagOptions::default()), Err(WriteError::AlreadyBag { .. })));
+}
+
+#[test]
+fn what_would_break_a_profile_is_refused_before_a_byte_is_written() {
+    let place = tempfile::TempDir::new().unwrap();
+    let (source, target) = (place.path().join("source"), place.path().join("letters.tar"));
+    fs::create_dir(&source).unwrap();
+    fs::write(source.join("1.txt"), "one").unwrap();
+    let profile = Profile::builtin("aptrust-2.3").unwrap();
+    let bag_options = BagOptions {
+        form: Serialization::Tar,
+        info_files: vec![("aptrust-info.txt".to_owned(), tags(&[("Access", "Anyone")]))],
+        profile: Some(profile.clone()),
+        writer: WriterOptions { algorithms: vec![Algorithm::Sha1], ..WriterOptions::default() },
+        ..BagOptions::default()
+    };
+    let Err(WriteError::Profile { problems, .. }) = create(&source, &target, &bag_options) else { panic!("refused") };
+    let mut codes: Vec<&str> = problems.iter().map(|problem| problem.code.as_str()).collect();
+    codes.dedup();
+    assert!(codes.contains(&"profile.tag_value") && codes.contains(&"profile.tag_required"), "{problems:?}");
+    assert!(codes.iter().any(|code| code.starts_with("profile.manifest")), "{problems:?}");
+    assert_eq!(fs::read_dir(place.path()).unwrap().count(), 1);
+
+    let whole = tags(&[("Title", "Letters"), ("Access", "institution"), ("Storage-Option", "Standard")]);
+    let info_files = vec![("aptrust-info.txt".to_owned(), whole)];
+    let writer = WriterOptions { algorithms: profile.algorithms(), ..WriterOptions::default() };
+    create(&source, &target, &BagOptions { info_files, writer, ..bag_options }).unwrap();
+    let given = CheckOptions { profile: ProfileChoice::Given(Box::new(profile)), ..CheckOptions::default() };
+    assert_eq!(validate(&target, &given).unwrap().verdict, Verdict::Valid);
 }

@@ -195,7 +195,9 @@ impl<'o> Table<'o> {
     }
 
     fn csv_line<S: AsRef<str>>(&self, fields: impl IntoIterator<Item = S>) -> Result<(), Failure> {
-        self.output.raw(format!("{}\r\n", csv::line(fields)).as_bytes())
+        let mut line = csv::line(fields.into_iter().map(|field| field.as_ref().to_owned()));
+        line.extend_from_slice(b"\r\n");
+        self.output.raw(&line)
     }
 
     fn write(&mut self) -> Result<(), Failure> {

@@ -2,8 +2,19 @@
 
 use crate::program::{Place, assert_keys};
 
-const REPORT: &[&str] =
-    &["path", "verdict", "version", "profile", "profile_source", "files", "bytes", "errors", "warnings", "problems"];
+const REPORT: &[&str] = &[
+    "path",
+    "verdict",
+    "checked",
+    "version",
+    "profile",
+    "profile_source",
+    "files",
+    "bytes",
+    "errors",
+    "warnings",
+    "problems",
+];
 const PROBLEM: &[&str] = &["severity", "code", "file", "path", "line", "message"];
 
 #[test]
@@ -150,4 +161,246 @@ fn a_check_and_a_deposit_of_one_bag_find_the_same_and_say_which_profile_applied(
     }
     let told = place.run(["bag", "validate", "greeting.tar"]).succeeds().stdout;
     assert!(told.contains("profile aptrust-2.3: the default of bags with an aptrust-info.txt"), "{told}");
+}
+
+#[test]
+fn several_bags_have_a_result_each_and_one_that_is_bad_decides_the_exit_code() {
+    let place = Place::empty();
+    place.write("payload/a.txt", "text");
+    for bag in ["one", "two.tar", "three.zip"] {
+        place.run(["bag", "create", "payload", bag]).succeeds();
+    }
+    let paths = ["one", "two.tar", "three.zip"];
+    let reports = place.run(["bag", "validate", "--json"].iter().chain(&paths)).succeeds().json();
+    let found: Vec<&str> = reports.iter().map(|report| report["path"].as_str().unwrap()).collect();
+    assert_eq!(found, paths);
+    place.write("one/data/a.txt", "TEXT");
+    let answer = place.run(["bag", "validate", "--json"].iter().chain(&paths));
+    assert_eq!((answer.code, answer.json().len()), (Some(1), 3), "{answer:?}");
+    let told = place.run(["bag", "validate"].iter().chain(&paths));
+    assert!(told.stdout.ends_with("3 bags: 1 not valid\n"), "{told:?}");
+}
+
+#[test]
+fn a_path_that_cannot_be_checked_does_not_stop_the_others() {
+    let place = Place::empty();
+    place.write("payload/a.txt", "text");
+    place.run(["bag", "create", "payload", "good"]).succeeds();
+    place.write("empty", "");
+    let answer = place.run(["bag", "validate", "no-such-bag", "empty", "good", "--json"]);
+    assert_eq!(answer.code, Some(3), "{answer:?}");
+    assert!(answer.stderr.contains("no-such-bag"), "{answer:?}");
+    let verdicts: Vec<String> = answer.json().iter().map(|report| report["verdict"].to_string()).collect();
+    assert_eq!(verdicts, ["\"not_a_bag\"", "\"valid\""]);
+}
+
+#[test]
+fn checks_without_digests_say_so() {
+    let place = Place::empty();
+    place.write("payload/a.txt", "text");
+    place.run(["bag", "create", "payload", "bag"]).succeeds();
+    place.write("bag/data/a.txt", "TEXT");
+    for (option, checked) in [("--fast", "fast"), ("--completeness-only", "completeness")] {
+        let report = place.run(["bag", "validate", "bag", option, "--json"]).succeeds().object();
+        assert_eq!((&report["verdict"], &report["checked"]), (&"valid".into(), &checked.into()));
+        assert!(place.run(["bag", "validate", "bag", option]).succeeds().stdout.contains("not checked"));
+    }
+    assert_eq!(place.run(["bag", "validate", "bag"]).code, Some(1));
+    place.run(["bag", "validate", "bag", "--fast", "--completeness-only"]).fails(2, &["--completeness-only"]);
+}
+
+#[test]
+fn profiles_of_the_data_directory_and_exported_ones_are_known_by_name_and_file() {
+    let place = Place::with_home();
+    let profile = |required: bool| {
+        format!(
+            r#"{{"BagIt-Profile-Info":{{"BagIt-Profile-Identifier":"https://example.edu/maps.json","Source-Organization":"E",
+            "External-Description":"M","Version":"1.0","BagIt-Profile-Version":"1.4.0"}},
+            "Bag-Info":{{"Map-Sheet":{{"required":{required}}}}},"Identifier-Required":false,"Manifests-Required":["sha512"],
+            "Accept-BagIt-Version":["1.0"],"Serialization":"optional","Accept-Serialization":["application/tar"]}}"#
+        )
+    };
+    place.write("maps.json", profile(false));
+    place.run(["profile", "add", "maps.json", "--name", "maps"]).succeeds();
+    place.write("maps.json", profile(true));
+    place.run(["profile", "add", "maps.json", "--name", "maps"]).succeeds();
+    place.write("payload/a.txt", "text");
+    place.run(["bag", "create", "payload", "bag"]).succeeds();
+    let verdict = |profile: &str| {
+        place.run(["bag", "validate", "bag", "--json", "--profile", profile]).object()["verdict"].clone()
+    };
+    assert_eq!(
+        (verdict("maps@1"), verdict("maps@2"), verdict("maps")),
+        ("valid".into(), "invalid".into(), "invalid".into())
+    );
+    let exported = place.run(["profile", "show", "maps", "--version", "1", "--document"]).succeeds().stdout;
+    place.write("exported.json", exported);
+    assert_eq!(verdict("exported.json"), "valid");
+    place.run(["bag", "validate", "bag", "--profile", "charts"]).fails(3, &["charts", "profile list"]);
+    place.run(["bag", "validate", "bag", "--profile", "maps@new"]).fails(2, &["NAME@VERSION"]);
+}
+
+/// The text of a file of a bag that is a folder.
+fn text(place: &Place, path: &str) -> String {
+    std::fs::read_to_string(place.path(path)).unwrap()
+}
+
+#[test]
+fn tags_come_from_options_and_a_file_of_which_options_go_first() {
+    let place = Place::empty();
+    place.write("payload/a.txt", "text");
+    place
+        .write("defaults.txt", "Source-Organization: Example University\nContact-Name: A\n  B\nNote: one\nNote: two\n");
+    place
+        .run([
+            "bag",
+            "create",
+            "payload",
+            "bag",
+            "--bag-info",
+            "defaults.txt",
+            "--tag",
+            "contact-name: C = D",
+            "--external-identifier",
+            "E-1",
+            "--tag",
+            "aptrust-info.txt/Title: Letters",
+            "--md5",
+            "--sha256",
+        ])
+        .succeeds();
+    let info = text(&place, "bag/bag-info.txt");
+    let beginning = "Source-Organization: Example University\nNote: one\nNote: two\nExternal-Identifier: E-1\ncontact-name: C = D\n";
+    assert!(info.starts_with(beginning), "{info}");
+    assert_eq!(text(&place, "bag/aptrust-info.txt"), "Title: Letters\n");
+    assert!(place.path("bag/manifest-md5.txt").exists() && place.path("bag/tagmanifest-sha256.txt").exists());
+    assert!(!place.path("bag/manifest-sha512.txt").exists());
+    place.run(["bag", "validate", "bag", "--profile", "none"]).succeeds();
+    place.run(["bag", "create", "payload", "other", "--tag", "no separator"]).fails(2, &["LABEL: VALUE"]);
+    place.write("broken.txt", "no colon\n");
+    place.run(["bag", "create", "payload", "other", "--bag-info", "broken.txt"]).fails(5, &["broken.txt", "line 1"]);
+}
+
+#[test]
+fn without_a_terminal_all_tags_that_a_profile_misses_are_named_and_nothing_is_made() {
+    let place = Place::empty();
+    place.write("payload/a.txt", "text");
+    let base = ["bag", "create", "payload", "letters.tar", "--profile", "aptrust-2.3"];
+    place.run(base).fails(1, &["aptrust-info.txt: required tag Title", "required tag Access"]);
+    assert_eq!(std::fs::read_dir(place.path("")).unwrap().count(), 1);
+    let tags = [
+        "--tag",
+        "Source-Organization: Example University",
+        "--tag",
+        "aptrust-info.txt/Title: Letters",
+        "--tag",
+        "aptrust-info.txt/Access: Institution",
+        "--tag",
+        "aptrust-info.txt/Storage-Option: Standard",
+    ];
+    place.run(base.iter().chain(&tags)).succeeds();
+    let report = place.run(["bag", "validate", "letters.tar", "--json"]).succeeds().object();
+    assert_eq!((&report["verdict"], &report["profile_source"]), (&"valid".into(), &"declared".into()), "{report}");
+    let wrong = ["--tag", "aptrust-info.txt/Access: Anyone"];
+    let wrong =
+        base.iter().map(|word| if *word == "letters.tar" { &"b.tar" } else { word }).chain(&tags[..4]).chain(&wrong);
+    place.run(wrong).fails(1, &["Access is \"Anyone\""]);
+}
+
+#[test]
+fn a_folder_becomes_a_bag_in_its_place() {
+    let place = Place::empty();
+    for folder in ["one", "two"] {
+        place.write(&format!("{folder}/a.txt"), "text");
+        place.write(&format!("{folder}/data/b.txt"), "more");
+        place.write(&format!("{folder}/manifest-sha512.txt"), "mine");
+        std::fs::create_dir(place.path(&format!("{folder}/empty"))).unwrap();
+    }
+    let reports = place.run(["bag", "create", "--in-place", "one", "two", "--keep-empty", "--json"]).succeeds().json();
+    assert_eq!(reports.len(), 2);
+    for folder in ["one", "two"] {
+        place.run(["bag", "validate", folder]).succeeds();
+        assert_eq!(text(&place, &format!("{folder}/data/data/b.txt")), "more");
+        assert_eq!(text(&place, &format!("{folder}/data/manifest-sha512.txt")), "mine");
+        assert!(place.path(&format!("{folder}/data/empty/.keep")).exists());
+        let mut names: Vec<_> =
+            std::fs::read_dir(place.path(folder)).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        assert_eq!(names, ["bag-info.txt", "bagit.txt", "data", "manifest-sha512.txt", "tagmanifest-sha512.txt"]);
+    }
+    place.run(["bag", "create", "--in-place", "one"]).fails(2, &["is a bag already", "bag validate"]);
+}
+
+#[test]
+fn a_folder_that_cannot_be_bagged_in_its_place_stays_as_it_was() {
+    let place = Place::empty();
+    place.write("folder/a.txt", "text");
+    std::os::unix::fs::symlink("a.txt", place.path("folder/link")).unwrap();
+    let before = place.files("folder");
+    let answer = place.run(["bag", "create", "--in-place", "folder"]);
+    assert_eq!(answer.code, Some(1), "{answer:?}");
+    assert!(answer.stdout.contains("write.not_a_file"), "{answer:?}");
+    assert_eq!(place.files("folder"), before);
+    std::fs::remove_file(place.path("folder/link")).unwrap();
+    std::fs::create_dir(place.path("folder/.bag-in-place.partial")).unwrap();
+    place.run(["bag", "create", "--in-place", "folder"]).fails(2, &["earlier run", ".bag-in-place.partial"]);
+}
+
+#[test]
+fn several_folders_become_bags_in_another_folder() {
+    let place = Place::empty();
+    for folder in ["one", "two"] {
+        place.write(&format!("{folder}/a.txt"), "text");
+    }
+    std::fs::create_dir(place.path("bags")).unwrap();
+    place.run(["bag", "create", "--into", "bags", "--form", "tar", "one", "two/."]).succeeds();
+    place.run(["bag", "validate", "bags/one.tar", "bags/two.tar"]).succeeds();
+    let again = place.run(["bag", "create", "--into", "bags", "--form", "tar", "one", "two"]);
+    assert_eq!(again.code, Some(2), "{again:?}");
+    assert!(again.stderr.contains("bags/one.tar exists") && again.stderr.contains("bags/two.tar exists"), "{again:?}");
+    place.run(["bag", "create", "one", "two", "three"]).fails(2, &["--into DIR"]);
+}
+
+#[test]
+fn an_ending_that_is_no_form_of_a_bag_is_refused() {
+    let place = Place::empty();
+    place.write("payload/a.txt", "text");
+    for target in ["bag.rar", "bag.7z", "bag.tar.bz2", "bag.v1"] {
+        place.run(["bag", "create", "payload", target]).fails(2, &["no form of a bag", "--form folder"]);
+    }
+    place.run(["bag", "create", "payload", "bag.v1", "--form", "folder"]).succeeds();
+    place.run(["bag", "validate", "bag.v1"]).succeeds();
+    place.run(["bag", "create", "payload", "BAG.TGZ"]).succeeds();
+    place.run(["bag", "create", "payload", ".hidden"]).succeeds();
+}
+
+#[test]
+fn a_signal_leaves_nothing_partial_behind() {
+    use rustix::process::{Pid, Signal, kill_process};
+    use std::process::Stdio;
+
+    for (arguments, signal) in [
+        (["bag", "create", "payload", "bag.tar"], Signal::INT),
+        (["bag", "create", "payload", "bag"], Signal::TERM),
+        (["bag", "create", "--in-place", "payload"], Signal::INT),
+    ] {
+        let place = Place::empty();
+        // All zeros, and longer than can be read before the signal comes.
+        let file = place.write("payload/zeros", "");
+        std::fs::File::options().write(true).open(file).unwrap().set_len(1 << 40).unwrap();
+        let mut child = place.command().args(arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let partial = |folder: &str| {
+            let names = std::fs::read_dir(place.path(folder)).unwrap().map(|entry| entry.unwrap().file_name());
+            names.filter(|name| name.to_string_lossy().ends_with(".partial")).count()
+        };
+        while partial("") + partial("payload") == 0 {
+            assert_eq!(child.try_wait().unwrap(), None);
+            std::thread::yield_now();
+        }
+        kill_process(Pid::from_child(&child), signal).unwrap();
+        let answer = child.wait_with_output().unwrap();
+        assert_eq!(answer.status.code(), Some(130), "{answer:?}");
+        assert_eq!(partial("") + partial("payload"), 0, "{arguments:?}");
+        assert!(place.path("payload/zeros").exists() && !place.path("bag").exists());
+    }
 }

@@ -7,6 +7,8 @@ mod deposits;
 mod help;
 mod homes;
 mod identify;
+mod identify_forms;
+mod ocfl_reading;
 mod program;
 mod receiving;
 mod records;

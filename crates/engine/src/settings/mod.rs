@@ -29,5 +29,5 @@ pub use tree::{
     Fixity, Identification, Ingest, InstitutionSettings, Log, LogFormat, Receiving, RegistrySettings, Restoration,
     Retention, Roles, Settings, Staging, Workers, topics,
 };
-pub use units::duration as parse_duration;
+pub use units::{duration as parse_duration, size as parse_size};
 pub use watch::Watch;

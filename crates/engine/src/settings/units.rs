@@ -22,7 +22,7 @@ pub fn duration(text: &str) -> Option<Duration> {
 }
 
 /// A size such as `512 MiB` or `1TB`: a whole number with a unit; `0` needs none.
-pub(super) fn size(text: &str) -> Option<u64> {
+pub fn size(text: &str) -> Option<u64> {
     let has_unit = units(text, SIZE_UNITS)? > 0;
     let bytes = text.trim().parse::<ByteSize>().ok()?.as_u64();
     // SQL keeps sizes as signed numbers.

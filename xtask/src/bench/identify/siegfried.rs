@@ -13,15 +13,16 @@ const MODULE: &str = "github.com/richardlehane/siegfried";
 const VERSION: &str = "v1.11.8";
 
 /// The program, and the folder of its module.
-pub(super) struct Siegfried {
+#[derive(Debug)]
+pub(crate) struct Siegfried {
     program: PathBuf,
     module: PathBuf,
 }
 
 impl Siegfried {
     /// Builds it below `target/peers`; needs Go, and the module proxy the first time.
-    pub(super) fn built() -> Result<Self> {
-        let folder = place::target().join("peers/siegfried");
+    pub(crate) fn built() -> Result<Self> {
+        let folder = Self::folder();
         fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
         // A module of our own that asks for it: `go install` would ask for the newest compiler, too.
         let manifest = folder.join("go.mod");
@@ -31,14 +32,36 @@ impl Siegfried {
         let mut build = Command::new("go");
         build.args(["build", "-mod=mod", "-o"]).arg(&program).arg(format!("{MODULE}/cmd/sf")).current_dir(&folder);
         place::succeed(&mut build)?;
+        match Self::found() {
+            Some(siegfried) => Ok(siegfried),
+            None => bail!("go does not say where the module is whose program is {}", program.display()),
+        }
+    }
+
+    /// The program, where it has been built.
+    pub(crate) fn found() -> Option<Self> {
+        let folder = Self::folder();
+        let program = folder.join("sf");
+        if !program.is_file() {
+            return None;
+        }
         let mut list = Command::new("go");
         list.args(["list", "-mod=mod", "-m", "-f", "{{.Dir}}", MODULE]).current_dir(&folder);
-        let module = PathBuf::from(place::output_of(&mut list).context("go does not say where the module is")?);
-        let siegfried = Self { program, module };
-        if !siegfried.home().is_dir() {
-            bail!("{} is not there", siegfried.home().display());
-        }
-        Ok(siegfried)
+        let siegfried = Self { program, module: PathBuf::from(place::output_of(&mut list)?) };
+        siegfried.home().is_dir().then_some(siegfried)
+    }
+
+    /// Whether there is a Go to build it.
+    pub(crate) fn can_be_built() -> bool {
+        place::output_of(Command::new("go").arg("version")).is_some()
+    }
+
+    fn folder() -> PathBuf {
+        place::target().join("peers/siegfried")
+    }
+
+    pub(crate) fn program(&self) -> &Path {
+        &self.program
     }
 
     /// Identifies a file, or a folder with all that is below it, eight at a time.
@@ -54,7 +77,8 @@ impl Siegfried {
         self.module.join("cmd/sf/testdata/skeleton-suite")
     }
 
-    fn home(&self) -> PathBuf {
+    /// Where its signatures are.
+    pub(crate) fn home(&self) -> PathBuf {
         self.module.join("cmd/roy/data")
     }
 }

@@ -1,27 +1,13 @@
-//! `ocfl`: OCFL objects and storage roots in any folder, whoever made them.
+//! `ocfl validate`: problems of objects and storage roots, with the codes of the specification.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use clap::Subcommand;
 use strongroom_ocfl::{Report, ValidateOptions, Validated, validate_directory};
 
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output::{printable, report, size};
 use crate::progress;
-
-/// Check OCFL objects and storage roots; needs no home
-#[derive(Debug, Subcommand)]
-pub(crate) enum Ocfl {
-    /// Validate an object or a storage root, every digest included; exit 1 if anything is wrong
-    Validate {
-        /// The folder of the object or storage root
-        dir: PathBuf,
-        /// Leave contents unread: check names and inventories only
-        #[arg(long)]
-        quick: bool,
-    },
-}
 
 report! {
     /// A problem.
@@ -43,13 +29,7 @@ report! {
     }
 }
 
-pub(crate) fn run(command: &Ocfl, context: &Context) -> Outcome {
-    match command {
-        Ocfl::Validate { dir, quick } => validate(dir, *quick, context),
-    }
-}
-
-fn validate(dir: &Path, quick: bool, context: &Context) -> Outcome {
+pub(super) fn run(dir: &Path, quick: bool, context: &Context) -> Outcome {
     if let Err(error) = std::fs::read_dir(dir) {
         return Err(Failure::io("validate", dir, &error));
     }
