@@ -3,10 +3,12 @@
 mod answers;
 mod bad_input;
 mod bags;
+mod book;
 mod deposits;
 mod help;
 mod homes;
 mod identify;
+mod packaging;
 mod program;
 mod receiving;
 mod records;
