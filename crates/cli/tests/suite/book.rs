@@ -25,13 +25,15 @@ use tempfile::TempDir;
 use crate::answers::VARYING;
 
 /// What differs from run to run in pages, besides what differs in snapshots.
-const VARYING_IN_PAGES: [(&str, &str); 6] = [
+const VARYING_IN_PAGES: [(&str, &str); 7] = [
     (r"<date> \d\d:\d\d(:\d\d)?", "<time>"),
     (r"\b[0-9a-f]{4,}(…|\.\.)[0-9a-f]{2,}", "<id>"),
     (r"\b[0-9a-f]{12,}(…|\.\.+)", "<digest>"),
     (r"\b\d+(\.\d+)? ?(µs|ms|s|min|h)\b", "<duration>"),
     (r"\b\d+(\.\d+)? ?%", "<share>"),
     (r"\b\d+(\.\d+)? [kMGTP]B\b", "<size>"),
+    // Receipts hold times, whose length differs.
+    (r"\b\d+ bytes, sha256:<digest>", "<bytes>, sha256:<digest>"),
 ];
 
 /// Where the folder of a page is said to be.
