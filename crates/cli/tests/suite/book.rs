@@ -267,6 +267,13 @@ fn aligned(shown: &[String], real: &[String]) -> Option<Vec<(String, String)>> {
 
 /// What the page is to show in the place of lines that differ, with what it left out before still left out.
 fn renewed(shown: &[String], real: Vec<String>) -> Vec<String> {
+    let real: Vec<String> = real
+        .into_iter()
+        .map(|line| {
+            let cut = shown.iter().find(|shown| *shown != "..." && shown.ends_with("...") && is_match(shown, &line));
+            cut.cloned().unwrap_or(line)
+        })
+        .collect();
     let Some(first) = shown.iter().position(|line| line == "...") else { return real };
     let last = shown.len() - 1 - shown.iter().rposition(|line| line == "...").unwrap_or(first);
     if first + last >= real.len() {
