@@ -201,6 +201,8 @@ pub(crate) fn notes_of(command: &Command) -> String {
 
 #[cfg(test)]
 mod tests {
+    use clap::error::ErrorKind;
+
     use super::*;
 
     /// Every command with its path, such as `store replace`.
@@ -254,6 +256,45 @@ mod tests {
                 assert!(is_of_command, "{example} is no example of {path}");
             }
         }
+    }
+
+    /// The commands in the text of a page, as it writes them in code: `strongroom store check`.
+    fn named_in(page: &str) -> Vec<String> {
+        let mut is_fence = false;
+        let text: Vec<&str> = page
+            .lines()
+            .filter(|line| {
+                is_fence ^= line.trim_start().starts_with("```");
+                !is_fence
+            })
+            .collect();
+        let text = text.join("\n");
+        let code = text.split("\n\n").flat_map(|paragraph| paragraph.split('`').skip(1).step_by(2));
+        let is_command = |code: &&str| code.starts_with("strongroom ") && !code.starts_with("strongroom help");
+        code.filter(is_command).map(|code| code.replace('\n', " ")).collect()
+    }
+
+    #[test]
+    fn every_command_that_the_book_names_exists() {
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let pages = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"].map(|page| root.join(page));
+        let chapters = std::fs::read_dir(root.join("docs")).unwrap().map(|entry| entry.unwrap().path());
+        let mut wrong = Vec::new();
+        let mut named = 0;
+        for page in pages.into_iter().chain(chapters.filter(|path| path.extension().is_some_and(|it| it == "md"))) {
+            for code in named_in(&std::fs::read_to_string(&page).unwrap()) {
+                named += 1;
+                // What may be left out is in brackets, and what stands for something is in capitals.
+                let words = words(&code).into_iter().filter(|word| !word.contains(['[', ']', '|']) && word != "...");
+                if let Err(error) = command_line().try_get_matches_from(words)
+                    && matches!(error.kind(), ErrorKind::UnknownArgument | ErrorKind::InvalidSubcommand)
+                {
+                    wrong.push(format!("{}: {code}: {error}", page.display()));
+                }
+            }
+        }
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+        assert!(named > 100, "{named} commands");
     }
 
     #[test]
