@@ -5,6 +5,7 @@
 mod arguments;
 mod commands;
 mod context;
+mod examples;
 mod failure;
 mod logging;
 mod output;
@@ -14,7 +15,7 @@ mod signals;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
-use clap::Parser as _;
+use clap::FromArgMatches as _;
 
 use arguments::Arguments;
 use context::Context;
@@ -23,7 +24,8 @@ use failure::Exit;
 fn main() -> ExitCode {
     #[cfg(feature = "failpoints")]
     strongroom_engine::arm_crash_points();
-    let arguments = match Arguments::try_parse() {
+    let read = examples::command_line().try_get_matches();
+    let arguments = match read.and_then(|read| Arguments::from_arg_matches(&read)) {
         Ok(arguments) => arguments,
         Err(error) => {
             // Help that nobody reads to its end is no failure.

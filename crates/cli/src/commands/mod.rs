@@ -16,6 +16,7 @@ pub(crate) mod init;
 pub(crate) mod institution;
 pub(crate) mod items;
 pub(crate) mod journal;
+pub(crate) mod man;
 pub(crate) mod migrate;
 pub(crate) mod objects;
 pub(crate) mod ocfl;
@@ -72,6 +73,6 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         Command::Config(command) => config::run(&command, context),
         Command::Bench(command) => bench::run(&command, context),
         Command::Completions(command) => shell::completions(&command, context),
-        Command::Man(command) => shell::man(&command, context),
+        Command::Man(command) => man::run(&command, context),
     }
 }

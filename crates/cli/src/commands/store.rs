@@ -38,8 +38,6 @@ pub(crate) enum Store {
         options: TableOptions,
     },
     /// Copy what a store lacks of the objects whose placement names it, each content verified; workers do it
-    ///
-    /// Example: strongroom store backfill third --wait
     Backfill {
         /// Its name
         store: String,
@@ -49,8 +47,6 @@ pub(crate) enum Store {
     },
     /// Put a new store in the place of a lost one, and copy into it what the other stores have. A folder that is not there is
     /// made. Exit 1 if something could not be copied
-    ///
-    /// Example: strongroom store replace secondary
     Replace {
         /// Its name
         store: String,
@@ -64,8 +60,6 @@ pub(crate) enum Store {
     /// Take a store out of use: no longer written, checked or counted. Nothing in it is deleted. Refused with exit 1
     /// while objects lack verified copies in the rest of their placement, or a placement would be left with fewer than
     /// two stores
-    ///
-    /// Example: strongroom store retire first
     Retire {
         /// Its name
         store: String,

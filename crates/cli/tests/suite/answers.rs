@@ -8,7 +8,7 @@ use insta::{Settings, assert_snapshot};
 use crate::program::Place;
 
 /// What differs from run to run, and the word for it.
-const VARYING: [(&str, &str); 14] = [
+pub(crate) const VARYING: [(&str, &str); 14] = [
     (r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "<id>"),
     (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", "<time>"),
     (r"\d{8}T\d{6}\.\d+Z", "<time>"),

@@ -36,8 +36,32 @@ fn shells_and_manuals_get_what_they_need() {
         assert!(place.run(["completions", shell]).succeeds().stdout.contains("strongroom"), "{shell}");
     }
     place.run(["man", "pages"]).succeeds();
+    let pages: Vec<_> = std::fs::read_dir(place.path("pages")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert!(pages.len() > 50, "{} pages", pages.len());
+    for page in pages {
+        let text = std::fs::read_to_string(&page).unwrap();
+        for section in ["EXAMPLES", "ENVIRONMENT", "FILES", "\"EXIT STATUS\""] {
+            assert!(text.contains(&format!(".SH {section}\n")), "{} has no section {section}", page.display());
+        }
+        assert!(text.contains("strongroom "), "{}", page.display());
+    }
     let page = std::fs::read_to_string(place.path("pages/strongroom-deposit.1")).unwrap();
     assert!(page.contains("institution"));
+}
+
+#[test]
+fn a_manual_page_is_shown_by_the_program_man() {
+    let place = Place::empty();
+    place.write("bin/man", "#!/bin/sh\n[ \"$*\" = '-l -' ] && exec cat\n");
+    let man = place.path("bin/man");
+    std::fs::set_permissions(&man, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", place.path("bin").display(), std::env::var("PATH").unwrap());
+    let shown = |arguments: &[&str]| place.run_with(&[("PATH", &path)], arguments).succeeds().stdout;
+    assert!(shown(&["man"]).contains(".TH strongroom 1"));
+    assert!(shown(&["man", "--page", "store-replace"]).contains(".TH strongroom-store-replace 1"));
+    assert!(shown(&["man", "--page", "store replace"]).contains(".TH strongroom-store-replace 1"));
+    place.run(["man", "--page", "nothing"]).fails(3, &["strongroom-nothing", "next:"]);
+    place.run_with(&[("PATH", "/nowhere")], ["man"]).fails(5, &["program man", "next:"]);
 }
 
 /// The commands that a help text lists.

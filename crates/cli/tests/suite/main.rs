@@ -3,12 +3,14 @@
 mod answers;
 mod bad_input;
 mod bags;
+mod book;
 mod deposits;
 mod help;
 mod homes;
 mod identify;
 mod identify_forms;
 mod ocfl_reading;
+mod packaging;
 mod program;
 mod receiving;
 mod records;

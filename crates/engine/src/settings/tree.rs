@@ -102,55 +102,55 @@ macro_rules! sections {
 }
 
 sections! {
-    REGISTRY RegistrySettings "registry" Plain "The record of everything." {
+    REGISTRY RegistrySettings "registry" Plain "The registry: the SQL database with all records." {
         url: String = Is("\"sqlite:registry.db\""), Kind::Database,
-            "the database: sqlite: and a path, which starts at the home when relative, always on a local disk; or postgres://USER@HOST:PORT/DATABASE, for many machines";
-        password: Option<String> = Absent, Kind::Secret, "the password of a PostgreSQL server, where it does not stand in the URL";
+            "the database: sqlite: and a path on a local disk, which begins at the data directory when it is relative; or postgres://USER@HOST:PORT/DATABASE, for many machines";
+        password: Option<String> = Absent, Kind::Secret, "the password for the PostgreSQL server, where it is not in the URL";
         connections: usize = Is("10"), Kind::Count(2),
-            "connections to a PostgreSQL server at once in each process, but for two more for leases and one that listens for work";
+            "connections to a PostgreSQL server at the same time in each process; two more are opened for leases, and one for notifications";
     }
-    ROLES Roles "roles" Plain "Which store serves which purpose beside preservation." {
+    ROLES Roles "roles" Plain "Which store has which role beside preservation." {
         receiving: String = Is("\"receiving\""), Kind::Text,
             "where depositors put bags, in a folder named as their institution";
-        staging: String = Is("\"staging\""), Kind::Text, "where deposits lie while they are worked on";
-        restoration: String = Is("\"restoration\""), Kind::Text, "where objects and files are given back";
-        quarantine: String = Is("\"quarantine\""), Kind::Text, "where damaged bytes are kept as evidence";
+        staging: String = Is("\"staging\""), Kind::Text, "the bytes of open work items";
+        restoration: String = Is("\"restoration\""), Kind::Text, "results of restorations";
+        quarantine: String = Is("\"quarantine\""), Kind::Text, "damaged bytes, kept as evidence";
     }
-    STAGING Staging "staging" Plain "The space for deposits that are worked on." {
+    STAGING Staging "staging" Plain "The space for open deposits." {
         capacity: u64 = Is("\"0\""), Kind::Size,
-            "how much may lie in staging at once; a deposit waits until it fits; 0: no limit";
+            "how much may be in staging at the same time; a deposit waits until it fits; 0: no limit";
     }
-    RECEIVING Receiving "receiving" Plain "Watching the stores in which depositors put bags." {
+    RECEIVING Receiving "receiving" Plain "Scans of the stores in which depositors put bags." {
         scan_interval: Duration = Is("\"30s\""), Kind::Duration, "time between two scans of the stores";
         quiet_period: Duration = Is("\"30s\""), Kind::Duration,
             "an upload is complete when two scans at least this far apart found it unchanged";
         max_per_run: usize = Is("100000"), Kind::Count(1),
-            "how many keys one scan lists at most; the next goes on behind them";
+            "the largest number of keys that one scan lists; the next scan continues after them";
         invalid_retention: Duration = Is("\"14d\""), Kind::Duration,
             "how long an upload that is not valid stays before it is removed";
-        warn_before: Duration = Is("\"3d\""), Kind::Duration, "how long before that its institution is warned";
+        warn_before: Duration = Is("\"3d\""), Kind::Duration, "how long before its removal the institution is warned";
     }
-    INSTITUTIONS InstitutionSettings "institutions" Named "What holds for single institutions, by domain name." {
+    INSTITUTIONS InstitutionSettings "institutions" Named "Settings of single institutions, by domain name." {
         receiving: String = Is("\"\""), Kind::Text,
-            "a store of its own in which it puts bags, beside its folder in roles.receiving; empty: none";
+            "a receiving store for this institution alone, beside its folder in roles.receiving; empty: none";
         restoration: String = Is("\"\""), Kind::Text,
-            "a store of its own for what is restored for it, in place of roles.restoration; empty: none";
+            "a restoration store for this institution alone, instead of roles.restoration; empty: none";
         collection: String = Is("\"\""), Kind::Text,
-            "the collection of uploads that lie in no collection's folder, by its short name; empty: none";
+            "the short name of the collection for uploads that are in no folder of a collection; empty: none";
     }
     WORKERS Workers "workers" Named
-        "How each topic is worked on. The topic \"default\" sets what the others do not say." {
+        "The workers of each topic. The topic \"default\" is for what the others do not set." {
         workers: usize = Is("2"), Kind::Count(1), "tasks at once";
-        prefetch: usize = Is("0"), Kind::Count(0), "tasks leased beyond those being worked on";
+        prefetch: usize = Is("0"), Kind::Count(0), "tasks that are leased in advance";
         max_total: usize = Is("0"), Kind::Count(0),
-            "tasks that all processes together have at once, those held included; 0: no limit";
-        max_attempts: u32 = Is("3"), Kind::Count(1), "attempts before a person has to look";
+            "tasks that all processes together have leased at the same time; 0: no limit";
+        max_attempts: u32 = Is("3"), Kind::Count(1), "attempts before the work item fails, or the task is dead";
         lease: Duration = Is("\"60s\""), Kind::Duration,
-            "how long a worker that fell silent keeps its task before another takes over";
+            "how long a task stays leased when its worker does not renew the lease; then another worker gets it";
         shutdown_timeout: Duration = Is("\"30s\""), Kind::Duration,
-            "how long a running task may go on after the program was asked to stop";
+            "how long a running task may continue after the program was asked to stop";
     }
-    INGEST Ingest "ingest" Plain "Taking deposits in." {
+    INGEST Ingest "ingest" Plain "Ingest of deposits." {
         default_placement: String = Is("\"Standard\""), Kind::Text,
             "the placement of objects for which neither deposit nor collection names one";
         default_profile: String = Is("\"\""), Kind::Text,
@@ -162,24 +162,24 @@ sections! {
         allow_private_addresses: bool = Is("false"), Kind::Flag,
             "whether those hosts may have addresses of the local network or this machine";
     }
-    IDENTIFICATION Identification "identification" Plain "Finding out what formats files have." {
-        window: u64 = Is("\"0\""), Kind::Size, "how much is looked at from each end of a file; 0: all of it";
+    IDENTIFICATION Identification "identification" Plain "Identification of the formats of files." {
+        window: u64 = Is("\"0\""), Kind::Size, "how much is read from each end of a file; 0: all of it";
         time_limit: Duration = Is("\"5m\""), Kind::Duration,
-            "how long one file may take; after that the answer is what is known by then, with a warning";
+            "how long one file may take; then the answer is what is known by then, with a warning";
     }
-    FIXITY Fixity "fixity" Plain "Watching the copies." {
+    FIXITY Fixity "fixity" Plain "Fixity checks of the copies." {
         max_age: Duration = Is("\"90d\""), Kind::Duration, "each copy is checked again when its last check is this old";
         poll_interval: Duration = Is("\"30m\""), Kind::Duration, "time between two searches for copies that are due";
-        max_per_run: usize = Is("2500"), Kind::Count(1), "how many copies one such search takes at most";
+        max_per_run: usize = Is("2500"), Kind::Count(1), "the largest number of copies that one search enqueues";
     }
-    RESTORATION Restoration "restoration" Plain "Giving back." {
+    RESTORATION Restoration "restoration" Plain "Restoration." {
         retention: Duration = Is("\"30d\""), Kind::Duration,
-            "how long what was put into the restoration store stays before it is removed; 0s: for ever";
+            "how long a result stays in the restoration store before it is removed; 0s: for ever";
         retrieval_days: u32 = Is("10"), Kind::Count(1),
             "for how many days an archived copy can be read after it was retrieved";
         retrieval_tier: String = Is("\"Standard\""), Kind::Choice(&["Standard", "Bulk", "Expedited"]),
             "how fast and for what price the service retrieves archived copies";
-        retrieval_poll: Duration = Is("\"30m\""), Kind::Duration, "time between two questions whether a requested copy can be read";
+        retrieval_poll: Duration = Is("\"30m\""), Kind::Duration, "time between two checks whether a requested copy can be read";
     }
     RETENTION Retention "retention" Plain
         "How long records of work that has ended are kept. Events, objects, versions and copies are always kept." {
@@ -188,13 +188,13 @@ sections! {
         outbox: Duration = Is("\"0s\""), Kind::Duration,
             "messages of the outbox that were delivered, or that nothing delivers; 0s: for ever";
         receipts: Duration = Is("\"0s\""), Kind::Duration,
-            "receipts of uploads; equal bytes put there later are compared anew with what is kept; 0s: for ever";
+            "receipts of uploads; equal bytes that are uploaded later are compared again with what is kept; 0s: for ever";
         ended_items: Duration = Is("\"0s\""), Kind::Duration,
             "ended work items with their history, unless they need review, or a receipt or an upload names them; 0s: for ever";
     }
-    LOG Log "log" Plain "What the program tells on standard error." {
+    LOG Log "log" Plain "What the program logs on standard error." {
         level: String = Is("\"info\""), Kind::Choice(&["info", "error", "warn", "debug", "trace"]),
-            "from which weight on; -v and -q on the command line change it";
+            "the least severity; -v and -q on the command line change it";
         format: LogFormat = Is("\"text\""), Kind::Choice(&["text", "json"]), "lines for people, or one JSON object a line";
     }
 }
@@ -202,7 +202,7 @@ sections! {
 const PLACEMENTS: Section = Section {
     key: "placements",
     shape: Shape::Keys,
-    about: "The stores in which an object's copies belong, by the storage option a deposit may name.",
+    about: "The stores in which the copies of an object belong, by the storage option that a deposit may name.",
     settings: &[Setting {
         name: "<name>",
         unset: Required,

@@ -1,0 +1,307 @@
+//! Examples of the commands: one place for those that help texts and manual pages show. A command whose own help text has an
+//! example already keeps that one.
+
+use clap::{Command, CommandFactory as _};
+
+use crate::arguments::Arguments;
+
+/// The words of each command behind `strongroom`, and its examples. A command with commands below it shows their first ones.
+const EXAMPLES: &[(&str, &[&str])] = &[
+    (
+        "init",
+        &[
+            "strongroom init /var/lib/strongroom",
+            "strongroom init data --registry postgres://strongroom@db.example.edu/strongroom",
+        ],
+    ),
+    ("status", &["strongroom status", "strongroom status --json"]),
+    ("demo", &["strongroom demo"]),
+    ("serve", &["strongroom --home /var/lib/strongroom serve"]),
+    ("work", &["strongroom work --topics ingest.fetch,ingest.validate --workers 4"]),
+    ("schedule", &["strongroom schedule", "strongroom schedule --once"]),
+    (
+        "deposit",
+        &[
+            "strongroom deposit letters.tar --wait",
+            "strongroom --as ann@example.edu deposit letters.tar maps.zip --institution example.edu --collection default",
+        ],
+    ),
+    (
+        "receiving list",
+        &["strongroom receiving list --institution example.edu", "strongroom receiving list --all --json"],
+    ),
+    ("receiving show", &["strongroom receiving show 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
+    ("receiving forget", &["strongroom receiving forget 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
+    ("batches list", &["strongroom batches list --institution example.edu"]),
+    ("batches show", &["strongroom batches show 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
+    ("batches report", &["strongroom batches report 01a206d3-9f8e-746b-8e5d-6ed979e0815a --update"]),
+    ("batches release", &["strongroom batches release 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
+    ("batches hold", &["strongroom batches hold 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
+    ("batches cancel", &["strongroom batches cancel 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
+    ("batches delete", &["strongroom batches delete 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
+    ("items list", &["strongroom items list --needs-review", "strongroom items list --object example.edu/letters"]),
+    ("items show", &["strongroom items show 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
+    ("items history", &["strongroom items history 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
+    ("items requeue", &["strongroom items requeue 01a206d3-9f8e-746b-8e5d-6ed979e0815a --stage validate"]),
+    ("items hold", &["strongroom items hold 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
+    ("items release", &["strongroom items release 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
+    ("items cancel", &["strongroom items cancel 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
+    ("items delete", &["strongroom items delete 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
+    ("objects list", &["strongroom objects list --institution example.edu"]),
+    ("objects show", &["strongroom objects show example.edu/letters"]),
+    (
+        "objects files",
+        &[
+            "strongroom objects files example.edu/letters --below data/1923",
+            "strongroom objects files example.edu/letters --json",
+        ],
+    ),
+    ("objects events", &["strongroom objects events example.edu/letters"]),
+    ("objects versions", &["strongroom objects versions example.edu/letters"]),
+    ("objects premis", &["strongroom objects premis example.edu/letters > letters.xml"]),
+    (
+        "restore",
+        &[
+            "strongroom restore --collection example.edu/default --to back --wait",
+            "strongroom restore --list wanted.txt",
+        ],
+    ),
+    (
+        "restore object",
+        &[
+            "strongroom restore object example.edu/letters --to back --wait",
+            "strongroom restore object example.edu/letters --submission --to back --wait",
+        ],
+    ),
+    ("restore file", &["strongroom restore file 01a206d3-9f8e-746b-8e5d-6ed979e0815a --to back --wait"]),
+    ("queue list", &["strongroom queue list"]),
+    ("queue show", &["strongroom queue show ingest.fetch --state dead"]),
+    ("queue pause", &["strongroom queue pause ingest.write", "strongroom queue pause --all"]),
+    ("queue resume", &["strongroom queue resume --all"]),
+    ("queue empty", &["strongroom queue empty fixity.check"]),
+    ("queue dead", &["strongroom queue dead"]),
+    ("queue revive", &["strongroom queue revive fixity.check"]),
+    ("queue delete", &["strongroom queue delete 42"]),
+    ("background list", &["strongroom background list --json"]),
+    ("background run", &["strongroom background run fixity"]),
+    ("fixity run", &["strongroom fixity run", "strongroom fixity run --all --store secondary"]),
+    ("fixity repair", &["strongroom fixity repair"]),
+    ("fixity report", &["strongroom fixity report --institution example.edu"]),
+    ("fixity problems", &["strongroom fixity problems --all"]),
+    ("store list", &["strongroom store list"]),
+    ("store create", &["strongroom store create third"]),
+    ("store check", &["strongroom store check primary secondary"]),
+    ("store reconcile", &["strongroom store reconcile --store secondary"]),
+    ("store backfill", &["strongroom store backfill third --wait"]),
+    ("store replace", &["strongroom store replace secondary"]),
+    ("store retire", &["strongroom store retire first", "strongroom store retire --undo first"]),
+    ("rebuild", &["strongroom rebuild --store primary", "strongroom rebuild --adopt --dry-run"]),
+    ("backup", &["strongroom backup /var/backups/strongroom"]),
+    (
+        "migrate",
+        &["strongroom migrate --schema", "strongroom migrate --to postgres://strongroom@db.example.edu/strongroom"],
+    ),
+    ("institution list", &["strongroom institution list"]),
+    ("institution show", &["strongroom institution show example.edu"]),
+    ("institution add", &["strongroom institution add library.example.org --name Library"]),
+    ("institution set", &["strongroom institution set example.edu --active false"]),
+    ("institution remove", &["strongroom institution remove example.edu"]),
+    ("collection list", &["strongroom collection list --institution example.edu"]),
+    ("collection show", &["strongroom collection show default --institution example.edu"]),
+    ("collection add", &["strongroom collection add theses --institution example.edu --profile aptrust-2.3"]),
+    ("collection set", &["strongroom collection set theses --institution example.edu --held true"]),
+    ("collection remove", &["strongroom collection remove theses --institution example.edu"]),
+    ("profile list", &["strongroom profile list"]),
+    ("profile show", &["strongroom profile show aptrust-2.3 --document > aptrust-2.3.json"]),
+    ("profile add", &["strongroom profile add maps.json --name maps"]),
+    ("profile remove", &["strongroom profile remove maps --version 1"]),
+    ("journal list", &["strongroom journal list --actor ann@example.edu --since 7d"]),
+    ("bag create", &["strongroom bag create letters letters.tar --algorithm sha256 --tag Contact-Name=Ann"]),
+    (
+        "bag validate",
+        &["strongroom bag validate letters.tar", "strongroom bag validate letters.tar --profile aptrust-2.3 --json"],
+    ),
+    ("bag show", &["strongroom bag show letters.tar"]),
+    ("bag codes", &["strongroom bag codes"]),
+    ("ocfl validate", &["strongroom ocfl validate /mnt/disk-1/primary/example.edu"]),
+    ("identify", &["strongroom identify letters --csv > formats.csv", "strongroom identify letters.zip --archives"]),
+    ("signatures show", &["strongroom signatures show"]),
+    (
+        "signatures update",
+        &["strongroom signatures update", "strongroom signatures update DROID_SignatureFile_V125.xml"],
+    ),
+    ("signatures use", &["strongroom signatures use built-in"]),
+    ("signatures reidentify", &["strongroom signatures reidentify --dry-run"]),
+    ("config check", &["strongroom config check"]),
+    ("config show", &["strongroom config show --json"]),
+    ("bench", &["strongroom bench --dir /mnt/disk-1 --seconds 5"]),
+    ("completions", &["strongroom completions bash > /etc/bash_completion.d/strongroom"]),
+    ("man", &["strongroom man", "strongroom man --page deposit", "strongroom man /usr/local/share/man/man1"]),
+];
+
+/// The command line with an example in the help of every command.
+pub(crate) fn command_line() -> Command {
+    with_examples(Arguments::command(), "")
+}
+
+fn with_examples(command: Command, path: &str) -> Command {
+    let text = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    let own = of_text(&text);
+    let names: Vec<String> = command.get_subcommands().map(|under| under.get_name().to_owned()).collect();
+    let mut command = names.iter().fold(command, |command, name| {
+        let path = format!("{path} {name}");
+        command.mut_subcommand(name, |under| with_examples(under, path.trim_start()))
+    });
+    let mut examples: Vec<String> =
+        if own.is_empty() { of(path).iter().map(|example| (*example).to_owned()).collect() } else { return command };
+    // The program itself has too many below it.
+    if examples.is_empty() && !path.is_empty() {
+        examples = command.get_subcommands().filter_map(|under| shown_by(under).into_iter().next()).collect();
+    }
+    if !examples.is_empty() {
+        let separator = if text.is_empty() { "" } else { "\n\n" };
+        let lines = match examples.as_slice() {
+            [only] => format!("Example: {only}"),
+            several => format!("Examples:\n  {}", several.join("\n  ")),
+        };
+        command = command.after_help(format!("{text}{separator}{lines}"));
+    }
+    command
+}
+
+fn of(path: &str) -> &'static [&'static str] {
+    EXAMPLES.iter().find(|(known, _)| *known == path).map_or(&[], |(_, examples)| examples)
+}
+
+/// The examples that the help of a command shows.
+pub(crate) fn shown_by(command: &Command) -> Vec<String> {
+    of_text(&command.get_after_help().map(ToString::to_string).unwrap_or_default())
+}
+
+/// The examples in a text behind the help: `Example: ...` on one line, or lines behind `Examples:` that begin with the program.
+fn of_text(text: &str) -> Vec<String> {
+    let lines = text.lines().map(str::trim);
+    let examples = lines.filter_map(|line| {
+        let line = line.strip_prefix("Example: ").unwrap_or(line);
+        line.starts_with("strongroom ").then(|| line.to_owned())
+    });
+    examples.collect()
+}
+
+/// What else a text behind the help says.
+pub(crate) fn notes_of(command: &Command) -> String {
+    let text = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    let is_example = |line: &str| {
+        let line = line.trim();
+        line == "Examples:" || line.starts_with("Example: ") || line.starts_with("strongroom ")
+    };
+    let lines: Vec<&str> = text.lines().filter(|line| !is_example(line)).collect();
+    lines.join("\n").trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::error::ErrorKind;
+
+    use super::*;
+
+    /// Every command with its path, such as `store replace`.
+    fn all(command: &Command, path: &str, found: &mut Vec<(String, Vec<String>)>) {
+        for under in command.get_subcommands().filter(|under| !under.is_hide_set() && under.get_name() != "help") {
+            let path = format!("{path} {}", under.get_name()).trim_start().to_owned();
+            found.push((path.clone(), shown_by(under)));
+            all(under, &path, found);
+        }
+    }
+
+    fn every_command() -> Vec<(String, Vec<String>)> {
+        let mut found = Vec::new();
+        all(&command_line(), "", &mut found);
+        found
+    }
+
+    /// The words of an example, without where its output goes.
+    fn words(example: &str) -> Vec<String> {
+        let mut words = vec![String::new()];
+        let mut quote = None;
+        for character in example.chars() {
+            match (quote, character) {
+                (None, '\'' | '"') => quote = Some(character),
+                (Some(begun), _) if begun == character => quote = None,
+                (None, ' ') => words.push(String::new()),
+                _ => words.last_mut().unwrap().push(character),
+            }
+        }
+        let end = words.iter().position(|word| word == ">" || word == "|").unwrap_or(words.len());
+        words.truncate(end);
+        words.retain(|word| !word.is_empty());
+        words
+    }
+
+    #[test]
+    fn the_help_of_every_command_has_an_example() {
+        let without: Vec<String> =
+            every_command().into_iter().filter(|(_, examples)| examples.is_empty()).map(|(path, _)| path).collect();
+        assert!(without.is_empty(), "add them to EXAMPLES: {without:?}");
+    }
+
+    #[test]
+    fn every_example_is_one_that_the_program_accepts() {
+        for (path, examples) in every_command() {
+            for example in examples {
+                let words = words(&example);
+                let read = command_line().try_get_matches_from(&words);
+                assert!(read.is_ok(), "{path}: {example}: {}", read.unwrap_err());
+                let is_of_command = words.join(" ").contains(&path);
+                assert!(is_of_command, "{example} is no example of {path}");
+            }
+        }
+    }
+
+    /// The commands in the text of a page, as it writes them in code: `strongroom store check`.
+    fn named_in(page: &str) -> Vec<String> {
+        let mut is_fence = false;
+        let text: Vec<&str> = page
+            .lines()
+            .filter(|line| {
+                is_fence ^= line.trim_start().starts_with("```");
+                !is_fence
+            })
+            .collect();
+        let text = text.join("\n");
+        let code = text.split("\n\n").flat_map(|paragraph| paragraph.split('`').skip(1).step_by(2));
+        let is_command = |code: &&str| code.starts_with("strongroom ") && !code.starts_with("strongroom help");
+        code.filter(is_command).map(|code| code.replace('\n', " ")).collect()
+    }
+
+    #[test]
+    fn every_command_that_the_book_names_exists() {
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let pages = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"].map(|page| root.join(page));
+        let chapters = std::fs::read_dir(root.join("docs")).unwrap().map(|entry| entry.unwrap().path());
+        let mut wrong = Vec::new();
+        let mut named = 0;
+        for page in pages.into_iter().chain(chapters.filter(|path| path.extension().is_some_and(|it| it == "md"))) {
+            for code in named_in(&std::fs::read_to_string(&page).unwrap()) {
+                named += 1;
+                // What may be left out is in brackets, and what stands for something is in capitals.
+                let words = words(&code).into_iter().filter(|word| !word.contains(['[', ']', '|']) && word != "...");
+                if let Err(error) = command_line().try_get_matches_from(words)
+                    && matches!(error.kind(), ErrorKind::UnknownArgument | ErrorKind::InvalidSubcommand)
+                {
+                    wrong.push(format!("{}: {code}: {error}", page.display()));
+                }
+            }
+        }
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+        assert!(named > 100, "{named} commands");
+    }
+
+    #[test]
+    fn every_example_belongs_to_a_command() {
+        let paths: Vec<String> = every_command().into_iter().map(|(path, _)| path).collect();
+        for (path, _) in EXAMPLES {
+            assert!(paths.iter().any(|known| known == path), "there is no command {path}");
+        }
+    }
+}
