@@ -23,6 +23,7 @@ use regex::Regex;
 use tempfile::TempDir;
 
 use crate::answers::VARYING;
+use crate::program::Place;
 
 /// What differs from run to run in pages, besides what differs in snapshots.
 const VARYING_IN_PAGES: [(&str, &str); 7] = [
@@ -411,18 +412,40 @@ pages! {
     upgrade: "docs/upgrade.md",
 }
 
-#[test]
-fn every_page_with_commands_is_followed() {
+/// Every page with its text.
+fn all_pages() -> Vec<(String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut pages: Vec<PathBuf> = vec!["README.md".into(), "ARCHITECTURE.md".into(), "CONTRIBUTING.md".into()];
     for folder in ["docs", "docs/decisions"] {
         let entries = fs::read_dir(root.join(folder)).unwrap();
         pages.extend(entries.map(|entry| Path::new(folder).join(entry.unwrap().file_name())));
     }
-    let is_page = |page: &PathBuf| page.extension().is_some_and(|extension| extension == "md");
-    let with_commands = pages.iter().filter(|page| is_page(page)).filter_map(|page| {
-        let text = fs::read_to_string(root.join(page)).unwrap();
-        let name = page.to_str().unwrap().to_owned();
+    pages.retain(|page| page.extension().is_some_and(|extension| extension == "md"));
+    let read = |page: PathBuf| (page.to_str().unwrap().to_owned(), fs::read_to_string(root.join(&page)).unwrap());
+    pages.into_iter().map(read).collect()
+}
+
+#[test]
+fn the_settings_that_pages_show_are_settings() {
+    let place = Place::empty();
+    let mut shown = 0;
+    for (name, text) in all_pages() {
+        for fence in text.split("\n```toml\n").skip(1) {
+            shown += 1;
+            place.write("home/strongroom.toml", fence.split("\n```").next().unwrap());
+            // Stores that a fence leaves out are missed; what it shows has to be known.
+            let answer = place.run(["config", "show"]);
+            for fault in ["which is no setting", "not valid TOML", "which is not "] {
+                assert!(!answer.stderr.contains(fault), "{name}: {}", answer.stderr);
+            }
+        }
+    }
+    assert!(shown > 5, "{shown} fences");
+}
+
+#[test]
+fn every_page_with_commands_is_followed() {
+    let with_commands = all_pages().into_iter().filter_map(|(name, text)| {
         let steps = steps(&text).unwrap_or_else(|fault| panic!("{name}: {fault}"));
         (!steps.is_empty()).then_some(name)
     });

@@ -28,7 +28,7 @@ fn the_commands_of_the_units_are_commands_of_the_program() {
             let Some(arguments) = line.strip_prefix(INSTALLED) else { continue };
             commands += 1;
             // With --help the arguments are read and nothing is run.
-            let arguments = arguments.replace("%i", "ingest.fetch,ingest.validate");
+            let arguments = arguments.replace("%I", "ingest.fetch,ingest.validate");
             place.run(arguments.split_whitespace().chain(["--help"])).succeeds();
         }
     }
