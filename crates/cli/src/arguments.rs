@@ -6,8 +6,8 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
     background, backup, bag, batches, bench, collection, config, demo, deposit, fixity, identify, init, institution,
-    items, journal, man, migrate, objects, ocfl, outbox, profile, queue, rebuild, receiving, restore, shell, signatures,
-    status, store, work,
+    items, journal, man, migrate, objects, ocfl, outbox, profile, queue, rebuild, receiving, restore, shell,
+    signatures, status, store, work,
 };
 
 /// Preserve digital deposits: check bags, keep verified copies in several stores, check the copies, restore objects.

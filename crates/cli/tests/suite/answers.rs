@@ -150,6 +150,9 @@ fn the_answers_of_the_commands_that_tell_are_as_they_were() {
             &["background", "run", "staging"],
             &["background", "run", "fixty"],
             &["background", "list"],
+            &["outbox", "list"],
+            &["outbox", "send", "00000000-0000-7000-8000-000000000000"],
+            &["outbox", "remove", "00000000-0000-7000-8000-000000000000"],
         ],
     );
     snapshot(

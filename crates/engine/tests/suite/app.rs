@@ -74,7 +74,7 @@ fn a_migration_whose_process_was_killed_before_its_line_is_told_of_when_the_regi
     home.change_rows("-- name: change\nUPDATE registry_facts SET value = '24' WHERE name = 'journal.schema'");
     open();
     let expected = ("strongroom".to_owned(), format!("the schema of the registry, from version 24 to {known}"));
-    assert_eq!(lines(), [expected.clone()]);
+    assert_eq!(lines(), std::slice::from_ref(&expected));
     open();
     assert_eq!(lines(), [expected], "once");
 }

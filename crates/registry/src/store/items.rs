@@ -11,8 +11,8 @@ use uuid::Uuid;
 pub use super::requests::request;
 pub use crate::model::item::{HistoryLine, Item, ItemFilter, ItemProblem, NewItem, Request};
 use crate::{
-    Action, ActorId, BatchId, CollectionId, FileId, InstitutionId, ItemId, ItemStatus, ObjectId, Order,
-    Position, RegistryError, Scope, Stage, Subject, WaitKey, WaitReason, Workflows, journal,
+    Action, ActorId, BatchId, CollectionId, FileId, InstitutionId, ItemId, ItemStatus, ObjectId, Order, Position,
+    RegistryError, Scope, Stage, Subject, WaitKey, WaitReason, Workflows, journal,
 };
 
 /// Tasks of new items that are enqueued together.

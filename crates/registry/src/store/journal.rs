@@ -4,7 +4,9 @@ use strongroom_database::{Row, Statement, Time, Transaction};
 use uuid::Uuid;
 
 pub use crate::model::actor::{Actor, LONGEST_NAME};
-use crate::{ActorId, ActorKind, InstitutionId, ItemId, JournalId, JournalOutcome, Order, RegistryError, Scope, tenants};
+use crate::{
+    ActorId, ActorKind, InstitutionId, ItemId, JournalId, JournalOutcome, Order, RegistryError, Scope, tenants,
+};
 
 /// A line to be appended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -138,13 +140,8 @@ pub fn list(
         Order::OldestFirst => (Statement("journal.list"), 0),
         Order::NewestFirst => (Statement("journal.newest"), i64::MAX.unsigned_abs()),
     };
-    let values = [
-        after.unwrap_or(start).into(),
-        scope.value(),
-        since.into(),
-        filter.actor.clone().into(),
-        limit.into(),
-    ];
+    let values =
+        [after.unwrap_or(start).into(), scope.value(), since.into(), filter.actor.clone().into(), limit.into()];
     tx.query(statement, &values)?.iter().map(line_row).collect()
 }
 

@@ -343,6 +343,7 @@ const MAY_SCAN: &[(&str, &str)] = &[
     ("items.count_by_status_of_institution", "a report that a person asks for"),
     ("leases.live", "as few as work is done at once"),
     ("missed_logs.count", "rows are there only while a store is away"),
+    ("outbox.count_undeliverable", "an index of the messages that are undeliverable"),
     ("outbox.waiting", "an index of the messages that wait"),
     ("profiles.list", "as few as people add"),
     ("profiles.of_digest", "as few as people add"),

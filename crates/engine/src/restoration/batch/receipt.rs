@@ -7,6 +7,7 @@ use std::io::{self, BufWriter, Seek as _, Write};
 use std::time::Duration;
 
 use serde::Serialize;
+use strongroom_digest::{Algorithm, Digest, hash_reader};
 use strongroom_registry::items::{self, Item, ItemFilter, NewItem};
 use strongroom_registry::restorations::{self, ItemOfBatch};
 use strongroom_registry::{
@@ -95,9 +96,11 @@ fn put(
         copied.map(drop).map_err(|error| failed(context, &error))
     })?;
     let until = record_result(context, &given, None)?;
+    // An earlier attempt may have put it, at a moment of which another receipt was true.
+    let is_other = given.sha256 != sha256(context, &mut receipt.document)?;
     let workflows = context.registry().workflows();
     context.with_end(move |tx, claim| {
-        if restorations::open_items(tx, batch)? == 0 {
+        if !is_other && restorations::open_items(tx, batch)? == 0 {
             return Ok(Vec::new());
         }
         let item = items::find(tx, Scope::System, claim.item)?;
@@ -106,6 +109,13 @@ fn put(
     let stays = until.map(|until| format!(", stays until {until}")).unwrap_or_default();
     let Totals { total, succeeded, .. } = receipt.totals;
     Ok(Outcome::done(format!("{succeeded} of {total} objects restored; receipt: {given}{stays}")))
+}
+
+fn sha256(context: &StageContext<'_>, document: &mut File) -> Result<Digest, StageError> {
+    let failed = |error: io::Error| failed(context, &error);
+    document.rewind().map_err(failed)?;
+    let (_, digests) = hash_reader(document, &[Algorithm::Sha256]).map_err(failed)?;
+    digests.get(Algorithm::Sha256).ok_or_else(|| StageError::fatal("sha256 was not computed"))
 }
 
 /// Has the receipt of a batch written again, behind an item of it that was requeued after the receipt had been written. The

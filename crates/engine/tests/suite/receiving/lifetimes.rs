@@ -225,7 +225,7 @@ fn without_its_store(home: &TestHome) -> Home {
     let mut settings = home.settings.clone();
     let store = settings.stores.remove("receiving").expect("the store");
     settings.stores.insert("inbox".to_owned(), store);
-    settings.roles.receiving = "inbox".to_owned();
+    "inbox".clone_into(&mut settings.roles.receiving);
     Home::with_registry(home.path(), settings, home.registry.clone()).expect("opens")
 }
 
