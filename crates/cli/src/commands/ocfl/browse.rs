@@ -8,7 +8,7 @@ use super::Which;
 use super::names::{find, name_of};
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
-use crate::output::{counted, printable, report};
+use crate::output::{TableOptions, counted, printable, report};
 use crate::progress;
 
 report! {
@@ -106,20 +106,20 @@ fn object_of(dir: &Path, object: Option<&str>) -> Result<LocalObject, Failure> {
     }
 }
 
-pub(super) fn list(which: &Which, version: Option<VersionNumber>, context: &Context) -> Outcome {
+pub(super) fn list(which: &Which, version: Option<VersionNumber>, options: TableOptions, context: &Context) -> Outcome {
     match (open_local(&which.dir)?, &which.object) {
         (Local::Root(root), None) => {
             if version.is_some() {
                 return Err(Failure::usage("--version is for the files of an object").next("name the object, too"));
             }
-            list_objects(&root, context)
+            list_objects(&root, options, context)
         }
-        _ => list_files(&object_of(&which.dir, which.object.as_deref())?, version, context),
+        _ => list_files(&object_of(&which.dir, which.object.as_deref())?, version, options, context),
     }
 }
 
-fn list_objects(root: &LocalRoot, context: &Context) -> Outcome {
-    let mut table = context.output.table(&["head", "updated_at", "name", "object"]);
+fn list_objects(root: &LocalRoot, options: TableOptions, context: &Context) -> Outcome {
+    let mut table = context.output.table(&["head", "updated_at", "name", "object"]).with(options);
     let mut broken = 0_u64;
     for object in root.objects() {
         let line = match object.map(|object| (object.summary(), object)) {
@@ -153,11 +153,16 @@ fn unreadable(path: String, error: &OcflError) -> ObjectLine {
     ObjectLine { object: None, name: None, path, head: None, versions: 0, updated_at: None, error }
 }
 
-fn list_files(object: &LocalObject, version: Option<VersionNumber>, context: &Context) -> Outcome {
+fn list_files(
+    object: &LocalObject,
+    version: Option<VersionNumber>,
+    options: TableOptions,
+    context: &Context,
+) -> Outcome {
     let summary = object.summary()?;
     let version = summary.version(version)?;
     let algorithm = summary.header.algorithm;
-    let mut table = context.output.table(&["size", "digest", "path"]);
+    let mut table = context.output.table(&["size", "digest", "path"]).with(options);
     let mut failure = None;
     let mut missing = 0_u64;
     object
@@ -204,11 +209,19 @@ pub(super) fn cat(dir: &Path, target: &[String], version: Option<VersionNumber>,
     Ok(Exit::Done)
 }
 
-pub(super) fn log(which: &Which, is_newest_first: bool, limit: Option<usize>, context: &Context) -> Outcome {
+pub(super) fn log(
+    which: &Which,
+    is_newest_first: bool,
+    limit: Option<usize>,
+    options: TableOptions,
+    context: &Context,
+) -> Outcome {
     let object = object_of(&which.dir, which.object.as_deref())?;
     let (summary, changes) = object.changes()?;
-    let mut table =
-        context.output.table(&["version", "created_at", "files", "added", "changed", "removed", "user", "message"]);
+    let mut table = context
+        .output
+        .table(&["version", "created_at", "files", "added", "changed", "removed", "user", "message"])
+        .with(options);
     let mut versions = summary.versions;
     if is_newest_first {
         versions.reverse();
@@ -236,6 +249,7 @@ pub(super) fn diff(
     which: &Which,
     from: Option<VersionNumber>,
     to: Option<VersionNumber>,
+    options: TableOptions,
     context: &Context,
 ) -> Outcome {
     let object = object_of(&which.dir, which.object.as_deref())?;
@@ -245,7 +259,7 @@ pub(super) fn diff(
         Some(from) => Some(summary.version(Some(from))?),
         None => before(&summary, to),
     };
-    let mut table = context.output.table(&["change", "path"]);
+    let mut table = context.output.table(&["change", "path"]).with(options);
     let mut failure = None;
     object
         .differences(from, to, &mut |found| {

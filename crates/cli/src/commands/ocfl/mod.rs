@@ -11,6 +11,7 @@ use strongroom_ocfl::VersionNumber;
 
 use crate::context::Context;
 use crate::failure::Outcome;
+use crate::output::TableOptions;
 
 /// Check and read OCFL objects and storage roots; needs no home
 #[derive(Debug, Subcommand)]
@@ -37,6 +38,8 @@ INSTITUTION/NAME. Looking for a name reads every object.")]
         /// The version whose files are listed [default: the newest]
         #[arg(long, value_name = "vN", value_parser = version)]
         version: Option<VersionNumber>,
+        #[command(flatten)]
+        options: TableOptions,
     },
     /// Write the content of a file to standard output; exit 1 if it has not the digest that the inventory states
     #[command(after_help = "Examples:
@@ -65,6 +68,8 @@ INSTITUTION/NAME. Looking for a name reads every object.")]
         /// So many versions at most
         #[arg(long, value_name = "N")]
         limit: Option<usize>,
+        #[command(flatten)]
+        options: TableOptions,
     },
     /// List the files that differ between two versions of an object
     #[command(after_help = "Examples:
@@ -79,6 +84,8 @@ INSTITUTION/NAME. Looking for a name reads every object.")]
         /// The other version [default: the newest]
         #[arg(long, value_name = "vN", value_parser = version)]
         to: Option<VersionNumber>,
+        #[command(flatten)]
+        options: TableOptions,
     },
     /// Show what an object or a storage root is
     #[command(after_help = "Examples:
@@ -107,10 +114,10 @@ fn version(text: &str) -> Result<VersionNumber, String> {
 pub(crate) fn run(command: &Ocfl, context: &Context) -> Outcome {
     match command {
         Ocfl::Validate { dir, quick } => validate::run(dir, *quick, context),
-        Ocfl::Ls { which, version } => browse::list(which, *version, context),
+        Ocfl::Ls { which, version, options } => browse::list(which, *version, *options, context),
         Ocfl::Cat { dir, target, version } => browse::cat(dir, target, *version, context),
-        Ocfl::Log { which, reverse, limit } => browse::log(which, *reverse, *limit, context),
-        Ocfl::Diff { which, from, to } => browse::diff(which, *from, *to, context),
+        Ocfl::Log { which, reverse, limit, options } => browse::log(which, *reverse, *limit, *options, context),
+        Ocfl::Diff { which, from, to, options } => browse::diff(which, *from, *to, *options, context),
         Ocfl::Info { which } => browse::info(which, context),
     }
 }
