@@ -164,7 +164,7 @@ fn of_database(error: &DatabaseError) -> (Exit, Option<String>) {
             return (Exit::Usage, Some(next));
         }
         DatabaseError::Unavailable { .. } => {
-            (Exit::OutOfReach, Some("check the disk of the home, or the database server, and try again"))
+            (Exit::OutOfReach, Some("check the disk of the data directory, or the database server, and try again"))
         }
         DatabaseError::OlderSchema { .. } => (
             Exit::Usage,
@@ -182,7 +182,7 @@ fn of_database(error: &DatabaseError) -> (Exit, Option<String>) {
         ),
         DatabaseError::Permission { .. } => (
             Exit::NotAllowed,
-            Some("check owner and permissions of the home, or user and rights on the database server"),
+            Some("check owner and permissions of the data directory, or user and rights on the database server"),
         ),
         DatabaseError::Corrupt { .. } => (
             Exit::OutOfReach,

@@ -183,7 +183,7 @@ pub(crate) fn prepare(
 ) -> Result<Prepared, SignaturesError> {
     if !home.is_dir() {
         let error = io::Error::new(io::ErrorKind::NotFound, "there is no such folder");
-        return Err(SignaturesError::io("install signatures in the home", home, error));
+        return Err(SignaturesError::io("install signatures in the data directory", home, error));
     }
     let before = current_or_default(home, allow_older)?;
     let set = combine(before.as_ref(), binary, container)?;

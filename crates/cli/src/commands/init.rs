@@ -25,9 +25,9 @@ pub(crate) fn run(command: &Init, context: &Context) -> Outcome {
         context.output.show(&made)?;
     } else {
         let (shown, institution, collection) = (&made.home, &made.institution, &made.collection);
-        context
-            .output
-            .say(format!("made the home {shown} with institution {institution} and collection {collection}"))?;
+        context.output.say(format!(
+            "made the data directory {shown} with institution {institution} and collection {collection}"
+        ))?;
         context.output.say(format!("  settings  {}", made.settings))?;
         context
             .output

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 #[non_exhaustive]
 pub enum SettingsError {
     /// There is no such file.
-    #[error("no settings at {path}: make a home with \"strongroom init\", or name another with --home")]
+    #[error("no settings at {path}: make a data directory with \"strongroom init\", or name another with --home")]
     Missing {
         /// The file.
         path: PathBuf,

@@ -39,7 +39,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Outcome {
     let shutdown = signals::watch()?;
     let mut done: Vec<StepReport> = Vec::new();
     let home = dir.join("home");
-    context.output.say(format!("making a home in {}", home.display()))?;
+    context.output.say(format!("making a data directory in {}", home.display()))?;
     installation::init(&steps::caller(), &home, None)?;
     let demo = Demo::open(dir, home, context, shutdown)?;
     for (name, step) in Demo::steps() {
@@ -63,7 +63,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Outcome {
         }
         table.end("")?;
         context.output.say(format!(
-            "\nnext, look around yourself:\n  strongroom --home {} objects list",
+            "\nnext, try these commands:\n  strongroom --home {} objects list",
             dir.join("home").display()
         ))?;
     }
