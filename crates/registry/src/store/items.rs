@@ -1,6 +1,7 @@
 //! Work items: made, looked at, and moved from one stage and status to another. Workers claim them in [`crate::work`].
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+use std::collections::btree_map::{BTreeMap, Entry};
 use std::time::Duration;
 
 use strongroom_database::{Row, Statement, Time, Transaction, Value};
@@ -90,11 +91,11 @@ fn insert(
     if made == 1 {
         let actor = match new.actor {
             None => None,
-            Some(id) => match names.get(&id) {
-                Some(name) => name.as_deref(),
-                None => {
+            Some(id) => match names.entry(id) {
+                Entry::Occupied(known) => known.into_mut().as_deref(),
+                Entry::Vacant(unknown) => {
                     let name = journal::actor_of_item(tx, new.id)?.map(|actor| actor.name);
-                    names.entry(id).or_insert(name).as_deref()
+                    unknown.insert(name).as_deref()
                 }
             },
         };
