@@ -30,7 +30,7 @@ pub(crate) struct Validate {
     /// Compare the manifests with the files that are there, without digests
     #[arg(long)]
     completeness_only: bool,
-    /// The profile it has to keep: a name (aptrust-2.3, aptrust-2.2, btr-1.0), a file, NAME[@VERSION] of one added to the data directory, or none [default: the one it names, or aptrust-2.3 for one with an aptrust-info.txt]
+    /// The profile it has to keep: a name (aptrust-2.3, aptrust-2.2, btr-1.0), a file, NAME or NAME@VERSION of one added to the data directory, or none [default: the one it names, or aptrust-2.3 for one with an aptrust-info.txt]
     #[arg(long, value_name = "NAME|FILE|none")]
     profile: Option<String>,
     /// What to make of a bag that names a profile which is not known: it is invalid, or that is a warning
