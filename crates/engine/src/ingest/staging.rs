@@ -99,8 +99,8 @@ pub(crate) struct Staging<'a, 'c> {
     pack_key: String,
     rows: Vec<InterimFile>,
     unrecorded_bytes: u64,
-    /// Whether files of this attempt were recorded.
-    has_recorded: bool,
+    /// Files of this attempt that are recorded.
+    recorded: usize,
     bytes: u64,
     /// Bytes among them of an archive that lies in a temporary file while it is read.
     spooled: u64,
@@ -133,7 +133,7 @@ impl<'a, 'c> Staging<'a, 'c> {
             pack_key: String::new(),
             rows: Vec::new(),
             unrecorded_bytes: 0,
-            has_recorded: false,
+            recorded: 0,
             bytes: 0,
             spooled: 0,
             reserved: context.item.size.unwrap_or(0),
@@ -306,7 +306,7 @@ impl<'a, 'c> Staging<'a, 'c> {
     pub(crate) fn end(mut self) -> Result<Staged, StageError> {
         self.put_pack()?;
         let rows = std::mem::take(&mut self.rows);
-        if !(self.resumes || self.has_recorded) {
+        if !self.resumes && self.recorded == 0 {
             return Ok(Staged { totals: totals_of(&rows), rows });
         }
         let item = self.context.item.id;
@@ -329,7 +329,7 @@ impl<'a, 'c> Staging<'a, 'c> {
         }
         let rows = std::mem::take(&mut self.rows);
         self.unrecorded_bytes = 0;
-        self.has_recorded = true;
+        self.recorded += rows.len();
         self.context.write(move |tx, claim| interim::put_files(tx, claim, &rows))
     }
 
