@@ -191,6 +191,16 @@ fn lines_and_messages_have_the_order_in_which_they_were_written_in_postgresql() 
     postgres(lines_and_messages_have_the_order_in_which_they_were_written);
 }
 
+/// Statements that read the numbers.
+const NUMBERS: [&str; 3] = ["test.numbers_of_items", "test.numbers_of_lines", "test.numbers_of_messages"];
+const READ: &str = "-- name: test.numbers_of_items
+SELECT id, number FROM work_items ORDER BY number
+-- name: test.numbers_of_lines
+SELECT id, number FROM journal ORDER BY number
+-- name: test.numbers_of_messages
+SELECT id, number FROM outbox ORDER BY number
+";
+
 fn what_was_written_before_keeps_its_order(open: Open<'_>, dialect: &str) {
     let schema = schema(dialect);
     let before = schema.migrations.iter().position(|one| one.name == "numbers of work items").expect("is there");
@@ -213,14 +223,6 @@ fn what_was_written_before_keeps_its_order(open: Open<'_>, dialect: &str) {
         })
         .expect("is written");
     drop(earlier);
-    const NUMBERS: [&str; 3] = ["test.numbers_of_items", "test.numbers_of_lines", "test.numbers_of_messages"];
-    const READ: &str = "-- name: test.numbers_of_items
-SELECT id, number FROM work_items ORDER BY number
--- name: test.numbers_of_lines
-SELECT id, number FROM journal ORDER BY number
--- name: test.numbers_of_messages
-SELECT id, number FROM outbox ORDER BY number
-";
     let schema_version = u64::from(schema.migrations.last().expect("migrations").version);
     let later = open(schema.statements.with(READ), &schema.migrations);
     let expected: Vec<(Uuid, i64)> = ids.into_iter().zip(1..).collect();
