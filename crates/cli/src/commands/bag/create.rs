@@ -61,7 +61,7 @@ pub(crate) struct Create {
     /// A tag file to add as it is; repeat for several
     #[arg(long = "tag-file", value_name = "PATH-IN-BAG=FILE", value_parser = path_and_file)]
     tag_files: Vec<(String, PathBuf)>,
-    /// A profile that the bag has to keep: a name, a file, or NAME or NAME@VERSION of one added to the data directory. Required tags that are missing are asked for at a terminal
+    /// A profile that the bag has to keep: the name of a built-in one, a file, or NAME or NAME@VERSION of one added to the data directory. Required tags that are missing are asked for at a terminal
     #[arg(long, value_name = "NAME|FILE")]
     profile: Option<String>,
     /// Keep empty folders, with an empty file .keep in each
