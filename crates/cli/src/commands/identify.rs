@@ -18,7 +18,7 @@ use strongroom_pronom::{Identifier, Options, SignatureSet};
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output::printable;
-use crate::progress;
+use crate::progress::{self, per_second};
 
 /// Say which formats files have, by PRONOM; needs no home
 #[derive(Debug, Args)]
@@ -97,7 +97,7 @@ pub(crate) fn run(command: &Identify, context: &Context) -> Outcome {
         Examined::IdentifiedFile(mut entry) => {
             count += 1;
             if count.is_multiple_of(100) {
-                bar.set_message(format!("{count} files identified"));
+                bar.set_message(format!("{count} files identified, {}/s", per_second(count, bar.elapsed())));
             }
             if command.conclusive {
                 entry.conclude();
