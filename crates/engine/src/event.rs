@@ -324,7 +324,7 @@ impl Event<'_> {
             Self::RegistryUnavailable { act, error } => warn!(act, %error, "registry unavailable"),
             Self::ThreadNotStarted { name, error } => error!(name, %error, "thread could not be started"),
             Self::TasksReclaimed { topics } => info!(?topics, "tasks of silent workers taken over"),
-            Self::DamageFound { store, key, detail } => error!(store, key, detail, "damage found"),
+            Self::DamageFound { store, key, detail } => error!(detail, store, key, "damage found"),
             Self::DamageTreated { repaired: true, detail } => warn!(detail, "damage repaired"),
             Self::DamageTreated { repaired: false, detail } => error!(detail, "damage cannot be repaired"),
             Self::CopiesLacking { store, objects } => {
