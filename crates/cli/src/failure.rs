@@ -51,6 +51,21 @@ impl From<Exit> for ExitCode {
     }
 }
 
+impl Exit {
+    /// A stable word for scripts, where nothing says it better.
+    fn code(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::No => "check_failed",
+            Self::Usage => "usage",
+            Self::NotFound => "not_found",
+            Self::NotAllowed => "not_allowed",
+            Self::OutOfReach => "unavailable",
+            Self::Interrupted => "interrupted",
+        }
+    }
+}
+
 impl From<&Failure> for Exit {
     fn from(failure: &Failure) -> Self {
         failure.exit
@@ -61,17 +76,27 @@ impl From<&Failure> for Exit {
 #[derive(Debug)]
 pub(crate) struct Failure {
     exit: Exit,
+    /// A stable word for scripts.
+    code: &'static str,
     message: String,
     next: Option<String>,
     /// Whether line ends in the message are meant.
     has_lines: bool,
 }
 
+/// A failure as scripts read it.
+#[derive(serde::Serialize)]
+struct Told<'f> {
+    error: &'f str,
+    code: &'static str,
+    next: Option<&'f str>,
+}
+
 pub(crate) type Outcome = Result<Exit, Failure>;
 
 impl Failure {
     pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
-        Self { exit, message: message.into(), next: None, has_lines: false }
+        Self { exit, code: exit.code(), message: message.into(), next: None, has_lines: false }
     }
 
     pub(crate) fn usage(message: impl Into<String>) -> Self {
@@ -99,7 +124,8 @@ impl Failure {
     /// An error of the system about a path.
     pub(crate) fn io(act: &str, path: &Path, error: &io::Error) -> Self {
         let (exit, next) = of_io(error);
-        Self { exit, message: format!("could not {act} {}: {error}", path.display()), next, has_lines: false }
+        let message = format!("could not {act} {}: {error}", path.display());
+        Self { exit, code: code_of_io(error), message, next, has_lines: false }
     }
 
     /// Standard output is closed: whoever read it has enough.
@@ -111,9 +137,21 @@ impl Failure {
         self.message.is_empty()
     }
 
-    /// Says it on standard error.
-    pub(crate) fn tell(&self) {
+    /// The same with a word for scripts that says more than the exit code.
+    fn coded(self, code: Option<&'static str>) -> Self {
+        Self { code: code.unwrap_or(self.code), ..self }
+    }
+
+    /// Says it on standard error: for scripts as one JSON object.
+    pub(crate) fn tell(&self, is_json: bool) {
         if self.is_silent() {
+            return;
+        }
+        if is_json {
+            let told = Told { error: &self.message, code: self.code, next: self.next.as_deref() };
+            if let Ok(text) = serde_json::to_string(&told) {
+                let _ = writeln!(io::stderr().lock(), "{text}");
+            }
             return;
         }
         // Names of strangers stand in messages; only a message of ours has lines.
@@ -126,8 +164,58 @@ impl Failure {
     }
 
     fn of(exit: Exit, next: Option<String>, error: &dyn Error) -> Self {
-        Self { exit, message: strongroom_engine::chain(error), next, has_lines: false }
+        Self { exit, code: exit.code(), message: strongroom_engine::chain(error), next, has_lines: false }
     }
+}
+
+/// A word for scripts for an error of the system.
+fn code_of_io(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => "io.permission",
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "io.disk_full",
+        io::ErrorKind::AlreadyExists => "io.exists",
+        _ => of_io(error).0.code(),
+    }
+}
+
+/// A word for scripts for an error of a database, where there is one that says more than the exit code.
+fn code_of_database(error: &DatabaseError) -> Option<&'static str> {
+    Some(match error {
+        DatabaseError::Corrupt { .. } => "registry.corrupt",
+        DatabaseError::ForeignLog { .. } => "registry.foreign_log",
+        DatabaseError::OlderSchema { .. } => "registry.older_schema",
+        DatabaseError::ReadOnly { .. } => "registry.read_only",
+        DatabaseError::Unavailable { .. } => "registry.unavailable",
+        _ => return None,
+    })
+}
+
+/// The same for an error of the registry.
+fn code_of_registry(error: &RegistryError) -> Option<&'static str> {
+    Some(match error {
+        RegistryError::Database(error) => return code_of_database(error),
+        RegistryError::NewerSchema { .. } => "registry.newer_schema",
+        RegistryError::Ambiguous { .. } => "ambiguous",
+        RegistryError::State { .. } => "state",
+        RegistryError::Named { .. } => "in_use",
+        RegistryError::Exists { .. } => "exists",
+        _ => return None,
+    })
+}
+
+/// The same for an error of the engine.
+fn code_of_engine(error: &EngineError) -> Option<&'static str> {
+    Some(match error {
+        EngineError::Registry(error) => return code_of_registry(error),
+        EngineError::Io { source, .. } => code_of_io(source),
+        EngineError::Refused(_) => "refused",
+        EngineError::Settings(_) | EngineError::SettingsFile(_) => "settings",
+        EngineError::Superseded { .. } => "store.superseded",
+        EngineError::Storage(_) => "store",
+        EngineError::Advised(advised) => return code_of_engine(&advised.error),
+        EngineError::Attempted(attempted) => return code_of_engine(&attempted.error),
+        _ => return None,
+    })
 }
 
 /// The exit code and advice for an error of the system.
@@ -152,7 +240,7 @@ fn of_io(error: &io::Error) -> (Exit, Option<String>) {
 impl From<DatabaseError> for Failure {
     fn from(error: DatabaseError) -> Self {
         let (exit, next) = of_database(&error);
-        Self::of(exit, next, &error)
+        Self::of(exit, next, &error).coded(code_of_database(&error))
     }
 }
 
@@ -207,7 +295,7 @@ fn restore(path: &str) -> String {
 impl From<RegistryError> for Failure {
     fn from(error: RegistryError) -> Self {
         let (exit, next) = of_registry(&error);
-        Self::of(exit, next, &error)
+        Self::of(exit, next, &error).coded(code_of_registry(&error))
     }
 }
 
@@ -348,7 +436,7 @@ impl From<SettingsError> for Failure {
         let (exit, next) = of_settings(&error);
         // It shows the line of the file that is wrong.
         let has_lines = matches!(error, SettingsError::Syntax { .. });
-        Self { has_lines, ..Self::of(exit, next, &error) }
+        Self { has_lines, ..Self::of(exit, next, &error).coded(Some("settings")) }
     }
 }
 
@@ -363,7 +451,7 @@ fn of_settings(error: &SettingsError) -> (Exit, Option<String>) {
 impl From<EngineError> for Failure {
     fn from(error: EngineError) -> Self {
         let (exit, next) = of_engine(&error);
-        Self::of(exit, next, &error)
+        Self::of(exit, next, &error).coded(code_of_engine(&error))
     }
 }
 

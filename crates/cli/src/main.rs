@@ -19,7 +19,7 @@ use clap::FromArgMatches as _;
 
 use arguments::Arguments;
 use context::Context;
-use failure::Exit;
+use failure::{Exit, Failure};
 
 fn main() -> ExitCode {
     #[cfg(feature = "failpoints")]
@@ -30,6 +30,12 @@ fn main() -> ExitCode {
         Err(error) => {
             // Help that nobody reads to its end is no failure.
             let plain = error.render().to_string();
+            if error.use_stderr() && std::env::args_os().skip(1).any(|argument| argument == "--json") {
+                Failure::usage(plain.trim_end().trim_start_matches("error: "))
+                    .next("\"strongroom help COMMAND\" explains a command")
+                    .tell(true);
+                return Exit::Usage.into();
+            }
             let _ = if error.use_stderr() && output::printable_lines(&plain) != plain {
                 writeln!(io::stderr(), "{}", output::printable_lines(plain.trim_end()))
             } else {
@@ -47,7 +53,7 @@ fn main() -> ExitCode {
         Ok(exit) => exit.into(),
         Err(failure) => {
             let _ = context.output.flush();
-            failure.tell();
+            failure.tell(context.output.is_json());
             Exit::from(&failure).into()
         }
     }

@@ -77,6 +77,17 @@ pub enum Event<'a> {
         /// How long it ran.
         elapsed: Duration,
     },
+    /// A work item ended, or waits for a person.
+    ItemEnded {
+        /// The item.
+        item: &'a str,
+        /// The topic of its last stage.
+        topic: &'a str,
+        /// How it ended, in one word.
+        end: &'a str,
+        /// The words for people.
+        note: &'a str,
+    },
     /// A handler panicked; the attempt is spent.
     TaskPanicked {
         /// Its topic.
@@ -309,6 +320,10 @@ impl Event<'_> {
             Self::TaskEnded { topic, key, end, note, elapsed } => {
                 debug!(topic, key, end, note, ?elapsed, "task ended");
             }
+            Self::ItemEnded { item, topic, end: end @ ("fatal" | "invalid"), note } => {
+                warn!(item, topic, end, note, "work item failed");
+            }
+            Self::ItemEnded { item, topic, end, note } => info!(item, topic, end, note, "work item ended"),
             Self::TaskPanicked { topic, key, message } => error!(topic, key, message, "task panicked"),
             Self::TaskLost { topic, key, cause } => warn!(topic, key, cause, "task is no longer held"),
             Self::EndNotRecorded { topic, key, error } => {
@@ -318,7 +333,7 @@ impl Event<'_> {
             Self::RegistryUnavailable { act, error } => warn!(act, %error, "registry unavailable"),
             Self::ThreadNotStarted { name, error } => error!(name, %error, "thread could not be started"),
             Self::TasksReclaimed { topics } => info!(?topics, "tasks of silent workers taken over"),
-            Self::DamageFound { store, key, detail } => error!(store, key, detail, "damage found"),
+            Self::DamageFound { store, key, detail } => error!(detail, store, key, "damage found"),
             Self::DamageTreated { repaired: true, detail } => warn!(detail, "damage repaired"),
             Self::DamageTreated { repaired: false, detail } => error!(detail, "damage cannot be repaired"),
             Self::CopiesLacking { store, objects } => {

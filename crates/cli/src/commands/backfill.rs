@@ -7,7 +7,8 @@ use strongroom_engine::app::{OpContext, stores};
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output::size;
-use crate::{progress, signals};
+use crate::progress::{self, per_second};
+use crate::signals;
 
 /// Brings a store up to date: leaves it to the workers, or does it here and now.
 pub(super) fn backfill(store: &str, wait: bool, context: &Context) -> Outcome {
@@ -26,11 +27,15 @@ fn copy(call: &OpContext, store: &str, context: &Context) -> Result<(BackfillVie
     let stop = signals::watch()?;
     let bar = progress::spinner(context, format!("bringing store {store} up to date"));
     let filled = stores::backfill(call, store, &stop, &mut |so_far| {
-        let size = size(so_far.bytes);
-        bar.set_message(format!("brought {} objects, {} contents, {size}", so_far.objects, so_far.contents));
+        let (bytes, rate) = (size(so_far.bytes), size(per_second(so_far.bytes, bar.elapsed())));
+        bar.set_message(format!("copied {} objects, {} contents, {bytes}, {rate}/s", so_far.objects, so_far.contents));
     });
     bar.finish_and_clear();
     let filled = filled?;
+    if stop.is_requested() && !context.is_quiet {
+        eprintln!("stopped; what was copied stays, and workers go on");
+        eprintln!("  next: \"strongroom store backfill {store} --wait\" goes on here");
+    }
     let exit = match (stop.is_requested(), filled.failed + filled.postponed) {
         (true, _) => Exit::Interrupted,
         (false, 0) => Exit::Done,

@@ -9,6 +9,7 @@ use clap::Args;
 use strongroom_bagit::{BagWriter, NewFile, Serialization, WriterOptions};
 use strongroom_digest::{Algorithm, MultiHasher};
 use strongroom_engine::app::deposits::{self, PackageSource, Request};
+use strongroom_engine::app::installation::NewInstallation;
 use strongroom_engine::app::installation::{self, INSTITUTION, SETTINGS_FILE};
 use strongroom_engine::app::views::ItemStatus;
 use strongroom_engine::app::{Caller, Installation, Shutdown, items, queue_rate};
@@ -118,7 +119,7 @@ fn ingest_rate(folder: &std::path::Path, files: u32, size: usize) -> Result<(f64
     let home_folder = place.join("home");
     std::fs::create_dir(&place).map_err(|error| Failure::io("make the folder", &place, &error))?;
     let caller = Caller::at_console("bench");
-    installation::init(&caller, &home_folder, None)?;
+    installation::init(&caller, &home_folder, &NewInstallation::default())?;
     let bag = place.join("bench.tar");
     let options = WriterOptions { algorithms: vec![Algorithm::Md5], ..WriterOptions::default() };
     let mut writer = BagWriter::create(&bag, Serialization::Tar, options)?;

@@ -35,7 +35,13 @@ pub(crate) enum Collection {
         rules: Rules,
     },
     /// Put one away: nothing more is deposited in it; what is kept stays
-    Remove(Which),
+    Remove {
+        #[command(flatten)]
+        which: Which,
+        /// Take it into use again, with the rules that it had
+        #[arg(long)]
+        undo: bool,
+    },
 }
 
 /// Names a collection.
@@ -99,7 +105,10 @@ pub(crate) fn run(command: Collection, context: &Context) -> Outcome {
         Collection::Set { which, rules } => {
             collections::set(&call, &which.institution, &which.collection, rules.into())?
         }
-        Collection::Remove(which) => collections::remove(&call, &which.institution, &which.collection)?,
+        Collection::Remove { which, undo: true } => {
+            collections::set(&call, &which.institution, &which.collection, collections::Rules::default())?
+        }
+        Collection::Remove { which, .. } => collections::remove(&call, &which.institution, &which.collection)?,
     };
     context.output.show(&shown)?;
     Ok(Exit::Done)

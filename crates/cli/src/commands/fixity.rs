@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use clap::{Args, Subcommand};
 use strongroom_engine::EngineError;
 use strongroom_engine::app::fixity::{self, Filter, FixityRequest};
-use strongroom_engine::app::views::{FindingId, FindingView};
+use strongroom_engine::app::views::{CoverageView, FindingId, FindingView};
 use strongroom_engine::app::{self, OpContext};
 
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output::{ListOptions, printable, size};
-use crate::{progress, signals};
+use crate::progress::{self, per_second};
+use crate::signals;
 
 /// Watch the copies, and repair what is damaged
 #[derive(Debug, Subcommand)]
@@ -96,15 +97,20 @@ fn check(request: &FixityRequest, enqueue: bool, context: &Context) -> Outcome {
         context.output.show(&fixity::enqueue(&call, request)?)?;
         return Ok(Exit::Done);
     }
-    let bar = progress::spinner(context, "checking copies");
+    let bar = progress::copies(context, || copies_to_check(&call, request));
     let summary = fixity::run(&call, request, &mut |so_far| {
-        let size = size(so_far.bytes);
-        bar.set_message(format!("checked {} copies, {size}, {} damaged", so_far.checked, so_far.damaged));
+        bar.set_position(so_far.checked + so_far.failed + so_far.postponed);
+        let rate = size(per_second(so_far.bytes, bar.elapsed()));
+        bar.set_message(format!("{}, {rate}/s, {} damaged", size(so_far.bytes), so_far.damaged));
     });
     bar.finish_and_clear();
     let summary = summary?;
     context.output.show(&summary)?;
     Ok(if request.stop.is_requested() {
+        if !context.is_quiet {
+            eprintln!("stopped; the checks that were made are recorded, and the other copies stay due");
+            eprintln!("  next: the same command without --all goes on with them; workers check what is due, too");
+        }
         Exit::Interrupted
     } else if summary.damaged > 0 {
         Exit::No
@@ -113,6 +119,18 @@ fn check(request: &FixityRequest, enqueue: bool, context: &Context) -> Outcome {
     } else {
         Exit::Done
     })
+}
+
+/// How many copies a request is about, where the registry counts them: not those of one object.
+fn copies_to_check(call: &OpContext, request: &FixityRequest) -> Option<u64> {
+    if request.object.is_some() {
+        return None;
+    }
+    let stores = fixity::report(call, request.institution.as_deref()).ok()?;
+    let of_store = |store: &&CoverageView| request.store.as_ref().is_none_or(|name| *name == store.store);
+    let count = |store: &CoverageView| if request.all { store.copies } else { store.due };
+    let all = stores.iter().filter(of_store).map(count).sum::<u64>();
+    Some(request.max.map_or(all, |max| all.min(max as u64)))
 }
 
 fn repair(findings: &[String], context: &Context) -> Outcome {

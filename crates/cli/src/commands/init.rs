@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use strongroom_engine::app::installation;
+use strongroom_engine::app::installation::{self, NewInstallation};
 
 use crate::context::Context;
 use crate::failure::{Exit, Outcome};
@@ -16,11 +16,19 @@ pub(crate) struct Init {
     /// The database of the registry, which must hold none yet: postgres://USER@HOST:PORT/DATABASE [default: a file]
     #[arg(long, value_name = "URL")]
     registry: Option<String>,
+    /// The domain name of its institution, in lower case; it never changes [default: example.edu]
+    #[arg(long, value_name = "DOMAIN")]
+    institution: Option<String>,
+    /// What people call the institution [default: the domain name]
+    #[arg(long)]
+    name: Option<String>,
 }
 
 pub(crate) fn run(command: &Init, context: &Context) -> Outcome {
     let home = command.dir.as_ref().unwrap_or(&context.home);
-    let made = installation::init(&context.caller()?, home, command.registry.as_deref())?;
+    let Init { registry, institution, name, .. } = command;
+    let new = NewInstallation { registry: registry.clone(), institution: institution.clone(), name: name.clone() };
+    let made = installation::init(&context.caller()?, home, &new)?;
     if context.output.is_json() {
         context.output.show(&made)?;
     } else {

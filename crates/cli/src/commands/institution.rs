@@ -36,10 +36,20 @@ pub(crate) enum Institution {
         #[arg(long, value_name = "true|false")]
         active: Option<bool>,
     },
+    /// Change what people call one
+    Rename {
+        /// Its domain name, which stays
+        institution: String,
+        /// What people call it from now on
+        name: String,
+    },
     /// Deactivate one: it may no longer deposit; what is kept stays
     Remove {
         /// Its domain name
         institution: String,
+        /// Activate it again
+        #[arg(long)]
+        undo: bool,
     },
 }
 
@@ -50,7 +60,8 @@ pub(crate) fn run(command: Institution, context: &Context) -> Outcome {
         Institution::Show { institution } => institutions::show(&call, &institution)?,
         Institution::Add { institution, name } => institutions::add(&call, &institution, name.as_deref())?,
         Institution::Set { institution, name, active } => institutions::set(&call, &institution, name, active)?,
-        Institution::Remove { institution } => institutions::set(&call, &institution, None, Some(false))?,
+        Institution::Rename { institution, name } => institutions::set(&call, &institution, Some(name), None)?,
+        Institution::Remove { institution, undo } => institutions::set(&call, &institution, None, Some(undo))?,
     };
     context.output.show(&shown)?;
     Ok(Exit::Done)

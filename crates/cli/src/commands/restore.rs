@@ -100,6 +100,8 @@ impl How {
 pub(crate) fn run(command: Restore, context: &Context) -> Outcome {
     let call = context.call()?;
     let Some(one) = command.one else { return restore_many::run(&call, &command.many, context) };
+    let (One::Object { how, .. } | One::File { how, .. }) = &one;
+    how.waiting.refuse_without(how.wait)?;
     let (asked, how) = match one {
         One::Object { object, version, format, submission, folder, how } => {
             let (submission, unpacked) = (submission || format == Form::Submitted, folder);

@@ -15,7 +15,7 @@ use strongroom_engine::app::views::{BatchId, BatchView, ItemStatus};
 use strongroom_engine::app::{self, OpContext, batches, items, restorations};
 
 use super::restore::How;
-use super::wait::Waiting;
+use super::wait::{Waiting, tell_stopped};
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output::printable;
@@ -40,6 +40,7 @@ pub(crate) struct Many {
 }
 
 pub(super) fn run(call: &OpContext, many: &Many, context: &Context) -> Outcome {
+    many.how.waiting.refuse_without(many.how.wait)?;
     let target = many.how.target();
     let made = match (&many.collection, &many.list) {
         (Some(name), _) => {
@@ -151,7 +152,7 @@ fn wait(call: &OpContext, batch: BatchId, waiting: &Waiting, context: &Context) 
     }
     let ended = batches::show(call, batch)?;
     if ended.open > 0 {
-        return not_over(&ended, waiting, is_late, shutdown.is_requested());
+        return not_over(&ended, waiting, (is_late, shutdown.is_requested()), context);
     }
     let filter = Filter { batch: Some(batch), ..Filter::default() };
     app::each(
@@ -168,11 +169,14 @@ fn wait(call: &OpContext, batch: BatchId, waiting: &Waiting, context: &Context) 
 }
 
 /// What is said of a batch that is not over.
-fn not_over(batch: &BatchView, waiting: &Waiting, is_late: bool, is_stopped: bool) -> Outcome {
+fn not_over(batch: &BatchView, waiting: &Waiting, (is_late, is_stopped): (bool, bool), context: &Context) -> Outcome {
     let (open, all) = (batch.open, batch.items);
     let what = match (waiting.timeout, is_late, is_stopped) {
         (Some(timeout), true, _) => format!("had not ended after {timeout:?}; they go on under other workers"),
-        (_, _, true) => return Ok(Exit::Interrupted),
+        (_, _, true) => {
+            tell_stopped(open, &format!("batches report {}", batch.batch), context);
+            return Ok(Exit::Interrupted);
+        }
         _ => format!("are {} or wait for one that is", ItemStatus::Held),
     };
     let next = format!("\"strongroom batches report {}\" shows them", batch.batch);

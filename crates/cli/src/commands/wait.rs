@@ -12,7 +12,7 @@ use strongroom_engine::settings::parse_duration;
 
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
-use crate::output::printable;
+use crate::output::{counted, printable};
 use crate::{progress, signals};
 
 /// How often it is looked whether an item has ended.
@@ -40,8 +40,18 @@ pub(crate) type Tell<'t> = &'t mut dyn FnMut(ItemView) -> Result<Ended, Failure>
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Waiting {
     /// Stop waiting after this time, such as 10m; exit 1 if any has not ended by then [default: none]
-    #[arg(long, value_name = "DURATION", requires = "wait", value_parser = duration)]
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub(super) timeout: Option<Duration>,
+}
+
+impl Waiting {
+    /// Refuses a time for waiting where the command does not wait.
+    pub(super) fn refuse_without(&self, waits: bool) -> Result<(), Failure> {
+        if waits || self.timeout.is_none() {
+            return Ok(());
+        }
+        Err(Failure::usage("--timeout is a time for waiting, and the command does not wait").next("add --wait"))
+    }
 }
 
 fn duration(text: &str) -> Result<Duration, String> {
@@ -125,10 +135,25 @@ pub(crate) fn wait_until(
             Failure::new(Exit::No, message).next(format!("\"strongroom items show {first}\" shows the first of them"))
         );
     }
-    if shutdown.is_requested() && !open.is_empty() {
+    if shutdown.is_requested()
+        && let Some(first) = open.first()
+    {
+        tell_stopped(open.len() as u64, &format!("items show {first}"), context);
         return Ok(Exit::Interrupted);
     }
     Ok(if open.is_empty() { exit } else { Exit::No })
+}
+
+/// Says on standard error what becomes of the work items that a person has stopped waiting for.
+pub(super) fn tell_stopped(open: u64, follow: &str, context: &Context) {
+    if context.is_quiet {
+        return;
+    }
+    let items = counted(open, "work item has", "work items have");
+    eprintln!("stopped waiting: {items} not ended; what is done stays, and workers go on from there");
+    eprintln!(
+        "  next: \"strongroom {follow}\" follows them; \"strongroom work\" or \"strongroom serve\" goes on where no worker runs"
+    );
 }
 
 /// Says on standard error, once for each, what an item waits for. Older deposits of its object are worked on with it; what a

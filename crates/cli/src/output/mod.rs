@@ -156,16 +156,16 @@ impl Output {
         Table::new(self, columns)
     }
 
-    /// Columns of the terminal: as `COLUMNS` says, else as wide as the terminal is.
-    pub(crate) fn width(&self) -> usize {
-        let said = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).filter(|width| *width > 0);
-        said.or_else(terminal_width).unwrap_or(WIDTH).max(LEAST_WIDTH)
-    }
-
     /// Hands over what was written so far.
     pub(crate) fn flush(&self) -> Result<(), Failure> {
         self.writer.borrow_mut().flush().map_err(|error| failed(&error))
     }
+}
+
+/// Columns of the terminal: as `COLUMNS` says, else as wide as the terminal is.
+fn terminal_columns() -> usize {
+    let said = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).filter(|width| *width > 0);
+    said.or_else(terminal_width).unwrap_or(WIDTH).max(LEAST_WIDTH)
 }
 
 /// The width of the terminal that standard output is; none where it is none, or does not say.

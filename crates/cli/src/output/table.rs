@@ -9,7 +9,7 @@ use strongroom_identify::csv;
 
 use super::cell::Cell;
 use super::fit::{self, Keep};
-use super::{Fields, Output, text_of, unwritable};
+use super::{Fields, Output, terminal_columns, text_of, unwritable};
 use crate::failure::Failure;
 
 /// Rows that a table gathers before it knows how wide its columns are.
@@ -102,7 +102,7 @@ pub(crate) struct Table<'o> {
 
 impl<'o> Table<'o> {
     pub(super) fn new(output: &'o Output, columns: &[&'static str]) -> Self {
-        let form = if output.is_json() { Form::Json } else { Form::Fitted(output.width()) };
+        let form = if output.is_json() { Form::Json } else { Form::Fitted(terminal_columns()) };
         let zone = TimeZone::system();
         Self {
             output,

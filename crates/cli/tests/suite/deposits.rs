@@ -276,3 +276,23 @@ fn all_topics_are_paused_and_resumed_at_once_also_those_that_come_to_be_later() 
     assert!(resumed.iter().all(|topic| topic["paused"] == false), "{resumed:?}");
     place.run(["deposit", "greeting.tar", "--wait"]).succeeds();
 }
+
+#[test]
+fn archive_storage_that_is_none_is_told_with_the_deposit() {
+    let place = Place::with_home();
+    place.bag("letters", "hello\n");
+    let (folder, option) = (place.path("letters-payload"), "Storage-Option: Glacier-Deep-OH\n");
+    place.write("aptrust-info.txt", format!("Title: Letters\nAccess: Institution\n{option}"));
+    let folder = folder.display().to_string();
+    let tags = ["--tag-file", "aptrust-info.txt=aptrust-info.txt", "--tag", "Source-Organization=Example University"];
+    let make = ["bag", "create", folder.as_str(), "cold.tar", "--algorithm", "md5"];
+    place.run(make.iter().chain(&tags)).succeeds();
+    let item = place.run(["deposit", "cold.tar", "--wait", "--json"]).succeeds().object();
+    let problems = item["problems"].as_array().unwrap();
+    let told = problems.iter().find(|problem| problem["code"] == "deposit.storage_not_archived").expect("a warning");
+    assert_eq!(told["severity"], "warning");
+    let message = told["message"].as_str().unwrap();
+    for word in ["Glacier-Deep-OH", "archive storage", "primary (folder), secondary (folder)"] {
+        assert!(message.contains(word), "{message}");
+    }
+}

@@ -382,3 +382,44 @@ fn the_advice_for_a_damaged_registry_names_its_side_files() {
     let advice = ["is damaged", "home/registry.db-wal", "home/registry.db-shm", "strongroom rebuild --adopt"];
     place.run(["items", "list"]).fails(5, &advice);
 }
+
+#[test]
+fn a_home_begins_with_the_institution_that_is_named() {
+    let place = Place::empty();
+    place.write("a-file", "text\n");
+    place.run(["init", "a-file"]).fails(2, &["a-file is a file", "nothing was changed"]);
+    place.run(["init", "home", "--institution", "Not A Domain"]).fails(2, &["Not A Domain"]);
+    place.run(["init", "home", "--institution", "library.example.org", "--name", "The Library"]).succeeds();
+    let shown = || place.run(["institution", "show", "library.example.org", "--json"]).succeeds().object();
+    assert_eq!(shown()["name"], "The Library");
+    assert!(place.path("home/stores/receiving/library.example.org").is_dir());
+    place.run(["institution", "rename", "library.example.org", "The Old Library"]).succeeds();
+    assert_eq!(shown()["name"], "The Old Library");
+    place.run(["institution", "remove", "library.example.org"]).succeeds();
+    assert_eq!(shown()["active"], false);
+    place.run(["institution", "remove", "library.example.org", "--undo"]).succeeds();
+    assert_eq!(shown()["active"], true);
+    let named = ["default", "--institution", "library.example.org"];
+    place.run(["collection", "remove"].iter().chain(&named)).succeeds();
+    assert!(place.run(["collection", "list", "--json"]).succeeds().json().is_empty());
+    place.run(["collection", "remove", "--undo"].iter().chain(&named)).succeeds();
+    assert_eq!(place.run(["collection", "list", "--json"]).succeeds().json().len(), 1);
+}
+
+#[test]
+fn an_error_is_one_json_object_for_scripts() {
+    let place = Place::with_home();
+    for (command, code, word) in [
+        (&["items", "show", "ffff", "--json"][..], 3, "not_found"),
+        (&["items", "lost", "--json"], 2, "usage"),
+        (&["institution", "add", "example.edu", "--json"], 2, "exists"),
+        (&["items", "list", "--status", "lost", "--json"], 2, "usage"),
+    ] {
+        let answer = place.run(command);
+        assert_eq!((answer.code, answer.stdout.as_str()), (Some(code), ""), "{answer:?}");
+        let told: serde_json::Value = serde_json::from_str(&answer.stderr).unwrap_or_else(|_| panic!("{answer:?}"));
+        let keys: Vec<&String> = told.as_object().unwrap().keys().collect();
+        assert_eq!(keys, ["code", "error", "next"], "{answer:?}");
+        assert_eq!(told["code"], word, "{answer:?}");
+    }
+}

@@ -160,7 +160,7 @@ impl Answer {
     pub(crate) fn fails(self, code: i32, words: &[&str]) -> Self {
         assert_eq!(self.code, Some(code), "{self:?}");
         assert_eq!(self.stdout, "", "an error has no answer");
-        assert!(self.stderr.contains("error: "), "{self:?}");
+        assert!(self.stderr.contains("error: ") || self.stderr.contains("{\"error\":"), "{self:?}");
         assert!(!self.stderr.contains("panicked"), "{self:?}");
         for word in words {
             assert!(self.stderr.contains(word), "{word:?} is not in {self:?}");

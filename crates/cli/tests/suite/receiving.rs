@@ -75,5 +75,5 @@ fn a_background_task_that_fails_decides_the_answer_of_one_round() {
     assert_eq!(line["task"], "receiving");
     assert!(line["error"].as_str().is_some_and(|error| error.contains("away")), "{line}");
     assert!(lines.iter().any(|line| line["result"].is_string()), "the others are run: {lines:?}");
-    assert!(answer.stderr.contains("error: could not run background task receiving"), "{answer:?}");
+    assert!(answer.stderr.contains("{\"error\":\"could not run background task receiving"), "{answer:?}");
 }

@@ -254,12 +254,36 @@ fn remove_registry(path: &Path) {
     }
 }
 
-/// Makes an installation in `directory`, which is absent or empty, with its registry at the URL `registry` where one is given:
-/// settings, registry, stores, an institution and a collection. It is made beside its place and moved in as a whole, so that it
+/// What a new installation begins with.
+#[derive(Debug, Clone, Default)]
+pub struct NewInstallation {
+    /// The URL of the database of its registry; a file in the data directory where absent.
+    pub registry: Option<String>,
+    /// The domain name of its institution; one that is nobody's where absent.
+    pub institution: Option<String>,
+    /// What people call that institution; its domain name where absent.
+    pub name: Option<String>,
+}
+
+impl NewInstallation {
+    fn institution(&self) -> (&str, &str) {
+        match (self.institution.as_deref(), self.name.as_deref()) {
+            (None, name) => (INSTITUTION, name.unwrap_or("Example University")),
+            (Some(institution), name) => (institution, name.unwrap_or(institution)),
+        }
+    }
+}
+
+/// Makes an installation in `directory`, which is absent or empty: settings, registry, stores, an institution and a collection. It is made beside its place and moved in as a whole, so that it
 /// is there or is not.
-pub fn init(caller: &Caller, directory: &Path, registry: Option<&str>) -> Result<InstallationView, EngineError> {
+pub fn init(caller: &Caller, directory: &Path, new: &NewInstallation) -> Result<InstallationView, EngineError> {
     // There is no journal yet that could be told of a refusal.
     caller.authorize(&INSTALLATION_INIT, |_| {})?;
+    let (institution, _) = new.institution();
+    if !tenants::is_institution_identifier(institution) {
+        return Err(EngineError::Usage(format!("{institution:?} cannot name an institution"))
+            .next("give a domain name in lower case, such as example.edu"));
+    }
     refuse_what_is_there(directory)?;
     let parent = directory.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if !parent.is_dir() {
@@ -268,7 +292,7 @@ pub fn init(caller: &Caller, directory: &Path, registry: Option<&str>) -> Result
     }
     let beside = parent.join(format!(".strongroom-{}", Uuid::new_v4().simple()));
     let entry = caller.entry(Uuid::now_v7(), &INSTALLATION_INIT);
-    let outcome = fill(&beside, registry, entry).and_then(|()| {
+    let outcome = fill(&beside, new, entry).and_then(|()| {
         fs::rename(&beside, directory).map_err(|source| io("make the home", directory, source))?;
         fs::File::open(parent).and_then(|folder| folder.sync_all()).map_err(|source| io("sync", parent, source))
     });
@@ -280,7 +304,7 @@ pub fn init(caller: &Caller, directory: &Path, registry: Option<&str>) -> Result
     Ok(InstallationView {
         home: directory.display().to_string(),
         settings: directory.join(SETTINGS_FILE).display().to_string(),
-        institution: INSTITUTION.to_owned(),
+        institution: institution.to_owned(),
         collection: COLLECTION.to_owned(),
     })
 }
@@ -290,6 +314,13 @@ fn refuse_what_is_there(directory: &Path) -> Result<(), EngineError> {
     let entries = match fs::read_dir(directory) {
         Ok(mut entries) => entries.next().is_some(),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound && !is_link => return Ok(()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotADirectory && directory.exists() => {
+            return Err(EngineError::Usage(format!(
+                "{} is a file, not a folder; nothing was changed",
+                directory.display()
+            ))
+            .next("name a folder that is absent or empty"));
+        }
         Err(source) => return Err(io("make a home at", directory, source)),
     };
     let shown = directory.display();
@@ -304,10 +335,11 @@ fn refuse_what_is_there(directory: &Path) -> Result<(), EngineError> {
     Ok(())
 }
 
-fn fill(folder: &Path, registry: Option<&str>, entry: JournalEntry) -> Result<(), EngineError> {
+fn fill(folder: &Path, new: &NewInstallation, entry: JournalEntry) -> Result<(), EngineError> {
+    let (identifier, name) = new.institution();
     // What a data directory holds is for its owner only, unless a setting or a person opens it.
     DirBuilder::new().mode(0o700).create(folder).map_err(|source| io("make the folder", folder, source))?;
-    let text = match registry {
+    let text = match &new.registry {
         Some(url) => with_registry(&starting_file(), url)?,
         None => starting_file(),
     };
@@ -318,7 +350,7 @@ fn fill(folder: &Path, registry: Option<&str>, entry: JournalEntry) -> Result<()
         }
         store.create(name, folder)?;
     }
-    let receiving = folder.join("stores").join(&settings.roles.receiving).join(INSTITUTION);
+    let receiving = folder.join("stores").join(&settings.roles.receiving).join(identifier);
     fs::create_dir(&receiving).map_err(|source| io("make the folder", &receiving, source))?;
     let file = folder.join(SETTINGS_FILE);
     fs::File::options()
@@ -336,9 +368,10 @@ fn fill(folder: &Path, registry: Option<&str>, entry: JournalEntry) -> Result<()
     }
     let registry = Registry::open(&location)?;
     profiles::put_builtins(&registry)?;
+    let (identifier, name) = (identifier.to_owned(), name.to_owned());
     registry.write(move |tx| {
         let institution = InstitutionId::new();
-        tenants::add_institution(tx, institution, INSTITUTION, "Example University")?;
+        tenants::add_institution(tx, institution, &identifier, &name)?;
         let rules = CollectionRules { name: "Default collection".to_owned(), ..CollectionRules::default() };
         tenants::add_collection(tx, CollectionId::new(), institution, COLLECTION, &rules)?;
         entry.done(tx, &Target::of_system("the installation"))?;

@@ -127,11 +127,8 @@ where
         return first(listing.limit, page, take);
     }
     let mut beginnings = vec![None];
-    loop {
-        match page(beginnings.last().cloned().flatten())?.next {
-            Some(next) => beginnings.push(Some(next)),
-            None => break,
-        }
+    while let Some(next) = page(beginnings.last().cloned().flatten())?.next {
+        beginnings.push(Some(next));
     }
     let mut room = listing.limit.unwrap_or(u64::MAX);
     while let Some(beginning) = beginnings.pop() {

@@ -127,6 +127,16 @@ impl TaskEnd {
             End::Task(outcome) => task_words(outcome),
         };
         Event::TaskEnded { topic: &held.topic, key: &held.key, end, note, elapsed }.emit();
+        if let End::Stage(
+            StageEnd::Succeeded { .. }
+            | StageEnd::Fatal { .. }
+            | StageEnd::Invalid { .. }
+            | StageEnd::Held { .. }
+            | StageEnd::Cancelled { .. },
+        ) = &self.end
+        {
+            Event::ItemEnded { item: &held.key, topic: &held.topic, end, note }.emit();
+        }
     }
 }
 

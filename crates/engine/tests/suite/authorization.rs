@@ -172,7 +172,7 @@ const CASES: &[Case] = cases! {
         something(app::formats::reidentify(call, &ReidentifyRequest::default(), &mut |_| {}))
     };
     "installation::init" "installation.init" |call, world| {
-        something(app::installation::init(call.caller(), &world.home.path().join("another"), None))
+        something(app::installation::init(call.caller(), &world.home.path().join("another"), &app::installation::NewInstallation::default()))
     };
     "institutions::list" "institutions.list" |call, _| {
         let page = app::institutions::list(call, None)?;

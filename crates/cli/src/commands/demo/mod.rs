@@ -10,6 +10,7 @@ use std::time::Instant;
 
 use clap::Args;
 use strongroom_engine::app::installation;
+use strongroom_engine::app::installation::NewInstallation;
 
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
@@ -40,7 +41,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Outcome {
     let mut done: Vec<StepReport> = Vec::new();
     let home = dir.join("home");
     context.output.say(format!("making a data directory in {}", home.display()))?;
-    installation::init(&steps::caller(), &home, None)?;
+    installation::init(&steps::caller(), &home, &NewInstallation::default())?;
     let demo = Demo::open(dir, home, context, shutdown)?;
     for (name, step) in Demo::steps() {
         context.output.say(format!("\n{name}"))?;

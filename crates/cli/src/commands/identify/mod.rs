@@ -23,7 +23,7 @@ use self::listed::ListedPaths;
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output::{printable, printable_lines};
-use crate::progress;
+use crate::progress::{self, per_second};
 
 /// Say which formats files have, by PRONOM; needs no home
 #[derive(Debug, Args)]
@@ -167,7 +167,7 @@ pub(crate) fn run(command: &Identify, context: &Context) -> Outcome {
         Examined::IdentifiedFile(mut entry) => {
             count += 1;
             if count.is_multiple_of(100) {
-                bar.set_message(format!("{count} files identified"));
+                bar.set_message(format!("{count} files identified, {}/s", per_second(count, bar.elapsed())));
             }
             if command.conclusive {
                 entry.conclude();

@@ -10,10 +10,10 @@ use strongroom_registry::work;
 use strongroom_registry::{GenerationId, ObjectId, ObjectState, RegistryError, Scope, backfill, interim, items};
 
 use super::Findings;
-use crate::EngineError;
 use crate::ingest::deposit::DepositOptions;
 use crate::ingest::lease::expect;
 use crate::workflow::{Outcome, StageContext, StageError};
+use crate::{EngineError, Home};
 
 /// The object and its placement, fixed for the rest of the way.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -95,7 +95,10 @@ fn placement(
     };
     let Some((option, replaceable)) = &findings.storage_option else { return Ok((default()?, None)) };
     match home.placement_without(option, retired) {
-        Ok((name, _)) => Ok((name, None)),
+        Ok((name, stores)) => {
+            let message = not_archived(option, stores.iter().map(|(store, _)| store.as_str()), home);
+            Ok((name, message.map(|message| warning("deposit.storage_not_archived", message))))
+        }
         Err(EngineError::NotFound { .. }) if *replaceable => {
             let name = default()?;
             let message = format!("the deposit asks for the unknown storage option {option:?}; {name} is used");
@@ -103,4 +106,23 @@ fn placement(
         }
         Err(error) => Err(StageError::fatal(error.chain())),
     }
+}
+
+/// Says where copies go that a depositor asks to keep in archive storage, where stores of the placement keep them otherwise. The
+/// storage options of APTrust that begin so mean classes of object storage whose contents are retrieved before they are read.
+fn not_archived<'s>(option: &str, stores: impl Iterator<Item = &'s str>, home: &Home) -> Option<String> {
+    const ARCHIVE: &str = "glacier";
+    let beginning = option.get(..ARCHIVE.len())?;
+    if !beginning.eq_ignore_ascii_case(ARCHIVE) {
+        return None;
+    }
+    let others: Vec<String> = stores
+        .filter_map(|name| home.settings.stores.get(name).map(|store| (name, store)))
+        .filter(|(_, store)| store.content_class().is_none())
+        .map(|(name, store)| format!("{name} ({})", store.kind()))
+        .collect();
+    let others = (!others.is_empty()).then(|| others.join(", "))?;
+    Some(format!(
+        "the deposit asks for {option}, which means archive storage; its copies go to {others}, which is none"
+    ))
 }
