@@ -174,7 +174,7 @@ fn make_all(jobs: &[Job], options: &BagOptions, interrupt: &AtomicBool, context:
                     exit = Exit::from(&failure);
                 }
                 context.output.flush()?;
-                failure.tell();
+                failure.tell(context.output.is_json());
             }
         }
     }

@@ -106,7 +106,7 @@ fn check_all(paths: &[PathBuf], options: &CheckOptions, context: &Context) -> Ou
                 }
                 failed += 1;
                 context.output.flush()?;
-                failure.tell();
+                failure.tell(context.output.is_json());
             }
         }
     }
