@@ -9,7 +9,7 @@ use strongroom_engine::settings::{Loaded, Settings};
 
 use crate::arguments::Global;
 use crate::failure::Failure;
-use crate::logging::without_lost_stores;
+use crate::logging::{Logging, without_lost_stores};
 use crate::output::{Output, printable};
 
 /// The surroundings of a command.
@@ -53,7 +53,7 @@ impl Context {
     /// Reads the settings, and begins to log as they say, but a level less: a command that ends tells by its answer.
     pub(crate) fn settings(&self) -> Result<Loaded, Failure> {
         let loaded = self.load()?;
-        crate::logging::start(&loaded.settings.log, self.verbosity - 1);
+        crate::logging::start(&loaded.settings.log, self.verbosity - 1, Logging::Command);
         Ok(loaded)
     }
 
@@ -95,7 +95,7 @@ impl Context {
     /// does, also which stores cannot be used.
     pub(crate) fn call_for_service(&self) -> Result<OpContext, Failure> {
         let loaded = self.load()?;
-        crate::logging::start(&loaded.settings.log, self.verbosity);
+        crate::logging::start(&loaded.settings.log, self.verbosity, Logging::Service);
         let installation = self.installation_of(loaded)?;
         self.tell_upgrade(&registry::upgrade(&installation)?);
         let opened = installation.open()?;

@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use strongroom_engine::event::STORE_LOST;
+use strongroom_engine::event::{ITEM_ENDED, STORE_LOST};
 use strongroom_engine::settings::{Log, LogFormat};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::dynamic_filter_fn;
@@ -11,13 +11,29 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
 const LEVELS: [&str; 5] = ["error", "warn", "info", "debug", "trace"];
+/// The level from which on there is a line for each outcome.
+const INFO: usize = 2;
+
+/// Who logs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Logging {
+    /// A command that shows the work items that it waits for: a line for each that ends would repeat it, but where all is asked for.
+    Command,
+    /// Workers and background tasks.
+    Service,
+}
 
 /// Begins to log. `verbosity` moves the level: up for `-v`, down for `-q`. A second call changes nothing.
-pub(crate) fn start(log: &Log, verbosity: i8) {
-    let set = LEVELS.iter().position(|level| *level == log.level).unwrap_or(2);
+pub(crate) fn start(log: &Log, verbosity: i8, logging: Logging) {
+    let set = LEVELS.iter().position(|level| *level == log.level).unwrap_or(INFO);
     let index = set.saturating_add_signed(isize::from(verbosity)).min(LEVELS.len() - 1);
     let level = LEVELS.get(index).copied().unwrap_or("info");
-    let is_told = |name: &str| name != STORE_LOST || !ARE_STORES_TOLD_BY_COMMAND.load(Ordering::SeqCst);
+    let are_items_told = logging == Logging::Service || index >= INFO;
+    let is_told = move |name: &str| match name {
+        STORE_LOST => !ARE_STORES_TOLD_BY_COMMAND.load(Ordering::SeqCst),
+        ITEM_ENDED => are_items_told,
+        _ => true,
+    };
     let subscriber = tracing_subscriber::registry()
         .with(EnvFilter::new(level))
         .with(dynamic_filter_fn(move |metadata, _| is_told(metadata.name())));

@@ -9,6 +9,9 @@ use tracing::{debug, error, info, warn};
 /// The name of [`Event::StoreLost`] in its log line's metadata, for a program that says it in other words.
 pub const STORE_LOST: &str = "store_lost";
 
+/// The name of the log line of a work item that ended, so that a command that shows its items can leave it out.
+pub const ITEM_ENDED: &str = "item_ended";
+
 /// Something worth reporting.
 pub enum Event<'a> {
     /// A topic is worked on by more or fewer from now on.
@@ -321,9 +324,11 @@ impl Event<'_> {
                 debug!(topic, key, end, note, ?elapsed, "task ended");
             }
             Self::ItemEnded { item, topic, end: end @ ("fatal" | "invalid"), note } => {
-                warn!(item, topic, end, note, "work item failed");
+                warn!(name: ITEM_ENDED, item, topic, end, note, "work item failed");
             }
-            Self::ItemEnded { item, topic, end, note } => info!(item, topic, end, note, "work item ended"),
+            Self::ItemEnded { item, topic, end, note } => {
+                info!(name: ITEM_ENDED, item, topic, end, note, "work item ended");
+            }
             Self::TaskPanicked { topic, key, message } => error!(topic, key, message, "task panicked"),
             Self::TaskLost { topic, key, cause } => warn!(topic, key, cause, "task is no longer held"),
             Self::EndNotRecorded { topic, key, error } => {

@@ -62,7 +62,7 @@ impl<'c> Demo<'c> {
         let settings = loaded.settings.clone();
         // The damage is ours and no alarm; who wants to see it all asks for it.
         if context.verbosity() > 0 {
-            crate::logging::start(&settings.log, context.verbosity());
+            crate::logging::start(&settings.log, context.verbosity(), crate::logging::Logging::Command);
         }
         let call = Installation::new(&home, &file, loaded, caller()).open()?.context;
         Ok(Self { dir: dir.to_owned(), context, shutdown, home, settings, call })
