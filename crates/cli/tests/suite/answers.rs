@@ -26,6 +26,9 @@ pub(crate) const VARYING: [(&str, &str); 14] = [
     (r" {2,}", "  "),
 ];
 
+/// Characters of a local date and minute.
+const LOCAL_MINUTE: usize = 16;
+
 /// Who acts: the account of the process differs from machine to machine.
 const ACTOR: &str = "tester@example.edu";
 
@@ -52,7 +55,11 @@ fn told(place: &Place, arguments: &[&str], is_sorted: bool) -> String {
     let mut lines: Vec<&str> = answer.stdout.lines().collect();
     if is_sorted {
         // What happened at one moment comes in the order of random identifiers.
-        lines.sort_unstable_by_key(|line| line.split_once('Z').map_or(*line, |(_, rest)| rest.trim_start()));
+        let behind_time = |line: &str| match line.split_once('Z').filter(|_| line.starts_with('{')) {
+            Some((_, rest)) => rest.to_owned(),
+            None => line.get(LOCAL_MINUTE..).unwrap_or_default().to_owned(),
+        };
+        lines.sort_by_cached_key(|line| behind_time(line));
     }
     let mut text = format!("$ strongroom {}\n", arguments.join(" "));
     for line in lines {

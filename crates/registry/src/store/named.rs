@@ -22,7 +22,7 @@ pub trait Named: From<Uuid> {
 }
 
 macro_rules! named {
-    ($($name:ident $what:literal $statement:literal),* $(,)?) => {$(
+    ($($name:ident $what:literal $statement:expr),* $(,)?) => {$(
         impl From<Uuid> for $name {
             fn from(id: Uuid) -> Self {
                 Self(id)
@@ -31,18 +31,18 @@ macro_rules! named {
 
         impl Named for $name {
             const WHAT: &'static str = $what;
-            const STATEMENT: Statement = Statement($statement);
+            const STATEMENT: Statement = $statement;
         }
     )*};
 }
 
 named! {
-    ItemId "work item" "named.items",
-    BatchId "batch" "named.batches",
-    ObjectId "object" "named.objects",
-    FileId "file" "named.files",
-    FindingId "finding" "named.findings",
-    UploadId "upload" "named.uploads",
+    ItemId "work item" Statement("named.items"),
+    BatchId "batch" Statement("named.batches"),
+    ObjectId "object" Statement("named.objects"),
+    FileId "file" Statement("named.files"),
+    FindingId "finding" Statement("named.findings"),
+    UploadId "upload" Statement("named.uploads"),
 }
 
 /// The one record that a text names.
