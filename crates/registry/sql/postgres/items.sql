@@ -30,11 +30,7 @@ SELECT {items.columns}
 FROM {items.tables}
 WHERE w.id > $1 AND ($2::uuid IS NULL OR w.institution_id = $2) AND ($3::text IS NULL OR w.status = $3)
     AND ($4::text IS NULL OR w.stage = $4) AND ($5::text IS NULL OR w.action = $5)
-    AND ($6::boolean IS NULL OR (w.needs_review = $6 AND NOT (w.action = 'ingest' AND w.status = 'failed' AND EXISTS (SELECT 1
-        FROM work_items x WHERE x.institution_id = w.institution_id AND x.object_identifier = w.object_identifier
-            AND x.number > w.number AND x.action = 'ingest' AND x.status = 'succeeded'
-            AND NOT EXISTS (SELECT 1 FROM item_parts m JOIN item_parts p ON p.total = m.total AND p.number <> m.number
-                WHERE m.item_id = w.id AND p.item_id = x.id))))) AND ($7::bigint IS NULL OR w.created_at >= $7) AND $8::uuid IS NULL
+    AND ($6::boolean IS NULL OR (w.needs_review = $6 AND NOT {items.made_good})) AND ($7::bigint IS NULL OR w.created_at >= $7) AND $8::uuid IS NULL
     AND $9::text IS NULL
     AND (w.status <> 'deleted' OR $3 = 'deleted')
 ORDER BY w.id LIMIT $10
@@ -43,11 +39,7 @@ SELECT {items.columns}
 FROM {items.tables}
 WHERE w.id > $1 AND ($2::uuid IS NULL OR w.institution_id = $2) AND ($3::text IS NULL OR w.status = $3)
     AND ($4::text IS NULL OR w.stage = $4) AND ($5::text IS NULL OR w.action = $5)
-    AND ($6::boolean IS NULL OR (w.needs_review = $6 AND NOT (w.action = 'ingest' AND w.status = 'failed' AND EXISTS (SELECT 1
-        FROM work_items x WHERE x.institution_id = w.institution_id AND x.object_identifier = w.object_identifier
-            AND x.number > w.number AND x.action = 'ingest' AND x.status = 'succeeded'
-            AND NOT EXISTS (SELECT 1 FROM item_parts m JOIN item_parts p ON p.total = m.total AND p.number <> m.number
-                WHERE m.item_id = w.id AND p.item_id = x.id))))) AND ($7::bigint IS NULL OR w.created_at >= $7) AND w.batch_id = $8 AND $9::text IS NULL
+    AND ($6::boolean IS NULL OR (w.needs_review = $6 AND NOT {items.made_good})) AND ($7::bigint IS NULL OR w.created_at >= $7) AND w.batch_id = $8 AND $9::text IS NULL
     AND (w.status <> 'deleted' OR $3 = 'deleted')
 ORDER BY w.id LIMIT $10
 -- name: items.list_of_object
@@ -55,11 +47,7 @@ SELECT {items.columns}
 FROM {items.tables}
 WHERE w.id > $1 AND ($2::uuid IS NULL OR w.institution_id = $2) AND ($3::text IS NULL OR w.status = $3)
     AND ($4::text IS NULL OR w.stage = $4) AND ($5::text IS NULL OR w.action = $5)
-    AND ($6::boolean IS NULL OR (w.needs_review = $6 AND NOT (w.action = 'ingest' AND w.status = 'failed' AND EXISTS (SELECT 1
-        FROM work_items x WHERE x.institution_id = w.institution_id AND x.object_identifier = w.object_identifier
-            AND x.number > w.number AND x.action = 'ingest' AND x.status = 'succeeded'
-            AND NOT EXISTS (SELECT 1 FROM item_parts m JOIN item_parts p ON p.total = m.total AND p.number <> m.number
-                WHERE m.item_id = w.id AND p.item_id = x.id))))) AND ($7::bigint IS NULL OR w.created_at >= $7) AND ($8::uuid IS NULL OR w.batch_id = $8)
+    AND ($6::boolean IS NULL OR (w.needs_review = $6 AND NOT {items.made_good})) AND ($7::bigint IS NULL OR w.created_at >= $7) AND ($8::uuid IS NULL OR w.batch_id = $8)
     AND w.institution_id = $11 AND w.object_identifier = $9
     AND (w.status <> 'deleted' OR $3 = 'deleted')
 ORDER BY w.id LIMIT $10
@@ -67,33 +55,21 @@ ORDER BY w.id LIMIT $10
 SELECT w.id FROM work_items w
 WHERE w.id < $1 AND ($2::uuid IS NULL OR w.institution_id = $2) AND ($3::text IS NULL OR w.status = $3) AND (w.status <> 'deleted' OR $3 = 'deleted')
     AND ($4::text IS NULL OR w.stage = $4) AND ($5::text IS NULL OR w.action = $5)
-    AND ($6::boolean IS NULL OR (w.needs_review = $6 AND NOT (w.action = 'ingest' AND w.status = 'failed' AND EXISTS (SELECT 1
-        FROM work_items x WHERE x.institution_id = w.institution_id AND x.object_identifier = w.object_identifier
-            AND x.number > w.number AND x.action = 'ingest' AND x.status = 'succeeded'
-            AND NOT EXISTS (SELECT 1 FROM item_parts m JOIN item_parts p ON p.total = m.total AND p.number <> m.number
-                WHERE m.item_id = w.id AND p.item_id = x.id)))))
+    AND ($6::boolean IS NULL OR (w.needs_review = $6 AND NOT {items.made_good}))
     AND ($7::bigint IS NULL OR w.created_at >= $7)
 ORDER BY w.id DESC LIMIT $8
 -- name: items.newest_of_status
 SELECT w.id FROM work_items w
 WHERE w.id < $1 AND ($2::uuid IS NULL OR w.institution_id = $2) AND w.status = $3
     AND ($4::text IS NULL OR w.stage = $4) AND ($5::text IS NULL OR w.action = $5)
-    AND ($6::boolean IS NULL OR (w.needs_review = $6 AND NOT (w.action = 'ingest' AND w.status = 'failed' AND EXISTS (SELECT 1
-        FROM work_items x WHERE x.institution_id = w.institution_id AND x.object_identifier = w.object_identifier
-            AND x.number > w.number AND x.action = 'ingest' AND x.status = 'succeeded'
-            AND NOT EXISTS (SELECT 1 FROM item_parts m JOIN item_parts p ON p.total = m.total AND p.number <> m.number
-                WHERE m.item_id = w.id AND p.item_id = x.id)))))
+    AND ($6::boolean IS NULL OR (w.needs_review = $6 AND NOT {items.made_good}))
     AND ($7::bigint IS NULL OR w.created_at >= $7)
 ORDER BY w.id DESC LIMIT $8
 -- name: items.newest_of_object
 SELECT w.id FROM work_items w
 WHERE w.id < $1 AND ($2::uuid IS NULL OR w.institution_id = $2) AND ($3::text IS NULL OR w.status = $3) AND (w.status <> 'deleted' OR $3 = 'deleted')
     AND ($4::text IS NULL OR w.stage = $4) AND ($5::text IS NULL OR w.action = $5)
-    AND ($6::boolean IS NULL OR (w.needs_review = $6 AND NOT (w.action = 'ingest' AND w.status = 'failed' AND EXISTS (SELECT 1
-        FROM work_items x WHERE x.institution_id = w.institution_id AND x.object_identifier = w.object_identifier
-            AND x.number > w.number AND x.action = 'ingest' AND x.status = 'succeeded'
-            AND NOT EXISTS (SELECT 1 FROM item_parts m JOIN item_parts p ON p.total = m.total AND p.number <> m.number
-                WHERE m.item_id = w.id AND p.item_id = x.id)))))
+    AND ($6::boolean IS NULL OR (w.needs_review = $6 AND NOT {items.made_good}))
     AND ($7::bigint IS NULL OR w.created_at >= $7)
     AND w.institution_id = $9 AND w.object_identifier = $10
 ORDER BY w.id DESC LIMIT $8

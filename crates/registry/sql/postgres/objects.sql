@@ -66,9 +66,7 @@ ON CONFLICT DO NOTHING
 SELECT f.id, f.object_id, f.path FROM files f JOIN objects o ON o.id = f.object_id
 WHERE f.id = $1 AND ($2::uuid IS NULL OR o.institution_id = $2)
 -- name: files.one
-SELECT f.id, f.path, f.modified, c.id AS content_id, c.size, c.md5, c.sha1, c.sha256, c.sha512, e.puid, e.mime,
-    e.format_name, e.format_version, e.format_method, e.format_basis, e.format_signatures, e.format_warning,
-    e.format_others, e.version AS since, c.version AS stored_in
+SELECT {files.columns}
 FROM objects o
 JOIN files f ON f.object_id = o.id
 JOIN entries e ON e.file_id = f.id AND e.generation = o.generation AND e.version =

@@ -8,10 +8,13 @@ UPDATE objects SET state = 'active', head = ?2, files = ?3, bytes = ?4, title = 
     internal_sender_identifier = ?12, internal_sender_description = ?13, updated_at = ?14,
     collection_id = coalesce(collection_id, ?15), profile_version = ?16
 WHERE id = ?1
--- name: files.list
-SELECT f.id, f.path, f.modified, c.id AS content_id, c.size, c.md5, c.sha1, c.sha256, c.sha512, e.puid, e.mime,
+-- The columns of a file with its content at one version.
+-- list: files.columns
+f.id, f.path, f.modified, c.id AS content_id, c.size, c.md5, c.sha1, c.sha256, c.sha512, e.puid, e.mime,
     e.format_name, e.format_version, e.format_method, e.format_basis, e.format_signatures, e.format_warning,
     e.format_others, e.version AS since, c.version AS stored_in
+-- name: files.list
+SELECT {files.columns}
 FROM objects o
 JOIN files f ON f.object_id = o.id
 JOIN entries e ON e.file_id = f.id AND e.generation = o.generation AND e.version =
@@ -21,9 +24,7 @@ WHERE o.id = ?1 AND f.path > ?2 AND f.path < ?3
 ORDER BY f.path LIMIT ?4
 -- The file that has a path at a version.
 -- name: files.at
-SELECT f.id, f.path, f.modified, c.id AS content_id, c.size, c.md5, c.sha1, c.sha256, c.sha512, e.puid, e.mime,
-    e.format_name, e.format_version, e.format_method, e.format_basis, e.format_signatures, e.format_warning,
-    e.format_others, e.version AS since, c.version AS stored_in
+SELECT {files.columns}
 FROM objects o
 JOIN files f ON f.object_id = o.id
 JOIN entries e ON e.file_id = f.id AND e.generation = o.generation AND e.version =

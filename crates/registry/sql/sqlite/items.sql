@@ -25,11 +25,7 @@ WHERE w.id = ?1
 SELECT {items.columns}
 FROM {items.tables}
 WHERE w.id > ?1 AND (?2 IS NULL OR w.institution_id = ?2) AND (?3 IS NULL OR w.status = ?3)
-    AND (?4 IS NULL OR w.stage = ?4) AND (?5 IS NULL OR w.action = ?5) AND (?6 IS NULL OR (w.needs_review = ?6 AND NOT (w.action = 'ingest' AND w.status = 'failed' AND EXISTS (SELECT 1
-        FROM work_items x WHERE x.institution_id = w.institution_id AND x.object_identifier = w.object_identifier
-            AND x.number > w.number AND x.action = 'ingest' AND x.status = 'succeeded'
-            AND NOT EXISTS (SELECT 1 FROM item_parts m JOIN item_parts p ON p.total = m.total AND p.number <> m.number
-                WHERE m.item_id = w.id AND p.item_id = x.id)))))
+    AND (?4 IS NULL OR w.stage = ?4) AND (?5 IS NULL OR w.action = ?5) AND (?6 IS NULL OR (w.needs_review = ?6 AND NOT {items.made_good}))
     AND (?7 IS NULL OR w.created_at >= ?7) AND ?8 IS NULL AND ?9 IS NULL
     AND (w.status <> 'deleted' OR ?3 = 'deleted')
 ORDER BY w.id LIMIT ?10
@@ -37,11 +33,7 @@ ORDER BY w.id LIMIT ?10
 SELECT {items.columns}
 FROM {items.tables}
 WHERE w.id > ?1 AND (?2 IS NULL OR w.institution_id = ?2) AND (?3 IS NULL OR w.status = ?3)
-    AND (?4 IS NULL OR w.stage = ?4) AND (?5 IS NULL OR w.action = ?5) AND (?6 IS NULL OR (w.needs_review = ?6 AND NOT (w.action = 'ingest' AND w.status = 'failed' AND EXISTS (SELECT 1
-        FROM work_items x WHERE x.institution_id = w.institution_id AND x.object_identifier = w.object_identifier
-            AND x.number > w.number AND x.action = 'ingest' AND x.status = 'succeeded'
-            AND NOT EXISTS (SELECT 1 FROM item_parts m JOIN item_parts p ON p.total = m.total AND p.number <> m.number
-                WHERE m.item_id = w.id AND p.item_id = x.id)))))
+    AND (?4 IS NULL OR w.stage = ?4) AND (?5 IS NULL OR w.action = ?5) AND (?6 IS NULL OR (w.needs_review = ?6 AND NOT {items.made_good}))
     AND (?7 IS NULL OR w.created_at >= ?7) AND w.batch_id = ?8 AND ?9 IS NULL
     AND (w.status <> 'deleted' OR ?3 = 'deleted')
 ORDER BY w.id LIMIT ?10
@@ -49,11 +41,7 @@ ORDER BY w.id LIMIT ?10
 SELECT {items.columns}
 FROM {items.tables}
 WHERE w.id > ?1 AND (?2 IS NULL OR w.institution_id = ?2) AND (?3 IS NULL OR w.status = ?3)
-    AND (?4 IS NULL OR w.stage = ?4) AND (?5 IS NULL OR w.action = ?5) AND (?6 IS NULL OR (w.needs_review = ?6 AND NOT (w.action = 'ingest' AND w.status = 'failed' AND EXISTS (SELECT 1
-        FROM work_items x WHERE x.institution_id = w.institution_id AND x.object_identifier = w.object_identifier
-            AND x.number > w.number AND x.action = 'ingest' AND x.status = 'succeeded'
-            AND NOT EXISTS (SELECT 1 FROM item_parts m JOIN item_parts p ON p.total = m.total AND p.number <> m.number
-                WHERE m.item_id = w.id AND p.item_id = x.id)))))
+    AND (?4 IS NULL OR w.stage = ?4) AND (?5 IS NULL OR w.action = ?5) AND (?6 IS NULL OR (w.needs_review = ?6 AND NOT {items.made_good}))
     AND (?7 IS NULL OR w.created_at >= ?7) AND (?8 IS NULL OR w.batch_id = ?8) AND w.institution_id = ?11
     AND w.object_identifier = ?9
     AND (w.status <> 'deleted' OR ?3 = 'deleted')
@@ -62,33 +50,21 @@ ORDER BY w.id LIMIT ?10
 SELECT w.id FROM work_items w
 WHERE w.id < ?1 AND (?2 IS NULL OR w.institution_id = ?2) AND (?3 IS NULL OR w.status = ?3) AND (w.status <> 'deleted' OR ?3 = 'deleted')
     AND (?4 IS NULL OR w.stage = ?4) AND (?5 IS NULL OR w.action = ?5)
-    AND (?6 IS NULL OR (w.needs_review = ?6 AND NOT (w.action = 'ingest' AND w.status = 'failed' AND EXISTS (SELECT 1
-        FROM work_items x WHERE x.institution_id = w.institution_id AND x.object_identifier = w.object_identifier
-            AND x.number > w.number AND x.action = 'ingest' AND x.status = 'succeeded'
-            AND NOT EXISTS (SELECT 1 FROM item_parts m JOIN item_parts p ON p.total = m.total AND p.number <> m.number
-                WHERE m.item_id = w.id AND p.item_id = x.id)))))
+    AND (?6 IS NULL OR (w.needs_review = ?6 AND NOT {items.made_good}))
     AND (?7 IS NULL OR w.created_at >= ?7)
 ORDER BY w.id DESC LIMIT ?8
 -- name: items.newest_of_status
 SELECT w.id FROM work_items w
 WHERE w.id < ?1 AND (?2 IS NULL OR w.institution_id = ?2) AND w.status = ?3
     AND (?4 IS NULL OR w.stage = ?4) AND (?5 IS NULL OR w.action = ?5)
-    AND (?6 IS NULL OR (w.needs_review = ?6 AND NOT (w.action = 'ingest' AND w.status = 'failed' AND EXISTS (SELECT 1
-        FROM work_items x WHERE x.institution_id = w.institution_id AND x.object_identifier = w.object_identifier
-            AND x.number > w.number AND x.action = 'ingest' AND x.status = 'succeeded'
-            AND NOT EXISTS (SELECT 1 FROM item_parts m JOIN item_parts p ON p.total = m.total AND p.number <> m.number
-                WHERE m.item_id = w.id AND p.item_id = x.id)))))
+    AND (?6 IS NULL OR (w.needs_review = ?6 AND NOT {items.made_good}))
     AND (?7 IS NULL OR w.created_at >= ?7)
 ORDER BY w.id DESC LIMIT ?8
 -- name: items.newest_of_object
 SELECT w.id FROM work_items w
 WHERE w.id < ?1 AND (?2 IS NULL OR w.institution_id = ?2) AND (?3 IS NULL OR w.status = ?3) AND (w.status <> 'deleted' OR ?3 = 'deleted')
     AND (?4 IS NULL OR w.stage = ?4) AND (?5 IS NULL OR w.action = ?5)
-    AND (?6 IS NULL OR (w.needs_review = ?6 AND NOT (w.action = 'ingest' AND w.status = 'failed' AND EXISTS (SELECT 1
-        FROM work_items x WHERE x.institution_id = w.institution_id AND x.object_identifier = w.object_identifier
-            AND x.number > w.number AND x.action = 'ingest' AND x.status = 'succeeded'
-            AND NOT EXISTS (SELECT 1 FROM item_parts m JOIN item_parts p ON p.total = m.total AND p.number <> m.number
-                WHERE m.item_id = w.id AND p.item_id = x.id)))))
+    AND (?6 IS NULL OR (w.needs_review = ?6 AND NOT {items.made_good}))
     AND (?7 IS NULL OR w.created_at >= ?7)
     AND w.institution_id = ?9 AND w.object_identifier = ?10
 ORDER BY w.id DESC LIMIT ?8
