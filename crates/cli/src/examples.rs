@@ -104,6 +104,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("institution list", &["strongroom institution list"]),
     ("institution show", &["strongroom institution show example.edu"]),
     ("institution add", &["strongroom institution add library.example.org --name Library"]),
+    ("institution rename", &["strongroom institution rename example.edu \"Example University\""]),
     ("institution set", &["strongroom institution set example.edu --active false"]),
     ("institution remove", &["strongroom institution remove example.edu"]),
     ("collection list", &["strongroom collection list --institution example.edu"]),
