@@ -62,7 +62,12 @@ fn four_processes_on_one_home_do_every_step_once() {
         assert_eq!(item["version"], 1, "{item}");
         let history = place.run(["items", "history", item["item"].as_str().unwrap(), "--json"]).succeeds().json();
         let begun = history.iter().filter(|line| line["status"] == "started");
-        let stages: Vec<&str> = begun.map(|line| line["stage"].as_str().unwrap()).collect();
+        let mut stages: Vec<&str> = begun.map(|line| line["stage"].as_str().unwrap()).collect();
+        // What waited too long for a thread of its process went back to the queue, and nothing of it was done.
+        for unbegun in history.iter().filter(|line| line["note"] == "given back unbegun") {
+            let started = stages.iter().rposition(|stage| *stage == unbegun["stage"]).unwrap();
+            stages.remove(started);
+        }
         let distinct: BTreeSet<&&str> = stages.iter().collect();
         assert_eq!((stages.len(), distinct.len()), (14, 14), "{stages:?}");
     }
