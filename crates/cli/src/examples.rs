@@ -70,7 +70,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         "restore object",
         &[
             "strongroom restore object example.edu/letters --to back --wait",
-            "strongroom restore object example.edu/letters --submission --to back --wait",
+            "strongroom restore object example.edu/letters --format submitted --to back --wait",
         ],
     ),
     ("restore file", &["strongroom restore file 01a206d3-9f8e-746b-8e5d-6ed979e0815a --to back --wait"]),

@@ -189,7 +189,7 @@ fn search(call: &OpContext, query: Query, context: &Context) -> Outcome {
     let mut table = context.output.table(columns).with(query.options.table).in_full(in_full);
     app::arranged(
         query.options.oldest_first(),
-        |after| objects::search(call, &search, after),
+        |after| objects::search(call, &search, after.as_ref()),
         |found| table.row(&found),
     )?;
     table.end("nothing fits")?;

@@ -51,7 +51,7 @@ pub(crate) enum One {
         /// with paths
         #[arg(value_name = "FILE|OBJECT")]
         of: String,
-        /// Paths of files of the object, folders, or patterns with * ? ** [ab] {a,b}
+        /// Paths of files of the object, folders, or patterns with `*`, `?`, `**`, `[ab]` and `{a,b}`
         #[arg(value_name = "PATH")]
         paths: Vec<String>,
         /// The version of the object [default: the newest]

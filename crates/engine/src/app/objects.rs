@@ -82,13 +82,13 @@ pub struct Search {
 pub fn search(
     context: &OpContext,
     search: &Search,
-    after: Option<SearchCursor>,
+    after: Option<&SearchCursor>,
 ) -> Result<Page<FoundView, SearchCursor>, EngineError> {
     let authorized = context.authorize(&OBJECTS_SEARCH)?;
     let scope = authorized.scope_of(search.institution.as_deref())?;
     let digest = search.digest.as_deref().map(digest).transpose()?;
     let filter = SearchFilter { digest: digest.or(search.filter.digest), ..search.filter.clone() };
-    let found = authorized.read(|tx| search::find(tx, scope, &filter, after.as_ref(), PAGE))?;
+    let found = authorized.read(|tx| search::find(tx, scope, &filter, after, PAGE))?;
     let next = found.last().map(Found::cursor);
     Ok(Page { items: found.into_iter().map(FoundView::from).collect(), next })
 }

@@ -112,16 +112,8 @@ fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
 
 /// Whether a regular file with these bytes lies there, and is on the disk.
 fn is_same(path: &Path, size: u64, sha256: &Digest) -> io::Result<bool> {
-    // Without `NONBLOCK` a named pipe would wait for someone to write to it.
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = match open(path, flags, Mode::empty()) {
-        Ok(file) => File::from(file),
-        // What cannot be opened is not what an attempt of this user has put there.
-        Err(Errno::LOOP | Errno::NOENT | Errno::ACCESS | Errno::NXIO) => return Ok(false),
-        Err(error) => return Err(error.into()),
-    };
-    let metadata = file.metadata()?;
-    if !metadata.is_file() || metadata.len() != size {
+    let Some(file) = open_regular(path)? else { return Ok(false) };
+    if file.metadata()?.len() != size {
         return Ok(false);
     }
     let (length, digests) = hash_reader(&file, &[Algorithm::Sha256])?;
@@ -130,6 +122,18 @@ fn is_same(path: &Path, size: u64, sha256: &Digest) -> io::Result<bool> {
         file.sync_all()?;
     }
     Ok(is_same)
+}
+
+/// Opens what lies there, where it is a regular file that can be read: what an attempt of this user has put there is one.
+pub(super) fn open_regular(path: &Path) -> io::Result<Option<File>> {
+    // Without `NONBLOCK` a named pipe would wait for someone to write to it.
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = match open(path, flags, Mode::empty()) {
+        Ok(file) => File::from(file),
+        Err(Errno::LOOP | Errno::NOENT | Errno::ACCESS | Errno::NXIO) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    Ok(file.metadata()?.is_file().then_some(file))
 }
 
 /// Removes what earlier attempts of the item left in the folder. What a later one writes stays: this attempt may have slept.

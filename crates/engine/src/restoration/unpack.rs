@@ -2,39 +2,19 @@
 //! renamed only where nothing has that name.
 
 use std::fs::{self, File};
-use std::io::{self, BufReader, Read};
-use std::os::unix::fs::MetadataExt as _;
+use std::io::{self, BufRead as _, BufReader, Read};
 use std::path::{Component, Path, PathBuf};
 use std::thread;
 use std::time::SystemTime;
 
-use serde::{Deserialize, Serialize};
 use strongroom_archive::MemberKind;
 use strongroom_archive::tar::{Reader, StreamInput};
 
-use super::into_folder::{begin, name_partial, sync_folder};
+use super::into_folder::{begin, name_partial, open_regular, sync_folder};
 use super::pipe::{CHUNK, Hashing, pipe};
 use super::target::{Delivery, Give};
 use crate::crash_point;
 use crate::workflow::{StageContext, StageError};
-
-/// The fact of a work item that has the folders which its attempts were about to name: one of these that has the name is the
-/// result, whatever became of the attempt.
-const NAMED: &str = "restoration.folders";
-
-/// A folder, whatever it is called.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct FolderNumber {
-    device: u64,
-    inode: u64,
-}
-
-impl FolderNumber {
-    fn of(path: &Path) -> io::Result<Self> {
-        let found = fs::symlink_metadata(path)?;
-        Ok(Self { device: found.dev(), inode: found.ino() })
-    }
-}
 
 /// Why a tar could not be unpacked.
 enum Failure {
@@ -72,23 +52,22 @@ pub(super) fn put(
     context.task.check()?;
     let (size, sha256) = match (written, unpacked) {
         (_, Err(_)) => return Err(StageError::Transient("a thread of the stage panicked".into())),
-        (_, Ok(Err(Failure::Writing(reason)))) => return Err(StageError::Transient(reason)),
+        (_, Ok(Err(Failure::Writing(reason)))) | (Ok(_), Ok(Err(Failure::Reading(reason)))) => {
+            return Err(StageError::Transient(reason));
+        }
         (_, Ok(Err(Failure::Name(reason)))) => {
             return Err(StageError::fatal(format!("{reason}; next: restore the object as a tar")));
         }
         (Err(error), _) => return Err(error),
-        (Ok(_), Ok(Err(Failure::Reading(reason)))) => return Err(StageError::Transient(reason)),
         (Ok(written), Ok(Ok(()))) => written,
     };
     // For many files one sync is cheaper than one each.
     let synced = File::open(&partial.0).and_then(|root| Ok(rustix::fs::syncfs(root)?));
     synced.map_err(|error| failed(&format!("sync {shown}"), &error))?;
     context.task.check_lease()?;
-    let earlier: Vec<FolderNumber> = context.fact(NAMED)?.unwrap_or_default();
-    let own = FolderNumber::of(&partial.0).map_err(|error| failed(&format!("look at {shown}"), &error))?;
-    context.set_fact(NAMED, &earlier.iter().cloned().chain([own]).collect::<Vec<_>>())?;
     crash_point("restoration.rename.begun");
-    let is_result = |path: &Path| Ok(FolderNumber::of(path).is_ok_and(|found| earlier.contains(&found)));
+    // An attempt that was cut short behind this may have given the name already: then the same lies there.
+    let is_result = |path: &Path| is_same_folder(&partial.0, path);
     let path = name_partial(context, &partial, &folder.join(name), &is_result)?;
     crash_point("restoration.rename.end");
     sync_folder(folder)?;
@@ -133,6 +112,51 @@ fn unpack(tar: impl Read, root: &Path) -> Result<(), Failure> {
     reader.has_more_than_zeros().map(drop).map_err(|error| Failure::Reading(format!("could not unpack: {error}")))
 }
 
+/// Whether another folder has the same files with the same bytes, and nothing else. Links are not followed. Memory does not grow
+/// with the number of files.
+fn is_same_folder(ours: &Path, other: &Path) -> io::Result<bool> {
+    if !fs::symlink_metadata(other)?.is_dir() {
+        return Ok(false);
+    }
+    let mut count = 0_usize;
+    for entry in fs::read_dir(ours)? {
+        let entry = entry?;
+        count += 1;
+        let beside = other.join(entry.file_name());
+        let is_same = if entry.file_type()?.is_dir() {
+            beside.symlink_metadata().is_ok_and(|found| found.is_dir()) && is_same_folder(&entry.path(), &beside)?
+        } else {
+            is_same_file(&entry.path(), &beside)?
+        };
+        if !is_same {
+            return Ok(false);
+        }
+    }
+    Ok(fs::read_dir(other)?.take(count + 1).count() == count)
+}
+
+/// Whether a regular file with the same bytes lies there.
+fn is_same_file(ours: &Path, other: &Path) -> io::Result<bool> {
+    let Some(other) = open_regular(other)? else { return Ok(false) };
+    let ours = File::open(ours)?;
+    if ours.metadata()?.len() != other.metadata()?.len() {
+        return Ok(false);
+    }
+    let [mut ours, mut other] = [ours, other].map(|file| BufReader::with_capacity(CHUNK, file));
+    loop {
+        let (left, right) = (ours.fill_buf()?, other.fill_buf()?);
+        let length = left.len().min(right.len());
+        if left.get(..length) != right.get(..length) {
+            return Ok(false);
+        }
+        if length == 0 {
+            return Ok(left.is_empty() && right.is_empty());
+        }
+        ours.consume(length);
+        other.consume(length);
+    }
+}
+
 /// Copies, and knows which side failed.
 fn copy(from: &mut impl Read, to: &mut File, failed: &dyn Fn(&io::Error) -> Failure) -> Result<(), Failure> {
     let mut buffer = vec![0; CHUNK];
@@ -166,5 +190,36 @@ mod tests {
         for name in ["/etc/passwd", "../x", "bag/../../x", ""] {
             assert_eq!(path_below(name), None, "{name}");
         }
+    }
+
+    #[test]
+    fn a_folder_is_the_same_only_with_the_same_files_and_nothing_else() {
+        let place = tempfile::tempdir().expect("a folder");
+        let [ours, other] = ["ours", "other"].map(|name| place.path().join(name));
+        let fill = |folder: &Path| {
+            fs::create_dir_all(folder.join("data/b")).expect("makes folders");
+            fs::write(folder.join("data/b/c.txt"), "two").expect("writes");
+            fs::write(folder.join("a.txt"), "one").expect("writes");
+        };
+        let changes: [&dyn Fn(); 6] = [
+            &|| fs::write(other.join("a.txt"), "ONE").expect("writes"),
+            &|| fs::write(other.join("a.txt"), "one and more").expect("writes"),
+            &|| fs::write(other.join("data/d.txt"), "more").expect("writes"),
+            &|| fs::remove_file(other.join("data/b/c.txt")).expect("removes"),
+            &|| fs::remove_dir_all(other.join("data")).expect("removes"),
+            &|| {
+                fs::remove_file(other.join("a.txt")).expect("removes");
+                std::os::unix::fs::symlink(ours.join("a.txt"), other.join("a.txt")).expect("links");
+            },
+        ];
+        fill(&ours);
+        for (number, change) in changes.iter().enumerate() {
+            let _ = fs::remove_dir_all(&other);
+            fill(&other);
+            assert!(is_same_folder(&ours, &other).expect("reads"));
+            change();
+            assert!(!is_same_folder(&ours, &other).expect("reads"), "{number}");
+        }
+        assert!(!is_same_folder(&ours, &ours.join("a.txt")).expect("reads"));
     }
 }
