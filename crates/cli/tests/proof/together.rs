@@ -87,12 +87,14 @@ fn two_deposits_of_one_name_at_once_become_versions_in_order() {
     let deposits = bags.each_ref().map(|bag| begin_deposit(&place, std::slice::from_ref(bag)));
     let [one, two] = deposits.map(|deposit| end_deposit(deposit).remove(0));
 
-    // The older item makes the first version, whoever's it is.
-    let listed = place.run(["items", "list", "--json"]).succeeds().json();
-    let order: Vec<&Value> = listed.iter().map(|item| &item["item"]).collect();
-    let is_first = |item: &Value| order.first() == Some(&&item["item"]);
+    // The item that was made first makes the first version, whoever's it is: identifiers of one moment have any order, and the
+    // transactions that make items come one after the other.
+    let made_at = |item: &Value| {
+        let shown = place.run(["items", "show", item["item"].as_str().unwrap(), "--json"]).succeeds().object();
+        shown["created_at"].as_str().unwrap().parse::<jiff::Timestamp>().unwrap()
+    };
     let (first, second, first_bag, second_bag) =
-        if is_first(&one) { (&one, &two, &bags[0], &bags[1]) } else { (&two, &one, &bags[1], &bags[0]) };
+        if made_at(&one) < made_at(&two) { (&one, &two, &bags[0], &bags[1]) } else { (&two, &one, &bags[1], &bags[0]) };
     assert_eq!((&first["version"], &second["version"]), (&1.into(), &2.into()));
 
     // Each version holds what was sent, byte for byte.
