@@ -59,19 +59,6 @@ fn docx() -> Vec<u8> {
     zip_of(&[("[Content_Types].xml", types), ("word/document.xml", document)])
 }
 
-fn run_with_input(place: &Place, arguments: &[&str], input: &[u8]) -> Answer {
-    let mut command = place.command();
-    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().unwrap();
-    child.stdin.take().unwrap().write_all(input).unwrap();
-    let output = child.wait_with_output().unwrap();
-    Answer {
-        code: output.status.code(),
-        stdout: String::from_utf8(output.stdout).unwrap(),
-        stderr: String::from_utf8(output.stderr).unwrap(),
-    }
-}
-
 fn puids(entry: &Value) -> Vec<&str> {
     entry["matches"].as_array().unwrap().iter().map(|found| found["puid"].as_str().unwrap()).collect()
 }
@@ -143,10 +130,10 @@ fn people_get_lines_that_say_which_how_and_what_to_be_wary_of() {
 #[test]
 fn standard_input_is_identified_by_its_bytes_and_the_name_given() {
     let place = Place::empty();
-    let entry = run_with_input(&place, &["identify", "-", "--json"], PDF).succeeds().object();
+    let entry = place.run_with_input(&["identify", "-", "--json"], PDF).succeeds().object();
     assert_eq!(entry["path"], "-");
     assert_eq!(puids(&entry), ["fmt/18"]);
-    let entry = run_with_input(&place, &["identify", "-", "--name", "a.docx", "--json"], &docx()).succeeds().object();
+    let entry = place.run_with_input(&["identify", "-", "--name", "a.docx", "--json"], &docx()).succeeds().object();
     assert_eq!(entry["path"], "a.docx");
     assert_eq!(entry["matches"][0]["method"], "container", "{entry}");
     assert_eq!(entry["matches"][0]["extension_mismatch"], false, "{entry}");
@@ -171,7 +158,7 @@ fn a_long_container_from_standard_input_is_looked_into() {
     archive.write_all(&noise).unwrap();
     let bytes = archive.finish().unwrap().into_inner();
     assert!(bytes.len() > 2 << 20);
-    let entry = run_with_input(&place, &["identify", "-", "--name", "a.docx", "--json"], &bytes).succeeds().object();
+    let entry = place.run_with_input(&["identify", "-", "--name", "a.docx", "--json"], &bytes).succeeds().object();
     assert_eq!(entry["matches"][0]["method"], "container", "{entry}");
     assert_eq!(entry["size"], bytes.len());
 }
@@ -293,8 +280,7 @@ fn members_of_archives_are_identified_as_deep_as_is_wanted() {
 fn an_archive_from_standard_input_is_opened() {
     let place = Place::empty();
     let bytes = gzip_of(&tar_of(&[("letter.pdf", PDF)]));
-    let answer =
-        run_with_input(&place, &["identify", "-", "--name", "x.tgz", "--archives", "--json"], &bytes).succeeds();
+    let answer = place.run_with_input(&["identify", "-", "--name", "x.tgz", "--archives", "--json"], &bytes).succeeds();
     assert_eq!(paths(&answer), ["x.tgz", "x.tgz#x.tar", "x.tgz#x.tar#letter.pdf"]);
 }
 

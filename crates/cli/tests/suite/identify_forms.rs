@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, UNIX_EPOCH};
 
 use crate::program::{Answer, Place};
@@ -39,19 +39,6 @@ fn bytes_of(place: &Place, arguments: &[&str]) -> Vec<u8> {
     let output = place.command().args(arguments).output().unwrap();
     assert!(output.status.success(), "{output:?}");
     output.stdout
-}
-
-fn run_with_input(place: &Place, arguments: &[&str], input: &[u8]) -> Answer {
-    let mut command = place.command();
-    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().unwrap();
-    child.stdin.take().unwrap().write_all(input).unwrap();
-    let output = child.wait_with_output().unwrap();
-    Answer {
-        code: output.status.code(),
-        stdout: String::from_utf8(output.stdout).unwrap(),
-        stderr: String::from_utf8(output.stderr).unwrap(),
-    }
 }
 
 fn paths(answer: &Answer) -> Vec<String> {
@@ -183,7 +170,7 @@ fn digests_are_computed_of_what_is_read_whole() {
     let place = place();
     let entry = place.run(["identify", "in/a.pdf", "--hash", "sha256", "--json"]).succeeds().object();
     assert_eq!(entry["digests"]["sha256"], PDF_SHA256);
-    let input = run_with_input(&place, &["identify", "-", "--hash", "sha256", "--json"], PDF).succeeds().object();
+    let input = place.run_with_input(&["identify", "-", "--hash", "sha256", "--json"], PDF).succeeds().object();
     assert_eq!(input["digests"]["sha256"], PDF_SHA256);
     let csv = place.run(["identify", "in/a.pdf", "--hash", "sha256", "--csv"]).succeeds().stdout;
     assert!(
@@ -204,15 +191,12 @@ fn paths_come_from_a_list() {
     assert_eq!(answer.code, Some(3), "{answer:?}");
     assert!(answer.stderr.contains("no-such-file"), "{answer:?}");
     assert_eq!(paths(&answer), ["in/letter.xls", "in/a.pdf", "in/sub/wrong.doc", "in/empty"]);
-    let null = run_with_input(
-        &place,
-        &["identify", "--files-from", "-", "--null", "--json"],
-        b"in/two\nlines.pdf\0in/a.pdf\0",
-    );
+    let null =
+        place.run_with_input(&["identify", "--files-from", "-", "--null", "--json"], b"in/two\nlines.pdf\0in/a.pdf\0");
     assert_eq!(paths(&null.succeeds()), ["in/two\nlines.pdf", "in/a.pdf"]);
-    let bytes = run_with_input(&place, &["identify", "--files-from", "-", "--json"], b"in/caf\xE9.pdf\n");
+    let bytes = place.run_with_input(&["identify", "--files-from", "-", "--json"], b"in/caf\xE9.pdf\n");
     assert_eq!(bytes.code, Some(3), "{bytes:?}");
-    assert!(run_with_input(&place, &["identify", "--files-from", "-"], b"").succeeds().stdout.is_empty());
+    assert!(place.run_with_input(&["identify", "--files-from", "-"], b"").succeeds().stdout.is_empty());
     place.run(["identify", "--files-from", "no-list"]).fails(3, &["no-list"]);
     place.run(["identify", "--files-from", "in"]).fails(2, &["is a folder"]);
     place.run(["identify", "--files-from", "-", "-"]).fails(2, &["once only"]);

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -83,6 +84,15 @@ impl Place {
         Answer::of(command.args(arguments))
     }
 
+    /// Runs the program with these bytes on standard input.
+    pub(crate) fn run_with_input(&self, arguments: &[&str], input: &[u8]) -> Answer {
+        let mut command = self.command();
+        command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        child.stdin.take().unwrap().write_all(input).unwrap();
+        Answer::from(child.wait_with_output().unwrap())
+    }
+
     pub(crate) fn run_with<S: AsRef<OsStr>>(
         &self,
         environment: &[(&str, &str)],
@@ -138,14 +148,19 @@ fn collect(folder: &Path, found: &mut BTreeMap<PathBuf, Vec<u8>>) {
     }
 }
 
-impl Answer {
-    pub(crate) fn of(command: &mut Command) -> Self {
-        let output = command.output().unwrap();
+impl From<Output> for Answer {
+    fn from(output: Output) -> Self {
         Self {
             code: output.status.code(),
             stdout: String::from_utf8(output.stdout).unwrap(),
             stderr: String::from_utf8(output.stderr).unwrap(),
         }
+    }
+}
+
+impl Answer {
+    pub(crate) fn of(command: &mut Command) -> Self {
+        Self::from(command.output().unwrap())
     }
 
     /// Exit code 0.

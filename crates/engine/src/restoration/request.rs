@@ -225,7 +225,7 @@ pub fn request_paths(home: &Home, request: &RestorePathsRequest) -> Result<ItemI
             return request_file(home, &RestoreFileRequest { scope, file, version: Some(version), target, by });
         }
     }
-    let selected = Selection::parse(&request.paths)?.of(home, &object, version)?;
+    let size = Selection::parse(&request.paths)?.size(home, &object, version)?;
     let to = request.target.folder(home, scope)?;
     let options = RestoreOptions {
         version: Some(version),
@@ -241,7 +241,7 @@ pub fn request_paths(home: &Home, request: &RestorePathsRequest) -> Result<ItemI
     let (workflows, id) = (home.registry.workflows(), ItemId::new());
     home.registry.write_and_wake(move |tx| {
         let (object, _) = find_object(tx, scope, &object.id.to_string(), Some(version))?;
-        let (actor, size) = (Some(by.actor.id), Some(selected.bytes));
+        let (actor, size) = (Some(by.actor.id), Some(size));
         let new = NewItem { id, actor, size, ..of_object(&object, &options)? };
         create(tx, workflows.as_ref(), &object, &new, &by)
     })?;

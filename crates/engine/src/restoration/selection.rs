@@ -31,13 +31,6 @@ struct Named {
     pattern: GlobMatcher,
 }
 
-/// What a selection has of a version.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Selected {
-    pub(super) files: u64,
-    pub(super) bytes: u64,
-}
-
 impl Named {
     fn has(&self, path: &str) -> bool {
         let folders = path.match_indices('/').filter_map(|(end, _)| path.get(..end));
@@ -72,12 +65,12 @@ impl Selection {
         self.named.iter().any(|named| named.has(path))
     }
 
-    /// What it has of a version.
+    /// How many bytes it has of a version.
     ///
     /// # Errors
     /// A path or pattern names no file.
-    pub(super) fn of(&self, home: &Home, object: &Object, version: u64) -> Result<Selected, EngineError> {
-        let (mut selected, mut after) = (Selected::default(), String::new());
+    pub(super) fn size(&self, home: &Home, object: &Object, version: u64) -> Result<u64, EngineError> {
+        let (mut bytes, mut after) = (0_u64, String::new());
         let mut unused: Vec<&Named> = self.named.iter().collect();
         loop {
             let page =
@@ -88,13 +81,12 @@ impl Selection {
                 let path = shown_path(&file.path);
                 unused.retain(|named| !named.has(path));
                 if self.has(path) {
-                    selected.files += 1;
-                    selected.bytes = selected.bytes.saturating_add(file.size);
+                    bytes = bytes.saturating_add(file.size);
                 }
             }
         }
         match unused.first() {
-            None => Ok(selected),
+            None => Ok(bytes),
             Some(named) => Err(EngineError::NotFound {
                 what: "file",
                 name: named.path.clone(),

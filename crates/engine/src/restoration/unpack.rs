@@ -67,7 +67,14 @@ pub(super) fn put(
     context.task.check_lease()?;
     crash_point("restoration.rename.begun");
     // An attempt that was cut short behind this may have given the name already: then the same lies there.
-    let is_result = |path: &Path| is_same_folder(&partial.0, path);
+    let is_result = |path: &Path| {
+        let is_same = is_same_folder(&partial.0, path)?;
+        if is_same {
+            // Whoever made it may not have synced it.
+            rustix::fs::syncfs(File::open(path)?)?;
+        }
+        Ok(is_same)
+    };
     let path = name_partial(context, &partial, &folder.join(name), &is_result)?;
     crash_point("restoration.rename.end");
     sync_folder(folder)?;

@@ -1,26 +1,21 @@
--- name: objects.by_identifier
-SELECT o.id, o.institution_id, i.identifier AS institution_identifier, c.identifier AS collection_identifier,
+-- The columns of an object as it is read from a row.
+-- list: objects.columns
+o.id, o.institution_id, i.identifier AS institution_identifier, c.identifier AS collection_identifier,
     o.identifier, o.generation, o.state, o.title, o.description, o.access, o.ark, o.placement, o.profile,
     o.profile_version, o.source_organization, o.bag_group_identifier, o.internal_sender_identifier,
     o.internal_sender_description, o.head, o.files, o.bytes, o.created_at, o.updated_at,
     (SELECT json_group_array(l.local_id ORDER BY l.local_id) FROM local_ids l WHERE l.object_id = o.id) AS local_ids
+-- name: objects.by_identifier
+SELECT {objects.columns}
 FROM objects o JOIN institutions i ON i.id = o.institution_id LEFT JOIN collections c ON c.id = o.collection_id
 WHERE o.identifier = ?1 AND (?2 IS NULL OR o.institution_id = ?2)
 -- name: objects.get
-SELECT o.id, o.institution_id, i.identifier AS institution_identifier, c.identifier AS collection_identifier,
-    o.identifier, o.generation, o.state, o.title, o.description, o.access, o.ark, o.placement, o.profile,
-    o.profile_version, o.source_organization, o.bag_group_identifier, o.internal_sender_identifier,
-    o.internal_sender_description, o.head, o.files, o.bytes, o.created_at, o.updated_at,
-    (SELECT json_group_array(l.local_id ORDER BY l.local_id) FROM local_ids l WHERE l.object_id = o.id) AS local_ids
+SELECT {objects.columns}
 FROM objects o JOIN institutions i ON i.id = o.institution_id LEFT JOIN collections c ON c.id = o.collection_id
 WHERE o.id = ?1 AND (?2 IS NULL OR o.institution_id = ?2)
 -- An object with the version that an item makes of it, where it makes one, and with its lease as the item sees it.
 -- name: objects.with_version
-SELECT o.id, o.institution_id, i.identifier AS institution_identifier, c.identifier AS collection_identifier,
-    o.identifier, o.generation, o.state, o.title, o.description, o.access, o.ark, o.placement, o.profile,
-    o.profile_version, o.source_organization, o.bag_group_identifier, o.internal_sender_identifier,
-    o.internal_sender_description, o.head, o.files, o.bytes, o.created_at, o.updated_at,
-    (SELECT json_group_array(l.local_id ORDER BY l.local_id) FROM local_ids l WHERE l.object_id = o.id) AS local_ids,
+SELECT {objects.columns},
     v.id AS version_id, v.object_id, v.generation AS version_generation, v.number, v.state AS version_state, v.item_id,
     v.message, v.user_name, v.inventory_sha512, v.description AS version_description, v.files AS version_files,
     v.bytes AS version_bytes, v.created_at AS version_created_at, v.published_at, v.owns_contents, v.record_head,
@@ -33,21 +28,13 @@ LEFT JOIN versions v ON v.id = (SELECT x.id FROM versions x
 LEFT JOIN object_leases h ON h.object_id = o.id
 WHERE o.id = ?2
 -- name: objects.list
-SELECT o.id, o.institution_id, i.identifier AS institution_identifier, c.identifier AS collection_identifier,
-    o.identifier, o.generation, o.state, o.title, o.description, o.access, o.ark, o.placement, o.profile,
-    o.profile_version, o.source_organization, o.bag_group_identifier, o.internal_sender_identifier,
-    o.internal_sender_description, o.head, o.files, o.bytes, o.created_at, o.updated_at,
-    (SELECT json_group_array(l.local_id ORDER BY l.local_id) FROM local_ids l WHERE l.object_id = o.id) AS local_ids
+SELECT {objects.columns}
 FROM objects o JOIN institutions i ON i.id = o.institution_id LEFT JOIN collections c ON c.id = o.collection_id
 WHERE o.id > ?1 AND (?2 IS NULL OR o.institution_id = ?2) AND o.state <> 'new' AND (?3 IS NULL OR o.state = ?3)
     AND (?4 IS NULL OR c.identifier = ?4) AND (?5 IS NULL OR o.created_at >= ?5)
 ORDER BY o.id LIMIT ?6
 -- name: objects.newest
-SELECT o.id, o.institution_id, i.identifier AS institution_identifier, c.identifier AS collection_identifier,
-    o.identifier, o.generation, o.state, o.title, o.description, o.access, o.ark, o.placement, o.profile,
-    o.profile_version, o.source_organization, o.bag_group_identifier, o.internal_sender_identifier,
-    o.internal_sender_description, o.head, o.files, o.bytes, o.created_at, o.updated_at,
-    (SELECT json_group_array(l.local_id ORDER BY l.local_id) FROM local_ids l WHERE l.object_id = o.id) AS local_ids
+SELECT {objects.columns}
 FROM objects o JOIN institutions i ON i.id = o.institution_id LEFT JOIN collections c ON c.id = o.collection_id
 WHERE o.id < ?1 AND (?2 IS NULL OR o.institution_id = ?2) AND o.state <> 'new' AND (?3 IS NULL OR o.state = ?3)
     AND (?4 IS NULL OR c.identifier = ?4) AND (?5 IS NULL OR o.created_at >= ?5)
