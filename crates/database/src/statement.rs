@@ -60,25 +60,20 @@ impl Statements {
         for (name, list) in blocks(file, LIST) {
             let earlier = self.lists.insert(name, list);
             debug_assert!(earlier.is_none(), "there are two lists named {name}");
+            // A statement that all dialects share may name a list that each dialect has of its own.
+            for sql in self.statements.values_mut() {
+                put_list_into(sql, name, list);
+            }
         }
         for (name, sql) in blocks(file, NAME) {
-            let sql = self.complete(placeholders.put_into(sql));
+            let mut sql = placeholders.put_into(sql);
+            for (name, list) in &self.lists {
+                put_list_into(&mut sql, name, list);
+            }
             let earlier = self.statements.insert(name, sql);
             debug_assert!(earlier.is_none(), "there are two statements named {name}");
         }
         self
-    }
-
-    /// Puts lists into a statement that names them.
-    fn complete(&self, sql: Cow<'static, str>) -> Cow<'static, str> {
-        let mut sql = sql;
-        for (name, list) in &self.lists {
-            let place = format!("{{{name}}}");
-            if sql.contains(&place) {
-                sql = Cow::Owned(sql.replace(&place, list));
-            }
-        }
-        sql
     }
 
     /// The SQL of a statement.
@@ -100,6 +95,14 @@ impl Statements {
         }
         self.lists.extend(other.lists);
         self
+    }
+}
+
+/// Puts a list into a statement that names it.
+fn put_list_into(sql: &mut Cow<'static, str>, name: &str, list: &str) {
+    let place = format!("{{{name}}}");
+    if sql.contains(&place) {
+        *sql = Cow::Owned(sql.replace(&place, list));
     }
 }
 
@@ -125,6 +128,14 @@ mod tests {
     use super::*;
 
     const FILE: &str = "-- name: a\nSELECT ?1, ?12, 'why?'\n-- name: b\nSELECT 1\n";
+
+    #[test]
+    fn a_shared_statement_may_name_a_list_of_the_dialect() {
+        let shared = "-- name: all\nSELECT {columns} FROM t\n";
+        let statements = Statements::default().with_shared(Placeholders::QuestionMarks, shared);
+        let statements = statements.with("-- list: columns\na, b\n");
+        assert_eq!(statements.sql(Statement("all")), Some("SELECT a, b FROM t"));
+    }
 
     #[test]
     fn a_list_stands_in_every_statement_that_names_it() {

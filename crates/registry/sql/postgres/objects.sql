@@ -14,20 +14,6 @@ WHERE o.identifier = $1 AND ($2::uuid IS NULL OR o.institution_id = $2)
 SELECT {objects.columns}
 FROM objects o JOIN institutions i ON i.id = o.institution_id LEFT JOIN collections c ON c.id = o.collection_id
 WHERE o.id = $1 AND ($2::uuid IS NULL OR o.institution_id = $2)
--- An object with the version that an item makes of it, where it makes one, and with its lease as the item sees it.
--- name: objects.with_version
-SELECT {objects.columns},
-    v.id AS version_id, v.object_id, v.generation AS version_generation, v.number, v.state AS version_state, v.item_id,
-    v.message, v.user_name, v.inventory_sha512, v.description AS version_description, v.files AS version_files,
-    v.bytes AS version_bytes, v.created_at AS version_created_at, v.published_at, v.owns_contents, v.record_head,
-    v.swept_at, h.owner, h.fence, h.lease_until,
-    EXISTS (SELECT 1 FROM versions x WHERE x.object_id = o.id AND x.state = 'committing' AND x.item_id <> $1)
-    AS is_committed_by_other
-FROM objects o JOIN institutions i ON i.id = o.institution_id LEFT JOIN collections c ON c.id = o.collection_id
-LEFT JOIN versions v ON v.id = (SELECT x.id FROM versions x
-    WHERE x.item_id = $1 AND x.state NOT IN ('dropping', 'dropped') ORDER BY x.id DESC LIMIT 1)
-LEFT JOIN object_leases h ON h.object_id = o.id
-WHERE o.id = $2
 -- name: objects.list
 SELECT {objects.columns}
 FROM objects o JOIN institutions i ON i.id = o.institution_id LEFT JOIN collections c ON c.id = o.collection_id

@@ -2,6 +2,20 @@
 INSERT INTO objects (id, institution_id, collection_id, identifier, generation, state, created_at, updated_at)
 VALUES (?1, ?2, ?3, ?4, ?5, 'new', ?6, ?6)
 ON CONFLICT (institution_id, identifier) DO NOTHING
+-- An object with the version that an item makes of it, where it makes one, and with its lease as the item sees it.
+-- name: objects.with_version
+SELECT {objects.columns},
+    v.id AS version_id, v.object_id, v.generation AS version_generation, v.number, v.state AS version_state, v.item_id,
+    v.message, v.user_name, v.inventory_sha512, v.description AS version_description, v.files AS version_files,
+    v.bytes AS version_bytes, v.created_at AS version_created_at, v.published_at, v.owns_contents, v.record_head,
+    v.swept_at, h.owner, h.fence, h.lease_until,
+    EXISTS (SELECT 1 FROM versions x WHERE x.object_id = o.id AND x.state = 'committing' AND x.item_id <> ?1)
+    AS is_committed_by_other
+FROM objects o JOIN institutions i ON i.id = o.institution_id LEFT JOIN collections c ON c.id = o.collection_id
+LEFT JOIN versions v ON v.id = (SELECT x.id FROM versions x
+    WHERE x.item_id = ?1 AND x.state NOT IN ('dropping', 'dropped') ORDER BY x.id DESC LIMIT 1)
+LEFT JOIN object_leases h ON h.object_id = o.id
+WHERE o.id = ?2
 -- name: objects.publish
 UPDATE objects SET state = 'active', head = ?2, files = ?3, bytes = ?4, title = ?5, description = ?6, access = ?7,
     placement = ?8, profile = ?9, source_organization = ?10, bag_group_identifier = ?11,
