@@ -27,7 +27,6 @@ mod problem;
 pub mod profile;
 mod report;
 mod source;
-mod spill;
 mod tag_file;
 mod text;
 mod validate;

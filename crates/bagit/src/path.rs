@@ -1,28 +1,16 @@
-//! Names: which are safe, which travel well, how manifests encode them (RFC 8493 sections 2.1.3 and 5.2), and how bytes
-//! that are not UTF-8 are shown. Knows no files: it looks at text alone.
+//! Names: which travel well, how manifests encode them (RFC 8493 sections 2.1.3 and 5.2), and how bytes that are not UTF-8 are
+//! shown. Knows no files: it looks at text alone. Which are safe is the same for every list of files (`strongroom-listing`).
 
 use std::borrow::Cow;
 
-use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
+pub use strongroom_listing::unsafe_reason;
+pub(crate) use strongroom_listing::{LONGEST_PATH, collision_key, normal_form, too_long_reason};
+use unicode_normalization::UnicodeNormalization;
 
 use crate::codes::{self, Rule};
 
 /// Longest path that the oldest common systems take, in characters (Windows `MAX_PATH` less its drive and end).
 const LONG: usize = 255;
-
-/// Most bytes of a path (Linux `PATH_MAX`).
-pub(crate) const LONGEST_PATH: usize = 4_096;
-/// Most bytes of a name in a path (Linux `NAME_MAX`).
-pub(crate) const LONGEST_NAME: usize = 255;
-
-/// Why a path is longer than common file systems can hold, or nothing. Lengths are of the bytes as the container has them.
-pub(crate) fn too_long_reason(raw: &[u8]) -> Option<String> {
-    if raw.len() > LONGEST_PATH {
-        return Some(format!("the path has {} bytes, more than {LONGEST_PATH}", raw.len()));
-    }
-    let name = raw.split(|byte| *byte == b'/').map(<[u8]>::len).max()?;
-    (name > LONGEST_NAME).then(|| format!("a name in the path has {name} bytes, more than {LONGEST_NAME}"))
-}
 
 /// A name as text. Bytes that are not UTF-8 become `\xHH`, and in such a name a backslash is doubled, so that two different
 /// names stay different.
@@ -62,55 +50,6 @@ pub(crate) fn unescape_name(escaped: &str) -> Vec<u8> {
         rest = after;
     }
     raw
-}
-
-/// Why a path must not be used, or nothing. A safe path is relative, `/` separated, and means a file below the directory it
-/// starts from on every system.
-pub fn unsafe_reason(path: &str) -> Option<&'static str> {
-    if path.is_empty() {
-        return Some("it is empty");
-    }
-    if path.contains('\0') {
-        return Some("it has a NUL character");
-    }
-    if path.starts_with('/') {
-        return Some("it is absolute");
-    }
-    if path.starts_with('\\') {
-        return Some("it starts with a backslash, as absolute and UNC paths on Windows do");
-    }
-    if path.starts_with('~') {
-        return Some("it starts with ~, which some systems expand to a home directory");
-    }
-    let bytes = path.as_bytes();
-    if let [letter, b':', ..] = bytes
-        && letter.is_ascii_alphabetic()
-    {
-        return Some("it starts with a drive letter");
-    }
-    if starts_with_variable(path) {
-        return Some("it starts with an environment variable");
-    }
-    if path.split(['/', '\\']).any(|part| part == "..") {
-        return Some("it has the component ..");
-    }
-    if path.split('/').any(|part| part == ".") {
-        return Some("it has the component .");
-    }
-    if path.contains("//") {
-        return Some("it has an empty component");
-    }
-    None
-}
-
-/// `%NAME%` before the first separator.
-fn starts_with_variable(path: &str) -> bool {
-    let Some(rest) = path.strip_prefix('%') else { return false };
-    let Some((name, after)) = rest.split_once('%') else { return false };
-    !name.is_empty()
-        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-        && !name.starts_with(|c: char| c.is_ascii_digit())
-        && (after.is_empty() || after.starts_with(['\\', '/']))
 }
 
 fn is_reserved_on_windows(component: &str) -> bool {
@@ -204,15 +143,6 @@ pub(crate) fn readings(listed: &str, is_encoded: bool) -> Vec<Cow<'_, str>> {
     distinct
 }
 
-/// Unicode normal form C.
-pub(crate) fn normal_form(text: &str) -> Cow<'_, str> {
-    if text.is_ascii() || is_nfc_quick(text.chars()) == IsNormalized::Yes {
-        Cow::Borrowed(text)
-    } else {
-        Cow::Owned(text.nfc().collect())
-    }
-}
-
 /// The key under which a file meets every listed path that could mean it, under any reading and any normal form: decoding
 /// is repeated until nothing changes. The three encoded forms never overlap, so the order of decoding does not matter.
 pub(crate) fn join_key(path: &str) -> Cow<'_, str> {
@@ -232,17 +162,6 @@ pub(crate) fn join_key(path: &str) -> Cow<'_, str> {
     if normal == path { Cow::Borrowed(path) } else { Cow::Owned(normal) }
 }
 
-/// The key under which paths meet that a system could take for one.
-pub(crate) fn collision_key(path: &str) -> Cow<'_, str> {
-    if path.is_ascii() {
-        if path.bytes().any(|byte| byte.is_ascii_uppercase()) {
-            return Cow::Owned(path.to_ascii_lowercase());
-        }
-        return Cow::Borrowed(path);
-    }
-    Cow::Owned(path.nfc().flat_map(char::to_lowercase).collect())
-}
-
 /// Encodes a path for a manifest of version 1.0: `%`, CR and LF, nothing else.
 pub fn encode_path(path: &str) -> String {
     path.replace('%', "%25").replace('\n', "%0A").replace('\r', "%0D")
@@ -252,48 +171,6 @@ pub fn encode_path(path: &str) -> String {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-
-    #[test]
-    fn paths_that_lead_out_on_any_system_are_unsafe() {
-        for path in [
-            "",
-            "/etc/passwd",
-            "../x",
-            "data/../../x",
-            "data/..",
-            "~/x",
-            "~root/x",
-            "C:\\x",
-            "c:x",
-            "%HomeDrive%\\x",
-            "%TEMP%",
-            "\\\\?\\UNC\\server",
-            "\\x",
-            "data/a\\..\\..\\b",
-            "\\.\\./x",
-            "data//x",
-            "data/./x",
-            "data/\0",
-        ] {
-            assert!(unsafe_reason(path).is_some(), "{path:?}");
-        }
-    }
-
-    #[test]
-    fn odd_but_harmless_paths_are_safe() {
-        for path in [
-            "data/%7Etest1.txt",
-            "data/%test2.txt",
-            "data/dir1/~test3.txt",
-            "data/a:b",
-            "%7Etest%2",
-            "data/...",
-            "data/..a",
-            "data/a ",
-        ] {
-            assert_eq!(unsafe_reason(path), None, "{path:?}");
-        }
-    }
 
     #[test]
     fn only_the_three_encoded_forms_are_decoded() {

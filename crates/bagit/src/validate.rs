@@ -8,6 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use strongroom_archive::{FileSource, SectionReader};
 use strongroom_digest::{Algorithm, hash_reader};
+use strongroom_listing::{Iter, Sorted, Sorter};
 
 use crate::check::record::{pack_fact, unpack_fact};
 use crate::check::{CheckLevel, CheckOptions, Evidence, FileFact, FileFacts, check};
@@ -18,7 +19,6 @@ use crate::manifest::{FETCH, ManifestKind, ManifestName, PAYLOAD};
 use crate::problem::Problem;
 use crate::report::{Collector, Report};
 use crate::source::{BagFile, Limits, Members, Scan, Serialization, Source};
-use crate::spill::{Iter, Sorted, Sorter};
 
 /// Files that a thread takes from the queue at once, at most.
 const BATCH: usize = 64;

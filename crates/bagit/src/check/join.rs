@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::iter::Peekable;
 
 use strongroom_digest::{Algorithm, hash_reader};
+use strongroom_listing::Sorted;
 
 use super::record::{FETCH, Listing, unpack_fact};
 use super::survey::Survey;
@@ -16,7 +17,6 @@ use crate::error::BagError;
 use crate::manifest::{ManifestKind, ManifestName, PAYLOAD};
 use crate::path;
 use crate::problem::Problem;
-use crate::spill::Sorted;
 
 /// Most listings of one group that are looked at; an honest group has one per manifest.
 const MOST_LISTINGS: usize = 1000;

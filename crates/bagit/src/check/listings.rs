@@ -1,5 +1,7 @@
 //! Reads all manifests and `fetch.txt`, judges each line by itself, and sorts what they list for the join.
 
+use strongroom_listing::{Sorted, Sorter};
+
 use super::Check;
 use super::record::{FETCH as FETCH_SOURCE, Listing};
 use super::survey::Survey;
@@ -8,7 +10,6 @@ use crate::declaration::{Version, shorten};
 use crate::error::BagError;
 use crate::manifest::{self, FETCH, ManifestKind, ManifestName, PAYLOAD};
 use crate::path;
-use crate::spill::{Sorted, Sorter};
 use crate::tag_file::report_mark;
 use crate::text::{Charset, LineFault, Lines};
 

@@ -3,6 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
 
+use strongroom_listing::{Sorted, Sorter};
+
 use super::Evidence;
 use super::record::pack_fact;
 use crate::codes;
@@ -12,7 +14,6 @@ use crate::manifest::{FETCH, ManifestKind, ManifestName, PAYLOAD};
 use crate::path;
 use crate::problem::Problem;
 use crate::source::Limits;
-use crate::spill::{Sorted, Sorter};
 
 /// More manifests than algorithms, with room for odd ones.
 const MOST_MANIFESTS: usize = 64;

@@ -9,6 +9,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use rustix::fs::FileType;
+use strongroom_listing::Sorter;
 
 use super::folder::Folder;
 use super::gate::{self, EntryKind, Gate, Passage};
@@ -16,7 +17,6 @@ use super::{BagFile, Visitor};
 use crate::codes;
 use crate::error::BagError;
 use crate::path::{escape_name, too_long_reason, unescape_name};
-use crate::spill::Sorter;
 
 /// Opens a regular file and nothing else.
 pub(crate) fn open_regular(path: &Path) -> io::Result<File> {

@@ -6,6 +6,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Read};
 
 use strongroom_archive::{ArchiveError, MemberKind};
+use strongroom_listing::Sorter;
 
 use super::{BagFile, Limits, Scan, Serialization, Visitor};
 use crate::codes::{self, Rule};
@@ -13,7 +14,6 @@ use crate::error::BagError;
 use crate::path;
 use crate::problem::Problem;
 use crate::report::Collector;
-use crate::spill::Sorter;
 
 /// Below this much unpacked no ratio is too high: small files of zeros are common.
 const RATIO_FROM: u64 = 1 << 30;

@@ -6,13 +6,13 @@ use std::io::{self, Read};
 
 use strongroom_archive::zip::{Entry as ZipEntry, Index, Placement};
 use strongroom_archive::{ArchiveError, FileSource, Source as _};
+use strongroom_listing::Sorter;
 
 use super::gate::{self, EntryKind, Gate, Passage};
 use super::{BagFile, Visitor};
 use crate::codes;
 use crate::error::BagError;
 use crate::path::escape_name;
-use crate::spill::Sorter;
 
 /// Opens a member by the place of its entry in the central directory.
 pub(super) fn open_member(source: &FileSource, location: u64) -> io::Result<Box<dyn Read + Send + '_>> {

@@ -6,10 +6,10 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use strongroom_digest::{Algorithm, Digest, DigestSet};
+use strongroom_listing::{Iter, Sorted, Sorter};
 
 use super::WriteError;
 use crate::path::{encode_path, readings};
-use crate::spill::{Iter, Sorted, Sorter};
 
 /// Paths with digests, taken in any order. Of each digest the raw bytes are kept, in the order of `algorithms`.
 pub(super) struct Listing {

@@ -3,9 +3,10 @@
 use std::io;
 use std::path::Path;
 
+use strongroom_listing::Sorter;
+
 use super::codes::{self, CODES};
 use crate::path::{collision_key, normal_form};
-use crate::spill::Sorter;
 use crate::{Problem, Severity};
 
 /// What to do about paths that some systems take for one.

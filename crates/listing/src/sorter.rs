@@ -1,6 +1,6 @@
 //! Sorting more records than memory should hold: an external merge sort of small byte records.
 //!
-//! Iter are (key, value) byte strings, ordered by key and then value. Up to the budget they stay in memory; beyond
+//! Records are (key, value) byte strings, ordered by key and then value. Up to the budget they stay in memory; beyond
 //! it sorted runs go to one anonymous temporary file, and reading merges them. Reading may be repeated.
 
 use std::cmp::Reverse;
@@ -27,13 +27,13 @@ struct Run {
 }
 
 /// One record read back.
-pub(crate) type Record = (Vec<u8>, Vec<u8>);
+pub type Record = (Vec<u8>, Vec<u8>);
 
 /// The next record of a run, and the run's number.
 type Head = (Vec<u8>, Vec<u8>, usize);
 
 /// Takes records in any order.
-pub(crate) struct Sorter {
+pub struct Sorter {
     budget: usize,
     directory: Option<PathBuf>,
     arena: Vec<u8>,
@@ -43,7 +43,7 @@ pub(crate) struct Sorter {
 }
 
 /// Gives records back in order, as often as asked.
-pub(crate) struct Sorted {
+pub struct Sorted {
     arena: Vec<u8>,
     index: Vec<Slot>,
     file: Option<File>,
@@ -58,7 +58,7 @@ fn parts(arena: &[u8], slot: Slot) -> (&[u8], &[u8]) {
 
 impl Sorter {
     /// Keeps at most `budget` bytes in memory; temporary files go to `directory`, or where the system has them.
-    pub(crate) fn new(budget: usize, directory: Option<&Path>) -> Self {
+    pub fn new(budget: usize, directory: Option<&Path>) -> Self {
         Self {
             budget: budget.max(64 * 1024),
             directory: directory.map(Path::to_owned),
@@ -69,7 +69,8 @@ impl Sorter {
         }
     }
 
-    pub(crate) fn push(&mut self, key: &[u8], value: &[u8]) -> io::Result<()> {
+    /// Takes a record. An error is of the temporary file, or says that a part of the record has more than 4 GiB.
+    pub fn push(&mut self, key: &[u8], value: &[u8]) -> io::Result<()> {
         let too_long = |_| io::Error::other("a record is longer than 4 GiB");
         let slot = Slot {
             offset: self.arena.len(),
@@ -121,7 +122,8 @@ impl Sorter {
         Ok(())
     }
 
-    pub(crate) fn finish(mut self) -> io::Result<Sorted> {
+    /// Ends the taking of records.
+    pub fn finish(mut self) -> io::Result<Sorted> {
         if self.runs.is_empty() {
             self.sort();
         } else {
@@ -136,7 +138,7 @@ impl Sorter {
 impl Sorted {
     /// The records in order, from the first.
     #[expect(clippy::iter_not_returning_iterator, reason = "beginning to read may fail")]
-    pub(crate) fn iter(&self) -> io::Result<Iter<'_>> {
+    pub fn iter(&self) -> io::Result<Iter<'_>> {
         let mut heap = BinaryHeap::new();
         let mut readers = Vec::with_capacity(self.runs.len());
         if let Some(file) = &self.file {
@@ -157,7 +159,7 @@ impl Sorted {
 
 impl Sorted {
     /// The first record of a key: by bisection in memory, else by reading on to it.
-    pub(crate) fn find(&self, key: &[u8]) -> io::Result<Option<Record>> {
+    pub fn find(&self, key: &[u8]) -> io::Result<Option<Record>> {
         if self.runs.is_empty() {
             let at = self.index.partition_point(|slot| parts(&self.arena, *slot).0 < key);
             let found = self.index.get(at).map(|slot| parts(&self.arena, *slot)).filter(|(found, _)| *found == key);
@@ -177,7 +179,7 @@ impl Sorted {
 }
 
 /// Reads records in order.
-pub(crate) struct Iter<'a> {
+pub struct Iter<'a> {
     sorted: &'a Sorted,
     next: usize,
     heap: BinaryHeap<Reverse<Head>>,
