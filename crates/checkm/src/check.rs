@@ -106,18 +106,15 @@ impl<'a> Check<'a, '_> {
         let Some(further) = self.line.cells.get(listed..).filter(|further| !further.is_empty()) else { return };
         let value = further.iter().find(|cell| !cell.is_empty()).and_then(|cell| self.line.text.get(cell.clone()));
         let found = self.line.cells.len();
-        match value {
-            Some(value) => {
-                let message = format!(
-                    "the row has {found} columns, and a value {} beyond the last; expected {listed} (a | in a value is %7c)",
-                    quoted(value)
-                );
-                self.tell(codes::ROW_EXTRA_VALUE, |problem| problem.with_value(value), message);
-            }
-            None => {
-                let message = format!("the row has {found} columns; expected {listed}");
-                self.tell(codes::ROW_EXTRA_COLUMN, |problem| problem, message);
-            }
+        if let Some(value) = value {
+            let message = format!(
+                "the row has {found} columns, and a value {} beyond the last; expected {listed} (a | in a value is %7c)",
+                quoted(value)
+            );
+            self.tell(codes::ROW_EXTRA_VALUE, |problem| problem.with_value(value), message);
+        } else {
+            let message = format!("the row has {found} columns; expected {listed}");
+            self.tell(codes::ROW_EXTRA_COLUMN, |problem| problem, message);
         }
     }
 

@@ -42,7 +42,7 @@ macro_rules! codes {
 
 codes! {
     DATE_MALFORMED Error Warning "date.malformed" "a date of the object is not an ISO 8601 date, or two with a slash between them";
-    DECLARATION_MISSING Error Warning "declaration.missing" "the first line is not the declaration #%checkm_0.7";
+    DECLARATION_MISSING Error Warning "declaration.missing" "the first line is not the declaration of Checkm 0.7";
     DECLARATION_VERSION Error Warning "declaration.version" "the declaration names another version of Checkm than 0.7";
     DIGEST_ALGORITHM Error Error "digest.algorithm" "the digest algorithm is not known";
     DIGEST_INCOMPLETE Error Warning "digest.incomplete" "there is an algorithm without a digest, or a digest without an algorithm; read leniently, no digest is checked";

@@ -72,22 +72,19 @@ impl<'a> Directive<'a> {
 
 /// Takes the lines of a header.
 #[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each says whether a line was met")]
 pub(crate) struct HeaderBuilder {
     header: Header,
     has_declaration: bool,
     has_profile: bool,
     has_fields: bool,
     is_any_line: bool,
-    first_line: u64,
 }
 
 impl HeaderBuilder {
     /// Takes a comment, or any other line that is not blank.
-    pub(crate) fn other_line(&mut self, line: u64) {
-        if !self.is_any_line {
-            self.is_any_line = true;
-            self.first_line = line;
-        }
+    pub(crate) fn other_line(&mut self) {
+        self.is_any_line = true;
     }
 
     pub(crate) fn directive(
@@ -99,7 +96,7 @@ impl HeaderBuilder {
     ) {
         let mut tell = |rule: Rule, message: String| report(Problem::new(rule, options.mode, message).at_line(line));
         let is_first = !self.is_any_line;
-        self.other_line(line);
+        self.other_line();
         if directive.name.get(..6).is_some_and(|start| start.eq_ignore_ascii_case("checkm")) {
             if self.has_declaration {
                 tell(codes::DIRECTIVE_REPEATED, format!("#%{DECLARATION} occurs again; expected once"));
@@ -234,7 +231,9 @@ impl HeaderBuilder {
             let message = "there is no list of columns; expected #%fields before the first row".to_owned();
             tell(codes::FIELDS_MISSING, message);
             let columns = self.header.profile.map(ManifestProfile::columns).unwrap_or_default();
-            columns.iter().for_each(|column| self.header.push(Some(*column)));
+            for column in columns {
+                self.header.push(Some(*column));
+            }
         }
         let header = self.header;
         let has = |column| header.position(column).is_some();

@@ -65,6 +65,7 @@ pub use checksum::{Checksum, ChecksumAlgorithm};
 pub use codes::{CODES, Rule};
 pub use column::Column;
 pub use error::CheckmError;
+pub use forms::encode_url_path;
 pub use header::Header;
 pub use mode::{Limits, Mode, ReadOptions};
 pub use problem::{Problem, Severity};

@@ -82,13 +82,11 @@ impl<R: BufRead> Lines<R> {
             raw.extend_from_slice(part.get(..part.len().min(room)).unwrap_or_default());
             let used = part.len() + usize::from(is_ended);
             self.input.consume(used);
-            match self.bytes_left.checked_sub(used as u64) {
-                Some(left) => self.bytes_left = left,
-                None => {
-                    self.number += 1;
-                    return Ok(Next::TooManyBytes);
-                }
-            }
+            let Some(left) = self.bytes_left.checked_sub(used as u64) else {
+                self.number += 1;
+                return Ok(Next::TooManyBytes);
+            };
+            self.bytes_left = left;
         }
         if !is_any {
             return Ok(Next::End);

@@ -67,7 +67,7 @@ impl<R: BufRead> Reader<R> {
             match kind {
                 Kind::Nothing => {
                     if !trim(reader.lines.text()).is_empty() {
-                        builder.other_line(reader.lines.number());
+                        builder.other_line();
                     }
                 }
                 Kind::Directive => {

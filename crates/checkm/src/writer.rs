@@ -1,5 +1,6 @@
 //! Writes a manifest that a strict reader reads back as it was given.
 
+use std::fmt::Write as _;
 use std::io::Write;
 use std::ops::Range;
 
@@ -85,7 +86,7 @@ impl<W: Write> ManifestWriter<W> {
         let mut writer = Self { output, header, rows: 0, line: String::new(), cells: Vec::new(), name: String::new() };
         let mut text = format!("#%{DECLARATION}\n#%profile | {}\n", profile.uri());
         for (prefix, uri) in PREFIXES {
-            text.push_str(&format!("#%prefix | {prefix} | {uri}\n"));
+            let _ = writeln!(text, "#%prefix | {prefix} | {uri}");
         }
         text.push_str(if profile == ManifestProfile::Add { "#%columns" } else { "#%fields" });
         for column in writer.header.columns.iter().flatten() {

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
-    background, backup, bag, batches, bench, collection, config, demo, deposit, fixity, identify, init, institution,
-    items, journal, man, migrate, objects, ocfl, outbox, profile, queue, rebuild, receiving, restore, shell,
-    signatures, status, store, work,
+    background, backup, bag, batches, bench, checkm, collection, config, demo, deposit, fixity, identify, init,
+    institution, items, journal, man, migrate, objects, ocfl, outbox, profile, queue, rebuild, receiving, restore,
+    shell, signatures, status, store, work,
 };
 
 /// Preserve digital deposits: check bags, keep verified copies in several stores, check the copies, restore objects.
@@ -113,6 +113,9 @@ pub(crate) enum Command {
     /// Make, check and show bags; needs no data directory
     #[command(subcommand)]
     Bag(bag::Bag),
+    /// Check and make Checkm manifests; needs no data directory
+    #[command(subcommand)]
+    Checkm(checkm::Checkm),
     /// Check and read OCFL objects and storage roots; needs no data directory
     #[command(subcommand)]
     Ocfl(ocfl::Ocfl),

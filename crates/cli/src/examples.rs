@@ -124,6 +124,12 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ),
     ("bag show", &["strongroom bag show letters.tar"]),
     ("bag codes", &["strongroom bag codes"]),
+    (
+        "checkm validate",
+        &["strongroom checkm validate letters.checkm", "strongroom checkm validate letters.checkm --lenient --json"],
+    ),
+    ("checkm create", &["strongroom checkm create letters letters.checkm --url https://files.example.edu/letters/"]),
+    ("checkm codes", &["strongroom checkm codes"]),
     ("ocfl validate", &["strongroom ocfl validate /mnt/disk-1/primary/example.edu"]),
     ("identify", &["strongroom identify letters --csv > formats.csv", "strongroom identify letters.zip --archives"]),
     ("signatures show", &["strongroom signatures show"]),

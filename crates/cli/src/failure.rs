@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use strongroom_bagit::{BagError, Problem, WriteError};
+use strongroom_checkm::CheckmError;
 use strongroom_database::DatabaseError;
 use strongroom_engine::EngineError;
 use strongroom_engine::settings::SettingsError;
@@ -392,6 +393,19 @@ fn of_bag(error: &BagError) -> (Exit, Option<String>) {
         BagError::UnknownSerialization { .. } => (Exit::No, None),
         BagError::Profile(_) => (Exit::Usage, None),
         _ => (Exit::OutOfReach, None),
+    }
+}
+
+impl From<CheckmError> for Failure {
+    fn from(error: CheckmError) -> Self {
+        let (exit, next) = match &error {
+            CheckmError::Read { source, .. } | CheckmError::Write { source, .. } | CheckmError::Sort(source) => {
+                of_io(source)
+            }
+            // What was to be written is not what a manifest can say.
+            _ => (Exit::No, None),
+        };
+        Self::of(exit, next, &error)
     }
 }
 

@@ -6,6 +6,7 @@ pub(crate) mod backup;
 pub(crate) mod bag;
 pub(crate) mod batches;
 pub(crate) mod bench;
+pub(crate) mod checkm;
 pub(crate) mod collection;
 pub(crate) mod config;
 pub(crate) mod demo;
@@ -35,9 +36,12 @@ pub(crate) mod store;
 pub(crate) mod wait;
 pub(crate) mod work;
 
+use std::path::{Path, PathBuf};
+
 use crate::arguments::Command;
 use crate::context::Context;
-use crate::failure::Outcome;
+use crate::failure::{Exit, Failure, Outcome};
+use crate::output::counted;
 
 /// Does a command.
 pub(crate) fn run(command: Command, context: &Context) -> Outcome {
@@ -67,6 +71,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         Command::Profile(command) => profile::run(command, context),
         Command::Journal(command) => journal::run(command, context),
         Command::Bag(command) => bag::run(&command, context),
+        Command::Checkm(command) => checkm::run(&command, context),
         Command::Ocfl(command) => ocfl::run(&command, context),
         Command::Identify(command) => identify::run(&command, context),
         Command::Signatures(command) => signatures::run(command, context),
@@ -75,4 +80,43 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         Command::Completions(command) => shell::completions(&command, context),
         Command::Man(command) => man::run(&command, context),
     }
+}
+
+/// Checks packages one after the other; `check` says what it found, and whether the package is valid. One that cannot be checked is told
+/// of, and the others follow. Where there are several, a last line counts them.
+fn check_each(
+    paths: &[PathBuf],
+    (one, many): (&str, &str),
+    context: &Context,
+    check: &dyn Fn(&Path) -> Result<bool, Failure>,
+) -> Outcome {
+    if let [path] = paths {
+        return Ok(if check(path)? { Exit::Done } else { Exit::No });
+    }
+    let (mut bad, mut failed) = (0_u64, 0_u64);
+    let mut exit = Exit::Done;
+    for path in paths {
+        match check(path) {
+            Ok(true) => {}
+            Ok(false) => {
+                bad += 1;
+                if exit == Exit::Done {
+                    exit = Exit::No;
+                }
+            }
+            Err(failure) if failure.is_silent() => return Err(failure),
+            Err(failure) => {
+                if failed == 0 {
+                    exit = Exit::from(&failure);
+                }
+                failed += 1;
+                context.output.flush()?;
+                failure.tell(context.output.is_json());
+            }
+        }
+    }
+    let all = counted(paths.len() as u64, one, many);
+    let unchecked = if failed > 0 { format!(", {failed} could not be checked") } else { String::new() };
+    context.output.say(format!("{all}: {bad} not valid{unchecked}"))?;
+    Ok(exit)
 }

@@ -162,10 +162,26 @@ fn the_answers_of_the_commands_that_tell_are_as_they_were() {
             &["outbox", "remove", "00000000-0000-7000-8000-000000000000"],
         ],
     );
+    let columns =
+        "nfo:fileUrl | nfo:hashAlgorithm | nfo:hashValue | nfo:fileSize | nfo:fileLastModified | nfo:fileName";
+    place.write(
+        "rows.checkm",
+        format!(
+            "#%checkm_0.7\n#%profile | http://uc3.cdlib.org/registry/ingest/manifest/mrt-ingest-manifest\n#%fields | {columns}\n\
+             https://files/a.jpg | md5 | | 12\nhttps://files.example.edu/b.jpg | | | | yesterday\n#%eof\n"
+        ),
+    );
     snapshot(
         &place,
         "packages",
-        &[&["bag", "validate", "later.tar"], &["bag", "validate", "broken"], &["bag", "show", "later.tar"]],
+        &[
+            &["bag", "validate", "later.tar"],
+            &["bag", "validate", "broken"],
+            &["bag", "show", "later.tar"],
+            &["checkm", "validate", "rows.checkm"],
+            &["checkm", "validate", "--lenient", "rows.checkm"],
+            &["checkm", "validate", "nothing.checkm"],
+        ],
     );
 }
 

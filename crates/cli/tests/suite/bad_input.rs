@@ -21,6 +21,7 @@ fn a_file_that_does_not_exist_is_not_found() {
     let before = place.files("home");
     place.run(["deposit", "nothing.tar", "--wait"]).fails(3, &["nothing.tar"]);
     place.run(["bag", "validate", "nothing.tar"]).fails(3, &["nothing.tar"]);
+    place.run(["checkm", "validate", "nothing.checkm"]).fails(3, &["nothing.checkm"]);
     place.run(["bag", "show", "nothing.tar"]).fails(3, &["nothing.tar"]);
     place.run(["bag", "create", "nothing", "bag.tar"]).fails(3, &["nothing"]);
     place.run(["ocfl", "validate", "nothing"]).fails(3, &["nothing"]);
@@ -191,6 +192,8 @@ fn wrong_usage_has_exit_code_2() {
         &["--home", "a", "--config", "b", "items", "list"],
         &["bag", "create", "a", "b", "--algorithm", "md7"],
         &["bag", "create", "a", "b", "--tag", "no equals sign"],
+        &["checkm", "create", "a", "a.checkm"],
+        &["checkm", "validate", "a", "--type", "nonsense"],
         &["deposit", "a", "--digest", "sha256:00"],
     ] {
         let answer = place.run(arguments);
@@ -240,9 +243,13 @@ fn words_outside_a_closed_set_are_told_with_the_set() {
 fn errors_escape_what_would_steer_a_terminal() {
     let place = Place::with_home();
     let name = "a\u{202e}b\u{1b}[31m\nc";
-    for command in
-        [vec!["objects", "show", name], vec!["queue", "pause", name], vec!["bag", "validate", name], vec![name]]
-    {
+    for command in [
+        vec!["objects", "show", name],
+        vec!["queue", "pause", name],
+        vec!["bag", "validate", name],
+        vec!["checkm", "validate", name],
+        vec![name],
+    ] {
         let ended = place.run(command);
         assert!(ended.stderr.contains("a\\u{202e}b"), "{ended:?}");
         assert!(!ended.stderr.contains(['\u{202e}', '\u{1b}']), "{ended:?}");

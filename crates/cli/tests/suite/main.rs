@@ -4,6 +4,7 @@ mod answers;
 mod bad_input;
 mod bags;
 mod book;
+mod checkm;
 mod deposits;
 mod help;
 mod homes;

@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use strongroom_bagit::{BagError, CheckLevel, CheckOptions, Problem, ProfileChoice, ProfileReason, Severity, Verdict};
 
+use super::super::check_each;
 use super::profile::profile_of;
 use super::{checked, tell, word};
 use crate::context::Context;
-use crate::failure::{Exit, Failure, Outcome};
-use crate::output::{counted, printable, report, size};
+use crate::failure::{Failure, Outcome};
+use crate::output::{printable, report, size};
 
 /// Check bags: completeness, every digest, every rule; exit 1 unless all are valid
 #[derive(Debug, Args)]
@@ -81,39 +82,7 @@ pub(super) fn run(command: &Validate, context: &Context) -> Outcome {
         wrong_name_is_warning: true,
         ..CheckOptions::default()
     };
-    let [path] = command.paths.as_slice() else { return check_all(&command.paths, &options, context) };
-    let is_good = check(path, &options, context)?;
-    Ok(if is_good { Exit::Done } else { Exit::No })
-}
-
-/// Checks several bags. One that cannot be checked is told of, and the others follow.
-fn check_all(paths: &[PathBuf], options: &CheckOptions, context: &Context) -> Outcome {
-    let (mut bad, mut failed) = (0_u64, 0_u64);
-    let mut exit = Exit::Done;
-    for path in paths {
-        match check(path, options, context) {
-            Ok(true) => {}
-            Ok(false) => {
-                bad += 1;
-                if exit == Exit::Done {
-                    exit = Exit::No;
-                }
-            }
-            Err(failure) if failure.is_silent() => return Err(failure),
-            Err(failure) => {
-                if failed == 0 {
-                    exit = Exit::from(&failure);
-                }
-                failed += 1;
-                context.output.flush()?;
-                failure.tell(context.output.is_json());
-            }
-        }
-    }
-    let all = counted(paths.len() as u64, "bag", "bags");
-    let unchecked = if failed > 0 { format!(", {failed} could not be checked") } else { String::new() };
-    context.output.say(format!("{all}: {bad} not valid{unchecked}"))?;
-    Ok(exit)
+    check_each(&command.paths, ("bag", "bags"), context, &|path| check(path, &options, context))
 }
 
 /// Checks one bag and says what was found; whether it is valid.
