@@ -387,6 +387,7 @@ pages! {
     background: "docs/background.md",
     backup_routine: "docs/backup-routine.md",
     changing_stores: "docs/changing-stores.md",
+    checkm: "docs/checkm.md",
     coming_from: "docs/coming-from.md",
     deposits: "docs/deposits.md",
     exit_codes: "docs/exit-codes.md",
