@@ -123,7 +123,10 @@ fn a_manifest_that_would_not_be_valid_is_not_made() {
     std::os::unix::fs::symlink("a.txt", place.path("letters/link")).unwrap();
     let answer = create(&["a.checkm", "--url", URL]);
     assert_eq!(answer.code, Some(1));
-    assert!(answer.stdout.contains("entry.not_a_file link") && answer.stderr.contains("link: a symbolic"), "{answer:?}");
+    assert!(
+        answer.stdout.contains("entry.not_a_file link") && answer.stderr.contains("link: a symbolic"),
+        "{answer:?}"
+    );
     fs::remove_file(place.path("letters/link")).unwrap();
     place.write("empty/.keep", "");
     fs::remove_file(place.path("empty/.keep")).unwrap();
