@@ -266,7 +266,8 @@ fn create(command: &Create, context: &Context) -> Outcome {
     written.map_err(|error| Failure::from(error).while_trying(what()))?;
     let refused: Vec<_> = scan.problems.into_iter().filter(is_refusal).collect();
     if let Some(first) = refused.first() {
-        let message = format!("could not {}: {}", what(), first.message);
+        let path = first.path.as_deref().map(|path| format!("{path}: ")).unwrap_or_default();
+        let message = format!("could not {}: {path}{}", what(), first.message);
         if !context.output.is_json() {
             refused.iter().try_for_each(|problem| bag::tell(problem, context))?;
         }
