@@ -113,7 +113,12 @@ fn reconcile(wanted: &[String], options: TableOptions, context: &Context) -> Out
     table.end("the stores and the record say the same")?;
     if !context.is_quiet {
         let Compared { keys, objects, differences } = compared;
-        eprintln!("compared {keys} keys with {objects} objects in stores: {differences} differences");
+        eprintln!(
+            "compared {} with {}: {}",
+            counted(keys, "key", "keys"),
+            counted(objects, "object in a store", "objects in stores"),
+            counted(differences, "difference", "differences")
+        );
     }
     Ok(if compared.differences == 0 { Exit::Done } else { Exit::No })
 }

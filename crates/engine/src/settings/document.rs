@@ -71,8 +71,11 @@ pub fn starting_file() -> String {
 
 /// The settings file with another registry; everything else, comments too, stays as it is.
 pub fn with_registry(text: &str, url: &str) -> Result<String, SettingsError> {
-    let unfit =
-        |reason: &str| SettingsError::Unfit { key: "registry.url".to_owned(), reason: reason.trim().to_owned() };
+    let unfit = |reason: &str| SettingsError::Unfit {
+        origin: String::new(),
+        key: "registry.url".to_owned(),
+        reason: reason.trim().to_owned(),
+    };
     let mut document: toml_edit::DocumentMut =
         text.parse().map_err(|error: toml_edit::TomlError| unfit(&error.to_string()))?;
     let section = document.entry("registry").or_insert_with(toml_edit::table);

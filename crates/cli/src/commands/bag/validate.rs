@@ -136,9 +136,9 @@ fn check(path: &Path, options: &CheckOptions, context: &Context) -> Result<bool,
         CheckLevel::Fast => "; Payload-Oxum was compared, manifests and digests were not checked",
     };
     context.output.say(printable(&format!(
-        "{}: {verdict} ({} files, {}{profile}{level})",
+        "{}: {verdict} ({}, {}{profile}{level})",
         report.path,
-        report.files,
+        counted(report.files, "file", "files"),
         size(report.bytes)
     )))?;
     Ok(is_good)
