@@ -55,8 +55,8 @@ fn until_item(place: &Place, id: &Value, what: &str, is_so: impl Fn(&Value) -> b
 
 fn waits_for_thaw(item: &Value) -> bool {
     item["status"] == "pending"
-        && item["note"].as_str().unwrap().starts_with("waits for ")
-        && item["note"].as_str().unwrap().ends_with(" files to be thawed in secondary")
+        && item["note"].as_str().unwrap().starts_with("waits for the retrieval of ")
+        && item["note"].as_str().unwrap().ends_with(" files in secondary")
 }
 
 /// What lies in the restoration store is a bag that we and others accept.
@@ -138,7 +138,7 @@ fn a_damaged_copy_waits_for_the_only_right_one_to_be_thawed_and_is_repaired_from
         assert_eq!((&round["postponed"], &round["damaged"]), (&1.into(), &0.into()), "{round}");
         let finding = place.run(["fixity", "problems", "--json"]).object();
         assert_eq!(finding["state"], "open", "{finding}");
-        assert!(finding["detail"].as_str().unwrap().contains("waits for its copy to be thawed in store secondary"));
+        assert!(finding["detail"].as_str().unwrap().contains("waits for the retrieval of its copy in store secondary"));
         assert_eq!(*told.get_or_insert_with(events), events(), "what is known is not told again");
     }
     assert_eq!(double.counts().of(Operation::RestoreObject), 1);

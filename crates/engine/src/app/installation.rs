@@ -222,10 +222,20 @@ impl<'i> AuthorizedInstallation<'i> {
 
     /// Records an act that is done, or that failed for this reason, also where the journal cannot be written.
     pub(crate) fn tell_if_possible(&self, registry: &Registry, target: &Target, failure: Option<String>) {
-        let outcome = if failure.is_none() { JournalOutcome::Done } else { JournalOutcome::Failed };
-        if let Err(error) = self.tell(registry, target, outcome, failure) {
+        if let Err(error) = self.tell_of_end(registry, target, failure) {
             Event::RegistryUnavailable { act: "record the end of an act in the journal", error: &error }.emit();
         }
+    }
+
+    /// Records an act that is done, or that failed for this reason.
+    pub(crate) fn tell_of_end(
+        &self,
+        registry: &Registry,
+        target: &Target,
+        failure: Option<String>,
+    ) -> Result<(), RegistryError> {
+        let outcome = if failure.is_none() { JournalOutcome::Done } else { JournalOutcome::Failed };
+        self.tell(registry, target, outcome, failure)
     }
 
     fn tell(

@@ -110,7 +110,7 @@ fn make(store: &StoreSettings, name: &str, directory: &Path) -> Result<(), Engin
 
 /// Writes, reads and deletes a few bytes in each store, or in those named, and looks for findings that are open. The journal has
 /// a line for each store that was written to, where there is a registry that can be opened.
-pub fn check(installation: &Installation, stores: &[String]) -> Result<Vec<StoreCheckView>, EngineError> {
+pub fn check(installation: &Installation, stores: &[String]) -> Result<StoreChecks, EngineError> {
     let authorized = installation.authorize(&STORES_CHECK)?;
     if let Some(name) = stores.iter().find(|name| !authorized.settings().stores.contains_key(*name)) {
         return Err(not_found(name).next(LISTING));
@@ -118,17 +118,29 @@ pub fn check(installation: &Installation, stores: &[String]) -> Result<Vec<Store
     let registry = authorized.registry().ok().flatten();
     let survey = authorized.survey(registry.as_ref())?;
     let chosen = survey.stores.iter().filter(|one| stores.is_empty() || stores.contains(&one.name));
-    let mut views = Vec::new();
+    let mut checks = StoreChecks { stores: Vec::new(), journal: Ok(()) };
     for one in chosen {
         // Only a store that is the one it should be is written to.
         let usable = one.store.as_deref().filter(|_| one.condition == Condition::Available);
         let probed = usable.map(|store| probe(store).map_err(|error| error.chain()));
         if let (Some(registry), Some(probed)) = (&registry, &probed) {
-            authorized.tell_if_possible(registry, &Target::of_system(&one.name), probed.clone().err());
+            let told = authorized.tell_of_end(registry, &Target::of_system(&one.name), probed.clone().err());
+            checks.journal = checks.journal.and(told.map_err(EngineError::from));
         }
-        views.push(checked(&survey, one, usable, probed.and_then(Result::err))?);
+        checks.stores.push(checked(&survey, one, usable, probed.and_then(Result::err))?);
     }
-    Ok(views)
+    checks.journal =
+        checks.journal.map_err(|error| error.while_trying("record in the journal that the stores were checked"));
+    Ok(checks)
+}
+
+/// What a check of stores found.
+#[derive(Debug)]
+pub struct StoreChecks {
+    /// Each store, in order of their names.
+    pub stores: Vec<StoreCheckView>,
+    /// Why the journal has no line for a store that was written to.
+    pub journal: Result<(), EngineError>,
 }
 
 fn checked(

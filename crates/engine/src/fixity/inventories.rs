@@ -388,6 +388,6 @@ fn about(watched: &WatchedObject) -> About {
 }
 
 fn passed(watched: &WatchedObject, time: strongroom_registry::Time) -> EventRow {
-    let detail = format!("declaration, inventories and sidecars in store {} compared with the record", watched.store);
+    let detail = format!("declaration, inventories and sidecars in store {} compared with the registry", watched.store);
     about(watched).event(time, "fixity check", "success", detail, "as recorded".into())
 }

@@ -294,11 +294,11 @@ impl<R: Read> Proving<R> {
         };
         let length = hasher.length();
         if length != self.size {
-            return Err(self.wrong(format!("{length} bytes, on record are {}", self.size)));
+            return Err(self.wrong(format!("{length} bytes, recorded are {}", self.size)));
         }
         match hasher.finish().get(Algorithm::Sha512) {
             Some(found) if found == self.sha512 => Ok(0),
-            Some(found) => Err(self.wrong(format!("sha512:{found}, on record is sha512:{}", self.sha512))),
+            Some(found) => Err(self.wrong(format!("sha512:{found}, recorded is sha512:{}", self.sha512))),
             None => Err(io::Error::other("the sha512 was not computed")),
         }
     }
@@ -317,7 +317,7 @@ impl<R: Read> Read for Proving<R> {
                 if hasher.length() > self.size {
                     let size = self.size;
                     self.hasher = None;
-                    return Err(self.wrong(format!("more than the {size} bytes on record")));
+                    return Err(self.wrong(format!("more than the {size} bytes recorded")));
                 }
                 Ok(length)
             }

@@ -97,7 +97,7 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
 /// Reads what the comparison begins with.
 fn look(context: &StageContext<'_>, facts: &Facts, resolved: &Resolved) -> Result<Known, StageError> {
     context.registry().read(|tx| {
-        let gone = || StageError::Transient(format!("the object {} is gone from the record", resolved.object));
+        let gone = || StageError::Transient(format!("the object {} is gone from the registry", resolved.object));
         let object = objects::get(tx, Scope::System, resolved.object)?.ok_or_else(gone)?;
         let published =
             if object.head > 0 { versions::list(tx, object.id, object.generation, false)? } else { Vec::new() };
@@ -171,7 +171,7 @@ fn check_stores(context: &StageContext<'_>, known: &Known) -> Result<(), StageEr
         let is_right = is_right || put_right(context, object, name)? && found()? == *expected;
         if !is_right {
             return Err(StageError::Transient(format!(
-                "store {name} does not hold {} as the record has it at version {}; `store check` and `fixity run` tell more",
+                "store {name} does not hold {} as the registry has it at version {}; `store check` and `fixity run` tell more",
                 object.identifier, object.head
             )));
         }
