@@ -26,7 +26,7 @@ const OPTIONS: &[&str] = &[
 /// The `strongroom.toml` of a new home. What equals the default is there as a comment.
 pub fn starting_file() -> String {
     let mut text = String::from(
-        "# Settings of this Strongroom home. Lines that start with # show the defaults.\n\
+        "# Settings of this Strongroom data directory. Lines that start with # show the defaults.\n\
          #\n\
          # Each setting can also come from the environment, which wins over this file: fixity.max_age is\n\
          # STRONGROOM_FIXITY__MAX_AGE. \"strongroom config show\" tells each value and where it comes from,\n\

@@ -13,7 +13,7 @@ use crate::context::Context;
 use crate::failure::Outcome;
 use crate::output::TableOptions;
 
-/// Check and read OCFL objects and storage roots; needs no home
+/// Check and read OCFL objects and storage roots; needs no data directory
 #[derive(Debug, Subcommand)]
 pub(crate) enum Ocfl {
     /// Validate an object or a storage root, every digest included; exit 1 if anything is wrong
