@@ -60,7 +60,8 @@ fn damage_is_seen_where_people_look() {
     assert_eq!(status["fixity"]["problems"]["damaged"], 2);
     let said = place.run(["status"]).succeeds().stdout;
     assert!(said.contains("2 open findings"), "{said}");
-    let is_utc = |word: &str| word.len() > 16 && word.get(10..11) == Some("T") && word.trim_end_matches(',').ends_with('Z');
+    let is_utc =
+        |word: &str| word.len() > 16 && word.get(10..11) == Some("T") && word.trim_end_matches(',').ends_with('Z');
     assert!(!said.split_whitespace().any(is_utc), "times are local: {said}");
     let report = place.run(["fixity", "report", "--json"]).succeeds().json();
     assert!(report.iter().all(|store| store["due_now"] == false && store["oldest"].is_string()), "{report:?}");

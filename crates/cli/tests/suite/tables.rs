@@ -59,7 +59,7 @@ fn what_is_damaged_is_named_by_its_paths_in_the_package() {
     let stores = place.run(["store", "check", "secondary", "--json"]).object();
     let message = stores["message"].as_str().unwrap();
     assert!(message.starts_with(&format!("1 finding is open: {name} is damaged in store secondary; ")), "{message}");
-    let repair = place.run(["fixity", "repair", "-l"]);
+    let repair = place.run_with(&[("COLUMNS", "200")], ["fixity", "repair"]);
     assert!(repair.stdout.contains(&format!("  {name}  secondary  unrepairable")), "{repair:?}");
     let told = place.run(["fixity", "repair", "--json"]);
     assert_eq!((&told.json()[0]["object"], &told.json()[0]["path"]), (&OBJECT.into(), &PATH.into()), "{told:?}");

@@ -297,8 +297,11 @@ pub fn init(caller: &Caller, directory: &Path, new: &NewInstallation) -> Result<
     refuse_what_is_there(directory)?;
     let parent = directory.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if !parent.is_dir() {
-        return Err(EngineError::Absent(format!("there is no folder {} to make a data directory in", parent.display()))
-            .next("make it first, or name another place"));
+        return Err(EngineError::Absent(format!(
+            "there is no folder {} to make a data directory in",
+            parent.display()
+        ))
+        .next("make it first, or name another place"));
     }
     let beside = parent.join(format!(".strongroom-{}", Uuid::new_v4().simple()));
     let entry = caller.entry(Uuid::now_v7(), &INSTALLATION_INIT);

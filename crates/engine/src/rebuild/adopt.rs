@@ -68,7 +68,9 @@ impl<'a> Taking<'a> {
     fn identity(&self, version: &Version, institution: &str) -> Result<RecordedObject, RebuildError> {
         let object = version.object;
         let known = self.home.registry.read(|tx| objects::get(tx, Scope::System, object))?;
-        let Some(known) = known else { return Err(RebuildError::Object("its object is gone from the registry".into())) };
+        let Some(known) = known else {
+            return Err(RebuildError::Object("its object is gone from the registry".into()));
+        };
         if known.institution_identifier != institution {
             return Err(RebuildError::Object(format!(
                 "it lies in the storage root of {institution}, and the registry has it under {}",

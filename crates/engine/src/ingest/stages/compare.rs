@@ -79,9 +79,8 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
         decided.write(context)?;
         let standing = standing(context, &findings.description, object.id, object.generation, object.head)?;
         let healed = healed(context, &known)?;
-        let note = format!(
-            "nothing changed: all {unchanged} files are kept already, no version is made{standing}{healed_first}{healed}"
-        );
+        let kept = if unchanged == 1 { "the file is".to_owned() } else { format!("all {unchanged} files are") };
+        let note = format!("nothing changed: {kept} kept already, no version is made{standing}{healed_first}{healed}");
         return Ok(Outcome::Skip { to: NOTIFY, note });
     }
     let has_more = decided.has_written;
