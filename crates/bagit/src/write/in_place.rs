@@ -83,11 +83,14 @@ impl InPlaceTarget {
     pub(super) fn create(directory: &Path, interrupt: Option<Arc<AtomicBool>>) -> Result<Self, WriteError> {
         let partial = directory.join(PARTIAL);
         fs::create_dir(&partial).map_err(|error| WriteError::io("create", &partial, error))?;
+        // By the clock of the file system, as the times of the files.
+        let begun =
+            fs::metadata(&partial).and_then(|metadata| metadata.modified()).unwrap_or_else(|_| SystemTime::now());
         let target = Self {
             directory: directory.to_owned(),
             partial,
             interrupt,
-            begun: SystemTime::now(),
+            begun,
             read: FileSet::default(),
             added: Vec::new(),
             open: None,
@@ -255,8 +258,11 @@ mod tests {
     fn read() -> (tempfile::TempDir, Box<InPlaceTarget>) {
         let place = tempfile::TempDir::new().unwrap();
         fs::create_dir(place.path().join("sub")).unwrap();
-        fs::write(place.path().join("sub/a"), "a").unwrap();
-        fs::write(place.path().join("b"), "b").unwrap();
+        for path in ["sub/a", "b"] {
+            let mut file = File::create(place.path().join(path)).unwrap();
+            file.write_all(b"x").unwrap();
+            file.set_modified(SystemTime::now() - std::time::Duration::from_hours(1)).unwrap();
+        }
         let mut target = InPlaceTarget::create(place.path(), None).unwrap();
         for path in ["sub/a", "b"] {
             let modified = fs::metadata(place.path().join(path)).unwrap().modified().unwrap();
@@ -290,9 +296,7 @@ mod tests {
             (&replaced, "files were added, removed or replaced"),
         ];
         for (change, named) in changes {
-            let (place, mut target) = read();
-            // Files that were written just now are older than the run.
-            target.begun = SystemTime::now();
+            let (place, target) = read();
             change(place.path());
             let before = names(&place.path().join("sub")).unwrap();
             let error = target.finish().unwrap_err().downcast::<WriteError>().unwrap();
