@@ -97,12 +97,13 @@ fn files_are_listed_with_what_is_wrong_with_their_copies() {
 }
 
 /// What differs from run to run, and a text of the same width.
-const VARYING: [(&str, &str); 5] = [
+const VARYING: [(&str, &str); 6] = [
     (r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "01234567-89ab-7def-0123-456789abcdef"),
     (r"[0-9a-f]{8}…[0-9a-f]{4}\b", "01234567…cdef"),
     (r"batch 01…[0-9a-f]{7}\b", "batch 01…9abcdef"),
     (r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "2026-07-01 12:34:56"),
     (r"\d{4}-\d\d-\d\d \d\d:\d\d\b", "2026-07-01 12:34"),
+    (r"\b\d{5} bytes w…", "12345 bytes w…"),
 ];
 
 /// A home of several institutions, with names that are long, wide, or written from right to left, a damaged copy, and a deposit
