@@ -71,7 +71,10 @@ fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
         let (given, form) = if !options.paths.is_empty() {
             (selection::give(context, &target, &object, version, &options.paths)?, "in part".to_owned())
         } else if options.submission {
-            (submission::give(context, &target, &object, version)?, "with each file byte for byte as deposited".to_owned())
+            (
+                submission::give(context, &target, &object, version)?,
+                "with each file byte for byte as deposited".to_owned(),
+            )
         } else {
             let gaps = parts(context, &object, version)?.filter(|parts| !parts.is_complete());
             let (given, lack) = bag::give(context, &target, &object, version)?;

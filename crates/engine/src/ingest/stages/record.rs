@@ -147,7 +147,7 @@ fn begin_commit(
         context.write(move |tx, claim| copies::forget_copies(tx, claim, &of, &name, &contents))?;
     }
     if !lost.is_empty() {
-        let what = format!("{} are gone since they were verified", lost.join(", "));
+        let what = format!("lost after it was verified: {}", lost.join(", "));
         return write_again(context, version, &what).map(Some);
     }
     crash_point("ingest.record.listed");
