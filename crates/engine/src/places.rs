@@ -70,12 +70,10 @@ pub(crate) fn overlapping<'s>(
     home: &Path,
     folder: &FolderLocation,
 ) -> impl Iterator<Item = (&'s str, FolderLocation, Overlap)> {
-    settings.stores.iter().filter_map(|(name, store)| match store.location(home) {
-        Location::Folder(place) => {
-            let overlap = folder.overlap(&place)?;
-            Some((name.as_str(), place, overlap))
-        }
-        _ => None,
+    settings.stores.iter().filter_map(|(name, store)| {
+        let Location::Folder(place) = store.location(home) else { return None };
+        let overlap = folder.overlap(&place)?;
+        Some((name.as_str(), place, overlap))
     })
 }
 

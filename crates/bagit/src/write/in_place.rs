@@ -30,12 +30,12 @@ pub(super) fn refuse(directory: &Path) -> Result<(), WriteError> {
     };
     let partial = directory.join(PARTIAL);
     if exists(&partial)? {
-        let has_data = exists(&partial.join(DATA))?;
-        let is_empty = || names(&partial).map(|names| names.is_empty());
-        let rest = match has_data {
-            true => LeftOver::Payload,
-            false if is_empty().map_err(|error| WriteError::io("list", &partial, error))? => LeftOver::Nothing,
-            false => LeftOver::TagFiles,
+        let rest = if exists(&partial.join(DATA))? {
+            LeftOver::Payload
+        } else if names(&partial).map_err(|error| WriteError::io("list", &partial, error))?.is_empty() {
+            LeftOver::Nothing
+        } else {
+            LeftOver::TagFiles
         };
         return Err(WriteError::LeftOver { path: partial, rest });
     }
