@@ -276,28 +276,25 @@ mod tests {
         (place, Box::new(target))
     }
 
+    /// What another program does to a directory that is being bagged.
+    type Change = fn(&Path) -> io::Result<()>;
+
     #[test]
     fn a_directory_that_changes_between_reading_and_moving_is_no_bag_and_stays_as_it_is() {
         let (place, target) = read();
         target.finish().unwrap();
         assert_eq!(names(place.path()).unwrap(), ["bagit.txt", "data"]);
-        let other_length = |place: &Path| fs::write(place.join("b"), "longer").unwrap();
-        let added = |place: &Path| fs::write(place.join("sub/c"), "c").unwrap();
-        let removed = |place: &Path| fs::remove_file(place.join("sub/a")).unwrap();
-        // As long as before and with a time before the run, as a program may set it.
-        let replaced = |place: &Path| {
-            let file = File::options().write(true).open(place.join("b")).unwrap();
-            file.set_modified(SystemTime::UNIX_EPOCH).unwrap();
-        };
-        let changes: [(&dyn Fn(&Path), &str); 4] = [
-            (&other_length, "b"),
-            (&added, "sub/c"),
-            (&removed, "files were added, removed or replaced"),
-            (&replaced, "files were added, removed or replaced"),
+        let other = "files were added, removed or replaced";
+        let changes: [(Change, &str); 4] = [
+            (|place| fs::write(place.join("b"), "longer"), "b"),
+            (|place| fs::write(place.join("sub/c"), "c"), "sub/c"),
+            (|place| fs::remove_file(place.join("sub/a")), other),
+            // As long as before and with a time before the run, as a program may set it.
+            (|place| File::options().write(true).open(place.join("b"))?.set_modified(SystemTime::UNIX_EPOCH), other),
         ];
         for (change, named) in changes {
             let (place, target) = read();
-            change(place.path());
+            change(place.path()).unwrap();
             let before = names(&place.path().join("sub")).unwrap();
             let error = target.finish().unwrap_err().downcast::<WriteError>().unwrap();
             assert!(matches!(error, WriteError::Changed { .. }), "{error}");
