@@ -47,6 +47,7 @@ pub use crash::arm_crash_points;
 pub(crate) use crash::{altered, crash_point};
 pub use error::{EngineError, chain, without_system_codes};
 pub use home::{Home, NamedStore, Roles};
+pub use strongroom_registry::counted;
 pub use work::{build_runtime, handlers, with_settings_reload, work_on, work_on_batch};
 
 /// What did an act, in events: this program and its version.

@@ -16,7 +16,7 @@ use strongroom_engine::EngineError;
 
 use crate::failure::{Exit, Failure};
 pub(crate) use fit::beginning_of;
-pub(crate) use strongroom_registry::counted;
+pub(crate) use strongroom_engine::counted;
 pub(crate) use table::{ListOptions, Table, TableOptions};
 
 /// Columns of a terminal whose width is not known.
