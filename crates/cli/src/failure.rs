@@ -6,12 +6,12 @@ use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 
-use strongroom_bagit::{BagError, Problem, WriteError};
+use strongroom_bagit::{BagError, LeftOver, Problem, WriteError};
 use strongroom_checkm::CheckmError;
 use strongroom_database::DatabaseError;
-use strongroom_engine::EngineError;
 use strongroom_engine::settings::SettingsError;
 use strongroom_engine::signatures::SignaturesError;
+use strongroom_engine::{EngineError, without_system_codes};
 use strongroom_ocfl::OcflError;
 use strongroom_queue::QueueError;
 use strongroom_registry::RegistryError;
@@ -97,7 +97,8 @@ pub(crate) type Outcome = Result<Exit, Failure>;
 
 impl Failure {
     pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
-        Self { exit, code: exit.code(), message: message.into(), next: None, has_lines: false }
+        let message = without_system_codes(&message.into());
+        Self { exit, code: exit.code(), message, next: None, has_lines: false }
     }
 
     pub(crate) fn usage(message: impl Into<String>) -> Self {
@@ -126,7 +127,7 @@ impl Failure {
     pub(crate) fn io(act: &str, path: &Path, error: &io::Error) -> Self {
         let (exit, next) = of_io(error);
         let message = format!("could not {act} {}: {error}", path.display());
-        Self { exit, code: code_of_io(error), message, next, has_lines: false }
+        Self { code: code_of_io(error), next, ..Self::new(exit, message) }
     }
 
     /// Standard output is closed: whoever read it has enough.
@@ -327,6 +328,7 @@ fn listing_of(what: &str) -> Option<String> {
         "collection" => "collection list",
         "profile" => "profile list",
         "message" => "outbox list",
+        "store" => "store list",
         _ => return None,
     };
     Some(format!("\"strongroom {command}\" shows those there are"))
@@ -412,8 +414,14 @@ impl From<CheckmError> for Failure {
 impl From<WriteError> for Failure {
     fn from(error: WriteError) -> Self {
         let (exit, next) = match &error {
-            WriteError::Io { source, .. } | WriteError::Finish(source) | WriteError::Spill(source) => of_io(source),
-            WriteError::Refused { .. } => (Exit::No, Some("the problems are listed above".to_owned())),
+            WriteError::Io { source, .. }
+            | WriteError::Read { source, .. }
+            | WriteError::Write { source, .. }
+            | WriteError::Finish(source)
+            | WriteError::Spill(source) => of_io(source),
+            WriteError::Refused { .. } => {
+                (Exit::Usage, Some("remove or rename them; they are listed above".to_owned()))
+            }
             WriteError::Profile { profile, problems, more } => {
                 let mut told: Vec<String> = problems.iter().map(told_of).collect();
                 if *more > 0 {
@@ -421,19 +429,35 @@ impl From<WriteError> for Failure {
                 }
                 let message = format!("it would not keep profile {profile}: {}", told.join("; "));
                 let next = "give tags with --tag 'LABEL: VALUE' (of another file: FILE/LABEL) or --bag-info FILE";
-                return Self::new(Exit::No, message).next(next);
+                return Self::usage(message).next(next);
             }
             WriteError::AlreadyBag { .. } => (Exit::Usage, Some("\"strongroom bag validate\" checks it".to_owned())),
-            WriteError::LeftOver { path } => {
-                let next =
-                    format!("move what is in {0}/data back, if there is anything, and remove {0}", path.display());
-                (Exit::Usage, Some(next))
+            WriteError::LeftOver { path, rest } => (Exit::Usage, Some(after_interrupted_bag(path, *rest))),
+            WriteError::Changed { .. } | WriteError::Size { .. } => {
+                let next = "run the command again when no program writes to the folder; \"strongroom bag validate\" then \
+                            checks the bag";
+                (Exit::No, Some(next.to_owned()))
             }
+            WriteError::NoTargetDirectory { path } => (Exit::NotFound, Some(format!("mkdir -p {}", path.display()))),
+            WriteError::TagFile { .. } => (Exit::Usage, Some("correct the file".to_owned())),
             WriteError::Interrupted => (Exit::Interrupted, None),
             WriteError::TargetExists { .. } => (Exit::Usage, Some("name a target that does not exist".to_owned())),
             _ => (Exit::Usage, None),
         };
         Self::of(exit, next, &error)
+    }
+}
+
+/// How a folder becomes what it was, or a bag, after a run that made a bag in its place was killed.
+fn after_interrupted_bag(partial: &Path, rest: LeftOver) -> String {
+    let (partial, folder) = (partial.display(), partial.parent().unwrap_or(partial).display());
+    match rest {
+        LeftOver::Nothing => format!("rmdir {partial}"),
+        LeftOver::Payload => format!("move all that is in {partial}/data to {folder}, then remove {partial}"),
+        LeftOver::TagFiles => format!(
+            "move all that is in {partial} to {folder}, bagit.txt last, and remove {partial}; then \
+             \"strongroom bag validate {folder}\""
+        ),
     }
 }
 
@@ -456,7 +480,10 @@ impl From<SettingsError> for Failure {
 
 fn of_settings(error: &SettingsError) -> (Exit, Option<String>) {
     match error {
-        SettingsError::Missing { .. } => (Exit::NotFound, None),
+        SettingsError::Missing { .. } => {
+            let next = "make a data directory with \"strongroom init\", or name another with --home";
+            (Exit::NotFound, Some(next.to_owned()))
+        }
         SettingsError::Unreadable { source, .. } => of_io(source),
         _ => (Exit::Usage, Some("correct it; docs/settings-reference.md describes every setting".to_owned())),
     }
@@ -477,7 +504,8 @@ fn of_engine(error: &EngineError) -> (Exit, Option<String>) {
         EngineError::Bag(error) => of_bag(error),
         EngineError::Signatures(error) => of_signatures(error),
         EngineError::SettingsFile(error) => of_settings(error),
-        EngineError::NotFound { .. } | EngineError::Absent(_) => (Exit::NotFound, None),
+        EngineError::NotFound { what, .. } => (Exit::NotFound, listing_of(what)),
+        EngineError::Absent(_) => (Exit::NotFound, None),
         EngineError::CheckFailed(_) => (Exit::No, None),
         EngineError::Refused(_) | EngineError::NotAllowed { .. } => (Exit::NotAllowed, None),
         EngineError::Usage(_) | EngineError::Settings(_) => (Exit::Usage, None),

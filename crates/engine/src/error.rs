@@ -35,7 +35,7 @@ pub enum EngineError {
         what: &'static str,
         /// By which name.
         name: String,
-        /// What to do, with a leading separator, or nothing.
+        /// Where it was looked for, or what there is, with a leading separator; or nothing.
         hint: String,
     },
     /// What was asked for is not possible as it was asked.
@@ -173,7 +173,8 @@ impl EngineError {
     }
 }
 
-/// An error and all that caused it, one behind the other; what an error repeats of its source is told once.
+/// An error and all that caused it, one behind the other; what an error repeats of its source is told once. Errors of the
+/// system are without their numbers.
 pub fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
@@ -185,5 +186,48 @@ pub fn chain(error: &dyn std::error::Error) -> String {
         }
         source = cause.source();
     }
-    text
+    without_system_codes(&text)
+}
+
+/// A text without the numbers that the standard library adds to errors of the system, such as ` (os error 2)`: the words
+/// before them say the same.
+pub fn without_system_codes(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, code)) = rest.split_once(SYSTEM_CODE) {
+        shown.push_str(before);
+        let after = code.trim_start_matches(|digit: char| digit.is_ascii_digit());
+        match after.strip_prefix(')') {
+            Some(behind) if after.len() < code.len() => rest = behind,
+            _ => {
+                shown.push_str(SYSTEM_CODE);
+                rest = code;
+            }
+        }
+    }
+    shown.push_str(rest);
+    shown
+}
+
+/// How the standard library begins the number of an error of the system.
+const SYSTEM_CODE: &str = " (os error ";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_of_the_system_are_shown_without_their_numbers() {
+        let text = std::io::Error::from_raw_os_error(2).to_string();
+        assert!(text.ends_with("(os error 2)"), "{text}");
+        assert_eq!(chain(&std::io::Error::from_raw_os_error(2)), "No such file or directory");
+        for (text, shown) in [
+            ("a: b (os error 13), c: d (os error 2)", "a: b, c: d"),
+            ("a (os error ) b", "a (os error ) b"),
+            ("a (os error x)", "a (os error x)"),
+            ("a (os error 1", "a (os error 1"),
+        ] {
+            assert_eq!(without_system_codes(text), shown);
+        }
+    }
 }

@@ -337,7 +337,7 @@ impl Event<'_> {
             Self::LeaseNotExtended { topic, key, error } => warn!(topic, key, %error, "lease not extended"),
             Self::RegistryUnavailable { act, error } => warn!(act, %error, "registry unavailable"),
             Self::ThreadNotStarted { name, error } => error!(name, %error, "thread could not be started"),
-            Self::TasksReclaimed { topics } => info!(?topics, "tasks of silent workers taken over"),
+            Self::TasksReclaimed { topics } => info!(?topics, "tasks of workers that stopped were taken over"),
             Self::DamageFound { store, key, detail } => error!(detail, store, key, "damage found"),
             Self::DamageTreated { repaired: true, detail } => warn!(detail, "damage repaired"),
             Self::DamageTreated { repaired: false, detail } => error!(detail, "damage cannot be repaired"),
@@ -355,7 +355,7 @@ impl Event<'_> {
             Self::StoreReplaced { store, only_copies } => {
                 warn!(store, only_copies, "store replaced; what it lacks is copied from the other stores");
             }
-            Self::PlaceNotWatched { place, error } => warn!(place, %error, "receiving place could not be looked at"),
+            Self::PlaceNotWatched { place, error } => warn!(place, %error, "receiving place could not be scanned"),
             Self::UploadNotFollowed { store, key, error } => {
                 warn!(store, key, %error, "what is due for an upload could not be done");
             }

@@ -2,9 +2,15 @@
 //! of damage have rows in the registry; what a store of a placement lacks is derived from the copies that there are,
 //! and a store that is refused from how it stands (see [`crate::survey`]). Stores that are out of use have none.
 
-use strongroom_registry::{Registry, backfill, health};
+use std::fmt;
+
+use serde::Serialize;
+use strongroom_registry::counted;
+use strongroom_registry::fixity::{self, FindingFilter};
+use strongroom_registry::{FindingId, FindingKind, Registry, RegistryError, Scope, Transaction, backfill, health};
 
 use crate::EngineError;
+use crate::content_name::{ContentName, named};
 use crate::settings::Settings;
 
 /// The kind of a derived finding: an object that a store of its placement does not hold whole.
@@ -45,7 +51,63 @@ pub(crate) fn count(settings: &Settings, registry: &Registry) -> Result<Vec<Open
     Ok(found)
 }
 
+/// A finding of damage that is open, with the name of what it is about.
+#[derive(Debug, Clone, Serialize)]
+pub struct NamedFinding {
+    /// Its identifier.
+    pub finding: FindingId,
+    /// The object, `<institution>/<name>`.
+    pub object: String,
+    /// The first path of the content in the package; none where inventories or declarations are wrong.
+    pub path: Option<String>,
+    /// How many other paths have the content.
+    pub more_paths: u64,
+    /// The store.
+    pub store: String,
+    /// What is wrong.
+    pub kind: FindingKind,
+}
+
+impl fmt::Display for NamedFinding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = named(&self.object, self.path.as_deref(), self.more_paths);
+        let is_wrong = match self.kind {
+            FindingKind::Damaged => "is damaged",
+            FindingKind::Missing => "is missing",
+            FindingKind::Inventory => "has a declaration or inventories that differ",
+        };
+        write!(f, "{name} {is_wrong} in store {}", self.store)
+    }
+}
+
+/// The first findings of damage that are open, in one store or in all, oldest first. What is derived from the copies is not
+/// among them.
+pub(crate) fn first_named(
+    tx: &mut dyn Transaction,
+    store: Option<&str>,
+    limit: usize,
+) -> Result<Vec<NamedFinding>, RegistryError> {
+    let filter = FindingFilter { store, repaired_too: false };
+    let mut found = Vec::new();
+    for finding in fixity::findings(tx, Scope::System, filter, None, limit)? {
+        let ContentName { object, path, more_paths } =
+            ContentName::read(tx, &finding.object_identifier, finding.content)?;
+        let (store, kind) = (finding.store, finding.kind);
+        found.push(NamedFinding { finding: finding.id, object, path, more_paths, store, kind });
+    }
+    Ok(found)
+}
+
 /// How many findings are open, in words.
 pub(crate) fn in_words(open: u64) -> String {
-    if open == 1 { "1 finding is open".to_owned() } else { format!("{open} findings are open") }
+    counted(open, "finding is open", "findings are open")
+}
+
+/// The same with the first of them.
+pub(crate) fn in_words_with(open: u64, first: Option<&NamedFinding>) -> String {
+    match first {
+        Some(first) if open > 1 => format!("{}, first: {first}", in_words(open)),
+        Some(first) => format!("{}: {first}", in_words(open)),
+        None => in_words(open),
+    }
 }

@@ -31,7 +31,7 @@ pub(crate) type GoOn<'a> = dyn Fn() -> Result<(), Interrupted> + Sync + 'a;
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum OperationError {
     /// Somebody else holds the object, until then.
-    #[error("somebody else works on the object until {0}")]
+    #[error("another worker holds the object until {0}")]
     Busy(Time),
     /// The process stops, or the task is no longer ours.
     #[error(transparent)]

@@ -125,7 +125,7 @@ impl Home {
         let found = found.ok_or_else(|| EngineError::NotFound {
             what: "institution",
             name: name.to_owned(),
-            hint: ": `institution list` shows those there are".into(),
+            hint: String::new(),
         })?;
         Ok(Scope::Institution(found.id))
     }

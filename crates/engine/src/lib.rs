@@ -5,6 +5,7 @@ mod access;
 pub mod app;
 pub mod backfill;
 pub mod background;
+mod content_name;
 mod crash;
 mod error;
 pub mod event;
@@ -44,8 +45,9 @@ pub use access::{Availability, StoreAccess, StoreState};
 #[cfg(feature = "failpoints")]
 pub use crash::arm_crash_points;
 pub(crate) use crash::{altered, crash_point};
-pub use error::{EngineError, chain};
+pub use error::{EngineError, chain, without_system_codes};
 pub use home::{Home, NamedStore, Roles};
+pub use strongroom_registry::counted;
 pub use work::{build_runtime, handlers, with_settings_reload, work_on, work_on_batch};
 
 /// What did an act, in events: this program and its version.

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use strongroom_storage::Overlap;
+use strongroom_storage::{FolderLocation, Overlap};
 use uuid::Uuid;
 
 use crate::EngineError;
@@ -62,6 +62,19 @@ pub fn same_ids<'s>(
         }
     }
     found
+}
+
+/// The folder stores that a folder overlaps with: their names, where they are, and how.
+pub(crate) fn overlapping<'s>(
+    settings: &'s Settings,
+    home: &Path,
+    folder: &FolderLocation,
+) -> impl Iterator<Item = (&'s str, FolderLocation, Overlap)> {
+    settings.stores.iter().filter_map(|(name, store)| {
+        let Location::Folder(place) = store.location(home) else { return None };
+        let overlap = folder.overlap(&place)?;
+        Some((name.as_str(), place, overlap))
+    })
 }
 
 fn conflict(settings: &Settings, home: &Path, (store, other): (&str, &str), what: &str) -> Conflict {

@@ -13,9 +13,10 @@ use strongroom_registry::{
 };
 
 use crate::background::TaskStatus;
+use crate::findings::NamedFinding;
 use crate::settings::Settings;
 use crate::survey::{Condition, Survey};
-use crate::{EngineError, background};
+use crate::{EngineError, background, findings};
 
 /// Work items that need a person are counted up to this many.
 const REVIEWED: usize = 1_000;
@@ -60,6 +61,8 @@ pub struct Review {
     pub items: u64,
     /// The first of them.
     pub first: Vec<ReviewItem>,
+    /// The first findings of damage that are open, oldest first.
+    pub findings: Vec<NamedFinding>,
     /// Tasks that no worker tries any more.
     pub dead_tasks: u64,
     /// Work items that a person holds.
@@ -219,7 +222,7 @@ pub fn collect(
         let oldest = if is_retired { None } else { registry.read(|tx| health::oldest_check(tx, &one.name))? };
         oldest_check = [oldest_check, oldest].into_iter().flatten().min();
         let space = store.folder(directory).filter(|_| is_available).and_then(|folder| space(&folder));
-        let (oldest, due_now) = checked(oldest);
+        let (oldest, due_now) = self::oldest_check(oldest);
         stores.push(StoreStatus {
             store: one.name.clone(),
             kind: store.kind().to_owned(),
@@ -243,7 +246,7 @@ pub fn collect(
     problems.extend(survey.findings_by_kind());
     let scheduled = tasks.iter().find(|task| task.name == background::fixity::NAME).and_then(|task| task.last_run_at);
     let last_round = [scheduled, registry.read(fixity::last_run)?].into_iter().flatten().max();
-    let (oldest_check, due_now) = checked(oldest_check);
+    let (oldest_check, due_now) = self::oldest_check(oldest_check);
     Ok(Status {
         read_only: registry.refusal().map(str::to_owned),
         items: items_by_status.into_iter().map(|(status, count)| (status.as_str(), count)).collect(),
@@ -261,7 +264,7 @@ pub fn collect(
 
 /// The time of the oldest check as it is shown, and whether a copy is due whatever the time: its clock stands at the
 /// beginning then.
-fn checked(oldest: Option<Time>) -> (Option<String>, bool) {
+pub(crate) fn oldest_check(oldest: Option<Time>) -> (Option<String>, bool) {
     let due_now = oldest == Some(Time(0));
     (oldest.filter(|_| !due_now).map(|time| time.to_string()), due_now)
 }
@@ -327,6 +330,7 @@ fn review(
     Ok(Review {
         items: found.len() as u64,
         first: first.collect(),
+        findings: findings::first_named(tx, None, NAMED)?,
         dead_tasks: queue.iter().map(|topic| topic.dead).sum(),
         held: held.len() as u64,
         paused_topics: queue.iter().filter(|topic| topic.paused).count() as u64,

@@ -4,6 +4,7 @@
 //! each group of tables, one implementation for all engines; their SQL lies in `sql/`: shared, or in a folder per dialect.
 //! [`Registry`] opens a database with them. Readers see published versions only.
 
+mod counted;
 mod error;
 #[cfg(feature = "failpoints")]
 pub mod faults;
@@ -11,6 +12,7 @@ mod model;
 mod registry;
 mod store;
 
+pub use counted::counted;
 pub use error::RegistryError;
 pub(crate) use model::workflow;
 pub use model::{

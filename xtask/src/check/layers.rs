@@ -10,8 +10,8 @@ use crate::place;
 
 /// What the command line may use of the engine: the application layer, and the settings that it opens a home with.
 const DOORS: [&str; 2] = ["app", "settings"];
-/// Functions that say what an error means, and that arm the fail points of a test.
-const FUNCTIONS: [&str; 2] = ["chain", "arm_crash_points"];
+/// Functions that say what an error means, that put numbers and errors into words, and that arm the fail points of a test.
+const FUNCTIONS: [&str; 4] = ["chain", "counted", "without_system_codes", "arm_crash_points"];
 /// The crates behind the application layer.
 const BEHIND: [&str; 3] = ["strongroom_registry", "strongroom_queue", "strongroom_database"];
 /// Files that go past the application layer: where errors of every crate become exit codes, where events become log lines, and a

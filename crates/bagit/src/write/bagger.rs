@@ -145,7 +145,13 @@ fn open_regular(path: &Path) -> io::Result<File> {
 fn refuse_target_inside(source: &Path, target: &Path) -> Result<(), WriteError> {
     let source_directory = fs::canonicalize(source).map_err(|error| WriteError::io("read", source, error))?;
     let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let parent = fs::canonicalize(parent).map_err(|error| WriteError::io("find", parent, error))?;
+    let parent = match fs::canonicalize(parent) {
+        Ok(parent) => parent,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Err(WriteError::NoTargetDirectory { path: parent.to_owned() });
+        }
+        Err(error) => return Err(WriteError::io("find", parent, error)),
+    };
     if parent.starts_with(&source_directory) {
         return Err(WriteError::TargetInsideSource { target: target.to_owned(), source_directory });
     }
@@ -208,6 +214,10 @@ fn survey(source: &Path, target: &Path, options: &BagOptions) -> Result<Survey, 
         Ok(())
     })?;
     names.finish(&mut |problem| survey.take(problem)).map_err(WriteError::Spill)?;
+    if survey.files == 0 && survey.refused.is_empty() {
+        let message = format!("{} has no files: the bag has an empty payload", source.display());
+        survey.take(problem(codes::EMPTY_PAYLOAD, None, message));
+    }
     if !survey.refused.is_empty() {
         return Err(WriteError::Refused {
             path: source.to_owned(),

@@ -26,7 +26,7 @@ pub enum WriteError {
         source_directory: PathBuf,
     },
     /// The source has entries that cannot or must not be bagged.
-    #[error("{} entries of {} cannot be bagged", problems.len() as u64 + more, path.display())]
+    #[error("{} of {} cannot be bagged", entries(problems.len() as u64 + more), path.display())]
     Refused {
         /// The source.
         path: PathBuf,
@@ -56,6 +56,33 @@ pub enum WriteError {
     LeftOver {
         /// The directory with what was moved.
         path: PathBuf,
+        /// What is in it.
+        rest: LeftOver,
+    },
+    /// Files of a directory that was to become a bag in its place were changed, added or removed after they were read. All was
+    /// moved back.
+    #[error("{} was changed while it was bagged, and is no bag: {}", path.display(), changed_paths(paths, *more))]
+    Changed {
+        /// The directory.
+        path: PathBuf,
+        /// Files with a modification time of the run, up to a limit; none where that of no file says so.
+        paths: Vec<String>,
+        /// How many further ones there are.
+        more: u64,
+    },
+    /// The directory that the target is to be made in does not exist.
+    #[error("there is no directory {} to make the bag in", path.display())]
+    NoTargetDirectory {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// A tag file that was given is not in the form of `bag-info.txt`.
+    #[error("{}: {reason}", path.display())]
+    TagFile {
+        /// The file.
+        path: PathBuf,
+        /// Where, and why.
+        reason: String,
     },
     /// The caller stopped it ([`super::WriterOptions::interrupt`]).
     #[error("it was interrupted, and nothing was changed")]
@@ -145,6 +172,29 @@ pub enum WriteError {
     /// The archive could not be ended.
     #[error("could not finish the archive")]
     Finish(#[source] io::Error),
+}
+
+/// How far a run had come that made a bag in its place and was ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LeftOver {
+    /// Nothing is left: the directory is as it was, or is a bag.
+    Nothing,
+    /// The payload, or a part of it, is in `data/` of the left directory, or still in its place. No tag file has its place.
+    Payload,
+    /// The payload is in its place, `data/`. The tag files that are left are still to be moved beside it.
+    TagFiles,
+}
+
+fn entries(count: u64) -> String {
+    format!("{count} {}", if count == 1 { "entry" } else { "entries" })
+}
+
+fn changed_paths(paths: &[String], more: u64) -> String {
+    match (paths, more) {
+        ([], _) => "files were added, removed or replaced".to_owned(),
+        (paths, 0) => paths.join(", "),
+        (paths, more) => format!("{} and {more} more", paths.join(", ")),
+    }
 }
 
 impl WriteError {

@@ -26,7 +26,7 @@ use strongroom_digest::{Algorithm, DigestSet, MultiHasher};
 
 pub use bagger::{BagOptions, create, create_in_place};
 pub(crate) use codes::CODES;
-pub use error::WriteError;
+pub use error::{LeftOver, WriteError};
 pub use names::{NamePolicy, Reaction};
 pub use planned::read_tags;
 
@@ -318,7 +318,7 @@ impl<'w> BagWriter<'w> {
         self.options.check_interrupt()?;
         self.sink.finish().map_err(|error| match self.options.check_interrupt() {
             Err(interrupted) if error.kind() == io::ErrorKind::Interrupted => interrupted,
-            _ => WriteError::Finish(error),
+            _ => error.downcast::<WriteError>().unwrap_or_else(WriteError::Finish),
         })?;
         Ok(self.written)
     }

@@ -181,8 +181,7 @@ pub fn read_tags(name: &str, file: &Path) -> Result<Vec<Tag>, WriteError> {
         None => Ok(tags),
         Some(problem) => {
             let line = problem.line.map(|line| format!("line {line}: ")).unwrap_or_default();
-            let message = format!("{line}{}", problem.message);
-            Err(failed(std::io::Error::new(std::io::ErrorKind::InvalidData, message)))
+            Err(WriteError::TagFile { path: file.to_owned(), reason: format!("{line}{}", problem.message) })
         }
     }
 }

@@ -24,7 +24,7 @@ use crate::progress;
 
 const BLOCK: usize = 1 << 20;
 
-/// Measure this machine; needs no home
+/// Measure this machine; needs no data directory
 #[derive(Debug, Args)]
 pub(crate) struct Bench {
     /// Where to measure the disk, in a folder that is removed again [default: where the system keeps temporary files]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use clap::{Args, Subcommand};
 use strongroom_engine::EngineError;
 use strongroom_engine::app::fixity::{self, Filter, FixityRequest};
-use strongroom_engine::app::views::{CoverageView, FindingId, FindingView};
+use strongroom_engine::app::views::{CoverageView, FindingId};
 use strongroom_engine::app::{self, OpContext};
 
 use crate::context::Context;
@@ -137,14 +137,14 @@ fn repair(findings: &[String], context: &Context) -> Outcome {
     let call = context.call()?;
     let named = findings.iter().map(|id| fixity::named(&call, id)).collect::<Result<Vec<FindingId>, EngineError>>()?;
     let wanted = if named.is_empty() { unrepaired(&call)? } else { named };
-    let mut table = context.output.table(&["finding", "outcome"]);
+    let mut table = context.output.table(&["finding", "what", "store", "outcome"]);
     let mut exit = Exit::Done;
     for finding in wanted {
         let repair = fixity::repair(&call, finding)?;
         if repair.outcome.is_unsolved() {
             exit = Exit::No;
         }
-        table.row(&repair)?;
+        table.row_with(&repair, &[("what", repair.what())])?;
     }
     table.end("there is nothing to repair")?;
     Ok(exit)
@@ -169,7 +169,7 @@ fn coverage(whose: &Whose, options: &ListOptions, context: &Context) -> Outcome 
     let in_full = ["store", "copies", "bytes", "checked", "never", "attested", "due", "damaged", "oldest"];
     let mut table = context.output.table(&columns).with(options.table).in_full(&in_full);
     for store in options.of(fixity::report(&call, whose.institution.as_deref())?) {
-        let oldest = if store.is_due_now() { vec![("oldest", "due now".to_owned())] } else { Vec::new() };
+        let oldest = if store.due_now { vec![("oldest", "due now".to_owned())] } else { Vec::new() };
         table.row_with(&store, &oldest)?;
     }
     table.end("there are no copies")?;
@@ -192,7 +192,7 @@ fn problems(filter: &Filter, options: &ListOptions, context: &Context) -> Outcom
                 let lacking = (finding.store.clone(), finding.kind.clone());
                 derived.entry(lacking).or_insert_with(|| finding.detail.clone());
             }
-            table.row_with(&finding, &[("what", what(&finding))])
+            table.row_with(&finding, &[("what", finding.what())])
         },
     )?;
     table.end("there are no problems")?;
@@ -202,13 +202,4 @@ fn problems(filter: &Filter, options: &ListOptions, context: &Context) -> Outcom
         }
     }
     Ok(if is_unsolved { Exit::No } else { Exit::Done })
-}
-
-/// What a finding is about: the object, and the paths in it.
-fn what(finding: &FindingView) -> String {
-    let more = if finding.more_paths > 0 { format!(" and {} more", finding.more_paths) } else { String::new() };
-    match &finding.path {
-        Some(path) => format!("{}: {path}{more}", finding.object),
-        None => finding.object.clone(),
-    }
 }

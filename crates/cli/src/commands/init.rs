@@ -8,10 +8,10 @@ use strongroom_engine::app::installation::{self, NewInstallation};
 use crate::context::Context;
 use crate::failure::{Exit, Outcome};
 
-/// Make a home: settings, registry, stores and a first institution
+/// Make a data directory: settings, registry, stores and a first institution
 #[derive(Debug, Args)]
 pub(crate) struct Init {
-    /// The folder to make, which is absent or empty [default: the home]
+    /// The folder to make, which is absent or empty [default: the data directory]
     dir: Option<PathBuf>,
     /// The database of the registry, which must hold none yet: postgres://USER@HOST:PORT/DATABASE [default: a file]
     #[arg(long, value_name = "URL")]

@@ -15,7 +15,7 @@ use crate::failure::{Exit, Failure, Outcome};
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 pub(crate) struct Migrate {
-    /// Move the registry of this home from its file to this empty database, and change the settings:
+    /// Move the registry of this data directory from its file to this empty database, and change the settings:
     /// postgres://USER@HOST:PORT/DATABASE
     #[arg(long, value_name = "URL")]
     to: Option<String>,

@@ -6,7 +6,7 @@ use strongroom_engine::app::views::RebuildView;
 
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
-use crate::output::printable;
+use crate::output::{counted, printable};
 use crate::progress;
 
 /// Make a registry from a preservation store alone, or bring an older one up to what its stores know
@@ -53,9 +53,12 @@ pub(crate) fn run(command: &Rebuild, context: &Context) -> Outcome {
 fn message(so_far: Progress) -> String {
     match so_far {
         Progress::Rebuilding { objects, versions, files } => {
-            format!("{objects} objects, {versions} versions, {files} files")
+            let versions = counted(versions, "version", "versions");
+            format!("{}, {versions}, {}", counted(objects, "object", "objects"), counted(files, "file", "files"))
         }
-        Progress::Adopting { objects, taken } => format!("{objects} objects, {taken} of them with something new"),
+        Progress::Adopting { objects, taken } => {
+            format!("{}, {taken} of them with something new", counted(objects, "object", "objects"))
+        }
     }
 }
 

@@ -18,7 +18,7 @@ use super::restore::How;
 use super::wait::{Waiting, tell_stopped};
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
-use crate::output::printable;
+use crate::output::{counted, printable};
 use crate::{progress, signals};
 
 /// The longest line of a list, in bytes: no object has a longer name.
@@ -180,5 +180,5 @@ fn not_over(batch: &BatchView, waiting: &Waiting, (is_late, is_stopped): (bool, 
         _ => format!("are {} or wait for one that is", ItemStatus::Held),
     };
     let next = format!("\"strongroom batches report {}\" shows them", batch.batch);
-    Err(Failure::new(Exit::No, format!("{open} of {all} work items {what}")).next(next))
+    Err(Failure::new(Exit::No, format!("{open} of {} {what}", counted(all, "work item", "work items"))).next(next))
 }

@@ -28,9 +28,9 @@ const MOST_BYTES: u64 = 64 << 20;
 /// Show, install and choose the signatures by which formats are identified
 #[derive(Debug, Subcommand)]
 pub(crate) enum Signatures {
-    /// Show which signatures there are, those in use first; needs no home
+    /// Show which signatures there are, those in use first; needs no data directory
     Show,
-    /// Install newer signatures into the home and use them from now on
+    /// Install newer signatures into the data directory and use them from now on
     #[command(after_help = "Whatever is given is checked before anything is replaced; a file that is not given stays \
                             as it is in use. Without files, the newest are asked for at the National Archives: \
                             www.nationalarchives.gov.uk and cdn.nationalarchives.gov.uk.")]

@@ -7,7 +7,7 @@ use strongroom_engine::app::views::Status;
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::logging::without_lost_stores;
-use crate::output::{beginning_of, counted, printable, size};
+use crate::output::{beginning_of, counted, minute, printable, size};
 
 /// Show what is worked on, what needs a person, and how stores and copies are
 #[derive(Debug, Args)]
@@ -64,7 +64,7 @@ fn show(status: &Status, context: &Context) -> Result<(), Failure> {
         asks.insert(0, "all topics are paused (queue resume --all)".to_owned());
     }
     if let Some(time) = &review.clock_was_ahead {
-        asks.push(format!("the clock of the registry was ahead, at {time} (background list)"));
+        asks.push(format!("the clock of the registry was ahead, at {} (background list)", minute(time)));
     }
     if review.registry_read_only {
         asks.insert(0, "the registry is read-only (rebuild --adopt)".to_owned());
@@ -73,6 +73,9 @@ fn show(status: &Status, context: &Context) -> Result<(), Failure> {
     for item in &review.first {
         let note = beginning_of(item.note.as_deref().unwrap_or_default(), NOTE);
         line("", format!("{} {} {} at {}: {note}", item.item, item.object, item.status, item.stage))?;
+    }
+    for finding in &review.findings {
+        line("", finding.to_string())?;
     }
     let busy =
         status.queue.iter().filter(|topic| topic.ready + topic.delayed + topic.leased + topic.dead > 0 || topic.paused);
@@ -106,15 +109,18 @@ fn show(status: &Status, context: &Context) -> Result<(), Failure> {
         } else {
             String::new()
         };
-        let missed =
-            if store.missed_logs > 0 { format!(", {} logs to be put", store.missed_logs) } else { String::new() };
+        let missed = if store.missed_logs > 0 {
+            format!(", {} to be put", counted(store.missed_logs, "log", "logs"))
+        } else {
+            String::new()
+        };
         let text = format!("{} ({}): {reach}{space}{problems}{missed}", store.store, store.kind);
         line(if index == 0 { "stores" } else { "" }, text)?;
     }
     let never = || "never".to_owned();
     let fixity = &status.fixity;
-    let round = fixity.last_round.clone();
-    let oldest = if fixity.due_now { Some("due now".to_owned()) } else { fixity.oldest_check.clone() };
+    let round = fixity.last_round.as_deref().map(minute);
+    let oldest = if fixity.due_now { Some("due now".to_owned()) } else { fixity.oldest_check.as_deref().map(minute) };
     let found = counts(&fixity.problems);
     line(
         "fixity",
@@ -126,7 +132,7 @@ fn show(status: &Status, context: &Context) -> Result<(), Failure> {
     )?;
     line("uploads", counts(&status.uploads))?;
     let notices = &status.notices;
-    let next = notices.next_removal.as_ref().map(|at| format!(", next removal {at}")).unwrap_or_default();
+    let next = notices.next_removal.as_ref().map(|at| format!(", next removal {}", minute(at))).unwrap_or_default();
     line(
         "notices",
         format!("{} warned of and still there{next}, {} undelivered", notices.delivered, notices.undelivered),
@@ -134,19 +140,21 @@ fn show(status: &Status, context: &Context) -> Result<(), Failure> {
     let outbox = &status.outbox;
     if outbox.overdue > 0 {
         let error = outbox.last_error.as_deref().unwrap_or("no attempt was made");
-        line("outbox", format!("{} messages undelivered for more than an hour: {error}", outbox.overdue))?;
+        let messages = counted(outbox.overdue, "message", "messages");
+        line("outbox", format!("{messages} undelivered for more than an hour: {error}"))?;
     }
     for (index, task) in status.background.iter().enumerate() {
-        let last = task.last_run_at.clone().unwrap_or_else(never);
+        let last = task.last_run_at.as_deref().map_or_else(never, minute);
         let running = match &task.running_since {
-            Some(since) => format!(", running since {since}"),
+            Some(since) => format!(", running since {}", minute(since)),
             None => String::new(),
         };
         let failed = match (&task.error, &task.error_since) {
-            (Some(error), Some(since)) => format!(", FAILED since {since}: {error}"),
+            (Some(error), Some(since)) => format!(", FAILED since {}: {error}", minute(since)),
             _ => String::new(),
         };
-        let text = format!("{}: last {last}, next {}{running}{failed}", task.task, task.next_run_at);
+        let next = minute(&task.next_run_at);
+        let text = format!("{}: last {last}, next {next}{running}{failed}", task.task);
         line(if index == 0 { "background" } else { "" }, text)?;
     }
     let tables: Vec<String> = status.tables.iter().map(|(table, rows)| format!("{table} {rows}")).collect();

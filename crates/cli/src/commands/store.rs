@@ -29,7 +29,7 @@ pub(crate) enum Store {
         #[command(flatten)]
         options: TableOptions,
     },
-    /// List what only a store or only the record knows, with what to do about it; exit 1 if there is anything
+    /// List what only a store or only the registry has, with what to do about it; exit 1 if there is anything
     Reconcile {
         /// Only this store; repeat for more [default: preservation stores and staging]
         #[arg(long = "store", value_name = "NAME")]
@@ -93,7 +93,7 @@ fn reconcile(wanted: &[String], options: TableOptions, context: &Context) -> Out
     let in_full = ["store", "code", "object", "path", "detail", "meaning", "next"];
     let mut table = context.output.table(&columns).with(options).in_full(&in_full).wrapping();
     for name in &stores::to_reconcile(&call, wanted)? {
-        let bar = progress::spinner(context, format!("comparing store {name} with the record"));
+        let bar = progress::spinner(context, format!("comparing store {name} with the registry"));
         let mut failure = None;
         let outcome = stores::reconcile(&call, name, &mut |difference| {
             bar.suspend(|| table.row(&difference)).map_err(|error| {
@@ -110,10 +110,15 @@ fn reconcile(wanted: &[String], options: TableOptions, context: &Context) -> Out
         compared.objects += found.objects;
         compared.differences += found.differences;
     }
-    table.end("the stores and the record say the same")?;
+    table.end("the stores and the registry agree")?;
     if !context.is_quiet {
         let Compared { keys, objects, differences } = compared;
-        eprintln!("compared {keys} keys with {objects} objects in stores: {differences} differences");
+        eprintln!(
+            "compared {} with {}: {}",
+            counted(keys, "key", "keys"),
+            counted(objects, "object in a store", "objects in stores"),
+            counted(differences, "difference", "differences")
+        );
     }
     Ok(if compared.differences == 0 { Exit::Done } else { Exit::No })
 }
@@ -161,7 +166,8 @@ fn create(wanted: &[String], context: &Context) -> Outcome {
 
 fn check(wanted: &[String], options: TableOptions, context: &Context) -> Outcome {
     let installation = context.installation()?;
-    let found = without_lost_stores(|| stores::check(&installation, wanted))?;
+    let checks = without_lost_stores(|| stores::check(&installation, wanted))?;
+    let found = checks.stores;
     let columns = ["store", "ok", "state", "problems", "message"];
     let in_full = [
         "store",
@@ -179,6 +185,8 @@ fn check(wanted: &[String], options: TableOptions, context: &Context) -> Outcome
     let mut table = context.output.table(&columns).with(options).in_full(&in_full).wrapping();
     found.iter().try_for_each(|store| table.row(store))?;
     table.end("there are no stores")?;
+    context.output.flush()?;
+    checks.journal?;
     let wrong: Vec<_> = found.iter().filter(|store| !store.ok).collect();
     Ok(if wrong.is_empty() {
         Exit::Done

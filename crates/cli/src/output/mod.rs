@@ -16,6 +16,7 @@ use strongroom_engine::EngineError;
 
 use crate::failure::{Exit, Failure};
 pub(crate) use fit::beginning_of;
+pub(crate) use strongroom_engine::counted;
 pub(crate) use table::{ListOptions, Table, TableOptions};
 
 /// Columns of a terminal whose width is not known.
@@ -237,9 +238,9 @@ fn failed(error: &io::Error) -> Failure {
     Failure::new(Exit::OutOfReach, format!("could not write to standard output: {error}"))
 }
 
-/// A number with the word for one or for many.
-pub(crate) fn counted(count: u64, one: &str, many: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { many })
+/// A time of a record as the local date and minute; what is no time as it is.
+pub(crate) fn minute(text: &str) -> String {
+    cell::time_of(text).map_or_else(|| text.to_owned(), |time| cell::local_minute(time, &TimeZone::system()))
 }
 
 /// Bytes in the unit that reads best.

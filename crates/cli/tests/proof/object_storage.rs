@@ -55,8 +55,8 @@ fn until_item(place: &Place, id: &Value, what: &str, is_so: impl Fn(&Value) -> b
 
 fn waits_for_thaw(item: &Value) -> bool {
     item["status"] == "pending"
-        && item["note"].as_str().unwrap().starts_with("waits for ")
-        && item["note"].as_str().unwrap().ends_with(" files to be thawed in secondary")
+        && item["note"].as_str().unwrap().starts_with("waits for the retrieval of ")
+        && item["note"].as_str().unwrap().ends_with(" in secondary")
 }
 
 /// What lies in the restoration store is a bag that we and others accept.
@@ -103,7 +103,7 @@ fn what_lies_in_cold_storage_only_is_thawed_at_once_while_no_worker_waits_and_an
     let wanted = files.iter().find(|file| file["path"] == "data/scan 0.tif").unwrap();
     let asked = place.run(["restore", "file", wanted["file"].as_str().unwrap(), "--json"]).succeeds().object();
     let waiting = until_item(&place, &asked["item"], "the item waits", waits_for_thaw);
-    assert!(waiting["note"].as_str().unwrap().starts_with("waits for 1 of 1 "), "{waiting}");
+    assert!(waiting["note"].as_str().unwrap().starts_with("waits for the retrieval of 1 of 1 file "), "{waiting}");
     assert!(double.counts().of(Operation::RestoreObject) > requests);
     double.turn_clock(THAWING);
     let given = until_item(&place, &asked["item"], "the file is given back", |item| item["status"] == "succeeded");
@@ -138,7 +138,7 @@ fn a_damaged_copy_waits_for_the_only_right_one_to_be_thawed_and_is_repaired_from
         assert_eq!((&round["postponed"], &round["damaged"]), (&1.into(), &0.into()), "{round}");
         let finding = place.run(["fixity", "problems", "--json"]).object();
         assert_eq!(finding["state"], "open", "{finding}");
-        assert!(finding["detail"].as_str().unwrap().contains("waits for its copy to be thawed in store secondary"));
+        assert!(finding["detail"].as_str().unwrap().contains("waits for the retrieval of its copy in store secondary"));
         assert_eq!(*told.get_or_insert_with(events), events(), "what is known is not told again");
     }
     assert_eq!(double.counts().of(Operation::RestoreObject), 1);

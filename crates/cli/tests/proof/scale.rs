@@ -188,3 +188,17 @@ fn a_damaged_backup_fills_nothing() {
     let listed = place.run_with(&elsewhere, ["institution", "list", "--json"]).succeeds().object();
     assert_eq!(listed["institution"], "example.edu");
 }
+
+#[test]
+fn a_check_of_stores_that_the_journal_cannot_have_is_not_done() {
+    let Some(registry) = Scratch::new() else { return };
+    let place = Place::empty();
+    place.run(["init", "home", "--registry", &registry.url()]).succeeds();
+    place.run(["store", "check"]).succeeds();
+    // As for a role that may only read.
+    let url = format!("{}%20-cdefault_transaction_read_only%3Don", registry.url());
+    let checked = place.run_with(&[("STRONGROOM_REGISTRY__URL", url.as_str())], ["store", "check", "--json"]);
+    assert!(matches!(checked.code, Some(4 | 5)), "{checked:?}");
+    assert!(checked.json().iter().all(|store| store["ok"] == true), "{checked:?}");
+    assert!(checked.stderr.contains("could not record in the journal that the stores were checked"), "{checked:?}");
+}

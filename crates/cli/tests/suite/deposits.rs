@@ -182,7 +182,10 @@ fn damage_is_found_repaired_and_told() {
     let finding = place.run(["fixity", "problems", "--all", "--json"]).succeeds().object();
     assert_eq!(finding["state"], "repaired");
     for store in place.run(["fixity", "report", "--json"]).succeeds().json() {
-        assert_keys(&store, &["store", "copies", "bytes", "checked", "never", "attested", "damaged", "due", "oldest"]);
+        assert_keys(
+            &store,
+            &["store", "copies", "bytes", "checked", "never", "attested", "damaged", "due", "oldest", "due_now"],
+        );
         assert_eq!(store["damaged"], 0);
     }
     for copy in payload["copies"].as_array().unwrap() {

@@ -43,7 +43,7 @@ fn without_a_folder_init_makes_the_home_of_the_environment() {
 fn a_second_init_is_refused_and_changes_nothing() {
     let place = Place::with_home();
     let before = place.files(".");
-    place.run(["init", "home"]).fails(2, &["a home already", "nothing was changed"]);
+    place.run(["init", "home"]).fails(2, &["a data directory already", "nothing was changed"]);
     assert_eq!(place.files("."), before);
 }
 

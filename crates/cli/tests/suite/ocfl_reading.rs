@@ -101,7 +101,15 @@ fn versions_are_listed_compared_and_their_files_written_out() {
     let same = place.run(["ocfl", "diff", ROOT, name, "--from", "v2", "--to", "v2"]).succeeds().stdout;
     assert_eq!(same, "v2 and v2 have the same files\n");
     place.run(["ocfl", "ls", ROOT, name, "--version", "v7"]).fails(3, &["version v7", "newest is v2"]);
-    place.run(["ocfl", "cat", ROOT, name, "nothing"]).fails(3, &["nothing", "version v2"]);
+    place.run(["ocfl", "cat", ROOT, name, "nothing"]).fails(3, &["nothing", "version v2", name, "ocfl ls"]);
+    assert_eq!(path, "deposit/data/greeting.txt");
+    for known in ["data/greeting.txt", "greeting.txt"] {
+        let cat = place.run(["ocfl", "cat", ROOT, name, known]).succeeds();
+        assert_eq!(cat.stdout, "hello again\n", "a file is known as it was in the package, too");
+    }
+    place.run(["ocfl", "cat", ROOT, name, "data/greting.txt"]).fails(3, &["data/greting.txt", path]);
+    let record = "record.jsonl";
+    place.run(["ocfl", "cat", ROOT, name, record]).fails(2, &["2 files", record, "metadata/v1/record.jsonl"]);
     place.run(["ocfl", "ls", ROOT, name, "--version", "x"]).fails(2, &["such as v2"]);
 }
 

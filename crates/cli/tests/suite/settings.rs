@@ -57,6 +57,43 @@ fn a_wrong_value_is_refused_with_an_example() {
 }
 
 #[test]
+fn a_value_that_does_not_fit_is_named_with_its_file_and_line() {
+    let place = Place::with_home();
+    let text = String::from_utf8(std::fs::read(place.path("home/strongroom.toml")).unwrap()).unwrap();
+    let line = text.lines().count() + 2;
+    place.write("home/strongroom.toml", format!("{text}[workers.\"ingest.fetch\"]\nlease = \"1s\"\n"));
+    let place_of = format!("home/strongroom.toml, line {line}: workers.\"ingest.fetch\".lease: shorter than 5s");
+    place.run(["config", "check"]).fails(2, &[&place_of]);
+    place.write("home/strongroom.toml", format!("{text}[workers.\"ingest.fetch\"]\nlease = \"soon\"\n"));
+    place.run(["config", "check"]).fails(2, &[&format!("home/strongroom.toml, line {line} sets workers.")]);
+    place.write("home/strongroom.toml", text);
+    place
+        .run_with(&[("STRONGROOM_FIXITY__MAX_AGE", "0s")], ["config", "check"])
+        .fails(2, &["environment variable STRONGROOM_FIXITY__MAX_AGE: fixity.max_age: it is less than a second"]);
+}
+
+#[test]
+fn what_to_do_where_there_is_no_data_directory_is_the_next_of_the_error() {
+    let place = Place::empty();
+    let told = place.run(["items", "list", "--json"]).fails(3, &["there are no settings at"]);
+    let told: serde_json::Value = serde_json::from_str(&told.stderr).unwrap();
+    assert!(told["next"].as_str().unwrap().contains("strongroom init"), "{told}");
+    assert!(!told["error"].as_str().unwrap().contains("strongroom init"), "{told}");
+    let place = Place::with_home();
+    std::fs::remove_file(place.path("home/registry.db")).unwrap();
+    let told = place.run(["items", "list", "--json"]).fails(3, &["there is no registry"]);
+    let told: serde_json::Value = serde_json::from_str(&told.stderr).unwrap();
+    assert!(told["next"].as_str().unwrap().contains("rebuild") && !told["error"].as_str().unwrap().contains("rebuild"));
+}
+
+#[test]
+fn errors_of_the_system_are_told_in_words() {
+    let place = Place::empty();
+    let told = place.run(["bag", "create", "nothing", "bag.tar"]).fails(3, &["No such file or directory"]);
+    assert!(!told.stderr.contains("os error"), "{told:?}");
+}
+
+#[test]
 fn a_server_out_of_reach_is_named_without_its_password() {
     let place = Place::with_home();
     let url = "postgres://keeper:hidden@127.0.0.1:1/strongroom";

@@ -60,6 +60,22 @@ fn damage_is_seen_where_people_look() {
     assert_eq!(status["fixity"]["problems"]["damaged"], 2);
     let said = place.run(["status"]).succeeds().stdout;
     assert!(said.contains("2 open findings"), "{said}");
+    let is_utc =
+        |word: &str| word.len() > 16 && word.get(10..11) == Some("T") && word.trim_end_matches(',').ends_with('Z');
+    assert!(!said.split_whitespace().any(is_utc), "times are local: {said}");
+    let report = place.run(["fixity", "report", "--json"]).succeeds().json();
+    assert!(report.iter().all(|store| (store["due_now"] == true) == store["oldest"].is_null()), "{report:?}");
+}
+
+#[test]
+fn a_copy_that_is_due_whatever_its_age_has_no_time_of_a_check() {
+    let place = with_object();
+    place.run(["store", "retire", "secondary", "--allow-one-copy"]).succeeds();
+    place.run(["store", "retire", "secondary", "--undo"]).succeeds();
+    let report = place.run(["fixity", "report", "--json"]).succeeds().json();
+    let secondary = report.iter().find(|store| store["store"] == "secondary").unwrap();
+    assert_eq!((&secondary["due_now"], &secondary["oldest"]), (&true.into(), &serde_json::Value::Null), "{secondary}");
+    assert!(place.run(["fixity", "report"]).succeeds().stdout.contains("due now"));
 }
 
 #[test]

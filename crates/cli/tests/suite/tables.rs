@@ -49,6 +49,39 @@ fn what_is_damaged_is_named_by_its_paths_in_the_package() {
     assert_eq!((&inventory["path"], &inventory["more_paths"]), (&serde_json::Value::Null, &0.into()), "{inventory}");
     let said = place.run(["fixity", "problems", "-l"]).stdout;
     assert!(said.contains(&format!("  {OBJECT}: {PATH} and 1 more  primary  ")), "{said}");
+    let name = format!("{OBJECT}: {PATH} and 1 more");
+    let status = place.run(["status"]).succeeds().stdout;
+    for store in ["primary", "secondary"] {
+        assert!(status.contains(&format!("  {name} is damaged in store {store}\n")), "{status}");
+    }
+    let first = &place.run(["status", "--json"]).succeeds().object()["review"]["findings"][0];
+    assert_eq!((&first["object"], &first["path"], &first["more_paths"]), (&OBJECT.into(), &PATH.into(), &1.into()));
+    let stores = place.run(["store", "check", "secondary", "--json"]).object();
+    let message = stores["message"].as_str().unwrap();
+    assert!(message.starts_with(&format!("1 finding is open: {name} is damaged in store secondary; ")), "{message}");
+    let repair = place.run_with(&[("COLUMNS", "200")], ["fixity", "repair"]);
+    assert!(repair.stdout.contains(&format!("  {name}  secondary  unrepairable")), "{repair:?}");
+    let told = place.run(["fixity", "repair", "--json"]);
+    assert_eq!((&told.json()[0]["object"], &told.json()[0]["path"]), (&OBJECT.into(), &PATH.into()), "{told:?}");
+    let events = place.run(["objects", "events", OBJECT, "--json"]).succeeds().json();
+    let damage = |event: &&serde_json::Value| event["outcome"] == "failure";
+    for event in events.iter().filter(damage) {
+        let detail = event["detail"].as_str().unwrap();
+        assert!(detail.contains(&format!("{OBJECT} in store ")) || detail.contains(&name), "{event}");
+    }
+}
+
+#[test]
+fn the_log_names_what_is_damaged_before_its_key() {
+    let place = with_object();
+    damage(&place, &["primary"]);
+    let name = format!("{OBJECT}: {PATH} and 1 more");
+    let told = place.run(["fixity", "run", "--all"]);
+    for words in ["damage found", "damage repaired"] {
+        let line = told.stderr.lines().find(|line| line.contains(words)).unwrap_or_else(|| panic!("{told:?}"));
+        let (before, _) = line.split_once("/content/").unwrap_or_else(|| panic!("{line}"));
+        assert!(before.contains(&name), "{line}");
+    }
 }
 
 #[test]
@@ -64,12 +97,13 @@ fn files_are_listed_with_what_is_wrong_with_their_copies() {
 }
 
 /// What differs from run to run, and a text of the same width.
-const VARYING: [(&str, &str); 5] = [
+const VARYING: [(&str, &str); 6] = [
     (r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "01234567-89ab-7def-0123-456789abcdef"),
     (r"[0-9a-f]{8}…[0-9a-f]{4}\b", "01234567…cdef"),
     (r"batch 01…[0-9a-f]{7}\b", "batch 01…9abcdef"),
     (r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "2026-07-01 12:34:56"),
     (r"\d{4}-\d\d-\d\d \d\d:\d\d\b", "2026-07-01 12:34"),
+    (r"\b\d{5} bytes w…", "12345 bytes w…"),
 ];
 
 /// A home of several institutions, with names that are long, wide, or written from right to left, a damaged copy, and a deposit
@@ -135,31 +169,59 @@ const TABLES: [&[&str]; 19] = [
 fn tables_fit_the_width_of_the_terminal() {
     let place = hostile();
     for width in [80, 200] {
-        let mut text = String::new();
-        let columns = width.to_string();
-        for command in TABLES {
-            if command.contains(&"events") && width > 80 {
-                // Their details name keys, which differ from run to run.
-                continue;
-            }
-            let said = place.run_with(&[("COLUMNS", columns.as_str()), ("TZ", "UTC")], command).stdout;
-            let mut lines: Vec<&str> = said.lines().collect();
-            if command.contains(&"events") {
-                // What happened at one moment comes in the order of random identifiers.
-                lines.sort_unstable_by_key(|line| (line.get(16..), *line));
-            }
-            if !command.contains(&"--long") {
-                assert!(lines.iter().all(|line| line.width() <= width), "{said}");
-            }
-            let _ = writeln!(text, "$ strongroom {}\n{}\n", command.join(" "), lines.join("\n"));
-        }
-        let mut settings = insta::Settings::clone_current();
-        settings.set_omit_expression(true);
-        for (pattern, same) in VARYING {
-            settings.add_filter(pattern, same);
-        }
-        settings.bind(|| insta::assert_snapshot!(format!("{width}_columns"), text));
+        // The details of events name keys, which differ from run to run.
+        let is_shown = |command: &&&[&str]| width == 80 || !command.contains(&"events");
+        let commands: Vec<&[&str]> = TABLES.iter().filter(is_shown).copied().collect();
+        snapshot(&place, &format!("{width}_columns"), width, &commands);
     }
+    let items = place.run(["items", "list", "--status", "succeeded", "--json"]).succeeds().json();
+    let (item, batch) = (items[0]["item"].as_str().unwrap(), items[0]["batch"].as_str().unwrap());
+    // A task that waits for a worker.
+    place.bag("later", "later\n");
+    place.run(["deposit", "later.tar", "--institution", "example.edu", "--detach"]).succeeds();
+    let history = ["items", "history", item];
+    for width in [80, 200] {
+        let others: [&[&str]; 6] = [
+            &["store", "list"],
+            &["config", "show"],
+            &["bag", "codes"],
+            &["batches", "report", batch],
+            &["queue", "show", "ingest.receive"],
+            &history,
+        ];
+        // Where there is room, the history names workers, which differ from run to run.
+        let shown = if width == 80 { &others[..] } else { &others[..5] };
+        snapshot(&place, &format!("others_{width}_columns"), width, shown);
+    }
+    table_of(&place, 200, &history);
+}
+
+/// The lines of a table of a terminal of this width, none of which is wider.
+fn table_of(place: &Place, width: usize, command: &[&str]) -> Vec<String> {
+    let columns = width.to_string();
+    let said = place.run_with(&[("COLUMNS", columns.as_str()), ("TZ", "UTC")], command).stdout;
+    if !command.contains(&"--long") {
+        assert!(said.lines().all(|line| line.width() <= width), "{said}");
+    }
+    said.lines().map(str::to_owned).collect()
+}
+
+fn snapshot(place: &Place, name: &str, width: usize, commands: &[&[&str]]) {
+    let mut text = String::new();
+    for command in commands {
+        let mut lines = table_of(place, width, command);
+        if command.contains(&"events") {
+            // What happened at one moment comes in the order of random identifiers.
+            lines.sort_unstable_by(|one, other| (one.get(16..), one).cmp(&(other.get(16..), other)));
+        }
+        let _ = writeln!(text, "$ strongroom {}\n{}\n", command.join(" "), lines.join("\n"));
+    }
+    let mut settings = insta::Settings::clone_current();
+    settings.set_omit_expression(true);
+    for (pattern, same) in VARYING {
+        settings.add_filter(pattern, same);
+    }
+    settings.bind(|| insta::assert_snapshot!(name, text));
 }
 
 #[test]

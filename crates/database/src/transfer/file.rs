@@ -32,7 +32,7 @@ impl FileSource {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let failed = |error: rusqlite::Error| match error.sqlite_error_code() {
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => DatabaseError::Aborted(format!(
-                "{} is in use: stop the workers and all else that works with this home",
+                "{} is in use: stop the workers and all else that works with this data directory",
                 path.display()
             )),
             _ => unavailable(path, &error),

@@ -136,7 +136,7 @@ impl Admission {
         match known.get(name).and_then(|known| watermark::behind(&found, known, epoch, store)) {
             Some(reason) => Err(Refusal::refused(format!(
                 "it {reason}; put the later content back in its place, or run \"strongroom store {} {name}\", which takes \
-                 the store anew: what lies there is proved, and what it lacks is brought from the other stores",
+                 the store anew: what is there is verified, and what it lacks is copied from the other stores",
                 if self.is_retired(name) { "retire --undo" } else { "replace" }
             ))),
             None => Ok(Some(found)),

@@ -1,11 +1,12 @@
 //! Watching the copies: how well, what was found wrong, and checks and repairs by hand.
 
-use strongroom_registry::fixity as record;
-use strongroom_registry::{FindingId, ObjectId, RegistryError, Scope, backfill, objects};
+use strongroom_registry::fixity::{self as record, FindingFilter};
+use strongroom_registry::{FindingId, ObjectId, RegistryError, Scope, backfill};
 
 use super::authorization::{FIXITY_ENQUEUE, FIXITY_PROBLEMS, FIXITY_REPAIR, FIXITY_REPORT, FIXITY_RUN};
 use super::views::{AffectedTasksView, CoverageView, FindingView, RepairView};
 use super::{Authorized, OpContext, PAGE, Page, target_among};
+use crate::content_name::ContentName;
 pub use crate::fixity::FixityRequest;
 use crate::fixity::{self, FixitySummary, RepairOutcome};
 use crate::journal::Target;
@@ -72,8 +73,9 @@ pub fn repair(context: &OpContext, finding: FindingId) -> Result<RepairView, Eng
     let target = Target::of(found.institution, format!("finding {finding} of {}", found.object_identifier));
     let unsolved = |outcome: &RepairOutcome| outcome.is_unsolved().then(|| format!("{outcome:?}").to_lowercase());
     let actor = Some(authorized.actor());
+    let name = authorized.read(|tx| ContentName::read(tx, &found.object_identifier, found.content))?;
     let outcome = authorized.around_unless(&target, |home| fixity::repair(home, finding, actor), unsolved)?;
-    Ok(RepairView { finding, outcome })
+    Ok(RepairView::new(found, name, outcome))
 }
 
 /// How well the copies of an institution, or all, are watched, store by store.
@@ -86,7 +88,8 @@ pub fn report(context: &OpContext, institution: Option<&str>) -> Result<Vec<Cove
 /// The findings with identifiers that are not repaired, oldest first, after `after`.
 pub fn unrepaired(context: &OpContext, after: Option<FindingId>) -> Result<Page<FindingId, FindingId>, EngineError> {
     let authorized = context.authorize(&FIXITY_PROBLEMS)?;
-    let found = authorized.read(|tx| record::findings(tx, authorized.scope(), false, after, PAGE))?;
+    let found =
+        authorized.read(|tx| record::findings(tx, authorized.scope(), FindingFilter::default(), after, PAGE))?;
     let items: Vec<FindingId> = found.into_iter().map(|finding| finding.id).collect();
     let next = items.last().copied();
     Ok(Page { items, next })
@@ -117,12 +120,12 @@ pub fn problems(
 
 fn recorded(authorized: &Authorized<'_>, scope: Scope, repaired_too: bool, after: Option<FindingId>) -> FindingsPage {
     let (items, last) = authorized.read(|tx| {
-        let found = record::findings(tx, scope, repaired_too, after, PAGE)?;
+        let found = record::findings(tx, scope, FindingFilter { repaired_too, store: None }, after, PAGE)?;
         let last = found.last().map(|finding| finding.id);
         let mut items = Vec::with_capacity(found.len());
         for finding in found {
-            let paths = finding.content.map(|content| objects::paths(tx, content)).transpose()?.flatten();
-            items.push(FindingView::new(finding, paths));
+            let name = ContentName::read(tx, &finding.object_identifier, finding.content)?;
+            items.push(FindingView::new(finding, name));
         }
         Ok::<_, RegistryError>((items, last))
     })?;

@@ -101,7 +101,7 @@ impl Installation {
     }
 
     fn not_opened(&self, error: EngineError) -> EngineError {
-        error.while_trying(format!("open the home {}", self.directory.display()))
+        error.while_trying(format!("open the data directory {}", self.directory.display()))
     }
 
     fn location(&self) -> Result<Location, EngineError> {
@@ -222,10 +222,20 @@ impl<'i> AuthorizedInstallation<'i> {
 
     /// Records an act that is done, or that failed for this reason, also where the journal cannot be written.
     pub(crate) fn tell_if_possible(&self, registry: &Registry, target: &Target, failure: Option<String>) {
-        let outcome = if failure.is_none() { JournalOutcome::Done } else { JournalOutcome::Failed };
-        if let Err(error) = self.tell(registry, target, outcome, failure) {
+        if let Err(error) = self.tell_of_end(registry, target, failure) {
             Event::RegistryUnavailable { act: "record the end of an act in the journal", error: &error }.emit();
         }
+    }
+
+    /// Records an act that is done, or that failed for this reason.
+    pub(crate) fn tell_of_end(
+        &self,
+        registry: &Registry,
+        target: &Target,
+        failure: Option<String>,
+    ) -> Result<(), RegistryError> {
+        let outcome = if failure.is_none() { JournalOutcome::Done } else { JournalOutcome::Failed };
+        self.tell(registry, target, outcome, failure)
     }
 
     fn tell(
@@ -287,13 +297,16 @@ pub fn init(caller: &Caller, directory: &Path, new: &NewInstallation) -> Result<
     refuse_what_is_there(directory)?;
     let parent = directory.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if !parent.is_dir() {
-        return Err(EngineError::Absent(format!("there is no folder {} to make a home in", parent.display()))
-            .next("make it first, or name another place"));
+        return Err(EngineError::Absent(format!(
+            "there is no folder {} to make a data directory in",
+            parent.display()
+        ))
+        .next("make it first, or name another place"));
     }
     let beside = parent.join(format!(".strongroom-{}", Uuid::new_v4().simple()));
     let entry = caller.entry(Uuid::now_v7(), &INSTALLATION_INIT);
     let outcome = fill(&beside, new, entry).and_then(|()| {
-        fs::rename(&beside, directory).map_err(|source| io("make the home", directory, source))?;
+        fs::rename(&beside, directory).map_err(|source| io("make the data directory", directory, source))?;
         fs::File::open(parent).and_then(|folder| folder.sync_all()).map_err(|source| io("sync", parent, source))
     });
     if outcome.is_err() {
@@ -321,11 +334,11 @@ fn refuse_what_is_there(directory: &Path) -> Result<(), EngineError> {
             ))
             .next("name a folder that is absent or empty"));
         }
-        Err(source) => return Err(io("make a home at", directory, source)),
+        Err(source) => return Err(io("make a data directory at", directory, source)),
     };
     let shown = directory.display();
     if directory.join(SETTINGS_FILE).exists() {
-        return Err(EngineError::Usage(format!("{shown} is a home already; nothing was changed"))
+        return Err(EngineError::Usage(format!("{shown} is a data directory already; nothing was changed"))
             .next("use it, or name another folder"));
     }
     if entries || is_link {

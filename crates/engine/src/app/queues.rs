@@ -1,6 +1,7 @@
 //! The task queue, topic by topic.
 
 use strongroom_queue::{Cursor, TaskId, TaskState, TopicCounts, tasks};
+use strongroom_registry::counted;
 use strongroom_registry::{RegistryError, work};
 
 use super::authorization::{
@@ -103,7 +104,7 @@ pub fn empty(context: &OpContext, topic: &str) -> Result<AffectedTasksView, Engi
         let name = topic.to_owned();
         let deleted = authorized.write(move |tx| {
             let deleted = tasks::empty(tx, &name, PAGE)?;
-            Ok((Target::of_system(format!("{name}: {deleted} tasks")), deleted))
+            Ok((Target::of_system(format!("{name}: {}", counted(deleted, "task", "tasks"))), deleted))
         })?;
         all += deleted;
         if usize::try_from(deleted).is_ok_and(|deleted| deleted < PAGE) {
@@ -123,7 +124,7 @@ pub fn revive(context: &OpContext, topic: &str, task: Option<TaskId>) -> Result<
         if let (0, Some(task)) = (revived, task) {
             return Err(RegistryError::NotFound { what: "dead task", id: task.to_string() });
         }
-        Ok((Target::of_system(format!("{name}: {revived} tasks")), (revived, topics)))
+        Ok((Target::of_system(format!("{name}: {}", counted(revived, "task", "tasks"))), (revived, topics)))
     });
     let revived = revived.map_err(|error| match error {
         RegistryError::NotFound { .. } => {

@@ -6,6 +6,7 @@ use super::views::RebuildView;
 use crate::journal::Target;
 use crate::rebuild::{self, AdoptRequest, Summary};
 use crate::{EngineError, Home};
+use strongroom_registry::counted;
 
 /// How far the reading of the stores is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,8 +112,10 @@ pub fn compare(
 
 /// Why not all is known that the stores know.
 fn incomplete(summary: &Summary) -> Option<String> {
-    (!summary.is_complete())
-        .then(|| format!("{} objects could not be imported, {} problems", summary.failed, summary.problem_count))
+    (!summary.is_complete()).then(|| {
+        let objects = counted(summary.failed, "object", "objects");
+        format!("{objects} could not be imported, {}", counted(summary.problem_count, "problem", "problems"))
+    })
 }
 
 fn check_store(authorized: &AuthorizedInstallation<'_>, store: Option<&str>) -> Result<(), EngineError> {

@@ -10,7 +10,7 @@ use super::views::{CheckView, SettingView};
 use crate::places::Conflict;
 use crate::settings::{Origin, Settings};
 use crate::survey::{Condition, Survey, SurveyedStore};
-use crate::{EngineError, profiles, rights};
+use crate::{EngineError, findings, profiles, rights};
 
 /// What remains possible in a store that honours no conditions on puts.
 const UNCONDITIONAL: &str = "it honours no conditions on puts: a process that sleeps for longer than its lease between \
@@ -84,7 +84,7 @@ pub fn check(installation: &Installation) -> Result<Checked, EngineError> {
     }
     checked.add("registry".to_owned(), registry.and_then(|_| check_registry(&authorized, &survey)));
     if let Some(open) = survey.open_findings() {
-        checked.add("copies".to_owned(), if open == 0 { Ok(()) } else { Err(open_findings(open)) });
+        checked.add("copies".to_owned(), if open == 0 { Ok(()) } else { Err(open_findings(open, &survey)?) });
     }
     for (placement, retired) in survey.retired_in_placements(settings) {
         let message = format!("it names retired stores, which get no copies: {}", retired.join(", "));
@@ -164,6 +164,11 @@ fn no_collection(institution: &str, collection: &str) -> EngineError {
     ))
 }
 
-fn open_findings(open: u64) -> EngineError {
-    EngineError::CheckFailed(crate::findings::in_words(open)).next("\"strongroom fixity problems\" lists them")
+fn open_findings(open: u64, survey: &Survey) -> Result<EngineError, EngineError> {
+    let first = match &survey.registry {
+        Some(registry) => registry.read(|tx| findings::first_named(tx, None, 1))?,
+        None => Vec::new(),
+    };
+    let text = findings::in_words_with(open, first.first());
+    Ok(EngineError::CheckFailed(text).next("\"strongroom fixity problems\" lists all"))
 }

@@ -2,6 +2,7 @@
 //! them.
 
 use std::path::Path;
+use strongroom_registry::counted;
 
 use strongroom_storage::{Key, PutOptions, StorageError, Store};
 use uuid::Uuid;
@@ -22,7 +23,7 @@ use crate::reconcile::{self, Compared};
 use crate::runtime::Shutdown;
 use crate::settings::{Settings, StoreSettings};
 use crate::survey::{self, Condition, Survey, SurveyedStore};
-use crate::{EngineError, places};
+use crate::{EngineError, findings, places};
 
 /// The stores of the settings as they stand, in order of their names.
 pub fn list(installation: &Installation) -> Result<Vec<StoreView>, EngineError> {
@@ -109,7 +110,7 @@ fn make(store: &StoreSettings, name: &str, directory: &Path) -> Result<(), Engin
 
 /// Writes, reads and deletes a few bytes in each store, or in those named, and looks for findings that are open. The journal has
 /// a line for each store that was written to, where there is a registry that can be opened.
-pub fn check(installation: &Installation, stores: &[String]) -> Result<Vec<StoreCheckView>, EngineError> {
+pub fn check(installation: &Installation, stores: &[String]) -> Result<StoreChecks, EngineError> {
     let authorized = installation.authorize(&STORES_CHECK)?;
     if let Some(name) = stores.iter().find(|name| !authorized.settings().stores.contains_key(*name)) {
         return Err(not_found(name).next(LISTING));
@@ -117,17 +118,29 @@ pub fn check(installation: &Installation, stores: &[String]) -> Result<Vec<Store
     let registry = authorized.registry().ok().flatten();
     let survey = authorized.survey(registry.as_ref())?;
     let chosen = survey.stores.iter().filter(|one| stores.is_empty() || stores.contains(&one.name));
-    let mut views = Vec::new();
+    let mut checks = StoreChecks { stores: Vec::new(), journal: Ok(()) };
     for one in chosen {
         // Only a store that is the one it should be is written to.
         let usable = one.store.as_deref().filter(|_| one.condition == Condition::Available);
         let probed = usable.map(|store| probe(store).map_err(|error| error.chain()));
         if let (Some(registry), Some(probed)) = (&registry, &probed) {
-            authorized.tell_if_possible(registry, &Target::of_system(&one.name), probed.clone().err());
+            let told = authorized.tell_of_end(registry, &Target::of_system(&one.name), probed.clone().err());
+            checks.journal = checks.journal.and(told.map_err(EngineError::from));
         }
-        views.push(checked(&survey, one, usable, probed.and_then(Result::err)));
+        checks.stores.push(checked(&survey, one, usable, probed.and_then(Result::err))?);
     }
-    Ok(views)
+    checks.journal =
+        checks.journal.map_err(|error| error.while_trying("record in the journal that the stores were checked"));
+    Ok(checks)
+}
+
+/// What a check of stores found.
+#[derive(Debug)]
+pub struct StoreChecks {
+    /// Each store, in order of their names.
+    pub stores: Vec<StoreCheckView>,
+    /// Why the journal has no line for a store that was written to.
+    pub journal: Result<(), EngineError>,
 }
 
 fn checked(
@@ -135,14 +148,19 @@ fn checked(
     one: &SurveyedStore,
     usable: Option<&dyn Store>,
     failure: Option<String>,
-) -> StoreCheckView {
+) -> Result<StoreCheckView, EngineError> {
     let problems = survey.findings_in(&one.name);
-    let open = problems
-        .filter(|count| *count > 0)
-        .map(|count| format!("{}; \"strongroom fixity problems\" lists them", crate::findings::in_words(count)));
+    let open = match (&survey.registry, problems) {
+        (Some(registry), Some(count @ 1..)) => {
+            let first = registry.read(|tx| findings::first_named(tx, Some(&one.name), 1))?;
+            let open = findings::in_words_with(count, first.first());
+            Some(format!("{open}; \"strongroom fixity problems\" lists all"))
+        }
+        _ => None,
+    };
     let message = failure.or_else(|| one.problem.clone()).or(open);
     let capabilities = usable.map(<dyn Store>::capabilities);
-    StoreCheckView {
+    Ok(StoreCheckView {
         store: one.name.clone(),
         ok: message.is_none(),
         state: one.condition.as_str().to_owned(),
@@ -154,7 +172,7 @@ fn checked(
         acts: one.mark.map(|mark| mark.acts),
         problems,
         message,
-    }
+    })
 }
 
 /// Writes a few bytes, reads them back, and takes them away.
@@ -278,7 +296,7 @@ fn stays_in_use(store: &str, objects: u64, placements: &[String]) -> EngineError
         reasons.push(format!("too few stores would remain in use in the placements {}", placements.join(", ")));
     }
     if objects > 0 {
-        reasons.push(format!("{objects} objects lack verified copies elsewhere"));
+        reasons.push(format!("{} verified copies elsewhere", counted(objects, "object lacks", "objects lack")));
     }
     let error = EngineError::CheckFailed(format!("the store {store} stays in use: {}", reasons.join("; ")));
     error.next(if placements.is_empty() {

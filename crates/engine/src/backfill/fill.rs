@@ -13,6 +13,7 @@ use strongroom_registry::objects::{self, File, Object};
 use strongroom_registry::{ContentId, FindingId, FindingState, RegistryError, Transaction, stores};
 use strongroom_storage::{Durability, Key, PutCondition, PutOptions, StorageError, Store};
 
+use crate::content_name::ContentName;
 use crate::fixity::{
     About, Copied, Copying, Root, SuspectCopy, check_attempts, is_unreadable, open_root, other_copies, put_inventories,
     read_copy, report_suspect, vouched,
@@ -149,7 +150,7 @@ impl Filling<'_> {
                     Brought::Put(copy) => brought.push((content, copy, true)),
                     Brought::StoredWatermark(copy) => brought.push((content, copy, false)),
                     Brought::Waits => filled.waiting += 1,
-                    Brought::Refused(reason) => filled.refuse(format!("sha512:{}: {reason}", content.sha512)),
+                    Brought::Refused(reason) => filled.refuse(format!("{}: {reason}", self.name_of(content.id)?)),
                 }
             }
             store.sync()?;
@@ -175,7 +176,8 @@ impl Filling<'_> {
             let key = Key::new(copy.key.as_str()).map_err(StorageError::from)?;
             copy.proof = self.look(store, &key, content)?;
             if copy.proof == CopyProof::None {
-                let reason = format!("{key} in store {} does not read back as recorded", self.store);
+                let name = self.name_of(content.id)?;
+                let reason = format!("{name} in store {} ({key}) does not read back as recorded", self.store);
                 wrong.push(SuspectCopy {
                     content: content.id,
                     store: self.store.to_owned(),
@@ -204,12 +206,18 @@ impl Filling<'_> {
         })
     }
 
+    /// A content as people know it.
+    fn name_of(&self, content: ContentId) -> Result<ContentName, OperationError> {
+        Ok(self.home.registry.read(|tx| ContentName::read(tx, &self.object.identifier, Some(content)))?)
+    }
+
     /// What was found wrong of a copy, or of the object's inventories, before it was brought.
     fn solved(&self, content: Option<ContentId>, key: &Key) -> Result<Option<Solved>, OperationError> {
         let (object, store) = (self.object.id, self.store);
         let finding = self.home.registry.read(|tx| watched::unsolved(tx, object, store, content))?;
         let Some(finding) = finding else { return Ok(None) };
-        let detail = format!("{key} in store {store} was brought from other copies and proved");
+        let name = self.home.registry.read(|tx| ContentName::read(tx, &self.object.identifier, content))?;
+        let detail = format!("{name} in store {store} ({key}) was copied from other stores and verified");
         let about = About { institution: self.object.institution, object, content };
         let event = about.event(now(self.home)?, "recovery", "success", detail.clone(), "as recorded".into());
         Ok(Some(Solved { finding: finding.id, detail, event }))

@@ -9,6 +9,7 @@ mod replace;
 mod retire;
 
 use strongroom_registry::backfill::{self as rows, Lacking};
+use strongroom_registry::counted;
 use strongroom_registry::objects::{self, Object};
 use strongroom_registry::work::Claim;
 use strongroom_registry::{ObjectId, Registry, RegistryError, Scope};
@@ -197,7 +198,10 @@ pub(crate) fn bring_up_for(
         let filled = Filling { home, hold: &hold, object, store, go_on }.run()?;
         if !filled.is_whole() {
             let reason = if filled.reasons.is_empty() {
-                format!("{} contents are being retrieved from a cold storage class", filled.waiting)
+                format!(
+                    "{} being retrieved from an archived storage class",
+                    counted(filled.waiting, "content is", "contents are")
+                )
             } else {
                 filled.reasons.join("; ")
             };

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use strongroom_registry::backfill::{self as rows, Lacking};
+use strongroom_registry::counted;
 use strongroom_registry::stores::{self, KnownStore, LostCursor};
 use strongroom_registry::{RegistryError, Time, Transaction};
 use uuid::Uuid;
@@ -248,7 +249,7 @@ fn unverified<E: From<EngineError>>(
         objects += 1;
         let mut reasons = Vec::new();
         if lacking.contents > 0 {
-            reasons.push(format!("{} contents without a verified copy", lacking.contents));
+            reasons.push(format!("{} without a verified copy", counted(lacking.contents, "content", "contents")));
         }
         if !lacking.has_inventories {
             reasons.push("inventories that are not verified".to_owned());

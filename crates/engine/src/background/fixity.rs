@@ -4,6 +4,7 @@ use super::BackgroundTask;
 use crate::fixity::{FixityRequest, enqueue_due};
 use crate::runtime::Shutdown;
 use crate::{EngineError, Home};
+use strongroom_registry::counted;
 
 /// The task's name.
 pub(crate) const NAME: &str = "fixity";
@@ -14,5 +15,8 @@ pub(super) const TASK: BackgroundTask =
 fn run(home: &Home, stop: &Shutdown) -> Result<String, EngineError> {
     let max = Some(home.settings.fixity.max_per_run);
     let due = FixityRequest { max, stop: stop.clone(), ..FixityRequest::default() };
-    Ok(format!("{} objects in stores have copies that are due", enqueue_due(home, &due)?))
+    Ok(format!(
+        "{} copies that are due",
+        counted(enqueue_due(home, &due)?, "object in a store has", "objects in stores have")
+    ))
 }

@@ -5,11 +5,16 @@ use super::BackgroundTask;
 use crate::logs::{copy_unread, put_missed};
 use crate::runtime::Shutdown;
 use crate::{EngineError, Home};
+use strongroom_registry::counted;
 
 pub(super) const TASK: BackgroundTask =
     BackgroundTask { name: "logs", every: |settings| settings.fixity.poll_interval, run };
 
 fn run(home: &Home, stop: &Shutdown) -> Result<String, EngineError> {
     let (put, objects) = (put_missed(home, stop)?, copy_unread(home, stop)?);
-    Ok(format!("{put} logs put that stores had missed, logs of {objects} objects copied that could not be read before"))
+    Ok(format!(
+        "{} put that stores had missed, logs of {} copied that could not be read before",
+        counted(put, "log", "logs"),
+        counted(objects, "object", "objects")
+    ))
 }

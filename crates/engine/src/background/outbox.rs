@@ -4,6 +4,7 @@ use super::BackgroundTask;
 use crate::outbox::deliver;
 use crate::runtime::Shutdown;
 use crate::{EngineError, Home};
+use strongroom_registry::counted;
 
 /// The task's name.
 pub(crate) const NAME: &str = "outbox";
@@ -14,8 +15,11 @@ pub(super) const TASK: BackgroundTask =
 fn run(home: &Home, stop: &Shutdown) -> Result<String, EngineError> {
     let done = deliver(home, stop)?;
     Ok(format!(
-        "{} messages delivered, {} no longer needed, {} failed, {} undeliverable; the messages for {} places wait for another \
-         attempt",
-        done.delivered, done.obsolete, done.failed, done.undeliverable, done.waiting
+        "{} delivered, {} no longer needed, {} failed, {} undeliverable; the messages for {} wait for another attempt",
+        counted(done.delivered, "message", "messages"),
+        done.obsolete,
+        done.failed,
+        done.undeliverable,
+        counted(done.waiting, "place", "places")
     ))
 }

@@ -15,5 +15,5 @@ fn run(home: &Home, stop: &Shutdown) -> Result<String, EngineError> {
     forget_unused_lists(home, stop)?;
     let expired = expire(home, stop)?;
     let (removed, changed) = (expired.removed, expired.changed);
-    Ok(format!("{removed} results of restorations removed, {changed} left as somebody changed them"))
+    Ok(format!("{removed} results of restorations removed, {changed} left because they were changed"))
 }

@@ -1,6 +1,7 @@
 //! Removes rows whose time by the settings `retention.*` has run out.
 
 use std::time::Duration;
+use strongroom_registry::counted;
 
 use super::BackgroundTask;
 use crate::retention::sweep;
@@ -14,7 +15,10 @@ pub(super) const TASK: BackgroundTask = BackgroundTask { name: "retention", ever
 fn run(home: &Home, stop: &Shutdown) -> Result<String, EngineError> {
     let swept = sweep(home, stop)?;
     Ok(format!(
-        "{} lines of history, {} messages, {} receipts and {} ended work items removed",
-        swept.item_history, swept.outbox, swept.receipts, swept.ended_items
+        "{} of history, {}, {} and {} removed",
+        counted(swept.item_history, "line", "lines"),
+        counted(swept.outbox, "message", "messages"),
+        counted(swept.receipts, "receipt", "receipts"),
+        counted(swept.ended_items, "ended work item", "ended work items")
     ))
 }

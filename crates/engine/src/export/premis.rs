@@ -12,9 +12,10 @@ use strongroom_premis::{
 };
 use strongroom_registry::events::{self, EventCursor};
 use strongroom_registry::journal::Actor;
-use strongroom_registry::objects::{self, Copy, DEPOSIT, Object};
+use strongroom_registry::objects::{self, Copy, Object};
 use strongroom_registry::{ActorKind, RegistryError, Scope};
 
+use crate::content_name::in_package;
 use crate::home::storage_root;
 use crate::{EngineError, Home};
 
@@ -150,7 +151,7 @@ fn described(file: &objects::File, copies: &[Copy], representation: &Identifier)
     .map(|(algorithm, digest)| Fixity { algorithm, digest, originator: Some("strongroom".into()) })
     .to_vec();
     described.size = Some(file.size);
-    described.original_name = Some(file.path.strip_prefix(DEPOSIT).unwrap_or(&file.path).to_owned());
+    described.original_name = Some(in_package(&file.path).to_owned());
     described.storage = copies
         .iter()
         .map(|copy| Storage {

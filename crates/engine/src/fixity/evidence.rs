@@ -51,6 +51,8 @@ impl About {
 pub(super) struct DamagedCopy<'a> {
     pub(super) institution: &'a str,
     pub(super) object: ObjectId,
+    /// The file that should be there, `<institution>/<object>: <path>`.
+    pub(super) name: String,
     pub(super) finding: FindingId,
     pub(super) store: &'a dyn Store,
     pub(super) key: &'a Key,
@@ -123,7 +125,7 @@ pub(super) fn quarantined(
     home: &Home,
     key: &Key,
 ) -> Result<EventRow, OperationError> {
-    let place = format!("{} in store {}", witness.key, witness.store.name());
+    let place = format!("{} in store {} ({})", witness.name, witness.store.name(), witness.key);
     let to = home.roles.quarantine.name();
     let (outcome, detail, came_of_it) = match witness.found {
         FoundBytes::Read(_, sha512) => {

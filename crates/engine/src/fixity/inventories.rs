@@ -93,9 +93,10 @@ pub(crate) fn put_right_first(
     // Of the version and the store, so that the same evidence is kept once, however often the item is tried.
     let finding = FindingId(events::derived_id(version.id.0, store).0);
     for fault in &faults {
-        let detail = format!("{} before the first version is published", fault.words());
+        let detail = format!("{}: {} before the first version is published", object.identifier, fault.words());
         Event::DamageFound { store, key: files.root.as_str(), detail: &detail }.emit();
-        let kept = keep(home, &hold, &files, (about, &object.institution_identifier, finding), fault, go_on)?;
+        let owner = Owner { about, institution: &object.institution_identifier, object: &object.identifier, finding };
+        let kept = keep(home, &hold, &files, &owner, fault, go_on)?;
         if let Some((_, event)) = kept {
             hold.write(move |tx| events::append(tx, std::slice::from_ref(&event)))?;
         }
@@ -116,21 +117,31 @@ pub(crate) fn put_right_first(
     Ok(is_right)
 }
 
+/// What bad bytes are evidence of.
+struct Owner<'a> {
+    about: About,
+    institution: &'a str,
+    /// The object, `<institution>/<name>`.
+    object: &'a str,
+    finding: FindingId,
+}
+
 /// Keeps what lies in the place of a file as evidence: its key, and the event; none where nothing lies there.
 fn keep(
     home: &Home,
     hold: &ObjectHold<'_>,
     files: &Files<'_>,
-    (about, institution, finding): (About, &str, FindingId),
+    owner: &Owner<'_>,
     fault: &FileFault,
     go_on: &GoOn<'_>,
 ) -> Result<Option<(String, EventRow)>, OperationError> {
     let Some(found) = fault.found.as_ref().and_then(Lying::bytes) else { return Ok(None) };
     let from = files.key(&fault.file)?;
     let witness = DamagedCopy {
-        institution,
-        object: about.object,
-        finding,
+        institution: owner.institution,
+        object: owner.about.object,
+        name: format!("{}: {}", owner.object, fault.file),
+        finding: owner.finding,
         store: files.store,
         key: &from,
         expected: fault.expected,
@@ -138,10 +149,10 @@ fn keep(
         found_at: now(home)?,
     };
     let key = evidence::quarantine(home, hold, &witness, go_on)?;
-    let mut event = evidence::quarantined(about, &witness, home, &key)?.on_behalf_of(hold.actor());
+    let mut event = evidence::quarantined(owner.about, &witness, home, &key)?.on_behalf_of(hold.actor());
     let key = key.to_string();
     // The same bytes are kept once for a finding, however often it is checked.
-    event.id = events::derived_id(finding.0, &key);
+    event.id = events::derived_id(owner.finding.0, &key);
     Ok(Some((key, event)))
 }
 
@@ -188,15 +199,18 @@ struct Case<'a> {
 }
 
 impl Case<'_> {
+    /// The object as people know it, then the store and the folder of the object in it.
+    fn place(&self) -> String {
+        format!("{} in store {} ({})", self.watched.object_identifier, self.watched.store, self.files.root)
+    }
+
     fn record_right(&self, finding: Option<Finding>) -> Result<(), OperationError> {
         let mut acts = vec![passed(self.watched, now(self.home)?).on_behalf_of(self.hold.actor())];
         let (object, store) = (self.watched.object, self.watched.store.clone());
         let mut solved = None;
         if let Some(finding) = finding {
-            let detail = format!(
-                "{} in store {store} is as recorded again: put back by hand, or by a repair that was cut short",
-                self.files.root
-            );
+            let detail =
+                format!("{} is as recorded again: put back by hand, or by a repair that was interrupted", self.place());
             acts.push(self.event("recovery", "success", detail.clone(), finding.detail)?);
             self.log("repair", finding.id, finding.quarantine_key.as_deref(), &detail, &acts)?;
             solved = Some((finding.id, detail));
@@ -277,7 +291,7 @@ impl Case<'_> {
 
     fn open(&self, id: FindingId, words: &str) -> Result<EventRow, OperationError> {
         let watched = self.watched;
-        let detail = format!("declaration and inventories of {} in store {}", self.files.root, watched.store);
+        let detail = format!("declaration and inventories of {}", self.place());
         let event = self.event("fixity check", "failure", detail, words.to_owned())?;
         let finding = NewFinding {
             id,
@@ -295,7 +309,8 @@ impl Case<'_> {
             record::set_object_damaged(tx, object, &store)?;
             events::append(tx, std::slice::from_ref(&row))
         })?;
-        Event::DamageFound { store: &watched.store, key: self.files.root.as_str(), detail: words }.emit();
+        let detail = format!("{}: {words}", watched.object_identifier);
+        Event::DamageFound { store: &watched.store, key: self.files.root.as_str(), detail: &detail }.emit();
         Ok(event)
     }
 
@@ -306,8 +321,13 @@ impl Case<'_> {
         kept: &mut Vec<String>,
         acts: &mut Vec<EventRow>,
     ) -> Result<(), OperationError> {
-        let of = (about(self.watched), self.watched.institution_identifier.as_str(), id);
-        let Some((key, event)) = keep(self.home, &self.hold, &self.files, of, fault, self.go_on)? else {
+        let owner = Owner {
+            about: about(self.watched),
+            institution: &self.watched.institution_identifier,
+            object: &self.watched.object_identifier,
+            finding: id,
+        };
+        let Some((key, event)) = keep(self.home, &self.hold, &self.files, &owner, fault, self.go_on)? else {
             return Ok(());
         };
         // One finding may have several files: it names the first, the events name all.
@@ -333,7 +353,7 @@ impl Case<'_> {
     ) -> Result<RepairOutcome, OperationError> {
         let watched = self.watched;
         let is_repaired = unsolved.is_empty();
-        let place = format!("{} in store {}", self.files.root, watched.store);
+        let place = self.place();
         let evidence = if kept.is_empty() { String::new() } else { format!("; evidence kept as {}", kept.join(", ")) };
         let detail = if is_repaired {
             format!("{place}: {words}; put back as recorded and read back{evidence}")
@@ -368,6 +388,6 @@ fn about(watched: &WatchedObject) -> About {
 }
 
 fn passed(watched: &WatchedObject, time: strongroom_registry::Time) -> EventRow {
-    let detail = format!("declaration, inventories and sidecars in store {} compared with the record", watched.store);
+    let detail = format!("declaration, inventories and sidecars in store {} compared with the registry", watched.store);
     about(watched).event(time, "fixity check", "success", detail, "as recorded".into())
 }

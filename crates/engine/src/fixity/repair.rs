@@ -17,12 +17,13 @@ use super::evidence::{self, About, DamagedCopy, FoundBytes, Log};
 use super::heal::Spare;
 use super::replace::Source;
 use super::{GoOn, ObjectHold, OperationError, now};
+use crate::content_name::ContentName;
 use crate::event::Event;
 use crate::{Home, crash_point};
 
 /// Why a copy whose bytes could not be kept is not replaced.
-const NOT_KEPT: &str = "it lies in a cold storage class, so its bytes could not be kept as evidence before it is replaced: \
-     thaw it, or set it aside by hand, and check again";
+const NOT_KEPT: &str = "it lies in an archived storage class, so its bytes could not be kept as evidence before it is replaced: \
+     retrieve it, or move it aside by hand, and check again";
 
 /// What came of the repair of a copy, or of an object's inventories in a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -80,8 +81,8 @@ pub(super) fn treat_held<'a>(
         super::close_gone(&hold, unsolved.map(|finding| finding.id))?;
         return Ok(RepairOutcome::Gone);
     };
-    let (generation, object) = (object.generation, object.identifier);
-    let case = Case { home, hold, copy, object, generation, spare, go_on };
+    let name = home.registry.read(|tx| ContentName::read(tx, &object.identifier, Some(copy.content)))?;
+    let case = Case { home, hold, copy, name, generation: object.generation, spare, go_on };
     let store = home.store(&copy.store)?.as_ref();
     let seen = check::look(store, copy, go_on)?;
     let wrong = match seen {
@@ -122,8 +123,7 @@ pub(super) struct Case<'a> {
     pub(super) home: &'a Home,
     pub(super) hold: ObjectHold<'a>,
     pub(super) copy: &'a WatchedCopy,
-    /// The identifier of the object, `<institution>/<name>`.
-    object: String,
+    name: ContentName,
     generation: GenerationId,
     pub(super) spare: Option<&'a Spare<'a>>,
     pub(super) go_on: &'a GoOn<'a>,
@@ -134,16 +134,9 @@ impl Case<'_> {
         About { institution: self.copy.institution, object: self.copy.object, content: Some(self.copy.content) }
     }
 
+    /// The copy in words: the file as people know it, then the store and the key in it.
     pub(super) fn place(&self) -> String {
-        format!("{} in store {}", self.copy.key, self.copy.store)
-    }
-
-    /// The file as people know it, for the log: the object and the first path that has the content.
-    fn shown(&self) -> Result<String, OperationError> {
-        let paths = self.home.registry.read(|tx| objects::paths(tx, self.copy.content))?;
-        let path = paths.map(|paths| paths.first).unwrap_or_default();
-        let path = path.strip_prefix(objects::DEPOSIT).unwrap_or(&path);
-        Ok(format!("{}: {path}", self.object))
+        format!("{} in store {} ({})", self.name, self.copy.store, self.copy.key)
     }
 
     fn event(&self, kind: &str, outcome: &str, detail: String, came_of_it: String) -> Result<EventRow, OperationError> {
@@ -159,7 +152,7 @@ impl Case<'_> {
         let mut recovery = None;
         if let Some(finding) = finding {
             let detail =
-                format!("{} is right again: put back by hand, or by a repair that was cut short", self.place());
+                format!("{} is right again: put back by hand, or by a repair that was interrupted", self.place());
             let came_of_it = format!("sha512:{}", copy.sha512);
             let acts = [self.event("recovery", "success", detail.clone(), came_of_it)?, event];
             self.log(
@@ -246,7 +239,7 @@ impl Case<'_> {
             record::set_damaged(tx, content, &store, state)?;
             events::append(tx, std::slice::from_ref(&row))
         })?;
-        let detail = format!("{}: {found}", self.shown()?);
+        let detail = format!("{}: {found}", self.name);
         Event::DamageFound { store: &copy.store, key: &copy.key, detail: &detail }.emit();
         Ok(event)
     }
@@ -270,6 +263,7 @@ impl Case<'_> {
         let witness = DamagedCopy {
             institution: &self.copy.institution_identifier,
             object: self.copy.object,
+            name: self.name.to_string(),
             finding: id,
             store,
             key: &from,
@@ -340,7 +334,6 @@ impl Case<'_> {
             record::close_finding(tx, id, state, &text)?;
             Ok::<_, RegistryError>(())
         })?;
-        let detail = format!("{}: {detail}", self.shown()?);
         Event::DamageTreated { repaired: is_repaired, detail: &detail }.emit();
         Ok(treated)
     }

@@ -86,8 +86,10 @@ impl Case<'_> {
 
     /// Says in the finding what it waits for. The copy stays due.
     pub(super) fn wait(&self, id: FindingId, wrong: Option<&Wrong>, from: &str) -> Result<(), OperationError> {
-        let detail =
-            format!("{} waits for its copy to be thawed in store {from}, from which it is repaired then", self.place());
+        let detail = format!(
+            "{} waits for the retrieval of its copy in store {from}, from which it is repaired then",
+            self.place()
+        );
         let finding = self.finding(id, wrong, detail);
         self.hold.write(move |tx| {
             record::open_finding(tx, &finding)?;

@@ -120,6 +120,11 @@ struct Case<'a> {
 }
 
 impl Case<'_> {
+    /// The storage root in words; its key is the domain name of the institution.
+    fn name(&self) -> String {
+        format!("the storage root of {}", self.root.identifier)
+    }
+
     fn repair(&self, id: FindingId, faults: &[RootFault]) -> Result<RepairOutcome, OperationError> {
         let words: Vec<String> = faults
             .iter()
@@ -140,8 +145,7 @@ impl Case<'_> {
             let reason = format!("{} was put and does not read back as it was put", fault.name);
             return Err(StorageError::Unusable { store: self.store.name().to_owned(), reason }.into());
         }
-        let detail =
-            format!("storage root {} in store {}: {words}; put back and read back", self.prefix, self.root.store);
+        let detail = format!("{} in store {}: {words}; put back and read back", self.name(), self.root.store);
         self.close(id, &detail, &kept)?;
         Event::DamageTreated { repaired: true, detail: &detail }.emit();
         Ok(RepairOutcome::Repaired)
@@ -174,7 +178,7 @@ impl Case<'_> {
     }
 
     fn open(&self, id: FindingId, words: &str) -> Result<(), OperationError> {
-        let detail = format!("declaration and layout of storage root {} in store {}", self.prefix, self.root.store);
+        let detail = format!("declaration and layout of {} in store {}", self.name(), self.root.store);
         let event = self.event("fixity check", "failure", detail, words.to_owned())?;
         let finding = NewFinding {
             id,
@@ -190,7 +194,8 @@ impl Case<'_> {
             record::open_finding(tx, &finding)?;
             events::append(tx, std::slice::from_ref(&event))
         })?;
-        Event::DamageFound { store: self.root.store, key: self.prefix.as_str(), detail: words }.emit();
+        let detail = format!("{}: {words}", self.name());
+        Event::DamageFound { store: self.root.store, key: self.prefix.as_str(), detail: &detail }.emit();
         Ok(())
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 
-use strongroom_registry::fixity::{self as record, Coverage, Due, DueCursor, Finding};
+use strongroom_registry::fixity::{self as record, Coverage, Due, DueCursor, Finding, FindingFilter};
 use strongroom_registry::journal::Actor;
 use strongroom_registry::{FindingId, FindingState, ObjectId, RegistryError, Scope, Time, backfill, epoch, objects};
 
@@ -144,7 +144,7 @@ pub fn problems(
     limit: usize,
 ) -> Result<Vec<Finding>, EngineError> {
     let scope = home.scope_of(institution)?;
-    Ok(home.registry.read(|tx| record::findings(tx, scope, false, after, limit))?)
+    Ok(home.registry.read(|tx| record::findings(tx, scope, FindingFilter::default(), after, limit))?)
 }
 
 /// A finding that a scope sees.
@@ -152,7 +152,7 @@ pub(crate) fn finding(home: &Home, scope: Scope, id: FindingId) -> Result<Findin
     home.registry.read(|tx| record::finding(tx, scope, id))?.ok_or_else(|| EngineError::NotFound {
         what: "finding",
         name: id.to_string(),
-        hint: ": `fixity problems` shows those there are".to_owned(),
+        hint: String::new(),
     })
 }
 

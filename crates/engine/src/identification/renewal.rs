@@ -12,6 +12,7 @@ use uuid::Uuid;
 
 use super::log::{ACT, FORM, Log};
 use super::{Identifying, ReidentifySummary, SourceTrouble, StoredSource};
+use crate::content_name::in_package;
 use crate::error::chain;
 use crate::fixity::{About, SuspectCopy, check_attempts, is_unreadable, read_copy, report_suspect};
 use crate::hold::{GoOn, ObjectHold, OperationError, now};
@@ -65,7 +66,7 @@ impl Renewal<'_> {
         for page in paging::pages(FILES_AT_ONCE, |file: &FileBehind| (file.version, file.file), list) {
             let page = page?;
             let mut found = Vec::with_capacity(page.len());
-            let looked = self.look_at(&page, give_up_at, &mut found, summary);
+            let looked = self.look_at(&object, &page, give_up_at, &mut found, summary);
             self.record(&object, &found, summary)?;
             looked?;
             if summary.failed >= give_up_at {
@@ -79,6 +80,7 @@ impl Renewal<'_> {
     /// Identifies the files of a page, until there are too many failures.
     fn look_at<'p>(
         &self,
+        object: &Object,
         page: &'p [FileBehind],
         give_up_at: u64,
         found: &mut Vec<(&'p FileBehind, Format)>,
@@ -91,7 +93,8 @@ impl Renewal<'_> {
                 Outcome::Failed(reason) => {
                     summary.failed += 1;
                     if summary.errors.len() < ERRORS_KEPT {
-                        summary.errors.push(format!("{}: {reason}", file.path));
+                        let path = in_package(&file.path);
+                        summary.errors.push(format!("{}: {path}: {reason}", object.identifier));
                     }
                     if summary.failed >= give_up_at {
                         break;

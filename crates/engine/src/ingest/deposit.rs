@@ -144,8 +144,9 @@ fn open_institution(tx: &mut dyn Transaction, request: &DepositRequest) -> Resul
         return Err(EngineError::NotFound {
             what: "institution",
             name: request.institution.clone(),
-            hint: format!(": known are {}; `institution add` makes one", known.join(", ")),
-        });
+            hint: format!(": known are {}", known.join(", ")),
+        }
+        .next("name one of them, or add it with \"strongroom institution add\""));
     };
     if institution.active {
         return Ok(institution);
@@ -166,7 +167,7 @@ fn open_collection(
         None => Err(EngineError::NotFound {
             what: "collection",
             name: name.clone(),
-            hint: format!(" of {}: `collection list` shows those there are", request.institution),
+            hint: format!(" of {}", request.institution),
         }),
     }
 }

@@ -7,6 +7,7 @@ use strongroom_digest::Digest;
 use strongroom_registry::CopyState;
 use strongroom_registry::comparing::{self, KeptContent};
 use strongroom_registry::copies::{self, NewCopy};
+use strongroom_registry::counted;
 use strongroom_registry::fixity as record;
 use strongroom_registry::objects::Object;
 use strongroom_storage::{Body, Listed, StorageError, Store};
@@ -14,6 +15,7 @@ use strongroom_storage::{Body, Listed, StorageError, Store};
 use super::paging::for_each_page;
 use super::staged::{self, StagedBytes};
 use super::stages::write::class_of;
+use crate::content_name::ContentName;
 use crate::fixity::{self, Healed, Spare, Suspect};
 use crate::home::NamedStore;
 use crate::layout::content_path;
@@ -39,7 +41,8 @@ pub(super) fn heal(
             let suspects = suspects(context, object, name, store.as_ref())?;
             let Some(first) = suspects.first() else { break };
             if last == Some(first.sha512) {
-                let note = format!("store {name} does not show sha512:{} after it was repaired", first.sha512);
+                let note =
+                    format!("store {name} does not list {} after it was repaired", name_of(context, object, first)?);
                 return Err(StageError::Transient(note));
             }
             last = Some(first.sha512);
@@ -89,10 +92,7 @@ fn in_words(context: &StageContext<'_>, healed: &HealedCopies) -> Result<Option<
         Ok(())
     })?;
     let more = if healed.count > shown.len() as u64 { ", ..." } else { "" };
-    let copies = match healed.count {
-        1 => "1 lost or damaged copy is".to_owned(),
-        count => format!("{count} lost or damaged copies are"),
-    };
+    let copies = counted(healed.count, "lost or damaged copy is", "lost or damaged copies are");
     Ok(Some(format!("{copies} repaired from the deposit: {}{more}", shown.join(", "))))
 }
 
@@ -174,14 +174,19 @@ fn heal_one(
         Ok(Healed::Not) => {
             check_staged(context, suspect)?;
             let note = format!(
-                "the copy of sha512:{} in store {name} is lost or damaged and could not be repaired from the deposit; \
-                 `fixity problems` tells more",
-                suspect.sha512
+                "the copy of {} in store {name} is lost or damaged and could not be repaired from the deposit; next: \
+                 strongroom fixity problems",
+                name_of(context, object, suspect)?
             );
             Err(StageError::Transient(note))
         }
         Err(halt) => Err(StageError::of_halt(halt, StageError::from)),
     }
+}
+
+/// A content as people know it.
+fn name_of(context: &StageContext<'_>, object: &Object, kept: &KeptContent) -> Result<ContentName, StageError> {
+    Ok(context.registry().read(|tx| ContentName::read(tx, &object.identifier, Some(kept.content)))?)
 }
 
 /// Records a copy that the registry does not know in the store, as missing.

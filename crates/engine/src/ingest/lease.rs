@@ -98,7 +98,7 @@ fn look<T>(
     context.registry().read(|tx| {
         let facts = interim::facts(tx, item.id)?;
         let resolved: Resolved = expect(&facts, "resolved")?;
-        let gone = || StageError::Transient(format!("the object {} is gone from the record", resolved.object));
+        let gone = || StageError::Transient(format!("the object {} is gone from the registry", resolved.object));
         let (object, version, lease) = objects::with_version(tx, item.id, resolved.object)?.ok_or_else(gone)?;
         let is_kept = item.lease_until.is_some_and(|until| lease.is_kept_until(until));
         let Some(version) = version else { return Ok((Begun::Ends(compare_anew()), is_kept)) };

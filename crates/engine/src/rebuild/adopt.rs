@@ -68,10 +68,12 @@ impl<'a> Taking<'a> {
     fn identity(&self, version: &Version, institution: &str) -> Result<RecordedObject, RebuildError> {
         let object = version.object;
         let known = self.home.registry.read(|tx| objects::get(tx, Scope::System, object))?;
-        let Some(known) = known else { return Err(RebuildError::Object("its object is gone from the record".into())) };
+        let Some(known) = known else {
+            return Err(RebuildError::Object("its object is gone from the registry".into()));
+        };
         if known.institution_identifier != institution {
             return Err(RebuildError::Object(format!(
-                "it lies in the storage root of {institution}, and the record has it under {}",
+                "it lies in the storage root of {institution}, and the registry has it under {}",
                 known.institution_identifier
             )));
         }
@@ -90,7 +92,7 @@ impl<'a> Taking<'a> {
     fn check(&self, root: &Key, glance: &ObjectSummary, published: &Version) -> Result<(), RebuildError> {
         if glance.head < published.number {
             return Err(RebuildError::Object(format!(
-                "it holds version {}, the record has {}: \"strongroom fixity run\" puts back what is recorded",
+                "it holds version {}, the registry has {}: \"strongroom fixity run\" puts back what is recorded",
                 glance.head, published.number
             )));
         }
@@ -103,7 +105,7 @@ impl<'a> Taking<'a> {
         };
         match (found, published.inventory) {
             (Some(found), Some(recorded)) if found != recorded => Err(RebuildError::Object(format!(
-                "its inventory of version {} has sha512:{found}, the record has sha512:{recorded}: one of them is not what \
+                "its inventory of version {} has sha512:{found}, the registry has sha512:{recorded}: one of them is not what \
                  was published; nothing is changed",
                 published.number
             ))),
@@ -233,7 +235,7 @@ impl<'a> Taking<'a> {
             return Ok(());
         }
         Err(RebuildError::Object(format!(
-            "version {} is being committed by the record with another inventory than lies there; nothing is changed",
+            "version {} is being committed by the registry with another inventory than lies there; nothing is changed",
             version.number
         )))
     }

@@ -249,7 +249,7 @@ pub(super) fn walk(
 fn note(fault: RebuildError, store: &str, root: &Key, summary: &mut Summary) -> Result<bool, EngineError> {
     let (reason, may_help) = match fault {
         RebuildError::Object(reason) => (reason, false),
-        RebuildError::Busy(until) => (format!("somebody else works on it until {until}: run it again"), true),
+        RebuildError::Busy(until) => (format!("another worker holds it until {until}: run the command again"), true),
         RebuildError::Stop(error) => return Err(error),
     };
     summary.failed += 1;

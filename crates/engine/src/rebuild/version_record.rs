@@ -204,7 +204,7 @@ impl Rebuilding<'_> {
 /// Two generations claim to be an object.
 fn conflict(object: &str, found: GenerationId, known: GenerationId) -> RebuildError {
     RebuildError::Object(format!(
-        "conflict: it says that it is the object {object}, which the record has as generation {known}; this is generation \
+        "conflict: it says that it is the object {object}, which the registry has as generation {known}; this is generation \
          {found}, and the earlier of them was never taken out. Nothing is replaced. next: look at both and set the one \
          aside that is not the object's, then rebuild again"
     ))

@@ -67,11 +67,7 @@ pub fn show(home: &Home, scope: Scope, id: UploadId) -> Result<UploadReport, Eng
         let upload = record::get(tx, scope, id)?;
         upload.map(|upload| report(home, tx, upload)).transpose()
     })?;
-    found.ok_or_else(|| EngineError::NotFound {
-        what: "upload",
-        name: id.to_string(),
-        hint: ": `receiving list` shows those there are".into(),
-    })
+    found.ok_or_else(|| EngineError::NotFound { what: "upload", name: id.to_string(), hint: String::new() })
 }
 
 fn report(home: &Home, tx: &mut dyn Transaction, upload: Upload) -> Result<UploadReport, RegistryError> {

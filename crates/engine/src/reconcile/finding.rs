@@ -89,16 +89,16 @@ impl Code {
     /// What it means.
     pub fn meaning(self) -> &'static str {
         match self {
-            Self::ObjectUnknown => "an object lies in the store that the record does not know",
-            Self::ObjectUnrecorded => "the record knows the object, and not that this store holds it",
+            Self::ObjectUnknown => "the store holds an object that the registry does not have",
+            Self::ObjectUnrecorded => "the registry has the object, and not that this store holds it",
             Self::ObjectIncomplete => "an object without a root inventory: a version that was never finished",
-            Self::ObjectMissing => "the record says that the store holds the object, and nothing lies there",
+            Self::ObjectMissing => "the registry says that the store holds the object, and it is not there",
             Self::ObjectLacking => "the object's placement names the store, and the store lacks copies of it",
-            Self::ObjectBusy => "somebody worked on the object all the while, so it could not be compared",
-            Self::VersionUnknown => "the store holds a later version of the object than the record",
-            Self::CopyMissing => "the record says that the store holds the content, and nothing lies there",
-            Self::CopySize => "the content has another size than the record says: it is damaged",
-            Self::CopyUnknown => "bytes lie in the object that the record does not know in this store",
+            Self::ObjectBusy => "a worker held the object during the whole comparison, so it could not be compared",
+            Self::VersionUnknown => "the store holds a later version of the object than the registry",
+            Self::CopyMissing => "the registry says that the store holds the content, and it is not there",
+            Self::CopySize => "the content has another size than the registry says: it is damaged",
+            Self::CopyUnknown => "the object holds bytes that the registry does not have in this store",
             Self::VersionDiscarded => "bytes of a version that was given up lie in the object; no inventory names them",
             Self::InventoryMissing => "a declaration, inventory or sidecar of the object is missing",
             Self::RootDeclaration => "a file that declares the storage root is missing or differs",
@@ -127,11 +127,11 @@ impl Code {
             Self::ObjectBusy => format!("strongroom store reconcile --store {store}"),
             Self::StagingAbandoned | Self::VersionDiscarded => "strongroom schedule --once".to_owned(),
             Self::AssemblyAbandoned => {
-                "strongroom schedule --once; if it remains, look at it, and remove it by hand when nobody needs it"
+                "strongroom schedule --once; if it remains, inspect it, and remove it by hand if it is not needed"
                     .to_owned()
             }
             Self::ObjectIncomplete | Self::FileForeign | Self::NameUnusable => {
-                "look at it; when nobody needs it, take it away by hand".to_owned()
+                "inspect it; if it is not needed, remove it by hand".to_owned()
             }
         }
     }

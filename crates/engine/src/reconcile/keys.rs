@@ -30,7 +30,7 @@ impl<'a> Reconciling<'a> {
     fn recorded(
         &mut self,
     ) -> Result<impl Iterator<Item = Result<(String, StoredObject), EngineError>> + use<>, EngineError> {
-        let failed = |source| EngineError::Io { act: "sort the objects of", path: "the record".into(), source };
+        let failed = |source| EngineError::Io { act: "sort the objects of", path: "the registry".into(), source };
         let mut gathered = Gathered::default();
         let (registry, name) = (&self.home.registry, self.store.name());
         let list = |after, limit| registry.read(|tx| rows::objects_in_store(tx, name, after, limit));

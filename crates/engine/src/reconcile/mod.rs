@@ -12,6 +12,7 @@ mod sorted;
 
 use std::collections::BTreeSet;
 
+use strongroom_registry::counted;
 use strongroom_registry::rebuild::{self as rows, StoredObject};
 use strongroom_registry::{ObjectId, Scope};
 use strongroom_storage::{StorageError, Store};
@@ -125,7 +126,8 @@ impl Reconciling<'_> {
             let of = &lacking.object;
             let root = object_root(&of.institution_identifier, of.generation)?;
             let inventories = if of.has_inventories { "" } else { ", and its inventories" };
-            let detail = format!("{}: {} contents{inventories}", of.object_identifier, of.contents);
+            let detail =
+                format!("{}: {}{inventories}", of.object_identifier, counted(of.contents, "content", "contents"));
             self.differs(Code::ObjectLacking, root.as_str(), Some(of.object), Some(detail))
         })
     }

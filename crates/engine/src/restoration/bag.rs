@@ -12,12 +12,12 @@ use strongroom_digest::{Algorithm, DigestSet};
 use strongroom_registry::objects::{self, Digests, File, Object};
 use strongroom_registry::{Description, ProfileOrigin, versions};
 
-use super::names::shown_path;
 use super::proof::CopyReader;
 use super::target::{Delivery, Target};
 use super::thaw::Requested;
 use super::validation::validated;
 use super::{bag_trouble, for_each_page, object_name, parts, tags};
+use crate::content_name::in_package;
 use crate::profiles::{self, CheckedBy};
 use crate::workflow::{StageContext, StageError};
 
@@ -83,7 +83,7 @@ fn write(
     let mut payload_bytes = 0;
     for_each_page(context, object, version, objects::DEPOSIT, &mut |page| {
         for file in page {
-            let path = shown_path(&file.path);
+            let path = in_package(&file.path);
             if path == BAG_INFO {
                 original_tags = read_tags(context, proof, object, file)?;
             } else if ManifestName::parse(path).is_none() {

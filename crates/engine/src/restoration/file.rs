@@ -6,11 +6,11 @@ use std::time::SystemTime;
 use strongroom_registry::Scope;
 use strongroom_registry::objects::{self, Object};
 
-use super::names::shown_path;
 use super::proof::CopyReader;
 use super::target::{Delivery, Target};
 use super::thaw::Requested;
 use super::{file_id, object_name};
+use crate::content_name::in_package;
 use crate::workflow::{StageContext, StageError};
 
 pub(super) fn give(
@@ -26,7 +26,7 @@ pub(super) fn give(
         .ok_or_else(|| StageError::fatal(format!("the file {id} has been taken out")))?;
     let proof = CopyReader::new(context, &object, Requested::File(Box::new(file.clone())));
     let mut path = vec![object_name(&object)];
-    path.extend(shown_path(&file.path).split('/'));
+    path.extend(in_package(&file.path).split('/'));
     let modified = file.modified.map(SystemTime::from);
     let given = proof.until_right(|| {
         target.put(context, &path, modified, &mut |out| {

@@ -64,21 +64,24 @@ fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     let target = Target::of(context, options.to.as_deref(), options.unpacked)?;
     let (object, given, what) = if context.item.action == OF_FILES.action {
         let (object, given) = file::give(context, &target, options.version)?;
-        (object, given, "given back as a file".to_owned())
+        (object, given, "restored as a file".to_owned())
     } else {
         let object = object(context)?;
         let version = options.version.unwrap_or(object.head);
         let (given, form) = if !options.paths.is_empty() {
             (selection::give(context, &target, &object, version, &options.paths)?, "in part".to_owned())
         } else if options.submission {
-            (submission::give(context, &target, &object, version)?, "each file byte for byte as deposited".to_owned())
+            (
+                submission::give(context, &target, &object, version)?,
+                "with each file byte for byte as deposited".to_owned(),
+            )
         } else {
             let gaps = parts(context, &object, version)?.filter(|parts| !parts.is_complete());
             let (given, lack) = bag::give(context, &target, &object, version)?;
             let remarks = gaps.map(|gaps| gaps.to_string()).into_iter().chain(lack);
             (given, remarks.fold("as a bag".to_owned(), |form, remark| format!("{form}, {remark}")))
         };
-        (object, given, format!("version {version} given back {form}"))
+        (object, given, format!("version {version} restored {form}"))
     };
     let stays = match end(context, &object, &what, &given)? {
         Some(until) => format!(", stays until {until}"),

@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 
 use strongroom_digest::{Algorithm, MultiHasher};
-use strongroom_registry::objects::DEPOSIT;
 
 /// The longest name that any file system in use takes, with room for a suffix.
 const LONGEST_NAME: usize = 240;
@@ -19,11 +18,6 @@ pub(super) fn numbered(name: &str, number: u32) -> String {
         Some((stem, extension)) => format!("{stem}-{number}.{extension}"),
         None => format!("{name}-{number}"),
     }
-}
-
-/// A logical path as people know it.
-pub(super) fn shown_path(path: &str) -> &str {
-    path.strip_prefix(DEPOSIT).unwrap_or(path)
 }
 
 /// The last segment of a path.

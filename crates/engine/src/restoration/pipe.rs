@@ -102,7 +102,7 @@ impl<W: Write> Hashing<W> {
     pub(super) fn finish(self) -> Result<(W, u64, Digest), StageError> {
         let size = self.hasher.length();
         let sha256 = self.hasher.finish().get(Algorithm::Sha256);
-        let sha256 = sha256.ok_or_else(|| StageError::fatal("the sha256 of what was given back was not computed"))?;
+        let sha256 = sha256.ok_or_else(|| StageError::fatal("the sha256 of the result was not computed"))?;
         Ok((self.inner, size, sha256))
     }
 }

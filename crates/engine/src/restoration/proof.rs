@@ -16,6 +16,7 @@ use strongroom_storage::{Key, StorageError, Store};
 
 use super::thaw::{self, Requested};
 use crate::AGENT;
+use crate::content_name::in_package;
 use crate::fixity::{SuspectCopy, check_attempts, is_unreadable, is_unreadable_source, report_suspect};
 use crate::interruptible::Interruptible;
 use crate::workflow::{StageContext, StageError};
@@ -123,7 +124,8 @@ impl<'c> CopyReader<'c> {
                 Err((None, error)) => return error.map_or(Ok(()), Err),
             }
         }
-        let note = format!("no copy of {:?} can be given back: {}", file.path, faults.join("; "));
+        let path = in_package(&file.path);
+        let note = format!("no copy of {}: {path} can be restored: {}", self.object.identifier, faults.join("; "));
         self.needs_thaw.set(is_cold && !may_pass);
         if let Some((store, reason)) = away.filter(|_| !is_cold && !may_pass) {
             return Err(StageError::Away { store, reason });
@@ -135,7 +137,7 @@ impl<'c> CopyReader<'c> {
             severity: "error".into(),
             code: "restoration.no_right_copy".into(),
             file: None,
-            path: Some(super::names::shown_path(&file.path).to_owned()),
+            path: Some(path.to_owned()),
             line: None,
             message: note.clone(),
         };
@@ -229,7 +231,7 @@ impl<'c> CopyReader<'c> {
             components: None,
             time: self.context.now()?.0,
             outcome: "failure".into(),
-            detail: Some(format!("read from {} to be given back", copy.store)),
+            detail: Some(format!("read from {} for a restoration", copy.store)),
             outcome_detail: Some(text.clone()),
             agent: AGENT.into(),
             actor: None,
@@ -292,11 +294,11 @@ impl<R: Read> Proving<R> {
         };
         let length = hasher.length();
         if length != self.size {
-            return Err(self.wrong(format!("{length} bytes, on record are {}", self.size)));
+            return Err(self.wrong(format!("{length} bytes, recorded are {}", self.size)));
         }
         match hasher.finish().get(Algorithm::Sha512) {
             Some(found) if found == self.sha512 => Ok(0),
-            Some(found) => Err(self.wrong(format!("sha512:{found}, on record is sha512:{}", self.sha512))),
+            Some(found) => Err(self.wrong(format!("sha512:{found}, recorded is sha512:{}", self.sha512))),
             None => Err(io::Error::other("the sha512 was not computed")),
         }
     }
@@ -315,7 +317,7 @@ impl<R: Read> Read for Proving<R> {
                 if hasher.length() > self.size {
                     let size = self.size;
                     self.hasher = None;
-                    return Err(self.wrong(format!("more than the {size} bytes on record")));
+                    return Err(self.wrong(format!("more than the {size} bytes recorded")));
                 }
                 Ok(length)
             }

@@ -9,13 +9,13 @@ use strongroom_registry::objects::{self, DEPOSIT, File, Object};
 use strongroom_registry::{FileId, ItemId, ObjectState, RegistryError, Scope, Transaction, Workflows, named};
 use strongroom_storage::{FolderLocation, Overlap};
 
-use super::names::{file_name_of, safe_name, shown_path};
+use super::names::{file_name_of, safe_name};
 use super::object_name;
 use super::selection::Selection;
 use super::{OF_FILES, OF_OBJECTS};
+use crate::content_name::in_package;
 use crate::journal::{JournalEntry, Target};
-use crate::settings::Location;
-use crate::{EngineError, Home};
+use crate::{EngineError, Home, places};
 
 /// Where a result is put.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -58,17 +58,12 @@ fn check_apart(home: &Home, folder: &Path) -> Result<(), EngineError> {
         return Err(EngineError::Usage(format!("{shown} is no folder")).next("name a folder to restore into"));
     }
     let wanted = FolderLocation::of(folder);
-    for (name, store) in &home.settings.stores {
-        let Location::Folder(place) = store.location(&home.directory) else { continue };
-        if matches!(wanted.overlap(&place), Some(Overlap::Same | Overlap::Within)) {
-            return Err(EngineError::Usage(format!(
-                "{shown} lies in the folder of store {name}, {}",
-                place.path().display()
-            ))
-            .next("restore into another folder, or into the restoration store by leaving the folder out"));
-        }
-    }
-    Ok(())
+    let found = places::overlapping(&home.settings, &home.directory, &wanted)
+        .find(|(_, _, overlap)| matches!(overlap, Overlap::Same | Overlap::Within));
+    let Some((name, place, _)) = found else { return Ok(()) };
+    let text = format!("{shown} lies in the folder of store {name}, {}", place.path().display());
+    Err(EngineError::Usage(text)
+        .next("restore into another folder, or into the restoration store by leaving the folder out"))
 }
 
 /// What of an object is asked for.
@@ -257,7 +252,7 @@ pub fn request_file(home: &Home, request: &RestoreFileRequest) -> Result<ItemId,
     let to = request.target.folder(home, request.scope)?;
     if let Some(folder) = &to {
         let (_, file) = home.registry.read(|tx| find_file(tx, request))?;
-        check_is_free(folder, file_name_of(shown_path(&file.path)))?;
+        check_is_free(folder, file_name_of(in_package(&file.path)))?;
     }
     let (request, workflows, id) = (request.clone(), home.registry.workflows(), ItemId::new());
     home.registry.write_and_wake(move |tx| {
@@ -269,7 +264,7 @@ pub fn request_file(home: &Home, request: &RestoreFileRequest) -> Result<ItemId,
             id,
             object: Some(object.id),
             file: Some(file.id),
-            name: file_name_of(shown_path(&file.path)).to_owned(),
+            name: file_name_of(in_package(&file.path)).to_owned(),
             size: Some(file.size),
             options: as_text(&options)?,
             note: asked_by(&options.requested_by),

@@ -7,11 +7,12 @@ use globset::{GlobBuilder, GlobMatcher};
 use strongroom_registry::objects::{self, DEPOSIT, File, Object};
 use tar::{Builder, EntryType, Header};
 
-use super::names::{safe_name, shown_path};
+use super::names::safe_name;
 use super::proof::CopyReader;
 use super::target::{Delivery, Target};
 use super::thaw::Requested;
 use super::{ROWS_AT_ONCE, for_each_page, object_name};
+use crate::content_name::in_package;
 use crate::workflow::{StageContext, StageError};
 use crate::{EngineError, Home};
 
@@ -78,7 +79,7 @@ impl Selection {
             let Some(last) = page.last() else { break };
             after.clone_from(&last.path);
             for file in &page {
-                let path = shown_path(&file.path);
+                let path = in_package(&file.path);
                 unused.retain(|named| !named.has(path));
                 if self.has(path) {
                     bytes = bytes.saturating_add(file.size);
@@ -90,7 +91,7 @@ impl Selection {
             Some(named) => Err(EngineError::NotFound {
                 what: "file",
                 name: named.path.clone(),
-                hint: format!(" in version {version} of {}: `objects files` shows the paths", object.identifier),
+                hint: format!(" in version {version} of {}", object.identifier),
             }),
         }
     }
@@ -126,8 +127,8 @@ fn write(
     let made = context.item.created_at.timestamp();
     let (mut archive, mut files) = (Builder::new(out), 0_u64);
     for_each_page(context, object, version, DEPOSIT, &mut |page| {
-        for file in page.iter().filter(|file| selection.has(shown_path(&file.path))) {
-            let path = format!("{folder}/{}", shown_path(&file.path));
+        for file in page.iter().filter(|file| selection.has(in_package(&file.path))) {
+            let path = format!("{folder}/{}", in_package(&file.path));
             let mut header = header(file, file.modified.unwrap_or(made));
             proof.read(file, &mut |bytes: &mut dyn Read| {
                 let added = archive.append_data(&mut header, &path, bytes);

@@ -10,12 +10,12 @@ use strongroom_registry::objects::{self, File, Object};
 use strongroom_registry::versions;
 
 use super::bag::{expected, new_file};
-use super::names::shown_path;
 use super::proof::CopyReader;
 use super::target::{Delivery, Target};
 use super::thaw::Requested;
 use super::validation::validated;
 use super::{bag_trouble, for_each_page, object_name};
+use crate::content_name::in_package;
 use crate::workflow::{StageContext, StageError};
 
 /// The longest line of a manifest that is looked at.
@@ -84,7 +84,7 @@ fn write(
         page.iter().try_for_each(|file| add(file, file.path.strip_prefix(&prefix).unwrap_or(&file.path)))
     })?;
     for_each_page(context, object, version, objects::DEPOSIT, &mut |page| {
-        page.iter().filter(|file| listed.has(file, version)).try_for_each(|file| add(file, shown_path(&file.path)))
+        page.iter().filter(|file| listed.has(file, version)).try_for_each(|file| add(file, in_package(&file.path)))
     })?;
     bag.finish_as_given().map_err(trouble)?;
     Ok(())
@@ -166,7 +166,7 @@ impl Listed {
     /// Whether a file of the object at the version was part of the deposit. Tag files that no tag manifest lists were, where
     /// the deposit brought them; without any tag manifest all are taken for it.
     fn has(&self, file: &File, version: u64) -> bool {
-        let path = shown_path(&file.path);
+        let path = in_package(&file.path);
         file.since == version
             || self.paths.contains(&key_of(path))
             || self.paths.contains(&key_of(&encode_path(path)))

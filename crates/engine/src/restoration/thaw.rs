@@ -6,16 +6,17 @@ use std::collections::{BTreeSet, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use strongroom_registry::counted;
 use strongroom_registry::objects::{self, Copy, File};
 use strongroom_registry::{ContentId, WaitReason};
 use strongroom_storage::{Key, StorageError, Thaw, Thawing};
 
 use super::for_each_page;
-use super::names::shown_path;
 use super::proof::CopyReader;
 use super::selection::Selection;
 use super::submission::submission_prefix;
 use crate::Home;
+use crate::content_name::in_package;
 use crate::error::chain;
 use crate::workflow::StageError;
 
@@ -69,7 +70,7 @@ pub(super) fn ask(proof: &CopyReader<'_>, wanted: &Requested) -> Result<(), Stag
             ask_below(proof, *version, &submission_prefix(*version), &|_| true, &mut standing)?;
         }
         Requested::Selection(version, selection) => {
-            ask_below(proof, *version, objects::DEPOSIT, &|path| selection.has(shown_path(path)), &mut standing)?;
+            ask_below(proof, *version, objects::DEPOSIT, &|path| selection.has(in_package(path)), &mut standing)?;
         }
     }
     if standing.waiting == 0 {
@@ -80,7 +81,7 @@ pub(super) fn ask(proof: &CopyReader<'_>, wanted: &Requested) -> Result<(), Stag
     let until = context.now()?.plus(i64::try_from(poll.as_micros()).unwrap_or(i64::MAX));
     let (waiting, files) = (standing.waiting, standing.files);
     let stores = standing.stores.into_iter().collect::<Vec<_>>().join(", ");
-    let note = format!("waits for {waiting} of {files} files to be thawed in {stores}");
+    let note = format!("waits for the retrieval of {waiting} of {} in {stores}", counted(files, "file", "files"));
     Err(StageError::Waits { until, reason: WaitReason::Retrieval, note })
 }
 

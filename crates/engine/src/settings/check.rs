@@ -59,14 +59,19 @@ fn check_restoration_stores(settings: &Settings, receiving: &BTreeMap<&str, &str
         } else {
             continue;
         };
-        return Err(SettingsError::Unfit { key: format!("institutions.{}.restoration", quoted(institution)), reason });
+        return Err(unfit(format!("institutions.{}.restoration", quoted(institution)), reason));
     }
     Ok(())
 }
 
+/// Where the key stands is known to the reader of the file.
+fn unfit(key: String, reason: String) -> SettingsError {
+    SettingsError::Unfit { origin: String::new(), key, reason }
+}
+
 /// The first thing that does not fit.
 pub(super) fn check(settings: &Settings) -> Result<(), SettingsError> {
-    let unfit = |key: String, reason: String| Err(SettingsError::Unfit { key, reason });
+    let unfit = |key: String, reason: String| Err(unfit(key, reason));
     for (index, (name, store)) in settings.stores.iter().enumerate() {
         let key = format!("stores.{}", quoted(name));
         if name.is_empty()

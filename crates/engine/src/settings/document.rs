@@ -26,7 +26,7 @@ const OPTIONS: &[&str] = &[
 /// The `strongroom.toml` of a new home. What equals the default is there as a comment.
 pub fn starting_file() -> String {
     let mut text = String::from(
-        "# Settings of this Strongroom home. Lines that start with # show the defaults.\n\
+        "# Settings of this Strongroom data directory. Lines that start with # show the defaults.\n\
          #\n\
          # Each setting can also come from the environment, which wins over this file: fixity.max_age is\n\
          # STRONGROOM_FIXITY__MAX_AGE. \"strongroom config show\" tells each value and where it comes from,\n\
@@ -71,8 +71,11 @@ pub fn starting_file() -> String {
 
 /// The settings file with another registry; everything else, comments too, stays as it is.
 pub fn with_registry(text: &str, url: &str) -> Result<String, SettingsError> {
-    let unfit =
-        |reason: &str| SettingsError::Unfit { key: "registry.url".to_owned(), reason: reason.trim().to_owned() };
+    let unfit = |reason: &str| SettingsError::Unfit {
+        origin: String::new(),
+        key: "registry.url".to_owned(),
+        reason: reason.trim().to_owned(),
+    };
     let mut document: toml_edit::DocumentMut =
         text.parse().map_err(|error: toml_edit::TomlError| unfit(&error.to_string()))?;
     let section = document.entry("registry").or_insert_with(toml_edit::table);

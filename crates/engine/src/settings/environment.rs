@@ -29,7 +29,8 @@ pub(super) fn collect_environment(
     for (variable, value) in variables {
         let origin = Origin::Environment(variable.clone());
         let Ok(text) = value.into_string() else {
-            return Err(SettingsError::Unfit { key: variable, reason: "its value is not UTF-8".to_owned() });
+            let reason = "its value is not UTF-8".to_owned();
+            return Err(SettingsError::Unfit { origin: origin.place(), key: variable, reason });
         };
         let Located { section: (s, section), name, found, from_file } =
             locate(&variable, collected).ok_or_else(|| {
@@ -45,6 +46,7 @@ pub(super) fn collect_environment(
 
 fn secret_file(variable: &str, path: &str) -> Result<String, SettingsError> {
     let text = std::fs::read_to_string(path).map_err(|error| SettingsError::Unfit {
+        origin: Origin::Environment(variable.to_owned()).place(),
         key: variable.to_owned(),
         reason: format!("the file {path:?} that it names cannot be read: {error}"),
     })?;

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 #[non_exhaustive]
 pub enum SettingsError {
     /// There is no such file.
-    #[error("no settings at {path}: make a data directory with \"strongroom init\", or name another with --home")]
+    #[error("there are no settings at {path}")]
     Missing {
         /// The file.
         path: PathBuf,
@@ -71,8 +71,10 @@ pub enum SettingsError {
         example: String,
     },
     /// Values that do not fit each other, or that this program cannot serve.
-    #[error("{key}: {reason}")]
+    #[error("{}{key}: {reason}", if origin.is_empty() { String::new() } else { format!("{origin}: ") })]
     Unfit {
+        /// Where it stands; empty where that is not known.
+        origin: String,
         /// The key to change.
         key: String,
         /// Why, and what to do.

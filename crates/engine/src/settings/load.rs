@@ -12,6 +12,7 @@ use super::collected::{Collected, GivenValue, find_setting, quoted};
 use super::environment::{as_variable, collect_environment};
 use super::error::{Origin, SettingsError};
 use super::kind::Kind;
+use super::line::line_of;
 use super::mask::{masked, shown};
 use super::nearest::{is_near, nearest};
 use super::renamed::OldName;
@@ -67,6 +68,14 @@ impl Settings {
         text: &str,
         environment: impl IntoIterator<Item = (OsString, OsString)>,
     ) -> Result<Loaded, SettingsError> {
+        Self::read_without_lines(file, text, environment).map_err(|error| with_line(error, file, text))
+    }
+
+    fn read_without_lines(
+        file: &Path,
+        text: &str,
+        environment: impl IntoIterator<Item = (OsString, OsString)>,
+    ) -> Result<Loaded, SettingsError> {
         let table: Table = text.parse().map_err(|error: toml::de::Error| SettingsError::Syntax {
             path: file.to_owned(),
             detail: error.to_string().trim().replace('\n', "\n  "),
@@ -91,13 +100,41 @@ impl Settings {
                 meaning: given.setting.meaning,
             });
         }
-        let mut settings: Settings = Value::Table(tree).try_into().map_err(|error: toml::de::Error| {
-            SettingsError::Unfit { key: "settings".to_owned(), reason: error.to_string() }
-        })?;
-        check(&settings)?;
+        let mut settings: Settings =
+            Value::Table(tree).try_into().map_err(|error: toml::de::Error| SettingsError::Unfit {
+                origin: file.display().to_string(),
+                key: "settings".to_owned(),
+                reason: error.to_string(),
+            })?;
+        check(&settings).map_err(|error| with_origin(error, file, &entries))?;
         settings.resolve_modes();
         Ok(Loaded { settings, entries, old_names: collected.old_names })
     }
+}
+
+/// Says where a value stands that does not fit: in the file, or in the environment.
+fn with_origin(error: SettingsError, file: &Path, entries: &[EffectiveSetting]) -> SettingsError {
+    let SettingsError::Unfit { key, reason, .. } = error else { return error };
+    let given = entries.iter().find(|entry| entry.key == key).map(|entry| &entry.origin);
+    let origin = match given {
+        Some(origin @ Origin::Environment(_)) => origin.to_string(),
+        Some(Origin::Default | Origin::File(_)) | None => file.display().to_string(),
+    };
+    SettingsError::Unfit { origin, key, reason }
+}
+
+/// Adds the line of the file to an error about one of its keys.
+fn with_line(mut error: SettingsError, file: &Path, text: &str) -> SettingsError {
+    if let SettingsError::Unknown { origin, key, .. }
+    | SettingsError::Value { origin, key, .. }
+    | SettingsError::Twice { origin, old: key, .. }
+    | SettingsError::Unfit { origin, key, .. } = &mut error
+        && *origin == file.display().to_string()
+        && let Some(line) = line_of(text, key)
+    {
+        *origin = format!("{origin}, line {line}");
+    }
+    error
 }
 
 fn literal(text: &str) -> Value {
@@ -199,6 +236,7 @@ fn fill_one(
                 let is = kind.unwrap_or_default();
                 let wanted = setting.only_for.iter().map(|kind| format!("{kind:?}")).collect::<Vec<_>>().join(" or ");
                 return Err(SettingsError::Unfit {
+                    origin: given.origin.to_string(),
                     key: given.key(),
                     reason: format!("it is for stores of kind {wanted}, and this one has kind {is:?}"),
                 });
@@ -275,7 +313,7 @@ fn settle(given: &GivenValue, key: &str) -> Result<Value, SettingsError> {
         }
         (Kind::Text, Value::String(_)) | (Kind::Flag, Value::Boolean(_)) => Some(given.value.clone()),
         (Kind::Database, Value::String(url)) => {
-            check_registry_url(key, url)?;
+            check_registry_url(given, key, url)?;
             Some(given.value.clone())
         }
         (Kind::Secret, Value::String(text)) if !text.is_empty() => Some(given.value.clone()),
@@ -306,12 +344,13 @@ fn settle(given: &GivenValue, key: &str) -> Result<Value, SettingsError> {
 }
 
 /// Refuses a registry that this program cannot open.
-fn check_registry_url(key: &str, url: &str) -> Result<(), SettingsError> {
+fn check_registry_url(given: &GivenValue, key: &str, url: &str) -> Result<(), SettingsError> {
     let is_server = url.starts_with("postgres://") || url.starts_with("postgresql://");
     if is_server || url.strip_prefix("sqlite:").is_some_and(|path| !path.is_empty()) {
         return Ok(());
     }
     Err(SettingsError::Unfit {
+        origin: given.origin.to_string(),
         key: key.to_owned(),
         reason: format!(
             "{:?} is not a registry; valid is, for example, {key} = \"sqlite:registry.db\" or {key} = \

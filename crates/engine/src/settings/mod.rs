@@ -9,6 +9,7 @@ mod document;
 mod environment;
 mod error;
 mod kind;
+mod line;
 mod load;
 mod mask;
 mod nearest;

@@ -133,10 +133,7 @@ mod tests {
             let (section, old, new) = RENAMED.iter().find(|(_, old, _)| text.contains(&format!("\n{old} ="))).unwrap();
             let section = if *section == "workers" { "workers.default" } else { section };
             let error = load(text, &[]).unwrap_err();
-            assert!(
-                error.contains(&format!("strongroom.toml sets both {section}.{old} and {section}.{new}")),
-                "{error}"
-            );
+            assert!(error.contains(&format!(" sets both {section}.{old} and {section}.{new}")), "{error}");
         }
         let both = [("STRONGROOM_FIXITY__MAX_AGE", "5d"), ("STRONGROOM_FIXITY__INTERVAL", "5d")];
         let error = load("", &both).unwrap_err();

@@ -174,7 +174,7 @@ sections! {
     }
     RESTORATION Restoration "restoration" Plain "Restoration." {
         retention: Duration = Is("\"30d\""), Kind::Duration,
-            "how long a result stays in the restoration store before it is removed; 0s: for ever";
+            "how long a result stays in the restoration store before it is removed; 0s: without end";
         retrieval_days: u32 = Is("10"), Kind::Count(1),
             "for how many days an archived copy can be read after it was retrieved";
         retrieval_tier: String = Is("\"Standard\""), Kind::Choice(&["Standard", "Bulk", "Expedited"]),
@@ -184,13 +184,13 @@ sections! {
     RETENTION Retention "retention" Plain
         "How long records of work that has ended are kept. Events, objects, versions and copies are always kept." {
         item_history: Duration = Is("\"0s\""), Kind::Duration,
-            "lines of the history of ended work items, but for the last one; 0s: for ever";
+            "lines of the history of ended work items, but for the last one; 0s: without end";
         outbox: Duration = Is("\"0s\""), Kind::Duration,
-            "messages of the outbox that were delivered, or that nothing delivers; 0s: for ever";
+            "messages of the outbox that were delivered, or that nothing delivers; 0s: without end";
         receipts: Duration = Is("\"0s\""), Kind::Duration,
-            "receipts of uploads; equal bytes that are uploaded later are compared again with what is kept; 0s: for ever";
+            "receipts of uploads; equal bytes that are uploaded later are compared again with what is kept; 0s: without end";
         ended_items: Duration = Is("\"0s\""), Kind::Duration,
-            "ended work items with their history, unless they need review, or a receipt or an upload names them; 0s: for ever";
+            "ended work items with their history, unless they need review, or a receipt or an upload names them; 0s: without end";
     }
     LOG Log "log" Plain "What the program logs on standard error." {
         level: String = Is("\"info\""), Kind::Choice(&["info", "error", "warn", "debug", "trace"]),

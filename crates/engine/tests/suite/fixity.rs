@@ -58,7 +58,8 @@ fn damage(home: &TestHome, store: &str, key: &str) -> Vec<u8> {
 }
 
 fn findings(home: &Home) -> Vec<Finding> {
-    home.registry.read(|tx| record::findings(tx, Scope::System, true, None, 100)).expect("findings")
+    let all = record::FindingFilter { repaired_too: true, store: None };
+    home.registry.read(|tx| record::findings(tx, Scope::System, all, None, 100)).expect("findings")
 }
 
 fn events(home: &Home, object: &Object) -> Vec<Event> {

@@ -211,7 +211,7 @@ UPDATE versions SET description = replace(description, '"profile_version":2', '"
     );
     let (manifests, detail) = given_back(&home, "sheet");
     assert_eq!(manifests, [Algorithm::Sha512]);
-    assert_eq!(detail, "version 1 given back as a bag");
+    assert_eq!(detail, "version 1 restored as a bag");
 }
 
 #[test]
@@ -226,7 +226,7 @@ fn a_restoration_says_where_the_profile_that_the_deposit_was_checked_against_is_
     let (manifests, detail) = given_back(&home, "sheet");
     assert_eq!(manifests, [Algorithm::Md5, Algorithm::Sha256]);
     let expected = format!(
-        "version 1 given back as a bag, not by the profile that it was checked against (maps version 1, sha512:{other}): the \
+        "version 1 restored as a bag, not by the profile that it was checked against (maps version 1, sha512:{other}): the \
          registry does not have its document"
     );
     assert_eq!(detail, expected);

@@ -84,4 +84,5 @@ SELECT f.id, f.institution_id, i.identifier AS institution_identifier, f.object_
 FROM findings f LEFT JOIN objects o ON o.id = f.object_id JOIN institutions i ON i.id = f.institution_id
 WHERE f.id > $1 AND ($2::uuid IS NULL OR f.institution_id = $2) AND ($3::boolean OR f.state <> 'repaired')
     AND ($3::boolean OR NOT EXISTS (SELECT 1 FROM registry_facts r WHERE r.name = 'store.retired/' || f.store))
+    AND ($5::text IS NULL OR f.store = $5)
 ORDER BY f.id LIMIT $4

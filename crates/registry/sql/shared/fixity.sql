@@ -8,8 +8,8 @@ JOIN institutions i ON i.id = o.institution_id
 WHERE k.content_id = ?1
 ORDER BY k.store
 -- name: fixity.object_copy
-SELECT k.object_id, k.store, k.institution_id, i.identifier AS institution_identifier, k.generation, k.state,
-    k.checked_at
+SELECT k.object_id, o.identifier AS object_identifier, k.store, k.institution_id,
+    i.identifier AS institution_identifier, k.generation, k.state, k.checked_at
 FROM object_copies k
 JOIN objects o ON o.id = k.object_id AND o.generation = k.generation AND o.head > 0
 JOIN institutions i ON i.id = o.institution_id

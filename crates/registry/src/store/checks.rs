@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use strongroom_database::{Statement, Time, Transaction, Value};
 use uuid::Uuid;
 
+use crate::counted;
 use crate::events::{Event, EventRow, derived_id};
 use crate::interim::digest;
 use crate::journal::Actor;
@@ -156,7 +157,7 @@ pub fn record(tx: &mut dyn Transaction, checks: &PassedChecks) -> Result<usize, 
         components.into(),
         time.into(),
         "success".into(),
-        format!("{} copies read from store {}", recorded.len(), checks.store).into(),
+        format!("{} read from store {}", counted(recorded.len() as u64, "copy", "copies"), checks.store).into(),
         Value::Null,
         (&checks.agent).into(),
         checks.actor.as_ref().map(|actor| actor.id).into(),

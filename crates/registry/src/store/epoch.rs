@@ -74,7 +74,7 @@ pub fn announce(tx: &mut dyn Transaction) -> Result<RegistryEpoch, RegistryError
     if adoption.is_some_and(|adoption| !adoption.pending.is_empty()) {
         return Err(RegistryError::State {
             what: "registry",
-            id: "of this home".into(),
+            id: "of this data directory".into(),
             state: "taking up what its stores know".into(),
             act: "change anything in them".into(),
         });

@@ -124,19 +124,26 @@ pub fn finding(tx: &mut dyn Transaction, scope: Scope, id: FindingId) -> Result<
     tx.query_one(Statement("findings.get"), &[id.into(), scope.value()])?.as_ref().map(finding_row).transpose()
 }
 
-/// Findings in order of their making, after `after`: those not repaired, or all.
+/// Which findings are listed.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct FindingFilter<'a> {
+    /// Only those in this store.
+    pub store: Option<&'a str>,
+    /// What was repaired, and what was found in a store that is out of use, as well.
+    pub repaired_too: bool,
+}
+
+/// Findings in order of their making, after `after`.
 pub fn findings(
     tx: &mut dyn Transaction,
     scope: Scope,
-    repaired_too: bool,
+    filter: FindingFilter<'_>,
     after: Option<FindingId>,
     limit: usize,
 ) -> Result<Vec<Finding>, RegistryError> {
     let after = after.unwrap_or(FindingId(Uuid::nil()));
-    tx.query(Statement("findings.list"), &[after.into(), scope.value(), repaired_too.into(), limit.into()])?
-        .iter()
-        .map(finding_row)
-        .collect()
+    let values = [after.into(), scope.value(), filter.repaired_too.into(), limit.into(), filter.store.into()];
+    tx.query(Statement("findings.list"), &values)?.iter().map(finding_row).collect()
 }
 
 fn finding_row(row: &Row) -> Result<Finding, RegistryError> {

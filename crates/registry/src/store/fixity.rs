@@ -6,7 +6,8 @@ use strongroom_digest::Digest;
 use uuid::Uuid;
 
 pub use super::findings::{
-    Finding, NewFinding, close_finding, finding, findings, open_finding, set_quarantined, set_waiting, unsolved,
+    Finding, FindingFilter, NewFinding, close_finding, finding, findings, open_finding, set_quarantined, set_waiting,
+    unsolved,
 };
 use crate::events::{self, EventRow};
 use crate::interim::digest;
@@ -137,6 +138,8 @@ pub fn copies_of_content(tx: &mut dyn Transaction, content: ContentId) -> Result
 pub struct WatchedObject {
     /// The object.
     pub object: ObjectId,
+    /// The object by its name, `<institution>/<name>`.
+    pub object_identifier: String,
     /// The store.
     pub store: String,
     /// Whose it is.
@@ -162,6 +165,7 @@ pub fn object_copy(
     };
     Ok(Some(WatchedObject {
         object: ObjectId(row.uuid("object_id")?),
+        object_identifier: row.text("object_identifier")?.to_owned(),
         store: row.text("store")?.to_owned(),
         institution: InstitutionId(row.uuid("institution_id")?),
         institution_identifier: row.text("institution_identifier")?.to_owned(),

@@ -3,6 +3,7 @@
 
 use strongroom_database::{Row, Statement, Time, Transaction, Value};
 
+use crate::counted;
 use crate::objects::Object;
 use crate::{CopyState, FindingKind, GenerationId, Health, ObjectId, ObjectState, RegistryError, UploadState};
 
@@ -19,7 +20,7 @@ pub fn shortfall(
     let found = tx.query_one(Statement("health.unsolved_of_object"), &[object.id.into()])?;
     let findings = found.map_or(Ok(0), |row| row.count("findings"))?;
     if findings > 0 {
-        return Ok(Some(format!("{findings} findings of damage are open")));
+        return Ok(Some(counted(findings, "finding of damage is open", "findings of damage are open")));
     }
     for store in stores {
         let state = object_copy(tx, object.id, object.generation, store)?;
@@ -30,7 +31,10 @@ pub fn shortfall(
         let values = [object.id.into(), object.generation.into(), object.head.into(), store.into()];
         let unkept = tx.query_one(Statement("health.unkept"), &values)?.map_or(Ok(0), |row| row.count("contents"))?;
         if unkept > 0 {
-            return Ok(Some(format!("{unkept} of its contents have no verified copy in store {store}")));
+            return Ok(Some(format!(
+                "{} no verified copy in store {store}",
+                counted(unkept, "of its contents has", "of its contents have")
+            )));
         }
     }
     Ok(None)

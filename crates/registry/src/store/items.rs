@@ -212,20 +212,23 @@ pub fn list(
         (None, Some(_)) => Statement("items.list_of_batch"),
         (None, None) => Statement("items.list"),
     };
-    let mut values: Vec<Value> = vec![
-        after.unwrap_or(ItemId(Uuid::nil())).into(),
+    let mut values = filter_values(after.unwrap_or(ItemId(Uuid::nil())), scope, filter);
+    values.extend([filter.batch.into(), identifier.into(), limit.into()]);
+    values.extend(institution.map(Value::from));
+    tx.query(statement, &values)?.iter().map(item_row).collect()
+}
+
+/// What every listing of items is given first: where it goes on, the scope, and the filters that all of them have.
+fn filter_values(cursor: ItemId, scope: Scope, filter: &ItemFilter) -> Vec<Value> {
+    vec![
+        cursor.into(),
         scope.value(),
         filter.status.map(ItemStatus::as_str).into(),
         filter.stage.as_ref().map(Stage::as_str).into(),
         filter.action.as_ref().map(Action::as_str).into(),
         filter.needs_review.into(),
         filter.since.into(),
-        filter.batch.into(),
-        identifier.into(),
-        limit.into(),
-    ];
-    values.extend(institution.map(Value::from));
-    tx.query(statement, &values)?.iter().map(item_row).collect()
+    ]
 }
 
 /// Items in the opposite order of their making, before `before`.
@@ -241,16 +244,8 @@ fn newest(
         (None, Some(_)) => Statement("items.newest_of_status"),
         (None, None) => Statement("items.newest"),
     };
-    let mut values: Vec<Value> = vec![
-        before.unwrap_or(ItemId(Uuid::max())).into(),
-        scope.value(),
-        filter.status.map(ItemStatus::as_str).into(),
-        filter.stage.as_ref().map(Stage::as_str).into(),
-        filter.action.as_ref().map(Action::as_str).into(),
-        filter.needs_review.into(),
-        filter.since.into(),
-        limit.into(),
-    ];
+    let mut values = filter_values(before.unwrap_or(ItemId(Uuid::max())), scope, filter);
+    values.push(limit.into());
     if let Some((institution, identifier)) = filter.object.clone() {
         values.extend([institution.into(), identifier.into()]);
     }

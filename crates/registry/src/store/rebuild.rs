@@ -25,9 +25,9 @@ pub fn begin(tx: &mut dyn Transaction) -> Result<(), RegistryError> {
     if work || objects && !is_under_way {
         return Err(RegistryError::State {
             what: "registry",
-            id: "of this home".into(),
+            id: "of this data directory".into(),
             state: if work { "in use: it has work items".into() } else { "in use: it has objects".into() },
-            act: "rebuild it; make a new home with the same stores for that".into(),
+            act: "rebuild it; make a new data directory with the same stores for that".into(),
         });
     }
     tenants::set_fact(tx, UNDER_WAY, "begun")

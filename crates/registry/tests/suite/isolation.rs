@@ -77,7 +77,17 @@ pub(crate) fn nothing_of_another_institution_is_seen(subject: &dyn Subject) {
                 ("due objects", { !fixity::due_objects(tx, scope, "primary", late, DueCursor::START, 99)?.is_empty() }),
                 ("report", !fixity::report(tx, scope, Time(0))?.is_empty()),
                 ("finding", fixity::finding(tx, scope, finding)?.is_some()),
-                ("findings", !fixity::findings(tx, scope, true, None, 99)?.is_empty()),
+                (
+                    "findings",
+                    !fixity::findings(
+                        tx,
+                        scope,
+                        fixity::FindingFilter { repaired_too: true, ..Default::default() },
+                        None,
+                        99,
+                    )?
+                    .is_empty(),
+                ),
             ])
         })
     };

@@ -15,7 +15,7 @@ use super::tags::{GivenTag, StandardTags, ask, gather, path_and_file};
 use super::tell;
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
-use crate::output::{printable, report, size};
+use crate::output::{counted, printable, report, size};
 use crate::{progress, signals};
 
 /// Problems that an error names where the answer is for scripts.
@@ -43,7 +43,7 @@ pub(crate) struct Create {
     /// Make a bag of each folder in its place: what is in it moves to data/
     #[arg(long, conflicts_with_all = ["into", "form"])]
     in_place: bool,
-    /// Make a bag of each folder in this one, named like the folder, with the ending of the form
+    /// Make a bag of each folder in this one, named like the folder, with the ending of the form. It is made where it is absent
     #[arg(long, value_name = "DIR")]
     into: Option<PathBuf>,
     /// As a folder or an archive [default: by the target's ending: .tar, .tar.gz, .tgz, .zip, or none for a folder]
@@ -157,9 +157,36 @@ pub(super) fn run(command: &Create, context: &Context) -> Outcome {
     ask(&mut options, context)?;
     let interrupt = signals::flag()?;
     options.writer.interrupt = Some(Arc::clone(&interrupt));
-    let [job] = jobs.as_slice() else { return make_all(&jobs, &options, &interrupt, context) };
-    make(job, &options, context)?;
-    Ok(Exit::Done)
+    let made = match &command.into {
+        Some(into) => make_folder(into)?,
+        None => None,
+    };
+    let outcome = match jobs.as_slice() {
+        [job] => make(job, &options, context).map(|()| Exit::Done),
+        jobs => make_all(jobs, &options, &interrupt, context),
+    };
+    if let Some(folder) = made {
+        // Only where no bag was made in it: a folder that is not empty stays.
+        let _ = std::fs::remove_dir(folder);
+    }
+    outcome
+}
+
+/// Makes the folder that the bags go into, where it is absent; returns it where it was made.
+fn make_folder(folder: &Path) -> Result<Option<&Path>, Failure> {
+    match std::fs::create_dir(folder) {
+        Ok(()) => Ok(Some(folder)),
+        Err(_) if folder.is_dir() => Ok(None),
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+            let message = format!("{} is not a folder, so no bags can be made in it", folder.display());
+            Err(Failure::usage(message).next("name another folder with --into"))
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            let message = format!("the folder {} cannot be made: there is no folder above it", folder.display());
+            Err(Failure::new(Exit::NotFound, message).next(format!("mkdir -p {}", folder.display())))
+        }
+        Err(error) => Err(Failure::io("make the folder for the bags", folder, &error)),
+    }
 }
 
 /// Makes several bags. One that cannot be made is told of, and the others follow.
@@ -291,7 +318,7 @@ fn failure_of(error: WriteError, job: &Job, context: &Context) -> Result<Failure
         if context.output.is_json() {
             let first: Vec<&str> = problems.iter().take(TOLD).map(|problem| problem.message.as_str()).collect();
             let message = format!("could not bag {}: {error}: {}", job.source.display(), first.join("; "));
-            return Ok(Failure::new(Exit::No, message));
+            return Ok(Failure::usage(message).next("remove or rename them"));
         }
         problems.iter().try_for_each(|problem| tell(problem, context))?;
     }
@@ -311,9 +338,9 @@ fn say(path: &Path, written: WrittenBag, context: &Context) -> Result<(), Failur
     }
     report.problems.iter().try_for_each(|problem| tell(problem, context))?;
     context.output.say(printable(&format!(
-        "made {}: {} files, {}",
+        "made {}: {}, {}",
         report.path,
-        report.payload_files,
+        counted(report.payload_files, "file", "files"),
         size(report.payload_bytes)
     )))
 }

@@ -16,7 +16,7 @@ use crate::failure::{Exit, Failure, Outcome};
 use crate::output::{TableOptions, printable, report};
 use crate::progress;
 
-/// Make, check and show bags; needs no home
+/// Make, check and show bags; needs no data directory
 #[derive(Debug, Subcommand)]
 pub(crate) enum Bag {
     Create(Box<create::Create>),

@@ -9,7 +9,7 @@ use strongroom_bagit::{BagOptions, TagRule, read_tags};
 
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::output::printable;
+use crate::output::{counted, printable};
 
 const BAG_INFO: &str = "bag-info.txt";
 
@@ -115,7 +115,7 @@ pub(super) fn gather(
     }
     let mut bag_info = Tags::new();
     if let Some(file) = file {
-        let read = read_tags(BAG_INFO, file).map_err(|error| Failure::from(error).next("correct the file"))?;
+        let read = read_tags(BAG_INFO, file).map_err(Failure::from)?;
         let is_replaced = |label: &str| by_option.iter().any(|(given, _)| given.eq_ignore_ascii_case(label));
         bag_info.extend(read.into_iter().filter(|tag| !is_replaced(&tag.label)).map(|tag| (tag.label, tag.value)));
     }
@@ -140,7 +140,8 @@ pub(super) fn ask(options: &mut BagOptions, context: &Context) -> Result<(), Fai
     if missing.is_empty() || !is_person {
         return Ok(());
     }
-    eprintln!("profile {} requires {} more tags; Ctrl-D ends the questions", printable(profile.name()), missing.len());
+    let tags = counted(missing.len() as u64, "more tag", "more tags");
+    eprintln!("profile {} requires {tags}; Ctrl-D ends the questions", printable(profile.name()));
     for rule in missing {
         // A tag file that is taken as it is cannot get more tags.
         if options.tag_files.iter().any(|(path, _)| *path == rule.file) {

@@ -10,7 +10,7 @@ use super::profile::profile_of;
 use super::{checked, tell, word};
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
-use crate::output::{printable, report, size};
+use crate::output::{counted, printable, report, size};
 
 /// Check bags: completeness, every digest, every rule; exit 1 unless all are valid
 #[derive(Debug, Args)]
@@ -105,9 +105,9 @@ fn check(path: &Path, options: &CheckOptions, context: &Context) -> Result<bool,
         CheckLevel::Fast => "; Payload-Oxum was compared, manifests and digests were not checked",
     };
     context.output.say(printable(&format!(
-        "{}: {verdict} ({} files, {}{profile}{level})",
+        "{}: {verdict} ({}, {}{profile}{level})",
         report.path,
-        report.files,
+        counted(report.files, "file", "files"),
         size(report.bytes)
     )))?;
     Ok(is_good)

@@ -132,7 +132,7 @@ impl<'c> Demo<'c> {
         self.say(&format!("  checked {} copies again: {} damaged", again.checked, again.damaged))?;
         Ok(Done {
             ok: (damaged, repaired, again.damaged) == (1, 1, 0) && is_right,
-            result: format!("found 1 of {checked} copies damaged, repaired it from the other store, proved it"),
+            result: format!("found 1 of {checked} copies damaged, repaired it from the other store, verified it"),
         })
     }
 

@@ -25,7 +25,7 @@ use crate::failure::{Exit, Failure, Outcome};
 use crate::output::{printable, printable_lines};
 use crate::progress::{self, per_second};
 
-/// Say which formats files have, by PRONOM; needs no home
+/// Say which formats files have, by PRONOM; needs no data directory
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   strongroom identify letters/ photograph.tif
@@ -48,7 +48,7 @@ pub(crate) struct Identify {
     /// The name of what comes from standard input; its extension counts
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// A DROID signature file, or a compiled one [default: those of the home, else the built-in ones]
+    /// A DROID signature file, or a compiled one [default: those of the data directory, else the built-in ones]
     #[arg(long, value_name = "FILE")]
     signatures: Option<PathBuf>,
     /// The DROID container signature file that goes with it

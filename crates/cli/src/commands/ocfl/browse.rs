@@ -5,7 +5,7 @@ use std::path::Path;
 use strongroom_ocfl::{InventorySummary, Local, LocalObject, LocalRoot, OcflError, VersionNumber, open_local};
 
 use super::Which;
-use super::names::{find, name_of};
+use super::names::{find, find_path, name_of};
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output::{TableOptions, counted, printable, report};
@@ -205,7 +205,8 @@ pub(super) fn cat(dir: &Path, target: &[String], version: Option<VersionNumber>,
         [path] => (object_of(dir, None)?, path),
         _ => return Err(Failure::usage("a path is needed")),
     };
-    object.file(version, path)?.copy(&mut |bytes| context.output.raw(bytes))?;
+    let path = find_path(&object, version, path)?;
+    object.file(version, &path)?.copy(&mut |bytes| context.output.raw(bytes))?;
     Ok(Exit::Done)
 }
 

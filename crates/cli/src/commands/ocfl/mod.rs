@@ -13,7 +13,7 @@ use crate::context::Context;
 use crate::failure::Outcome;
 use crate::output::TableOptions;
 
-/// Check and read OCFL objects and storage roots; needs no home
+/// Check and read OCFL objects and storage roots; needs no data directory
 #[derive(Debug, Subcommand)]
 pub(crate) enum Ocfl {
     /// Validate an object or a storage root, every digest included; exit 1 if anything is wrong
@@ -43,12 +43,13 @@ INSTITUTION/NAME. Looking for a name reads every object.")]
     },
     /// Write the content of a file to standard output; exit 1 if it has not the digest that the inventory states
     #[command(after_help = "Examples:
-  strongroom ocfl cat stores/one/example.edu urn:uuid:0192f5e1-7c2b-7000-8000-0123456789ab letters/1.txt
+  strongroom ocfl cat stores/one/example.edu example.edu/letters data/1.txt
   strongroom ocfl cat stores/one/example.edu/3c0/ff4/240/object-01 letters/1.txt --version v1")]
     Cat {
         /// The folder of a storage root or of an object
         dir: PathBuf,
-        /// In a storage root the object and the path of the file; in an object the path
+        /// In a storage root the object and the path of the file; in an object the path. The end of a path is enough where
+        /// no other path ends with it
         #[arg(required = true, num_args = 1..=2, value_names = ["OBJECT", "PATH"])]
         target: Vec<String>,
         /// The version [default: the newest]

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use serde::Deserialize;
-use strongroom_ocfl::{InventorySummary, LocalObject, LocalRoot, VersionNumber};
+use strongroom_engine::settings::is_near;
+use strongroom_ocfl::{InventoryEntry, InventorySummary, LocalObject, LocalRoot, VersionNumber};
 
 use crate::failure::{Exit, Failure};
 
@@ -11,6 +12,9 @@ use crate::failure::{Exit, Failure};
 const OWN_ID: &str = "urn:uuid:";
 /// The first line of a record is shorter.
 const LONGEST_LINE: u64 = 1 << 20;
+
+/// How many paths an error names.
+const NAMED: usize = 3;
 
 /// What the first line of a record has of the object's name.
 #[derive(Deserialize)]
@@ -55,4 +59,60 @@ pub(super) fn find(root: &LocalRoot, dir: &Path, object: &str) -> Result<LocalOb
     }
     let message = format!("there is no object {object:?} in the storage root {}", dir.display());
     Err(Failure::new(Exit::NotFound, message).next(format!("\"strongroom ocfl ls {}\" lists them", dir.display())))
+}
+
+/// The logical path that a person means: the path itself, or the one that ends with it, as a depositor knows files without
+/// the folder that this program puts them in.
+///
+/// # Errors
+/// The version has no such path, or several that end with it.
+pub(super) fn find_path(object: &LocalObject, version: Option<VersionNumber>, wanted: &str) -> Result<String, Failure> {
+    let summary = object.summary()?;
+    let version = summary.version(version)?;
+    let mut is_there = false;
+    let (mut ending, mut ending_count, mut near) = (Vec::new(), 0_u64, Vec::new());
+    let below = format!("/{wanted}");
+    object.read(&mut |entry| {
+        let InventoryEntry::State { version: of, path, .. } = entry else { return Ok(()) };
+        if of != version {
+            return Ok(());
+        }
+        is_there |= path == wanted;
+        if path.ends_with(&below) {
+            ending_count += 1;
+            if ending.len() < NAMED {
+                ending.push(path.to_owned());
+            }
+        } else if near.len() < NAMED && is_near(wanted, last_segments(path, wanted)) {
+            near.push(path.to_owned());
+        }
+        Ok(())
+    })?;
+    if is_there {
+        return Ok(wanted.to_owned());
+    }
+    let name = name_of(object, &summary).unwrap_or(summary.header.id);
+    match (ending_count, ending.pop()) {
+        (1, Some(path)) => Ok(path),
+        (0, _) => {
+            let next = match near.as_slice() {
+                [] => "\"strongroom ocfl ls\" with the object lists its files".to_owned(),
+                near => format!("similar paths there are: {}", near.join(", ")),
+            };
+            let message = format!("there is no file {wanted:?} in version {version} of the object {name}");
+            Err(Failure::new(Exit::NotFound, message).next(next))
+        }
+        (count, last) => {
+            ending.extend(last);
+            let more = if count > ending.len() as u64 { ", ..." } else { "" };
+            let message = format!("{count} files in version {version} of the object {name} end with {wanted:?}");
+            Err(Failure::usage(message).next(format!("give one of them whole: {}{more}", ending.join(", "))))
+        }
+    }
+}
+
+/// As many segments from the end of a path as another path has.
+fn last_segments<'p>(path: &'p str, other: &str) -> &'p str {
+    let separators = other.matches('/').count();
+    path.rmatch_indices('/').nth(separators).map_or(path, |(at, _)| path.get(at + 1..).unwrap_or(path))
 }

@@ -1,8 +1,10 @@
 //! Files and the copies of their contents.
 
 use serde::Serialize;
-use strongroom_registry::objects::{Copy, DEPOSIT, File};
+use strongroom_registry::objects::{Copy, File};
 use strongroom_registry::{CopyState, Digests, FileId, ObjectState};
+
+use crate::content_name::in_package;
 
 /// A file of an object at one version.
 #[derive(Debug, Clone, Serialize)]
@@ -77,7 +79,7 @@ impl FileView {
     pub(crate) fn new(file: File, state: ObjectState, copies: Vec<Copy>, expected_copies: u64) -> Self {
         Self {
             file: file.id,
-            path: in_package(&file.path),
+            path: in_package(&file.path).to_owned(),
             size: file.size,
             digests: file.digests.into(),
             puid: file.format.puid,
@@ -118,9 +120,4 @@ impl From<Copy> for CopyView {
             last_fixity_at: copy.last_fixity_at.map(|time| time.to_string()),
         }
     }
-}
-
-/// A logical path as it was in the package.
-pub(super) fn in_package(path: &str) -> String {
-    path.strip_prefix(DEPOSIT).unwrap_or(path).to_owned()
 }

@@ -2,16 +2,14 @@
 
 use serde::Serialize;
 use strongroom_registry::backfill::Lacking;
+use strongroom_registry::counted;
 use strongroom_registry::fixity::{Coverage, Finding};
-use strongroom_registry::objects::ContentPaths;
 use strongroom_registry::{ContentId, FindingId};
 
-use super::files::in_package;
+use crate::content_name::{ContentName, named};
 use crate::fixity::RepairOutcome;
+use crate::status::oldest_check;
 use crate::{StoreState, findings};
-
-/// What stands for the time of a check that is to be made again at once.
-const DUE_NOW: &str = "1970-01-01T00:00:00Z";
 
 /// How well the copies in one store are watched. Contents, and what objects have besides, count alike.
 #[derive(Debug, Clone, Serialize)]
@@ -32,8 +30,10 @@ pub struct CoverageView {
     pub damaged: u64,
     /// Copies whose check is due.
     pub due: u64,
-    /// When the copy that waits longest was last checked.
+    /// When the copy that waits longest was last checked; none where one is due now whatever its age.
     pub oldest: Option<String>,
+    /// Whether a copy is due now that was never checked, or was asked for.
+    pub due_now: bool,
 }
 
 /// Something wrong that was found. What a store lacks of its placement, and a store that is refused, are derived each time: they
@@ -75,19 +75,33 @@ pub struct FindingView {
 pub struct RepairView {
     /// The finding.
     pub finding: FindingId,
+    /// The object, `<institution>/<name>`.
+    pub object: String,
+    /// The first path of the content in the package.
+    pub path: Option<String>,
+    /// How many other paths have the content.
+    pub more_paths: u64,
+    /// The store.
+    pub store: String,
     /// What came of it.
     pub outcome: RepairOutcome,
 }
 
-impl CoverageView {
-    /// Whether a check was asked for of a copy whatever its age.
-    pub fn is_due_now(&self) -> bool {
-        self.oldest.as_deref() == Some(DUE_NOW)
+impl RepairView {
+    pub(crate) fn new(finding: Finding, name: ContentName, outcome: RepairOutcome) -> Self {
+        let ContentName { object, path, more_paths } = name;
+        Self { finding: finding.id, object, path, more_paths, store: finding.store, outcome }
+    }
+
+    /// As [`FindingView::what`].
+    pub fn what(&self) -> String {
+        named(&self.object, self.path.as_deref(), self.more_paths)
     }
 }
 
 impl From<Coverage> for CoverageView {
     fn from(coverage: Coverage) -> Self {
+        let (oldest, due_now) = oldest_check(coverage.oldest);
         Self {
             store: coverage.store,
             copies: coverage.copies,
@@ -97,22 +111,22 @@ impl From<Coverage> for CoverageView {
             attested: coverage.attested,
             damaged: coverage.damaged,
             due: coverage.due,
-            oldest: coverage.oldest.map(|time| time.to_string()),
+            oldest,
+            due_now,
         }
     }
 }
 
 impl FindingView {
-    /// A finding, with where its content lies in the package.
-    pub(crate) fn new(finding: Finding, paths: Option<ContentPaths>) -> Self {
-        let (path, more_paths) = paths.map_or((None, 0), |paths| (Some(in_package(&paths.first)), paths.more));
+    /// A finding, with the name of what it is about.
+    pub(crate) fn new(finding: Finding, name: ContentName) -> Self {
         Self {
             finding: Some(finding.id),
             institution: finding.institution_identifier,
-            object: finding.object_identifier,
+            object: name.object,
             content: finding.content,
-            path,
-            more_paths,
+            path: name.path,
+            more_paths: name.more_paths,
             store: finding.store,
             key: finding.key,
             kind: finding.kind.to_string(),
@@ -124,13 +138,18 @@ impl FindingView {
         }
     }
 
+    /// What it is about: `<institution>/<name>: <path>`, and how many other paths have the content.
+    pub fn what(&self) -> String {
+        named(&self.object, self.path.as_deref(), self.more_paths)
+    }
+
     /// An object that a store of this placement does not hold whole.
     pub(crate) fn of_lacking(placement: &str, store: &str, object: Lacking) -> Self {
         let inventories = if object.has_inventories { "" } else { " and its inventories" };
         let detail = format!(
-            "the placement {placement} names store {store}, which lacks {} contents{inventories}: \
+            "the placement {placement} names store {store}, which lacks {}{inventories}: \
              strongroom store backfill {store}",
-            object.contents
+            counted(object.contents, "content", "contents")
         );
         Self {
             institution: object.institution_identifier,

@@ -5,7 +5,7 @@ use strongroom_registry::objects::Object;
 use strongroom_registry::search::Found;
 use strongroom_registry::{FileId, Health, ObjectId, ObjectState, Parts};
 
-use super::files::in_package;
+use crate::content_name::in_package;
 
 /// An object.
 #[derive(Debug, Clone, Serialize)]
@@ -96,7 +96,7 @@ impl From<Found> for FoundView {
         let file = found.file.as_ref();
         Self {
             file: file.map(|file| file.id),
-            path: file.map(|file| in_package(&file.path)),
+            path: file.map(|file| in_package(&file.path).to_owned()),
             size: file.map(|file| file.size),
             puid: file.and_then(|file| file.puid.clone()),
             object: found.object,

@@ -9,9 +9,8 @@ use strongroom_registry::items::ItemProblem;
 use strongroom_storage::{FolderLocation, Overlap};
 
 use super::package::{PackageSource, bag_trouble, unreadable};
-use crate::settings::Location;
 use crate::workflow::StageError;
-use crate::{EngineError, Home};
+use crate::{EngineError, Home, places};
 
 /// Refuses a folder that overlaps the data directory or a folder store: it would change while it is read, or is not meant to
 /// be deposited, such as the registry. Costs a look at the folders above each, however much they hold.
@@ -30,16 +29,12 @@ pub(crate) fn check_apart(home: &Home, folder: &Path) -> Result<(), EngineError>
         }
         Some(Overlap::Within) | None => {}
     }
-    for (name, store) in &home.settings.stores {
-        let Location::Folder(place) = store.location(&home.directory) else { continue };
-        match deposited.overlap(&place) {
-            Some(Overlap::Same) => return refuse(format!("it is the folder of store {name}")),
-            Some(Overlap::Within) => return refuse(format!("it lies within store {name}")),
-            Some(Overlap::Around) => {
-                return refuse(format!("it contains the folder of store {name}, {}", place.path().display()));
-            }
-            None => {}
-        }
+    if let Some((name, place, overlap)) = places::overlapping(&home.settings, &home.directory, &deposited).next() {
+        return refuse(match overlap {
+            Overlap::Same => format!("it is the folder of store {name}"),
+            Overlap::Within => format!("it lies within store {name}"),
+            Overlap::Around => format!("it contains the folder of store {name}, {}", place.path().display()),
+        });
     }
     if overlap == Some(Overlap::Within) {
         return refuse(format!("it lies within the data directory {}", directory.path().display()));

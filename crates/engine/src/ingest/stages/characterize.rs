@@ -3,6 +3,7 @@
 
 use std::io::ErrorKind;
 
+use strongroom_registry::counted;
 use strongroom_registry::interim::InterimFile;
 use strongroom_registry::{Decision, Format, interim};
 use strongroom_storage::Key;
@@ -46,7 +47,7 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
             interim::set_formats(tx, claim, &mut found.iter().map(|(path, format)| (path.as_str(), format)))
         })
     })?;
-    let note = format!("{identified} files identified, {unknown} of no known format");
+    let note = format!("{} identified, {unknown} of no known format", counted(identified, "file", "files"));
     Ok(Outcome::Done { note })
 }
 

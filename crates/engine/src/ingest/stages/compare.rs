@@ -79,9 +79,8 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
         decided.write(context)?;
         let standing = standing(context, &findings.description, object.id, object.generation, object.head)?;
         let healed = healed(context, &known)?;
-        let note = format!(
-            "nothing changed: all {unchanged} files are kept already, no version is made{standing}{healed_first}{healed}"
-        );
+        let kept = if unchanged == 1 { "the file is".to_owned() } else { format!("all {unchanged} files are") };
+        let note = format!("nothing changed: {kept} kept already, no version is made{standing}{healed_first}{healed}");
         return Ok(Outcome::Skip { to: NOTIFY, note });
     }
     let has_more = decided.has_written;
@@ -97,7 +96,7 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
 /// Reads what the comparison begins with.
 fn look(context: &StageContext<'_>, facts: &Facts, resolved: &Resolved) -> Result<Known, StageError> {
     context.registry().read(|tx| {
-        let gone = || StageError::Transient(format!("the object {} is gone from the record", resolved.object));
+        let gone = || StageError::Transient(format!("the object {} is gone from the registry", resolved.object));
         let object = objects::get(tx, Scope::System, resolved.object)?.ok_or_else(gone)?;
         let published =
             if object.head > 0 { versions::list(tx, object.id, object.generation, false)? } else { Vec::new() };
@@ -171,7 +170,7 @@ fn check_stores(context: &StageContext<'_>, known: &Known) -> Result<(), StageEr
         let is_right = is_right || put_right(context, object, name)? && found()? == *expected;
         if !is_right {
             return Err(StageError::Transient(format!(
-                "store {name} does not hold {} as the record has it at version {}; `store check` and `fixity run` tell more",
+                "store {name} does not hold {} as the registry has it at version {}; `store check` and `fixity run` tell more",
                 object.identifier, object.head
             )));
         }

@@ -1,5 +1,6 @@
 //! estimate: small deposits go before large ones that came at the same time. Never fails for want of a size.
 
+use strongroom_registry::counted;
 use strongroom_registry::items::NewItem;
 use strongroom_registry::work;
 
@@ -17,7 +18,7 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
         context.with_end(move |tx, claim| work::set_priority(tx, claim, priority).map(|()| Vec::new()));
     }
     let note = match context.item.size {
-        Some(size) => format!("{size} bytes to take in"),
+        Some(size) => format!("{} to ingest", counted(size, "byte", "bytes")),
         None => "its size will be known when it is read".into(),
     };
     Ok(Outcome::Done { note })

@@ -2,6 +2,7 @@
 //! identification on the way, and written to staging. What was staged before an interruption is not staged again.
 
 use std::io;
+use strongroom_registry::counted;
 
 use strongroom_bagit::{BagError, Limits, Scan};
 use strongroom_digest::{Algorithm, Digest, hash_reader};
@@ -57,7 +58,11 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
             interim::set_fact(tx, claim, "fetched", &text).map(|()| Vec::new())
         });
     }
-    let note = format!("{} files, {} bytes read and hashed", totals.files, totals.bytes);
+    let note = format!(
+        "{}, {} read and hashed",
+        counted(totals.files, "file", "files"),
+        counted(totals.bytes, "byte", "bytes")
+    );
     Ok(Outcome::Done { note })
 }
 

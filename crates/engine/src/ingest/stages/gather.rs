@@ -2,6 +2,7 @@
 //! that it is all still there.
 
 use strongroom_registry::Decision;
+use strongroom_registry::counted;
 
 use crate::ingest::paging::for_each_page;
 use crate::ingest::staging::Presence;
@@ -19,5 +20,5 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
         }
         Ok(())
     })?;
-    Ok(Outcome::done(format!("{needed} files in staging")))
+    Ok(Outcome::done(format!("{} in staging", counted(needed, "file", "files"))))
 }

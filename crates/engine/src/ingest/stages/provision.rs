@@ -1,6 +1,7 @@
 //! provision: staging space is reserved before a byte is read. Nobody waits holding space.
 
 use strongroom_registry::WaitReason;
+use strongroom_registry::counted;
 use strongroom_registry::interim::{self, Provision};
 
 use crate::ingest::sweep;
@@ -25,7 +26,7 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
         provided = provision()?;
     }
     if provided == Provision::Reserved {
-        return Ok(Outcome::done(format!("{wanted} bytes of staging reserved")));
+        return Ok(Outcome::done(format!("{} of staging reserved", counted(wanted, "byte", "bytes"))));
     }
     let until = context.now()?.plus(WAIT_FOR_ROOM);
     Err(StageError::Waits {

@@ -5,6 +5,7 @@
 use strongroom_digest::Digest;
 use strongroom_ocfl::{Commit, OcflError};
 use strongroom_registry::copies::{self, PendingCopy};
+use strongroom_registry::counted;
 use strongroom_registry::leases::{self, Hold};
 use strongroom_registry::objects::Object;
 use strongroom_registry::versions::{self, Version};
@@ -129,7 +130,7 @@ fn begin_commit(
 ) -> Result<Option<Outcome>, StageError> {
     for ((name, _), unproved) in stores.iter().zip(&besides.unproved) {
         if *unproved > 0 {
-            let what = format!("{unproved} contents have no proved copy in {name}");
+            let what = format!("{} no verified copy in {name}", counted(*unproved, "content has", "contents have"));
             return write_again(context, version, &what).map(Some);
         }
     }
@@ -140,13 +141,13 @@ fn begin_commit(
         if missing.is_empty() {
             continue;
         }
-        lost.push(format!("{} contents in {name}", missing.len()));
+        lost.push(format!("{} in {name}", counted(missing.len() as u64, "content", "contents")));
         let of = version.clone();
         let contents: Vec<ContentId> = missing.iter().map(|copy| copy.content).collect();
         context.write(move |tx, claim| copies::forget_copies(tx, claim, &of, &name, &contents))?;
     }
     if !lost.is_empty() {
-        let what = format!("{} are gone since they were proved", lost.join(", "));
+        let what = format!("lost after it was verified: {}", lost.join(", "));
         return write_again(context, version, &what).map(Some);
     }
     crash_point("ingest.record.listed");

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use strongroom_ocfl::{OcflError, VersionAssembly};
 use strongroom_registry::copies::{self, CheckedCopies, PendingCopy};
+use strongroom_registry::counted;
 use strongroom_registry::versions::Version;
 use strongroom_registry::{ContentId, Transaction, VersionState};
 use strongroom_storage::{StorageError, Store};
@@ -58,7 +59,7 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
         if is_last {
             for ((name, _), unproved) in known.stores.iter().zip(unproved) {
                 if unproved > 0 && !wrong.iter().any(|wrong| wrong.ends_with(&format!(" in {name}"))) {
-                    wrong.push(format!("{unproved} contents without a copy in {name}"));
+                    wrong.push(format!("{} without a copy in {name}", counted(unproved, "content", "contents")));
                 }
             }
             break;
@@ -67,7 +68,7 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
         pages = context.registry().read(|tx| unverified(tx, &known, &after))?;
     }
     if wrong.is_empty() {
-        return Ok(Outcome::done(format!("{proved} copies proved")));
+        return Ok(Outcome::done(format!("{} verified", counted(proved, "copy", "copies"))));
     }
     write_again(context, version, &format!("{} did not read back as written", wrong.join(", ")))
 }

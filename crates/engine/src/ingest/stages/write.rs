@@ -11,6 +11,7 @@ use strongroom_database::DatabaseError;
 use strongroom_digest::{Algorithm, Digest, HashingReader};
 use strongroom_ocfl::{OcflError, VersionAssembly, object_id};
 use strongroom_registry::copies::{self, NewCopy, PendingCopy};
+use strongroom_registry::counted;
 use strongroom_registry::events::{self, Components, EventRow};
 use strongroom_registry::interim::{self, InterimFile, StagingPlace};
 use strongroom_registry::journal::{self, Actor};
@@ -106,7 +107,7 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     };
     let (record, first) = put_record(context, &known, besides.place, (own, &head))?;
     let bytes = write_to_stores(context, &known, &record, first)?;
-    let note = format!("{bytes} bytes written to each of {}", store_names.join(", "));
+    let note = format!("{} written to each of {}", counted(bytes, "byte", "bytes"), store_names.join(", "));
     Ok(Outcome::Done { note })
 }
 

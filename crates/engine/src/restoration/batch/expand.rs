@@ -1,6 +1,7 @@
 //! expand: makes the work items of a batch, page by page in one transaction each. Where the next page begins follows from the
 //! work items that are there, so that what was cut short goes on there and makes none twice.
 
+use strongroom_registry::counted;
 use strongroom_registry::items::{self, NewItem};
 use strongroom_registry::restorations::{self, ObjectVersion};
 use strongroom_registry::{ActorId, ObjectId, RegistryError, Scope, objects, work};
@@ -27,7 +28,7 @@ pub(super) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
         make(context, &options, actor, page)?;
         crash_point("restoration.expand.page");
     }
-    Ok(Outcome::done(format!("{made} objects are to be restored")))
+    Ok(Outcome::done(format!("{} to be restored", counted(made, "object is", "objects are"))))
 }
 
 /// The next objects that have no work items. Those of a list go from it as work items are made of them.

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use strongroom_digest::{Algorithm, Digest, hash_reader};
+use strongroom_registry::counted;
 use strongroom_registry::items::{self, Item, ItemFilter, NewItem};
 use strongroom_registry::restorations::{self, ItemOfBatch};
 use strongroom_registry::{
@@ -108,7 +109,10 @@ fn put(
     });
     let stays = until.map(|until| format!(", stays until {until}")).unwrap_or_default();
     let Totals { total, succeeded, .. } = receipt.totals;
-    Ok(Outcome::done(format!("{succeeded} of {total} objects restored; receipt: {given}{stays}")))
+    Ok(Outcome::done(format!(
+        "{succeeded} of {} restored; receipt: {given}{stays}",
+        counted(total, "object", "objects")
+    )))
 }
 
 fn sha256(context: &StageContext<'_>, document: &mut File) -> Result<Digest, StageError> {

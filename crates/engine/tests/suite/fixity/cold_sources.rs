@@ -133,7 +133,7 @@ fn a_copy_whose_source_is_cold_waits_and_is_repaired_when_that_is_thawed() {
         assert_eq!((summary.postponed, summary.damaged, summary.failed), (1, 0, 0), "round {round}: {summary:?}");
         let [found] = findings(&made).try_into().expect("one finding");
         assert_eq!((found.state, found.wait_reason), (FindingState::Open, Some(WaitReason::Retrieval)));
-        assert!(found.detail.contains("waits for its copy to be thawed in store secondary"), "{found:?}");
+        assert!(found.detail.contains("waits for the retrieval of its copy in store secondary"), "{found:?}");
         assert_eq!(fs::read(made.file("primary", &key)).expect("reads"), bad);
         let now = (logs(&made, "primary").len(), events(&made, &object).len(), made.keys("quarantine").len());
         assert_eq!(now, told, "round {round}");

@@ -303,7 +303,7 @@ fn a_cold_copy_is_attested_and_never_called_passed() {
     let summary = run(&cold, &all());
     assert_eq!((summary.damaged, summary.unrepairable), (2, 2), "{summary:?}");
     let open = fixity::problems(&made, None, None, 10).expect("problems");
-    assert!(open.iter().all(|finding| finding.detail.contains("thaw")), "{open:?}");
+    assert!(open.iter().all(|finding| finding.detail.contains("retrieve")), "{open:?}");
 }
 
 /// A medium that changes a byte of what is put under contents.

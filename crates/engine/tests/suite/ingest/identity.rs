@@ -104,7 +104,7 @@ fn an_assembly_that_was_lost_after_verify_is_written_again() {
             fs::remove_dir_all(assembly(&home, store, version(&home, id))).expect("is lost");
         }
         finish(&home, id);
-        assert!(notes(&home, id).iter().any(|note| note.contains("are gone since they were proved")));
+        assert!(notes(&home, id).iter().any(|note| note.contains("lost after it was verified")));
         assert_whole(&home);
     }
 }
@@ -130,9 +130,7 @@ fn a_content_that_was_cut_short_after_verify_is_written_again() {
     }
     assert_eq!(cut, 1);
     finish(&home, id);
-    assert!(
-        notes(&home, id).iter().any(|note| note.contains("1 contents in secondary are gone since they were proved"))
-    );
+    assert!(notes(&home, id).iter().any(|note| note.contains("lost after it was verified: 1 content in secondary")));
     assert_whole(&home);
 }
 

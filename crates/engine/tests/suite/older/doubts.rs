@@ -690,7 +690,7 @@ fn a_mark_that_cannot_be_written_is_told_as_what_it_is() {
     let workers = build_runtime(&failing, None).expect("a runtime").build();
     workers.run_until(&Shutdown::new(), &|| item(&made, id).status.is_ended() || item(&made, id).retry_count > 0);
     let note = item(&made, id).note.expect("a note");
-    assert!(note.contains("os error 5"), "{note}");
+    assert!(note.contains("Input/output error"), "{note}");
 }
 
 /// A snapshot of before an act takes the place of a store between the act and the mark behind it.

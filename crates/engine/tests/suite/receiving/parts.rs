@@ -329,7 +329,7 @@ fn an_object_that_is_incomplete_is_given_back_and_says_so() {
         let item = home.registry.read(|tx| items::find(tx, Scope::System, id)).expect("the item");
         assert_eq!(item.status, ItemStatus::Succeeded, "{:?}", item.note);
         let note = item.note.unwrap_or_default();
-        assert!(note.starts_with(&format!("version {number} given back as a bag{said}")), "{note}");
+        assert!(note.starts_with(&format!("version {number} restored as a bag{said}")), "{note}");
         let report = strongroom_bagit::validate(&to.join("letters.tar"), &strongroom_bagit::CheckOptions::default());
         let report = report.expect("reads the bag");
         assert_eq!(report.verdict, strongroom_bagit::Verdict::Valid, "{:?}", report.problems);
