@@ -47,6 +47,6 @@ pub use tag_file::{Tag, TagFile};
 pub use text::Charset;
 pub use validate::{validate, validate_stream};
 pub use write::{
-    BagOptions, BagWriter, LeftOver, NamePolicy, NewFile, Reaction, WriteError, WriterOptions, WrittenBag, create,
-    create_in_place, read_tags,
+    BagOptions, BagWriter, LeftOver, NamePolicy, NewFile, Reaction, WriteError, WriterOptions, WrittenBag, check_names,
+    create, create_in_place, read_tags,
 };

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use strongroom_archive::{FileSource, SectionReader};
-use strongroom_digest::{Algorithm, hash_reader};
+use strongroom_digest::{Algorithm, Progress, hash_reader};
 use strongroom_listing::{Iter, Sorted, Sorter};
 
 use crate::check::record::{pack_fact, unpack_fact};
@@ -37,7 +37,8 @@ pub fn validate(path: &Path, options: &CheckOptions) -> Result<Report, BagError>
         // The manifests may come last: every algorithm that is likely to be asked for is computed.
         let algorithms: &[Algorithm] = if options.level == CheckLevel::Full { &Algorithm::RECORDED } else { &[] };
         let is_kept = |path: &str| !path.starts_with(PAYLOAD);
-        let (scan, facts, tag_files) = hash_stream(source, limits, algorithms, is_kept)?;
+        let source = source.counted(&options.progress).map_err(|error| BagError::io("look at", path, error))?;
+        let (scan, facts, tag_files) = hash_stream(source, (limits, &options.progress), algorithms, is_kept)?;
         let archive = Some(path.to_owned());
         (scan, Spilled { facts, again: Again::Stream { archive, tag_files, limits: limits.clone() } })
     };
@@ -56,7 +57,7 @@ pub fn validate_stream(
 ) -> Result<Report, BagError> {
     let source = Source::from_stream(stream, serialization, archive_name);
     let limits = &options.limits;
-    let (scan, facts, tag_files) = hash_stream(source, limits, algorithms, is_read_by_check)?;
+    let (scan, facts, tag_files) = hash_stream(source, (limits, &options.progress), algorithms, is_read_by_check)?;
     let again = Again::Stream { archive: None, tag_files, limits: limits.clone() };
     check(&Spilled { facts, again }, &scan, options)
 }
@@ -190,7 +191,11 @@ fn hash_members(source: Source, members: Members, options: &CheckOptions) -> Res
         serialization: scan.serialization,
         is_read: options.level == CheckLevel::Full,
         is_over: AtomicBool::new(false),
+        progress: &options.progress,
     };
+    if work.is_read {
+        options.progress.expect(scan.files, scan.bytes);
+    }
     if !scan.truncated {
         let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let outcomes: Vec<Result<(), BagError>> = std::thread::scope(|scope| {
@@ -219,6 +224,7 @@ struct Work<'w> {
     /// Whether files are read; else their size is what the container states.
     is_read: bool,
     is_over: AtomicBool,
+    progress: &'w Progress,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -271,7 +277,12 @@ impl Work<'_> {
                 facts.push((pack_fact(entry.size, entry.location, [], ""), entry.path));
                 continue;
             }
-            match self.members.read(&entry).and_then(|reader| hash_reader(reader, self.wanted.of(&entry.path))) {
+            let digests = self.members.read(&entry).and_then(|reader| {
+                let counted = self.progress.counting(reader);
+                hash_reader(counted, self.wanted.of(&entry.path))
+            });
+            self.progress.add_file();
+            match digests {
                 // A file that has grown or shrunk since it was listed counts as what was read.
                 Ok((length, digests)) => {
                     facts.push((pack_fact(length, entry.location, digests.iter(), ""), entry.path));
@@ -308,7 +319,7 @@ const MOST_KEPT: u64 = 4 << 30;
 /// Hashes a stream in its order with these algorithms. The bytes of tag files that `is_kept` names go to a temporary file.
 fn hash_stream(
     source: Source,
-    limits: &Limits,
+    (limits, progress): (&Limits, &Progress),
     algorithms: &[Algorithm],
     is_kept: fn(&str) -> bool,
 ) -> Result<(Scan, Sorted, FileSource), BagError> {
@@ -339,6 +350,7 @@ fn hash_stream(
             }
             length += more as u64;
         }
+        progress.add_file();
         let location = if is_kept { kept } else { ELSEWHERE };
         if is_kept {
             kept += length;

@@ -80,7 +80,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("queue resume", &["strongroom queue resume --all"]),
     ("queue empty", &["strongroom queue empty fixity.check"]),
     ("queue dead", &["strongroom queue dead"]),
-    ("queue revive", &["strongroom queue revive fixity.check"]),
+    ("queue retry", &["strongroom queue retry fixity.check"]),
     ("queue delete", &["strongroom queue delete 42"]),
     ("background list", &["strongroom background list --json"]),
     ("background run", &["strongroom background run fixity"]),
@@ -143,7 +143,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("config show", &["strongroom config show --json"]),
     ("bench", &["strongroom bench --dir /mnt/disk-1 --seconds 5"]),
     ("completions", &["strongroom completions bash > /etc/bash_completion.d/strongroom"]),
-    ("man", &["strongroom man", "strongroom man --page deposit", "strongroom man /usr/local/share/man/man1"]),
+    ("man", &["strongroom man", "strongroom man store replace", "strongroom man --dir /usr/local/share/man/man1"]),
 ];
 
 /// The command line with an example in the help of every command.

@@ -165,6 +165,12 @@ impl Failure {
         }
     }
 
+    /// An error that an error of the system caused.
+    fn of_system(error: &dyn Error, source: &io::Error) -> Self {
+        let (exit, next) = of_io(source);
+        Self::of(exit, next, error).coded(Some(code_of_io(source)))
+    }
+
     fn of(exit: Exit, next: Option<String>, error: &dyn Error) -> Self {
         Self { exit, code: exit.code(), message: strongroom_engine::chain(error), next, has_lines: false }
     }
@@ -231,6 +237,10 @@ fn of_io(error: &io::Error) -> (Exit, Option<String>) {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             (Exit::OutOfReach, Some("the disk is full: make room and try again"))
         }
+        io::ErrorKind::FileTooLarge => (
+            Exit::OutOfReach,
+            Some("raise the limit of file sizes (ulimit -f, LimitFSIZE), or write to another file system"),
+        ),
         io::ErrorKind::AlreadyExists | io::ErrorKind::InvalidFilename | io::ErrorKind::NotADirectory => {
             (Exit::Usage, Some("name another path"))
         }
@@ -418,7 +428,7 @@ impl From<WriteError> for Failure {
             | WriteError::Read { source, .. }
             | WriteError::Write { source, .. }
             | WriteError::Finish(source)
-            | WriteError::Spill(source) => of_io(source),
+            | WriteError::Spill(source) => return Self::of_system(&error, source),
             WriteError::Refused { .. } => {
                 (Exit::Usage, Some("remove or rename them; they are listed above".to_owned()))
             }
@@ -440,7 +450,7 @@ impl From<WriteError> for Failure {
             }
             WriteError::NoTargetDirectory { path } => (Exit::NotFound, Some(format!("mkdir -p {}", path.display()))),
             WriteError::TagFile { .. } => (Exit::Usage, Some("correct the file".to_owned())),
-            WriteError::Interrupted => (Exit::Interrupted, None),
+            WriteError::Interrupted => (Exit::Interrupted, Some("the same command makes it from the beginning".into())),
             WriteError::TargetExists { .. } => (Exit::Usage, Some("name a target that does not exist".to_owned())),
             _ => (Exit::Usage, None),
         };

@@ -41,11 +41,14 @@ pub(crate) fn start(log: &Log, verbosity: i8, logging: Logging) {
     // Failing means that a subscriber is there already.
     let _ = match log.format {
         LogFormat::Json => subscriber.with(lines.json()).try_init(),
-        LogFormat::Text => {
-            let is_terminal = io::IsTerminal::is_terminal(&io::stderr());
-            subscriber.with(lines.with_target(false).with_ansi(is_terminal)).try_init()
-        }
+        LogFormat::Text => subscriber.with(lines.with_target(false).with_ansi(is_coloured())).try_init(),
     };
+}
+
+/// Whether lines have colours: at a terminal, unless the variable `NO_COLOR` is set (<https://no-color.org>).
+fn is_coloured() -> bool {
+    let is_refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    io::IsTerminal::is_terminal(&io::stderr()) && !is_refused
 }
 
 /// Whether the command says by itself which stores cannot be used.

@@ -24,6 +24,7 @@ use failure::{Exit, Failure};
 fn main() -> ExitCode {
     #[cfg(feature = "failpoints")]
     strongroom_engine::arm_crash_points();
+    signals::survive_file_size_limit();
     let read = examples::command_line().try_get_matches();
     let arguments = match read.and_then(|read| Arguments::from_arg_matches(&read)) {
         Ok(arguments) => arguments,

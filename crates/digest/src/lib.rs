@@ -1,7 +1,7 @@
 //! md5, sha1, sha256, sha512 (and kin) of one stream in one pass, on as many cores as help.
 //!
 //! [`MultiHasher`] takes bytes as they come; [`hash_reader`] reads a stream to its end; [`HashingReader`] hashes while
-//! someone else reads.
+//! someone else reads. [`Progress`] counts what is read, for whoever waits.
 //!
 //! ```
 //! use strongroom_digest::{Algorithm, hash_reader};
@@ -16,6 +16,7 @@
 mod algorithm;
 mod hasher;
 mod lanes;
+mod progress;
 mod reader;
 mod set;
 mod state;
@@ -23,6 +24,7 @@ mod value;
 
 pub use algorithm::Algorithm;
 pub use hasher::MultiHasher;
+pub use progress::{CountedReader, Progress};
 pub use reader::{HashingReader, hash_reader};
 pub use set::DigestSet;
 pub use value::{Digest, DigestError};

@@ -4,6 +4,8 @@
 use std::fmt::Display;
 use std::time::Duration;
 
+use strongroom_registry::ItemStatus;
+use strongroom_registry::work::ItemOutcome;
 use tracing::{debug, error, info, warn};
 
 /// The name of [`Event::StoreLost`] in its log line's metadata, for a program that says it in other words.
@@ -80,16 +82,10 @@ pub enum Event<'a> {
         /// How long it ran.
         elapsed: Duration,
     },
-    /// A work item ended, or waits for a person.
+    /// A work item ended, or is held.
     ItemEnded {
-        /// The item.
-        item: &'a str,
-        /// The topic of its last stage.
-        topic: &'a str,
-        /// How it ended, in one word.
-        end: &'a str,
-        /// The words for people.
-        note: &'a str,
+        /// What came of it.
+        outcome: &'a ItemOutcome,
     },
     /// A handler panicked; the attempt is spent.
     TaskPanicked {
@@ -259,6 +255,13 @@ pub enum Event<'a> {
         outcome: &'a str,
         /// How long it took.
         elapsed: Duration,
+        /// Whether the run before it came to something else.
+        is_news: bool,
+    },
+    /// A run of a background task was stopped with the process, before its end.
+    BackgroundTaskStopped {
+        /// Its name.
+        name: &'a str,
     },
     /// A background task failed; it is repeated soon.
     BackgroundTaskFailed {
@@ -323,11 +326,14 @@ impl Event<'_> {
             Self::TaskEnded { topic, key, end, note, elapsed } => {
                 debug!(topic, key, end, note, ?elapsed, "task ended");
             }
-            Self::ItemEnded { item, topic, end: end @ ("fatal" | "invalid"), note } => {
-                warn!(name: ITEM_ENDED, item, topic, end, note, "work item failed");
-            }
-            Self::ItemEnded { item, topic, end, note } => {
-                info!(name: ITEM_ENDED, item, topic, end, note, "work item ended");
+            Self::ItemEnded { outcome } => {
+                let ItemOutcome { item, action, object_identifier: object, stage, status, note, age } = outcome;
+                let (action, stage, status, elapsed) = (action.as_str(), stage.as_str(), status.as_str(), age);
+                if outcome.status == ItemStatus::Failed {
+                    warn!(name: ITEM_ENDED, %item, object, action, stage, status, error = note, ?elapsed, "work item failed");
+                } else {
+                    info!(name: ITEM_ENDED, %item, object, action, stage, status, note, ?elapsed, "work item {status}");
+                }
             }
             Self::TaskPanicked { topic, key, message } => error!(topic, key, message, "task panicked"),
             Self::TaskLost { topic, key, cause } => warn!(topic, key, cause, "task is no longer held"),
@@ -371,8 +377,14 @@ impl Event<'_> {
             Self::MessageUndeliverable { channel, key, reason } => {
                 warn!(channel, key, reason, "message is undeliverable");
             }
-            Self::BackgroundTaskRan { name, outcome, elapsed } => {
-                debug!(name, outcome, ?elapsed, "background task ran");
+            Self::BackgroundTaskRan { name, outcome, elapsed, is_news: true } => {
+                info!(name, outcome, ?elapsed, "background task ran");
+            }
+            Self::BackgroundTaskRan { name, outcome, elapsed, is_news: false } => {
+                debug!(name, outcome, ?elapsed, "background task ran, as before");
+            }
+            Self::BackgroundTaskStopped { name } => {
+                info!(name, "background task was stopped; the next run does the rest");
             }
             Self::BackgroundTaskFailed { name, error } => warn!(name, %error, "background task failed"),
             Self::BackgroundTaskLost { name } => {

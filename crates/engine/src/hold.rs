@@ -16,6 +16,7 @@ use strongroom_registry::{ObjectId, RegistryError, Time, Transaction, stores};
 use strongroom_storage::StorageError;
 use uuid::Uuid;
 
+use crate::interruptible::Supervisor;
 use crate::runtime::{Interrupted, TaskContext, TaskEnd};
 use crate::{EngineError, Home};
 
@@ -25,7 +26,7 @@ const LEASE: i64 = 60_000_000;
 const KEEP_EVERY: Duration = Duration::from_secs(10);
 
 /// Whether to go on, asked while bytes flow.
-pub(crate) type GoOn<'a> = dyn Fn() -> Result<(), Interrupted> + Sync + 'a;
+pub(crate) type GoOn<'a> = dyn Supervisor + Sync + 'a;
 
 /// Why an act on an object stops before its end.
 #[derive(Debug, thiserror::Error)]

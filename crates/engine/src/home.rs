@@ -19,6 +19,7 @@ use crate::identification::Identifiers;
 use crate::journal::{self, JournalEntry};
 use crate::places;
 use crate::profiles;
+use crate::runtime::RunningTasks;
 use crate::settings::{Settings, StoreSettings};
 use crate::watermark::{self, Marks};
 use crate::workflow::{Workflow, Workflows};
@@ -55,6 +56,8 @@ pub struct Home {
     compared_at: Mutex<Option<(u64, u64)>>,
     /// The marks that this process has set in the preservation stores.
     pub(crate) marks: Marks,
+    /// The tasks that run in this process.
+    pub(crate) running: Arc<RunningTasks>,
 }
 
 /// A store with its name in the settings.
@@ -266,6 +269,7 @@ impl Home {
             checked_roots: Mutex::default(),
             compared_at: Mutex::new(None),
             marks,
+            running: Arc::default(),
         };
         home.apply_capacity(&home.settings);
         Ok(home)
@@ -302,6 +306,13 @@ impl Home {
     /// Whether a store is out of use: no longer written, checked or counted.
     pub fn is_retired(&self, name: &str) -> Result<bool, EngineError> {
         Ok(self.registry.read(|tx| backfill::retired_at(tx, name))?.is_some())
+    }
+
+    /// In how many stores most deposits have copies.
+    pub(crate) fn usual_copies(&self) -> u64 {
+        let usual = &self.settings.ingest.default_placement;
+        let found = self.settings.placements.iter().find(|(name, _)| name.eq_ignore_ascii_case(usual));
+        found.map_or(1, |(_, stores)| stores.len() as u64)
     }
 
     /// The stores of a placement that are in use, in the order of the settings. The name is taken in any letter case.

@@ -253,7 +253,7 @@ impl<'a> LogCopying<'a> {
             Err(error) => return Ok(Err(error)),
         };
         for listed in listing {
-            go_on()?;
+            go_on.check()?;
             let listed = match listed {
                 Ok(listed) => listed,
                 Err(error) => return Ok(Err(error)),
@@ -273,7 +273,7 @@ impl<'a> LogCopying<'a> {
             match self.store.put(&listed.key, &mut body, &options) {
                 Ok(_) => {}
                 Err(error @ (StorageError::Source { .. } | StorageError::Mismatch { .. })) => {
-                    go_on()?;
+                    go_on.check()?;
                     return Ok(Err(error));
                 }
                 Err(error) => return Err(error.into()),
@@ -292,7 +292,7 @@ impl<'a> LogCopying<'a> {
         };
         for log in paging::rows(LOGS_AT_ONCE, key, list) {
             let log = log?;
-            go_on()?;
+            go_on.check()?;
             let root = object_root(&log.institution, log.generation)?;
             // Of this generation; also over one that was copied torn from another store.
             if root.join("logs").is_ok_and(|folder| folder == self.folder) {

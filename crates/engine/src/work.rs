@@ -70,7 +70,7 @@ pub fn build_runtime(home: &Arc<Home>, topics: Option<&[String]>) -> Result<Buil
         }
         handlers.retain(|handler| topics.iter().any(|topic| topic == handler.topic()));
     }
-    Ok(Runtime::builder(home.registry.clone(), handlers).pools(home.settings.pools()))
+    Ok(Runtime::builder(home.registry.clone(), handlers).pools(home.settings.pools()).running(home.running.clone()))
 }
 
 /// How often it is looked whether the settings have changed.

@@ -7,7 +7,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use strongroom_archive::{FileSource, Source, SourceReader};
-use strongroom_digest::{Algorithm, Digest, MultiHasher, hash_reader};
+use strongroom_digest::{Algorithm, Digest, MultiHasher, Progress, hash_reader};
 use strongroom_pronom::{Identification, Identifier, Observed, Options};
 
 use crate::Target;
@@ -31,6 +31,8 @@ pub struct Examiner {
     pub archives: Option<Archives>,
     /// Which digest of each file is computed, if one is. It reads every file whole.
     pub hash: Option<Algorithm>,
+    /// Counts the files that were looked at, without members of archives, and their bytes.
+    pub progress: Progress,
 }
 
 /// What bytes told that passed by.
@@ -86,18 +88,31 @@ impl Examiner {
             path: path.as_os_str().to_owned(),
             size: source.size(),
             modified: timestamp(metadata.modified()),
-            digest: self.digest_of(&source)?,
+            digest: self.digest_through(&source, |reader| self.progress.counting(reader))?,
             identification: self.identifier.identify(&name, &source, &self.options)?,
             note: None,
         };
+        if self.hash.is_none() {
+            self.progress.add_bytes(entry.size);
+        }
+        self.progress.add_file();
         self.tell_and_open(entry, &source, emit);
         Ok(())
     }
 
     /// The digest that was asked for, of bytes that can be read again.
     pub(crate) fn digest_of(&self, source: &dyn Source) -> io::Result<Option<Digest>> {
+        self.digest_through(source, |reader| reader)
+    }
+
+    /// The same, read through what `through` makes of the bytes.
+    fn digest_through<'s, R: Read>(
+        &self,
+        source: &'s dyn Source,
+        through: impl FnOnce(SourceReader<'s, dyn Source + 's>) -> R,
+    ) -> io::Result<Option<Digest>> {
         let Some(algorithm) = self.hash else { return Ok(None) };
-        let (_, digests) = hash_reader(SourceReader::new(source), &[algorithm])?;
+        let (_, digests) = hash_reader(through(SourceReader::new(source)), &[algorithm])?;
         Ok(digests.get(algorithm))
     }
 

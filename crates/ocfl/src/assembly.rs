@@ -156,7 +156,18 @@ impl<'s> VersionAssembly<'s> {
 
     /// Proves a content by reading it back: whether it is there and has this digest and size.
     pub fn verify_content(&self, sha512: &Digest, size: u64) -> Result<bool, OcflError> {
-        self.verify(&self.inside(&self.content_path(sha512))?, &InventorySeal { digest: *sha512, size })
+        self.verify_content_through(sha512, size, |body| body)
+    }
+
+    /// As [`Self::verify_content`], read through what `through` makes of the bytes: a reader that counts them, or that stops.
+    pub fn verify_content_through<R: Read>(
+        &self,
+        sha512: &Digest,
+        size: u64,
+        through: impl FnOnce(Body) -> R,
+    ) -> Result<bool, OcflError> {
+        let key = self.inside(&self.content_path(sha512))?;
+        self.verify(&key, &InventorySeal { digest: *sha512, size }, through)
     }
 
     /// The contents that lie under the id, before and after [`Self::commit`]: path relative to the object root and size, in
@@ -274,7 +285,7 @@ impl<'s> VersionAssembly<'s> {
 
     fn put_inventory_at(&self, prefix: &str, commit: &mut Commit<'_>) -> Result<(), OcflError> {
         let key = Key::new(format!("{prefix}{INVENTORY}"))?;
-        if self.verify(&key, commit.seal)? {
+        if self.verify(&key, commit.seal, |body| body)? {
             return Ok(());
         }
         let options = PutOptions {
@@ -284,7 +295,7 @@ impl<'s> VersionAssembly<'s> {
             ..PutOptions::default()
         };
         self.assembly.put(&key, &mut (commit.inventory)()?, &options)?;
-        if self.verify(&key, commit.seal)? {
+        if self.verify(&key, commit.seal, |body| body)? {
             return Ok(());
         }
         let (store, written) = (self.store.name().to_owned(), commit.seal.digest.to_hex());
@@ -335,13 +346,19 @@ impl<'s> VersionAssembly<'s> {
         replacement.make_while(commit.may_go_on, commit.inventory)
     }
 
-    fn verify(&self, key: &Key, seal: &InventorySeal) -> Result<bool, OcflError> {
+    fn verify<R: Read>(
+        &self,
+        key: &Key,
+        seal: &InventorySeal,
+        through: impl FnOnce(Body) -> R,
+    ) -> Result<bool, OcflError> {
         let body = match self.assembly.open(key) {
             Ok(body) => body,
             Err(error) if error.is_not_found() => return Ok(false),
             Err(error) => return Err(error.into()),
         };
-        let (size, digests) = hash_reader(body, &[Algorithm::Sha512]).map_err(|source| self.unread(key, source))?;
+        let (size, digests) =
+            hash_reader(through(body), &[Algorithm::Sha512]).map_err(|source| self.unread(key, source))?;
         Ok(size == seal.size && digests.get(Algorithm::Sha512) == Some(seal.digest))
     }
 

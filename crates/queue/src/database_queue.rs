@@ -182,20 +182,20 @@ impl Queue for DatabaseQueue {
         self.write(move |transaction| tasks::request_cancel(transaction, &key))
     }
 
-    fn revive(&self, task: TaskId) -> Result<bool, QueueError> {
-        let revived = self.write(move |transaction| tasks::revive(transaction, task))?;
+    fn retry(&self, task: TaskId) -> Result<bool, QueueError> {
+        let retried = self.write(move |transaction| tasks::retry(transaction, task))?;
         self.wakeups.notify_everybody();
-        Ok(revived)
+        Ok(retried)
     }
 
-    fn revive_topic(&self, topic: &str) -> Result<u64, QueueError> {
-        let (mut revived, mut after) = (0, None);
+    fn retry_topic(&self, topic: &str) -> Result<u64, QueueError> {
+        let (mut retried, mut after) = (0, None);
         loop {
             let owned = topic.to_owned();
-            let seen = self.write(move |transaction| tasks::revive_topic(transaction, &owned, after, ROWS_AT_ONCE))?;
-            revived += seen.iter().filter(|(_, revived)| *revived).count() as u64;
+            let seen = self.write(move |transaction| tasks::retry_topic(transaction, &owned, after, ROWS_AT_ONCE))?;
+            retried += seen.iter().filter(|(_, retried)| *retried).count() as u64;
             self.wakeups.notify([topic]);
-            let Some((last, _)) = seen.last() else { return Ok(revived) };
+            let Some((last, _)) = seen.last() else { return Ok(retried) };
             after = Some(*last);
         }
     }

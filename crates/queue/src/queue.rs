@@ -56,11 +56,11 @@ pub trait Queue: Send + Sync {
     /// See [`crate::tasks::request_cancel`].
     fn request_cancel(&self, key: &str) -> Result<u64, QueueError>;
 
-    /// See [`crate::tasks::revive`].
-    fn revive(&self, task: TaskId) -> Result<bool, QueueError>;
+    /// See [`crate::tasks::retry`].
+    fn retry(&self, task: TaskId) -> Result<bool, QueueError>;
 
-    /// Revives every dead task of a topic, in several transactions; how many. See [`crate::tasks::revive_topic`].
-    fn revive_topic(&self, topic: &str) -> Result<u64, QueueError>;
+    /// Retries every dead task of a topic, in several transactions; how many. See [`crate::tasks::retry_topic`].
+    fn retry_topic(&self, topic: &str) -> Result<u64, QueueError>;
 
     /// See [`crate::tasks::show`].
     fn show(&self, task: TaskId) -> Result<Option<TaskRecord>, QueueError>;

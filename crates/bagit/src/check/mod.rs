@@ -13,7 +13,7 @@ use std::io::{self, Read};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use strongroom_digest::{Algorithm, Digest};
+use strongroom_digest::{Algorithm, Digest, Progress};
 
 use crate::codes;
 use crate::declaration::{self, Declaration, Version, shorten};
@@ -127,6 +127,8 @@ pub struct CheckOptions {
     pub unknown_profile_is_warning: bool,
     /// Bounds on memory and on the number of problems, and where temporary files go.
     pub limits: Limits,
+    /// Counts what is read of the files, and what there is to read where that is known beforehand.
+    pub progress: Progress,
 }
 
 /// Checks a bag by what a scan has seen. Trouble with the evidence is an error; all that is wrong with the bag is in the

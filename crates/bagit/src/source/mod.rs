@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use strongroom_archive::{FileSource, SectionReader};
+use strongroom_digest::Progress;
 
 use crate::error::BagError;
 use crate::problem::{Problem, Unlisted};
@@ -210,6 +211,18 @@ impl Source {
     /// How the bag is stored.
     pub fn serialization(&self) -> Serialization {
         self.serialization
+    }
+
+    /// An archive that can only be read in order, so that its bytes are counted as they lie there, packed; any other source as it
+    /// is. They are all that there is to read.
+    pub(crate) fn counted(self, progress: &Progress) -> io::Result<Self> {
+        match (self.input, self.serialization) {
+            (Input::File(file), Serialization::TarGz) => {
+                progress.expect(0, file.metadata()?.len());
+                Ok(Self { input: Input::Stream(Box::new(progress.counting(file))), ..self })
+            }
+            (input, _) => Ok(Self { input, ..self }),
+        }
     }
 
     /// File name of the archive; nothing for a directory.

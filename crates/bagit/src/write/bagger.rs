@@ -69,6 +69,21 @@ pub fn create_in_place(directory: &Path, options: &BagOptions) -> Result<Written
     write(directory, writer, survey, &options, Some(in_place::PARTIAL))
 }
 
+/// The code of a tag that a profile requires and that is not given.
+const TAG_REQUIRED: &str = "profile.tag_required";
+
+/// Looks at every name below a directory, opening no file: whether [`create`] would refuse one of them, or the profile forbids
+/// anything but missing tags.
+pub fn check_names(source: &Path, target: &Path, options: &BagOptions) -> Result<(), WriteError> {
+    match survey(source, target, options) {
+        Err(WriteError::Profile { profile, mut problems, more }) => {
+            problems.retain(|problem| problem.code != TAG_REQUIRED);
+            if problems.is_empty() { Ok(()) } else { Err(WriteError::Profile { profile, problems, more }) }
+        }
+        other => other.map(|_| ()),
+    }
+}
+
 /// The writer's options. The names have been judged, and a second time would cost as much.
 fn judged(options: &BagOptions) -> WriterOptions {
     WriterOptions { names: NamePolicy::ACCEPT, ..options.writer.clone() }
@@ -81,6 +96,7 @@ fn write(
     options: &BagOptions,
     skipped: Option<&str>,
 ) -> Result<WrittenBag, WriteError> {
+    options.writer.progress.expect(survey.files, survey.bytes);
     walk_without(source, skipped, &mut |found| match found {
         Visited::File { path, name } => add(&mut writer, &format!("data/{name}"), &path, BagWriter::add_payload),
         Visited::EmptyDirectory { name } if options.keep_empty_directories => {

@@ -22,9 +22,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
-use strongroom_digest::{Algorithm, DigestSet, MultiHasher};
+use strongroom_digest::{Algorithm, DigestSet, MultiHasher, Progress};
 
-pub use bagger::{BagOptions, create, create_in_place};
+pub use bagger::{BagOptions, check_names, create, create_in_place};
 pub(crate) use codes::CODES;
 pub use error::{LeftOver, WriteError};
 pub use names::{NamePolicy, Reaction};
@@ -62,6 +62,8 @@ pub struct WriterOptions {
     /// Becomes true when the writing must stop, such as by a handler of signals. It then ends with
     /// [`WriteError::Interrupted`] and leaves nothing behind.
     pub interrupt: Option<Arc<AtomicBool>>,
+    /// Counts what is written, and for [`super::create`] and [`super::create_in_place`] what there is to write.
+    pub progress: Progress,
 }
 
 impl WriterOptions {
@@ -84,6 +86,7 @@ impl Default for WriterOptions {
             memory_limit: DEFAULT_MEMORY,
             temporary_directory: None,
             interrupt: None,
+            progress: Progress::default(),
         }
     }
 }
@@ -428,6 +431,7 @@ impl<'w> BagWriter<'w> {
                 break;
             }
             self.sink.write(bytes).map_err(to_write)?;
+            self.options.progress.add_bytes(bytes.len() as u64);
         }
         if hasher.length() != file.size {
             return Err(WriteError::Size { path: file.path.to_owned(), announced: file.size, found: hasher.length() });
@@ -440,6 +444,7 @@ impl<'w> BagWriter<'w> {
             }
         }
         self.sink.end().map_err(to_write)?;
+        self.options.progress.add_file();
         Ok(digests)
     }
 }

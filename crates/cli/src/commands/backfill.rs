@@ -1,13 +1,13 @@
 //! `store backfill`, `store replace` and `store retire`: what a store should hold, putting another in the place of a lost
 //! one, and taking one out of use.
 
+use strongroom_engine::app::stores::BackfillRequest;
 use strongroom_engine::app::views::BackfillView;
 use strongroom_engine::app::{OpContext, stores};
 
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
-use crate::output::size;
-use crate::progress::{self, per_second};
+use crate::progress::{Line, Unit};
 use crate::signals;
 
 /// Brings a store up to date: leaves it to the workers, or does it here and now.
@@ -25,13 +25,18 @@ pub(super) fn backfill(store: &str, wait: bool, context: &Context) -> Outcome {
 /// Copies what a store lacks here and now.
 fn copy(call: &OpContext, store: &str, context: &Context) -> Result<(BackfillView, Exit), Failure> {
     let stop = signals::watch()?;
-    let bar = progress::spinner(context, format!("bringing store {store} up to date"));
-    let filled = stores::backfill(call, store, &stop, &mut |so_far| {
-        let (bytes, rate) = (size(so_far.bytes), size(per_second(so_far.bytes, bar.elapsed())));
-        bar.set_message(format!("copied {} objects, {} contents, {bytes}, {rate}/s", so_far.objects, so_far.contents));
+    let line = Line::new(context, Unit::Objects, &format!("store {store}"));
+    if !line.is_hidden() {
+        let (objects, bytes) = stores::amount_lacking(call, store)?;
+        // What is copied is read back.
+        line.counts().expect(objects, bytes.saturating_mul(2));
+    }
+    let request = BackfillRequest { store: store.to_owned(), stop, progress: line.counts().clone() };
+    let filled = stores::backfill(call, &request, &mut |so_far| {
+        line.counts().set_files(so_far.objects + so_far.postponed + so_far.failed);
     });
-    bar.finish_and_clear();
-    let filled = filled?;
+    drop(line);
+    let (filled, stop) = (filled?, request.stop);
     if stop.is_requested() && !context.is_quiet {
         eprintln!("stopped; what was copied stays, and workers go on");
         eprintln!("  next: \"strongroom store backfill {store} --wait\" goes on here");

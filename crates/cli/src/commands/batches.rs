@@ -5,7 +5,8 @@ use strongroom_engine::app::items::{Ask, Filter as ItemFilter};
 use strongroom_engine::app::views::{BatchId, BatchState};
 use strongroom_engine::app::{self, OpContext, batches};
 
-use super::items::{self, since, word};
+use super::items;
+use super::values::{time, word};
 use crate::context::Context;
 use crate::failure::{Exit, Outcome};
 use crate::output::{ListOptions, TableOptions};
@@ -54,8 +55,8 @@ pub(crate) struct Filter {
     /// Only this state: pending, held, processing, reporting, completed, failed, cancelled or deleted
     #[arg(long)]
     state: Option<String>,
-    /// Only those made since: a time such as 2026-01-31T00:00:00Z, or an age such as 7d
-    #[arg(long, value_name = "TIME|AGE")]
+    /// Only those made since: a date such as 2026-01-31, a time, or an age such as 7d
+    #[arg(long, value_name = "DATE|TIME|AGE")]
     since: Option<String>,
     #[command(flatten)]
     options: ListOptions,
@@ -79,7 +80,7 @@ pub(crate) fn run(command: Batches, context: &Context) -> Outcome {
 
 fn list(filter: &Filter, context: &Context) -> Outcome {
     let state = filter.state.as_deref().map(|text| word(text, "state", BatchState::ALL)).transpose()?;
-    let since = filter.since.as_deref().map(since).transpose()?;
+    let since = filter.since.as_deref().map(time).transpose()?;
     let listing = filter.options.newest_first(&context.output);
     let wanted = batches::Filter { institution: filter.institution.clone(), state, since, listing };
     let call = context.call()?;

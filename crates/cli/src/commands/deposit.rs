@@ -1,7 +1,5 @@
 //! `deposit`: hands payloads to the engine, and with `--wait` works on them until they end.
 
-use std::io::IsTerminal as _;
-
 use clap::{Args, ValueEnum};
 use strongroom_digest::{Algorithm, Digest};
 use strongroom_engine::app::OpContext;
@@ -44,13 +42,6 @@ pub(crate) struct Deposit {
     /// Refuse to make new objects: each must exist already
     #[arg(long)]
     update: bool,
-    /// Work on these deposits here and now, until they end; exit 1 if any does not succeed [default: where standard output is a
-    /// terminal]
-    #[arg(long)]
-    wait: bool,
-    /// Leave these deposits to the workers, which is the default where standard output is no terminal
-    #[arg(long, conflicts_with = "wait")]
-    detach: bool,
     #[command(flatten)]
     waiting: Waiting,
 }
@@ -97,8 +88,7 @@ pub(crate) fn run(command: Deposit, context: &Context) -> Outcome {
                 .next("make a bag of it with \"strongroom bag create\", and deposit that"));
         }
     };
-    let waits = command.wait || (!command.detach && std::io::stdout().is_terminal());
-    command.waiting.refuse_without(waits)?;
+    let waits = command.waiting.is_wanted()?;
     let request = Request {
         institution: command.institution,
         collection: command.collection,

@@ -3,15 +3,17 @@
 use std::collections::BTreeMap;
 
 use clap::{Args, Subcommand};
+use jiff::Timestamp;
 use strongroom_engine::EngineError;
 use strongroom_engine::app::fixity::{self, Filter, FixityRequest};
-use strongroom_engine::app::views::{CoverageView, FindingId};
+use strongroom_engine::app::views::{CoverageView, FindingId, FindingState, RepairOutcome, Time};
 use strongroom_engine::app::{self, OpContext};
 
+use super::values::time;
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
-use crate::output::{ListOptions, printable, size};
-use crate::progress::{self, per_second};
+use crate::output::{ListOptions, printable};
+use crate::progress::{Line, Unit};
 use crate::signals;
 
 /// Watch the copies, and repair what is damaged
@@ -30,6 +32,9 @@ pub(crate) enum Fixity {
         /// Also those whose last check is fresh
         #[arg(long)]
         all: bool,
+        /// Those last checked before, instead of those that are due: a date such as 2026-01-31, a time, or an age such as 7d
+        #[arg(long, value_name = "DATE|TIME|AGE", conflicts_with = "all")]
+        checked_before: Option<String>,
         /// At most this many copies
         #[arg(long, value_name = "N")]
         max: Option<usize>,
@@ -71,12 +76,13 @@ pub(crate) struct Whose {
 
 pub(crate) fn run(command: &Fixity, context: &Context) -> Outcome {
     match command {
-        Fixity::Run { whose, object, store, all, max, enqueue } => {
+        Fixity::Run { whose, object, store, all, checked_before, max, enqueue } => {
             let request = FixityRequest {
                 institution: whose.institution.clone(),
                 object: object.clone(),
                 store: store.clone(),
                 all: *all,
+                checked_before: checked_before.as_deref().map(time).transpose()?,
                 max: *max,
                 stop: signals::watch()?,
                 ..FixityRequest::default()
@@ -97,19 +103,32 @@ fn check(request: &FixityRequest, enqueue: bool, context: &Context) -> Outcome {
         context.output.show(&fixity::enqueue(&call, request)?)?;
         return Ok(Exit::Done);
     }
-    let bar = progress::copies(context, || copies_to_check(&call, request));
+    let began = Time::from(Timestamp::now());
+    let line = Line::new(context, Unit::Copies, "0 damaged");
+    if !line.is_hidden() {
+        let (copies, bytes) = amount_to_check(&call, request);
+        line.counts().expect(copies, bytes);
+    }
+    let request = &FixityRequest { progress: line.counts().clone(), ..request.clone() };
     let summary = fixity::run(&call, request, &mut |so_far| {
-        bar.set_position(so_far.checked + so_far.failed + so_far.postponed);
-        let rate = size(per_second(so_far.bytes, bar.elapsed()));
-        bar.set_message(format!("{}, {rate}/s, {} damaged", size(so_far.bytes), so_far.damaged));
+        line.counts().set_files(so_far.checked + so_far.failed + so_far.postponed);
+        line.note(&format!("{} damaged", so_far.damaged));
     });
-    bar.finish_and_clear();
+    drop(line);
     let summary = summary?;
     context.output.show(&summary)?;
     Ok(if request.stop.is_requested() {
         if !context.is_quiet {
-            eprintln!("stopped; the checks that were made are recorded, and the other copies stay due");
-            eprintln!("  next: the same command without --all goes on with them; workers check what is due, too");
+            eprintln!("stopped; the checks that were made are recorded");
+            let rest = if request.all { Some(began) } else { request.checked_before };
+            match rest {
+                Some(time) => {
+                    eprintln!("  next: the same command with --checked-before {time} checks the other copies");
+                }
+                None => eprintln!(
+                    "  next: the same command checks the other copies, which stay due; workers check them, too"
+                ),
+            }
         }
         Exit::Interrupted
     } else if summary.damaged > 0 {
@@ -121,16 +140,21 @@ fn check(request: &FixityRequest, enqueue: bool, context: &Context) -> Outcome {
     })
 }
 
-/// How many copies a request is about, where the registry counts them: not those of one object.
-fn copies_to_check(call: &OpContext, request: &FixityRequest) -> Option<u64> {
-    if request.object.is_some() {
-        return None;
+/// How many copies a request is about, and their bytes, where the registry counts them: not those of one object or those last checked
+/// before a time, and the bytes only of all copies. 0 where that is not known.
+fn amount_to_check(call: &OpContext, request: &FixityRequest) -> (u64, u64) {
+    if request.object.is_some() || request.checked_before.is_some() {
+        return (0, 0);
     }
-    let stores = fixity::report(call, request.institution.as_deref()).ok()?;
+    let Ok(stores) = fixity::report(call, request.institution.as_deref()) else { return (0, 0) };
     let of_store = |store: &&CoverageView| request.store.as_ref().is_none_or(|name| *name == store.store);
     let count = |store: &CoverageView| if request.all { store.copies } else { store.due };
-    let all = stores.iter().filter(of_store).map(count).sum::<u64>();
-    Some(request.max.map_or(all, |max| all.min(max as u64)))
+    let copies = stores.iter().filter(of_store).map(count).sum::<u64>();
+    match request.max {
+        Some(max) => (copies.min(max as u64), 0),
+        None if request.all => (copies, stores.iter().filter(of_store).map(|store| store.bytes).sum()),
+        None => (copies, 0),
+    }
 }
 
 fn repair(findings: &[String], context: &Context) -> Outcome {
@@ -138,16 +162,30 @@ fn repair(findings: &[String], context: &Context) -> Outcome {
     let named = findings.iter().map(|id| fixity::named(&call, id)).collect::<Result<Vec<FindingId>, EngineError>>()?;
     let wanted = if named.is_empty() { unrepaired(&call)? } else { named };
     let mut table = context.output.table(&["finding", "what", "store", "outcome"]);
-    let mut exit = Exit::Done;
+    let (mut exit, mut is_lost) = (Exit::Done, false);
     for finding in wanted {
         let repair = fixity::repair(&call, finding)?;
+        is_lost |= repair.outcome == RepairOutcome::Unrepairable;
         if repair.outcome.is_unsolved() {
             exit = Exit::No;
         }
         table.row_with(&repair, &[("what", repair.what())])?;
     }
     table.end("there is nothing to repair")?;
+    if is_lost {
+        tell_unrepairable(context);
+    }
     Ok(exit)
+}
+
+/// Says on standard error what a person can do where no store has the right bytes.
+fn tell_unrepairable(context: &Context) {
+    if !context.is_quiet {
+        eprintln!("no store has the right bytes of what is unrepairable");
+        eprintln!(
+            "  next: deposit a package that has these bytes, which repairs the copies; or bring back a store that is away"
+        );
+    }
 }
 
 /// Every finding that is not repaired, as they are before the first repair.
@@ -181,12 +219,13 @@ fn problems(filter: &Filter, options: &ListOptions, context: &Context) -> Outcom
     let columns = ["finding", "what", "store", "kind", "state"];
     let in_full = ["finding", "what", "store", "kind", "state", "found_at", "repaired_at", "key", "detail"];
     let mut table = context.output.table(&columns).with(options.table).if_room(&["found_at"]).in_full(&in_full);
-    let (mut is_unsolved, mut derived) = (false, BTreeMap::new());
+    let (mut is_unsolved, mut is_lost, mut derived) = (false, false, BTreeMap::new());
     app::arranged(
         options.oldest_first(),
         |after| fixity::problems(&call, filter, after),
         |finding| {
             is_unsolved |= finding.repaired_at.is_none();
+            is_lost |= finding.state == FindingState::Unrepairable.as_str();
             if finding.finding.is_none() {
                 // One line for each store, which says what to do.
                 let lacking = (finding.store.clone(), finding.kind.clone());
@@ -200,6 +239,9 @@ fn problems(filter: &Filter, options: &ListOptions, context: &Context) -> Outcom
         for ((store, kind), detail) in derived {
             context.output.say(printable(&format!("store {store}, {kind}: {detail}")))?;
         }
+    }
+    if is_lost {
+        tell_unrepairable(context);
     }
     Ok(if is_unsolved { Exit::No } else { Exit::Done })
 }

@@ -1,16 +1,14 @@
 //! `items`: work items, shown and steered.
 
-use std::fmt::Display;
-
 use clap::{Args, Subcommand};
-use jiff::{SignedDuration, Timestamp};
 use strongroom_engine::EngineError;
 use strongroom_engine::app::items::{Ask, Filter as Wanted};
-use strongroom_engine::app::views::{ItemId, ItemProblem, ItemStatus, ItemView, Time};
+use strongroom_engine::app::views::{ItemId, ItemProblem, ItemStatus, ItemView};
 use strongroom_engine::app::{self, OpContext, items};
 
+use super::values::{time, word};
 use crate::context::Context;
-use crate::failure::{Exit, Failure, Outcome};
+use crate::failure::{Exit, Outcome};
 use crate::output::{ListOptions, Table, TableOptions, printable};
 
 /// Show and steer work items
@@ -87,8 +85,8 @@ pub(crate) struct Filter {
     /// Only those that ask for review
     #[arg(long)]
     needs_review: bool,
-    /// Only those made since: a time such as 2026-01-31T00:00:00Z, or an age such as 7d
-    #[arg(long, value_name = "TIME|AGE")]
+    /// Only those made since: a date such as 2026-01-31, a time, or an age such as 7d
+    #[arg(long, value_name = "DATE|TIME|AGE")]
     since: Option<String>,
     #[command(flatten)]
     options: ListOptions,
@@ -111,34 +109,9 @@ pub(crate) fn run(command: Items, context: &Context) -> Outcome {
     }
 }
 
-/// A word of a closed set, or an error that tells the set.
-pub(crate) fn word<T: Copy + Display>(text: &str, what: &str, all: &[T]) -> Result<T, Failure> {
-    all.iter().copied().find(|one| one.to_string() == text).ok_or_else(|| {
-        let words: Vec<String> = all.iter().map(T::to_string).collect();
-        Failure::usage(format!("{text:?} is no {what}; known are {}", words.join(", ")))
-    })
-}
-
-/// A point in time, given as such or as an age.
-pub(super) fn since(text: &str) -> Result<Time, Failure> {
-    if let Ok(time) = text.parse::<Timestamp>() {
-        return Ok(time.into());
-    }
-    // Days are 24 hours: an age has no time zone.
-    let hours = text.strip_suffix('d').and_then(|days| days.parse::<i64>().ok()).and_then(|days| days.checked_mul(24));
-    let age = hours.and_then(SignedDuration::try_from_hours).or_else(|| text.parse().ok());
-    age.filter(|age| !age.is_negative())
-        .and_then(|age| Timestamp::now().checked_sub(age).ok())
-        .map(Time::from)
-        .ok_or_else(|| {
-            Failure::usage(format!("{text:?} is neither a time nor an age"))
-                .next("give for example 2026-01-31T00:00:00Z, 7d or 12h")
-        })
-}
-
 fn list(filter: &Filter, context: &Context) -> Outcome {
     let status = filter.status.as_deref().map(|text| word(text, "status", ItemStatus::ALL)).transpose()?;
-    let since = filter.since.as_deref().map(since).transpose()?;
+    let since = filter.since.as_deref().map(time).transpose()?;
     let call = context.call()?;
     let stage = filter.stage.as_deref().map(|text| word(text, "stage", &items::stages(&call)?)).transpose()?;
     let action = filter.action.as_deref().map(|text| word(text, "action", &items::actions(&call)?)).transpose()?;

@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 use strongroom_engine::app::{self, journal};
 
-use super::items::since;
+use super::values::time;
 use crate::context::Context;
 use crate::failure::{Exit, Outcome};
 use crate::output::ListOptions;
@@ -25,8 +25,8 @@ pub(crate) struct Filter {
     /// Only those of this actor: an email address, or the name of an account
     #[arg(id = "journal_actor", long = "actor", value_name = "NAME")]
     actor: Option<String>,
-    /// Only those since: a time such as 2026-01-31T00:00:00Z, or an age such as 7d
-    #[arg(long, value_name = "TIME|AGE")]
+    /// Only those since: a date such as 2026-01-31, a time, or an age such as 7d
+    #[arg(long, value_name = "DATE|TIME|AGE")]
     since: Option<String>,
     #[command(flatten)]
     options: ListOptions,
@@ -34,7 +34,7 @@ pub(crate) struct Filter {
 
 pub(crate) fn run(command: Journal, context: &Context) -> Outcome {
     let Journal::List(filter) = command;
-    let since = filter.since.as_deref().map(since).transpose()?;
+    let since = filter.since.as_deref().map(time).transpose()?;
     let is_filtered = filter.institution.is_some() || filter.actor.is_some() || since.is_some();
     let listing = filter.options.newest_first(&context.output);
     let wanted = journal::Filter { institution: filter.institution, actor: filter.actor, since, listing };

@@ -16,11 +16,11 @@ use crate::failure::{Exit, Failure, Outcome};
 /// Show a manual page, or write all of them into a folder
 #[derive(Debug, Args)]
 pub(crate) struct Man {
-    /// The folder to write all pages into, made where missing [default: show a page]
+    /// The command whose page is shown, such as store replace [default: the program]
+    command: Vec<String>,
+    /// Write all pages into this folder, which is made where it is missing
+    #[arg(long, value_name = "DIR", conflicts_with = "command")]
     dir: Option<PathBuf>,
-    /// The page to show: the words of a command, with a hyphen between them, such as store-replace
-    #[arg(long, value_name = "COMMAND", conflicts_with = "dir")]
-    page: Option<String>,
 }
 
 /// Exit codes with their meanings, as manual pages and the help of the program show them.
@@ -63,10 +63,12 @@ const FILES: [(&str, &str); 4] = [
 pub(crate) fn run(command: &Man, context: &Context) -> Outcome {
     let pages = pages()?;
     let Some(dir) = &command.dir else {
-        let wanted = command.page.as_deref().map_or("strongroom".to_owned(), |page| {
-            let page = page.strip_prefix("strongroom-").unwrap_or(page);
-            format!("strongroom-{}", page.replace(' ', "-"))
-        });
+        let words = command.command.join("-").replace(' ', "-");
+        let wanted =
+            match words.strip_prefix("strongroom").map_or(words.as_str(), |words| words.trim_start_matches('-')) {
+                "" => "strongroom".to_owned(),
+                words => format!("strongroom-{words}"),
+            };
         let page = pages.iter().find(|page| page.name == wanted);
         let page = page.ok_or_else(|| {
             Failure::not_found("manual page", &wanted).next("\"strongroom --help\" lists the commands")
@@ -92,8 +94,9 @@ struct Rendered {
 /// Shows a page by `man`, which formats it and opens a pager where it writes to a terminal.
 fn show(page: &Rendered) -> Outcome {
     let unusable = |error: io::Error| {
-        Failure::new(Exit::OutOfReach, format!("could not show the manual page by the program man: {error}"))
-            .next("\"strongroom help COMMAND\" shows the help of a command; \"strongroom man DIR\" writes the pages")
+        Failure::new(Exit::OutOfReach, format!("could not show the manual page by the program man: {error}")).next(
+            "\"strongroom help COMMAND\" shows the help of a command; \"strongroom man --dir DIR\" writes the pages",
+        )
     };
     let mut child = Process::new("man").args(["-l", "-"]).stdin(Stdio::piped()).spawn().map_err(unusable)?;
     if let Some(mut input) = child.stdin.take() {

@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use strongroom_engine::app::views::{CopyState, CopyView, FileId, FileView, ObjectState, ObjectView};
 use strongroom_engine::app::{self, OpContext, events, files, objects, versions};
 
-use super::items::{since, word};
+use super::values::{time, word};
 use crate::context::Context;
 use crate::failure::{Exit, Outcome};
 use crate::output::ListOptions;
@@ -83,11 +83,11 @@ pub(crate) struct Query {
     /// Only in this institution
     #[arg(long, value_name = "DOMAIN")]
     institution: Option<String>,
-    /// Only objects first deposited since: a time such as 2026-01-31T00:00:00Z, or an age such as 7d
-    #[arg(long, value_name = "TIME|AGE")]
+    /// Only objects first deposited since: a date such as 2026-01-31, a time, or an age such as 7d
+    #[arg(long, value_name = "DATE|TIME|AGE")]
     since: Option<String>,
-    /// Only objects first deposited before: a time, or an age
-    #[arg(long, value_name = "TIME|AGE")]
+    /// Only objects first deposited before: a date, a time, or an age
+    #[arg(long, value_name = "DATE|TIME|AGE")]
     until: Option<String>,
     #[command(flatten)]
     options: ListOptions,
@@ -112,8 +112,8 @@ pub(crate) struct Filter {
     /// Only this state: active or deleted
     #[arg(long)]
     state: Option<String>,
-    /// Only those first deposited since: a time such as 2026-01-31T00:00:00Z, or an age such as 7d
-    #[arg(long, value_name = "TIME|AGE")]
+    /// Only those first deposited since: a date such as 2026-01-31, a time, or an age such as 7d
+    #[arg(long, value_name = "DATE|TIME|AGE")]
     since: Option<String>,
     #[command(flatten)]
     options: ListOptions,
@@ -140,7 +140,7 @@ pub(crate) fn run(command: Objects, context: &Context) -> Outcome {
 
 fn list(call: &OpContext, filter: &Filter, context: &Context) -> Outcome {
     let state = filter.state.as_deref().map(|text| word(text, "state", &[ObjectState::Active, ObjectState::Deleted]));
-    let since = filter.since.as_deref().map(since).transpose()?;
+    let since = filter.since.as_deref().map(time).transpose()?;
     let listing = filter.options.newest_first(&context.output);
     let (institution, collection) = (filter.institution.clone(), filter.collection.clone());
     let wanted = objects::Filter { institution, state: state.transpose()?, collection, since, listing };
@@ -174,7 +174,7 @@ fn list(call: &OpContext, filter: &Filter, context: &Context) -> Outcome {
 
 fn search(call: &OpContext, query: Query, context: &Context) -> Outcome {
     let (words, title, path, puid) = (query.words, query.title, query.path, query.puid);
-    let [since, until] = [query.since, query.until].map(|time| time.as_deref().map(since).transpose());
+    let [since, until] = [query.since, query.until].map(|text| text.as_deref().map(time).transpose());
     let filter = objects::SearchFilter { words, title, path, puid, digest: None, since: since?, until: until? };
     let is_about_files = query.digest.is_some() || filter.is_about_files();
     let search = objects::Search { institution: query.institution, digest: query.digest, filter };

@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use strongroom_engine::app::views::{TaskId, TaskState, TopicView};
 use strongroom_engine::app::{self, OpContext, queues};
 
-use super::items::word;
+use super::values::word;
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output::ListOptions;
@@ -39,8 +39,9 @@ pub(crate) enum Queue {
         #[command(flatten)]
         options: ListOptions,
     },
-    /// Bring dead tasks of a topic back: those named, or all
-    Revive {
+    /// Put dead tasks of a topic back into its queue: one, or all
+    #[command(alias = "revive")]
+    Retry {
         #[command(flatten)]
         topic: Topic,
         /// The task's number [default: all]
@@ -89,8 +90,8 @@ pub(crate) fn run(command: Queue, context: &Context) -> Outcome {
             Ok(Exit::Done)
         }
         Queue::Dead { topic, options } => show(&call, topic.as_deref(), Some(TaskState::Dead), &options, context),
-        Queue::Revive { topic, task } => {
-            context.output.show(&queues::revive(&call, &topic.topic, task.map(TaskId))?)?;
+        Queue::Retry { topic, task } => {
+            context.output.show(&queues::retry(&call, &topic.topic, task.map(TaskId))?)?;
             Ok(Exit::Done)
         }
         Queue::Delete { task } => {

@@ -5,7 +5,8 @@ use strongroom_engine::app::formats::{self, ReidentifyRequest};
 
 use crate::context::Context;
 use crate::failure::{Exit, Outcome};
-use crate::{progress, signals};
+use crate::progress::{Line, Unit};
+use crate::signals;
 
 /// Identify anew the files that were identified with other signatures than those in use
 #[derive(Debug, Args)]
@@ -30,10 +31,13 @@ pub(crate) struct Reidentify {
 
 pub(crate) fn run(command: &Reidentify, context: &Context) -> Outcome {
     let call = context.call()?;
+    let is_shown = command.wait && !command.dry_run;
+    let line = if is_shown { Line::new(context, Unit::Files, "") } else { Line::hidden(Unit::Files) };
     let request = ReidentifyRequest {
         institution: command.institution.clone(),
         object: command.object.clone(),
         stop: signals::watch()?,
+        progress: line.counts().clone(),
     };
     if command.dry_run {
         context.output.show(&formats::behind(&call, &request)?)?;
@@ -43,15 +47,22 @@ pub(crate) fn run(command: &Reidentify, context: &Context) -> Outcome {
         context.output.show(&formats::enqueue(&call, &request)?)?;
         return Ok(Exit::Done);
     }
-    let bar = progress::spinner(context, "identifying files");
+    // Of one object that is one look; of all it would be as many as there are objects.
+    if !line.is_hidden() && request.object.is_some() {
+        line.counts().expect(formats::behind(&call, &request)?.files, 0);
+    }
     let summary = formats::reidentify(&call, &request, &mut |so_far| {
-        let files = so_far.changed + so_far.unchanged;
-        bar.set_message(format!("identified {files} files of {} objects, {} changed", so_far.objects, so_far.changed));
+        line.counts().set_files(so_far.changed + so_far.unchanged + so_far.cold + so_far.failed);
+        line.note(&format!("{} changed", so_far.changed));
     });
-    bar.finish_and_clear();
+    drop(line);
     let summary = summary?;
     context.output.show(&summary)?;
     Ok(if request.stop.is_requested() {
+        if !context.is_quiet {
+            eprintln!("stopped; what was identified is recorded, and the other files keep the formats that they had");
+            eprintln!("  next: the same command goes on with them; without --wait it leaves them to the workers");
+        }
         Exit::Interrupted
     } else if summary.failed > 0 {
         Exit::OutOfReach

@@ -1,4 +1,4 @@
-//! `restore`: asks for an object or a file, and with `--wait` works on it; many objects are restored by [`restore_many`].
+//! `restore`: asks for an object or a file, and works on it where it waits; many objects are restored by [`restore_many`].
 
 use std::path::PathBuf;
 
@@ -84,9 +84,6 @@ pub(crate) struct How {
     /// The folder to put it into [default: the institution's folder in the restoration store]
     #[arg(long, value_name = "DIR")]
     to: Option<PathBuf>,
-    /// See to it here and now; exit 1 if it does not succeed
-    #[arg(long)]
-    pub(super) wait: bool,
     #[command(flatten)]
     pub(super) waiting: Waiting,
 }
@@ -101,7 +98,7 @@ pub(crate) fn run(command: Restore, context: &Context) -> Outcome {
     let call = context.call()?;
     let Some(one) = command.one else { return restore_many::run(&call, &command.many, context) };
     let (One::Object { how, .. } | One::File { how, .. }) = &one;
-    how.waiting.refuse_without(how.wait)?;
+    let waits = how.waiting.is_wanted()?;
     let (asked, how) = match one {
         One::Object { object, version, format, submission, folder, how } => {
             let (submission, unpacked) = (submission || format == Form::Submitted, folder);
@@ -114,7 +111,7 @@ pub(crate) fn run(command: Restore, context: &Context) -> Outcome {
             (restorations::of_paths(&call, request)?, how)
         }
     };
-    if !how.wait {
+    if !waits {
         context.output.show(&asked)?;
         return Ok(Exit::Done);
     }

@@ -15,11 +15,12 @@ use strongroom_engine::app::views::{BatchId, BatchView, ItemStatus};
 use strongroom_engine::app::{self, OpContext, batches, items, restorations};
 
 use super::restore::How;
-use super::wait::{Waiting, tell_stopped};
+use super::wait::{Waiting, after_waiting, tell_stopped};
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output::{counted, printable};
-use crate::{progress, signals};
+use crate::progress::{Line, Unit};
+use crate::signals;
 
 /// The longest line of a list, in bytes: no object has a longer name.
 const LONGEST_LINE: u64 = 1_000;
@@ -40,7 +41,7 @@ pub(crate) struct Many {
 }
 
 pub(super) fn run(call: &OpContext, many: &Many, context: &Context) -> Outcome {
-    many.how.waiting.refuse_without(many.how.wait)?;
+    let waits = many.how.waiting.is_wanted()?;
     let target = many.how.target();
     let made = match (&many.collection, &many.list) {
         (Some(name), _) => {
@@ -53,7 +54,7 @@ pub(super) fn run(call: &OpContext, many: &Many, context: &Context) -> Outcome {
         (None, None) => return Err(Failure::usage("nothing to restore is named")
             .next("strongroom restore object OBJECT, restore file OBJECT PATH, restore --collection NAME or restore --list FILE")),
     };
-    if many.how.wait {
+    if waits {
         return wait(call, made.batch, &many.how.waiting, context);
     }
     if context.output.is_json() {
@@ -121,7 +122,7 @@ impl Iterator for Lines {
 fn wait(call: &OpContext, batch: BatchId, waiting: &Waiting, context: &Context) -> Outcome {
     let (shutdown, began) = (signals::watch()?, Instant::now());
     let mut is_late = false;
-    let bar = progress::steps(context, 0, "");
+    let line = Line::new(context, Unit::Items, "");
     let (sender, receiver) = mpsc::channel();
     let summary = thread::scope(|scope| {
         let worker = scope.spawn(|| {
@@ -131,11 +132,12 @@ fn wait(call: &OpContext, batch: BatchId, waiting: &Waiting, context: &Context) 
             summary
         });
         while let Err(RecvTimeoutError::Timeout) = receiver.recv_timeout(POLL_INTERVAL) {
-            if !bar.is_hidden()
-                && let Ok(batch) = batches::show(call, batch)
+            if !line.is_hidden()
+                && let (Ok(batch), Ok(bytes)) = (batches::show(call, batch), items::bytes_read(call))
             {
-                bar.set_length(batch.items);
-                bar.set_position(batch.items.saturating_sub(batch.open));
+                line.counts().expect(batch.items, 0);
+                line.counts().set_files(batch.items.saturating_sub(batch.open));
+                line.counts().set_bytes(bytes);
             }
             if !is_late && waiting.timeout.is_some_and(|timeout| began.elapsed() >= timeout) {
                 is_late = true;
@@ -145,7 +147,7 @@ fn wait(call: &OpContext, batch: BatchId, waiting: &Waiting, context: &Context) 
         }
         worker.join()
     });
-    bar.finish_and_clear();
+    drop(line);
     let summary = summary.map_err(|_| Failure::new(Exit::OutOfReach, "the worker thread ended abnormally"))??;
     if let Some(failure) = summary.failure {
         return Err(Failure::from(failure).while_trying("work on the batch"));
@@ -172,13 +174,17 @@ fn wait(call: &OpContext, batch: BatchId, waiting: &Waiting, context: &Context) 
 fn not_over(batch: &BatchView, waiting: &Waiting, (is_late, is_stopped): (bool, bool), context: &Context) -> Outcome {
     let (open, all) = (batch.open, batch.items);
     let what = match (waiting.timeout, is_late, is_stopped) {
-        (Some(timeout), true, _) => format!("had not ended after {timeout:?}; they go on under other workers"),
+        (Some(timeout), true, _) => format!("had not ended after {timeout:?}; workers go on with them"),
         (_, _, true) => {
             tell_stopped(open, &format!("batches report {}", batch.batch), context);
             return Ok(Exit::Interrupted);
         }
         _ => format!("are {} or wait for one that is", ItemStatus::Held),
     };
-    let next = format!("\"strongroom batches report {}\" shows them", batch.batch);
+    let next = if is_late {
+        after_waiting(&format!("batches report {}", batch.batch))
+    } else {
+        format!("\"strongroom batches report {}\" shows them", batch.batch)
+    };
     Err(Failure::new(Exit::No, format!("{open} of {} {what}", counted(all, "work item", "work items"))).next(next))
 }

@@ -1,19 +1,22 @@
 //! `--wait`: works on some work items until they end, tells each as it does, and answers how it went.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, IsTerminal as _};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use strongroom_engine::app::views::{ItemId, ItemStatus, ItemView, StandingView};
+use strongroom_digest::Progress;
+use strongroom_engine::app::views::{BytesView, ItemId, ItemStatus, ItemView, StandingView};
 use strongroom_engine::app::{OpContext, Shutdown, items};
 use strongroom_engine::settings::parse_duration;
 
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output::{counted, printable};
-use crate::{progress, signals};
+use crate::progress::{Line, Unit};
+use crate::signals;
 
 /// How often it is looked whether an item has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -36,19 +39,31 @@ impl Ended {
 /// Tells one item that ended.
 pub(crate) type Tell<'t> = &'t mut dyn FnMut(ItemView) -> Result<Ended, Failure>;
 
-/// How long a command waits for its items.
+/// Whether a command waits for its items, and how long.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Waiting {
+    /// Work on this here and now, until it ends; exit 1 if anything does not succeed [default: where standard output is a
+    /// terminal]
+    #[arg(long)]
+    wait: bool,
+    /// Leave this to the workers, which is the default where standard output is no terminal
+    #[arg(long, conflicts_with = "wait")]
+    detach: bool,
     /// Stop waiting after this time, such as 10m; exit 1 if any has not ended by then [default: none]
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub(super) timeout: Option<Duration>,
 }
 
 impl Waiting {
-    /// Refuses a time for waiting where the command does not wait.
-    pub(super) fn refuse_without(&self, waits: bool) -> Result<(), Failure> {
-        if waits || self.timeout.is_none() {
-            return Ok(());
+    /// Whether the command waits.
+    ///
+    /// # Errors
+    ///
+    /// There is a time for waiting, and the command does not wait.
+    pub(super) fn is_wanted(&self) -> Result<bool, Failure> {
+        let is_wanted = self.wait || (!self.detach && io::stdout().is_terminal());
+        if is_wanted || self.timeout.is_none() {
+            return Ok(is_wanted);
         }
         Err(Failure::usage("--timeout is a time for waiting, and the command does not wait").next("add --wait"))
     }
@@ -86,7 +101,8 @@ pub(crate) fn wait_until(
 ) -> Outcome {
     let (shutdown, began) = (&stop.shutdown, Instant::now());
     let mut is_late = false;
-    let bar = progress::steps(context, wanted.len() as u64, "");
+    let line = Line::new(context, Unit::Items, "");
+    line.counts().expect(wanted.len() as u64, 0);
     let (sender, receiver) = mpsc::channel();
     let (summary, exit) = thread::scope(|scope| {
         let worker = scope.spawn(|| {
@@ -95,13 +111,13 @@ pub(crate) fn wait_until(
             let _ = sender.send(());
             summary
         });
-        let mut open: BTreeSet<ItemId> = wanted.iter().copied().collect();
+        let mut open = Open { items: wanted.iter().copied().collect(), bytes: BTreeMap::new(), all: wanted.len() };
         let mut exit = Ok(Exit::Done);
         let mut patience = Patience { call, context, told: BTreeSet::new() };
         loop {
             let is_over = !matches!(receiver.recv_timeout(LOOK_EVERY), Err(RecvTimeoutError::Timeout));
             if exit.is_ok() {
-                exit = look(call, &mut open, &bar, &mut patience, tell).and_then(|all_well| {
+                exit = look(call, &mut open, &line, &mut patience, tell).and_then(|all_well| {
                     context.output.flush()?;
                     Ok(if all_well { exit.unwrap_or(Exit::No) } else { Exit::No })
                 });
@@ -121,19 +137,17 @@ pub(crate) fn wait_until(
         }
         (worker.join(), exit.map(|exit| (exit, open)))
     });
-    bar.finish_and_clear();
+    drop(line);
     let (exit, open) = exit?;
+    let open = open.items;
     let summary = summary.map_err(|_| Failure::new(Exit::OutOfReach, "the worker thread ended abnormally"))??;
     if let Some(failure) = summary.failure {
         return Err(Failure::from(failure).while_trying("work on the items"));
     }
     if let (Some(timeout), true, Some(first)) = (stop.timeout, is_late, open.first()) {
         let (count, all) = (open.len(), wanted.len());
-        let message =
-            format!("{count} of {all} work items had not ended after {timeout:?}; they go on under other workers");
-        return Err(
-            Failure::new(Exit::No, message).next(format!("\"strongroom items show {first}\" shows the first of them"))
-        );
+        let message = format!("{count} of {all} work items had not ended after {timeout:?}; workers go on with them");
+        return Err(Failure::new(Exit::No, message).next(after_waiting(&format!("items show {first}"))));
     }
     if shutdown.is_requested()
         && let Some(first) = open.first()
@@ -144,6 +158,13 @@ pub(crate) fn wait_until(
     Ok(if open.is_empty() { exit } else { Exit::No })
 }
 
+/// What a person can do who does not wait any more.
+pub(super) fn after_waiting(follow: &str) -> String {
+    format!(
+        "\"strongroom {follow}\" follows them; \"strongroom work\" or \"strongroom serve\" goes on where no worker runs"
+    )
+}
+
 /// Says on standard error what becomes of the work items that a person has stopped waiting for.
 pub(super) fn tell_stopped(open: u64, follow: &str, context: &Context) {
     if context.is_quiet {
@@ -151,9 +172,7 @@ pub(super) fn tell_stopped(open: u64, follow: &str, context: &Context) {
     }
     let items = counted(open, "work item has", "work items have");
     eprintln!("stopped waiting: {items} not ended; what is done stays, and workers go on from there");
-    eprintln!(
-        "  next: \"strongroom {follow}\" follows them; \"strongroom work\" or \"strongroom serve\" goes on where no worker runs"
-    );
+    eprintln!("  next: {}", after_waiting(follow));
 }
 
 /// Says on standard error, once for each, what an item waits for. Older deposits of its object are worked on with it; what a
@@ -179,26 +198,53 @@ impl Patience<'_> {
     }
 }
 
+/// The items that have not ended, and how far all of them are in bytes.
+struct Open {
+    items: BTreeSet<ItemId>,
+    /// Also of those that have ended.
+    bytes: BTreeMap<ItemId, BytesView>,
+    all: usize,
+}
+
+impl Open {
+    /// Counts what was read for an item. A stage that has just begun takes nothing back.
+    fn count(&mut self, item: &StandingView) {
+        let Some(now) = item.bytes else { return };
+        let known = self.bytes.entry(item.item).or_insert(now);
+        *known = BytesView { read: now.read.max(known.read), expected: now.expected };
+    }
+
+    /// Says how far all items are. There is no end while the size of one is not known.
+    fn tell(&self, counts: &Progress) {
+        let is_known = self.bytes.len() == self.all;
+        counts.set_bytes(self.bytes.values().map(|bytes| bytes.read).sum());
+        counts.set_files((self.all - self.items.len()) as u64);
+        let expected = self.bytes.values().map(|bytes| bytes.expected).sum();
+        counts.expect(self.all as u64, if is_known { expected } else { 0 });
+    }
+}
+
 /// Tells the items that ended since the last look; whether all of these ended well.
 fn look(
     call: &OpContext,
-    open: &mut BTreeSet<ItemId>,
-    bar: &indicatif::ProgressBar,
+    open: &mut Open,
+    line: &Line,
     patience: &mut Patience<'_>,
     tell: Tell<'_>,
 ) -> Result<bool, Failure> {
     let mut all_well = true;
-    let wanted: Vec<ItemId> = open.iter().copied().collect();
+    let wanted: Vec<ItemId> = open.items.iter().copied().collect();
     for item in items::standing(call, &wanted)? {
+        open.count(&item);
         if !item.is_over() {
-            bar.suspend(|| patience.ask(&item))?;
-            bar.set_message(printable(&format!("{} {}", item.object, item.stage)));
+            line.suspend(|| patience.ask(&item))?;
+            line.note(&format!("{} {}", item.stage, item.object));
             continue;
         }
-        open.remove(&item.item);
-        bar.inc(1);
+        open.items.remove(&item.item);
         let ended = items::show(call, item.item)?;
-        all_well &= bar.suspend(|| tell(ended))? == Ended::Well;
+        all_well &= line.suspend(|| tell(ended))? == Ended::Well;
     }
+    open.tell(line.counts());
     Ok(all_well)
 }

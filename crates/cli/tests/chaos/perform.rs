@@ -62,7 +62,7 @@ pub(crate) struct Cast {
     pub(crate) deposits: Vec<Deposit>,
     pub(crate) uploads: Vec<Upload>,
     /// Dead tasks that were brought back once.
-    pub(crate) revived: BTreeSet<String>,
+    pub(crate) retried: BTreeSet<String>,
     /// Promises that were broken.
     pub(crate) findings: Vec<String>,
     pub(crate) late: Option<Underway>,
@@ -83,7 +83,7 @@ impl Cast {
             bags,
             deposits: Vec::new(),
             uploads: Vec::new(),
-            revived: BTreeSet::new(),
+            retried: BTreeSet::new(),
             findings: Vec::new(),
             late: None,
             damaged: plan.damaged,

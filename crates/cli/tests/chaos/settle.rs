@@ -120,14 +120,14 @@ impl Cast {
         for task in self.world.run(["queue", "dead", name, "--json"])?.succeeded()?.json()? {
             let id = task["task"].to_string();
             let line = format!("dead task {id} of {name}, {}: {}", text(&task, "key"), text(&task, "reason"));
-            let is_known = self.revived.contains(&id);
+            let is_known = self.retried.contains(&id);
             self.world.log(&line);
             if is_known {
                 self.world.run(["queue", "delete", &id])?;
                 self.findings.push(format!("a task is dead again although nothing is wrong any more: {line}"));
             } else {
-                self.revived.insert(id.clone());
-                self.world.run(["queue", "revive", name, "--task", &id])?;
+                self.retried.insert(id.clone());
+                self.world.run(["queue", "retry", name, "--task", &id])?;
             }
         }
         Ok(())

@@ -145,7 +145,8 @@ fn a_registry_moves_to_postgresql_and_from_its_backup_into_another_database() {
     let settings = fs::read_to_string(place.path("home/strongroom.toml")).unwrap();
     let moved = place.run(["migrate", "--to", &first.url(), "--json"]).succeeds().json();
     let old_address = [("STRONGROOM_REGISTRY__URL", "sqlite:registry.db")];
-    for command in [vec!["objects", "list"], vec!["schedule", "--once"]] {
+    let again = second.url();
+    for command in [vec!["objects", "list"], vec!["schedule", "--once"], vec!["migrate", "--to", &again]] {
         place.run_with(&old_address, command).fails(2, &["its rows were moved to PostgreSQL", "registry.url"]);
     }
     let objects = moved.iter().find(|table| table["table"] == "objects").unwrap();
@@ -195,8 +196,8 @@ fn a_check_of_stores_that_the_journal_cannot_have_is_not_done() {
     let place = Place::empty();
     place.run(["init", "home", "--registry", &registry.url()]).succeeds();
     place.run(["store", "check"]).succeeds();
-    // As for a role that may only read.
-    let url = format!("{}%20-cdefault_transaction_read_only%3Don", registry.url());
+    // A role that may only read (PostgreSQL, "Predefined Roles").
+    let url = format!("{}%20-crole%3Dpg_read_all_data", registry.url());
     let checked = place.run_with(&[("STRONGROOM_REGISTRY__URL", url.as_str())], ["store", "check", "--json"]);
     assert!(matches!(checked.code, Some(4 | 5)), "{checked:?}");
     assert!(checked.json().iter().all(|store| store["ok"] == true), "{checked:?}");

@@ -64,7 +64,7 @@ fn four_processes_on_one_home_do_every_step_once() {
         let begun = history.iter().filter(|line| line["status"] == "started");
         let mut stages: Vec<&str> = begun.map(|line| line["stage"].as_str().unwrap()).collect();
         // What waited too long for a thread of its process went back to the queue, and nothing of it was done.
-        for unbegun in history.iter().filter(|line| line["note"] == "given back unbegun") {
+        for unbegun in history.iter().filter(|line| line["note"] == "returned to the queue before it began") {
             let started = stages.iter().rposition(|stage| *stage == unbegun["stage"]).unwrap();
             stages.remove(started);
         }

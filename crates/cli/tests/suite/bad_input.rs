@@ -1,7 +1,7 @@
 //! Bad input: a clear error, its exit code, and nothing changed.
 
 use std::fs;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use strongroom_database::{Migration, Sqlite, SystemClock};
@@ -13,6 +13,16 @@ use crate::program::{Answer, Place};
 fn assert_no_batch(place: &Place) {
     assert_eq!(place.run(["batches", "list", "--json"]).succeeds().stdout, "");
     assert_eq!(place.run(["items", "list", "--json"]).succeeds().stdout, "");
+}
+
+#[test]
+fn a_write_beyond_the_limit_of_file_sizes_is_an_error_of_the_command() {
+    let place = Place::empty();
+    place.write("letters/a.txt", vec![b'a'; 100_000]);
+    let mut limited = Command::new("sh");
+    limited.args(["-c", "ulimit -f 8; exec \"$0\" bag create letters letters.tar", env!("CARGO_BIN_EXE_strongroom")]);
+    Answer::of(limited.current_dir(place.path(""))).fails(5, &["File too large", "ulimit"]);
+    assert!(!place.path("letters.tar").exists());
 }
 
 #[test]
@@ -219,8 +229,8 @@ fn records_that_do_not_exist_are_not_found() {
         &["queue", "show", "nonsense"],
         &["queue", "dead", "nonsense"],
         &["queue", "empty", "nonsense"],
-        &["queue", "revive", "nonsense"],
-        &["queue", "revive", "ingest.fetch", "--task", "77"],
+        &["queue", "retry", "nonsense"],
+        &["queue", "retry", "ingest.fetch", "--task", "77"],
         &["collection", "show", "none", "--institution", "example.edu"],
         &["store", "check", "none"],
     ] {

@@ -35,7 +35,7 @@ fn shells_and_manuals_get_what_they_need() {
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
         assert!(place.run(["completions", shell]).succeeds().stdout.contains("strongroom"), "{shell}");
     }
-    place.run(["man", "pages"]).succeeds();
+    place.run(["man", "--dir", "pages"]).succeeds();
     let pages: Vec<_> = std::fs::read_dir(place.path("pages")).unwrap().map(|entry| entry.unwrap().path()).collect();
     assert!(pages.len() > 50, "{} pages", pages.len());
     for page in pages {
@@ -58,9 +58,9 @@ fn a_manual_page_is_shown_by_the_program_man() {
     let path = format!("{}:{}", place.path("bin").display(), std::env::var("PATH").unwrap());
     let shown = |arguments: &[&str]| place.run_with(&[("PATH", &path)], arguments).succeeds().stdout;
     assert!(shown(&["man"]).contains(".TH strongroom 1"));
-    assert!(shown(&["man", "--page", "store-replace"]).contains(".TH strongroom-store-replace 1"));
-    assert!(shown(&["man", "--page", "store replace"]).contains(".TH strongroom-store-replace 1"));
-    place.run(["man", "--page", "nothing"]).fails(3, &["strongroom-nothing", "next:"]);
+    assert!(shown(&["man", "store-replace"]).contains(".TH strongroom-store-replace 1"));
+    assert!(shown(&["man", "store", "replace"]).contains(".TH strongroom-store-replace 1"));
+    place.run(["man", "nothing"]).fails(3, &["strongroom-nothing", "next:"]);
     place.run_with(&[("PATH", "/nowhere")], ["man"]).fails(5, &["program man", "next:"]);
 }
 

@@ -25,7 +25,7 @@ use super::schema;
 const SESSION: &str = "
     SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off';
     SET lock_timeout = '10s';
-    SET idle_in_transaction_session_timeout = '5min';
+    SET idle_in_transaction_session_timeout = '1min';
     SET enable_seqscan = off;
     SET jit = off;
     SET client_min_messages = error";

@@ -40,7 +40,7 @@ pub(crate) fn mark_moved(connection: &Connection) -> rusqlite::Result<()> {
 }
 
 /// Refuses a file whose rows were moved.
-pub(super) fn refuse_moved(connection: &Connection, path: &Path) -> Result<(), DatabaseError> {
+pub(crate) fn refuse_moved(connection: &Connection, path: &Path) -> Result<(), DatabaseError> {
     let failed = |error: rusqlite::Error| explain(path, Act::Other("look at a mark"), &error);
     if version(connection).map_err(failed)? != MOVED {
         return Ok(());

@@ -26,7 +26,7 @@ use crate::{
     Clock, Database, DatabaseError, Isolation, Migration, Statement, Statements, Time, Transaction, Upgraded, WriteJob,
 };
 
-pub(crate) use copied::{mark_moved, refuse_foreign_log};
+pub(crate) use copied::{mark_moved, refuse_foreign_log, refuse_moved};
 use lock::WriteLock;
 use readers::Readers;
 use writer::Writer;

@@ -27,7 +27,7 @@ impl FileSource {
     /// Opens the file, where no other process has it open.
     ///
     /// # Errors
-    /// [`DatabaseError::Aborted`] where it is in use.
+    /// [`DatabaseError::Aborted`] where it is in use; [`DatabaseError::Schema`] where its rows were moved before.
     pub fn open(path: &Path) -> Result<Self, DatabaseError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let failed = |error: rusqlite::Error| match error.sqlite_error_code() {
@@ -46,6 +46,7 @@ impl FileSource {
         // Logging", section 8), and keeps it.
         let _: String = connection.query_row("PRAGMA locking_mode=EXCLUSIVE", [], |row| row.get(0)).map_err(failed)?;
         connection.execute_batch("BEGIN; SELECT count(*) FROM sqlite_schema; COMMIT; BEGIN").map_err(failed)?;
+        sqlite::refuse_moved(&connection, path)?;
         Ok(Self { connection, path: path.to_owned() })
     }
 

@@ -63,8 +63,10 @@ impl Server {
         for name in names {
             let found = self.bare.rows("look for rows", &format!("SELECT 1 FROM {name} LIMIT 1"))?;
             if !found.is_empty() {
-                return Err(self
-                    .unfit(format!("its table {name} has rows already; nothing was changed: name an empty database")));
+                return Err(self.unfit(format!(
+                    "its table {name} has rows already; nothing was changed: name an empty database. Where a \
+                     \"strongroom migrate\" that was interrupted left the rows, empty the database and repeat the command"
+                )));
             }
         }
         Ok(())

@@ -152,7 +152,7 @@ permissions! {
     QUEUES_PAUSE "queues.pause" Installation Writes [SystemAdmin]
     QUEUES_RESUME "queues.resume" Installation Writes [SystemAdmin]
     QUEUES_EMPTY "queues.empty" Installation Writes [SystemAdmin]
-    QUEUES_REVIVE "queues.revive" Installation Writes [SystemAdmin]
+    QUEUES_RETRY "queues.retry" Installation Writes [SystemAdmin]
     QUEUES_DELETE "queues.delete" Installation Writes [SystemAdmin]
     RECEIVING_FORGET "receiving.forget" Institutions Writes [SystemAdmin InstitutionAdmin]
     RECEIVING_LIST "receiving.list" Institutions Reads [SystemAdmin InstitutionAdmin InstitutionUser Auditor]

@@ -1,13 +1,15 @@
 //! Deposits: packages that are submitted, and how each ended.
 
 use strongroom_digest::{Algorithm, Digest};
-use strongroom_registry::{ItemId, RegistryError, Scope, Transaction, items, parts, tenants};
+use strongroom_registry::tenants::{self, Institution};
+use strongroom_registry::{ItemId, RegistryError, Scope, Transaction, items, parts};
 
-use super::OpContext;
 use super::authorization::{DEPOSITS_SUBMIT, INSTITUTIONS_LIST, ITEMS_SHOW};
 use super::views::{DepositView, SubmittedView};
+use super::{OpContext, PAGE};
 use crate::EngineError;
 use crate::ingest::{DepositRequest, deposit};
+use crate::paging;
 
 pub use crate::ingest::{DepositKind, PackageSource};
 
@@ -80,13 +82,33 @@ fn view(tx: &mut dyn Transaction, scope: Scope, item: ItemId) -> Result<DepositV
     DepositView::read(tx, item, parts)
 }
 
+/// The institution of a deposit that names none: the only one that takes deposits.
 fn only_institution(context: &OpContext) -> Result<String, EngineError> {
     let authorized = context.authorize(&INSTITUTIONS_LIST)?;
-    let mut known = authorized.read(|tx| tenants::institutions(tx, authorized.scope(), "", 2))?;
-    known.retain(|institution| institution.active);
-    match known.as_slice() {
-        [only] => Ok(only.identifier.clone()),
-        _ => Err(EngineError::Usage("whose deposit this is must be said: give --institution".to_owned())
-            .next("\"strongroom institution list\" shows those there are")),
+    let list = |after: Option<String>, limit| {
+        authorized.read(|tx| tenants::institutions(tx, authorized.scope(), after.as_deref().unwrap_or_default(), limit))
+    };
+    let (mut active, mut removed) = (Vec::new(), None);
+    for institution in paging::rows(PAGE, |institution| institution.identifier.clone(), list) {
+        let Institution { identifier, active: is_active, .. } = institution?;
+        if is_active {
+            active.push(identifier);
+        } else {
+            removed = Some(identifier);
+        }
+        if active.len() > 1 {
+            break;
+        }
+    }
+    match (active.as_slice(), removed) {
+        ([only], _) => Ok(only.clone()),
+        ([], None) => Err(EngineError::Usage("there is no institution that the deposit could belong to".to_owned())
+            .next("\"strongroom institution add DOMAIN\" adds one")),
+        ([], Some(removed)) => {
+            Err(EngineError::Usage(format!("the institution {removed} is removed: it takes no deposits"))
+                .next(format!("\"strongroom institution remove --undo {removed}\" brings it back")))
+        }
+        _ => Err(EngineError::Usage("there are several institutions, and the deposit names none".to_owned())
+            .next("give --institution; \"strongroom institution list\" shows them")),
     }
 }

@@ -8,12 +8,12 @@ use strongroom_registry::{
 };
 
 use super::authorization::{ITEMS_HISTORY, ITEMS_LIST, ITEMS_SHOW, ITEMS_STEER, ITEMS_WORK};
-use super::views::{HistoryLineView, ItemView, ObstacleView, StandingView};
+use super::views::{BytesView, HistoryLineView, ItemView, ObstacleView, StandingView};
 use super::{Authorized, Listing, OpContext, Page, find_institution};
 use crate::journal::Target;
 use crate::restoration::{follow_receipt, is_into_folder};
 use crate::runtime::{Shutdown, Summary};
-use crate::{EngineError, work_on};
+use crate::{EngineError, Home, work_on};
 
 /// Which items are listed.
 #[derive(Debug, Clone, Default)]
@@ -151,7 +151,30 @@ pub fn show(context: &OpContext, item: ItemId) -> Result<ItemView, EngineError> 
 pub fn standing(context: &OpContext, wanted: &[ItemId]) -> Result<Vec<StandingView>, EngineError> {
     let authorized = context.authorize(&ITEMS_SHOW)?;
     let find = |tx: &mut dyn Transaction, id: &ItemId| items::find(tx, authorized.scope(), *id);
-    Ok(authorized.read(|tx| wanted.iter().map(|id| Ok(find(tx, id)?.into())).collect())?)
+    let found: Vec<Item> = authorized.read(|tx| wanted.iter().map(|id| find(tx, id)).collect())?;
+    let home = authorized.home();
+    Ok(found
+        .into_iter()
+        .map(|item| {
+            let bytes = bytes_of(home, &item);
+            StandingView::new(item, bytes)
+        })
+        .collect())
+}
+
+/// How far an item is in bytes, by its stage and by what its task has read in this process.
+fn bytes_of(home: &Home, item: &Item) -> Option<BytesView> {
+    let bytes = home.workflows().of(item.action)?.bytes(item.stage, item.size?, home.usual_copies());
+    if item.status.is_ended() {
+        return Some(BytesView { read: bytes.all, expected: bytes.all });
+    }
+    let here = home.running.bytes(&item.topic, &item.id.to_string()).unwrap_or_default();
+    Some(BytesView { read: bytes.before + here.min(bytes.here), expected: bytes.all })
+}
+
+/// Bytes that the tasks of this process have read, for whoever works on items in it.
+pub fn bytes_read(context: &OpContext) -> Result<u64, EngineError> {
+    Ok(context.authorize(&ITEMS_WORK)?.home().running.all_bytes())
 }
 
 /// What happened to an item, oldest first.

@@ -32,7 +32,8 @@ pub fn send(context: &OpContext, message: Uuid) -> Result<MessageView, EngineErr
     })?)
 }
 
-/// Removes an undeliverable message: it is never delivered.
+/// Removes an undeliverable message: it is never delivered. An upload that waits for its notice gets another one when its receiving
+/// store is scanned again.
 ///
 /// # Errors
 /// There is no such message, or it is not undeliverable.
@@ -40,7 +41,7 @@ pub fn remove(context: &OpContext, message: Uuid) -> Result<MessageView, EngineE
     let authorized = context.authorize(&OUTBOX_REMOVE)?;
     Ok(authorized.write(move |tx| {
         let found = outbox::find_undeliverable(tx, message, "remove it")?;
-        outbox::set_delivered(tx, message)?;
+        outbox::set_removed(tx, &found)?;
         Ok::<_, RegistryError>((target(&found), MessageView::from(found)))
     })?)
 }

@@ -5,7 +5,7 @@ use strongroom_registry::counted;
 use strongroom_registry::{RegistryError, work};
 
 use super::authorization::{
-    QUEUES_DELETE, QUEUES_EMPTY, QUEUES_LIST, QUEUES_PAUSE, QUEUES_RESUME, QUEUES_REVIVE, QUEUES_TASKS,
+    QUEUES_DELETE, QUEUES_EMPTY, QUEUES_LIST, QUEUES_PAUSE, QUEUES_RESUME, QUEUES_RETRY, QUEUES_TASKS,
 };
 use super::views::{AffectedTasksView, TaskView, TopicView};
 use super::{Authorized, OpContext, PAGE, Page};
@@ -114,25 +114,25 @@ pub fn empty(context: &OpContext, topic: &str) -> Result<AffectedTasksView, Engi
 }
 
 /// Brings dead tasks of a topic back: the one named, or all.
-pub fn revive(context: &OpContext, topic: &str, task: Option<TaskId>) -> Result<AffectedTasksView, EngineError> {
-    let authorized = context.authorize(&QUEUES_REVIVE)?;
+pub fn retry(context: &OpContext, topic: &str, task: Option<TaskId>) -> Result<AffectedTasksView, EngineError> {
+    let authorized = context.authorize(&QUEUES_RETRY)?;
     check_topic(&authorized, topic)?;
     let (name, who) = (topic.to_owned(), authorized.actor().name.clone());
     let workflows = authorized.home().registry.workflows();
-    let revived = authorized.write_and_wake(move |tx| {
-        let (revived, topics) = work::revive(tx, workflows.as_ref(), &name, task, &who)?;
-        if let (0, Some(task)) = (revived, task) {
+    let retried = authorized.write_and_wake(move |tx| {
+        let (retried, topics) = work::retry(tx, workflows.as_ref(), &name, task, &who)?;
+        if let (0, Some(task)) = (retried, task) {
             return Err(RegistryError::NotFound { what: "dead task", id: task.to_string() });
         }
-        Ok((Target::of_system(format!("{name}: {}", counted(revived, "task", "tasks"))), (revived, topics)))
+        Ok((Target::of_system(format!("{name}: {}", counted(retried, "task", "tasks"))), (retried, topics)))
     });
-    let revived = revived.map_err(|error| match error {
+    let retried = retried.map_err(|error| match error {
         RegistryError::NotFound { .. } => {
             EngineError::from(error).next("\"strongroom queue dead\" shows those there are")
         }
         other => other.into(),
     })?;
-    Ok(AffectedTasksView { topic: topic.to_owned(), tasks: revived })
+    Ok(AffectedTasksView { topic: topic.to_owned(), tasks: retried })
 }
 
 /// Deletes one task; the task as it was.

@@ -17,10 +17,10 @@ use super::views::{
     BackfillView, CreatedStoreView, DifferenceView, EnqueuedBackfillView, ReplacementView, RetirementView,
     ReusedStoreView, StoreCheckView, StoreView, UnretiredView,
 };
+pub use crate::backfill::BackfillRequest;
 use crate::backfill::{self, BackfillSummary, Replacement, Retirement};
 use crate::journal::Target;
 use crate::reconcile::{self, Compared};
-use crate::runtime::Shutdown;
 use crate::settings::{Settings, StoreSettings};
 use crate::survey::{self, Condition, Survey, SurveyedStore};
 use crate::{EngineError, findings, places};
@@ -115,10 +115,14 @@ pub fn check(installation: &Installation, stores: &[String]) -> Result<StoreChec
     if let Some(name) = stores.iter().find(|name| !authorized.settings().stores.contains_key(*name)) {
         return Err(not_found(name).next(LISTING));
     }
-    let registry = authorized.registry().ok().flatten();
+    // The stores are checked all the same: they are what is left when a registry is lost.
+    let (registry, journal) = match authorized.registry() {
+        Ok(registry) => (registry, Ok(())),
+        Err(error) => (None, Err(error)),
+    };
     let survey = authorized.survey(registry.as_ref())?;
     let chosen = survey.stores.iter().filter(|one| stores.is_empty() || stores.contains(&one.name));
-    let mut checks = StoreChecks { stores: Vec::new(), journal: Ok(()) };
+    let mut checks = StoreChecks { stores: Vec::new(), journal };
     for one in chosen {
         // Only a store that is the one it should be is written to.
         let usable = one.store.as_deref().filter(|_| one.condition == Condition::Available);
@@ -239,14 +243,20 @@ pub fn enqueue_backfill(context: &OpContext, store: &str) -> Result<EnqueuedBack
 /// called after each object.
 pub fn backfill(
     context: &OpContext,
-    store: &str,
-    stop: &Shutdown,
+    request: &BackfillRequest,
     progress: &mut dyn FnMut(&BackfillSummary),
 ) -> Result<BackfillView, EngineError> {
     let authorized = context.authorize(&STORES_BACKFILL)?;
+    let store = request.store.as_str();
     authorized.home().store(store)?;
-    let summary = authorized.around(&Target::of_system(store), |home| backfill::run(home, store, stop, progress))?;
+    let summary = authorized.around(&Target::of_system(store), |home| backfill::run(home, request, progress))?;
     Ok(BackfillView::new(store, summary))
+}
+
+/// How many objects whose placement names a store it does not hold whole, and how many bytes it lacks of them.
+pub fn amount_lacking(context: &OpContext, store: &str) -> Result<(u64, u64), EngineError> {
+    let authorized = context.authorize(&STORES_LIST)?;
+    backfill::amount_lacking(authorized.home(), store)
 }
 
 /// Puts another store in the place of a lost one. Where it keeps copies, [`backfill()`] or [`enqueue_backfill`] brings what it

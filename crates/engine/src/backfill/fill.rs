@@ -145,7 +145,7 @@ impl Filling<'_> {
             let page = page?;
             let mut brought = Vec::with_capacity(page.len());
             for content in &page {
-                (self.go_on)()?;
+                self.go_on.check()?;
                 match self.bring(store, content, records.contains(&content.id))? {
                     Brought::Put(copy) => brought.push((content, copy, true)),
                     Brought::StoredWatermark(copy) => brought.push((content, copy, false)),
@@ -171,7 +171,7 @@ impl Filling<'_> {
         let mut copies = Vec::with_capacity(brought.len());
         let (mut wrong, mut solved) = (Vec::new(), Vec::new());
         for (content, mut copy, is_put) in brought {
-            (self.go_on)()?;
+            self.go_on.check()?;
             self.hold.keep_in_time()?;
             let key = Key::new(copy.key.as_str()).map_err(StorageError::from)?;
             copy.proof = self.look(store, &key, content)?;

@@ -34,8 +34,7 @@ impl Handler for BackfillHandler {
         if let Err(error) = super::check_store(&self.home, store) {
             return Outcome::Dead { reason: error.chain() }.into();
         }
-        let go_on = || context.check();
-        match super::bring_up(&self.home, object, store, &go_on) {
+        match super::bring_up(&self.home, object, store, context) {
             Ok(None) => Outcome::Done.into(),
             Ok(Some(filled)) if filled.is_whole() => Outcome::Done.into(),
             Ok(Some(filled)) if filled.reasons.is_empty() => {

@@ -8,6 +8,7 @@ mod handler;
 mod replace;
 mod retire;
 
+use strongroom_digest::Progress;
 use strongroom_registry::backfill::{self as rows, Lacking};
 use strongroom_registry::counted;
 use strongroom_registry::objects::{self, Object};
@@ -15,7 +16,8 @@ use strongroom_registry::work::Claim;
 use strongroom_registry::{ObjectId, Registry, RegistryError, Scope};
 
 use crate::hold::{GoOn, ObjectHold, OperationError};
-use crate::runtime::{Interrupted, Shutdown};
+use crate::interruptible::Attended;
+use crate::runtime::Shutdown;
 use crate::settings::Settings;
 use crate::work::{object_store_key, put_tasks};
 use crate::{EngineError, Home, paging};
@@ -83,6 +85,18 @@ pub struct BackfillSummary {
     pub errors: Vec<String>,
 }
 
+/// How many objects a store that placements name does not hold whole, and how many bytes of their contents it lacks.
+pub fn amount_lacking(home: &Home, store: &str) -> Result<(u64, u64), EngineError> {
+    check_store(home, store)?;
+    let mut sum = (0, 0);
+    for (placement, _) in home.settings.placements.iter().filter(|(_, stores)| stores.iter().any(|name| name == store))
+    {
+        let (objects, bytes) = home.registry.read(|tx| rows::amount_lacking(tx, placement, store))?;
+        sum = (sum.0 + objects, sum.1 + bytes);
+    }
+    Ok(sum)
+}
+
 /// Enqueues a task for each object that the store does not hold whole; how many there are. What waits already is not
 /// enqueued twice.
 pub fn enqueue(home: &Home, store: &str) -> Result<u64, EngineError> {
@@ -99,16 +113,34 @@ pub fn enqueue(home: &Home, store: &str) -> Result<u64, EngineError> {
     Ok(made)
 }
 
+/// A store to bring up to date here and now.
+#[derive(Debug, Clone)]
+pub struct BackfillRequest {
+    /// The store.
+    pub store: String,
+    /// Asks to stop early: what was copied is kept.
+    pub stop: Shutdown,
+    /// Counts the bytes that are read: each content is copied, and then read back unless its store vouches for it.
+    pub progress: Progress,
+}
+
+impl BackfillRequest {
+    /// For a store, until all that it lacks is there.
+    pub fn new(store: impl Into<String>) -> Self {
+        Self { store: store.into(), stop: Shutdown::new(), progress: Progress::default() }
+    }
+}
+
 /// Brings a store up to date here and now, object by object; `progress` is called after each.
 pub fn run(
     home: &Home,
-    store: &str,
-    stop: &Shutdown,
+    request: &BackfillRequest,
     progress: &mut dyn FnMut(&BackfillSummary),
 ) -> Result<BackfillSummary, EngineError> {
+    let BackfillRequest { store, stop, progress: counts } = request;
     check_store(home, store)?;
     let mut summary = BackfillSummary::default();
-    let go_on = || if stop.is_requested() { Err(Interrupted::Draining) } else { Ok(()) };
+    let go_on = Attended { stop, progress: counts };
     each_lacking((&home.settings, &home.registry), Scope::System, Some(store), &mut |lacking| {
         if stop.is_requested() {
             return Ok(());

@@ -342,11 +342,17 @@ fn run_task(home: &Home, task: &BackgroundTask, turn: Turn<'_>, shutdown: &Shutd
     }
     match outcome {
         Ok(_) if shutdown.is_requested() => {
+            Event::BackgroundTaskStopped { name }.emit();
             turn.end(RunEnd::Stopped, Duration::ZERO)?;
             Ok(Run::Stopped)
         }
         Ok(result) => {
-            Event::BackgroundTaskRan { name, outcome: &result, elapsed }.emit();
+            // Most runs have nothing to do, and say so each time.
+            let known = home.registry.read(schedules::list).unwrap_or_default();
+            let before =
+                known.iter().find(|schedule| schedule.name == name).and_then(|schedule| schedule.result.as_ref());
+            let is_news = before != Some(&result);
+            Event::BackgroundTaskRan { name, outcome: &result, elapsed, is_news }.emit();
             turn.end(RunEnd::Done(result.clone()), every)?;
             Ok(Run::Done { result, elapsed })
         }

@@ -109,7 +109,7 @@ fn attest(head: &Head, copy: &WatchedCopy) -> StoredBytes {
 pub(crate) fn read(store: &dyn Store, key: &Key, go_on: &GoOn<'_>) -> Result<(u64, Digest), OperationError> {
     let body = store.open(key, 0, None)?;
     let (size, digests) =
-        hash_reader(Interruptible::new(body, go_on), &[Algorithm::Sha512]).map_err(|source| match go_on() {
+        hash_reader(Interruptible::new(body, go_on), &[Algorithm::Sha512]).map_err(|source| match go_on.check() {
             Err(interrupted) => OperationError::Interrupted(interrupted),
             Ok(()) => OperationError::from(StorageError::Io {
                 store: store.name().to_owned(),

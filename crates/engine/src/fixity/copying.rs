@@ -74,7 +74,7 @@ impl Copying<'_> {
     ) -> Result<Copied, OperationError> {
         let (mut cold, mut silent): (Vec<&WatchedCopy>, Option<StorageError>) = (Vec::new(), None);
         for source in copies {
-            (self.go_on)()?;
+            self.go_on.check()?;
             match self.put_from(source, put)? {
                 Attempt::Served => return Ok(Copied::From(source.store.clone())),
                 Attempt::Refused(reason) => reasons.push(format!("{}: {reason}", source.store)),
@@ -131,7 +131,7 @@ impl Copying<'_> {
         self.hold.keep()?;
         let outcome = put(&mut self.hold.keeping(Interruptible::new(body, self.go_on)))?;
         if outcome.is_err() {
-            (self.go_on)()?;
+            self.go_on.check()?;
         }
         Ok(outcome)
     }

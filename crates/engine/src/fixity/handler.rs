@@ -46,8 +46,7 @@ impl CheckHandler {
     /// Checks what is due now: a copy that somebody else checked since the task was made is fresh, and skipped.
     fn check(&self, object: ObjectId, store: &str, context: &TaskContext) -> Result<Option<String>, OperationError> {
         let before = run::due_before(&self.home, now(&self.home)?);
-        let go_on = || context.check();
-        let unit = Unit { home: &self.home, object, store, before, actor: None, go_on: &go_on };
+        let unit = Unit { home: &self.home, object, store, before, actor: None, go_on: context };
         let checked = unit.check(usize::MAX, &mut FixitySummary::default())?;
         match (checked.failure, checked.busy_until) {
             // No attempt is spent on a store that is away.

@@ -117,7 +117,7 @@ impl<'a> Files<'a> {
         let mut faults = Vec::new();
         self.compare_text(Part::Declaration, DECLARATION.0, DECLARATION.1, &mut faults)?;
         for (place, expected) in &self.places {
-            go_on()?;
+            go_on.check()?;
             let file = place.file(INVENTORY);
             let found = lying(self.store, &self.key(&file)?, go_on)?;
             if found.as_ref().and_then(|found| found.digest) != Some(*expected) {
@@ -196,7 +196,7 @@ impl Writer<'_> {
             Part::Inventory(Place::Root(_)) => 4,
         });
         for fault in &faults {
-            (self.go_on)()?;
+            self.go_on.check()?;
             let is_put = match (fault.part, self.recorded(fault.part)) {
                 // Beside the root inventory that is put behind it.
                 (Part::Sidecar(Place::Root(_)), Some(digest)) => {

@@ -20,6 +20,7 @@ mod suspect;
 mod unit;
 
 use serde::Serialize;
+use strongroom_digest::Progress;
 use strongroom_registry::events::EventRow;
 use strongroom_registry::fixity::{self as record, WatchedCopy};
 use strongroom_registry::journal::Actor;
@@ -57,12 +58,16 @@ pub struct FixityRequest {
     pub store: Option<String>,
     /// Also those whose last check is fresh.
     pub all: bool,
+    /// Those last checked before this time, instead of those that are due.
+    pub checked_before: Option<Time>,
     /// At most this many copies.
     pub max: Option<usize>,
     /// On whose behalf; none for the program itself.
     pub actor: Option<Actor>,
     /// Asks to stop early: what was done is kept.
     pub stop: Shutdown,
+    /// Counts the bytes that are read.
+    pub progress: Progress,
 }
 
 /// What a round of checks came to. Copies are those of contents, and one for an object's declaration and inventories in a

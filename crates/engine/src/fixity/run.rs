@@ -11,7 +11,7 @@ use super::repair::{RepairOutcome, treat};
 use super::roots::{self, Root};
 use super::unit::Unit;
 use super::{FixityRequest, FixitySummary, OperationError, inventories, now};
-use crate::runtime::Interrupted;
+use crate::interruptible::Attended;
 use crate::{EngineError, Home, watermark, work};
 
 /// Due copies listed of each store at once.
@@ -67,7 +67,7 @@ pub fn run(
         summary.errors.push(format!("store {store} is away, so nothing in it was checked: {reason}"));
     }
     let mut left = request.max.unwrap_or(usize::MAX);
-    let go_on = || if request.stop.is_requested() { Err(Interrupted::Draining) } else { Ok(()) };
+    let go_on = Attended { stop: &request.stop, progress: &request.progress };
     let mut rounds = asked.rounds();
     while left > 0 && !request.stop.is_requested() {
         let (units, _) = rounds.next(left)?;
@@ -106,8 +106,8 @@ pub fn run(
             }
         }
     }
-    let is_of_all = request.institution.is_none() && request.object.is_none() && request.max.is_none();
-    if is_of_all && !request.stop.is_requested() {
+    let is_narrowed = request.institution.is_some() || request.object.is_some() || request.max.is_some();
+    if !is_narrowed && request.checked_before.is_none() && !request.stop.is_requested() {
         if request.all {
             asked.put_back_marks()?;
         }
@@ -218,7 +218,11 @@ struct Asked<'h> {
 impl<'h> Asked<'h> {
     fn of(home: &'h Home, request: &FixityRequest) -> Result<Self, EngineError> {
         let now = now(home)?;
-        let before = if request.all { now } else { due_before(home, now) };
+        let before = match request.checked_before {
+            Some(time) => time.min(now),
+            None if request.all => now,
+            None => due_before(home, now),
+        };
         let scope = home.scope_of(request.institution.as_deref())?;
         let object = match &request.object {
             None => None,

@@ -155,7 +155,7 @@ impl Unit<'_> {
             return Err(OperationError::Interrupted(reason));
         }
         for copy in suspects {
-            (self.go_on)()?;
+            self.go_on.check()?;
             summary.bytes += copy.size;
             count(repair::treat(self.home, copy, self.actor, self.go_on), summary, checked)?;
         }
@@ -196,7 +196,7 @@ impl Unit<'_> {
             loop {
                 let index = next.fetch_add(1, Ordering::Relaxed);
                 let Some(copy) = page.get(index) else { return found };
-                let seen = (self.go_on)().map_err(OperationError::Interrupted);
+                let seen = self.go_on.check().map_err(OperationError::Interrupted);
                 let seen = seen.and_then(|()| check::look(store, copy, self.go_on));
                 let stop = matches!(seen, Err(OperationError::Interrupted(_)));
                 found.push((index, (seen, begun.elapsed())));

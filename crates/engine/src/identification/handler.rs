@@ -45,8 +45,7 @@ impl RenewalHandler {
     /// Identifies what was not identified with the signature files in use now; why some files could not be.
     fn renew(&self, object: ObjectId, context: &TaskContext) -> Result<Option<String>, OperationError> {
         let with = Identifying::of(&self.home)?;
-        let go_on = || context.check();
-        let renewal = Renewal { home: &self.home, object, with: &with, go_on: &go_on };
+        let renewal = Renewal { home: &self.home, object, with: &with, go_on: context };
         let mut summary = ReidentifySummary::default();
         renewal.renew(&mut summary)?;
         Ok(summary.errors.into_iter().next())

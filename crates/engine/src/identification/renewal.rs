@@ -59,7 +59,7 @@ impl Renewal<'_> {
         drop(ObjectHold::take(self.home, object.id)?);
         let give_up_at = summary.failed + FAILURES;
         let list = |after, limit| -> Result<_, OperationError> {
-            (self.go_on)()?;
+            self.go_on.check()?;
             let signatures = self.with.signatures();
             Ok(self.home.registry.read(|tx| record::files_behind(tx, self.object, signatures, after, limit))?)
         };
@@ -110,7 +110,7 @@ impl Renewal<'_> {
         let mut reasons = Vec::new();
         let mut is_cold = false;
         for copy in copies.iter().filter(|copy| copy.state == CopyState::Kept) {
-            (self.go_on)()?;
+            self.go_on.check()?;
             match self.look(file, copy)? {
                 Attempt::Found(format) => return Ok(Outcome::Found(format)),
                 Attempt::Cold => is_cold = true,

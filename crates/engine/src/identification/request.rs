@@ -1,6 +1,7 @@
 //! What people ask of identification anew: say what is behind, leave it to the workers, or do it here and now.
 
 use serde::Serialize;
+use strongroom_digest::Progress;
 use strongroom_registry::identification::{self as record, ObjectBehind};
 use strongroom_registry::objects;
 
@@ -8,7 +9,8 @@ use super::Identifying;
 use super::handler::TOPIC;
 use super::renewal::Renewal;
 use crate::hold::OperationError;
-use crate::runtime::{Interrupted, Shutdown};
+use crate::interruptible::Attended;
+use crate::runtime::Shutdown;
 use crate::{EngineError, Home, paging, work};
 
 /// Objects listed, and tasks enqueued in one transaction.
@@ -23,6 +25,8 @@ pub struct ReidentifyRequest {
     pub object: Option<String>,
     /// Asks to stop early: what was done is kept.
     pub stop: Shutdown,
+    /// Counts the bytes that are read.
+    pub progress: Progress,
 }
 
 /// How much is behind.
@@ -95,7 +99,7 @@ pub fn run(
 ) -> Result<ReidentifySummary, EngineError> {
     let with = Identifying::of(home)?;
     let mut summary = ReidentifySummary::default();
-    let go_on = || if request.stop.is_requested() { Err(Interrupted::Draining) } else { Ok(()) };
+    let go_on = Attended { stop: &request.stop, progress: &request.progress };
     each_page(home, request, &with, &mut |page| {
         for one in page {
             let renewal = Renewal { home, object: one.object, with: &with, go_on: &go_on };

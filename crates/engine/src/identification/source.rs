@@ -62,7 +62,7 @@ impl<'a> StoredSource<'a> {
 
     /// Reads from the store until `buffer` is full or the bytes end.
     fn fetch(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        (self.go_on)().map_err(io::Error::other)?;
+        self.go_on.check().map_err(io::Error::other)?;
         let from = self.start.saturating_add(offset);
         let mut body = self.store.open(self.key, from, Some(buffer.len() as u64)).map_err(io::Error::other)?;
         let mut filled = 0;
@@ -77,6 +77,7 @@ impl<'a> StoredSource<'a> {
                 }
             }
         }
+        self.go_on.count(filled as u64);
         Ok(filled)
     }
 }

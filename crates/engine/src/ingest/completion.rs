@@ -183,7 +183,7 @@ impl Making<'_, '_, '_> {
     /// Puts a content; whether the bytes were the right ones.
     fn put(&self, content: &PendingCopy, is_record: bool, body: impl std::io::Read) -> Result<bool, StageError> {
         let class = class_of(self.context, self.name, is_record);
-        let mut body = Interruptible::new(body, || self.context.task.check());
+        let mut body = Interruptible::new(body, self.context.task);
         match self.assembly.put_missing_content(&content.sha512, content.size, class, &mut body) {
             Ok(_) => Ok(true),
             Err(OcflError::Storage(StorageError::Mismatch { .. } | StorageError::Source { .. })) => {

@@ -60,7 +60,7 @@ pub(super) fn hold_object(context: &StageContext<'_>) -> Result<(Hold, Facts, Re
         let resolved = facts.get("resolved").and_then(|text| serde_json::from_str::<Resolved>(text).ok());
         let Some(resolved) = resolved else { return Ok((None, facts)) };
         let until = tx.now()?.plus(lease);
-        Ok((Some(leases::hold(tx, resolved.object, claim.item.0, until)?), facts))
+        Ok((Some(leases::hold_for_item(tx, claim, resolved.object, until)?), facts))
     })?;
     let resolved: Resolved = expect(&facts, "resolved")?;
     let hold = hold.ok_or_else(|| StageError::Transient("the object of the deposit could not be held".to_owned()))?;

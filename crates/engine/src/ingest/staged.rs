@@ -54,7 +54,7 @@ pub(crate) fn proves(context: &StageContext<'_>, staged: &StagedBytes) -> Result
         Err(error) if error.is_not_found() => return Ok(false),
         Err(error) => return Err(error.into()),
     };
-    match hash_reader(Interruptible::new(body, || context.task.check()), &[Algorithm::Sha512]) {
+    match hash_reader(Interruptible::new(body, context.task), &[Algorithm::Sha512]) {
         Ok((size, digests)) => Ok(size == staged.size && digests.get(Algorithm::Sha512) == Some(staged.sha512)),
         Err(error) => {
             context.task.check()?;

@@ -202,7 +202,7 @@ impl<'a, 'c> Staging<'a, 'c> {
         if self.resumes && self.is_recorded(entry)? {
             return Ok(());
         }
-        let bytes = Interruptible::new(bytes, || self.context.task.check());
+        let bytes = Interruptible::new(bytes, self.context.task);
         let staged = if entry.size <= SMALL { self.pack(entry, bytes)? } else { self.put_alone(entry, bytes)? };
         let size = staged.size;
         self.rows.push(InterimFile {
@@ -341,7 +341,9 @@ impl<'a, 'c> Staging<'a, 'c> {
                 ..PutOptions::default()
             };
             let key = Key::new(self.pack_key.as_str())?;
-            let mut pack = Interruptible::new(self.pack.as_slice(), || self.context.task.check());
+            // Its bytes were counted when they were read.
+            let go_on = || self.context.task.check();
+            let mut pack = Interruptible::new(self.pack.as_slice(), &go_on);
             if let Err(error) = self.context.staging().put(&key, &mut pack, &options) {
                 self.context.task.check()?;
                 return Err(error.into());

@@ -5,7 +5,7 @@ use strongroom_registry::{Action, RegistryError, Stage as Name, Transaction, Ver
 
 use super::stages;
 use super::sweep;
-use crate::workflow::{Stage, StageContext, StageError, StageWork, WaitsFor, Workflow};
+use crate::workflow::{Passes, Stage, StageContext, StageError, StageWork, WaitsFor, Workflow};
 
 pub(super) const RECEIVE: Name = Name::named("receive");
 pub(super) const PROVISION: Name = Name::named("provision");
@@ -28,14 +28,14 @@ pub(crate) const WORKFLOW: Workflow = Workflow {
         stage(RECEIVE, stages::receive, WaitsFor::Turn),
         stage(Name::named("estimate"), stages::estimate, WaitsFor::Time),
         stage(PROVISION, stages::provision, WaitsFor::Staging),
-        stage(FETCH, stages::fetch, WaitsFor::Time),
+        Stage { passes: Passes::Once, ..stage(FETCH, stages::fetch, WaitsFor::Time) },
         stage(VALIDATE, stages::validate, WaitsFor::Time),
         stage(RESOLVE, stages::resolve, WaitsFor::Time),
         stage(COMPARE, stages::compare, WaitsFor::ObjectLease),
         stage(Name::named("gather"), stages::gather, WaitsFor::Time),
         stage(Name::named("characterize"), stages::characterize, WaitsFor::Time),
-        stage(WRITE, stages::write, WaitsFor::ObjectLease),
-        stage(Name::named("verify"), stages::verify, WaitsFor::ObjectLease),
+        Stage { passes: Passes::OncePerStore, ..stage(WRITE, stages::write, WaitsFor::ObjectLease) },
+        Stage { passes: Passes::OncePerStore, ..stage(Name::named("verify"), stages::verify, WaitsFor::ObjectLease) },
         stage(RECORD, stages::record, WaitsFor::ObjectLease),
         stage(NOTIFY, stages::notify, WaitsFor::Time),
         stage(Name::named("cleanup"), stages::cleanup, WaitsFor::Time),
@@ -45,7 +45,7 @@ pub(crate) const WORKFLOW: Workflow = Workflow {
 };
 
 const fn stage(name: Name, run: StageWork, waits_for: WaitsFor) -> Stage {
-    Stage { name, run, waits_for, inline: true }
+    Stage { name, run, waits_for, inline: true, passes: Passes::None }
 }
 
 /// Whether a deposit at `stage` has come as far as `reached`.

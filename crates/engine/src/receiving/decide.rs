@@ -237,7 +237,7 @@ fn fate_of_known(upload: &Upload, item: &Item) -> Fate {
         // The follow-up decides by how the item ends.
         return Fate { item: Some(item.id), ..Fate::new(UploadState::Submitted, "these bytes were submitted before") };
     }
-    let note = format!("these bytes were taken in before another upload of this name, by work item {}", item.id);
+    let note = format!("these bytes were ingested before another upload of this name, by work item {}", item.id);
     Fate::new(UploadState::Known, note)
 }
 

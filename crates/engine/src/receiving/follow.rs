@@ -52,7 +52,7 @@ fn remove_due(home: &Home, upload: &Upload, retention: i64, watched: &mut ScanSu
         }
     }
     let note = match upload.state {
-        UploadState::Published => item.note.as_deref().unwrap_or("taken in"),
+        UploadState::Published => item.note.as_deref().unwrap_or("ingested"),
         _ => upload.note.as_deref().unwrap_or_default(),
     };
     if begin_removal(home, upload, note)? {

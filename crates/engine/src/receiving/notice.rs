@@ -166,7 +166,7 @@ fn text(upload: &Upload, item: ItemId, problems: &[ItemProblem], remove_after: T
     }
     let _ = writeln!(
         text,
-        "\nWhat to do: put a corrected bag under the same name, which replaces this one and is taken in; or copy the upload \
+        "\nWhat to do: put a corrected bag under the same name, which replaces this one and is ingested; or copy the upload \
          elsewhere before it is removed. Nothing else is removed. This notice may be deleted at any time."
     );
     text

@@ -60,7 +60,7 @@ pub(super) fn stays(home: &Home, upload: &Upload, item: &Item, reason: &str) -> 
     let again: Time = home.registry.read(|tx| Ok::<_, RegistryError>(tx.now()?.plus(ASK_AGAIN)))?;
     let (store, key) = (&upload.store, &upload.key);
     Event::UploadStays { store, key, reason }.emit();
-    let note = format!("taken in by work item {}, not removed: {reason}; asked again after {again}", item.id);
+    let note = format!("ingested by work item {}, not removed: {reason}; asked again after {again}", item.id);
     // A removal that was begun goes on when the object is whole.
     let state = if upload.state == UploadState::Removing { UploadState::Removing } else { UploadState::Published };
     Ok(Fate { remove_after: Some(again), ..Fate::new(state, note) })

@@ -154,7 +154,8 @@ fn is_same(
     context: &StageContext<'_>,
 ) -> Result<Option<Digest>, StageError> {
     let read = |bytes: &mut dyn Read| lies_as_announced(head, announced, bytes);
-    let outcome = read_stored(store, key, |body| read(&mut Interruptible::new(body, || context.task.check())));
+    let go_on = || context.task.check();
+    let outcome = read_stored(store, key, |body| read(&mut Interruptible::new(body, &go_on)));
     context.task.check()?;
     Ok(outcome?)
 }

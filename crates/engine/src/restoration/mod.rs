@@ -41,7 +41,7 @@ pub use request::{
 
 use crate::AGENT;
 use crate::error::chain;
-use crate::workflow::{Outcome, Stage, StageContext, StageError, WaitsFor, Workflow};
+use crate::workflow::{Outcome, Passes, Stage, StageContext, StageError, WaitsFor, Workflow};
 use request::RestoreOptions;
 use target::{Delivery, Target};
 
@@ -53,7 +53,8 @@ pub(crate) const OF_OBJECTS: Workflow = of(Action::named("restore_object"));
 /// The restoration of one file.
 pub(crate) const OF_FILES: Workflow = of(Action::named("restore_file"));
 
-const STAGES: &[Stage] = &[Stage { name: Name::named("restore"), run, waits_for: WaitsFor::Time, inline: false }];
+const STAGES: &[Stage] =
+    &[Stage { name: Name::named("restore"), run, waits_for: WaitsFor::Time, inline: false, passes: Passes::Once }];
 
 const fn of(action: Action) -> Workflow {
     Workflow { action, group: "restoration", stages: STAGES, restart: None, restage: None }

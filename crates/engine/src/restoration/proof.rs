@@ -171,7 +171,7 @@ impl<'c> CopyReader<'c> {
         let store: &Arc<dyn Store> = self.context.home.store(&copy.store).map_err(|error| unreadable(error.chain()))?;
         let key = Key::new(copy.key.as_str()).map_err(|error| unreadable(error.to_string()))?;
         let body = match store.open(&key, 0, None) {
-            Ok(body) => Interruptible::new(body, || self.context.task.check()),
+            Ok(body) => Interruptible::new(body, self.context.task),
             Err(error) if error.is_not_found() => {
                 let text = format!("{}: nothing lies under {key}", copy.store);
                 return Err((Some(UnusableCopy::Missing(text)), None));

@@ -52,7 +52,7 @@ impl RestorationTarget {
 }
 
 /// Refuses what is no folder, and a folder of a store: what is put there would pass for something of the store's.
-fn check_apart(home: &Home, folder: &Path) -> Result<(), EngineError> {
+pub(super) fn check_apart(home: &Home, folder: &Path) -> Result<(), EngineError> {
     let shown = folder.display();
     if folder.metadata().is_ok_and(|found| !found.is_dir()) {
         return Err(EngineError::Usage(format!("{shown} is no folder")).next("name a folder to restore into"));

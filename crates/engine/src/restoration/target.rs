@@ -12,6 +12,7 @@ use strongroom_registry::restored::Place;
 use strongroom_storage::{Key, Store};
 
 use super::names::safe_name;
+use super::request::check_apart;
 use super::{into_folder, into_store, unpack};
 use crate::workflow::{StageContext, StageError};
 
@@ -61,10 +62,10 @@ pub(super) type Give<'g> = dyn FnMut(&mut (dyn Write + Send)) -> Result<(), Stag
 impl Target {
     /// A folder by its absolute path, or the restoration store of the item's institution.
     pub(super) fn of(context: &StageContext<'_>, folder: Option<&str>, unpacked: bool) -> Result<Self, StageError> {
-        match folder {
-            Some(folder) if unpacked => return Ok(Self::Unpacked(PathBuf::from(folder))),
-            Some(folder) => return Ok(Self::Folder(PathBuf::from(folder))),
-            None => {}
+        if let Some(folder) = folder.map(PathBuf::from) {
+            // What the path leads to may have changed since the request.
+            check_apart(context.home, &folder).map_err(|error| StageError::fatal(error.chain()))?;
+            return Ok(if unpacked { Self::Unpacked(folder) } else { Self::Folder(folder) });
         }
         let institution = context.item.institution_identifier.as_str();
         let store = context.home.restoration_store(institution)?.clone();

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::Duration;
 
 use jiff::Timestamp;
+use strongroom_digest::Progress;
 use strongroom_queue::Outcome;
 use strongroom_registry::work::{self, Assignment, Claim, StageEnd};
 use strongroom_registry::{Registry, RegistryError, Time};
@@ -105,6 +106,7 @@ pub struct TaskContext {
     pub(super) settings: Arc<PoolSettings>,
     pub(super) signal: Arc<Signal>,
     pub(super) clock: Arc<dyn MonotonicClock>,
+    pub(super) progress: Progress,
 }
 
 impl TaskContext {
@@ -116,6 +118,7 @@ impl TaskContext {
             settings: Arc::new(PoolSettings::default()),
             signal: Arc::new(Signal::new(Duration::MAX)),
             clock: Arc::new(super::clock::BootClock),
+            progress: Progress::default(),
         }
     }
 
@@ -144,6 +147,11 @@ impl TaskContext {
     /// The settings of the task's topic.
     pub fn settings(&self) -> &PoolSettings {
         &self.settings
+    }
+
+    /// Counts what the task reads, in this process alone.
+    pub(crate) fn counts(&self) -> &Progress {
+        &self.progress
     }
 
     /// Tells people how far the stage is, as the item's note. A write transaction of its own: every few seconds, not for

@@ -16,6 +16,7 @@ use super::context::{Interrupted, TaskContext};
 use super::held::{HeldTask, HeldTasks};
 use super::notifier::{Notifier, Over};
 use super::pool::{Pool, Work};
+use super::running::RunningTasks;
 use super::{Summary, TaskEnd};
 use crate::event::Event;
 
@@ -89,6 +90,7 @@ pub(super) struct Core {
     pub(super) draining: AtomicBool,
     pub(super) threads: AtomicUsize,
     pub(super) tally: Tally,
+    pub(super) running: Arc<RunningTasks>,
 }
 
 /// How long between attempts to record the end of a task while the registry does not answer.
@@ -128,6 +130,7 @@ impl Core {
             let leasing = work::lease(tx, workflows, &request, &limits)?;
             all.assignments.extend(leasing.assignments);
             all.topics.extend(leasing.topics);
+            all.outcomes.extend(leasing.outcomes);
         }
         Ok(all)
     }
@@ -203,17 +206,18 @@ impl Core {
     /// Does one task on this thread and records its end.
     fn perform(self: &Arc<Self>, index: usize, pool: &Pool, work: &Work) {
         let began = Instant::now();
+        let task = &work.assignment.task;
         let context = TaskContext {
             registry: self.registry.clone(),
             holder: self.holder_text.clone(),
             settings: pool.settings.clone(),
             signal: work.held.signal.clone(),
             clock: self.clock.clone(),
+            progress: self.running.begin(&task.topic, &task.key),
         };
         if self.draining.load(Ordering::SeqCst) {
             work.held.signal.interrupt(Interrupted::Draining);
         }
-        let task = &work.assignment.task;
         let end = if let Err(reason) = context.check() {
             Tally::count(&self.tally.given_back);
             TaskEnd::from(reason)
@@ -227,6 +231,7 @@ impl Core {
                 context.transient(&work.assignment, format!("the worker panicked: {message}"))
             })
         };
+        self.running.end(&task.topic, &task.key);
         self.end(Some((index, pool)), work, end, began.elapsed());
     }
 
@@ -265,7 +270,8 @@ impl Core {
                     let following = wanted.first().filter(|one| one.follows).map(TopicLease::room);
                     let known_schema = Some(schema).filter(|_| !wanted.is_empty());
                     let next = (following.as_ref(), known_schema);
-                    let Ended { mut topics, left, goes_on } = end.write(tx, &held, (workflows, &holder), next)?;
+                    let Ended { mut topics, left, goes_on, outcome } =
+                        end.write(tx, &held, (workflows, &holder), next)?;
                     let rest = &wanted[usize::from(goes_on.is_some())..];
                     let rest = if end.is_of_stage(&held) {
                         let known: Vec<&String> = topics.iter().chain(&left).collect();
@@ -276,13 +282,17 @@ impl Core {
                     let leasing = Self::lease_all(tx, &rest, workflows, &max_attempts)?;
                     topics.extend(leasing.topics);
                     let leased = goes_on.into_iter().chain(leasing.assignments).collect::<Vec<_>>();
-                    Ok::<_, RegistryError>((topics, leased))
+                    let outcomes = outcome.into_iter().chain(leasing.outcomes).collect::<Vec<_>>();
+                    Ok::<_, RegistryError>((topics, leased, outcomes))
                 }
             };
             let error = match self.registry.write_by_rows(job) {
-                Ok((topics, leased)) => {
+                Ok((topics, leased, outcomes)) => {
                     Tally::count(&self.tally.ended);
                     end.emit(held, elapsed);
+                    for outcome in &outcomes {
+                        Event::ItemEnded { outcome }.emit();
+                    }
                     self.announce(work, &topics, &leased);
                     break Some((leased, asked_at));
                 }

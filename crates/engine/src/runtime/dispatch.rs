@@ -165,6 +165,9 @@ impl Dispatcher<'_> {
         });
         let (assignments, failure) = match leased {
             Ok(leasing) => {
+                for outcome in &leasing.outcomes {
+                    Event::ItemEnded { outcome }.emit();
+                }
                 core.registry.wakeups().notify(leasing.topics.iter().map(String::as_str));
                 (leasing.assignments, None)
             }

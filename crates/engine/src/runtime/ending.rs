@@ -127,16 +127,6 @@ impl TaskEnd {
             End::Task(outcome) => task_words(outcome),
         };
         Event::TaskEnded { topic: &held.topic, key: &held.key, end, note, elapsed }.emit();
-        if let End::Stage(
-            StageEnd::Succeeded { .. }
-            | StageEnd::Fatal { .. }
-            | StageEnd::Invalid { .. }
-            | StageEnd::Held { .. }
-            | StageEnd::Cancelled { .. },
-        ) = &self.end
-        {
-            Event::ItemEnded { item: &held.key, topic: &held.topic, end, note }.emit();
-        }
     }
 }
 
@@ -173,7 +163,7 @@ fn stage_end_of(outcome: Outcome, max_attempts: u32) -> StageEnd {
         Outcome::Defer(until) => StageEnd::Defer { until, reason: WaitReason::Other, note: "waits".into() },
         Outcome::RetryAt { at, reason } => StageEnd::Transient { retry_at: at, max_attempts, note: reason },
         Outcome::Dead { reason } => StageEnd::Fatal { note: reason, problems: Vec::new() },
-        Outcome::Release => StageEnd::Released { note: "given back unbegun".into() },
+        Outcome::Release => StageEnd::Released { note: "returned to the queue before it began".into() },
         Outcome::Done => StageEnd::Held { note: "the stage ended without saying what comes next".into() },
     }
 }

@@ -16,6 +16,7 @@ mod heartbeat;
 mod held;
 mod notifier;
 mod pool;
+mod running;
 mod settings;
 mod shutdown;
 mod sweeper;
@@ -36,6 +37,7 @@ pub use backoff::retry_delay;
 pub use clock::{BootClock, MonotonicClock};
 pub use context::{Interrupted, TaskContext};
 pub use ending::{TaskEnd, Writes};
+pub use running::RunningTasks;
 pub use settings::{DEFAULT_TOPIC, PoolSettings, Pools};
 pub(crate) use shutdown::Listener;
 pub use shutdown::Shutdown;
@@ -101,6 +103,7 @@ pub struct Builder {
     sweep_every: Duration,
     leave_to_others_after: Duration,
     capacity: Option<(Duration, Arc<AskCapacity>)>,
+    running: Arc<RunningTasks>,
 }
 
 /// Tells how much of each topic is to be taken on from now on; none where that is as before.
@@ -172,6 +175,13 @@ impl Builder {
         self
     }
 
+    /// Where it is told what runs, and what that has read.
+    #[must_use]
+    pub fn running(mut self, running: Arc<RunningTasks>) -> Self {
+        self.running = running;
+        self
+    }
+
     /// The runtime. Of several handlers for one topic the first is taken.
     pub fn build(self) -> Runtime {
         Runtime { plan: self }
@@ -199,6 +209,7 @@ impl Runtime {
             sweep_every: Duration::from_secs(5),
             leave_to_others_after: Duration::from_millis(500),
             capacity: None,
+            running: Arc::default(),
         }
     }
 
@@ -269,6 +280,7 @@ impl Runtime {
             draining: AtomicBool::new(false),
             threads: AtomicUsize::new(0),
             tally: Tally::default(),
+            running: plan.running.clone(),
             pools,
         }
     }

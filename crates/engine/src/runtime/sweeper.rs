@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use strongroom_registry::work;
+use strongroom_registry::work::{self, Reclaimed};
 use strongroom_registry::{ItemId, RegistryError, Transaction};
 use uuid::Uuid;
 
@@ -31,7 +31,11 @@ pub(super) fn sweep(core: &Core, every: Duration) {
 }
 
 fn sweep_once(core: &Core, after: &mut ItemId) -> Result<(), RegistryError> {
-    let topics = core.registry.write(|tx: &mut dyn Transaction| work::reclaim(tx, TASKS_AT_ONCE))?;
+    let Reclaimed { topics, outcomes } =
+        core.registry.write(|tx: &mut dyn Transaction| work::reclaim(tx, TASKS_AT_ONCE))?;
+    for outcome in &outcomes {
+        Event::ItemEnded { outcome }.emit();
+    }
     if !topics.is_empty() {
         Event::TasksReclaimed { topics: &topics }.emit();
         announce(core, &topics);

@@ -43,6 +43,40 @@ pub struct Stage {
     pub waits_for: WaitsFor,
     /// Whether it may begin under the lease of the stage before it, without a trip through the queue.
     pub inline: bool,
+    /// How often it reads the bytes of its item.
+    pub passes: Passes,
+}
+
+/// How often a stage reads all the bytes of its item, as most items need it: what a person who waits is shown is measured by it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Passes {
+    /// Not at all, or a few of them.
+    None,
+    /// Once.
+    Once,
+    /// Once for each store that has a copy.
+    OncePerStore,
+}
+
+impl Passes {
+    fn number(self, stores: u64) -> u64 {
+        match self {
+            Self::None => 0,
+            Self::Once => 1,
+            Self::OncePerStore => stores,
+        }
+    }
+}
+
+/// Bytes that the stages of an item read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StageBytes {
+    /// Those of the stages before the one that it is at.
+    pub before: u64,
+    /// Those of that stage.
+    pub here: u64,
+    /// Those of all its stages.
+    pub all: u64,
 }
 
 /// What an item may have to wait for at a stage, and is woken by.
@@ -72,6 +106,14 @@ impl Workflow {
     /// The stage that follows; none behind the last.
     pub fn after(&self, stage: Name) -> Option<Name> {
         self.stages.get(self.place(stage)? + 1).map(|next| next.name)
+    }
+
+    /// What the stages of an item of so many bytes read, with copies in so many stores.
+    pub fn bytes(&self, stage: Name, size: u64, stores: u64) -> StageBytes {
+        let sum = |stages: &[Stage]| stages.iter().map(|one| one.passes.number(stores)).sum::<u64>() * size;
+        let place = self.place(stage).unwrap_or(self.stages.len());
+        let (before, rest) = self.stages.split_at(place);
+        StageBytes { before: sum(before), here: sum(rest.get(..1).unwrap_or_default()), all: sum(self.stages) }
     }
 
     /// The topic whose tasks are a stage.

@@ -8,6 +8,6 @@ mod outcome;
 
 pub use context::StageContext;
 pub(crate) use context::staging_prefix;
-pub use definition::{Restage, Restart, Stage, StageWork, WaitsFor, Workflow, Workflows};
+pub use definition::{Passes, Restage, Restart, Stage, StageBytes, StageWork, WaitsFor, Workflow, Workflows};
 pub(crate) use handler::handlers;
 pub use outcome::{Outcome, StageError};

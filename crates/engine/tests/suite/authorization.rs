@@ -194,6 +194,7 @@ const CASES: &[Case] = cases! {
     "items::obstacle" "items.show" |call, world| something(app::items::obstacle(call, world.item));
     "items::history" "items.history" |call, world| something(app::items::history(call, world.item));
     "items::steer" "items.steer" |call, world| something(app::items::steer(call, &[world.item], Ask::Hold));
+    "items::bytes_read" "items.work" |call, _| something(app::items::bytes_read(call));
     "items::work" "items.work" |call, _| something(app::items::work(call, &[], &Shutdown::new()));
     "journal::list" "journal.list" |call, _| {
         let page = app::journal::list(call, &app::journal::Filter::default(), None)?;
@@ -226,7 +227,7 @@ const CASES: &[Case] = cases! {
     "queues::resume" "queues.resume" |call, _| something(app::queues::resume(call, "fixity.check"));
     "queues::pause_all" "queues.pause" |call, _| something(app::queues::pause_all(call));
     "queues::resume_all" "queues.resume" |call, _| something(app::queues::resume_all(call));
-    "queues::revive" "queues.revive" |call, _| something(app::queues::revive(call, "fixity.check", None));
+    "queues::retry" "queues.retry" |call, _| something(app::queues::retry(call, "fixity.check", None));
     "queues::delete" "queues.delete" |call, world| something(app::queues::delete(call, world.task));
     "queues::empty" "queues.empty" |call, _| something(app::queues::empty(call, "fixity.check"));
     "rebuild::adopt" "registry.adopt" |call, world| {
@@ -279,8 +280,9 @@ const CASES: &[Case] = cases! {
     "settings::check" "settings.check" |call, world| something(app::settings::check(&installation(call, world)));
     "settings::show" "settings.show" |call, world| something(app::settings::show(&installation(call, world)));
     "status::show" "status.show" |call, world| something(app::status::show(&installation(call, world)));
+    "stores::amount_lacking" "stores.list" |call, _| something(app::stores::amount_lacking(call, "secondary"));
     "stores::backfill" "stores.backfill" |call, _| {
-        something(app::stores::backfill(call, "secondary", &Shutdown::new(), &mut |_| {}))
+        something(app::stores::backfill(call, &app::stores::BackfillRequest::new("secondary"), &mut |_| {}))
     };
     "stores::check" "stores.check" |call, world| something(app::stores::check(&installation(call, world), &[]));
     "stores::create" "stores.create" |call, world| {
@@ -531,7 +533,7 @@ fn an_act_is_done_in_the_journal_only_where_it_was_done() {
     let stop = stopped();
     let request = FixityRequest { stop, all: true, ..FixityRequest::default() };
     app::fixity::run(&call, &request, &mut |_| {}).expect("ends");
-    app::queues::revive(&call, "fixity.check", Some(world.task)).expect_err("it is not dead");
+    app::queues::retry(&call, "fixity.check", Some(world.task)).expect_err("it is not dead");
     let told = world.told();
     assert_eq!(
         told,

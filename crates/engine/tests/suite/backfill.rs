@@ -55,7 +55,7 @@ fn lacking(home: &Home) -> Vec<LackingCopy> {
 }
 
 fn run(home: &Home, store: &str) -> BackfillSummary {
-    backfill::run(home, store, &Shutdown::new(), &mut |_| ()).expect("runs")
+    backfill::run(home, &backfill::BackfillRequest::new(store), &mut |_| ()).expect("runs")
 }
 
 /// Keys of storage roots: all but what is the store's own.

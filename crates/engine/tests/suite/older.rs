@@ -4,6 +4,7 @@
 mod anew;
 mod buckets;
 mod doubts;
+mod inventories;
 mod notes;
 
 use std::fs;
@@ -109,7 +110,7 @@ fn succeed(made: &TestHome, id: ItemId) {
 fn replace_and_fill(made: &TestHome, store: &str) -> u64 {
     let replacement = backfill::replace(made, store).expect("replaces");
     assert_eq!(replacement.replaced, None, "it is the same store");
-    let summary = backfill::run(made, store, &Shutdown::new(), &mut |_| ()).expect("fills");
+    let summary = backfill::run(made, &backfill::BackfillRequest::new(store), &mut |_| ()).expect("fills");
     assert_eq!(summary.failed, 0, "{summary:?}");
     assert_eq!(state(made, store).availability, Availability::Available);
     replacement.only_copies
@@ -266,7 +267,7 @@ fn a_version_whose_bucket_is_exchanged_behind_its_commit_is_not_published() {
     // The other store takes the place, and the version is completed in it.
     backfill::replace(&made, "bucket").expect("replaces");
     succeed(&made, id);
-    let summary = backfill::run(&made, "bucket", &Shutdown::new(), &mut |_| ()).expect("fills");
+    let summary = backfill::run(&made, &backfill::BackfillRequest::new("bucket"), &mut |_| ()).expect("fills");
     assert_eq!(summary.failed, 0, "{summary:?}");
     let root = Key::new(INSTITUTION).expect("a key");
     let listed = |store: &str| {

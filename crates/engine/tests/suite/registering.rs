@@ -10,7 +10,7 @@ use strongroom_database::DatabaseError;
 use strongroom_engine::app::{self, Caller, OpContext};
 use strongroom_engine::runtime::{Builder, Handler, Runtime, Shutdown, TaskContext, TaskEnd};
 use strongroom_engine::settings::Settings;
-use strongroom_engine::workflow::{Outcome, Stage, StageContext, StageError, WaitsFor, Workflow, Workflows};
+use strongroom_engine::workflow::{Outcome, Passes, Stage, StageContext, StageError, WaitsFor, Workflow, Workflows};
 use strongroom_engine::{Home, handlers};
 use strongroom_queue::{NewTask, tasks};
 use strongroom_registry::items::{self, Item, NewItem, Request};
@@ -30,9 +30,9 @@ const INSPECTION: Workflow = Workflow {
     action: INSPECT,
     group: "inspection",
     stages: &[
-        Stage { name: LOOK, run: look, waits_for: WaitsFor::Time, inline: true },
-        Stage { name: WEIGH, run: weigh, waits_for: WaitsFor::Time, inline: true },
-        Stage { name: TELL, run: tell, waits_for: WaitsFor::Time, inline: false },
+        Stage { name: LOOK, run: look, waits_for: WaitsFor::Time, inline: true, passes: Passes::None },
+        Stage { name: WEIGH, run: weigh, waits_for: WaitsFor::Time, inline: true, passes: Passes::None },
+        Stage { name: TELL, run: tell, waits_for: WaitsFor::Time, inline: false, passes: Passes::None },
     ],
     restart: None,
     restage: None,

@@ -37,7 +37,7 @@ fn replace(made: &Home, store: &str) -> Replacement {
 }
 
 fn fill(home: &Home, store: &str) -> BackfillSummary {
-    backfill::run(home, store, &Shutdown::new(), &mut |_| ()).expect("runs")
+    backfill::run(home, &backfill::BackfillRequest::new(store), &mut |_| ()).expect("runs")
 }
 
 fn check(home: &Home) -> FixitySummary {
@@ -52,6 +52,36 @@ fn availability(home: &Home, store: &str) -> Availability {
 fn kept(made: &TestHome, store: &str) -> Vec<(String, Vec<u8>)> {
     let keys = made.keys(store).into_iter().filter(|key| key.starts_with(INSTITUTION));
     keys.map(|key| (key.clone(), fs::read(made.file(store, &key)).expect("reads"))).collect()
+}
+
+/// The content of an older version is damaged in one store, and the other store is lost and replaced.
+#[test]
+fn the_lost_content_of_an_older_version_is_kept_again_from_its_deposit_while_a_store_lacks_it() {
+    let made = fixture::home();
+    let first: [(&str, &[u8]); 2] = [("a.txt", b"one"), ("b.txt", b"same")];
+    made.ingest("letters", &first);
+    let copy = kept(&made, "primary").into_iter().find(|(_, bytes)| bytes == b"one").expect("the copy").0;
+    made.ingest("letters", &[("a.txt", b"two"), ("b.txt", b"same")]);
+    fs::write(made.file("primary", &copy), b"eno").expect("is damaged");
+    lose(&made, "secondary");
+    replace(&made, "secondary");
+    let filled = fill(&made, "secondary");
+    assert_eq!(filled.failed, 1, "{filled:?}");
+
+    let work = |files: &[(&str, &[u8])]| {
+        let id = hand_in(&made, &made.bag("letters", files));
+        work_on(&made, &[id], &Shutdown::new()).expect("works");
+        made.registry.read(|tx| items::find(tx, Scope::System, id)).expect("the item")
+    };
+    let other = work(&[("a.txt", b"three")]);
+    let note = other.note.expect("a note");
+    assert!(other.status == ItemStatus::Failed && note.contains("deposit a package that has them"), "{note}");
+    let same = work(&first);
+    assert_eq!((same.status, made.object("letters").head), (ItemStatus::Succeeded, 3), "{:?}", same.note);
+    let checked = check(&made);
+    assert_eq!((checked.damaged, checked.failed, checked.postponed), (0, 0, 0), "{checked:?}");
+    assert!(fixity::problems(&made, None, None, 10).expect("problems").is_empty());
+    assert_eq!(fs::read(made.file("primary", &copy)).expect("reads"), b"one");
 }
 
 #[test]

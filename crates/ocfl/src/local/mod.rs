@@ -73,14 +73,21 @@ pub fn open_local(path: &Path) -> Result<Local, OcflError> {
 
 /// Where a storage root or an object is, near a directory that is neither.
 fn hint(path: &Path, directory: &Directory) -> String {
-    let is_declared = |path: &Path, start: &str| {
-        let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
-        entries.take(HINT_ENTRIES).any(|entry| {
-            let name = entry.file_name();
-            let name = name.to_string_lossy();
-            name.starts_with(start) && (start != "0=ocfl_" || !name.starts_with("0=ocfl_object_"))
-        })
-    };
+    let roots = roots_below(path, directory);
+    if let [first, rest @ ..] = roots.as_slice() {
+        let more = if rest.is_empty() { String::new() } else { format!(" and {} more below it", rest.len()) };
+        return format!("there is no declaration in it; a storage root is {}{more}", first.display());
+    }
+    let full = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let above = full.ancestors().skip(1).take(HINT_PARENTS).find(|above| is_declared_root(above));
+    match above {
+        Some(above) => format!("there is no declaration in it; it is inside the storage root {}", above.display()),
+        None => "there is no declaration (0=ocfl_1.1, 0=ocfl_object_1.1 or of 1.0) in it".to_owned(),
+    }
+}
+
+/// Storage roots directly below a directory, among its first entries.
+fn roots_below(path: &Path, directory: &Directory) -> Vec<PathBuf> {
     let mut below = Vec::new();
     let mut left = HINT_ENTRIES;
     let listed = directory.each_name(Path::new(""), &mut |name, is_directory| {
@@ -90,17 +97,26 @@ fn hint(path: &Path, directory: &Directory) -> String {
         }
     });
     below.sort();
-    let roots: Vec<&PathBuf> = below.iter().filter(|below| is_declared(below, "0=ocfl_")).collect();
-    if let (Ok(()), [first, rest @ ..]) = (listed, roots.as_slice()) {
-        let more = if rest.is_empty() { String::new() } else { format!(" and {} more below it", rest.len()) };
-        return format!("there is no declaration in it; a storage root is {}{more}", first.display());
+    below.retain(|below| listed.is_ok() && is_declared_root(below));
+    below
+}
+
+fn is_declared_root(path: &Path) -> bool {
+    let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+    entries.take(HINT_ENTRIES).any(|entry| {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        name.starts_with("0=ocfl_") && !name.starts_with("0=ocfl_object_")
+    })
+}
+
+/// Refuses a directory that is no storage root and has storage roots directly below it: one of them is meant.
+pub(crate) fn refuse_above_roots(path: &Path) -> Result<(), OcflError> {
+    let directory = Directory::open(path)?;
+    if roots_below(path, &directory).is_empty() {
+        return Ok(());
     }
-    let full = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let above = full.ancestors().skip(1).take(HINT_PARENTS).find(|above| is_declared(above, "0=ocfl_"));
-    match above {
-        Some(above) => format!("there is no declaration in it; it is inside the storage root {}", above.display()),
-        None => "there is no declaration (0=ocfl_1.1, 0=ocfl_object_1.1 or of 1.0) in it".to_owned(),
-    }
+    Err(OcflError::NotOcfl { path: path.to_owned(), reason: hint(path, &directory) })
 }
 
 impl LocalRoot {

@@ -4,9 +4,10 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use strongroom_digest::Digest;
+use strongroom_digest::{Digest, Progress};
 use strongroom_storage::{Key, Store};
 
+use super::ValidateOptions;
 use super::algorithms::{FixityAlgorithm, digest_all};
 use super::facts::Facts;
 use super::report::Report;
@@ -87,16 +88,24 @@ impl Contents {
     }
 
     /// Reads every content that was found and reports each digest that is not as stated.
-    pub(super) fn verify(&self, store: &dyn Store, root: &Key, facts: &Facts, threads: usize, report: &mut Report) {
+    pub(super) fn verify(
+        &self,
+        store: &dyn Store,
+        root: &Key,
+        facts: &Facts,
+        options: &ValidateOptions,
+        report: &mut Report,
+    ) {
         let mut jobs: Vec<usize> = (0..self.sizes.len()).filter(|index| self.is_found(*index)).collect();
         jobs.sort_by_key(|index| std::cmp::Reverse(self.sizes.get(*index).copied().flatten()));
         let next = AtomicUsize::new(0);
         let problems = Mutex::new(Vec::new());
         std::thread::scope(|scope| {
-            for _ in 0..threads.clamp(1, jobs.len().max(1)) {
+            for _ in 0..options.threads.clamp(1, jobs.len().max(1)) {
                 scope.spawn(|| {
                     while let Some(index) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
-                        let found = self.verify_one(store, root, facts, *index);
+                        let found = self.verify_one(store, root, facts, (*index, &options.progress));
+                        options.progress.add_file();
                         if !found.is_empty() {
                             problems.lock().unwrap_or_else(PoisonError::into_inner).extend(found);
                         }
@@ -116,7 +125,7 @@ impl Contents {
         store: &dyn Store,
         root: &Key,
         facts: &Facts,
-        index: usize,
+        (index, progress): (usize, &Progress),
     ) -> Vec<(String, &'static str, String)> {
         let Some((path, written)) = facts.manifest.get(index) else { return Vec::new() };
         let mut expected: Vec<Expectation> = self.extra.get(&(index as u32)).cloned().unwrap_or_default();
@@ -131,7 +140,7 @@ impl Contents {
             .join(path)
             .map_err(|error| error.to_string())
             .and_then(|key| store.open(&key, 0, None).map_err(|error| error.to_string()))
-            .and_then(|body| digest_all(body, &algorithms).map_err(|error| error.to_string()));
+            .and_then(|body| digest_all(progress.counting(body), &algorithms).map_err(|error| error.to_string()));
         let digests = match digests {
             Ok((_, digests)) => digests,
             Err(error) => return vec![(path.to_owned(), "E092", format!("the content cannot be read: {error}"))],

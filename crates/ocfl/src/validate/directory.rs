@@ -39,6 +39,9 @@ pub fn validate_directory(
     let is_root = !is_object && names.iter().any(|name| is_of_root(name));
     // Directories, and nothing of an object beside them: a storage root without its declaration.
     let is_undeclared = has_directories && !names.iter().any(|name| is_of_object(name));
+    if !is_root && !is_object && is_undeclared {
+        crate::local::refuse_above_roots(path)?;
+    }
     let is_root = is_root || !is_object && is_undeclared;
     let directory = Directory { name: path.display().to_string(), path: path.to_owned() };
     if is_root {

@@ -18,10 +18,12 @@ pub use object::validate_object;
 pub use report::{Problem, Report};
 pub use root::validate_root;
 
+use strongroom_digest::Progress;
+
 use crate::Limits;
 
 /// How to validate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct ValidateOptions {
     /// Whether contents are left unread: names and inventories are checked, digests of contents are not.
     pub quick: bool,
@@ -29,13 +31,15 @@ pub struct ValidateOptions {
     pub threads: usize,
     /// What is refused.
     pub limits: Limits,
+    /// Counts the contents that are read, and their bytes.
+    pub progress: Progress,
 }
 
 impl Default for ValidateOptions {
     /// Everything is read, on as many threads as the machine has cores.
     fn default() -> Self {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        Self { quick: false, threads, limits: Limits::default() }
+        Self { quick: false, threads, limits: Limits::default(), progress: Progress::default() }
     }
 }
 

@@ -89,7 +89,7 @@ impl Validation<'_> {
         if self.options.quick {
             contents.contradictions(facts, &mut self.report);
         } else {
-            contents.verify(self.store, self.root, facts, self.options.threads, &mut self.report);
+            contents.verify(self.store, self.root, facts, self.options, &mut self.report);
         }
         Ok(())
     }

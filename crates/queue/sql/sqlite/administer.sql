@@ -40,7 +40,7 @@ UPDATE task SET cancel_requested = 1 WHERE key = ?1 AND state < 3
 -- name: queue_dead_of_topic
 SELECT id FROM task INDEXED BY task_dead WHERE state = 3 AND topic = ?1 AND id > ?2 ORDER BY id LIMIT ?3
 
--- name: queue_revive
+-- name: queue_retry
 UPDATE task SET state = 1, ready_at = ?2, spent = 0, reason = NULL, holder = NULL
 WHERE id = ?1 AND state = 3
 AND NOT EXISTS (

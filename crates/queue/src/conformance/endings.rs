@@ -143,7 +143,7 @@ pub fn a_dead_task_does_not_stand_in_the_way(subject: &dyn Subject) {
 }
 
 /// With attempts of their own again, and never beside a live task of the same key.
-pub fn the_dead_are_revived_one_by_one_or_all(subject: &dyn Subject) {
+pub fn the_dead_are_retried_one_by_one_or_all(subject: &dyn Subject) {
     let queue = subject.queue();
     let all = ["a", "b", "c", "d"];
     put(&*queue, &all.map(|key| NewTask { max_attempts: 1, ..task(key) }));
@@ -152,17 +152,17 @@ pub fn the_dead_are_revived_one_by_one_or_all(subject: &dyn Subject) {
         assert_eq!(end(&*queue, task.lease, retry_at(subject.now(), "broken")), Settled::Buried);
     }
     let ids: Vec<_> = leased.iter().map(|task| task.lease.task).collect();
-    assert!(queue.revive(ids[0]).expect("revives"));
-    assert!(!queue.revive(ids[0]).expect("answers"), "it is not dead any more");
-    let revived = take_one(&*queue);
-    assert_eq!((revived.key.as_str(), revived.spent), ("a", 1));
-    assert!(revived.lease.attempt > leased[0].lease.attempt);
+    assert!(queue.retry(ids[0]).expect("retries"));
+    assert!(!queue.retry(ids[0]).expect("answers"), "it is not dead any more");
+    let retried = take_one(&*queue);
+    assert_eq!((retried.key.as_str(), retried.spent), ("a", 1));
+    assert!(retried.lease.attempt > leased[0].lease.attempt);
 
     put(&*queue, &[task("b")]);
-    assert!(!queue.revive(ids[1]).expect("answers"), "a live task does its work");
-    assert_eq!(queue.revive_topic(TOPIC).expect("revives"), 2);
+    assert!(!queue.retry(ids[1]).expect("answers"), "a live task does its work");
+    assert_eq!(queue.retry_topic(TOPIC).expect("retries"), 2);
     assert_eq!((counts(&*queue).ready, counts(&*queue).dead), (3, 1));
-    assert_eq!(queue.revive_topic("elsewhere").expect("revives"), 0);
+    assert_eq!(queue.retry_topic("elsewhere").expect("retries"), 0);
 }
 
 /// Or a late lease of a deleted task could fit a new one.

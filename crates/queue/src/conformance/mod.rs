@@ -75,7 +75,7 @@ macro_rules! conformance_suite {
             a_key_enqueued_while_leased_is_done_once_more
             a_key_wanted_again_survives_retry_and_burial
             a_dead_task_does_not_stand_in_the_way
-            the_dead_are_revived_one_by_one_or_all
+            the_dead_are_retried_one_by_one_or_all
             ids_are_never_used_twice
             a_paused_topic_leases_nothing
             emptying_leaves_the_leased_and_the_dead

@@ -25,7 +25,7 @@ const DELETE_LIVE_KEYS: Statement = Statement("queue_delete_live_keys");
 const DELETE_DEAD_KEYS: Statement = Statement("queue_delete_dead_keys");
 const REQUEST_CANCEL: Statement = Statement("queue_request_cancel");
 const DEAD_OF_TOPIC: Statement = Statement("queue_dead_of_topic");
-const REVIVE: Statement = Statement("queue_revive");
+const RETRY: Statement = Statement("queue_retry");
 const SHOW: Statement = Statement("queue_show");
 const OF_KEY: Statement = Statement("queue_of_key");
 const LIST_READY: Statement = Statement("queue_list_ready");
@@ -155,14 +155,14 @@ pub fn request_cancel(transaction: &mut dyn Transaction, key: &str) -> Result<u6
 
 /// Makes a dead task ready with its attempts unspent. False where it is not dead, or a live task has its topic and key and
 /// does its work.
-pub fn revive(transaction: &mut dyn Transaction, task: TaskId) -> Result<bool, QueueError> {
+pub fn retry(transaction: &mut dyn Transaction, task: TaskId) -> Result<bool, QueueError> {
     let now = transaction.now()?;
-    Ok(transaction.execute(REVIVE, &[task.0.into(), now.into()])? == 1)
+    Ok(transaction.execute(RETRY, &[task.0.into(), now.into()])? == 1)
 }
 
-/// As [`revive`], for up to `limit` dead tasks of a topic with ids above `after`: the ids of those looked at with whether each was
-/// revived. Go on behind the last until none comes.
-pub fn revive_topic(
+/// As [`retry`], for up to `limit` dead tasks of a topic with ids above `after`: the ids of those looked at with whether each was
+/// retried. Go on behind the last until none comes.
+pub fn retry_topic(
     transaction: &mut dyn Transaction,
     topic: &str,
     after: Option<TaskId>,
@@ -172,7 +172,7 @@ pub fn revive_topic(
     let mut seen = Vec::new();
     for row in transaction.query(DEAD_OF_TOPIC, &[topic.into(), after.into(), limit.into()])? {
         let task = TaskId(row.integer("id")?);
-        seen.push((task, revive(transaction, task)?));
+        seen.push((task, retry(transaction, task)?));
     }
     Ok(seen)
 }

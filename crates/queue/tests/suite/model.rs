@@ -56,7 +56,7 @@ enum Operation {
     Cancel {
         key: u8,
     },
-    ReviveTopic {
+    RetryTopic {
         topic: usize,
     },
 }
@@ -93,7 +93,7 @@ fn operation() -> impl Strategy<Value = Operation> {
         1 => lease().prop_map(|lease| Operation::Delete { lease }),
         1 => (0..6_u8).prop_map(|key| Operation::DeleteKey { key }),
         1 => (0..6_u8).prop_map(|key| Operation::Cancel { key }),
-        1 => (0..2_usize).prop_map(|topic| Operation::ReviveTopic { topic }),
+        1 => (0..2_usize).prop_map(|topic| Operation::RetryTopic { topic }),
     ]
 }
 
@@ -365,24 +365,24 @@ impl Model {
         taken
     }
 
-    fn revive_topic(&mut self, topic: &str) -> u64 {
+    fn retry_topic(&mut self, topic: &str) -> u64 {
         let dead: Vec<_> = self
             .tasks
             .iter()
             .filter(|(_, task)| task.topic == topic && task.state == TaskState::Dead)
             .map(|(id, task)| (*id, task.key.clone()))
             .collect();
-        let mut revived = 0;
+        let mut retried = 0;
         for (id, key) in dead {
             if self.live(topic, &key).is_none() {
                 let now = self.now;
                 let task = self.tasks.get_mut(&id).expect("is dead");
                 task.state = TaskState::Delayed;
                 (task.ready_at, task.spent, task.reason) = (now, 0, None);
-                revived += 1;
+                retried += 1;
             }
         }
-        revived
+        retried
     }
 
     fn remove(&mut self, gone: impl Fn(&ModelTask) -> bool) -> u64 {
@@ -527,8 +527,8 @@ fn step(
             }
             prop_assert_eq!(queue.request_cancel(&key).expect("asks"), concerned);
         }
-        Operation::ReviveTopic { topic } => {
-            prop_assert_eq!(queue.revive_topic(TOPICS[topic]).expect("revives"), model.revive_topic(TOPICS[topic]));
+        Operation::RetryTopic { topic } => {
+            prop_assert_eq!(queue.retry_topic(TOPICS[topic]).expect("retries"), model.retry_topic(TOPICS[topic]));
         }
     }
     Ok(())

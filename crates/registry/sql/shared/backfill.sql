@@ -11,6 +11,24 @@ WHERE o.head > 0 AND lower(o.placement) = lower(?1)
                 AND NOT EXISTS (SELECT 1 FROM copies k WHERE k.content_id = c.id AND k.store = ?2)
         )
     )
+-- name: backfill.amount_lacking
+SELECT count(*) AS objects, CAST(coalesce(sum((
+    SELECT coalesce(sum(c.size), 0) FROM contents c
+    WHERE c.object_id = o.id AND c.generation = o.generation AND c.version <= o.head
+        AND NOT EXISTS (SELECT 1 FROM copies k WHERE k.content_id = c.id AND k.store = ?2)
+)), 0) AS BIGINT) AS bytes
+FROM objects o
+WHERE o.head > 0 AND lower(o.placement) = lower(?1)
+    AND (
+        NOT EXISTS (
+            SELECT 1 FROM object_copies k WHERE k.object_id = o.id AND k.store = ?2 AND k.generation = o.generation
+        )
+        OR EXISTS (
+            SELECT 1 FROM contents c
+            WHERE c.object_id = o.id AND c.generation = o.generation AND c.version <= o.head
+                AND NOT EXISTS (SELECT 1 FROM copies k WHERE k.content_id = c.id AND k.store = ?2)
+        )
+    )
 -- name: backfill.unverified_objects
 SELECT o.id, i.identifier AS institution_identifier, o.identifier AS object_identifier, o.generation, (
     SELECT count(*) FROM contents c

@@ -8,6 +8,10 @@ SELECT path, size, md5, sha1, sha256, sha512, modified, staging_key, staging_off
     content_id, puid, mime, format_name, format_version, format_method, format_basis, format_signatures, format_warning,
     format_others
 FROM interim_files WHERE item_id = ?1 AND path = ?2
+-- name: interim.match_kept
+UPDATE interim_files SET content_id = (SELECT c.id FROM contents c WHERE c.object_id = ?4 AND c.generation = ?5
+    AND c.sha512 = interim_files.sha512 AND c.version <= ?6)
+WHERE item_id = ?1 AND path >= ?2 AND path <= ?3 AND content_id IS NULL
 -- name: interim.clear_files
 DELETE FROM interim_files WHERE item_id = ?1 AND path IN
     (SELECT path FROM interim_files WHERE item_id = ?1 LIMIT ?2)

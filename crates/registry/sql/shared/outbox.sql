@@ -11,6 +11,8 @@ WHERE o.delivered_at IS NULL AND o.undeliverable_at IS NULL AND o.kind = ?1 AND 
 ORDER BY o.number LIMIT ?4
 -- name: outbox.delivered
 UPDATE outbox SET delivered_at = ?2, undeliverable_at = NULL WHERE id = ?1 AND delivered_at IS NULL
+-- name: outbox.removed
+UPDATE outbox SET delivered_at = ?2, undeliverable_at = NULL, key = ?3 WHERE id = ?1 AND delivered_at IS NULL
 -- name: outbox.failed
 UPDATE outbox SET attempts = attempts + 1, next_attempt_at = ?2, last_error = ?3 WHERE id = ?1 AND delivered_at IS NULL
 -- name: outbox.waiting

@@ -21,6 +21,7 @@ WHERE o.id >= ?1 AND f.object_id = o.id AND f.path >= 'deposit/' AND f.path < 'd
     AND lower(coalesce(o.title, '')) LIKE lower(?5) ESCAPE '\'
     AND (lower(o.identifier) LIKE lower(?6) ESCAPE '\' OR lower(coalesce(o.title, '')) LIKE lower(?6) ESCAPE '\'
         OR EXISTS (SELECT 1 FROM local_ids l WHERE l.object_id = o.id AND lower(l.local_id) LIKE lower(?6) ESCAPE '\'))
-    AND lower(f.path) LIKE lower(?9) ESCAPE '\' AND (?10 = '' OR e.puid = ?10)
+    AND (lower(f.path) LIKE lower(?9) ESCAPE '\' OR lower(f.path) LIKE lower(?12) ESCAPE '\'
+        OR lower(f.path) LIKE lower(?13) ESCAPE '\') AND (?10 = '' OR e.puid = ?10)
     AND coalesce(?11, c.sha512) IN (c.sha512, c.sha256, c.sha1, c.md5)
 ORDER BY o.id, f.path LIMIT ?7

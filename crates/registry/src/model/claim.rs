@@ -6,7 +6,7 @@ use strongroom_database::Time;
 use strongroom_queue::{Lease, Leased};
 
 use super::item::{Item, ItemProblem};
-use super::{ItemId, Stage, WaitReason};
+use super::{Action, ItemId, ItemStatus, Stage, WaitReason};
 
 /// An item held by one worker.
 #[derive(Debug, Clone)]
@@ -60,6 +60,44 @@ pub struct Leasing {
     /// The topics that have new work because items ended on the way; those waiting for them are to be woken after the
     /// commit.
     pub topics: Vec<String>,
+    /// The items that ended or were held on the way.
+    pub outcomes: Vec<ItemOutcome>,
+}
+
+impl Leasing {
+    /// Takes in what came of an item on the way, and the topics that have new work by it.
+    pub(crate) fn add(&mut self, (topics, outcome): (Vec<String>, Option<ItemOutcome>)) {
+        self.topics.extend(topics);
+        self.outcomes.extend(outcome);
+    }
+}
+
+/// What came of a work item that ended, or that is held until a person releases it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ItemOutcome {
+    /// The item.
+    pub item: ItemId,
+    /// What it was to do.
+    pub action: Action,
+    /// The object's identifier, `<institution>/<name>`.
+    pub object_identifier: String,
+    /// The stage that it was at.
+    pub stage: Stage,
+    /// How it ended, or that it is held.
+    pub status: ItemStatus,
+    /// What happened, in words.
+    pub note: String,
+    /// How long ago it was made.
+    pub age: Duration,
+}
+
+/// What was taken over from workers that are silent or gone.
+#[derive(Debug, Clone, Default)]
+pub struct Reclaimed {
+    /// The topics that have work again.
+    pub topics: Vec<String>,
+    /// The items that ended or were held with it, as a person had asked.
+    pub outcomes: Vec<ItemOutcome>,
 }
 
 /// How a stage ended.
@@ -154,6 +192,8 @@ pub struct Ended {
     pub left: Option<String>,
     /// What the worker holds from then on, where it goes on with the item.
     pub goes_on: Option<Assignment>,
+    /// What came of the item, where it ended or is held by it.
+    pub outcome: Option<ItemOutcome>,
 }
 
 /// How many attempts the tasks of a topic have, by the settings.

@@ -48,11 +48,12 @@ pub fn end_stage(
     if let (Some(room), StageEnd::Next { .. }) = (next.room, end)
         && let Some(assignment) = go_on(tx, workflows, (claim, holder), &found, (end, room, &outlook))?
     {
-        return Ok(Ended { topics: written, left, goes_on: Some(assignment) });
+        return Ok(Ended { topics: written, left, goes_on: Some(assignment), outcome: None });
     }
     let mut topics = written;
-    topics.extend(endings::finish_found(tx, workflows, (claim, holder), &found.item, end)?);
-    Ok(Ended { topics, left, goes_on: None })
+    let (finished, outcome) = endings::finish_found(tx, workflows, (claim, holder), &found.item, end)?;
+    topics.extend(finished);
+    Ok(Ended { topics, left, goes_on: None, outcome })
 }
 
 /// Locks the task and then its item, with what is found of both; what is to be written with the end is written in between, so that

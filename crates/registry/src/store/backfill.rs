@@ -46,6 +46,12 @@ pub fn count_lacking(tx: &mut dyn Transaction, placement: &str, store: &str) -> 
     row.map_or(Ok(0), |row| Ok(row.count("objects")?))
 }
 
+/// How many objects of a placement `store` does not hold whole, and the bytes of the contents that it lacks of them.
+pub fn amount_lacking(tx: &mut dyn Transaction, placement: &str, store: &str) -> Result<(u64, u64), RegistryError> {
+    let row = tx.query_one(Statement("backfill.amount_lacking"), &[placement.into(), store.into()])?;
+    row.map_or(Ok((0, 0)), |row| Ok((row.count("objects")?, row.count("bytes")?)))
+}
+
 /// Objects of a placement that lie in the store `held_in` and of which `store` lacks verified copies, in order of their
 /// making, after `after`. The counts are of what is not verified.
 pub fn unverified_objects(

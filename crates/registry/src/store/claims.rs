@@ -5,9 +5,11 @@ use std::time::Duration;
 use strongroom_database::{Row, Statement, Transaction};
 use strongroom_queue::{Heartbeat, Lease, LeaseRequest, Leased, Outcome, Settled, Settlement, tasks};
 
-use super::endings::{REST_AFTER_CRASHES, attempts_in_words, carry_out, on_item_inactive, request_to_carry_out};
+use super::endings::{
+    REST_AFTER_CRASHES, attempts_in_words, carry_out, on_item_inactive, outcome_of, request_to_carry_out,
+};
 use super::items::{self, Item, Move};
-use crate::model::claim::{Assignment, Claim, FenceCheck, HeartbeatOutcome, Leasing, MaxAttempts};
+use crate::model::claim::{Assignment, Claim, FenceCheck, HeartbeatOutcome, ItemOutcome, Leasing, MaxAttempts};
 use crate::{ItemId, ItemStatus, RegistryError, Scope, VersionState, Workflows, leases, versions, workflow};
 
 /// How long a task rests whose stage the worker that leased it does not know, in microseconds: others may know it.
@@ -31,7 +33,7 @@ pub fn lease(
             continue;
         };
         let limit = max_attempts(&task.topic);
-        if let Some(claimed) = claim(tx, &worker, (&task, item), limit, &mut leasing.topics)? {
+        if let Some(claimed) = claim(tx, &worker, (&task, item), limit, &mut leasing)? {
             leasing.assignments.push(Assignment { task, claimed: Some(claimed) });
         }
     }
@@ -64,7 +66,7 @@ fn claim(
     worker: &Worker<'_>,
     (task, id): (&Leased, ItemId),
     max_attempts: u32,
-    topics: &mut Vec<String>,
+    leasing: &mut Leasing,
 ) -> Result<Option<(Claim, Box<Item>)>, RegistryError> {
     let Worker { workflows, holder } = *worker;
     let row = tx.query_one(Statement("items.to_take_up"), &[id.into()])?;
@@ -82,11 +84,11 @@ fn claim(
     }
     if let Some(wanted) = request_to_carry_out(&item) {
         settle(tx, task.lease, Outcome::Done)?;
-        topics.extend(carry_out(tx, &item, wanted)?);
+        leasing.add(carry_out(tx, &item, wanted)?);
         return Ok(None);
     }
     if task.spent > max_attempts {
-        topics.extend(give_up(tx, task, &item)?);
+        leasing.add(give_up(tx, task, &item)?);
         return Ok(None);
     }
     let now = tx.now()?;
@@ -130,8 +132,12 @@ pub(super) fn settle(tx: &mut dyn Transaction, lease: Lease, outcome: Outcome) -
 }
 
 /// Buries a task whose attempts all ended without a word, and fails its item. One whose version is being committed only
-/// goes forward: it rests, and then has as many attempts again. The topics that have new work.
-fn give_up(tx: &mut dyn Transaction, task: &Leased, item: &Item) -> Result<Vec<String>, RegistryError> {
+/// goes forward: it rests, and then has as many attempts again. The topics that have new work, and what came of the item.
+fn give_up(
+    tx: &mut dyn Transaction,
+    task: &Leased,
+    item: &Item,
+) -> Result<(Vec<String>, Option<ItemOutcome>), RegistryError> {
     let attempts = task.spent - 1;
     let last_word = task.reason.as_deref().map(|reason| format!("; the last word was: {reason}")).unwrap_or_default();
     let committing = versions::of_item(tx, item.id)?.is_some_and(|version| version.state == VersionState::Committing);
@@ -156,7 +162,8 @@ fn give_up(tx: &mut dyn Transaction, task: &Leased, item: &Item) -> Result<Vec<S
     };
     items::apply(tx, item, &change)?;
     settle(tx, task.lease, outcome)?;
-    on_item_inactive(tx, item, status, false)
+    let outcome = outcome_of(tx, item, &change)?;
+    Ok((on_item_inactive(tx, item, status, false)?, outcome))
 }
 
 /// Extends tasks, items and the object leases of those items, all by one transaction. Right by rows, too.

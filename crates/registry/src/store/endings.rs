@@ -1,5 +1,7 @@
 //! What the end of a stage makes of its item, and what comes to rest with it.
 
+use std::time::Duration;
+
 use strongroom_database::{Statement, Transaction};
 use strongroom_queue::{NewTask, Outcome, Settled, tasks};
 
@@ -7,7 +9,7 @@ use super::advance::begin_to_end;
 use super::claims::settle;
 use super::items::{self, Item, Move};
 use super::waking::wake_younger;
-use crate::model::claim::{Claim, StageEnd};
+use crate::model::claim::{Claim, ItemOutcome, StageEnd};
 use crate::{
     ItemId, ItemStatus, RegistryError, Stage, Subject, VersionState, WaitReason, Workflows, batches, discarding,
     interim, leases, versions, workflow,
@@ -26,15 +28,43 @@ pub(crate) fn request_to_carry_out(item: &Item) -> Option<ItemStatus> {
     item.cancel_requested.filter(|_| !item.is_committed)
 }
 
-/// Gives an item that nobody works on any more the status that a person asked for. The topics that have new work.
+/// Gives an item that nobody works on any more the status that a person asked for. The topics that have new work, and what came
+/// of the item.
 pub(crate) fn carry_out(
     tx: &mut dyn Transaction,
     item: &Item,
     wanted: ItemStatus,
-) -> Result<Vec<String>, RegistryError> {
+) -> Result<(Vec<String>, Option<ItemOutcome>), RegistryError> {
     let change = requested(item, Move::new(item, item.position(), wanted, String::new()));
     items::apply(tx, item, &change)?;
-    on_item_inactive(tx, item, wanted, true)
+    let outcome = outcome_of(tx, item, &change)?;
+    Ok((on_item_inactive(tx, item, wanted, true)?, outcome))
+}
+
+/// What came of an item by a move; none where it goes on.
+pub(super) fn outcome_of(
+    tx: &mut dyn Transaction,
+    item: &Item,
+    change: &Move<'_>,
+) -> Result<Option<ItemOutcome>, RegistryError> {
+    if !is_inactive(change.status) {
+        return Ok(None);
+    }
+    let age = tx.now()?.0.saturating_sub(item.created_at.0);
+    Ok(Some(ItemOutcome {
+        item: item.id,
+        action: item.action,
+        object_identifier: item.object_identifier.clone(),
+        stage: change.position.stage,
+        status: change.status,
+        note: change.note.clone(),
+        age: Duration::from_micros(u64::try_from(age).unwrap_or_default()),
+    }))
+}
+
+/// Whether nothing more happens to an item of this status without a person.
+fn is_inactive(status: ItemStatus) -> bool {
+    status.is_ended() || status == ItemStatus::Held
 }
 
 /// A move that a person asked for while a worker had the item: history names the person, and not the worker.
@@ -62,17 +92,18 @@ pub fn finish(
     end: &StageEnd,
 ) -> Result<Vec<String>, RegistryError> {
     let (found, ..) = begin_to_end(tx, claim, "", None)?;
-    finish_found(tx, workflows, (claim, holder), &found.item, end)
+    Ok(finish_found(tx, workflows, (claim, holder), &found.item, end)?.0)
 }
 
-/// Ends a stage of an item that is locked behind its task.
+/// Ends a stage of an item that is locked behind its task. The topics that have new work, and what came of the item, where it
+/// ended or is held by it.
 pub(super) fn finish_found(
     tx: &mut dyn Transaction,
     workflows: &dyn Workflows,
     (claim, holder): (&Claim, &str),
     item: &Item,
     end: &StageEnd,
-) -> Result<Vec<String>, RegistryError> {
+) -> Result<(Vec<String>, Option<ItemOutcome>), RegistryError> {
     let (change, outcome) = decide(tx, workflows, item, claim, end)?;
     let change = Move { holder: Some(holder).filter(|_| change.actor.is_none()), ..change };
     items::apply(tx, item, &change)?;
@@ -117,7 +148,7 @@ pub(super) fn finish_found(
     let sweep =
         change.status == ItemStatus::Cancelled || matches!(end, StageEnd::Fatal { .. } | StageEnd::Invalid { .. });
     topics.extend(on_item_inactive(tx, item, change.status, sweep)?);
-    Ok(topics)
+    Ok((topics, outcome_of(tx, item, &change)?))
 }
 
 /// What the end of a stage makes of its item, and of its task.
@@ -219,7 +250,7 @@ pub(crate) fn on_item_inactive(
     status: ItemStatus,
     sweep: bool,
 ) -> Result<Vec<String>, RegistryError> {
-    if !status.is_ended() && status != ItemStatus::Held {
+    if !is_inactive(status) {
         return Ok(Vec::new());
     }
     let mut topics = leases::release_owner(tx, item.id.0)?;

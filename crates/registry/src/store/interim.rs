@@ -8,6 +8,7 @@ use strongroom_database::{Row, Statement, Time, Transaction, Value};
 use strongroom_digest::Digest;
 use uuid::Uuid;
 
+use crate::objects::Object;
 use crate::versions::ROWS_AT_ONCE;
 use crate::work::{self, Claim};
 use crate::{ContentId, Decision, Digests, FileId, Format, ItemId, RegistryError};
@@ -133,6 +134,27 @@ pub fn write_decisions(tx: &mut dyn Transaction, item: ItemId, files: &[InterimF
             ]
         }),
     )?;
+    Ok(())
+}
+
+/// Notes which contents of an object's published versions the files of a page have, whatever was decided of them.
+pub fn match_kept(
+    tx: &mut dyn Transaction,
+    claim: &Claim,
+    page: &[InterimFile],
+    object: &Object,
+) -> Result<(), RegistryError> {
+    work::check_fence(tx, claim)?;
+    let (Some(first), Some(last)) = (page.first(), page.last()) else { return Ok(()) };
+    let parameters = [
+        claim.item.into(),
+        (&first.path).into(),
+        (&last.path).into(),
+        object.id.into(),
+        object.generation.into(),
+        object.head.into(),
+    ];
+    tx.execute(Statement("interim.match_kept"), &parameters)?;
     Ok(())
 }
 

@@ -4,6 +4,7 @@
 use strongroom_database::{Row, Statement, Time, Transaction};
 use uuid::Uuid;
 
+use crate::work::Claim;
 use crate::{ObjectId, RegistryError, WaitKey, work};
 
 /// What asking for an object's lease gave.
@@ -75,6 +76,18 @@ pub fn hold(tx: &mut dyn Transaction, object: ObjectId, owner: Uuid, until: Time
     }
     tx.execute(Statement("leases.put"), &[object.into(), owner.into(), fence.into(), until.into()])?;
     Ok(Hold::Held { fence, kept })
+}
+
+/// As [`hold`], for the work item of a claim: refused where the claim is no longer current, since an item that another worker has
+/// ended would hold the object until the lease runs out.
+pub fn hold_for_item(
+    tx: &mut dyn Transaction,
+    claim: &Claim,
+    object: ObjectId,
+    until: Time,
+) -> Result<Hold, RegistryError> {
+    work::check_fence(tx, claim)?;
+    hold(tx, object, claim.item.0, until)
 }
 
 /// Whether an owner has an object's lease right now.

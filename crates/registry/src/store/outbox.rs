@@ -86,10 +86,18 @@ pub fn undelivered(
     tx.query(Statement("outbox.undelivered"), &values)?.iter().map(message_row).collect()
 }
 
-/// Records that a message was delivered, or is not to be delivered any more.
+/// Records that a message was delivered, or is about nothing any more.
 pub fn set_delivered(tx: &mut dyn Transaction, id: Uuid) -> Result<(), RegistryError> {
     let now = tx.now()?;
     tx.execute(Statement("outbox.delivered"), &[id.into(), now.into()])?;
+    Ok(())
+}
+
+/// Ends a message that is not to be delivered. Its key is free again: where what the message is about goes on, a new one is put.
+pub fn set_removed(tx: &mut dyn Transaction, message: &Message) -> Result<(), RegistryError> {
+    let now = tx.now()?;
+    let key = format!("removed {} {}", message.id, message.key);
+    tx.execute(Statement("outbox.removed"), &[message.id.into(), now.into(), key.into()])?;
     Ok(())
 }
 

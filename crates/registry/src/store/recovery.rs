@@ -1,4 +1,4 @@
-//! How work comes back that nobody does any more: taken over from workers that are silent or gone, revived from the dead
+//! How work comes back that nobody does any more: taken over from workers that are silent or gone, retried from the dead
 //! letters, and given a task anew. Part of [`crate::work`].
 
 use strongroom_database::{CLOCK_TOLERANCE, Statement, Time, Transaction};
@@ -7,31 +7,33 @@ use uuid::Uuid;
 
 use crate::items::{self, Item, Move};
 use crate::store::waking::wake;
-use crate::work::{carry_out, request_to_carry_out};
+use crate::work::{ItemOutcome, Reclaimed, carry_out, request_to_carry_out};
 use crate::{ItemId, ItemStatus, RegistryError, Scope, Workflows, workflow};
 
-/// Takes over what dead or silent workers held, at most `limit` tasks of each cause. The topics that have work again.
-pub fn reclaim(tx: &mut dyn Transaction, limit: usize) -> Result<Vec<String>, RegistryError> {
+/// Takes over what dead or silent workers held, at most `limit` tasks of each cause.
+pub fn reclaim(tx: &mut dyn Transaction, limit: usize) -> Result<Reclaimed, RegistryError> {
     let mut taken = tasks::take_over_expired(tx, limit, &mut is_free)?;
     for holder in tasks::holders(tx)? {
         if holder.is_gone() {
             taken.extend(tasks::take_over_from(tx, &holder, limit, &mut is_free)?);
         }
     }
-    let mut topics: Vec<String> = Vec::new();
+    let Reclaimed { mut topics, mut outcomes } = Reclaimed::default();
     for task in taken {
         if let Some(id) = task.item
             && let Some(item) = items::get(tx, Scope::System, ItemId(id))?
             && item.status == ItemStatus::Started
             && item.topic == task.topic
         {
-            topics.extend(release_by_force(tx, &item)?);
+            let (released, outcome) = release_by_force(tx, &item)?;
+            topics.extend(released);
+            outcomes.extend(outcome);
         }
         topics.push(task.topic);
     }
     topics.sort();
     topics.dedup();
-    Ok(topics)
+    Ok(Reclaimed { topics, outcomes })
 }
 
 /// Whether no other transaction has an item: one that hangs keeps only its own item from being taken over. The item is locked
@@ -43,8 +45,11 @@ fn is_free(tx: &mut dyn Transaction, item: Uuid) -> Result<bool, RegistryError> 
 }
 
 /// Takes an item away from a worker that is silent or gone, and meets a person's request that was waiting for it. The
-/// topics that have new work.
-fn release_by_force(tx: &mut dyn Transaction, item: &Item) -> Result<Vec<String>, RegistryError> {
+/// topics that have new work, and what came of the item.
+fn release_by_force(
+    tx: &mut dyn Transaction,
+    item: &Item,
+) -> Result<(Vec<String>, Option<ItemOutcome>), RegistryError> {
     if let Some(wanted) = request_to_carry_out(item) {
         tasks::delete_key(tx, &item.id.to_string())?;
         return carry_out(tx, item, wanted);
@@ -52,19 +57,19 @@ fn release_by_force(tx: &mut dyn Transaction, item: &Item) -> Result<Vec<String>
     let note = "its worker stopped without a word";
     let change = Move::new(item, item.position(), ItemStatus::Pending, note);
     items::apply(tx, item, &Move { needs_review: item.needs_review, ..change })?;
-    Ok(Vec::new())
+    Ok((Vec::new(), None))
 }
 
 /// Brings dead tasks of a topic back, one or all; those that are a stage by requeueing their items. How many, and their
 /// topics.
-pub fn revive(
+pub fn retry(
     tx: &mut dyn Transaction,
     workflows: &dyn Workflows,
     topic: &str,
     only: Option<TaskId>,
     who: &str,
 ) -> Result<(u64, Vec<String>), RegistryError> {
-    let mut revived = 0;
+    let mut retried = 0;
     let mut topics = Vec::new();
     let mut cursor = None;
     loop {
@@ -76,16 +81,16 @@ pub fn revive(
             if let Some(id) = task.item {
                 let request = items::Request::Requeue(None);
                 topics.extend(items::request(tx, workflows, Scope::System, ItemId(id), request, who)?);
-            } else if tasks::revive(tx, task.task)? {
+            } else if tasks::retry(tx, task.task)? {
                 topics.push(topic.to_owned());
             } else {
                 continue;
             }
-            revived += 1;
+            retried += 1;
         }
         match page.next {
             Some(next) => cursor = Some(next),
-            None => return Ok((revived, topics)),
+            None => return Ok((retried, topics)),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use strongroom_database::{Row, Statement, Time, Transaction, Value};
 use strongroom_digest::Digest;
+use unicode_normalization::UnicodeNormalization as _;
 use uuid::Uuid;
 
 use crate::objects::DEPOSIT;
@@ -15,7 +16,7 @@ pub struct SearchFilter {
     pub words: Option<String>,
     /// In the title.
     pub title: Option<String>,
-    /// In the path of a file.
+    /// In the path of a file, as it is written here or in a normalization form of Unicode (NFC, NFD; Unicode Standard Annex 15).
     pub path: Option<String>,
     /// The PRONOM identifier of a file's format.
     pub puid: Option<String>,
@@ -109,11 +110,17 @@ pub fn find(
     if !filter.is_about_files() {
         return tx.query(Statement("search.objects"), &values)?.iter().map(|row| found(row, None)).collect();
     }
+    let path_pattern = |words: Option<&str>| Value::from(format!("{DEPOSIT}{}", pattern(words)));
+    let wanted = filter.path.as_deref();
+    let composed = wanted.map(|words| words.nfc().collect::<String>());
+    let decomposed = wanted.map(|words| words.nfd().collect::<String>());
     values.extend([
         path.into(),
-        format!("{DEPOSIT}{}", pattern(filter.path.as_deref())).into(),
+        path_pattern(wanted),
         filter.puid.as_deref().unwrap_or_default().into(),
         filter.digest.as_ref().map(|digest| digest.as_bytes().to_vec()).into(),
+        path_pattern(composed.as_deref()),
+        path_pattern(decomposed.as_deref()),
     ]);
     let rows = tx.query(Statement("search.files"), &values)?;
     let with_file = |row: &Row| {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use strongroom_queue::{NewTask, TaskState, tasks};
 use strongroom_registry::items::{self, ItemProblem, NewItem, Request};
-use strongroom_registry::work::{self, Claim, SWEEP_TOPIC, StageEnd};
+use strongroom_registry::work::{self, Claim, ItemOutcome, Next, SWEEP_TOPIC, StageEnd};
 use strongroom_registry::{ItemId, ItemStatus, Scope, Stage, WaitReason};
 
 use super::world::*;
@@ -13,6 +13,79 @@ use super::world::*;
 fn last_word(world: &World<'_>, id: ItemId) -> (Stage, ItemStatus, String) {
     let line = world.history(id).pop().expect("a line");
     (line.stage, line.status, line.note.unwrap_or_default())
+}
+
+/// Ends the stage that a claim is of: what came of the item.
+fn outcome(world: &World<'_>, claim: &Claim, end: StageEnd) -> Option<ItemOutcome> {
+    let claim = claim.clone();
+    let ended = world.write(move |tx| {
+        let next = Next { writes: None, room: None, known_schema: None };
+        work::end_stage(tx, &Table, (&claim, &holder(1).to_string()), &end, next)
+    });
+    ended.outcome
+}
+
+pub(crate) fn whoever_ends_an_item_hears_what_came_of_it_and_only_then(subject: &dyn Subject) {
+    let receive = Stage::named("receive");
+    let transient = |world: &World<'_>| StageEnd::Transient {
+        retry_at: world.later(Duration::ZERO),
+        max_attempts: MAX_ATTEMPTS,
+        note: "the disk is full".into(),
+    };
+    let world = World::new(subject);
+    let id = world.item();
+    for _ in 1..MAX_ATTEMPTS {
+        let (claim, _) = world.claim(receive);
+        assert_eq!(outcome(&world, &claim, transient(&world)), None, "it is tried again");
+    }
+    let (claim, _) = world.claim(receive);
+    subject.advance(Duration::from_secs(7));
+    let spent = outcome(&world, &claim, transient(&world)).expect("its attempts are spent");
+    assert_eq!((spent.item, spent.stage, spent.status), (id, receive, ItemStatus::Failed));
+    assert_eq!(spent.note, "gave up after 3 attempts: the disk is full");
+    assert_eq!((spent.action.as_str(), spent.object_identifier.as_str()), ("ingest", "example.edu/bag"));
+    assert!(spent.age >= Duration::from_secs(7), "{:?}", spent.age);
+    let ends = [
+        (StageEnd::Succeeded { note: "kept".into() }, ItemStatus::Succeeded, "kept"),
+        (StageEnd::Fatal { note: "no".into(), problems: Vec::new() }, ItemStatus::Failed, "no"),
+        (StageEnd::Invalid { note: "not valid".into(), problems: Vec::new() }, ItemStatus::Failed, "not valid"),
+        (StageEnd::Held { note: "look".into() }, ItemStatus::Held, "look"),
+        (StageEnd::Cancelled { note: "gone".into() }, ItemStatus::Cancelled, "gone"),
+    ];
+    for (number, (end, status, note)) in ends.into_iter().enumerate() {
+        world.item_named(&format!("other-{number}"));
+        let (claim, _) = world.claim(receive);
+        let found = outcome(&world, &claim, end).expect("it ended");
+        assert_eq!((found.status, found.note.as_str()), (status, note));
+    }
+    world.item_named("on its way");
+    let (claim, _) = world.claim(receive);
+    assert_eq!(outcome(&world, &claim, next(Stage::named("estimate"))), None, "it goes on");
+    let (claim, item) = world.claim(Stage::named("estimate"));
+    world.ask(item.id, Request::Cancel).expect("is asked");
+    let asked = outcome(&world, &claim, next(Stage::named("fetch"))).expect("it was cancelled");
+    assert_eq!((asked.item, asked.status), (item.id, ItemStatus::Cancelled));
+    assert!(asked.note.contains("by a person"), "{}", asked.note);
+}
+
+pub(crate) fn an_item_that_ends_while_it_is_leased_or_taken_over_is_told(subject: &dyn Subject) {
+    let receive = Stage::named("receive");
+    let world = World::new(subject);
+    let id = world.item();
+    for attempt in 1..=MAX_ATTEMPTS {
+        world.claim_as(attempt, receive);
+        world.crash();
+    }
+    let outcomes = world.lease(9, receive, 9).outcomes;
+    let found: Vec<_> = outcomes.iter().map(|one| (one.item, one.status)).collect();
+    assert_eq!(found, [(id, ItemStatus::Failed)], "its attempts ended without a word");
+    let held = world.item_named("another");
+    world.claim(receive);
+    world.ask(held, Request::Hold).expect("is asked");
+    subject.advance(LEASE * 2);
+    let outcomes = world.write(|tx| work::reclaim(tx, 100)).outcomes;
+    let found: Vec<_> = outcomes.iter().map(|one| (one.item, one.status)).collect();
+    assert_eq!(found, [(held, ItemStatus::Held)], "its worker is gone");
 }
 
 pub(crate) fn next_goes_on_with_a_new_task(subject: &dyn Subject) {
@@ -324,7 +397,7 @@ pub(crate) fn a_committing_item_does_not_fail(subject: &dyn Subject) {
     assert!(!world.find(id).needs_review, "in the end it went well");
 }
 
-pub(crate) fn revive_brings_task_and_item_back(subject: &dyn Subject) {
+pub(crate) fn retry_brings_task_and_item_back(subject: &dyn Subject) {
     let world = World::new(subject);
     let ids = [world.item_named("a"), world.item_named("b")];
     for _ in 0..MAX_ATTEMPTS {
@@ -335,12 +408,12 @@ pub(crate) fn revive_brings_task_and_item_back(subject: &dyn Subject) {
     assert_eq!(world.dead(Stage::named("receive")), 2);
     let dead = world.read(|tx| Ok(tasks::list(tx, "ingest.receive", TaskState::Dead, None, 9)?.tasks));
     let only = dead.iter().find(|task| task.key == ids[1].to_string()).expect("is dead").task;
-    let (count, topics) = world.write(move |tx| work::revive(tx, &Table, "ingest.receive", Some(only), "a person"));
+    let (count, topics) = world.write(move |tx| work::retry(tx, &Table, "ingest.receive", Some(only), "a person"));
     assert_eq!((count, topics), (1, vec!["ingest.receive".to_owned()]));
     assert_eq!(world.status(ids[0]), (Stage::named("receive"), ItemStatus::Failed));
     assert_eq!(world.status(ids[1]), (Stage::named("receive"), ItemStatus::Pending));
     assert_eq!(world.claim(Stage::named("receive")).0.spent, 1, "with all its attempts");
-    let (count, _) = world.write(|tx| work::revive(tx, &Table, "ingest.receive", None, "a person"));
+    let (count, _) = world.write(|tx| work::retry(tx, &Table, "ingest.receive", None, "a person"));
     assert_eq!((count, world.dead(Stage::named("receive"))), (1, 0));
     assert!(!world.find(ids[0]).needs_review);
 
@@ -360,9 +433,9 @@ pub(crate) fn revive_brings_task_and_item_back(subject: &dyn Subject) {
         tasks::settle(tx, &[strongroom_queue::Settlement { lease: leased[0].lease, outcome }])?;
         Ok(())
     });
-    let (count, topics) = world.write(|tx| work::revive(tx, &Table, SWEEP_TOPIC, None, "a person"));
+    let (count, topics) = world.write(|tx| work::retry(tx, &Table, SWEEP_TOPIC, None, "a person"));
     assert_eq!((count, topics), (1, vec![SWEEP_TOPIC.to_owned()]), "a task that is no stage comes back as itself");
-    assert_eq!(world.write(|tx| work::revive(tx, &Table, SWEEP_TOPIC, None, "a person")).0, 0);
+    assert_eq!(world.write(|tx| work::retry(tx, &Table, SWEEP_TOPIC, None, "a person")).0, 0);
 }
 
 pub(crate) fn a_newer_deposit_is_woken_however_the_older_one_ends(subject: &dyn Subject) {

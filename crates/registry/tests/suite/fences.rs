@@ -6,7 +6,7 @@ use strongroom_registry::versions::{self, NewEntry, Version};
 use strongroom_registry::work::{self, Claim, Next, StageEnd};
 use strongroom_registry::{
     ContentId, Decision, Description, FileId, Format, InstitutionId, ItemStatus, ObjectId, RegistryError, Scope, Stage,
-    Transaction, discarding, interim, stores,
+    Time, Transaction, discarding, interim, leases, objects, stores,
 };
 
 use super::world::*;
@@ -30,6 +30,11 @@ const WRITES: &[(&str, Write)] = &[
         file.decision = Some(Decision::Changed);
         interim::set_decisions(tx, claim, &[file])
     }),
+    ("match_kept", |tx, claim, version| {
+        let object = objects::get(tx, Scope::System, version.object)?.expect("the object");
+        interim::match_kept(tx, claim, &[interim_file("data/a", b"a")], &object)
+    }),
+    ("hold_for_item", |tx, claim, version| leases::hold_for_item(tx, claim, version.object, Time(0)).map(|_| ())),
     ("set_fact", |tx, claim, _| interim::set_fact(tx, claim, "kept", "late")),
     ("reserve", |tx, claim, _| interim::reserve(tx, claim, 77, 1_000).map(|_| ())),
     ("release_space", |tx, claim, _| interim::release_space(tx, claim)),

@@ -67,6 +67,8 @@ macro_rules! conformance_suite {
                 next_goes_on_with_a_new_task
                 every_task_of_an_item_has_its_priority_and_takes_turns_by_its_institution
                 defer_waits_with_the_same_task_and_spends_nothing
+                whoever_ends_an_item_hears_what_came_of_it_and_only_then
+                an_item_that_ends_while_it_is_leased_or_taken_over_is_told
                 defer_does_not_sleep_through_a_wake_up
                 an_item_that_is_wanted_again_while_its_last_attempt_fails_leaves_one_dead_task
                 transient_errors_are_retried_until_the_attempts_are_spent
@@ -80,7 +82,7 @@ macro_rules! conformance_suite {
                 succeeded_ends_without_a_sweep
                 released_gives_the_attempt_back
                 a_committing_item_does_not_fail
-                revive_brings_task_and_item_back
+                retry_brings_task_and_item_back
                 a_newer_deposit_is_woken_however_the_older_one_ends
             }
             requests {
@@ -172,6 +174,7 @@ macro_rules! conformance_suite {
             }
             searching {
                 objects_are_found_by_words_of_their_description
+                files_are_found_by_a_path_in_another_normalization_form
                 files_are_found_by_path_and_by_any_digest
             }
             space {

@@ -66,6 +66,19 @@ pub(crate) fn objects_are_found_by_words_of_their_description(subject: &dyn Subj
     assert!(found(&world, foreign, &SearchFilter::default()).is_empty());
 }
 
+pub(crate) fn files_are_found_by_a_path_in_another_normalization_form(subject: &dyn Subject) {
+    let world = World::new(subject);
+    publish(&world, "maps", &Description::default(), &["data/cafe\u{301}.txt", "data/\u{e9}t\u{e9}.txt"]);
+    for (words, end) in
+        [("caf\u{e9}", "1"), ("cafe\u{301}", "1"), ("*/e\u{301}te\u{301}.*", "2"), ("\u{e9}t\u{e9}", "2")]
+    {
+        let filter = SearchFilter { path: Some(words.into()), ..SearchFilter::default() };
+        let found = found(&world, Scope::System, &filter);
+        assert_eq!(found.len(), 1, "{words} {found:?}");
+        assert_eq!(found[0].ends_with("cafe\u{301}.txt"), end == "1", "{words} {found:?}");
+    }
+}
+
 pub(crate) fn files_are_found_by_path_and_by_any_digest(subject: &dyn Subject) {
     let world = World::new(subject);
     publish(&world, "maps", &Description::default(), &["data/a.tif", "data/b/C.TIF", "data/d_e.txt"]);

@@ -332,6 +332,7 @@ fn migrations_rise_from_one_without_gaps() {
 
 /// Statements that may read a whole table or index, and why each may.
 const MAY_SCAN: &[(&str, &str)] = &[
+    ("backfill.amount_lacking", "an amount that a person waits for"),
     ("backfill.count_lacking", "a count that a person asks for"),
     ("batches.list", "a page in the order of the key"),
     ("collections.list", "as few as people make"),

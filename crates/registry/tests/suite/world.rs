@@ -211,7 +211,7 @@ impl<'a> World<'a> {
     }
 
     pub(crate) fn reclaim(&self) -> Vec<String> {
-        self.write(|tx| work::reclaim(tx, 100))
+        self.write(|tx| work::reclaim(tx, 100)).topics
     }
 
     /// The worker that holds something stops without a word, and its lease runs out.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::{Args, ValueEnum};
 use strongroom_bagit::{
-    BagOptions, Problem, Serialization, WriteError, WriterOptions, WrittenBag, create, create_in_place,
+    BagOptions, Problem, Serialization, WriteError, WriterOptions, WrittenBag, check_names, create, create_in_place,
 };
 use strongroom_digest::Algorithm;
 
@@ -16,7 +16,8 @@ use super::tell;
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output::{counted, printable, report, size};
-use crate::{progress, signals};
+use crate::progress::{Line, Unit};
+use crate::signals;
 
 /// Problems that an error names where the answer is for scripts.
 const TOLD: usize = 20;
@@ -154,7 +155,17 @@ pub(super) fn run(command: &Create, context: &Context) -> Outcome {
         }
     }
     let mut options = command.options(context)?;
-    ask(&mut options, context)?;
+    ask(&mut options, context, &|options| {
+        jobs.iter().try_for_each(|job| {
+            let checked = match &job.target {
+                None => check_names(&job.source, &job.source, options),
+                Some((target, form)) => {
+                    check_names(&job.source, target, &BagOptions { form: *form, ..options.clone() })
+                }
+            };
+            checked.or_else(|error| Err(failure_of(error, job, context)?))
+        })
+    })?;
     let interrupt = signals::flag()?;
     options.writer.interrupt = Some(Arc::clone(&interrupt));
     let made = match &command.into {
@@ -301,12 +312,14 @@ fn form_of(target: &Path) -> Result<Serialization, Failure> {
 }
 
 fn make(job: &Job, options: &BagOptions, context: &Context) -> Result<(), Failure> {
-    let bar = progress::spinner(context, format!("bagging {}", job.source.display()));
+    let line = Line::new(context, Unit::Files, &job.source.display().to_string());
+    let writer = WriterOptions { progress: line.counts().clone(), ..options.writer.clone() };
+    let counted = BagOptions { writer, ..options.clone() };
     let (path, made) = match &job.target {
-        None => (&job.source, create_in_place(&job.source, options)),
-        Some((target, form)) => (target, create(&job.source, target, &BagOptions { form: *form, ..options.clone() })),
+        None => (&job.source, create_in_place(&job.source, &counted)),
+        Some((target, form)) => (target, create(&job.source, target, &BagOptions { form: *form, ..counted })),
     };
-    bar.finish_and_clear();
+    drop(line);
     match made {
         Ok(written) => say(path, written, context),
         Err(error) => Err(failure_of(error, job, context)?),

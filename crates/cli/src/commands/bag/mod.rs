@@ -14,7 +14,7 @@ use strongroom_digest::Algorithm;
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output::{TableOptions, printable, report};
-use crate::progress;
+use crate::progress::{Line, Unit};
 
 /// Make, check and show bags; needs no data directory
 #[derive(Debug, Subcommand)]
@@ -74,10 +74,9 @@ pub(crate) fn run(command: &Bag, context: &Context) -> Outcome {
 }
 
 fn checked(path: &Path, options: &CheckOptions, context: &Context) -> Result<Report, BagError> {
-    let bar = progress::spinner(context, format!("checking {}", path.display()));
-    let report = strongroom_bagit::validate(path, options);
-    bar.finish_and_clear();
-    report
+    let line = Line::new(context, Unit::Files, &path.display().to_string());
+    let options = CheckOptions { progress: line.counts().clone(), ..options.clone() };
+    strongroom_bagit::validate(path, &options)
 }
 
 fn show(path: &Path, context: &Context) -> Outcome {

@@ -132,14 +132,19 @@ fn tags_of<'t>(files: &'t mut Vec<(String, Tags)>, file: &str) -> &'t mut Tags {
 }
 
 /// Asks at a terminal for the tags that the profile requires and that are missing. Elsewhere nothing is asked, and the bag is
-/// refused with the names of all of them.
-pub(super) fn ask(options: &mut BagOptions, context: &Context) -> Result<(), Failure> {
+/// refused with the names of all of them. `check` is called before the first question: what stands in the way of the bag already.
+pub(super) fn ask(
+    options: &mut BagOptions,
+    context: &Context,
+    check: &dyn Fn(&BagOptions) -> Result<(), Failure>,
+) -> Result<(), Failure> {
     let Some(profile) = options.profile.clone() else { return Ok(()) };
     let missing = profile.missing_tags(options)?;
     let is_person = io::stdin().is_terminal() && io::stderr().is_terminal() && !context.output.is_json();
     if missing.is_empty() || !is_person {
         return Ok(());
     }
+    check(options)?;
     let tags = counted(missing.len() as u64, "more tag", "more tags");
     eprintln!("profile {} requires {tags}; Ctrl-D ends the questions", printable(profile.name()));
     for rule in missing {

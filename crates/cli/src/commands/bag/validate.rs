@@ -11,6 +11,7 @@ use super::{checked, tell, word};
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::output::{counted, printable, report, size};
+use crate::signals;
 
 /// Check bags: completeness, every digest, every rule; exit 1 unless all are valid
 #[derive(Debug, Args)]
@@ -82,6 +83,11 @@ pub(super) fn run(command: &Validate, context: &Context) -> Outcome {
         wrong_name_is_warning: true,
         ..CheckOptions::default()
     };
+    signals::end_at_once(
+        context,
+        "nothing was changed, and bags that were not reported are not checked",
+        "the same command checks them from the beginning",
+    )?;
     check_each(&command.paths, ("bag", "bags"), context, &|path| check(path, &options, context))
 }
 

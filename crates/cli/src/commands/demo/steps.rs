@@ -51,7 +51,7 @@ impl<'c> Demo<'c> {
             ("depositing one of them again, with a page changed", Self::deposit_again),
             ("depositing a bag that was damaged on its way", Self::deposit_damaged),
             ("damaging a copy, finding it and repairing it", Self::damage_and_repair),
-            ("giving an object back, byte for byte", Self::give_back),
+            ("restoring an object, byte for byte", Self::restore),
         ]
     }
 
@@ -77,11 +77,11 @@ impl<'c> Demo<'c> {
             .iter()
             .map(|sample| samples::write(sample, &self.deposits()))
             .collect::<Result<Vec<_>, Failure>>()?;
-        let ended = self.take_in(&paths)?;
+        let ended = self.ingest(&paths)?;
         let succeeded = ended.iter().filter(|status| **status == ItemStatus::Succeeded).count();
         Ok(Done {
             ok: succeeded == paths.len(),
-            result: format!("{succeeded} of {} taken in, each with two proved copies", paths.len()),
+            result: format!("{succeeded} of {} ingested, each with two verified copies", paths.len()),
         })
     }
 
@@ -89,7 +89,7 @@ impl<'c> Demo<'c> {
         let path = self.deposits().join(format!("{LETTERS}.tar"));
         std::fs::remove_file(&path).map_err(|error| Failure::io("replace", &path, &error))?;
         let path = samples::write(&samples::letters("Dear sister, the ship has arrived safely.\n"), &self.deposits())?;
-        let ended = self.take_in(&[path])?;
+        let ended = self.ingest(&[path])?;
         let name = format!("{INSTITUTION}/{LETTERS}");
         let object = objects::show(&self.call, &name)?;
         Ok(Done {
@@ -100,7 +100,7 @@ impl<'c> Demo<'c> {
 
     fn deposit_damaged(&self) -> Result<Done, Failure> {
         let path = samples::write_damaged(&self.deposits())?;
-        let ended = self.take_in(&[path])?;
+        let ended = self.ingest(&[path])?;
         Ok(Done {
             ok: ended == [ItemStatus::Failed],
             result: "refused, with the file and the digest that is wrong; nothing was stored".to_owned(),
@@ -136,10 +136,10 @@ impl<'c> Demo<'c> {
         })
     }
 
-    /// Gives an object back as it was sent, and compares every file with the deposit.
-    fn give_back(&self) -> Result<Done, Failure> {
+    /// Restores an object as it was sent, and compares every file with the deposit.
+    fn restore(&self) -> Result<Done, Failure> {
         let deposited = self.deposits().join(format!("{LETTERS}.tar"));
-        let to = self.dir.join("given-back");
+        let to = self.dir.join("restored");
         fs::create_dir(&to).map_err(|error| Failure::io("make the folder", &to, &error))?;
         let request = ObjectRequest {
             object: format!("{INSTITUTION}/{LETTERS}"),
@@ -162,8 +162,8 @@ impl<'c> Demo<'c> {
         Ok(Done { ok: ended == [ItemStatus::Succeeded] && is_valid && is_same, result })
     }
 
-    /// Deposits payloads, and tells the stages that each goes through; how each ended.
-    fn take_in(&self, paths: &[PathBuf]) -> Result<Vec<ItemStatus>, Failure> {
+    /// Deposits packages, and tells the stages that each goes through; how each ended.
+    fn ingest(&self, paths: &[PathBuf]) -> Result<Vec<ItemStatus>, Failure> {
         let request = Request {
             institution: Some(INSTITUTION.to_owned()),
             collection: Some(COLLECTION.to_owned()),

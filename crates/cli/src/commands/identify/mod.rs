@@ -9,7 +9,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use indicatif::ProgressBar;
 use strongroom_digest::Algorithm;
 use strongroom_engine::settings::{parse_duration, parse_size};
 use strongroom_engine::signatures;
@@ -23,7 +22,7 @@ use self::listed::ListedPaths;
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output::{printable, printable_lines};
-use crate::progress::{self, per_second};
+use crate::progress::{Line, Unit};
 
 /// Say which formats files have, by PRONOM; needs no data directory
 #[derive(Debug, Args)]
@@ -150,6 +149,12 @@ pub(crate) fn run(command: &Identify, context: &Context) -> Outcome {
         Ok(())
     };
     write(reporter.header())?;
+    crate::signals::end_at_once(
+        context,
+        "nothing was changed, and what was printed is not complete",
+        "the same command begins anew",
+    )?;
+    let line = command.line(context);
     let examiner = Arc::new(Examiner {
         identifier,
         options: command.options(),
@@ -159,16 +164,11 @@ pub(crate) fn run(command: &Identify, context: &Context) -> Outcome {
             archive_bytes: command.archive_bytes,
         }),
         hash: command.hash,
+        progress: line.counts().clone(),
     });
-    let bar = progress_bar(context);
     let mut worst = Exit::Done;
-    let mut count = 0_u64;
     let outcome = strongroom_identify::run(targets, &examiner, command.threads(), &mut |found| match found {
         Examined::IdentifiedFile(mut entry) => {
-            count += 1;
-            if count.is_multiple_of(100) {
-                bar.set_message(format!("{count} files identified, {}/s", per_second(count, bar.elapsed())));
-            }
             if command.conclusive {
                 entry.conclude();
             }
@@ -176,12 +176,12 @@ pub(crate) fn run(command: &Identify, context: &Context) -> Outcome {
         }
         Examined::Folder(folder) => write(reporter.folder(&folder)),
         Examined::Unidentified(trouble) => {
-            bar.suspend(|| tell(&trouble, context));
+            line.suspend(|| tell(&trouble, context));
             worst = worse(worst, trouble.kind);
             write(reporter.trouble(&trouble))
         }
     });
-    bar.finish_and_clear();
+    drop(line);
     outcome?;
     Ok(worst)
 }
@@ -242,6 +242,18 @@ impl Identify {
         Options { window: self.window, time_limit }
     }
 
+    /// A line, unless the answers are printed in its place. What there is to read is known of named paths only.
+    fn line(&self, context: &Context) -> Line {
+        if std::io::stdout().is_terminal() {
+            return Line::hidden(Unit::Files);
+        }
+        let line = Line::new(context, Unit::Files, "");
+        if self.files_from.is_none() && self.paths.iter().all(|path| path.as_os_str() != "-") {
+            line.expect_below(self.paths.clone(), true);
+        }
+        line
+    }
+
     fn threads(&self) -> usize {
         self.threads.map_or_else(|| std::thread::available_parallelism().map_or(1, NonZeroUsize::get), usize::from)
     }
@@ -260,11 +272,6 @@ impl From<IdentifyError> for Failure {
     fn from(error: IdentifyError) -> Self {
         Self::new(Exit::OutOfReach, error.to_string())
     }
-}
-
-/// A sign of life, unless the answers are one.
-fn progress_bar(context: &Context) -> ProgressBar {
-    if std::io::stdout().is_terminal() { ProgressBar::hidden() } else { progress::spinner(context, "identifying") }
 }
 
 fn tell(trouble: &Unidentified, context: &Context) {

@@ -7,7 +7,8 @@ use strongroom_ocfl::{Report, ValidateOptions, Validated, validate_directory};
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output::{printable, report, size};
-use crate::progress;
+use crate::progress::{Line, Unit};
+use crate::signals;
 
 report! {
     /// A problem.
@@ -33,18 +34,25 @@ pub(super) fn run(dir: &Path, quick: bool, context: &Context) -> Outcome {
     if let Err(error) = std::fs::read_dir(dir) {
         return Err(Failure::io("validate", dir, &error));
     }
-    let options = ValidateOptions { quick, ..ValidateOptions::default() };
-    let bar = progress::spinner(context, format!("validating {}", dir.display()));
+    signals::end_at_once(
+        context,
+        "nothing was changed, and what was not reported is not validated",
+        "the same command begins anew",
+    )?;
+    let line = Line::new(context, Unit::Files, &dir.display().to_string());
+    if !quick {
+        line.expect_below(vec![dir.to_owned()], false);
+    }
+    let options = ValidateOptions { quick, progress: line.counts().clone(), ..ValidateOptions::default() };
     let (mut invalid, mut closed) = (0_u64, None);
     let validated = validate_directory(dir, &options, &mut |key, report| {
-        bar.inc(1);
         invalid += u64::from(!report.is_valid());
         let is_worth_telling = context.output.is_json() || !report.errors.is_empty() || !report.warnings.is_empty();
         if is_worth_telling && closed.is_none() {
-            closed = tell(key, &report, 0, "files", context).err();
+            closed = line.suspend(|| tell(key, &report, 0, "files", context).err());
         }
     })?;
-    bar.finish_and_clear();
+    drop(line);
     if let Some(closed) = closed {
         return Err(closed);
     }

@@ -86,6 +86,17 @@ pub struct StandingView {
     pub stage: Stage,
     /// Where it is.
     pub status: ItemStatus,
+    /// How far it is in bytes; none where its size is not known yet.
+    pub bytes: Option<BytesView>,
+}
+
+/// How far a work item is, in bytes that its stages read: from where they come, from staging for each copy, and each copy again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct BytesView {
+    /// Those that were read. What other processes read counts when its stage is over.
+    pub read: u64,
+    /// Those that there are to read, as most items need it.
+    pub expected: u64,
 }
 
 impl StandingView {
@@ -100,9 +111,11 @@ pub(super) fn is_over(status: ItemStatus) -> bool {
     status.is_ended() || status == ItemStatus::Held
 }
 
-impl From<Item> for StandingView {
-    fn from(item: Item) -> Self {
-        Self { item: item.id, object: item.object_identifier, stage: item.stage, status: item.status }
+impl StandingView {
+    /// An item as it stands, where it is not known how far it is in bytes.
+    pub(crate) fn new(item: Item, bytes: Option<BytesView>) -> Self {
+        let Item { id, object_identifier, stage, status, .. } = item;
+        Self { item: id, object: object_identifier, stage, status, bytes }
     }
 }
 

@@ -32,7 +32,7 @@ pub use files::{CopyView, DigestsView, FileView};
 pub use fixity::{CoverageView, FindingView, RepairView};
 pub use formats::SignaturesView;
 pub use installation::{InstallationView, UnusableStoreView};
-pub use items::{HistoryLineView, ItemView, ObstacleView, RestoredView, StandingView};
+pub use items::{BytesView, HistoryLineView, ItemView, ObstacleView, RestoredView, StandingView};
 pub use journal::JournalView;
 pub use objects::{FoundView, ObjectView};
 pub use outbox::MessageView;
@@ -58,6 +58,6 @@ pub use crate::status::Status;
 pub use strongroom_queue::{TaskId, TaskState};
 pub use strongroom_registry::items::ItemProblem;
 pub use strongroom_registry::{
-    Action, BatchId, BatchState, CopyState, FileId, FindingId, ItemId, ItemStatus, ObjectId, ObjectState, Stage, Time,
-    UploadId,
+    Action, BatchId, BatchState, CopyState, FileId, FindingId, FindingState, ItemId, ItemStatus, ObjectId, ObjectState,
+    Stage, Time, UploadId,
 };

@@ -65,8 +65,9 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
         Err(StageError::Transient(_)) => {
             // What no store has to be brought from may be what the deposit brings back.
             decide(context, object, None)?.write(context)?;
+            match_kept(context, object)?;
             let healed = healed(context, &known)?;
-            bring_stores_up(context, &known)?;
+            bring_stores_up(context, &known).map_err(with_advice)?;
             healed
         }
         outcome => outcome.map(|()| String::new())?,
@@ -91,6 +92,25 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     let healed = healed(context, &known)?;
     let note = format!("{new} new, {changed} changed, {unchanged} unchanged files{healed_first}{healed}");
     Ok(Outcome::Done { note })
+}
+
+/// Notes which files of the deposit are contents of any published version, also one that the head does not have any more.
+fn match_kept(context: &StageContext<'_>, object: &Object) -> Result<(), StageError> {
+    for_each_page(context, |rows| {
+        let object = object.clone();
+        context.write(move |tx, claim| interim::match_kept(tx, claim, &rows, &object))
+    })
+}
+
+/// Says what a person can do where no store and not the deposit has what is lost.
+fn with_advice(error: StageError) -> StageError {
+    match error {
+        StageError::Transient(note) => StageError::Transient(format!(
+            "{note}; where no store has these bytes any more, deposit a package that has them: the object takes new \
+             versions when they are kept again (`fixity problems` names them)"
+        )),
+        other => other,
+    }
 }
 
 /// Reads what the comparison begins with.

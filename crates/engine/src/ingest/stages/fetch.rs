@@ -124,7 +124,8 @@ fn check_declared_digest(context: &StageContext<'_>, payload: &PackageSource) ->
     let PackageSource::LocalPath(path) = payload else { return Ok(()) };
     let unreadable = |error: io::Error| StageError::fatal(format!("could not read {}: {error}", path.display()));
     let file = std::fs::File::open(path).map_err(unreadable)?;
-    let interruptible = Interruptible::new(file, || context.task.check());
+    let go_on = || context.task.check();
+    let interruptible = Interruptible::new(file, &go_on);
     let (_, digests) = hash_reader(interruptible, &[algorithm]).map_err(|error| interruption(context, path, &error))?;
     let found = digests.get(algorithm).map(|digest| digest.to_hex()).unwrap_or_default();
     if found == declared {

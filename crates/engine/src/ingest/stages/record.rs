@@ -251,7 +251,7 @@ fn commit(context: &StageContext<'_>, version: &Version, inventory: Digest) -> R
     let lease = context.task.settings().lease_microseconds();
     context.write(move |tx, claim| {
         let until = tx.now()?.plus(lease);
-        match leases::hold(tx, object, claim.item.0, until)? {
+        match leases::hold_for_item(tx, claim, object, until)? {
             Hold::Held { kept: true, .. } => versions::commit(tx, claim, &version, inventory).map(|()| true),
             _ => Ok(false),
         }

@@ -14,7 +14,9 @@ use strongroom_storage::{StorageError, Store};
 
 use super::write::{assembly, in_every_store, write_again};
 use crate::fixity::vouched;
+use crate::hold::GoOn;
 use crate::ingest::lease::{Begun, Known, keep_object};
+use crate::interruptible::Interruptible;
 use crate::workflow::{Outcome, StageContext, StageError};
 
 const COPIES_AT_ONCE: usize = 1_000;
@@ -101,8 +103,7 @@ fn prove(
             return Ok((seen, Vec::new()));
         }
         let assembly = assembly(context, &known.version, store)?;
-        let check = || context.task.check().map_err(StageError::from);
-        let Proofs { right, attested, wrong } = prove_page(&assembly, name, store, page, &check)?;
+        let Proofs { right, attested, wrong } = prove_page(&assembly, name, store, page, context.task)?;
         let forgotten = wrong.iter().map(|copy| copy.content).collect();
         Ok((CheckedCopies { verified: right, attested, wrong: forgotten, ..seen }, wrong))
     });
@@ -123,8 +124,8 @@ pub(in crate::ingest) fn prove_rest(
         if page.is_empty() {
             return Ok(Vec::new());
         }
-        let check = || context.task.check_lease().map_err(StageError::from);
-        let Proofs { right, attested, wrong } = prove_page(&assembly, name, store, &page, &check)?;
+        let go_on = || context.task.check_lease();
+        let Proofs { right, attested, wrong } = prove_page(&assembly, name, store, &page, &go_on)?;
         let (store_name, of) = (name.to_owned(), version.clone());
         let seen = CheckedCopies { store: store_name, verified: right, attested, wrong: Vec::new() };
         context.write(move |tx, claim| copies::note_seen(tx, claim, &of, std::slice::from_ref(&seen)))?;
@@ -159,7 +160,7 @@ fn prove_page(
     name: &str,
     store: &Arc<dyn Store>,
     page: &[PendingCopy],
-    check: &(dyn Fn() -> Result<(), StageError> + Sync),
+    go_on: &GoOn<'_>,
 ) -> Result<Proofs, StageError> {
     let vouches = store.capabilities().strong_checksum;
     let next = AtomicUsize::new(0);
@@ -168,8 +169,8 @@ fn prove_page(
         loop {
             let index = next.fetch_add(1, Ordering::Relaxed);
             let Some(copy) = page.get(index) else { return Ok(seen) };
-            check()?;
-            seen.push((index, look(assembly, name, vouches, copy)?));
+            go_on.check()?;
+            seen.push((index, look(assembly, (name, vouches), copy, go_on)?));
         }
     };
     let outcomes = std::thread::scope(|scope| {
@@ -190,12 +191,17 @@ fn prove_page(
     Ok(proofs)
 }
 
-fn look(assembly: &VersionAssembly<'_>, store: &str, vouches: bool, copy: &PendingCopy) -> Result<Sight, StageError> {
+fn look(
+    assembly: &VersionAssembly<'_>,
+    (store, vouches): (&str, bool),
+    copy: &PendingCopy,
+    go_on: &GoOn<'_>,
+) -> Result<Sight, StageError> {
     // Where what the store says is not right, reading tells what is.
     if vouches && attest(assembly, copy)? == Some(true) {
         return Ok(Sight::Attested);
     }
-    match assembly.verify_content(&copy.sha512, copy.size) {
+    match assembly.verify_content_through(&copy.sha512, copy.size, |body| Interruptible::new(body, go_on)) {
         Ok(true) => Ok(Sight::Right),
         Ok(false) => Ok(Sight::Wrong),
         Err(OcflError::Storage(StorageError::NotReadable { class, .. })) => match attest(assembly, copy)? {
@@ -208,7 +214,10 @@ fn look(assembly: &VersionAssembly<'_>, store: &str, vouches: bool, copy: &Pendi
                 class.unwrap_or_default()
             ))),
         },
-        Err(error) => Err(error.into()),
+        Err(error) => {
+            go_on.check()?;
+            Err(error.into())
+        }
     }
 }
 

@@ -590,7 +590,7 @@ fn write_page(
         };
         let class = class_of(context, name, is_record);
         let staged = staging::open(context, key, offset, pending.size)?;
-        let mut body = Interruptible::new(staged, || context.task.check());
+        let mut body = Interruptible::new(staged, context.task);
         let put = if is_suspect {
             assembly.put_content(&pending.sha512, pending.size, class.clone(), &mut body)
         } else {

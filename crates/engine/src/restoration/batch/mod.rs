@@ -8,7 +8,7 @@ mod request;
 use serde::{Deserialize, Serialize};
 use strongroom_registry::{Action, BatchId, Stage as Name};
 
-use crate::workflow::{Stage, StageContext, StageError, WaitsFor, Workflow};
+use crate::workflow::{Passes, Stage, StageContext, StageError, StageWork, WaitsFor, Workflow};
 
 pub(crate) use receipt::follow as follow_receipt;
 pub use request::{
@@ -19,13 +19,14 @@ pub use request::{
 pub(crate) const OF_BATCHES: Workflow = Workflow {
     action: Action::named("restore_batch"),
     group: "restoration",
-    stages: &[
-        Stage { name: Name::named("expand"), run: expand::run, waits_for: WaitsFor::Time, inline: false },
-        Stage { name: Name::named("receipt"), run: receipt::run, waits_for: WaitsFor::Time, inline: false },
-    ],
+    stages: &[stage(Name::named("expand"), expand::run), stage(Name::named("receipt"), receipt::run)],
     restart: None,
     restage: None,
 };
+
+const fn stage(name: Name, run: StageWork) -> Stage {
+    Stage { name, run, waits_for: WaitsFor::Time, inline: false, passes: Passes::None }
+}
 
 /// What the work item of a batch keeps of the request.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]

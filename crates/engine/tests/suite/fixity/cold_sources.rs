@@ -100,7 +100,8 @@ impl Says for Moody {
 /// A home with three stores in each placement that all have everything, an object, and the keys of one content by store.
 fn home_of_three() -> (TestHome, Object, BTreeMap<String, String>) {
     let made = home_with_third();
-    strongroom_engine::backfill::run(&made, "third", &Shutdown::new(), &mut |_| ()).expect("fills it");
+    strongroom_engine::backfill::run(&made, &strongroom_engine::backfill::BackfillRequest::new("third"), &mut |_| ())
+        .expect("fills it");
     let object = made.object("photographs");
     let keys = copies(&made, &object, "deposit/data/1.tif").into_iter().map(|copy| (copy.store, copy.key)).collect();
     (made, object, keys)

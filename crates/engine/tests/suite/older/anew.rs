@@ -50,7 +50,7 @@ fn what_two_older_stores_hold_is_found_and_what_both_lost_is_told() {
     }
     let only = KEPT_IN.map(|store| backfill::replace(&made, store).expect("replaces").only_copies);
     for store in KEPT_IN {
-        backfill::run(&made, store, &Shutdown::new(), &mut |_| ()).expect("fills");
+        backfill::run(&made, &backfill::BackfillRequest::new(store), &mut |_| ()).expect("fills");
     }
     check(&made);
     check(&made);
@@ -138,7 +138,7 @@ fn logs_come_into_older_content_that_holds_the_only_good_copies() {
         check(&made);
         made.clock.advance(Duration::from_hours(24));
         background::run_due(&made, &Shutdown::new()).expect("runs");
-        backfill::run(&made, "secondary", &Shutdown::new(), &mut |_| ()).expect("fills");
+        backfill::run(&made, &backfill::BackfillRequest::new("secondary"), &mut |_| ()).expect("fills");
     }
     let summary = check(&made);
     assert_eq!((summary.checked, summary.damaged, summary.failed), (summary.passed, 0, 0), "{summary:?}");
@@ -189,7 +189,7 @@ fn another_process_has_the_store_open_while_it_is_taken_anew() {
     assert_is_refused(&other, "secondary");
     backfill::replace(&other, "secondary").expect("replaces");
     made.ingest("diaries", &[("d.txt", b"dear diary")]);
-    backfill::run(&other, "secondary", &Shutdown::new(), &mut |_| ()).expect("fills");
+    backfill::run(&other, &backfill::BackfillRequest::new("secondary"), &mut |_| ()).expect("fills");
     made.ingest("plans", &[("p.txt", b"a plan")]);
     assert_eq!(kept(&made, "secondary"), kept(&made, "primary"));
     assert_eq!(state(&made.opened_again(), "secondary").availability, Availability::Available);
@@ -212,7 +212,7 @@ fn replacing_older_content_that_was_cut_short_goes_on_also_with_the_later_conten
     let again = made.opened_again();
     assert_eq!(state(&again, "secondary").availability, Availability::Refused);
     assert_eq!(backfill::replace(&again, "secondary").expect("goes on").only_copies, 0);
-    backfill::run(&again, "secondary", &Shutdown::new(), &mut |_| ()).expect("fills");
+    backfill::run(&again, &backfill::BackfillRequest::new("secondary"), &mut |_| ()).expect("fills");
     made.ingest("plans", &[("p.txt", b"a plan")]);
     assert_eq!(kept(&made, "secondary"), kept(&made, "primary"));
     assert_eq!(check(&made).damaged, 0);

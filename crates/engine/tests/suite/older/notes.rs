@@ -77,7 +77,7 @@ fn what_was_brought_of_an_object_in_part_is_noted_too() {
     snapshot(&made, "secondary");
     let key = made.keys("primary").into_iter().find(|key| key.ends_with("a.txt") || key.contains("/content/"));
     fs::write(made.file("primary", &key.expect("a content")), b"other bytes").expect("damages it");
-    let summary = backfill::run(&made, "secondary", &Shutdown::new(), &mut |_| ()).expect("fills");
+    let summary = backfill::run(&made, &backfill::BackfillRequest::new("secondary"), &mut |_| ()).expect("fills");
     assert!(summary.failed == 1 && summary.contents > 0, "{summary:?}");
     roll_back(&made, "secondary");
     assert_is_refused(&made.opened_again(), "secondary");
@@ -161,7 +161,7 @@ fn a_snapshot_of_before_logs_were_copied_from_a_holder_that_was_away_is_older() 
     }
     let (folder, gone) = (made.path().join("stores/secondary"), made.path().join("gone"));
     fs::rename(&folder, &gone).expect("takes it away");
-    let summary = backfill::run(&made, "third", &Shutdown::new(), &mut |_| ()).expect("fills");
+    let summary = backfill::run(&made, &backfill::BackfillRequest::new("third"), &mut |_| ()).expect("fills");
     assert_eq!(summary.failed, 0, "{summary:?}");
     fs::rename(&gone, &folder).expect("brings it back");
     made.try_stores();

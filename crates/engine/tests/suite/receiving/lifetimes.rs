@@ -263,7 +263,7 @@ fn a_notice_for_a_store_that_has_left_the_settings_is_undeliverable_until_a_pers
 }
 
 #[test]
-fn an_undeliverable_notice_that_a_person_removes_stays_removed() {
+fn an_undeliverable_notice_that_a_person_removes_is_followed_by_another_when_its_store_is_scanned_again() {
     let home = home();
     invalid(&home);
     home.clock.advance(DAY * 60);
@@ -272,7 +272,10 @@ fn an_undeliverable_notice_that_a_person_removes_stays_removed() {
     let call = OpContext::new(home.home.clone(), Caller::at_console("tester"));
     let [message] = app::outbox::list(&call, None).expect("lists").items.try_into().expect("one message");
     app::outbox::remove(&call, message.message).expect("removes");
-    assert_eq!((undeliverable(&home), turn(&home)), (0, Delivered::default()));
     assert!(app::outbox::remove(&call, message.message).is_err(), "it is removed already");
+    let delivered = outbox::deliver(&home, &Shutdown::new()).expect("runs");
+    assert_eq!((undeliverable(&home), delivered), (0, Delivered::default()));
     assert!(notices(&home).is_empty());
+    assert_eq!(turn(&home).delivered, 1, "the upload waits for its notice");
+    assert_eq!(notices(&home).len(), 1);
 }

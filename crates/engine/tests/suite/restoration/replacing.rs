@@ -93,6 +93,27 @@ fn a_file_that_appears_in_the_folder_meanwhile_stays_and_the_result_gets_the_nex
     assert_eq!(names(folder.path()).len(), 2);
 }
 
+/// A link leads to a folder of a store by the time of the work, and led elsewhere when the restoration was asked for.
+#[test]
+fn nothing_is_restored_into_a_store_to_which_the_folder_leads_by_now() {
+    let home = fixture::home();
+    home.ingest("letters", &[("a.txt", b"one")]);
+    let folder = TempDir::new().expect("a folder");
+    let link = folder.path().join("link");
+    std::os::unix::fs::symlink(folder.path(), &link).expect("links");
+    let target = RestorationTarget::Folder(link.clone());
+    let request = RestoreRequest { target, ..RestoreRequest::of_system(format!("{INSTITUTION}/letters")) };
+    let id = request_object(&home, &request).expect("asks");
+    let store = home.path().join("stores").join(KEPT_IN[0]).join(INSTITUTION);
+    let before = home.keys(KEPT_IN[0]);
+    fs::remove_file(&link).expect("removes");
+    std::os::unix::fs::symlink(store, &link).expect("links");
+    let item = worked(&home, id);
+    assert_eq!(item.status, ItemStatus::Failed, "{:?}", item.note);
+    assert!(item.note.is_some_and(|note| note.contains("lies in the folder of store primary")));
+    assert_eq!(home.keys(KEPT_IN[0]), before);
+}
+
 #[test]
 fn a_result_that_an_earlier_attempt_has_named_already_is_enough() {
     let home = fixture::home();

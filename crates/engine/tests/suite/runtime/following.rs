@@ -77,6 +77,6 @@ fn an_item_that_waits_for_a_thread_for_too_long_is_left_to_other_processes() {
         run.join().expect("ends");
     });
     let lines = ids.iter().flat_map(|id| house.history(*id));
-    assert!(lines.filter(|line| line.note.as_deref() == Some("given back unbegun")).count() >= 1);
+    assert!(lines.filter(|line| line.note.as_deref() == Some("returned to the queue before it began")).count() >= 1);
     assert!(ids.iter().all(|id| house.find(*id).retry_count == 0), "no attempt was spent");
 }

@@ -1,0 +1,73 @@
+//! Values of options that several commands take: a word of a set, and a point in time.
+
+use std::fmt::Display;
+
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp, civil};
+use strongroom_engine::app::views::Time;
+use strongroom_engine::settings::nearest_few;
+
+use crate::failure::Failure;
+
+/// What is named by a word, or which words there are.
+pub(super) fn word<T: Copy + Display>(text: &str, what: &str, all: &[T]) -> Result<T, Failure> {
+    all.iter().copied().find(|one| one.to_string() == text).ok_or_else(|| {
+        let words: Vec<String> = all.iter().map(T::to_string).collect();
+        let near = nearest_few(text, words.iter().map(String::as_str));
+        let known = words.join(", ");
+        let next = match near.as_slice() {
+            [] => format!("give one of {known}"),
+            near => format!("did you mean {}? There are {known}", near.join(" or ")),
+        };
+        Failure::usage(format!("there is no {what} {text:?}")).next(next)
+    })
+}
+
+/// A point in time: RFC 3339, a date or a date and time of this machine's time zone, or an age.
+pub(super) fn time(text: &str) -> Result<Time, Failure> {
+    time_in(text, &TimeZone::system()).ok_or_else(|| {
+        Failure::usage(format!("{text:?} is neither a time nor an age"))
+            .next("give for example 2026-01-31, \"2026-01-31 14:30\", 2026-01-31T00:00:00Z, 7d or 12h")
+    })
+}
+
+fn time_in(text: &str, zone: &TimeZone) -> Option<Time> {
+    if let Ok(time) = text.parse::<Timestamp>() {
+        return Some(time.into());
+    }
+    if let Ok(local) = text.parse::<civil::DateTime>() {
+        return Some(local.to_zoned(zone.clone()).ok()?.timestamp().into());
+    }
+    // Days are 24 hours: an age has no time zone.
+    let hours = text.strip_suffix('d').and_then(|days| days.parse::<i64>().ok()).and_then(|days| days.checked_mul(24));
+    let age = hours.and_then(SignedDuration::try_from_hours).or_else(|| text.parse().ok())?;
+    Timestamp::now().checked_sub(age).ok().filter(|_| !age.is_negative()).map(Time::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_is_a_moment_a_local_date_or_an_age() {
+        let zone = TimeZone::get("Europe/Berlin").expect("a time zone");
+        let time = |text: &str| time_in(text, &zone);
+        let at = |text: &str| Some(Time::from(text.parse::<Timestamp>().expect("a time")));
+        assert_eq!(time("2026-01-31T00:00:00Z"), at("2026-01-31T00:00:00Z"));
+        assert_eq!(time("2026-01-31T00:00:00+02:00"), at("2026-01-30T22:00:00Z"));
+        assert_eq!(time("2026-01-31"), at("2026-01-30T23:00:00Z"));
+        assert_eq!(time("2026-07-31 14:30"), at("2026-07-31T12:30:00Z"));
+        assert_eq!(time("2026-02-30"), None);
+        assert_eq!(time("-3h"), None);
+        assert_eq!(time("yesterday"), None);
+        assert!(time("7d") < time("12h"));
+    }
+
+    #[test]
+    fn an_unknown_word_is_answered_with_those_like_it() {
+        let failure = word("fetsh", "stage", &["fetch", "write"]).expect_err("no such word");
+        assert!(format!("{failure:?}").contains("did you mean fetch? There are fetch, write"), "{failure:?}");
+        let failure = word("xxxxxxxxx", "stage", &["fetch", "write"]).expect_err("no such word");
+        assert!(format!("{failure:?}").contains("give one of fetch, write"), "{failure:?}");
+    }
+}
