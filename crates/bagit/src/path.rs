@@ -1,5 +1,5 @@
 //! Names: which travel well, how manifests encode them (RFC 8493 sections 2.1.3 and 5.2), and how bytes that are not UTF-8 are
-//! shown. Knows no files: it looks at text alone. Which are safe is the same for every list of files (`strongroom-listing`).
+//! shown. It reads no files, only text. Which are safe is the same for every list of files (`strongroom-listing`).
 
 use std::borrow::Cow;
 

@@ -194,7 +194,7 @@ fn hash_members(source: Source, members: Members, options: &CheckOptions) -> Res
         progress: &options.progress,
     };
     if work.is_read {
-        options.progress.expect(scan.files, scan.bytes);
+        options.progress.set_expected(scan.files, scan.bytes);
     }
     if !scan.truncated {
         let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);

@@ -1,4 +1,4 @@
-//! What a row has to be: every value looked at, every problem told.
+//! What a row has to be: every value is checked, every problem reported.
 
 use std::ops::Range;
 
@@ -68,7 +68,7 @@ struct Check<'a, 'r> {
     is_refused: bool,
 }
 
-/// Looks at every value of a row. The file name is put into `name`, empty where there is none that could be used. Nothing where the
+/// Checks every value of a row. The file name is put into `name`, empty where there is none that could be used. Nothing where the
 /// row has an error.
 pub(crate) fn check(
     line: DataLine<'_>,

@@ -1,4 +1,4 @@
-//! The forms of single values: percent forms, ISO 8601 dates, ARKs, media types, URLs. Looks at text alone.
+//! The forms of single values: percent forms, ISO 8601 dates, ARKs, media types, URLs. Nothing is fetched or opened.
 
 use std::borrow::Cow;
 

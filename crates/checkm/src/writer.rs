@@ -175,7 +175,7 @@ impl<W: Write> ManifestWriter<W> {
         Ok(())
     }
 
-    /// Looks at the row as a strict reader does.
+    /// Checks the row as a strict reader does.
     fn check(&mut self, line: &str, number: u64) -> Result<(), CheckmError> {
         let mut problems = Vec::new();
         cut(line, self.header.columns.len() + 1, &mut self.cells);

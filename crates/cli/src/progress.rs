@@ -141,7 +141,7 @@ impl Line {
         // Without it no end is known, which is only shown.
         let _ = thread::Builder::new().name("sizes".to_owned()).spawn(move || {
             let (files, bytes) = amount_below(paths);
-            counts.expect(if are_files_counted { files } else { 0 }, bytes);
+            counts.set_expected(if are_files_counted { files } else { 0 }, bytes);
         });
     }
 }
@@ -246,7 +246,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Regular files below these paths, and their bytes. Links are followed where they are named; what cannot be looked at counts
+/// Regular files below these paths, and their bytes. Links are followed where they are named; what cannot be read counts
 /// nothing.
 fn amount_below(paths: Vec<PathBuf>) -> (u64, u64) {
     let (mut files, mut bytes) = (0, 0);

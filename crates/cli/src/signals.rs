@@ -33,7 +33,7 @@ pub(crate) fn watch() -> Result<Shutdown, Failure> {
 
 /// From here on the first signal ends the program, for work that changes nothing: it is said what there is of it, and what to do
 /// next.
-#[allow(clippy::disallowed_methods)] // work that changes nothing has no leases and locks, and may not look at a wish to stop
+#[allow(clippy::disallowed_methods)] // work that changes nothing has no leases and locks, and has no checkpoints
 pub(crate) fn end_at_once(context: &Context, stopped: &'static str, next: &'static str) -> Result<(), Failure> {
     let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(failed)?;
     let is_quiet = context.is_quiet;

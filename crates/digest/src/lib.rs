@@ -1,7 +1,7 @@
 //! md5, sha1, sha256, sha512 (and kin) of one stream in one pass, on as many cores as help.
 //!
 //! [`MultiHasher`] takes bytes as they come; [`hash_reader`] reads a stream to its end; [`HashingReader`] hashes while
-//! someone else reads. [`Progress`] counts what is read, for whoever waits.
+//! someone else reads. [`Progress`] counts what is read, for a line of progress.
 //!
 //! ```
 //! use strongroom_digest::{Algorithm, hash_reader};

@@ -59,7 +59,7 @@ impl Progress {
     }
 
     /// There are so many files of so many bytes to read, all in all; 0 where that is not known.
-    pub fn expect(&self, files: u64, bytes: u64) {
+    pub fn set_expected(&self, files: u64, bytes: u64) {
         self.0.expected_files.store(files, Ordering::Relaxed);
         self.0.expected_bytes.store(bytes, Ordering::Relaxed);
     }

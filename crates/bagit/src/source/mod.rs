@@ -218,7 +218,7 @@ impl Source {
     pub(crate) fn counted(self, progress: &Progress) -> io::Result<Self> {
         match (self.input, self.serialization) {
             (Input::File(file), Serialization::TarGz) => {
-                progress.expect(0, file.metadata()?.len());
+                progress.set_expected(0, file.metadata()?.len());
                 Ok(Self { input: Input::Stream(Box::new(progress.counting(file))), ..self })
             }
             (input, _) => Ok(Self { input, ..self }),

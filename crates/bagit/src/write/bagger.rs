@@ -72,7 +72,7 @@ pub fn create_in_place(directory: &Path, options: &BagOptions) -> Result<Written
 /// The code of a tag that a profile requires and that is not given.
 const TAG_REQUIRED: &str = "profile.tag_required";
 
-/// Looks at every name below a directory, opening no file: whether [`create`] would refuse one of them, or the profile forbids
+/// Checks every name below a directory and opens no file: whether [`create`] would refuse one of them, or the profile forbids
 /// anything but missing tags.
 pub fn check_names(source: &Path, target: &Path, options: &BagOptions) -> Result<(), WriteError> {
     match survey(source, target, options) {
@@ -96,7 +96,7 @@ fn write(
     options: &BagOptions,
     skipped: Option<&str>,
 ) -> Result<WrittenBag, WriteError> {
-    options.writer.progress.expect(survey.files, survey.bytes);
+    options.writer.progress.set_expected(survey.files, survey.bytes);
     walk_without(source, skipped, &mut |found| match found {
         Visited::File { path, name } => add(&mut writer, &format!("data/{name}"), &path, BagWriter::add_payload),
         Visited::EmptyDirectory { name } if options.keep_empty_directories => {

@@ -29,7 +29,7 @@ fn copy(call: &OpContext, store: &str, context: &Context) -> Result<(BackfillVie
     if !line.is_hidden() {
         let (objects, bytes) = stores::amount_lacking(call, store)?;
         // What is copied is read back.
-        line.counts().expect(objects, bytes.saturating_mul(2));
+        line.counts().set_expected(objects, bytes.saturating_mul(2));
     }
     let request = BackfillRequest { store: store.to_owned(), stop, progress: line.counts().clone() };
     let filled = stores::backfill(call, &request, &mut |so_far| {

@@ -107,7 +107,7 @@ fn check(request: &FixityRequest, enqueue: bool, context: &Context) -> Outcome {
     let line = Line::new(context, Unit::Copies, "0 damaged");
     if !line.is_hidden() {
         let (copies, bytes) = amount_to_check(&call, request);
-        line.counts().expect(copies, bytes);
+        line.counts().set_expected(copies, bytes);
     }
     let request = &FixityRequest { progress: line.counts().clone(), ..request.clone() };
     let summary = fixity::run(&call, request, &mut |so_far| {

@@ -49,7 +49,7 @@ pub(crate) fn run(command: &Reidentify, context: &Context) -> Outcome {
     }
     // Of one object that is one look; of all it would be as many as there are objects.
     if !line.is_hidden() && request.object.is_some() {
-        line.counts().expect(formats::behind(&call, &request)?.files, 0);
+        line.counts().set_expected(formats::behind(&call, &request)?.files, 0);
     }
     let summary = formats::reidentify(&call, &request, &mut |so_far| {
         line.counts().set_files(so_far.changed + so_far.unchanged + so_far.cold + so_far.failed);

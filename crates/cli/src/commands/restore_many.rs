@@ -135,7 +135,7 @@ fn wait(call: &OpContext, batch: BatchId, waiting: &Waiting, context: &Context) 
             if !line.is_hidden()
                 && let (Ok(batch), Ok(bytes)) = (batches::show(call, batch), items::bytes_read(call))
             {
-                line.counts().expect(batch.items, 0);
+                line.counts().set_expected(batch.items, 0);
                 line.counts().set_files(batch.items.saturating_sub(batch.open));
                 line.counts().set_bytes(bytes);
             }

@@ -102,7 +102,7 @@ pub(crate) fn wait_until(
     let (shutdown, began) = (&stop.shutdown, Instant::now());
     let mut is_late = false;
     let line = Line::new(context, Unit::Items, "");
-    line.counts().expect(wanted.len() as u64, 0);
+    line.counts().set_expected(wanted.len() as u64, 0);
     let (sender, receiver) = mpsc::channel();
     let (summary, exit) = thread::scope(|scope| {
         let worker = scope.spawn(|| {
@@ -220,7 +220,7 @@ impl Open {
         counts.set_bytes(self.bytes.values().map(|bytes| bytes.read).sum());
         counts.set_files((self.all - self.items.len()) as u64);
         let expected = self.bytes.values().map(|bytes| bytes.expected).sum();
-        counts.expect(self.all as u64, if is_known { expected } else { 0 });
+        counts.set_expected(self.all as u64, if is_known { expected } else { 0 });
     }
 }
 

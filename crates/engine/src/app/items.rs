@@ -172,7 +172,7 @@ fn bytes_of(home: &Home, item: &Item) -> Option<BytesView> {
     Some(BytesView { read: bytes.before + here.min(bytes.here), expected: bytes.all })
 }
 
-/// Bytes that the tasks of this process have read, for whoever works on items in it.
+/// Bytes that the tasks of this process have read.
 pub fn bytes_read(context: &OpContext) -> Result<u64, EngineError> {
     Ok(context.authorize(&ITEMS_WORK)?.home().running.all_bytes())
 }
