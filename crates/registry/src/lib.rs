@@ -22,11 +22,11 @@ pub use model::{
     UploadId, UploadState, VersionId, VersionState, WaitKey, WaitReason, Workflows,
 };
 pub use registry::{Registry, check_schema, migrations, schema, statements};
-pub use store::objects::{Description, Digests};
+pub use store::objects::{Description, Digests, Layout};
 pub use store::parts::{Part, Parts};
 pub use store::{
     backfill, batches, checks, comparing, copies, discarding, epoch, events, fixity, health, identification, interim,
-    items, journal, leases, named, objects, outbox, parts, profiles, rebuild, receiving, restorations, restored,
+    items, journal, leases, named, object_ids, objects, outbox, parts, profiles, rebuild, receiving, restorations, restored,
     retention, schedules, search, stores, tenants, versions, work,
 };
 pub use strongroom_database::{Time, Transaction};

@@ -47,7 +47,7 @@ macro_rules! schema_in {
     ($dialect:literal, $placeholders:expr) => {
         (
             statements_in!($dialect, $placeholders;
-                "backfill" "fixity" "health" "identification" "interim" "items" "journal" "objects" "outbox" "parts" "profiles" "rebuild"
+                "backfill" "fixity" "health" "identification" "interim" "items" "journal" "object_ids" "objects" "outbox" "parts" "profiles" "rebuild"
                 "receiving" "restorations" "restored" "retention" "schema" "search" "stores" "tenants";
                 "backfill" "fixity" "identification" "interim" "items" "journal" "named" "objects" "outbox" "rebuild" "receiving"
                 "stores" "tenants"),
@@ -76,7 +76,8 @@ macro_rules! schema_in {
                 24 "requests" "0022_requests"
                 25 "numbers of work items" "0023_numbers_of_items"
                 26 "numbers of lines" "0024_numbers_of_lines"
-                27 "undeliverable messages" "0025_undeliverable_messages"),
+                27 "undeliverable messages" "0025_undeliverable_messages"
+                28 "packages" "0026_packages"),
         )
     };
 }

@@ -92,6 +92,11 @@ impl Gate {
         }
     }
 
+    /// Leaves paths as they stand in the container: there is no base directory.
+    pub(crate) fn set_plain_paths(&mut self) {
+        self.base = Base::Named(String::new());
+    }
+
     /// Bytes of the files let through so far, as the container states them.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes

@@ -7,6 +7,7 @@ mod directory;
 mod folder;
 mod gate;
 mod loose;
+mod single;
 mod tar;
 mod zip;
 
@@ -25,6 +26,7 @@ pub(crate) use directory::{open_member, open_regular};
 pub(crate) use folder::Folder;
 use gate::Gate;
 pub use loose::LooseFiles;
+pub use single::SingleFile;
 pub(crate) use zip::member_problem;
 
 /// How a bag is stored.
@@ -37,6 +39,8 @@ pub enum Serialization {
     Tar,
     /// A gzip-compressed tar archive.
     TarGz,
+    /// A bzip2-compressed tar archive, which is read and never written.
+    TarBz2,
     /// A zip archive.
     Zip,
 }
@@ -48,6 +52,7 @@ impl Serialization {
             Self::Directory => None,
             Self::Tar => Some("application/tar"),
             Self::TarGz => Some("application/gzip"),
+            Self::TarBz2 => Some("application/x-bzip2"),
             Self::Zip => Some("application/zip"),
         }
     }
@@ -59,6 +64,9 @@ impl Serialization {
         if head.starts_with(&[0x1F, 0x8B]) {
             return Some(Self::TarGz);
         }
+        if head.starts_with(b"BZh") {
+            return Some(Self::TarBz2);
+        }
         if head.starts_with(b"PK\x03\x04") || head.starts_with(b"PK\x05\x06") {
             return Some(Self::Zip);
         }
@@ -69,6 +77,8 @@ impl Serialization {
             Some(Self::Tar)
         } else if ends_with(".tar.gz") || ends_with(".tgz") {
             Some(Self::TarGz)
+        } else if ends_with(".tar.bz2") || ends_with(".tbz2") {
+            Some(Self::TarBz2)
         } else if ends_with(".zip") {
             Some(Self::Zip)
         } else {
@@ -156,10 +166,13 @@ pub struct Source {
     input: Input,
     serialization: Serialization,
     archive_name: Option<String>,
+    /// Whether paths are those of the container itself, with no base directory.
+    has_plain_paths: bool,
 }
 
 enum Input {
     Directory { folder: Folder, name: Option<String> },
+    Single { file: SingleFile, body: Box<dyn Read + Send> },
     File(File),
     Stream(Box<dyn Read + Send>),
     Loose { name: String, files: Box<dyn LooseFiles> },
@@ -178,6 +191,7 @@ impl Source {
                 input: Input::Directory { folder, name: directory::name_of(path) },
                 serialization: Serialization::Directory,
                 archive_name: None,
+                has_plain_paths: false,
             });
         }
         if !metadata.is_file() {
@@ -190,7 +204,7 @@ impl Source {
         let name = path.file_name().map(|name| crate::path::escape_name(name.as_encoded_bytes()));
         let serialization = Serialization::detect(&head, name.as_deref().unwrap_or_default())
             .ok_or_else(|| BagError::UnknownSerialization { path: path.to_owned() })?;
-        Ok(Self { input: Input::File(file), serialization, archive_name: name })
+        Ok(Self { input: Input::File(file), serialization, archive_name: name, has_plain_paths: false })
     }
 
     /// Reads an archive from a stream. A zip archive is put into a temporary file first, since its directory is at its end.
@@ -199,13 +213,39 @@ impl Source {
         serialization: Serialization,
         archive_name: Option<String>,
     ) -> Self {
-        Self { input: Input::Stream(stream), serialization, archive_name }
+        Self { input: Input::Stream(stream), serialization, archive_name, has_plain_paths: false }
     }
 
     /// Reads a bag whose files lie one by one in some place; `name` is what its directory would be called.
     pub fn from_loose_files(name: impl Into<String>, files: Box<dyn LooseFiles>) -> Self {
         let input = Input::Loose { name: name.into(), files };
-        Self { input, serialization: Serialization::Directory, archive_name: None }
+        Self { input, serialization: Serialization::Directory, archive_name: None, has_plain_paths: false }
+    }
+
+    /// One file of a file system by itself: a package that is no bag. The last part of its path is its name; links are followed.
+    pub fn open_single(path: &Path) -> Result<Self, BagError> {
+        let file = directory::open_regular(path).map_err(|error| BagError::io("open", path, error))?;
+        let metadata = file.metadata().map_err(|error| BagError::io("read", path, error))?;
+        let name = path.file_name().map(|name| name.as_encoded_bytes().to_vec()).unwrap_or_default();
+        let modified = metadata.modified().ok().and_then(|time| jiff::Timestamp::try_from(time).ok());
+        Ok(Self::single(SingleFile { name, size: Some(metadata.len()), modified }, Box::new(file)))
+    }
+
+    /// One file by itself, from a stream. Where its size is not known it is put into a temporary file first.
+    pub fn single(file: SingleFile, body: Box<dyn Read + Send>) -> Self {
+        Self {
+            input: Input::Single { file, body },
+            serialization: Serialization::Directory,
+            archive_name: None,
+            has_plain_paths: true,
+        }
+    }
+
+    /// The same container, read as one that is no bag: its paths are as they stand in it, with no base directory.
+    #[must_use]
+    pub fn with_plain_paths(mut self) -> Self {
+        self.has_plain_paths = true;
+        self
     }
 
     /// How the bag is stored.
@@ -217,7 +257,7 @@ impl Source {
     /// is. They are all that there is to read.
     pub(crate) fn counted(self, progress: &Progress) -> io::Result<Self> {
         match (self.input, self.serialization) {
-            (Input::File(file), Serialization::TarGz) => {
+            (Input::File(file), Serialization::TarGz | Serialization::TarBz2) => {
                 progress.set_expected(0, file.metadata()?.len());
                 Ok(Self { input: Input::Stream(Box::new(progress.counting(file))), ..self })
             }
@@ -248,6 +288,12 @@ impl Source {
             (Input::Stream(stream), Serialization::Zip) => {
                 Ok(Self { input: Input::File(staged(stream, limits, allow)?), ..self })
             }
+            (Input::Single { file: SingleFile { size: None, name, modified }, body }, _) => {
+                let body = staged(body, limits, allow)?;
+                let size = Some(body.metadata().map_err(BagError::Spill)?.len());
+                let file = SingleFile { name, size, modified };
+                Ok(Self { input: Input::Single { file, body: Box::new(body) }, ..self })
+            }
             (input, _) => Ok(Self { input, ..self }),
         }
     }
@@ -256,8 +302,18 @@ impl Source {
     /// returns without reading skips the file, which costs nothing where the source can seek. An error of the visitor ends
     /// the scan and comes back as [`BagError::Visit`]; damage to the container is a problem of the scan and no error.
     pub fn scan(self, limits: &Limits, visit: Visitor<'_>) -> Result<Scan, BagError> {
-        let mut gate = Gate::new(self.serialization, self.archive_name, limits);
-        match (self.input, self.serialization) {
+        let has_plain_paths = self.has_plain_paths;
+        let source = self.spooled(limits, &mut |_| Ok(()))?;
+        let mut gate = Gate::new(source.serialization, source.archive_name, limits);
+        if has_plain_paths {
+            gate.set_plain_paths();
+        }
+        match (source.input, source.serialization) {
+            (Input::Single { file, body }, _) => single::scan(file, body, &mut gate, visit)?,
+            (Input::Directory { folder, name }, _) if has_plain_paths => {
+                drop(name);
+                directory::scan(&folder, &mut gate, visit)?;
+            }
             (Input::Directory { folder, name }, _) => {
                 gate.set_base_directory(name);
                 directory::scan(&folder, &mut gate, visit)?;
@@ -268,11 +324,10 @@ impl Source {
             }
             (Input::File(file), Serialization::Zip) => zip::scan(file, &mut gate, visit)?,
             (Input::File(file), Serialization::TarGz) => tar::scan_gzip(Box::new(file), &mut gate, visit)?,
+            (Input::File(file), Serialization::TarBz2) => tar::scan_bzip2(Box::new(file), &mut gate, visit)?,
             (Input::File(file), _) => tar::scan_file(file, &mut gate, visit)?,
-            (Input::Stream(stream), Serialization::Zip) => {
-                zip::scan(staged(stream, limits, &mut |_| Ok(()))?, &mut gate, visit)?;
-            }
             (Input::Stream(stream), Serialization::TarGz) => tar::scan_gzip(stream, &mut gate, visit)?,
+            (Input::Stream(stream), Serialization::TarBz2) => tar::scan_bzip2(stream, &mut gate, visit)?,
             (Input::Stream(stream), _) => tar::scan_stream(stream, &mut gate, visit)?,
         }
         gate.finish()

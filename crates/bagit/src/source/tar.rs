@@ -6,6 +6,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::rc::Rc;
 
+use bzip2::read::MultiBzDecoder;
 use flate2::read::MultiGzDecoder;
 use strongroom_archive::tar::{End, Input, Member, Reader, SourceInput, StreamInput};
 use strongroom_archive::{FileSource, MemberKind};
@@ -59,9 +60,22 @@ pub(super) fn scan_stream(stream: Box<dyn Read + Send>, gate: &mut Gate, visit: 
 }
 
 pub(super) fn scan_gzip(stream: Box<dyn Read + Send>, gate: &mut Gate, visit: Visitor<'_>) -> Result<(), BagError> {
+    scan_unpacked(stream, MultiGzDecoder::new, gate, visit)
+}
+
+pub(super) fn scan_bzip2(stream: Box<dyn Read + Send>, gate: &mut Gate, visit: Visitor<'_>) -> Result<(), BagError> {
+    scan_unpacked(stream, MultiBzDecoder::new, gate, visit)
+}
+
+fn scan_unpacked<D: Read>(
+    stream: Box<dyn Read + Send>,
+    decoder: impl FnOnce(Counted<BufReader<Box<dyn Read + Send>>>) -> D,
+    gate: &mut Gate,
+    visit: Visitor<'_>,
+) -> Result<(), BagError> {
     let packed = Rc::new(Cell::new(0));
     let counted = Counted { inner: BufReader::with_capacity(256 * 1024, stream), count: Rc::clone(&packed) };
-    let bounded = Bounded { inner: MultiGzDecoder::new(counted), packed, unpacked: 0, limits: gate.limits().clone() };
+    let bounded = Bounded { inner: decoder(counted), packed, unpacked: 0, limits: gate.limits().clone() };
     scan(StreamInput(BufReader::with_capacity(256 * 1024, bounded)), gate, visit)
 }
 

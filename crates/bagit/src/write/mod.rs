@@ -170,6 +170,7 @@ impl<'w> BagWriter<'w> {
     /// Begins a bag at `target`, which must not exist.
     pub fn create(target: &Path, form: Serialization, options: WriterOptions) -> Result<Self, WriteError> {
         check_algorithms(&options)?;
+        check_form(form)?;
         if form == Serialization::Directory {
             let sink = target::DirectoryTarget::create(target)?;
             return Ok(Self::over(Box::new(sink), options));
@@ -191,6 +192,7 @@ impl<'w> BagWriter<'w> {
         options: WriterOptions,
     ) -> Result<Self, WriteError> {
         check_algorithms(&options)?;
+        check_form(form)?;
         if form == Serialization::Directory {
             return Err(WriteError::Options { reason: "a stream cannot hold a directory" });
         }
@@ -218,7 +220,7 @@ impl<'w> BagWriter<'w> {
         let sink: Box<dyn Sink + 'w> = match form {
             Serialization::Zip => Box::new(zip::ZipSink::new(output, base_directory, modified)?),
             Serialization::TarGz => Box::new(tar::TarSink::new(Box::new(Gzip::new(output)), base_directory, modified)?),
-            Serialization::Tar | Serialization::Directory => {
+            Serialization::Tar | Serialization::TarBz2 | Serialization::Directory => {
                 Box::new(tar::TarSink::new(output, base_directory, modified)?)
             }
         };
@@ -486,6 +488,13 @@ fn check_tag_path(path: &str) -> Result<(), WriteError> {
 fn check_algorithms(options: &WriterOptions) -> Result<(), WriteError> {
     if options.algorithms.is_empty() {
         return Err(WriteError::Options { reason: "a bag needs a manifest, so at least one algorithm" });
+    }
+    Ok(())
+}
+
+fn check_form(form: Serialization) -> Result<(), WriteError> {
+    if form == Serialization::TarBz2 {
+        return Err(WriteError::Options { reason: "archives compressed by bzip2 are read and not written" });
     }
     Ok(())
 }

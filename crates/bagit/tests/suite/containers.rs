@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 
 use strongroom_bagit::{
-    BagError, BagFile, CheckOptions, Limits, Report, Scan, Serialization, Source, Verdict, validate, validate_stream,
+    BagError, BagFile, CheckOptions, Limits, Report, Scan, Serialization, SingleFile, Source, Verdict, validate, validate_stream,
 };
 use strongroom_digest::Algorithm;
 use tempfile::TempDir;
@@ -400,4 +400,64 @@ fn a_deep_directory_is_walked_without_end_of_stack() {
     Bag::new("1.0", &[Algorithm::Md5], &[(&deep, "x")]).write(&bag);
     let report = validate(&bag, &CheckOptions::default()).unwrap();
     assert_eq!((report.verdict, warnings(&report)), (Verdict::ValidWithWarnings, vec!["path.long"]));
+}
+
+/// What a source shows with the paths that stand in it.
+fn plain(source: Source) -> (Vec<(String, String)>, Scan) {
+    let mut seen = Vec::new();
+    let scan = source
+        .with_plain_paths()
+        .scan(&Limits::default(), &mut |entry, bytes| {
+            let mut text = String::new();
+            bytes.read_to_string(&mut text)?;
+            assert_eq!(entry.size, text.len() as u64);
+            seen.push((entry.path.clone(), text));
+            Ok(())
+        })
+        .unwrap();
+    (seen, scan)
+}
+
+#[test]
+fn a_container_that_is_no_bag_keeps_the_paths_that_stand_in_it() {
+    let mut archive = ::tar::Builder::new(Vec::new());
+    for (path, text) in [("a/one.txt", "1"), ("b/two.txt", "22"), ("three.txt", "333")] {
+        let mut header = ::tar::Header::new_ustar();
+        header.set_size(text.len() as u64);
+        header.set_mode(0o644);
+        archive.append_data(&mut header, path, text.as_bytes()).unwrap();
+    }
+    let archive = archive.into_inner().unwrap();
+    let mut packed = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
+    packed.write_all(&archive).unwrap();
+    let packed = packed.finish().unwrap();
+    assert_eq!(Serialization::detect(&packed, "x"), Some(Serialization::TarBz2));
+    for (bytes, serialization) in [(archive, Serialization::Tar), (packed, Serialization::TarBz2)] {
+        let source = Source::from_stream(Box::new(io::Cursor::new(bytes)), serialization, None);
+        let (seen, scan) = plain(source);
+        let paths: Vec<&str> = seen.iter().map(|(path, _)| path.as_str()).collect();
+        assert_eq!(paths, ["a/one.txt", "b/two.txt", "three.txt"]);
+        assert_eq!((scan.problems.as_slice(), scan.base_directory, scan.files, scan.bytes), (&[][..], None, 3, 6));
+    }
+}
+
+#[test]
+fn a_file_by_itself_is_shown_under_its_name_also_where_its_size_is_not_known_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("photo \u{e9}.txt");
+    fs::write(&path, "abc").unwrap();
+    let (seen, _) = plain(Source::open_single(&path).unwrap());
+    assert_eq!(seen, [("photo \u{e9}.txt".to_owned(), "abc".to_owned())]);
+    let file = SingleFile { name: b"../x".to_vec(), size: Some(1), modified: None };
+    let (seen, scan) = plain(Source::single(file, Box::new(&b"x"[..])));
+    assert_eq!((seen.len(), scan.problems.len()), (0, 1));
+    let unknown = SingleFile { name: b"x".to_vec(), size: None, modified: None };
+    let mut told = 0;
+    let source = Source::single(unknown, Box::new(&b"12345"[..]));
+    let source = source.spooled(&Limits::default(), &mut |bytes| {
+        told = bytes;
+        Ok(())
+    });
+    let (seen, _) = plain(source.unwrap());
+    assert_eq!((seen, told), (vec![("x".to_owned(), "12345".to_owned())], 5));
 }

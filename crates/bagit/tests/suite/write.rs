@@ -67,7 +67,7 @@ fn contents(target: &Path, form: Serialization) -> BTreeMap<String, Vec<u8>> {
                 }
             }
         }
-        Serialization::Tar | Serialization::TarGz => {
+        Serialization::Tar | Serialization::TarGz | Serialization::TarBz2 => {
             let file = fs::File::open(target).unwrap();
             let stream: Box<dyn Read> =
                 if form == Serialization::Tar { Box::new(file) } else { Box::new(flate2::read::GzDecoder::new(file)) };

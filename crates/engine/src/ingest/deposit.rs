@@ -8,21 +8,12 @@ use strongroom_digest::{Algorithm, Digest};
 use strongroom_registry::tenants::{self, Collection, Institution};
 use strongroom_registry::{BatchId, ItemId, Scope, Transaction};
 
-use super::intake::{PackageSource, bag_name, bag_part, check_apart};
+use super::intake::{PackageSource, bag_part, check_apart};
+use super::kind::{DepositKind, DepositMode, is_container_name, is_manifest_name, recognize};
+use super::naming::{self, Identifiers};
 use super::submission::{Package, Submission, submit};
 use crate::journal::JournalEntry;
 use crate::{EngineError, Home};
-
-/// What is deposited.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum DepositKind {
-    /// Told by looking: today everything is a bag.
-    #[default]
-    Auto,
-    /// BagIt bags.
-    Bag,
-}
 
 /// What a depositor asks for.
 #[derive(Debug, Clone)]
@@ -39,8 +30,16 @@ pub struct DepositRequest {
     pub sources: Vec<PackageSource>,
     /// The depositor's own identifiers of the object.
     pub local_ids: Vec<String>,
-    /// The object's name, where it is not the bag's.
+    /// The object's name, or its ARK, where the package does not say.
     pub primary_id: Option<String>,
+    /// What describes the object.
+    pub description: GivenDescription,
+    /// Where its copies belong, where the package does not say.
+    pub placement: Option<String>,
+    /// What becomes of files that the object has already; the kind of the package decides where it is not given.
+    pub mode: Option<DepositMode>,
+    /// Paths that the object does not have any more from the new version on. Only where the mode is to merge.
+    pub delete: Vec<String>,
     /// A note to keep with batch and items.
     pub note: Option<String>,
     /// The digest that the package must have as a file, for a single serialized one.
@@ -62,11 +61,42 @@ impl DepositRequest {
             sources: Vec::new(),
             local_ids: Vec::new(),
             primary_id: None,
+            description: GivenDescription::default(),
+            placement: None,
+            mode: None,
+            delete: Vec::new(),
             note: None,
             digest: None,
             update: false,
             by: JournalEntry::of_system("deposits.submit"),
         }
+    }
+}
+
+/// What a depositor says of an object beside its package.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct GivenDescription {
+    /// What it is called.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// Who made it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub creator: Option<String>,
+    /// When.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub date: Option<String>,
+    /// `consortia`, `institution` or `restricted`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub access: Option<String>,
+    /// ERC and Dublin Core, as [`strongroom_metadata::Record`] is written as JSON.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<serde_json::Value>,
+}
+
+impl GivenDescription {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
     }
 }
 
@@ -81,6 +111,46 @@ pub(crate) struct DepositOptions {
     pub(crate) note: Option<String>,
     /// What the payload must still be, where it is an upload.
     pub(crate) etag: Option<String>,
+    /// What the package is; none: a bag.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) kind: Option<DepositKind>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) mode: Option<DepositMode>,
+    #[serde(skip_serializing_if = "GivenDescription::is_empty")]
+    pub(crate) description: GivenDescription,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) placement: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) delete: Vec<String>,
+    /// The ARK that the object has, in its normal form.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) ark: Option<String>,
+    /// Whether the name of the object was given, rather than made from that of the package.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) is_named: bool,
+    /// The name of a single file in the object, where it is not that of its source.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) file_name: Option<String>,
+    /// The bytes that a package has that is a file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) size: Option<u64>,
+}
+
+impl DepositOptions {
+    /// Those of a work item.
+    pub(crate) fn of(item: &strongroom_registry::items::Item) -> Result<Self, serde_json::Error> {
+        serde_json::from_str(&item.options)
+    }
+
+    /// What the package is. [`DepositKind::Auto`] until `receive` has recognized it.
+    pub(crate) fn kind(&self) -> DepositKind {
+        self.kind.unwrap_or(DepositKind::Bag)
+    }
+
+    /// What becomes of the files that the object has already.
+    pub(crate) fn mode(&self) -> DepositMode {
+        self.mode.unwrap_or_else(|| self.kind().default_mode())
+    }
 }
 
 /// What a request made.
@@ -108,13 +178,20 @@ pub fn deposit(home: &Home, request: &DepositRequest) -> Result<Deposited, Engin
     }
     let batch = BatchId::new();
     let items = packages.iter().map(|package| package.item).collect();
+    let identifiers = Identifiers::of(request)?;
     let options = DepositOptions {
-        local_ids: request.local_ids.clone(),
+        local_ids: identifiers.local_ids.clone(),
         digest: request.digest.map(|(algorithm, digest)| (algorithm, digest.to_hex())),
         update: request.update,
         submitted_by: request.by.actor.name.clone(),
         note: request.note.clone(),
-        etag: None,
+        mode: request.mode,
+        description: request.description.clone(),
+        placement: request.placement.clone(),
+        delete: request.delete.clone(),
+        ark: identifiers.ark.clone(),
+        is_named: identifiers.name.is_some(),
+        ..DepositOptions::default()
     };
     let (request, workflows) = (request.clone(), home.registry.workflows());
     home.registry.write_and_wake(move |tx| {
@@ -131,7 +208,7 @@ pub fn deposit(home: &Home, request: &DepositRequest) -> Result<Deposited, Engin
             by: &request.by,
             target: format!("batch {batch}"),
         };
-        Ok::<_, EngineError>(submit(tx, workflows.as_ref(), &submission)?)
+        submit(tx, workflows.as_ref(), &submission)
     })?;
     Ok(Deposited { batch, items })
 }
@@ -177,13 +254,44 @@ fn packages(request: &DepositRequest) -> Result<Vec<Package>, EngineError> {
     if request.sources.is_empty() {
         return Err(EngineError::Usage("nothing to deposit: name at least one path or URL".into()));
     }
-    if request.sources.len() > 1 && (request.primary_id.is_some() || request.digest.is_some()) {
-        return Err(EngineError::Usage("a primary id or a digest can only be given for a single deposit".into()));
+    let is_single = request.primary_id.is_some() || request.digest.is_some() || !request.local_ids.is_empty();
+    if request.sources.len() > 1 && is_single {
+        let text = "a primary id, a local id or a digest can only be given for a single deposit";
+        return Err(EngineError::Usage(text.into()).next("deposit each by itself, or list them in a manifest with their identifiers"));
     }
     for source in &request.sources {
         check_source(source, request)?;
     }
-    request.sources.iter().map(|source| package(source, request)).collect()
+    let identifiers = Identifiers::of(request)?;
+    let packages: Vec<Package> =
+        request.sources.iter().map(|source| package(source, request, &identifiers)).collect::<Result<_, _>>()?;
+    for package in &packages {
+        check_options(package, request)?;
+    }
+    naming::check_distinct(&packages)?;
+    Ok(packages)
+}
+
+/// Whether what was asked for goes with what a package is.
+fn check_options(package: &Package, request: &DepositRequest) -> Result<(), EngineError> {
+    let kind = package.kind;
+    let mode = request.mode.unwrap_or_else(|| kind.default_mode());
+    if !request.delete.is_empty() && mode != DepositMode::Merge {
+        return Err(EngineError::Usage(format!(
+            "a delete list says what a version does not keep of the one before, and the deposit of {} replaces all of it",
+            package.file_name
+        ))
+        .next("add --mode merge, or leave the delete list out"));
+    }
+    let names_object = request.primary_id.is_some() || !request.local_ids.is_empty() || !request.delete.is_empty();
+    if kind.is_batch() && names_object {
+        return Err(EngineError::Usage(format!(
+            "{} makes an object of each row: identifiers and delete lists belong to one object",
+            package.file_name
+        ))
+        .next("name the identifiers in the columns of the manifest"));
+    }
+    Ok(())
 }
 
 /// Whether the actor may name a source, and for what.
@@ -203,24 +311,36 @@ fn check_source(source: &PackageSource, request: &DepositRequest) -> Result<(), 
         }
         _ => {}
     }
-    if request.digest.is_some() && !matches!(source, PackageSource::LocalPath(_)) {
-        let advice = "a digest can only be declared for a file of this machine: fetch the payload first";
-        return Err(EngineError::Usage(advice.into()));
-    }
     Ok(())
 }
 
-fn package(source: &PackageSource, request: &DepositRequest) -> Result<Package, EngineError> {
+fn package(
+    source: &PackageSource,
+    request: &DepositRequest,
+    identifiers: &Identifiers,
+) -> Result<Package, EngineError> {
     let (source, file_name) = located(source)?;
-    let object_name = request.primary_id.clone().unwrap_or_else(|| bag_name(&file_name));
+    let kind = match (request.kind, &source) {
+        (DepositKind::Auto, PackageSource::LocalPath(path)) => recognize(path)?,
+        (DepositKind::Auto, PackageSource::Url(_)) if is_manifest_name(&file_name) => DepositKind::BatchManifest,
+        // What an archive holds is seen when it is read.
+        (DepositKind::Auto, PackageSource::Url(_)) if is_container_name(&file_name) => DepositKind::Auto,
+        (DepositKind::Auto, PackageSource::Url(_)) => DepositKind::File,
+        (DepositKind::Auto, PackageSource::ReceivingKey(_)) => DepositKind::Bag,
+        (kind, _) => kind,
+    };
+    let of_package = naming::name_of_package(kind, &file_name);
+    let object_name = identifiers.object_name(kind, &of_package);
     if let Some(fault) = object_name_fault(&object_name) {
-        return Err(EngineError::Usage(format!(
-            "the object name {object_name:?} {fault}; rename the bag or give a primary id"
-        )));
+        return Err(EngineError::Usage(format!("the object name {object_name:?} {fault}"))
+            .next("rename the package, or give a name with --primary-id"));
     }
-    let part = bag_part(&file_name)
-        .map_err(|fault| EngineError::Usage(format!("the name {file_name:?} cannot be that of a part: {fault}")))?;
-    Ok(Package { item: ItemId::new(), source, file_name, object_name, part, size: None })
+    let part = match kind {
+        DepositKind::Bag | DepositKind::Auto => bag_part(&file_name)
+            .map_err(|fault| EngineError::Usage(format!("the name {file_name:?} cannot be that of a part: {fault}")))?,
+        _ => None,
+    };
+    Ok(Package { item: ItemId::new(), source, file_name, object_name, kind, part, size: None })
 }
 
 /// Why a deposit into a removed collection is refused.

@@ -7,13 +7,14 @@ use strongroom_registry::{
     BatchId, InstitutionId, ItemId, Part, RegistryError, Transaction, Workflows, batches, parts,
 };
 
+use super::batch::EXPAND_BATCH;
 use super::deposit::DepositOptions;
 use super::intake::PackageSource;
+use super::kind::DepositKind;
+use super::naming::{self, Identifiers};
 use super::workflow::INGEST;
+use crate::EngineError;
 use crate::journal::{JournalEntry, Target};
-
-/// The kind of every batch of deposits: its packages are bags.
-const KIND: &str = "bag";
 
 /// One package of a submission.
 #[derive(Debug, Clone)]
@@ -24,8 +25,10 @@ pub(crate) struct Package {
     pub(crate) source: PackageSource,
     /// Its name as a file.
     pub(crate) file_name: String,
-    /// The name of its object within the institution.
+    /// The name of its object within the institution, where no identifier says that it is another one.
     pub(crate) object_name: String,
+    /// What it is.
+    pub(crate) kind: DepositKind,
     /// Which part of the object it is, where it is one.
     pub(crate) part: Option<Part>,
     /// Its size in bytes, where that is known.
@@ -54,25 +57,44 @@ impl Submission<'_> {
     pub(crate) fn object_identifier(&self, package: &Package) -> String {
         format!("{}/{}", self.institution_identifier, package.object_name)
     }
+
+    /// What the packages are, where all are the same.
+    fn kind(&self) -> &'static str {
+        let mut kinds = self.packages.iter().map(|package| package.kind);
+        let first = kinds.next().unwrap_or_default();
+        if kinds.all(|kind| kind == first) { first.as_str() } else { "mixed" }
+    }
 }
 
 /// Makes the batch and the work items of a submission. The topics that have new work.
+///
+/// # Errors
+/// The identifiers of the deposit are those of different objects.
 pub(crate) fn submit(
     tx: &mut dyn Transaction,
     workflows: &dyn Workflows,
     submission: &Submission<'_>,
-) -> Result<Vec<String>, RegistryError> {
+) -> Result<Vec<String>, EngineError> {
     let Submission { batch, institution, collection, options, by, .. } = submission;
     by.done(tx, &Target::of(*institution, submission.target.clone()))?;
     let collection_id = collection.map(|collection| collection.id);
     let note = options.note.as_deref();
-    batches::create(tx, *batch, *institution, collection_id, KIND, &options.submitted_by, note)?;
-    let options = serde_json::to_string(options)
-        .map_err(|error| RegistryError::Corrupt { wanted: "options of a deposit", found: error.to_string() })?;
+    batches::create(tx, *batch, *institution, collection_id, submission.kind(), &options.submitted_by, note)?;
+    let ids = Identifiers { name: None, ark: options.ark.clone(), local_ids: options.local_ids.clone() }.ids();
+    let mut new = Vec::with_capacity(submission.packages.len());
+    for package in submission.packages {
+        let identifier = submission.object_identifier(package);
+        let of = (*institution, package.item);
+        let object = naming::object_of(tx, of, &ids, (&identifier, options.is_named))?;
+        let object = object.map_err(|text| {
+            EngineError::Refused(text).next("give one identifier, or \"strongroom objects search\" to see what has which")
+        })?;
+        new.push((package, object, of_package(options, package)?));
+    }
     let topics = items::create_all(
         tx,
         workflows,
-        &mut submission.packages.iter().map(|package| NewItem {
+        &mut new.into_iter().map(|(package, object, options)| NewItem {
             id: package.item,
             batch: Some(*batch),
             collection: collection_id,
@@ -80,10 +102,10 @@ pub(crate) fn submit(
             name: package.file_name.clone(),
             source: Some(package.source.to_string()),
             size: package.size,
-            options: options.clone(),
+            options,
             note: submission.note.to_owned(),
             actor: Some(by.actor.id),
-            ..NewItem::new(INGEST, *institution, submission.object_identifier(package))
+            ..NewItem::new(if package.kind.is_batch() { EXPAND_BATCH } else { INGEST }, *institution, object)
         }),
     )?;
     for package in submission.packages {
@@ -92,4 +114,12 @@ pub(crate) fn submit(
         }
     }
     Ok(topics)
+}
+
+/// The options of the work item of a package.
+fn of_package(options: &DepositOptions, package: &Package) -> Result<String, RegistryError> {
+    let kind = Some(package.kind).filter(|kind| *kind != DepositKind::Bag);
+    let options = DepositOptions { kind, ..options.clone() };
+    serde_json::to_string(&options)
+        .map_err(|error| RegistryError::Corrupt { wanted: "options of a deposit", found: error.to_string() })
 }

@@ -38,3 +38,11 @@ FROM (SELECT 1 AS one) AS one LEFT JOIN reservations own ON own.item_id = ?1
 SELECT staging_id, is_discarded FROM reservations WHERE item_id = ?1
 -- name: space.release
 DELETE FROM reservations WHERE item_id = ?1
+-- name: interim.clear_removals
+DELETE FROM interim_removals WHERE item_id = ?1
+-- name: interim.add_removal
+INSERT INTO interim_removals (item_id, path, file_id) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING
+-- name: interim.count_removals
+SELECT count(*) AS removals FROM interim_removals WHERE item_id = ?1
+-- name: interim.removals_after
+SELECT path FROM interim_removals WHERE item_id = ?1 AND path > ?2 ORDER BY path LIMIT ?3

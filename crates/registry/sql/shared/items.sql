@@ -92,3 +92,7 @@ UPDATE batches SET state = ?2, updated_at = ?3 WHERE id = ?1
 SELECT EXISTS (SELECT 1 FROM work_items WHERE batch_id = ?1 AND status IN ('pending', 'started')) AS has_items_at_work,
     EXISTS (SELECT 1 FROM work_items WHERE batch_id = ?1 AND status = 'held') AS has_held_items,
     EXISTS (SELECT 1 FROM work_items WHERE batch_id = ?1 AND status IN ('failed', 'cancelled')) AS has_failed_items
+-- name: items.set_options
+UPDATE work_items SET options = ?3 WHERE id = ?1 AND fence = ?2
+-- name: items.set_object_identifier
+UPDATE work_items SET object_identifier = ?3, wait_key = ?4 WHERE id = ?1 AND fence = ?2

@@ -20,7 +20,8 @@ WHERE o.id = ?2
 UPDATE objects SET state = 'active', head = ?2, files = ?3, bytes = ?4, title = ?5, description = ?6, access = ?7,
     placement = ?8, profile = ?9, source_organization = ?10, bag_group_identifier = ?11,
     internal_sender_identifier = ?12, internal_sender_description = ?13, updated_at = ?14,
-    collection_id = coalesce(collection_id, ?15), profile_version = ?16
+    collection_id = coalesce(collection_id, ?15), profile_version = ?16, creator = ?17, date = ?18, layout = ?19,
+    metadata = ?20
 WHERE id = ?1
 -- The columns of a file with its content at one version.
 -- list: files.columns
@@ -192,3 +193,11 @@ DELETE FROM contents WHERE id IN (SELECT c.id FROM contents c
     WHERE c.object_id = ?1 AND c.generation = ?2 AND c.version = ?3
         AND (c.version_id = ?5 OR (c.version_id IS NULL AND NOT EXISTS (SELECT 1 FROM versions v WHERE v.object_id = ?1
             AND v.generation = ?2 AND v.number = ?3 AND v.id <> ?5 AND v.state NOT IN ('dropping', 'dropped')))) LIMIT ?4)
+-- name: versions.removals
+SELECT f.id, f.path FROM entries e JOIN files f ON f.id = e.file_id
+WHERE e.object_id = ?1 AND e.generation = ?2 AND e.version = ?3 AND e.content_id IS NULL AND f.path > ?4
+ORDER BY f.path LIMIT ?5
+-- name: entries.insert_removals
+INSERT INTO entries (object_id, file_id, generation, version, content_id)
+SELECT ?1, r.file_id, ?2, ?3, NULL FROM interim_removals r WHERE r.item_id = ?4 AND r.path > ?5 AND r.path <= ?6
+ON CONFLICT DO NOTHING

@@ -96,3 +96,7 @@ JOIN institutions i ON i.id = k.institution_id WHERE k.object_id = ?2 AND k.stor
 SELECT i.identifier, v.generation FROM work_items w JOIN versions v ON v.item_id = w.id
 JOIN objects o ON o.id = v.object_id JOIN institutions i ON i.id = o.institution_id
 WHERE w.status IN ('pending', 'started', 'held') AND v.state IN ('preparing', 'committing')
+-- name: rebuild.insert_removal
+INSERT INTO entries (object_id, file_id, generation, version, content_id)
+SELECT ?1, f.id, ?3, ?4, NULL FROM files f WHERE f.id = ?2 AND f.object_id = ?1
+ON CONFLICT DO NOTHING

@@ -158,6 +158,39 @@ pub fn match_kept(
     Ok(())
 }
 
+/// Forgets which paths the version of an item does not have any more.
+pub fn clear_removals(tx: &mut dyn Transaction, claim: &Claim) -> Result<(), RegistryError> {
+    work::check_fence(tx, claim)?;
+    tx.execute(Statement("interim.clear_removals"), &[claim.item.into()])?;
+    Ok(())
+}
+
+/// Notes files that the version of an item does not have any more, with their logical paths; at most 1,000 at a time.
+pub fn add_removals(tx: &mut dyn Transaction, claim: &Claim, files: &[(FileId, String)]) -> Result<(), RegistryError> {
+    work::check_fence(tx, claim)?;
+    for (file, path) in files {
+        tx.execute(Statement("interim.add_removal"), &[claim.item.into(), path.into(), (*file).into()])?;
+    }
+    Ok(())
+}
+
+/// How many files the version of an item does not have any more.
+pub fn count_removals(tx: &mut dyn Transaction, item: ItemId) -> Result<u64, RegistryError> {
+    let row = tx.query_one(Statement("interim.count_removals"), &[item.into()])?;
+    Ok(row.map(|row| row.count("removals")).transpose()?.unwrap_or_default())
+}
+
+/// The logical paths of the files that the version of an item does not have any more, in byte order, after `after`.
+pub fn removals(
+    tx: &mut dyn Transaction,
+    item: ItemId,
+    after: &str,
+    limit: usize,
+) -> Result<Vec<String>, RegistryError> {
+    let rows = tx.query(Statement("interim.removals_after"), &[item.into(), after.into(), limit.into()])?;
+    rows.iter().map(|row| Ok(row.text("path")?.to_owned())).collect()
+}
+
 /// Counts and sums over the rows.
 pub fn totals(tx: &mut dyn Transaction, item: ItemId) -> Result<Totals, RegistryError> {
     let Some(row) = tx.query_one(Statement("interim.totals"), &[item.into()])? else { return Ok(Totals::default()) };
@@ -223,6 +256,7 @@ pub fn drop_staged_rows(
     if dropped == ROWS_AT_ONCE as u64 {
         return Ok(false);
     }
+    tx.execute(Statement("interim.clear_removals"), &[item.into()])?;
     tx.execute(Statement("space.release"), &[item.into()])?;
     Ok(true)
 }

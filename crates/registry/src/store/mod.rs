@@ -22,6 +22,7 @@ pub mod journal;
 pub mod leases;
 pub mod named;
 mod notes;
+pub mod object_ids;
 pub mod objects;
 pub mod outbox;
 pub mod parts;

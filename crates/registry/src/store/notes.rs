@@ -5,7 +5,7 @@ use strongroom_database::{Statement, Transaction};
 use super::claims::check_fence;
 use super::items::{self, ItemProblem};
 use crate::model::claim::Claim;
-use crate::{RegistryError, interim};
+use crate::{RegistryError, WaitKey, interim};
 
 /// Keeps what was found in a deposit that is taken in all the same.
 pub fn note_problems(tx: &mut dyn Transaction, claim: &Claim, problems: &[ItemProblem]) -> Result<(), RegistryError> {
@@ -71,5 +71,27 @@ pub fn note_object(
 pub fn set_object(tx: &mut dyn Transaction, claim: &Claim, object: crate::ObjectId) -> Result<(), RegistryError> {
     check_fence(tx, claim)?;
     tx.execute(Statement("items.set_object"), &[claim.item.into(), claim.fence.into(), object.into()])?;
+    Ok(())
+}
+
+/// Fixes what was asked for, where that was left to be found out from the package.
+pub fn set_options(tx: &mut dyn Transaction, claim: &Claim, options: &str) -> Result<(), RegistryError> {
+    check_fence(tx, claim)?;
+    tx.execute(Statement("items.set_options"), &[claim.item.into(), claim.fence.into(), options.into()])?;
+    Ok(())
+}
+
+/// Names another object that the item is about, which its package says. `wait_key` is what wakes it where it waits for that object.
+pub fn set_object_identifier(
+    tx: &mut dyn Transaction,
+    claim: &Claim,
+    identifier: &str,
+    wait_key: Option<WaitKey>,
+) -> Result<(), RegistryError> {
+    check_fence(tx, claim)?;
+    tx.execute(
+        Statement("items.set_object_identifier"),
+        &[claim.item.into(), claim.fence.into(), identifier.into(), wait_key.map(|key| key.0).into()],
+    )?;
     Ok(())
 }

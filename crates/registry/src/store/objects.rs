@@ -65,6 +65,48 @@ pub struct Description {
     pub part: Option<Part>,
     /// Identifiers the depositor uses.
     pub local_ids: Vec<String>,
+    /// Those among them by which deposits find the object: unique within the institution.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub deposit_ids: Vec<String>,
+    /// Who made what the object holds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub creator: Option<String>,
+    /// When, in the words of the depositor.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub date: Option<String>,
+    /// Whether its paths are those of a bag.
+    #[serde(skip_serializing_if = "Layout::is_bag")]
+    pub layout: Layout,
+    /// ERC and Dublin Core, as JSON.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<serde_json::Value>,
+}
+
+/// What the paths of an object are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Layout {
+    /// Those of a bag: `data/` and tag files.
+    #[default]
+    Bag,
+    /// Those of the files that were deposited.
+    Files,
+}
+
+impl Layout {
+    /// Whether they are those of a bag.
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+    fn is_bag(&self) -> bool {
+        *self == Self::Bag
+    }
+
+    /// As it stands in a row.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Bag => "bag",
+            Self::Files => "files",
+        }
+    }
 }
 
 /// An object as it stands.
@@ -457,6 +499,14 @@ fn object_row(row: &Row) -> Result<Object, RegistryError> {
             base_directory: None,
             part: None,
             local_ids,
+            deposit_ids: Vec::new(),
+            creator: text("creator")?,
+            date: text("date")?,
+            layout: match row.optional_text("layout")? {
+                Some("files") => Layout::Files,
+                _ => Layout::Bag,
+            },
+            metadata: text("metadata")?.map(|text| metadata(&text)).transpose()?,
         },
         ark: text("ark")?,
         head: row.count("head")?,
@@ -465,6 +515,10 @@ fn object_row(row: &Row) -> Result<Object, RegistryError> {
         created_at: row.time("created_at")?,
         updated_at: row.time("updated_at")?,
     })
+}
+
+fn metadata(text: &str) -> Result<serde_json::Value, RegistryError> {
+    serde_json::from_str(text).map_err(|_| RegistryError::Corrupt { wanted: "metadata", found: text.to_owned() })
 }
 
 fn file_row(row: &Row) -> Result<File, RegistryError> {

@@ -5,7 +5,7 @@ use strongroom_digest::Digest;
 
 use super::versions::{Version, claimed_state, of_item, refusal, state_of};
 use crate::model::claim::Claim;
-use crate::{CollectionId, InstitutionId, RegistryError, VersionState, parts, work};
+use crate::{CollectionId, InstitutionId, RegistryError, VersionState, object_ids, parts, work};
 
 /// From here only forward: fixes the digest of the version's inventory. Repeating it with the same digest changes nothing;
 /// with another it is refused.
@@ -87,10 +87,17 @@ pub(crate) fn set_head(
             version.created_at.into(),
             collection.into(),
             said.profile_version.into(),
+            said.creator.into(),
+            said.date.into(),
+            said.layout.as_str().into(),
+            said.metadata.map(|metadata| metadata.to_string()).into(),
         ],
     )?;
     if let Some(part) = version.description.part {
         parts::put(tx, version, part)?;
+    }
+    if !version.description.deposit_ids.is_empty() {
+        object_ids::keep(tx, version.object, &version.description.deposit_ids)?;
     }
     let local_ids = &version.description.local_ids;
     if !local_ids.is_empty() {

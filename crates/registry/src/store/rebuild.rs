@@ -4,7 +4,7 @@
 use strongroom_database::{Statement, Time, Transaction};
 use strongroom_digest::Digest;
 
-pub use super::recorded::{RecordedContent, RecordedCopy, RecordedFile, put_copies, put_files, uncopied};
+pub use super::recorded::{RecordedContent, RecordedCopy, RecordedFile, put_copies, put_files, put_removals, uncopied};
 pub use super::stored::{StoredObject, copies_by_key, objects_in_store, open_generations, stored_object};
 use crate::backfill::{ObjectCopy, put_object_copy};
 use crate::versions::{ROWS_AT_ONCE, Version};

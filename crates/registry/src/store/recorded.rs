@@ -79,6 +79,22 @@ pub fn put_files(
     Ok(())
 }
 
+/// Puts that a version does not have these files any more, by their identifiers and logical paths; at most
+/// [`ROWS_AT_ONCE`](crate::versions::ROWS_AT_ONCE) at a time.
+pub fn put_removals(
+    tx: &mut dyn Transaction,
+    object: ObjectId,
+    generation: GenerationId,
+    version: u64,
+    removed: &[FileId],
+) -> Result<(), RegistryError> {
+    for file in removed {
+        let parameters = [object.into(), (*file).into(), generation.into(), version.into()];
+        tx.execute(Statement("rebuild.insert_removal"), &parameters)?;
+    }
+    Ok(())
+}
+
 /// A content and where its bytes should lie.
 #[derive(Debug, Clone)]
 pub struct RecordedContent {

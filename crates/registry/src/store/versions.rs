@@ -10,7 +10,7 @@ use crate::events::{self, EventRow};
 use crate::interim::{self, digest};
 pub use crate::model::version::{ContentPlace, NewContent, NewEntry, NewVersion, Version};
 use crate::work::{self, Claim};
-use crate::{ContentId, GenerationId, ItemId, ObjectId, RegistryError, VersionId, VersionState, discarding};
+use crate::{ContentId, FileId, GenerationId, ItemId, ObjectId, RegistryError, VersionId, VersionState, discarding};
 
 /// At most this many rows change in one transaction, so that no other writer waits long.
 pub const ROWS_AT_ONCE: usize = 1_000;
@@ -322,6 +322,40 @@ pub fn put_rows(
     }
     interim::put_facts(tx, claim.item, &rows.facts)?;
     rows.head.as_deref().map(|head| keep_head(tx, version, head)).transpose()
+}
+
+/// Puts that a version being prepared does not have paths any more: those noted for the item after `after` and up to `last`, at
+/// most [`ROWS_AT_ONCE`] at a time. Repeating it puts nothing twice.
+pub fn put_removals(
+    tx: &mut dyn Transaction,
+    claim: &Claim,
+    version: &Version,
+    (after, last): (&str, &str),
+) -> Result<(), RegistryError> {
+    check_claimed(tx, claim, version, "take paths out of it")?;
+    let parameters = [
+        version.object.into(),
+        version.generation.into(),
+        version.number.into(),
+        claim.item.into(),
+        after.into(),
+        last.into(),
+    ];
+    tx.execute(Statement("entries.insert_removals"), &parameters)?;
+    Ok(())
+}
+
+/// The files that a version does not have any more, which the one before had, in byte order of their logical paths, after `after`.
+pub fn removals(
+    tx: &mut dyn Transaction,
+    version: &Version,
+    after: &str,
+    limit: usize,
+) -> Result<Vec<(FileId, String)>, RegistryError> {
+    let parameters =
+        [version.object.into(), version.generation.into(), version.number.into(), after.into(), limit.into()];
+    let rows = tx.query(Statement("versions.removals"), &parameters)?;
+    rows.iter().map(|row| Ok((FileId(row.uuid("id")?), row.text("path")?.to_owned()))).collect()
 }
 
 /// Hands over every content of a generation up to a version, in order of SHA-512, with where its bytes lie: an inventory's

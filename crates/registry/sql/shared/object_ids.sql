@@ -1,0 +1,23 @@
+-- Inserts a row, or locks the one there is until the transaction ends.
+-- name: object_ids.claim
+INSERT INTO object_ids (institution_id, kind, value, object_identifier, created_at) VALUES (?1, ?2, ?3, ?4, ?5)
+ON CONFLICT (institution_id, kind, value) DO UPDATE SET value = object_ids.value
+RETURNING object_identifier
+-- Whether an identifier of an object is more than the trace of a deposit that failed.
+-- name: object_ids.is_binding
+SELECT EXISTS (SELECT 1 FROM objects o WHERE o.institution_id = ?1 AND o.identifier = ?2 AND o.state <> 'new')
+    OR EXISTS (SELECT 1 FROM work_items w WHERE w.institution_id = ?1 AND w.object_identifier = ?2
+        AND w.status IN ('pending', 'started', 'held') AND w.action = 'ingest' AND w.id <> ?3) AS is_binding
+-- name: object_ids.set
+UPDATE object_ids SET object_identifier = ?4 WHERE institution_id = ?1 AND kind = ?2 AND value = ?3
+-- name: object_ids.find
+SELECT object_identifier FROM object_ids WHERE institution_id = ?1 AND kind = ?2 AND value = ?3
+-- Whether an institution has an object of this identifier, or a work item that is going to make one.
+-- name: object_ids.is_name_taken
+SELECT EXISTS (SELECT 1 FROM objects o WHERE o.institution_id = ?1 AND o.identifier = ?2)
+    OR EXISTS (SELECT 1 FROM work_items w WHERE w.institution_id = ?1 AND w.object_identifier = ?2
+        AND w.status IN ('pending', 'started', 'held') AND w.id <> ?3) AS is_taken
+-- name: object_ids.has_foreign_ark
+SELECT 1 AS found FROM object_ids WHERE kind = 'ark' AND value = ?2 AND institution_id <> ?1
+-- name: object_ids.set_ark
+UPDATE objects SET ark = ?2 WHERE id = ?1 AND ark IS NULL

@@ -1,0 +1,151 @@
+//! The identifiers by which deposits find their object: local identifiers, unique within the institution, and ARKs, unique among all
+//! institutions. A row is inserted, or locked, within the transaction that submits a deposit, so that two deposits with one identifier are
+//! deposits of one object.
+
+use strongroom_database::{Statement, Transaction};
+
+use crate::{InstitutionId, ItemId, ObjectId, RegistryError, Scope, objects};
+
+/// What an identifier is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum IdKind {
+    /// The depositor's own.
+    Local,
+    /// An ARK, in its normal form.
+    Ark,
+}
+
+impl IdKind {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Local => "local",
+            Self::Ark => "ark",
+        }
+    }
+}
+
+/// What a deposit says of which object it is.
+#[derive(Debug, Clone)]
+pub struct Naming<'a> {
+    /// Whose object it is.
+    pub institution: InstitutionId,
+    /// The work item of the deposit.
+    pub item: ItemId,
+    /// The identifiers that it names.
+    pub ids: &'a [(IdKind, String)],
+    /// The identifier that the object gets, `<institution>/<name>`, where none of `ids` belongs to one.
+    pub identifier: &'a str,
+    /// Whether the depositor gave that identifier: then the object has it, or the deposit is refused.
+    pub is_given: bool,
+}
+
+/// Which object a deposit is of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Named {
+    /// The one of this identifier. The identifiers of the deposit are its own from now on.
+    Object(String),
+    /// The deposit names several: each identifier with the object that it belongs to.
+    Contradiction(Vec<(String, String)>),
+    /// An ARK belongs to an object of another institution.
+    Foreign(String),
+}
+
+/// Decides which object a deposit is of. What it writes holds when the transaction commits.
+pub fn name(tx: &mut dyn Transaction, naming: &Naming<'_>) -> Result<Named, RegistryError> {
+    let mut ids = naming.ids.to_vec();
+    // Every transaction locks them in the same order.
+    ids.sort();
+    ids.dedup();
+    let now = tx.now()?;
+    let mut rows = Vec::with_capacity(ids.len());
+    let mut owners: Vec<(String, String)> = Vec::new();
+    if naming.is_given {
+        owners.push((naming.identifier.to_owned(), naming.identifier.to_owned()));
+    }
+    for (kind, value) in &ids {
+        if *kind == IdKind::Ark {
+            let parameters = [naming.institution.into(), value.into()];
+            if tx.query_one(Statement("object_ids.has_foreign_ark"), &parameters)?.is_some() {
+                return Ok(Named::Foreign(value.clone()));
+            }
+        }
+        let is_new = find(tx, naming.institution, *kind, value)?.is_none();
+        let parameters = [
+            naming.institution.into(),
+            kind.as_str().into(),
+            value.into(),
+            naming.identifier.into(),
+            now.into(),
+        ];
+        let row = tx.query_one(Statement("object_ids.claim"), &parameters)?;
+        let owner = row.map(|row| row.text("object_identifier").map(str::to_owned)).transpose()?;
+        let owner = owner.unwrap_or_else(|| naming.identifier.to_owned());
+        // A row that another transaction inserted in between names another object, or the same.
+        let belongs_to_it = !(is_new && owner == naming.identifier) && is_binding(tx, naming, &owner)?;
+        if belongs_to_it && owners.iter().all(|(_, known)| *known != owner) {
+            owners.push((value.clone(), owner.clone()));
+        }
+        rows.push((*kind, value, owner));
+    }
+    let object = match owners.as_slice() {
+        [] => naming.identifier.to_owned(),
+        [(_, owner)] => owner.clone(),
+        _ => return Ok(Named::Contradiction(owners)),
+    };
+    for (kind, value, owner) in &rows {
+        if *owner != object {
+            let parameters = [naming.institution.into(), kind.as_str().into(), (*value).into(), (&object).into()];
+            tx.execute(Statement("object_ids.set"), &parameters)?;
+        }
+    }
+    Ok(Named::Object(object))
+}
+
+fn is_binding(tx: &mut dyn Transaction, naming: &Naming<'_>, owner: &str) -> Result<bool, RegistryError> {
+    let parameters = [naming.institution.into(), owner.into(), naming.item.into()];
+    match tx.query_one(Statement("object_ids.is_binding"), &parameters)? {
+        Some(row) => Ok(row.bool("is_binding")?),
+        None => Ok(false),
+    }
+}
+
+/// The object that an identifier belongs to, where it does.
+pub fn find(
+    tx: &mut dyn Transaction,
+    institution: InstitutionId,
+    kind: IdKind,
+    value: &str,
+) -> Result<Option<String>, RegistryError> {
+    let row = tx.query_one(Statement("object_ids.find"), &[institution.into(), kind.as_str().into(), value.into()])?;
+    Ok(row.map(|row| row.text("object_identifier").map(str::to_owned)).transpose()?)
+}
+
+/// Whether an institution has an object of this identifier, or another open work item about one.
+pub fn is_name_taken(
+    tx: &mut dyn Transaction,
+    institution: InstitutionId,
+    identifier: &str,
+    item: ItemId,
+) -> Result<bool, RegistryError> {
+    let row = tx.query_one(Statement("object_ids.is_name_taken"), &[institution.into(), identifier.into(), item.into()])?;
+    Ok(row.map(|row| row.bool("is_taken")).transpose()?.unwrap_or_default())
+}
+
+/// Gives an object its ARK, unless it has one; the one that it has.
+pub fn set_ark(tx: &mut dyn Transaction, object: ObjectId, ark: &str) -> Result<Option<String>, RegistryError> {
+    tx.execute(Statement("object_ids.set_ark"), &[object.into(), ark.into()])?;
+    Ok(objects::get(tx, Scope::System, object)?.and_then(|object| object.ark))
+}
+
+/// Keeps the local identifiers of a published version for its object: in a registry that is made from the stores they have no rows.
+pub(crate) fn keep(tx: &mut dyn Transaction, object: ObjectId, local_ids: &[String]) -> Result<(), RegistryError> {
+    let Some(object) = objects::get(tx, Scope::System, object)? else { return Ok(()) };
+    let now = tx.now()?;
+    let arks = object.ark.iter().map(|ark| (IdKind::Ark, ark));
+    for (kind, value) in local_ids.iter().map(|id| (IdKind::Local, id)).chain(arks) {
+        let parameters =
+            [object.institution.into(), kind.as_str().into(), value.into(), (&object.identifier).into(), now.into()];
+        tx.query_one(Statement("object_ids.claim"), &parameters)?;
+    }
+    Ok(())
+}
