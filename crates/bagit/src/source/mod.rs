@@ -134,6 +134,13 @@ pub struct BagFile {
     pub(crate) location: u64,
 }
 
+impl BagFile {
+    /// A file of a package that was not read by a scan of this crate.
+    pub fn new(path: impl Into<String>, size: u64, modified: Option<jiff::Timestamp>) -> Self {
+        Self { path: path.into(), size, modified, location: 0 }
+    }
+}
+
 /// What a scan found beside the files. It may be kept and checked later.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Scan {
@@ -239,6 +246,15 @@ impl Source {
             archive_name: None,
             has_plain_paths: true,
         }
+    }
+
+    /// The same file under another name; any other source as it is.
+    #[must_use]
+    pub fn named(mut self, name: &[u8]) -> Self {
+        if let Input::Single { file, .. } = &mut self.input {
+            name.clone_into(&mut file.name);
+        }
+        self
     }
 
     /// The same container, read as one that is no bag: its paths are as they stand in it, with no base directory.

@@ -1,11 +1,15 @@
 //! Taking deposits in: from the request to the stages, each with a topic of its own.
 
+mod area;
+mod batch;
 mod completion;
 mod deposit;
 mod intake;
 mod inventory;
 mod kept_copies;
+mod kind;
 mod lease;
+mod naming;
 mod paging;
 mod placement;
 mod staged;
@@ -16,7 +20,9 @@ mod sweep;
 mod version;
 mod workflow;
 
-pub use deposit::{DepositKind, DepositRequest, Deposited, deposit};
+pub use deposit::{DepositRequest, Deposited, GivenDescription, deposit};
+pub use kind::{DepositKind, DepositMode};
+pub(crate) use batch::{EXPAND_BATCH, OF_BATCHES};
 pub(crate) use deposit::{DepositOptions, object_name_fault};
 pub use intake::PackageSource;
 pub(crate) use intake::{bag_name, bag_part};

@@ -17,7 +17,7 @@ use super::upload::ReceivingKey;
 use super::watch::ScanSummary;
 use super::wholeness;
 use crate::ingest::{
-    DepositOptions, Package, PackageSource, Submission, bag_name, bag_part, is_read, object_name_fault, submit,
+    DepositKind, DepositOptions, Package, PackageSource, Submission, bag_name, bag_part, is_read, object_name_fault, submit,
 };
 use crate::journal::JournalEntry;
 use crate::{EngineError, Home, crash_point};
@@ -196,6 +196,7 @@ fn settled(tx: &mut dyn Transaction, found: &Settled<'_>, done: &mut Done) -> Re
                 file_name: source.file_name().to_owned(),
                 source: PackageSource::ReceivingKey(source),
                 object_name: name,
+                kind: DepositKind::Bag,
                 part,
                 size: Some(upload.size),
             };
@@ -267,7 +268,11 @@ fn take_in(
         by: &JournalEntry::of_system("deposits.submit"),
         target: format!("batch {batch} of {}: {}", upload.store, upload.key),
     };
-    let mut topics = submit(tx, workflows, &submission)?;
+    let mut topics = submit(tx, workflows, &submission).map_err(|error| match error {
+        EngineError::Registry(error) => error,
+        // An upload names no identifiers that could contradict each other.
+        other => RegistryError::Corrupt { wanted: "an upload that can be submitted", found: other.chain() },
+    })?;
     record::put_receipt(tx, upload, id)?;
     record::decide(tx, upload.id, &Fate { item: Some(id), ..Fate::new(UploadState::Submitted, "") })?;
     let (object, source) = (submission.object_identifier(package), package.source.to_string());

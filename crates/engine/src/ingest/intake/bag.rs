@@ -4,7 +4,7 @@ use strongroom_bagit::split_part;
 use strongroom_registry::Part;
 
 /// File name endings that a bag's archive may have.
-const ARCHIVE_ENDINGS: [&str; 4] = [".tar.gz", ".tgz", ".tar", ".zip"];
+const ARCHIVE_ENDINGS: [&str; 7] = [".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tbz", ".tar", ".zip"];
 
 /// The object's name of a bag: its file name without archive ending and without the suffix of a part (`.b01.of12`).
 pub(crate) fn bag_name(file_name: &str) -> String {

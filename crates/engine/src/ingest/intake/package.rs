@@ -10,6 +10,8 @@ use strongroom_bagit::{BagError, Source};
 use strongroom_digest::{Algorithm, MultiHasher};
 use url::Url;
 
+use super::super::deposit::DepositOptions;
+use super::super::kind::DepositKind;
 use super::web;
 use crate::receiving::ReceivingKey;
 use crate::workflow::{StageContext, StageError};
@@ -95,15 +97,23 @@ impl PackageSource {
         }
     }
 
-    /// Opens the package as a bag to be read once.
-    pub(crate) fn open(&self, home: &Home) -> Result<Source, StageError> {
-        match self {
-            Self::LocalPath(path) => Source::open(path).map_err(bag_trouble),
-            Self::Url(url) => web::open(home, url),
-            Self::ReceivingKey(upload) => upload
+    /// Opens the package to be read once.
+    pub(crate) fn open(&self, home: &Home, options: &DepositOptions) -> Result<Source, StageError> {
+        let source = match (self, options.kind()) {
+            (Self::LocalPath(path), DepositKind::File) => {
+                let source = Source::open_single(path).map_err(bag_trouble)?;
+                return Ok(match &options.file_name {
+                    Some(name) => source.named(name.as_bytes()),
+                    None => source,
+                });
+            }
+            (Self::LocalPath(path), _) => Source::open(path).map_err(bag_trouble)?,
+            (Self::Url(url), _) => return web::open(home, url, options),
+            (Self::ReceivingKey(upload), _) => upload
                 .open(home)?
-                .ok_or_else(|| StageError::fatal(format!("{upload} is neither a tar, tar.gz, tgz nor zip archive"))),
-        }
+                .ok_or_else(|| StageError::fatal(format!("{upload} is neither a tar, tar.gz, tgz nor zip archive")))?,
+        };
+        Ok(if options.kind() == DepositKind::Bag { source } else { source.with_plain_paths() })
     }
 }
 
