@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -58,6 +58,8 @@ pub struct Home {
     pub(crate) marks: Marks,
     /// The tasks that run in this process.
     pub(crate) running: Arc<RunningTasks>,
+    /// What downloads packages, made when one is first needed.
+    downloads: OnceLock<strongroom_download::Client>,
 }
 
 /// A store with its name in the settings.
@@ -108,6 +110,22 @@ impl Home {
         }
         home.admission.rely_on(&home.registry);
         Ok(home)
+    }
+
+    /// What downloads packages, from the hosts that the settings allow.
+    pub(crate) fn downloads(&self) -> Result<&strongroom_download::Client, EngineError> {
+        if let Some(client) = self.downloads.get() {
+            return Ok(client);
+        }
+        let ingest = &self.settings.ingest;
+        let policy = strongroom_download::Policy {
+            hosts: ingest.url_hosts.clone(),
+            allow_private_networks: ingest.allow_private_addresses,
+            ..strongroom_download::Policy::default()
+        };
+        let client = strongroom_download::Client::new(policy)
+            .map_err(|error| EngineError::Settings(format!("downloads are not possible: {error}")))?;
+        Ok(self.downloads.get_or_init(|| client))
     }
 
     /// The registered workflows.
@@ -269,6 +287,7 @@ impl Home {
             checked_roots: Mutex::default(),
             compared_at: Mutex::new(None),
             marks,
+            downloads: OnceLock::new(),
             running: Arc::default(),
         };
         home.apply_capacity(&home.settings);

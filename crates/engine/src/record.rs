@@ -29,6 +29,8 @@ pub(crate) fn format() -> Format {
 pub(crate) enum Line {
     /// The first line.
     Version(Box<VersionLine>),
+    /// A path that the version before had, and this one does not have.
+    Removal(RemovalLine),
     /// A file that gets a content with this version.
     File(Box<FileLine>),
     /// An event of this version.
@@ -58,6 +60,14 @@ pub(crate) struct VersionLine {
     /// The record's own file and content: it cannot hold its own digests.
     pub(crate) own_file: FileId,
     pub(crate) own_content: ContentId,
+}
+
+/// A path that the object does not have any more.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct RemovalLine {
+    pub(crate) file: FileId,
+    /// The logical path.
+    pub(crate) path: String,
 }
 
 /// A file and its content.

@@ -3,18 +3,21 @@
 //! again from staging, from another store's copy, or from the deposit itself.
 
 use std::collections::HashSet;
-use std::io::{Seek, SeekFrom};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::Arc;
 
-use strongroom_bagit::Limits;
 use strongroom_digest::{Algorithm, Digest, hash_reader};
 use strongroom_ocfl::{OcflError, VersionAssembly};
 use strongroom_registry::copies::{self, PendingCopy};
+use strongroom_registry::interim;
 use strongroom_registry::versions::Version;
 use strongroom_registry::{ContentId, RegistryError, Transaction};
 use strongroom_storage::{StorageError, Store};
 
-use super::intake::{bag_trouble, package_source};
+use super::deposit::DepositOptions;
+use super::intake::{PackageSource, bag_trouble, package_source};
+use super::kind::DepositKind;
+use super::manifest;
 use super::stages::verify::prove_rest;
 use super::stages::write::{assembly, class_of, record_again, staged_record};
 use super::staging;
@@ -225,34 +228,101 @@ impl Making<'_, '_, '_> {
     fn by_payload(&self, left: &mut Vec<PendingCopy>) -> Result<(), StageError> {
         let sizes: HashSet<u64> = left.iter().map(|content| content.size).collect();
         let payload = package_source(self.context)?;
-        let source = payload.open(self.context.home)?;
+        let options = DepositOptions::of(self.context.item)?;
+        match options.kind() {
+            DepositKind::Manifest => return self.by_manifest(left, &sizes, &payload),
+            DepositKind::Metadata => return Ok(()),
+            _ => {}
+        }
+        let package = payload.open(self.context.home, &options)?;
         let mut failure = None;
-        let scanned = source.scan(&Limits::default(), &mut |entry, bytes| {
+        let scanned = package.scan(&mut |_| Ok(()), &mut |entry, bytes| {
             if !sizes.contains(&entry.size) || failure.is_some() {
                 return Ok(());
             }
-            let mut spool = tempfile::tempfile()?;
-            std::io::copy(bytes, &mut spool)?;
-            spool.seek(SeekFrom::Start(0))?;
-            let sha512 = hash_reader(&mut spool, &[Algorithm::Sha512])?.1.get(Algorithm::Sha512);
-            let Some(at) = left.iter().position(|content| Some(content.sha512) == sha512) else { return Ok(()) };
-            spool.seek(SeekFrom::Start(0))?;
-            let content = left.swap_remove(at);
-            match self.put(&content, false, spool) {
-                Ok(true) => {}
-                Ok(false) => left.push(content),
-                Err(error) => failure = Some(error),
-            }
-            Ok(())
+            self.put_if_lost(left, bytes).or_else(|error| match error {
+                Trouble::Reading(error) => Err(error),
+                Trouble::Store(error) => {
+                    failure = Some(error);
+                    Ok(())
+                }
+            })
         });
         if let Some(failure) = failure {
             return Err(failure);
         }
         self.context.task.check_lease()?;
-        scanned.map(drop).map_err(|error| match bag_trouble(error) {
-            StageError::Fatal { note, .. } => StageError::Transient(note),
-            other => other,
-        })
+        match scanned {
+            Ok(scanned) => scanned.map(drop).map_err(|error| only_for_now(bag_trouble(error))),
+            Err(error) => Err(only_for_now(error)),
+        }
+    }
+
+    /// Downloads the files of a manifest that have one of these sizes once more.
+    fn by_manifest(
+        &self,
+        left: &mut Vec<PendingCopy>,
+        sizes: &HashSet<u64>,
+        payload: &PackageSource,
+    ) -> Result<(), StageError> {
+        let go_on = || Ok(self.context.task.check_lease()?);
+        let mut list = manifest::spool(self.context.home, payload, &go_on)?;
+        let item = self.context.item.id;
+        manifest::download_all(
+            self.context,
+            &mut list,
+            &mut |row| {
+                let known = self.context.registry().read(|tx| interim::file(tx, item, &row.path))?;
+                Ok(known.is_some_and(|file| sizes.contains(&file.size)))
+            },
+            &mut |mut download| {
+                let taken = match download.open() {
+                    Ok(_) => self.put_if_lost(left, &mut download),
+                    Err(error) => return Err(only_for_now(error)),
+                };
+                taken.map_err(|error| match error {
+                    Trouble::Store(error) => error,
+                    Trouble::Reading(error) => {
+                        only_for_now(download.failure().unwrap_or_else(|| StageError::Transient(error.to_string())))
+                    }
+                })
+            },
+        )
+    }
+
+    /// Puts a file of the package where it is one of those that are lost.
+    fn put_if_lost(&self, left: &mut Vec<PendingCopy>, bytes: &mut dyn Read) -> Result<(), Trouble> {
+        let mut spool = tempfile::tempfile()?;
+        io::copy(bytes, &mut spool)?;
+        spool.seek(SeekFrom::Start(0))?;
+        let sha512 = hash_reader(&mut spool, &[Algorithm::Sha512])?.1.get(Algorithm::Sha512);
+        let Some(at) = left.iter().position(|content| Some(content.sha512) == sha512) else { return Ok(()) };
+        spool.seek(SeekFrom::Start(0))?;
+        let content = left.swap_remove(at);
+        if !self.put(&content, false, spool).map_err(Trouble::Store)? {
+            left.push(content);
+        }
+        Ok(())
+    }
+}
+
+/// Why a file of the package was not put.
+enum Trouble {
+    Reading(io::Error),
+    Store(StageError),
+}
+
+impl From<io::Error> for Trouble {
+    fn from(error: io::Error) -> Self {
+        Self::Reading(error)
+    }
+}
+
+/// A version that is being committed goes only forward: what is wrong with its package is tried again.
+fn only_for_now(error: StageError) -> StageError {
+    match error {
+        StageError::Fatal { note, .. } => StageError::Transient(note),
+        other => other,
     }
 }
 

@@ -3,15 +3,17 @@
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use strongroom_checkm::{
     Checksum, Column, Limits, ManifestProfile, Mode, Problem, ReadOptions, Reader, Severity, ValidateOptions, validate,
 };
+use strongroom_download::{Client, DownloadError, Expected, Supervision};
 use strongroom_registry::items::ItemProblem;
 
 use super::deposit::DepositOptions;
-use super::intake::{PackageSource, open_url, unreadable};
+use super::intake::{Download, PackageSource, download_failure, unreadable};
 use crate::Home;
 use crate::workflow::{StageContext, StageError};
 
@@ -23,6 +25,8 @@ const CHUNK: usize = 256 << 10;
 const CHUNKS_AHEAD: usize = 4;
 /// Most bytes of a manifest.
 const LARGEST: u64 = 1 << 30;
+/// Files of a manifest whose sizes are asked for.
+const MOST_ASKED: usize = 100;
 /// Problems of a manifest that are kept.
 const MOST_PROBLEMS: usize = 1_000;
 
@@ -48,7 +52,7 @@ pub(crate) struct FileRow {
 pub(crate) fn spool(home: &Home, source: &PackageSource, go_on: &dyn Fn() -> Result<(), StageError>) -> Result<File, StageError> {
     let mut body: Box<dyn Read> = match source {
         PackageSource::LocalPath(path) => Box::new(File::open(path).map_err(|error| unreadable(path, &error))?),
-        PackageSource::Url(url) => open_url(home, url.as_str())?.1,
+        PackageSource::Url(url) => Box::new(Download::open(home, url.as_str(), Expected::default())?),
         PackageSource::ReceivingKey(key) => return Err(StageError::fatal(format!("{key} is no manifest"))),
     };
     let unwritable = |error: io::Error| StageError::Transient(format!("could not write a temporary file: {error}"));
@@ -75,7 +79,7 @@ pub(crate) fn spool(home: &Home, source: &PackageSource, go_on: &dyn Fn() -> Res
 
 /// How manifests are read: what can be read without doubt is read, with a warning.
 pub(crate) fn read_options(profile: Option<ManifestProfile>) -> ReadOptions {
-    ReadOptions { mode: Mode::Lenient, limits: Limits { bytes: LARGEST, ..Limits::default() }, expected: profile }
+    ReadOptions { mode: Mode::Lenient, limits: Limits { bytes: LARGEST, ..Limits::default() }, profile }
 }
 
 /// Checks a manifest as a whole, before anything that it names is downloaded: its warnings.
@@ -100,7 +104,7 @@ pub(crate) fn check(manifest: &mut File, profile: Option<ManifestProfile>) -> Re
 fn item_problem(problem: &Problem) -> ItemProblem {
     ItemProblem {
         severity: if problem.severity == Severity::Error { "error" } else { "warning" }.into(),
-        code: problem.code.clone(),
+        code: problem.code.to_owned(),
         file: None,
         path: None,
         line: problem.line,
@@ -147,17 +151,30 @@ fn timestamp(text: &str) -> Option<jiff::Timestamp> {
     })
 }
 
-/// The bytes that the rows of a manifest state, where every row states them, and how many rows there are.
-pub(crate) fn stated(manifest: &mut File) -> Result<(u64, Option<u64>), StageError> {
-    let (mut count, mut bytes) = (0, Some(0_u64));
+/// Bytes that the files of a manifest have together, where that is known: by the rows, and by the servers for the first rows that do
+/// not state them.
+pub(crate) fn size(
+    home: &Home,
+    manifest: &mut File,
+    go_on: &dyn Fn() -> Result<(), StageError>,
+) -> Result<Option<u64>, StageError> {
+    let (mut bytes, mut asked) = (Some(0_u64), 0);
     let mut rows = FileRows::new(manifest)?;
     while let Some(row) = rows.next_row()? {
-        count += 1;
-        bytes = bytes.zip(row.size).map(|(bytes, size)| bytes.saturating_add(size));
+        go_on()?;
+        let size = match row.size {
+            None if asked < MOST_ASKED && bytes.is_some() => {
+                asked += 1;
+                // A size that cannot be had now is no reason to wait.
+                home.downloads()?.probe(&row.url, &Supervision::default()).ok().and_then(|probe| probe.size)
+            }
+            size => size,
+        };
+        bytes = bytes.zip(size).map(|(bytes, size)| bytes.saturating_add(size));
     }
     drop(rows);
     manifest.seek(SeekFrom::Start(0)).map_err(unread)?;
-    Ok((count, bytes))
+    Ok(bytes)
 }
 
 /// What a download hands over.
@@ -166,8 +183,6 @@ enum Part {
     Opened(Option<u64>),
     Bytes(Vec<u8>),
     Failed(StageError),
-    /// The connection failed while the bytes were read.
-    Broken(io::Error),
     End,
 }
 
@@ -178,16 +193,38 @@ pub(crate) struct Downloading {
     current: Vec<u8>,
     position: usize,
     has_ended: bool,
+    failure: Option<StageError>,
+    /// Dropped with the rest: then the thread stops.
+    _is_wanted: Arc<()>,
 }
 
 impl Downloading {
-    /// Waits for the answer of the server: the size of the file, where that is known. A file of unknown size that is small is read.
+    /// Begins a download in a thread of its own, which ends soon after this is dropped.
+    fn begin(home: &Home, row: FileRow) -> Result<Self, StageError> {
+        let client = home.downloads()?.clone();
+        let (to, parts) = sync_channel(CHUNKS_AHEAD);
+        let is_wanted = Arc::new(());
+        let watched = Arc::downgrade(&is_wanted);
+        let (url, expected) = (row.url.clone(), expected_of(&row));
+        std::thread::spawn(move || {
+            let check = move || if watched.upgrade().is_some() { Ok(()) } else { Err("it is not needed any more") };
+            download(&client, &url, expected, Supervision::new(check), &to);
+        });
+        Ok(Self { row, parts, current: Vec::new(), position: 0, has_ended: false, failure: None, _is_wanted: is_wanted })
+    }
+
+    /// Waits for the answer of the server: the size of the file, where it says it.
     pub(crate) fn open(&mut self) -> Result<Option<u64>, StageError> {
         match self.parts.recv() {
             Ok(Part::Opened(size)) => Ok(size),
             Ok(Part::Failed(error)) => Err(error),
             _ => Err(StageError::Transient(format!("the download of {} ended early", self.row.url))),
         }
+    }
+
+    /// Why it failed, where a read of it did.
+    pub(crate) fn failure(&mut self) -> Option<StageError> {
+        self.failure.take()
     }
 }
 
@@ -197,8 +234,11 @@ impl Read for Downloading {
             match self.parts.recv() {
                 Ok(Part::Bytes(bytes)) => (self.current, self.position) = (bytes, 0),
                 Ok(Part::End) => self.has_ended = true,
-                Ok(Part::Broken(error)) => return Err(error),
-                Ok(Part::Failed(error)) => return Err(io::Error::other(error.to_string())),
+                Ok(Part::Failed(error)) => {
+                    let shown = error.to_string();
+                    self.failure = Some(error);
+                    return Err(io::Error::other(shown));
+                }
                 Ok(Part::Opened(_)) => {}
                 Err(_) => return Err(io::ErrorKind::UnexpectedEof.into()),
             }
@@ -213,25 +253,35 @@ impl Read for Downloading {
     }
 }
 
-fn download(home: &Home, url: &str, to: &SyncSender<Part>) {
-    let (size, mut body) = match open_url(home, url) {
-        Ok(opened) => opened,
-        Err(error) => return drop(to.send(Part::Failed(error))),
+/// What the manifest states of a file, as far as this program computes it.
+fn expected_of(row: &FileRow) -> Expected {
+    let digest = row.checksum.and_then(|stated| Some((stated.algorithm().computed()?, stated.value())));
+    Expected { size: row.size, digests: digest.into_iter().collect(), version: None }
+}
+
+fn download(client: &Client, url: &str, expected: Expected, supervision: Supervision<'_>, to: &SyncSender<Part>) {
+    let mut body = match client.open(url, expected, supervision) {
+        Ok(body) => body,
+        Err(error) => return drop(to.send(Part::Failed(download_failure(error)))),
     };
-    // Nobody waits any more where it cannot be sent.
-    if to.send(Part::Opened(size)).is_err() {
+    // It is not needed any more where it cannot be sent.
+    if to.send(Part::Opened(body.size())).is_err() {
         return;
     }
     loop {
         let mut bytes = Vec::with_capacity(CHUNK);
-        match (&mut body).take(CHUNK as u64).read_to_end(&mut bytes) {
-            Ok(0) => return drop(to.send(Part::End)),
-            Ok(_) => {
-                if to.send(Part::Bytes(bytes)).is_err() {
-                    return;
-                }
-            }
-            Err(error) => return drop(to.send(Part::Broken(error))),
+        let read = (&mut body).take(CHUNK as u64).read_to_end(&mut bytes);
+        let part = match read {
+            Ok(0) => Part::End,
+            Ok(_) => Part::Bytes(bytes),
+            Err(error) => Part::Failed(match DownloadError::from_io(error) {
+                Ok(error) => download_failure(error),
+                Err(error) => StageError::Transient(format!("could not read {url}: {error}")),
+            }),
+        };
+        let is_last = !matches!(part, Part::Bytes(_));
+        if to.send(part).is_err() || is_last {
+            return;
         }
     }
 }
@@ -245,27 +295,20 @@ pub(crate) fn download_all(
     show: &mut dyn FnMut(Downloading) -> Result<(), StageError>,
 ) -> Result<(), StageError> {
     let mut rows = FileRows::new(manifest)?;
-    let home = context.home;
-    std::thread::scope(|scope| {
-        let mut under_way: VecDeque<Downloading> = VecDeque::new();
-        loop {
-            while under_way.len() < AT_ONCE {
-                context.task.check()?;
-                let Some(row) = rows.next_row()? else { break };
-                if !wanted(&row)? {
-                    continue;
-                }
-                let (to, parts) = sync_channel(CHUNKS_AHEAD);
-                let url = row.url.clone();
-                scope.spawn(move || download(home, &url, &to));
-                under_way.push_back(Downloading { row, parts, current: Vec::new(), position: 0, has_ended: false });
-            }
-            match under_way.pop_front() {
-                Some(next) => show(next)?,
-                None => return Ok(()),
+    let mut under_way: VecDeque<Downloading> = VecDeque::new();
+    loop {
+        while under_way.len() < AT_ONCE {
+            context.task.check()?;
+            let Some(row) = rows.next_row()? else { break };
+            if wanted(&row)? {
+                under_way.push_back(Downloading::begin(context.home, row)?);
             }
         }
-    })
+        match under_way.pop_front() {
+            Some(next) => show(next)?,
+            None => return Ok(()),
+        }
+    }
 }
 
 /// The options of the row of a batch as far as the manifest states them.

@@ -9,6 +9,8 @@ mod inventory;
 mod kept_copies;
 mod kind;
 mod lease;
+mod manifest;
+mod metadata;
 mod naming;
 mod paging;
 mod placement;

@@ -107,6 +107,7 @@ pub(crate) struct Staging<'a, 'c> {
     reserved: u64,
     growth_refused: bool,
     failure: Option<StageError>,
+    last: Option<Digests>,
 }
 
 /// Why a scan into staging ended early.
@@ -139,6 +140,7 @@ impl<'a, 'c> Staging<'a, 'c> {
             reserved: context.item.size.unwrap_or(0),
             growth_refused: false,
             failure: None,
+            last: None,
         })
     }
 
@@ -157,6 +159,36 @@ impl<'a, 'c> Staging<'a, 'c> {
                 Err(io::Error::other("the file could not be staged"))
             }
         }
+    }
+
+    /// Whether a file was staged before an interruption, and is still there. One that is counts.
+    pub(crate) fn is_staged(&mut self, path: &str, size: Option<u64>) -> Result<bool, StageError> {
+        if !self.resumes {
+            return Ok(false);
+        }
+        let known = self.context.registry().read(|tx| interim::file(tx, self.context.item.id, path))?;
+        let Some(known) = known.filter(|known| size.is_none_or(|size| size == known.size)) else { return Ok(false) };
+        let is_usable = Key::new(known.staging_key.as_str()).is_ok_and(|key| self.owns(&key));
+        if !is_usable || !self.presence.of(self.context, &known)? {
+            return Ok(false);
+        }
+        self.number += 1;
+        self.bytes = self.bytes.saturating_add(known.size);
+        Ok(true)
+    }
+
+    /// The digests of the file that was taken last, in this attempt.
+    pub(crate) fn last_digests(&self) -> Option<Digests> {
+        self.last
+    }
+
+    /// Reserves space for bytes that lie in a temporary file until their number is known.
+    pub(crate) fn make_room(&mut self, more: u64) -> Result<(), StageError> {
+        let bytes = self.bytes;
+        self.bytes = bytes.saturating_add(more);
+        let made = if self.bytes > self.reserved { self.reserve_more() } else { Ok(()) };
+        self.bytes = bytes;
+        made
     }
 
     /// Counts the bytes of an archive that is put into a temporary file before it is read, and reserves space for them. What
@@ -205,10 +237,12 @@ impl<'a, 'c> Staging<'a, 'c> {
         let bytes = Interruptible::new(bytes, self.context.task);
         let staged = if entry.size <= SMALL { self.pack(entry, bytes)? } else { self.put_alone(entry, bytes)? };
         let size = staged.size;
+        let digests = recorded(&staged.digests)?;
+        self.last = Some(digests);
         self.rows.push(InterimFile {
             path: entry.path.clone(),
             size,
-            digests: recorded(&staged.digests)?,
+            digests,
             modified: entry.modified,
             staging_key: staged.key,
             staging_offset: staged.offset,

@@ -7,7 +7,7 @@ use strongroom_ocfl::{InventoryEntry, Limits, Object};
 use strongroom_registry::events::{self, EventRow};
 use strongroom_registry::rebuild::{self as rows, RecordedFile, RecordedObject, RecordedVersion};
 use strongroom_registry::versions::ContentPlace;
-use strongroom_registry::{Digests, GenerationId, ObjectState, Scope, Time, objects};
+use strongroom_registry::{Digests, FileId, GenerationId, ObjectState, Scope, Time, objects};
 
 use super::RebuildError;
 use super::object::Rebuilding;
@@ -44,6 +44,7 @@ impl Rebuilding<'_> {
         let mut first: Option<Box<VersionLine>> = None;
         let mut files = Vec::with_capacity(FILES_AT_ONCE);
         let mut events = Vec::new();
+        let mut removed = Vec::new();
         let mut held_bytes = 0;
         for line in record::lines(BufReader::new(&mut hashing)) {
             let (line, length) = line.map_err(|error| bad(&error))?;
@@ -59,6 +60,14 @@ impl Rebuilding<'_> {
                 (Line::Version(line), None) => {
                     self.put_version(number, &line, held.owners.contains_key(&number))?;
                     first = Some(line);
+                }
+                (Line::Removal(line), Some(_)) => {
+                    removed.push(line.file);
+                    if removed.len() >= EVENTS_AT_ONCE
+                        && let Some(version) = &first
+                    {
+                        self.put_removals(version, std::mem::take(&mut removed))?;
+                    }
                 }
                 (Line::File(line), Some(version)) => {
                     files.push(recorded_file(*line, number, held)?);
@@ -94,6 +103,7 @@ impl Rebuilding<'_> {
             owner: held.place_of(number, digest).owner,
         });
         self.put_files(&version, files)?;
+        self.put_removals(&version, removed)?;
         self.put_events(events)
     }
 
@@ -188,6 +198,15 @@ impl Rebuilding<'_> {
         let (object, generation, number) = (version.object, version.generation, version.version);
         let created_at = Time(version.created_at);
         self.write(move |tx| rows::put_files(tx, object, generation, number, created_at, &files))?;
+        Ok(())
+    }
+
+    fn put_removals(&mut self, version: &VersionLine, removed: Vec<FileId>) -> Result<(), RebuildError> {
+        if removed.is_empty() {
+            return Ok(());
+        }
+        let (object, generation, number) = (version.object, version.generation, version.version);
+        self.write(move |tx| rows::put_removals(tx, object, generation, number, &removed))?;
         Ok(())
     }
 

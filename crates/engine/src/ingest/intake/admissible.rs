@@ -1,14 +1,14 @@
 //! Whether a package can be deposited at all, as far as that is seen before its files are read: a folder that overlaps what
 //! the installation writes, and what is no bag.
 
-use std::fs;
 use std::path::Path;
 
-use strongroom_bagit::{BagError, ManifestName, Source};
+use strongroom_bagit::{BagError, Source};
 use strongroom_registry::items::ItemProblem;
 use strongroom_storage::{FolderLocation, Overlap};
 
 use super::package::{PackageSource, bag_trouble, unreadable};
+use crate::ingest::kind::has_tag_files;
 use crate::workflow::StageError;
 use crate::{EngineError, Home, places};
 
@@ -47,7 +47,7 @@ pub(crate) fn check_apart(home: &Home, folder: &Path) -> Result<(), EngineError>
 pub(crate) fn check_is_bag(source: &PackageSource) -> Result<(), StageError> {
     let PackageSource::LocalPath(path) = source else { return Ok(()) };
     if path.is_dir() {
-        return if has_tag_files(path)? { Ok(()) } else { Err(no_bag(Some("bagit.txt"), "there is no bagit.txt")) };
+        return if has_tag_files(path).map_err(|error| unreadable(path, &error))? { Ok(()) } else { Err(no_bag(Some("bagit.txt"), "there is no bagit.txt")) };
     }
     match Source::open(path) {
         Err(BagError::UnknownSerialization { path }) => {
@@ -58,20 +58,6 @@ pub(crate) fn check_is_bag(source: &PackageSource) -> Result<(), StageError> {
         Ok(_) | Err(BagError::NotFound { .. }) => Ok(()),
         Err(error) => Err(bag_trouble(error)),
     }
-}
-
-/// Whether a folder has at its top what makes it a bag, also a broken one.
-fn has_tag_files(folder: &Path) -> Result<bool, StageError> {
-    if fs::symlink_metadata(folder.join("bagit.txt")).is_ok() {
-        return Ok(true);
-    }
-    for entry in fs::read_dir(folder).map_err(|error| unreadable(folder, &error))? {
-        let entry = entry.map_err(|error| unreadable(folder, &error))?;
-        if entry.file_name().to_str().is_some_and(|name| ManifestName::parse(name).is_some()) {
-            return Ok(true);
-        }
-    }
-    Ok(false)
 }
 
 fn no_bag(file: Option<&str>, message: &str) -> StageError {

@@ -3,16 +3,17 @@
 
 use std::fmt;
 use std::fs::{self, Metadata};
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use strongroom_bagit::{BagError, Source};
+use strongroom_bagit::{BagError, Limits, Scan, Source, Visitor};
 use strongroom_digest::{Algorithm, MultiHasher};
 use url::Url;
 
-use super::super::deposit::DepositOptions;
-use super::super::kind::DepositKind;
-use super::web;
+use super::web::{self, DownloadFailure};
+use crate::ingest::deposit::DepositOptions;
+use crate::ingest::kind::{self, DepositKind};
 use crate::receiving::ReceivingKey;
 use crate::workflow::{StageContext, StageError};
 use crate::{EngineError, Home};
@@ -77,10 +78,7 @@ impl PackageSource {
     pub(crate) fn file_name(&self) -> Option<String> {
         match self {
             Self::LocalPath(path) => path.file_name().map(|name| name.to_string_lossy().into_owned()),
-            Self::Url(url) => url
-                .path_segments()
-                .and_then(|mut segments| segments.rfind(|segment| !segment.is_empty()))
-                .map(str::to_owned),
+            Self::Url(url) => url_file_name(url),
             Self::ReceivingKey(upload) => Some(upload.file_name().to_owned()),
         }
     }
@@ -98,14 +96,15 @@ impl PackageSource {
     }
 
     /// Opens the package to be read once.
-    pub(crate) fn open(&self, home: &Home, options: &DepositOptions) -> Result<Source, StageError> {
+    pub(crate) fn open(&self, home: &Home, options: &DepositOptions) -> Result<OpenPackage, StageError> {
         let source = match (self, options.kind()) {
             (Self::LocalPath(path), DepositKind::File) => {
                 let source = Source::open_single(path).map_err(bag_trouble)?;
-                return Ok(match &options.file_name {
+                let source = match &options.file_name {
                     Some(name) => source.named(name.as_bytes()),
                     None => source,
-                });
+                };
+                return Ok(OpenPackage { source, failure: None });
             }
             (Self::LocalPath(path), _) => Source::open(path).map_err(bag_trouble)?,
             (Self::Url(url), _) => return web::open(home, url, options),
@@ -113,7 +112,48 @@ impl PackageSource {
                 .open(home)?
                 .ok_or_else(|| StageError::fatal(format!("{upload} is neither a tar, tar.gz, tgz nor zip archive")))?,
         };
-        Ok(if options.kind() == DepositKind::Bag { source } else { source.with_plain_paths() })
+        let source = if options.kind() == DepositKind::Bag { source } else { source.with_plain_paths() };
+        Ok(OpenPackage { source, failure: None })
+    }
+
+    /// What the package is, for one that was not recognized when it was submitted.
+    pub(crate) fn recognize(&self, home: &Home) -> Result<DepositKind, StageError> {
+        match self {
+            Self::LocalPath(path) => kind::recognize(path).map_err(|error| StageError::fatal(error.chain())),
+            Self::Url(url) => web::recognize(home, url),
+            Self::ReceivingKey(_) => Ok(DepositKind::Bag),
+        }
+    }
+}
+
+/// The last part of the path of a URL that is not empty, decoded where that gives a name.
+pub(super) fn url_file_name(url: &Url) -> Option<String> {
+    let segment = url.path_segments()?.rfind(|segment| !segment.is_empty())?;
+    let decoded = percent_encoding::percent_decode_str(segment).decode_utf8();
+    let decoded = decoded.ok().filter(|name| !name.contains('/') && !name.chars().any(char::is_control));
+    Some(decoded.map_or_else(|| segment.to_owned(), std::borrow::Cow::into_owned))
+}
+
+/// A package that is read.
+pub(crate) struct OpenPackage {
+    pub(crate) source: Source,
+    /// Why its download failed, where it is one.
+    pub(crate) failure: Option<DownloadFailure>,
+}
+
+impl OpenPackage {
+    /// Shows every file of the package; see [`Source::scan`]. `allow` is asked for room for what is put into a temporary file.
+    pub(crate) fn scan(
+        self,
+        allow: &mut dyn FnMut(u64) -> io::Result<()>,
+        visit: Visitor<'_>,
+    ) -> Result<Result<Scan, BagError>, StageError> {
+        let limits = Limits::default();
+        let scanned = self.source.spooled(&limits, allow).and_then(|source| source.scan(&limits, visit));
+        match self.failure.and_then(|failure| failure.take()) {
+            Some(failure) => Err(failure),
+            None => Ok(scanned),
+        }
     }
 }
 

@@ -10,7 +10,9 @@ use crate::receiving::remove_ingested;
 use crate::workflow::{Outcome, StageContext, StageError};
 
 pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
-    if let (PackageSource::ReceivingKey(_), Some(etag)) = (package_source(context)?, &context.item.etag) {
+    if context.item.source.is_some()
+        && let (PackageSource::ReceivingKey(_), Some(etag)) = (package_source(context)?, &context.item.etag)
+    {
         let note = context.item.note.as_deref().unwrap_or("taken in");
         remove_ingested(context.home, context.claim, etag, note)?;
     }

@@ -11,23 +11,29 @@ use strongroom_registry::leases::Hold;
 use strongroom_registry::objects::{self, DEPOSIT, Object};
 use strongroom_registry::versions::{self, NewContent, NewVersion, Version};
 use strongroom_registry::{
-    ContentId, Decision, FileId, ItemId, RegistryError, Scope, Transaction, VersionState, discarding, parts,
+    ContentId, Decision, Description, FileId, ItemId, Layout, RegistryError, Scope, Transaction, VersionState, discarding, parts,
 };
 
 use super::Findings;
+use super::package::problem;
 use super::resolve::Resolved;
+use crate::content_name::in_package;
 use crate::fixity;
 use crate::home::NamedStore;
+use crate::ingest::area::is_deposited;
 use crate::ingest::deposit::DepositOptions;
-use crate::ingest::intake::is_submission_file;
+use crate::ingest::kind::{DepositKind, DepositMode};
 use crate::ingest::kept_copies::heal;
-use crate::ingest::lease::{expect, hold_object, stores, waits_for_object};
-use crate::ingest::paging::{files_behind, first_page, for_each_page};
+use crate::ingest::lease::{expect, fact, hold_object, stores, waits_for_object};
+use crate::ingest::paging::{ROWS_AT_ONCE, files_behind, first_page, for_each_page};
 use crate::ingest::placement::bring_up;
 use crate::ingest::sweep;
 use crate::ingest::version::{going_forward, standing};
 use crate::ingest::workflow::{NOTIFY, RESOLVE};
 use crate::workflow::{Outcome, StageContext, StageError};
+
+/// Problems of a delete list that are told.
+const MOST_PROBLEMS: usize = 1_000;
 
 /// What the comparison knows when it begins, under the object's lease.
 struct Known {
@@ -75,8 +81,10 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     check_stores(context, &known)?;
     let decided = decide(context, object, first)?;
     let findings: Findings = expect(&known.facts, "findings")?;
+    let removed = if object.head > 0 { removals(context, &known)? } else { 0 };
     let Counts { new, changed, unchanged } = decided.counts;
-    if new + changed == 0 && !is_new_part(context, &findings, object)? {
+    let is_described_anew = is_described_anew(&findings, object);
+    if new + changed + removed == 0 && !is_described_anew && !is_new_part(context, &findings, object)? {
         decided.write(context)?;
         let standing = standing(context, &findings.description, object.id, object.generation, object.head)?;
         let healed = healed(context, &known)?;
@@ -90,7 +98,8 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
         put_contents(context, &version)?;
     }
     let healed = healed(context, &known)?;
-    let note = format!("{new} new, {changed} changed, {unchanged} unchanged files{healed_first}{healed}");
+    let removed = if removed > 0 { format!(", {removed} not kept in this version") } else { String::new() };
+    let note = format!("{new} new, {changed} changed, {unchanged} unchanged files{removed}{healed_first}{healed}");
     Ok(Outcome::Done { note })
 }
 
@@ -115,6 +124,7 @@ fn with_advice(error: StageError) -> StageError {
 
 /// Reads what the comparison begins with.
 fn look(context: &StageContext<'_>, facts: &Facts, resolved: &Resolved) -> Result<Known, StageError> {
+    let mode = Deciding::of(context)?;
     context.registry().read(|tx| {
         let gone = || StageError::Transient(format!("the object {} is gone from the registry", resolved.object));
         let object = objects::get(tx, Scope::System, resolved.object)?.ok_or_else(gone)?;
@@ -124,7 +134,7 @@ fn look(context: &StageContext<'_>, facts: &Facts, resolved: &Resolved) -> Resul
         let unswept = discarding::unswept_of_object(tx, object.id)?;
         let first = if object.head == 0 && begun.is_none() && unswept.is_empty() {
             let rows = first_page(tx, context.item.id)?;
-            Some(DecidedPage::of(tx, context.item.id, &object, rows, &HashSet::new())?)
+            Some(DecidedPage::of(tx, (context.item.id, mode), &object, rows, &HashSet::new())?)
         } else {
             None
         };
@@ -172,6 +182,91 @@ fn bring_stores_up(context: &StageContext<'_>, known: &Known) -> Result<(), Stag
         return Ok(());
     }
     bring_up(context, &known.object, &known.stores)
+}
+
+/// Notes which files of the version before the new one does not have; how many.
+fn removals(context: &StageContext<'_>, known: &Known) -> Result<u64, StageError> {
+    let options = DepositOptions::of(context.item)?;
+    let deleted: Vec<String> = fact(&known.facts, "deleted")?.unwrap_or_default();
+    let replaces = options.mode() == DepositMode::Replace && options.kind() != DepositKind::Metadata;
+    context.write(interim::clear_removals)?;
+    if replaces {
+        remove_unsent(context, &known.object)?;
+    } else if deleted.is_empty() {
+        return Ok(0);
+    } else {
+        remove_listed(context, &known.object, &deleted)?;
+    }
+    Ok(context.registry().read(|tx| interim::count_removals(tx, context.item.id))?)
+}
+
+/// Notes every file of the object that was not sent.
+fn remove_unsent(context: &StageContext<'_>, object: &Object) -> Result<(), StageError> {
+    let mut after = String::new();
+    loop {
+        context.task.check()?;
+        let (item, from) = (context.item.id, after.clone());
+        let (page, are_sent) = context.registry().read(|tx| {
+            let page = objects::files(tx, object.id, object.head, DEPOSIT, &from, ROWS_AT_ONCE)?;
+            let paths: Vec<&str> = page.iter().map(|file| in_package(&file.path)).collect();
+            let are_sent = interim::are_files(tx, item, &mut paths.iter().copied())?;
+            Ok::<_, RegistryError>((page, are_sent))
+        })?;
+        let Some(last) = page.last() else { return Ok(()) };
+        after.clone_from(&last.path);
+        let gone: Vec<(FileId, String)> = page
+            .into_iter()
+            .zip(are_sent)
+            .filter(|(_, is_sent)| !is_sent)
+            .map(|(file, _)| (file.id, file.path))
+            .collect();
+        if !gone.is_empty() {
+            context.write(move |tx, claim| interim::add_removals(tx, claim, &gone))?;
+        }
+    }
+}
+
+/// Notes the files of the object that a delete list names.
+///
+/// # Errors
+/// A path was sent too, or the object does not have it: all of them.
+fn remove_listed(context: &StageContext<'_>, object: &Object, deleted: &[String]) -> Result<(), StageError> {
+    let mut problems = Vec::new();
+    for page in deleted.chunks(ROWS_AT_ONCE) {
+        context.task.check()?;
+        let item = context.item.id;
+        let (current, are_sent) = context.registry().read(|tx| {
+            let paths: Vec<String> = page.iter().map(|path| format!("{DEPOSIT}{path}")).collect();
+            let current = objects::current_of(tx, object.id, &mut paths.iter().map(String::as_str))?;
+            let are_sent = interim::are_files(tx, item, &mut page.iter().map(String::as_str))?;
+            Ok::<_, RegistryError>((current, are_sent))
+        })?;
+        let mut gone = Vec::new();
+        for ((path, current), is_sent) in page.iter().zip(current).zip(are_sent) {
+            let wrong = |code: &str, text: &str| problem("error", code, Some(path.as_str()), text.to_owned());
+            match current {
+                _ if is_sent => problems.push(wrong("delete.also_sent", "the package has this path too")),
+                Some((file, Some(_))) => gone.push((file, format!("{DEPOSIT}{path}"))),
+                _ => problems.push(wrong("delete.no_such_path", "the object does not have this path")),
+            }
+        }
+        if !gone.is_empty() {
+            context.write(move |tx, claim| interim::add_removals(tx, claim, &gone))?;
+        }
+    }
+    let Some(first) = problems.first() else { return Ok(()) };
+    let path = first.path.as_deref().unwrap_or_default();
+    let note = format!("the delete list cannot be followed (errors: {}); first: {path}: {}", problems.len(), first.message);
+    problems.truncate(MOST_PROBLEMS);
+    Err(StageError::Invalid { note, problems })
+}
+
+/// Whether the deposit says something else of the object than is known of it, where that makes a version.
+fn is_described_anew(findings: &Findings, object: &Object) -> bool {
+    let (said, known) = (&findings.description, &object.description);
+    let metadata = said.metadata.is_some() && said.metadata != known.metadata;
+    let is_files = said.layout == Layout::Files && known.layout == Layout::Files;
+    metadata || is_files && (said.title != known.title || said.creator != known.creator || said.date != known.date)
 }
 
 /// Refuses to build on a store that does not hold the object as the record has it. A root inventory that is damaged, or that
@@ -232,6 +327,21 @@ impl Decided {
     }
 }
 
+/// How files are decided.
+#[derive(Debug, Clone, Copy)]
+struct Deciding {
+    layout: Layout,
+    /// Whether the version has only what was sent.
+    replaces: bool,
+}
+
+impl Deciding {
+    fn of(context: &StageContext<'_>) -> Result<Self, StageError> {
+        let options = DepositOptions::of(context.item)?;
+        Ok(Self { layout: options.kind().layout(), replaces: options.mode() == DepositMode::Replace })
+    }
+}
+
 /// A page of files with what was decided of them.
 struct DecidedPage {
     rows: Vec<InterimFile>,
@@ -245,14 +355,14 @@ impl DecidedPage {
     /// Decides a page of files; `known_parents` are folders that were looked at before.
     fn of(
         tx: &mut dyn Transaction,
-        item: ItemId,
+        (item, mode): (ItemId, Deciding),
         object: &Object,
         mut rows: Vec<InterimFile>,
         known_parents: &HashSet<String>,
     ) -> Result<Self, RegistryError> {
-        decide_page(tx, object, &mut rows)?;
+        decide_page(tx, object, mode.layout, &mut rows)?;
         let mut parents = HashSet::new();
-        let conflict = conflict(tx, (item, object), &rows, known_parents, &mut parents)?;
+        let conflict = conflict(tx, (item, object, mode), &rows, known_parents, &mut parents)?;
         Ok(Self { rows, conflict, parents })
     }
 }
@@ -260,6 +370,8 @@ impl DecidedPage {
 /// Decides file by file, where `first` is the first page where that was decided. Submission files are decided with the rest: they
 /// are kept when anything else is.
 fn decide(context: &StageContext<'_>, object: &Object, first: Option<DecidedPage>) -> Result<Decided, StageError> {
+    let mode = Deciding::of(context)?;
+    let layout = mode.layout;
     let mut decided = Decided::default();
     let mut known_parents = HashSet::new();
     let mut first = first;
@@ -275,14 +387,14 @@ fn decide(context: &StageContext<'_>, object: &Object, first: Option<DecidedPage
             Some(first) => first,
             None => context
                 .registry()
-                .read(|tx| DecidedPage::of(tx, context.item.id, object, rows.clone(), &known_parents))?,
+                .read(|tx| DecidedPage::of(tx, (context.item.id, mode), object, rows.clone(), &known_parents))?,
         };
         if let Some((path, other)) = page.conflict {
             let note =
                 format!("{path:?} cannot be kept beside {other:?}: one is a file where the other needs a folder");
             return Err(StageError::fatal(note));
         }
-        for row in page.rows.iter().filter(|row| !is_submission_file(&row.path)) {
+        for row in page.rows.iter().filter(|row| is_deposited(layout, &row.path)) {
             match row.decision {
                 Some(Decision::New) => decided.counts.new += 1,
                 Some(Decision::Changed) => decided.counts.changed += 1,
@@ -300,8 +412,13 @@ fn decide(context: &StageContext<'_>, object: &Object, first: Option<DecidedPage
     Ok(decided)
 }
 
-fn decide_page(tx: &mut dyn Transaction, object: &Object, rows: &mut [InterimFile]) -> Result<(), RegistryError> {
-    let kept = |row: &InterimFile| !is_submission_file(&row.path);
+fn decide_page(
+    tx: &mut dyn Transaction,
+    object: &Object,
+    layout: Layout,
+    rows: &mut [InterimFile],
+) -> Result<(), RegistryError> {
+    let kept = |row: &InterimFile| is_deposited(layout, &row.path);
     let paths: Vec<String> = rows.iter().filter(|row| kept(row)).map(|row| format!("{DEPOSIT}{}", row.path)).collect();
     let current = objects::current_of(tx, object.id, &mut paths.iter().map(String::as_str))?;
     let mut current = current.into_iter();
@@ -337,12 +454,15 @@ fn decide_page(tx: &mut dyn Transaction, object: &Object, rows: &mut [InterimFil
 /// these files that conflicts, with what it conflicts with.
 fn conflict(
     tx: &mut dyn Transaction,
-    (item, object): (ItemId, &Object),
+    (item, object, mode): (ItemId, &Object, Deciding),
     rows: &[InterimFile],
     known_parents: &HashSet<String>,
     seen: &mut HashSet<String>,
 ) -> Result<Option<(String, String)>, RegistryError> {
-    let is_new = |row: &&InterimFile| row.decision == Some(Decision::New);
+    let is_new =
+        |row: &&InterimFile| row.decision == Some(Decision::New) && is_deposited(mode.layout, &row.path);
+    // Of a version that has only what was sent, what is kept stands in the way of nothing.
+    let keeps_others = object.head > 0 && !mode.replaces;
     // Each folder with the first file in it.
     let mut parents: Vec<(&str, &str)> = Vec::new();
     for row in rows.iter().filter(is_new) {
@@ -358,7 +478,7 @@ fn conflict(
     if !parents.is_empty() {
         let are_files = interim::are_files(tx, item, &mut parents.iter().map(|(parent, _)| *parent))?;
         let mut kept = vec![None; parents.len()];
-        if object.head > 0 {
+        if keeps_others {
             let paths: Vec<String> = parents.iter().map(|(parent, _)| format!("{DEPOSIT}{parent}")).collect();
             kept = objects::current_of(tx, object.id, &mut paths.iter().map(String::as_str))?;
         }
@@ -368,7 +488,7 @@ fn conflict(
             }
         }
     }
-    if object.head == 0 {
+    if !keeps_others {
         return Ok(None);
     }
     for row in rows.iter().filter(is_new) {
@@ -395,8 +515,11 @@ fn prepare(
     findings: Findings,
     last: Vec<InterimFile>,
 ) -> Result<Version, StageError> {
-    let options: DepositOptions = serde_json::from_str(&context.item.options)?;
+    let options = DepositOptions::of(context.item)?;
     let mut description = findings.description;
+    if options.kind() == DepositKind::Metadata {
+        keep_what_is_known(&mut description, object);
+    }
     description.placement = Some(placement.to_owned());
     let (id, generation, number) = (object.id, object.generation, object.head + 1);
     let message = options.note.unwrap_or_else(|| format!("deposit of {}", context.item.name));
@@ -410,6 +533,24 @@ fn prepare(
         interim::write_decisions(tx, claim.item, &rows)?;
         Ok(version)
     })
+}
+
+/// What a deposit that only describes an object leaves as it is.
+fn keep_what_is_known(said: &mut Description, object: &Object) {
+    let known = object.description.clone();
+    *said = Description {
+        title: said.title.take().or(known.title),
+        description: said.description.take().or(known.description),
+        creator: said.creator.take().or(known.creator),
+        date: said.date.take().or(known.date),
+        metadata: said.metadata.take().or(known.metadata),
+        access: said.access.take().or(known.access),
+        local_ids: [known.local_ids, std::mem::take(&mut said.local_ids)].concat(),
+        deposit_ids: std::mem::take(&mut said.deposit_ids),
+        ..known
+    };
+    said.local_ids.sort();
+    said.local_ids.dedup();
 }
 
 /// Puts the contents that the version brings, and fixes in the interim rows which content each file gets.

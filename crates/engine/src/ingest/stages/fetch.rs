@@ -1,24 +1,37 @@
 //! fetch: the one pass. Each byte is read once from where it came, hashed with every recorded algorithm and offered to
 //! identification on the way, and written to staging. What was staged before an interruption is not staged again.
 
-use std::io;
-use strongroom_registry::counted;
+use std::cell::RefCell;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
 
-use strongroom_bagit::{BagError, Limits, Scan};
+use strongroom_bagit::{BagError, BagFile, Scan, Serialization};
+use strongroom_checkm::ManifestProfile;
 use strongroom_digest::{Algorithm, Digest, hash_reader};
 use strongroom_registry::Digests;
+use strongroom_registry::counted;
 use strongroom_registry::interim;
+use strongroom_registry::items::ItemProblem;
 use strongroom_registry::work;
 
 use crate::crash_point;
+use crate::ingest::area::submission_row;
 use crate::ingest::deposit::DepositOptions;
 use crate::ingest::intake::{PackageSource, bag_trouble, check_unreplaced, package_source};
+use crate::ingest::kind::DepositKind;
+use crate::ingest::manifest::{self, Downloading, FileRow};
 use crate::ingest::staging::{Begun, Staged, Staging, Stopped, interruption};
 use crate::ingest::workflow::{PROVISION, restage};
 use crate::interruptible::Interruptible;
 use crate::workflow::{Outcome, StageContext, StageError};
 
 pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
+    let options = DepositOptions::of(context.item)?;
+    if options.kind() == DepositKind::Metadata {
+        let text = serde_json::to_string(&scan_of(0, 0))?;
+        context.with_end(move |tx, claim| interim::set_fact(tx, claim, "fetched", &text).map(|()| Vec::new()));
+        return Ok(Outcome::done("there is nothing to read"));
+    }
     let payload = package_source(context)?;
     let located = payload.locate(context.home)?;
     check_unreplaced(&payload, context.item.etag.as_deref(), &located)?;
@@ -28,8 +41,8 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     let begun = Begun::read(context)?;
     let mut totals = begun.totals;
     if !begun.is_fetched {
-        check_declared_digest(context, &payload)?;
-        let (scan, rows) = match take(context, &payload, begun) {
+        check_declared_digest(context, &payload, &options)?;
+        let (scan, rows) = match take(context, &payload, &options, begun) {
             Ok(Taken::Whole(scan, staged)) => {
                 totals = staged.totals;
                 (scan, staged.rows)
@@ -66,6 +79,11 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     Ok(Outcome::Done { note })
 }
 
+/// The name of a manifest in a submission.
+const MANIFEST_NAME: &str = "manifest.checkm";
+/// Files of a manifest of which it is told why they cannot be had.
+const MOST_PROBLEMS: usize = 1_000;
+
 /// How far reading the payload came.
 enum Taken {
     Whole(Scan, Staged),
@@ -74,21 +92,175 @@ enum Taken {
 }
 
 /// Takes the payload into staging, in one pass.
-fn take(context: &StageContext<'_>, payload: &PackageSource, begun: Begun) -> Result<Taken, StageError> {
-    let source = payload.open(context.home)?;
-    let mut staging = Staging::begin(context, source.serialization(), begun)?;
-    let limits = Limits::default();
-    let spooled = source.spooled(&limits, &mut |bytes| staging.spool(bytes));
-    let scanned = spooled.and_then(|source| source.scan(&limits, &mut |entry, bytes| staging.take(entry, bytes)));
+fn take(
+    context: &StageContext<'_>,
+    payload: &PackageSource,
+    options: &DepositOptions,
+    begun: Begun,
+) -> Result<Taken, StageError> {
+    if options.kind() == DepositKind::Manifest {
+        return take_manifest(context, payload, begun);
+    }
+    let package = payload.open(context.home, options)?;
+    let staging = RefCell::new(Staging::begin(context, package.source.serialization(), begun)?);
+    let scanned = package.scan(&mut |bytes| staging.borrow_mut().spool(bytes), &mut |entry, bytes| {
+        staging.borrow_mut().take(entry, bytes)
+    });
+    let mut staging = staging.into_inner();
     let scan = match (staging.stopped(), scanned) {
         (Some(Stopped::NoRoom(bytes)), _) => return Ok(Taken::NoRoom(bytes)),
+        // Also where a stage that was interrupted takes it for a failure of the download.
+        (Some(Stopped::Failed(failure @ StageError::Interrupted(_))), _) => return Err(failure),
+        (_, Err(failure)) => return Err(failure),
         (Some(Stopped::Failed(failure)), _) => return Err(failure),
-        (None, Err(BagError::Visit(error))) => return Err(StageError::Transient(error.to_string())),
-        (None, Err(error)) => return Err(bag_trouble(error)),
-        (None, Ok(scan)) => scan,
+        (None, Ok(Err(BagError::Visit(error)))) => return Err(StageError::Transient(error.to_string())),
+        (None, Ok(Err(error))) => return Err(bag_trouble(error)),
+        (None, Ok(Ok(scan))) => scan,
     };
     staging.release_spool()?;
     Ok(Taken::Whole(scan, staging.end()?))
+}
+
+/// Takes the files that a manifest names into staging, and the manifest itself. Every file that cannot be had for good is told of.
+fn take_manifest(context: &StageContext<'_>, payload: &PackageSource, begun: Begun) -> Result<Taken, StageError> {
+    let go_on = || Ok(context.task.check()?);
+    let mut list = manifest::spool(context.home, payload, &go_on)?;
+    let warnings = manifest::check(&mut list, Some(ManifestProfile::Object))?;
+    let staging = RefCell::new(Staging::begin(context, Serialization::Directory, begun)?);
+    let mut problems: Vec<ItemProblem> = Vec::new();
+    let (mut files, mut bytes) = (0, 0);
+    stage_list(&staging, &mut list)?;
+    let outcome = manifest::download_all(
+        context,
+        &mut list,
+        &mut |row| {
+            files += 1;
+            Ok(!staging.borrow_mut().is_staged(&row.path, row.size)?)
+        },
+        &mut |mut download| match stage_download(context, &mut staging.borrow_mut(), &mut download) {
+            Ok(size) => {
+                bytes += size;
+                Ok(())
+            }
+            Err(StageError::Fatal { note, .. }) if problems.len() < MOST_PROBLEMS => {
+                problems.push(problem_of(&download.row, note));
+                Ok(())
+            }
+            Err(other) => Err(other),
+        },
+    );
+    let mut staging = staging.into_inner();
+    match staging.stopped() {
+        Some(Stopped::NoRoom(bytes)) => return Ok(Taken::NoRoom(bytes)),
+        Some(Stopped::Failed(failure)) => return Err(failure),
+        None => outcome?,
+    }
+    if let Some(first) = problems.first() {
+        let note = format!(
+            "{} of the manifest cannot be fetched; first: {}",
+            counted(problems.len() as u64, "file", "files"),
+            first.message
+        );
+        problems.extend(warnings);
+        return Err(StageError::Fatal { note, problems });
+    }
+    Ok(Taken::Whole(scan_of(files, bytes), staging.end()?))
+}
+
+/// Stages the manifest itself: it describes the submission.
+fn stage_list(staging: &RefCell<Staging<'_, '_>>, list: &mut File) -> Result<(), StageError> {
+    let unreadable = |error: io::Error| StageError::Transient(format!("could not read the manifest: {error}"));
+    let size = list.metadata().map_err(unreadable)?.len();
+    let entry = BagFile::new(submission_row(MANIFEST_NAME), size, None);
+    let mut staging = staging.borrow_mut();
+    // Why it failed is kept in the staging.
+    if let Err(error) = staging.take(&entry, list) {
+        return Err(match staging.stopped() {
+            Some(Stopped::Failed(failure)) => failure,
+            _ => unreadable(error),
+        });
+    }
+    list.seek(SeekFrom::Start(0)).map(drop).map_err(unreadable)
+}
+
+/// Stages a file of a manifest while it is downloaded, and compares it with what the manifest states; its bytes.
+fn stage_download(
+    context: &StageContext<'_>,
+    staging: &mut Staging<'_, '_>,
+    download: &mut Downloading,
+) -> Result<u64, StageError> {
+    let size = download.open()?.or(download.row.size);
+    let (path, modified) = (download.row.path.clone(), download.row.modified);
+    let (size, taken) = match size {
+        Some(size) => (size, staging.take(&BagFile::new(path, size, modified), download)),
+        None => {
+            let mut spooled = spool_unknown(context, staging, download)?;
+            let size = spooled.metadata().map_err(unspooled)?.len();
+            (size, staging.take(&BagFile::new(path, size, modified), &mut spooled))
+        }
+    };
+    let Err(error) = taken else { return Ok(size) };
+    match (download.failure(), staging.stopped()) {
+        (_, Some(Stopped::NoRoom(bytes))) => Err(StageError::Transient(format!("no room for more than {bytes} bytes"))),
+        (_, Some(Stopped::Failed(failure @ StageError::Interrupted(_)))) | (Some(failure), _) => Err(failure),
+        (None, Some(Stopped::Failed(failure))) => Err(failure),
+        (None, None) => Err(StageError::Transient(error.to_string())),
+    }
+}
+
+/// Puts a file of unknown size into a temporary file.
+fn spool_unknown(
+    context: &StageContext<'_>,
+    staging: &mut Staging<'_, '_>,
+    download: &mut Downloading,
+) -> Result<File, StageError> {
+    let mut file = tempfile::tempfile().map_err(unspooled)?;
+    let mut buffer = vec![0; 256 << 10];
+    let mut bytes = 0_u64;
+    loop {
+        context.task.check()?;
+        let length = match download.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(length) => length,
+            Err(error) => return Err(download.failure().unwrap_or_else(|| unspooled(error))),
+        };
+        bytes += length as u64;
+        staging.make_room(bytes)?;
+        file.write_all(buffer.get(..length).unwrap_or_default()).map_err(unspooled)?;
+    }
+    file.seek(SeekFrom::Start(0)).map_err(unspooled)?;
+    Ok(file)
+}
+
+fn unspooled(error: io::Error) -> StageError {
+    StageError::Transient(format!("could not write a temporary file: {error}"))
+}
+
+/// What is told of a row whose file cannot be had.
+fn problem_of(row: &FileRow, message: String) -> ItemProblem {
+    ItemProblem {
+        severity: "error".into(),
+        code: "package.not_fetched".into(),
+        file: Some(MANIFEST_NAME.to_owned()),
+        path: Some(row.path.clone()),
+        line: Some(row.line),
+        message,
+    }
+}
+
+/// What a package is found to be that is neither a folder nor an archive.
+fn scan_of(files: u64, bytes: u64) -> Scan {
+    Scan {
+        base_directory: None,
+        archive_name: None,
+        serialization: Serialization::Directory,
+        has_payload_directory: false,
+        problems: Vec::new(),
+        unlisted: Vec::new(),
+        truncated: false,
+        files,
+        bytes,
+    }
 }
 
 /// The source changed: what was staged is of another deposit.
@@ -118,9 +290,12 @@ fn grow(context: &StageContext<'_>, at_least: u64) -> Result<Outcome, StageError
 }
 
 /// Compares the payload as a file with the digest that the depositor declared for it.
-fn check_declared_digest(context: &StageContext<'_>, payload: &PackageSource) -> Result<(), StageError> {
-    let options: DepositOptions = serde_json::from_str(&context.item.options)?;
-    let Some((algorithm, declared)) = options.digest else { return Ok(()) };
+fn check_declared_digest(
+    context: &StageContext<'_>,
+    payload: &PackageSource,
+    options: &DepositOptions,
+) -> Result<(), StageError> {
+    let Some((algorithm, declared)) = options.digest.clone() else { return Ok(()) };
     let PackageSource::LocalPath(path) = payload else { return Ok(()) };
     let unreadable = |error: io::Error| StageError::fatal(format!("could not read {}: {error}", path.display()));
     let file = std::fs::File::open(path).map_err(unreadable)?;

@@ -8,6 +8,7 @@ mod estimate;
 mod fetch;
 mod gather;
 mod notify;
+pub(in crate::ingest) mod package;
 mod provision;
 mod receive;
 mod record;

@@ -6,6 +6,7 @@ use strongroom_registry::{RegistryError, Scope, WaitReason, items, parts, tenant
 
 use crate::ingest::deposit::{DepositOptions, takes_no_deposits};
 use crate::ingest::intake::{check_is_bag, check_unreplaced, package_source};
+use crate::ingest::kind::DepositKind;
 use crate::workflow::{Outcome, StageContext, StageError};
 
 /// How long a newer deposit sleeps unless the older wakes it by ending, in microseconds.
@@ -48,12 +49,24 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
         context.registry().wakeups().notify(topics.iter().map(String::as_str));
     }
     let payload = package_source(context)?;
-    check_is_bag(&payload)?;
+    let mut options = DepositOptions::of(context.item)?;
+    if options.kind() == DepositKind::Metadata {
+        context.with_end(|tx, claim| work::set_source(tx, claim, "none", Some(0), None).map(|()| Vec::new()));
+        return Ok(Outcome::done("there is no package: the object is described anew"));
+    }
+    if options.kind() == DepositKind::Auto {
+        let kind = payload.recognize(context.home)?;
+        options.kind = Some(kind).filter(|kind| *kind != DepositKind::Bag);
+        let text = serde_json::to_string(&options)?;
+        context.with_end(move |tx, claim| work::set_options(tx, claim, &text).map(|()| Vec::new()));
+    }
+    if options.kind() == DepositKind::Bag {
+        check_is_bag(&payload)?;
+    }
     let located = payload.locate(context.home)?;
-    let options: DepositOptions = serde_json::from_str(&context.item.options)?;
     check_unreplaced(&payload, options.etag.as_deref(), &located)?;
     let etag = located.etag.clone();
     let size = located.size;
     context.with_end(move |tx, claim| work::set_source(tx, claim, &etag, size, None).map(|()| Vec::new()));
-    Ok(Outcome::done("the payload is there"))
+    Ok(Outcome::done("the package is there"))
 }

@@ -7,11 +7,18 @@ use strongroom_registry::items::ItemProblem;
 use strongroom_registry::objects::{self, Object};
 use strongroom_registry::tenants::{self, Collection};
 use strongroom_registry::work;
-use strongroom_registry::{GenerationId, ObjectId, ObjectState, RegistryError, Scope, backfill, interim, items};
+use strongroom_registry::object_ids::{self, IdKind};
+use strongroom_registry::{
+    GenerationId, Layout, ObjectId, ObjectState, RegistryError, Scope, WaitKey, backfill, interim, items,
+};
 
 use super::Findings;
+use super::package::problem;
 use crate::ingest::deposit::DepositOptions;
+use crate::ingest::kind::{DepositKind, DepositMode};
 use crate::ingest::lease::expect;
+use crate::ingest::workflow::RECEIVE;
+use crate::ingest::{metadata, naming};
 use crate::workflow::{Outcome, StageContext, StageError};
 use crate::{EngineError, Home};
 
@@ -25,18 +32,25 @@ pub(crate) struct Resolved {
 
 pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     let item = context.item;
-    let options: DepositOptions = serde_json::from_str(&item.options)?;
+    let options = DepositOptions::of(item)?;
     let scope = Scope::Institution(item.institution);
-    let (facts, known, rules, retired) = context.registry().read(|tx| {
+    let (facts, rules, retired) = context.registry().read(|tx| {
         let rules = item.collection.map_or(Ok(None), |collection| tenants::collection_by_id(tx, collection))?;
-        let known = objects::by_identifier(tx, scope, &item.object_identifier)?;
-        Ok::<_, RegistryError>((interim::facts(tx, item.id)?, known, rules, backfill::retired(tx)?))
+        Ok::<_, RegistryError>((interim::facts(tx, item.id)?, rules, backfill::retired(tx)?))
     })?;
     let findings: Findings = expect(&facts, "findings")?;
+    let ark: Option<String> = expect(&facts, "ark")?;
+    if let Some(other) = other_object(context, &options, &findings, ark.as_ref())? {
+        return belongs_to(context, other);
+    }
+    let known = context.registry().read(|tx| objects::by_identifier(tx, scope, &item.object_identifier))?;
     let known = known.filter(|object| object.state != ObjectState::New);
-    if options.update && known.is_none() {
+    if (options.update || options.kind() == DepositKind::Metadata) && known.is_none() {
         let note = format!("an update of {} was asked for, and there is no such object", item.object_identifier);
         return Err(StageError::fatal(note));
+    }
+    if let Some(known) = &known {
+        check_known(known, &options, &findings, ark.as_ref())?;
     }
     let (placement, warning) = placement(context, &findings, known.as_ref(), (rules, &retired))?;
     let (institution, collection) = (item.institution, item.collection);
@@ -50,8 +64,15 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
             context.write(move |tx, claim| work::note_problems(tx, claim, &problems))?;
         }
     }
+    let files = metadata::stage(context, &findings, known.as_ref(), ark.as_deref())?;
     context.with_end(move |tx, claim| {
         let object = objects::find_or_make(tx, institution, collection, &identifier, new_object, new_generation)?;
+        if let Some(ark) = &ark {
+            object_ids::set_ark(tx, object.id, ark)?;
+        }
+        if !files.is_empty() {
+            interim::put_files(tx, claim, &files)?;
+        }
         let resolved = Resolved { object: object.id, generation: object.generation, placement: placement.clone() };
         let text = serde_json::to_string(&resolved).map_err(|_| RegistryError::Corrupt {
             wanted: "an object and its placement",
@@ -61,6 +82,80 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     });
     let note = if known.is_some() { "a further deposit of a known object" } else { "a new object" };
     Ok(Outcome::done(note))
+}
+
+/// Another object than the item is about, where the identifiers that the package names are those of one.
+///
+/// # Errors
+/// The identifiers are those of different objects.
+fn other_object(
+    context: &StageContext<'_>,
+    options: &DepositOptions,
+    findings: &Findings,
+    ark: Option<&String>,
+) -> Result<Option<String>, StageError> {
+    let item = context.item;
+    let local_ids = findings.description.deposit_ids.iter().map(|id| (IdKind::Local, id.clone()));
+    let ids: Vec<(IdKind, String)> = local_ids.chain(ark.map(|ark| (IdKind::Ark, ark.clone()))).collect();
+    if ids.is_empty() {
+        return Ok(None);
+    }
+    // What the submission knew decided which object the item is about.
+    let is_given = options.is_named || options.kind() == DepositKind::Metadata;
+    let of = (item.institution, item.id);
+    let identifier = item.object_identifier.clone();
+    let named = context.write(move |tx, claim| {
+        work::check_fence(tx, claim)?;
+        naming::object_of(tx, of, &ids, (&identifier, is_given))
+    })?;
+    match named {
+        Ok(object) => Ok(Some(object).filter(|object| *object != item.object_identifier)),
+        Err(text) => {
+            let problems = vec![problem("error", "deposit.identifiers_contradict", None, text.clone())];
+            Err(StageError::Fatal { note: text, problems })
+        }
+    }
+}
+
+/// The package belongs to another object than its name says: the item is about that one from now on, and waits for its older deposits.
+fn belongs_to(context: &StageContext<'_>, other: String) -> Result<Outcome, StageError> {
+    let note = format!("its identifiers are those of {other}: it is a deposit of that object");
+    let institution = context.item.institution;
+    context.write(move |tx, claim| {
+        let key = WaitKey::turn(institution, &other);
+        work::set_object_identifier(tx, claim, &other, Some(key))
+    })?;
+    Ok(Outcome::RestartFrom { stage: RECEIVE, note })
+}
+
+/// Refuses a package that cannot be a version of an object as it is.
+fn check_known(
+    known: &Object,
+    options: &DepositOptions,
+    findings: &Findings,
+    ark: Option<&String>,
+) -> Result<(), StageError> {
+    if let (Some(ark), Some(kept)) = (ark, &known.ark)
+        && ark != kept
+    {
+        let note = format!("the deposit says that {} is {ark}, and it is {kept}", known.identifier);
+        let problems = vec![problem("error", "deposit.identifiers_contradict", None, note.clone())];
+        return Err(StageError::Fatal { note, problems });
+    }
+    let (layout, kept) = (findings.description.layout, known.description.layout);
+    let is_mixed = layout != kept && known.state == ObjectState::Active;
+    if is_mixed && options.mode() == DepositMode::Merge && options.kind() != DepositKind::Metadata {
+        let (sent, kept) = match layout {
+            Layout::Bag => ("a bag", "files that came in no bag"),
+            Layout::Files => ("no bag", "a bag"),
+        };
+        let note = format!(
+            "{} holds {kept}, and the package is {sent}: they cannot be merged; next: strongroom deposit --mode replace",
+            known.identifier
+        );
+        return Err(StageError::fatal(note));
+    }
+    Ok(())
 }
 
 /// The placement of the object's copies, and what to warn of. It is sticky: an object's files are never split.

@@ -13,10 +13,12 @@ use strongroom_digest::Algorithm;
 use strongroom_registry::interim::{self, InterimFile};
 use strongroom_registry::items::ItemProblem;
 use strongroom_registry::tenants::{self, Collection};
-use strongroom_registry::{Description, Part, RegistryError, parts, work};
+use strongroom_registry::{Description, Layout, Part, RegistryError, parts, work};
 
 use super::fetch::digest_of;
+use super::package;
 use crate::ingest::deposit::DepositOptions;
+use crate::ingest::kind::DepositKind;
 use crate::ingest::lease::expect;
 use crate::ingest::paging::{ROWS_AT_ONCE, files_behind, first_page};
 use crate::ingest::staged::Readings;
@@ -44,6 +46,10 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
         Ok::<_, RegistryError>((interim::facts(tx, item.id)?, rules, part, first_page(tx, item.id)?))
     })?;
     let scan: Scan = expect(&facts, "fetched")?;
+    let given = DepositOptions::of(item)?;
+    if given.kind() != DepositKind::Bag {
+        return package::validate(context, &scan, given);
+    }
     let evidence = StagedBag { context, readings: Readings::default(), first };
     let profiles = Arc::new(RecordedProfiles::of(context.registry()));
     let options = options(context, rules, &profiles)?;
@@ -58,7 +64,11 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     }
     let note = summary(&report);
     let description = description(context, &report, (&scan, part), &profiles)?;
-    let facts = [("findings".to_owned(), serde_json::to_string(&findings(&report, description))?)];
+    let facts = [
+        ("deleted".to_owned(), serde_json::to_string(&given.delete)?),
+        ("ark".to_owned(), serde_json::to_string(&given.ark)?),
+        ("findings".to_owned(), serde_json::to_string(&findings(&report, description, given.placement))?),
+    ];
     context.with_end(move |tx, claim| work::note_findings(tx, claim, &problems, &facts).map(|()| Vec::new()));
     Ok(Outcome::Done { note })
 }
@@ -168,7 +178,8 @@ fn description(
     let info = |label: &str| trimmed(report, "bag-info.txt", label);
     let apt = |label: &str| trimmed(report, "aptrust-info.txt", label);
     let name = context.item.object_identifier.split_once('/').map_or("", |(_, name)| name).to_owned();
-    let mut local_ids = options.local_ids;
+    let deposit_ids = options.local_ids;
+    let mut local_ids = deposit_ids.clone();
     local_ids.extend(info("Internal-Sender-Identifier"));
     local_ids.sort();
     local_ids.dedup();
@@ -176,15 +187,23 @@ fn description(
         (Some(profile), Some(version)) => Some(profiles.version(profile, version)?),
         _ => None,
     };
+    let given = options.description;
     Ok(Description {
-        title: apt("Title")
+        title: given
+            .title
+            .or_else(|| apt("Title"))
             .or_else(|| info("Internal-Identifier"))
             .or_else(|| info("External-Identifier"))
             .or(Some(name)),
         description: apt("Description")
             .or_else(|| info("Internal-Sender-Description"))
             .or_else(|| info("External-Description")),
-        access: Some(apt("Access").map_or_else(|| "institution".to_owned(), |access| access.to_lowercase())),
+        access: Some(
+            given
+                .access
+                .or_else(|| apt("Access"))
+                .map_or_else(|| "institution".to_owned(), |access| access.to_lowercase()),
+        ),
         placement: None,
         profile: report.profile.clone(),
         profile_version: checked_against.as_ref().map(|found| found.version),
@@ -196,14 +215,20 @@ fn description(
         base_directory: scan.base_directory.clone(),
         part,
         local_ids,
+        deposit_ids,
+        creator: given.creator,
+        date: given.date,
+        layout: Layout::Bag,
+        metadata: given.metadata,
     })
 }
 
-fn findings(report: &Report, description: Description) -> Findings {
+fn findings(report: &Report, description: Description, placement: Option<String>) -> Findings {
     let tag = |file: &str, label: &str| trimmed(report, file, label);
     let storage_option = tag("aptrust-info.txt", "Storage-Option")
         .map(|option| (option, false))
-        .or_else(|| tag("bag-info.txt", "APTrust-Storage-Option").map(|option| (option, true)));
+        .or_else(|| tag("bag-info.txt", "APTrust-Storage-Option").map(|option| (option, true)))
+        .or_else(|| placement.map(|placement| (placement, false)));
     Findings { description, storage_option, manifests: report.manifests.clone() }
 }
 

@@ -18,14 +18,15 @@ use strongroom_registry::journal::{self, Actor};
 use strongroom_registry::objects::{DEPOSIT, Object};
 use strongroom_registry::versions::{self, NewContent, NewEntry, NewRows, Version};
 use strongroom_registry::{
-    ContentId, Decision, FileId, Format, RegistryError, Scope, Transaction, VersionState, discarding, tenants,
+    ContentId, Decision, FileId, Format, Layout, RegistryError, Scope, Transaction, VersionState, discarding, tenants,
 };
 use strongroom_storage::{Durability, Key, PutOptions, StorageError, Store};
 
 use super::Findings;
 use crate::error::chain;
 use crate::home::NamedStore;
-use crate::ingest::intake::is_submission_file;
+use crate::ingest::area::logical_path;
+use crate::ingest::deposit::DepositOptions;
 use crate::ingest::lease::{Begun, Known, expect, fact, keep_object};
 use crate::ingest::paging::{ROWS_AT_ONCE, files_behind, first_page};
 use crate::ingest::staging;
@@ -34,7 +35,7 @@ use crate::interruptible::Interruptible;
 use crate::layout::version_number;
 use crate::paging::pages;
 use crate::profiles;
-use crate::record::{self, FileLine, Line, VersionLine};
+use crate::record::{self, FileLine, Line, RemovalLine, VersionLine};
 use crate::settings::StoreSettings;
 use crate::workflow::{Outcome, StageContext, StageError, staging_prefix};
 use crate::{AGENT, crash_point};
@@ -68,6 +69,8 @@ struct Making<'a> {
     stores: Vec<String>,
     findings: Findings,
     besides: &'a Besides,
+    /// Of the package.
+    layout: Layout,
 }
 
 pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
@@ -102,7 +105,7 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     } else {
         let findings: Findings = expect(&known.facts, "findings")?;
         let making =
-            Making { version, object: &known.object, stores: store_names.clone(), findings, besides: &besides };
+            Making { version, object: &known.object, stores: store_names.clone(), findings, besides: &besides, layout: layout(context)? };
         put_rows(context, &making, first, own, line)?
     };
     let (record, first) = put_record(context, &known, besides.place, (own, &head))?;
@@ -153,11 +156,6 @@ pub(super) fn in_every_store<T: Send>(
     })
 }
 
-/// The logical path of a deposited file in a version.
-fn logical_path(path: &str, version: u64) -> String {
-    if is_submission_file(path) { format!("submission/v{version}/{path}") } else { format!("{DEPOSIT}{path}") }
-}
-
 /// Puts entries and events, page by page; with the first page where the version is going to be written, with the last one the
 /// events of the object, the first line of the version's record and that all is put. Every identifier is fixed by now, so that a
 /// repeat puts nothing. The first line as it is kept.
@@ -184,6 +182,7 @@ fn put_rows(
     // So that its bytes are found there whatever the settings say later.
     let mut stores = making.stores.clone();
     let mut head = None;
+    put_removals(context, version)?;
     for page in files_behind(context, Some(first)) {
         let page = page?;
         let is_last = page.len() < ROWS_AT_ONCE;
@@ -205,6 +204,23 @@ fn put_rows(
     head.ok_or_else(|| StageError::Transient("the first line of the version's record was not kept".into()))
 }
 
+/// Puts which paths the version does not have any more.
+fn put_removals(context: &StageContext<'_>, version: &Version) -> Result<(), StageError> {
+    let mut after = String::new();
+    loop {
+        context.task.check()?;
+        let page = context.registry().read(|tx| interim::removals(tx, context.item.id, &after, ROWS_AT_ONCE))?;
+        let Some(last) = page.last().cloned() else { return Ok(()) };
+        let (of, from, to) = (version.clone(), std::mem::replace(&mut after, last.clone()), last);
+        context.write(move |tx, claim| versions::put_removals(tx, claim, &of, (&from, &to)))?;
+    }
+}
+
+/// The paths that the files of the package are.
+fn layout(context: &StageContext<'_>) -> Result<Layout, StageError> {
+    Ok(DepositOptions::of(context.item)?.kind().layout())
+}
+
 /// The rows of a page of files.
 fn rows_of(context: &StageContext<'_>, making: &Making<'_>, mut page: Vec<InterimFile>) -> Result<NewRows, StageError> {
     page.retain(|row| row.decision != Some(Decision::Unchanged));
@@ -213,7 +229,7 @@ fn rows_of(context: &StageContext<'_>, making: &Making<'_>, mut page: Vec<Interi
         let (Some(file), Some(content)) = (row.file, row.content) else {
             return Err(StageError::StagingLost(format!("{:?} was never compared", row.path)));
         };
-        let path = logical_path(&row.path, making.version.number);
+        let path = logical_path(making.layout, &row.path, making.version.number);
         rows.entries.push(NewEntry { file, path, modified: row.modified, content, format: row.format.clone() });
         rows.events.push(file_event(context, making, row, file, content));
     }
@@ -240,8 +256,8 @@ fn file_event(
     file: FileId,
     content: ContentId,
 ) -> EventRow {
-    let Making { version, object, findings, stores, besides } = making;
-    let is_payload = row.path.starts_with("data/");
+    let Making { version, object, findings, stores, besides, .. } = making;
+    let is_payload = making.layout == Layout::Bag && row.path.starts_with("data/");
     EventRow {
         id: events::derived_id(file.0, &format!("ingest {} v{}", version.generation, version.number)),
         institution: object.institution,
@@ -433,8 +449,21 @@ fn write_record(
     out: &mut dyn Write,
 ) -> Result<(), StageError> {
     out.write_all(head.as_bytes()).map_err(|error| unwritable(&error))?;
-    let item = context.item.id;
+    let (item, layout) = (context.item.id, layout(context)?);
     context.registry().read(|tx| {
+        let by_page = pages(
+            ROWS_AT_ONCE,
+            |(_, path): &(FileId, String)| path.clone(),
+            |after, limit| {
+                context.task.check()?;
+                Ok::<_, StageError>(versions::removals(tx, version, &after.unwrap_or_default(), limit)?)
+            },
+        );
+        for page in by_page {
+            for (file, path) in page? {
+                record::write_line(out, &Line::Removal(RemovalLine { file, path })).map_err(|error| unwritable(&error))?;
+            }
+        }
         let by_page = pages(
             ROWS_AT_ONCE,
             |file: &InterimFile| file.path.clone(),
@@ -448,7 +477,7 @@ fn write_record(
                 let (Some(file), Some(content)) = (row.file, row.content) else { continue };
                 let line = FileLine {
                     file,
-                    path: logical_path(&row.path, version.number),
+                    path: logical_path(layout, &row.path, version.number),
                     modified: row.modified,
                     content,
                     size: row.size,

@@ -1,0 +1,119 @@
+//! validate, for packages that are no bags: the container and the names in it, what describes the object, and the delete list.
+
+use std::io::Read;
+
+use strongroom_bagit::{Scan, Severity};
+use strongroom_registry::interim::{self, InterimFile};
+use strongroom_registry::items::ItemProblem;
+use strongroom_registry::{Description, work};
+
+use super::validate::{Findings, item_problem};
+use crate::ingest::deposit::DepositOptions;
+use crate::ingest::kind::{DepositKind, DepositMode};
+use crate::ingest::metadata;
+use crate::ingest::staged::Readings;
+use crate::workflow::{Outcome, StageContext, StageError};
+
+/// The file of a package that lists paths which the object does not have any more.
+pub(crate) const DELETE_LIST: &str = "mrt-delete.txt";
+/// Most bytes of a delete list.
+const LONGEST_DELETE_LIST: u64 = 16 << 20;
+
+pub(super) fn validate(
+    context: &StageContext<'_>,
+    scan: &Scan,
+    given: DepositOptions,
+) -> Result<Outcome, StageError> {
+    let mut problems: Vec<ItemProblem> = scan.problems.iter().map(item_problem).collect();
+    let is_broken = scan.truncated || scan.problems.iter().any(|problem| problem.severity == Severity::Error);
+    if scan.files == 0 && given.kind() != DepositKind::Metadata && !is_broken {
+        problems.push(problem("error", "package.empty", None, "the package has no files".to_owned()));
+    }
+    let found = metadata::read(context, &given, &mut problems)?;
+    let deleted = delete_list(context, &given)?;
+    context.task.check()?;
+    if let Some(first) = problems.iter().find(|problem| problem.severity == "error").cloned() {
+        let place = first.path.map(|path| format!(" {path}:")).unwrap_or_default();
+        let errors = problems.iter().filter(|problem| problem.severity == "error").count();
+        let note = format!("the package is not valid (errors: {errors}); first: {}{place} {}", first.code, first.message);
+        return Err(StageError::Invalid { note, problems });
+    }
+    let name = context.item.object_identifier.split_once('/').map_or("", |(_, name)| name).to_owned();
+    let description = Description {
+        title: found.title.or(Some(name)),
+        description: found.description,
+        access: Some(given.description.access.clone().unwrap_or_else(|| "institution".to_owned())),
+        local_ids: found.local_ids.clone(),
+        deposit_ids: found.local_ids,
+        creator: found.creator,
+        date: found.date,
+        layout: given.kind().layout(),
+        metadata: found.metadata,
+        ..Description::default()
+    };
+    let findings = Findings {
+        description,
+        storage_option: given.placement.clone().map(|placement| (placement, false)),
+        manifests: Vec::new(),
+    };
+    let mut facts = vec![("findings".to_owned(), serde_json::to_string(&findings)?)];
+    facts.push(("ark".to_owned(), serde_json::to_string(&found.ark)?));
+    facts.push(("deleted".to_owned(), serde_json::to_string(&deleted)?));
+    let note = match (given.kind(), problems.len()) {
+        (DepositKind::Metadata, _) => "the description can be read".to_owned(),
+        (_, 0) => "the package is valid".to_owned(),
+        (_, warnings) => format!("the package is valid, with warnings ({warnings})"),
+    };
+    context.with_end(move |tx, claim| work::note_findings(tx, claim, &problems, &facts).map(|()| Vec::new()));
+    Ok(Outcome::done(note))
+}
+
+/// A problem of a package.
+pub(crate) fn problem(severity: &str, code: &str, path: Option<&str>, message: String) -> ItemProblem {
+    ItemProblem {
+        severity: severity.to_owned(),
+        code: code.to_owned(),
+        file: None,
+        path: path.map(str::to_owned),
+        line: None,
+        message,
+    }
+}
+
+/// The paths that the object does not have any more: those that were given, and those of the package's own list.
+fn delete_list(context: &StageContext<'_>, given: &DepositOptions) -> Result<Vec<String>, StageError> {
+    let mut paths = given.delete.clone();
+    if given.mode() == DepositMode::Merge
+        && let Some(list) = staged(context, DELETE_LIST)?
+    {
+        let text = read_text(context, &list, LONGEST_DELETE_LIST)?;
+        paths.extend(text.lines().map(str::trim_end).filter(|line| !line.is_empty()).map(str::to_owned));
+    }
+    paths.sort();
+    paths.dedup();
+    Ok(paths)
+}
+
+/// A file of the package by its path.
+pub(crate) fn staged(context: &StageContext<'_>, path: &str) -> Result<Option<InterimFile>, StageError> {
+    Ok(context.registry().read(|tx| interim::file(tx, context.item.id, path))?)
+}
+
+/// The text of a file of the package, of which so many bytes are read at most.
+pub(crate) fn read_text(context: &StageContext<'_>, file: &InterimFile, most: u64) -> Result<String, StageError> {
+    let invalid = |code: &str, message: String| {
+        let problems = vec![problem("error", code, Some(&file.path), message)];
+        StageError::Invalid { note: format!("{} cannot be used: {}", file.path, problems[0].message), problems }
+    };
+    if file.size > most {
+        return Err(invalid("package.control_file_too_large", format!("it has {} bytes, more than {most}", file.size)));
+    }
+    let readings = Readings::default();
+    let mut bytes = Vec::new();
+    let read = readings.open(context, file.into()).and_then(|mut body| body.read_to_end(&mut bytes));
+    readings.settle(context)?;
+    context.task.check()?;
+    read.map_err(|error| StageError::Transient(format!("could not read {}: {error}", file.path)))?;
+    let text = String::from_utf8(bytes);
+    text.map_err(|_| invalid("package.control_file_not_utf8", "it is not UTF-8".to_owned()))
+}
