@@ -67,7 +67,7 @@ pub(crate) fn text_of<'b>(format: Format, bytes: &'b [u8], limits: &Limits) -> R
     }
     let text = std::str::from_utf8(bytes).map_err(|error| {
         let before = bytes.get(..error.valid_up_to()).unwrap_or_default();
-        let line = before.iter().filter(|&&byte| byte == b'\n').count() as u64 + 1;
+        let line = memchr::memchr_iter(b'\n', before).count() as u64 + 1;
         let byte = bytes.get(error.valid_up_to()).copied().unwrap_or_default();
         MetadataError::Encoding { place: Place::line(format, line), reason: format!("there is a byte 0x{byte:02X}") }
     })?;

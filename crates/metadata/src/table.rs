@@ -149,14 +149,16 @@ fn described(
 struct Cells<'b> {
     reader: csv::Reader<&'b [u8]>,
     header: StringRecord,
+    lines: Lines<'b>,
 }
 
 impl<'b> Cells<'b> {
     fn new(bytes: &'b [u8], limits: &Limits) -> Result<Self, MetadataError> {
         let text = text_of(FORMAT, bytes, limits)?;
         let mut reader = ReaderBuilder::new().from_reader(text.as_bytes());
-        let header = reader.headers().map_err(|error| failure(&error))?.clone();
-        Ok(Self { reader, header })
+        let mut lines = Lines { bytes: text.as_bytes(), counted: (0, 1) };
+        let header = reader.headers().map_err(|error| failure(&error, &mut lines))?.clone();
+        Ok(Self { reader, header, lines })
     }
 
     fn columns(&self) -> Result<Vec<Column>, MetadataError> {
@@ -181,10 +183,10 @@ impl<'b> Cells<'b> {
 
     fn row(&mut self) -> Result<Option<(u64, StringRecord)>, MetadataError> {
         let mut row = ByteRecord::new();
-        if !self.reader.read_byte_record(&mut row).map_err(|error| failure(&error))? {
+        if !self.reader.read_byte_record(&mut row).map_err(|error| failure(&error, &mut self.lines))? {
             return Ok(None);
         }
-        let line = row.position().map_or(0, csv::Position::line);
+        let line = row.position().map_or(0, |position| self.lines.of(position.byte()));
         let row = StringRecord::from_byte_record(row).map_err(|_| MetadataError::Encoding {
             place: Place::line(FORMAT, line),
             reason: "a cell ends within a character".into(),
@@ -193,8 +195,33 @@ impl<'b> Cells<'b> {
     }
 }
 
-fn failure(error: &csv::Error) -> MetadataError {
-    let line = error.position().map(csv::Position::line);
+/// The numbers of lines. Those of the parser are wrong after blank lines.
+struct Lines<'b> {
+    bytes: &'b [u8],
+    /// The beginning of a row, and its line.
+    counted: (usize, u64),
+}
+
+impl Lines<'_> {
+    /// The line of the row that the parser says begins at a byte. Rows are asked for in their order.
+    fn of(&mut self, byte: u64) -> u64 {
+        let (from, mut line) = self.counted;
+        let byte = usize::try_from(byte).unwrap_or(usize::MAX).max(from);
+        let blank =
+            self.bytes.get(byte..).unwrap_or_default().iter().take_while(|&&byte| matches!(byte, b'\n' | b'\r'));
+        let begin = byte.saturating_add(blank.count());
+        let passed = self.bytes.get(from..begin).unwrap_or_default();
+        for (at, end) in passed.iter().enumerate() {
+            let is_end = *end == b'\n' || (*end == b'\r' && passed.get(at + 1) != Some(&b'\n'));
+            line += u64::from(is_end);
+        }
+        self.counted = (begin, line);
+        line
+    }
+}
+
+fn failure(error: &csv::Error, lines: &mut Lines<'_>) -> MetadataError {
+    let line = error.position().map(|position| lines.of(position.byte()));
     let reason = match error.kind() {
         csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
             format!("the row has {len} cells, and the header has {expected_len}")

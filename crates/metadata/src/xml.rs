@@ -61,7 +61,7 @@ impl<'x> Xml<'x> {
         let position = usize::try_from(position).unwrap_or(usize::MAX).min(self.text.len());
         let (from, line) = if position < self.counted.0 { (0, 1) } else { self.counted };
         let passed = self.text.as_bytes().get(from..position).unwrap_or_default();
-        let line = line + passed.iter().filter(|&&byte| byte == b'\n').count() as u64;
+        let line = line + memchr::memchr_iter(b'\n', passed).count() as u64;
         self.counted = (position, line);
         line
     }
