@@ -1,10 +1,16 @@
 //! `deposit`: hands payloads to the engine, and with `--wait` works on them until they end.
 
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
 use clap::{Args, ValueEnum};
 use strongroom_digest::{Algorithm, Digest};
-use strongroom_engine::app::OpContext;
-use strongroom_engine::app::deposits::{self, DepositKind, PackageSource, Request};
-use strongroom_engine::app::views::{ItemStatus, ItemView};
+use strongroom_engine::app::{OpContext, items};
+use strongroom_engine::app::deposits::{
+    self, DepositKind, DepositMode, GivenDescription, PackageSource, Request,
+};
+use strongroom_engine::app::views::{ItemId, ItemStatus, ItemView, SubmittedView};
 
 use super::items::problem_line;
 use super::wait::{Ended, Waiting, wait};
@@ -30,9 +36,33 @@ pub(crate) struct Deposit {
     /// The depositor's own identifier of the object; repeat for several
     #[arg(long = "local-id", value_name = "ID")]
     local_ids: Vec<String>,
-    /// The object's name, where it is not the payload's
-    #[arg(long, value_name = "NAME")]
+    /// The name of the object, or its ARK; the default is the name of the package
+    #[arg(long, value_name = "NAME|ARK")]
     primary_id: Option<String>,
+    /// What the object is called
+    #[arg(long, value_name = "TEXT")]
+    title: Option<String>,
+    /// Who made it
+    #[arg(long, value_name = "TEXT")]
+    creator: Option<String>,
+    /// When it was made
+    #[arg(long, value_name = "TEXT")]
+    date: Option<String>,
+    /// A file that describes the object: Dublin Core (.xml), JSON (.json), one row of a table (.csv) or ERC (.txt)
+    #[arg(long, value_name = "FILE")]
+    metadata: Option<PathBuf>,
+    /// Who may use the object, where the package does not say [default: institution]
+    #[arg(long, value_enum)]
+    access: Option<Access>,
+    /// The placement of the copies, where the package does not say [default: that of the collection]
+    #[arg(long, value_name = "NAME")]
+    placement: Option<String>,
+    /// What a further version has [default: merge for bags, replace for everything else]
+    #[arg(long, value_enum)]
+    mode: Option<Mode>,
+    /// A file with paths, one a line, that the object does not have from the new version on; earlier versions keep them
+    #[arg(long, value_name = "FILE")]
+    delete_list: Option<PathBuf>,
     /// A note to keep with the deposit
     #[arg(long)]
     note: Option<String>,
@@ -46,25 +76,94 @@ pub(crate) struct Deposit {
     waiting: Waiting,
 }
 
-/// What is handed in.
+/// What is deposited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Kind {
-    /// Told by looking
+    /// Recognized from the package
     Auto,
-    /// BagIt bags
+    /// A BagIt bag: a folder, or a ZIP or tar archive
     Bag,
-    /// Single files (not in this version)
+    /// One file
     File,
-    /// Archives whose members are the object (not in this version)
+    /// A folder of files
+    Folder,
+    /// A ZIP or tar archive, whose members are the files of the object
     Container,
-    /// Manifests that name the files of an object (not in this version)
+    /// A Checkm manifest of the files of one object
     Manifest,
-    /// Manifests of manifests (not in this version)
+    /// A Checkm manifest of object manifests, each of them an object
     BatchManifest,
-    /// Manifests of single-file objects (not in this version)
+    /// A Checkm manifest of files, each of them an object
     SingleFileBatchManifest,
-    /// Manifests of containers (not in this version)
+    /// A Checkm manifest of containers, each of them an object
     ContainerBatchManifest,
+}
+
+impl From<Kind> for DepositKind {
+    fn from(kind: Kind) -> Self {
+        match kind {
+            Kind::Auto => Self::Auto,
+            Kind::Bag => Self::Bag,
+            Kind::File => Self::File,
+            Kind::Folder => Self::Folder,
+            Kind::Container => Self::Container,
+            Kind::Manifest => Self::Manifest,
+            Kind::BatchManifest => Self::BatchManifest,
+            Kind::SingleFileBatchManifest => Self::SingleFileBatchManifest,
+            Kind::ContainerBatchManifest => Self::ContainerBatchManifest,
+        }
+    }
+}
+
+/// What a further version of an object has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Mode {
+    /// Exactly the files that are sent
+    Replace,
+    /// The files of the version before and those that are sent, without those of the delete list
+    Merge,
+}
+
+/// Who may use an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Access {
+    /// Every institution
+    Consortia,
+    /// The institution
+    Institution,
+    /// Only those that the institution names
+    Restricted,
+}
+
+impl Access {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Consortia => "consortia",
+            Self::Institution => "institution",
+            Self::Restricted => "restricted",
+        }
+    }
+}
+
+/// The most bytes of a file that is read as a whole.
+const LARGEST_FILE: u64 = 16 << 20;
+
+/// A small file, as text or not.
+fn read_small(path: &Path) -> Result<Vec<u8>, Failure> {
+    let file = File::open(path).map_err(|error| Failure::io("read", path, &error))?;
+    let mut bytes = Vec::new();
+    file.take(LARGEST_FILE + 1).read_to_end(&mut bytes).map_err(|error| Failure::io("read", path, &error))?;
+    if bytes.len() as u64 > LARGEST_FILE {
+        return Err(Failure::usage(format!("{} is larger than {LARGEST_FILE} bytes", path.display())));
+    }
+    Ok(bytes)
+}
+
+/// The paths of a delete list.
+fn delete_list(path: &Path) -> Result<Vec<String>, Failure> {
+    let text = String::from_utf8(read_small(path)?)
+        .map_err(|_| Failure::usage(format!("the delete list {} is not UTF-8", path.display())))?;
+    Ok(text.lines().map(str::trim_end).filter(|line| !line.is_empty()).map(str::to_owned).collect())
 }
 
 fn digest(text: &str) -> Result<(Algorithm, Digest), String> {
@@ -79,23 +178,31 @@ fn digest(text: &str) -> Result<(Algorithm, Digest), String> {
 }
 
 pub(crate) fn run(command: Deposit, context: &Context) -> Outcome {
-    let kind = match command.kind {
-        Kind::Auto => DepositKind::Auto,
-        Kind::Bag => DepositKind::Bag,
-        other => {
-            let name = other.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
-            return Err(Failure::usage(format!("deposits of type {name} are not in this version"))
-                .next("make a bag of it with \"strongroom bag create\", and deposit that"));
-        }
-    };
     let waits = command.waiting.is_wanted()?;
+    let metadata = match &command.metadata {
+        Some(path) => Some(deposits::read_description(&path.to_string_lossy(), &read_small(path)?)?),
+        None => None,
+    };
     let request = Request {
         institution: command.institution,
         collection: command.collection,
-        kind,
+        kind: command.kind.into(),
         sources: command.sources.iter().map(|source| PackageSource::parse(source)).collect::<Result<_, _>>()?,
         local_ids: command.local_ids,
         primary_id: command.primary_id,
+        description: GivenDescription {
+            title: command.title,
+            creator: command.creator,
+            date: command.date,
+            access: command.access.map(|access| access.as_str().to_owned()),
+            metadata,
+        },
+        placement: command.placement,
+        mode: command.mode.map(|mode| match mode {
+            Mode::Replace => DepositMode::Replace,
+            Mode::Merge => DepositMode::Merge,
+        }),
+        delete: command.delete_list.as_deref().map(delete_list).transpose()?.unwrap_or_default(),
         note: command.note,
         digest: command.digest,
         update: command.update,
@@ -103,7 +210,7 @@ pub(crate) fn run(command: Deposit, context: &Context) -> Outcome {
     let call = context.call()?;
     let submitted = deposits::submit(&call, request)?;
     if waits {
-        return wait(&call, &submitted.items, context, &command.waiting, &mut |item| told(&call, &item, context));
+        return wait_for_all(&call, &submitted, context, &command.waiting);
     }
     for page in submitted.items.chunks(SHOWN_AT_ONCE) {
         for made in deposits::show_all(&call, page)? {
@@ -120,6 +227,45 @@ pub(crate) fn run(command: Deposit, context: &Context) -> Outcome {
     ))?;
     Ok(Exit::Done)
 }
+
+/// Waits for the items of a submission, and then for those that lists of objects became.
+fn wait_for_all(call: &OpContext, submitted: &SubmittedView, context: &Context, waiting: &Waiting) -> Outcome {
+    let mut lists = 0;
+    let exit = wait(call, &submitted.items, context, waiting, &mut |item| {
+        if item.action.as_str() == EXPAND_BATCH && item.status == ItemStatus::Succeeded {
+            lists += 1;
+            if context.output.is_json() {
+                return Ok(Ended::Well);
+            }
+        }
+        told(call, &item, context)
+    })?;
+    if lists == 0 || matches!(exit, Exit::Interrupted) {
+        return Ok(exit);
+    }
+    let (mut after, mut worst) = (None, exit);
+    loop {
+        let filter = items::Filter { batch: Some(submitted.batch), ..items::Filter::default() };
+        let page = items::list(call, &filter, after)?;
+        let of_rows: Vec<ItemId> =
+            page.items.iter().filter(|item| item.action.as_str() != EXPAND_BATCH).map(|item| item.item).collect();
+        after = page.next;
+        let exit = if of_rows.is_empty() { Exit::Done } else {
+            wait(call, &of_rows, context, waiting, &mut |item| told(call, &item, context))?
+        };
+        match exit {
+            Exit::Done => {}
+            Exit::Interrupted => return Ok(Exit::Interrupted),
+            other => worst = other,
+        }
+        if after.is_none() {
+            return Ok(worst);
+        }
+    }
+}
+
+/// The action of the work item that makes those of the rows of a list.
+const EXPAND_BATCH: &str = "expand_batch";
 
 /// Problems of an item that are printed.
 const PROBLEMS: usize = 20;

@@ -11,7 +11,7 @@ use crate::EngineError;
 use crate::ingest::{DepositRequest, deposit};
 use crate::paging;
 
-pub use crate::ingest::{DepositKind, PackageSource};
+pub use crate::ingest::{DepositKind, DepositMode, GivenDescription, PackageSource, read_description};
 
 /// What a depositor asks for.
 #[derive(Debug, Clone, Default)]
@@ -26,8 +26,16 @@ pub struct Request {
     pub sources: Vec<PackageSource>,
     /// The depositor's own identifiers of the object.
     pub local_ids: Vec<String>,
-    /// The object's name, where it is not the bag's.
+    /// The object's name or its ARK, where the package does not say.
     pub primary_id: Option<String>,
+    /// What describes the object.
+    pub description: GivenDescription,
+    /// Where its copies belong, where the package does not say.
+    pub placement: Option<String>,
+    /// What becomes of files that the object has already; the kind of the package decides where it is not given.
+    pub mode: Option<DepositMode>,
+    /// Paths that the object does not have any more from the new version on.
+    pub delete: Vec<String>,
     /// A note to keep with batch and items.
     pub note: Option<String>,
     /// The digest that the package must have as a file, for a single serialized one.
@@ -55,6 +63,10 @@ pub fn submit(context: &OpContext, request: Request) -> Result<SubmittedView, En
         sources: request.sources,
         local_ids: request.local_ids,
         primary_id: request.primary_id,
+        description: request.description,
+        placement: request.placement,
+        mode: request.mode,
+        delete: request.delete,
         note: request.note,
         digest: request.digest,
         update: request.update,

@@ -33,8 +33,6 @@ const MOST_PROBLEMS: usize = 1_000;
 /// A row of a manifest of files.
 #[derive(Debug, Clone)]
 pub(crate) struct FileRow {
-    /// The row, from 1.
-    pub(crate) number: u64,
     /// The line, from 1.
     pub(crate) line: u64,
     pub(crate) url: String,
@@ -128,7 +126,6 @@ impl<'m> FileRows<'m> {
     pub(crate) fn next_row(&mut self) -> Result<Option<FileRow>, StageError> {
         let row = self.reader.next_row(&mut |_| {}).map_err(unread)?;
         Ok(row.map(|row| FileRow {
-            number: row.number(),
             line: row.line(),
             url: row.url().to_owned(),
             path: row.file_name().to_owned(),

@@ -1,10 +1,27 @@
 //! What describes an object: what the depositor gives, what files of the package say, and the files that are kept of both.
 
+use strongroom_metadata::{Element, Field, Limits, Reading, Record, Sources, merge};
+use strongroom_registry::Format;
+use strongroom_registry::interim::{self, InterimFile};
 use strongroom_registry::items::ItemProblem;
+use strongroom_registry::objects::Object;
+use strongroom_storage::{Durability, Key, PutOptions};
 
-use super::deposit::DepositOptions;
-use super::naming::Identifiers;
-use crate::workflow::{StageContext, StageError};
+use super::area::metadata_row;
+use super::deposit::{DepositOptions, GivenDescription};
+use super::naming::{Identifiers, is_ark};
+use super::stages::Findings;
+use super::stages::package::{problem, read_text, staged};
+use super::staging::recorded;
+use crate::EngineError;
+use crate::workflow::{StageContext, StageError, staging_prefix};
+
+/// The files of a package that describe its object.
+const ERC: &str = "mrt-erc.txt";
+const DUBLIN_CORE: &str = "mrt-dc.xml";
+const DATACITE: &str = "mrt-datacite.xml";
+/// Most characters of a title, a creator or a date as they stand in lists; the whole of it is in the metadata.
+const LONGEST_SHOWN: usize = 3_500;
 
 /// What is found to describe an object.
 #[derive(Debug, Clone, Default)]
@@ -19,32 +36,198 @@ pub(crate) struct Found {
     pub(crate) metadata: Option<serde_json::Value>,
 }
 
-/// Reads what describes the object of a deposit.
+/// What a depositor gives, as a record.
+pub(crate) fn given_record(given: &GivenDescription) -> Result<Record, EngineError> {
+    let unusable = |error: strongroom_metadata::MetadataError| EngineError::Usage(format!("the description cannot be used: {error}"));
+    let mut record = match &given.metadata {
+        Some(value) => {
+            strongroom_metadata::read_json(value.to_string().as_bytes(), &Limits::default()).map_err(unusable)?
+        }
+        None => Record::new(),
+    };
+    for (field, value) in [(Field::What, &given.title), (Field::Who, &given.creator), (Field::When, &given.date)] {
+        if let Some(value) = value {
+            record.clear(field);
+            record.add(field, value).map_err(unusable)?;
+        }
+    }
+    Ok(record)
+}
+
+/// Reads a file that describes an object, as its name says: Dublin Core or DataCite (`.xml`), JSON (`.json`), one row of a table
+/// (`.csv`), or ERC (any other ending).
+///
+/// # Errors
+/// It cannot be read as such.
+pub fn read_description(name: &str, bytes: &[u8]) -> Result<serde_json::Value, EngineError> {
+    let limits = Limits::default();
+    let ending = name.rsplit_once('.').map_or_else(String::new, |(_, ending)| ending.to_ascii_lowercase());
+    let record = match ending.as_str() {
+        "xml" => strongroom_metadata::read_dublin_core(bytes, &limits)
+            .map(|reading| reading.record)
+            .or_else(|error| strongroom_metadata::read_datacite(bytes, &limits).map(|found| found.record).map_err(|_| error)),
+        "json" => strongroom_metadata::read_json(bytes, &limits),
+        "csv" => strongroom_metadata::read_csv(bytes, &limits),
+        _ => strongroom_metadata::read_erc(bytes, &limits).map(|reading| reading.record),
+    };
+    let record = record.map_err(|error| {
+        EngineError::Usage(format!("the description {name} cannot be used: {error}"))
+            .next("give Dublin Core (.xml), JSON (.json), one row of a table (.csv) or ERC (.txt)")
+    })?;
+    as_json(&record).ok_or_else(|| EngineError::Usage(format!("the description {name} says nothing of the object")))
+}
+
+/// A record as a description keeps it; nothing where it says nothing.
+pub(crate) fn as_json(record: &Record) -> Option<serde_json::Value> {
+    if record.is_empty() {
+        return None;
+    }
+    serde_json::from_str(&strongroom_metadata::write_json(record)).ok()
+}
+
+/// Reads what describes the object of a deposit: what the depositor gives, then the files of the package in the order of their
+/// precedence.
+///
+/// # Errors
+/// Two of them name different ARKs.
 pub(crate) fn read(
     context: &StageContext<'_>,
     given: &DepositOptions,
     problems: &mut Vec<ItemProblem>,
 ) -> Result<Found, StageError> {
-    let _ = (context, problems);
-    let ids = Identifiers { name: None, ark: given.ark.clone(), local_ids: given.local_ids.clone() };
+    let form = given_record(&given.description).map_err(|error| StageError::fatal(error.chain()))?;
+    let dublin_core = file(context, DUBLIN_CORE, strongroom_metadata::read_dublin_core, problems)?;
+    let datacite = file(context, DATACITE, strongroom_metadata::read_datacite, problems)?;
+    let erc = file(context, ERC, strongroom_metadata::read_erc, problems)?;
+    let mut record = form.clone();
+    // Where the depositor says who, what and when in Dublin Core, ERC says the same.
+    for (field, values) in form.implied_erc().fields() {
+        if form.values(field).is_empty() {
+            values.iter().for_each(|value| drop(record.add(field, value)));
+        }
+    }
+    let merged = merge(&Sources {
+        given: Some(&record),
+        primary: given.ark.as_deref(),
+        local_ids: &given.local_ids,
+        dublin_core: dublin_core.as_ref(),
+        datacite: datacite.as_ref(),
+        erc: erc.as_ref(),
+        // An identifier of Dublin Core is often that of something else, such as the publication that several objects are of.
+        suppress_dublin_core_local_ids: true,
+    });
+    let ids = Identifiers::parse(merged.primary.as_deref(), &merged.local_ids);
+    let ids = ids.map_err(|error| invalid(problems, ERC, error.chain()))?;
+    if let (Some(given), Some(found)) = (&given.ark, &ids.ark)
+        && given != found
+    {
+        return Err(invalid(problems, ERC, format!("it says that the object is {found}, and the deposit that it is {given}")));
+    }
+    let shown = |field| merged.record.first(field).map(|value| value.chars().take(LONGEST_SHOWN).collect::<String>());
     Ok(Found {
-        title: given.description.title.clone(),
-        description: None,
-        creator: given.description.creator.clone(),
-        date: given.description.date.clone(),
+        title: shown(Field::What),
+        description: shown(Field::Element(Element::Description)),
+        creator: shown(Field::Who),
+        date: shown(Field::When),
+        metadata: as_json(&merged.record),
         local_ids: ids.local_ids,
         ark: ids.ark,
-        metadata: given.description.metadata.clone(),
     })
 }
 
-/// Stages the files that describe the object from the new version on, and which of them there are.
+fn invalid(problems: &[ItemProblem], path: &str, message: String) -> StageError {
+    let note = format!("the package is not valid: {message}");
+    let mut problems = problems.to_vec();
+    problems.push(problem("error", "deposit.identifiers_contradict", Some(path), message));
+    StageError::Invalid { note, problems }
+}
+
+type Reader = fn(&[u8], &Limits) -> Result<Reading, strongroom_metadata::MetadataError>;
+
+/// A file of the package that describes its object, where there is one.
+fn file(
+    context: &StageContext<'_>,
+    path: &str,
+    read: Reader,
+    problems: &mut Vec<ItemProblem>,
+) -> Result<Option<Record>, StageError> {
+    let Some(file) = staged(context, path)? else { return Ok(None) };
+    let limits = Limits::default();
+    let text = read_text(context, &file, limits.bytes as u64)?;
+    match read(text.as_bytes(), &limits) {
+        Ok(reading) => {
+            for note in reading.notes {
+                let mut warning = problem("warning", "metadata.not_kept", Some(path), note.message);
+                warning.line = Some(note.line);
+                problems.push(warning);
+            }
+            Ok(Some(reading.record))
+        }
+        Err(error) => {
+            problems.push(problem("error", "metadata.unreadable", Some(path), error.to_string()));
+            Ok(None)
+        }
+    }
+}
+
+/// Stages the files that describe the object from the new version on: the ERC, and Dublin Core where there is any. A bag that comes
+/// with no description has none.
 pub(crate) fn stage(
     context: &StageContext<'_>,
-    findings: &super::stages::Findings,
-    known: Option<&strongroom_registry::objects::Object>,
+    findings: &Findings,
+    known: Option<&Object>,
     ark: Option<&str>,
-) -> Result<Vec<strongroom_registry::interim::InterimFile>, StageError> {
-    let _ = (context, findings, known, ark);
-    Ok(Vec::new())
+) -> Result<Vec<InterimFile>, StageError> {
+    let said = &findings.description;
+    let options = DepositOptions::of(context.item)?;
+    let is_bag = options.kind() == super::DepositKind::Bag;
+    if is_bag && options.description == GivenDescription::default() {
+        return Ok(Vec::new());
+    }
+    let given = GivenDescription {
+        title: said.title.clone(),
+        creator: said.creator.clone(),
+        date: said.date.clone(),
+        access: None,
+        metadata: said.metadata.clone(),
+    };
+    let mut record = given_record(&given).map_err(|error| StageError::fatal(error.chain()))?;
+    record.clear(Field::Where);
+    let ark = ark.map(str::to_owned).or_else(|| known.and_then(|object| object.ark.clone()));
+    for id in ark.iter().chain(said.local_ids.iter().filter(|id| !is_ark(id))) {
+        record.add(Field::Where, id).map_err(|error| StageError::fatal(error.to_string()))?;
+    }
+    let mut files = vec![put(context, "erc.txt", "text/plain", strongroom_metadata::write_erc(&record))?];
+    let dublin_core = record.dublin_core();
+    if !dublin_core.is_empty() {
+        files.push(put(context, "dc.xml", "application/xml", strongroom_metadata::write_dublin_core(&dublin_core))?);
+    }
+    Ok(files)
+}
+
+/// Puts a file of metadata into staging.
+fn put(context: &StageContext<'_>, name: &str, mime: &str, text: String) -> Result<InterimFile, StageError> {
+    let item = context.item.id;
+    let place = context.registry().read(|tx| interim::staging_place(tx, item))?;
+    let lost = || StageError::StagingLost("nothing in staging is reserved for the deposit".into());
+    let key = format!("{}/metadata-{name}", staging_prefix(item, place).ok_or_else(lost)?);
+    let bytes = text.as_bytes();
+    let options =
+        PutOptions { size: Some(bytes.len() as u64), durability: Durability::OnSync, ..PutOptions::default() };
+    let mut body = bytes;
+    context.staging().put(&Key::new(key.as_str())?, &mut body, &options)?;
+    let (size, digests) = strongroom_digest::hash_reader(bytes, &strongroom_digest::Algorithm::RECORDED)
+        .map_err(|error| StageError::Transient(error.to_string()))?;
+    Ok(InterimFile {
+        path: metadata_row(name),
+        size,
+        digests: recorded(&digests)?,
+        modified: None,
+        staging_key: key,
+        staging_offset: 0,
+        format: Format { mime: Some(mime.into()), ..Format::default() },
+        decision: None,
+        file: None,
+        content: None,
+    })
 }

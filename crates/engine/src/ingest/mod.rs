@@ -24,7 +24,8 @@ mod workflow;
 
 pub use deposit::{DepositRequest, Deposited, GivenDescription, deposit};
 pub use kind::{DepositKind, DepositMode};
-pub(crate) use batch::{EXPAND_BATCH, OF_BATCHES};
+pub use metadata::read_description;
+pub(crate) use batch::OF_BATCHES;
 pub(crate) use deposit::{DepositOptions, object_name_fault};
 pub use intake::PackageSource;
 pub(crate) use intake::{bag_name, bag_part};

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use strongroom_ark::Ark;
+use strongroom_digest::{Algorithm, MultiHasher};
 use strongroom_registry::object_ids::{self, IdKind, Named, Naming};
 use strongroom_registry::{InstitutionId, ItemId, RegistryError, Transaction};
 
@@ -46,7 +47,7 @@ impl Identifiers {
                     EngineError::Usage(format!("the primary id {primary:?} is no ARK: {error}"))
                         .next("give an ARK such as ark:/99999/fk4abc, or the name of the object")
                 })?;
-                found.ark = Some(ark.normalized());
+                found.ark = Some(ark.normal().to_owned());
             }
             primary => found.name = primary.map(str::to_owned),
         }
@@ -112,7 +113,9 @@ pub(crate) fn name_of_id(id: &str) -> String {
         return name.replace('.', "%2E");
     }
     if name.len() > LONGEST_NAME {
-        let digest = strongroom_digest::Algorithm::Sha256.digest(id.as_bytes()).to_hex();
+        let mut hasher = MultiHasher::new(&[Algorithm::Sha256]);
+        hasher.update(id.as_bytes());
+        let digest = hasher.finish().get(Algorithm::Sha256).map(|digest| digest.to_hex()).unwrap_or_default();
         let end = (0..=LONGEST_NAME - 34).rev().find(|at| name.is_char_boundary(*at)).unwrap_or_default();
         name.truncate(end);
         name.push_str("%~");

@@ -107,7 +107,6 @@ pub(crate) struct Staging<'a, 'c> {
     reserved: u64,
     growth_refused: bool,
     failure: Option<StageError>,
-    last: Option<Digests>,
 }
 
 /// Why a scan into staging ended early.
@@ -140,7 +139,6 @@ impl<'a, 'c> Staging<'a, 'c> {
             reserved: context.item.size.unwrap_or(0),
             growth_refused: false,
             failure: None,
-            last: None,
         })
     }
 
@@ -175,11 +173,6 @@ impl<'a, 'c> Staging<'a, 'c> {
         self.number += 1;
         self.bytes = self.bytes.saturating_add(known.size);
         Ok(true)
-    }
-
-    /// The digests of the file that was taken last, in this attempt.
-    pub(crate) fn last_digests(&self) -> Option<Digests> {
-        self.last
     }
 
     /// Reserves space for bytes that lie in a temporary file until their number is known.
@@ -238,7 +231,6 @@ impl<'a, 'c> Staging<'a, 'c> {
         let staged = if entry.size <= SMALL { self.pack(entry, bytes)? } else { self.put_alone(entry, bytes)? };
         let size = staged.size;
         let digests = recorded(&staged.digests)?;
-        self.last = Some(digests);
         self.rows.push(InterimFile {
             path: entry.path.clone(),
             size,

@@ -1,6 +1,7 @@
 //! An object as a bag made anew: every file at a version, in order of its path, with the manifests that the object's profile
 //! asks for. Memory does not grow with the number of files.
 
+use std::borrow::Cow;
 use std::io::{Read, Write};
 use std::time::SystemTime;
 
@@ -10,7 +11,7 @@ use strongroom_bagit::{
 };
 use strongroom_digest::{Algorithm, DigestSet};
 use strongroom_registry::objects::{self, Digests, File, Object};
-use strongroom_registry::{Description, ProfileOrigin, versions};
+use strongroom_registry::{Description, Layout, ProfileOrigin, versions};
 
 use super::proof::CopyReader;
 use super::target::{Delivery, Target};
@@ -31,7 +32,9 @@ pub(super) fn give(
     version: u64,
 ) -> Result<(Delivery, Option<String>), StageError> {
     let proof = CopyReader::new(context, object, Requested::Bag(version));
-    let checked_by = match described(context, object, version)? {
+    let said = described(context, object, version)?;
+    let layout = said.as_ref().map_or(Layout::Bag, |said| said.layout);
+    let checked_by = match said {
         Some(said) => profiles::checked_by(context.registry(), &said)?,
         None => CheckedBy::Nothing,
     };
@@ -41,7 +44,7 @@ pub(super) fn give(
     let given = proof.until_right(|| {
         target.put(context, &[&archive], None, &mut |out| {
             validated(context, &archive, &algorithms, out, &mut |out| {
-                write(context, &proof, object, version, &algorithms, out)
+                write(context, &proof, (object, version, layout), &algorithms, out)
             })
         })
     })?;
@@ -63,8 +66,7 @@ fn described(context: &StageContext<'_>, object: &Object, version: u64) -> Resul
 fn write(
     context: &StageContext<'_>,
     proof: &CopyReader<'_>,
-    object: &Object,
-    version: u64,
+    (object, version, layout): (&Object, u64, Layout),
     algorithms: &[Algorithm],
     out: &mut (dyn Write + Send),
 ) -> Result<(), StageError> {
@@ -83,7 +85,8 @@ fn write(
     let mut payload_bytes = 0;
     for_each_page(context, object, version, objects::DEPOSIT, &mut |page| {
         for file in page {
-            let path = in_package(&file.path);
+            let in_bag = path_in_bag(layout, in_package(&file.path));
+            let path = in_bag.as_ref();
             if path == BAG_INFO {
                 original_tags = read_tags(context, proof, object, file)?;
             } else if ManifestName::parse(path).is_none() {
@@ -104,6 +107,14 @@ fn write(
     let was_in_parts = parts(context, object, version)?.is_some();
     bag.finish(&tags::rewritten(&original_tags, &date, payload_bytes, was_in_parts)).map_err(trouble)?;
     Ok(())
+}
+
+/// The path of a deposited file in a bag that is made of its object: files that came in no bag are the payload.
+fn path_in_bag(layout: Layout, path: &str) -> Cow<'_, str> {
+    match layout {
+        Layout::Bag => Cow::Borrowed(path),
+        Layout::Files => Cow::Owned(format!("data/{path}")),
+    }
 }
 
 /// A file on its way into a bag, with the time and the digests on record.

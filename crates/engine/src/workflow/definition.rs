@@ -142,7 +142,7 @@ impl Workflows {
     /// Those of the system: deposits and restorations.
     pub fn standard() -> Self {
         use crate::restoration::{OF_BATCHES, OF_FILES, OF_OBJECTS};
-        Self(vec![crate::ingest::WORKFLOW, OF_OBJECTS, OF_FILES, OF_BATCHES])
+        Self(vec![crate::ingest::WORKFLOW, crate::ingest::OF_BATCHES, OF_OBJECTS, OF_FILES, OF_BATCHES])
     }
 
     /// The same and another one, which takes the place of one of the same action.

@@ -185,7 +185,7 @@ pub struct HistoryLine {
 }
 
 /// One problem of a deposit, as kept with its item.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, serde::Deserialize)]
 pub struct ItemProblem {
     /// `error` or `warning`.
     pub severity: String,

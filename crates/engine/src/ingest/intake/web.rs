@@ -80,11 +80,6 @@ impl Download {
     pub(crate) fn size(&self) -> Option<u64> {
         self.body.size()
     }
-
-    /// Where the failure is kept.
-    pub(crate) fn failure(&self) -> DownloadFailure {
-        self.failure.clone()
-    }
 }
 
 impl Read for Download {

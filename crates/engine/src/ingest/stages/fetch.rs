@@ -84,6 +84,9 @@ const MANIFEST_NAME: &str = "manifest.checkm";
 /// Files of a manifest of which it is told why they cannot be had.
 const MOST_PROBLEMS: usize = 1_000;
 
+/// The fact that has what is odd about a manifest.
+pub(super) const WARNINGS: &str = "manifest_warnings";
+
 /// How far reading the payload came.
 enum Taken {
     Whole(Scan, Staged),
@@ -125,9 +128,9 @@ fn take(
 fn take_manifest(context: &StageContext<'_>, payload: &PackageSource, begun: Begun) -> Result<Taken, StageError> {
     let go_on = || Ok(context.task.check()?);
     let mut list = manifest::spool(context.home, payload, &go_on)?;
-    let warnings = manifest::check(&mut list, Some(ManifestProfile::Object))?;
+    let mut warnings = manifest::check(&mut list, Some(ManifestProfile::Object))?;
     let staging = RefCell::new(Staging::begin(context, Serialization::Directory, begun)?);
-    let mut problems: Vec<ItemProblem> = Vec::new();
+    let (mut problems, mut unchecked): (Vec<ItemProblem>, Vec<ItemProblem>) = Default::default();
     let (mut files, mut bytes) = (0, 0);
     stage_list(&staging, &mut list)?;
     let outcome = manifest::download_all(
@@ -135,6 +138,15 @@ fn take_manifest(context: &StageContext<'_>, payload: &PackageSource, begun: Beg
         &mut list,
         &mut |row| {
             files += 1;
+            if let Some(stated) = row.checksum.filter(|stated| stated.algorithm().computed().is_none()) {
+                let text = format!("its {} is not compared: the algorithm is not computed here", stated.algorithm());
+                unchecked.push(ItemProblem {
+                    severity: "warning".into(),
+                    code: "package.digest_not_checked".into(),
+                    ..problem_of(row, text)
+                });
+                unchecked.truncate(MOST_PROBLEMS);
+            }
             Ok(!staging.borrow_mut().is_staged(&row.path, row.size)?)
         },
         &mut |mut download| match stage_download(context, &mut staging.borrow_mut(), &mut download) {
@@ -163,6 +175,10 @@ fn take_manifest(context: &StageContext<'_>, payload: &PackageSource, begun: Beg
         );
         problems.extend(warnings);
         return Err(StageError::Fatal { note, problems });
+    }
+    warnings.append(&mut unchecked);
+    if !warnings.is_empty() {
+        context.set_fact(WARNINGS, &warnings)?;
     }
     Ok(Taken::Whole(scan_of(files, bytes), staging.end()?))
 }

@@ -7,6 +7,7 @@ use strongroom_registry::interim::{self, InterimFile};
 use strongroom_registry::items::ItemProblem;
 use strongroom_registry::{Description, work};
 
+use super::fetch::WARNINGS;
 use super::validate::{Findings, item_problem};
 use crate::ingest::deposit::DepositOptions;
 use crate::ingest::kind::{DepositKind, DepositMode};
@@ -25,6 +26,8 @@ pub(super) fn validate(
     given: DepositOptions,
 ) -> Result<Outcome, StageError> {
     let mut problems: Vec<ItemProblem> = scan.problems.iter().map(item_problem).collect();
+    let mut warnings: Vec<ItemProblem> = context.fact(WARNINGS)?.unwrap_or_default();
+    problems.append(&mut warnings);
     let is_broken = scan.truncated || scan.problems.iter().any(|problem| problem.severity == Severity::Error);
     if scan.files == 0 && given.kind() != DepositKind::Metadata && !is_broken {
         problems.push(problem("error", "package.empty", None, "the package has no files".to_owned()));

@@ -15,7 +15,7 @@ use strongroom_registry::counted;
 use strongroom_registry::events::{self, Components, EventRow};
 use strongroom_registry::interim::{self, InterimFile, StagingPlace};
 use strongroom_registry::journal::{self, Actor};
-use strongroom_registry::objects::{DEPOSIT, Object};
+use strongroom_registry::objects::Object;
 use strongroom_registry::versions::{self, NewContent, NewEntry, NewRows, Version};
 use strongroom_registry::{
     ContentId, Decision, FileId, Format, Layout, RegistryError, Scope, Transaction, VersionState, discarding, tenants,
