@@ -1,7 +1,7 @@
 //! What describes an object: what the depositor gives, what files of the package say, and the files that are kept of both.
 
 use strongroom_metadata::{Element, Field, Limits, Reading, Record, Sources, merge};
-use strongroom_registry::Format;
+use strongroom_registry::{Description, Format, Layout};
 use strongroom_registry::interim::{self, InterimFile};
 use strongroom_registry::items::ItemProblem;
 use strongroom_registry::objects::Object;
@@ -170,6 +170,28 @@ fn file(
     }
 }
 
+/// What an object is described as from a deposit on: what the deposit does not say stays as it is. An object that nothing is said of is
+/// called as its package.
+pub(crate) fn completed(said: &Description, known: Option<&Object>, package: &str) -> Description {
+    let before = known.filter(|object| object.head > 0).map(|object| object.description.clone()).unwrap_or_default();
+    let mut description = said.clone();
+    if said.layout == Layout::Bag {
+        return description;
+    }
+    description.title = description.title.or(before.title).or_else(|| Some(package.to_owned()));
+    description.description = description.description.or(before.description);
+    description.creator = description.creator.or(before.creator);
+    description.date = description.date.or(before.date);
+    description.metadata = description.metadata.or(before.metadata);
+    description.access = description.access.or(before.access).or_else(|| Some("institution".to_owned()));
+    for id in before.local_ids {
+        if !description.local_ids.contains(&id) {
+            description.local_ids.push(id);
+        }
+    }
+    description
+}
+
 /// Stages the files that describe the object from the new version on: the ERC, and Dublin Core where there is any. A bag that comes
 /// with no description has none.
 pub(crate) fn stage(
@@ -178,7 +200,7 @@ pub(crate) fn stage(
     known: Option<&Object>,
     ark: Option<&str>,
 ) -> Result<Vec<InterimFile>, StageError> {
-    let said = &findings.description;
+    let said = &completed(&findings.description, known, &context.item.name);
     let options = DepositOptions::of(context.item)?;
     let is_bag = options.kind() == super::DepositKind::Bag;
     if is_bag && options.description == GivenDescription::default() {

@@ -24,6 +24,7 @@ use crate::ingest::area::is_deposited;
 use crate::ingest::deposit::DepositOptions;
 use crate::ingest::kind::{DepositKind, DepositMode};
 use crate::ingest::kept_copies::heal;
+use crate::ingest::metadata::completed;
 use crate::ingest::lease::{expect, fact, hold_object, stores, waits_for_object};
 use crate::ingest::paging::{ROWS_AT_ONCE, files_behind, first_page, for_each_page};
 use crate::ingest::placement::bring_up;
@@ -264,9 +265,15 @@ fn remove_listed(context: &StageContext<'_>, object: &Object, deleted: &[String]
 /// Whether the deposit says something else of the object than is known of it, where that makes a version.
 fn is_described_anew(findings: &Findings, object: &Object) -> bool {
     let (said, known) = (&findings.description, &object.description);
-    let metadata = said.metadata.is_some() && said.metadata != known.metadata;
-    let is_files = said.layout == Layout::Files && known.layout == Layout::Files;
-    metadata || is_files && (said.title != known.title || said.creator != known.creator || said.date != known.date)
+    let differs = |said: &Option<String>, known: &Option<String>| said.is_some() && said != known;
+    let is_files = said.layout == Layout::Files && object.head > 0;
+    said.metadata.is_some() && said.metadata != known.metadata
+        || is_files
+            && (differs(&said.title, &known.title)
+                || differs(&said.creator, &known.creator)
+                || differs(&said.date, &known.date)
+                || differs(&said.access, &known.access)
+                || said.deposit_ids.iter().any(|id| !known.local_ids.contains(id)))
 }
 
 /// Refuses to build on a store that does not hold the object as the record has it. A root inventory that is damaged, or that
@@ -516,7 +523,7 @@ fn prepare(
     last: Vec<InterimFile>,
 ) -> Result<Version, StageError> {
     let options = DepositOptions::of(context.item)?;
-    let mut description = findings.description;
+    let mut description = completed(&findings.description, Some(object), &context.item.name);
     if options.kind() == DepositKind::Metadata {
         keep_what_is_known(&mut description, object);
     }

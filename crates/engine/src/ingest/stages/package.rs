@@ -41,11 +41,10 @@ pub(super) fn validate(
         let note = format!("the package is not valid (errors: {errors}); first: {}{place} {}", first.code, first.message);
         return Err(StageError::Invalid { note, problems });
     }
-    let name = context.item.object_identifier.split_once('/').map_or("", |(_, name)| name).to_owned();
     let description = Description {
-        title: found.title.or(Some(name)),
+        title: found.title,
         description: found.description,
-        access: Some(given.description.access.clone().unwrap_or_else(|| "institution".to_owned())),
+        access: given.description.access.clone(),
         local_ids: found.local_ids.clone(),
         deposit_ids: found.local_ids,
         creator: found.creator,
