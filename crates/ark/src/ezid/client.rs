@@ -135,10 +135,10 @@ impl EzidClient {
     /// Every [`EzidError`] about a request.
     pub fn create_or_update(&self, ark: &Ark, elements: &Elements) -> Result<(), EzidError> {
         let action = Action::Register;
-        let body = self.body(action, ark, elements)?;
+        let body = body_of(action, ark, elements)?;
         let request = self.agent.put(format!("{}?update_if_exists=yes", self.url(ark)));
         let request = request.header("authorization", &self.authorization).header("content-type", CONTENT_TYPE);
-        self.answer(action, ark, request.send(body)).map(|_| ())
+        read_answer(action, ark, request.send(body)).map(|_| ())
     }
 
     /// Sets elements of an identifier that exists. It may be repeated.
@@ -147,10 +147,10 @@ impl EzidClient {
     /// Every [`EzidError`] about a request; [`EzidError::Unknown`] where there is no such identifier.
     pub fn update(&self, ark: &Ark, elements: &Elements) -> Result<(), EzidError> {
         let action = Action::Update;
-        let body = self.body(action, ark, elements)?;
+        let body = body_of(action, ark, elements)?;
         let request = self.agent.post(self.url(ark));
         let request = request.header("authorization", &self.authorization).header("content-type", CONTENT_TYPE);
-        self.answer(action, ark, request.send(body)).map(|_| ())
+        read_answer(action, ark, request.send(body)).map(|_| ())
     }
 
     /// What EZID has of an identifier; nothing where it has none of this name.
@@ -159,7 +159,7 @@ impl EzidClient {
     /// Every [`EzidError`] about a request but [`EzidError::Unknown`].
     pub fn get(&self, ark: &Ark) -> Result<Option<Registered>, EzidError> {
         let request = self.agent.get(self.url(ark)).header("authorization", &self.authorization);
-        match self.answer(Action::Read, ark, request.call()) {
+        match read_answer(Action::Read, ark, request.call()) {
             Ok(registered) => Ok(Some(registered)),
             Err(EzidError::Unknown { .. }) => Ok(None),
             Err(error) => Err(error),
@@ -170,44 +170,44 @@ impl EzidClient {
         // Every other character of a normal form stands for itself in a path.
         format!("{}/id/{}", self.base, ark.normal().replace('%', "%25"))
     }
-
-    fn body(&self, action: Action, ark: &Ark, elements: &Elements) -> Result<String, EzidError> {
-        elements.body().map_err(|name| EzidError::Name { action, ark: ark.clone(), name: name.to_owned() })
-    }
-
-    fn answer(
-        &self,
-        action: Action,
-        ark: &Ark,
-        response: Result<Response<ureq::Body>, ureq::Error>,
-    ) -> Result<Registered, EzidError> {
-        let no_answer = |source| EzidError::NoAnswer { action, ark: ark.clone(), source: Box::new(source) };
-        let response = response.map_err(no_answer)?;
-        let status = response.status().as_u16();
-        let bytes = match response.into_body().into_with_config().limit(LONGEST_ANSWER).read_to_vec() {
-            Ok(bytes) => bytes,
-            // What is known of a failure is its status.
-            Err(_) if status >= 400 => Vec::new(),
-            Err(ureq::Error::BodyExceedsLimit(_)) => {
-                let text = format!("it has more than {LONGEST_ANSWER} bytes");
-                return Err(EzidError::Answer { action, ark: ark.clone(), status, text });
-            }
-            Err(error) => return Err(no_answer(error)),
-        };
-        let text = String::from_utf8_lossy(&bytes);
-        match status {
-            200..300 => success(ark, &text).ok_or_else(|| EzidError::Answer {
-                action,
-                ark: ark.clone(),
-                status,
-                text: shown(&text),
-            }),
-            _ => Err(failure(action, ark, status, &text)),
-        }
-    }
 }
 
 const CONTENT_TYPE: &str = "text/plain; charset=UTF-8";
+
+fn body_of(action: Action, ark: &Ark, elements: &Elements) -> Result<String, EzidError> {
+    elements.body().map_err(|name| EzidError::Name { action, ark: ark.clone(), name: name.to_owned() })
+}
+
+/// What the server answered, as far as it answered.
+fn read_answer(
+    action: Action,
+    ark: &Ark,
+    response: Result<Response<ureq::Body>, ureq::Error>,
+) -> Result<Registered, EzidError> {
+    let no_answer = |source| EzidError::NoAnswer { action, ark: ark.clone(), source: Box::new(source) };
+    let response = response.map_err(no_answer)?;
+    let status = response.status().as_u16();
+    let bytes = match response.into_body().into_with_config().limit(LONGEST_ANSWER).read_to_vec() {
+        Ok(bytes) => bytes,
+        // What is known of a failure is its status.
+        Err(_) if status >= 400 => Vec::new(),
+        Err(ureq::Error::BodyExceedsLimit(_)) => {
+            let text = format!("it has more than {LONGEST_ANSWER} bytes");
+            return Err(EzidError::Answer { action, ark: ark.clone(), status, text });
+        }
+        Err(error) => return Err(no_answer(error)),
+    };
+    let text = String::from_utf8_lossy(&bytes);
+    match status {
+        200..300 => success(ark, &text).ok_or_else(|| EzidError::Answer {
+            action,
+            ark: ark.clone(),
+            status,
+            text: shown(&text),
+        }),
+        _ => Err(failure(action, ark, status, &text)),
+    }
+}
 
 /// What an answer `success: ark:/...` says, where it is about this ARK.
 fn success(ark: &Ark, text: &str) -> Option<Registered> {
