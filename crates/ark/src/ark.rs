@@ -29,7 +29,7 @@ pub struct Ark {
 const LABEL: &str = "ark:/";
 
 impl Ark {
-    /// The longest ARK that is read, in bytes of its UTF-8 text.
+    /// The longest ARK that is read, in bytes of its UTF-8 text, as it was given and with the slash after `ark:`.
     pub const LONGEST: usize = 255;
 
     /// An ARK of a NAAN and a name.
@@ -47,15 +47,17 @@ impl Ark {
     }
 
     fn read(given: &str, naan: Naan, name: &str) -> Result<Self, ArkError> {
-        if given.len() > Self::LONGEST {
-            return Err(ArkError::TooLong { given: given.to_owned(), length: given.len() });
-        }
         let name: String = name.chars().map(|c| if matches!(c, '\u{2010}'..='\u{2015}') { '-' } else { c }).collect();
+        let text = format!("{LABEL}{naan}/{name}");
+        // The text is read again where it was stored, so its own length counts.
+        if given.len().max(text.len()) > Self::LONGEST {
+            return Err(ArkError::TooLong { given: given.to_owned(), length: given.len().max(text.len()) });
+        }
         let normal = normal_name(given, &name)?;
         if normal.is_empty() {
             return Err(ArkError::NoName { given: given.to_owned() });
         }
-        Ok(Self { text: format!("{LABEL}{naan}/{name}"), normal: format!("{LABEL}{naan}/{normal}"), naan })
+        Ok(Self { text, normal: format!("{LABEL}{naan}/{normal}"), naan })
     }
 
     /// `ark:/NAAN/NAME`, the name as it was given.
