@@ -58,6 +58,8 @@ enum State {
 struct Request<'a> {
     client: Client,
     url: String,
+    /// The URL as it is written in errors.
+    shown: String,
     expected: Expected,
     supervision: Supervision<'a>,
 }
@@ -94,7 +96,8 @@ impl Client {
         supervision: Supervision<'a>,
         resume: Option<Resume>,
     ) -> Result<Body<'a>, DownloadError> {
-        let request = Request { client: self.clone(), url: url.to_owned(), expected, supervision };
+        let request =
+            Request { client: self.clone(), url: url.to_owned(), shown: shown_text(url), expected, supervision };
         let mut attempts = Attempts::new(&self.policy().retries);
         loop {
             match request.begin(resume.as_ref()) {
@@ -115,7 +118,7 @@ struct Begun {
 
 impl<'a> Request<'a> {
     fn shown(&self) -> String {
-        shown_text(&self.url)
+        self.shown.clone()
     }
 
     fn ask(&self, range: Option<&str>, if_range: Option<&str>) -> Result<Answer, DownloadError> {
@@ -131,9 +134,9 @@ impl<'a> Request<'a> {
         let answer = self.ask(Some(&range), Some(resume.validator.as_str()))?;
         match answer.response.status().as_u16() {
             206 => {
-                let entity = Entity::part(answer.response.headers());
-                let is_same = entity.validator.as_ref().is_none_or(|validator| *validator == resume.validator);
-                if is_same && starts_at(&answer, resume.position) {
+                let mut entity = Entity::part(answer.response.headers());
+                if entity.agrees(&resume.validator) && starts_at(&answer, resume.position) {
+                    entity.validator = Some(resume.validator.clone());
                     return Ok(Begun { source: Source::of(answer), entity, start: resume.position });
                 }
             }
@@ -248,7 +251,7 @@ impl Body<'_> {
             return Err(DownloadError::Broken { url: self.request.shown(), position: self.position, source });
         }
         while self.state == State::Open {
-            self.request.supervision.check(&self.request.shown())?;
+            self.request.supervision.check(&self.request.shown)?;
             let read = match &mut self.source {
                 Some(source) => source.reader.read(buffer),
                 None => match self.reconnect() {
@@ -261,6 +264,10 @@ impl Body<'_> {
                 },
             };
             match read {
+                // The server sent less than was asked for, or the connection was closed.
+                Ok(0) if self.entity.size.is_some_and(|size| self.position < size) => {
+                    self.interrupted(io::ErrorKind::UnexpectedEof.into())?;
+                }
                 Ok(0) => self.finish()?,
                 Ok(count) => {
                     let length = self.take(buffer, count)?;

@@ -98,6 +98,12 @@ impl Entity {
         Self { size, etag: etag.map(str::to_owned), last_modified: last_modified.map(str::to_owned), validator }
     }
 
+    /// Whether the bytes may be those that a validator was of. An answer to a request with `If-Range` need not have the validator.
+    pub(crate) fn agrees(&self, validator: &Validator) -> bool {
+        let same = if is_strong(&validator.0) { &self.etag } else { &self.last_modified };
+        same.as_ref().is_none_or(|same| *same == validator.0)
+    }
+
     /// By what another description cannot be of the same bytes; nothing where none is known to differ.
     pub(crate) fn difference(&self, later: &Self) -> Option<String> {
         let differ = |name: &str, before: &Option<String>, after: &Option<String>| match (before, after) {
