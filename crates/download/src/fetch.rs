@@ -71,11 +71,16 @@ impl Client {
                 // With a version to resume at, the reader has made its attempts.
                 _ => error.is_retried() && partial.written() > 0 && partial.resume().is_none(),
             };
-            if is_repeated {
-                partial.clear()?;
-                attempts.failed(error, 0, supervision)?;
-                continue;
-            }
+            let error = match is_repeated {
+                true => {
+                    partial.clear()?;
+                    match attempts.failed(error, 0, supervision) {
+                        Ok(()) => continue,
+                        Err(error) => error,
+                    }
+                }
+                false => error,
+            };
             if error.is_transient() && partial.resume().is_some() {
                 partial.keep()?;
             } else {
