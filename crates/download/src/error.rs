@@ -93,9 +93,9 @@ pub enum DownloadError {
         /// The algorithm of both.
         algorithm: Algorithm,
         /// What was expected.
-        expected: Digest,
+        expected: Box<Digest>,
         /// What the bytes have.
-        found: Digest,
+        found: Box<Digest>,
     },
     /// The file at the server is another one than before.
     #[error("{url} has changed: {detail}")]
@@ -221,6 +221,11 @@ impl From<DownloadError> for io::Error {
         };
         Self::new(kind, error)
     }
+}
+
+/// Whether an error of a reader or a connection has an error of this type in it.
+pub(crate) fn is_of<E: std::error::Error + 'static>(error: &io::Error) -> bool {
+    error.get_ref().is_some_and(<dyn std::error::Error + Send + Sync>::is::<E>)
 }
 
 #[cfg(test)]

@@ -4,10 +4,11 @@ use std::path::Path;
 
 use strongroom_digest::{Algorithm, DigestSet, MultiHasher};
 
-use crate::body::{Expected, compare};
+use crate::body::compare;
 use crate::client::Client;
 use crate::error::DownloadError;
 use crate::location::shown_text;
+use crate::opening::Expected;
 use crate::partial::Partial;
 use crate::retry::Attempts;
 use crate::supervision::Supervision;
@@ -71,15 +72,14 @@ impl Client {
                 // With a version to resume at, the reader has made its attempts.
                 _ => error.is_retried() && partial.written() > 0 && partial.resume().is_none(),
             };
-            let error = match is_repeated {
-                true => {
-                    partial.clear()?;
-                    match attempts.failed(error, 0, supervision) {
-                        Ok(()) => continue,
-                        Err(error) => error,
-                    }
+            let error = if is_repeated {
+                partial.clear()?;
+                match attempts.failed(error, 0, supervision) {
+                    Ok(()) => continue,
+                    Err(error) => error,
                 }
-                false => error,
+            } else {
+                error
             };
             if error.is_transient() && partial.resume().is_some() {
                 partial.keep()?;
@@ -98,7 +98,7 @@ impl Client {
     ) -> Result<Fetched, DownloadError> {
         // The reader does not see the bytes of earlier downloads, so the digests are compared here.
         let expected = Expected { digests: DigestSet::default(), ..request.expected.clone() };
-        let mut body = self.open_at(request.url, expected, supervision.clone(), partial.resume())?;
+        let mut body = self.open_at(request.url, expected, supervision.clone(), partial.resume().as_ref())?;
         partial.begin(body.start(), body.validator())?;
         let mut hasher = MultiHasher::new(&algorithms(request));
         let mut buffer = vec![0; BUFFER];

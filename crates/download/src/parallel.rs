@@ -5,10 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread;
 
-use crate::body::{Body, Expected};
+use crate::body::Body;
 use crate::client::Client;
 use crate::error::DownloadError;
 use crate::location::shown_text;
+use crate::opening::Expected;
 use crate::supervision::Supervision;
 
 /// A file that is downloaded with others.

@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use strongroom_digest::{Algorithm, hash_reader};
 
-use crate::body::Resume;
 use crate::entity::Validator;
 use crate::error::DownloadError;
+use crate::opening::Resume;
 
 /// Bytes after which they are synchronized with the disk and counted in the state.
 const SYNC_EVERY: u64 = 64 << 20;

@@ -29,25 +29,23 @@ pub(crate) fn serve<S: Read + Write>(mut stream: BufReader<S>, shared: &Shared) 
 fn send(stream: &mut impl Write, answer: &Answer, request: &Request, shared: &Shared) -> io::Result<bool> {
     let mut head = format!("HTTP/1.1 {} X\r\n", answer.status);
     for (name, value) in &answer.headers {
-        head.push_str(&format!("{name}: {value}\r\n"));
+        head.extend([*name, ": ", value, "\r\n"]);
     }
     let is_head = request.method == "HEAD";
-    head.push_str(&match answer.framing {
+    let framing = match answer.framing {
         Framing::Length => format!("content-length: {}\r\n", answer.body.len()),
         Framing::StatedLength(length) => format!("content-length: {length}\r\n"),
         Framing::Chunks if is_head => String::new(),
         Framing::Chunks => "transfer-encoding: chunked\r\n".to_owned(),
         Framing::Close => "connection: close\r\n".to_owned(),
-    });
-    head.push_str("\r\n");
+    };
+    head.extend([framing.as_str(), "\r\n"]);
     stream.write_all(head.as_bytes())?;
     stream.flush()?;
     if is_head {
         return Ok(true);
     }
-    let counted = OpenBody::begin(shared, &request.path);
     let is_whole = send_body(stream, answer, &request.path, shared)?;
-    drop(counted);
     Ok(is_whole && matches!(answer.framing, Framing::Length | Framing::Chunks))
 }
 
@@ -55,10 +53,16 @@ fn send(stream: &mut impl Write, answer: &Answer, request: &Request, shared: &Sh
 fn send_body(stream: &mut impl Write, answer: &Answer, path: &str, shared: &Shared) -> io::Result<bool> {
     let cut = answer.cut.and_then(|cut| usize::try_from(cut).ok()).filter(|cut| *cut < answer.body.len());
     let bytes = answer.body.get(..cut.unwrap_or(answer.body.len())).unwrap_or_default();
-    let piece = if answer.is_slow { 1 } else { PIECE };
-    for piece in bytes.chunks(piece) {
+    let size = if answer.is_slow { 1 } else { PIECE };
+    let mut counted = Some(OpenBody::begin(shared, path));
+    let mut pieces = bytes.chunks(size).peekable();
+    while let Some(piece) = pieces.next() {
         if answer.is_slow && !wait_for_release(shared, path) {
             return Ok(false);
+        }
+        // A client that has the last byte may ask for the next file before this thread continues.
+        if pieces.peek().is_none() && !answer.is_endless {
+            counted.take();
         }
         send_piece(stream, piece, answer.framing)?;
     }

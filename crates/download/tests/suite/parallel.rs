@@ -88,12 +88,20 @@ fn downloads_run_at_the_same_time() {
 #[test]
 fn a_failure_for_good_stops_the_rest_and_those_that_had_begun_are_reported() {
     let web = serving(100);
-    web.on("/0", Behaviour::NotFound);
     for number in 1..4 {
         web.on(&format!("/{number}"), Behaviour::Slow);
     }
+    let sink = |path: &Path, body: Body<'_>| {
+        if !path.0.ends_with("/0") {
+            return whole(path, body);
+        }
+        for number in 1..4 {
+            web.wait_for_open_bodies(&format!("/{number}"), 1);
+        }
+        Err(DownloadError::TooLong { url: path.0.clone(), most: 0 }.into())
+    };
     let mut outcomes = Vec::new();
-    let totals = client(&web).fetch_all(jobs(&web, 100), &threads(4), whole, |finished: Finished<Path, usize>| {
+    let totals = client(&web).fetch_all(jobs(&web, 100), &threads(4), sink, |finished: Finished<Path, usize>| {
         if finished.index == 0 {
             for number in 1..4 {
                 web.release(&format!("/{number}"), 2000);
@@ -104,6 +112,14 @@ fn a_failure_for_good_stops_the_rest_and_those_that_had_begun_are_reported() {
     outcomes.sort_unstable();
     assert_eq!(outcomes, [(0, false), (1, true), (2, true), (3, true)]);
     assert_eq!(totals, Totals { succeeded: 3, failed: 1, is_stopped: true });
+}
+
+#[test]
+fn a_file_that_is_not_there_stops_the_rest() {
+    let web = serving(10);
+    web.on("/2", Behaviour::NotFound);
+    let totals = client(&web).fetch_all(jobs(&web, 10), &threads(1), whole, |_| {});
+    assert_eq!(totals, Totals { succeeded: 2, failed: 1, is_stopped: true });
 }
 
 #[test]
