@@ -1,7 +1,7 @@
 //! Payloads at web servers: only from hosts that the settings allow, never from private networks unless they allow that.
 
-use strongroom_bagit::fetch::{FetchError, FetchOptions, Fetcher};
 use strongroom_bagit::{Serialization, Source};
+use strongroom_download::{Client, DownloadError, Expected, Policy, Supervision};
 use url::Url;
 
 use super::Located;
@@ -11,10 +11,11 @@ use crate::workflow::StageError;
 
 /// Size and etag as the server tells them.
 pub(super) fn locate(home: &Home, url: &Url) -> Result<Located, StageError> {
-    let (size, etag) = fetcher(home).look(url.as_str()).map_err(failure)?;
+    let probe = client(home)?.probe(url.as_str(), &Supervision::default()).map_err(failure)?;
     // A server that tells neither is taken at its word by what it says of the length.
-    let etag = etag.or_else(|| size.map(|size| format!("length {size}"))).unwrap_or_else(|| "unknown".into());
-    Ok(Located { etag, size })
+    let length = || probe.size.map(|size| format!("length {size}"));
+    let etag = probe.version().map(str::to_owned).or_else(length).unwrap_or_else(|| "unknown".into());
+    Ok(Located { etag, size: probe.size })
 }
 
 /// The payload as a bag that is read once, as it comes.
@@ -23,21 +24,19 @@ pub(super) fn open(home: &Home, url: &Url) -> Result<Source, StageError> {
     let serialization = Serialization::detect(&[], &name).ok_or_else(|| {
         StageError::fatal(format!("{url} does not name a tar, tar.gz, tgz or zip archive, by its ending"))
     })?;
-    let download = fetcher(home).open(url.as_str()).map_err(failure)?;
-    Ok(Source::from_stream(download.body, serialization, Some(name)))
+    let body = client(home)?.open(url.as_str(), Expected::default(), Supervision::default()).map_err(failure)?;
+    Ok(Source::from_stream(Box::new(body), serialization, Some(name)))
 }
 
-fn fetcher(home: &Home) -> Fetcher {
-    Fetcher::new(&FetchOptions {
-        hosts: home.settings.ingest.url_hosts.clone(),
-        allow_private_networks: home.settings.ingest.allow_private_addresses,
-        ..FetchOptions::default()
-    })
+fn client(home: &Home) -> Result<Client, StageError> {
+    let ingest = &home.settings.ingest;
+    let (hosts, allow_private_networks) = (ingest.url_hosts.clone(), ingest.allow_private_addresses);
+    Client::new(Policy { hosts, allow_private_networks, ..Policy::default() }).map_err(failure)
 }
 
-fn failure(error: FetchError) -> StageError {
+fn failure(error: DownloadError) -> StageError {
     match error {
-        FetchError::Refused { .. } => {
+        DownloadError::Refused { .. } => {
             StageError::fatal(format!("{error}; ingest.url_hosts in the settings allows hosts"))
         }
         other if other.is_transient() => StageError::Transient(chain(&other)),
