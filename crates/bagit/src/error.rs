@@ -3,6 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use strongroom_download::DownloadError;
+
 /// What stopped an act on a bag.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -55,7 +57,8 @@ impl BagError {
     pub fn is_transient(&self) -> bool {
         match self {
             Self::Io { source, .. } => source.kind() != io::ErrorKind::PermissionDenied,
-            Self::Stream(_) | Self::Spill(_) | Self::Visit(_) | Self::Evidence(_) => true,
+            Self::Stream(source) => DownloadError::of(source).is_none_or(DownloadError::is_transient),
+            Self::Spill(_) | Self::Visit(_) | Self::Evidence(_) => true,
             Self::NotFound { .. } | Self::UnknownSerialization { .. } | Self::Profile(_) => false,
         }
     }

@@ -5,25 +5,12 @@ use std::io::{self, Read};
 
 use strongroom_digest::{DigestSet, MultiHasher};
 
-use crate::client::{Answer, Client, Question, status_error};
+use crate::client::status_error;
 use crate::entity::{ContentRange, Entity, Validator};
-use crate::error::DownloadError;
-use crate::location::shown_text;
+use crate::error::{DownloadError, is_of};
 use crate::meter::{Quiet, Stall};
-use crate::permits::Permit;
+use crate::opening::{Begun, Request, Source, starts_at};
 use crate::retry::Attempts;
-use crate::supervision::Supervision;
-
-/// What is known of a file before it is downloaded. The default expects nothing.
-#[derive(Debug, Clone, Default)]
-pub struct Expected {
-    /// Its bytes.
-    pub size: Option<u64>,
-    /// Digests of its bytes, which are computed while they are read.
-    pub digests: DigestSet,
-    /// Its version as [`Probe::version`](crate::Probe::version) tells it. The server must say the same.
-    pub version: Option<String>,
-}
 
 /// The bytes of a file.
 ///
@@ -53,154 +40,23 @@ enum State {
     Failed,
 }
 
-/// What is asked for.
-#[derive(Clone)]
-struct Request<'a> {
-    client: Client,
-    url: String,
-    expected: Expected,
-    supervision: Supervision<'a>,
-}
-
-/// A connection that is read.
-struct Source {
-    reader: Box<dyn Read + Send + Sync>,
-    _permit: Permit,
-}
-
-/// Where an earlier download of a file ended.
-#[derive(Debug, Clone)]
-pub(crate) struct Resume {
-    pub(crate) position: u64,
-    pub(crate) validator: Validator,
-}
-
-impl Client {
-    /// Opens a file for reading. Transient failures are tried again as the policy says.
-    pub fn open<'a>(
-        &self,
-        url: &str,
-        expected: Expected,
-        supervision: Supervision<'a>,
-    ) -> Result<Body<'a>, DownloadError> {
-        self.open_at(url, expected, supervision, None)
-    }
-
-    /// Opens a file where an earlier download ended, if it is still the same; otherwise at its start.
-    pub(crate) fn open_at<'a>(
-        &self,
-        url: &str,
-        expected: Expected,
-        supervision: Supervision<'a>,
-        resume: Option<Resume>,
-    ) -> Result<Body<'a>, DownloadError> {
-        let request = Request { client: self.clone(), url: url.to_owned(), expected, supervision };
-        let mut attempts = Attempts::new(&self.policy().retries);
-        loop {
-            match request.begin(resume.as_ref()) {
-                Ok(begun) => return request.body(begun, attempts),
-                Err(error) if error.is_retried() => attempts.failed(error, 0, &request.supervision)?,
-                Err(error) => return Err(error),
-            }
-        }
-    }
-}
-
-/// The first answer to a request.
-struct Begun {
-    source: Source,
-    entity: Entity,
-    start: u64,
-}
-
-impl<'a> Request<'a> {
-    fn shown(&self) -> String {
-        shown_text(&self.url)
-    }
-
-    fn ask(&self, range: Option<&str>, if_range: Option<&str>) -> Result<Answer, DownloadError> {
-        self.client.ask(&self.url, Question { is_head: false, range, if_range }, &self.supervision)
-    }
-
-    fn begin(&self, resume: Option<&Resume>) -> Result<Begun, DownloadError> {
-        let Some(resume) = resume.filter(|resume| resume.position > 0) else {
-            let answer = self.ask(None, None)?;
-            return self.begin_whole(answer);
-        };
-        let range = format!("bytes={}-", resume.position);
-        let answer = self.ask(Some(&range), Some(resume.validator.as_str()))?;
-        match answer.response.status().as_u16() {
-            206 => {
-                let entity = Entity::part(answer.response.headers());
-                let is_same = entity.validator.as_ref().is_none_or(|validator| *validator == resume.validator);
-                if is_same && starts_at(&answer, resume.position) {
-                    return Ok(Begun { source: Source::of(answer), entity, start: resume.position });
-                }
-            }
-            200 => return self.begin_whole(answer),
-            416 => {}
-            _ => return Err(status_error(&self.url, &answer.response)),
-        }
-        drop(answer);
-        let answer = self.ask(None, None)?;
-        self.begin_whole(answer)
-    }
-
-    fn begin_whole(&self, answer: Answer) -> Result<Begun, DownloadError> {
-        if answer.response.status().as_u16() != 200 {
-            return Err(status_error(&self.url, &answer.response));
-        }
-        let entity = Entity::whole(answer.response.headers());
-        Ok(Begun { source: Source::of(answer), entity, start: 0 })
-    }
-
-    /// Compares what the server says with what is expected.
-    fn body(self, begun: Begun, attempts: Attempts) -> Result<Body<'a>, DownloadError> {
-        let Begun { source, entity, start } = begun;
-        if let Some(expected) = &self.expected.version {
-            let version = entity.etag.as_ref().or(entity.last_modified.as_ref());
-            if let Some(version) = version.filter(|version| *version != expected) {
-                let detail = format!("its version was {expected:?} and is {version:?}");
-                return Err(DownloadError::Changed { url: self.shown(), detail });
-            }
-        }
-        match (entity.size, self.expected.size) {
-            (Some(found), Some(expected)) if found != expected => {
-                return Err(DownloadError::Length { url: self.shown(), expected, found });
-            }
-            (Some(found), None) if found > self.client.policy().max_bytes => {
-                return Err(DownloadError::TooLong { url: self.shown(), most: self.client.policy().max_bytes });
-            }
-            _ => {}
-        }
-        let algorithms: Vec<_> = self.expected.digests.iter().map(|(algorithm, _)| algorithm).collect();
+impl<'a> Body<'a> {
+    pub(crate) fn new(request: Request<'a>, begun: Begun, attempts: Attempts) -> Self {
+        let algorithms: Vec<_> = request.expected.digests.iter().map(|(algorithm, _)| algorithm).collect();
         let hasher = (!algorithms.is_empty()).then(|| MultiHasher::new(&algorithms));
-        Ok(Body {
-            request: self,
-            entity,
+        Self {
+            request,
+            entity: begun.entity,
             attempts,
-            source: Some(source),
-            start,
-            position: start,
+            source: Some(begun.source),
+            start: begun.start,
+            position: begun.start,
             repeated: 0,
             hasher,
             state: State::Open,
-        })
+        }
     }
-}
 
-impl Source {
-    fn of(answer: Answer) -> Self {
-        Self { reader: Box::new(answer.response.into_body().into_reader()), _permit: answer.permit }
-    }
-}
-
-fn starts_at(answer: &Answer, position: u64) -> bool {
-    let range = ContentRange::of(answer.response.headers()).and_then(|range| range.range);
-    range.is_some_and(|(first, _)| first == position)
-}
-
-impl Body<'_> {
     /// All bytes of the file; none where the server does not say.
     pub fn size(&self) -> Option<u64> {
         self.entity.size
@@ -248,7 +104,7 @@ impl Body<'_> {
             return Err(DownloadError::Broken { url: self.request.shown(), position: self.position, source });
         }
         while self.state == State::Open {
-            self.request.supervision.check(&self.request.shown())?;
+            self.request.supervision.check(&self.request.shown)?;
             let read = match &mut self.source {
                 Some(source) => source.reader.read(buffer),
                 None => match self.reconnect() {
@@ -261,6 +117,10 @@ impl Body<'_> {
                 },
             };
             match read {
+                // The server sent less than was asked for, or the connection was closed.
+                Ok(0) if self.entity.size.is_some_and(|size| self.position < size) => {
+                    self.interrupted(io::ErrorKind::UnexpectedEof.into())?;
+                }
                 Ok(0) => self.finish()?,
                 Ok(count) => {
                     let length = self.take(buffer, count)?;
@@ -287,7 +147,7 @@ impl Body<'_> {
         buffer.copy_within(repeated..count, 0);
         let length = count - repeated;
         let position = self.position.saturating_add(length as u64);
-        let most = self.stated_size().unwrap_or(self.request.client.policy().max_bytes);
+        let most = self.stated_size().unwrap_or(u64::MAX).min(self.request.client.policy().max_bytes);
         if position > most {
             return Err(DownloadError::TooLong { url: self.request.shown(), most });
         }
@@ -378,16 +238,13 @@ pub(crate) fn compare(url: &str, expected: &DigestSet, found: &DigestSet) -> Res
     for (algorithm, expected) in expected.iter() {
         match found.get(algorithm) {
             Some(found) if found != expected => {
+                let (expected, found) = (Box::new(expected), Box::new(found));
                 return Err(DownloadError::Digest { url: url.to_owned(), algorithm, expected, found });
             }
             _ => {}
         }
     }
     Ok(())
-}
-
-fn is_of<E: std::error::Error + 'static>(error: &io::Error) -> bool {
-    error.get_ref().is_some_and(|inner| inner.is::<E>())
 }
 
 impl Read for Body<'_> {

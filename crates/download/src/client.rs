@@ -11,7 +11,7 @@ use url::Url;
 
 use crate::address::{NotPublic, PublicResolver};
 use crate::entity::{self, header};
-use crate::error::DownloadError;
+use crate::error::{DownloadError, is_of};
 use crate::location::{allowed, authority, shown, shown_text};
 use crate::meter::Metered;
 use crate::permits::{Permit, Permits};
@@ -144,7 +144,7 @@ pub(crate) fn status_error(url: &str, response: &Response<ureq::Body>) -> Downlo
 fn failure(location: &Url, error: ureq::Error) -> DownloadError {
     let url = shown(location);
     match error {
-        ureq::Error::Io(error) if error.get_ref().is_some_and(|inner| inner.is::<NotPublic>()) => {
+        ureq::Error::Io(error) if is_of::<NotPublic>(&error) => {
             DownloadError::Refused { url, reason: error.to_string() }
         }
         // Its text would have the whole URL.

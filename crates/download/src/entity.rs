@@ -98,6 +98,21 @@ impl Entity {
         Self { size, etag: etag.map(str::to_owned), last_modified: last_modified.map(str::to_owned), validator }
     }
 
+    /// Whether the bytes may be those that a validator was of. An answer to a request with `If-Range` need not have the validator.
+    pub(crate) fn agrees(&self, validator: &Validator) -> bool {
+        let same = if is_strong(&validator.0) { &self.etag } else { &self.last_modified };
+        same.as_ref().is_none_or(|same| *same == validator.0)
+    }
+
+    /// The version, where it is of the same kind as an earlier one and differs from it.
+    pub(crate) fn other_version(&self, earlier: &str) -> Option<&str> {
+        // A tag that becomes weak on the way, as by compression, is the same tag.
+        let weak = |tag: &str| tag.strip_prefix("W/").unwrap_or(tag).to_owned();
+        let is_tag = weak(earlier).starts_with('"');
+        let version = if is_tag { self.etag.as_deref() } else { self.last_modified.as_deref() }?;
+        (weak(version) != weak(earlier)).then_some(version)
+    }
+
     /// By what another description cannot be of the same bytes; nothing where none is known to differ.
     pub(crate) fn difference(&self, later: &Self) -> Option<String> {
         let differ = |name: &str, before: &Option<String>, after: &Option<String>| match (before, after) {

@@ -93,9 +93,9 @@ pub enum DownloadError {
         /// The algorithm of both.
         algorithm: Algorithm,
         /// What was expected.
-        expected: Digest,
+        expected: Box<Digest>,
         /// What the bytes have.
-        found: Digest,
+        found: Box<Digest>,
     },
     /// The file at the server is another one than before.
     #[error("{url} has changed: {detail}")]
@@ -161,9 +161,20 @@ impl DownloadError {
         }
     }
 
-    /// The error of a download in an error of a reader.
+    /// The error of a download in an error of a reader, also where another reader put its own error around it.
     pub fn of(error: &io::Error) -> Option<&Self> {
-        error.get_ref()?.downcast_ref()
+        let mut inner: Option<&(dyn std::error::Error + 'static)> = Some(error);
+        while let Some(error) = inner {
+            if let Some(found) = error.downcast_ref() {
+                return Some(found);
+            }
+            // The source of an error of the standard library is the source of what is in it.
+            inner = match error.downcast_ref::<io::Error>() {
+                Some(outer) => outer.get_ref().map(|inner| inner as _),
+                None => error.source(),
+            };
+        }
+        None
     }
 
     /// Takes the error of a download out of an error of a reader, which is given back where there is none in it.
@@ -223,6 +234,11 @@ impl From<DownloadError> for io::Error {
     }
 }
 
+/// Whether an error of a reader or a connection has an error of this type in it.
+pub(crate) fn is_of<E: std::error::Error + 'static>(error: &io::Error) -> bool {
+    error.get_ref().is_some_and(<dyn std::error::Error + Send + Sync>::is::<E>)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -245,5 +261,8 @@ mod tests {
         assert!(matches!(DownloadError::of(&error), Some(DownloadError::TooLong { most: 5, .. })));
         assert!(matches!(DownloadError::from_io(error), Ok(DownloadError::TooLong { .. })));
         assert!(DownloadError::of(&io::Error::other("other")).is_none());
+        let error = DownloadError::TooLong { url: "https://example.org/a".into(), most: 5 };
+        let wrapped = io::Error::other(io::Error::from(error));
+        assert!(DownloadError::of(&wrapped).is_some());
     }
 }

@@ -73,18 +73,16 @@ pub(crate) fn shown(url: &Url) -> String {
 
 /// The same of a text that may be no URL.
 pub(crate) fn shown_text(text: &str) -> String {
-    match Url::parse(text) {
-        Ok(url) => shown(&url),
-        // Whatever is before an @ may be a password.
-        Err(_) => {
-            let (bare, query) = match text.split_once('?') {
-                Some((bare, _)) => (bare, "?"),
-                None => (text, ""),
-            };
-            let bare = bare.rsplit_once('@').map_or(bare, |(_, rest)| rest);
-            shortened(&format!("{bare}{query}"))
-        }
+    if let Ok(url) = Url::parse(text) {
+        return shown(&url);
     }
+    let (bare, query) = match text.split_once('?') {
+        Some((bare, _)) => (bare, "?"),
+        None => (text, ""),
+    };
+    // Whatever is before an @ may be a password.
+    let bare = bare.rsplit_once('@').map_or(bare, |(_, rest)| rest);
+    shortened(&format!("{bare}{query}"))
 }
 
 fn shortened(text: &str) -> String {

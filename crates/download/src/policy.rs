@@ -12,7 +12,7 @@ pub struct Policy {
     pub allow_private_networks: bool,
     /// Certificates of authorities that are trusted besides those of the system, each text as PEM.
     pub root_certificates: Vec<String>,
-    /// Most bytes of one download, where its size is not expected to be less.
+    /// Most bytes of one download.
     pub max_bytes: u64,
     /// Most connections to one host at a time, over all clones of a client.
     pub connections_per_host: usize,

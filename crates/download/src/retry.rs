@@ -81,9 +81,9 @@ mod tests {
     #[test]
     fn waits_double_up_to_a_bound_and_are_shortened_by_up_to_a_half() {
         let retries = Retries::default();
-        let seconds = |failures, chance| delay(&retries, failures, None, chance).as_secs_f64();
-        assert_eq!([1, 2, 3, 7, 1000].map(|failures| seconds(failures, 0)), [1.0, 2.0, 4.0, 60.0, 60.0]);
-        assert_eq!([1, 2, 1000].map(|failures| seconds(failures, u32::MAX)), [0.5, 1.0, 30.0]);
+        let millis = |failures, chance| delay(&retries, failures, None, chance).as_millis();
+        assert_eq!([1, 2, 3, 7, 1000].map(|failures| millis(failures, 0)), [1000, 2000, 4000, 60_000, 60_000]);
+        assert_eq!([1, 2, 1000].map(|failures| millis(failures, u32::MAX)), [500, 1000, 30_000]);
     }
 
     #[test]

@@ -2,10 +2,9 @@
 
 use std::io::Read as _;
 use std::path::Path;
-use std::time::Duration;
 
 use clap::Subcommand;
-use strongroom_bagit::fetch::{FetchOptions, Fetcher};
+use strongroom_download::{Client, DownloadError, Expected, Policy, Supervision};
 use strongroom_engine::app::formats::{self, Published};
 use strongroom_engine::app::views::SignaturesView;
 use url::Url;
@@ -23,7 +22,7 @@ const BINARY_FILES: &str = "https://cdn.nationalarchives.gov.uk/documents/";
 const CONTAINER_FILE: &str = "https://www.nationalarchives.gov.uk/pronom/container-signature.xml";
 
 /// No signature file and no release notes are larger.
-const MOST_BYTES: u64 = 64 << 20;
+const MAX_BYTES: u64 = 64 << 20;
 
 /// Show, install and choose the signatures by which formats are identified
 #[derive(Debug, Subcommand)]
@@ -116,35 +115,28 @@ fn newest_binary() -> Result<Published, Failure> {
 }
 
 /// Where the newest files are asked for.
-fn publisher() -> FetchOptions {
+fn publisher() -> Policy {
     let hosts = ["www.nationalarchives.gov.uk", "cdn.nationalarchives.gov.uk"].map(str::to_owned).to_vec();
-    FetchOptions { hosts, ..FetchOptions::default() }
+    Policy { hosts, ..Policy::default() }
 }
 
 /// Whoever types a URL means its host, in whatever network it is, and no other one.
-fn named_host(url: &str) -> Result<FetchOptions, Failure> {
+fn named_host(url: &str) -> Result<Policy, Failure> {
     let parsed = Url::parse(url).map_err(|error| Failure::usage(format!("{url:?} is no URL: {error}")))?;
     let host = parsed.host_str().unwrap_or_default();
     let host = parsed.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"));
-    Ok(FetchOptions { hosts: vec![host], allow_private_networks: true, ..FetchOptions::default() })
+    Ok(Policy { hosts: vec![host], allow_private_networks: true, ..Policy::default() })
 }
 
 /// Fetches a file from allowed hosts.
-fn fetch(url: &str, allowed: &FetchOptions) -> Result<Published, Failure> {
-    let options = FetchOptions { most_bytes: MOST_BYTES, timeout: Duration::from_mins(5), ..allowed.clone() };
+fn fetch(url: &str, allowed: &Policy) -> Result<Published, Failure> {
     let failed =
-        |reason: String| Failure::new(Exit::OutOfReach, format!("could not fetch {url}: {reason}")).next(by_hand());
-    let download = Fetcher::new(&options)
-        .open(url)
-        .map_err(|error| Failure::new(Exit::OutOfReach, strongroom_engine::chain(&error)).next(by_hand()))?;
+        |error: DownloadError| Failure::new(Exit::OutOfReach, strongroom_engine::chain(&error)).next(by_hand());
+    let client = Client::new(Policy { max_bytes: MAX_BYTES, ..allowed.clone() }).map_err(failed)?;
+    let mut body = client.open(url, Expected::default(), Supervision::default()).map_err(failed)?;
     let mut bytes = Vec::new();
-    download.body.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(|error| failed(error.to_string()))?;
-    if bytes.len() as u64 > MOST_BYTES {
-        return Err(failed(format!("it has more than {MOST_BYTES} bytes")));
-    }
-    if download.length.is_some_and(|length| length != bytes.len() as u64) {
-        return Err(failed(format!("it ended after {} bytes", bytes.len())));
-    }
+    body.read_to_end(&mut bytes)
+        .map_err(|error| Failure::new(Exit::OutOfReach, strongroom_engine::chain(&error)).next(by_hand()))?;
     let name = url.split(['?', '#']).next().and_then(|path| path.rsplit('/').next()).unwrap_or_default().to_owned();
     Ok(Published { name, bytes })
 }

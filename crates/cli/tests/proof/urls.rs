@@ -53,7 +53,7 @@ fn a_bag_is_taken_from_an_allowed_server_and_from_no_other() {
 
     // Nothing is allowed by itself; and an allowed name is not yet an allowed network.
     for (environment, words) in [
-        (vec![], "host has not been allowed"),
+        (vec![], "host is not among the allowed hosts"),
         (vec![("STRONGROOM_INGEST__URL_HOSTS", hosts.as_str())], "no address in a public network"),
     ] {
         let answer = place.run_with(&environment, deposit);
