@@ -56,7 +56,13 @@ const EXAMPLES: &[(&str, &[&str])] = &[
             "strongroom objects files example.edu/letters --json",
         ],
     ),
-    ("objects events", &["strongroom objects events example.edu/letters"]),
+    (
+        "objects events",
+        &[
+            "strongroom objects events example.edu/letters",
+            "strongroom objects events example.edu/letters --type 'fixity check' --outcome failure --since 30d",
+        ],
+    ),
     ("objects versions", &["strongroom objects versions example.edu/letters"]),
     ("objects premis", &["strongroom objects premis example.edu/letters > letters.xml"]),
     (

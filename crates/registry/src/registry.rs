@@ -76,7 +76,8 @@ macro_rules! schema_in {
                 24 "requests" "0022_requests"
                 25 "numbers of work items" "0023_numbers_of_items"
                 26 "numbers of lines" "0024_numbers_of_lines"
-                27 "undeliverable messages" "0025_undeliverable_messages"),
+                27 "undeliverable messages" "0025_undeliverable_messages"
+                28 "stores of events" "0026_stores_of_events"),
         )
     };
 }
