@@ -99,9 +99,9 @@ fn events_are_listed_with_their_stores_and_by_type_outcome_and_time() {
     // The repair follows the damage that was found.
     let since = recoveries[0]["time"].as_str().unwrap();
     let late = json(&["--since", since]);
-    assert!(
-        !late.is_empty() && late.len() < all.len() && late.iter().all(|event| event["time"].as_str() >= Some(since))
-    );
+    let time = |event: &serde_json::Value| event["time"].as_str().unwrap().parse::<jiff::Timestamp>().unwrap();
+    assert!(!late.is_empty() && late.len() < all.len());
+    assert!(late.iter().all(|event| time(event) >= since.parse().unwrap()), "{late:?}");
     let mut turned = json(&["--reverse"]);
     turned.reverse();
     assert_eq!(turned, all);
@@ -350,6 +350,19 @@ fn a_store_that_cannot_be_used_is_told_of_once() {
     }
     let told = place.run(["store", "list"]).succeeds();
     assert_eq!(told.stderr, "", "the answer says it");
+    let reason = "is the disk mounted?";
+    assert_eq!(told.stdout.matches(reason).count(), 1, "{told:?}");
+    place.bag("later", "later\n");
+    for command in
+        [&["fixity", "run", "--all"][..], &["deposit", "later.tar", "--wait", "--timeout", "1s"], &["config", "check"]]
+    {
+        let told = place.run(command);
+        let all = format!("{}{}", told.stdout, told.stderr);
+        // A table goes on on further lines.
+        let all = all.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(all.matches(reason).count(), 1, "{command:?}: {told:?}");
+        assert!(!all.contains("os error") && all.matches("store secondary").count() > 1, "{told:?}");
+    }
     assert_eq!(place.run(["-q", "items", "list"]).succeeds().stderr, "");
     // A program that goes on logs it, with its time.
     let told = place.run(["schedule", "--once"]).stderr;

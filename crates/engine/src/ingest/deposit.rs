@@ -151,7 +151,8 @@ fn open_institution(tx: &mut dyn Transaction, request: &DepositRequest) -> Resul
     if institution.active {
         return Ok(institution);
     }
-    Err(EngineError::Usage(format!("the institution {} is deactivated and cannot deposit", request.institution)))
+    Err(EngineError::Usage(format!("the institution {} is deactivated and cannot deposit", request.institution))
+        .next(format!("\"strongroom institution set {} --active true\" activates it", request.institution)))
 }
 
 /// The collection of a request, which takes deposits.
@@ -175,10 +176,11 @@ fn open_collection(
 /// The packages of a request, as far as they can be checked without the registry.
 fn packages(request: &DepositRequest) -> Result<Vec<Package>, EngineError> {
     if request.sources.is_empty() {
-        return Err(EngineError::Usage("nothing to deposit: name at least one path or URL".into()));
+        return Err(EngineError::Usage("nothing to deposit".into()).next("name at least one path or URL"));
     }
     if request.sources.len() > 1 && (request.primary_id.is_some() || request.digest.is_some()) {
-        return Err(EngineError::Usage("a primary id or a digest can only be given for a single deposit".into()));
+        return Err(EngineError::Usage("a primary id or a digest can only be given for a single deposit".into())
+            .next("deposit it by a command of its own"));
     }
     for source in &request.sources {
         check_source(source, request)?;
@@ -199,7 +201,9 @@ fn check_source(source: &PackageSource, request: &DepositRequest) -> Result<(), 
         }
         // A work item would keep it as something that is read as a path.
         (PackageSource::Url(url), _) if !matches!(url.scheme(), "http" | "https") => {
-            return Err(EngineError::Usage(format!("{url} is no URL of a web server: give one with http or https")));
+            return Err(
+                EngineError::Usage(format!("{url} is no URL of a web server")).next("give one with http or https")
+            );
         }
         _ => {}
     }
@@ -214,12 +218,12 @@ fn package(source: &PackageSource, request: &DepositRequest) -> Result<Package, 
     let (source, file_name) = located(source)?;
     let object_name = request.primary_id.clone().unwrap_or_else(|| bag_name(&file_name));
     if let Some(fault) = object_name_fault(&object_name) {
-        return Err(EngineError::Usage(format!(
-            "the object name {object_name:?} {fault}; rename the bag or give a primary id"
-        )));
+        return Err(EngineError::Usage(format!("the object name {object_name:?} {fault}"))
+            .next("rename the bag, or name the object with --primary-id"));
     }
-    let part = bag_part(&file_name)
-        .map_err(|fault| EngineError::Usage(format!("the name {file_name:?} cannot be that of a part: {fault}")))?;
+    let part = bag_part(&file_name).map_err(|fault| {
+        EngineError::Usage(format!("the name {file_name:?} cannot be that of a part: {fault}")).next("rename the file")
+    })?;
     Ok(Package { item: ItemId::new(), source, file_name, object_name, part, size: None })
 }
 
@@ -234,7 +238,10 @@ pub(crate) fn takes_no_deposits(collection: &str, institution: &str) -> String {
 /// A path as an absolute one, which must exist; other sources as they are. With the name of the file.
 fn located(source: &PackageSource) -> Result<(PackageSource, String), EngineError> {
     let shown = source.to_string();
-    let nameless = || EngineError::Usage(format!("{shown:?} has no file name to name the object by"));
+    let nameless = || {
+        EngineError::Usage(format!("{shown:?} has no file name to name the object by"))
+            .next("name the object with --primary-id, or give a path or URL that ends in a file name")
+    };
     let PackageSource::LocalPath(path) = source else {
         return Ok((source.clone(), source.file_name().ok_or_else(nameless)?));
     };
@@ -245,7 +252,7 @@ fn located(source: &PackageSource) -> Result<(PackageSource, String), EngineErro
         _ => EngineError::Io { act: "look at", path: shown.clone(), source: error },
     })?;
     if absolute.to_str().is_none() {
-        return Err(EngineError::Usage(format!("{shown:?} is not UTF-8; give the deposit a path that is")));
+        return Err(EngineError::Usage(format!("{shown:?} is not UTF-8")).next("give the deposit a path that is"));
     }
     // The name as the depositor wrote it, not what a link points to.
     let name = path.file_name().or_else(|| Path::new(&absolute).file_name()).ok_or_else(nameless)?;

@@ -57,6 +57,11 @@ FROM contents c JOIN objects o ON o.id = c.object_id JOIN institutions i ON i.id
 SELECT min(f.path) AS first_path, count(DISTINCT f.id) AS paths
 FROM entries e JOIN objects o ON o.id = e.object_id JOIN files f ON f.id = e.file_id
 WHERE e.content_id = ?1 AND (e.generation <> o.generation OR e.version <= o.head)
+-- The same up to a version of its own, which need not be published.
+-- name: contents.paths_within
+SELECT min(f.path) AS first_path, count(DISTINCT f.id) AS paths
+FROM entries e JOIN files f ON f.id = e.file_id
+WHERE e.content_id = ?1 AND e.generation = ?2 AND e.version <= ?3
 -- name: contents.uncopied
 SELECT c.id, c.sha512, c.size, i.staging_key, i.staging_offset
 FROM contents c LEFT JOIN interim_files i ON i.item_id = ?7 AND i.path =
