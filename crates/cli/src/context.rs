@@ -10,7 +10,7 @@ use strongroom_engine::settings::{Loaded, Settings};
 use crate::arguments::Global;
 use crate::failure::Failure;
 use crate::logging::{Logging, without_lost_stores};
-use crate::output::{Output, printable};
+use crate::output::{Output, note_told, printable};
 
 /// The surroundings of a command.
 pub(crate) struct Context {
@@ -80,6 +80,7 @@ impl Context {
         for store in opened.unusable.iter().filter(|_| !self.is_quiet) {
             let text = format!("store {} is {}: {}", store.store, store.state, store.reason);
             eprintln!("{}", printable(&text));
+            note_told(&store.reason);
         }
         Ok(opened.context)
     }

@@ -11,7 +11,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         "init",
         &[
             "strongroom init /var/lib/strongroom",
-            "strongroom init data --registry postgres://strongroom@db.example.edu/strongroom",
+            "strongroom init data --registry postgres://strongroom@localhost/strongroom",
         ],
     ),
     ("status", &["strongroom status", "strongroom status --json"]),
@@ -23,7 +23,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         "deposit",
         &[
             "strongroom deposit letters.tar --wait",
-            "strongroom --as ann@example.edu deposit letters.tar maps.zip --institution example.edu --collection default",
+            "strongroom --as ann@example.edu deposit letters.tar maps.zip --collection maps",
         ],
     ),
     (
@@ -56,7 +56,13 @@ const EXAMPLES: &[(&str, &[&str])] = &[
             "strongroom objects files example.edu/letters --json",
         ],
     ),
-    ("objects events", &["strongroom objects events example.edu/letters"]),
+    (
+        "objects events",
+        &[
+            "strongroom objects events example.edu/letters",
+            "strongroom objects events example.edu/letters --type 'fixity check' --since 7d",
+        ],
+    ),
     ("objects versions", &["strongroom objects versions example.edu/letters"]),
     ("objects premis", &["strongroom objects premis example.edu/letters > letters.xml"]),
     (
@@ -70,7 +76,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         "restore object",
         &[
             "strongroom restore object example.edu/letters --to back --wait",
-            "strongroom restore object example.edu/letters --format submitted --to back --wait",
+            "strongroom restore object example.edu/letters --format submitted --to back",
         ],
     ),
     ("restore file", &["strongroom restore file 01a206d3-9f8e-746b-8e5d-6ed979e0815a --to back --wait"]),
@@ -109,7 +115,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("institution remove", &["strongroom institution remove example.edu"]),
     ("collection list", &["strongroom collection list --institution example.edu"]),
     ("collection show", &["strongroom collection show default --institution example.edu"]),
-    ("collection add", &["strongroom collection add theses --institution example.edu --profile aptrust-2.3"]),
+    ("collection add", &["strongroom collection add maps --institution example.edu --profile aptrust-2.3"]),
     ("collection set", &["strongroom collection set theses --institution example.edu --held true"]),
     ("collection remove", &["strongroom collection remove theses --institution example.edu"]),
     ("profile list", &["strongroom profile list"]),
@@ -128,7 +134,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         "checkm validate",
         &["strongroom checkm validate letters.checkm", "strongroom checkm validate letters.checkm --lenient --json"],
     ),
-    ("checkm create", &["strongroom checkm create letters letters.checkm --url https://files.example.edu/letters/"]),
+    ("checkm create", &["strongroom checkm create letters l.checkm --url https://example.edu/letters/"]),
     ("checkm codes", &["strongroom checkm codes"]),
     ("ocfl validate", &["strongroom ocfl validate /mnt/disk-1/primary/example.edu"]),
     ("identify", &["strongroom identify letters --csv > formats.csv", "strongroom identify letters.zip --archives"]),
@@ -208,7 +214,10 @@ pub(crate) fn notes_of(command: &Command) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write as _;
+
     use clap::error::ErrorKind;
+    use unicode_width::UnicodeWidthStr as _;
 
     use super::*;
 
@@ -250,6 +259,47 @@ mod tests {
         let without: Vec<String> =
             every_command().into_iter().filter(|(_, examples)| examples.is_empty()).map(|(path, _)| path).collect();
         assert!(without.is_empty(), "add them to EXAMPLES: {without:?}");
+    }
+
+    /// The long help of a command and of those below it at a terminal of this width, without the options of every command, which
+    /// the help of the program shows.
+    fn helps(command: &Command, path: &str, text: &mut String) {
+        let help = command.clone().render_long_help().to_string();
+        let own = match help.split_once("\nGlobal options:\n") {
+            Some((own, rest)) if !path.is_empty() => {
+                let behind = rest.lines().skip_while(|line| line.is_empty() || line.starts_with(' '));
+                format!("{own}\n{}", behind.collect::<Vec<_>>().join("\n"))
+            }
+            _ => help,
+        };
+        let _ = writeln!(text, "$ strongroom{path} --help\n{}\n", own.trim_end());
+        for under in command.get_subcommands().filter(|under| !under.is_hide_set() && under.get_name() != "help") {
+            helps(under, &format!("{path} {}", under.get_name()), text);
+        }
+    }
+
+    #[test]
+    fn the_help_of_every_command_is_as_it_was_and_fits() {
+        // It is never wider than 100 columns, however wide the terminal is.
+        for (width, name) in [(80, "help_80_columns"), (100, "help_200_columns")] {
+            let mut command = command_line().term_width(width);
+            command.build();
+            let mut text = String::new();
+            helps(&command, "", &mut text);
+            let wide: Vec<&str> = text.lines().filter(|line| line.width() > width).collect();
+            assert!(wide.is_empty(), "{width}: {wide:#?}");
+            insta::with_settings!({omit_expression => true}, { insta::assert_snapshot!(name, text) });
+        }
+    }
+
+    #[test]
+    fn every_example_fits_a_line() {
+        let all = every_command()
+            .into_iter()
+            .flat_map(|(path, examples)| examples.into_iter().map(move |e| (path.clone(), e)));
+        // Two blanks stand before it.
+        let wide: Vec<_> = all.filter(|(_, example)| example.width() > 78).collect();
+        assert!(wide.is_empty(), "{wide:#?}");
     }
 
     #[test]

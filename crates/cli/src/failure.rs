@@ -17,7 +17,7 @@ use strongroom_queue::QueueError;
 use strongroom_registry::RegistryError;
 use strongroom_storage::StorageError;
 
-use crate::output::{printable, printable_lines};
+use crate::output::{printable, printable_lines, without_told};
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -157,7 +157,8 @@ impl Failure {
             return;
         }
         // Names of strangers stand in messages; only a message of ours has lines.
-        let message = if self.has_lines { printable_lines(&self.message) } else { printable(&self.message) };
+        let message = without_told(&self.message);
+        let message = if self.has_lines { printable_lines(&message) } else { printable(&message) };
         let mut error = io::stderr().lock();
         let _ = writeln!(error, "error: {message}");
         if let Some(next) = &self.next {
@@ -319,10 +320,21 @@ fn of_registry(error: &RegistryError) -> (Exit, Option<String>) {
         }
         RegistryError::NotFound { what, .. } => (Exit::NotFound, listing_of(what)),
         RegistryError::Ambiguous { .. } => (Exit::Usage, Some("give more of the identifier".to_owned())),
-        RegistryError::State { .. } | RegistryError::Named { .. } => (Exit::NotAllowed, None),
+        RegistryError::State { what, id, .. } => (Exit::NotAllowed, shown_by(what, id)),
+        RegistryError::Named { .. } => (Exit::NotAllowed, None),
         RegistryError::Exists { .. } => (Exit::Usage, Some("choose another name".to_owned())),
         _ => (Exit::OutOfReach, None),
     }
+}
+
+/// Which command shows a record whose state does not allow what was asked.
+fn shown_by(what: &str, id: &str) -> Option<String> {
+    let command = match what {
+        "work item" => "items history",
+        "batch" => "batches show",
+        _ => return None,
+    };
+    Some(format!("\"strongroom {command} {id}\" shows how it came to this"))
 }
 
 /// Which command lists what was not found.
@@ -339,6 +351,11 @@ fn listing_of(what: &str) -> Option<String> {
         "profile" => "profile list",
         "message" => "outbox list",
         "store" => "store list",
+        "topic" => "queue list",
+        "version" => "objects versions OBJECT",
+        "placement" => "config show",
+        "background task" => "background list",
+        "file or folder" => return Some("check the path".to_owned()),
         _ => return None,
     };
     Some(format!("\"strongroom {command}\" shows those there are"))
@@ -438,8 +455,7 @@ impl From<WriteError> for Failure {
                     told.push(format!("and {more} more"));
                 }
                 let message = format!("it would not keep profile {profile}: {}", told.join("; "));
-                let next = "give tags with --tag 'LABEL: VALUE' (of another file: FILE/LABEL) or --bag-info FILE";
-                return Self::usage(message).next(next);
+                return Self::usage(message).next(to_keep_profile(problems));
             }
             WriteError::AlreadyBag { .. } => (Exit::Usage, Some("\"strongroom bag validate\" checks it".to_owned())),
             WriteError::LeftOver { path, rest } => (Exit::Usage, Some(after_interrupted_bag(path, *rest))),
@@ -456,6 +472,28 @@ impl From<WriteError> for Failure {
         };
         Self::of(exit, next, &error)
     }
+}
+
+/// What to do about rules of a profile that a bag would break, by their codes.
+fn to_keep_profile(problems: &[Problem]) -> String {
+    const ADVICE: [(&str, &str); 7] = [
+        ("profile.tag_file_", "give tag files with --tag-file PATH-IN-BAG=FILE"),
+        ("profile.tag_manifest", "give algorithms with --algorithm"),
+        ("profile.manifest", "give algorithms with --algorithm"),
+        ("profile.tag_", "give tags with --tag 'LABEL: VALUE' (of another file: FILE/LABEL) or --bag-info FILE"),
+        ("profile.name_", "rename the files whose names the profile forbids"),
+        ("profile.serialization", "choose another --form, or another ending of the target"),
+        ("profile.base_directory_name", "name the target like the folder"),
+    ];
+    let mut advice: Vec<&str> = Vec::new();
+    for problem in problems {
+        let known = ADVICE.iter().find(|(code, _)| problem.code.starts_with(code));
+        let one = known.map_or("change the folder as the profile asks", |(_, advice)| advice);
+        if !advice.contains(&one) {
+            advice.push(one);
+        }
+    }
+    advice.join("; ")
 }
 
 /// How a folder becomes what it was, or a bag, after a run that made a bag in its place was killed.

@@ -59,6 +59,17 @@ impl Unit {
     }
 }
 
+/// What work goes through whole, so that its end is known by it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Expected {
+    /// Every byte; files are not what is counted.
+    Bytes,
+    /// Every file, of which parts may be read.
+    Files,
+    /// Every byte of every file.
+    Both,
+}
+
 /// How often a line is drawn anew.
 const DRAW_EVERY: Duration = Duration::from_millis(200);
 
@@ -131,9 +142,9 @@ impl Line {
         self.shown.bar.suspend(print)
     }
 
-    /// Finds out what there is to read below these paths, while the work has begun already: the files, where the work counts all
-    /// of them, and their bytes.
-    pub(crate) fn expect_below(&self, paths: Vec<PathBuf>, are_files_counted: bool) {
+    /// Finds out what there is to read below these paths, while the work has begun already: of files and bytes what the work goes
+    /// through whole.
+    pub(crate) fn expect_below(&self, paths: Vec<PathBuf>, expected: Expected) {
         if self.is_hidden() {
             return;
         }
@@ -141,7 +152,11 @@ impl Line {
         // Without it no end is known, which is only shown.
         let _ = thread::Builder::new().name("sizes".to_owned()).spawn(move || {
             let (files, bytes) = amount_below(paths);
-            counts.set_expected(if are_files_counted { files } else { 0 }, bytes);
+            match expected {
+                Expected::Bytes => counts.set_expected(0, bytes),
+                Expected::Files => counts.set_expected(files, 0),
+                Expected::Both => counts.set_expected(files, bytes),
+            }
         });
     }
 }

@@ -3,7 +3,8 @@
 
 use std::fmt;
 
-use strongroom_registry::objects::{self, DEPOSIT};
+use strongroom_registry::objects::{self, ContentPaths, DEPOSIT};
+use strongroom_registry::versions::Version;
 use strongroom_registry::{ContentId, RegistryError, Transaction};
 
 /// A logical path as it was in the package.
@@ -30,9 +31,23 @@ impl ContentName {
         content: Option<ContentId>,
     ) -> Result<Self, RegistryError> {
         let paths = content.map(|content| objects::paths(tx, content)).transpose()?.flatten();
+        Ok(Self::of(object, paths))
+    }
+
+    /// The name of a content of a version of this object that need not be published.
+    pub(crate) fn within(
+        tx: &mut dyn Transaction,
+        object: &str,
+        content: ContentId,
+        version: &Version,
+    ) -> Result<Self, RegistryError> {
+        Ok(Self::of(object, objects::paths_within(tx, content, version)?))
+    }
+
+    fn of(object: &str, paths: Option<ContentPaths>) -> Self {
         let (path, more_paths) =
             paths.map_or((None, 0), |paths| (Some(in_package(&paths.first).to_owned()), paths.more));
-        Ok(Self { object: object.to_owned(), path, more_paths })
+        Self { object: object.to_owned(), path, more_paths }
     }
 }
 

@@ -1,12 +1,14 @@
 //! Everything this crate reports, as typed events: emitted by name, with values as fields. Whoever wants a log line for
 //! something new adds a variant here.
 
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::time::Duration;
 
 use strongroom_registry::ItemStatus;
 use strongroom_registry::work::ItemOutcome;
 use tracing::{debug, error, info, warn};
+
+use crate::error::without_system_codes;
 
 /// The name of [`Event::StoreLost`] in its log line's metadata, for a program that says it in other words.
 pub const STORE_LOST: &str = "store_lost";
@@ -308,6 +310,15 @@ pub enum Event<'a> {
     },
 }
 
+/// An error without the numbers of the system.
+struct Plain<'e>(&'e dyn Display);
+
+impl Display for Plain<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&without_system_codes(&self.0.to_string()))
+    }
+}
+
 impl Event<'_> {
     /// Reports it.
     pub fn emit(&self) {
@@ -317,7 +328,7 @@ impl Event<'_> {
                 info!(topic, workers, prefetch, max_total, "capacity changed");
             }
             Self::SettingsNotTakenUp { error } => {
-                warn!(%error, "the settings changed and cannot be read; going on with those of before");
+                warn!(error = %Plain(*error), "the settings changed and cannot be read; going on with those of before");
             }
             Self::RuntimeDraining { running, given_back } => info!(running, given_back, "workers are draining"),
             Self::RuntimeStopped { abandoned: 0 } => info!("workers stopped"),
@@ -338,11 +349,15 @@ impl Event<'_> {
             Self::TaskPanicked { topic, key, message } => error!(topic, key, message, "task panicked"),
             Self::TaskLost { topic, key, cause } => warn!(topic, key, cause, "task is no longer held"),
             Self::EndNotRecorded { topic, key, error } => {
-                error!(topic, key, %error, "end of task could not be recorded");
+                error!(topic, key, error = %Plain(*error), "end of task could not be recorded");
             }
-            Self::LeaseNotExtended { topic, key, error } => warn!(topic, key, %error, "lease not extended"),
-            Self::RegistryUnavailable { act, error } => warn!(act, %error, "registry unavailable"),
-            Self::ThreadNotStarted { name, error } => error!(name, %error, "thread could not be started"),
+            Self::LeaseNotExtended { topic, key, error } => {
+                warn!(topic, key, error = %Plain(*error), "lease not extended")
+            }
+            Self::RegistryUnavailable { act, error } => warn!(act, error = %Plain(*error), "registry unavailable"),
+            Self::ThreadNotStarted { name, error } => {
+                error!(name, error = %Plain(*error), "thread could not be started")
+            }
             Self::TasksReclaimed { topics } => info!(?topics, "tasks of workers that stopped were taken over"),
             Self::DamageFound { store, key, detail } => error!(detail, store, key, "damage found"),
             Self::DamageTreated { repaired: true, detail } => warn!(detail, "damage repaired"),
@@ -361,9 +376,11 @@ impl Event<'_> {
             Self::StoreReplaced { store, only_copies } => {
                 warn!(store, only_copies, "store replaced; what it lacks is copied from the other stores");
             }
-            Self::PlaceNotWatched { place, error } => warn!(place, %error, "receiving place could not be scanned"),
+            Self::PlaceNotWatched { place, error } => {
+                warn!(place, error = %Plain(*error), "receiving place could not be scanned")
+            }
             Self::UploadNotFollowed { store, key, error } => {
-                warn!(store, key, %error, "what is due for an upload could not be done");
+                warn!(store, key, error = %Plain(*error), "what is due for an upload could not be done");
             }
             Self::UploadExpires { store, key, remove_after } => {
                 warn!(store, key, remove_after, "invalid upload will be removed");
@@ -372,7 +389,7 @@ impl Event<'_> {
                 error!(store, key, reason, "upload is not removed: its object is not whole");
             }
             Self::MessageNotDelivered { channel, key, attempt, error } => {
-                warn!(channel, key, attempt, %error, "message could not be delivered");
+                warn!(channel, key, attempt, error = %Plain(*error), "message could not be delivered");
             }
             Self::MessageUndeliverable { channel, key, reason } => {
                 warn!(channel, key, reason, "message is undeliverable");
@@ -386,7 +403,7 @@ impl Event<'_> {
             Self::BackgroundTaskStopped { name } => {
                 info!(name, "background task was stopped; the next run does the rest");
             }
-            Self::BackgroundTaskFailed { name, error } => warn!(name, %error, "background task failed"),
+            Self::BackgroundTaskFailed { name, error } => warn!(name, error = %Plain(*error), "background task failed"),
             Self::BackgroundTaskLost { name } => {
                 warn!(name, "background task was taken over by another process while it ran");
             }
@@ -404,5 +421,19 @@ impl Event<'_> {
             }
             Self::StageProgress { item, stage, note } => debug!(%item, %stage, note, "stage progress"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::Plain;
+
+    #[test]
+    fn an_error_is_logged_without_the_number_of_the_system() {
+        let error = io::Error::from_raw_os_error(2);
+        assert!(error.to_string().ends_with(" (os error 2)"));
+        assert_eq!(Plain(&error).to_string(), "No such file or directory");
     }
 }

@@ -154,7 +154,10 @@ impl Home {
     /// A store of the settings as it stands.
     pub(crate) fn access(&self, name: &str) -> Result<&StoreAccess, EngineError> {
         self.store(name)?;
-        self.access.get(name).ok_or_else(|| EngineError::Usage(format!("the settings have no store {name}")))
+        self.access.get(name).ok_or_else(|| {
+            EngineError::Usage(format!("the settings have no store {name}"))
+                .next("\"strongroom store list\" shows those there are")
+        })
     }
 
     /// How every store stands in this process, in order of their names.

@@ -65,7 +65,8 @@ pub fn build_runtime(home: &Arc<Home>, topics: Option<&[String]>) -> Result<Buil
         for topic in topics {
             if !known.contains(topic) {
                 let known = known.join(", ");
-                return Err(EngineError::Usage(format!("there is no topic {topic:?}; the topics are {known}")));
+                return Err(EngineError::Usage(format!("there is no topic {topic:?}; the topics are {known}"))
+                    .next("\"strongroom queue list\" shows what waits in each"));
             }
         }
         handlers.retain(|handler| topics.iter().any(|topic| topic == handler.topic()));

@@ -72,7 +72,8 @@ impl DroidRows {
         Self { has_archives, last: 0, open: Vec::new() }
     }
 
-    /// The names of the columns.
+    /// The names of the columns, in the order in which DROID's own `CsvWriterConstants.HEADERS` has them; the name of the digest
+    /// begins with the algorithm where one was computed.
     pub(crate) fn header(hash: Option<Algorithm>) -> Vec<u8> {
         let hash = hash.map_or_else(|| "HASH".to_owned(), |hash| format!("{}_HASH", hash.name().to_uppercase()));
         csv::quoted([
@@ -230,9 +231,12 @@ fn base_name(path: &[u8]) -> Vec<u8> {
     path.rsplit(|byte| *byte == b'/').next().unwrap_or_default().to_vec()
 }
 
+/// The extension in lower case, as DROID 6.6.1 writes it for `a.PDF`.
 fn extension(name: &[u8]) -> Vec<u8> {
     let at = name.iter().rposition(|byte| *byte == b'.');
-    at.and_then(|at| name.get(at + 1..)).unwrap_or_default().to_vec()
+    let extension = at.and_then(|at| name.get(at + 1..)).unwrap_or_default();
+    str::from_utf8(extension)
+        .map_or_else(|_| extension.to_ascii_lowercase(), |extension| extension.to_lowercase().into_bytes())
 }
 
 #[cfg(test)]

@@ -31,8 +31,27 @@ pub struct Examiner {
     pub archives: Option<Archives>,
     /// Which digest of each file is computed, if one is. It reads every file whole.
     pub hash: Option<Algorithm>,
-    /// Counts the files that were looked at, without members of archives, and their bytes.
+    /// Counts the files that were looked at, without members of archives; and the bytes that are read of them: with a digest
+    /// all, without one those that the identification asks for.
     pub progress: Progress,
+}
+
+/// A file whose bytes are counted as they are read.
+struct CountedSource<'s> {
+    source: &'s FileSource,
+    progress: Progress,
+}
+
+impl Source for CountedSource<'_> {
+    fn size(&self) -> u64 {
+        self.source.size()
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        let length = self.source.read_at(offset, buffer)?;
+        self.progress.add_bytes(length as u64);
+        Ok(length)
+    }
 }
 
 /// What bytes told that passed by.
@@ -83,20 +102,20 @@ impl Examiner {
             return Ok(());
         }
         let source = FileSource::new(file)?;
+        // With a digest every byte is read once for it; what is read once more of these is not counted.
+        let progress = if self.hash.is_some() { Progress::default() } else { self.progress.clone() };
+        let counted = CountedSource { source: &source, progress };
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let entry = IdentifiedFile {
             path: path.as_os_str().to_owned(),
             size: source.size(),
             modified: timestamp(metadata.modified()),
             digest: self.digest_through(&source, |reader| self.progress.counting(reader))?,
-            identification: self.identifier.identify(&name, &source, &self.options)?,
+            identification: self.identifier.identify(&name, &counted, &self.options)?,
             note: None,
         };
-        if self.hash.is_none() {
-            self.progress.add_bytes(entry.size);
-        }
         self.progress.add_file();
-        self.tell_and_open(entry, &source, emit);
+        self.tell_and_open(entry, &counted, emit);
         Ok(())
     }
 
@@ -117,7 +136,7 @@ impl Examiner {
     }
 
     fn examine_standard_input(&self, name: &str, emit: Emit<'_>) -> io::Result<()> {
-        let streamed = self.observe(name, &mut io::stdin().lock(), u64::MAX, true)?;
+        let streamed = self.observe(name, &mut self.progress.counting(io::stdin().lock()), u64::MAX, true)?;
         if let Some(Cause::Broken(error)) = streamed.cause {
             return Err(error);
         }
@@ -130,6 +149,7 @@ impl Examiner {
             identification: streamed.identification,
             note: None,
         };
+        self.progress.add_file();
         match streamed.kept {
             Some(kept) => self.tell_and_open(entry, &*kept, emit),
             None => drop(emit(Examined::IdentifiedFile(Box::new(entry)))),

@@ -30,6 +30,9 @@ const COLUMNS: [&str; 12] = [
     "signatures",
 ];
 
+/// The last column of CSV, and a key of JSON.
+const PATH_ENCODED: &str = "path_encoded";
+
 /// How answers are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
@@ -120,7 +123,9 @@ impl Reporter {
     pub fn header(&self) -> Vec<Vec<u8>> {
         match self.form {
             Form::Text | Form::Json => Vec::new(),
-            Form::Csv => vec![csv::line(COLUMNS.into_iter().chain(self.hash.map(Algorithm::name)))],
+            Form::Csv => {
+                vec![csv::line(COLUMNS.into_iter().chain(self.hash.map(Algorithm::name)).chain([PATH_ENCODED]))]
+            }
             Form::Siegfried | Form::SiegfriedCsv => vec![csv::exact(Siegfried::columns(self.hash))],
             Form::SiegfriedYaml => self.siegfried.yaml_header(jiff::Timestamp::now()),
             Form::Droid { .. } => vec![DroidRows::header(self.hash)],
@@ -203,7 +208,10 @@ impl Reporter {
 
     fn csv_rows(&self, entry: &IdentifiedFile) -> Vec<Vec<String>> {
         let printable = self.printable;
+        let name = entry.path.as_bytes();
         let path = printable(&entry.path.to_string_lossy());
+        let is_exact = path.as_bytes() == name && !csv::is_formula(name);
+        let path_encoded = if is_exact { String::new() } else { percent_encoded(name, b"/") };
         let candidates: Vec<&str> = entry.identification.candidates.iter().map(|format| format.puid.as_str()).collect();
         let row = |found: Option<&Match>| {
             let of_format = |value: fn(&Format) -> Option<&str>| {
@@ -225,6 +233,7 @@ impl Reporter {
             ]
             .into_iter()
             .chain(self.hash.map(|_| entry.digest.as_ref().map(Digest::to_hex).unwrap_or_default()))
+            .chain([path_encoded.clone()])
             .collect()
         };
         let matches = &entry.identification.matches;

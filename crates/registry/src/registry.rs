@@ -77,7 +77,8 @@ macro_rules! schema_in {
                 25 "numbers of work items" "0023_numbers_of_items"
                 26 "numbers of lines" "0024_numbers_of_lines"
                 27 "undeliverable messages" "0025_undeliverable_messages"
-                28 "packages" "0026_packages"),
+                28 "stores of events" "0026_stores_of_events"
+                29 "packages" "0027_packages"),
         )
     };
 }

@@ -251,7 +251,7 @@ impl Check<'_, '_> {
 
     fn name(&self, path: &str) {
         if self.profile.forbid_control_characters && has_control_character(path) {
-            let message = format!("the name {:?} has a control character", path.escape_debug().to_string());
+            let message = format!("the name {path:?} has a control character");
             self.problem("name_control_character", None, Some(path), None, message);
         }
     }

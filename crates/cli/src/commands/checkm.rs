@@ -62,8 +62,8 @@ pub(crate) struct Validate {
 /// Write a manifest of the files of a folder, each with its size and digest
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  strongroom checkm create letters letters.checkm --url https://files.example.edu/letters/
-  strongroom checkm create scans scans.checkm --url https://files.example.edu/scans/ --type single-file-batch-manifest
+  strongroom checkm create letters l.checkm --url https://example.edu/letters/
+  strongroom checkm create m m.checkm --url https://a.edu/ --type batch-manifest
 
 The manifest is checked as by \"strongroom checkm validate\" before it appears. Nothing that exists is written over.")]
 pub(crate) struct Create {
@@ -257,7 +257,8 @@ fn create(command: &Create, context: &Context) -> Outcome {
     let written = writer.finish().map(drop);
     bar.finish_and_clear();
     if interrupt.load(Ordering::Relaxed) {
-        return Err(Failure::new(Exit::Interrupted, format!("could not {}: interrupted", what())));
+        return Err(Failure::new(Exit::Interrupted, format!("could not {}: interrupted", what()))
+            .next("the same command makes it from the beginning"));
     }
     if let Some(failure) = stopped {
         return Err(failure.while_trying(what()));

@@ -48,6 +48,7 @@ pub(crate) enum Collection {
 #[derive(Debug, Args)]
 pub(crate) struct Which {
     /// Its short name
+    #[arg(value_name = "NAME")]
     collection: String,
     /// The institution it belongs to
     #[arg(long, value_name = "DOMAIN")]

@@ -6,7 +6,7 @@ use strongroom_engine::app::settings;
 use crate::context::Context;
 use crate::failure::{Exit, Outcome};
 use crate::logging::without_lost_stores;
-use crate::output::TableOptions;
+use crate::output::{TableOptions, note_told};
 
 /// Check and show the settings
 #[derive(Debug, Subcommand)]
@@ -41,6 +41,11 @@ fn check(options: TableOptions, context: &Context) -> Outcome {
     let mut table = context.output.table(&["check", "ok", "message"]).with(options).wrapping();
     checked.checks.iter().try_for_each(|line| table.row(line))?;
     table.end("")?;
+    if !context.output.is_json() {
+        // The table says in full why a store cannot be used.
+        let failed = checked.checks.iter().filter(|line| !line.ok).filter_map(|line| line.message.as_deref());
+        failed.filter_map(|message| message.split_once(": ")).for_each(|(_, reason)| note_told(reason));
+    }
     match checked.first {
         Some(error) => Err(error.into()),
         None => Ok(Exit::Done),

@@ -280,7 +280,7 @@ fn told(call: &OpContext, item: &ItemView, context: &Context) -> Result<Ended, F
         context.output.json(&deposits::show(call, item.item)?)?;
         return Ok(ended);
     }
-    let note = item.note.as_deref().unwrap_or_default();
+    let note = item.note_without_problem();
     context.output.say(printable(&format!("{:9}  {}  {note}", item.status, item.object)))?;
     for problem in item.problems.iter().take(PROBLEMS) {
         context.output.say(printable(&format!("  {}", problem_line(problem))))?;

@@ -5,9 +5,9 @@ use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::{Command as Process, Stdio};
 
-use clap::{Args, Command};
+use clap::{Arg, Args, Command};
 use clap_mangen::Man as Page;
-use clap_mangen::roff::{Inline, Roff, bold, roman};
+use clap_mangen::roff::{Inline, Roff, bold, italic, roman};
 
 use crate::context::Context;
 use crate::examples;
@@ -130,7 +130,7 @@ fn rendered(command: &Command) -> io::Result<Rendered> {
     let mut text = Vec::new();
     page.render_title(&mut text)?;
     page.render_name_section(&mut text)?;
-    page.render_synopsis_section(&mut text)?;
+    synopsis(command).to_writer(&mut text)?;
     page.render_description_section(&mut text)?;
     page.render_options_section(&mut text)?;
     if command.get_subcommands().any(|under| !under.is_hide_set()) {
@@ -156,6 +156,69 @@ fn rendered(command: &Command) -> io::Result<Rendered> {
     terms(&mut roff, "EXIT STATUS", &EXIT_STATUS);
     roff.to_writer(&mut text)?;
     Ok(Rendered { name, text })
+}
+
+/// Stands in a usage for the options that may be given.
+const OPTIONS: &str = "[OPTIONS]";
+
+/// How the command is called, with each of its options and what it takes. Options of every command are on the page of the program.
+fn synopsis(command: &Command) -> Roff {
+    let mut roff = Roff::new();
+    roff.control("SH", ["SYNOPSIS"]);
+    let usage = command.clone().render_usage().to_string();
+    let forms: Vec<&str> = usage.trim_start_matches("Usage:").lines().map(str::trim).collect();
+    let is_program = command.get_name() == "strongroom";
+    let options: Vec<Vec<Inline>> = command
+        .get_arguments()
+        .filter(|option| !option.is_positional() && !option.is_hide_set() && !option.is_required_set())
+        .filter(|option| is_program || !option.is_global_set())
+        .map(optional)
+        .collect();
+    let options = || options.iter().flat_map(|option| [&option[..], &[roman(" ")]].concat());
+    for (index, form) in forms.iter().enumerate() {
+        if index > 0 {
+            roff.control("br", []);
+        }
+        let mut line = Vec::new();
+        for word in form.split(' ') {
+            match word {
+                OPTIONS if forms.len() == 1 => line.extend(options()),
+                word => line.extend(usage_word(word)),
+            }
+        }
+        roff.text(line);
+    }
+    if forms.len() > 1 {
+        roff.control("PP", []);
+        roff.text([roman("OPTIONS are "), roman("")].into_iter().chain(options()).collect::<Vec<_>>());
+    }
+    roff
+}
+
+/// A word of a usage, with a blank behind it: what stands for something in italics, all else as it is typed.
+fn usage_word(word: &str) -> [Inline; 2] {
+    let is_typed = word.starts_with(|first: char| first.is_ascii_lowercase() || first == '-');
+    let plain = word.replace(['<', '>'], "");
+    [if is_typed { bold(plain) } else { italic(plain) }, roman(" ")]
+}
+
+/// An option with the names of its values, in brackets.
+fn optional(option: &Arg) -> Vec<Inline> {
+    let short = option.get_short().map(|short| format!("-{short}"));
+    let long = option.get_long().map(|long| format!("--{long}"));
+    let names: Vec<String> = short.into_iter().chain(long).collect();
+    let mut parts = vec![roman("["), bold(names.join("|"))];
+    if option.get_action().takes_values() {
+        let names = option.get_value_names().unwrap_or_default();
+        let values = names.iter().map(|name| name.to_string()).collect::<Vec<_>>().join(" ");
+        parts.extend([roman(" "), italic(values)]);
+    }
+    parts.push(roman(if matches!(option.get_action(), clap::ArgAction::Append | clap::ArgAction::Count) {
+        "]..."
+    } else {
+        "]"
+    }));
+    parts
 }
 
 /// A section of terms with what they mean.

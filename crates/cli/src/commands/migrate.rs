@@ -33,7 +33,8 @@ pub(crate) fn run(command: &Migrate, context: &Context) -> Outcome {
         (Some(url), _) => move_to(url, &installation, context),
         (None, Some(backup)) => fill_from(backup, &installation, context),
         (None, None) if command.schema => upgrade(&installation, context),
-        (None, None) => Err(Failure::usage("give --schema, --to or --from")),
+        (None, None) => Err(Failure::usage("nothing to migrate is named")
+            .next("give --schema, --to URL or --from DIR; \"strongroom help migrate\" explains them")),
     }
 }
 

@@ -1,13 +1,13 @@
 //! `objects`: what is kept, with its files, versions and events.
 
 use clap::{Args, Subcommand};
-use strongroom_engine::app::views::{CopyState, CopyView, FileId, FileView, ObjectState, ObjectView};
+use strongroom_engine::app::views::{CopyState, CopyView, FileView, ObjectState, ObjectView};
 use strongroom_engine::app::{self, OpContext, events, files, objects, versions};
 
 use super::values::{time, word};
 use crate::context::Context;
 use crate::failure::{Exit, Outcome};
-use crate::output::ListOptions;
+use crate::output::{ListOptions, counted};
 
 /// Show what is kept
 #[derive(Debug, Subcommand)]
@@ -40,6 +40,15 @@ pub(crate) enum Objects {
         /// Only those of this file: its identifier, or a part of it that no other has
         #[arg(long, value_name = "ID")]
         file: Option<String>,
+        /// Only this type, such as "fixity check"
+        #[arg(long = "type", value_name = "TYPE")]
+        kind: Option<String>,
+        /// Only this outcome: success, failure or warning
+        #[arg(long)]
+        outcome: Option<String>,
+        /// Only those since: a date such as 2026-01-31, a time, or an age such as 7d
+        #[arg(long, value_name = "DATE|TIME|AGE")]
+        since: Option<String>,
         #[command(flatten)]
         options: ListOptions,
     },
@@ -128,9 +137,14 @@ pub(crate) fn run(command: Objects, context: &Context) -> Outcome {
         Objects::Files { which, version, below, options } => {
             return list_files(&call, &which.object, &files::Filter { version, below }, &options, context);
         }
-        Objects::Events { which, file, options } => {
+        Objects::Events { which, file, kind, outcome, since, options } => {
             let file = file.as_deref().map(|file| files::named(&call, file)).transpose()?;
-            return list_events(&call, &which.object, file, &options, context);
+            let kind = kind.as_deref().map(|text| word(text, "type of event", &events::types())).transpose()?;
+            let outcome = outcome.as_deref().map(|text| word(text, "outcome", &events::OUTCOMES)).transpose()?;
+            let since = since.as_deref().map(time).transpose()?;
+            let (kind, outcome) = (kind.map(str::to_owned), outcome.map(str::to_owned));
+            let filter = events::Filter { file, r#type: kind, outcome, since };
+            return list_events(&call, &which.object, &filter, &options, context);
         }
         Objects::Versions { which, options } => return list_versions(&call, &which.object, &options, context),
         Objects::Premis(which) => context.output.document(|out| objects::premis(&call, &which.object, out))?,
@@ -254,17 +268,23 @@ fn summary(file: &FileView) -> String {
 fn list_events(
     call: &OpContext,
     object: &str,
-    file: Option<FileId>,
+    filter: &events::Filter,
     options: &ListOptions,
     context: &Context,
 ) -> Outcome {
-    let columns = ["time", "type", "outcome", "path"];
+    let columns = ["time", "type", "outcome", "stores", "path"];
     let extra = ["actor", "detail", "outcome_detail"];
-    let in_full = ["time", "type", "outcome", "path", "actor", "agent", "detail", "outcome_detail"];
+    let in_full = ["time", "type", "outcome", "stores", "path", "actor", "agent", "detail", "outcome_detail"];
     let mut table = context.output.table(&columns).with(options.table).if_room(&extra).in_full(&in_full);
-    let page = |after| events::list(call, object, file, after);
-    app::arranged(options.oldest_first(), page, |event| table.row(&event))?;
-    table.end("it has no events")?;
+    let page = |after| events::list(call, object, filter, after);
+    let is_long = options.table.long;
+    app::arranged(options.oldest_first(), page, |event| match event.stores.as_slice() {
+        stores @ [_, _, ..] if !is_long => {
+            table.row_with(&event, &[("stores", counted(stores.len() as u64, "store", "stores"))])
+        }
+        _ => table.row(&event),
+    })?;
+    table.end("it has no such events")?;
     Ok(Exit::Done)
 }
 

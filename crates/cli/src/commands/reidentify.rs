@@ -1,12 +1,20 @@
 //! `signatures reidentify`: identifies anew what was identified with other signature files than those in use.
 
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
 use clap::Args;
+use strongroom_engine::app::Shutdown;
 use strongroom_engine::app::formats::{self, ReidentifyRequest};
 
 use crate::context::Context;
 use crate::failure::{Exit, Outcome};
 use crate::progress::{Line, Unit};
 use crate::signals;
+
+/// So long the work waits until its files are counted; they are counted on while it runs.
+const COUNTED_FIRST: Duration = Duration::from_secs(10);
 
 /// Identify anew the files that were identified with other signatures than those in use
 #[derive(Debug, Args)]
@@ -47,13 +55,29 @@ pub(crate) fn run(command: &Reidentify, context: &Context) -> Outcome {
         context.output.show(&formats::enqueue(&call, &request)?)?;
         return Ok(Exit::Done);
     }
-    // Of one object that is one look; of all it would be as many as there are objects.
-    if !line.is_hidden() && request.object.is_some() {
-        line.counts().set_expected(formats::behind(&call, &request)?.files, 0);
-    }
-    let summary = formats::reidentify(&call, &request, &mut |so_far| {
-        line.counts().set_files(so_far.changed + so_far.unchanged + so_far.cold + so_far.failed);
-        line.note(&format!("{} changed", so_far.changed));
+    let counting = ReidentifyRequest { stop: Shutdown::default(), ..request.clone() };
+    let summary = thread::scope(|scope| {
+        if !line.is_hidden() {
+            let (sender, counted) = mpsc::channel();
+            let (call, counting, line) = (&call, &counting, &line);
+            scope.spawn(move || {
+                // Of each file only parts are read, so that their bytes have no known end.
+                if let Ok(behind) = formats::behind(call, counting)
+                    && !counting.stop.is_requested()
+                {
+                    line.counts().set_expected(behind.files, 0);
+                }
+                // Nobody waits any more where that took long.
+                let _ = sender.send(());
+            });
+            let _ = counted.recv_timeout(COUNTED_FIRST);
+        }
+        let summary = formats::reidentify(&call, &request, &mut |so_far| {
+            line.counts().set_files(so_far.changed + so_far.unchanged + so_far.cold + so_far.failed);
+            line.note(&format!("{} changed", so_far.changed));
+        });
+        counting.stop.request();
+        summary
     });
     drop(line);
     let summary = summary?;

@@ -64,10 +64,10 @@ pub(crate) enum One {
 
 const FILE_EXAMPLES: &str = "Examples:
   strongroom restore file 0190f7a2-4c1e-7a53-9d0e-8f1b2c3d4e5f --to back --wait
-  strongroom restore file example.edu/photographs data/1.tif --version 2 --to back --wait
-  strongroom restore file example.edu/photographs 'data/**/*.tif' data/letters --to back --wait
+  strongroom restore file example.edu/maps data/1.tif --version 2 --to back
+  strongroom restore file example.edu/maps 'data/**/*.tif' data/text --to back
 
-Several files are put into the folder back/photographs; without --to, the restoration store gets photographs-files.tar.";
+Several files are put into the folder back/maps; without --to, the restoration store gets maps-files.tar.";
 
 /// In which form an object is restored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]

@@ -122,7 +122,11 @@ impl Iterator for Lines {
 fn wait(call: &OpContext, batch: BatchId, waiting: &Waiting, context: &Context) -> Outcome {
     let (shutdown, began) = (signals::watch()?, Instant::now());
     let mut is_late = false;
-    let line = Line::new(context, Unit::Items, "");
+    let line = Line::new(context, Unit::Objects, "");
+    if !line.is_hidden() {
+        let (objects, bytes) = batches::restoration_amount(call, batch)?;
+        line.counts().set_expected(objects, bytes);
+    }
     let (sender, receiver) = mpsc::channel();
     let summary = thread::scope(|scope| {
         let worker = scope.spawn(|| {
@@ -135,7 +139,6 @@ fn wait(call: &OpContext, batch: BatchId, waiting: &Waiting, context: &Context) 
             if !line.is_hidden()
                 && let (Ok(batch), Ok(bytes)) = (batches::show(call, batch), items::bytes_read(call))
             {
-                line.counts().set_expected(batch.items, 0);
                 line.counts().set_files(batch.items.saturating_sub(batch.open));
                 line.counts().set_bytes(bytes);
             }

@@ -122,7 +122,9 @@ fn publisher() -> Policy {
 
 /// Whoever types a URL means its host, in whatever network it is, and no other one.
 fn named_host(url: &str) -> Result<Policy, Failure> {
-    let parsed = Url::parse(url).map_err(|error| Failure::usage(format!("{url:?} is no URL: {error}")))?;
+    let parsed = Url::parse(url).map_err(|error| {
+        Failure::usage(format!("{url:?} is no URL: {error}")).next("give a file, or a URL with http or https")
+    })?;
     let host = parsed.host_str().unwrap_or_default();
     let host = parsed.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"));
     Ok(Policy { hosts: vec![host], allow_private_networks: true, ..Policy::default() })

@@ -14,7 +14,7 @@ use strongroom_engine::settings::parse_duration;
 
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
-use crate::output::{counted, printable};
+use crate::output::{counted, printable, without_told};
 use crate::progress::{Line, Unit};
 use crate::signals;
 
@@ -191,7 +191,12 @@ impl Patience<'_> {
         }
         let Some(obstacle) = items::obstacle(self.call, item.item)? else { return Ok(()) };
         if self.told.insert((item.item, obstacle.key)) {
-            eprintln!("{} (item {}) {}", printable(&item.object), item.item, printable(&obstacle.reason));
+            eprintln!(
+                "{} (item {}) {}",
+                printable(&item.object),
+                item.item,
+                printable(&without_told(&obstacle.reason))
+            );
             eprintln!("  next: {}", printable(&obstacle.next));
         }
         Ok(())

@@ -4,6 +4,7 @@
 mod cell;
 mod fit;
 mod table;
+mod told;
 
 use std::cell::{RefCell, RefMut};
 use std::io::{self, BufWriter, IsTerminal as _, Stdout, Write as _};
@@ -18,6 +19,7 @@ use crate::failure::{Exit, Failure};
 pub(crate) use fit::beginning_of;
 pub(crate) use strongroom_engine::counted;
 pub(crate) use table::{ListOptions, Table, TableOptions};
+pub(crate) use told::{note_told, without_told};
 
 /// Columns of a terminal whose width is not known.
 const WIDTH: usize = 80;
@@ -144,7 +146,7 @@ impl Output {
         let zone = TimeZone::system();
         for (name, value) in fields {
             let time = value.as_str().and_then(cell::time_of);
-            let text = time.map_or_else(|| text_of(&value), |time| cell::local_second(time, &zone));
+            let text = time.map_or_else(|| without_told(&text_of(&value)), |time| cell::local_second(time, &zone));
             if !text.is_empty() {
                 self.line(&format!("{name:width$}  {text}"))?;
             }

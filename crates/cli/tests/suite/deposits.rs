@@ -85,7 +85,20 @@ fn a_bag_goes_in_and_is_shown_with_everything_it_has() {
     let events = place.run(["objects", "events", id, "--json"]).succeeds().json();
     assert_keys(
         &events[0],
-        &["event", "actor", "type", "time", "outcome", "detail", "outcome_detail", "object", "file", "path", "agent"],
+        &[
+            "event",
+            "actor",
+            "type",
+            "time",
+            "outcome",
+            "detail",
+            "outcome_detail",
+            "object",
+            "file",
+            "path",
+            "stores",
+            "agent",
+        ],
     );
     assert!(events.iter().any(|event| event["type"] == "ingestion"));
     let versions = place.run(["objects", "versions", id, "--json"]).succeeds().object();
@@ -298,4 +311,24 @@ fn archive_storage_that_is_none_is_told_with_the_deposit() {
     for word in ["Glacier-Deep-OH", "archive storage", "primary (folder), secondary (folder)"] {
         assert!(message.contains(word), "{message}");
     }
+}
+
+#[test]
+fn a_deposit_that_fails_tells_each_problem_once() {
+    let place = Place::with_home();
+    place.bag("greeting", "hello\n");
+    std::fs::rename(place.path("greeting-payload"), place.path("payload")).unwrap();
+    place.run(["bag", "create", "payload", "letters", "--md5", "--tag", "Source-Organization: Example"]).succeeds();
+    place.write("letters/data/more.txt", "more\n");
+    std::fs::remove_file(place.path("letters/data/greeting.txt")).unwrap();
+    let told = place.run(["deposit", "letters", "--wait"]);
+    assert_eq!(told.code, Some(1), "{told:?}");
+    for code in ["manifest.file_missing", "manifest.file_unlisted"] {
+        assert_eq!(told.stdout.matches(code).count(), 1, "{told:?}");
+    }
+    let first = told.stdout.lines().next().unwrap();
+    assert!(first.starts_with("failed ") && first.ends_with("errors: 3, warnings: 0)"), "{first}");
+    // In lists the note still names the first problem.
+    let items = place.run(["items", "list", "--json"]).succeeds().json();
+    assert!(items[0]["note"].as_str().unwrap().contains("; first: "), "{items:?}");
 }

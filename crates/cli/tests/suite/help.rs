@@ -40,13 +40,30 @@ fn shells_and_manuals_get_what_they_need() {
     assert!(pages.len() > 50, "{} pages", pages.len());
     for page in pages {
         let text = std::fs::read_to_string(&page).unwrap();
-        for section in ["EXAMPLES", "ENVIRONMENT", "FILES", "\"EXIT STATUS\""] {
+        for section in ["SYNOPSIS", "EXAMPLES", "ENVIRONMENT", "FILES", "\"EXIT STATUS\""] {
             assert!(text.contains(&format!(".SH {section}\n")), "{} has no section {section}", page.display());
         }
         assert!(text.contains("strongroom "), "{}", page.display());
     }
     let page = std::fs::read_to_string(place.path("pages/strongroom-deposit.1")).unwrap();
-    assert!(page.contains("institution"));
+    let synopsis = |page: &str| {
+        let text = page.split_once(".SH SYNOPSIS\n").unwrap().1.split_once("\n.SH ").unwrap().0.to_owned();
+        // What follows is the preamble of the next part.
+        let text = text.split_once("\n.ie ").map_or(text.as_str(), |(synopsis, _)| synopsis).to_owned();
+        text.replace("\\fB", "").replace("\\fI", "").replace("\\fR", "").replace("\\-", "-")
+    };
+    let shown = synopsis(&page);
+    for part in
+        ["strongroom deposit [--institution DOMAIN] ", " [--type KIND] ", " [--local-id ID]... ", " [--update] "]
+    {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    assert!(shown.trim_end().ends_with(" PATH|URL...") && !shown.contains("--home"), "{shown}");
+    let page = std::fs::read_to_string(place.path("pages/strongroom-bag-create.1")).unwrap();
+    let shown = synopsis(&page);
+    assert!(shown.contains("--into DIR SOURCE...") && shown.contains("[--bag-info FILE]"), "{shown}");
+    let page = std::fs::read_to_string(place.path("pages/strongroom.1")).unwrap();
+    assert!(synopsis(&page).contains("[--home DIR] [--config FILE] [--json] [--as EMAIL]"), "{}", synopsis(&page));
 }
 
 #[test]

@@ -170,7 +170,8 @@ fn a_spreadsheet_has_a_line_for_each_match_and_one_where_there_is_none() {
     place.write("noise", NOISE);
     let answer = place.run(["identify", "a, b.pdf", "noise", "--csv"]).succeeds();
     let lines: Vec<&str> = answer.stdout.lines().collect();
-    let header = "path,size,puid,name,version,mime,method,basis,extension_mismatch,candidates,warning,signatures";
+    let header =
+        "path,size,puid,name,version,mime,method,basis,extension_mismatch,candidates,warning,signatures,path_encoded";
     assert_eq!(lines[0], header);
     assert!(lines[1].starts_with("\"a, b.pdf\","), "{answer:?}");
     assert!(lines[1].contains(",fmt/18,") && lines[1].contains(",application/pdf,signature,"), "{answer:?}");

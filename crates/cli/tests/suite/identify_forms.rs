@@ -107,6 +107,78 @@ fn names_that_are_not_utf8_can_be_read_back_from_json() {
     assert!(entries[1].get("path_encoded").is_none());
 }
 
+/// The columns of DROID's export, in the order of `HEADERS` in `CsvWriterConstants` of DROID's source
+/// (github.com/digital-preservation/droid), which the page "Export" of its help explains
+/// (digital-preservation.github.io/droid/export.html). Where a digest is computed, DROID puts its algorithm before `HASH`:
+/// `MD5_HASH`, as published exports have it.
+const DROID_COLUMNS: [&str; 18] = [
+    "ID",
+    "PARENT_ID",
+    "URI",
+    "FILE_PATH",
+    "NAME",
+    "METHOD",
+    "STATUS",
+    "SIZE",
+    "TYPE",
+    "EXT",
+    "LAST_MODIFIED",
+    "EXTENSION_MISMATCH",
+    "HASH",
+    "FORMAT_COUNT",
+    "PUID",
+    "MIME_TYPE",
+    "FORMAT_NAME",
+    "FORMAT_VERSION",
+];
+
+#[test]
+fn names_that_a_spreadsheet_cannot_show_can_be_read_back_from_csv() {
+    let place = Place::empty();
+    for name in [&b"in/=1+1.pdf"[..], b"in/caf\xE9.pdf", b"in/plain.pdf", b"in/two\nlines.pdf"] {
+        put(&place, name, PDF);
+    }
+    put(&place, b"=1.pdf", PDF);
+    let csv = place.run(["identify", "in", "=1.pdf", "--csv", "--hash", "md5"]).succeeds().stdout;
+    let encoded: Vec<(&str, &str)> =
+        csv.lines().map(|line| (line.split(',').next().unwrap(), line.rsplit(',').next().unwrap())).collect();
+    assert_eq!(
+        encoded,
+        [
+            ("path", "path_encoded"),
+            ("in/=1+1.pdf", ""),
+            ("in/caf\u{FFFD}.pdf", "in/caf%E9.pdf"),
+            ("in/plain.pdf", ""),
+            ("in/two\\nlines.pdf", "in/two%0Alines.pdf"),
+            ("'=1.pdf", "%3D1.pdf"),
+        ]
+    );
+}
+
+#[test]
+fn droids_export_has_the_columns_of_droid() {
+    let place = Place::empty();
+    put(&place, b"in/Report.PDF", PDF);
+    let header = |arguments: &[&str]| -> Vec<String> {
+        let arguments = ["identify", "--format", "droid-csv", "in"].iter().chain(arguments);
+        let text = place.run(arguments).succeeds().stdout;
+        text.lines().next().unwrap().split(',').map(|name| name.trim_matches('"').to_owned()).collect()
+    };
+    assert_eq!(header(&[]), DROID_COLUMNS);
+    for (algorithm, column) in [("md5", "MD5_HASH"), ("sha1", "SHA1_HASH"), ("sha256", "SHA256_HASH")] {
+        assert_eq!(
+            header(&["--hash", algorithm]),
+            DROID_COLUMNS.map(|name| if name == "HASH" { column } else { name })
+        );
+    }
+    // A row as DROID 6.6.1 writes one of a file: each field in quotes, the extension in lower case.
+    let text = place.run(["identify", "--format", "droid-csv", "in"]).succeeds().stdout;
+    let fields: Vec<&str> = text.lines().last().unwrap().split("\",\"").collect();
+    assert_eq!(fields.len(), DROID_COLUMNS.len(), "{text}");
+    assert_eq!(fields[4..10], ["Report.PDF", "Signature", "Done", "21", "File", "pdf"]);
+    assert_eq!(fields[11..16], ["false", "", "1", "fmt/18", "application/pdf"]);
+}
+
 #[test]
 fn droids_export_has_rows_for_folders_and_the_number_of_what_each_is_in() {
     let place = place();
@@ -174,7 +246,8 @@ fn digests_are_computed_of_what_is_read_whole() {
     assert_eq!(input["digests"]["sha256"], PDF_SHA256);
     let csv = place.run(["identify", "in/a.pdf", "--hash", "sha256", "--csv"]).succeeds().stdout;
     assert!(
-        csv.lines().next().unwrap().ends_with(",signatures,sha256") && csv.trim_end().ends_with(PDF_SHA256),
+        csv.lines().next().unwrap().ends_with(",signatures,sha256,path_encoded")
+            && csv.trim_end().ends_with(&format!("{PDF_SHA256},")),
         "{csv}"
     );
     assert!(place.run(["identify", "in/a.pdf", "--hash", "sha256"]).succeeds().stdout.contains(PDF_SHA256));

@@ -15,6 +15,7 @@ mod ocfl_reading;
 mod packaging;
 mod program;
 mod progress;
+mod prompts;
 mod receiving;
 mod records;
 mod reidentify;

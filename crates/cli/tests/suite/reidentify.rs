@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::program::{Place, assert_keys};
 
 /// A binary signature file that takes everything beginning with `dear` for one format.
-const OLDER: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
+pub(crate) const OLDER: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
 <FFSignatureFile DateCreated="2001-01-01T00:00:00" Version="1" xmlns="http://www.nationalarchives.gov.uk/pronom/SignatureFile">
 <InternalSignatureCollection><InternalSignature ID="1" Specificity="Specific"><ByteSequence Reference="BOFoffset">
 <SubSequence Position="1" SubSeqMinOffset="0" SubSeqMaxOffset="0"><Sequence>64656172</Sequence></SubSequence>

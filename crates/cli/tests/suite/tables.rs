@@ -72,6 +72,46 @@ fn what_is_damaged_is_named_by_its_paths_in_the_package() {
 }
 
 #[test]
+fn events_are_listed_with_their_stores_and_by_type_outcome_and_time() {
+    let place = with_object();
+    damage(&place, &["secondary"]);
+    place.run(["fixity", "run", "--all"]);
+    let listed = |arguments: &[&str]| {
+        let arguments = ["objects", "events", OBJECT].iter().chain(arguments);
+        place.run_with(&[("COLUMNS", "80")], arguments).succeeds().stdout
+    };
+    let failed = listed(&["--outcome", "failure"]);
+    let rows: Vec<&str> = failed.lines().skip(1).collect();
+    assert!(matches!(rows[..], [row] if row.contains("  fixity check  failure  secondary")), "{failed}");
+    let json = |arguments: &[&str]| {
+        let arguments = ["objects", "events", OBJECT, "--json"].iter().chain(arguments);
+        place.run(arguments).succeeds().json()
+    };
+    let all = json(&[]);
+    let stores_of = |kind: &str| all.iter().find(|event| event["type"] == kind).expect("an event")["stores"].clone();
+    assert_eq!(stores_of("replication"), serde_json::json!(["primary", "secondary"]));
+    assert_eq!(stores_of("recovery"), serde_json::json!(["secondary"]));
+    assert_eq!(stores_of("message digest calculation"), serde_json::json!([]));
+    assert!(listed(&["--type", "replication"]).contains("  2 stores  "), "{}", listed(&["--type", "replication"]));
+    assert!(listed(&["--type", "replication", "-l"]).contains("  primary, secondary  "));
+    let recoveries = json(&["--type", "recovery"]);
+    assert_eq!(recoveries.len(), 1);
+    // The repair follows the damage that was found.
+    let since = recoveries[0]["time"].as_str().unwrap();
+    let late = json(&["--since", since]);
+    let time = |event: &serde_json::Value| event["time"].as_str().unwrap().parse::<jiff::Timestamp>().unwrap();
+    assert!(!late.is_empty() && late.len() < all.len());
+    assert!(late.iter().all(|event| time(event) >= since.parse().unwrap()), "{late:?}");
+    let mut turned = json(&["--reverse"]);
+    turned.reverse();
+    assert_eq!(turned, all);
+    assert_eq!(json(&["--reverse", "--limit", "1"])[..], all[all.len() - 1..]);
+    assert_eq!(listed(&["--type", "virus check"]), "it has no such events\n");
+    place.run(["objects", "events", OBJECT, "--type", "fixity"]).fails(2, &["type of event", "fixity check"]);
+    place.run(["objects", "events", OBJECT, "--outcome", "failed"]).fails(2, &["success, failure, warning"]);
+}
+
+#[test]
 fn the_log_names_what_is_damaged_before_its_key() {
     let place = with_object();
     damage(&place, &["primary"]);
@@ -310,6 +350,19 @@ fn a_store_that_cannot_be_used_is_told_of_once() {
     }
     let told = place.run(["store", "list"]).succeeds();
     assert_eq!(told.stderr, "", "the answer says it");
+    let reason = "is the disk mounted?";
+    assert_eq!(told.stdout.matches(reason).count(), 1, "{told:?}");
+    place.bag("later", "later\n");
+    for command in
+        [&["fixity", "run", "--all"][..], &["deposit", "later.tar", "--wait", "--timeout", "1s"], &["config", "check"]]
+    {
+        let told = place.run(command);
+        let all = format!("{}{}", told.stdout, told.stderr);
+        // A table goes on on further lines.
+        let all = all.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(all.matches(reason).count(), 1, "{command:?}: {told:?}");
+        assert!(!all.contains("os error") && all.matches("store secondary").count() > 1, "{told:?}");
+    }
     assert_eq!(place.run(["-q", "items", "list"]).succeeds().stderr, "");
     // A program that goes on logs it, with its time.
     let told = place.run(["schedule", "--once"]).stderr;

@@ -1,13 +1,15 @@
-//! The program with a terminal on standard error: what it draws there.
+//! The program at a terminal: what it draws on standard error, and what it asks.
 
 use std::fs::{File, OpenOptions};
-use std::io::Read as _;
+use std::io::{Read as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
-use std::process::{Child, ChildStdin, Stdio};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::thread::{self, JoinHandle};
 
 use regex::Regex;
+use rustix::fs::OFlags;
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
@@ -36,16 +38,8 @@ pub(crate) struct Ended {
 impl Place {
     /// Starts the program with a terminal of so many columns; nothing comes on standard input, which stays open.
     pub(crate) fn start_at_terminal(&self, columns: u16, arguments: &[&str]) -> AtTerminal {
-        let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
-        grantpt(&terminal).unwrap();
-        unlockpt(&terminal).unwrap();
-        tcsetwinsize(&terminal, Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
-        let name = ptsname(&terminal, Vec::new()).unwrap();
-        let name = std::ffi::OsStr::from_bytes(name.as_bytes());
-        let stderr: OwnedFd = OpenOptions::new().read(true).write(true).open(name).unwrap().into();
-        let mut command = self.command();
-        // A terminal that says what it is, whatever the environment of the test has.
-        command.env("TERM", "xterm").env_remove("NO_COLOR").env_remove("COLUMNS");
+        let (terminal, stderr) = open_terminal(columns);
+        let mut command = self.command_at_terminal();
         let mut child =
             command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(stderr).spawn().unwrap();
         // The end of the terminal that the program has is its own alone, so that it ends with it.
@@ -61,12 +55,48 @@ impl Place {
         AtTerminal { child, stdin, stdout, drawn }
     }
 
+    /// Runs the program with a terminal as standard input, standard output and standard error, where this is typed. What the
+    /// terminal shows in the end, with what was typed, and the exit code.
+    pub(crate) fn run_by_typing(&self, columns: u16, arguments: &[&str], typed: &str) -> (Option<i32>, String) {
+        let (terminal, end) = open_terminal(columns);
+        // The terminal keeps the lines until they are read.
+        File::from(terminal.try_clone().unwrap()).write_all(typed.as_bytes()).unwrap();
+        let mut command = self.command_at_terminal();
+        command.stdin(end.try_clone().unwrap()).stdout(end.try_clone().unwrap()).stderr(end);
+        let mut child = command.args(arguments).spawn().unwrap();
+        drop(command);
+        let drawn = thread::spawn(move || read_all(File::from(terminal)));
+        let code = child.wait().unwrap().code();
+        let (_, screen) = follow(&String::from_utf8(drawn.join().unwrap()).unwrap());
+        (code, screen)
+    }
+
+    /// The program with a terminal that says what it is, whatever the environment of the test has.
+    fn command_at_terminal(&self) -> Command {
+        let mut command = self.command();
+        command.env("TERM", "xterm").env_remove("NO_COLOR").env_remove("COLUMNS");
+        command
+    }
+
     /// Runs the program with a terminal of so many columns.
     pub(crate) fn run_at_terminal(&self, columns: u16, arguments: &[&str]) -> Ended {
         let mut started = self.start_at_terminal(columns, arguments);
         started.stdin = None;
         started.wait()
     }
+}
+
+/// A new terminal of so many columns: the end that a person has, and the end that programs have.
+fn open_terminal(columns: u16) -> (OwnedFd, OwnedFd) {
+    let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
+    grantpt(&terminal).unwrap();
+    unlockpt(&terminal).unwrap();
+    tcsetwinsize(&terminal, Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
+    let name = ptsname(&terminal, Vec::new()).unwrap();
+    let name = std::ffi::OsStr::from_bytes(name.as_bytes());
+    let flags = OFlags::NOCTTY.bits().cast_signed();
+    let end = OpenOptions::new().read(true).write(true).custom_flags(flags).open(name).unwrap();
+    (terminal, end.into())
 }
 
 /// Reads until the last program has closed the terminal, which Linux tells by an error.

@@ -19,7 +19,7 @@ use strongroom_storage::{Capabilities, StorageError, Store};
 pub(crate) use self::admission::{Admission, by_name};
 use self::rate::ByteRate;
 use crate::crash_point;
-use crate::error::chain;
+use crate::error::{chain, without_system_codes};
 use crate::event::Event;
 use crate::settings::StoreSettings;
 
@@ -75,7 +75,7 @@ impl Refusal {
             StorageError::Away { reason, .. } | StorageError::Unusable { reason, .. } => reason.clone(),
             other => chain(other),
         };
-        Self { availability: Availability::Away, reason }
+        Self { availability: Availability::Away, reason: without_system_codes(&reason) }
     }
 
     /// It could not be compared with what the registry knows.

@@ -2,7 +2,7 @@
 
 use strongroom_registry::batches::{self, Batch, BatchFilter};
 use strongroom_registry::items::{self, ItemFilter};
-use strongroom_registry::{BatchId, BatchState, RegistryError, Scope, Time, Transaction};
+use strongroom_registry::{BatchId, BatchState, RegistryError, Scope, Time, Transaction, restorations};
 
 use super::authorization::{BATCHES_LIST, BATCHES_SHOW, BATCHES_STEER, ITEMS_WORK};
 use super::items::{Ask, check_folder};
@@ -55,6 +55,15 @@ pub fn show(context: &OpContext, batch: BatchId) -> Result<BatchView, EngineErro
     Ok(authorized.read(|tx| {
         let batch = find(tx, authorized.scope(), batch)?;
         BatchView::read(tx, batch)
+    })?)
+}
+
+/// How many objects a batch of restorations restores, also those that have no work items yet, and their bytes.
+pub fn restoration_amount(context: &OpContext, batch: BatchId) -> Result<(u64, u64), EngineError> {
+    let authorized = context.authorize(&BATCHES_SHOW)?;
+    Ok(authorized.read(|tx| {
+        find(tx, authorized.scope(), batch)?;
+        restorations::amount(tx, batch)
     })?)
 }
 

@@ -46,7 +46,9 @@ impl Caller {
             && email.matches('@').count() == 1
             && !email.chars().any(|c| c.is_whitespace() || is_unseen(c));
         if !is_address {
-            return Err(EngineError::Usage(format!("{email:?} is no email address; give one such as ann@example.edu")));
+            return Err(
+                EngineError::Usage(format!("{email:?} is no email address")).next("give one such as ann@example.edu")
+            );
         }
         Ok(Self::of_system(Actor::new(ActorKind::User, &email), Role::SystemAdmin))
     }

@@ -48,7 +48,7 @@ pub fn set(
     active: Option<bool>,
 ) -> Result<InstitutionView, EngineError> {
     if name.is_none() && active.is_none() {
-        return Err(EngineError::Usage("nothing to set: give a name, or whether it is active".to_owned()));
+        return Err(EngineError::Usage("nothing to set".to_owned()).next("give --name NAME or --active true|false"));
     }
     let (authorized, found) = context.authorize_in(&INSTITUTIONS_SET, institution)?;
     let scope = authorized.scope();

@@ -79,8 +79,10 @@ pub fn add(context: &OpContext, document: Document) -> Result<AddedProfileView, 
     let Document { name, file, bytes } = document;
     let name = name_of(name, file.as_deref())?;
     let source = file.unwrap_or_else(|| "standard input".to_owned());
-    let (profile, problems) = Profile::parse(&bytes)
-        .map_err(|error| EngineError::CheckFailed(format!("{source} is no profile: {}", chain(&error))))?;
+    let (profile, problems) = Profile::parse(&bytes).map_err(|error| {
+        EngineError::CheckFailed(format!("{source} is no profile: {}", chain(&error)))
+            .next("correct it; \"strongroom profile show aptrust-2.3 --document\" shows a profile")
+    })?;
     if problems.iter().any(|problem| problem.severity == Severity::Error) {
         return Ok(AddedProfileView { profile: name, version: None, outcome: ProfileOutcome::Refused, problems });
     }

@@ -44,7 +44,8 @@ pub fn run(
     let settings = authorized.settings();
     let first = settings.placement(&settings.ingest.default_placement).and_then(<[String]>::first);
     let Some(name) = store.map(str::to_owned).or_else(|| first.cloned()) else {
-        return Err(EngineError::Usage("there is no store to read: give --store".to_owned()));
+        return Err(EngineError::Usage("there is no store to read".to_owned())
+            .next("name it with --store; \"strongroom store list\" shows the stores"));
     };
     let context = authorized.open_to_adopt()?;
     let target = Target::of_system(format!("the registry, from store {name}"));

@@ -108,7 +108,7 @@ pub fn move_to(
 ) -> Result<MovedRegistryView, EngineError> {
     let authorized = installation.authorize(&REGISTRY_MIGRATE)?;
     let Location::Sqlite(file) = authorized.location()? else {
-        return Err(EngineError::Refused("the registry of this data directory is in PostgreSQL already".to_owned()));
+        return Err(EngineError::Refused("the registry of this data directory is in PostgreSQL already".to_owned()).next("\"strongroom config show\" says in which; \"strongroom migrate --schema\" brings its schema up to date"));
     };
     let target = authorized.settings().registry.location(url, authorized.directory())?;
     authorized.require_registry()?;

@@ -220,6 +220,7 @@ impl Filling<'_> {
         let detail = format!("{name} in store {store} ({key}) was copied from other stores and verified");
         let about = About { institution: self.object.institution, object, content };
         let event = about.event(now(self.home)?, "recovery", "success", detail.clone(), "as recorded".into());
+        let event = event.in_store(store);
         Ok(Some(Solved { finding: finding.id, detail, event }))
     }
 

@@ -182,10 +182,12 @@ fn note(summary: &mut BackfillSummary, object: &str, reason: &str) {
 fn check_store(home: &Home, store: &str) -> Result<(), EngineError> {
     home.store(store)?;
     if !home.settings.preservation_stores().contains(&store) {
-        return Err(EngineError::Usage(format!("{store} is not a preservation store: no placement names it")));
+        return Err(EngineError::Usage(format!("{store} is not a preservation store: no placement names it"))
+            .next("\"strongroom store list\" shows the stores and what they are for"));
     }
     if home.is_retired(store)? {
-        return Err(EngineError::Usage(format!("the store {store} is retired: it takes no copies")));
+        return Err(EngineError::Usage(format!("the store {store} is retired: it takes no copies"))
+            .next(format!("\"strongroom store retire --undo {store}\" takes it back into use")));
     }
     Ok(())
 }

@@ -37,7 +37,8 @@ pub struct Replacement {
 /// or belongs to another registry.
 pub fn replace(home: &Home, name: &str) -> Result<Replacement, EngineError> {
     if home.is_retired(name)? {
-        return Err(EngineError::Usage(format!("the store {name} is retired: it takes no copies")));
+        return Err(EngineError::Usage(format!("the store {name} is retired: it takes no copies"))
+            .next(format!("\"strongroom store retire --undo {name}\" takes it back into use")));
     }
     put_in_place(home, name, false)
 }
@@ -60,13 +61,13 @@ fn put_in_place(home: &Home, name: &str, only_itself: bool) -> Result<Replacemen
     let is_begun = replaced.is_some_and(|known| known.id == id && known.replacing == Some(id));
     if only_itself && !(is_behind || is_begun) {
         let reason = home.access(name)?.state().reason.unwrap_or_default();
-        return Err(EngineError::Usage(format!("the store {name} stays retired, since it cannot be used: {reason}")));
+        return Err(EngineError::Usage(format!("the store {name} stays retired, since it cannot be used: {reason}"))
+            .next(format!("\"strongroom store check {name}\" says more of it")));
     }
     check(home, name, id, is_behind, &known)?;
     if let Some(reason) = watermark::contradiction(&found, epoch.as_ref()) {
-        return Err(EngineError::Usage(format!(
-            "what lies in the place of store {name} {reason}: empty the place, or give the store another one, and run \
-             \"strongroom store replace {name}\" again"
+        return Err(EngineError::Usage(format!("what lies in the place of store {name} {reason}")).next(format!(
+            "empty the place, or give the store another one, and run \"strongroom store replace {name}\" again"
         )));
     }
     write(home, name, move |tx, name| stores::begin_replacing(tx, name, id))?;
@@ -79,7 +80,8 @@ fn put_in_place(home: &Home, name: &str, only_itself: bool) -> Result<Replacemen
         let reason = state.reason.unwrap_or_default();
         return Err(EngineError::Usage(format!(
             "the registry knows store {name} as {id} now, and cannot use it: {reason}"
-        )));
+        ))
+        .next(format!("\"strongroom store check {name}\" says more of it")));
     }
     let replaced = replaced.map(|store| store.id).filter(|replaced| *replaced != id);
     Ok(Replacement { replaced, id, only_copies })
@@ -88,7 +90,10 @@ fn put_in_place(home: &Home, name: &str, only_itself: bool) -> Result<Replacemen
 /// The store that lies in the place of `name`, or one that is made there where that may be; with its id.
 fn open_or_make(home: &Home, name: &str, may_make: bool) -> Result<(Arc<dyn Store>, Uuid), EngineError> {
     let settings = home.settings.stores.get(name);
-    let settings = settings.ok_or_else(|| EngineError::Usage(format!("the settings have no store {name}")))?;
+    let settings = settings.ok_or_else(|| {
+        EngineError::Usage(format!("the settings have no store {name}"))
+            .next("\"strongroom store list\" shows those there are")
+    })?;
     let store = match settings.open(name, &home.directory) {
         Ok(store) => store,
         Err(_) if may_make => make(settings, name, &home.directory)?,

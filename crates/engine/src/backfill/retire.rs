@@ -231,7 +231,8 @@ fn check_is_kept_in(home: &Home, store: &str) -> Result<(), EngineError> {
     }
     Err(EngineError::Usage(format!(
         "{store} is not a preservation store: no placement names it, and no object lies in it"
-    )))
+    ))
+    .next("\"strongroom store list\" shows the stores and what they are for"))
 }
 
 /// Tells each object of a placement that lies in `store` and has no verified copies in `other`; how many there are.
@@ -272,7 +273,8 @@ fn unverified<E: From<EngineError>>(
 /// [`EngineError::Usage`] where it is not retired, or cannot be used.
 pub fn use_again(home: &Home, store: &str) -> Result<(), EngineError> {
     if !home.is_retired(store)? {
-        return Err(EngineError::Usage(format!("the store {store} is in use: it is not retired")));
+        return Err(EngineError::Usage(format!("the store {store} is in use: it is not retired"))
+            .next("\"strongroom store list\" shows which are retired"));
     }
     let mut state = home.access(store)?.try_now();
     if state.availability == Availability::Refused {
@@ -282,7 +284,8 @@ pub fn use_again(home: &Home, store: &str) -> Result<(), EngineError> {
     }
     if state.availability != Availability::Available {
         let reason = state.reason.unwrap_or_default();
-        return Err(EngineError::Usage(format!("the store {store} stays retired, since it cannot be used: {reason}")));
+        return Err(EngineError::Usage(format!("the store {store} stays retired, since it cannot be used: {reason}"))
+            .next(format!("\"strongroom store check {store}\" says more of it")));
     }
     doubt(home, store, stores::doubt_copies)?;
     doubt(home, store, stores::doubt_object_copies)?;

@@ -41,6 +41,7 @@ impl About {
             outcome: outcome.into(),
             detail: Some(detail),
             outcome_detail: Some(came_of_it),
+            store: None,
             agent: AGENT.into(),
             actor: None,
         }
@@ -137,7 +138,7 @@ pub(super) fn quarantined(
             key.to_string(),
         ),
     };
-    Ok(about.event(super::now(home)?, "quarantine", outcome, detail, came_of_it))
+    Ok(about.event(super::now(home)?, "quarantine", outcome, detail, came_of_it).in_store(witness.store.name()))
 }
 
 fn keep_bytes(

@@ -254,7 +254,7 @@ impl Case<'_> {
 
     fn event(&self, kind: &str, outcome: &str, detail: String, came_of_it: String) -> Result<EventRow, OperationError> {
         let event = about(self.watched).event(now(self.home)?, kind, outcome, detail, came_of_it);
-        Ok(event.on_behalf_of(self.hold.actor()))
+        Ok(event.in_store(&self.watched.store).on_behalf_of(self.hold.actor()))
     }
 
     fn repair(
@@ -389,5 +389,5 @@ fn about(watched: &WatchedObject) -> About {
 
 fn passed(watched: &WatchedObject, time: strongroom_registry::Time) -> EventRow {
     let detail = format!("declaration, inventories and sidecars in store {} compared with the registry", watched.store);
-    about(watched).event(time, "fixity check", "success", detail, "as recorded".into())
+    about(watched).event(time, "fixity check", "success", detail, "as recorded".into()).in_store(&watched.store)
 }

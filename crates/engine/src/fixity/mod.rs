@@ -104,13 +104,15 @@ fn about(copy: &WatchedCopy) -> About {
 /// The event of a copy that was read and is right.
 fn passed(copy: &WatchedCopy, time: Time) -> EventRow {
     let detail = format!("read from store {}: {}", copy.store, copy.key);
-    about(copy).event(time, "fixity check", "success", detail, format!("sha512:{}", copy.sha512))
+    let came_of_it = format!("sha512:{}", copy.sha512);
+    about(copy).event(time, "fixity check", "success", detail, came_of_it).in_store(&copy.store)
 }
 
 /// The event of a copy that could not be read. Not a fixity check: nobody saw its bytes.
 fn attested(copy: &WatchedCopy, time: Time, size: u64, class: &str) -> EventRow {
     let detail = format!("not readable now in store {}, not read: {}", copy.store, copy.key);
-    about(copy).event(time, "validation", "success", detail, format!("{size} bytes, class {class}, as the store says"))
+    let came_of_it = format!("{size} bytes, class {class}, as the store says");
+    about(copy).event(time, "validation", "success", detail, came_of_it).in_store(&copy.store)
 }
 
 /// Puts declaration, inventories and sidecars of an object into a store that lacks them, as recorded, from the stores that

@@ -141,7 +141,7 @@ impl Case<'_> {
 
     fn event(&self, kind: &str, outcome: &str, detail: String, came_of_it: String) -> Result<EventRow, OperationError> {
         let event = self.about().event(now(self.home)?, kind, outcome, detail, came_of_it);
-        Ok(event.on_behalf_of(self.hold.actor()))
+        Ok(event.in_store(&self.copy.store).on_behalf_of(self.hold.actor()))
     }
 
     /// The copy is right after all: the check is recorded, and what was found before is solved.

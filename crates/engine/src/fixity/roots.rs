@@ -172,6 +172,7 @@ impl Case<'_> {
             outcome: outcome.into(),
             detail: Some(detail),
             outcome_detail: Some(outcome_detail),
+            store: Some(self.root.store.to_owned()),
             agent: AGENT.into(),
             actor: self.actor.cloned(),
         })

@@ -183,9 +183,10 @@ pub fn repair(home: &Home, id: FindingId, actor: Option<&Actor>) -> Result<Repai
         Ok(RepairOutcome::Attested) => Ok(RepairOutcome::Right),
         Ok(outcome) => Ok(outcome),
         Err(OperationError::Busy(until)) => Err(EngineError::Usage(format!(
-            "the object {} is being worked on until {until}; try again then",
+            "the object {} is being worked on until {until}",
             finding.object_identifier
-        ))),
+        ))
+        .next("try again then")),
         Err(OperationError::Interrupted(reason)) => Err(EngineError::Usage(reason.to_string())),
         Err(OperationError::Engine(error)) => Err(error),
     }

@@ -18,7 +18,7 @@ use super::deposit::DepositOptions;
 use super::intake::{PackageSource, bag_trouble, package_source};
 use super::kind::DepositKind;
 use super::manifest;
-use super::stages::verify::prove_rest;
+use super::stages::verify::{name_of, prove_rest};
 use super::stages::write::{assembly, class_of, record_again, staged_record};
 use super::staging;
 use crate::home::NamedStore;
@@ -113,8 +113,10 @@ pub(super) fn complete(
         let Some(first) = lacking.first() else { return Ok(()) };
         if last == Some(first.sha512) {
             return Err(StageError::Transient(format!(
-                "store {name} does not show sha512:{} of version {} as it was put there",
-                first.sha512, version.number
+                "store {name} does not show {} of version {} as it was put there (sha512:{})",
+                name_of(context, first, version)?,
+                version.number,
+                first.sha512
             )));
         }
         last = Some(first.sha512);
@@ -176,9 +178,11 @@ impl Making<'_, '_, '_> {
         match left.first() {
             None => Ok(()),
             Some(lost) => Err(StageError::Transient(format!(
-                "version {} is being committed, and sha512:{} of it is neither in staging, nor in another store, nor in \
-                 the deposit; put the deposit back where it was, or restore a store",
-                self.version.number, lost.sha512
+                "version {} is being committed, and {} is neither in staging, nor in another store, nor in the deposit \
+                 (sha512:{}); put the deposit back where it was, or restore a store",
+                self.version.number,
+                name_of(self.context, lost, self.version)?,
+                lost.sha512
             ))),
         }
     }

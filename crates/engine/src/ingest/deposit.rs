@@ -228,7 +228,8 @@ fn open_institution(tx: &mut dyn Transaction, request: &DepositRequest) -> Resul
     if institution.active {
         return Ok(institution);
     }
-    Err(EngineError::Usage(format!("the institution {} is deactivated and cannot deposit", request.institution)))
+    Err(EngineError::Usage(format!("the institution {} is deactivated and cannot deposit", request.institution))
+        .next(format!("\"strongroom institution set {} --active true\" activates it", request.institution)))
 }
 
 /// The collection of a request, which takes deposits.
@@ -252,7 +253,7 @@ fn open_collection(
 /// The packages of a request, as far as they can be checked without the registry.
 fn packages(request: &DepositRequest) -> Result<Vec<Package>, EngineError> {
     if request.sources.is_empty() {
-        return Err(EngineError::Usage("nothing to deposit: name at least one path or URL".into()));
+        return Err(EngineError::Usage("nothing to deposit".into()).next("name at least one path or URL"));
     }
     let is_single = request.primary_id.is_some() || request.digest.is_some() || !request.local_ids.is_empty();
     if request.sources.len() > 1 && is_single {
@@ -307,7 +308,9 @@ fn check_source(source: &PackageSource, request: &DepositRequest) -> Result<(), 
         }
         // A work item would keep it as something that is read as a path.
         (PackageSource::Url(url), _) if !matches!(url.scheme(), "http" | "https") => {
-            return Err(EngineError::Usage(format!("{url} is no URL of a web server: give one with http or https")));
+            return Err(
+                EngineError::Usage(format!("{url} is no URL of a web server")).next("give one with http or https")
+            );
         }
         _ => {}
     }
@@ -354,7 +357,10 @@ pub(crate) fn takes_no_deposits(collection: &str, institution: &str) -> String {
 /// A path as an absolute one, which must exist; other sources as they are. With the name of the file.
 fn located(source: &PackageSource) -> Result<(PackageSource, String), EngineError> {
     let shown = source.to_string();
-    let nameless = || EngineError::Usage(format!("{shown:?} has no file name to name the object by"));
+    let nameless = || {
+        EngineError::Usage(format!("{shown:?} has no file name to name the object by"))
+            .next("name the object with --primary-id, or give a path or URL that ends in a file name")
+    };
     let PackageSource::LocalPath(path) = source else {
         return Ok((source.clone(), source.file_name().ok_or_else(nameless)?));
     };
@@ -365,7 +371,7 @@ fn located(source: &PackageSource) -> Result<(PackageSource, String), EngineErro
         _ => EngineError::Io { act: "look at", path: shown.clone(), source: error },
     })?;
     if absolute.to_str().is_none() {
-        return Err(EngineError::Usage(format!("{shown:?} is not UTF-8; give the deposit a path that is")));
+        return Err(EngineError::Usage(format!("{shown:?} is not UTF-8")).next("give the deposit a path that is"));
     }
     // The name as the depositor wrote it, not what a link points to.
     let name = path.file_name().or_else(|| Path::new(&absolute).file_name()).ok_or_else(nameless)?;

@@ -159,7 +159,8 @@ pub fn adopt(home: &Home, request: &AdoptRequest, progress: &mut dyn FnMut(&Summ
     let all: Vec<String> = home.preservation_stores().iter().map(|store| store.name().to_owned()).collect();
     if let Some(other) = request.stores.iter().find(|name| !all.contains(name)) {
         home.store(other)?;
-        return Err(EngineError::Usage(format!("{other} is not a preservation store: no placement names it")));
+        return Err(EngineError::Usage(format!("{other} is not a preservation store: no placement names it"))
+            .next("\"strongroom store list\" shows the stores and what they are for"));
     }
     let chosen = if request.stores.is_empty() { &all } else { &request.stores };
     let mut summary = Summary::default();

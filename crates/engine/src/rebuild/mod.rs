@@ -173,9 +173,16 @@ pub fn run(home: &Home, store: &str, progress: &mut dyn FnMut(&Summary)) -> Resu
     let in_store = home.store(store)?.as_ref();
     let roles = [&home.roles.receiving, &home.roles.staging, &home.roles.restoration, &home.roles.quarantine];
     if roles.iter().any(|role| role.name() == store) || home.settings.is_restoration_store(store) {
-        return Err(EngineError::Usage(format!("{store} is not a preservation store: it has a role of its own")));
+        return Err(EngineError::Usage(format!("{store} is not a preservation store: it has a role of its own"))
+            .next("\"strongroom store list\" shows the stores and what they are for"));
     }
-    home.registry.write(record::begin)?;
+    home.registry.write(record::begin).map_err(|error| match error {
+        RegistryError::State { .. } => EngineError::from(error).next(
+            "\"strongroom rebuild --adopt\" imports what the stores know and this registry does not; for a registry from the \
+             stores alone, make a new data directory with the same stores",
+        ),
+        other => other.into(),
+    })?;
     put_builtins(&home.registry)?;
     let mut held = adoption::begin(home)?;
     let acts = adoption::acts(in_store)?;

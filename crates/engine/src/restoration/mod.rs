@@ -129,6 +129,7 @@ fn end(context: &StageContext<'_>, object: &Object, what: &str, given: &Delivery
         outcome: "success".into(),
         detail: Some(what.to_owned()),
         outcome_detail: Some(given.to_string()),
+        store: None,
         agent: AGENT.into(),
         actor,
     };

@@ -233,6 +233,7 @@ impl<'c> CopyReader<'c> {
             outcome: "failure".into(),
             detail: Some(format!("read from {} for a restoration", copy.store)),
             outcome_detail: Some(text.clone()),
+            store: Some(copy.store.clone()),
             agent: AGENT.into(),
             actor: None,
         };

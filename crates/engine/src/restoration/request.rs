@@ -46,7 +46,9 @@ impl RestorationTarget {
         check_apart(home, &absolute)?;
         match absolute.into_os_string().into_string() {
             Ok(text) => Ok(Some(text)),
-            Err(_) => Err(EngineError::Usage(format!("{shown:?} is not UTF-8; name a folder that is"))),
+            Err(_) => {
+                Err(EngineError::Usage(format!("{shown:?} is not UTF-8")).next("name a folder whose path is UTF-8"))
+            }
         }
     }
 }
@@ -343,10 +345,8 @@ pub(super) fn as_text(options: &impl Serialize) -> Result<String, RegistryError>
 fn check_is_free(folder: &str, name: &str) -> Result<(), EngineError> {
     let path = Path::new(folder).join(safe_name(name));
     if path.symlink_metadata().is_ok() {
-        return Err(EngineError::Usage(format!(
-            "{} exists already and is not replaced; move it away, or restore into another folder",
-            path.display()
-        )));
+        return Err(EngineError::Usage(format!("{} exists already and is not replaced", path.display()))
+            .next("move it away, or restore into another folder"));
     }
     Ok(())
 }

@@ -47,7 +47,8 @@ impl Selection {
     /// There are none or too many, or one is no pattern.
     pub(super) fn parse(paths: &[String]) -> Result<Self, EngineError> {
         if paths.is_empty() || paths.len() > MOST {
-            return Err(EngineError::Usage(format!("{} paths are named; 1 to {MOST} can be", paths.len())));
+            return Err(EngineError::Usage(format!("{} paths are named; 1 to {MOST} can be", paths.len()))
+                .next("name folders or patterns in the place of single files"));
         }
         let named = paths.iter().map(|given| {
             let path = given.trim_start_matches("./").trim_matches('/').to_owned();

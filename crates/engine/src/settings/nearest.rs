@@ -1,5 +1,7 @@
 //! Which known word a mistyped one was meant to be.
 
+use std::collections::HashSet;
+
 use strsim::osa_distance;
 
 /// Longer words are not typing errors of known ones, and the work grows with the product of both lengths.
@@ -13,9 +15,11 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     candidates.into_iter().min_by_key(|candidate| distance(word, candidate))
 }
 
-/// The names most like a word, the most similar first; none where none is near it.
+/// The names most like a word, the most similar first and each once; none where none is near it.
 pub fn nearest_few<'n>(word: &str, names: impl IntoIterator<Item = &'n str>) -> Vec<&'n str> {
-    let mut names: Vec<&str> = names.into_iter().filter(|name| is_near(word, name)).collect();
+    let mut seen = HashSet::new();
+    let is_new = |name: &&'n str| seen.insert(*name);
+    let mut names: Vec<&str> = names.into_iter().filter(|name| is_near(word, name)).filter(is_new).collect();
     names.sort_by_cached_key(|name| distance(word, name));
     names.truncate(PROPOSED);
     names
@@ -68,5 +72,6 @@ mod tests {
         assert_eq!(nearest_few("receivin", names), ["receiving", "recieving"]);
         assert_eq!(nearest_few("nope", ["ingest.fetch", "ingest.compare"]), Vec::<&str>::new(), "none is near");
         assert_eq!(nearest_few("x", []), Vec::<&str>::new());
+        assert_eq!(nearest_few("fixty", ["fixity", "outbox", "fixity"]), ["fixity"], "each once");
     }
 }

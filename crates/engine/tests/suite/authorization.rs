@@ -139,7 +139,7 @@ const CASES: &[Case] = cases! {
     "deposits::show" "items.show" |call, world| something(app::deposits::show(call, world.item));
     "deposits::show_all" "items.show" |call, world| something(app::deposits::show_all(call, &[world.item]));
     "events::list" "events.list" |call, _| {
-        app::events::list(call, &letters(), None, None).map(|page| some(&page.items))
+        app::events::list(call, &letters(), &app::events::Filter::default(), None).map(|page| some(&page.items))
     };
     "files::list" "files.list" |call, _| {
         let filter = app::files::Filter::default();

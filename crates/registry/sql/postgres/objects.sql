@@ -87,16 +87,16 @@ WHERE i.item_id = $1 AND i.content_id IS NOT NULL
 ORDER BY k.key COLLATE "C"
 -- name: events.insert
 INSERT INTO events (id, institution_id, object_id, file_id, content_id, item_id, version, type, components, time,
-    outcome, detail, outcome_detail, agent, actor_id)
+    outcome, detail, outcome_detail, agent, actor_id, store)
 SELECT id, institution_id, object_id, file_id, content_id, item_id, version, type, components, time, outcome,
-    detail, outcome_detail, agent, actor_id FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::uuid[],
+    detail, outcome_detail, agent, actor_id, store FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::uuid[],
     $6::uuid[], $7::bigint[], $8::text[], $9::text[], $10::bigint[], $11::text[], $12::text[], $13::text[],
-    $14::text[], $15::uuid[]) AS new (id, institution_id, object_id, file_id, content_id, item_id, version, type, components,
-    time, outcome, detail, outcome_detail, agent, actor_id)
+    $14::text[], $15::uuid[], $16::text[]) AS new (id, institution_id, object_id, file_id, content_id, item_id, version, type,
+    components, time, outcome, detail, outcome_detail, agent, actor_id, store)
 ON CONFLICT DO NOTHING
 -- name: events.of_object
 SELECT e.id, e.institution_id, e.object_id, e.file_id, e.content_id, e.item_id, e.version, e.type, e.components, e.time,
-    e.outcome, e.detail, e.outcome_detail, e.agent, f.path, c.md5, c.sha1, c.sha256, c.sha512,
+    e.outcome, e.detail, e.outcome_detail, e.store, e.agent, f.path, c.md5, c.sha1, c.sha256, c.sha512,
     e.actor_id, a.kind, a.name
 FROM events e JOIN objects o ON o.id = e.object_id LEFT JOIN files f ON f.id = e.file_id
 LEFT JOIN contents c ON c.id = e.content_id

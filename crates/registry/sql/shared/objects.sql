@@ -58,6 +58,11 @@ FROM contents c JOIN objects o ON o.id = c.object_id JOIN institutions i ON i.id
 SELECT min(f.path) AS first_path, count(DISTINCT f.id) AS paths
 FROM entries e JOIN objects o ON o.id = e.object_id JOIN files f ON f.id = e.file_id
 WHERE e.content_id = ?1 AND (e.generation <> o.generation OR e.version <= o.head)
+-- The same up to a version of its own, which need not be published.
+-- name: contents.paths_within
+SELECT min(f.path) AS first_path, count(DISTINCT f.id) AS paths
+FROM entries e JOIN files f ON f.id = e.file_id
+WHERE e.content_id = ?1 AND e.generation = ?2 AND e.version <= ?3
 -- name: contents.uncopied
 SELECT c.id, c.sha512, c.size, i.staging_key, i.staging_offset
 FROM contents c LEFT JOIN interim_files i ON i.item_id = ?7 AND i.path =
@@ -132,7 +137,7 @@ WHERE id = ?1 AND (state = 'preparing' OR (state = 'committing' AND inventory_sh
 UPDATE versions SET state = 'published', published_at = ?2, record_head = NULL WHERE id = ?1 AND state = 'committing'
 -- name: events.of_version
 SELECT e.id, e.institution_id, e.object_id, e.file_id, e.content_id, e.item_id, e.version, e.type, e.components, e.time,
-    e.outcome, e.detail, e.outcome_detail, e.agent, e.actor_id, a.kind, a.name
+    e.outcome, e.detail, e.outcome_detail, e.store, e.agent, e.actor_id, a.kind, a.name
 FROM events e LEFT JOIN actors a ON a.id = e.actor_id WHERE e.object_id = ?1 AND e.version = ?2 ORDER BY e.time, e.id
 -- name: entries.state
 SELECT c.sha512, f.path

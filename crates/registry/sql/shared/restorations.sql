@@ -20,6 +20,17 @@ SELECT count(*) AS items FROM work_items WHERE batch_id = ?1 AND action <> 'rest
 -- name: restorations.last_object
 SELECT object_id FROM work_items WHERE batch_id = ?1 AND action <> 'restore_batch' AND object_id IS NOT NULL
 ORDER BY object_id DESC LIMIT 1
+-- Those that have work items, those of the list that have none yet, and those of the collection after ?2 while work items are
+-- made of them.
+-- name: restorations.amount
+SELECT count(*) AS objects, CAST(coalesce(sum(part.bytes), 0) AS BIGINT) AS bytes FROM (
+    SELECT w.size AS bytes FROM work_items w WHERE w.batch_id = ?1 AND w.action <> 'restore_batch'
+    UNION ALL
+    SELECT o.bytes FROM restoration_entries e JOIN objects o ON o.id = e.object_id WHERE e.batch_id = ?1
+    UNION ALL
+    SELECT o.bytes FROM work_items b JOIN objects o ON o.collection_id = b.collection_id
+    WHERE b.batch_id = ?1 AND b.action = 'restore_batch' AND b.stage = 'expand' AND b.status IN ('pending', 'started')
+        AND o.id > ?2 AND o.state = 'active') AS part
 -- name: restorations.put_result
 INSERT INTO restoration_results (item_id, place, size, sha256) VALUES (?1, ?2, ?3, ?4)
 ON CONFLICT (item_id) DO UPDATE SET place = ?2, size = ?3, sha256 = ?4

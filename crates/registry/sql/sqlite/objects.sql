@@ -70,12 +70,12 @@ WHERE i.item_id = ?1 AND i.content_id IS NOT NULL
 ORDER BY k.key
 -- name: events.insert
 INSERT INTO events (id, institution_id, object_id, file_id, content_id, item_id, version, type, components, time, outcome,
-    detail, outcome_detail, agent, actor_id)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)
+    detail, outcome_detail, agent, actor_id, store)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)
 ON CONFLICT DO NOTHING
 -- name: events.of_object
 SELECT e.id, e.institution_id, e.object_id, e.file_id, e.content_id, e.item_id, e.version, e.type, e.components, e.time,
-    e.outcome, e.detail, e.outcome_detail, e.agent, f.path, c.md5, c.sha1, c.sha256, c.sha512,
+    e.outcome, e.detail, e.outcome_detail, e.store, e.agent, f.path, c.md5, c.sha1, c.sha256, c.sha512,
     e.actor_id, a.kind, a.name
 FROM events e JOIN objects o ON o.id = e.object_id LEFT JOIN files f ON f.id = e.file_id
 LEFT JOIN contents c ON c.id = e.content_id

@@ -201,6 +201,19 @@ pub struct ItemProblem {
     pub message: String,
 }
 
+/// Most characters of a problem's message in the note of an item.
+const MOST_CHARACTERS: usize = 500;
+
+impl ItemProblem {
+    /// What the note of an item ends with whose package has this problem as its worst, or as the first of the worst.
+    pub fn in_note(&self) -> String {
+        let message: String = self.message.chars().take(MOST_CHARACTERS).collect();
+        let place = self.path.as_deref().or(self.file.as_deref());
+        let place = place.map(|place| format!(" {place}:")).unwrap_or_default();
+        format!("; first: {}{place} {message}", self.code)
+    }
+}
+
 /// Which items a listing shows.
 #[derive(Debug, Clone, Default)]
 pub struct ItemFilter {

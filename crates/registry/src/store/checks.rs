@@ -105,6 +105,7 @@ impl PassedRow {
                 object: self.object,
                 file: None,
                 path: None,
+                stores: vec![store.clone()],
                 agent: self.agent.clone(),
                 actor: self.actor.clone(),
             });
@@ -145,7 +146,7 @@ pub fn record(tx: &mut dyn Transaction, checks: &PassedChecks) -> Result<usize, 
         found: format!("{} copies", recorded.len()),
     })?;
     let none = Value::Null;
-    let values: [Value; 15] = [
+    let values: [Value; 16] = [
         checks.id.into(),
         checks.institution.into(),
         checks.object.into(),
@@ -161,6 +162,7 @@ pub fn record(tx: &mut dyn Transaction, checks: &PassedChecks) -> Result<usize, 
         Value::Null,
         (&checks.agent).into(),
         checks.actor.as_ref().map(|actor| actor.id).into(),
+        (&checks.store).into(),
     ];
     tx.execute(Statement("events.insert"), &values)?;
     Ok(recorded.len())

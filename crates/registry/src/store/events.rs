@@ -46,6 +46,9 @@ pub struct EventRow {
     pub detail: Option<String>,
     /// What came of it.
     pub outcome_detail: Option<String>,
+    /// The store that it is about, for an act on one copy or on what lies beside the copies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub store: Option<String>,
     /// What did it.
     pub agent: String,
     /// On whose behalf, where that is known; an actor that the registry knows.
@@ -58,6 +61,12 @@ impl EventRow {
     #[must_use]
     pub fn on_behalf_of(self, actor: Option<&Actor>) -> Self {
         Self { actor: actor.cloned(), ..self }
+    }
+
+    /// The same, about what lies in a store.
+    #[must_use]
+    pub fn in_store(self, store: &str) -> Self {
+        Self { store: Some(store.to_owned()), ..self }
     }
 }
 
@@ -96,6 +105,8 @@ pub struct Event {
     pub file: Option<FileId>,
     /// The path of the file within the object.
     pub path: Option<String>,
+    /// The stores that it is about; none where it is about no copies, or was recorded without them.
+    pub stores: Vec<String>,
     /// What did it.
     pub agent: String,
     /// On whose behalf; none where that is not known.
@@ -154,6 +165,7 @@ pub fn append(tx: &mut dyn Transaction, events: &[EventRow]) -> Result<(), Regis
             event.outcome_detail.clone().into(),
             (&event.agent).into(),
             event.actor.as_ref().map(|actor| actor.id).into(),
+            event.store.clone().into(),
         ]);
     }
     tx.execute_each(Statement("events.insert"), &mut lists.into_iter())?;
@@ -175,7 +187,12 @@ pub struct EventCursor(Time, EventId);
 
 impl EventCursor {
     /// Before the first.
-    pub const START: Self = Self(Time(i64::MIN), EventId(Uuid::nil()));
+    pub const START: Self = Self::since(Time(i64::MIN));
+
+    /// Before the first of that time.
+    pub const fn since(time: Time) -> Self {
+        Self(time, EventId(Uuid::nil()))
+    }
 }
 
 /// Events of an object (of one of its files when given) in the order of the rows by time: at most `rows` rows, each told apart
@@ -260,6 +277,7 @@ fn expand(row: &EventRow, path: Option<&str>, digests: Option<&Digests>, events:
         object: row.object,
         file: row.file,
         path: shown.map(str::to_owned),
+        stores: row.store.clone().into_iter().collect(),
         agent: row.agent.clone(),
         actor: row.actor.clone(),
     };
@@ -302,10 +320,12 @@ fn expand(row: &EventRow, path: Option<&str>, digests: Option<&Digests>, events:
         events.push(Event { outcome: outcome.to_owned(), ..act });
     }
     let stored = format!("stored and read back from {}", parts.stores.join(", "));
-    events.push(part("", &row.kind, stored, row.outcome_detail.clone()));
+    let in_stores = |event: Event| Event { stores: parts.stores.clone(), ..event };
+    events.push(in_stores(part("", &row.kind, stored, row.outcome_detail.clone())));
     if parts.stores.len() > 1 {
         let copies = format!("{} copies: {}", parts.stores.len(), parts.stores.join(", "));
-        events.push(part("replication", "replication", "copied to more than one store".into(), Some(copies)));
+        let act = part("replication", "replication", "copied to more than one store".into(), Some(copies));
+        events.push(in_stores(act));
     }
 }
 
@@ -332,6 +352,7 @@ fn event_row(row: &Row) -> Result<EventRow, RegistryError> {
         outcome: row.text("outcome")?.to_owned(),
         detail: row.optional_text("detail")?.map(str::to_owned),
         outcome_detail: row.optional_text("outcome_detail")?.map(str::to_owned),
+        store: row.optional_text("store")?.map(str::to_owned),
         agent: row.text("agent")?.to_owned(),
         actor: journal::optional_actor_row(row, "actor_id")?,
     })

@@ -415,7 +415,21 @@ pub struct ContentPaths {
 
 /// The paths of a content of an object that was found within a scope; none where no published version has it.
 pub fn paths(tx: &mut dyn Transaction, content: ContentId) -> Result<Option<ContentPaths>, RegistryError> {
-    let Some(row) = tx.query_one(Statement("contents.paths"), &[content.into()])? else { return Ok(None) };
+    content_paths(tx.query_one(Statement("contents.paths"), &[content.into()])?)
+}
+
+/// The paths of a content in a version of its object and those before it, for workers: the version need not be published.
+pub fn paths_within(
+    tx: &mut dyn Transaction,
+    content: ContentId,
+    version: &Version,
+) -> Result<Option<ContentPaths>, RegistryError> {
+    let values = [content.into(), version.generation.into(), version.number.into()];
+    content_paths(tx.query_one(Statement("contents.paths_within"), &values)?)
+}
+
+fn content_paths(row: Option<Row>) -> Result<Option<ContentPaths>, RegistryError> {
+    let Some(row) = row else { return Ok(None) };
     Ok(match row.optional_text("first_path")? {
         Some(first) => Some(ContentPaths { first: first.to_owned(), more: row.count("paths")?.saturating_sub(1) }),
         None => None,

@@ -27,7 +27,7 @@ pub fn begin(tx: &mut dyn Transaction) -> Result<(), RegistryError> {
             what: "registry",
             id: "of this data directory".into(),
             state: if work { "in use: it has work items".into() } else { "in use: it has objects".into() },
-            act: "rebuild it; make a new data directory with the same stores for that".into(),
+            act: "rebuild it".into(),
         });
     }
     tenants::set_fact(tx, UNDER_WAY, "begun")

@@ -111,6 +111,14 @@ pub fn progress(tx: &mut dyn Transaction, batch: BatchId) -> Result<(u64, Option
     Ok((made, last.map(|row| row.uuid("object_id")).transpose()?.map(ObjectId)))
 }
 
+/// How many objects a batch restores, also those that have no work items yet, and their bytes.
+pub fn amount(tx: &mut dyn Transaction, batch: BatchId) -> Result<(u64, u64), RegistryError> {
+    let (_, last) = progress(tx, batch)?;
+    let last = last.unwrap_or(ObjectId(Uuid::nil()));
+    let row = tx.query_one(Statement("restorations.amount"), &[batch.into(), last.into()])?;
+    row.map_or(Ok((0, 0)), |row| Ok((row.count("objects")?, row.count("bytes")?)))
+}
+
 /// Notes where a work item has put its result.
 pub fn put_result(tx: &mut dyn Transaction, claim: &Claim, result: &RestorationResult) -> Result<(), RegistryError> {
     work::check_fence(tx, claim)?;

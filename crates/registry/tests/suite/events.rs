@@ -31,6 +31,7 @@ pub(crate) fn row(world: &World<'_>, version: &Version, file: FileId, content: C
         outcome: "success".into(),
         detail: None,
         outcome_detail: None,
+        store: None,
         agent: "strongroom".into(),
         actor: None,
     }

@@ -92,6 +92,11 @@ pub(crate) fn how_far_a_batch_came_follows_from_its_items_and_the_receipt_has_al
     assert_eq!(world.read(|tx| restorations::progress(tx, batch)), (2, Some(objects[1])));
     assert_eq!(world.read(|tx| restorations::progress(tx, BatchId::new())), (0, None));
     assert_eq!(world.read(|tx| restorations::open_items(tx, batch)), 2);
+    assert_eq!(world.read(|tx| restorations::amount(tx, batch)).0, 2);
+    let waiting = world.object("waits").id;
+    world.write(move |tx| restorations::put_entries(tx, batch, &[ObjectVersion { object: waiting, version: 1 }]));
+    assert_eq!(world.read(|tx| restorations::amount(tx, batch)).0, 3, "with those that have no work items yet");
+    world.write(move |tx| restorations::drop_entry(tx, batch, waiting));
 
     let claim = claim(&world);
     let result = RestorationResult { place: "example.edu/bag.tar".into(), size: 7, sha256: "00".repeat(32) };

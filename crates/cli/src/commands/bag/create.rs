@@ -29,10 +29,10 @@ const TOLD: usize = 20;
                       strongroom bag create [OPTIONS] --into DIR SOURCE...\n       \
                       strongroom bag create [OPTIONS] --in-place FOLDER...",
     after_help = "Examples:
-  strongroom bag create letters letters.tar --tag 'Source-Organization: Example University'
-  strongroom bag create --into bags --form tar letters photographs --bag-info defaults.txt
-  strongroom bag create --in-place letters --sha256 --contact-name 'A. Archivist'
-  strongroom bag create letters letters.tar --profile aptrust-2.3 --tag 'aptrust-info.txt/Title: Letters'
+  strongroom bag create letters letters.tar --tag 'Source-Organization: Example'
+  strongroom bag create --into bags --form tar letters maps --bag-info tags.txt
+  strongroom bag create --in-place letters --sha256 --contact-name Ann
+  strongroom bag create letters letters.tar --profile aptrust-2.3
 
 Nothing that exists is written over. What fails or is interrupted (Ctrl-C) leaves no partial bag behind, and a folder \
 that was to become a bag in its place as it was."

@@ -59,10 +59,14 @@ fn recorded(name: &str, context: &Context) -> Result<Profile, Failure> {
 }
 
 fn parsed(document: &[u8], name: &str) -> Result<Profile, Failure> {
-    let (profile, problems) = Profile::parse(document)
-        .map_err(|error| Failure::usage(format!("{name} is not a profile: {}", strongroom_engine::chain(&error))))?;
+    let example = "correct it; \"strongroom profile show aptrust-2.3 --document\" shows a profile";
+    let (profile, problems) = Profile::parse(document).map_err(|error| {
+        Failure::usage(format!("{name} is not a profile: {}", strongroom_engine::chain(&error))).next(example)
+    })?;
     match problems.iter().find(|problem| problem.severity == Severity::Error) {
         None => Ok(profile),
-        Some(problem) => Err(Failure::usage(format!("{name} is not a usable profile: {}", problem.message))),
+        Some(problem) => {
+            Err(Failure::usage(format!("{name} is not a usable profile: {}", problem.message)).next(example))
+        }
     }
 }

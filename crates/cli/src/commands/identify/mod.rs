@@ -22,14 +22,14 @@ use self::listed::ListedPaths;
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output::{printable, printable_lines};
-use crate::progress::{Line, Unit};
+use crate::progress::{Expected, Line, Unit};
 
 /// Say which formats files have, by PRONOM; needs no data directory
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   strongroom identify letters/ photograph.tif
   strongroom identify --format sf-yaml --hash sha256 letters/ > results.yaml
-  find letters -newer last-run -print0 | strongroom identify --files-from - --null --format droid-csv
+  find letters -print0 | strongroom identify --files-from - --null --csv
 
 A file without a match is no failure: the exit code is 0. A path that does not exist: 3. A file that could not be read: \
 5, after the rest was done.")]
@@ -198,7 +198,7 @@ impl Identify {
                 continue;
             }
             if takes_input || is_list_input {
-                return Err(Failure::usage("standard input (-) can be read once only"));
+                return Err(Failure::usage("standard input (-) can be read once only").next("leave one - out"));
             }
             takes_input = true;
             targets.push(Ok(Target::StandardInput { name: self.name.clone().unwrap_or_default() }));
@@ -249,7 +249,9 @@ impl Identify {
         }
         let line = Line::new(context, Unit::Files, "");
         if self.files_from.is_none() && self.paths.iter().all(|path| path.as_os_str() != "-") {
-            line.expect_below(self.paths.clone(), true);
+            // Without a digest only parts of files are read.
+            let expected = if self.hash.is_some() { Expected::Both } else { Expected::Files };
+            line.expect_below(self.paths.clone(), expected);
         }
         line
     }

@@ -203,7 +203,7 @@ pub(super) fn cat(dir: &Path, target: &[String], version: Option<VersionNumber>,
     let (object, path) = match target {
         [object, path] => (object_of(dir, Some(object))?, path),
         [path] => (object_of(dir, None)?, path),
-        _ => return Err(Failure::usage("a path is needed")),
+        _ => return Err(Failure::usage("a path is needed").next("\"strongroom ocfl ls\" lists the paths")),
     };
     let path = find_path(&object, version, path)?;
     object.file(version, &path)?.copy(&mut |bytes| context.output.raw(bytes))?;

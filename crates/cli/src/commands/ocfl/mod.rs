@@ -44,7 +44,7 @@ INSTITUTION/NAME. Looking for a name reads every object.")]
     /// Write the content of a file to standard output; exit 1 if it has not the digest that the inventory states
     #[command(after_help = "Examples:
   strongroom ocfl cat stores/one/example.edu example.edu/letters data/1.txt
-  strongroom ocfl cat stores/one/example.edu/3c0/ff4/240/object-01 letters/1.txt --version v1")]
+  strongroom ocfl cat stores/one/example.edu/object-1 letters/1.txt --version v1")]
     Cat {
         /// The folder of a storage root or of an object
         dir: PathBuf,
@@ -59,7 +59,7 @@ INSTITUTION/NAME. Looking for a name reads every object.")]
     /// List the versions of an object: when, by whom, why, and how many files each added, changed and removed
     #[command(after_help = "Examples:
   strongroom ocfl log stores/one/example.edu example.edu/letters
-  strongroom ocfl log stores/one/example.edu example.edu/letters --reverse --limit 1")]
+  strongroom ocfl log stores/one/example.edu example.edu/letters --limit 1")]
     Log {
         #[command(flatten)]
         which: Which,
@@ -75,7 +75,7 @@ INSTITUTION/NAME. Looking for a name reads every object.")]
     /// List the files that differ between two versions of an object
     #[command(after_help = "Examples:
   strongroom ocfl diff stores/one/example.edu example.edu/letters
-  strongroom ocfl diff stores/one/example.edu example.edu/letters --from v1 --to v3")]
+  strongroom ocfl diff stores/one example.edu/letters --from v1 --to v3")]
     Diff {
         #[command(flatten)]
         which: Which,

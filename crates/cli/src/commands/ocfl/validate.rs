@@ -7,7 +7,7 @@ use strongroom_ocfl::{Report, ValidateOptions, Validated, validate_directory};
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output::{printable, report, size};
-use crate::progress::{Line, Unit};
+use crate::progress::{Expected, Line, Unit};
 use crate::signals;
 
 report! {
@@ -41,7 +41,7 @@ pub(super) fn run(dir: &Path, quick: bool, context: &Context) -> Outcome {
     )?;
     let line = Line::new(context, Unit::Files, &dir.display().to_string());
     if !quick {
-        line.expect_below(vec![dir.to_owned()], false);
+        line.expect_below(vec![dir.to_owned()], Expected::Bytes);
     }
     let options = ValidateOptions { quick, progress: line.counts().clone(), ..ValidateOptions::default() };
     let (mut invalid, mut closed) = (0_u64, None);

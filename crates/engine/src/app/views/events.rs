@@ -25,6 +25,8 @@ pub struct EventView {
     pub file: Option<FileId>,
     /// The path of that file within the object.
     pub path: Option<String>,
+    /// The stores that it is about; none where it is about no copies, or was recorded before events had stores.
+    pub stores: Vec<String>,
     /// What did it.
     pub agent: String,
     /// On whose behalf, where that is known.
@@ -43,6 +45,7 @@ impl From<Event> for EventView {
             object: event.object,
             file: event.file,
             path: event.path,
+            stores: event.stores,
             agent: event.agent,
             actor: event.actor.map(|actor| actor.name),
         }

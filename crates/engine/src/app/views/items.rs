@@ -75,6 +75,14 @@ pub struct ItemView {
     pub actor: Option<String>,
 }
 
+impl ItemView {
+    /// The note without the problem that it names, for where the problems are shown besides it.
+    pub fn note_without_problem(&self) -> &str {
+        let note = self.note.as_deref().unwrap_or_default();
+        self.problems.iter().find_map(|problem| note.strip_suffix(&problem.in_note())).unwrap_or(note)
+    }
+}
+
 /// Where an item is, and no more of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct StandingView {

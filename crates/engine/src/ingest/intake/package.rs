@@ -57,14 +57,18 @@ impl PackageSource {
     pub fn parse(source: &str) -> Result<Self, EngineError> {
         if source.starts_with("http://") || source.starts_with("https://") {
             let url = Url::parse(source);
-            return url.map(Self::Url).map_err(|error| EngineError::Usage(format!("{source:?} is not a URL: {error}")));
+            return url.map(Self::Url).map_err(|error| {
+                EngineError::Usage(format!("{source:?} is not a URL: {error}"))
+                    .next("give a path, or a URL with http or https")
+            });
         }
         // A path that looks like a URL is given with what stands before it, such as `./`.
         if let Some((scheme, _)) = source.split_once("://")
             && scheme.starts_with(|c: char| c.is_ascii_alphabetic())
             && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
         {
-            return Err(EngineError::Usage(format!("{source:?} cannot be fetched: only http and https URLs are")));
+            return Err(EngineError::Usage(format!("{source:?} cannot be fetched: only http and https URLs are"))
+                .next("give a path, or a URL with http or https"));
         }
         Ok(Self::LocalPath(PathBuf::from(source)))
     }

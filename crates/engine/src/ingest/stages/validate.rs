@@ -25,9 +25,6 @@ use crate::ingest::staged::Readings;
 use crate::profiles::{self, RecordedProfiles};
 use crate::workflow::{Outcome, StageContext, StageError};
 
-/// Most characters of a problem's message in the note of an item.
-const MOST_CHARACTERS: usize = 500;
-
 /// What the bag says of itself, for the stages after this one.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Findings {
@@ -88,12 +85,7 @@ fn summary(report: &Report) -> String {
         return format!("the {what} is {verdict} ({profile})");
     }
     let worst = report.problems.iter().min_by_key(|problem| problem.severity);
-    let first = worst.map(|problem| {
-        let message: String = problem.message.chars().take(MOST_CHARACTERS).collect();
-        let place = problem.path.as_deref().or(problem.file.as_deref());
-        let place = place.map(|place| format!(" {place}:")).unwrap_or_default();
-        format!("; first: {}{place} {message}", problem.code)
-    });
+    let first = worst.map(|problem| item_problem(problem).in_note());
     let (errors, warnings) = (report.errors, report.warnings);
     format!("the {what} is {verdict} ({profile}; errors: {errors}, warnings: {warnings}){}", first.unwrap_or_default())
 }

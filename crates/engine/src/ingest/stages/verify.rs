@@ -13,6 +13,7 @@ use strongroom_registry::{ContentId, Transaction, VersionState};
 use strongroom_storage::{StorageError, Store};
 
 use super::write::{assembly, in_every_store, write_again};
+use crate::content_name::ContentName;
 use crate::fixity::vouched;
 use crate::hold::GoOn;
 use crate::ingest::lease::{Begun, Known, keep_object};
@@ -45,7 +46,9 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
         let seen = prove(context, &known, &pages)?;
         for (seen, wrong_here) in &seen {
             proved += (seen.verified.len() + seen.attested.len()) as u64;
-            wrong.extend(wrong_here.iter().map(|copy| format!("sha512:{} in {}", copy.sha512, seen.store)));
+            for copy in wrong_here {
+                wrong.push(format!("{} in {}", name_of(context, copy, version)?, seen.store));
+            }
         }
         let seen: Vec<CheckedCopies> = seen.into_iter().map(|(seen, _)| seen).collect();
         let (of, stores) = (version.clone(), known.store_names());
@@ -73,6 +76,16 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
         return Ok(Outcome::done(format!("{} verified", counted(proved, "copy", "copies"))));
     }
     write_again(context, version, &format!("{} did not read back as written", wrong.join(", ")))
+}
+
+/// A content that a version brings, as people know it.
+pub(crate) fn name_of(
+    context: &StageContext<'_>,
+    copy: &PendingCopy,
+    version: &Version,
+) -> Result<ContentName, StageError> {
+    let object = &context.item.object_identifier;
+    Ok(context.registry().read(|tx| ContentName::within(tx, object, copy.content, version))?)
 }
 
 /// The next copies in each store that are not proved yet, after those of the page before.

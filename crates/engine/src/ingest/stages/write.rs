@@ -277,6 +277,7 @@ fn file_event(
         outcome: "success".into(),
         detail: None,
         outcome_detail: Some(format!("sha512:{}", row.digests.sha512)),
+        store: None,
         agent: AGENT.into(),
         actor: besides.actor.clone(),
     }
@@ -298,6 +299,7 @@ fn object_events(context: &StageContext<'_>, version: &Version, object: &Object)
         outcome: "success".into(),
         detail: Some(detail.into()),
         outcome_detail: Some(outcome_detail),
+        store: None,
         agent: AGENT.into(),
         actor: None,
     };

@@ -80,7 +80,8 @@ pub fn request_collection(home: &Home, request: &CollectionRequest) -> Result<Ba
             .ok_or_else(|| unknown("collection", collection))?;
         let name = format!("{}/{}", institution.identifier, found.identifier);
         if restorations::objects_of_collection(tx, found.id, None, 1)?.is_empty() {
-            return Err(EngineError::Usage(format!("the collection {name} has no objects")));
+            return Err(EngineError::Usage(format!("the collection {name} has no objects"))
+                .next("\"strongroom objects list\" shows the objects with their collections"));
         }
         let new = NewBatch {
             made,
@@ -168,9 +169,10 @@ fn note_list(
                     let institution = *found.institution.get_or_insert(object.institution);
                     if institution != object.institution {
                         return Err(EngineError::Usage(format!(
-                            "the list names objects of several institutions, such as {}; give one list for each",
+                            "the list names objects of several institutions, such as {}",
                             object.identifier
-                        )));
+                        ))
+                        .next("give one list for each institution"));
                     }
                 }
                 Err(reason) if found.unknown.len() < MOST_UNKNOWN => found.unknown.push(reason),
@@ -188,7 +190,10 @@ fn note_list(
         ))
         .next("correct the list; \"strongroom objects list\" shows the objects that there are"));
     }
-    let institution = found.institution.ok_or_else(|| EngineError::Usage("the list names no object".to_owned()))?;
+    let institution = found.institution.ok_or_else(|| {
+        EngineError::Usage("the list names no object".to_owned())
+            .next("name objects in it, one a line, as INSTITUTION/NAME")
+    })?;
     Ok((institution, found.noted))
 }
 

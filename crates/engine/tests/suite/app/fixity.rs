@@ -75,7 +75,11 @@ fn events_of_checks_and_repairs_by_hand_name_who_asked() {
         "fixity check" => event.detail.as_deref().is_some_and(|detail| detail.contains("store ")),
         _ => false,
     };
-    let events = || all(|after| events::list(&at_console(&home), &format!("{INSTITUTION}/letters"), None, after));
+    let events = || {
+        all(|after| {
+            events::list(&at_console(&home), &format!("{INSTITUTION}/letters"), &events::Filter::default(), after)
+        })
+    };
     let by_hand: Vec<EventView> = events().into_iter().filter(of_checks).collect();
     let kinds: BTreeSet<&str> = by_hand.iter().map(|event| event.r#type.as_str()).collect();
     assert_eq!(kinds, BTreeSet::from(["fixity check", "quarantine", "recovery"]), "{by_hand:#?}");

@@ -23,7 +23,7 @@ fn an_actor_sees_the_objects_of_its_institution_and_no_others() {
     for name in [object.identifier.clone(), object.id.to_string()] {
         assert_eq!(objects::show(&own, &name).expect("its own").object, object.id);
         assert!(!files::list(&own, &name, &every_file, None).expect("its own").items.is_empty());
-        assert!(!events::list(&own, &name, None, None).expect("its own").items.is_empty());
+        assert!(!events::list(&own, &name, &events::Filter::default(), None).expect("its own").items.is_empty());
         assert_eq!(versions::list(&own, &name).expect("its own").len(), 1);
         let mut document = Vec::new();
         objects::premis(&own, &name, &mut document).expect("its own");
@@ -33,7 +33,7 @@ fn an_actor_sees_the_objects_of_its_institution_and_no_others() {
         let refused = [
             objects::show(&foreign, &name).expect_err("foreign"),
             files::list(&foreign, &name, &every_file, None).expect_err("foreign"),
-            events::list(&foreign, &name, None, None).expect_err("foreign"),
+            events::list(&foreign, &name, &events::Filter::default(), None).expect_err("foreign"),
             versions::list(&foreign, &name).expect_err("foreign"),
             objects::premis(&foreign, &name, &mut document).expect_err("foreign"),
         ];
