@@ -119,7 +119,7 @@ impl Context {
     fn tell_read_only(&self, opened: &Opened) {
         if let Some(reason) = opened.read_only.as_ref().filter(|_| !self.is_quiet) {
             eprintln!("the registry is read-only: {}", printable(reason));
-            eprintln!("  next: \"strongroom rebuild --adopt\" imports what the stores know");
+            eprintln!("  next: \"strongroom rebuild --adopt\" imports what the stores have and the registry lacks");
         }
     }
 

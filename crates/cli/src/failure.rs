@@ -235,7 +235,7 @@ fn of_io(error: &io::Error) -> (Exit, Option<String>) {
         }
         io::ErrorKind::ReadOnlyFilesystem => (Exit::NotAllowed, Some("the file system is mounted read-only")),
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            (Exit::OutOfReach, Some("the disk is full: make room and try again"))
+            (Exit::OutOfReach, Some("the disk is full: free space and try again"))
         }
         io::ErrorKind::FileTooLarge => (
             Exit::OutOfReach,
@@ -276,7 +276,8 @@ fn of_database(error: &DatabaseError) -> (Exit, Option<String>) {
         DatabaseError::ReadOnly { .. } => (
             Exit::NotAllowed,
             Some(
-                "\"strongroom rebuild --adopt\" imports what the stores know; if another registry is at work with them, \
+                "\"strongroom rebuild --adopt\" imports what the stores have and the registry lacks; if another \
+                 registry uses them, \
                  correct the stores in the settings instead",
             ),
         ),

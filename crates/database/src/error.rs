@@ -23,7 +23,7 @@ pub enum DatabaseError {
         detail: String,
     },
     /// The connection ended while a transaction was being kept, and it cannot be told whether it was.
-    #[error("it cannot be told whether a transaction was kept: {detail}")]
+    #[error("it is not known whether a transaction was committed: {detail}")]
     InDoubt {
         /// What happened.
         detail: String,

@@ -317,7 +317,7 @@ impl Event<'_> {
                 info!(topic, workers, prefetch, max_total, "capacity changed");
             }
             Self::SettingsNotTakenUp { error } => {
-                warn!(%error, "the settings changed and cannot be read; going on with those of before");
+                warn!(%error, "the settings changed and cannot be read; the earlier settings stay in use");
             }
             Self::RuntimeDraining { running, given_back } => info!(running, given_back, "workers are draining"),
             Self::RuntimeStopped { abandoned: 0 } => info!("workers stopped"),

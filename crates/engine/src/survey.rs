@@ -200,8 +200,9 @@ fn look_for_mark(registry: &Registry, store: &dyn Store) -> Result<Result<Option
             let name = store.name();
             if registry.read(|tx| backfill::holds_objects(tx, name))? {
                 Err(format!(
-                    "it has no registry watermark, and the registry keeps objects in it: what lay in it is gone, or was \
-                     put back without the watermark; \"strongroom fixity run --all --store {name}\" checks every copy, \
+                    "it has no registry watermark, and the registry keeps objects in it: its content is gone, or was \
+                     put back without the watermark; \"strongroom fixity run --all --store {name}\" checks every \
+                     copy, \
                      and repairs from the other stores"
                 ))
             } else {

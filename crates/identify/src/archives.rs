@@ -111,7 +111,7 @@ impl Descent<'_> {
             ArchiveKind::Gzip => self.open_gzip(path, source, level, emit),
         };
         outcome.unwrap_or_else(|error| {
-            let reason = format!("not all members were looked at: {error}");
+            let reason = format!("not all members were read: {error}");
             emit(Examined::Unidentified(Unidentified::new(path, UnidentifiedKind::Incomplete, reason)))
         })
     }
@@ -242,7 +242,7 @@ impl Descent<'_> {
         let streamed = match self.examiner.observe(&name_of(&path), content, most, is_opened) {
             Ok(streamed) => streamed,
             Err(error) => {
-                let reason = format!("could not keep it for a second look: {error}");
+                let reason = format!("could not keep it to read it again: {error}");
                 return Ok(emit(Examined::Unidentified(Unidentified::new(
                     &path,
                     UnidentifiedKind::Unreadable,
@@ -252,7 +252,7 @@ impl Descent<'_> {
         };
         self.left = self.left.saturating_sub(streamed.size);
         let note = streamed.cause.map(|cause| match cause {
-            Cause::TooLong => format!("cut off after {} bytes: the rest might tell more", streamed.size),
+            Cause::TooLong => format!("cut off after {} bytes: the answer may be incomplete", streamed.size),
             Cause::Broken(error) => format!("damaged after {} bytes: {error}", streamed.size),
         });
         let (size, digest, identification) = (streamed.size, streamed.digest, streamed.identification);

@@ -54,7 +54,7 @@ impl<'s> StorageRoot<'s> {
         for listed in store.list(prefix)?.take(files.len() + 1) {
             let key = listed?.key;
             if !files.iter().any(|(name, _)| key.below(prefix) == Some(name)) {
-                return Err(fault(store, prefix, format!("{key} already lies where a storage root was to be made")));
+                return Err(fault(store, prefix, format!("{key} already exists where a storage root was to be made")));
             }
         }
         for (name, text) in &files {

@@ -24,7 +24,7 @@ const VOUCHED: [Algorithm; 2] = [Algorithm::Sha512, Algorithm::Sha256];
 impl Inner {
     pub(crate) fn head(&self, key: &Key) -> Result<Head, StorageError> {
         let name = self.object(key)?;
-        let output = self.head_object(&name).map_err(|failure| self.failed(failure, "look at", key))?;
+        let output = self.head_object(&name).map_err(|failure| self.failed(failure, "inspect", key))?;
         Ok(head_of(&output, self.probed()))
     }
 
@@ -38,7 +38,7 @@ impl Inner {
     pub(crate) fn thaw(&self, key: &Key, how: &Thaw) -> Result<Thawing, StorageError> {
         let name = self.object(key)?;
         let _asking = self.thawing.lock(&name);
-        let failed = |failure: Failure| self.failed(failure, "thaw", key);
+        let failed = |failure: Failure| self.failed(failure, "request the retrieval of", key);
         let output = self.head_object(&name).map_err(failed)?;
         if is_readable(&output, output.storage_class().map(StorageClass::as_str)) {
             return Ok(Thawing::Readable);

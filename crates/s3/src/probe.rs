@@ -77,9 +77,9 @@ impl Probe {
             ("honours if-match", self.if_match),
             ("honours if-match of deletions", self.delete_if_match),
             ("refuses bytes that differ from their sha256", self.checks_sha256),
-            ("gives back the sha256 of what was put", self.returns_sha256),
+            ("returns the sha256 of what was put", self.returns_sha256),
             ("refuses parts that differ from their sha256", self.checks_parts),
-            ("gives back the sha256 over those of the parts", self.composite_sha256),
+            ("returns the sha256 over those of the parts", self.composite_sha256),
             ("keeps the storage class", self.keeps_class),
         ]
     }

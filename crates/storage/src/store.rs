@@ -153,7 +153,7 @@ pub trait Store: Send + Sync {
     /// can be read, succeeds and costs nothing. Engines without cold classes refuse: nothing in them has to be thawed.
     fn thaw(&self, key: &Key, how: &Thaw) -> Result<Thawing, StorageError> {
         let _ = how;
-        let reason = format!("{key} cannot be thawed: it has no cold storage classes");
+        let reason = format!("{key} cannot be retrieved: the store has no archived storage classes");
         Err(StorageError::Unusable { store: self.name().to_owned(), reason })
     }
 

@@ -226,7 +226,7 @@ impl Gate {
                 self.base_directory = Some(top.to_owned());
                 self.base = Base::Named(format!("{top}/"));
             } else {
-                let message = "files lie at the top of the archive and not in one base directory";
+                let message = "files are at the top of the archive and not in one base directory";
                 self.problem(codes::ARCHIVE_NO_BASE_DIRECTORY.problem(message).about(name));
                 self.base = Base::Named(String::new());
             }
@@ -245,7 +245,7 @@ impl Gate {
                 codes::ARCHIVE_SEVERAL_DIRECTORIES.problem(message)
             } else {
                 codes::ARCHIVE_NO_BASE_DIRECTORY
-                    .problem(format!("a file lies at the top of the archive, beside {:?}", base.trim_end_matches('/')))
+                    .problem(format!("a file is at the top of the archive, beside {:?}", base.trim_end_matches('/')))
             };
             self.problem(problem.about(top.to_owned()));
         }

@@ -170,7 +170,7 @@ impl Source {
     pub fn open(path: &Path) -> Result<Self, BagError> {
         let metadata = std::fs::metadata(path).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => BagError::NotFound { path: path.to_owned() },
-            _ => BagError::io("look at", path, error),
+            _ => BagError::io("inspect", path, error),
         })?;
         if metadata.is_dir() {
             let folder = Folder::open(path).map_err(|error| BagError::io("open", path, error))?;

@@ -207,7 +207,7 @@ fn survey(source: &Path, target: &Path, options: &BagOptions) -> Result<Survey, 
         writer.check_interrupt()?;
         match found {
             Visited::File { path, name } => {
-                let metadata = fs::symlink_metadata(&path).map_err(|error| WriteError::io("look at", &path, error))?;
+                let metadata = fs::symlink_metadata(&path).map_err(|error| WriteError::io("inspect", &path, error))?;
                 survey.files += 1;
                 survey.bytes += metadata.len();
                 names.add(&name).map_err(WriteError::Spill)?;

@@ -44,7 +44,7 @@ pub(crate) enum Signatures {
     },
     /// Use other signatures that are installed, or the built-in ones
     Use {
-        /// Their name, as "show" tells it
+        /// Their name, as "show" names it
         name: String,
     },
     /// Identify anew the files that were identified with other signatures than those in use

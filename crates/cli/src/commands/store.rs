@@ -41,7 +41,7 @@ pub(crate) enum Store {
     Backfill {
         /// Its name
         store: String,
-        /// Do it here and now; exit 1 if something could not be copied
+        /// Do it in this process and wait until it ends; exit 1 if something could not be copied
         #[arg(long)]
         wait: bool,
     },
@@ -53,7 +53,7 @@ pub(crate) enum Store {
         /// Leave the copying to the workers
         #[arg(long)]
         no_wait: bool,
-        /// Copy here and now, which is the default
+        /// Copy in this process, which is the default
         #[arg(long, hide = true, conflicts_with = "no_wait")]
         wait: bool,
     },

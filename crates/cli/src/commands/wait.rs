@@ -42,7 +42,7 @@ pub(crate) type Tell<'t> = &'t mut dyn FnMut(ItemView) -> Result<Ended, Failure>
 /// Whether a command waits for its items, and how long.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Waiting {
-    /// Work on this here and now, until it ends; exit 1 if anything does not succeed [default: where standard output is a
+    /// Work on this in this process until it ends; exit 1 if anything does not succeed [default: where standard output is a
     /// terminal]
     #[arg(long)]
     wait: bool,
@@ -146,7 +146,7 @@ pub(crate) fn wait_until(
     }
     if let (Some(timeout), true, Some(first)) = (stop.timeout, is_late, open.first()) {
         let (count, all) = (open.len(), wanted.len());
-        let message = format!("{count} of {all} work items had not ended after {timeout:?}; workers go on with them");
+        let message = format!("{count} of {all} work items had not ended after {timeout:?}; workers continue them");
         return Err(Failure::new(Exit::No, message).next(after_waiting(&format!("items show {first}"))));
     }
     if shutdown.is_requested()
@@ -161,7 +161,8 @@ pub(crate) fn wait_until(
 /// What a person can do who does not wait any more.
 pub(super) fn after_waiting(follow: &str) -> String {
     format!(
-        "\"strongroom {follow}\" follows them; \"strongroom work\" or \"strongroom serve\" goes on where no worker runs"
+        "\"strongroom {follow}\" shows how far they are; where no worker runs, \"strongroom work\" or \"strongroom \
+         serve\" continues them"
     )
 }
 
@@ -171,7 +172,7 @@ pub(super) fn tell_stopped(open: u64, follow: &str, context: &Context) {
         return;
     }
     let items = counted(open, "work item has", "work items have");
-    eprintln!("stopped waiting: {items} not ended; what is done stays, and workers go on from there");
+    eprintln!("stopped waiting: {items} not ended; what is done stays, and workers continue from there");
     eprintln!("  next: {}", after_waiting(follow));
 }
 

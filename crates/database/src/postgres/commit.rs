@@ -51,7 +51,9 @@ pub(super) fn commit_status(
         Ok(row) => row,
         // An id that was never given: the server forgot it in a crash.
         Err(error) if error.code().is_some_and(|code| code.code() == "22023") => return Ok(CommitStatus::Undone),
-        Err(error) => return Err(super::failure::explain(shown, Act::Other("look for a transaction"), &error)),
+        Err(error) => {
+            return Err(super::failure::explain(shown, Act::Other("read the status of a transaction"), &error));
+        }
     };
     match row.first().and_then(Option::as_deref) {
         Some("committed") => {

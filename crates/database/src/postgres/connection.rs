@@ -81,7 +81,8 @@ impl Connection {
         let failed = |error: postgres::Error| explain(&address.shown, Act::Other(CONNECT), &error);
         let client = address.config.connect(connector.clone()).map_err(failed)?;
         let mut connection = Self { client, prepared: HashMap::new(), server_epoch: None };
-        let row = connection.first_row(&address.shown, "look at the server", &format!("{SESSION}; {look}"))?;
+        let row =
+            connection.first_row(&address.shown, "read the state of the server", &format!("{SESSION}; {look}"))?;
         check_server(address, &row)?;
         Ok((connection, row))
     }

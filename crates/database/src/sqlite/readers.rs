@@ -78,7 +78,7 @@ impl Readers {
             .prepare_cached("PRAGMA data_version")
             .and_then(|mut statement| statement.query_row([], |row| row.get::<_, i64>(0)))
             .map(|version| version as u64)
-            .map_err(|error| explain(&self.shared.path, Act::Other("look for changes"), &error))
+            .map_err(|error| explain(&self.shared.path, Act::Other("check for changes"), &error))
     }
 
     fn control(&self, connection: &Connection, sql: &str, act: &'static str) -> Result<(), DatabaseError> {

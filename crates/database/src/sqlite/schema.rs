@@ -14,7 +14,7 @@ use super::{backup, copied};
 /// "STRM" in SQLite's header, where a file says which program it belongs to (`PRAGMA application_id`).
 const APPLICATION_ID: i64 = 0x5354_524D;
 
-const CHECK: Act = Act::Other("look at the schema");
+const CHECK: Act = Act::Other("read the schema");
 
 /// Refuses a file that another program made. An empty file is taken as new.
 pub(super) fn refuse_foreign(connection: &Connection, path: &Path) -> Result<(), DatabaseError> {

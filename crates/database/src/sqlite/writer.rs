@@ -158,7 +158,7 @@ fn answer_all(group: Vec<(Job, Outcome)>, failure: Option<&str>) {
     for (job, outcome) in group {
         let outcome = match (outcome, failure) {
             (Ok(()), Some(detail)) => {
-                Err(DatabaseError::Unavailable { act: "keep a transaction".into(), detail: detail.to_owned() })
+                Err(DatabaseError::Unavailable { act: "commit a transaction".into(), detail: detail.to_owned() })
             }
             (outcome, _) => outcome,
         };

@@ -21,7 +21,7 @@ impl Role {
     pub const ALL: [Self; 5] =
         [Self::SystemAdmin, Self::InstitutionAdmin, Self::InstitutionUser, Self::Auditor, Self::System];
 
-    /// What people call it.
+    /// The display name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::SystemAdmin => "system admin",

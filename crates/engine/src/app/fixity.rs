@@ -17,7 +17,7 @@ use crate::{Availability, EngineError, Home};
 pub struct Filter {
     /// Only those of this institution.
     pub institution: Option<String>,
-    /// What was repaired as well.
+    /// Also those that were repaired.
     pub repaired_too: bool,
 }
 

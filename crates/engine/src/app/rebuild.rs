@@ -130,5 +130,5 @@ fn check_store(authorized: &AuthorizedInstallation<'_>, store: Option<&str>) -> 
 
 fn import(home: &Home, request: &AdoptRequest, progress: &mut dyn FnMut(Progress)) -> Result<Summary, EngineError> {
     let mut tell = |so_far: &Summary| progress(Progress::Adopting { objects: so_far.objects, taken: so_far.taken });
-    rebuild::adopt(home, request, &mut tell).map_err(|error| error.while_trying("import what the stores know"))
+    rebuild::adopt(home, request, &mut tell).map_err(|error| error.while_trying("import what the stores have"))
 }

@@ -66,8 +66,8 @@ fn copy(location: &Location, folder: &Path) -> Result<(PathBuf, u64), EngineErro
             let migrations = strongroom_registry::schema(location.dialect()).migrations;
             transfer::export(url, settings, &migrations, &to, &mut |_| {})?;
             let mut bytes = 0;
-            for entry in fs::read_dir(&to).map_err(|source| io("look at", &to, source))? {
-                bytes += size_of(&entry.map_err(|source| io("look at", &to, source))?.path())?;
+            for entry in fs::read_dir(&to).map_err(|source| io("inspect", &to, source))? {
+                bytes += size_of(&entry.map_err(|source| io("inspect", &to, source))?.path())?;
             }
             Ok((to, bytes))
         }
@@ -75,7 +75,7 @@ fn copy(location: &Location, folder: &Path) -> Result<(PathBuf, u64), EngineErro
 }
 
 fn size_of(path: &Path) -> Result<u64, EngineError> {
-    fs::metadata(path).map(|metadata| metadata.len()).map_err(|source| io("look at", path, source))
+    fs::metadata(path).map(|metadata| metadata.len()).map_err(|source| io("inspect", path, source))
 }
 
 /// Brings the schema of the registry, which must exist, up to what this program knows. A registry in a file is copied first,

@@ -89,7 +89,7 @@ fn run_workers(home: &Arc<Home>, request: &Request, shutdown: &Shutdown) -> Resu
     let file: &Path = &request.settings_file;
     let summary = with_settings_reload(builder, home, file, pools).build().run(shutdown);
     match summary.failure {
-        Some(failure) => Err(EngineError::from(failure).while_trying("go on working")),
+        Some(failure) => Err(EngineError::from(failure).while_trying("continue to work")),
         None => Ok(()),
     }
 }

@@ -65,7 +65,7 @@ fn put_in_place(home: &Home, name: &str, only_itself: bool) -> Result<Replacemen
     check(home, name, id, is_behind, &known)?;
     if let Some(reason) = watermark::contradiction(&found, epoch.as_ref()) {
         return Err(EngineError::Usage(format!(
-            "what lies in the place of store {name} {reason}: empty the place, or give the store another one, and run \
+            "what is in the place of store {name} {reason}: empty the place, or give the store another one, and run \
              \"strongroom store replace {name}\" again"
         )));
     }

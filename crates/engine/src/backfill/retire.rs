@@ -207,7 +207,7 @@ fn too_few(placement: &Placement) -> String {
         placement.rest.iter().filter(|name| !placement.usable.contains(name)).map(String::as_str).collect();
     if !unusable.is_empty() {
         return format!(
-            "of the stores that would remain in use, {} cannot be used now: \"strongroom store list\" tells why",
+            "of the stores that would remain in use, {} cannot be used now: \"strongroom store list\" shows why",
             unusable.join(", ")
         );
     }
@@ -230,7 +230,7 @@ fn check_is_kept_in(home: &Home, store: &str) -> Result<(), EngineError> {
         return Ok(());
     }
     Err(EngineError::Usage(format!(
-        "{store} is not a preservation store: no placement names it, and no object lies in it"
+        "{store} is not a preservation store: no placement names it, and no object is in it"
     )))
 }
 

@@ -56,7 +56,7 @@ pub struct FixityRequest {
     pub object: Option<String>,
     /// Only those in this store.
     pub store: Option<String>,
-    /// Also those whose last check is fresh.
+    /// Also those that are not due.
     pub all: bool,
     /// Those last checked before this time, instead of those that are due.
     pub checked_before: Option<Time>,

@@ -152,7 +152,7 @@ impl Case<'_> {
         let mut recovery = None;
         if let Some(finding) = finding {
             let detail =
-                format!("{} is right again: put back by hand, or by a repair that was interrupted", self.place());
+                format!("{} is as recorded again: put back by hand, or by a repair that was interrupted", self.place());
             let came_of_it = format!("sha512:{}", copy.sha512);
             let acts = [self.event("recovery", "success", detail.clone(), came_of_it)?, event];
             self.log(
@@ -298,9 +298,9 @@ impl Case<'_> {
         let unreadable = wrong.and_then(|wrong| wrong.unreadable.as_deref());
         let kept = match (quarantined, unreadable) {
             (Some(key), Some(reason)) => {
-                format!(", the bytes that lay there could not be read ({reason}) and are not kept: {key}")
+                format!(", the bytes that were there could not be read ({reason}) and are not kept: {key}")
             }
-            (Some(key), None) => format!(", bad bytes kept as {key}"),
+            (Some(key), None) => format!(", corrupt bytes kept as {key}"),
             (None, _) => String::new(),
         };
         let (act, treated, detail, from) = match source {

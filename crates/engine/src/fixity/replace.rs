@@ -142,7 +142,7 @@ impl Case<'_> {
             StoredBytes::Right | StoredBytes::Attested { .. } => Ok(Ok(())),
             _ => Err(StorageError::Unusable {
                 store: to.store.name().to_owned(),
-                reason: format!("{} was replaced and does not read back right", to.key),
+                reason: format!("{} was replaced and does not read back as recorded", to.key),
             }
             .into()),
         }

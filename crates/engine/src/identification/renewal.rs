@@ -121,7 +121,7 @@ impl Renewal<'_> {
             return Ok(Outcome::Cold);
         }
         if reasons.is_empty() {
-            reasons.push("no copy of it is known to be right".into());
+            reasons.push("no copy of it is known to be correct".into());
         }
         Ok(Outcome::Failed(reasons.join("; ")))
     }

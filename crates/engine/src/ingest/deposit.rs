@@ -17,7 +17,7 @@ use crate::{EngineError, Home};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DepositKind {
-    /// Told by looking: today everything is a bag.
+    /// Recognised from the package: today everything is a bag.
     #[default]
     Auto,
     /// BagIt bags.
@@ -204,7 +204,7 @@ fn check_source(source: &PackageSource, request: &DepositRequest) -> Result<(), 
         _ => {}
     }
     if request.digest.is_some() && !matches!(source, PackageSource::LocalPath(_)) {
-        let advice = "a digest can only be declared for a file of this machine: fetch the payload first";
+        let advice = "a digest can only be declared for a file of this machine: fetch the package first";
         return Err(EngineError::Usage(advice.into()));
     }
     Ok(())
@@ -242,7 +242,7 @@ fn located(source: &PackageSource) -> Result<(PackageSource, String), EngineErro
         std::io::ErrorKind::NotFound => {
             EngineError::NotFound { what: "file or folder", name: shown.clone(), hint: String::new() }
         }
-        _ => EngineError::Io { act: "look at", path: shown.clone(), source: error },
+        _ => EngineError::Io { act: "inspect", path: shown.clone(), source: error },
     })?;
     if absolute.to_str().is_none() {
         return Err(EngineError::Usage(format!("{shown:?} is not UTF-8; give the deposit a path that is")));

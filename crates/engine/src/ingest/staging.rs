@@ -299,7 +299,7 @@ impl<'a, 'c> Staging<'a, 'c> {
             return Ok(());
         }
         self.growth_refused = true;
-        Err(StageError::Transient("no room in staging".into()))
+        Err(StageError::Transient("no space in staging".into()))
     }
 
     /// Puts the pack: the last files, which are recorded with the end of the stage.

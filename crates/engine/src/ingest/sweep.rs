@@ -165,7 +165,8 @@ fn stores_of<'h>(home: &'h Home, version: &Version) -> Result<Vec<&'h dyn Store>
             None if home.is_retired(&name)? => {}
             None => {
                 return Err(EngineError::Settings(format!(
-                    "version {} with the id {id} was given up and may have bytes in store {name}, which they do not name; next: \
+                    "version {} with the id {id} was discarded and may have bytes in store {name}, which they do not \
+                     name; next: \
                      name the store again, so that these are removed; one that is gone for good is taken out of use with \
                      \"strongroom store retire {name}\" while it is named",
                     version.number

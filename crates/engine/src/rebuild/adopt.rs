@@ -210,7 +210,7 @@ impl<'a> Taking<'a> {
         self.home.registry.write(move |tx| rows::discard_version(tx, &given_up))?;
         finish_discarding(self.home, version).map_err(|error| {
             RebuildError::Object(format!(
-                "version {} with the id {} was given up, and what is left of it could not be removed: {error}",
+                "version {} with the id {} was discarded, and what is left of it could not be removed: {error}",
                 version.number, version.id
             ))
         })

@@ -41,7 +41,7 @@ pub(super) fn put(
                     continue;
                 }
                 Ok(None) => {
-                    summary.note(name, root.as_str(), "nothing lies there");
+                    summary.note(name, root.as_str(), "there is nothing");
                     continue;
                 }
                 Err(error) => {

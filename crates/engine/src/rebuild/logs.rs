@@ -133,8 +133,8 @@ pub(super) fn note_too_large(store: &dyn Store, of: Of<'_>, summary: &mut Summar
         let listed = listed?;
         if listed.size > LARGEST {
             let reason = format!(
-                "it has {} bytes, and no log that this program writes has more than {LARGEST}: what it tells of later acts \
-                 is not in the registry; look at it, and take it away by hand if it is not yours",
+                "it has {} bytes, and no log that this program writes has more than {LARGEST}: the later acts in it \
+                 are not in the registry; inspect it, and remove it by hand if it is not yours",
                 listed.size
             );
             summary.note(store.name(), listed.key.as_str(), reason);

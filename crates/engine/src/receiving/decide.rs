@@ -156,7 +156,7 @@ fn gone(tx: &mut dyn Transaction, id: UploadId, etag: &str) -> Result<(), Regist
     match (upload.state, upload.item) {
         (UploadState::Submitted | UploadState::Removing | UploadState::Removed, _) => Ok(()),
         (_, None) => record::drop_upload(tx, id),
-        (_, Some(_)) => record::decide(tx, id, &Fate::new(UploadState::Withdrawn, "it was taken away")),
+        (_, Some(_)) => record::decide(tx, id, &Fate::new(UploadState::Withdrawn, "it was removed")),
     }
 }
 

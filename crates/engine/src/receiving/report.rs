@@ -102,7 +102,7 @@ fn report(home: &Home, tx: &mut dyn Transaction, upload: Upload) -> Result<Uploa
 /// What an upload that is worked on waits for is what its item says.
 fn note(upload: &Upload, item: Option<&Item>) -> Option<String> {
     match upload.state {
-        UploadState::Settling => Some("watched until it no longer changes".to_owned()),
+        UploadState::Settling => Some("waits until it no longer changes (quiet period)".to_owned()),
         UploadState::Submitted => item.and_then(|item| item.note.clone()),
         _ => upload.note.clone(),
     }

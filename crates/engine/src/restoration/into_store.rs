@@ -1,4 +1,4 @@
-//! A result in a restoration store, below the institution. It is put only where nothing lies, at a place that no other work
+//! A result in a restoration store, below the institution. It is put only where there is nothing, at a place that no other work
 //! item has used. Where the store cannot make a put depend on that, each attempt has a place of its own.
 
 use std::io::{self, Read};

@@ -173,7 +173,7 @@ impl<'c> CopyReader<'c> {
         let body = match store.open(&key, 0, None) {
             Ok(body) => Interruptible::new(body, self.context.task),
             Err(error) if error.is_not_found() => {
-                let text = format!("{}: nothing lies under {key}", copy.store);
+                let text = format!("{}: there is nothing at {key}", copy.store);
                 return Err((Some(UnusableCopy::Missing(text)), None));
             }
             Err(error) if is_unreadable(&error) => {

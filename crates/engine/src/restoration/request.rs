@@ -285,7 +285,7 @@ fn find_object(
 ) -> Result<(Object, u64), EngineError> {
     let object = objects::find(tx, scope, name)?;
     if object.state == ObjectState::Deleted {
-        return Err(EngineError::Usage(format!("every file of {} was taken out", object.identifier)));
+        return Err(EngineError::Usage(format!("every file of {} was deleted", object.identifier)));
     }
     let version = version.unwrap_or(object.head);
     if version == 0 || version > object.head {

@@ -80,7 +80,7 @@ impl Dispatcher<'_> {
                     self.sleep(listening, revision, due.min(self.poll_every));
                 }
                 Err(error) if error.is_transient() => {
-                    Event::RegistryUnavailable { act: "look for work", error: &error }.emit();
+                    Event::RegistryUnavailable { act: "query for tasks", error: &error }.emit();
                     self.core.notifier.wait(listening, pause);
                     pause = (pause * 2).min(LONGEST_PAUSE);
                 }

@@ -17,7 +17,7 @@ const TRIES: u32 = 1_000;
 /// How far a late act raises the acts of a mark: further than the registry that adopted the store announces meanwhile.
 const LATE: u64 = 1 << 20;
 /// What is said of a store where that did not do.
-const ENDLESS: &str = "has a mark that others write without end";
+const ENDLESS: &str = "has a registry watermark that other processes change again and again";
 
 /// Announces an act of the registry. Before anything is done in a store, its mark has to be [advanced](advance).
 pub(crate) fn announce(home: &Home) -> Result<RegistryEpoch, EngineError> {
@@ -172,7 +172,7 @@ fn confirm_in(home: &Home, store: &dyn Store, epoch: &RegistryEpoch) -> Result<u
                     continue;
                 }
                 _ => {
-                    let reason = format!("does not tell of act {}, which was marked there", epoch.acts);
+                    let reason = format!("does not have act {}, which was announced there", epoch.acts);
                     return Err(look_again(home, store, &reason));
                 }
             },

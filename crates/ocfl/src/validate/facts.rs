@@ -452,7 +452,7 @@ impl Check<'_> {
             if let [one, next] = pair
                 && next.number() > one.number() + 1
             {
-                self.flaw(report, "E010", format!("no version lies between {one} and {next}"));
+                self.flaw(report, "E010", format!("there is no version between {one} and {next}"));
             }
         }
         if head.is_some_and(|head| head != *last || head.to_string() != last.to_string()) {

@@ -21,7 +21,7 @@ pub(crate) fn parse_chain(signature: &str, pattern: &str) -> Result<Chain, Prono
     let chain = parser.pattern().map(chain).and_then(|chain| {
         let is_empty = chain.is_empty();
         if is_empty {
-            Err(SyntaxFault { position: 0, reason: "there is no byte to look for".into() })
+            Err(SyntaxFault { position: 0, reason: "there is no byte to search for".into() })
         } else {
             Ok(chain)
         }

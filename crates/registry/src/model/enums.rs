@@ -202,7 +202,7 @@ words! {
         Replaced = "replaced",
         /// Its removal has begun.
         Removing = "removing",
-        /// It was removed when its time had run out, or nothing lay there any more.
+        /// It was removed when its time had ended, or nothing lay there any more.
         Removed = "removed",
         /// Somebody else put something in its place, which stays.
         Changed = "changed",
@@ -210,7 +210,7 @@ words! {
 
     /// What became of something that lies, or lay, in a receiving store.
     UploadState ("an upload's state") {
-        /// It is watched until it no longer changes.
+        /// It is waits until it no longer changes (quiet period).
         Settling = "settling",
         /// It no longer changes, and is nothing that can be taken in.
         NotABag = "not_a_bag",

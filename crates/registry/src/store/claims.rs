@@ -139,15 +139,20 @@ fn give_up(
     item: &Item,
 ) -> Result<(Vec<String>, Option<ItemOutcome>), RegistryError> {
     let attempts = task.spent - 1;
-    let last_word = task.reason.as_deref().map(|reason| format!("; the last word was: {reason}")).unwrap_or_default();
+    let last_word = task.reason.as_deref().map(|reason| format!("; the last reason was: {reason}")).unwrap_or_default();
     let committing = versions::of_item(tx, item.id)?.is_some_and(|version| version.state == VersionState::Committing);
     let (status, outcome, note) = if committing {
-        let note = format!("rests after {attempts} attempts, whose workers stopped without a word{last_word}");
+        let note = format!(
+            "waits after {attempts} attempts, in each of which the worker stopped without reporting \
+             an end{last_word}"
+        );
         tasks::checkpoint(tx, task.lease)?;
         (ItemStatus::Pending, Outcome::Defer(tx.now()?.plus(REST_AFTER_CRASHES)), note)
     } else {
-        let note =
-            format!("gave up after {}, whose workers stopped without a word{last_word}", attempts_in_words(attempts));
+        let note = format!(
+            "failed after {}, in each of which the worker stopped without reporting an end{last_word}",
+            attempts_in_words(attempts)
+        );
         (ItemStatus::Failed, Outcome::Dead { reason: note.clone() }, note)
     };
     tx.execute(Statement("items.raise_fence"), &[item.id.into()])?;

@@ -192,7 +192,7 @@ pub fn set_verified(
     store: &str,
     contents: &[ContentId],
 ) -> Result<(), RegistryError> {
-    check_unpublished(tx, claim, version, "note that its copies were proved")?;
+    check_unpublished(tx, claim, version, "record its copies as verified")?;
     let now = tx.now()?;
     stamp(tx, Statement("copies.verified"), store, contents, Some(now))
 }
@@ -206,7 +206,7 @@ pub fn set_attested(
     store: &str,
     contents: &[ContentId],
 ) -> Result<(), RegistryError> {
-    check_unpublished(tx, claim, version, "note that its copies were attested")?;
+    check_unpublished(tx, claim, version, "record its copies as attested")?;
     let now = tx.now()?;
     stamp(tx, Statement("copies.attested"), store, contents, Some(now))
 }
@@ -232,7 +232,7 @@ pub fn set_unproved(
     store: &str,
     contents: &[ContentId],
 ) -> Result<(), RegistryError> {
-    check_unpublished(tx, claim, version, "note that its copies are not proved")?;
+    check_unpublished(tx, claim, version, "record its copies as unverified")?;
     stamp(tx, Statement("copies.unproved"), store, contents, None)
 }
 
@@ -299,7 +299,7 @@ pub fn note_seen(
     if seen.iter().any(|seen| !seen.wrong.is_empty()) {
         versions::check_claimed(tx, claim, version, "forget copies of it")?;
     } else {
-        check_unpublished(tx, claim, version, "note that its copies were proved")?;
+        check_unpublished(tx, claim, version, "record its copies as verified")?;
     }
     let now = tx.now()?;
     for (statement, contents) in [

@@ -207,7 +207,7 @@ fn decide<'a>(
         StageEnd::StagingLost { max_losses, note, advice, .. }
             if !is_committing && losses >= u64::from(*max_losses) =>
         {
-            let note = format!("gave up after what was staged was lost {losses} times: {note}; {advice}");
+            let note = format!("failed: what was staged was lost {losses} times: {note}; {advice}");
             (Move { needs_review: true, ..stay(ItemStatus::Failed, &note)? }, Outcome::Done)
         }
         StageEnd::StagingLost { to, note, .. } => (begin(*to, &format!("{note}; fetching again"))?, Outcome::Done),
@@ -219,7 +219,7 @@ fn decide<'a>(
             (Move { needs_review: true, ..stay(ItemStatus::Failed, note)? }, Outcome::Done)
         }
         StageEnd::Transient { max_attempts, note, .. } if claim.spent >= *max_attempts && !is_committing => {
-            let note = format!("gave up after {}: {note}", attempts_in_words(spent));
+            let note = format!("failed after {}: {note}", attempts_in_words(spent));
             let fails = stay(ItemStatus::Failed, &note)?;
             (Move { needs_review: true, retry_count: spent, ..fails }, Outcome::Dead { reason: note })
         }

@@ -75,7 +75,7 @@ pub fn announce(tx: &mut dyn Transaction) -> Result<RegistryEpoch, RegistryError
         return Err(RegistryError::State {
             what: "registry",
             id: "of this data directory".into(),
-            state: "taking up what its stores know".into(),
+            state: "importing what its stores have".into(),
             act: "change anything in them".into(),
         });
     }

@@ -195,7 +195,7 @@ fn check_number(
     let found = tx.query_one(Statement("rebuild.number_taken"), &key)?;
     let (id, state) = match &found {
         Some(row) => (row.uuid("id")?, row.text("state")?),
-        None => return Err(taken(version, "not to be had: the registry has given it up")),
+        None => return Err(taken(version, "not available: the registry has discarded it")),
     };
     match state.parse::<VersionState>()? {
         VersionState::Preparing | VersionState::Committing | VersionState::Published if id == version.id.0 => Ok(()),
@@ -208,7 +208,7 @@ fn taken(version: &RecordedVersion, why: &str) -> RegistryError {
         what: "version",
         id: version.number.to_string(),
         state: why.to_owned(),
-        act: format!("take up version {} that the store holds; nothing is changed", version.id),
+        act: format!("import version {} of the store; nothing is changed", version.id),
     }
 }
 

@@ -54,7 +54,7 @@ fn release_by_force(
         tasks::delete_key(tx, &item.id.to_string())?;
         return carry_out(tx, item, wanted);
     }
-    let note = "its worker stopped without a word";
+    let note = "its worker stopped without reporting an end";
     let change = Move::new(item, item.position(), ItemStatus::Pending, note);
     items::apply(tx, item, &Move { needs_review: item.needs_review, ..change })?;
     Ok((Vec::new(), None))

@@ -218,9 +218,9 @@ pub fn end_removal(tx: &mut dyn Transaction, removed: &Restored, was_there: bool
     };
     let Place { key, store } = &current.place;
     let (state, note) = if was_there {
-        (RestoredState::Removed, format!("{key} removed from store {store}: its time had run out"))
+        (RestoredState::Removed, format!("{key} removed from store {store}: its time had ended"))
     } else {
-        (RestoredState::Changed, format!("{key} in store {store} was changed by somebody else and stays"))
+        (RestoredState::Changed, format!("{key} in store {store} was changed by another program or person and stays"))
     };
     set_state(tx, &current, state)?;
     let item = items::find(tx, Scope::System, current.item)?;

@@ -44,7 +44,7 @@ fn cold_contents_are_attested_restored_and_read() {
     assert!(!error.is_transient());
     assert_eq!(
         error.to_string(),
-        "store primary: k lies in storage class GLACIER and has to be restored before it can be read"
+        "store primary: k is in storage class GLACIER and has to be retrieved before it can be read"
     );
 
     for _ in 0..2 {

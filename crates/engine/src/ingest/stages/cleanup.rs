@@ -11,7 +11,7 @@ use crate::workflow::{Outcome, StageContext, StageError};
 
 pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     if let (PackageSource::ReceivingKey(_), Some(etag)) = (package_source(context)?, &context.item.etag) {
-        let note = context.item.note.as_deref().unwrap_or("taken in");
+        let note = context.item.note.as_deref().unwrap_or("ingested");
         remove_ingested(context.home, context.claim, etag, note)?;
     }
     let item = context.item.id;

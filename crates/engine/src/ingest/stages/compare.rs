@@ -190,7 +190,8 @@ fn check_stores(context: &StageContext<'_>, known: &Known) -> Result<(), StageEr
         let is_right = is_right || put_right(context, object, name)? && found()? == *expected;
         if !is_right {
             return Err(StageError::Transient(format!(
-                "store {name} does not hold {} as the registry has it at version {}; `store check` and `fixity run` tell more",
+                "store {name} does not hold {} as the registry has it at version {}; `store check` and `fixity run` \
+                 show more",
                 object.identifier, object.head
             )));
         }

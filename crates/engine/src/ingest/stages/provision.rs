@@ -32,6 +32,6 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     Err(StageError::Waits {
         until,
         reason: WaitReason::StagingSpace,
-        note: format!("waits for {wanted} bytes of room in staging"),
+        note: format!("waits for {wanted} bytes of space in staging"),
     })
 }

@@ -209,8 +209,8 @@ fn look(
             Some(false) => Ok(Sight::Wrong),
             // Nobody would ever know what lies there.
             None => Err(StageError::fatal(format!(
-                "contents in store {store} lie in storage class {}, which cannot be read back, and its service vouches \
-                 for no checksum; give the store a class that can be read",
+                "contents in store {store} lie in storage class {}, which cannot be read back, and its service keeps \
+                 no checksum; give the store a class that can be read",
                 class.unwrap_or_default()
             ))),
         },

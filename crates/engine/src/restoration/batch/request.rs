@@ -205,7 +205,7 @@ fn note_page(
     for name in names {
         let object = match objects::find(tx, scope, name) {
             Ok(object) if object.state == ObjectState::Deleted => {
-                Err(format!("{}: every file of it was taken out", object.identifier))
+                Err(format!("{}: every file of it was deleted", object.identifier))
             }
             Ok(object) if object.head == 0 => Err(format!("{}: it has no version yet", object.identifier)),
             Ok(object) => Ok(object),
