@@ -86,7 +86,7 @@ pub struct FixitySummary {
     pub repaired: u64,
     /// Of the damaged: without a copy to repair them from.
     pub unrepairable: u64,
-    /// Seemed wrong while somebody else worked on the object, or wait for the only right copy to be thawed; they are looked
+    /// Seemed wrong while somebody else worked on the object, or wait for the only right copy to be retrieved; they are looked
     /// at again later.
     pub postponed: u64,
     /// Could not be looked at, because a store or the registry did not answer; they stay due.

@@ -40,14 +40,14 @@ pub enum RepairOutcome {
     /// It is damaged, and there is nothing to repair it from.
     Unrepairable,
     /// It is damaged, and what it can be repaired from is being retrieved from an archived storage class.
-    Thawing,
+    Retrieving,
 }
 
 impl RepairOutcome {
     /// Whether something that is damaged is still kept.
     pub fn is_unsolved(self) -> bool {
         match self {
-            Self::Unrepairable | Self::Thawing => true,
+            Self::Unrepairable | Self::Retrieving => true,
             Self::Gone | Self::Right | Self::Attested | Self::Repaired => false,
         }
     }
@@ -97,7 +97,7 @@ pub(super) fn treat_held<'a>(
     if let Some(known) = &unsolved
         && case.still_waits(known, &copies)?
     {
-        return Ok(RepairOutcome::Thawing);
+        return Ok(RepairOutcome::Retrieving);
     }
     let finding = unsolved.map_or_else(FindingId::new, |finding| finding.id);
     let mut acts = vec![case.open(finding, wrong.as_ref())?];
@@ -111,9 +111,9 @@ pub(super) fn treat_held<'a>(
     let etag = wrong.as_ref().map(|wrong| wrong.etag.as_str());
     let source = if witness_kept { case.replace(store, &copies, etag)? } else { Source::None(NOT_KEPT.into()) };
     crash_point("fixity.check.replaced");
-    if let Source::Thawing(from) = &source {
+    if let Source::Retrieving(from) = &source {
         case.wait(finding, wrong.as_ref(), from)?;
-        return Ok(RepairOutcome::Thawing);
+        return Ok(RepairOutcome::Retrieving);
     }
     case.close(finding, wrong.as_ref(), quarantined.as_ref(), source)
 }
@@ -312,7 +312,7 @@ impl Case<'_> {
                 acts.push(super::passed(copy, now(self.home)?).on_behalf_of(self.hold.actor()));
                 ("repair", RepairOutcome::Repaired, detail, Some(from.clone()))
             }
-            Source::Thawing(reason) | Source::None(reason) => {
+            Source::Retrieving(reason) | Source::None(reason) => {
                 let detail = format!("{} cannot be repaired: {reason}{kept}", self.place());
                 acts.push(self.event("recovery", "failure", detail.clone(), reason)?);
                 ("unrepairable", RepairOutcome::Unrepairable, detail, None)

@@ -242,7 +242,7 @@ fn count(
             summary.damaged += 1;
             summary.unrepairable += 1;
         }
-        Ok(RepairOutcome::Thawing) => {
+        Ok(RepairOutcome::Retrieving) => {
             summary.postponed += 1;
             return Ok(());
         }

@@ -36,7 +36,7 @@ pub(super) struct Renewal<'a> {
 /// What came of one file.
 enum Outcome {
     Found(Format),
-    /// Its copies cannot be read before they are thawed.
+    /// Its copies cannot be read before they are retrieved.
     Cold,
     /// No copy could be read, for these reasons.
     Failed(String),

@@ -51,7 +51,7 @@ pub struct ReidentifySummary {
     pub changed: u64,
     /// Files that are what they were.
     pub unchanged: u64,
-    /// Files whose copies cannot be read before they are thawed.
+    /// Files whose copies cannot be read before they are retrieved.
     pub cold: u64,
     /// Objects that somebody else works on: left to the workers.
     pub postponed: u64,

@@ -13,8 +13,8 @@ use strongroom_registry::objects::{self, Digests, File, Object};
 use strongroom_registry::{Description, ProfileOrigin, versions};
 
 use super::proof::CopyReader;
+use super::retrieval::Requested;
 use super::target::{Delivery, Target};
-use super::thaw::Requested;
 use super::validation::validated;
 use super::{bag_trouble, for_each_page, object_name, parts, tags};
 use crate::content_name::in_package;

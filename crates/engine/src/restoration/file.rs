@@ -7,8 +7,8 @@ use strongroom_registry::Scope;
 use strongroom_registry::objects::{self, Object};
 
 use super::proof::CopyReader;
+use super::retrieval::Requested;
 use super::target::{Delivery, Target};
-use super::thaw::Requested;
 use super::{file_id, object_name};
 use crate::content_name::in_package;
 use crate::workflow::{StageContext, StageError};

@@ -11,8 +11,8 @@ use strongroom_registry::versions;
 
 use super::bag::{expected, new_file};
 use super::proof::CopyReader;
+use super::retrieval::Requested;
 use super::target::{Delivery, Target};
-use super::thaw::Requested;
 use super::validation::validated;
 use super::{bag_trouble, for_each_page, object_name};
 use crate::content_name::in_package;

@@ -216,7 +216,7 @@ fn a_store_that_does_not_answer_is_no_reason_to_give_a_copy_up() {
     assert_eq!((summary.repaired, summary.unrepairable), (1, 0), "{summary:?}");
 }
 
-/// A store whose contents cannot be read before they are thawed.
+/// A store whose contents cannot be read before they are retrieved.
 struct Cold(FolderStore);
 
 impl Cold {
