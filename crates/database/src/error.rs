@@ -71,7 +71,7 @@ pub enum DatabaseError {
         known: u32,
     },
     /// The home lies where several machines could reach it, which SQLite cannot bear.
-    #[error("{path} lies on a network file system ({kind}), where SQLite loses data; use a local disk, or PostgreSQL")]
+    #[error("{path} is on a network file system ({kind}), where SQLite loses data; use a local disk, or PostgreSQL")]
     NetworkFileSystem {
         /// The folder.
         path: String,

@@ -277,7 +277,7 @@ fn combine(
         }
         (None, Some(container)) => {
             let Some(before) = before else {
-                let reason = "a container signature file alone needs sound signatures in use: give both files";
+                let reason = "a container signature file alone needs valid signatures in use: give both files";
                 return Err(SignaturesError::Refused(reason.to_owned()));
             };
             let mut set = before.set.clone();

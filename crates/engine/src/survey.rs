@@ -184,7 +184,7 @@ pub fn may_be_made(
         return Ok(None);
     }
     Ok(Some(format!(
-        "the registry knows {name} as the store {}, which does not lie at {}; put that one back in its place, or, if \
+        "the registry knows {name} as the store {}, which is not at {}; put that one back in its place, or, if \
          it is lost, run \"strongroom store replace {name}\", which makes a new one and fills it from the other stores",
         known.id,
         store.place(directory)

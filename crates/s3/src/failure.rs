@@ -150,7 +150,7 @@ impl Failure {
             }
             "RequestTimeTooSkewed" => Some(format!("the clock of this machine and that of {endpoint} differ ({self})")),
             "PermanentRedirect" | "AuthorizationHeaderMalformed" | "IllegalLocationConstraintException" => {
-                Some(format!("bucket {bucket} lies in another region or at another endpoint: check both ({self})"))
+                Some(format!("bucket {bucket} is in another region or at another endpoint: check both ({self})"))
             }
             _ => None,
         }

@@ -67,7 +67,7 @@ fn identify(inner: &Inner, may_create: bool) -> Result<Uuid, StorageError> {
     let (bucket, endpoint) = (&inner.settings.bucket, inner.settings.shown_endpoint());
     let Some(description) = found else {
         return Err(inner.unusable(format!(
-            "bucket {bucket} at {endpoint} has no {name}: is it the right one? a store that is lost is replaced by `store replace`, and one that never \
+            "bucket {bucket} at {endpoint} has no {name}: check bucket and prefix; a store that is lost is replaced by `store replace`, and one that never \
              was is made by `store create`"
         )));
     };

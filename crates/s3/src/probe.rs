@@ -73,9 +73,9 @@ impl Probe {
     pub fn findings(&self) -> [(&'static str, bool); 9] {
         [
             ("may be written to", self.is_writable),
-            ("honours if-none-match", self.if_none_match),
-            ("honours if-match", self.if_match),
-            ("honours if-match of deletions", self.delete_if_match),
+            ("supports if-none-match", self.if_none_match),
+            ("supports if-match", self.if_match),
+            ("supports if-match of deletions", self.delete_if_match),
             ("refuses bytes that differ from their sha256", self.checks_sha256),
             ("returns the sha256 of what was put", self.returns_sha256),
             ("refuses parts that differ from their sha256", self.checks_parts),

@@ -124,7 +124,7 @@ impl Inner {
                 Ok(Some(Upload { id: record.upload, parts, record: Some(name.to_owned()) }))
             }
             Err(failure) if failure.is_refusal() => Ok(None),
-            Err(failure) => Err(self.failed(failure, "go on with the put of", put.key)),
+            Err(failure) => Err(self.failed(failure, "continue the put of", put.key)),
         }
     }
 

@@ -273,7 +273,7 @@ impl Join<'_, '_> {
     fn report_repeated(&self, earlier: &Listing, listing: &Listing) {
         let line = earlier.line;
         if listing.source == FETCH {
-            self.say(codes::FETCH_DUPLICATE, format!("the path stands in line {line} already"), listing);
+            self.say(codes::FETCH_DUPLICATE, format!("the path is in line {line} already"), listing);
         } else if self.version.is_strict() {
             self.say(codes::MANIFEST_DUPLICATE_ENTRY, format!("the path is listed in line {line} already"), listing);
         } else if earlier.digest == listing.digest {

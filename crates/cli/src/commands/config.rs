@@ -13,7 +13,7 @@ use crate::output::TableOptions;
 pub(crate) enum Config {
     /// Check settings, stores, registry and whether damage is open; exit 0 where no problem is found
     Check(TableOptions),
-    /// Show every setting with its value, its source and, where there is room and with --long, its meaning; secrets masked
+    /// Show every setting with its value, its source and, where there is space and with --long, its meaning; secrets are masked
     Show(TableOptions),
 }
 

@@ -58,7 +58,7 @@ pub(crate) enum Store {
         wait: bool,
     },
     /// Take a store out of use: no longer written, checked or counted. Nothing in it is deleted. Refused with exit 1
-    /// while objects lack verified copies in the rest of their placement, or a placement would be left with fewer than
+    /// while objects lack verified copies in the other stores of their placement, or a placement would be left with fewer than
     /// two stores
     Retire {
         /// Its name

@@ -172,7 +172,7 @@ impl Admission {
         let place = self.settings.stores.get(name).map(|store| store.place(&self.directory)).unwrap_or_default();
         match recorded.get(name) {
             Some(KnownStore { replacing: Some(new), .. }) => Err(Refusal::refused(format!(
-                "it is being replaced by the store {new}; \"strongroom store replace {name}\" goes on with it"
+                "it is being replaced by the store {new}; \"strongroom store replace {name}\" continues"
             ))),
             Some(known) if known.id != id => Err(Refusal::refused(format!(
                 "{place} holds the store {id}, and the registry knows {name} as the store {}; put that one back in its \

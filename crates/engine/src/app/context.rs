@@ -98,7 +98,7 @@ impl Caller {
         });
         if let Err(error) = told {
             // It is refused all the same.
-            Event::RegistryUnavailable { act: "tell the journal of a refused act", error: &error }.emit();
+            Event::RegistryUnavailable { act: "record a refused act in the journal", error: &error }.emit();
         }
     }
 }

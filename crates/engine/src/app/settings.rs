@@ -13,7 +13,7 @@ use crate::survey::{Condition, Survey, SurveyedStore};
 use crate::{EngineError, findings, profiles, rights};
 
 /// What remains possible in a store that honours no conditions on puts.
-const UNCONDITIONAL: &str = "it supports no conditional puts: a process that sleeps for longer than its lease between \
+const UNCONDITIONAL: &str = "it supports no conditional puts: a process that is suspended for longer than its lease between \
      reading and putting can replace an inventory by an older one; inventories are read again, and corrected, when \
      every lease of that time has ended";
 

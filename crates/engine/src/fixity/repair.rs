@@ -22,7 +22,7 @@ use crate::event::Event;
 use crate::{Home, crash_point};
 
 /// Why a copy whose bytes could not be kept is not replaced.
-const NOT_KEPT: &str = "it lies in an archived storage class, so its bytes could not be kept as evidence before it is replaced: \
+const NOT_KEPT: &str = "it is in an archived storage class, so its bytes could not be kept as evidence before it is replaced: \
      retrieve it, or move it aside by hand, and check again";
 
 /// What came of the repair of a copy, or of an object's inventories in a store.

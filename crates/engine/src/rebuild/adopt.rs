@@ -73,7 +73,7 @@ impl<'a> Taking<'a> {
         };
         if known.institution_identifier != institution {
             return Err(RebuildError::Object(format!(
-                "it lies in the storage root of {institution}, and the registry has it under {}",
+                "it is in the storage root of {institution}, and the registry has it under {}",
                 known.institution_identifier
             )));
         }
@@ -235,7 +235,7 @@ impl<'a> Taking<'a> {
             return Ok(());
         }
         Err(RebuildError::Object(format!(
-            "version {} is being committed by the registry with another inventory than lies there; nothing is changed",
+            "version {} is being committed by the registry with another inventory than is there; nothing is changed",
             version.number
         )))
     }

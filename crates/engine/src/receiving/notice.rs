@@ -85,7 +85,7 @@ fn deliver(home: &Home, message: &Message) -> Result<Delivery, EngineError> {
     let (Some(upload), problems, now) = found else { return set_obsolete(home, message) };
     if !home.settings.stores.contains_key(&upload.store) {
         return Ok(Delivery::Undeliverable(format!(
-            "the settings have no store {}, in which the upload lies that the notice is about",
+            "the settings have no store {}, which has the upload that the notice is about",
             upload.store
         )));
     }

@@ -89,7 +89,7 @@ impl<'c> CopyReader<'c> {
         let mut away = None;
         for copy in self.in_order(copies) {
             if self.avoided.borrow().contains(&(file.content, copy.store.clone())) {
-                faults.push(format!("{} is wrong", copy.store));
+                faults.push(format!("{} is corrupt", copy.store));
                 continue;
             }
             match self.read_copy(file, &copy, take) {

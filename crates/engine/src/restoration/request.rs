@@ -61,7 +61,7 @@ pub(super) fn check_apart(home: &Home, folder: &Path) -> Result<(), EngineError>
     let found = places::overlapping(&home.settings, &home.directory, &wanted)
         .find(|(_, _, overlap)| matches!(overlap, Overlap::Same | Overlap::Within));
     let Some((name, place, _)) = found else { return Ok(()) };
-    let text = format!("{shown} lies in the folder of store {name}, {}", place.path().display());
+    let text = format!("{shown} is in the folder of store {name}, {}", place.path().display());
     Err(EngineError::Usage(text)
         .next("restore into another folder, or into the restoration store by leaving the folder out"))
 }

@@ -263,7 +263,7 @@ impl Parser<'_> {
         let Some(high) = digit(self.peek()) else {
             return match self.peek() {
                 Some(')' | ']' | '}') => fault(self.at, "nothing is open that could be closed here"),
-                Some('|') => fault(self.at, "alternatives stand in parentheses"),
+                Some('|') => fault(self.at, "alternatives are written in parentheses"),
                 Some(other) => fault(self.at, format!("unexpected {other:?}")),
                 None => fault(self.at, "a byte is expected here"),
             };

@@ -159,7 +159,7 @@ fn what_items_and_findings_wait_for_is_taken_from_what_older_rows_say() {
         ("pending", "waits for other work on the same object", Some("object")),
         ("pending", "waits for store secondary: it is gone", Some("store")),
         ("pending", "waits for 2 of 3 files to be thawed in secondary", Some("retrieval")),
-        ("pending", "waits for 7 bytes of space in staging", Some("staging_space")),
+        ("pending", "waits for 7 bytes of room in staging", Some("staging_space")),
         ("pending", "waits", Some("other")),
         ("pending", "fetched", None),
         ("failed", "waits for other work on the same object", None),

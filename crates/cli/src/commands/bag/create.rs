@@ -113,7 +113,7 @@ impl Shorthands {
     }
 }
 
-/// How a bag lies on the disk.
+/// The form in which a bag is stored.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum Form {
     /// A folder

@@ -32,12 +32,12 @@ pub(crate) fn check_apart(home: &Home, folder: &Path) -> Result<(), EngineError>
     if let Some((name, place, overlap)) = places::overlapping(&home.settings, &home.directory, &deposited).next() {
         return refuse(match overlap {
             Overlap::Same => format!("it is the folder of store {name}"),
-            Overlap::Within => format!("it lies within store {name}"),
+            Overlap::Within => format!("it is within store {name}"),
             Overlap::Around => format!("it contains the folder of store {name}, {}", place.path().display()),
         });
     }
     if overlap == Some(Overlap::Within) {
-        return refuse(format!("it lies within the data directory {}", directory.path().display()));
+        return refuse(format!("it is within the data directory {}", directory.path().display()));
     }
     Ok(())
 }

@@ -209,7 +209,7 @@ fn look(
             Some(false) => Ok(Sight::Wrong),
             // Nobody would ever know what lies there.
             None => Err(StageError::fatal(format!(
-                "contents in store {store} lie in storage class {}, which cannot be read back, and its service keeps \
+                "contents in store {store} are in storage class {}, which cannot be read back, and its service keeps \
                  no checksum; give the store a class that can be read",
                 class.unwrap_or_default()
             ))),

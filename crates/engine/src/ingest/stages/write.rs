@@ -122,7 +122,7 @@ pub(super) fn write_again(context: &StageContext<'_>, version: &Version, what: &
     if times >= context.task.settings().max_attempts {
         let id = context.item.id;
         return Err(StageError::fatal(format!(
-            "gave up after writing {times} times: {what}; next: check the disk or the service of the store, then: strongroom \
+            "failed after {times} attempts to write: {what}; next: check the disk or the service of the store, then: strongroom \
              items requeue {id}"
         )));
     }

@@ -241,7 +241,7 @@ fn a_copy_in_whose_place_something_else_lies_is_given_up_with_what_lies_there() 
     let summary = run(&made, &in_primary());
     assert_eq!((summary.unrepairable, summary.failed), (1, 0), "{summary:?}");
     let problems = fixity::problems(&made, None, None, 10).expect("problems");
-    assert!(problems.iter().any(|finding| finding.detail.contains("cannot lie there")), "{problems:?}");
+    assert!(problems.iter().any(|finding| finding.detail.contains("cannot be stored there")), "{problems:?}");
     assert!(file.join("a folder/a.txt").exists(), "it is not touched");
 }
 
@@ -269,7 +269,7 @@ fn a_copy_in_whose_place_something_lies_that_is_no_file_is_a_problem_until_it_is
         let summary = run(&made, &in_primary());
         assert_eq!((summary.unrepairable, summary.failed), (1, 0), "{summary:?}");
         let problems = fixity::problems(&made, None, None, 10).expect("problems");
-        assert!(problems.iter().any(|finding| finding.detail.contains("cannot lie there")), "{problems:?}");
+        assert!(problems.iter().any(|finding| finding.detail.contains("cannot be stored there")), "{problems:?}");
         fs::remove_file(&file).expect("takes it away");
         let summary = run(&made, &in_primary());
         assert_eq!((summary.repaired, summary.failed), (1, 0), "{summary:?}");
