@@ -29,13 +29,13 @@ pub(crate) enum Batches {
         #[command(flatten)]
         options: TableOptions,
     },
-    /// Release its held items
+    /// Release the held items of a batch
     Release(Which),
-    /// Hold its open items: they stay where they are
+    /// Hold the open items of a batch: they stay where they are
     Hold(Which),
-    /// Cancel its open items
+    /// Cancel the open items of a batch
     Cancel(Which),
-    /// Delete it with its items: they are no longer listed; rows and history stay
+    /// Delete a batch with its items: they are no longer listed; rows and history stay
     Delete(Which),
 }
 

@@ -24,7 +24,7 @@ pub(crate) struct Deposit {
     /// The collection they belong to
     #[arg(long, value_name = "NAME")]
     collection: Option<String>,
-    /// What they are
+    /// The type of the packages
     #[arg(long = "type", value_enum, default_value_t = Kind::Auto)]
     kind: Kind,
     /// The depositor's own identifier of the object; repeat for several

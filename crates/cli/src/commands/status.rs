@@ -135,7 +135,7 @@ fn show(status: &Status, context: &Context) -> Result<(), Failure> {
     let next = notices.next_removal.as_ref().map(|at| format!(", next removal {}", minute(at))).unwrap_or_default();
     line(
         "notices",
-        format!("{} warned of and still there{next}, {} undelivered", notices.delivered, notices.undelivered),
+        format!("{} for uploads that will be removed{next}, {} undelivered", notices.delivered, notices.undelivered),
     )?;
     let outbox = &status.outbox;
     if outbox.overdue > 0 {
