@@ -1,4 +1,4 @@
-//! Why a bag could not be looked at, as opposed to what is wrong with it (that is a [`crate::Problem`]).
+//! Why a bag could not be inspected, as opposed to what is wrong with it (that is a [`crate::Problem`]).
 
 use std::io;
 use std::path::{Path, PathBuf};

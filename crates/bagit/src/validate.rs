@@ -127,7 +127,7 @@ fn broken() -> BagError {
     BagError::Spill(io::ErrorKind::InvalidData.into())
 }
 
-/// A reader of a file that cannot be opened: the trouble belongs to the bag and is told when it is read.
+/// A reader of a file that cannot be opened: the trouble belongs to the bag and is reported when it is read.
 struct Failing(Option<io::Error>);
 
 impl Read for Failing {

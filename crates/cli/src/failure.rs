@@ -130,7 +130,7 @@ impl Failure {
         Self { code: code_of_io(error), next, ..Self::new(exit, message) }
     }
 
-    /// Standard output is closed: whoever read it has enough.
+    /// Standard output is closed: its reader has ended.
     pub(crate) fn closed_output() -> Self {
         Self::new(Exit::Done, "")
     }

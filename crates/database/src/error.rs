@@ -22,7 +22,7 @@ pub enum DatabaseError {
         /// Why.
         detail: String,
     },
-    /// The connection ended while a transaction was being kept, and it cannot be told whether it was.
+    /// The connection ended while a transaction was being kept, and it cannot be determined whether it was.
     #[error("it is not known whether a transaction was committed: {detail}")]
     InDoubt {
         /// What happened.
@@ -119,7 +119,7 @@ pub enum DatabaseError {
     Aborted(String),
 }
 
-/// The act of connecting, which [`DatabaseError::Unavailable`] tells with the address behind it.
+/// The act of connecting, which [`DatabaseError::Unavailable`] says with the address behind it.
 pub(crate) const CONNECT: &str = "connect to the database";
 
 fn unavailable(act: &str, detail: &str) -> String {

@@ -1,4 +1,4 @@
-//! Everything this crate reports, as typed events: emitted by name, with values as fields. Whoever wants a log line for
+//! Everything this crate reports, as typed events: emitted by name, with values as fields. To get a log line for
 //! something new adds a variant here.
 
 use std::fmt::Display;
@@ -52,7 +52,7 @@ pub enum Event<'a> {
     RuntimeDraining {
         /// Tasks that run.
         running: usize,
-        /// Tasks held but not begun, given back.
+        /// Tasks held but not begun, returned.
         given_back: usize,
     },
     /// Workers stopped.
@@ -193,7 +193,7 @@ pub enum Event<'a> {
         /// Contents of which no other store in use has a good copy.
         only_copies: u64,
     },
-    /// A place in a receiving store could not be looked at; the next turn tries again.
+    /// A place in a receiving store could not be inspected; the next turn tries again.
     PlaceNotWatched {
         /// The store, and whose place.
         place: &'a str,

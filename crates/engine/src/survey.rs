@@ -79,7 +79,7 @@ pub struct Survey {
 }
 
 impl Survey {
-    /// Looks at every store, without writing to one that is not the store that it should be. `registry` is none where
+    /// Inspects every store, without writing to one that is not the store that it should be. `registry` is none where
     /// there is none yet: then stores are compared with one another only.
     pub fn of(directory: &Path, settings: &Settings, registry: Option<&Registry>) -> Result<Self, EngineError> {
         let conflicts = places::conflicts(settings, directory);
@@ -256,7 +256,7 @@ fn by_themselves(
         });
     }
     let ids = found.iter().map(|one| (one.name.as_str(), one.store.as_ref().and_then(|store| store.id())));
-    // Stores in one place are told once: they hold one id, too.
+    // Stores in one place are reported once: they hold one id, too.
     for same in places::same_ids(settings, directory, ids) {
         if !conflicts.iter().any(|known| (&known.store, &known.other) == (&same.store, &same.other)) {
             conflicts.push(same);

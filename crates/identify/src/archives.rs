@@ -82,7 +82,7 @@ pub(crate) fn may_be(beginning: &[u8]) -> bool {
 }
 
 impl Archives {
-    /// Tells of every member of an archive.
+    /// Reports every member of an archive.
     pub(crate) fn open(
         &self,
         examiner: &Examiner,
@@ -224,7 +224,7 @@ impl Descent<'_> {
         self.tell_stream(joined(path, &name), modified, &mut content, level, emit)
     }
 
-    /// Identifies a member while it is unpacked, and tells it.
+    /// Identifies a member while it is unpacked, and reports it.
     fn tell_stream(
         &mut self,
         path: OsString,
@@ -260,7 +260,7 @@ impl Descent<'_> {
         Ok(self.tell(entry, streamed.kept.as_deref(), level, emit))
     }
 
-    /// Tells a member and, where it is an archive itself, what is in it.
+    /// Reports a member and, where it is an archive itself, what is in it.
     fn tell(&mut self, mut entry: IdentifiedFile, content: Option<&dyn Source>, level: u32, emit: Emit<'_>) -> bool {
         let kind = kind(&entry.identification);
         if kind.is_some() && level >= self.depth {

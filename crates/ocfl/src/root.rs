@@ -78,7 +78,7 @@ impl<'s> StorageRoot<'s> {
     }
 
     /// Puts a file back that declares the storage root. Where the store honours conditions, only if there is still what the
-    /// fault tells of; one that was put back meanwhile stays.
+    /// fault names; one that was put back meanwhile stays.
     pub fn restore(store: &dyn Store, prefix: &Key, fault: &RootFault) -> Result<(), OcflError> {
         let Some((name, text)) = declarations()?.into_iter().find(|(name, _)| *name == fault.name) else {
             return Err(self::fault(store, prefix, format!("{} does not declare a storage root", fault.name)));

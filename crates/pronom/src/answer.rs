@@ -92,7 +92,7 @@ pub enum Warning {
     ContainerUnreadable(String),
     /// A window was set, and what lies outside might have told more.
     WindowLimited {
-        /// Bytes looked at from each end.
+        /// Bytes inspected from each end.
         window: u64,
     },
     /// The time for one file was spent.

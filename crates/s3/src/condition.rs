@@ -1,4 +1,4 @@
-//! What must be true of a key for a put: left to the service where it honours that, else looked at before.
+//! What must be true of a key for a put: left to the service where it honours that, else checked before.
 
 use strongroom_storage::{Head, Key, PutCondition, StorageError};
 
@@ -39,7 +39,7 @@ impl Guard {
 }
 
 impl Inner {
-    /// What to ask of the service. Where it would not look after it, it is looked at now, which leaves a moment in which
+    /// What to ask of the service. Where it does not check it, it is checked now, which leaves a moment in which
     /// someone else may come between: [`strongroom_storage::Capabilities::conditional_put`] says so.
     pub(crate) fn guard(&self, key: &Key, name: &str, condition: &PutCondition) -> Result<Guard, StorageError> {
         let probe = self.probed();

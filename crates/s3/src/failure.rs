@@ -1,4 +1,4 @@
-//! What the service or the way to it answered instead of what was asked, told apart by what can be done about it.
+//! What the service or the way to it answered instead of what was asked, distinguished by what can be done about it.
 
 use std::error::Error;
 use std::fmt;

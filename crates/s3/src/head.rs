@@ -1,4 +1,4 @@
-//! Looking at a key: class, whether it can be read now, and the digest that the service vouches for.
+//! Inspection of a key: class, whether it can be read now, and the digest that the service vouches for.
 
 use aws_sdk_s3::operation::head_object::HeadObjectOutput;
 use aws_sdk_s3::types::{ChecksumMode, ChecksumType, GlacierJobParameters, RestoreRequest, StorageClass, Tier};

@@ -14,7 +14,7 @@ use crate::{S3Settings, S3Store, client};
 
 /// The layout of `.strongroom/` that this code keeps.
 const FORMAT: u32 = 1;
-/// What a probe looks at; raised when that changes.
+/// What a probe tests; raised when that changes.
 const PROBE_FORMAT: u32 = 1;
 
 /// What `store.json` says.
@@ -93,7 +93,7 @@ pub(crate) fn check_lately(inner: &Inner) -> Result<(), StorageError> {
     check(inner)
 }
 
-/// Whether the place holds the store that was opened, looked at now.
+/// Whether the place holds the store that was opened, inspected now.
 pub(crate) fn check(inner: &Inner) -> Result<(), StorageError> {
     let found = identify(inner, false)?;
     if found == inner.id {

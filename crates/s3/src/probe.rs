@@ -40,18 +40,18 @@ pub struct Probe {
     pub delete_if_match: bool,
     /// Bytes that differ from their declared SHA-256 are refused.
     pub checks_sha256: bool,
-    /// The SHA-256 of what was put is given back.
+    /// The SHA-256 of what was put is returned.
     pub returns_sha256: bool,
     /// Parts that differ from their declared SHA-256 are refused.
     pub checks_parts: bool,
-    /// The SHA-256 over those of the parts is given back, and is right.
+    /// The SHA-256 over those of the parts is returned, and is right.
     pub composite_sha256: bool,
     /// The storage class that was asked for is kept.
     pub keeps_class: bool,
 }
 
 impl Probe {
-    /// Whether a SHA-256 that the server gives back is as good as reading the bytes of what came in one request.
+    /// Whether a SHA-256 that the server returns is as good as reading the bytes of what came in one request.
     pub fn has_strong_checksums(self) -> bool {
         self.checks_sha256 && self.returns_sha256
     }

@@ -1,4 +1,4 @@
-//! Uploads that were begun: recorded, so that the next put of the same content goes on with them, and swept when nobody
+//! Uploads that were begun: recorded, so that the next put of the same content goes on with them, and swept when no put
 //! did for long.
 
 use std::collections::BTreeMap;
@@ -212,7 +212,7 @@ impl Inner {
         Ok(swept)
     }
 
-    /// Some services list uploads only where they are asked for one key: what is recorded is looked at besides.
+    /// Some services list uploads only where they are asked for one key: what is recorded is inspected besides.
     fn sweep_records(&self, latest: DateTime, swept: &mut Swept) -> Result<(), StorageError> {
         let failed = |failure| self.failed(failure, "sweep the uploads of", &Key::ROOT);
         for name in self.names_of_bookkeeping("upload")? {

@@ -130,8 +130,8 @@ pub trait Store: Send + Sync {
         Ok(())
     }
 
-    /// Whether the place holds this very store, looked at now: before something is written that would belong to another store
-    /// otherwise.
+    /// Whether the place holds this very store, inspected now: before something is written that would belong to
+    /// another store otherwise.
     ///
     /// # Errors
     /// As [`Self::check_presence`], and where another store lies there.
@@ -142,7 +142,7 @@ pub trait Store: Send + Sync {
     /// What this store honours.
     fn capabilities(&self) -> Capabilities;
 
-    /// Looks at a key without reading it. [`StorageError::NotFound`] when nothing lies there.
+    /// Inspects a key without reading it. [`StorageError::NotFound`] when nothing lies there.
     fn head(&self, key: &Key) -> Result<Head, StorageError>;
 
     /// Opens a key for reading from `offset` (0 for all), at most `length` bytes when given. At or past the end there is

@@ -18,9 +18,9 @@ use crate::manifest::{ManifestKind, ManifestName, PAYLOAD};
 use crate::path;
 use crate::problem::Problem;
 
-/// Most listings of one group that are looked at; an honest group has one per manifest.
+/// Most listings of one group that are inspected; an honest group has one per manifest.
 const MOST_LISTINGS: usize = 1000;
-/// Most files of one group that are looked at; an honest group has one.
+/// Most files of one group that are inspected; an honest group has one.
 const MOST_FILES: usize = 100;
 
 /// What the join counts.

@@ -1,4 +1,4 @@
-//! Checks a bag against a profile, from facts gathered by whoever has read the bag.
+//! Checks a bag against a profile, from facts gathered by the caller that has read the bag.
 //!
 //! Everything is reported, in the order of the specification: container and version first, whose failure it calls fatal,
 //! then the rest. A caller that wants to stop there looks for `profile.serialization` and `profile.version`.

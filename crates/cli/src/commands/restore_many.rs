@@ -118,7 +118,7 @@ impl Iterator for Lines {
     }
 }
 
-/// Works on a batch until its receipt is written, a signal asks to stop, or the time is over; then tells its items.
+/// Works on a batch until its receipt is written, a signal asks to stop, or the time is over; then prints its items.
 fn wait(call: &OpContext, batch: BatchId, waiting: &Waiting, context: &Context) -> Outcome {
     let (shutdown, began) = (signals::watch()?, Instant::now());
     let mut is_late = false;

@@ -121,7 +121,7 @@ fn publisher() -> FetchOptions {
     FetchOptions { hosts, ..FetchOptions::default() }
 }
 
-/// Whoever types a URL means its host, in whatever network it is, and no other one.
+/// A URL on the command line allows its host, in any network, and no other one.
 fn named_host(url: &str) -> Result<FetchOptions, Failure> {
     let parsed = Url::parse(url).map_err(|error| Failure::usage(format!("{url:?} is no URL: {error}")))?;
     let host = parsed.host_str().unwrap_or_default();

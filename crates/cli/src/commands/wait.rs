@@ -1,4 +1,4 @@
-//! `--wait`: works on some work items until they end, tells each as it does, and answers how it went.
+//! `--wait`: works on some work items until they end, prints each as it ends, and returns how they ended.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, IsTerminal as _};
@@ -18,7 +18,7 @@ use crate::output::{counted, printable};
 use crate::progress::{Line, Unit};
 use crate::signals;
 
-/// How often it is looked whether an item has ended.
+/// How often the command checks whether an item has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// How an item ended.
@@ -36,7 +36,7 @@ impl Ended {
     }
 }
 
-/// Tells one item that ended.
+/// Reports one item that ended.
 pub(crate) type Tell<'t> = &'t mut dyn FnMut(ItemView) -> Result<Ended, Failure>;
 
 /// Whether a command waits for its items, and how long.
@@ -123,7 +123,7 @@ pub(crate) fn wait_until(
                 });
             }
             if exit.is_err() {
-                // Nobody reads any more: what runs comes to its checkpoint, the rest waits for other workers.
+                // No reader is left: what runs comes to its checkpoint, the rest waits for other workers.
                 shutdown.request();
             }
             if is_over || exit.is_err() {
@@ -181,7 +181,7 @@ pub(super) fn tell_stopped(open: u64, follow: &str, context: &Context) {
 struct Patience<'c> {
     call: &'c OpContext,
     context: &'c Context,
-    /// What was told, by item and obstacle.
+    /// What was printed, by item and obstacle.
     told: BTreeSet<(ItemId, String)>,
 }
 
@@ -225,7 +225,7 @@ impl Open {
     }
 }
 
-/// Tells the items that ended since the last look; whether all of these ended well.
+/// Prints the items that ended since the last check; whether all of these succeeded.
 fn look(
     call: &OpContext,
     open: &mut Open,

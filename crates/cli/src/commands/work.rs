@@ -1,4 +1,4 @@
-//! `serve`, `work` and `schedule`: what runs until it is told to stop.
+//! `serve`, `work` and `schedule`: what runs until it is asked to stop.
 
 use clap::Args;
 use strongroom_engine::app::workers::{self, Request};

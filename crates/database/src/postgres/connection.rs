@@ -71,8 +71,8 @@ impl Connection {
         Ok(connection)
     }
 
-    /// Connects, sets the session up and looks at the server, in one exchange; refuses one that is not fit for us. With what the
-    /// look gave: that of [`SERVER`], and what is asked behind it.
+    /// Connects, sets the session up and inspects the server, in one exchange; refuses one that is not fit for us.
+    /// With what the query gave: that of [`SERVER`], and what is asked behind it.
     fn begin(
         address: &Address,
         connector: &MakeRustlsConnect,

@@ -34,7 +34,8 @@ pub(super) fn unmark(connection: &Connection, path: &Path) -> Result<(), Databas
     Ok(())
 }
 
-/// Marks a file whose rows are in another database from now on: whoever still opened it would write what nobody reads.
+/// Marks a file whose rows are in another database from now on: a process that still opened it would write what no
+/// process reads.
 pub(crate) fn mark_moved(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "user_version", MOVED)
 }

@@ -29,7 +29,7 @@ pub(super) fn refuse_network(_database: &Path) -> Result<(), DatabaseError> {
     Ok(())
 }
 
-/// `FUSE_SUPER_MAGIC` of linux/magic.h; what lies behind it, the mount table tells.
+/// `FUSE_SUPER_MAGIC` of linux/magic.h; what lies behind it, the mount table says.
 #[cfg(target_os = "linux")]
 const FUSE: u32 = 0x6573_5546;
 

@@ -12,7 +12,7 @@ use super::connection::open_reader;
 use super::failure::{Act, explain};
 use super::transaction::SqliteTransaction;
 
-/// Connections kept open while nobody reads. More are opened when more read at once, and closed after.
+/// Connections kept open while no process reads. More are opened when more read at once, and closed after.
 const KEPT_OPEN: usize = 4;
 
 /// The connections of one database file that only read.

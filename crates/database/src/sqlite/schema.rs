@@ -55,7 +55,7 @@ pub(super) fn migrate(
     };
     for migration in migrations.iter().filter(|migration| migration.version > present) {
         apply(connection, migration, now).map_err(|error| match error {
-            // A step that does not parse is told with its own name, not with that of a statement.
+            // A step that does not parse is reported with its own name, not with that of a statement.
             rusqlite::Error::SqlInputError { .. } => {
                 DatabaseError::Statement { statement: migration.name, detail: error.to_string() }
             }

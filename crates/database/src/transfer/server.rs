@@ -53,7 +53,7 @@ impl Server {
         self.bare.run("begin a copy", "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
     }
 
-    /// Nobody else reads or writes until the end, and there must be no rows yet.
+    /// No other process reads or writes until the end, and there must be no rows yet.
     pub(super) fn begin_filling(&mut self) -> Result<(), DatabaseError> {
         self.bare.run("begin to fill the database", "BEGIN; SET LOCAL idle_in_transaction_session_timeout = 0")?;
         let tables = self.tables()?;

@@ -22,7 +22,7 @@ pub enum Progress {
     },
     /// What the stores know besides is imported.
     Adopting {
-        /// Objects looked at so far.
+        /// Objects inspected so far.
         objects: u64,
         /// Objects among them with something new.
         taken: u64,

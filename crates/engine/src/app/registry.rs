@@ -100,7 +100,7 @@ pub fn upgrade(installation: &Installation) -> Result<SchemaView, EngineError> {
 /// # Errors
 /// The registry is in PostgreSQL already, or in use; the database has rows already, or what was read back differs: the
 /// settings are unchanged then. Or the settings cannot be changed, when everything was moved: the file is not opened any more
-/// then, and the error tells what to set.
+/// then, and the error says what to set.
 pub fn move_to(
     installation: &Installation,
     url: &str,
@@ -128,7 +128,7 @@ pub fn move_to(
             .next(format!("see that nothing uses the file any more, and set registry.url to {target}"))
     })?;
     let (settings, variable) = change.make()?;
-    // Until here nobody else could begin to work with the file.
+    // Until here no other process could begin to work with the file.
     drop(source);
     Ok(MovedRegistryView { from: file.display().to_string(), to: target.to_string(), settings, variable })
 }

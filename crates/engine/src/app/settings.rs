@@ -61,7 +61,7 @@ impl Checked {
 pub fn check(installation: &Installation) -> Result<Checked, EngineError> {
     let authorized = installation.authorize(&SETTINGS_CHECK)?;
     let settings = authorized.settings();
-    // Before the registry is opened: its log has the same rights as the file, and would be told of besides.
+    // Before the registry is opened: its log has the same rights as the file, and would be reported besides.
     let too_wide = rights::too_wide(authorized.directory(), authorized.settings_file(), settings);
     let mut checked = Checked::default();
     checked.add("settings".to_owned(), Ok(()));

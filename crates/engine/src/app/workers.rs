@@ -1,5 +1,5 @@
-//! Workers and schedules: what runs in this process until a stop is asked for. The journal is told of what they do by the acts
-//! that they work on, and not of each process that begins and ends.
+//! Workers and schedules: what runs in this process until a stop is asked for. What they do is recorded in the journal
+//! by the acts that they work on, and not of each process that begins and ends.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -145,7 +145,7 @@ impl Asked {
         Ok(Some(Retirement::Retired(since)))
     }
 
-    /// Tells what depends on the store; how many objects, and which placements.
+    /// Says what depends on the store; how many objects, and which placements.
     fn tell_reasons<E: From<EngineError>>(
         &self,
         home: &Home,
@@ -234,7 +234,7 @@ fn check_is_kept_in(home: &Home, store: &str) -> Result<(), EngineError> {
     )))
 }
 
-/// Tells each object of a placement that lies in `store` and has no verified copies in `other`; how many there are.
+/// Reports each object of a placement that lies in `store` and has no verified copies in `other`; how many there are.
 fn unverified<E: From<EngineError>>(
     home: &Home,
     (placement, other): (&str, &str),

@@ -1,4 +1,4 @@
-//! A copy that is not right: looked at again under the object's lease, its bad bytes kept, replaced from a copy that
+//! A copy that is not right: inspected again under the object's lease, its bad bytes kept, replaced from a copy that
 //! proves right while it is read, and proved. A crash at any point leaves something that the next check completes; the
 //! bad bytes are in quarantine and read back before anything takes their place; where the medium cannot read them, a note
 //! there says so.
@@ -274,7 +274,7 @@ impl Case<'_> {
         let key = evidence::quarantine(self.home, &self.hold, &witness, self.go_on)?;
         let event = evidence::quarantined(self.about(), &witness, self.home, &key)?;
         let mut event = event.on_behalf_of(self.hold.actor());
-        // The same bytes are kept once for a finding, however often it is looked at.
+        // The same bytes are kept once for a finding, however often it is inspected.
         event.id = events::derived_id(id.0, key.as_str());
         let (row, text) = (event.clone(), key.to_string());
         self.hold.write(move |tx| {
@@ -285,7 +285,7 @@ impl Case<'_> {
         Ok(Some(key))
     }
 
-    /// Tells what came of it: in the object's logs, then in the record.
+    /// Says what came of it: in the object's logs, then in the record.
     fn close(
         &self,
         id: FindingId,

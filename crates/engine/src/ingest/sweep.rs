@@ -128,7 +128,7 @@ pub(crate) fn finish_discarding(home: &Home, version: &Version) -> Result<(), St
 }
 
 /// Removes what was put under the identifier of a discarded version, in every store that it may have been written to; whether
-/// all of them were there. Nobody waits for one that was taken out of use: it may be gone for good.
+/// all of them were there. The sweep does not wait for one that was taken out of use: it may be gone for good.
 fn remove_bytes(home: &Home, version: &Version) -> Result<bool, EngineError> {
     let object = home.registry.read(|tx| objects::get(tx, Scope::System, version.object))?;
     let Some(object) = object else { return Ok(true) };

@@ -1,5 +1,5 @@
 //! One object in one store against the registry: nothing new, copies and acts that the registry does not know, versions it
-//! does not know, or a contradiction, which is told and never written over.
+//! does not know, or a contradiction, which is reported and never written over.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -23,7 +23,7 @@ use crate::layout::version_number;
 pub(super) struct Taking<'a> {
     pub(super) home: &'a Home,
     pub(super) store: &'a dyn Store,
-    /// Whether the registry is behind its stores, so that nobody else can be at work with it.
+    /// Whether the registry is behind its stores, so that no other process can be at work with it.
     pub(super) is_behind: bool,
     /// Where only what there is to do is counted: what was counted in stores before this one.
     pub(super) dry_run: Option<&'a Counted>,

@@ -1,4 +1,4 @@
-//! Which stores hold an object and its contents, seen by asking for each key. Whoever is asked about nothing but a look:
+//! Which stores hold an object and its contents, seen by asking for each key. A store is only read here:
 //! every copy found is due to be read at once.
 
 use strongroom_digest::Digest;

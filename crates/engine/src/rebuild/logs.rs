@@ -17,7 +17,7 @@ use super::{RebuildError, Summary};
 use crate::Home;
 use crate::hold::ObjectHold;
 
-/// The largest file of `logs/` that is looked at.
+/// The largest file of `logs/` that is inspected.
 const LARGEST: u64 = 16 << 20;
 /// Formats put at once.
 const FORMATS_AT_ONCE: usize = 300;
@@ -127,7 +127,7 @@ fn is_known(home: &Home, log: &Log) -> Result<bool, RebuildError> {
     Ok(home.registry.read(|tx| rows::has_event(tx, last.id))?)
 }
 
-/// Notes the files that are too large to be looked at: what they say of later acts is not taken up.
+/// Notes the files that are too large to be inspected: what they say of later acts is not taken up.
 pub(super) fn note_too_large(store: &dyn Store, of: Of<'_>, summary: &mut Summary) -> Result<(), RebuildError> {
     for listed in store.list(&of.root.join("logs")?)? {
         let listed = listed?;

@@ -32,7 +32,7 @@ impl Rebuilding<'_> {
         }
         let Some(digest) = &held.record else {
             if held.state.is_empty() {
-                // The version of an object that was taken out: what it was, the last version's record tells.
+                // The version of an object that was taken out: what it was, the last version's record says.
                 return Ok(());
             }
             return Err(RebuildError::Object(format!("version {number} has no {}", record::path(number))));

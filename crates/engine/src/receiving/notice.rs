@@ -117,7 +117,7 @@ fn deliver(home: &Home, message: &Message) -> Result<Delivery, EngineError> {
     Ok(if is_recorded { Delivery::Made } else { Delivery::Obsolete })
 }
 
-/// The upload, where its removal is still to be told of.
+/// The upload, where its removal is still to be reported.
 fn to_warn_of(tx: &mut dyn Transaction, id: UploadId, etag: &str) -> Result<Option<Upload>, RegistryError> {
     let upload = record::get(tx, Scope::System, id)?;
     Ok(upload

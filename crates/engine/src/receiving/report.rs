@@ -1,4 +1,4 @@
-//! What is told of uploads: what waits and why, and what became of it.
+//! What is shown of uploads: what waits and why, and what became of it.
 
 use strongroom_registry::items::{self, Item};
 use strongroom_registry::receiving::{self as record, Upload};

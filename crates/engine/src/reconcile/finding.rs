@@ -9,11 +9,11 @@ pub enum Code {
     ObjectUnknown,
     /// An object of the record that the record does not have in this store.
     ObjectUnrecorded,
-    /// An object without a root inventory that nobody writes.
+    /// An object without a root inventory that no work item writes.
     ObjectIncomplete,
     /// An object that should lie there.
     ObjectMissing,
-    /// An object that somebody worked on all the while.
+    /// An object that a worker worked on all the time.
     ObjectBusy,
     /// An object that the placement puts into this store, and that the store does not hold whole.
     ObjectLacking,

@@ -177,7 +177,7 @@ fn read_tags(
     let (version, charset) = declared(context, proof, object, file.since)?;
     let mut tags = Vec::new();
     proof.read(file, &mut |bytes| {
-        // What is odd about the lines was told when the deposit was taken in.
+        // What is odd about the lines was reported when the deposit was taken in.
         let parsed = TagFile { name: BAG_INFO, charset, version }.parse(bytes, &mut |_| {});
         tags = parsed.map_err(|error| StageError::Transient(format!("could not read {BAG_INFO}: {error}")))?;
         Ok(())

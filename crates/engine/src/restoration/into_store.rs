@@ -124,7 +124,7 @@ fn put_once(context: &StageContext<'_>, shelf: &Shelf, turn: &Turned, give: &mut
         }
         (Err(error @ StageError::Interrupted(_)), _) => Err(error),
         (_, Ok(Err(StorageError::Condition { .. }))) => Ok(Put::Occupied(announced)),
-        // Where the store failed, the writer only saw that nobody reads any more.
+        // Where the store failed, the writer only saw that no process reads any more.
         (_, Ok(Err(error))) if !matches!(error, StorageError::Source { .. }) => Err(error.into()),
         (Err(error), _) => Err(error),
         (Ok(_), Ok(Err(error))) => Err(error.into()),

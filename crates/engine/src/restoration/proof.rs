@@ -1,6 +1,6 @@
 //! Reading a content so that what comes out is right: proved by its SHA-512 on the way, from the next copy where one is
 //! wrong. A small content is proved before its first byte is handed on; a large one while it passes, and where it turns out
-//! wrong in the end, whoever writes begins again without that copy.
+//! wrong in the end, the caller that writes begins again without that copy.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;

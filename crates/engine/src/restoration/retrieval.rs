@@ -50,7 +50,7 @@ struct Standing {
 
 /// How one file stands.
 enum Stands {
-    /// It can be read; or nothing of it is there, which whoever reads it will tell.
+    /// It can be read; or nothing of it is there, which is reported when it is read.
     AsItIs,
     /// It is being retrieved in this store.
     Retrieving(String),

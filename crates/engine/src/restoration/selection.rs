@@ -97,7 +97,7 @@ impl Selection {
     }
 }
 
-/// Gives back the files of a version that are selected.
+/// Restores the files of a version that are selected.
 pub(super) fn give(
     context: &StageContext<'_>,
     target: &Target,

@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::{StoredWatermark, read, read_with_etag};
 use crate::{EngineError, Home};
 
-/// Refuses to go on where the store belongs to somebody else.
+/// Refuses to go on where the store belongs to another registry.
 pub(super) fn check(store: &dyn Store, found: &StoredWatermark, epoch: &RegistryEpoch) -> Result<(), EngineError> {
     match contradiction(found, Some(epoch)) {
         Some(reason) => Err(superseded(store, reason)),
@@ -23,7 +23,7 @@ pub(super) fn superseded(store: &dyn Store, reason: impl Into<String>) -> Engine
 }
 
 /// Reads the mark of a store in use. One that is older than the registry has seen it, or belongs to another of its stores,
-/// tells that something else lies in the place: the store is opened anew, which tells what.
+/// shows that something else is in the place: the store is opened again, which shows what.
 pub(super) fn read_current(home: &Home, store: &dyn Store) -> Result<(StoredWatermark, Option<String>), EngineError> {
     // The registry first: marks only rise.
     let (known, epoch) = home.registry.read(|tx| Ok::<_, RegistryError>((registered::list(tx)?, epoch::get(tx)?)))?;

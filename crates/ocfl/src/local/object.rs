@@ -196,7 +196,7 @@ impl LocalFile {
         Err(OcflError::Content { path, algorithm, expected: digest.to_hex(), found }.into())
     }
 
-    /// The bytes up to a length, which are not compared with the digest: for a look at the beginning.
+    /// The bytes up to a length, which are not compared with the digest: for an inspection of the beginning.
     pub fn beginning(&self, length: u64) -> Result<Vec<u8>, OcflError> {
         let mut bytes = Vec::new();
         (&self.file).take(length).read_to_end(&mut bytes).map_err(|error| failed("read", &self.path, error))?;

@@ -287,7 +287,7 @@ impl Parser<'_> {
         self.peek()
     }
 
-    /// Steps over a character that has been looked at; returns where it stands.
+    /// Steps over a character that has been inspected; returns where it stands.
     fn take(&mut self) -> usize {
         self.at += 1;
         self.at - 1

@@ -106,7 +106,7 @@ fn claim(
     };
     let line = items::NewLine { holder: Some(holder), ..items::NewLine::new(item.stage, ItemStatus::Started) };
     items::add_history(tx, id, line)?;
-    // The lease of an object that the item has not let go, and that nobody took since, goes on with the task's.
+    // The lease of an object that the item has not let go, and that no process took since, goes on with the task's.
     if holds_object {
         leases::extend_owner(tx, id.0, task.lease_until)?;
     }
@@ -220,7 +220,7 @@ pub fn check_fence(tx: &mut dyn Transaction, claim: &Claim) -> Result<(), Regist
 /// An item as its worker finds it at the end of a stage.
 pub(super) struct Claimed {
     pub(super) item: Item,
-    /// Whether it holds the lease of an object, or held one that ran out and that nobody took since.
+    /// Whether it holds the lease of an object, or held one that ran out and that no process took since.
     pub(super) holds_object: bool,
     /// How often stores have been replaced.
     pub(super) replacements: u64,

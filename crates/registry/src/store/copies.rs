@@ -275,7 +275,7 @@ fn forget(tx: &mut dyn Transaction, store: &str, contents: &[ContentId]) -> Resu
     Ok(())
 }
 
-/// What a look at copies in a store found.
+/// What an inspection of copies in a store found.
 #[derive(Debug, Clone, Default)]
 pub struct CheckedCopies {
     /// The store.
@@ -288,8 +288,9 @@ pub struct CheckedCopies {
     pub wrong: Vec<ContentId>,
 }
 
-/// Notes what was found of copies of a version that is not published, in all stores that were looked at; copies that are wrong
-/// are forgotten only while it is being prepared. At most [`ROWS_AT_ONCE`](versions::ROWS_AT_ONCE) of each store at a time.
+/// Notes what was found of copies of a version that is not published, in all stores that were inspected; copies that
+/// are wrong are forgotten only while it is being prepared. At most [`ROWS_AT_ONCE`](versions::ROWS_AT_ONCE) of each
+/// store at a time.
 pub fn note_seen(
     tx: &mut dyn Transaction,
     claim: &Claim,

@@ -1,4 +1,4 @@
-//! How work comes back that nobody does any more: taken over from workers that are silent or gone, retried from the dead
+//! How work continues that no worker does any more: taken over from workers that are silent or gone, retried from the dead
 //! letters, and given a task anew. Part of [`crate::work`].
 
 use strongroom_database::{CLOCK_TOLERANCE, Statement, Time, Transaction};

@@ -162,7 +162,7 @@ fn at_place(tx: &mut dyn Transaction, place: &Place) -> Result<Vec<Restored>, Re
     tx.query(Statement("restored.at_place"), &values)?.iter().map(restored_row).collect()
 }
 
-/// What is to be removed by now, in order of the work items, after `after`; also what somebody has begun to remove.
+/// What is to be removed by now, in order of the work items, after `after`; also what a process has begun to remove.
 pub fn expired(
     tx: &mut dyn Transaction,
     after: Option<&Restored>,
@@ -192,7 +192,7 @@ fn behind(after: Option<&Restored>) -> [Value; 3] {
     }
 }
 
-/// Begins to remove something whose time has run out, where it is still what the record has there and nobody is putting
+/// Begins to remove something whose time has run out, where it is still what the record has there and no process is putting
 /// something in its place. Whether that is so.
 pub fn begin_removal(tx: &mut dyn Transaction, expired: &Restored) -> Result<bool, RegistryError> {
     let now = tx.now()?;

@@ -240,7 +240,7 @@ impl Folder {
         Ok(true)
     }
 
-    /// Removes a directory and everything in it, out of sight first, so that it is gone in one step. Nobody puts a key
+    /// Removes a directory and everything in it, renamed away first, so that it is gone in one step. No process puts a key
     /// under its own name between the look and that.
     fn remove_tree(&self, relative: &str, key: &Key) -> Result<(), StorageError> {
         let (parent, name) = split(relative);

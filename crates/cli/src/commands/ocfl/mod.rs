@@ -1,4 +1,4 @@
-//! `ocfl`: OCFL objects and storage roots in any folder, whoever made them.
+//! `ocfl`: OCFL objects and storage roots in any folder, made by any program.
 
 mod browse;
 mod names;

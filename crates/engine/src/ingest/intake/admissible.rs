@@ -13,7 +13,7 @@ use crate::workflow::StageError;
 use crate::{EngineError, Home, places};
 
 /// Refuses a folder that overlaps the data directory or a folder store: it would change while it is read, or is not meant to
-/// be deposited, such as the registry. Costs a look at the folders above each, however much they hold.
+/// be deposited, such as the registry. Costs an inspection of the folders above each, however much they hold.
 pub(crate) fn check_apart(home: &Home, folder: &Path) -> Result<(), EngineError> {
     let deposited = FolderLocation::of(folder);
     let refuse = |how: String| {

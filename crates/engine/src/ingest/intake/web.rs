@@ -9,10 +9,10 @@ use crate::Home;
 use crate::error::chain;
 use crate::workflow::StageError;
 
-/// Size and etag as the server tells them.
+/// Size and etag as the server says them.
 pub(super) fn locate(home: &Home, url: &Url) -> Result<Located, StageError> {
     let (size, etag) = fetcher(home).look(url.as_str()).map_err(failure)?;
-    // A server that tells neither is taken at its word by what it says of the length.
+    // A server that says neither is taken at its word by what it says of the length.
     let etag = etag.or_else(|| size.map(|size| format!("length {size}"))).unwrap_or_else(|| "unknown".into());
     Ok(Located { etag, size })
 }

@@ -238,12 +238,12 @@ struct DecidedPage {
     rows: Vec<InterimFile>,
     /// The first of them that conflicts, with what it conflicts with.
     conflict: Option<(String, String)>,
-    /// The folders that were looked at for it.
+    /// The folders that were inspected for it.
     parents: HashSet<String>,
 }
 
 impl DecidedPage {
-    /// Decides a page of files; `known_parents` are folders that were looked at before.
+    /// Decides a page of files; `known_parents` are folders that were inspected before.
     fn of(
         tx: &mut dyn Transaction,
         item: ItemId,
@@ -334,8 +334,8 @@ fn decide_page(tx: &mut dyn Transaction, object: &Object, rows: &mut [InterimFil
     Ok(())
 }
 
-/// A new path may not be a folder of a kept file, nor a file a kept folder: together they could not be given back. The first of
-/// these files that conflicts, with what it conflicts with.
+/// A new path may not be a folder of a kept file, nor a file a kept folder: together they could not be restored. The
+/// first of these files that conflicts, with what it conflicts with.
 fn conflict(
     tx: &mut dyn Transaction,
     (item, object): (ItemId, &Object),

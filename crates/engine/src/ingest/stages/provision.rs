@@ -1,4 +1,4 @@
-//! provision: staging space is reserved before a byte is read. Nobody waits holding space.
+//! provision: staging space is reserved before a byte is read. No deposit waits while it has space.
 
 use strongroom_registry::WaitReason;
 use strongroom_registry::counted;

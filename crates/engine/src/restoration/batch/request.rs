@@ -98,8 +98,9 @@ pub fn request_collection(home: &Home, request: &CollectionRequest) -> Result<Ba
 /// records, or `<institution>/<name>`.
 ///
 /// # Errors
-/// The list is empty or cannot be read; it names objects that do not exist within the scope, all of which the error tells; or
-/// objects of several institutions; or a request for one institution names a folder of the server. Nothing is made then.
+/// The list is empty or cannot be read; it names objects that do not exist within the scope, all of which the error
+/// says; or objects of several institutions; or a request for one institution names a folder of the server. Nothing is
+/// made then.
 pub fn request_list(
     home: &Home,
     request: &ListRequest,
