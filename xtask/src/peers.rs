@@ -32,7 +32,7 @@ pub(crate) struct Peers {
 }
 
 impl Peers {
-    /// Tells a command where the peers are, and of those that are absent that they are.
+    /// Sets for a command where the peers are, and of those that are absent that they are.
     pub(crate) fn tell(&self, command: &mut Command) {
         for (variable, path) in [(PYTHON_VARIABLE, &self.python), (ROCFL_VARIABLE, &self.rocfl)] {
             match path {

@@ -10,7 +10,7 @@ use strongroom_pronom::{Release, SignatureSet, compiled};
 
 use crate::place;
 
-/// Where the files were had. Whoever takes newer ones from elsewhere changes this.
+/// Where the files were had. Change this where newer ones come from elsewhere.
 const ORIGIN: &str = "\
 Both files were taken from the Go module `github.com/richardlehane/siegfried`, version v1.11.8, where they lie under
 `cmd/roy/data`.";

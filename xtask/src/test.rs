@@ -22,7 +22,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode> {
     };
     let wish = match switches.as_slice() {
         [only] if *only == "--no-peers" => Wish::None,
-        // Whoever has the peers wanted what tests need.
+        // Where the peers are installed, tests need the other programs too.
         _ if peers.are_complete() => Wish::Installed,
         _ => Wish::Found,
     };

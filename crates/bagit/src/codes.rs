@@ -69,7 +69,8 @@ codes! {
     ARCHIVE_BOMB Error "archive.bomb" "the archive unpacks to more than the limits allow";
     ARCHIVE_CORRUPT Error "archive.corrupt" "the archive, or a member of it, is damaged";
     ARCHIVE_ENCRYPTED Error "archive.encrypted" "a member of the archive is encrypted";
-    ARCHIVE_NO_BASE_DIRECTORY Error "archive.no_base_directory" "files lie at the top of the archive, not in one base directory (RFC 8493 section 4.2)";
+    ARCHIVE_NO_BASE_DIRECTORY Error "archive.no_base_directory" "files are at the top of the archive, not in one \
+                                     base directory (RFC 8493 section 4.2)";
     ARCHIVE_NO_END_MARK Warning "archive.no_end_mark" "the tar archive lacks the two blocks of zeros at its end";
     ARCHIVE_OVERLAP Error "archive.overlap" "two members of a zip archive claim the same bytes";
     ARCHIVE_SEVERAL_DIRECTORIES Error "archive.several_directories" "the archive has more than one top directory (RFC 8493 section 4.2)";
@@ -111,7 +112,8 @@ codes! {
     MANIFEST_FILE_MISSING Error "manifest.file_missing" "a manifest lists a file that is not there";
     MANIFEST_FILE_UNLISTED Error "manifest.file_unlisted" "a payload file is not in every payload manifest (before 1.0: in none)";
     MANIFEST_LINE_MALFORMED Error "manifest.line_malformed" "a line of a manifest is not a digest, white space and a path";
-    MANIFEST_MD5SUM_STYLE Warning "manifest.md5sum_style" "a line has the marks of md5sum and its kin, which are not strictly valid";
+    MANIFEST_MD5SUM_STYLE Warning "manifest.md5sum_style" "a line has the marks of md5sum and similar programs, \
+                                   which are not strictly valid";
     MANIFEST_MISSING Error "manifest.missing" "there is no payload manifest";
     MANIFEST_NAME Warning "manifest.name" "the name of a manifest is not lower case alphanumeric";
     MANIFEST_OUTSIDE_PAYLOAD Error "manifest.outside_payload" "a payload manifest lists a path outside data/";

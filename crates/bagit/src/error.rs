@@ -1,4 +1,4 @@
-//! Why a bag could not be looked at, as opposed to what is wrong with it (that is a [`crate::Problem`]).
+//! Why a bag could not be inspected, as opposed to what is wrong with it (that is a [`crate::Problem`]).
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -41,7 +41,7 @@ pub enum BagError {
     #[error("could not keep records in temporary files")]
     Spill(#[source] io::Error),
     /// The caller's evidence could not say what is in the bag.
-    #[error("could not look up what is in the bag")]
+    #[error("could not read what is in the bag")]
     Evidence(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// A profile could not be used.
     #[error("{0}")]

@@ -2,8 +2,8 @@
 //! (`\.b\d+\.of\d+` in its preservation-services); RFC 8493 has no names for it, only `Bag-Count`.
 
 /// Splits the suffix off a bag's name without its archive ending: the name of the whole, the number of the part, and how
-/// many there are. The letters may be small or capital, the numbers may begin with zeros; a number too large to hold is told
-/// as the largest. None where the name has no such suffix, or nothing before it.
+/// many there are. The letters may be small or capital, the numbers may begin with zeros; a number too large to hold
+/// is reported as the largest. None where the name has no such suffix, or nothing before it.
 pub fn split_part(name: &str) -> Option<(&str, u64, u64)> {
     let (rest, total) = split_number(name, ".of")?;
     let (base, number) = split_number(rest, ".b")?;

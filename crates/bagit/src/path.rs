@@ -75,7 +75,7 @@ fn is_system_file(name: &str) -> bool {
 
 /// What may make the name of an existing file travel badly.
 pub(crate) fn portability(path: &str, report: &mut dyn FnMut(Rule, String)) {
-    // Almost every name is plain; one look at the bytes spares it the closer ones.
+    // Almost every name is plain; one check of the bytes makes the closer ones unnecessary.
     if path.chars().any(char::is_control) {
         report(codes::PATH_CONTROL_CHARACTER, format!("{path:?} has control characters"));
     }

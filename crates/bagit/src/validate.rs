@@ -37,7 +37,7 @@ pub fn validate(path: &Path, options: &CheckOptions) -> Result<Report, BagError>
         // The manifests may come last: every algorithm that is likely to be asked for is computed.
         let algorithms: &[Algorithm] = if options.level == CheckLevel::Full { &Algorithm::RECORDED } else { &[] };
         let is_kept = |path: &str| !path.starts_with(PAYLOAD);
-        let source = source.counted(&options.progress).map_err(|error| BagError::io("look at", path, error))?;
+        let source = source.counted(&options.progress).map_err(|error| BagError::io("inspect", path, error))?;
         let (scan, facts, tag_files) = hash_stream(source, (limits, &options.progress), algorithms, is_kept)?;
         let archive = Some(path.to_owned());
         (scan, Spilled { facts, again: Again::Stream { archive, tag_files, limits: limits.clone() } })
@@ -127,7 +127,7 @@ fn broken() -> BagError {
     BagError::Spill(io::ErrorKind::InvalidData.into())
 }
 
-/// A reader of a file that cannot be opened: the trouble belongs to the bag and is told when it is read.
+/// A reader of a file that cannot be opened: the trouble belongs to the bag and is reported when it is read.
 struct Failing(Option<io::Error>);
 
 impl Read for Failing {

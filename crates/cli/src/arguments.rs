@@ -35,7 +35,7 @@ pub(crate) struct Global {
     /// Print JSON Lines on standard output, and nothing else there
     #[arg(long, global = true)]
     pub(crate) json: bool,
-    /// The email address of the person who acts, for records [default: the account of the operating system]
+    /// The email address of the person who acts, for journal and events [default: the account of the operating system]
     #[arg(long = "as", global = true, value_name = "EMAIL")]
     pub(crate) actor: Option<String>,
     /// Log less on standard error

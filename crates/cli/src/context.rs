@@ -50,7 +50,7 @@ impl Context {
         }
     }
 
-    /// Reads the settings, and begins to log as they say, but a level less: a command that ends tells by its answer.
+    /// Reads the settings, and begins to log as they say, but a level less: a command that ends says by its answer.
     pub(crate) fn settings(&self) -> Result<Loaded, Failure> {
         let loaded = self.load()?;
         crate::logging::start(&loaded.settings.log, self.verbosity - 1, Logging::Command);
@@ -72,7 +72,7 @@ impl Context {
         self.installation_of(loaded)
     }
 
-    /// Opens the home for one call of whoever uses the command line.
+    /// Opens the home for one call of the person who uses the command line.
     pub(crate) fn call(&self) -> Result<OpContext, Failure> {
         let installation = self.installation()?;
         let opened = without_lost_stores(|| installation.open())?;
@@ -92,8 +92,8 @@ impl Context {
         Ok(opened.context)
     }
 
-    /// As [`Self::call`], for a program that runs until it is told to stop: it brings the registry up to date, and logs what it
-    /// does, also which stores cannot be used.
+    /// As [`Self::call`], for a program that runs until it is asked to stop: it brings the registry up to date, and
+    /// logs what it does, also which stores cannot be used.
     pub(crate) fn call_for_service(&self) -> Result<OpContext, Failure> {
         let loaded = self.load()?;
         crate::logging::start(&loaded.settings.log, self.verbosity, Logging::Service);
@@ -120,7 +120,7 @@ impl Context {
     fn tell_read_only(&self, opened: &Opened) {
         if let Some(reason) = opened.read_only.as_ref().filter(|_| !self.is_quiet) {
             eprintln!("the registry is read-only: {}", printable(reason));
-            eprintln!("  next: \"strongroom rebuild --adopt\" imports what the stores know");
+            eprintln!("  next: \"strongroom rebuild --adopt\" imports what the stores have and the registry lacks");
         }
     }
 
@@ -139,7 +139,7 @@ impl Context {
         self.verbosity
     }
 
-    /// The account that the process runs under, as history names it. The environment is not asked: everybody can set it.
+    /// The account that the process runs under, as history names it. The environment is not used: everyone can set it.
     fn account() -> String {
         let name = whoami::username().ok().filter(|name| !name.is_empty() && !name.chars().any(char::is_control));
         name.unwrap_or_else(|| format!("uid {}", rustix::process::geteuid().as_raw()))

@@ -130,7 +130,7 @@ impl Failure {
         Self { code: code_of_io(error), next, ..Self::new(exit, message) }
     }
 
-    /// Standard output is closed: whoever read it has enough.
+    /// Standard output is closed: its reader has ended.
     pub(crate) fn closed_output() -> Self {
         Self::new(Exit::Done, "")
     }
@@ -236,7 +236,7 @@ fn of_io(error: &io::Error) -> (Exit, Option<String>) {
         }
         io::ErrorKind::ReadOnlyFilesystem => (Exit::NotAllowed, Some("the file system is mounted read-only")),
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            (Exit::OutOfReach, Some("the disk is full: make room and try again"))
+            (Exit::OutOfReach, Some("the disk is full: free space and try again"))
         }
         io::ErrorKind::FileTooLarge => (
             Exit::OutOfReach,
@@ -277,7 +277,8 @@ fn of_database(error: &DatabaseError) -> (Exit, Option<String>) {
         DatabaseError::ReadOnly { .. } => (
             Exit::NotAllowed,
             Some(
-                "\"strongroom rebuild --adopt\" imports what the stores know; if another registry is at work with them, \
+                "\"strongroom rebuild --adopt\" imports what the stores have and the registry lacks; if another \
+                 registry uses them, \
                  correct the stores in the settings instead",
             ),
         ),

@@ -29,7 +29,7 @@ fn main() -> ExitCode {
     let arguments = match read.and_then(|read| Arguments::from_arg_matches(&read)) {
         Ok(arguments) => arguments,
         Err(error) => {
-            // Help that nobody reads to its end is no failure.
+            // Help whose reader ends early is no failure.
             let plain = error.render().to_string();
             if error.use_stderr() && std::env::args_os().skip(1).any(|argument| argument == "--json") {
                 Failure::usage(plain.trim_end().trim_start_matches("error: "))

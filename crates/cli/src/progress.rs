@@ -1,4 +1,4 @@
-//! Progress on standard error while long work runs: only where a person looks at a terminal.
+//! Progress on standard error while long work runs: only where standard error is a terminal.
 
 use std::fs::{self, Metadata};
 use std::io::IsTerminal as _;

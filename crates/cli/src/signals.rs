@@ -19,7 +19,7 @@ pub(crate) fn survive_file_size_limit() {
     let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
 }
 
-/// From here on signals are wishes to stop, told by the flag returned, for as long as the program runs.
+/// From here on signals ask to stop, by the flag that is returned, for as long as the program runs.
 pub(crate) fn watch() -> Result<Shutdown, Failure> {
     let shutdown = Shutdown::new();
     let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(failed)?;
@@ -51,7 +51,7 @@ pub(crate) fn end_at_once(context: &Context, stopped: &'static str, next: &'stat
     thread::Builder::new().name("signals".to_owned()).spawn(end).map(drop).map_err(failed)
 }
 
-/// From here on the first signal makes the flag true, for work that looks at it and cleans up; the second ends the program.
+/// From here on the first signal makes the flag true, for work that checks it and cleans up; the second ends the program.
 pub(crate) fn flag() -> Result<Arc<AtomicBool>, Failure> {
     let flag = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {

@@ -22,8 +22,8 @@ pub enum DatabaseError {
         /// Why.
         detail: String,
     },
-    /// The connection ended while a transaction was being kept, and it cannot be told whether it was.
-    #[error("it cannot be told whether a transaction was kept: {detail}")]
+    /// The connection ended while a transaction was being kept, and it cannot be determined whether it was.
+    #[error("it is not known whether a transaction was committed: {detail}")]
     InDoubt {
         /// What happened.
         detail: String,
@@ -71,7 +71,7 @@ pub enum DatabaseError {
         known: u32,
     },
     /// The home lies where several machines could reach it, which SQLite cannot bear.
-    #[error("{path} lies on a network file system ({kind}), where SQLite loses data; use a local disk, or PostgreSQL")]
+    #[error("{path} is on a network file system ({kind}), where SQLite loses data; use a local disk, or PostgreSQL")]
     NetworkFileSystem {
         /// The folder.
         path: String,
@@ -119,7 +119,7 @@ pub enum DatabaseError {
     Aborted(String),
 }
 
-/// The act of connecting, which [`DatabaseError::Unavailable`] tells with the address behind it.
+/// The act of connecting, which [`DatabaseError::Unavailable`] says with the address behind it.
 pub(crate) const CONNECT: &str = "connect to the database";
 
 fn unavailable(act: &str, detail: &str) -> String {

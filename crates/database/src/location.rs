@@ -64,7 +64,7 @@ impl fmt::Display for Location {
 pub fn exists(location: &Location) -> Result<bool, DatabaseError> {
     match location {
         Location::Sqlite(path) => path.try_exists().map_err(|error| DatabaseError::Unavailable {
-            act: "look for the database".into(),
+            act: "find the database".into(),
             detail: format!("{}: {error}", path.display()),
         }),
         Location::Postgres { url, settings } => Postgres::exists(url, settings),

@@ -95,7 +95,7 @@ pub trait Database: Send + Sync {
     /// called, and every second for those who were not heard.
     fn revision(&self) -> Result<u64, DatabaseError>;
 
-    /// Tells those who wait in other processes to look, where they do not see it by themselves. To be called after the
+    /// Notifies those who wait in other processes, where they do not see it by themselves. To be called after the
     /// commit, and outside of transactions; calls that come close together are heard as one.
     fn notify(&self) {}
 }
@@ -183,7 +183,7 @@ impl dyn Database + '_ {
     }
 }
 
-/// What a job that panicked is told as.
+/// The error of a job that panicked.
 pub(crate) fn describe_panic(panic: &(dyn std::any::Any + Send)) -> String {
     let message = panic
         .downcast_ref::<&str>()

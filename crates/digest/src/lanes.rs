@@ -68,7 +68,7 @@ fn labour(own: Sender<Work>, queue: &Receiver<Work>) {
             }
             states
         }));
-        // Idle before done: whoever waits for `done` and starts the next stream then finds this thread.
+        // Idle before done: the caller that waits for `done` and starts the next stream then finds this thread.
         if let Some(sender) = own.take() {
             let mut waiting = idle();
             if waiting.len() < KEPT {
@@ -76,7 +76,7 @@ fn labour(own: Sender<Work>, queue: &Receiver<Work>) {
                 own = Some(sender);
             }
         }
-        // The stream may have been dropped unfinished: then nobody wants this.
+        // The stream may have been dropped unfinished: then no one waits for this.
         let _ = done.send(outcome);
         if own.is_none() {
             return;
@@ -159,7 +159,7 @@ impl Lanes {
     fn send(&mut self, next: Chunk) {
         let chunk = Arc::new(std::mem::replace(&mut self.current, next));
         for lane in &self.threads {
-            // A lane that is gone has panicked: `finish` tells.
+            // A lane that is gone has panicked: `finish` says.
             let _ = lane.chunks.send(Arc::clone(&chunk));
         }
         self.sent.push_back(chunk);
@@ -186,7 +186,7 @@ impl Lane {
         }
     }
 
-    /// Tells the thread that nothing more comes; the answer will be on the channel returned.
+    /// Signals to the thread that nothing more comes; the answer will be on the channel returned.
     fn close(self) -> Receiver<thread::Result<Vec<State>>> {
         self.done
     }

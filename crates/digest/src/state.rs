@@ -16,7 +16,7 @@ pub(crate) enum State {
     Sha3_256(Box<sha3::Sha3_256>),
     Sha3_384(Box<sha3::Sha3_384>),
     Sha3_512(Box<sha3::Sha3_512>),
-    /// Panics at the first update: proves that a hashing thread that dies takes nobody with it in silence.
+    /// Panics at the first update: proves that the end of a hashing thread is always reported.
     #[cfg(test)]
     Broken,
 }

@@ -142,7 +142,7 @@ impl EngineError {
             Self::Ocfl(error) => error.is_transient(),
             Self::Bag(error) => error.is_transient(),
             Self::Signatures(error) => error.is_transient(),
-            // Whoever set the mark may yet be the one to go.
+            // The process that set the mark may be the one that is stopped.
             Self::Io { .. } | Self::Superseded { .. } => true,
             Self::Advised(advised) => advised.error.is_transient(),
             Self::Attempted(attempted) => attempted.error.is_transient(),
@@ -173,8 +173,8 @@ impl EngineError {
     }
 }
 
-/// An error and all that caused it, one behind the other; what an error repeats of its source is told once. Errors of the
-/// system are without their numbers.
+/// An error and all that caused it, one behind the other; what an error repeats of its source is reported once. Errors
+/// of the system are without their numbers.
 pub fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();

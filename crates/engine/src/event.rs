@@ -1,4 +1,4 @@
-//! Everything this crate reports, as typed events: emitted by name, with values as fields. Whoever wants a log line for
+//! Everything this crate reports, as typed events: emitted by name, with values as fields. To get a log line for
 //! something new adds a variant here.
 
 use std::fmt::{self, Display};
@@ -54,7 +54,7 @@ pub enum Event<'a> {
     RuntimeDraining {
         /// Tasks that run.
         running: usize,
-        /// Tasks held but not begun, given back.
+        /// Tasks held but not begun, returned.
         given_back: usize,
     },
     /// Workers stopped.
@@ -195,7 +195,7 @@ pub enum Event<'a> {
         /// Contents of which no other store in use has a good copy.
         only_copies: u64,
     },
-    /// A place in a receiving store could not be looked at; the next turn tries again.
+    /// A place in a receiving store could not be inspected; the next turn tries again.
     PlaceNotWatched {
         /// The store, and whose place.
         place: &'a str,
@@ -328,7 +328,7 @@ impl Event<'_> {
                 info!(topic, workers, prefetch, max_total, "capacity changed");
             }
             Self::SettingsNotTakenUp { error } => {
-                warn!(error = %Plain(*error), "the settings changed and cannot be read; going on with those of before");
+                warn!(error = %Plain(*error), "the settings changed and cannot be read; the earlier settings stay in use");
             }
             Self::RuntimeDraining { running, given_back } => info!(running, given_back, "workers are draining"),
             Self::RuntimeStopped { abandoned: 0 } => info!("workers stopped"),

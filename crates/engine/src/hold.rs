@@ -31,7 +31,7 @@ pub(crate) type GoOn<'a> = dyn Supervisor + Sync + 'a;
 /// Why an act on an object stops before its end.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum OperationError {
-    /// Somebody else holds the object, until then.
+    /// Another process holds the object, until then.
     #[error("another worker holds the object until {0}")]
     Busy(Time),
     /// The process stops, or the task is no longer ours.
@@ -107,7 +107,8 @@ impl<'h> ObjectHold<'h> {
         Self::take_as(home, object, Uuid::now_v7())
     }
 
-    /// As [`Self::take`], in the name of somebody who is known not to work: the item of a version that was being committed.
+    /// As [`Self::take`], in the name of an owner that is known not to work: the item of a version that was being
+    /// committed.
     pub(crate) fn take_as(home: &'h Home, object: ObjectId, owner: Uuid) -> Result<Self, OperationError> {
         let hold = Self::take_lease(home, object, owner, None)?;
         // A store that is replaced after this is noticed by the next write.
@@ -236,7 +237,7 @@ impl<R: Read> Read for Keeping<'_, '_, R> {
     }
 }
 
-/// When to look again for an object that somebody else holds: not before its lease can be free, and soon.
+/// When to look again for an object that another process holds: not before its lease can be free, and soon.
 fn ask_again(now: Time, until: Time) -> Time {
     until.min(now.plus(30_000_000)).max(now.plus(1_000_000))
 }

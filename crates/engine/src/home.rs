@@ -214,7 +214,7 @@ impl Home {
         (away_for.unwrap_or_default() / 4).clamp(SOONEST_AGAIN, LATEST_AGAIN)
     }
 
-    /// When storage roots were last looked at, by store and institution.
+    /// When storage roots were last inspected, by store and institution.
     pub(crate) fn checked_roots(&self) -> MutexGuard<'_, BTreeMap<(String, InstitutionId), Time>> {
         self.checked_roots.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,4 +1,4 @@
-//! Bytes that stop flowing when the work that reads them has to stop, and are counted for whoever waits for it.
+//! Bytes that stop flowing when the work that reads them has to stop, and are counted for the caller that waits for it.
 
 use std::io::{self, Read};
 
@@ -6,7 +6,7 @@ use strongroom_digest::Progress;
 
 use crate::runtime::{Interrupted, Shutdown, TaskContext};
 
-/// What work that reads bytes asks between two reads, and tells.
+/// What work that reads bytes asks between two reads, and says.
 pub(crate) trait Supervisor {
     /// Whether to go on.
     fn check(&self) -> Result<(), Interrupted>;
@@ -48,8 +48,8 @@ impl Supervisor for Attended<'_> {
     }
 }
 
-/// A reader that asks before each read whether to go on. What it was told is lost in the [`io::Error`]: who reads asks again
-/// after an error.
+/// A reader that asks before each read whether to go on. The reason is lost in the [`io::Error`]: who reads
+/// asks again after an error.
 pub(crate) struct Interruptible<'s, R, S: ?Sized> {
     body: R,
     supervisor: &'s S,

@@ -77,8 +77,9 @@ impl JournalEntry {
     }
 }
 
-/// Adds the line about a migration of the schema that the journal does not tell of, as an act of `entry`: that of whoever
-/// migrates, or, where its process was killed before the line, that of the system when the registry is opened next.
+/// Adds the line about a migration of the schema that the journal does not name, as an act of `entry`: that of the
+/// caller that migrates, or, where its process was killed before the line, that of the system when the registry is
+/// opened next.
 pub(crate) fn tell_of_migration(registry: &Registry, entry: &JournalEntry) -> Result<(), RegistryError> {
     let is_told = registry
         .read(|tx| Ok::<_, RegistryError>(journal::knows_schema(tx)? && journal::untold_migration(tx)?.is_none()))?;

@@ -67,7 +67,7 @@ pub(crate) fn put(
         }
     }
     if kept.is_empty() {
-        // The act is told as failed, and its log is not to appear later.
+        // The act is reported as failed, and its log is not to appear later.
         due.forget(&stores)?;
         return failure.map_or(Ok(()), Err);
     }
@@ -149,7 +149,7 @@ pub(crate) fn put_missed(home: &Home, stop: &Shutdown) -> Result<u64, EngineErro
             }
             match put_one_missed(home, &log) {
                 Ok(()) => put += 1,
-                // Somebody works on the object, or one key cannot be put: the rest can.
+                // A worker works on the object, or one key cannot be put: the rest can.
                 Err(OperationError::Engine(error)) if error.away().is_some() => break,
                 Err(OperationError::Interrupted(_)) => break,
                 Err(OperationError::Busy(_) | OperationError::Engine(_)) => {}
@@ -186,7 +186,7 @@ pub(crate) fn copy_unread(home: &Home, stop: &Shutdown) -> Result<u64, EngineErr
                     }
                 }
                 Err(OperationError::Interrupted(_)) => break,
-                // Somebody works on the object, or the store that lacks them is away: the rest can be copied.
+                // A worker works on the object, or the store that lacks them is away: the rest can be copied.
                 Err(OperationError::Busy(_) | OperationError::Engine(_)) => {}
             }
         }

@@ -20,7 +20,7 @@ const PROGRAM: &str = concat!("strongroom ", env!("CARGO_PKG_VERSION"));
 const TO_CHECK: &str = "check a deposit against it";
 
 /// Puts the profiles that come with this program into the registry, where they are missing. A version that is there stays: what
-/// deposits were checked against does not change with the program. The journal tells of a version that joins earlier ones.
+/// deposits were checked against does not change with the program. The journal names a version that joins earlier ones.
 pub(crate) fn put_builtins(registry: &Registry) -> Result<(), RegistryError> {
     let missing: Vec<NewProfile> = registry.read(|tx| {
         let mut missing = Vec::new();

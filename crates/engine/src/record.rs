@@ -18,7 +18,7 @@ pub(crate) fn path(version: u64) -> String {
     format!("metadata/v{version}/record.jsonl")
 }
 
-/// The format of a record itself, which nobody needs to find out.
+/// The format of a record itself, which no reader needs to detect.
 pub(crate) fn format() -> Format {
     Format { mime: Some("application/jsonl".into()), ..Format::default() }
 }

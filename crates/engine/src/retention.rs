@@ -74,7 +74,7 @@ fn until_few(stop: &Shutdown, act: &mut dyn FnMut() -> Result<u64, EngineError>)
     }
 }
 
-/// What is older than this has had its time; `None` where it is kept for ever.
+/// What is older than this has had its time; `None` where it is kept without end.
 fn before(now: Time, retention: Duration) -> Option<Time> {
     if retention.is_zero() {
         return None;

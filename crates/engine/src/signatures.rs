@@ -1,6 +1,6 @@
 //! Which PRONOM signatures a home uses: the pair that was installed there and chosen, or the one that comes with the
 //! program. Installed pairs lie below `signatures/`, each in a folder of its own with the two XML files and their compiled
-//! form; the file `signatures/current` names the one in use. Whoever identifies files asks here.
+//! form; the file `signatures/current` names the one in use. The caller that identifies files asks here.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -93,14 +93,14 @@ impl Published {
         Ok(Self { name, bytes })
     }
 
-    /// Whether this is the container file of a pair. The root elements differ; what is neither is told when it is read.
+    /// Whether this is the container file of a pair. The root elements differ; what is neither is reported when it is read.
     pub(crate) fn is_container(&self) -> bool {
         let beginning = self.bytes.get(..self.bytes.len().min(4096)).unwrap_or_default();
         String::from_utf8_lossy(beginning).contains("<ContainerSignatureMapping")
     }
 
     fn document(&self) -> xml::Document<'_> {
-        // A name without digits tells no release from another; then the version within the file names it.
+        // A name without digits distinguishes no releases; then the version within the file names it.
         let name = Some(self.name.as_str()).filter(|name| name.bytes().any(|byte| byte.is_ascii_digit()));
         xml::Document { name, bytes: &self.bytes }
     }
@@ -251,7 +251,7 @@ pub fn current(home: &Path) -> Result<String, SignaturesError> {
     if is_safe(name) { Ok(name.to_owned()) } else { Err(damaged("it holds no name of installed signatures")) }
 }
 
-/// What is in use, as far as it can be read: whoever insists may also replace what is damaged.
+/// What is in use, as far as it can be read: the caller that insists may also replace what is damaged.
 fn current_or_default(home: &Path, insists: bool) -> Result<Option<Named>, SignaturesError> {
     match load(home) {
         Ok(named) => Ok(Some(named)),
@@ -277,7 +277,7 @@ fn combine(
         }
         (None, Some(container)) => {
             let Some(before) = before else {
-                let reason = "a container signature file alone needs sound signatures in use: give both files";
+                let reason = "a container signature file alone needs valid signatures in use: give both files";
                 return Err(SignaturesError::Refused(reason.to_owned()));
             };
             let mut set = before.set.clone();

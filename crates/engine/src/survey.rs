@@ -79,7 +79,7 @@ pub struct Survey {
 }
 
 impl Survey {
-    /// Looks at every store, without writing to one that is not the store that it should be. `registry` is none where
+    /// Inspects every store, without writing to one that is not the store that it should be. `registry` is none where
     /// there is none yet: then stores are compared with one another only.
     pub fn of(directory: &Path, settings: &Settings, registry: Option<&Registry>) -> Result<Self, EngineError> {
         let conflicts = places::conflicts(settings, directory);
@@ -184,7 +184,7 @@ pub fn may_be_made(
         return Ok(None);
     }
     Ok(Some(format!(
-        "the registry knows {name} as the store {}, which does not lie at {}; put that one back in its place, or, if \
+        "the registry knows {name} as the store {}, which is not at {}; put that one back in its place, or, if \
          it is lost, run \"strongroom store replace {name}\", which makes a new one and fills it from the other stores",
         known.id,
         store.place(directory)
@@ -200,8 +200,9 @@ fn look_for_mark(registry: &Registry, store: &dyn Store) -> Result<Result<Option
             let name = store.name();
             if registry.read(|tx| backfill::holds_objects(tx, name))? {
                 Err(format!(
-                    "it has no registry watermark, and the registry keeps objects in it: what lay in it is gone, or was \
-                     put back without the watermark; \"strongroom fixity run --all --store {name}\" checks every copy, \
+                    "it has no registry watermark, and the registry keeps objects in it: its content is gone, or was \
+                     put back without the watermark; \"strongroom fixity run --all --store {name}\" checks every \
+                     copy, \
                      and repairs from the other stores"
                 ))
             } else {
@@ -255,7 +256,7 @@ fn by_themselves(
         });
     }
     let ids = found.iter().map(|one| (one.name.as_str(), one.store.as_ref().and_then(|store| store.id())));
-    // Stores in one place are told once: they hold one id, too.
+    // Stores in one place are reported once: they hold one id, too.
     for same in places::same_ids(settings, directory, ids) {
         if !conflicts.iter().any(|known| (&known.store, &known.other) == (&same.store, &same.other)) {
             conflicts.push(same);

@@ -94,8 +94,8 @@ pub fn with_settings_reload(
     builder.capacity(LOOK_AT_SETTINGS, Arc::new(ask))
 }
 
-/// Works on these items, under their leases, until all have ended and nothing of them is left to clear up; whoever else
-/// works on them counts too. Older deposits that they wait for are worked on with them.
+/// Works on these items, under their leases, until all have ended and nothing of them is left to clear up; any other
+/// process that works on them counts too. Older deposits that they wait for are worked on with them.
 pub fn work_on(home: &Arc<Home>, items: &[ItemId], shutdown: &Shutdown) -> Result<Summary, EngineError> {
     let runtime = build_runtime(home, None)?.only_items(with_older(home, items)?).build();
     let done = || items.iter().all(|item| has_ended(home, *item).unwrap_or(false));
@@ -109,7 +109,7 @@ const OF_BATCH_AT_ONCE: usize = 200;
 /// are made meanwhile.
 pub fn work_on_batch(home: &Arc<Home>, batch: BatchId, shutdown: &Shutdown) -> Result<Summary, EngineError> {
     let mut all = Summary::default();
-    // Behind those that were worked on: what comes before is looked at again only where nothing else is left.
+    // Behind those that were worked on: what comes before is inspected again only where nothing else is left.
     let mut after = None;
     while !shutdown.is_requested() && all.failure.is_none() {
         let others = open_restorations(home, batch, after)?;

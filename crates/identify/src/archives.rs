@@ -82,7 +82,7 @@ pub(crate) fn may_be(beginning: &[u8]) -> bool {
 }
 
 impl Archives {
-    /// Tells of every member of an archive.
+    /// Reports every member of an archive.
     pub(crate) fn open(
         &self,
         examiner: &Examiner,
@@ -111,7 +111,7 @@ impl Descent<'_> {
             ArchiveKind::Gzip => self.open_gzip(path, source, level, emit),
         };
         outcome.unwrap_or_else(|error| {
-            let reason = format!("not all members were looked at: {error}");
+            let reason = format!("not all members were read: {error}");
             emit(Examined::Unidentified(Unidentified::new(path, UnidentifiedKind::Incomplete, reason)))
         })
     }
@@ -224,7 +224,7 @@ impl Descent<'_> {
         self.tell_stream(joined(path, &name), modified, &mut content, level, emit)
     }
 
-    /// Identifies a member while it is unpacked, and tells it.
+    /// Identifies a member while it is unpacked, and reports it.
     fn tell_stream(
         &mut self,
         path: OsString,
@@ -242,7 +242,7 @@ impl Descent<'_> {
         let streamed = match self.examiner.observe(&name_of(&path), content, most, is_opened) {
             Ok(streamed) => streamed,
             Err(error) => {
-                let reason = format!("could not keep it for a second look: {error}");
+                let reason = format!("could not keep it to read it again: {error}");
                 return Ok(emit(Examined::Unidentified(Unidentified::new(
                     &path,
                     UnidentifiedKind::Unreadable,
@@ -252,7 +252,7 @@ impl Descent<'_> {
         };
         self.left = self.left.saturating_sub(streamed.size);
         let note = streamed.cause.map(|cause| match cause {
-            Cause::TooLong => format!("cut off after {} bytes: the rest might tell more", streamed.size),
+            Cause::TooLong => format!("cut off after {} bytes: the answer may be incomplete", streamed.size),
             Cause::Broken(error) => format!("damaged after {} bytes: {error}", streamed.size),
         });
         let (size, digest, identification) = (streamed.size, streamed.digest, streamed.identification);
@@ -260,7 +260,7 @@ impl Descent<'_> {
         Ok(self.tell(entry, streamed.kept.as_deref(), level, emit))
     }
 
-    /// Tells a member and, where it is an archive itself, what is in it.
+    /// Reports a member and, where it is an archive itself, what is in it.
     fn tell(&mut self, mut entry: IdentifiedFile, content: Option<&dyn Source>, level: u32, emit: Emit<'_>) -> bool {
         let kind = kind(&entry.identification);
         if kind.is_some() && level >= self.depth {

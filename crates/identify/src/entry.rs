@@ -1,4 +1,4 @@
-//! What one look at a file gives: the file with its formats, or why there are none to tell.
+//! What the inspection of a file gives: the file with its formats, or why there are none.
 
 use std::ffi::{OsStr, OsString};
 use std::time::SystemTime;
@@ -39,7 +39,7 @@ pub struct Unidentified {
 pub enum UnidentifiedKind {
     /// It is no file to identify: a link, a device.
     Skipped,
-    /// Not all members of an archive were looked at.
+    /// Not all members of an archive were inspected.
     Incomplete,
     /// It does not exist.
     Missing,
@@ -56,7 +56,7 @@ pub struct Folder {
     pub modified: Option<jiff::Timestamp>,
 }
 
-/// What is told, in walking order.
+/// What is reported, in walking order.
 #[derive(Debug)]
 pub enum Examined {
     /// A folder, before all that is below it.
@@ -97,7 +97,7 @@ impl IdentifiedFile {
 }
 
 impl Unidentified {
-    /// What could not be looked at, and why.
+    /// What could not be inspected, and why.
     pub fn new(path: &OsStr, kind: UnidentifiedKind, reason: impl Into<String>) -> Self {
         Self { path: path.to_owned(), kind, reason: reason.into() }
     }

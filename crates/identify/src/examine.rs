@@ -1,4 +1,4 @@
-//! Looks at one file: opens it, identifies it, and goes on into archives where that is wanted.
+//! Inspects one file: opens it, identifies it, and goes on into archives where that is wanted.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -21,7 +21,7 @@ const BLOCK: usize = 64 << 10;
 /// Takes an answer; says whether to go on.
 pub(crate) type Emit<'e> = &'e mut dyn FnMut(Examined) -> bool;
 
-/// What every file is looked at with.
+/// What every file is inspected with.
 pub struct Examiner {
     /// The signatures.
     pub identifier: Identifier,
@@ -31,7 +31,7 @@ pub struct Examiner {
     pub archives: Option<Archives>,
     /// Which digest of each file is computed, if one is. It reads every file whole.
     pub hash: Option<Algorithm>,
-    /// Counts the files that were looked at, without members of archives; and the bytes that are read of them: with a digest
+    /// Counts the files that were inspected, without members of archives; and the bytes that are read of them: with a digest
     /// all, without one those that the identification asks for.
     pub progress: Progress,
 }
@@ -76,7 +76,7 @@ pub(crate) enum Cause {
 }
 
 impl Examiner {
-    /// Looks at a target and tells what there is.
+    /// Inspects a target and says what there is.
     pub(crate) fn examine(&self, target: &Target, emit: Emit<'_>) {
         let outcome = match target {
             Target::File(path) => self.examine_file(path, emit),
@@ -213,7 +213,7 @@ impl Examiner {
 }
 
 impl Target {
-    /// As it is told.
+    /// As it is reported.
     pub fn path(&self) -> &OsStr {
         match self {
             Self::File(path) => path.as_os_str(),

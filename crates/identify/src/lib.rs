@@ -1,4 +1,4 @@
-//! Identification of the formats of files and folders: paths are walked to in a fixed order, files are looked at by several
+//! Identification of the formats of files and folders: paths are walked to in a fixed order, files are inspected by several
 //! threads, members of archives are identified like files, and answers come in walking order, in several forms.
 //!
 //! It knows no stores, no registry and no command line. Memory does not grow with the number of files, nor with their sizes.
@@ -25,7 +25,7 @@ pub use report::{Form, Printable, Reporter};
 pub use siegfried::Siegfried;
 pub use threads::run;
 
-/// What is looked at.
+/// What is inspected.
 #[derive(Debug, Clone)]
 pub enum Target {
     /// A path; a folder until it is walked.

@@ -159,7 +159,7 @@ impl Reporter {
         }
     }
 
-    /// What could not be looked at, where the form has a place for it.
+    /// What could not be inspected, where the form has a place for it.
     pub fn trouble(&mut self, trouble: &Unidentified) -> Vec<Vec<u8>> {
         let is_error = matches!(trouble.kind, UnidentifiedKind::Missing | UnidentifiedKind::Unreadable);
         let is_file = is_error || trouble.kind == UnidentifiedKind::Skipped;

@@ -13,7 +13,7 @@ pub(crate) const IN_MEMORY: usize = 1 << 20;
 pub(crate) enum Spool {
     Memory(Vec<u8>),
     File(File),
-    /// There were more than fit into memory, and nobody will look at them again.
+    /// There were more than fit into memory, and they are not read again.
     Dropped,
 }
 

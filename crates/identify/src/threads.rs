@@ -17,13 +17,13 @@ const WAITING: usize = 256;
 /// Answers about one file, its members among them, that wait for their turn.
 const ANSWERS: usize = 16;
 
-/// One file to look at, and where its answers go.
+/// One file to inspect, and where its answers go.
 struct Job {
     target: Target,
     answers: SyncSender<Examined>,
 }
 
-/// What is told next.
+/// What is reported next.
 enum Turn {
     Now(Examined),
     /// The answers about a file, as they come.
@@ -33,7 +33,7 @@ enum Turn {
 /// Walks the targets and shows what is found in order. An error of `show` ends it; then threads that are still at work end
 /// by themselves after the file that they read, and are not waited for.
 ///
-/// A target that could not be told is an [`Unidentified`] in its place, such as a line of a list that cannot be read.
+/// A target that could not be reported is an [`Unidentified`] in its place, such as a line of a list that cannot be read.
 pub fn run<E: From<IdentifyError>>(
     targets: impl IntoIterator<Item = Result<Target, Unidentified>, IntoIter: Send + 'static>,
     examiner: &Arc<Examiner>,

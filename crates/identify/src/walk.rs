@@ -124,7 +124,7 @@ fn list(folder: &Path, after: Option<&OsString>) -> io::Result<(Vec<Name>, bool)
             }
             smallest.pop();
         }
-        // A name that goes while it is looked at is told when it is opened.
+        // A name that goes while it is inspected is reported when it is opened.
         let kind = entry.file_type().map_or(Kind::File, Kind::of);
         smallest.push((name, kind));
     }

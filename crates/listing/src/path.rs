@@ -1,5 +1,5 @@
 //! Paths in the lists of files that strangers wrote: which are safe, which are too long, and which a system could take for one.
-//! Knows no files: it looks at text alone.
+//! Knows no files: it inspects text alone.
 
 use std::borrow::Cow;
 

@@ -89,8 +89,8 @@ pub enum OcflError {
     },
     /// What was to be abandoned is named by an inventory that lies in its place.
     #[error(
-        "store {store}: {key} names contents under {id}, so they were published and are not removed; next: take up what the \
-         store holds with \"strongroom rebuild --adopt\""
+        "store {store}: {key} names contents under {id}, so they were published and are not removed; next: import \
+         what the store has with \"strongroom rebuild --adopt\""
     )]
     Published {
         /// The store.

@@ -17,7 +17,7 @@ pub struct StoredInventory {
     pub etag: String,
 }
 
-/// Looks at the inventory in `directory` and computes its digest; `None` when there is none.
+/// Inspects the inventory in `directory` and computes its digest; `None` when there is none.
 pub(crate) fn stored_inventory(
     store: &dyn Store,
     directory: &Key,
@@ -71,8 +71,9 @@ impl Replacement<'_> {
 
     /// As [`Self::make`]; `may_go_on` is asked after everything was read and before the first put.
     ///
-    /// Both puts depend on what was read before: the sidecar is read first, then the inventory. So whoever sleeps in here
-    /// while others replace the inventory finds both of their puts refused, where the store honours conditions.
+    /// Both puts depend on what was read before: the sidecar is read first, then the inventory. So a process that is
+    /// suspended here while others replace the inventory finds both of their puts refused, where the store honours
+    /// conditions.
     pub(crate) fn make_while(
         &self,
         may_go_on: &mut dyn FnMut() -> Result<(), OcflError>,

@@ -41,7 +41,7 @@ pub(crate) enum Event<'a> {
 /// What takes the events.
 pub(crate) type Sink<'s> = dyn FnMut(Event<'_>) -> Result<(), OcflError> + 's;
 
-/// Reads a whole inventory into `sink`, and gives the input back for whoever wants to know what was read.
+/// Reads a whole inventory into `sink`, and returns the input, so that the caller can see what was read.
 pub(crate) fn read_events<R: Read>(input: R, limits: Limits, sink: &mut Sink<'_>) -> Result<R, OcflError> {
     let mut reader = EventReader { json: JsonReader::new(input, limits), limits };
     reader.inventory(sink)?;

@@ -187,7 +187,7 @@ impl<R: Read> JsonReader<R> {
 
     fn open(&mut self, container: Container, expect: Expect, step: Step) -> Result<Step, OcflError> {
         if self.containers.len() >= self.limits.depth {
-            return Err(self.fault("arrays and objects lie too deep within each other"));
+            return Err(self.fault("arrays and objects are nested too deeply"));
         }
         self.advance();
         self.containers.push(container);

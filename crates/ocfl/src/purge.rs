@@ -40,7 +40,7 @@ pub struct PurgePlan {
     pub after: InventorySeal,
     /// What is taken out.
     pub scope: PurgeScope,
-    /// What is left in `logs/` to tell of it.
+    /// What is left in `logs/` to record it.
     pub tombstone: Tombstone,
 }
 
@@ -70,7 +70,7 @@ pub enum PurgeScope {
     },
 }
 
-/// The file that tells of a purge.
+/// The file that records a purge.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tombstone {
     /// Its name in `logs/`.

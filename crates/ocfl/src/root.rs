@@ -54,7 +54,7 @@ impl<'s> StorageRoot<'s> {
         for listed in store.list(prefix)?.take(files.len() + 1) {
             let key = listed?.key;
             if !files.iter().any(|(name, _)| key.below(prefix) == Some(name)) {
-                return Err(fault(store, prefix, format!("{key} already lies where a storage root was to be made")));
+                return Err(fault(store, prefix, format!("{key} already exists where a storage root was to be made")));
             }
         }
         for (name, text) in &files {
@@ -78,7 +78,7 @@ impl<'s> StorageRoot<'s> {
     }
 
     /// Puts a file back that declares the storage root. Where the store honours conditions, only if there is still what the
-    /// fault tells of; one that was put back meanwhile stays.
+    /// fault names; one that was put back meanwhile stays.
     pub fn restore(store: &dyn Store, prefix: &Key, fault: &RootFault) -> Result<(), OcflError> {
         let Some((name, text)) = declarations()?.into_iter().find(|(name, _)| *name == fault.name) else {
             return Err(self::fault(store, prefix, format!("{} does not declare a storage root", fault.name)));

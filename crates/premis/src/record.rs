@@ -1,4 +1,4 @@
-//! What a document tells: objects, events and agents, as plain records. What the schema demands has no `Option` here.
+//! What a document says: objects, events and agents, as plain records. What the schema demands has no `Option` here.
 
 use jiff::Timestamp;
 use strongroom_digest::{Algorithm, Digest};

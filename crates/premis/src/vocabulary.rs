@@ -42,7 +42,7 @@ pub enum Outcome {
     Success,
     /// Not as wanted.
     Failure,
-    /// As wanted, with something to look at.
+    /// As wanted, with something to inspect.
     Warning,
     /// Another word.
     Other(String),

@@ -92,7 +92,7 @@ pub enum Warning {
     ContainerUnreadable(String),
     /// A window was set, and what lies outside might have told more.
     WindowLimited {
-        /// Bytes looked at from each end.
+        /// Bytes inspected from each end.
         window: u64,
     },
     /// The time for one file was spent.
@@ -181,9 +181,12 @@ impl fmt::Display for Warning {
             Self::Empty => formatter.write_str("the file is empty"),
             Self::ContainerUnreadable(reason) => write!(formatter, "container not readable: {reason}"),
             Self::WindowLimited { window } => {
-                write!(formatter, "only {window} bytes at each end were looked at; the rest might tell more")
+                write!(formatter, "only {window} bytes at each end were read: the answer may be incomplete")
             }
-            Self::TimeSpent => formatter.write_str("the time for one file was spent; the rest might tell more"),
+            Self::TimeSpent => formatter.write_str(
+                "the time limit for one file was reached: the answer may be \
+                 incomplete",
+            ),
         }
     }
 }

@@ -16,9 +16,9 @@ use crate::ranking::{Evidence, FileName, weigh};
 use crate::signatures::{Release, SignatureSet};
 use strongroom_archive::Source;
 
-/// So much of the beginning is looked at first. Nearly all signatures are decided by it.
+/// So much of the beginning is inspected first. Nearly all signatures are decided by it.
 pub(crate) const HEAD: usize = 128 << 10;
-/// So much of the end is looked at first: of signatures that look further few are left by then.
+/// So much of the end is inspected first: of signatures that look further few are left by then.
 const NEAR_END: u64 = 4 << 10;
 /// The rest is read in blocks of this size.
 const BLOCK: usize = 256 << 10;
@@ -98,7 +98,7 @@ struct Look<'l> {
     knowledge: &'l Knowledge,
     source: &'l dyn Source,
     size: u64,
-    /// So many bytes at each end are looked at.
+    /// So many bytes at each end are inspected.
     window: u64,
     deadline: Instant,
 }
@@ -138,7 +138,7 @@ impl Look<'_> {
         Ok(())
     }
 
-    /// Looks at the end, no further than what is open asks for.
+    /// Inspects the end, no further than what is open asks for.
     fn look_at_end(&self, open: &mut Vec<Open<'_>>, by_end: &mut Vec<Open<'_>>) -> io::Result<()> {
         for limit in [NEAR_END, u64::MAX] {
             let asked = open.iter().chain(by_end.iter()).map(Open::depth).max().unwrap_or(0);

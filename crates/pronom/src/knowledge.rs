@@ -114,7 +114,7 @@ impl Knowledge {
         open
     }
 
-    /// The signatures about which only the end tells.
+    /// The signatures about which only the end decides.
     pub(crate) fn open_by_end(&self) -> Vec<Open<'_>> {
         self.open(self.index.at_end(), |_| true)
     }

@@ -132,7 +132,7 @@ struct Look<'i> {
 }
 
 impl<'i> Look<'i> {
-    /// Takes a member; tells whether to go on.
+    /// Takes a member; says whether to go on.
     fn take(&mut self, member: &mut dyn ContainerMember) -> bool {
         let path = member.path().to_owned();
         let rules = self.inside.rules_for(&path);

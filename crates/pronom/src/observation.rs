@@ -27,7 +27,7 @@ pub struct Observation<'i> {
     /// What the beginning left open.
     run: Option<Run<'i>>,
     size: u64,
-    /// Time spent here, without that of whoever brings the bytes.
+    /// Time spent here, without that of the source of the bytes.
     spent: Duration,
 }
 
@@ -109,7 +109,7 @@ impl<'i> Observation<'i> {
         let knowledge = &**self.knowledge;
         let head = std::mem::take(&mut self.head);
         self.evidence.keep_beginning(&head, false);
-        // What only the end tells has to be followed from here on, the end being unknown.
+        // What only the end says has to be followed from here on, the end being unknown.
         let mut by_end = Run::new(knowledge.open_by_end(), &[], false);
         by_end.update(&head, None);
         let mut open: Vec<Open<'i>> = by_end.into_open();

@@ -5,7 +5,7 @@ use std::time::Duration;
 /// Bounds of one identification.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// How many bytes from each end are looked at; the whole file where absent.
+    /// How many bytes from each end are inspected; the whole file where absent.
     pub window: Option<u64>,
     /// After so long the answer is what is known by then, with a warning.
     pub time_limit: Duration,

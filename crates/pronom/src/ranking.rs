@@ -9,10 +9,10 @@ use crate::members::Told;
 use crate::signatures::{ContainerKind, Format};
 use crate::text;
 
-/// The text test looks at so much of the beginning, as file(1) does.
+/// The text test inspects so much of the beginning, as file(1) does.
 const TEXT: usize = 64 << 10;
 
-/// The part of a file's name that tells something.
+/// The part of a file's name that says something.
 #[derive(Debug)]
 pub(crate) struct FileName {
     /// What may be the extension, in lower case, the longest first: PRONOM knows some with a dot.
@@ -36,9 +36,9 @@ pub(crate) struct Evidence {
 enum Contents {
     /// It is no container.
     None,
-    /// It will be looked at.
+    /// It will be inspected.
     Expected,
-    /// It was looked at.
+    /// It was inspected.
     Told(Told),
 }
 

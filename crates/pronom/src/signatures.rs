@@ -59,7 +59,7 @@ pub struct Format {
 pub struct ByteSignature {
     /// PRONOM's id of the signature.
     pub id: u32,
-    /// The format (by index) that it tells.
+    /// The format (by index) that it states.
     pub format: u32,
     /// Never empty.
     pub sequences: Vec<Sequence>,
@@ -79,7 +79,7 @@ pub enum ContainerKind {
 pub struct ContainerSignature {
     /// Id in the container signature file.
     pub id: u32,
-    /// The format (by index) that it tells.
+    /// The format (by index) that it states.
     pub format: u32,
     /// In which kind of container.
     pub kind: ContainerKind,
@@ -97,7 +97,7 @@ pub struct MemberRule {
 }
 
 impl SignatureSet {
-    /// Whether all parts fit together, so that whoever works with the set may rely on it: indices lead somewhere, nothing
+    /// Whether all parts fit together, so that users of the set may rely on it: indices lead somewhere, nothing
     /// is empty that must not be, gaps do not end before they begin, and no format outranks itself, in however many steps.
     pub(crate) fn validate(&self) -> Result<(), PronomError> {
         let formats = self.formats.len();

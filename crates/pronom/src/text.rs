@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-/// The encodings that the test tells apart, by their names in file(1).
+/// The encodings that the test distinguishes, by their names in file(1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Encoding {
     /// 7-bit ASCII.
@@ -65,7 +65,7 @@ const UPPER_PRINTABLE: u8 = 4;
 /// No text in EBCDIC.
 const EBCDIC_CONTROL: u8 = 8;
 
-/// The classes that each byte belongs to, so that one OR over all bytes tells every single-byte encoding at once.
+/// The classes that each byte belongs to, so that one OR over all bytes says every single-byte encoding at once.
 static CLASSES: [u8; 256] = classes();
 
 const fn classes() -> [u8; 256] {
@@ -92,7 +92,7 @@ const fn classes() -> [u8; 256] {
     }
 }
 
-/// Tells whether the beginning of a file is text, and in what encoding. `is_whole` says that it is the whole file;
+/// Says whether the beginning of a file is text, and in what encoding. `is_whole` says that it is the whole file;
 /// otherwise a character that the end cuts off is no fault. Nothing at all is not text.
 pub fn detect(beginning: &[u8], is_whole: bool) -> Option<Encoding> {
     if beginning.is_empty() {

@@ -15,7 +15,7 @@ use crate::{
 /// Rows touched in one transaction by what may touch many: some 10 ms of other writers' time.
 const ROWS_AT_ONCE: usize = 1_000;
 
-/// How often somebody who waits looks for commits of other processes; one look costs microseconds.
+/// How often a waiting worker checks for commits of other processes; one check costs microseconds.
 const LOOK_INTERVAL: Duration = Duration::from_millis(25);
 
 /// A queue in the database that also keeps the records.
@@ -25,8 +25,8 @@ pub struct DatabaseQueue {
 }
 
 impl DatabaseQueue {
-    /// A queue in `database`, whose schema holds the queue's tables. Whoever enqueues through [`tasks`] in transactions of
-    /// their own calls `wakeups` after the commit.
+    /// A queue in `database`, whose schema holds the queue's tables. The caller that enqueues through [`tasks`] in
+    /// transactions of their own calls `wakeups` after the commit.
     pub fn new(database: Arc<dyn Database>, wakeups: Arc<Wakeups>) -> Self {
         Self { database, wakeups }
     }

@@ -32,7 +32,7 @@ pub trait Queue: Send + Sync {
     fn take_over_gone(&self, limit: usize) -> Result<Vec<TakenOver>, QueueError>;
 
     /// Waits until one of `topics` may have something to lease: true; false at the deadline, or when waiting is
-    /// interrupted. It is a hint: somebody else may be faster.
+    /// interrupted. It is a hint: another process may be faster.
     fn wait_for_work(&self, topics: &[String], deadline: Instant) -> Result<bool, QueueError>;
 
     /// See [`crate::tasks::counts`].

@@ -1,4 +1,4 @@
-//! The SQL of the queue, for whoever opens the database: statements by dialect, and the tables.
+//! The SQL of the queue, for the caller that opens the database: statements by dialect, and the tables.
 
 use strongroom_database::{Placeholders, Statements};
 

@@ -55,7 +55,7 @@ pub struct NewTask {
 }
 
 impl NewTask {
-    /// A task of priority 0 with three attempts, nobody's in particular, to be done at once.
+    /// A task of priority 0 with three attempts, of no group, to be done at once.
     pub fn new(topic: impl Into<String>, key: impl Into<String>, payload: impl Into<Vec<u8>>) -> Self {
         Self {
             topic: topic.into(),
@@ -94,7 +94,7 @@ impl Enqueued {
 /// A wish for work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeaseRequest {
-    /// The topics, the preferred one first: a later one is looked at when the earlier ones have no more.
+    /// The topics, the preferred one first: a later one is inspected when the earlier ones have no more.
     pub topics: Vec<String>,
     /// Only tasks of these keys; none means of any.
     pub keys: Option<Arc<HashSet<String>>>,
@@ -127,7 +127,7 @@ pub struct Leased {
     pub spent: u32,
     /// How many attempts it has in all.
     pub max_attempts: u32,
-    /// Until when nobody may take it over.
+    /// Until when no other worker may take it over.
     pub lease_until: Time,
     /// When it was enqueued.
     pub enqueued_at: Time,
@@ -158,14 +158,14 @@ pub enum Outcome {
         /// What went wrong.
         reason: String,
     },
-    /// It has to wait, which is no failure: the attempt is given back.
+    /// It has to wait, which is no failure: the attempt is returned.
     Defer(Time),
     /// It cannot succeed; it is buried with this reason.
     Dead {
         /// What went wrong.
         reason: String,
     },
-    /// It was not begun, or stopped at a checkpoint: somebody else may take it at once, the attempt is given back.
+    /// It was not begun, or stopped at a checkpoint: another process may take it at once, the attempt is returned.
     Release,
 }
 
@@ -216,7 +216,7 @@ pub enum TaskState {
     Ready,
     /// It waits for its time.
     Delayed,
-    /// Somebody works on it.
+    /// A worker works on it.
     Leased,
     /// It failed for good and waits for a person.
     Dead,
@@ -279,7 +279,7 @@ pub struct TaskRecord {
     pub max_attempts: u32,
     /// Who works on it, or who had it when it was buried.
     pub holder: Option<String>,
-    /// Until when nobody may take it over.
+    /// Until when no other worker may take it over.
     pub lease_until: Option<Time>,
     /// Whether its holder is asked to stop.
     pub cancel_requested: bool,

@@ -13,7 +13,7 @@ use strongroom_database::Database;
 pub struct Wakeups {
     calls: Mutex<Calls>,
     called: Condvar,
-    /// By which others are told; none where nobody else is to be.
+    /// By which other processes are notified; none where there are no others.
     database: Option<Arc<dyn Database>>,
 }
 
@@ -24,7 +24,7 @@ struct Calls {
     interrupts: u64,
 }
 
-/// What had been called when somebody began to look for work: calls made since then are not missed.
+/// What had been called when a worker began to query for tasks: calls made since then are not missed.
 #[derive(Debug, Clone, Copy)]
 pub struct Registered {
     calls: u64,

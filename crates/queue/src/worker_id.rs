@@ -55,7 +55,7 @@ impl WorkerId {
         self.pid
     }
 
-    /// Whether the process still runs, as far as it can be told from here.
+    /// Whether the process still runs, as far as it can be determined from here.
     pub fn liveness(&self) -> Liveness {
         if self.host != host_name().replace(':', "_") {
             return Liveness::Elsewhere;
@@ -128,7 +128,7 @@ fn process(pid: u32) -> Process {
     }
 }
 
-/// Elsewhere than on Linux nobody is taken over before the lease has run out.
+/// Elsewhere than on Linux no worker's tasks are taken over before the lease has run out.
 #[cfg(not(target_os = "linux"))]
 fn process(_pid: u32) -> Process {
     Process::Unknown

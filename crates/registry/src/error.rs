@@ -80,7 +80,7 @@ pub enum RegistryError {
         id: String,
     },
     /// A stored value cannot be understood.
-    #[error("the record holds {found:?} where {wanted} belongs")]
+    #[error("the registry has {found:?} in place of {wanted}")]
     Corrupt {
         /// What belongs there.
         wanted: &'static str,

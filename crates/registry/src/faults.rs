@@ -1,7 +1,7 @@
 //! Faults that this program once had, put back one at a time for the tests that must find them. Only with the feature
 //! `failpoints`, and only where the fail point of the fault is set to `return`.
 
-/// Discarding removes bytes before it is marked, what was discarded is resumed, and nobody looks whether its bytes are
+/// Discarding removes bytes before it is marked, what was discarded is resumed, and no step checks whether its bytes are
 /// there.
 pub const RESUMED_DISCARD: &str = "fault.resumed-discard";
 

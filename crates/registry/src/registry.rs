@@ -163,7 +163,7 @@ impl Registry {
         self.workflows.clone()
     }
 
-    /// The same registry, in which nothing can be changed; `reason` is told to whoever tries.
+    /// The same registry, in which nothing can be changed; `reason` is in the error of each attempt.
     #[must_use]
     pub fn read_only(&self, reason: &str) -> Self {
         Self { refusal: Some(reason.into()), ..self.clone() }

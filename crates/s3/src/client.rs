@@ -79,7 +79,7 @@ pub(crate) async fn client(settings: &S3Settings) -> Result<Client, String> {
         .region(Region::new(region.unwrap_or_else(|| "us-east-1".to_owned())))
         .force_path_style(settings.path_style.unwrap_or_else(|| !settings.is_aws()))
         .request_checksum_calculation(checksums)
-        // Whoever reads a body hashes it; a second time would be for nothing.
+        // The caller that reads a body hashes it; a second time would be for nothing.
         .response_checksum_validation(ResponseChecksumValidation::WhenRequired)
         // Bodies have a time limit of their own, see `body`.
         .stalled_stream_protection(StalledStreamProtectionConfig::disabled())

@@ -1,4 +1,4 @@
-//! What must be true of a key for a put: left to the service where it honours that, else looked at before.
+//! What must be true of a key for a put: left to the service where it honours that, else checked before.
 
 use strongroom_storage::{Head, Key, PutCondition, StorageError};
 
@@ -39,7 +39,7 @@ impl Guard {
 }
 
 impl Inner {
-    /// What to ask of the service. Where it would not look after it, it is looked at now, which leaves a moment in which
+    /// What to ask of the service. Where it does not check it, it is checked now, which leaves a moment in which
     /// someone else may come between: [`strongroom_storage::Capabilities::conditional_put`] says so.
     pub(crate) fn guard(&self, key: &Key, name: &str, condition: &PutCondition) -> Result<Guard, StorageError> {
         let probe = self.probed();
@@ -59,11 +59,11 @@ impl Inner {
     pub(crate) fn look_first(&self, key: &Key, name: &str, condition: &PutCondition) -> Result<(), StorageError> {
         let found = match self.head_object(name) {
             Ok(output) => Some(head_of(&output, self.probed()).etag),
-            Err(failure) if failure.is_not_found() => match self.failed(failure, "look at", key) {
+            Err(failure) if failure.is_not_found() => match self.failed(failure, "inspect", key) {
                 error if error.is_not_found() => None,
                 error => return Err(error),
             },
-            Err(failure) => return Err(self.failed(failure, "look at", key)),
+            Err(failure) => return Err(self.failed(failure, "inspect", key)),
         };
         let holds = match condition {
             PutCondition::Always => true,
@@ -82,15 +82,15 @@ impl Inner {
                 Ok((found.map(String::as_str) == Some(token)).then(|| head_of(&output, self.probed())))
             }
             Err(failure) if failure.is_not_found() => Ok(None),
-            Err(failure) => Err(self.failed(failure, "look at", key)),
+            Err(failure) => Err(self.failed(failure, "inspect", key)),
         }
     }
 
     pub(crate) fn refused(&self, key: &Key, condition: &PutCondition) -> StorageError {
         let condition = match condition {
             PutCondition::Always => "in any case".to_owned(),
-            PutCondition::IfAbsent => "only where nothing lies".to_owned(),
-            PutCondition::IfMatch(etag) => format!("only where etag {etag} lies"),
+            PutCondition::IfAbsent => "only where there is nothing".to_owned(),
+            PutCondition::IfMatch(etag) => format!("only where the etag is {etag}"),
         };
         StorageError::Condition { store: self.name.clone(), key: key.clone(), condition }
     }

@@ -24,7 +24,7 @@ impl Inner {
     }
 
     /// Removes an object that has this etag; whether it had, or nothing lay there. Where the service does not look after
-    /// it, it is looked at before, and what comes in that moment is lost.
+    /// it, it is inspected before, and what comes in that moment is lost.
     pub(crate) fn delete_match(&self, name: &str, key: &Key, etag: &str) -> Result<bool, StorageError> {
         if !is_etag(etag) {
             return Ok(false);

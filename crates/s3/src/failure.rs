@@ -1,4 +1,4 @@
-//! What the service or the way to it answered instead of what was asked, told apart by what can be done about it.
+//! What the service or the way to it answered instead of what was asked, distinguished by what can be done about it.
 
 use std::error::Error;
 use std::fmt;
@@ -150,7 +150,7 @@ impl Failure {
             }
             "RequestTimeTooSkewed" => Some(format!("the clock of this machine and that of {endpoint} differ ({self})")),
             "PermanentRedirect" | "AuthorizationHeaderMalformed" | "IllegalLocationConstraintException" => {
-                Some(format!("bucket {bucket} lies in another region or at another endpoint: check both ({self})"))
+                Some(format!("bucket {bucket} is in another region or at another endpoint: check both ({self})"))
             }
             _ => None,
         }

@@ -1,11 +1,11 @@
-//! Looking at a key: class, whether it can be read now, and the digest that the service vouches for.
+//! Inspection of a key: class, whether it can be read now, and the digest that the service vouches for.
 
 use aws_sdk_s3::operation::head_object::HeadObjectOutput;
 use aws_sdk_s3::types::{ChecksumMode, ChecksumType, GlacierJobParameters, RestoreRequest, StorageClass, Tier};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use strongroom_digest::{Algorithm, Digest};
-use strongroom_storage::{Head, Key, StorageError, Thaw, Thawing};
+use strongroom_storage::{Head, Key, Retrieval, RetrievalRequest, StorageError};
 
 use crate::failure::Failure;
 use crate::probe::Probe;
@@ -24,7 +24,7 @@ const VOUCHED: [Algorithm; 2] = [Algorithm::Sha512, Algorithm::Sha256];
 impl Inner {
     pub(crate) fn head(&self, key: &Key) -> Result<Head, StorageError> {
         let name = self.object(key)?;
-        let output = self.head_object(&name).map_err(|failure| self.failed(failure, "look at", key))?;
+        let output = self.head_object(&name).map_err(|failure| self.failed(failure, "inspect", key))?;
         Ok(head_of(&output, self.probed()))
     }
 
@@ -33,18 +33,18 @@ impl Inner {
         self.ask(request.checksum_mode(ChecksumMode::Enabled).send())
     }
 
-    /// Looks first: what is being thawed is not asked for again, and nobody pays for what can be read. Of threads that want
-    /// the same object at once, one asks, and the others see that it did.
-    pub(crate) fn thaw(&self, key: &Key, how: &Thaw) -> Result<Thawing, StorageError> {
+    /// Reads the state first: a retrieval that is under way is not requested again, and no request is paid for what can be read.
+    /// Of threads that need the same object at once, one sends the request, and the others see that it did.
+    pub(crate) fn request_retrieval(&self, key: &Key, how: &RetrievalRequest) -> Result<Retrieval, StorageError> {
         let name = self.object(key)?;
-        let _asking = self.thawing.lock(&name);
-        let failed = |failure: Failure| self.failed(failure, "thaw", key);
+        let _asking = self.retrieving.lock(&name);
+        let failed = |failure: Failure| self.failed(failure, "request the retrieval of", key);
         let output = self.head_object(&name).map_err(failed)?;
         if is_readable(&output, output.storage_class().map(StorageClass::as_str)) {
-            return Ok(Thawing::Readable);
+            return Ok(Retrieval::Readable);
         }
         if output.restore().is_some_and(is_under_way) {
-            return Ok(Thawing::UnderWay);
+            return Ok(Retrieval::UnderWay);
         }
         let parameters = GlacierJobParameters::builder().tier(Tier::from(how.tier.as_str())).build();
         let parameters = parameters.map_err(|error| self.unusable(format!("tier {:?}: {error}", how.tier)))?;
@@ -55,7 +55,7 @@ impl Inner {
         let request = self.client.restore_object().bucket(&self.settings.bucket).key(name).restore_request(asked);
         match self.ask(request.send()) {
             Err(failure) if !failure.is("RestoreAlreadyInProgress") => Err(failed(failure)),
-            _ => Ok(Thawing::UnderWay),
+            _ => Ok(Retrieval::UnderWay),
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::{S3Settings, S3Store, client};
 
 /// The layout of `.strongroom/` that this code keeps.
 const FORMAT: u32 = 1;
-/// What a probe looks at; raised when that changes.
+/// What a probe tests; raised when that changes.
 const PROBE_FORMAT: u32 = 1;
 
 /// What `store.json` says.
@@ -67,7 +67,7 @@ fn identify(inner: &Inner, may_create: bool) -> Result<Uuid, StorageError> {
     let (bucket, endpoint) = (&inner.settings.bucket, inner.settings.shown_endpoint());
     let Some(description) = found else {
         return Err(inner.unusable(format!(
-            "bucket {bucket} at {endpoint} has no {name}: is it the right one? a store that is lost is replaced by `store replace`, and one that never \
+            "bucket {bucket} at {endpoint} has no {name}: check bucket and prefix; a store that is lost is replaced by `store replace`, and one that never \
              was is made by `store create`"
         )));
     };
@@ -93,7 +93,7 @@ pub(crate) fn check_lately(inner: &Inner) -> Result<(), StorageError> {
     check(inner)
 }
 
-/// Whether the place holds the store that was opened, looked at now.
+/// Whether the place holds the store that was opened, inspected now.
 pub(crate) fn check(inner: &Inner) -> Result<(), StorageError> {
     let found = identify(inner, false)?;
     if found == inner.id {

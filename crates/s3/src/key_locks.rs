@@ -1,4 +1,4 @@
-//! Locks by key: who looks at an object and then changes it keeps other threads from doing the same in between.
+//! Locks by key: a thread that reads an object and then changes it keeps other threads from doing the same in between.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -66,7 +66,7 @@ impl<I: Deref<Target = Inner>> Names<I> {
         let output = self.inner.ask(request.send()).map_err(failed)?;
         let next = output.next_continuation_token().map(str::to_owned);
         if output.is_truncated() == Some(true) && (next.is_none() || next == self.token) {
-            return Err(failed(Failure::answer("the service does not say how its listing goes on")));
+            return Err(failed(Failure::answer("the service does not say how its listing continues")));
         }
         self.is_over = output.is_truncated() != Some(true);
         self.token = next;

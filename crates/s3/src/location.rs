@@ -1,5 +1,5 @@
 //! Where a store really lies in object storage, as far as its settings tell: the service, the bucket and the prefix, however
-//! the endpoint is spelled. It asks no service: two names of one host are told by the store's id instead.
+//! the endpoint is spelled. It asks no service: two names of one host are recognised by the store's id instead.
 
 use strongroom_storage::Overlap;
 

@@ -201,7 +201,7 @@ impl Parts<'_> {
     /// Lets what is under way arrive, when something else has failed: the next put need not send it again.
     fn settle_all(&mut self) {
         while !self.under_way.is_empty() {
-            // One failure is told already.
+            // One failure is reported already.
             let _ = self.settle_one();
         }
     }

@@ -40,18 +40,18 @@ pub struct Probe {
     pub delete_if_match: bool,
     /// Bytes that differ from their declared SHA-256 are refused.
     pub checks_sha256: bool,
-    /// The SHA-256 of what was put is given back.
+    /// The SHA-256 of what was put is returned.
     pub returns_sha256: bool,
     /// Parts that differ from their declared SHA-256 are refused.
     pub checks_parts: bool,
-    /// The SHA-256 over those of the parts is given back, and is right.
+    /// The SHA-256 over those of the parts is returned, and is right.
     pub composite_sha256: bool,
     /// The storage class that was asked for is kept.
     pub keeps_class: bool,
 }
 
 impl Probe {
-    /// Whether a SHA-256 that the server gives back is as good as reading the bytes of what came in one request.
+    /// Whether a SHA-256 that the server returns is as good as reading the bytes of what came in one request.
     pub fn has_strong_checksums(self) -> bool {
         self.checks_sha256 && self.returns_sha256
     }
@@ -73,13 +73,13 @@ impl Probe {
     pub fn findings(&self) -> [(&'static str, bool); 9] {
         [
             ("may be written to", self.is_writable),
-            ("honours if-none-match", self.if_none_match),
-            ("honours if-match", self.if_match),
-            ("honours if-match of deletions", self.delete_if_match),
+            ("supports if-none-match", self.if_none_match),
+            ("supports if-match", self.if_match),
+            ("supports if-match of deletions", self.delete_if_match),
             ("refuses bytes that differ from their sha256", self.checks_sha256),
-            ("gives back the sha256 of what was put", self.returns_sha256),
+            ("returns the sha256 of what was put", self.returns_sha256),
             ("refuses parts that differ from their sha256", self.checks_parts),
-            ("gives back the sha256 over those of the parts", self.composite_sha256),
+            ("returns the sha256 over those of the parts", self.composite_sha256),
             ("keeps the storage class", self.keeps_class),
         ]
     }

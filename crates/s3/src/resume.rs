@@ -1,4 +1,4 @@
-//! Uploads that were begun: recorded, so that the next put of the same content goes on with them, and swept when nobody
+//! Uploads that were begun: recorded, so that the next put of the same content goes on with them, and swept when no put
 //! did for long.
 
 use std::collections::BTreeMap;
@@ -124,7 +124,7 @@ impl Inner {
                 Ok(Some(Upload { id: record.upload, parts, record: Some(name.to_owned()) }))
             }
             Err(failure) if failure.is_refusal() => Ok(None),
-            Err(failure) => Err(self.failed(failure, "go on with the put of", put.key)),
+            Err(failure) => Err(self.failed(failure, "continue the put of", put.key)),
         }
     }
 
@@ -212,7 +212,7 @@ impl Inner {
         Ok(swept)
     }
 
-    /// Some services list uploads only where they are asked for one key: what is recorded is looked at besides.
+    /// Some services list uploads only where they are asked for one key: what is recorded is inspected besides.
     fn sweep_records(&self, latest: DateTime, swept: &mut Swept) -> Result<(), StorageError> {
         let failed = |failure| self.failed(failure, "sweep the uploads of", &Key::ROOT);
         for name in self.names_of_bookkeeping("upload")? {

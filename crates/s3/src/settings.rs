@@ -40,7 +40,7 @@ impl fmt::Debug for Secret {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Checksums {
-    /// `x-amz-checksum-sha256`, which servers also keep and give back.
+    /// `x-amz-checksum-sha256`, which servers also keep and return.
     #[default]
     Sha256,
     /// `Content-MD5`, for servers that refuse the header above.
@@ -64,8 +64,9 @@ pub struct S3Settings {
     /// Whether the bucket is named in the path of URLs rather than in the host; none: in the path, but on AWS in the
     /// host.
     pub path_style: Option<bool>,
-    /// The storage class of contents, for whoever puts them to state in [`strongroom_storage::PutOptions::class`]; what is
-    /// put without a class, inventories and bookkeeping, is in the bucket's standard class and stays readable.
+    /// The storage class of contents, for the caller that puts them to state in
+    /// [`strongroom_storage::PutOptions::class`]; what is put without a class, inventories and bookkeeping, is in the
+    /// bucket's standard class and stays readable.
     pub storage_class: Option<String>,
     /// The access key; none: environment, profile, or what the machine is given (web identity, container, instance).
     pub access_key: Option<String>,

@@ -11,7 +11,7 @@ use aws_sdk_s3::Client;
 use aws_sdk_s3::config::http::HttpResponse;
 use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
 use strongroom_storage::{
-    Assembly, Body, Capabilities, Head, Key, Listing, PutOptions, StorageError, Store, Thaw, Thawing,
+    Assembly, Body, Capabilities, Head, Key, Listing, PutOptions, Retrieval, RetrievalRequest, StorageError, Store,
 };
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
@@ -53,8 +53,8 @@ pub(crate) struct Inner {
     pub(crate) id: Uuid,
     pub(crate) probe: RwLock<Probe>,
     pub(crate) permits: Arc<Semaphore>,
-    /// Held by its key while an object is asked to be thawed.
-    pub(crate) thawing: KeyLocks,
+    /// Held by its key while an object is asked to be retrieved.
+    pub(crate) retrieving: KeyLocks,
     bucket_seen: Mutex<Option<Instant>>,
     /// When the store's id was last read, or began to be.
     pub(crate) id_read: Mutex<Instant>,
@@ -124,7 +124,7 @@ impl Inner {
             gauge: Arc::default(),
             id: Uuid::nil(),
             probe: RwLock::default(),
-            thawing: KeyLocks::default(),
+            retrieving: KeyLocks::default(),
             bucket_seen: Mutex::default(),
             id_read: Mutex::new(Instant::now()),
         }
@@ -276,8 +276,8 @@ impl Store for S3Store {
         crate::body::open(&self.inner, key, offset, length)
     }
 
-    fn thaw(&self, key: &Key, how: &Thaw) -> Result<Thawing, StorageError> {
-        self.inner.thaw(key, how)
+    fn request_retrieval(&self, key: &Key, how: &RetrievalRequest) -> Result<Retrieval, StorageError> {
+        self.inner.request_retrieval(key, how)
     }
 
     fn sweep_unfinished(&self, age: Duration) -> Result<u64, StorageError> {

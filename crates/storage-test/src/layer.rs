@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use strongroom_storage::{
-    Assembly, Body, Capabilities, Head, Key, Listed, Listing, PutOptions, StorageError, Store, Thaw, Thawing,
+    Assembly, Body, Capabilities, Head, Key, Listed, Listing, PutOptions, Retrieval, RetrievalRequest, StorageError,
+    Store,
 };
 use uuid::Uuid;
 
@@ -19,8 +20,8 @@ pub enum Operation {
     Head,
     /// [`Store::open`], and the reading of what it gives.
     Open,
-    /// [`Store::thaw`].
-    Thaw,
+    /// [`Store::request_retrieval`].
+    RequestRetrieval,
     /// [`Store::put`].
     Put,
     /// [`Store::sync`].
@@ -45,7 +46,7 @@ impl Operation {
         match self {
             Self::Head => "head",
             Self::Open => "open",
-            Self::Thaw => "thaw",
+            Self::RequestRetrieval => "request_retrieval",
             Self::Put => "put",
             Self::Sync => "sync",
             Self::List => "list",
@@ -141,8 +142,8 @@ impl<L: Layer> Store for Layered<L> {
         self.layer.open(self.of(Operation::Open, key), &mut || self.inner.open(key, offset, length))
     }
 
-    fn thaw(&self, key: &Key, how: &Thaw) -> Result<Thawing, StorageError> {
-        self.layer.call(self.of(Operation::Thaw, key), &mut || self.inner.thaw(key, how))
+    fn request_retrieval(&self, key: &Key, how: &RetrievalRequest) -> Result<Retrieval, StorageError> {
+        self.layer.call(self.of(Operation::RequestRetrieval, key), &mut || self.inner.request_retrieval(key, how))
     }
 
     fn sweep_unfinished(&self, age: Duration) -> Result<u64, StorageError> {

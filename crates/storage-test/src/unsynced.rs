@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use strongroom_storage::{
-    Assembly, Body, Capabilities, Durability, Head, Key, Listed, Listing, PutOptions, StorageError, Store, Thaw,
-    Thawing,
+    Assembly, Body, Capabilities, Durability, Head, Key, Listed, Listing, PutOptions, Retrieval, RetrievalRequest,
+    StorageError, Store,
 };
 use uuid::Uuid;
 
@@ -195,8 +195,8 @@ impl Store for Unsynced {
         self.inner.open(key, offset, length)
     }
 
-    fn thaw(&self, key: &Key, how: &Thaw) -> Result<Thawing, StorageError> {
-        self.inner.thaw(key, how)
+    fn request_retrieval(&self, key: &Key, how: &RetrievalRequest) -> Result<Retrieval, StorageError> {
+        self.inner.request_retrieval(key, how)
     }
 
     fn sweep_unfinished(&self, age: Duration) -> Result<u64, StorageError> {

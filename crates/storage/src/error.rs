@@ -9,7 +9,7 @@ use crate::{Key, KeyError};
 #[non_exhaustive]
 pub enum StorageError {
     /// Nothing lies under the key.
-    #[error("store {store}: nothing lies under {key}")]
+    #[error("store {store}: there is nothing at {key}")]
     NotFound {
         /// The store.
         store: String,
@@ -17,7 +17,7 @@ pub enum StorageError {
         key: Key,
     },
     /// The put's condition was not met.
-    #[error("store {store}: {key} is not as the put demands ({condition})")]
+    #[error("store {store}: {key} is not as the condition of the put requires ({condition})")]
     Condition {
         /// The store.
         store: String,
@@ -50,7 +50,7 @@ pub enum StorageError {
         source: io::Error,
     },
     /// What lies under the key cannot be read before it is restored from its storage class.
-    #[error("store {store}: {key} lies in {} and has to be restored before it can be read", cold(class.as_deref()))]
+    #[error("store {store}: {key} is in {} and has to be retrieved before it can be read", cold(class.as_deref()))]
     NotReadable {
         /// The store.
         store: String,
@@ -60,7 +60,7 @@ pub enum StorageError {
         class: Option<String>,
     },
     /// Something lies where the key or a folder above it would have to be.
-    #[error("store {store}: {key} cannot lie there: {what}")]
+    #[error("store {store}: {key} cannot be stored there: {what}")]
     InTheWay {
         /// The store.
         store: String,
@@ -148,7 +148,7 @@ impl StorageError {
 }
 
 fn cold(class: Option<&str>) -> String {
-    class.map_or_else(|| "a cold storage class".to_owned(), |class| format!("storage class {class}"))
+    class.map_or_else(|| "an archived storage class".to_owned(), |class| format!("storage class {class}"))
 }
 
 /// The root has no text of its own.

@@ -14,5 +14,6 @@ pub use error::StorageError;
 pub use folder::{FolderLocation, FolderMode, FolderStore, Overlap};
 pub use key::{Key, KeyError};
 pub use store::{
-    Assembly, Body, Capabilities, Durability, Head, Listed, Listing, PutCondition, PutOptions, Store, Thaw, Thawing,
+    Assembly, Body, Capabilities, Durability, Head, Listed, Listing, PutCondition, PutOptions, Retrieval,
+    RetrievalRequest, Store,
 };

@@ -18,7 +18,7 @@ pub struct Head {
     pub etag: String,
     /// Storage class as the store names it; `None` where a store has no classes.
     pub class: Option<String>,
-    /// Whether the bytes can be read now (false for cold classes that were not thawed).
+    /// Whether the bytes can be read now (false for archived storage classes that were not retrieved).
     pub readable: bool,
     /// A digest of the whole content that the store itself vouches for, where it keeps one.
     pub checksum: Option<(Algorithm, Digest)>,
@@ -75,18 +75,18 @@ pub enum Durability {
     OnSync,
 }
 
-/// How what lies in a cold class is made readable.
+/// How a content in an archived storage class is made readable.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Thaw {
+pub struct RetrievalRequest {
     /// For how many days it can be read.
     pub days: u32,
     /// How fast, as the service names it: `Bulk`, `Standard` or `Expedited`.
     pub tier: String,
 }
 
-/// How far the thawing of a key is.
+/// How far the retrieval of a key is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Thawing {
+pub enum Retrieval {
     /// It was asked for and takes minutes to days.
     UnderWay,
     /// It can be read now.
@@ -130,8 +130,8 @@ pub trait Store: Send + Sync {
         Ok(())
     }
 
-    /// Whether the place holds this very store, looked at now: before something is written that would belong to another store
-    /// otherwise.
+    /// Whether the place holds this very store, inspected now: before something is written that would belong to
+    /// another store otherwise.
     ///
     /// # Errors
     /// As [`Self::check_presence`], and where another store lies there.
@@ -142,18 +142,18 @@ pub trait Store: Send + Sync {
     /// What this store honours.
     fn capabilities(&self) -> Capabilities;
 
-    /// Looks at a key without reading it. [`StorageError::NotFound`] when nothing lies there.
+    /// Inspects a key without reading it. [`StorageError::NotFound`] when nothing lies there.
     fn head(&self, key: &Key) -> Result<Head, StorageError>;
 
     /// Opens a key for reading from `offset` (0 for all), at most `length` bytes when given. At or past the end there is
     /// nothing to read, which is no error.
     fn open(&self, key: &Key, offset: u64, length: Option<u64>) -> Result<Body, StorageError>;
 
-    /// Asks for what lies in a cold class to be made readable for a while. Asking again while it is being thawed, or when it
-    /// can be read, succeeds and costs nothing. Engines without cold classes refuse: nothing in them has to be thawed.
-    fn thaw(&self, key: &Key, how: &Thaw) -> Result<Thawing, StorageError> {
+    /// Requests that a content in an archived storage class is made readable for some days. A repeated request, or one for a
+    /// content that can be read, succeeds and costs nothing. Stores without archived storage classes refuse.
+    fn request_retrieval(&self, key: &Key, how: &RetrievalRequest) -> Result<Retrieval, StorageError> {
         let _ = how;
-        let reason = format!("{key} cannot be thawed: it has no cold storage classes");
+        let reason = format!("{key} cannot be retrieved: the store has no archived storage classes");
         Err(StorageError::Unusable { store: self.name().to_owned(), reason })
     }
 

@@ -32,7 +32,8 @@ pub(super) fn run(options: &Options) -> Result<()> {
     let program = strongroom(options)?;
     println!("| case | ours s | bare s | ratio | aim | cpu s | bare cpu s | peak MiB |");
     println!("|---|---|---|---|---|---|---|---|");
-    // Kept until the last case has been measured: for minutes ext4 looks at each inode that was freed before it makes a file.
+    // Kept until the last case has been measured: for minutes ext4 inspects each inode that was freed before it makes
+    // a file.
     let mut folders = Vec::new();
     for case in CASES.iter().chain(if options.is_large { LARGE.iter() } else { [].iter() }) {
         let folder = scratch()?;

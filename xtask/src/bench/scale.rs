@@ -199,7 +199,7 @@ impl<'a> Trial<'a> {
     }
 
     fn look(&mut self) -> Result<Database> {
-        // What backends have counted is told when they end, or after a second of rest.
+        // What backends have counted is reported when they end, or after a second of rest.
         std::thread::sleep(Duration::from_millis(1_500));
         let row = self.client.query_one(
             "SELECT xact_commit, xact_rollback, tup_inserted, tup_deleted, pg_database_size(datname),
@@ -245,7 +245,7 @@ impl Database {
     }
 }
 
-/// Worker processes; told to stop however the trial ends.
+/// Worker processes; asked to stop however the trial ends.
 struct Workers(Vec<Child>);
 
 impl Workers {

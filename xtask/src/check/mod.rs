@@ -1,4 +1,4 @@
-//! `cargo xtask check`: what must hold besides the tests. Every step runs, then all that is wrong is told.
+//! `cargo xtask check`: what must hold besides the tests. Every step runs, then all that is wrong is reported.
 
 mod layers;
 mod links;

@@ -53,7 +53,7 @@ fn forbidden_text(line: &str) -> Option<(String, &'static str)> {
             return None;
         }
         let position = line.find(&text)?;
-        // Part of a longer path or URL, such as `a/work/b`, accuses nobody.
+        // Part of a longer path or URL, such as `a/work/b`, is no fault.
         let starts_alone = !line[..position].ends_with(|c: char| c.is_alphanumeric() || "._-/".contains(c));
         (starts_alone || !is_path).then_some((text, reason))
     })

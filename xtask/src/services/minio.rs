@@ -35,7 +35,7 @@ pub(super) struct Minio {
 }
 
 impl Minio {
-    /// What tests are told.
+    /// The environment of the tests.
     pub(super) fn settings(&self) -> String {
         let address = self.address;
         format!(

@@ -64,7 +64,7 @@ impl Services {
         Ok(services)
     }
 
-    /// Tells a command where the servers are.
+    /// Sets for a command where the servers are.
     pub(crate) fn tell(&self, command: &mut Command) {
         if let Some(server) = &self.postgres {
             command.env(SERVER, server.url());

@@ -1,4 +1,4 @@
-//! Tar: the headers of its members, read in order. What strangers send must be told exactly: a member whose headers state
+//! Tar: the headers of its members, read in order. Errors of foreign archives must be exact: a member whose headers state
 //! two sizes is read differently by different programs, so that one checks what another never unpacks (CVE-2025-62518).
 
 mod header;

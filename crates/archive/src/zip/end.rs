@@ -13,7 +13,7 @@ const END_SIGNATURE: [u8; 4] = *b"PK\x05\x06";
 const END_LENGTH: usize = 22;
 /// How far from the end of the file the record may begin: its own length and the longest comment.
 const FARTHEST_END: usize = END_LENGTH + u16::MAX as usize;
-/// What is looked at first: nearly all archives have no comment.
+/// What is inspected first: nearly all archives have no comment.
 const NEAREST_END: usize = 1024;
 const ZIP64_LOCATOR_SIGNATURE: u32 = 0x0706_4B50;
 const ZIP64_LOCATOR_LENGTH: u64 = 20;
@@ -93,19 +93,19 @@ fn parse_end(bytes: &[u8], position: u64) -> Option<EndRecord> {
     })
 }
 
-/// Whether an end record tells of an archive in one file.
+/// Whether an end record names an archive in one file.
 fn is_one_file(record: &EndRecord) -> bool {
     record.disk == 0 && record.directory_disk == 0 && record.members_here == record.members
 }
 
 const SEVERAL_DISKS: &str = "the archive spans several disks";
 
-/// The directory that an end record tells of, if all that says where it lies agrees; else the reason. The outer error is
+/// The directory that an end record names, if all that says where it lies agrees; else the reason. The outer error is
 /// one of the source.
 fn exact<S: Source + ?Sized>(source: &S, record: EndRecord) -> io::Result<Result<Directory, &'static str>> {
     let large = zip64_end(source, record.position, Placement::Exact)?;
     if let Some(large) = &large {
-        // Programs differ in when they look at the ZIP64 record: it may only say more, never something else.
+        // Programs differ in when they inspect the ZIP64 record: it may only say more, never something else.
         let numbers = [
             (record.members, u64::from(u16::MAX), large.members),
             (record.members_here, u64::from(u16::MAX), large.members_here),
@@ -128,7 +128,7 @@ fn exact<S: Source + ?Sized>(source: &S, record: EndRecord) -> io::Result<Result
     })
 }
 
-/// The directory that an end record tells of, where one is found by it; else the reason. The outer error is one of the
+/// The directory that an end record names, where one is found by it; else the reason. The outer error is one of the
 /// source.
 fn embedded<S: Source + ?Sized>(source: &S, record: EndRecord) -> io::Result<Result<Directory, &'static str>> {
     let record = zip64_end(source, record.position, Placement::Embedded)?.unwrap_or(record);

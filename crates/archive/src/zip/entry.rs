@@ -182,7 +182,7 @@ impl Entry {
     }
 
     /// Opens the content whose data a local header places; its length is checked, its CRC-32 is not, so that what is left of
-    /// a damaged member can be looked at.
+    /// a damaged member can be inspected.
     pub fn open<'s, S: Source + ?Sized>(
         &self,
         source: &'s S,

@@ -18,9 +18,9 @@ use crate::manifest::{ManifestKind, ManifestName, PAYLOAD};
 use crate::path;
 use crate::problem::Problem;
 
-/// Most listings of one group that are looked at; an honest group has one per manifest.
+/// Most listings of one group that are inspected; an honest group has one per manifest.
 const MOST_LISTINGS: usize = 1000;
-/// Most files of one group that are looked at; an honest group has one.
+/// Most files of one group that are inspected; an honest group has one.
 const MOST_FILES: usize = 100;
 
 /// What the join counts.
@@ -273,7 +273,7 @@ impl Join<'_, '_> {
     fn report_repeated(&self, earlier: &Listing, listing: &Listing) {
         let line = earlier.line;
         if listing.source == FETCH {
-            self.say(codes::FETCH_DUPLICATE, format!("the path stands in line {line} already"), listing);
+            self.say(codes::FETCH_DUPLICATE, format!("the path is in line {line} already"), listing);
         } else if self.version.is_strict() {
             self.say(codes::MANIFEST_DUPLICATE_ENTRY, format!("the path is listed in line {line} already"), listing);
         } else if earlier.digest == listing.digest {

@@ -71,7 +71,7 @@ fn parse_oxum(value: &str) -> Option<(u64, u64)> {
     Some((number(octets)?, number(files)?))
 }
 
-/// A date; common baggers add the time of day, which tells no less, or leave the value empty.
+/// A date; common baggers add the time of day, which says no less, or leave the value empty.
 fn is_date(value: &str) -> bool {
     let date = value.split_once('T').map_or(value, |(date, _)| date);
     value.is_empty() || (date.len() == 10 && date.parse::<jiff::civil::Date>().is_ok())

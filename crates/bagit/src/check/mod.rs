@@ -1,5 +1,6 @@
-//! Every rule of BagIt, applied to what a scan has seen. Nothing here reads payload bytes again (but for digests nobody has
-//! computed), and memory does not grow with the number of files: manifests and files are sorted streams that are joined.
+//! Every rule of BagIt, applied to what a scan has seen. Nothing here reads payload bytes again (but for digests that
+//! have not been computed), and memory does not grow with the number of files: manifests and files are sorted streams
+//! that are joined.
 
 mod join;
 mod listings;
@@ -166,7 +167,7 @@ impl Check<'_> {
 
     fn run(mut self) -> Result<Report, BagError> {
         if self.scan.truncated {
-            // What could not be read would all be reported as missing; that helps nobody.
+            // What could not be read would all be reported as missing; that is of no use.
             let survey = Survey { files: self.scan.files, bytes: self.scan.bytes, ..Survey::default() };
             return Ok(self.finish(&survey, &Declaration::default(), None));
         }

@@ -1,4 +1,4 @@
-//! The first look at the files of a bag: counts, manifests, tag files of note, and names that travel badly.
+//! A first pass over the files of a bag: counts, manifests, tag files of note, and names that travel badly.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};

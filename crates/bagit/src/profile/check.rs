@@ -1,4 +1,4 @@
-//! Checks a bag against a profile, from facts gathered by whoever has read the bag.
+//! Checks a bag against a profile, from facts gathered by the caller that has read the bag.
 //!
 //! Everything is reported, in the order of the specification: container and version first, whose failure it calls fatal,
 //! then the rest. A caller that wants to stop there looks for `profile.serialization` and `profile.version`.
@@ -60,14 +60,14 @@ impl Check<'_, '_> {
                 None,
                 None,
                 None,
-                format!("the bag is a directory, but the profile wants an archive of type {accepted}"),
+                format!("the bag is a directory, but the profile requires an archive of type {accepted}"),
             ),
             (Some(mime), SerializationRule::Forbidden) => self.problem(
                 "serialization",
                 None,
                 None,
                 None,
-                format!("the bag is an archive ({mime}), but the profile wants a directory"),
+                format!("the bag is an archive ({mime}), but the profile requires a directory"),
             ),
             (Some(mime), _)
                 if !profile.accept_serialization.is_empty()

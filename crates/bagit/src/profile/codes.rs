@@ -31,7 +31,7 @@ pub(crate) const CODES: &[(&str, Severity, &str)] = &[
     ("profile.tag_file_not_allowed", Error, "the bag has a tag file that the profile does not allow"),
     ("profile.payload_file_required", Error, "a payload file or directory that the profile requires is missing"),
     ("profile.payload_file_not_allowed", Error, "the bag has a payload file that the profile does not allow"),
-    ("profile.data_not_empty", Error, "the profile wants an empty payload, and this bag's is not"),
+    ("profile.data_not_empty", Error, "the profile requires an empty payload, and this bag's is not"),
     ("profile.tag_required", Error, "a tag that the profile requires is missing"),
     ("profile.tag_empty", Error, "a tag that must have a value is empty"),
     ("profile.tag_value", Error, "a tag has a value that the profile does not allow"),

@@ -1,9 +1,9 @@
-//! What a profile check needs to know of a bag, gathered by whoever has read it.
+//! What a profile check needs to know of a bag, gathered by the caller that has read it.
 
 use std::fmt;
 
 /// Calls its argument once per path, in any order. The paths need not be held in memory, and the function may be called
-/// more than once. Whoever supplies it keeps its own read errors.
+/// more than once. The caller that supplies it keeps its own read errors.
 pub type Paths<'a> = &'a dyn Fn(&mut dyn FnMut(&str));
 
 /// One tag of a tag file.

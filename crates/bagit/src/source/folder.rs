@@ -77,7 +77,7 @@ impl Folder {
             use rustix::fs::ResolveFlags;
             let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
             match rfs::openat2(&self.directory, relative, flags, Mode::empty(), resolve) {
-                // `PERM` is what some sandboxes say for a call they do not know; opening each step tells the truth.
+                // `PERM` is what some sandboxes say for a call they do not know; opening each step gives the true error.
                 Err(Errno::NOSYS | Errno::PERM) => self.resolves.store(false, Ordering::Relaxed),
                 outcome => return outcome,
             }

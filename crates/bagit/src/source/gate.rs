@@ -152,7 +152,7 @@ impl Gate {
         Ok(())
     }
 
-    /// Looks at one entry. `raw` is its name in the container.
+    /// Inspects one entry. `raw` is its name in the container.
     pub(crate) fn admit(&mut self, raw: &[u8], kind: EntryKind, size: u64) -> Result<Passage, BagError> {
         if self.files >= self.limits.files {
             self.stop(codes::ARCHIVE_BOMB, format!("there are more than {} files", self.limits.files));
@@ -231,7 +231,7 @@ impl Gate {
                 self.base_directory = Some(top.to_owned());
                 self.base = Base::Named(format!("{top}/"));
             } else {
-                let message = "files lie at the top of the archive and not in one base directory";
+                let message = "files are at the top of the archive and not in one base directory";
                 self.problem(codes::ARCHIVE_NO_BASE_DIRECTORY.problem(message).about(name));
                 self.base = Base::Named(String::new());
             }
@@ -250,7 +250,7 @@ impl Gate {
                 codes::ARCHIVE_SEVERAL_DIRECTORIES.problem(message)
             } else {
                 codes::ARCHIVE_NO_BASE_DIRECTORY
-                    .problem(format!("a file lies at the top of the archive, beside {:?}", base.trim_end_matches('/')))
+                    .problem(format!("a file is at the top of the archive, beside {:?}", base.trim_end_matches('/')))
             };
             self.problem(problem.about(top.to_owned()));
         }
@@ -275,7 +275,7 @@ impl Gate {
     }
 }
 
-/// Which paths have been seen, by keyed hashes: in memory up to a bound, and beyond it sorted on disk and looked at when
+/// Which paths have been seen, by keyed hashes: in memory up to a bound, and beyond it sorted on disk and inspected when
 /// the scan ends.
 struct SeenPaths {
     state: RandomState,
@@ -336,7 +336,8 @@ pub(crate) fn is_out_of_proportion(packed: u64, unpacked: u64, limits: &Limits) 
     unpacked > limits.bytes || (unpacked > RATIO_FROM && unpacked / packed.max(1) > limits.ratio)
 }
 
-/// A reader that remembers whether its source has failed, so that trouble with the source is told from trouble of the visitor.
+/// A reader that remembers whether its source has failed, so that errors of the source are distinguished from errors
+/// of the visitor.
 pub(crate) struct WatchedReader<R> {
     pub(crate) inner: R,
     pub(crate) failure: Option<io::Error>,

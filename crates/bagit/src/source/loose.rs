@@ -1,5 +1,5 @@
-//! A bag whose files lie one by one in a place that is no directory of a file system, such as a bucket. Whoever keeps the
-//! place lists and opens them; here they pass the gate and are shown.
+//! A bag whose files lie one by one in a place that is no directory of a file system, such as a bucket. The caller
+//! that keeps the place lists and opens them; here they pass the gate and are shown.
 
 use std::io::{self, Read};
 

@@ -57,7 +57,7 @@ impl Serialization {
         }
     }
 
-    /// Tells an archive by its first bytes (600 are enough), and where they do not say, by its name.
+    /// Recognises an archive by its first bytes (600 are enough), and where they do not say, by its name.
     pub fn detect(head: &[u8], name: &str) -> Option<Self> {
         let ends_with =
             |extension: &str| name.len() > extension.len() && name.to_ascii_lowercase().ends_with(extension);
@@ -186,11 +186,11 @@ enum Input {
 }
 
 impl Source {
-    /// Opens a directory or an archive, which is told by its first bytes and then by its name.
+    /// Opens a directory or an archive, which is recognised by its first bytes and then by its name.
     pub fn open(path: &Path) -> Result<Self, BagError> {
         let metadata = std::fs::metadata(path).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => BagError::NotFound { path: path.to_owned() },
-            _ => BagError::io("look at", path, error),
+            _ => BagError::io("inspect", path, error),
         })?;
         if metadata.is_dir() {
             let folder = Folder::open(path).map_err(|error| BagError::io("open", path, error))?;
@@ -297,8 +297,8 @@ impl Source {
     }
 
     /// Puts a zip archive that comes as a stream into a temporary file, since its directory is at its end; any other source
-    /// stays as it is. `allow` is told how many bytes the file will have before they are written, and may refuse; its error
-    /// comes back as [`BagError::Visit`].
+    /// stays as it is. `allow` gets the number of bytes of the file before they are written, and may refuse;
+    /// its error comes back as [`BagError::Visit`].
     pub fn spooled(self, limits: &Limits, allow: &mut dyn FnMut(u64) -> io::Result<()>) -> Result<Self, BagError> {
         match (self.input, self.serialization) {
             (Input::Stream(stream), Serialization::Zip) => {

@@ -129,7 +129,7 @@ fn scan_member<I: Input>(
     Ok(true)
 }
 
-/// Looks at what follows the last member: zeros only, in a sound archive. Reading on also proves the checksum of a gzip
+/// Inspects what follows the last member: zeros only, in a sound archive. Reading on also proves the checksum of a gzip
 /// stream.
 fn scan_end<I: Input>(reader: &mut Reader<I>, gate: &mut Gate) -> Result<(), BagError> {
     if reader.end() == Some(End::Unmarked) {

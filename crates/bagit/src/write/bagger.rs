@@ -1,4 +1,4 @@
-//! Bags a directory: looks at every name and kind first and reports all that is wrong at once, then reads each file once.
+//! Bags a directory: inspects every name and kind first and reports all that is wrong at once, then reads each file once.
 
 use std::ffi::OsString;
 use std::fs::{self, File, FileType, OpenOptions};
@@ -198,7 +198,7 @@ impl Survey {
     }
 }
 
-/// Looks at every entry, opening none.
+/// Inspects every entry, opening none.
 fn survey(source: &Path, target: &Path, options: &BagOptions) -> Result<Survey, WriteError> {
     let writer = &options.writer;
     let mut survey = Survey::default();
@@ -207,7 +207,7 @@ fn survey(source: &Path, target: &Path, options: &BagOptions) -> Result<Survey, 
         writer.check_interrupt()?;
         match found {
             Visited::File { path, name } => {
-                let metadata = fs::symlink_metadata(&path).map_err(|error| WriteError::io("look at", &path, error))?;
+                let metadata = fs::symlink_metadata(&path).map_err(|error| WriteError::io("inspect", &path, error))?;
                 survey.files += 1;
                 survey.bytes += metadata.len();
                 names.add(&name).map_err(WriteError::Spill)?;

@@ -26,7 +26,7 @@ pub(super) fn refuse(directory: &Path) -> Result<(), WriteError> {
     let exists = |path: &Path| match fs::symlink_metadata(path) {
         Ok(_) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(WriteError::io("look at", path, error)),
+        Err(error) => Err(WriteError::io("inspect", path, error)),
     };
     let partial = directory.join(PARTIAL);
     if exists(&partial)? {
@@ -133,7 +133,7 @@ impl InPlaceTarget {
             self.check_interrupt().map_err(WriteError::Finish)?;
             match found {
                 Visited::File { path, name } => {
-                    let failed = |error| WriteError::io("look at", &path, error);
+                    let failed = |error| WriteError::io("inspect", &path, error);
                     let metadata = fs::symlink_metadata(&path).map_err(failed)?;
                     let modified = metadata.modified().map_err(failed)?;
                     moved.add(&name, metadata.len(), modified);

@@ -255,7 +255,7 @@ impl<'w> BagWriter<'w> {
     pub fn add_payload(&mut self, file: &NewFile<'_>, reader: impl Read) -> Result<DigestSet, WriteError> {
         check_path(file.path)?;
         if !file.path.starts_with("data/") {
-            return Err(path_error(file.path, "the payload lies in data/"));
+            return Err(path_error(file.path, "the payload belongs in data/"));
         }
         self.declare()?;
         let digests = self.put(file, reader)?;

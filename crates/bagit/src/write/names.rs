@@ -37,10 +37,10 @@ impl Default for NamePolicy {
 }
 
 impl NamePolicy {
-    /// Looks at no names: for names that were judged before.
+    /// Inspects no names: for names that were judged before.
     pub const ACCEPT: Self = Self { case: Reaction::Accept, normal_form: Reaction::Accept };
 
-    /// Takes any names, and tells of collisions: for giving back what was once taken in.
+    /// Takes any names, and reports collisions: for restoring what was once ingested.
     pub const WARN: Self = Self { case: Reaction::Warn, normal_form: Reaction::Warn };
 }
 

@@ -20,7 +20,7 @@ pub(super) trait Sink: Send {
     fn finish(self: Box<Self>) -> io::Result<()>;
 }
 
-/// A byte stream that wants to be told of its end.
+/// A byte stream that has to be ended explicitly.
 pub(super) trait Output: Write + Send {
     /// Completes the stream: flushes, and where it is a file, puts it in its place.
     fn close(self: Box<Self>) -> io::Result<()>;

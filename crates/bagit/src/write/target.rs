@@ -20,7 +20,7 @@ fn place(target: &Path) -> Result<(PathBuf, String), WriteError> {
     match fs::symlink_metadata(target) {
         Ok(_) => return Err(WriteError::TargetExists { path: target.to_owned() }),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        Err(error) => return Err(WriteError::io("look at", target, error)),
+        Err(error) => return Err(WriteError::io("inspect", target, error)),
     }
     let parent = match target.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),

@@ -38,8 +38,8 @@ fn copy(call: &OpContext, store: &str, context: &Context) -> Result<(BackfillVie
     drop(line);
     let (filled, stop) = (filled?, request.stop);
     if stop.is_requested() && !context.is_quiet {
-        eprintln!("stopped; what was copied stays, and workers go on");
-        eprintln!("  next: \"strongroom store backfill {store} --wait\" goes on here");
+        eprintln!("stopped; what was copied stays, and workers continue");
+        eprintln!("  next: \"strongroom store backfill {store} --wait\" continues in this process");
     }
     let exit = match (stop.is_requested(), filled.failed + filled.postponed) {
         (true, _) => Exit::Interrupted,
@@ -64,13 +64,14 @@ pub(super) fn replace(store: &str, no_wait: bool, context: &Context) -> Outcome 
     context.output.show(&replaced)?;
     if exit != Exit::Done && !context.is_quiet {
         eprintln!("store {store} is not whole yet");
-        eprintln!("  next: \"strongroom store backfill {store} --wait\" goes on");
+        eprintln!("  next: \"strongroom store backfill {store} --wait\" continues");
     }
     let is_whole = replaced.only_copies == 0;
     if !is_whole && !context.is_quiet {
         eprintln!("{} contents have no good copy in another store in use", replaced.only_copies);
         eprintln!(
-            "  next: \"strongroom fixity run --all --store {store}\" lists them; a deposit of the same bytes heals them"
+            "  next: \"strongroom fixity run --all --store {store}\" lists them; a deposit of the same bytes repairs \
+             them"
         );
     }
     Ok(if is_whole { exit } else { Exit::No })
@@ -99,7 +100,7 @@ pub(super) fn use_again(store: &str, context: &Context) -> Outcome {
     if !context.is_quiet {
         eprintln!("its copies count as unverified until they are read");
         eprintln!(
-            "  next: \"strongroom store backfill {store} --wait\" brings what it lacks now, \
+            "  next: \"strongroom store backfill {store} --wait\" copies what it lacks now, \
              \"strongroom fixity run --store {store}\" reads its copies; workers do both"
         );
     }

@@ -17,25 +17,25 @@ pub(crate) enum Batches {
     /// List batches, the newest first (with --json the oldest)
     #[command(after_help = "Example: strongroom batches list --state failed --limit 20")]
     List(Filter),
-    /// Show one
+    /// Show a batch
     Show(Which),
-    /// Report on one: the batch, then each of its items; exit 1 while any is not a success
+    /// Report on a batch: the batch, then each of its items; exit 1 unless all items succeeded
     Report {
         #[command(flatten)]
         which: Which,
-        /// Make the report anew from the items as they are now
+        /// Make the report again from the items as they are now
         #[arg(long)]
         update: bool,
         #[command(flatten)]
         options: TableOptions,
     },
-    /// Let its held items go on
+    /// Release the held items of a batch
     Release(Which),
-    /// Keep its open items where they are
+    /// Hold the open items of a batch: they stay where they are
     Hold(Which),
-    /// End its open items without success
+    /// Cancel the open items of a batch
     Cancel(Which),
-    /// Put it away with its items; rows and history stay
+    /// Delete a batch with its items: they are no longer listed; rows and history stay
     Delete(Which),
 }
 

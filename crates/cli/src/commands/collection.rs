@@ -18,27 +18,27 @@ pub(crate) enum Collection {
         #[command(flatten)]
         options: ListOptions,
     },
-    /// Show one
+    /// Show a collection
     Show(Which),
-    /// Add one
+    /// Add a collection
     Add {
         #[command(flatten)]
         which: Which,
         #[command(flatten)]
         rules: Rules,
     },
-    /// Change one
+    /// Change a collection
     Set {
         #[command(flatten)]
         which: Which,
         #[command(flatten)]
         rules: Rules,
     },
-    /// Put one away: nothing more is deposited in it; what is kept stays
+    /// Remove a collection: nothing more can be deposited in it; its objects stay
     Remove {
         #[command(flatten)]
         which: Which,
-        /// Take it into use again, with the rules that it had
+        /// Use it again, with the rules that it had
         #[arg(long)]
         undo: bool,
     },
@@ -58,7 +58,7 @@ pub(crate) struct Which {
 /// Its rules.
 #[derive(Debug, Args)]
 pub(crate) struct Rules {
-    /// What people call it
+    /// The display name
     #[arg(long)]
     name: Option<String>,
     /// The profile its bags must keep, of those that "profile list" shows; "" for none
@@ -70,7 +70,7 @@ pub(crate) struct Rules {
     /// The placement of its objects where a deposit names none; "" for the default
     #[arg(long)]
     placement: Option<String>,
-    /// Whether its deposits wait for a person
+    /// Whether its deposits wait until a person releases them
     #[arg(long, value_name = "true|false")]
     held: Option<bool>,
 }

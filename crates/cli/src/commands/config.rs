@@ -11,9 +11,9 @@ use crate::output::{TableOptions, note_told};
 /// Check and show the settings
 #[derive(Debug, Subcommand)]
 pub(crate) enum Config {
-    /// Check settings, stores, registry and whether damage is open; exit 0 when all is well
+    /// Check settings, stores, registry and whether damage is open; exit 0 where no problem is found
     Check(TableOptions),
-    /// Show every setting with its value, its source and, where there is room and with --long, its meaning; secrets masked
+    /// Show every setting with its value, its source and, where there is space and with --long, its meaning; secrets are masked
     Show(TableOptions),
 }
 

@@ -18,19 +18,19 @@ use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output::printable;
 
-/// Hand in payloads to be kept
+/// Deposit packages
 #[derive(Debug, Args)]
 pub(crate) struct Deposit {
-    /// Files, folders or URLs, a work item each
+    /// The packages: files, folders or URLs; one work item for each
     #[arg(required = true, value_name = "PATH|URL")]
     sources: Vec<String>,
-    /// Whose they are [default: the only institution, where there is one only]
+    /// The institution they belong to [default: the only institution, where there is one only]
     #[arg(long, value_name = "DOMAIN")]
     institution: Option<String>,
-    /// The collection they go to
+    /// The collection they belong to
     #[arg(long, value_name = "NAME")]
     collection: Option<String>,
-    /// What they are
+    /// The type of the packages
     #[arg(long = "type", value_enum, default_value_t = Kind::Auto)]
     kind: Kind,
     /// The depositor's own identifier of the object; repeat for several
@@ -66,7 +66,7 @@ pub(crate) struct Deposit {
     /// A note to keep with the deposit
     #[arg(long)]
     note: Option<String>,
-    /// The digest the payload must have as a file, such as sha256:9f86…
+    /// The digest that the package must have as a file, such as sha256:9f86…
     #[arg(long, value_name = "ALGORITHM:HEX", value_parser = digest)]
     digest: Option<(Algorithm, Digest)>,
     /// Refuse to make new objects: each must exist already
@@ -222,7 +222,7 @@ pub(crate) fn run(command: Deposit, context: &Context) -> Outcome {
         }
     }
     context.output.say(format!(
-        "batch {}; workers take it from here: \"strongroom work\" or \"strongroom serve\" where none runs yet",
+        "batch {}; workers do the rest; where none runs, start \"strongroom work\" or \"strongroom serve\"",
         submitted.batch
     ))?;
     Ok(Exit::Done)

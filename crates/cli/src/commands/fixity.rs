@@ -16,10 +16,10 @@ use crate::output::{ListOptions, printable};
 use crate::progress::{Line, Unit};
 use crate::signals;
 
-/// Watch the copies, and repair what is damaged
+/// Check the copies, and repair what is damaged
 #[derive(Debug, Subcommand)]
 pub(crate) enum Fixity {
-    /// Check copies that are due, here and now, and repair what is damaged; exit 1 if anything is found
+    /// Check copies that are due, in this process, and repair what is damaged; exit 1 if any damage is found
     Run {
         #[command(flatten)]
         whose: Whose,
@@ -29,7 +29,7 @@ pub(crate) enum Fixity {
         /// Only those in this store
         #[arg(long)]
         store: Option<String>,
-        /// Also those whose last check is fresh
+        /// Also those that are not due
         #[arg(long)]
         all: bool,
         /// Those last checked before, instead of those that are due: a date such as 2026-01-31, a time, or an age such as 7d
@@ -47,18 +47,18 @@ pub(crate) enum Fixity {
         /// Their identifiers, as "fixity problems" shows them, or parts of them that no others have
         findings: Vec<String>,
     },
-    /// Say how well the copies in each store are watched
+    /// Show for each store how many copies it has, how many were checked, and the oldest check
     Report {
         #[command(flatten)]
         whose: Whose,
         #[command(flatten)]
         options: ListOptions,
     },
-    /// List what is wrong and not repaired; exit 1 if there is anything
+    /// List open findings: what is wrong and not repaired; exit 1 if there are any
     Problems {
         #[command(flatten)]
         whose: Whose,
-        /// What was repaired as well
+        /// Also those that were repaired
         #[arg(long)]
         all: bool,
         #[command(flatten)]
@@ -181,9 +181,10 @@ fn repair(findings: &[String], context: &Context) -> Outcome {
 /// Says on standard error what a person can do where no store has the right bytes.
 fn tell_unrepairable(context: &Context) {
     if !context.is_quiet {
-        eprintln!("no store has the right bytes of what is unrepairable");
+        eprintln!("no store has the correct bytes of what is unrepairable");
         eprintln!(
-            "  next: deposit a package that has these bytes, which repairs the copies; or bring back a store that is away"
+            "  next: deposit a package that has these bytes, which repairs the copies; or make a store that is away \
+             available again"
         );
     }
 }

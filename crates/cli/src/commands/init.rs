@@ -19,7 +19,7 @@ pub(crate) struct Init {
     /// The domain name of its institution, in lower case; it never changes [default: example.edu]
     #[arg(long, value_name = "DOMAIN")]
     institution: Option<String>,
-    /// What people call the institution [default: the domain name]
+    /// The display name of the institution [default: the domain name]
     #[arg(long)]
     name: Option<String>,
 }

@@ -12,38 +12,38 @@ use crate::output::ListOptions;
 pub(crate) enum Institution {
     /// List all institutions
     List(ListOptions),
-    /// Show one
+    /// Show an institution
     Show {
         /// Its domain name
         institution: String,
     },
-    /// Add one
+    /// Add an institution
     Add {
         /// Its domain name in lower case, such as example.edu; it never changes
         institution: String,
-        /// What people call it [default: the domain name]
+        /// The display name [default: the domain name]
         #[arg(long)]
         name: Option<String>,
     },
-    /// Change one
+    /// Change an institution
     Set {
         /// Its domain name
         institution: String,
-        /// What people call it
+        /// The display name
         #[arg(long)]
         name: Option<String>,
         /// Whether it may deposit
         #[arg(long, value_name = "true|false")]
         active: Option<bool>,
     },
-    /// Change what people call one
+    /// Change the display name of an institution
     Rename {
         /// Its domain name, which stays
         institution: String,
-        /// What people call it from now on
+        /// The new display name
         name: String,
     },
-    /// Deactivate one: it may no longer deposit; what is kept stays
+    /// Deactivate an institution: it may no longer deposit; what is kept stays
     Remove {
         /// Its domain name
         institution: String,

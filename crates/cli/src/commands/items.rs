@@ -11,25 +11,25 @@ use crate::context::Context;
 use crate::failure::{Exit, Outcome};
 use crate::output::{ListOptions, Table, TableOptions, printable};
 
-/// Show and steer work items
+/// Show and control work items
 #[derive(Debug, Subcommand)]
 pub(crate) enum Items {
     /// List work items, the newest first (with --json the oldest)
     #[command(after_help = "Example: strongroom items list --status failed --since 7d")]
     List(Filter),
-    /// Show one
+    /// Show a work item
     Show {
         /// Its identifier, or a part of it that no other has
         item: String,
     },
-    /// Show what happened to one, line by line
+    /// Show the history of a work item, line by line
     History {
         /// Its identifier, or a part of it that no other has
         item: String,
         #[command(flatten)]
         options: ListOptions,
     },
-    /// Work on failed or cancelled items again
+    /// Requeue failed or cancelled items
     Requeue {
         /// Their identifiers, or parts of them that no others have
         #[arg(required = true)]
@@ -38,25 +38,25 @@ pub(crate) enum Items {
         #[arg(long)]
         stage: Option<String>,
     },
-    /// Keep items where they are until released
+    /// Hold items: they stay where they are until they are released
     Hold {
         /// Their identifiers, or parts of them that no others have
         #[arg(required = true)]
         items: Vec<String>,
     },
-    /// Let held items go on
+    /// Release held items
     Release {
         /// Their identifiers, or parts of them that no others have
         #[arg(required = true)]
         items: Vec<String>,
     },
-    /// End items without success
+    /// Cancel items: they end without success
     Cancel {
         /// Their identifiers, or parts of them that no others have
         #[arg(required = true)]
         items: Vec<String>,
     },
-    /// Put ended items away; their row and history stay
+    /// Delete ended items: they are no longer listed; their row and history stay
     Delete {
         /// Their identifiers, or parts of them that no others have
         #[arg(required = true)]

@@ -53,7 +53,10 @@ fn move_to(url: &str, installation: &Installation, context: &Context) -> Outcome
         context.output.say(format!("changed registry.url in {file}"))?;
     }
     if let Some(variable) = &moved.variable {
-        context.output.say(format!("next: set {variable} to the new address; it wins over the settings file"))?;
+        context.output.say(format!(
+            "next: set {variable} to the new address; it takes precedence over the settings \
+             file"
+        ))?;
     }
     Ok(Exit::Done)
 }

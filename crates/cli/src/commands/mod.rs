@@ -83,8 +83,8 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
     }
 }
 
-/// Checks packages one after the other; `check` says what it found, and whether the package is valid. One that cannot be checked is told
-/// of, and the others follow. Where there are several, a last line counts them.
+/// Checks packages one after the other; `check` says what it found, and whether the package is valid. One that cannot
+/// be checked is reported, and the others follow. Where there are several, a last line counts them.
 fn check_each(
     paths: &[PathBuf],
     (one, many): (&str, &str),

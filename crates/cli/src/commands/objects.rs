@@ -9,7 +9,7 @@ use crate::context::Context;
 use crate::failure::{Exit, Outcome};
 use crate::output::{ListOptions, counted};
 
-/// Show what is kept
+/// Show objects: what is kept
 #[derive(Debug, Subcommand)]
 pub(crate) enum Objects {
     /// List objects, those deposited last first (with --json those deposited first)
@@ -18,7 +18,7 @@ pub(crate) enum Objects {
     /// Find objects by words, title and date; and files by path, format and digest
     #[command(after_help = SEARCH_EXAMPLES)]
     Search(Query),
-    /// Show one
+    /// Show an object
     Show(Which),
     /// List its files, with formats, copies and identifiers; with --json also digests, and where and when each copy was checked
     Files {

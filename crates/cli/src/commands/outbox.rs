@@ -10,7 +10,7 @@ use crate::failure::{Exit, Outcome};
 /// Show the messages that cannot be delivered, send one again, or remove it
 #[derive(Debug, Subcommand)]
 pub(crate) enum Outbox {
-    /// List the messages that cannot be delivered as things are, such as those for a store that has left the settings
+    /// List the messages that cannot be delivered with the present settings, such as those for a store that is no longer in them
     #[command(after_help = "Example: strongroom outbox list --json")]
     List,
     /// Attempt an undeliverable message again, as soon as background tasks run

@@ -31,7 +31,7 @@ pub(crate) enum Profile {
         #[arg(long)]
         document: bool,
     },
-    /// Add a profile, or a new version of one; exit 1 and every problem where the document is no sound profile
+    /// Add a profile, or a new version of one; exit 1 and every problem where the document is not a valid profile
     #[command(after_help = "Example: strongroom profile add maps.json --name maps")]
     Add {
         /// The document: a BagIt Profile as JSON, also in the form of DART; - for standard input

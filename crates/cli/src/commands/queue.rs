@@ -9,7 +9,7 @@ use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output::ListOptions;
 
-/// Show and steer the task queue
+/// Show and control the task queue
 #[derive(Debug, Subcommand)]
 pub(crate) enum Queue {
     /// Count the tasks of each topic
@@ -24,9 +24,9 @@ pub(crate) enum Queue {
         #[command(flatten)]
         options: ListOptions,
     },
-    /// Stop handing out the tasks of a topic, or of all topics
+    /// Pause a topic, or all topics: workers lease no more of their tasks
     Pause(Topics),
-    /// Hand out the tasks of a topic again, or of all topics
+    /// Resume a topic, or all topics
     Resume(Topics),
     /// Delete the waiting tasks of a topic
     ///
@@ -68,7 +68,7 @@ pub(crate) struct Topic {
 pub(crate) struct Topics {
     /// The topic, such as ingest.fetch
     topic: Option<String>,
-    /// All topics, those that come to be later as well
+    /// All topics, including those that are made later
     #[arg(long)]
     all: bool,
 }

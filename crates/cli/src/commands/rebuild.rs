@@ -9,13 +9,13 @@ use crate::failure::{Exit, Failure, Outcome};
 use crate::output::{counted, printable};
 use crate::progress;
 
-/// Make a registry from a preservation store alone, or bring an older one up to what its stores know
+/// Make a registry from a preservation store alone, or import into an older one what its stores have
 #[derive(Debug, Args)]
 pub(crate) struct Rebuild {
     /// The store to read [default: the first of the default placement, then all others; with --adopt all]
     #[arg(long, value_name = "NAME")]
     store: Option<String>,
-    /// Take up what the stores know and the registry does not, such as one restored from a backup
+    /// Import what the stores have and the registry lacks, for example after the registry was restored from a backup
     #[arg(long)]
     adopt: bool,
     /// Only show what would be imported
@@ -42,7 +42,7 @@ pub(crate) fn run(command: &Rebuild, context: &Context) -> Outcome {
     bar.finish_and_clear();
     let found = outcome?;
     if !found.pending.is_empty() && !context.is_quiet {
-        eprintln!("the registry is read-only until what {} knows is imported", found.pending.join(", "));
+        eprintln!("the registry is read-only until what {} has is imported", found.pending.join(", "));
         eprintln!("  next: \"strongroom rebuild --adopt\"");
     }
     let is_whole = found.is_complete() && (!command.adopt || found.pending.is_empty());

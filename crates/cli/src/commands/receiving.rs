@@ -9,12 +9,12 @@ use crate::context::Context;
 use crate::failure::{Exit, Outcome};
 use crate::output::{ListOptions, report};
 
-/// Show what was put into the receiving stores
+/// Show uploads: what was put into the receiving stores
 #[derive(Debug, Subcommand)]
 pub(crate) enum Receiving {
-    /// List what lies there, what it waits for, and when it is removed
+    /// List uploads, what each waits for, and when it is removed
     List(Which),
-    /// Show one upload
+    /// Show an upload
     Show {
         /// Its identifier, as "receiving list" shows it, or a part of it that no other has
         upload: String,
@@ -33,7 +33,7 @@ pub(crate) struct Which {
     /// Only those of this institution
     #[arg(long, value_name = "DOMAIN")]
     institution: Option<String>,
-    /// What no longer lies there as well
+    /// Also those that are no longer there
     #[arg(long)]
     all: bool,
     #[command(flatten)]
@@ -77,7 +77,7 @@ fn list(which: &Which, context: &Context) -> Outcome {
     ]);
     let page = |after| receiving::list(&call, which.institution.as_deref(), which.all, after);
     app::arranged(which.options.oldest_first(), page, |upload| table.row(&upload))?;
-    table.end("nothing lies in the receiving stores, as far as they were looked at")?;
+    table.end("no uploads were found in the receiving stores so far")?;
     Ok(Exit::Done)
 }
 

@@ -19,8 +19,8 @@ const COUNTED_FIRST: Duration = Duration::from_secs(10);
 /// Identify anew the files that were identified with other signatures than those in use
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Without --wait or --dry-run this is left to the workers. What a file was found to be is changed, and \
-                        told by an event, only where the answer is another now."
+    after_help = "Without --wait or --dry-run this is left to the workers. The format of a file is changed, and the \
+                  change recorded by an event, only where the answer is another now."
 )]
 pub(crate) struct Reidentify {
     /// Only files of the institution with this domain name
@@ -32,7 +32,7 @@ pub(crate) struct Reidentify {
     /// Only say how many there are
     #[arg(long, conflicts_with = "wait")]
     dry_run: bool,
-    /// Do it here and now
+    /// Do it in this process and wait until it ends
     #[arg(long)]
     wait: bool,
 }
@@ -85,7 +85,7 @@ pub(crate) fn run(command: &Reidentify, context: &Context) -> Outcome {
     Ok(if request.stop.is_requested() {
         if !context.is_quiet {
             eprintln!("stopped; what was identified is recorded, and the other files keep the formats that they had");
-            eprintln!("  next: the same command goes on with them; without --wait it leaves them to the workers");
+            eprintln!("  next: the same command continues with them; without --wait it leaves them to the workers");
         }
         Exit::Interrupted
     } else if summary.failed > 0 {

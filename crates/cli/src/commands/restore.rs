@@ -11,7 +11,7 @@ use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output::printable;
 
-/// Restore objects and files out of the stores
+/// Restore objects and files from the stores
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Restore {

@@ -62,7 +62,7 @@ pub(super) fn run(call: &OpContext, many: &Many, context: &Context) -> Outcome {
         return Ok(Exit::Done);
     }
     context.output.say(format!(
-        "batch {}; workers take it from here: \"strongroom work\" or \"strongroom serve\" where none runs yet",
+        "batch {}; workers do the rest; where none runs, start \"strongroom work\" or \"strongroom serve\"",
         made.batch
     ))?;
     Ok(Exit::Done)
@@ -118,7 +118,7 @@ impl Iterator for Lines {
     }
 }
 
-/// Works on a batch until its receipt is written, a signal asks to stop, or the time is over; then tells its items.
+/// Works on a batch until its receipt is written, a signal asks to stop, or the time is over; then prints its items.
 fn wait(call: &OpContext, batch: BatchId, waiting: &Waiting, context: &Context) -> Outcome {
     let (shutdown, began) = (signals::watch()?, Instant::now());
     let mut is_late = false;
@@ -177,7 +177,7 @@ fn wait(call: &OpContext, batch: BatchId, waiting: &Waiting, context: &Context) 
 fn not_over(batch: &BatchView, waiting: &Waiting, (is_late, is_stopped): (bool, bool), context: &Context) -> Outcome {
     let (open, all) = (batch.open, batch.items);
     let what = match (waiting.timeout, is_late, is_stopped) {
-        (Some(timeout), true, _) => format!("had not ended after {timeout:?}; workers go on with them"),
+        (Some(timeout), true, _) => format!("had not ended after {timeout:?}; workers continue them"),
         (_, _, true) => {
             tell_stopped(open, &format!("batches report {}", batch.batch), context);
             return Ok(Exit::Interrupted);

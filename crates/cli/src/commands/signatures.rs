@@ -43,7 +43,7 @@ pub(crate) enum Signatures {
     },
     /// Use other signatures that are installed, or the built-in ones
     Use {
-        /// Their name, as "show" tells it
+        /// Their name, as "show" names it
         name: String,
     },
     /// Identify anew the files that were identified with other signatures than those in use
@@ -120,7 +120,7 @@ fn publisher() -> Policy {
     Policy { hosts, ..Policy::default() }
 }
 
-/// Whoever types a URL means its host, in whatever network it is, and no other one.
+/// A URL on the command line allows its host, in any network, and no other one.
 fn named_host(url: &str) -> Result<Policy, Failure> {
     let parsed = Url::parse(url).map_err(|error| {
         Failure::usage(format!("{url:?} is no URL: {error}")).next("give a file, or a URL with http or https")

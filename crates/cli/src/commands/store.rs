@@ -41,7 +41,7 @@ pub(crate) enum Store {
     Backfill {
         /// Its name
         store: String,
-        /// Do it here and now; exit 1 if something could not be copied
+        /// Do it in this process and wait until it ends; exit 1 if something could not be copied
         #[arg(long)]
         wait: bool,
     },
@@ -53,12 +53,12 @@ pub(crate) enum Store {
         /// Leave the copying to the workers
         #[arg(long)]
         no_wait: bool,
-        /// Copy here and now, which is the default
+        /// Copy in this process, which is the default
         #[arg(long, hide = true, conflicts_with = "no_wait")]
         wait: bool,
     },
     /// Take a store out of use: no longer written, checked or counted. Nothing in it is deleted. Refused with exit 1
-    /// while objects lack verified copies in the rest of their placement, or a placement would be left with fewer than
+    /// while objects lack verified copies in the other stores of their placement, or a placement would be left with fewer than
     /// two stores
     Retire {
         /// Its name

@@ -1,4 +1,4 @@
-//! `--wait`: works on some work items until they end, tells each as it does, and answers how it went.
+//! `--wait`: works on some work items until they end, prints each as it ends, and returns how they ended.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, IsTerminal as _};
@@ -18,7 +18,7 @@ use crate::output::{counted, printable, without_told};
 use crate::progress::{Line, Unit};
 use crate::signals;
 
-/// How often it is looked whether an item has ended.
+/// How often the command checks whether an item has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// How an item ended.
@@ -36,13 +36,13 @@ impl Ended {
     }
 }
 
-/// Tells one item that ended.
+/// Reports one item that ended.
 pub(crate) type Tell<'t> = &'t mut dyn FnMut(ItemView) -> Result<Ended, Failure>;
 
 /// Whether a command waits for its items, and how long.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Waiting {
-    /// Work on this here and now, until it ends; exit 1 if anything does not succeed [default: where standard output is a
+    /// Work on this in this process until it ends; exit 1 if anything does not succeed [default: where standard output is a
     /// terminal]
     #[arg(long)]
     wait: bool,
@@ -123,7 +123,7 @@ pub(crate) fn wait_until(
                 });
             }
             if exit.is_err() {
-                // Nobody reads any more: what runs comes to its checkpoint, the rest waits for other workers.
+                // No reader is left: what runs comes to its checkpoint, the rest waits for other workers.
                 shutdown.request();
             }
             if is_over || exit.is_err() {
@@ -146,7 +146,7 @@ pub(crate) fn wait_until(
     }
     if let (Some(timeout), true, Some(first)) = (stop.timeout, is_late, open.first()) {
         let (count, all) = (open.len(), wanted.len());
-        let message = format!("{count} of {all} work items had not ended after {timeout:?}; workers go on with them");
+        let message = format!("{count} of {all} work items had not ended after {timeout:?}; workers continue them");
         return Err(Failure::new(Exit::No, message).next(after_waiting(&format!("items show {first}"))));
     }
     if shutdown.is_requested()
@@ -161,7 +161,8 @@ pub(crate) fn wait_until(
 /// What a person can do who does not wait any more.
 pub(super) fn after_waiting(follow: &str) -> String {
     format!(
-        "\"strongroom {follow}\" follows them; \"strongroom work\" or \"strongroom serve\" goes on where no worker runs"
+        "\"strongroom {follow}\" shows how far they are; where no worker runs, \"strongroom work\" or \"strongroom \
+         serve\" continues them"
     )
 }
 
@@ -171,7 +172,7 @@ pub(super) fn tell_stopped(open: u64, follow: &str, context: &Context) {
         return;
     }
     let items = counted(open, "work item has", "work items have");
-    eprintln!("stopped waiting: {items} not ended; what is done stays, and workers go on from there");
+    eprintln!("stopped waiting: {items} not ended; what is done stays, and workers continue from there");
     eprintln!("  next: {}", after_waiting(follow));
 }
 
@@ -180,7 +181,7 @@ pub(super) fn tell_stopped(open: u64, follow: &str, context: &Context) {
 struct Patience<'c> {
     call: &'c OpContext,
     context: &'c Context,
-    /// What was told, by item and obstacle.
+    /// What was printed, by item and obstacle.
     told: BTreeSet<(ItemId, String)>,
 }
 
@@ -229,7 +230,7 @@ impl Open {
     }
 }
 
-/// Tells the items that ended since the last look; whether all of these ended well.
+/// Prints the items that ended since the last check; whether all of these succeeded.
 fn look(
     call: &OpContext,
     open: &mut Open,

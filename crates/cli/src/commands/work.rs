@@ -1,4 +1,4 @@
-//! `serve`, `work` and `schedule`: what runs until it is told to stop.
+//! `serve`, `work` and `schedule`: what runs until it is asked to stop.
 
 use clap::Args;
 use strongroom_engine::app::workers::{self, Request};
@@ -16,7 +16,7 @@ pub(crate) struct Serve {
     workers: Option<u16>,
 }
 
-/// Run workers until told to stop
+/// Run workers until stopped
 #[derive(Debug, Args)]
 pub(crate) struct Work {
     /// Only these topics, separated by commas [default: all]
@@ -34,7 +34,7 @@ pub(crate) fn work(command: &Work, context: &Context) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// Run only background tasks until told to stop
+/// Run only background tasks until stopped
 #[derive(Debug, Args)]
 pub(crate) struct ScheduleOnly {
     /// Run the background tasks that are due, list all, and end; the exit code is that of the first task that failed

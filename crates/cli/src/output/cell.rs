@@ -12,7 +12,7 @@ use super::{printable, size, text_of};
 const SIZES: [&str; 2] = ["size", "bytes"];
 /// Columns with paths: the end of a long one is shown.
 const PATHS: [&str; 2] = ["path", "key"];
-/// Columns with names that are told apart by both of their ends.
+/// Columns with names that are distinguished by both of their ends.
 const NAMES: [&str; 5] = ["object", "identifier", "institution", "target", "what"];
 /// Characters of a shortened identifier before and behind what is left out.
 const SHORT_IDENTIFIER: (usize, usize) = (8, 4);

@@ -100,7 +100,7 @@ impl Output {
         if self.is_json { Ok(()) } else { self.line(line.as_ref()) }
     }
 
-    /// A line, whoever reads.
+    /// A line, for people and scripts.
     pub(crate) fn line(&self, line: &str) -> Result<(), Failure> {
         writeln!(self.writer.borrow_mut(), "{line}").map_err(|error| failed(&error))
     }

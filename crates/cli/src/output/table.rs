@@ -362,7 +362,7 @@ impl Layout {
         }
     }
 
-    /// Gives back what is left over where columns were left out.
+    /// Returns what is left over where columns were left out.
     fn widen(&mut self, titles: &[String], rows: &[Vec<Cell>], width: usize) {
         for column in 0..self.kept {
             let room = width.saturating_sub(self.total());

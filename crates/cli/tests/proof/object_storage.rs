@@ -1,4 +1,4 @@
-//! Everything but the registry in a bucket: what lies in cold storage only is thawed, given back and repaired from, results
+//! Everything but the registry in a bucket: what lies in cold storage only is retrieved, given back and repaired from, results
 //! go when their time has run out, and a bucket that fails and a process that is killed leave nothing behind.
 
 use std::collections::BTreeSet;
@@ -21,7 +21,7 @@ const COLD: &str = "storage_class = \"GLACIER\"\n";
 const LETTERS: Made = Made { small: 12, large: (1, 12 << 20), says: "object storage" };
 const OBJECT: &str = "example.edu/letters";
 const RESULT: &str = "restoration/example.edu/letters.tar";
-const THAWING: Duration = Duration::from_hours(5);
+const RETRIEVAL_TIME: Duration = Duration::from_hours(5);
 
 /// A home in the bucket that has taken in a bag, with further settings of restoration.
 fn home_with_letters(double: &Double, of_secondary: &str, of_restoration: &str) -> Place {
@@ -53,7 +53,7 @@ fn until_item(place: &Place, id: &Value, what: &str, is_so: impl Fn(&Value) -> b
     until(what, || Some(item(place, id)).filter(|item| is_so(item)))
 }
 
-fn waits_for_thaw(item: &Value) -> bool {
+fn waits_for_retrieval(item: &Value) -> bool {
     item["status"] == "pending"
         && item["note"].as_str().unwrap().starts_with("waits for the retrieval of ")
         && item["note"].as_str().unwrap().ends_with(" in secondary")
@@ -76,7 +76,7 @@ fn is_a_right_bag(place: &Place, double: &Double) {
 }
 
 #[test]
-fn what_lies_in_cold_storage_only_is_thawed_at_once_while_no_worker_waits_and_anew_when_it_has_expired() {
+fn what_lies_in_cold_storage_only_is_retrieved_at_once_while_no_worker_waits_and_anew_when_it_has_expired() {
     let double = Double::start().unwrap();
     let place = home_with_letters(&double, COLD, "retrieval_poll = \"1s\"\n");
     let files = place.run(["objects", "files", OBJECT, "--json"]).succeeds().json();
@@ -86,26 +86,26 @@ fn what_lies_in_cold_storage_only_is_thawed_at_once_while_no_worker_waits_and_an
     }
     let asked = place.run(["restore", "object", OBJECT, "--json"]).succeeds().object();
     let workers = Running::start(&place, &["-q", "work"]);
-    until_item(&place, &asked["item"], "the item waits", waits_for_thaw);
+    until_item(&place, &asked["item"], "the item waits", waits_for_retrieval);
     // Somebody else is worked for meanwhile.
     place.bag("greeting", "hello\n");
     place.run(["deposit", "greeting.tar", "--wait"]).succeeds();
-    until_item(&place, &asked["item"], "the item waits still", waits_for_thaw);
+    until_item(&place, &asked["item"], "the item waits still", waits_for_retrieval);
     let requests = double.counts().of(Operation::RestoreObject);
     let wanted = digests.len() as u64 + 1;
     // The copies that are gone are findings by now; what was asked for is not asked for again to repair them.
     assert_eq!(requests, wanted, "every content and the declaration are asked for once");
-    double.turn_clock(THAWING);
+    double.turn_clock(RETRIEVAL_TIME);
     until_item(&place, &asked["item"], "the bag is given back", |item| item["status"] == "succeeded");
     is_a_right_bag(&place, &double);
 
     double.turn_clock(Duration::from_hours(24 * 11));
     let wanted = files.iter().find(|file| file["path"] == "data/scan 0.tif").unwrap();
     let asked = place.run(["restore", "file", wanted["file"].as_str().unwrap(), "--json"]).succeeds().object();
-    let waiting = until_item(&place, &asked["item"], "the item waits", waits_for_thaw);
+    let waiting = until_item(&place, &asked["item"], "the item waits", waits_for_retrieval);
     assert!(waiting["note"].as_str().unwrap().starts_with("waits for the retrieval of 1 of 1 file "), "{waiting}");
     assert!(double.counts().of(Operation::RestoreObject) > requests);
-    double.turn_clock(THAWING);
+    double.turn_clock(RETRIEVAL_TIME);
     let given = until_item(&place, &asked["item"], "the file is given back", |item| item["status"] == "succeeded");
     let key = format!("restoration/{}", given["restored"][0]["key"].as_str().unwrap());
     assert_eq!(double.stored(&key).unwrap().bytes(), fs::read(place.path("sent/unpacked/data/scan 0.tif")).unwrap());
@@ -119,7 +119,7 @@ fn what_lies_in_cold_storage_only_is_thawed_at_once_while_no_worker_waits_and_an
 }
 
 #[test]
-fn a_damaged_copy_waits_for_the_only_right_one_to_be_thawed_and_is_repaired_from_it() {
+fn a_damaged_copy_waits_for_the_only_right_one_to_be_retrieved_and_is_repaired_from_it() {
     let double = Double::start().unwrap();
     let place = home_with_letters(&double, COLD, "");
     let keys = contents(&double, "primary");
@@ -144,7 +144,7 @@ fn a_damaged_copy_waits_for_the_only_right_one_to_be_thawed_and_is_repaired_from
     assert_eq!(double.counts().of(Operation::RestoreObject), 1);
     let is_evidence = |key: &String| double.stored(key).unwrap().bytes() == wrong;
     assert!(keys_below(&double, "quarantine/").iter().any(is_evidence), "the bad bytes are kept");
-    double.turn_clock(THAWING);
+    double.turn_clock(RETRIEVAL_TIME);
     let round = place.run(["fixity", "run", "--all", "--json"]).object();
     assert_eq!((&round["repaired"], &round["postponed"]), (&1.into(), &0.into()), "{round}");
     assert_eq!(double.stored(key).unwrap().bytes(), right);

@@ -162,7 +162,7 @@ fn a_full_disk_fails_a_deposit_clearly_and_room_lets_it_go_on() {
             Room::Disk(_) => (store, "No space left on device"),
             Room::Limit => ("staging", "File too large"),
         };
-        for words in ["gave up after 3 attempts", &format!("store {full}: could not write"), cause] {
+        for words in ["failed after 3 attempts", &format!("store {full}: could not write"), cause] {
             assert!(note.contains(words), "{words:?} is not in {note:?}");
         }
         let id = item["item"].as_str().unwrap();
@@ -210,10 +210,10 @@ fn what_may_not_be_read_is_named_and_goes_in_once_it_may() {
         assert_eq!(item["status"], "failed", "{item}");
         let note = item["note"].as_str().unwrap();
         let name = forbidden.strip_prefix("letters/").unwrap_or(forbidden);
-        for words in [name, "Permission denied", "give the user that runs the workers leave to read it"] {
+        for words in [name, "Permission denied", "give the user that runs the workers permission to read it"] {
             assert!(note.contains(words), "{words:?} is not in {note:?}");
         }
-        assert!(!note.contains("gave up"), "nothing is gained by trying again: {note:?}");
+        assert!(!note.contains("failed after"), "nothing is gained by trying again: {note:?}");
         nothing_is_published(&place);
         nothing_is_left(&place);
         items.push(item["item"].as_str().unwrap().to_owned());

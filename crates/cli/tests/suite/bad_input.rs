@@ -276,8 +276,8 @@ fn a_folder_that_overlaps_the_data_directory_or_a_store_is_refused_at_submission
         ("home", "it is the data directory"),
         ("home/stores", "contains the folder of store"),
         ("home/stores/primary", "it is the folder of store primary"),
-        ("home/stores/receiving/example.edu/bag", "lies within store receiving"),
-        ("home/drafts/bag", "lies within the data directory"),
+        ("home/stores/receiving/example.edu/bag", "is within store receiving"),
+        ("home/drafts/bag", "is within the data directory"),
     ] {
         place.run(["deposit", folder]).fails(2, &["cannot be deposited", words]);
     }

@@ -15,7 +15,7 @@ fn what_was_put_there_is_listed_with_its_state_and_can_be_forgotten() {
     let place = Place::with_home();
     assert!(uploads(&place, &[]).is_empty());
     let said = place.run(["receiving", "list"]).succeeds().stdout;
-    assert!(said.contains("nothing lies"), "{said}");
+    assert!(said.contains("no uploads were found"), "{said}");
 
     let store = place.path("home/stores/receiving/example.edu");
     fs::create_dir_all(&store).expect("a folder");

@@ -25,7 +25,7 @@ const UNACKNOWLEDGED: Duration = Duration::from_secs(30);
 pub(super) enum Protection {
     /// No TLS.
     Disable,
-    /// TLS where the server offers it; nobody is checked.
+    /// TLS where the server offers it; no certificate is checked.
     Prefer,
     /// TLS or nothing; the certificate is checked only where a root certificate is named.
     Require,

@@ -1,12 +1,13 @@
 //! What became of a transaction whose commit was never answered. To run it again could double it, to leave it could lose
 //! it, so the server is asked.
 //!
-//! Every write transaction learns its id (`xid8`) when it begins, and the server tells of an id whether it was committed
+//! Every write transaction learns its id (`xid8`) when it begins, and the server says of an id whether it was committed
 //! (`pg_xact_status`, PostgreSQL documentation, section 9.27). One thing stands in the way: an id that was given shortly before a
 //! crash and left no trace on the disk is given again after it. So
 //! - *not committed* is always true: what was committed is on the disk, and its id is not given again;
 //! - *committed* is true as long as the server lives the same life as when the id was given (see `schema::server_epoch`);
-//! - *committed* in another life can mean another transaction. Then nobody can tell, and that is what the caller is told.
+//! - *committed* in another life can mean another transaction. Then it is not known, and the caller gets an error that
+//! says so.
 //!   Operations of queue and registry bear being repeated: they carry fences, or identifiers fixed beforehand.
 
 use super::connection::Connection;
@@ -32,11 +33,11 @@ pub(super) enum CommitStatus {
     Undone,
     /// Its session has not noticed yet that it is alone.
     Open,
-    /// Nobody can tell.
+    /// It is not known.
     Unknown,
 }
 
-/// Asks the server, by another connection, what became of a transaction. A session that is still open is told to end.
+/// Asks the server, by another connection, what became of a transaction. A session that is still open is ended.
 pub(super) fn commit_status(
     connection: &mut Connection,
     shown: &str,
@@ -51,7 +52,9 @@ pub(super) fn commit_status(
         Ok(row) => row,
         // An id that was never given: the server forgot it in a crash.
         Err(error) if error.code().is_some_and(|code| code.code() == "22023") => return Ok(CommitStatus::Undone),
-        Err(error) => return Err(super::failure::explain(shown, Act::Other("look for a transaction"), &error)),
+        Err(error) => {
+            return Err(super::failure::explain(shown, Act::Other("read the status of a transaction"), &error));
+        }
     };
     match row.first().and_then(Option::as_deref) {
         Some("committed") => {

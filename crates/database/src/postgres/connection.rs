@@ -71,8 +71,8 @@ impl Connection {
         Ok(connection)
     }
 
-    /// Connects, sets the session up and looks at the server, in one exchange; refuses one that is not fit for us. With what the
-    /// look gave: that of [`SERVER`], and what is asked behind it.
+    /// Connects, sets the session up and inspects the server, in one exchange; refuses one that is not fit for us.
+    /// With what the query gave: that of [`SERVER`], and what is asked behind it.
     fn begin(
         address: &Address,
         connector: &MakeRustlsConnect,
@@ -81,7 +81,8 @@ impl Connection {
         let failed = |error: postgres::Error| explain(&address.shown, Act::Other(CONNECT), &error);
         let client = address.config.connect(connector.clone()).map_err(failed)?;
         let mut connection = Self { client, prepared: HashMap::new(), server_epoch: None };
-        let row = connection.first_row(&address.shown, "look at the server", &format!("{SESSION}; {look}"))?;
+        let row =
+            connection.first_row(&address.shown, "read the state of the server", &format!("{SESSION}; {look}"))?;
         check_server(address, &row)?;
         Ok((connection, row))
     }

@@ -71,7 +71,7 @@ pub(super) fn explain(shown: &str, act: Act, error: &postgres::Error) -> Databas
             reason: format!("{detail}; create it first, and give this user the right to make tables in it"),
         },
         "40001" | "40P01" | "55P03" => unavailable(shown, described, "others changed the same rows; try again"),
-        "53100" => unavailable(shown, described, "the server's disk is full; make room and try again"),
+        "53100" => unavailable(shown, described, "the server's disk is full; free space and try again"),
         "XX001" | "XX002" => DatabaseError::Corrupt { path: shown.to_owned(), detail, is_file: false },
         _ => match code.get(..2).unwrap_or_default() {
             "23" | "54" => DatabaseError::Constraint { statement, detail },

@@ -215,7 +215,7 @@ impl Postgres {
         }
     }
 
-    /// Borrows a connection and begins a transaction on it with `sql`, whose last row is told.
+    /// Borrows a connection and begins a transaction on it with `sql`, whose last row is returned.
     fn begin(&self, purpose: Use, sql: &str) -> Result<(Borrowed<'_>, Vec<Option<String>>), Attempt> {
         let mut borrowed = self.shared.pool.borrow(purpose).map_err(|refusal| match refusal {
             Refusal::Lost(error) => Attempt::Undone(ErrorClass::Lost, error),

@@ -1,6 +1,6 @@
 //! A bounded number of connections, made on demand and lent to one thread at a time. Who finds all of them in use waits,
-//! and is told so when that takes too long. A few more are lent for leases alone: work that runs does not lose its lease
-//! because other work has every connection.
+//! and gets an error that says so when that takes too long. A few more are lent for leases alone: work that runs does
+//! not lose its lease because other work has every connection.
 
 use std::cell::RefCell;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -26,7 +26,7 @@ pub(super) enum Use {
 }
 
 thread_local! {
-    /// The pools that this thread has borrowed from and not yet given back to.
+    /// The pools that this thread has borrowed from and not yet returned to.
     static BORROWED: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -65,7 +65,7 @@ impl Pool {
         let (kept, era) = self.wait_for_turn(purpose).map_err(Refusal::Final)?;
         let mut borrowed = Borrowed { pool: self, purpose, connection: kept, era, _lending: lending };
         if borrowed.connection.is_none() {
-            // Where this fails, the place is given back when `borrowed` goes.
+            // Where this fails, the place is returned when `borrowed` goes.
             let opened = Connection::open_for_work(&self.address, &self.connector)
                 .map_err(|error| if error.is_transient() { Refusal::Lost(error) } else { Refusal::Final(error) });
             borrowed.connection = Some(opened?);
@@ -153,7 +153,7 @@ pub(super) struct Borrowed<'p> {
 }
 
 impl Borrowed<'_> {
-    /// Closes the connection: what state it is in cannot be told.
+    /// Closes the connection: what state it is in cannot be determined.
     pub(super) fn discard(mut self) {
         self.connection = None;
     }
@@ -197,7 +197,8 @@ impl Drop for Borrowed<'_> {
 struct Lending(usize);
 
 impl Lending {
-    /// Whoever held a connection and asked for another one could wait for himself: a defect, which debug builds report.
+    /// A caller that held a connection and asked for another one could wait for itself: a defect, which debug builds
+    /// report.
     fn begin(pool: &Pool) -> Result<Self, DatabaseError> {
         let id = pool.id();
         let is_nested = BORROWED.with_borrow(|borrowed| borrowed.contains(&id));

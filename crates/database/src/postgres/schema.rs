@@ -69,7 +69,7 @@ pub(super) fn migrate(
 /// The version of the schema; 0 where there is none. Refuses tables of another program; what extensions of the server bring
 /// is none.
 pub(super) fn version(connection: &mut Connection, shown: &str) -> Result<u32, DatabaseError> {
-    const ACT: &str = "look at the schema";
+    const ACT: &str = "read the schema";
     let row = connection.first_row(
         shown,
         ACT,
@@ -101,7 +101,7 @@ pub(super) const SERVER_EPOCH: &str = "SELECT id FROM server_life";
 
 /// Identifies the server's present life. While it stays the same, transaction ids are not given twice.
 pub(super) fn server_epoch(connection: &mut Connection, shown: &str) -> Result<String, DatabaseError> {
-    const ACT: &str = "look at the server";
+    const ACT: &str = "read the state of the server";
     let found = |row: Vec<Option<String>>| row.into_iter().next().flatten();
     if let Some(id) = found(connection.first_row(shown, ACT, SERVER_EPOCH)?) {
         return Ok(id);
@@ -111,6 +111,6 @@ pub(super) fn server_epoch(connection: &mut Connection, shown: &str) -> Result<S
     );
     found(connection.first_row(shown, ACT, &made)?).ok_or_else(|| DatabaseError::Unavailable {
         act: ACT.into(),
-        detail: format!("{shown}: its present life has no identifier"),
+        detail: format!("{shown}: its server epoch has no identifier"),
     })
 }

@@ -59,7 +59,7 @@ fn roots(address: &Address) -> Result<RootCertStore, DatabaseError> {
     if roots.is_empty() { Err(failed("it holds no certificate".into())) } else { Ok(roots) }
 }
 
-/// Takes every certificate: nobody listens by the way, but who answers is not known.
+/// Takes every certificate: the connection is encrypted, but the identity of the server is not known.
 #[derive(Debug)]
 struct Anybody {
     provider: Arc<CryptoProvider>,
@@ -116,7 +116,7 @@ impl ServerCertVerifier for AnyName {
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
         match self.verifier.verify_server_cert(certificate, intermediates, name, ocsp, now) {
-            // The name is looked at last, when the chain has proved right.
+            // The name is inspected last, when the chain was verified.
             Err(rustls::Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
             )) => Ok(ServerCertVerified::assertion()),

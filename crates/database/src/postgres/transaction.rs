@@ -13,10 +13,10 @@ use super::{NOW, Shared};
 
 /// Value lists that go to the server at once.
 const GROUP: usize = 1_000;
-/// The column by which an answer tells which value list it is for, from 1.
+/// The column by which an answer says which value list it is for, from 1.
 const PLACE: &str = "place";
 
-/// An open transaction; whoever made it begins and ends it.
+/// An open transaction; the caller that made it begins and ends it.
 pub(super) struct PostgresTransaction<'c> {
     pub(super) connection: &'c mut Connection,
     pub(super) statements: &'c Statements,

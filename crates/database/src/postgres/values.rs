@@ -86,7 +86,7 @@ impl<'a> FromSql<'a> for Taken {
             Type::TEXT | Type::VARCHAR | Type::NAME | Type::UNKNOWN => Value::Text(String::from_sql(found, raw)?),
             Type::BYTEA => Value::Bytes(raw.to_vec()),
             Type::UUID => Value::Uuid(Uuid::from_slice(raw)?),
-            _ => return Err(Box::new(Unfit(format!("{found} is no type of ours")))),
+            _ => return Err(Box::new(Unfit(format!("{found} is no type that this program uses")))),
         }))
     }
 

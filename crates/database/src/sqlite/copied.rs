@@ -34,21 +34,22 @@ pub(super) fn unmark(connection: &Connection, path: &Path) -> Result<(), Databas
     Ok(())
 }
 
-/// Marks a file whose rows are in another database from now on: whoever still opened it would write what nobody reads.
+/// Marks a file whose rows are in another database from now on: a process that still opened it would write what no
+/// process reads.
 pub(crate) fn mark_moved(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "user_version", MOVED)
 }
 
 /// Refuses a file whose rows were moved.
 pub(crate) fn refuse_moved(connection: &Connection, path: &Path) -> Result<(), DatabaseError> {
-    let failed = |error: rusqlite::Error| explain(path, Act::Other("look at a mark"), &error);
+    let failed = |error: rusqlite::Error| explain(path, Act::Other("read the mark of a copy"), &error);
     if version(connection).map_err(failed)? != MOVED {
         return Ok(());
     }
     Err(DatabaseError::Schema {
         path: path.display().to_string(),
         reason: "its rows were moved to PostgreSQL (strongroom migrate --to), and what is written here would be missing there; \
-                 have registry.url name that database, in the settings and in the environment"
+                 set registry.url to that database, in the settings and in the environment"
             .into(),
     })
 }

@@ -43,7 +43,7 @@ pub(super) fn explain(path: &Path, act: Act, error: &rusqlite::Error) -> Databas
         |advice: &str| DatabaseError::Unavailable { act: act.describe(), detail: format!("{shown_path}: {advice}") };
     match failure.code {
         ErrorCode::ConstraintViolation => DatabaseError::Constraint { statement: act.statement(), detail },
-        ErrorCode::DiskFull => unavailable("the disk is full; make room and try again"),
+        ErrorCode::DiskFull => unavailable("the disk is full; free space and try again"),
         ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked | ErrorCode::FileLockingProtocolFailed => {
             unavailable("another program holds the database; try again when it is done")
         }

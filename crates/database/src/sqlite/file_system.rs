@@ -12,7 +12,7 @@ use super::lock::folder_of;
 pub(super) fn refuse_network(database: &Path) -> Result<(), DatabaseError> {
     let folder = folder_of(database);
     let status = rustix::fs::statfs(folder)
-        .map_err(|error| super::failure::explain_io(folder, "look at the folder of the database", &error.into()))?;
+        .map_err(|error| super::failure::explain_io(folder, "inspect the folder of the database", &error.into()))?;
     // The kernel's magic numbers are 32 bits wide; on some platforms the field is wider and sign-extended.
     let magic = status.f_type as u32;
     let kind = if magic == FUSE { network_fuse_of(folder) } else { network_kind(magic).map(str::to_owned) };
@@ -29,7 +29,7 @@ pub(super) fn refuse_network(_database: &Path) -> Result<(), DatabaseError> {
     Ok(())
 }
 
-/// `FUSE_SUPER_MAGIC` of linux/magic.h; what lies behind it, the mount table tells.
+/// `FUSE_SUPER_MAGIC` of linux/magic.h; what lies behind it, the mount table says.
 #[cfg(target_os = "linux")]
 const FUSE: u32 = 0x6573_5546;
 

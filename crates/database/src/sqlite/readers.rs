@@ -12,7 +12,7 @@ use super::connection::open_reader;
 use super::failure::{Act, explain};
 use super::transaction::SqliteTransaction;
 
-/// Connections kept open while nobody reads. More are opened when more read at once, and closed after.
+/// Connections kept open while no process reads. More are opened when more read at once, and closed after.
 const KEPT_OPEN: usize = 4;
 
 /// The connections of one database file that only read.
@@ -78,7 +78,7 @@ impl Readers {
             .prepare_cached("PRAGMA data_version")
             .and_then(|mut statement| statement.query_row([], |row| row.get::<_, i64>(0)))
             .map(|version| version as u64)
-            .map_err(|error| explain(&self.shared.path, Act::Other("look for changes"), &error))
+            .map_err(|error| explain(&self.shared.path, Act::Other("check for changes"), &error))
     }
 
     fn control(&self, connection: &Connection, sql: &str, act: &'static str) -> Result<(), DatabaseError> {

@@ -14,7 +14,7 @@ use super::{backup, copied};
 /// "STRM" in SQLite's header, where a file says which program it belongs to (`PRAGMA application_id`).
 const APPLICATION_ID: i64 = 0x5354_524D;
 
-const CHECK: Act = Act::Other("look at the schema");
+const CHECK: Act = Act::Other("read the schema");
 
 /// Refuses a file that another program made. An empty file is taken as new.
 pub(super) fn refuse_foreign(connection: &Connection, path: &Path) -> Result<(), DatabaseError> {
@@ -55,7 +55,7 @@ pub(super) fn migrate(
     };
     for migration in migrations.iter().filter(|migration| migration.version > present) {
         apply(connection, migration, now).map_err(|error| match error {
-            // A step that does not parse is told with its own name, not with that of a statement.
+            // A step that does not parse is reported with its own name, not with that of a statement.
             rusqlite::Error::SqlInputError { .. } => {
                 DatabaseError::Statement { statement: migration.name, detail: error.to_string() }
             }

@@ -8,7 +8,7 @@ use crate::{DatabaseError, Row, Statement, Time, Transaction, Value};
 use super::Shared;
 use super::failure::{Act, explain};
 
-/// An open transaction; whoever made it begins and ends it.
+/// An open transaction; the caller that made it begins and ends it.
 pub(super) struct SqliteTransaction<'c> {
     pub(super) connection: &'c Connection,
     pub(super) shared: &'c Shared,

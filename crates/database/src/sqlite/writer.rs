@@ -31,7 +31,7 @@ struct Job {
 
 /// The writer thread, seen from those who have work for it.
 pub(super) struct Writer {
-    /// Taken when the writer is told to stop.
+    /// Taken when the writer is asked to stop.
     jobs: Option<Sender<Job>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -56,7 +56,7 @@ impl Writer {
         let stopped =
             || DatabaseError::Unavailable { act: "write".into(), detail: "the writer thread has stopped".into() };
         if self.thread.as_ref().is_some_and(|thread| thread.thread().id() == std::thread::current().id()) {
-            // It would wait for itself for ever.
+            // It would wait for itself without end.
             return Err(DatabaseError::Aborted("a write transaction was begun within another one".into()));
         }
         let jobs = self.jobs.as_ref().ok_or_else(stopped)?;
@@ -69,7 +69,7 @@ impl Drop for Writer {
     fn drop(&mut self) {
         self.jobs = None;
         if let Some(thread) = self.thread.take() {
-            // A panic of the thread was answered to whoever waited; there is nobody left to tell.
+            // A panic of the thread was answered to the callers that waited; no caller is left.
             let _ = thread.join();
         }
     }
@@ -138,7 +138,7 @@ impl WriterThread {
         let undone = if outcome.is_err() { self.control("ROLLBACK TO job", "undo a job") } else { Ok(()) };
         let ended = undone.and_then(|()| self.control("RELEASE job", "end a job"));
         if ended.is_err() {
-            // What the job did cannot be told from what others did any more, so nothing of the group is kept.
+            // What the job did cannot be determined from what others did any more, so nothing of the group is kept.
             let _ = self.control("ROLLBACK", "roll back");
         }
         outcome.and(ended)
@@ -158,7 +158,7 @@ fn answer_all(group: Vec<(Job, Outcome)>, failure: Option<&str>) {
     for (job, outcome) in group {
         let outcome = match (outcome, failure) {
             (Ok(()), Some(detail)) => {
-                Err(DatabaseError::Unavailable { act: "keep a transaction".into(), detail: detail.to_owned() })
+                Err(DatabaseError::Unavailable { act: "commit a transaction".into(), detail: detail.to_owned() })
             }
             (outcome, _) => outcome,
         };

@@ -12,12 +12,12 @@ use super::line::Line;
 use super::{Source, Table, Tally};
 use crate::{DatabaseError, sqlite};
 
-/// How long somebody may still be about to close the file.
+/// How long another process may still need to close the file.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Bookkeeping of the engines, which each keeps in its own way.
 const OWN: [&str; 2] = ["schema_version", "task_sequence"];
 
-/// A file that nobody else uses.
+/// A file that no other process uses.
 pub struct FileSource {
     connection: Connection,
     path: PathBuf,

@@ -53,7 +53,7 @@ impl Server {
         self.bare.run("begin a copy", "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
     }
 
-    /// Nobody else reads or writes until the end, and there must be no rows yet.
+    /// No other process reads or writes until the end, and there must be no rows yet.
     pub(super) fn begin_filling(&mut self) -> Result<(), DatabaseError> {
         self.bare.run("begin to fill the database", "BEGIN; SET LOCAL idle_in_transaction_session_timeout = 0")?;
         let tables = self.tables()?;
@@ -61,7 +61,7 @@ impl Server {
         let lock = format!("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE", names.join(", "));
         self.bare.run("hold the database alone", &lock)?;
         for name in names {
-            let found = self.bare.rows("look for rows", &format!("SELECT 1 FROM {name} LIMIT 1"))?;
+            let found = self.bare.rows("check for rows", &format!("SELECT 1 FROM {name} LIMIT 1"))?;
             if !found.is_empty() {
                 return Err(self.unfit(format!(
                     "its table {name} has rows already; nothing was changed: name an empty database. Where a \
@@ -79,7 +79,7 @@ impl Server {
     /// The tables, those that others refer to first.
     pub(super) fn tables(&mut self) -> Result<Vec<Table>, DatabaseError> {
         let columns = self.bare.rows(
-            "look at the tables",
+            "list the tables",
             &format!(
                 "SELECT c.relname, a.attname, format_type(a.atttypid, NULL) FROM pg_class c
                  JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
@@ -98,7 +98,7 @@ impl Server {
             }
         }
         let references = self.bare.rows(
-            "look at the references",
+            "read the references of the tables",
             "SELECT f.relname, t.relname FROM pg_constraint k
              JOIN pg_class f ON f.oid = k.conrelid JOIN pg_class t ON t.oid = k.confrelid
              WHERE k.contype = 'f' AND k.connamespace = current_schema()::regnamespace AND k.conrelid <> k.confrelid",
@@ -163,7 +163,7 @@ impl Server {
 
     pub(super) fn sequences(&mut self) -> Result<Vec<String>, DatabaseError> {
         let rows = self.bare.rows(
-            "look at the sequences",
+            "list the sequences",
             "SELECT relname FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind = 'S'
              ORDER BY relname",
         )?;
@@ -173,7 +173,7 @@ impl Server {
     /// The next number of a sequence. It may be higher than what the state being read knows, and never lower.
     pub(super) fn next_of(&mut self, sequence: &str) -> Result<i64, DatabaseError> {
         let sql = format!("SELECT last_value + CASE WHEN is_called THEN 1 ELSE 0 END FROM {}", quoted(sequence));
-        let rows = self.bare.rows("look at a sequence", &sql)?;
+        let rows = self.bare.rows("read a sequence", &sql)?;
         let next = rows.into_iter().flatten().next().and_then(|text| text.parse().ok());
         next.ok_or_else(|| self.unfit(format!("its sequence {sequence} has no value")))
     }

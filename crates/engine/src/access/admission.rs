@@ -113,7 +113,7 @@ impl Admission {
             let epoch = registry.read(epoch::get).map_err(|error| Refusal::unknown(&error))?;
             if let Some(reason) = watermark::contradiction(&found, epoch.as_ref()) {
                 return Err(Refusal::refused(format!(
-                    "it {reason}; if it belongs to this registry, \"strongroom rebuild --adopt\" imports what it knows"
+                    "it {reason}; if it belongs to this registry, \"strongroom rebuild --adopt\" imports what it has"
                 )));
             }
         }
@@ -135,8 +135,9 @@ impl Admission {
         let found = watermark::read(store).map_err(|error| Refusal::away(&error))?;
         match known.get(name).and_then(|known| watermark::behind(&found, known, epoch, store)) {
             Some(reason) => Err(Refusal::refused(format!(
-                "it {reason}; put the later content back in its place, or run \"strongroom store {} {name}\", which takes \
-                 the store anew: what is there is verified, and what it lacks is copied from the other stores",
+                "it {reason}; put the later content back in its place, or run \"strongroom store {} {name}\", which \
+                 uses the store as a new one: what is there is verified, and what it lacks is copied from the other \
+                 stores",
                 if self.is_retired(name) { "retire --undo" } else { "replace" }
             ))),
             None => Ok(Some(found)),
@@ -171,7 +172,7 @@ impl Admission {
         let place = self.settings.stores.get(name).map(|store| store.place(&self.directory)).unwrap_or_default();
         match recorded.get(name) {
             Some(KnownStore { replacing: Some(new), .. }) => Err(Refusal::refused(format!(
-                "it is being replaced by the store {new}; \"strongroom store replace {name}\" goes on with it"
+                "it is being replaced by the store {new}; \"strongroom store replace {name}\" continues"
             ))),
             Some(known) if known.id != id => Err(Refusal::refused(format!(
                 "{place} holds the store {id}, and the registry knows {name} as the store {}; put that one back in its \

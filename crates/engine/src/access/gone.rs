@@ -52,8 +52,8 @@ fn failure_of<'e>(error: &'e (dyn Error + Send + Sync + 'static)) -> Option<&'e 
     error.downcast_ref::<io::Error>().and_then(io::Error::get_ref).and_then(failure_of)
 }
 
-/// Whether the error may be about one key or about the whole store, which opening the store anew tells: the medium gave up on
-/// the bytes (`EIO`), or the access was denied.
+/// Whether the error may be about one key or about the whole store, which opening the store anew says: the medium gave
+/// up on the bytes (`EIO`), or the access was denied.
 pub(super) fn may_mean_away(error: &StorageError) -> bool {
     let StorageError::Io { source, .. } = error else { return false };
     let is_medium = source.raw_os_error() == Some(Errno::IO.raw_os_error());

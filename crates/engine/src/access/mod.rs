@@ -274,7 +274,7 @@ impl Inner {
             Some(Refusal::away(&error))
         } else if gone::may_mean_away(&error) {
             // A sector that cannot be read, or a disk that was taken away; a right that lacks for one key, or for all:
-            // opening the store tells.
+            // opening the store says.
             self.settings.open(&self.name, &self.directory).err().map(|error| Refusal::away(&error))
         } else {
             store.check_presence().err().map(|error| Refusal::away(&error))

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use strongroom_storage::{
-    Assembly, Body, Capabilities, Head, Key, Listed, Listing, PutOptions, StorageError, Store, Thaw, Thawing,
+    Assembly, Body, Capabilities, Head, Key, Listed, Listing, PutOptions, Retrieval, RetrievalRequest, StorageError,
+    Store,
 };
 use uuid::Uuid;
 
@@ -64,8 +65,8 @@ impl Store for StoreAccess {
         Ok(Bytes::limited(&self.inner, store, key, body))
     }
 
-    fn thaw(&self, key: &Key, how: &Thaw) -> Result<Thawing, StorageError> {
-        self.call(|store| store.thaw(key, how))
+    fn request_retrieval(&self, key: &Key, how: &RetrievalRequest) -> Result<Retrieval, StorageError> {
+        self.call(|store| store.request_retrieval(key, how))
     }
 
     fn sweep_unfinished(&self, age: Duration) -> Result<u64, StorageError> {

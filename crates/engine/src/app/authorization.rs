@@ -8,7 +8,7 @@ pub enum Role {
     SystemAdmin,
     /// Answers for what an institution keeps.
     InstitutionAdmin,
-    /// Deposits for an institution, and looks at what it keeps.
+    /// Deposits for an institution, and inspects what it keeps.
     InstitutionUser,
     /// Sees everything within its scope and changes nothing.
     Auditor,
@@ -21,7 +21,7 @@ impl Role {
     pub const ALL: [Self; 5] =
         [Self::SystemAdmin, Self::InstitutionAdmin, Self::InstitutionUser, Self::Auditor, Self::System];
 
-    /// What people call it.
+    /// The display name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::SystemAdmin => "system admin",
@@ -36,7 +36,7 @@ impl Role {
 /// Whose a resource is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ownership {
-    /// Each one belongs to an institution: whoever acts for one sees only its own.
+    /// Each one belongs to an institution: the caller that acts for one sees only its own.
     Institutions,
     /// It is one for the whole installation: only those may act whose scope is the whole system.
     Installation,
@@ -44,7 +44,7 @@ pub(crate) enum Ownership {
     Shared,
 }
 
-/// Whether an act changes anything. What changes something is told of in the journal.
+/// Whether an act changes anything. What changes something is recorded in the journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Effect {
     /// It only looks.

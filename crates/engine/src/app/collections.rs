@@ -16,7 +16,7 @@ use crate::settings::nearest;
 /// What is to be changed of a collection's rules; what is absent stays, an empty text takes a rule away.
 #[derive(Debug, Clone, Default)]
 pub struct Rules {
-    /// What people call it.
+    /// The display name.
     pub name: Option<String>,
     /// The profile its bags must keep.
     pub profile: Option<String>,
@@ -24,7 +24,7 @@ pub struct Rules {
     pub profile_version: Option<u64>,
     /// The placement of its objects where a deposit names none.
     pub placement: Option<String>,
-    /// Whether its deposits wait for a person.
+    /// Whether its deposits wait until a person releases them.
     pub held: Option<bool>,
 }
 

@@ -34,7 +34,8 @@ impl Caller {
         Self::of_system(Actor::new(ActorKind::Console, account), Role::SystemAdmin)
     }
 
-    /// A person by an email address, named at the console of the installation: whoever may name one may do everything.
+    /// A person by an email address, named at the console of the installation: the caller that may name one may do
+    /// everything.
     ///
     /// # Errors
     /// The text is no address: without `@`, with blanks, control characters or characters that are not seen, or longer than 254
@@ -84,7 +85,7 @@ impl Caller {
         JournalEntry { actor: self.actor.clone(), request, act: permission.name().to_owned() }
     }
 
-    /// Tells the journal of a refused act.
+    /// Records a refused act in the journal.
     pub(crate) fn tell_of_refusal(&self, registry: &Registry, entry: JournalEntry, reason: &str) {
         let target = match self.scope {
             Scope::System => Target::default(),
@@ -100,7 +101,7 @@ impl Caller {
         });
         if let Err(error) = told {
             // It is refused all the same.
-            Event::RegistryUnavailable { act: "tell the journal of a refused act", error: &error }.emit();
+            Event::RegistryUnavailable { act: "record a refused act in the journal", error: &error }.emit();
         }
     }
 }
@@ -144,7 +145,7 @@ impl OpContext {
         &self.caller.actor
     }
 
-    /// Asks whether the actor may do this. A refused act that would have changed something is told of in the journal.
+    /// Asks whether the actor may do this. A refused act that would have changed something is recorded in the journal.
     pub(crate) fn authorize(&self, permission: &'static Permission) -> Result<Authorized<'_>, EngineError> {
         self.caller.authorize(permission, |reason| {
             self.caller.tell_of_refusal(&self.home.registry, self.entry(permission), reason);

@@ -17,7 +17,7 @@ use crate::{Availability, EngineError, Home};
 pub struct Filter {
     /// Only those of this institution.
     pub institution: Option<String>,
-    /// What was repaired as well.
+    /// Also those that were repaired.
     pub repaired_too: bool,
 }
 
@@ -66,7 +66,7 @@ pub fn named(context: &OpContext, text: &str) -> Result<FindingId, EngineError> 
     context.authorize(&FIXITY_PROBLEMS)?.named(text)
 }
 
-/// Tries to repair what a finding tells of, here and now.
+/// Tries to repair what a finding is about, in this process.
 pub fn repair(context: &OpContext, finding: FindingId) -> Result<RepairView, EngineError> {
     let authorized = context.authorize(&FIXITY_REPAIR)?;
     let found = fixity::finding(authorized.home(), authorized.scope(), finding)?;
@@ -153,7 +153,7 @@ fn lacking(authorized: &Authorized<'_>, scope: Scope, index: usize, after: Optio
 }
 
 /// The preservation stores in use that are not those that they should be. They are the installation's: who acts for one
-/// institution is not told of them.
+/// institution is not shown them.
 fn refused(authorized: &Authorized<'_>) -> Result<Vec<FindingView>, EngineError> {
     if authorized.scope() != Scope::System {
         return Ok(Vec::new());
@@ -170,7 +170,7 @@ fn refused(authorized: &Authorized<'_>) -> Result<Vec<FindingView>, EngineError>
     Ok(found)
 }
 
-/// What a request for checks is about. Names that do not exist are refused before the journal is told that checks begin.
+/// What a request for checks is about. Names that do not exist are refused before the journal records that checks begin.
 fn target_of(authorized: &Authorized<'_>, request: &FixityRequest) -> Result<Target, EngineError> {
     let about = target_among(authorized, request.institution.as_deref(), request.object.as_deref())?;
     let Some(store) = &request.store else { return Ok(about) };

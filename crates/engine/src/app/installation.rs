@@ -24,7 +24,7 @@ use crate::{Availability, EngineError, Home};
 
 /// The name of the settings file within a data directory.
 pub const SETTINGS_FILE: &str = "strongroom.toml";
-/// The institution of a new installation, in a domain that is nobody's (RFC 2606 section 3).
+/// The institution of a new installation, in a reserved domain (RFC 2606 section 3).
 pub const INSTITUTION: &str = "example.edu";
 /// Its collection.
 pub const COLLECTION: &str = "default";
@@ -85,8 +85,8 @@ impl Installation {
         Ok(Opened { context: self.context(home), read_only, unusable })
     }
 
-    /// Asks whether the actor may do this. A refused act that would have changed something is told of in the journal of the
-    /// registry, where there is one that can be opened.
+    /// Asks whether the actor may do this. A refused act that would have changed something is recorded in the journal
+    /// of the registry, where there is one that can be opened.
     pub(crate) fn authorize(&self, permission: &'static Permission) -> Result<AuthorizedInstallation<'_>, EngineError> {
         self.caller.authorize(permission, |reason| {
             if let Ok(Some(registry)) = self.registry() {
@@ -269,7 +269,7 @@ fn remove_registry(path: &Path) {
 pub struct NewInstallation {
     /// The URL of the database of its registry; a file in the data directory where absent.
     pub registry: Option<String>,
-    /// The domain name of its institution; one that is nobody's where absent.
+    /// The domain name of its institution; one in a reserved domain where absent.
     pub institution: Option<String>,
     /// What people call that institution; its domain name where absent.
     pub name: Option<String>,
@@ -287,7 +287,7 @@ impl NewInstallation {
 /// Makes an installation in `directory`, which is absent or empty: settings, registry, stores, an institution and a collection. It is made beside its place and moved in as a whole, so that it
 /// is there or is not.
 pub fn init(caller: &Caller, directory: &Path, new: &NewInstallation) -> Result<InstallationView, EngineError> {
-    // There is no journal yet that could be told of a refusal.
+    // There is no journal yet that could record a refusal.
     caller.authorize(&INSTALLATION_INIT, |_| {})?;
     let (institution, _) = new.institution();
     if !tenants::is_institution_identifier(institution) {

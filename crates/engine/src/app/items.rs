@@ -267,9 +267,9 @@ fn obstacle_of(item: &Item, held: Option<&Item>, is_paused: bool, are_all: bool)
     }
     let next = match item.wait_reason? {
         WaitReason::RefusedStore => {
-            "do what the reason says; the item goes on by itself then. \"strongroom store list\" shows the store"
+            "do what the reason says; the item then continues by itself. \"strongroom store list\" shows the store"
         }
-        _ => "nothing; it goes on by itself",
+        _ => "nothing; it continues by itself",
     };
     let reason = item.note.clone().unwrap_or_default();
     Some(ObstacleView { key: String::new(), reason, next: next.to_owned() })

@@ -22,7 +22,7 @@ pub enum Progress {
     },
     /// What the stores know besides is imported.
     Adopting {
-        /// Objects looked at so far.
+        /// Objects inspected so far.
         objects: u64,
         /// Objects among them with something new.
         taken: u64,
@@ -131,5 +131,5 @@ fn check_store(authorized: &AuthorizedInstallation<'_>, store: Option<&str>) -> 
 
 fn import(home: &Home, request: &AdoptRequest, progress: &mut dyn FnMut(Progress)) -> Result<Summary, EngineError> {
     let mut tell = |so_far: &Summary| progress(Progress::Adopting { objects: so_far.objects, taken: so_far.taken });
-    rebuild::adopt(home, request, &mut tell).map_err(|error| error.while_trying("import what the stores know"))
+    rebuild::adopt(home, request, &mut tell).map_err(|error| error.while_trying("import what the stores have"))
 }

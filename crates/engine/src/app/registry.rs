@@ -66,8 +66,8 @@ fn copy(location: &Location, folder: &Path) -> Result<(PathBuf, u64), EngineErro
             let migrations = strongroom_registry::schema(location.dialect()).migrations;
             transfer::export(url, settings, &migrations, &to, &mut |_| {})?;
             let mut bytes = 0;
-            for entry in fs::read_dir(&to).map_err(|source| io("look at", &to, source))? {
-                bytes += size_of(&entry.map_err(|source| io("look at", &to, source))?.path())?;
+            for entry in fs::read_dir(&to).map_err(|source| io("inspect", &to, source))? {
+                bytes += size_of(&entry.map_err(|source| io("inspect", &to, source))?.path())?;
             }
             Ok((to, bytes))
         }
@@ -75,7 +75,7 @@ fn copy(location: &Location, folder: &Path) -> Result<(PathBuf, u64), EngineErro
 }
 
 fn size_of(path: &Path) -> Result<u64, EngineError> {
-    fs::metadata(path).map(|metadata| metadata.len()).map_err(|source| io("look at", path, source))
+    fs::metadata(path).map(|metadata| metadata.len()).map_err(|source| io("inspect", path, source))
 }
 
 /// Brings the schema of the registry, which must exist, up to what this program knows. A registry in a file is copied first,
@@ -100,7 +100,7 @@ pub fn upgrade(installation: &Installation) -> Result<SchemaView, EngineError> {
 /// # Errors
 /// The registry is in PostgreSQL already, or in use; the database has rows already, or what was read back differs: the
 /// settings are unchanged then. Or the settings cannot be changed, when everything was moved: the file is not opened any more
-/// then, and the error tells what to set.
+/// then, and the error says what to set.
 pub fn move_to(
     installation: &Installation,
     url: &str,
@@ -128,7 +128,7 @@ pub fn move_to(
             .next(format!("see that nothing uses the file any more, and set registry.url to {target}"))
     })?;
     let (settings, variable) = change.make()?;
-    // Until here nobody else could begin to work with the file.
+    // Until here no other process could begin to work with the file.
     drop(source);
     Ok(MovedRegistryView { from: file.display().to_string(), to: target.to_string(), settings, variable })
 }

@@ -101,7 +101,7 @@ pub fn of_collection(
 /// names are taken as they come, and need not fit into memory.
 ///
 /// # Errors
-/// There is no name, or one cannot be read; objects do not exist, all of which the error tells; they belong to several
+/// There is no name, or one cannot be read; objects do not exist, all of which the error says; they belong to several
 /// institutions; or an actor who acts for one institution names a folder of the server. Nothing is made then.
 pub fn of_list(
     context: &OpContext,

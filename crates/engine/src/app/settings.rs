@@ -13,9 +13,9 @@ use crate::survey::{Condition, Survey, SurveyedStore};
 use crate::{EngineError, findings, profiles, rights};
 
 /// What remains possible in a store that honours no conditions on puts.
-const UNCONDITIONAL: &str = "it honours no conditions on puts: a process that sleeps for longer than its lease between \
-     reading and putting can replace an inventory by an older one; inventories are read again, and put right, when every \
-     lease of that time has ended";
+const UNCONDITIONAL: &str = "it supports no conditional puts: a process that is suspended for longer than its lease between \
+     reading and putting can replace an inventory by an older one; inventories are read again, and corrected, when \
+     every lease of that time has ended";
 
 /// Every setting with its value, its source and its meaning, in the order of the file.
 pub fn show(installation: &Installation) -> Result<Vec<SettingView>, EngineError> {
@@ -61,7 +61,7 @@ impl Checked {
 pub fn check(installation: &Installation) -> Result<Checked, EngineError> {
     let authorized = installation.authorize(&SETTINGS_CHECK)?;
     let settings = authorized.settings();
-    // Before the registry is opened: its log has the same rights as the file, and would be told of besides.
+    // Before the registry is opened: its log has the same rights as the file, and would be reported besides.
     let too_wide = rights::too_wide(authorized.directory(), authorized.settings_file(), settings);
     let mut checked = Checked::default();
     checked.add("settings".to_owned(), Ok(()));

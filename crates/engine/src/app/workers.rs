@@ -1,5 +1,5 @@
-//! Workers and schedules: what runs in this process until a stop is asked for. The journal is told of what they do by the acts
-//! that they work on, and not of each process that begins and ends.
+//! Workers and schedules: what runs in this process until a stop is asked for. What they do is recorded in the journal
+//! by the acts that they work on, and not of each process that begins and ends.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -89,7 +89,7 @@ fn run_workers(home: &Arc<Home>, request: &Request, shutdown: &Shutdown) -> Resu
     let file: &Path = &request.settings_file;
     let summary = with_settings_reload(builder, home, file, pools).build().run(shutdown);
     match summary.failure {
-        Some(failure) => Err(EngineError::from(failure).while_trying("go on working")),
+        Some(failure) => Err(EngineError::from(failure).while_trying("continue to work")),
         None => Ok(()),
     }
 }

@@ -239,7 +239,7 @@ impl Filling<'_> {
             return match vouched {
                 Some(_) => Ok(CopyProof::None),
                 None => Err(EngineError::Usage(format!(
-                    "{key} in store {} lies in a storage class that cannot be read back, and its service keeps no \
+                    "{key} in store {} is in a storage class that cannot be read back, and its service keeps no \
                      checksum: give the store a class that can be read",
                     self.store
                 ))

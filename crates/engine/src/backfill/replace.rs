@@ -66,7 +66,7 @@ fn put_in_place(home: &Home, name: &str, only_itself: bool) -> Result<Replacemen
     }
     check(home, name, id, is_behind, &known)?;
     if let Some(reason) = watermark::contradiction(&found, epoch.as_ref()) {
-        return Err(EngineError::Usage(format!("what lies in the place of store {name} {reason}")).next(format!(
+        return Err(EngineError::Usage(format!("what is in the place of store {name} {reason}")).next(format!(
             "empty the place, or give the store another one, and run \"strongroom store replace {name}\" again"
         )));
     }

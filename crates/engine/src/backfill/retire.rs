@@ -145,7 +145,7 @@ impl Asked {
         Ok(Some(Retirement::Retired(since)))
     }
 
-    /// Tells what depends on the store; how many objects, and which placements.
+    /// Says what depends on the store; how many objects, and which placements.
     fn tell_reasons<E: From<EngineError>>(
         &self,
         home: &Home,
@@ -207,7 +207,7 @@ fn too_few(placement: &Placement) -> String {
         placement.rest.iter().filter(|name| !placement.usable.contains(name)).map(String::as_str).collect();
     if !unusable.is_empty() {
         return format!(
-            "of the stores that would remain in use, {} cannot be used now: \"strongroom store list\" tells why",
+            "of the stores that would remain in use, {} cannot be used now: \"strongroom store list\" shows why",
             unusable.join(", ")
         );
     }
@@ -230,12 +230,12 @@ fn check_is_kept_in(home: &Home, store: &str) -> Result<(), EngineError> {
         return Ok(());
     }
     Err(EngineError::Usage(format!(
-        "{store} is not a preservation store: no placement names it, and no object lies in it"
+        "{store} is not a preservation store: no placement names it, and no object is in it"
     ))
     .next("\"strongroom store list\" shows the stores and what they are for"))
 }
 
-/// Tells each object of a placement that lies in `store` and has no verified copies in `other`; how many there are.
+/// Reports each object of a placement that lies in `store` and has no verified copies in `other`; how many there are.
 fn unverified<E: From<EngineError>>(
     home: &Home,
     (placement, other): (&str, &str),

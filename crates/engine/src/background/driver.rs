@@ -89,7 +89,7 @@ impl Running {
     }
 }
 
-/// Tells the loop that a run ended, however it did.
+/// Reports to the loop that a run ended, however it did.
 struct Ending {
     name: &'static str,
     pause: Duration,

@@ -1,4 +1,4 @@
-//! Looking at one copy: read and hashed where it can be read, else what the store says of it. It changes nothing.
+//! Inspecting one copy: read and hashed where it can be read, else what the store says of it. It changes nothing.
 
 use std::io;
 
@@ -36,7 +36,7 @@ pub(super) struct Wrong {
     pub(super) unreadable: Option<String>,
 }
 
-/// Looks at a copy.
+/// Inspects a copy.
 pub(super) fn look(store: &dyn Store, copy: &WatchedCopy, go_on: &GoOn<'_>) -> Result<StoredBytes, OperationError> {
     let key = Key::new(copy.key.as_str()).map_err(StorageError::from)?;
     // A plain store need not be asked first: what cannot be opened there is not there.

@@ -5,7 +5,7 @@ use std::io::Read;
 
 use strongroom_registry::CopyState;
 use strongroom_registry::fixity::WatchedCopy;
-use strongroom_storage::{Body, Key, StorageError, Thaw, Thawing};
+use strongroom_storage::{Body, Key, Retrieval, RetrievalRequest, StorageError};
 
 use super::check::is_unreadable;
 use super::{GoOn, ObjectHold, OperationError};
@@ -57,11 +57,11 @@ pub(crate) fn others<'c>(copies: &'c [WatchedCopy], store: &str) -> Vec<&'c Watc
 }
 
 /// Requests the retrieval of a copy from a cold storage class, as the settings say.
-pub(super) fn retrieve(home: &Home, copy: &WatchedCopy) -> Result<Thawing, EngineError> {
+pub(super) fn retrieve(home: &Home, copy: &WatchedCopy) -> Result<Retrieval, EngineError> {
     let settings = &home.settings.restoration;
-    let how = Thaw { days: settings.retrieval_days, tier: settings.retrieval_tier.clone() };
+    let how = RetrievalRequest { days: settings.retrieval_days, tier: settings.retrieval_tier.clone() };
     let key = Key::new(copy.key.as_str()).map_err(StorageError::from)?;
-    Ok(home.store(&copy.store)?.thaw(&key, &how)?)
+    Ok(home.store(&copy.store)?.request_retrieval(&key, &how)?)
 }
 
 impl Copying<'_> {
@@ -89,7 +89,7 @@ impl Copying<'_> {
         for source in cold {
             match retrieve(self.home, source) {
                 // It can be read by now, and serves the next time.
-                Ok(Thawing::UnderWay | Thawing::Readable) => return Ok(Copied::Retrieving(source.store.clone())),
+                Ok(Retrieval::UnderWay | Retrieval::Readable) => return Ok(Copied::Retrieving(source.store.clone())),
                 Err(error) => reasons.push(format!("{}: cannot be retrieved: {}", source.store, error.chain())),
             }
         }

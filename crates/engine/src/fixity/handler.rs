@@ -43,7 +43,7 @@ impl Handler for CheckHandler {
 }
 
 impl CheckHandler {
-    /// Checks what is due now: a copy that somebody else checked since the task was made is fresh, and skipped.
+    /// Checks what is due now: a copy that another process checked since the task was made is fresh, and skipped.
     fn check(&self, object: ObjectId, store: &str, context: &TaskContext) -> Result<Option<String>, OperationError> {
         let before = run::due_before(&self.home, now(&self.home)?);
         let unit = Unit { home: &self.home, object, store, before, actor: None, go_on: context };

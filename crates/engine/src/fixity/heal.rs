@@ -52,6 +52,6 @@ pub(crate) fn heal(
         RepairOutcome::Right => Healed::Right,
         RepairOutcome::Attested => Healed::Attested,
         RepairOutcome::Repaired => Healed::Repaired,
-        RepairOutcome::Gone | RepairOutcome::Unrepairable | RepairOutcome::Thawing => Healed::Not,
+        RepairOutcome::Gone | RepairOutcome::Unrepairable | RepairOutcome::Retrieving => Healed::Not,
     })
 }

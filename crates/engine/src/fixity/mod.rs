@@ -3,7 +3,7 @@
 //! quarantine, repair from a copy that proves right, proof and evidence.
 //!
 //! One object in one store is the unit: its declaration and inventories, then its contents. Reading takes no lease; what
-//! seems wrong is looked at again under the object's lease, so that a deposit under way is never taken for damage.
+//! seems wrong is inspected again under the object's lease, so that a deposit under way is never taken for damage.
 
 mod check;
 mod copying;
@@ -56,7 +56,7 @@ pub struct FixityRequest {
     pub object: Option<String>,
     /// Only those in this store.
     pub store: Option<String>,
-    /// Also those whose last check is fresh.
+    /// Also those that are not due.
     pub all: bool,
     /// Those last checked before this time, instead of those that are due.
     pub checked_before: Option<Time>,
@@ -74,7 +74,7 @@ pub struct FixityRequest {
 /// store.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct FixitySummary {
-    /// Copies looked at to the end.
+    /// Copies inspected to the end.
     pub checked: u64,
     /// Read and right.
     pub passed: u64,
@@ -86,14 +86,14 @@ pub struct FixitySummary {
     pub repaired: u64,
     /// Of the damaged: without a copy to repair them from.
     pub unrepairable: u64,
-    /// Seemed wrong while somebody else worked on the object, or wait for the only right copy to be thawed; they are looked
-    /// at again later.
+    /// Seemed wrong while another process worked on the object, or wait for the only right copy to be retrieved; they
+    /// are looked at again later.
     pub postponed: u64,
-    /// Could not be looked at, because a store or the registry did not answer; they stay due.
+    /// Could not be inspected, because a store or the registry did not answer; they stay due.
     pub failed: u64,
     /// Bytes read of contents.
     pub bytes: u64,
-    /// Why copies could not be looked at: the first few reasons.
+    /// Why copies could not be inspected: the first few reasons.
     pub errors: Vec<String>,
 }
 
@@ -108,7 +108,7 @@ fn passed(copy: &WatchedCopy, time: Time) -> EventRow {
     about(copy).event(time, "fixity check", "success", detail, came_of_it).in_store(&copy.store)
 }
 
-/// The event of a copy that could not be read. Not a fixity check: nobody saw its bytes.
+/// The event of a copy that could not be read. Not a fixity check: its bytes were not read.
 fn attested(copy: &WatchedCopy, time: Time, size: u64, class: &str) -> EventRow {
     let detail = format!("not readable now in store {}, not read: {}", copy.store, copy.key);
     let came_of_it = format!("{size} bytes, class {class}, as the store says");

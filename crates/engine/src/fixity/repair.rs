@@ -1,4 +1,4 @@
-//! A copy that is not right: looked at again under the object's lease, its bad bytes kept, replaced from a copy that
+//! A copy that is not right: inspected again under the object's lease, its bad bytes kept, replaced from a copy that
 //! proves right while it is read, and proved. A crash at any point leaves something that the next check completes; the
 //! bad bytes are in quarantine and read back before anything takes their place; where the medium cannot read them, a note
 //! there says so.
@@ -22,7 +22,7 @@ use crate::event::Event;
 use crate::{Home, crash_point};
 
 /// Why a copy whose bytes could not be kept is not replaced.
-const NOT_KEPT: &str = "it lies in an archived storage class, so its bytes could not be kept as evidence before it is replaced: \
+const NOT_KEPT: &str = "it is in an archived storage class, so its bytes could not be kept as evidence before it is replaced: \
      retrieve it, or move it aside by hand, and check again";
 
 /// What came of the repair of a copy, or of an object's inventories in a store.
@@ -40,14 +40,14 @@ pub enum RepairOutcome {
     /// It is damaged, and there is nothing to repair it from.
     Unrepairable,
     /// It is damaged, and what it can be repaired from is being retrieved from an archived storage class.
-    Thawing,
+    Retrieving,
 }
 
 impl RepairOutcome {
     /// Whether something that is damaged is still kept.
     pub fn is_unsolved(self) -> bool {
         match self {
-            Self::Unrepairable | Self::Thawing => true,
+            Self::Unrepairable | Self::Retrieving => true,
             Self::Gone | Self::Right | Self::Attested | Self::Repaired => false,
         }
     }
@@ -97,7 +97,7 @@ pub(super) fn treat_held<'a>(
     if let Some(known) = &unsolved
         && case.still_waits(known, &copies)?
     {
-        return Ok(RepairOutcome::Thawing);
+        return Ok(RepairOutcome::Retrieving);
     }
     let finding = unsolved.map_or_else(FindingId::new, |finding| finding.id);
     let mut acts = vec![case.open(finding, wrong.as_ref())?];
@@ -111,9 +111,9 @@ pub(super) fn treat_held<'a>(
     let etag = wrong.as_ref().map(|wrong| wrong.etag.as_str());
     let source = if witness_kept { case.replace(store, &copies, etag)? } else { Source::None(NOT_KEPT.into()) };
     crash_point("fixity.check.replaced");
-    if let Source::Thawing(from) = &source {
+    if let Source::Retrieving(from) = &source {
         case.wait(finding, wrong.as_ref(), from)?;
-        return Ok(RepairOutcome::Thawing);
+        return Ok(RepairOutcome::Retrieving);
     }
     case.close(finding, wrong.as_ref(), quarantined.as_ref(), source)
 }
@@ -152,7 +152,7 @@ impl Case<'_> {
         let mut recovery = None;
         if let Some(finding) = finding {
             let detail =
-                format!("{} is right again: put back by hand, or by a repair that was interrupted", self.place());
+                format!("{} is as recorded again: put back by hand, or by a repair that was interrupted", self.place());
             let came_of_it = format!("sha512:{}", copy.sha512);
             let acts = [self.event("recovery", "success", detail.clone(), came_of_it)?, event];
             self.log(
@@ -274,7 +274,7 @@ impl Case<'_> {
         let key = evidence::quarantine(self.home, &self.hold, &witness, self.go_on)?;
         let event = evidence::quarantined(self.about(), &witness, self.home, &key)?;
         let mut event = event.on_behalf_of(self.hold.actor());
-        // The same bytes are kept once for a finding, however often it is looked at.
+        // The same bytes are kept once for a finding, however often it is inspected.
         event.id = events::derived_id(id.0, key.as_str());
         let (row, text) = (event.clone(), key.to_string());
         self.hold.write(move |tx| {
@@ -285,7 +285,7 @@ impl Case<'_> {
         Ok(Some(key))
     }
 
-    /// Tells what came of it: in the object's logs, then in the record.
+    /// Says what came of it: in the object's logs, then in the record.
     fn close(
         &self,
         id: FindingId,
@@ -298,9 +298,9 @@ impl Case<'_> {
         let unreadable = wrong.and_then(|wrong| wrong.unreadable.as_deref());
         let kept = match (quarantined, unreadable) {
             (Some(key), Some(reason)) => {
-                format!(", the bytes that lay there could not be read ({reason}) and are not kept: {key}")
+                format!(", the bytes that were there could not be read ({reason}) and are not kept: {key}")
             }
-            (Some(key), None) => format!(", bad bytes kept as {key}"),
+            (Some(key), None) => format!(", corrupt bytes kept as {key}"),
             (None, _) => String::new(),
         };
         let (act, treated, detail, from) = match source {
@@ -312,7 +312,7 @@ impl Case<'_> {
                 acts.push(super::passed(copy, now(self.home)?).on_behalf_of(self.hold.actor()));
                 ("repair", RepairOutcome::Repaired, detail, Some(from.clone()))
             }
-            Source::Thawing(reason) | Source::None(reason) => {
+            Source::Retrieving(reason) | Source::None(reason) => {
                 let detail = format!("{} cannot be repaired: {reason}{kept}", self.place());
                 acts.push(self.event("recovery", "failure", detail.clone(), reason)?);
                 ("unrepairable", RepairOutcome::Unrepairable, detail, None)

@@ -6,7 +6,7 @@ use std::io::Read;
 use strongroom_digest::Algorithm;
 use strongroom_registry::fixity::{self as record, Finding, WatchedCopy};
 use strongroom_registry::{FindingId, FindingState, WaitReason};
-use strongroom_storage::{Key, PutCondition, PutOptions, StorageError, Store, Thawing};
+use strongroom_storage::{Key, PutCondition, PutOptions, Retrieval, StorageError, Store};
 
 use super::OperationError;
 use super::check::{self, StoredBytes, Wrong};
@@ -21,8 +21,8 @@ pub(super) enum Source {
     Store(String),
     /// They were at hand elsewhere: whose they are.
     Spare(String),
-    /// They are being thawed in this store.
-    Thawing(String),
+    /// They are being retrieved in this store.
+    Retrieving(String),
     None(String),
 }
 
@@ -57,31 +57,31 @@ impl Case<'_> {
         let copied = copying.run(&others, reasons, &mut |body| self.put(&to, body))?;
         Ok(match copied {
             Copied::From(store) => Source::Store(store),
-            Copied::Retrieving(store) => Source::Thawing(store),
+            Copied::Retrieving(store) => Source::Retrieving(store),
             Copied::Nowhere(reasons) if reasons.is_empty() => Source::None("there is no other copy".into()),
             Copied::Nowhere(reasons) => Source::None(reasons.join("; ")),
         })
     }
 
-    /// Whether a finding waits for a copy that is being thawed, and no other copy can be read: there is nothing new to tell.
+    /// Whether a finding waits for a copy that is being retrieved, and no other copy can be read: there is nothing new to tell.
     pub(super) fn still_waits(&self, known: &Finding, copies: &[WatchedCopy]) -> Result<bool, OperationError> {
         if known.state != FindingState::Open || known.wait_reason != Some(WaitReason::Retrieval) {
             return Ok(false);
         }
-        let mut is_thawing = false;
+        let mut is_retrieving = false;
         for other in copying::others(copies, &self.copy.store) {
             let key = Key::new(other.key.as_str()).map_err(StorageError::from)?;
             match self.home.store(&other.store)?.head(&key) {
                 Ok(head) if head.readable => return Ok(false),
-                Ok(_) => is_thawing |= matches!(copying::retrieve(self.home, other), Ok(Thawing::UnderWay)),
+                Ok(_) => is_retrieving |= matches!(copying::retrieve(self.home, other), Ok(Retrieval::UnderWay)),
                 Err(error) if error.is_not_found() || error.is_away() => {}
                 Err(error) => return Err(error.into()),
             }
         }
-        if is_thawing {
+        if is_retrieving {
             self.look_again_first()?;
         }
-        Ok(is_thawing)
+        Ok(is_retrieving)
     }
 
     /// Says in the finding what it waits for. The copy stays due.
@@ -142,7 +142,7 @@ impl Case<'_> {
             StoredBytes::Right | StoredBytes::Attested { .. } => Ok(Ok(())),
             _ => Err(StorageError::Unusable {
                 store: to.store.name().to_owned(),
-                reason: format!("{} was replaced and does not read back right", to.key),
+                reason: format!("{} was replaced and does not read back as recorded", to.key),
             }
             .into()),
         }

@@ -232,7 +232,8 @@ impl Case<'_> {
     }
 
     fn close(&self, id: FindingId, detail: &str, kept: &[String]) -> Result<(), OperationError> {
-        let evidence = if kept.is_empty() { String::new() } else { format!("; bad bytes kept as {}", kept.join(", ")) };
+        let evidence =
+            if kept.is_empty() { String::new() } else { format!("; corrupt bytes kept as {}", kept.join(", ")) };
         let detail = format!("{detail}{evidence}");
         let event = self.event("recovery", "success", detail.clone(), "as this program writes it".into())?;
         self.home.registry.write(move |tx| {

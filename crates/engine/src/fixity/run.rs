@@ -21,7 +21,7 @@ const TASKS_AT_ONCE: usize = 500;
 /// Reasons kept in a summary.
 const ERRORS_KEPT: usize = 5;
 
-/// A copy last looked at by then is due.
+/// A copy last inspected by then is due.
 pub(super) fn due_before(home: &Home, now: Time) -> Time {
     let interval = i64::try_from(home.settings.fixity.max_age.as_micros()).unwrap_or(i64::MAX);
     Time(now.0.saturating_sub(interval))
@@ -52,7 +52,7 @@ pub fn enqueue_due(home: &Home, request: &FixityRequest) -> Result<u64, EngineEr
 }
 
 /// Checks due copies here and now, oldest first, through the same steps as the workers; `progress` hears of each object
-/// in a store that is done. What somebody else works on is left to the workers.
+/// in a store that is done. What another process works on is left to the workers.
 pub fn run(
     home: &Home,
     request: &FixityRequest,
@@ -156,7 +156,7 @@ pub(crate) fn finding(home: &Home, scope: Scope, id: FindingId) -> Result<Findin
     })
 }
 
-/// Tries to repair what a finding tells of, here and now, on behalf of an actor.
+/// Tries to repair what a finding is about, in this process, on behalf of an actor.
 pub fn repair(home: &Home, id: FindingId, actor: Option<&Actor>) -> Result<RepairOutcome, EngineError> {
     let finding = finding(home, Scope::System, id)?;
     if finding.state == FindingState::Repaired {
@@ -179,7 +179,7 @@ pub fn repair(home: &Home, id: FindingId, actor: Option<&Actor>) -> Result<Repai
         }
     };
     match treated {
-        // A person who asks for a repair is told that nothing is wrong.
+        // A person who asks for a repair is shown that nothing is wrong.
         Ok(RepairOutcome::Attested) => Ok(RepairOutcome::Right),
         Ok(outcome) => Ok(outcome),
         Err(OperationError::Busy(until)) => Err(EngineError::Usage(format!(

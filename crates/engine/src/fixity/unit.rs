@@ -32,7 +32,7 @@ type Attested = (ContentId, String, Time, Proof, EventRow);
 /// What one unit came to.
 #[derive(Debug, Default)]
 pub(super) struct Checked {
-    /// When to look again for what somebody else holds.
+    /// When to look again for what another process holds.
     pub(super) busy_until: Option<Time>,
     /// The first thing that could not be checked, and why.
     pub(super) failure: Option<EngineError>,
@@ -45,7 +45,7 @@ pub(super) struct Unit<'a> {
     pub(super) home: &'a Home,
     pub(super) object: ObjectId,
     pub(super) store: &'a str,
-    /// Copies last looked at later are fresh.
+    /// Copies last inspected later are fresh.
     pub(super) before: Time,
     /// On whose behalf; none for the program itself.
     pub(super) actor: Option<&'a Actor>,
@@ -186,8 +186,8 @@ impl Unit<'_> {
         Ok(())
     }
 
-    /// Looks at a page with two threads, with how long after the beginning each was done; none for what was not looked at any
-    /// more.
+    /// Inspects a page with two threads, with how long after the beginning each was done; none for what was not
+    /// inspected any more.
     fn look(&self, store: &dyn Store, page: &[WatchedCopy]) -> Vec<Option<Looked>> {
         let begun = Instant::now();
         let next = AtomicUsize::new(0);
@@ -242,7 +242,7 @@ fn count(
             summary.damaged += 1;
             summary.unrepairable += 1;
         }
-        Ok(RepairOutcome::Thawing) => {
+        Ok(RepairOutcome::Retrieving) => {
             summary.postponed += 1;
             return Ok(());
         }

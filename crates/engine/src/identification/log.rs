@@ -1,5 +1,5 @@
 //! What the stores keep of an identification anew: a file in the object's `logs/` with the formats that changed and the events
-//! that tell of it. Of files whose answer stayed the same nothing is kept there: a registry that is made from the stores has
+//! that name it. Of files whose answer stayed the same nothing is kept there: a registry that is made from the stores has
 //! them identified anew once more, with the same answer.
 
 use serde::Serialize;

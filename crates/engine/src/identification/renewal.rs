@@ -36,7 +36,7 @@ pub(super) struct Renewal<'a> {
 /// What came of one file.
 enum Outcome {
     Found(Format),
-    /// Its copies cannot be read before they are thawed.
+    /// Its copies cannot be read before they are retrieved.
     Cold,
     /// No copy could be read, for these reasons.
     Failed(String),
@@ -55,7 +55,7 @@ impl Renewal<'_> {
         let Some(object) = self.home.registry.read(|tx| objects::get(tx, Scope::System, self.object))? else {
             return Ok(());
         };
-        // While somebody works on the object nothing could be recorded: reading would be for nothing.
+        // While a worker works on the object nothing could be recorded: reading would be for nothing.
         drop(ObjectHold::take(self.home, object.id)?);
         let give_up_at = summary.failed + FAILURES;
         let list = |after, limit| -> Result<_, OperationError> {
@@ -121,7 +121,7 @@ impl Renewal<'_> {
             return Ok(Outcome::Cold);
         }
         if reasons.is_empty() {
-            reasons.push("no copy of it is known to be right".into());
+            reasons.push("no copy of it is known to be correct".into());
         }
         Ok(Outcome::Failed(reasons.join("; ")))
     }
@@ -245,7 +245,7 @@ impl Renewal<'_> {
     }
 
     /// The event of an answer that changed. Its identifier follows from how many there were before, so that one whose recording
-    /// was cut short after the log is told once.
+    /// was cut short after the log is reported once.
     fn event(
         &self,
         object: &Object,

@@ -45,15 +45,15 @@ pub struct Behind {
 /// What identifying anew came to.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct ReidentifySummary {
-    /// Objects looked at to the end.
+    /// Objects inspected to the end.
     pub objects: u64,
     /// Files that are something else now, or found in another way.
     pub changed: u64,
     /// Files that are what they were.
     pub unchanged: u64,
-    /// Files whose copies cannot be read before they are thawed.
+    /// Files whose copies cannot be read before they are retrieved.
     pub cold: u64,
-    /// Objects that somebody else works on: left to the workers.
+    /// Objects that another process works on: left to the workers.
     pub postponed: u64,
     /// Files that could not be read.
     pub failed: u64,
@@ -91,7 +91,7 @@ pub fn enqueue(home: &Home, request: &ReidentifyRequest) -> Result<u64, EngineEr
 }
 
 /// Identifies anew here and now, through the same steps as the workers; `progress` hears of each object that is done. What
-/// somebody else works on is left to the workers.
+/// another process works on is left to the workers.
 pub fn run(
     home: &Home,
     request: &ReidentifyRequest,

@@ -1,5 +1,5 @@
 //! A part of a store, read wherever an identification asks. Reads are blocks that grow while they follow each other, so that
-//! a look at the beginning costs little and a long way through a file few requests.
+//! an inspection of the beginning costs little and a long way through a file few requests.
 
 use std::cell::RefCell;
 use std::io::{self, Read};

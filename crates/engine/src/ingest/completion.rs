@@ -26,7 +26,7 @@ use crate::interruptible::Interruptible;
 use crate::paging::pages;
 use crate::workflow::{StageContext, StageError};
 
-/// Contents looked up at once, and most of those missing that are told at once.
+/// Contents looked up at once, and most of those missing that are reported at once.
 const CONTENTS_AT_ONCE: usize = 1_000;
 
 /// The first contents of a version that a store does not show under the version's identifier with their size; none where
@@ -94,8 +94,9 @@ impl<'v> Brought<'v> {
     }
 }
 
-/// Makes what a store lacks of a version that is being committed, until it lacks nothing. `are_proved` tells that this attempt has
-/// seen, under the object's lease, that every copy is proved: only what is made again since is to be proved then.
+/// Makes what a store lacks of a version that is being committed, until it lacks nothing. `are_proved` says that this
+/// attempt has seen, under the object's lease, that every copy is proved: only what is made again since is to be
+/// proved then.
 pub(super) fn complete(
     context: &StageContext<'_>,
     brought: &Brought<'_>,

@@ -368,7 +368,7 @@ fn located(source: &PackageSource) -> Result<(PackageSource, String), EngineErro
         std::io::ErrorKind::NotFound => {
             EngineError::NotFound { what: "file or folder", name: shown.clone(), hint: String::new() }
         }
-        _ => EngineError::Io { act: "look at", path: shown.clone(), source: error },
+        _ => EngineError::Io { act: "inspect", path: shown.clone(), source: error },
     })?;
     if absolute.to_str().is_none() {
         return Err(EngineError::Usage(format!("{shown:?} is not UTF-8")).next("give the deposit a path that is"));

@@ -206,7 +206,7 @@ fn record_missing(
     })
 }
 
-/// Tells staged bytes that are wrong themselves from a store that does not take them.
+/// Distinguishes staged bytes that are wrong themselves from a store that does not take them.
 fn check_staged(context: &StageContext<'_>, suspect: &KeptContent) -> Result<(), StageError> {
     let (key, offset) = suspect.staged.clone();
     staged::require(context, &StagedBytes { key, offset, size: suspect.size, sha512: suspect.sha512 })

@@ -56,7 +56,7 @@ pub(super) fn hold_object(context: &StageContext<'_>) -> Result<(Hold, Facts, Re
     let item = context.item.id;
     let (hold, facts) = context.write(move |tx, claim| {
         let facts = interim::facts(tx, item)?;
-        // Where it cannot be read, it is told below.
+        // Where it cannot be read, it is reported below.
         let resolved = facts.get("resolved").and_then(|text| serde_json::from_str::<Resolved>(text).ok());
         let Some(resolved) = resolved else { return Ok((None, facts)) };
         let until = tx.now()?.plus(lease);

@@ -6,7 +6,7 @@ use strongroom_registry::{ItemId, RegistryError, Transaction};
 use crate::paging::pages;
 use crate::workflow::{StageContext, StageError};
 
-/// How many rows of files are looked at and decided at once.
+/// How many rows of files are inspected and decided at once.
 pub(super) const ROWS_AT_ONCE: usize = 500;
 
 /// The item's files, in byte order of the path.

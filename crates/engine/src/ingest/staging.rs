@@ -37,7 +37,7 @@ pub(crate) fn open(context: &StageContext<'_>, key: &str, offset: u64, size: u64
     }
 }
 
-/// Tells whether staged files are still there, as far as that can be seen without reading them.
+/// Says whether staged files are still there, as far as that can be seen without reading them.
 #[derive(Default)]
 pub(crate) struct Presence {
     last: Option<(String, Option<u64>)>,
@@ -197,7 +197,7 @@ impl<'a, 'c> Staging<'a, 'c> {
         })
     }
 
-    /// Gives back the space of an archive that has been read.
+    /// Returns the space of an archive that has been read.
     pub(crate) fn release_spool(&mut self) -> Result<(), StageError> {
         if self.spooled == 0 {
             return Ok(());
@@ -325,7 +325,7 @@ impl<'a, 'c> Staging<'a, 'c> {
             return Ok(());
         }
         self.growth_refused = true;
-        Err(StageError::Transient("no room in staging".into()))
+        Err(StageError::Transient("no space in staging".into()))
     }
 
     /// Puts the pack: the last files, which are recorded with the end of the stage.
@@ -384,7 +384,7 @@ impl<'a, 'c> Staging<'a, 'c> {
     }
 }
 
-/// What files are identified with. Without it a deposit waits: none is taken in unlooked at.
+/// What files are identified with. Without it a deposit waits: no file is ingested without identification.
 pub(crate) fn identifying(context: &StageContext<'_>) -> Result<Identifying, StageError> {
     Identifying::of(context.home).map_err(|error| StageError::Transient(error.chain()))
 }
@@ -452,7 +452,7 @@ impl Read for WatchedReader<'_> {
     }
 }
 
-/// Tells an interruption from trouble with the file that is read.
+/// Distinguishes an interruption from errors of the file that is read.
 pub(crate) fn interruption(context: &StageContext<'_>, path: &Path, error: &io::Error) -> StageError {
     match context.task.check() {
         Err(reason) => reason.into(),

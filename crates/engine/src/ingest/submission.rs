@@ -35,7 +35,7 @@ pub(crate) struct Package {
     pub(crate) size: Option<u64>,
 }
 
-/// What is submitted. Whoever makes one has checked that institution and collection take deposits.
+/// What is submitted. The caller that makes one has checked that institution and collection take deposits.
 pub(crate) struct Submission<'s> {
     pub(crate) batch: BatchId,
     pub(crate) institution: InstitutionId,

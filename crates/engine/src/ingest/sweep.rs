@@ -128,7 +128,7 @@ pub(crate) fn finish_discarding(home: &Home, version: &Version) -> Result<(), St
 }
 
 /// Removes what was put under the identifier of a discarded version, in every store that it may have been written to; whether
-/// all of them were there. Nobody waits for one that was taken out of use: it may be gone for good.
+/// all of them were there. The sweep does not wait for one that was taken out of use: it may be gone for good.
 fn remove_bytes(home: &Home, version: &Version) -> Result<bool, EngineError> {
     let object = home.registry.read(|tx| objects::get(tx, Scope::System, version.object))?;
     let Some(object) = object else { return Ok(true) };
@@ -165,7 +165,8 @@ fn stores_of<'h>(home: &'h Home, version: &Version) -> Result<Vec<&'h dyn Store>
             None if home.is_retired(&name)? => {}
             None => {
                 return Err(EngineError::Settings(format!(
-                    "version {} with the id {id} was given up and may have bytes in store {name}, which they do not name; next: \
+                    "version {} with the id {id} was discarded and may have bytes in store {name}, which they do not \
+                     name; next: \
                      name the store again, so that these are removed; one that is gone for good is taken out of use with \
                      \"strongroom store retire {name}\" while it is named",
                     version.number

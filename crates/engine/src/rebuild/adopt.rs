@@ -1,5 +1,5 @@
 //! One object in one store against the registry: nothing new, copies and acts that the registry does not know, versions it
-//! does not know, or a contradiction, which is told and never written over.
+//! does not know, or a contradiction, which is reported and never written over.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -23,7 +23,7 @@ use crate::layout::version_number;
 pub(super) struct Taking<'a> {
     pub(super) home: &'a Home,
     pub(super) store: &'a dyn Store,
-    /// Whether the registry is behind its stores, so that nobody else can be at work with it.
+    /// Whether the registry is behind its stores, so that no other process can be at work with it.
     pub(super) is_behind: bool,
     /// Where only what there is to do is counted: what was counted in stores before this one.
     pub(super) dry_run: Option<&'a Counted>,
@@ -73,7 +73,7 @@ impl<'a> Taking<'a> {
         };
         if known.institution_identifier != institution {
             return Err(RebuildError::Object(format!(
-                "it lies in the storage root of {institution}, and the registry has it under {}",
+                "it is in the storage root of {institution}, and the registry has it under {}",
                 known.institution_identifier
             )));
         }
@@ -210,7 +210,7 @@ impl<'a> Taking<'a> {
         self.home.registry.write(move |tx| rows::discard_version(tx, &given_up))?;
         finish_discarding(self.home, version).map_err(|error| {
             RebuildError::Object(format!(
-                "version {} with the id {} was given up, and what is left of it could not be removed: {error}",
+                "version {} with the id {} was discarded, and what is left of it could not be removed: {error}",
                 version.number, version.id
             ))
         })
@@ -235,7 +235,7 @@ impl<'a> Taking<'a> {
             return Ok(());
         }
         Err(RebuildError::Object(format!(
-            "version {} is being committed by the registry with another inventory than lies there; nothing is changed",
+            "version {} is being committed by the registry with another inventory than is there; nothing is changed",
             version.number
         )))
     }

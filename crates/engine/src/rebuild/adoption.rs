@@ -1,6 +1,6 @@
 //! Adoption: a registry takes up what its stores know and it does not, because it was restored from a backup, or because a
-//! store joins it. While it is behind, it can only be read; the stores are taken over first, so that whoever still works
-//! with another state of the registry is stopped by their marks, and then walked one after the other.
+//! store joins it. While it is behind, it can only be read; the stores are taken over first, so that the caller that
+//! still works with another state of the registry is stopped by their marks, and then walked one after the other.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -16,11 +16,11 @@ use super::{RebuildError, Summary};
 use crate::watermark::{self, StoredWatermark};
 use crate::{EngineError, Home, crash_point};
 
-/// How long an adoption is nobody else's without being kept, in microseconds.
+/// How long an adoption belongs to its process without being renewed, in microseconds.
 const LEASE: i64 = 60_000_000;
 /// How often it is kept.
 const KEEP_EVERY: Duration = Duration::from_secs(10);
-/// How often a store is walked whose mark tells of acts that were done meanwhile.
+/// How often a store is walked whose mark names acts that were done meanwhile.
 const ROUNDS: u32 = 5;
 /// Objects that others work on are asked for again: how many are remembered, and for how long.
 const POSTPONED: usize = 10_000;
@@ -70,7 +70,7 @@ pub(super) fn begin(home: &Home) -> Result<HeldAdoption<'_>, EngineError> {
             let terms =
                 marks.iter().map(|(_, found)| if let StoredWatermark::Watermark(mark) = found { mark.term } else { 0 });
             epoch = epoch::enter_term(tx, terms.max().unwrap_or(0))?;
-            // Whoever held an object did so in the name of a registry that was lost.
+            // The caller that held an object did so in the name of a registry that was lost.
             record::clear_leases(tx)?;
         }
         let adoption = Adoption { holder: me.clone(), until: now.plus(LEASE).0, pending };
@@ -86,7 +86,7 @@ pub(super) fn begin(home: &Home) -> Result<HeldAdoption<'_>, EngineError> {
 }
 
 impl HeldAdoption<'_> {
-    /// Keeps it; refused where somebody else has taken it over.
+    /// Keeps it; refused where another process has taken it over.
     fn keep(&mut self) -> Result<(), EngineError> {
         if self.kept_at.elapsed() < KEEP_EVERY {
             return Ok(());
@@ -131,7 +131,7 @@ impl HeldAdoption<'_> {
     }
 }
 
-/// The acts that a store's mark tells, once it is the registry's own.
+/// The acts that a store's mark says, once it is the registry's own.
 pub(super) fn acts(store: &dyn Store) -> Result<u64, EngineError> {
     Ok(match watermark::read(store)? {
         StoredWatermark::Watermark(mark) => mark.acts,
@@ -185,7 +185,7 @@ pub fn adopt(home: &Home, request: &AdoptRequest, progress: &mut dyn FnMut(&Summ
             if !is_pending || !is_whole {
                 break;
             }
-            // Somebody who does not know yet that the store was taken over may have done an act behind the walk.
+            // A process that does not know yet that the store was taken over may have done an act behind the walk.
             if acts(store)? == before {
                 held.settle(name, before)?;
                 crash_point("rebuild.adoption.settled");
@@ -246,7 +246,7 @@ pub(super) fn walk(
     Ok(is_whole)
 }
 
-/// Tells why an object was not taken up; false where asking again may help.
+/// Says why an object was not imported; false where asking again may help.
 fn note(fault: RebuildError, store: &str, root: &Key, summary: &mut Summary) -> Result<bool, EngineError> {
     let (reason, may_help) = match fault {
         RebuildError::Object(reason) => (reason, false),

@@ -1,4 +1,4 @@
-//! Which stores hold an object and its contents, seen by asking for each key. Whoever is asked about nothing but a look:
+//! Which stores hold an object and its contents, seen by asking for each key. A store is only read here:
 //! every copy found is due to be read at once.
 
 use strongroom_digest::Digest;
@@ -41,7 +41,7 @@ pub(super) fn put(
                     continue;
                 }
                 Ok(None) => {
-                    summary.note(name, root.as_str(), "nothing lies there");
+                    summary.note(name, root.as_str(), "there is nothing");
                     continue;
                 }
                 Err(error) => {

@@ -17,7 +17,7 @@ use super::{RebuildError, Summary};
 use crate::Home;
 use crate::hold::ObjectHold;
 
-/// The largest file of `logs/` that is looked at.
+/// The largest file of `logs/` that is inspected.
 const LARGEST: u64 = 16 << 20;
 /// Formats put at once.
 const FORMATS_AT_ONCE: usize = 300;
@@ -127,14 +127,14 @@ fn is_known(home: &Home, log: &Log) -> Result<bool, RebuildError> {
     Ok(home.registry.read(|tx| rows::has_event(tx, last.id))?)
 }
 
-/// Notes the files that are too large to be looked at: what they say of later acts is not taken up.
+/// Notes the files that are too large to be inspected: what they say of later acts is not taken up.
 pub(super) fn note_too_large(store: &dyn Store, of: Of<'_>, summary: &mut Summary) -> Result<(), RebuildError> {
     for listed in store.list(&of.root.join("logs")?)? {
         let listed = listed?;
         if listed.size > LARGEST {
             let reason = format!(
-                "it has {} bytes, and no log that this program writes has more than {LARGEST}: what it tells of later acts \
-                 is not in the registry; look at it, and take it away by hand if it is not yours",
+                "it has {} bytes, and no log that this program writes has more than {LARGEST}: the later acts in it \
+                 are not in the registry; inspect it, and remove it by hand if it is not yours",
                 listed.size
             );
             summary.note(store.name(), listed.key.as_str(), reason);

@@ -31,7 +31,7 @@ const PROBLEMS_KEPT: usize = 1_000;
 /// What came of a rebuild.
 #[derive(Debug, Clone, Default)]
 pub struct Summary {
-    /// Objects that were looked at and are in the registry now, once for each store.
+    /// Objects that were inspected and are in the registry now, once for each store.
     pub objects: u64,
     /// Objects among them of which the registry knew everything.
     pub known: u64,
@@ -101,7 +101,7 @@ impl Summary {
 enum RebuildError {
     /// The object cannot be read; the others can.
     Object(String),
-    /// Somebody else works on the object, until then.
+    /// Another process works on the object, until then.
     Busy(Time),
     /// The registry failed.
     Stop(EngineError),

@@ -275,7 +275,7 @@ impl<'r> Rebuilding<'r> {
     }
 }
 
-/// A version whose rows are all there, as one that a record tells of.
+/// A version whose rows are all there, as one that a record names.
 fn committed(version: &Version) -> RecordedVersion {
     RecordedVersion {
         id: version.id,

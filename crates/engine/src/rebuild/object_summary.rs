@@ -1,5 +1,5 @@
-//! A first look at an object in a store: its root inventory is read once, which proves it against its sidecar and says which
-//! object and version it is of.
+//! A first inspection of an object in a store: its root inventory is read once, which proves it against its sidecar
+//! and says which object and version it is of.
 
 use std::io::Read as _;
 

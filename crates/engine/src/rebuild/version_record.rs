@@ -32,7 +32,7 @@ impl Rebuilding<'_> {
         }
         let Some(digest) = &held.record else {
             if held.state.is_empty() {
-                // The version of an object that was taken out: what it was, the last version's record tells.
+                // The version of an object that was taken out: what it was, the last version's record says.
                 return Ok(());
             }
             return Err(RebuildError::Object(format!("version {number} has no {}", record::path(number))));
@@ -224,8 +224,8 @@ impl Rebuilding<'_> {
 fn conflict(object: &str, found: GenerationId, known: GenerationId) -> RebuildError {
     RebuildError::Object(format!(
         "conflict: it says that it is the object {object}, which the registry has as generation {known}; this is generation \
-         {found}, and the earlier of them was never taken out. Nothing is replaced. next: look at both and set the one \
-         aside that is not the object's, then rebuild again"
+         {found}, and the earlier of them was never taken out. Nothing is replaced. next: inspect both and move the \
+         one away that is not the object's, then rebuild again"
     ))
 }
 

@@ -1,4 +1,4 @@
-//! The walk over a preservation store: one listing, in which each institution's storage root is looked at once and each
+//! The walk over a preservation store: one listing, in which each institution's storage root is inspected once and each
 //! object root is found by its declaration.
 
 use strongroom_ocfl::StorageRoot;

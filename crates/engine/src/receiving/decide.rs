@@ -145,7 +145,7 @@ fn earlier(tx: &mut dyn Transaction, upload: &Upload) -> Result<Option<Item>, Re
     }
 }
 
-/// The upload as the look saw it, if nobody decided about it in between.
+/// The upload as the scan saw it, if no other process decided about it in between.
 fn as_seen(tx: &mut dyn Transaction, id: UploadId, etag: &str) -> Result<Option<Upload>, RegistryError> {
     Ok(record::get(tx, Scope::System, id)?.filter(|upload| upload.etag == etag))
 }
@@ -156,7 +156,7 @@ fn gone(tx: &mut dyn Transaction, id: UploadId, etag: &str) -> Result<(), Regist
     match (upload.state, upload.item) {
         (UploadState::Submitted | UploadState::Removing | UploadState::Removed, _) => Ok(()),
         (_, None) => record::drop_upload(tx, id),
-        (_, Some(_)) => record::decide(tx, id, &Fate::new(UploadState::Withdrawn, "it was taken away")),
+        (_, Some(_)) => record::decide(tx, id, &Fate::new(UploadState::Withdrawn, "it was removed")),
     }
 }
 

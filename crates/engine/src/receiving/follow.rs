@@ -1,5 +1,5 @@
 //! What became of uploads: how their work items ended, which of them are removed and when, and who is warned of it. An upload
-//! that is wrong stays for a while; one that failed for other reasons, or that a person cancelled, stays until somebody
+//! that is wrong stays for a while; one that failed for other reasons, or that a person cancelled, stays until a person
 //! takes it away.
 
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::ingest::is_taken_in;
 use crate::runtime::Shutdown;
 use crate::{EngineError, Home, paging};
 
-/// Uploads looked at at once.
+/// Uploads inspected at once.
 const PAGE: usize = 200;
 
 /// Follows up on every upload for which something is due. One that cannot be followed up keeps no other from it; the first
@@ -152,7 +152,7 @@ fn fate_by(tx: &mut dyn Transaction, item: &Item, retention: i64) -> Result<Fate
         ItemStatus::Cancelled | ItemStatus::Deleted => Fate::new(UploadState::Cancelled, note),
         // Only what was read in the upload itself makes it invalid.
         ItemStatus::Failed if item.is_verdict => {
-            // From now on, not from when it failed: nobody could read of it while nothing ran.
+            // From now on, not from when it failed: no one could read the notice while nothing ran.
             let remove_after = Some(tx.now()?.plus(retention));
             Fate { remove_after, ..Fate::new(UploadState::Invalid, note) }
         }
@@ -177,7 +177,7 @@ fn warn(home: &Home, upload: &Upload) -> Result<(), EngineError> {
     })?)
 }
 
-/// Begins the removal of what was taken in or not valid, unless somebody took it up again; whether it is to be removed now.
+/// Begins the removal of what was ingested or not valid, unless its work item continues; whether it is to be removed now.
 fn begin_removal(home: &Home, upload: &Upload, note: &str) -> Result<bool, EngineError> {
     let (id, etag, note) = (upload.id, upload.etag.clone(), note.to_owned());
     Ok(home.registry.write(move |tx| {

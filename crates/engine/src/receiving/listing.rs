@@ -53,13 +53,13 @@ impl Folder {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ListedUpload {
     pub(super) seen: ScannedUpload,
-    /// Whether it may be a bag, by what a listing tells.
+    /// Whether it may be a bag, by what a listing says.
     pub(super) is_bag: bool,
-    /// When the look at it began: it was as it was seen then or later.
+    /// When the scan of it began: it was as it was seen then or later.
     pub(super) since: Time,
 }
 
-/// Looks at one upload as it is now; none where nothing lies there.
+/// Inspects one upload as it is now; none where nothing lies there.
 pub(super) fn look_at(
     store: &dyn Store,
     key: &str,

@@ -2,7 +2,7 @@
 //! top of an institution's place is one upload: an archive, or a folder that holds `bagit.txt`.
 //!
 //! Looks only compare: what lies there against what was last known. So an interrupted look is made good by the next one,
-//! and two processes that look at once do no more than one. An upload becomes a work item in the transaction that notes
+//! and two processes that scan at once do no more than one. An upload becomes a work item in the transaction that notes
 //! it, and its bytes are named by their etag for as long as it is worked on.
 
 mod decide;

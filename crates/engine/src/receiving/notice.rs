@@ -85,7 +85,7 @@ fn deliver(home: &Home, message: &Message) -> Result<Delivery, EngineError> {
     let (Some(upload), problems, now) = found else { return set_obsolete(home, message) };
     if !home.settings.stores.contains_key(&upload.store) {
         return Ok(Delivery::Undeliverable(format!(
-            "the settings have no store {}, in which the upload lies that the notice is about",
+            "the settings have no store {}, which has the upload that the notice is about",
             upload.store
         )));
     }
@@ -117,7 +117,7 @@ fn deliver(home: &Home, message: &Message) -> Result<Delivery, EngineError> {
     Ok(if is_recorded { Delivery::Made } else { Delivery::Obsolete })
 }
 
-/// The upload, where its removal is still to be told of.
+/// The upload, where its removal is still to be reported.
 fn to_warn_of(tx: &mut dyn Transaction, id: UploadId, etag: &str) -> Result<Option<Upload>, RegistryError> {
     let upload = record::get(tx, Scope::System, id)?;
     Ok(upload

@@ -1,4 +1,4 @@
-//! What is told of uploads: what waits and why, and what became of it.
+//! What is shown of uploads: what waits and why, and what became of it.
 
 use strongroom_registry::items::{self, Item};
 use strongroom_registry::receiving::{self as record, Upload};
@@ -102,7 +102,7 @@ fn report(home: &Home, tx: &mut dyn Transaction, upload: Upload) -> Result<Uploa
 /// What an upload that is worked on waits for is what its item says.
 fn note(upload: &Upload, item: Option<&Item>) -> Option<String> {
     match upload.state {
-        UploadState::Settling => Some("watched until it no longer changes".to_owned()),
+        UploadState::Settling => Some("waits until it no longer changes (quiet period)".to_owned()),
         UploadState::Submitted => item.and_then(|item| item.note.clone()),
         _ => upload.note.clone(),
     }

@@ -12,7 +12,7 @@ use crate::{EngineError, Home};
 
 /// How a work item names an upload as its source.
 const SCHEME: &str = "upload:";
-/// Enough of an archive to tell what it is.
+/// Enough of an archive to recognise it.
 const HEAD: u64 = 600;
 
 /// Where an upload lies: a key of a receiving store.

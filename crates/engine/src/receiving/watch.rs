@@ -1,6 +1,6 @@
-//! One turn of the watching: a look at every place, those first that waited longest, each for its share of the keys that a
-//! turn may list. What one place does not need falls to the others, so that a place of millions keeps nobody waiting; it is
-//! listed on from where the turn before left it.
+//! One scan: every place is listed, those first that waited longest, each for its share of the keys that a
+//! turn may list. What one place does not need falls to the others, so that a place with millions of keys delays no
+//! other place; it is listed on from where the turn before left it.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ const LEAST_SHARE: u64 = 1_000;
 /// What a turn came to.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct ScanSummary {
-    /// Places looked at.
+    /// Places inspected.
     pub places: u64,
     /// Of those: not listed to their end; the next turn goes on.
     pub unfinished: u64,
@@ -42,7 +42,7 @@ pub struct ScanSummary {
     pub removed: u64,
 }
 
-/// Looks at what became of earlier uploads, and at every place once. Neither an upload nor a place that fails keeps others
+/// Follows up on earlier uploads, and scans every place once. Neither an upload nor a place that fails keeps others
 /// from it; the first failure is the error of the turn. Asked to stop, it keeps how far it came.
 pub fn watch(home: &Home, stop: &Shutdown) -> Result<ScanSummary, EngineError> {
     let mut watched = ScanSummary::default();
@@ -96,7 +96,7 @@ struct Listed {
     is_whole: bool,
 }
 
-/// A look at one place.
+/// A scan of one place.
 struct Look<'a> {
     home: &'a Home,
     place: &'a Place,
@@ -261,7 +261,7 @@ impl<'a> Look<'a> {
         }
     }
 
-    /// What is to be done about an upload that is as it was when it was last looked at.
+    /// What is to be done about an upload that is as it was when it was last inspected.
     fn act_on_quiet(&self, upload: &Upload, found: ListedUpload) -> Option<Act> {
         let settle = i64::try_from(self.home.settings.receiving.quiet_period.as_micros()).unwrap_or(i64::MAX);
         let quiet = found.since.0.saturating_sub(upload.changed_at.0);

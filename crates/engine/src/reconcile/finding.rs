@@ -9,11 +9,11 @@ pub enum Code {
     ObjectUnknown,
     /// An object of the record that the record does not have in this store.
     ObjectUnrecorded,
-    /// An object without a root inventory that nobody writes.
+    /// An object without a root inventory that no work item writes.
     ObjectIncomplete,
     /// An object that should lie there.
     ObjectMissing,
-    /// An object that somebody worked on all the while.
+    /// An object that a worker worked on all the time.
     ObjectBusy,
     /// An object that the placement puts into this store, and that the store does not hold whole.
     ObjectLacking,
@@ -99,11 +99,11 @@ impl Code {
             Self::CopyMissing => "the registry says that the store holds the content, and it is not there",
             Self::CopySize => "the content has another size than the registry says: it is damaged",
             Self::CopyUnknown => "the object holds bytes that the registry does not have in this store",
-            Self::VersionDiscarded => "bytes of a version that was given up lie in the object; no inventory names them",
+            Self::VersionDiscarded => "the object has bytes of a version that was discarded; no inventory names them",
             Self::InventoryMissing => "a declaration, inventory or sidecar of the object is missing",
             Self::RootDeclaration => "a file that declares the storage root is missing or differs",
             Self::FileForeign => "the file belongs to no object and no storage root",
-            Self::NameUnusable => "the name is none that a store can keep, so what lies there cannot be read",
+            Self::NameUnusable => "the name is none that a store can keep, so the file cannot be read",
             Self::AssemblyAbandoned => "what was assembled for a work item that is not open",
             Self::StagingAbandoned => "what was staged for a work item that is not open",
         }

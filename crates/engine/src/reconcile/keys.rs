@@ -21,7 +21,7 @@ use crate::{EngineError, paging};
 
 /// Objects of the record read at once.
 const OBJECTS: usize = 1_000;
-/// Objects that somebody works on are asked for again: how many are remembered, and for how long.
+/// Objects that a worker works on are asked for again: how many are remembered, and for how long.
 const POSTPONED: usize = 10_000;
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -166,8 +166,8 @@ impl<'a> Reconciling<'a> {
         self.look_again(stored)
     }
 
-    /// Tells the versions that were given up and have something in an object without a root inventory; whether nothing else
-    /// lies there.
+    /// Reports the versions that were given up and have something in an object without a root inventory; whether
+    /// nothing else lies there.
     fn given_up_alone(&mut self, root: &Key) -> Result<bool, EngineError> {
         let (mut told, mut is_alone) = (None, true);
         for listed in self.store.list(root)? {
@@ -195,7 +195,7 @@ impl<'a> Reconciling<'a> {
         Ok(false)
     }
 
-    /// Compares an object once more, while nobody can change it, and tells what still differs.
+    /// Compares an object once more, while no process can change it, and says what still differs.
     fn look_again(&mut self, stored: StoredObject) -> Result<(), EngineError> {
         if !self.compare(&stored)? {
             if self.busy.len() < POSTPONED {
@@ -208,7 +208,7 @@ impl<'a> Reconciling<'a> {
         Ok(())
     }
 
-    /// The same for those that somebody worked on.
+    /// The same for those that a process worked on.
     fn ask_again(&mut self) -> Result<(), EngineError> {
         let begun = Instant::now();
         while !self.busy.is_empty() {
@@ -230,8 +230,8 @@ impl<'a> Reconciling<'a> {
         Ok(())
     }
 
-    /// Compares under the object's lease; false where somebody else has it. A registry that can only be read has nobody
-    /// who works with it.
+    /// Compares under the object's lease; false where another process has it. A registry that can only be read has no
+    /// process that works with it.
     fn compare(&mut self, stored: &StoredObject) -> Result<bool, EngineError> {
         let (home, store) = (self.home, self.store);
         let hold = match home.registry.refusal() {
@@ -258,7 +258,7 @@ impl<'a> Reconciling<'a> {
         let mut kept_at = Instant::now();
         let mut tell = |code: Code, path: &str, detail: Option<String>| self.differs(code, path, Some(object), detail);
         for listed in store.list(&root)? {
-            // What is no key was told when it went by.
+            // What is no key was reported when it went by.
             let Ok(listed) = listed else { continue };
             comparison.see(listed.key.as_str(), listed.size, &mut tell)?;
             if kept_at.elapsed() > Duration::from_secs(10) {

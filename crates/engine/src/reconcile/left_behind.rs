@@ -14,7 +14,7 @@ use crate::receiving::REMOVAL;
 use crate::{EngineError, background};
 
 impl Reconciling<'_> {
-    /// Tells assemblies that nothing is made of any more.
+    /// Reports assemblies that nothing is made of any more.
     pub(super) fn assemblies(&mut self) -> Result<(), EngineError> {
         for id in self.store.assemblies()? {
             let is_owned = self.is_being_written(&id)? || self.is_owned(&id)?;
@@ -26,7 +26,7 @@ impl Reconciling<'_> {
         Ok(())
     }
 
-    /// Tells what lies in staging that no work item has.
+    /// Says what lies in staging that no work item has.
     pub(super) fn staging(&mut self) -> Result<(), EngineError> {
         let mut last: Option<String> = None;
         for listed in self.store.list(&Key::ROOT)? {
@@ -68,7 +68,7 @@ impl Reconciling<'_> {
         }))
     }
 
-    /// Whether a work item of this identifier is open, or keeps what it has until somebody has looked at it.
+    /// Whether a work item of this identifier is open, or keeps what it has until a person has reviewed it.
     fn is_owned(&self, id: &str) -> Result<bool, EngineError> {
         let Ok(id) = id.parse::<ItemId>() else { return Ok(false) };
         let item = self.home.registry.read(|tx| items::get(tx, Scope::System, id))?;

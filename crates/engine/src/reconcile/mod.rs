@@ -62,7 +62,7 @@ pub fn run(
     Ok(reconciling.compared)
 }
 
-/// Tells each key that the registry has of an object in a store and that a listing of the object does not show with its
+/// Reports each key that the registry has of an object in a store and that a listing of the object does not show with its
 /// recorded size; the object root where nothing is shown. Takes no lease: work that goes on meanwhile may seem missing.
 pub(crate) fn missing_of_object(
     home: &Home,

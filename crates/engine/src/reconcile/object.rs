@@ -24,7 +24,7 @@ pub(super) struct Comparison<'a> {
     /// The object root, with `/` behind it.
     root: String,
     head: u64,
-    /// The version that is being made, whose keys are nobody's business yet.
+    /// The version that is being made, whose keys are not compared yet.
     open: Option<VersionId>,
     /// The version whose identifier was met last in a key that the record has no copy of, and whether it was given up.
     met: Option<(VersionId, bool)>,

@@ -10,7 +10,7 @@ pub(super) enum Place<'k> {
     Foreign,
 }
 
-/// Tells objects by the layout: an institution, three folders of three hexadecimal digits, the digest of the id.
+/// Reports objects by the layout: an institution, three folders of three hexadecimal digits, the digest of the id.
 pub(super) fn place(key: &str) -> Place<'_> {
     let mut ends = key.match_indices('/').map(|(at, _)| at);
     let Some(top) = ends.next() else { return Place::Foreign };

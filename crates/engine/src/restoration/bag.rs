@@ -14,8 +14,8 @@ use strongroom_registry::objects::{self, Digests, File, Object};
 use strongroom_registry::{Description, Layout, ProfileOrigin, versions};
 
 use super::proof::CopyReader;
+use super::retrieval::Requested;
 use super::target::{Delivery, Target};
-use super::thaw::Requested;
 use super::validation::validated;
 use super::{bag_trouble, for_each_page, object_name, parts, tags};
 use crate::content_name::in_package;
@@ -188,7 +188,7 @@ fn read_tags(
     let (version, charset) = declared(context, proof, object, file.since)?;
     let mut tags = Vec::new();
     proof.read(file, &mut |bytes| {
-        // What is odd about the lines was told when the deposit was taken in.
+        // What is odd about the lines was reported when the deposit was taken in.
         let parsed = TagFile { name: BAG_INFO, charset, version }.parse(bytes, &mut |_| {});
         tags = parsed.map_err(|error| StageError::Transient(format!("could not read {BAG_INFO}: {error}")))?;
         Ok(())

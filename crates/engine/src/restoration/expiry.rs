@@ -1,5 +1,6 @@
-//! What was put into the restoration store, and goes when its time has run out: only as it was put, never what somebody put
-//! in its place. What a restoration that stopped has left there is found by its row and has its time, too.
+//! What was put into the restoration store, and is removed when its time has ended: only as it was put, never what
+//! another program put in its place. What a restoration that stopped has left there is found by its row and has its
+//! time, too.
 
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use super::into_store::is_announced;
 use crate::runtime::Shutdown;
 use crate::{EngineError, Home, crash_point};
 
-/// Rows looked at at once.
+/// Rows inspected at once.
 const ROWS_AT_ONCE: usize = 200;
 
 /// What came of looking for what has had its time.
@@ -19,7 +20,7 @@ const ROWS_AT_ONCE: usize = 200;
 pub struct Expired {
     /// Removed.
     pub removed: u64,
-    /// Left alone, since somebody else had changed them.
+    /// Left alone, since another process had changed them.
     pub changed: u64,
 }
 
@@ -81,7 +82,7 @@ fn settle(home: &Home, one: &Restored) -> Result<(), EngineError> {
         Err(error) if error.is_not_found() => None,
         Err(error) => return Err(error.into()),
     };
-    // What lies there may be somebody else's: it has a time only where it is what the restoration was about to put.
+    // What lies there may be another process's: it has a time only where it is what the restoration was about to put.
     let is_ours = match (&head, one.announced()) {
         (Some(head), Some(announced)) => is_announced(store.as_ref(), &key, head, &announced)?,
         _ => false,

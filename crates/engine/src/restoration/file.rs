@@ -7,8 +7,8 @@ use strongroom_registry::Scope;
 use strongroom_registry::objects::{self, Object};
 
 use super::proof::CopyReader;
+use super::retrieval::Requested;
 use super::target::{Delivery, Target};
-use super::thaw::Requested;
 use super::{file_id, object_name};
 use crate::content_name::in_package;
 use crate::workflow::{StageContext, StageError};
@@ -23,7 +23,7 @@ pub(super) fn give(
     let (object, file) = context
         .registry()
         .read(|tx| objects::file(tx, scope, id, version))?
-        .ok_or_else(|| StageError::fatal(format!("the file {id} has been taken out")))?;
+        .ok_or_else(|| StageError::fatal(format!("the file {id} has been deleted")))?;
     let proof = CopyReader::new(context, &object, Requested::File(Box::new(file.clone())));
     let mut path = vec![object_name(&object)];
     path.extend(in_package(&file.path).split('/'));

@@ -65,7 +65,7 @@ pub(super) fn sync_folder(folder: &Path) -> Result<(), StageError> {
 }
 
 /// Gives what is finished its name, or the next one that is free. Where an earlier attempt of the item has done so already,
-/// that is enough: `is_result` tells by what has the name.
+/// that is enough: `is_result` says by what has the name.
 pub(super) fn name_partial(
     context: &StageContext<'_>,
     partial: &Partial,

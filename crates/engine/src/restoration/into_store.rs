@@ -1,4 +1,4 @@
-//! A result in a restoration store, below the institution. It is put only where nothing lies, at a place that no other work
+//! A result in a restoration store, below the institution. It is put only where there is nothing, at a place that no other work
 //! item has used. Where the store cannot make a put depend on that, each attempt has a place of its own.
 
 use std::io::{self, Read};
@@ -124,7 +124,7 @@ fn put_once(context: &StageContext<'_>, shelf: &Shelf, turn: &Turned, give: &mut
         }
         (Err(error @ StageError::Interrupted(_)), _) => Err(error),
         (_, Ok(Err(StorageError::Condition { .. }))) => Ok(Put::Occupied(announced)),
-        // Where the store failed, the writer only saw that nobody reads any more.
+        // Where the store failed, the writer only saw that no process reads any more.
         (_, Ok(Err(error))) if !matches!(error, StorageError::Source { .. }) => Err(error.into()),
         (Err(error), _) => Err(error),
         (Ok(_), Ok(Err(error))) => Err(error.into()),

@@ -12,11 +12,11 @@ mod names;
 mod pipe;
 mod proof;
 mod request;
+mod retrieval;
 mod selection;
 mod submission;
 mod tags;
 mod target;
-mod thaw;
 mod unpack;
 mod validation;
 

@@ -1,6 +1,6 @@
 //! Reading a content so that what comes out is right: proved by its SHA-512 on the way, from the next copy where one is
 //! wrong. A small content is proved before its first byte is handed on; a large one while it passes, and where it turns out
-//! wrong in the end, whoever writes begins again without that copy.
+//! wrong in the end, the caller that writes begins again without that copy.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
@@ -14,7 +14,7 @@ use strongroom_registry::objects::{self, Copy, File, Object};
 use strongroom_registry::{ContentId, CopyState, work};
 use strongroom_storage::{Key, StorageError, Store};
 
-use super::thaw::{self, Requested};
+use super::retrieval::{self, Requested};
 use crate::AGENT;
 use crate::content_name::in_package;
 use crate::fixity::{SuspectCopy, check_attempts, is_unreadable, is_unreadable_source, report_suspect};
@@ -36,7 +36,7 @@ pub(super) struct CopyReader<'c> {
     pub(super) avoided: RefCell<HashSet<(ContentId, String)>>,
     begin_again: Cell<bool>,
     /// Something lies in cold storage only.
-    needs_thaw: Cell<bool>,
+    needs_retrieval: Cell<bool>,
 }
 
 /// Why a copy is of no use.
@@ -49,7 +49,7 @@ enum UnusableCopy {
     Medium(String),
     /// It could not be read, which says nothing of it and may pass.
     Unreadable(String),
-    /// It has to be thawed first.
+    /// It has to be retrieved first.
     Cold(String),
     /// Its store is away.
     Away { store: String, reason: String },
@@ -57,22 +57,22 @@ enum UnusableCopy {
 
 impl<'c> CopyReader<'c> {
     pub(super) fn new(context: &'c StageContext<'c>, object: &'c Object, wanted: Requested) -> Self {
-        let (begin_again, needs_thaw) = (Cell::new(false), Cell::new(false));
-        Self { context, object, wanted, avoided: RefCell::default(), begin_again, needs_thaw }
+        let (begin_again, needs_retrieval) = (Cell::new(false), Cell::new(false));
+        Self { context, object, wanted, avoided: RefCell::default(), begin_again, needs_retrieval }
     }
 
     /// Runs `attempt` until it succeeds, or fails for another reason than a copy that was right only in the beginning. Where
     /// something lies in cold storage only, all that does is asked for, and the work item waits.
     pub(super) fn until_right<T>(&self, mut attempt: impl FnMut() -> Result<T, StageError>) -> Result<T, StageError> {
-        if self.context.fact::<bool>(thaw::ASKED)?.is_some() {
-            thaw::ask(self, &self.wanted)?;
+        if self.context.fact::<bool>(retrieval::ASKED)?.is_some() {
+            retrieval::request(self, &self.wanted)?;
         }
         let mut was_asked = false;
         loop {
             match attempt() {
                 // A store that says that all can be read, and then does not give it, is tried again another time.
-                Err(StageError::Transient(_)) if self.needs_thaw.take() && !was_asked => {
-                    thaw::ask(self, &self.wanted)?;
+                Err(StageError::Transient(_)) if self.needs_retrieval.take() && !was_asked => {
+                    retrieval::request(self, &self.wanted)?;
                     was_asked = true;
                 }
                 Err(error) if !matches!(error, StageError::Interrupted(_)) && self.begin_again.take() => {}
@@ -89,7 +89,7 @@ impl<'c> CopyReader<'c> {
         let mut away = None;
         for copy in self.in_order(copies) {
             if self.avoided.borrow().contains(&(file.content, copy.store.clone())) {
-                faults.push(format!("{} is wrong", copy.store));
+                faults.push(format!("{} is corrupt", copy.store));
                 continue;
             }
             match self.read_copy(file, &copy, take) {
@@ -126,7 +126,7 @@ impl<'c> CopyReader<'c> {
         }
         let path = in_package(&file.path);
         let note = format!("no copy of {}: {path} can be restored: {}", self.object.identifier, faults.join("; "));
-        self.needs_thaw.set(is_cold && !may_pass);
+        self.needs_retrieval.set(is_cold && !may_pass);
         if let Some((store, reason)) = away.filter(|_| !is_cold && !may_pass) {
             return Err(StageError::Away { store, reason });
         }
@@ -173,7 +173,7 @@ impl<'c> CopyReader<'c> {
         let body = match store.open(&key, 0, None) {
             Ok(body) => Interruptible::new(body, self.context.task),
             Err(error) if error.is_not_found() => {
-                let text = format!("{}: nothing lies under {key}", copy.store);
+                let text = format!("{}: there is nothing at {key}", copy.store);
                 return Err((Some(UnusableCopy::Missing(text)), None));
             }
             Err(error) if is_unreadable(&error) => {

@@ -63,7 +63,7 @@ pub(super) fn check_apart(home: &Home, folder: &Path) -> Result<(), EngineError>
     let found = places::overlapping(&home.settings, &home.directory, &wanted)
         .find(|(_, _, overlap)| matches!(overlap, Overlap::Same | Overlap::Within));
     let Some((name, place, _)) = found else { return Ok(()) };
-    let text = format!("{shown} lies in the folder of store {name}, {}", place.path().display());
+    let text = format!("{shown} is in the folder of store {name}, {}", place.path().display());
     Err(EngineError::Usage(text)
         .next("restore into another folder, or into the restoration store by leaving the folder out"))
 }
@@ -287,7 +287,7 @@ fn find_object(
 ) -> Result<(Object, u64), EngineError> {
     let object = objects::find(tx, scope, name)?;
     if object.state == ObjectState::Deleted {
-        return Err(EngineError::Usage(format!("every file of {} was taken out", object.identifier)));
+        return Err(EngineError::Usage(format!("every file of {} was deleted", object.identifier)));
     }
     let version = version.unwrap_or(object.head);
     if version == 0 || version > object.head {

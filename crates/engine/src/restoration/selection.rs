@@ -9,8 +9,8 @@ use tar::{Builder, EntryType, Header};
 
 use super::names::safe_name;
 use super::proof::CopyReader;
+use super::retrieval::Requested;
 use super::target::{Delivery, Target};
-use super::thaw::Requested;
 use super::{ROWS_AT_ONCE, for_each_page, object_name};
 use crate::content_name::in_package;
 use crate::workflow::{StageContext, StageError};
@@ -98,7 +98,7 @@ impl Selection {
     }
 }
 
-/// Gives back the files of a version that are selected.
+/// Restores the files of a version that are selected.
 pub(super) fn give(
     context: &StageContext<'_>,
     target: &Target,

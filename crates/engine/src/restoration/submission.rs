@@ -11,14 +11,14 @@ use strongroom_registry::versions;
 
 use super::bag::{expected, new_file};
 use super::proof::CopyReader;
+use super::retrieval::Requested;
 use super::target::{Delivery, Target};
-use super::thaw::Requested;
 use super::validation::validated;
 use super::{bag_trouble, for_each_page, object_name};
 use crate::content_name::in_package;
 use crate::workflow::{StageContext, StageError};
 
-/// The longest line of a manifest that is looked at.
+/// The longest line of a manifest that is inspected.
 const LONGEST_LINE: u64 = 64 << 10;
 
 pub(super) fn give(
@@ -90,7 +90,7 @@ fn write(
     Ok(())
 }
 
-/// Whether BagIt defines the file, so that the bag writer wants to be told that it is meant.
+/// Whether BagIt defines the file, so that the bag writer has to know that this is intended.
 fn is_defined(path: &str) -> bool {
     matches!(path, "bag-info.txt" | "fetch.txt") || ManifestName::parse(path).is_some()
 }

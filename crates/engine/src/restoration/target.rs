@@ -33,7 +33,7 @@ pub(super) struct Shelf {
     pub(super) prefix: Key,
 }
 
-/// What was given back, where, and how to prove it.
+/// What was restored, to where, and with which size and digest.
 pub(super) struct Delivery {
     pub(super) place: String,
     pub(super) size: u64,
@@ -72,7 +72,7 @@ impl Target {
         Ok(Self::Store(Shelf { store, prefix: Key::new(institution)? }))
     }
 
-    /// Gives back what `give` writes: in a folder under the last segment of `path`, in the store under all of it.
+    /// Writes what `give` produces: in a folder under the last segment of `path`, in the store under all of it.
     pub(super) fn put(
         &self,
         context: &StageContext<'_>,

@@ -18,7 +18,7 @@ use crate::workflow::{StageContext, StageError};
 
 /// Why a tar could not be unpacked.
 enum Failure {
-    /// It could not be read: whoever writes it says why.
+    /// It could not be read: the caller that writes it says why.
     Reading(String),
     Writing(String),
     /// The file system takes no such name.
@@ -70,7 +70,7 @@ pub(super) fn put(
     let is_result = |path: &Path| {
         let is_same = is_same_folder(&partial.0, path)?;
         if is_same {
-            // Whoever made it may not have synced it.
+            // The caller that made it may not have synced it.
             rustix::fs::syncfs(File::open(path)?)?;
         }
         Ok(is_same)

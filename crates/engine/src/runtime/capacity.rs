@@ -1,4 +1,4 @@
-//! How much a process takes on may change while it runs: whoever knows is asked every so often.
+//! How much a process takes on may change while it runs: its source is asked at intervals.
 
 use std::time::Duration;
 

@@ -28,7 +28,7 @@ pub enum Interrupted {
 }
 
 impl Interrupted {
-    /// The end of a stage that stopped for this reason: the attempt is given back, and a person's wish is carried out.
+    /// The end of a stage that stopped for this reason: the attempt is returned, and a person's wish is carried out.
     pub fn stage_end(self) -> StageEnd {
         StageEnd::Released { note: self.to_string() }
     }
@@ -41,7 +41,7 @@ impl From<Interrupted> for TaskEnd {
     }
 }
 
-/// What the runtime tells a task while it runs. Reasons only grow more urgent.
+/// What the runtime signals to a task while it runs. Reasons only grow more urgent.
 #[derive(Debug)]
 pub(super) struct Signal {
     reason: AtomicU8,
@@ -110,7 +110,7 @@ pub struct TaskContext {
 }
 
 impl TaskContext {
-    /// A context that nobody interrupts, for running a handler without a runtime.
+    /// A context that is never interrupted, for running a handler without a runtime.
     pub fn uninterrupted(registry: Registry, holder: &str) -> Self {
         Self {
             registry,
@@ -131,7 +131,7 @@ impl TaskContext {
         self.signal.check(self.clock.now())
     }
 
-    /// Whether the task is still ours, whoever wishes it to stop: for steps that only go forward.
+    /// Whether the task is still ours, also where a stop is requested: for steps that are always completed.
     pub fn check_lease(&self) -> Result<(), Interrupted> {
         match self.check() {
             Err(Interrupted::LeaseLost) => Err(Interrupted::LeaseLost),
@@ -154,7 +154,7 @@ impl TaskContext {
         &self.progress
     }
 
-    /// Tells people how far the stage is, as the item's note. A write transaction of its own: every few seconds, not for
+    /// Shows people how far the stage is, as the item's note. A write transaction of its own: every few seconds, not for
     /// every file.
     pub fn progress(&self, claim: &Claim, note: &str) -> Result<(), RegistryError> {
         let (claim, note) = (claim.clone(), note.to_owned());

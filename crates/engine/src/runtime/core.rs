@@ -85,7 +85,7 @@ pub(super) struct Core {
     pub(super) clock: Arc<dyn MonotonicClock>,
     pub(super) notifier: Notifier,
     pub(super) over: Over,
-    /// Whether the run ends by a condition, which is looked at whenever a work item may have ended.
+    /// Whether the run ends by a condition, which is checked whenever a work item may have ended.
     pub(super) has_condition: bool,
     pub(super) draining: AtomicBool,
     pub(super) threads: AtomicUsize,
@@ -135,7 +135,7 @@ impl Core {
         Ok(all)
     }
 
-    /// Those of the wanted whose topics have something to lease: most often there is nothing, and one statement tells.
+    /// Those of the wanted whose topics have something to lease: most often there is nothing, and one statement says.
     fn with_work(tx: &mut dyn Transaction, wanted: &[TopicLease]) -> Result<Vec<TopicLease>, RegistryError> {
         let topics: Vec<String> = wanted.iter().flat_map(|one| one.request.topics.iter().cloned()).collect();
         if topics.is_empty() {
@@ -152,7 +152,7 @@ impl Core {
     }
 
     /// Puts what was leased by a transaction begun at `asked_at` into the pools, and gives up the slots that were kept for
-    /// it. What no pool takes any more is given back.
+    /// it. What no pool takes any more is returned.
     pub(super) fn take_in(self: &Arc<Self>, wanted: &[TopicLease], assignments: Vec<Assignment>, asked_at: Duration) {
         let mut by_pool: HashMap<usize, Vec<Work>> = HashMap::new();
         for assignment in assignments {
@@ -243,7 +243,7 @@ impl Core {
     }
 
     /// Records the end of a task. What may follow it at once - the next stage of its item, the next task for its thread -
-    /// is leased in the same transaction, so that nobody has to be woken to look for it.
+    /// is leased in the same transaction, so that no worker has to be notified of it.
     fn end(self: &Arc<Self>, ran: Option<(usize, &Pool)>, work: &Work, end: TaskEnd, elapsed: Duration) {
         let held = &work.held;
         let mut end = end.fitting(&work.assignment);

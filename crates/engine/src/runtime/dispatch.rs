@@ -80,7 +80,7 @@ impl Dispatcher<'_> {
                     self.sleep(listening, revision, due.min(self.poll_every));
                 }
                 Err(error) if error.is_transient() => {
-                    Event::RegistryUnavailable { act: "look for work", error: &error }.emit();
+                    Event::RegistryUnavailable { act: "query for tasks", error: &error }.emit();
                     self.core.notifier.wait(listening, pause);
                     pause = (pause * 2).min(LONGEST_PAUSE);
                 }
@@ -89,7 +89,7 @@ impl Dispatcher<'_> {
         }
     }
 
-    /// Gives back what has waited for a thread of this process for too long.
+    /// Returns what has waited for a thread of this process for too long.
     fn leave_to_others(&self) {
         for pool in &self.core.pools {
             for work in pool.overdue(self.leave_to_others_after) {
@@ -108,7 +108,8 @@ impl Dispatcher<'_> {
         if open.is_empty() {
             return Ok(Look::Full);
         }
-        // Also where there is nothing to lease: an idle process of an older program ends, too. Whoever leases looks in any case.
+        // Also where there is nothing to lease: an idle process of an older program ends, too. The caller that leases
+        // queries in any case.
         let is_due = self.schema_checked_at.get().is_none_or(|at| at.elapsed() >= CHECK_SCHEMA_EVERY);
         let (prospect, wait) = core.registry.read(|tx| {
             if is_due {
@@ -175,7 +176,7 @@ impl Dispatcher<'_> {
         };
         let look = match (assignments.is_empty(), &core.keys) {
             (false, _) => Look::Found,
-            // Somebody else was faster, or what was there stood for nothing any more: there may be more behind it.
+            // Another process was faster, or what was there is outdated: there may be more behind it.
             (true, None) => Look::Idle(AT_ONCE),
             // What is there is for others.
             (true, Some(_)) => Look::Idle(self.poll_every),
@@ -198,8 +199,8 @@ impl Dispatcher<'_> {
         }
     }
 
-    /// Gives back what was not begun, asks what runs to stop, and waits for it as long as its shutdown timeout lasts; how many tasks
-    /// are left running.
+    /// Returns what was not begun, asks what runs to stop, and waits for it as long as its shutdown timeout lasts; how
+    /// many tasks are left running.
     fn drain(&self) -> usize {
         let core = &self.core;
         core.draining.store(true, Ordering::SeqCst);

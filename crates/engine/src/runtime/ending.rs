@@ -19,8 +19,8 @@ pub struct TaskEnd {
 
 /// What is written in the transaction that records the end of a task, before the end itself: the topics that have new work by it.
 /// The task is locked; what else it decides by it locks itself, since others write at the same time. Where the transaction does
-/// not come about, or it cannot be told whether it did, it is run again: identifiers of what it appends are fixed beforehand. Where
-/// somebody else has the task by then, nothing is written.
+/// not come about, or it cannot be determined whether it did, it is run again: identifiers of what it appends are
+/// fixed beforehand. Where another process has the task by then, nothing is written.
 ///
 /// Of a task that is a stage of a work item they are given its claim. The end checks its fence behind them, for all of them, so
 /// that they carry that claim and no other.
@@ -53,7 +53,7 @@ impl TaskEnd {
         Self { end, ..self }
     }
 
-    /// The same task given back with its attempt, where something was to be written with its end; none where nothing was.
+    /// The same task returned with its attempt, where something was to be written with its end; none where nothing was.
     pub(super) fn without_writes(&self) -> Option<Self> {
         if self.writes.is_empty() {
             return None;
@@ -84,7 +84,8 @@ impl TaskEnd {
         matches!(self.end, End::Stage(_)) && held.claim.is_some()
     }
 
-    /// Writes the end of a task that is held: what is told of the end of a stage, and the topics that have new work by any other.
+    /// Writes the end of a task that is held: what is reported of the end of a stage, and the topics that have new work
+    /// by any other.
     pub(super) fn write(
         &self,
         tx: &mut dyn Transaction,

@@ -62,15 +62,15 @@ pub trait Handler: Send + Sync {
 /// What came of a run.
 #[derive(Debug, Default)]
 pub struct Summary {
-    /// How often the queue was looked at for work.
+    /// How often the queue was queried for tasks.
     pub looks: u64,
     /// Tasks whose end was recorded, whichever it was.
     pub ended: u64,
-    /// Tasks given back before they were begun.
+    /// Tasks returned before they were begun.
     pub given_back: u64,
     /// Tasks whose handler panicked.
     pub panicked: u64,
-    /// Tasks whose end could not be recorded, because somebody else had them by then or the registry did not answer.
+    /// Tasks whose end could not be recorded, because another process had them by then or the registry did not answer.
     pub dropped: u64,
     /// Tasks that were still running when the run ended.
     pub abandoned: usize,
@@ -106,7 +106,7 @@ pub struct Builder {
     running: Arc<RunningTasks>,
 }
 
-/// Tells how much of each topic is to be taken on from now on; none where that is as before.
+/// Says how much of each topic is to be taken on from now on; none where that is as before.
 pub type AskCapacity = dyn Fn() -> Option<Pools> + Send + Sync;
 
 impl Builder {
@@ -175,7 +175,7 @@ impl Builder {
         self
     }
 
-    /// Where it is told what runs, and what that has read.
+    /// Where the runtime records what runs, and what that has read.
     #[must_use]
     pub fn running(mut self, running: Arc<RunningTasks>) -> Self {
         self.running = running;
@@ -188,7 +188,7 @@ impl Builder {
     }
 }
 
-/// Does tasks until told to stop.
+/// Does tasks until asked to stop.
 pub struct Runtime {
     plan: Builder,
 }

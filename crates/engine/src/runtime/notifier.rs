@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use strongroom_queue::{Registered, Waited, Wakeups};
 
-/// Tells the runtimes of one process apart.
+/// Distinguishes the runtimes of one process.
 static RUNTIMES: AtomicU64 = AtomicU64::new(0);
 
 /// The longest wait; it keeps sums of times from overflowing.

@@ -1,6 +1,7 @@
 //! The threads and slots of one topic: tasks wait here for a thread, and threads for tasks. A pool takes no more than its
 //! workers and what it prefetches; both can change while it works. Besides it takes as many items as it has workers that come from
-//! the stage before: they wait for a thread for a moment, instead of going by the queue, and are given back where that takes longer.
+//! the stage before: they wait for a thread for a moment, instead of going by the queue, and are returned where that
+//! takes longer.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};

@@ -1,4 +1,5 @@
-//! What the tasks that run in this process have read so far: for whoever waits for a work item, without a word to the registry.
+//! What the tasks that run in this process have read so far: for a command that waits for a work item, without the
+//! registry.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-/// Someone to be told when the wish changes.
+/// A listener that is called when the request changes.
 pub(crate) type Listener = dyn Fn() + Send + Sync;
 
 /// How much of a hurry there is.
@@ -30,7 +30,7 @@ struct State {
 pub struct Shutdown(Arc<Mutex<State>>);
 
 impl Shutdown {
-    /// Nobody wishes to stop yet.
+    /// No stop is requested yet.
     pub fn new() -> Self {
         Self::default()
     }

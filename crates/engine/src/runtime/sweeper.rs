@@ -12,7 +12,7 @@ use crate::event::Event;
 
 /// Tasks taken over in one transaction.
 const TASKS_AT_ONCE: usize = 500;
-/// Work items looked at in one read.
+/// Work items inspected in one read.
 const ITEMS_AT_ONCE: usize = 500;
 /// Pages of work items in one sweep: a long list is walked over several.
 const PAGES: usize = 4;

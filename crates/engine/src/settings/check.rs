@@ -14,9 +14,9 @@ use super::tree::{Settings, pool_names};
 /// What is wrong with two stores that are not apart.
 pub(crate) fn shared_place(one: &str, other: &str, overlap: Overlap) -> String {
     let how = match overlap {
-        Overlap::Same => format!("stores {one} and {other} lie in one place"),
-        Overlap::Within => format!("store {one} lies within store {other}"),
-        Overlap::Around => format!("store {other} lies within store {one}"),
+        Overlap::Same => format!("stores {one} and {other} are in one place"),
+        Overlap::Within => format!("store {one} is within store {other}"),
+        Overlap::Around => format!("store {other} is within store {one}"),
     };
     format!("{how}: what is kept in both would be one copy; give each store a place of its own")
 }

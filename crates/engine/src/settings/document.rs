@@ -28,9 +28,9 @@ pub fn starting_file() -> String {
     let mut text = String::from(
         "# Settings of this Strongroom data directory. Lines that start with # show the defaults.\n\
          #\n\
-         # Each setting can also come from the environment, which wins over this file: fixity.max_age is\n\
-         # STRONGROOM_FIXITY__MAX_AGE. \"strongroom config show\" tells each value and where it comes from,\n\
-         # \"strongroom config check\" whether all is well.\n",
+         # Each setting can also come from the environment, which takes precedence over this file: fixity.max_age is\n\
+         # STRONGROOM_FIXITY__MAX_AGE. \"strongroom config show\" shows each value and where it comes from,\n\
+         # \"strongroom config check\" checks them.\n",
     );
     for section in SECTIONS {
         let _ = write!(text, "\n# {}\n", section.about);
@@ -112,8 +112,8 @@ fn starting_stores(text: &mut String, section: &Section) {
 fn starting_placements(text: &mut String, section: &Section) {
     text.push_str(
         "# Put the preservation stores on different disks: two folders of one disk are lost together.\n\
-         # All storage options that APTrust's depositors may name are kept in both stores, so that their bags go\n\
-         # through unchanged; name other stores here when there are any.\n",
+         # All storage options that APTrust's depositors may name are kept in both stores, so that their bags are\n\
+         # accepted unchanged; name other stores here when there are any.\n",
     );
     let _ = writeln!(text, "[{}]", section.key);
     for option in OPTIONS {

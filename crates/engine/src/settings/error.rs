@@ -89,7 +89,7 @@ fn proposed(nearest: Option<&str>) -> String {
 /// Where a value comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
-    /// Nobody set it.
+    /// It is not set.
     Default,
     /// The settings file.
     File(PathBuf),

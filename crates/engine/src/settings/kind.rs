@@ -1,6 +1,6 @@
-//! What values of settings may look like, in the words of errors and of the reference.
+//! The forms of the values of settings, in the words of errors and of the reference.
 
-/// What a value may look like.
+/// The form of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Any string.

@@ -20,7 +20,7 @@ use super::stores;
 use super::tree::{DEFAULT_TOPIC, SECTIONS, Section, Settings, Shape, Unset};
 use super::units;
 
-/// One setting with its value, for people to look at.
+/// One setting with its value, for people to read.
 #[derive(Debug, Clone)]
 pub struct EffectiveSetting {
     /// Its key, such as `fixity.max_age`.

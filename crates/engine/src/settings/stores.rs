@@ -275,7 +275,7 @@ impl StoreSettings {
         })
     }
 
-    /// Where the store really lies. Folders are looked at, object storage is not.
+    /// Where the store really lies. Folders are inspected, object storage is not.
     pub fn location(&self, home: &Path) -> Location {
         match self {
             Self::Folder(folder) => Location::Folder(FolderLocation::of(&home.join(&folder.path))),
@@ -283,11 +283,11 @@ impl StoreSettings {
         }
     }
 
-    /// How both places relate as they are written, without a look at any folder: none where they seem to be apart.
+    /// How both places relate as they are written, without an inspection of any folder: none where they seem to be apart.
     pub(super) fn overlap_as_written(&self, other: &Self) -> Option<Overlap> {
         match (self, other) {
             (Self::Folder(one), Self::Folder(other)) => {
-                // What `..` leads to is known only when the folders are looked at.
+                // What `..` leads to is known only when the folders are inspected.
                 let has_parent = |path: &Path| path.components().any(|part| matches!(part, Component::ParentDir));
                 if has_parent(&one.path) || has_parent(&other.path) {
                     return None;

@@ -14,7 +14,7 @@ use crate::runtime::{PoolSettings, Pools};
 use crate::workflow::Workflows;
 use crate::{backfill, fixity, identification};
 
-/// What holds where nobody sets a value.
+/// The value where none is set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unset {
     /// This, as it would be written in the file.

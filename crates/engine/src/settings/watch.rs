@@ -1,4 +1,4 @@
-//! A settings file that is looked at again while a program runs.
+//! A settings file that is inspected again while a program runs.
 
 use std::ffi::OsString;
 use std::fs::Metadata;
@@ -26,8 +26,8 @@ impl Watch {
         Self { file: file.to_owned(), environment: environment.into_iter().collect(), seen: Mutex::default() }
     }
 
-    /// The settings, where the file is another one than at the last look. One that cannot be read is told of once and passed
-    /// over: it may be half written.
+    /// The settings, where the file is another one than at the last look. One that cannot be read is reported once and
+    /// passed over: it may be half written.
     pub fn changed(&self) -> Option<Settings> {
         let now = stamp(&self.file);
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);

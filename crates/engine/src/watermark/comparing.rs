@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::{StoredWatermark, read, read_with_etag};
 use crate::{EngineError, Home};
 
-/// Refuses to go on where the store belongs to somebody else.
+/// Refuses to go on where the store belongs to another registry.
 pub(super) fn check(store: &dyn Store, found: &StoredWatermark, epoch: &RegistryEpoch) -> Result<(), EngineError> {
     match contradiction(found, Some(epoch)) {
         Some(reason) => Err(superseded(store, reason)),
@@ -23,7 +23,7 @@ pub(super) fn superseded(store: &dyn Store, reason: impl Into<String>) -> Engine
 }
 
 /// Reads the mark of a store in use. One that is older than the registry has seen it, or belongs to another of its stores,
-/// tells that something else lies in the place: the store is opened anew, which tells what.
+/// shows that something else is in the place: the store is opened again, which shows what.
 pub(super) fn read_current(home: &Home, store: &dyn Store) -> Result<(StoredWatermark, Option<String>), EngineError> {
     // The registry first: marks only rise.
     let (known, epoch) = home.registry.read(|tx| Ok::<_, RegistryError>((registered::list(tx)?, epoch::get(tx)?)))?;
@@ -36,7 +36,7 @@ pub(super) fn read_current(home: &Home, store: &dyn Store) -> Result<(StoredWate
         known.iter().filter(|other| other.name != store.name() && home.settings.stores.contains_key(&other.name));
     let others: Vec<Uuid> = others.map(|other| other.id).collect();
     if found.mark().and_then(|mark| mark.store).is_some_and(|id| others.contains(&id)) {
-        return Err(look_again(home, store, "has the mark of another store of this registry"));
+        return Err(look_again(home, store, "has the registry watermark of another store of this registry"));
     }
     if epoch.is_some_and(|epoch| found.mark().is_some_and(|mark| mark.is_by(&epoch) && mark.acts > epoch.acts)) {
         // Acts are announced before they are marked: by now the registry knows those of all who work with it. What it does
@@ -80,11 +80,13 @@ pub(crate) fn behind(
     };
     is_behind.then(|| match found.mark() {
         Some(mark) => format!(
-            "holds older content, such as a snapshot: its mark is number {}, and the registry has seen number {} there",
+            "holds older content, such as a snapshot: its registry watermark has number {}, and the registry has \
+             recorded number {} there",
             mark.revision, known.mark_revision
         ),
         None => format!(
-            "has no mark, and the registry has seen number {} there: what lay in it is gone, or older content was put back",
+            "has no registry watermark, and the registry has recorded number {} there: its content is gone, or older \
+             content was put back",
             known.mark_revision
         ),
     })
@@ -105,7 +107,12 @@ pub(crate) fn contradiction(found: &StoredWatermark, epoch: Option<&RegistryEpoc
     let mark = match found {
         StoredWatermark::None => return None,
         StoredWatermark::Watermark(mark) => mark,
-        StoredWatermark::Unreadable(why) => return Some(format!("has a mark that cannot be read ({why})")),
+        StoredWatermark::Unreadable(why) => {
+            return Some(format!(
+                "has a registry watermark that cannot be read \
+                 ({why})"
+            ));
+        }
     };
     match epoch {
         Some(epoch) if epoch.registry == mark.registry => {
@@ -137,7 +144,10 @@ pub(crate) fn refusal(registry: &Registry, stores: &[&dyn Store]) -> Result<Opti
     let (epoch, adoption) = registry.read(|tx| Ok::<_, EngineError>((epoch::get(tx)?, epoch::adoption(tx)?)))?;
     let pending = adoption.map(|adoption| adoption.pending).unwrap_or_default();
     if !pending.is_empty() {
-        return Ok(Some(format!("what lies in {} is being taken up and is not all known yet", pending.join(", "))));
+        return Ok(Some(format!(
+            "the content of {} is being imported, and not all of it is imported yet",
+            pending.join(", ")
+        )));
     }
     let reasons: Vec<String> = found
         .iter()

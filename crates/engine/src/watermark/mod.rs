@@ -118,7 +118,7 @@ impl Marks {
         lock(&self.stores).entry(store.to_owned()).or_default().clone()
     }
 
-    /// Forgets what was written last: somebody else has written it since.
+    /// Forgets what was written last: another process has written it since.
     fn forget(&self, store: &str) {
         lock(&self.of(store).slot).last = None;
     }

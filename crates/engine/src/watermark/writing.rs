@@ -17,7 +17,7 @@ const TRIES: u32 = 1_000;
 /// How far a late act raises the acts of a mark: further than the registry that adopted the store announces meanwhile.
 const LATE: u64 = 1 << 20;
 /// What is said of a store where that did not do.
-const ENDLESS: &str = "has a mark that others write without end";
+const ENDLESS: &str = "has a registry watermark that other processes change again and again";
 
 /// Announces an act of the registry. Before anything is done in a store, its mark has to be [advanced](advance).
 pub(crate) fn announce(home: &Home) -> Result<RegistryEpoch, EngineError> {
@@ -25,7 +25,7 @@ pub(crate) fn announce(home: &Home) -> Result<RegistryEpoch, EngineError> {
 }
 
 /// Brings the mark of a store up to an act that was announced. It is durable when this returns: a mark that a power cut
-/// leaves half written can be read by nobody, and the registry would be read-only.
+/// leaves half written cannot be read, and the registry would be read-only.
 ///
 /// # Errors
 /// [`EngineError::Superseded`] where the store belongs to another registry, or to a later state of this one.
@@ -34,7 +34,7 @@ pub(crate) fn advance(home: &Home, store: &dyn Store, epoch: &RegistryEpoch) -> 
     let mut slot = lock(&written.slot);
     let covers = |mark: &Watermark| mark.is_by(epoch) && mark.is_of(store) && mark.acts >= epoch.acts;
     if !store.capabilities().conditional_put {
-        // A put would not tell that somebody else has written it since.
+        // A put would not tell that another process has written it since.
         slot.last = None;
     }
     for _ in 0..TRIES {
@@ -48,7 +48,7 @@ pub(crate) fn advance(home: &Home, store: &dyn Store, epoch: &RegistryEpoch) -> 
                         slot.last = etag.map(|etag| (*mark, etag));
                         return Ok(());
                     }
-                    // Nothing in the place tells whose it is, but for the store's id.
+                    // Nothing in the place says whose it is, but for the store's id.
                     StoredWatermark::None => store.check_identity()?,
                     other => check(store, other, epoch)?,
                 }
@@ -63,16 +63,17 @@ pub(crate) fn advance(home: &Home, store: &dyn Store, epoch: &RegistryEpoch) -> 
                 slot.last = Some((mark, etag));
                 return Ok(());
             }
-            // Somebody else wrote it: look again.
+            // Another process wrote it: read it again.
             None => slot.last = None,
         }
     }
     Err(superseded(store, ENDLESS))
 }
 
-/// Writes the marks once more, after an act, which tells whether the stores still belong to this registry and are the ones that
-/// the act was done in; and notes them in the registry, before anything is recorded of the act. Where an adoption has taken
-/// a store over in between, its mark is raised, so that the registry that adopted it learns of the late act.
+/// Writes the marks once more, after an act, which says whether the stores still belong to this registry and are the
+/// ones that the act was done in; and notes them in the registry, before anything is recorded of the act. Where an
+/// adoption has taken a store over in between, its mark is raised, so that the registry that adopted it learns of the
+/// late act.
 pub(crate) fn confirm(home: &Home, stores: &[&dyn Store], epoch: &RegistryEpoch) -> Result<(), EngineError> {
     let replacements = home.registry.read(registered::replacements)?;
     confirm_since(home, stores, epoch, replacements)
@@ -88,7 +89,7 @@ pub(crate) fn confirm_since(
     let confirmed = confirm_in_each(home, stores, epoch)?;
     Ok(home.registry.write(move |tx| {
         if registered::replacements(tx)? != replacements {
-            // What was seen of a store before it was taken anew tells nothing of it now.
+            // What was seen of a store before it was taken anew says nothing of it now.
             let id = confirmed.0.first().map(|(name, ..)| name.clone()).unwrap_or_default();
             return Err(RegistryError::FenceLost { what: "store", id });
         }
@@ -114,7 +115,7 @@ pub(crate) fn confirm_in_each(
     epoch: &RegistryEpoch,
 ) -> Result<Confirmed, EngineError> {
     let mut noted = Vec::with_capacity(stores.len());
-    // In every store, also behind one that fails: an act that ended late is told of wherever it ended.
+    // In every store, also behind one that fails: an act that ended late is reported wherever it ended.
     let written: Vec<_> = stores.iter().map(|store| (store, confirm_in(home, *store, epoch))).collect();
     for (store, revision) in written {
         let revision = revision?;
@@ -126,7 +127,7 @@ pub(crate) fn confirm_in_each(
             None => store.check_presence()?,
         }
     }
-    // In one order, so that nobody waits for a row of somebody who waits for theirs.
+    // In one order, so that no two transactions wait for rows of each other.
     noted.sort();
     Ok(Confirmed(noted))
 }
@@ -172,7 +173,7 @@ fn confirm_in(home: &Home, store: &dyn Store, epoch: &RegistryEpoch) -> Result<u
                     continue;
                 }
                 _ => {
-                    let reason = format!("does not tell of act {}, which was marked there", epoch.acts);
+                    let reason = format!("does not have act {}, which was announced there", epoch.acts);
                     return Err(look_again(home, store, &reason));
                 }
             },
@@ -208,7 +209,7 @@ pub(crate) fn note_first(registry: &Registry, known: &KnownStore, store: &dyn St
     Ok(())
 }
 
-/// Makes a store belong to the registry: for adoptions. Keeps the number of acts that the mark tells, which it returns.
+/// Makes a store belong to the registry: for adoptions. Keeps the number of acts that the mark says, which it returns.
 pub(crate) fn claim(home: &Home, store: &dyn Store, epoch: &RegistryEpoch) -> Result<u64, EngineError> {
     let known = home.registry.read(registered::list)?.into_iter().find(|known| known.name == store.name());
     let seen = known.map_or(0, |known| known.mark_revision);

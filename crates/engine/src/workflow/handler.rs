@@ -107,7 +107,8 @@ impl StageHandler {
     fn staging_lost(&self, context: &StageContext<'_>, stage: Name, note: String) -> StageEnd {
         let store = context.staging().name();
         let advice = format!(
-            "the staging store {store} does not give back what is put into it; next: check its disk, or name another store \
+            "the staging store {store} returns other bytes than were put into it; next: check its disk, or name \
+             another store \
              in roles.staging, then: strongroom items requeue {}",
             context.item.id
         );

@@ -17,14 +17,14 @@ use crate::runtime::Interrupted;
 pub enum Outcome {
     /// On to the stage that follows; behind the last one the item is done.
     Done {
-        /// What to tell people.
+        /// What is shown to people.
         note: String,
     },
     /// On to a later stage: those between have nothing to do.
     Skip {
         /// The stage that follows.
         to: Stage,
-        /// What to tell people.
+        /// What is shown to people.
         note: String,
     },
     /// Back to an earlier stage, or to the same one from its beginning.
@@ -37,7 +37,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// On to the stage that follows, with this to tell people.
+    /// On to the stage that follows, with this to show to people.
     pub fn done(note: impl Into<String>) -> Self {
         Self::Done { note: note.into() }
     }

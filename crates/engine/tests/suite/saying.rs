@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use strongroom_engine::Home;
 use strongroom_storage::{
-    Assembly, Body, Capabilities, Head, Key, Listed, Listing, PutOptions, StorageError, Store, Thaw, Thawing,
+    Assembly, Body, Capabilities, Head, Key, Listed, Listing, PutOptions, Retrieval, RetrievalRequest, StorageError,
+    Store,
 };
 use uuid::Uuid;
 
@@ -36,9 +37,9 @@ pub(crate) trait Says: Send + Sync + 'static {
     /// Hears how something is to be put.
     fn is_put(&self, _key: &Key, _options: &PutOptions) {}
 
-    /// How far a thawing is.
-    fn thaw(&self, key: &Key) -> Result<Thawing, StorageError> {
-        Err(StorageError::Unusable { store: String::new(), reason: format!("{key} cannot be thawed") })
+    /// How far a retrieval is.
+    fn request_retrieval(&self, key: &Key) -> Result<Retrieval, StorageError> {
+        Err(StorageError::Unusable { store: String::new(), reason: format!("{key} cannot be retrieved") })
     }
 }
 
@@ -83,8 +84,8 @@ impl<S: Says> Store for Saying<S> {
         self.says.open(key, self.inner.open(key, offset, length))
     }
 
-    fn thaw(&self, key: &Key, _: &Thaw) -> Result<Thawing, StorageError> {
-        self.says.thaw(key)
+    fn request_retrieval(&self, key: &Key, _: &RetrievalRequest) -> Result<Retrieval, StorageError> {
+        self.says.request_retrieval(key)
     }
 
     fn put(&self, key: &Key, body: &mut dyn Read, options: &PutOptions) -> Result<Head, StorageError> {

@@ -1,5 +1,5 @@
-//! Reading storage roots and objects of the disk, whoever made them: which objects there are, what their versions hold and
-//! how these differ, and the contents, compared with their digests while they are read.
+//! Reading storage roots and objects of the disk, made by any program: which objects there are, what their versions
+//! hold and how these differ, and the contents, compared with their digests while they are read.
 //!
 //! Names come from others, so no symbolic link below the storage root is followed, and only regular files are opened. Memory
 //! does not grow with the number of objects, nor with the number of files of one: what comes in order is read page by page.
@@ -19,9 +19,9 @@ pub use states::{Difference, PathStates, VersionChanges};
 pub use walk::LocalObjects;
 
 const LAYOUT_FILE: &str = "ocfl_layout.json";
-/// Entries of a directory that are looked at for a hint.
+/// Entries of a directory that are inspected for a hint.
 const HINT_ENTRIES: usize = 1_000;
-/// Directories above one that are looked at for a hint.
+/// Directories above one that are inspected for a hint.
 const HINT_PARENTS: usize = 32;
 
 /// What OCFL has in a directory.

@@ -107,7 +107,7 @@ impl LocalObject {
         let path = self.path.join(content_path);
         match self.directory.open_file(&path) {
             Ok(file) => {
-                let metadata = file.metadata().map_err(|error| failed("look at", &path, error))?;
+                let metadata = file.metadata().map_err(|error| failed("inspect", &path, error))?;
                 Ok(Some(metadata.len()))
             }
             Err(error) if error.is_absent() => Ok(None),
@@ -143,7 +143,7 @@ impl LocalObject {
         };
         let place = self.path.join(&content_path);
         let file = self.directory.open_file(&place)?;
-        let size = file.metadata().map_err(|error| failed("look at", &place, error))?.len();
+        let size = file.metadata().map_err(|error| failed("inspect", &place, error))?.len();
         let path = self.directory.path().join(place);
         Ok(LocalFile { version, digest, algorithm: summary.header.algorithm, content_path, size, file, path })
     }
@@ -196,7 +196,7 @@ impl LocalFile {
         Err(OcflError::Content { path, algorithm, expected: digest.to_hex(), found }.into())
     }
 
-    /// The bytes up to a length, which are not compared with the digest: for a look at the beginning.
+    /// The bytes up to a length, which are not compared with the digest: for an inspection of the beginning.
     pub fn beginning(&self, length: u64) -> Result<Vec<u8>, OcflError> {
         let mut bytes = Vec::new();
         (&self.file).take(length).read_to_end(&mut bytes).map_err(|error| failed("read", &self.path, error))?;

@@ -156,7 +156,7 @@ impl Store for Directory {
     }
 
     fn head(&self, key: &Key) -> Result<Head, StorageError> {
-        let (_, size) = self.file("look at", key)?;
+        let (_, size) = self.file("inspect", key)?;
         Ok(Head { size, etag: String::new(), class: None, readable: true, checksum: None })
     }
 
@@ -234,7 +234,7 @@ impl Walk {
             return Ok(None);
         }
         let key = parent.join(name)?;
-        let metadata = entry.metadata().map_err(|source| self.directory.failed("look at", &key, source))?;
+        let metadata = entry.metadata().map_err(|source| self.directory.failed("inspect", &key, source))?;
         Ok(Some(Listed { key, size: metadata.len(), etag: String::new() }))
     }
 }

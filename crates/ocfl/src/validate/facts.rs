@@ -330,7 +330,7 @@ impl Check<'_> {
         for conflict in self.logical.conflicts() {
             let message = match conflict {
                 Conflict::Twice(path) => format!("the logical path {path:?} occurs more than once in {name}"),
-                Conflict::Below(file, path) => format!("in {name} {file:?} is a file and {path:?} lies below it"),
+                Conflict::Below(file, path) => format!("in {name} {file:?} is a file and {path:?} is below it"),
             };
             report.add("E095", self.facts.path.as_str(), message);
         }
@@ -364,7 +364,7 @@ impl Check<'_> {
         for conflict in self.facts.manifest.conflicts() {
             let message = match conflict {
                 Conflict::Twice(path) => format!("the content path {path:?} occurs more than once"),
-                Conflict::Below(file, path) => format!("{file:?} is a content and {path:?} lies below it"),
+                Conflict::Below(file, path) => format!("{file:?} is a content and {path:?} is below it"),
             };
             report.add("E101", self.facts.path.as_str(), message);
         }
@@ -452,7 +452,7 @@ impl Check<'_> {
             if let [one, next] = pair
                 && next.number() > one.number() + 1
             {
-                self.flaw(report, "E010", format!("no version lies between {one} and {next}"));
+                self.flaw(report, "E010", format!("there is no version between {one} and {next}"));
             }
         }
         if head.is_some_and(|head| head != *last || head.to_string() != last.to_string()) {

@@ -143,7 +143,7 @@ impl Validation<'_> {
             match directory {
                 "logs" => {}
                 "extensions" => match rest.split_once('/') {
-                    None => self.report.add("E067", path, "a file lies directly in extensions"),
+                    None => self.report.add("E067", path, "a file is directly in extensions"),
                     Some((name, _)) if !REGISTERED_EXTENSIONS.contains(&name) => {
                         if named.insert(format!("extensions/{name}")) {
                             self.report.add("W013", format!("extensions/{name}"), "the extension is not registered");

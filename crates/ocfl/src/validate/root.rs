@@ -110,13 +110,13 @@ impl Walk<'_> {
                 [_, extension, _] if !REGISTERED_EXTENSIONS.contains(extension) => {
                     report.add("W016", format!("extensions/{extension}"), "the extension is not registered");
                 }
-                [_, _] => report.add("E112", path, "a file lies directly in extensions"),
+                [_, _] => report.add("E112", path, "a file is directly in extensions"),
                 _ => {}
             }
             return Ok(());
         }
         if !name.starts_with("0=ocfl_object_") {
-            report.add("E072", directory, "files lie in a directory that is not an object");
+            report.add("E072", directory, "files are in a directory that is not an object");
             return Ok(());
         }
         let object = self.prefix.join(directory)?;
@@ -154,7 +154,7 @@ impl Walk<'_> {
         }
         let is_top = !directory.contains('/');
         if self.depths.is_some_and(|others_top| others_top != is_top) {
-            report.add("W015", directory, "some objects lie directly in the storage root and some do not");
+            report.add("W015", directory, "some objects are directly in the storage root and some do not");
         }
         self.depths.get_or_insert(is_top);
         if let (Some(layout), Some(id)) = (&self.layout, &object.id) {

@@ -1,5 +1,5 @@
 //! States as fingerprints: the sum of keyed hashes of their entries, so that a hundred versions of a large object take no
-//! more memory than one. The keys are drawn at random per validation; nobody can aim at a collision.
+//! more memory than one. The keys are drawn at random per validation; no collision can be prepared.
 
 use std::collections::HashMap;
 use std::collections::hash_map::RandomState;

@@ -1,5 +1,5 @@
 //! ZIP as a container: its members by name, read until a deadline. Rules about safe names are not kept here; a name is a
-//! name. What stands before or behind the archive is passed over, and a CRC-32 is not checked: a format is told by the
+//! name. What stands before or behind the archive is passed over, and a CRC-32 is not checked: a format is determined by the
 //! bytes that are there.
 
 use std::io::{self, Read};

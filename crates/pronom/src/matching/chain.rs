@@ -1,5 +1,5 @@
 //! Follows one sequence through bytes that come block by block. What is kept between blocks is, for each link, where it
-//! may start; every position is looked at a bounded number of times, however the bytes are made.
+//! may start; every position is inspected a bounded number of times, however the bytes are made.
 
 use std::ops::ControlFlow;
 
@@ -79,7 +79,7 @@ impl Choice {
     /// Whether the bytes begin with the piece.
     fn begins(&self, bytes: &[u8]) -> bool {
         match &self.body {
-            // Nearly always the first byte tells.
+            // Nearly always the first byte says.
             Body::Literal(literal) => bytes.first() == literal.first() && bytes.starts_with(literal),
             Body::Classes(classes) => {
                 bytes.len() >= classes.len() && classes.iter().zip(bytes).all(|(class, byte)| class.accepts(*byte))
@@ -87,7 +87,7 @@ impl Choice {
         }
     }
 
-    /// Tells every start in `from..=to` at which the piece lies in `bytes`, in ascending order.
+    /// Reports every start in `from..=to` at which the piece lies in `bytes`, in ascending order.
     pub(crate) fn for_each_start(
         &self,
         bytes: &[u8],
@@ -100,7 +100,7 @@ impl Choice {
         if from > to {
             return ControlFlow::Continue(());
         }
-        // A few places are looked at sooner than a search is set up.
+        // A few places are inspected sooner than a search is set up.
         let searched = self.needle.as_ref().filter(|_| to - from >= 64);
         let Some(needle) = searched else {
             for start in from..=to {
@@ -160,7 +160,7 @@ impl Chain {
     }
 
     /// Follows the sequence through a block of bytes at `base`, which must begin at or before the first byte that a piece
-    /// begun in the block before could need: blocks overlap by [`Chain::longest`] - 1 bytes. Tells where it matched.
+    /// begun in the block before could need: blocks overlap by [`Chain::longest`] - 1 bytes. Reports where it matched.
     pub(crate) fn step(&self, progress: &mut Progress, bytes: &[u8], base: u64) -> Option<Span> {
         let end = base.saturating_add(bytes.len() as u64);
         for index in 0..self.links.len() {
@@ -220,7 +220,7 @@ impl Chain {
         None
     }
 
-    /// Drops the starts before `end`, which were looked at; pieces that reach beyond it are looked at again with the next
+    /// Drops the starts before `end`, which were inspected; pieces that reach beyond it are inspected again with the next
     /// block.
     pub(crate) fn pass(&self, progress: &mut Progress, end: u64) {
         for (starts, link) in progress.reach.iter_mut().zip(&self.links) {

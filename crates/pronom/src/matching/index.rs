@@ -114,7 +114,7 @@ impl Index {
         open
     }
 
-    /// The patterns about which only the end tells.
+    /// The patterns about which only the end decides.
     pub(crate) fn at_end(&self) -> &[u32] {
         &self.at_end
     }

@@ -1,5 +1,5 @@
 //! Finds sequences in bytes, in one pass and in time that grows with the bytes alone: [`chain`] follows one sequence from
-//! the beginning, [`tail`] one from the end, [`needle`] tells cheaply what need not be followed, [`index`] which
+//! the beginning, [`tail`] one from the end, [`needle`] says cheaply what need not be followed, [`index`] which
 //! signatures a file's beginning leaves open, and [`open`] keeps those together until they are decided.
 
 pub(crate) mod chain;

@@ -40,7 +40,7 @@ pub(super) fn of(piece: &Piece) -> Option<Needle> {
     Some(Needle { offset, bytes: bytes?.into_boxed_slice() })
 }
 
-/// How much a byte tells: padding says little, letters more, the rest most.
+/// How much a byte says: padding says little, letters more, the rest most.
 const fn rarity(byte: u8) -> u32 {
     match byte {
         0x00 | 0xFF => 1,
@@ -89,7 +89,7 @@ impl NeedleSet {
         Self { search: Search::new(&distinct), owners, count }
     }
 
-    /// Tells, owner by owner, whether one of its needles may be in the bytes.
+    /// Reports, owner by owner, whether one of its needles may be in the bytes.
     pub(crate) fn present(&self, bytes: &[u8]) -> Vec<bool> {
         let mut present = vec![false; self.count];
         let mut mark = |needle: usize| {

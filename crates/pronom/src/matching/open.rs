@@ -100,7 +100,7 @@ impl<'p> Open<'p> {
         self.forward.iter_mut().zip(&self.pattern.forward).chain(far)
     }
 
-    /// Goes on through a block; see [`Chain::step`]. Tells whether it may still match something of `size` bytes.
+    /// Goes on through a block; see [`Chain::step`]. Says whether it may still match something of `size` bytes.
     pub(crate) fn step(&mut self, bytes: &[u8], base: u64, size: Option<u64>) -> bool {
         for (way, chain) in self.ways() {
             way.step(chain, bytes, base);
@@ -136,7 +136,7 @@ impl<'p> Open<'p> {
         missing.map(|(tail, _)| tail.depth).max().unwrap_or(0)
     }
 
-    /// Looks at the last bytes of something that is `size` bytes long, as far as they go. Tells whether it may match.
+    /// Inspects the last bytes of something that is `size` bytes long, as far as they go. Says whether it may match.
     pub(crate) fn step_end(&mut self, last: &[u8], size: u64) -> bool {
         for (tail, span) in self.pattern.backward.iter().zip(&mut self.backward) {
             if span.is_some() || (tail.depth.min(size)) > last.len() as u64 {
@@ -331,7 +331,7 @@ impl<'p> Run<'p> {
         }
     }
 
-    /// Ends the bytes: tells which patterns matched, and where.
+    /// Ends the bytes: says which patterns matched, and where.
     pub(crate) fn finish(mut self) -> Vec<(u32, Vec<Span>)> {
         let size = self.position;
         let last = end_of(&self.last, self.depth);

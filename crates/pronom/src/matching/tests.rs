@@ -142,7 +142,7 @@ proptest! {
     ) {
         let anchor = if from_end { Anchor::End } else { Anchor::Beginning };
         if from_end {
-            // With an unbounded gap it is told as two parts.
+            // With an unbounded gap it is reported as two parts.
             for link in &mut links {
                 link.gap.max = link.gap.max.or(Some(link.gap.min + 8));
             }

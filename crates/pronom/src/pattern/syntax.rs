@@ -21,7 +21,7 @@ pub(crate) fn parse_chain(signature: &str, pattern: &str) -> Result<Chain, Prono
     let chain = parser.pattern().map(chain).and_then(|chain| {
         let is_empty = chain.is_empty();
         if is_empty {
-            Err(SyntaxFault { position: 0, reason: "there is no byte to look for".into() })
+            Err(SyntaxFault { position: 0, reason: "there is no byte to search for".into() })
         } else {
             Ok(chain)
         }
@@ -263,7 +263,7 @@ impl Parser<'_> {
         let Some(high) = digit(self.peek()) else {
             return match self.peek() {
                 Some(')' | ']' | '}') => fault(self.at, "nothing is open that could be closed here"),
-                Some('|') => fault(self.at, "alternatives stand in parentheses"),
+                Some('|') => fault(self.at, "alternatives are written in parentheses"),
                 Some(other) => fault(self.at, format!("unexpected {other:?}")),
                 None => fault(self.at, "a byte is expected here"),
             };
@@ -287,7 +287,7 @@ impl Parser<'_> {
         self.peek()
     }
 
-    /// Steps over a character that has been looked at; returns where it stands.
+    /// Steps over a character that has been inspected; returns where it stands.
     fn take(&mut self) -> usize {
         self.at += 1;
         self.at - 1

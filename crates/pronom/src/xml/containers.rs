@@ -135,7 +135,7 @@ fn kind(reader: &Reader<'_>, element: &Element<'_>) -> Result<ContainerKind, Pro
         "OLE2" => Ok(ContainerKind::Ole2),
         "ZIP" => Ok(ContainerKind::Zip),
         other => {
-            let reason = format!("{other:?} is no kind of container that can be looked into");
+            let reason = format!("{other:?} is no kind of container that can be read");
             Err(reader.fault(element.position, &reason))
         }
     }
@@ -179,7 +179,7 @@ fn resolve(
     for (kind, puid) in triggers {
         match indices.get(puid.as_str()) {
             Some(&format) => known.push((kind, format)),
-            None => skipped.push(format!("{puid}, which asks for a look inside, is an unknown format")),
+            None => skipped.push(format!("{puid}, which asks for a container signature, is an unknown format")),
         }
     }
     known.sort_unstable();

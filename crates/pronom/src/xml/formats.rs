@@ -109,8 +109,8 @@ fn read_format(reader: &mut Reader<'_>, element: &Element<'_>) -> Result<FileFor
     Ok(entry)
 }
 
-/// From the file's ids to indices. A format that names a signature which is not there could not be told any more, and two
-/// of the same id or PUID could not be told apart: errors. A signature of no format tells nothing and is left out; so is
+/// From the file's ids to indices. A format that names a signature which is not there could not be used, and two
+/// of the same id or PUID could not be distinguished: errors. A signature of no format says nothing and is left out; so is
 /// one without sequences, and a priority over a format that is not there.
 fn resolve(
     release: Release,

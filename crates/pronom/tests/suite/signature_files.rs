@@ -161,7 +161,7 @@ fn a_container_signature_file_is_read_whole() {
     assert_eq!(set.triggers, [(ContainerKind::Zip, 0)]);
     let skipped = [
         "container signature 2000 belongs to fmt/9999, an unknown format",
-        "fmt/111, which asks for a look inside, is an unknown format",
+        "fmt/111, which asks for a container signature, is an unknown format",
     ];
     assert_eq!(set.skipped, skipped);
 }

@@ -127,7 +127,7 @@ pub fn delete_key(transaction: &mut dyn Transaction, key: &str) -> Result<u64, Q
 }
 
 /// Deletes up to `limit` tasks whose keys begin with `prefix`, as [`delete_key`] does; how many. An empty prefix names
-/// nobody and deletes nothing.
+/// no task and deletes nothing.
 pub fn delete_keys_with_prefix(
     transaction: &mut dyn Transaction,
     prefix: &str,
@@ -148,7 +148,8 @@ fn end_of_prefix(prefix: &str) -> Option<String> {
     Some(format!("{}{next}", &kept[..kept.len() - last.len_utf8()]))
 }
 
-/// Asks whoever holds a task of this key, now or later, to stop: the next heartbeat says so. How many tasks it concerns.
+/// Asks the caller that holds a task of this key, now or later, to stop: the next heartbeat says so. How many tasks it
+/// concerns.
 pub fn request_cancel(transaction: &mut dyn Transaction, key: &str) -> Result<u64, QueueError> {
     Ok(transaction.execute(REQUEST_CANCEL, &[key.into()])?)
 }
@@ -160,8 +161,8 @@ pub fn retry(transaction: &mut dyn Transaction, task: TaskId) -> Result<bool, Qu
     Ok(transaction.execute(RETRY, &[task.0.into(), now.into()])? == 1)
 }
 
-/// As [`retry`], for up to `limit` dead tasks of a topic with ids above `after`: the ids of those looked at with whether each was
-/// retried. Go on behind the last until none comes.
+/// As [`retry`], for up to `limit` dead tasks of a topic with ids above `after`: the ids of those inspected with
+/// whether each was retried. Go on behind the last until none comes.
 pub fn retry_topic(
     transaction: &mut dyn Transaction,
     topic: &str,
@@ -204,7 +205,7 @@ pub fn list(
     let mut rows = Vec::new();
     match wanted {
         TaskState::Ready => {
-            // First the line, then those whose time has come and who join it when somebody next looks for work.
+            // First the line, then those whose time has come and that join it when a worker next queries for tasks.
             if start.part == 0 {
                 let values = [topic_value(), start.order.into(), start.time.into(), start.task.into(), limit.into()];
                 rows = transaction.query(LIST_READY, &values)?;

@@ -36,7 +36,8 @@ pub fn enqueue(transaction: &mut dyn Transaction, tasks: &[NewTask]) -> Result<V
     }
 }
 
-/// Where nobody else enqueues at the same time, each task is put by itself, and who is refused joins the one that is there.
+/// Where no other process enqueues at the same time, each task is put by itself, and who is refused joins the one that
+/// is there.
 fn enqueue_alone(
     transaction: &mut dyn Transaction,
     tasks: &[(&NewTask, i64)],

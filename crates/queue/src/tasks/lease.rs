@@ -83,7 +83,7 @@ pub fn leased_of(transaction: &mut dyn Transaction, topic: &str) -> Result<usize
 /// What a task that is held finds where it goes next, and leaves behind in its topic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Outlook {
-    /// Whether nobody waits in the next topic, which is not paused: nothing there is ready, or was delayed and is due.
+    /// Whether no task waits in the next topic, which is not paused: nothing there is ready, or was delayed and is due.
     pub is_free: bool,
     /// Whether its own topic has more to lease.
     pub more_waits: bool,
@@ -93,8 +93,8 @@ pub struct Outlook {
     clock: i64,
 }
 
-/// Keeps everybody else from changing a task until the transaction ends, where this lease is its latest, and looks at the topic
-/// that is next for it; none where the lease is lost.
+/// Keeps other transactions from changing a task until the transaction ends, where this lease is its latest, and
+/// inspects the topic that is next for it; none where the lease is lost.
 pub fn lock_with_outlook(
     transaction: &mut dyn Transaction,
     lease: Lease,
@@ -127,9 +127,9 @@ pub struct GoesOn<'a> {
 }
 
 /// Moves a task that is held into another topic, under the same lease, as if it had been enqueued there and leased at once: its
-/// attempts count anew. Nobody waits there, so it takes the turn that is being served, and nobody loses one by it. None, with
-/// nothing changed, where the outlook says otherwise, where a task of the same key is there, and where the lease is lost or
-/// its holder is asked to stop: then it has to go by the line.
+/// attempts count anew. No task waits there, so it takes the turn that is being served, and no task loses one by it.
+/// None, with nothing changed, where the outlook says otherwise, where a task of the same key is there, and where the
+/// lease is lost or its holder is asked to stop: then it has to go by the line.
 pub fn go_on(
     transaction: &mut dyn Transaction,
     wanted: &GoesOn<'_>,
@@ -298,7 +298,7 @@ pub fn is_paused(transaction: &mut dyn Transaction, topic: &str) -> Result<bool,
 }
 
 /// Extends leases by `duration` from now, one answer for each, in order. A lease that has run out is extended as well, as
-/// long as nobody took the task over.
+/// long as no process took the task over.
 pub fn heartbeat(
     transaction: &mut dyn Transaction,
     leases: &[Lease],

@@ -1,5 +1,5 @@
-//! What a queue does, as functions over an open transaction: whoever keeps records beside the tasks calls these in the
-//! transaction that changes the record, so that both are kept or neither.
+//! What a queue does, as functions over an open transaction: the caller that keeps records beside the tasks calls
+//! these in the transaction that changes the record, so that both are kept or neither.
 
 mod administer;
 mod enqueue;

@@ -34,7 +34,7 @@ fn is_done(settlement: &Settlement) -> bool {
     settlement.outcome == Outcome::Done
 }
 
-/// Takes tasks away that nobody wants once more; for each whether it was, or there is more to look at.
+/// Deletes tasks that are not enqueued again; for each whether it was, or there is more to check.
 fn finish(transaction: &mut dyn Transaction, done: &[Settlement]) -> Result<Vec<bool>, QueueError> {
     let mut leases =
         done.iter().map(|settlement| vec![settlement.lease.task.0.into(), settlement.lease.attempt.into()]);
@@ -88,7 +88,7 @@ fn delay(
     Ok(())
 }
 
-/// Makes a leased task ready at its old place in the line, giving back so many attempts.
+/// Makes a leased task ready at its old place in the line, returning so many attempts.
 pub(super) fn release(
     transaction: &mut dyn Transaction,
     task: TaskId,

@@ -19,7 +19,8 @@ const FORGET_TURNS: Statement = Statement("queue_forget_turns");
 pub type MayTake<'a, E> = dyn FnMut(&mut dyn Transaction, Uuid) -> Result<bool, E> + 'a;
 
 /// Makes up to `limit` tasks ready again whose leases have run out, the longest ago first; those without attempts left are
-/// buried, and whoever keeps a record of them has to note it in this same transaction. Those that `may_take` refuses are left.
+/// buried, and the caller that keeps a record of them has to note it in this same transaction. Those that `may_take`
+/// refuses are left.
 pub fn take_over_expired<E: From<QueueError>>(
     transaction: &mut dyn Transaction,
     limit: usize,

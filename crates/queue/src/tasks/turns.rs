@@ -1,4 +1,4 @@
-//! The order of a topic's line: fair between those who share it, the more urgent first, and nobody for ever behind.
+//! The order of a topic's line: fair between those who share it, the more urgent first, and no task waits without end.
 //!
 //! Each fair key numbers its tasks with turns, beginning where the line is being served. A task's rank is its turn plus
 //! [`TURNS_PER_PRIORITY`] for each step of priority, and the lowest rank is leased first. So fair keys of one priority
@@ -71,7 +71,7 @@ impl<'a> Turns<'a> {
         }
     }
 
-    /// Gives back what was reserved and not used.
+    /// Returns what was reserved and not used.
     pub(super) fn finish(self, transaction: &mut dyn Transaction) -> Result<(), DatabaseError> {
         for ((topic, fair_key, priority), turns) in self.reserved {
             let unused = turns.wanted - turns.used;

@@ -17,7 +17,7 @@ pub struct Actor {
     pub id: ActorId,
     /// What kind of actor it is.
     pub kind: ActorKind,
-    /// What people call it: an email address, the name of an account of the operating system, `strongroom`.
+    /// The display name: an email address, the name of an account of the operating system, `strongroom`.
     pub name: String,
 }
 

@@ -107,7 +107,7 @@ pub enum StageEnd {
     Next {
         /// The stage that follows.
         next: Stage,
-        /// What to tell people.
+        /// What is shown to people.
         note: String,
     },
     /// Not yet; look again at this time, or when someone wakes the item.
@@ -173,10 +173,10 @@ pub enum StageEnd {
     },
     /// The item is done.
     Succeeded {
-        /// What to tell people.
+        /// What is shown to people.
         note: String,
     },
-    /// The worker stops; the attempt is given back.
+    /// The worker stops; the attempt is returned.
     Released {
         /// Why.
         note: String,

@@ -76,7 +76,7 @@ words! {
         User = "user",
     }
 
-    /// How an act went that the journal tells of.
+    /// The outcome of an act in the journal.
     JournalOutcome ("an outcome in the journal") {
         /// It takes more than one transaction, of which the first begins it.
         Begun = "begun",
@@ -202,15 +202,15 @@ words! {
         Replaced = "replaced",
         /// Its removal has begun.
         Removing = "removing",
-        /// It was removed when its time had run out, or nothing lay there any more.
+        /// It was removed when its time had ended, or nothing lay there any more.
         Removed = "removed",
-        /// Somebody else put something in its place, which stays.
+        /// Another process put something in its place, which stays.
         Changed = "changed",
     }
 
     /// What became of something that lies, or lay, in a receiving store.
     UploadState ("an upload's state") {
-        /// It is watched until it no longer changes.
+        /// It is waits until it no longer changes (quiet period).
         Settling = "settling",
         /// It no longer changes, and is nothing that can be taken in.
         NotABag = "not_a_bag",
@@ -232,7 +232,7 @@ words! {
         Removing = "removing",
         /// It was removed.
         Removed = "removed",
-        /// Whoever put it there took it away.
+        /// It is no longer there, and the program did not remove it.
         Withdrawn = "withdrawn",
     }
 

@@ -1,5 +1,5 @@
 //! What a file's format was found to be. It belongs to what a path holds from a version on, and not to the bytes alone:
-//! where nothing else tells, the name decides.
+//! where nothing else says, the name decides.
 
 use serde::{Deserialize, Serialize};
 use strongroom_database::{Row, Value};
@@ -9,7 +9,7 @@ use crate::RegistryError;
 /// How many columns a format has, in the order of [`Format::values`].
 const COLUMNS: usize = 9;
 
-/// A file's format. Without a PRONOM identifier and without signatures nobody has looked yet; without an identifier but
+/// A file's format. Without a PRONOM identifier and without signatures it was not identified yet; without an identifier but
 /// with signatures none was recognised.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -44,7 +44,7 @@ pub struct Format {
 }
 
 impl Format {
-    /// Whether somebody has tried to identify it.
+    /// Whether an identification was tried.
     pub fn was_tried(&self) -> bool {
         self.signatures.is_some()
     }

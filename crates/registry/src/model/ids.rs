@@ -55,7 +55,7 @@ ids! {
     ObjectId,
     /// A storage generation of an object: its OCFL id is `urn:uuid:` of this.
     GenerationId,
-    /// A file: a path of an object, for ever.
+    /// A file: a path of an object. It never changes.
     FileId,
     /// A content: distinct bytes within one generation of an object.
     ContentId,
@@ -71,7 +71,7 @@ ids! {
     FindingId,
     /// Something that lies in a receiving store.
     UploadId,
-    /// Somebody who acts.
+    /// An actor.
     ActorId,
     /// A line of the journal.
     JournalId,

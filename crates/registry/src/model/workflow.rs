@@ -1,5 +1,5 @@
 //! What the record knows of workflows: the names of actions and stages, as text, and where an item is. Which stages an action
-//! has, in which order and on which topics, is told by whoever registers them as [`Workflows`].
+//! has, in which order and on which topics, is decided by the caller that registers them as [`Workflows`].
 
 use std::fmt;
 use std::str::FromStr;
@@ -70,7 +70,8 @@ names! {
     Stage ("a stage");
 }
 
-/// What wakes an item that waits at its stage: whoever ends what it may wait for wakes everybody who has the same key.
+/// What wakes an item that waits at its stage: the worker that ends what it may wait for makes every item with the
+/// same key ready.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WaitKey(pub(crate) String);
 

@@ -150,7 +150,7 @@ pub fn request(
     Ok(BatchRequest { topics, items: meant })
 }
 
-/// Items looked at in one go.
+/// Items inspected in one go.
 const PAGE: usize = 500;
 
 /// Whether a request for a batch means an item; the others are left as they are.
@@ -167,7 +167,7 @@ fn is_meant(request: Request, item: &Item) -> bool {
 /// Derives a batch's state from its items, whenever one of them came to rest or was taken up again: `processing` while one
 /// is at work or waits, `held` when all that are open are held, then `failed` or `completed`.
 pub(crate) fn settle(tx: &mut dyn Transaction, id: BatchId) -> Result<(), RegistryError> {
-    // Two items that come to rest together would each see the other at work; changed, not only locked, the row tells
+    // Two items that come to rest together would each see the other at work; changed, not only locked, the row says
     // every kind of transaction that the other was there.
     tx.execute(Statement("batches.lock"), &[id.into()])?;
     let Some(batch) = get(tx, Scope::System, id)? else { return Ok(()) };

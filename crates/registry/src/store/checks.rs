@@ -1,6 +1,6 @@
 //! Passed fixity checks: one row of kind `fixity check` for the copies of an object in a store that were read one after
-//! another, with the time of each copy (decision 14). A row is told apart on reading into an event for each copy; the key and
-//! the digest of a copy come from the rows that the check compared it with.
+//! another, with the time of each copy (decision 14). A row is expanded on reading into an event for each copy;
+//! the key and the digest of a copy come from the rows that the check compared it with.
 
 use serde::{Deserialize, Serialize};
 use strongroom_database::{Statement, Time, Transaction, Value};

@@ -106,7 +106,7 @@ fn claim(
     };
     let line = items::NewLine { holder: Some(holder), ..items::NewLine::new(item.stage, ItemStatus::Started) };
     items::add_history(tx, id, line)?;
-    // The lease of an object that the item has not let go, and that nobody took since, goes on with the task's.
+    // The lease of an object that the item has not let go, and that no process took since, goes on with the task's.
     if holds_object {
         leases::extend_owner(tx, id.0, task.lease_until)?;
     }
@@ -139,15 +139,20 @@ fn give_up(
     item: &Item,
 ) -> Result<(Vec<String>, Option<ItemOutcome>), RegistryError> {
     let attempts = task.spent - 1;
-    let last_word = task.reason.as_deref().map(|reason| format!("; the last word was: {reason}")).unwrap_or_default();
+    let last_word = task.reason.as_deref().map(|reason| format!("; the last reason was: {reason}")).unwrap_or_default();
     let committing = versions::of_item(tx, item.id)?.is_some_and(|version| version.state == VersionState::Committing);
     let (status, outcome, note) = if committing {
-        let note = format!("rests after {attempts} attempts, whose workers stopped without a word{last_word}");
+        let note = format!(
+            "waits after {attempts} attempts, in each of which the worker stopped without reporting \
+             an end{last_word}"
+        );
         tasks::checkpoint(tx, task.lease)?;
         (ItemStatus::Pending, Outcome::Defer(tx.now()?.plus(REST_AFTER_CRASHES)), note)
     } else {
-        let note =
-            format!("gave up after {}, whose workers stopped without a word{last_word}", attempts_in_words(attempts));
+        let note = format!(
+            "failed after {}, in each of which the worker stopped without reporting an end{last_word}",
+            attempts_in_words(attempts)
+        );
         (ItemStatus::Failed, Outcome::Dead { reason: note.clone() }, note)
     };
     tx.execute(Statement("items.raise_fence"), &[item.id.into()])?;
@@ -215,7 +220,7 @@ pub fn check_fence(tx: &mut dyn Transaction, claim: &Claim) -> Result<(), Regist
 /// An item as its worker finds it at the end of a stage.
 pub(super) struct Claimed {
     pub(super) item: Item,
-    /// Whether it holds the lease of an object, or held one that ran out and that nobody took since.
+    /// Whether it holds the lease of an object, or held one that ran out and that no process took since.
     pub(super) holds_object: bool,
     /// How often stores have been replaced.
     pub(super) replacements: u64,

@@ -192,7 +192,7 @@ pub fn set_verified(
     store: &str,
     contents: &[ContentId],
 ) -> Result<(), RegistryError> {
-    check_unpublished(tx, claim, version, "note that its copies were proved")?;
+    check_unpublished(tx, claim, version, "record its copies as verified")?;
     let now = tx.now()?;
     stamp(tx, Statement("copies.verified"), store, contents, Some(now))
 }
@@ -206,7 +206,7 @@ pub fn set_attested(
     store: &str,
     contents: &[ContentId],
 ) -> Result<(), RegistryError> {
-    check_unpublished(tx, claim, version, "note that its copies were attested")?;
+    check_unpublished(tx, claim, version, "record its copies as attested")?;
     let now = tx.now()?;
     stamp(tx, Statement("copies.attested"), store, contents, Some(now))
 }
@@ -232,7 +232,7 @@ pub fn set_unproved(
     store: &str,
     contents: &[ContentId],
 ) -> Result<(), RegistryError> {
-    check_unpublished(tx, claim, version, "note that its copies are not proved")?;
+    check_unpublished(tx, claim, version, "record its copies as unverified")?;
     stamp(tx, Statement("copies.unproved"), store, contents, None)
 }
 
@@ -275,7 +275,7 @@ fn forget(tx: &mut dyn Transaction, store: &str, contents: &[ContentId]) -> Resu
     Ok(())
 }
 
-/// What a look at copies in a store found.
+/// What an inspection of copies in a store found.
 #[derive(Debug, Clone, Default)]
 pub struct CheckedCopies {
     /// The store.
@@ -288,8 +288,9 @@ pub struct CheckedCopies {
     pub wrong: Vec<ContentId>,
 }
 
-/// Notes what was found of copies of a version that is not published, in all stores that were looked at; copies that are wrong
-/// are forgotten only while it is being prepared. At most [`ROWS_AT_ONCE`](versions::ROWS_AT_ONCE) of each store at a time.
+/// Notes what was found of copies of a version that is not published, in all stores that were inspected; copies that
+/// are wrong are forgotten only while it is being prepared. At most [`ROWS_AT_ONCE`](versions::ROWS_AT_ONCE) of each
+/// store at a time.
 pub fn note_seen(
     tx: &mut dyn Transaction,
     claim: &Claim,
@@ -299,7 +300,7 @@ pub fn note_seen(
     if seen.iter().any(|seen| !seen.wrong.is_empty()) {
         versions::check_claimed(tx, claim, version, "forget copies of it")?;
     } else {
-        check_unpublished(tx, claim, version, "note that its copies were proved")?;
+        check_unpublished(tx, claim, version, "record its copies as verified")?;
     }
     let now = tx.now()?;
     for (statement, contents) in [

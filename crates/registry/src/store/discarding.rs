@@ -15,7 +15,7 @@ use crate::{FileId, ItemId, ObjectId, RegistryError, Scope, VersionId, VersionSt
 pub enum Authority {
     /// The worker of a work item, under the item's lease and the object's.
     Worker(Claim),
-    /// Whoever clears up behind a work item that has ended.
+    /// The caller that clears up behind a work item that has ended.
     Ended(ItemId),
 }
 
@@ -81,7 +81,7 @@ pub fn drop_rows(tx: &mut dyn Transaction, version: &Version) -> Result<bool, Re
         VersionState::Dropping => {}
         state => return Err(refusal(version, state, "drop its rows")),
     }
-    // The item tells its events from those of a version of the same number in an earlier generation.
+    // The item distinguishes its events from those of a version of the same number in an earlier generation.
     let events = [version.object.into(), version.number.into(), ROWS_AT_ONCE.into(), version.item.into()];
     let key = of_version(version);
     let dropped = tx.execute(Statement("events.drop"), &events)?
@@ -97,7 +97,7 @@ pub fn drop_rows(tx: &mut dyn Transaction, version: &Version) -> Result<bool, Re
     Ok(true)
 }
 
-/// What tells the rows of a version: where they may lie, how many at once, and its identifier. Rows of any other version of
+/// What identifies the rows of a version: where they may lie, how many at once, and its identifier. Rows of any other version of
 /// that number are not touched.
 fn of_version(version: &Version) -> [Value; 5] {
     [version.object.into(), version.generation.into(), version.number.into(), ROWS_AT_ONCE.into(), version.id.into()]

@@ -28,8 +28,8 @@ pub(crate) fn request_to_carry_out(item: &Item) -> Option<ItemStatus> {
     item.cancel_requested.filter(|_| !item.is_committed)
 }
 
-/// Gives an item that nobody works on any more the status that a person asked for. The topics that have new work, and what came
-/// of the item.
+/// Gives an item that no process works on any more the status that a person asked for. The topics that have new work,
+/// and what came of the item.
 pub(crate) fn carry_out(
     tx: &mut dyn Transaction,
     item: &Item,
@@ -123,7 +123,7 @@ pub(super) fn finish_found(
     }
     let goes_on_with_this_task = !matches!(outcome, Outcome::Done);
     let outcome = match outcome {
-        // Somebody woke the item while it was decided that it should sleep.
+        // The item was made ready while it was decided that it should wait.
         Outcome::Defer(_) if tasks::show(tx, claim.lease.task)?.is_some_and(|task| task.again) => Outcome::Done,
         outcome => outcome,
     };
@@ -207,7 +207,7 @@ fn decide<'a>(
         StageEnd::StagingLost { max_losses, note, advice, .. }
             if !is_committing && losses >= u64::from(*max_losses) =>
         {
-            let note = format!("gave up after what was staged was lost {losses} times: {note}; {advice}");
+            let note = format!("failed: what was staged was lost {losses} times: {note}; {advice}");
             (Move { needs_review: true, ..stay(ItemStatus::Failed, &note)? }, Outcome::Done)
         }
         StageEnd::StagingLost { to, note, .. } => (begin(*to, &format!("{note}; fetching again"))?, Outcome::Done),
@@ -219,12 +219,12 @@ fn decide<'a>(
             (Move { needs_review: true, ..stay(ItemStatus::Failed, note)? }, Outcome::Done)
         }
         StageEnd::Transient { max_attempts, note, .. } if claim.spent >= *max_attempts && !is_committing => {
-            let note = format!("gave up after {}: {note}", attempts_in_words(spent));
+            let note = format!("failed after {}: {note}", attempts_in_words(spent));
             let fails = stay(ItemStatus::Failed, &note)?;
             (Move { needs_review: true, retry_count: spent, ..fails }, Outcome::Dead { reason: note })
         }
         StageEnd::Transient { retry_at, max_attempts, note } => {
-            // From `committing` on there is only forward: it is tried for ever, and a person is asked to look.
+            // From `committing` on there is only forward: it is tried without end, and the item is marked for review.
             let needs_review = claim.spent >= *max_attempts;
             let outcome = if needs_review {
                 Outcome::Defer(*retry_at)

@@ -1,5 +1,5 @@
 //! Where a registry stands to its stores: who it is, how many acts it has made there, and whether it is taking up what it
-//! does not know. The stores keep marks of the same numbers; a mark that says more than the registry tells of acts that
+//! does not know. The stores keep marks of the same numbers; a mark that says more than the registry names acts that
 //! are lost to it.
 
 use serde::{Deserialize, Serialize};
@@ -18,7 +18,7 @@ const ADOPTION: &str = "registry.adoption";
 pub struct RegistryEpoch {
     /// The registry, for as long as its record goes on; a backup of it has the same.
     pub registry: Uuid,
-    /// Raised by each adoption: a process that works with the registry before it is told apart by it.
+    /// Raised by each adoption: a process that works with the registry before it is distinguished by it.
     pub term: u64,
     /// Acts in the stores that were announced so far. An act is announced before it reaches a store.
     pub acts: u64,
@@ -29,7 +29,7 @@ pub struct RegistryEpoch {
 pub struct Adoption {
     /// Who is at it, as [`strongroom_queue::WorkerId`] writes it.
     pub holder: String,
-    /// Until when nobody else takes it over, unless the holder is known to be gone; microseconds since the epoch.
+    /// Until when no other process takes it over, unless the holder is known to be gone; microseconds since the epoch.
     pub until: i64,
     /// Stores that have to be walked before the registry may be written to.
     pub pending: Vec<String>,
@@ -75,7 +75,7 @@ pub fn announce(tx: &mut dyn Transaction) -> Result<RegistryEpoch, RegistryError
         return Err(RegistryError::State {
             what: "registry",
             id: "of this data directory".into(),
-            state: "taking up what its stores know".into(),
+            state: "importing what its stores have".into(),
             act: "change anything in them".into(),
         });
     }
@@ -115,7 +115,7 @@ pub fn set_adoption(tx: &mut dyn Transaction, adoption: Option<&Adoption>) -> Re
     tenants::set_fact(tx, ADOPTION, &text)
 }
 
-/// Enters a new term above `term`: whoever works with an older state of this registry is stopped by the marks.
+/// Enters a new term above `term`: the caller that works with an older state of this registry is stopped by the marks.
 pub fn enter_term(tx: &mut dyn Transaction, term: u64) -> Result<RegistryEpoch, RegistryError> {
     let epoch = known(tx)?;
     tenants::set_fact(tx, TERM, &(epoch.term.max(term) + 1).to_string())?;

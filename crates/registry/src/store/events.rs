@@ -1,6 +1,7 @@
-//! PREMIS events: append-only. Acts that always come together when a file is taken in are one row, told apart on reading:
-//! a payload file's fixity checks against its manifests, its four digest calculations, the identification of its format,
-//! its ingestion, its identifiers, its replication. The identifiers of the parts follow from that of the row, so that they never change.
+//! PREMIS events: append-only. Acts that always come together when a file is ingested are one row, expanded on
+//! reading: a payload file's fixity checks against its manifests, its four digest calculations, the identification of
+//! its format, its ingestion, its identifiers, its replication. The identifiers of the parts follow from that of the
+//! row, so that they never change.
 
 use std::collections::BTreeSet;
 
@@ -79,7 +80,7 @@ pub struct Components {
     pub checked: Vec<Algorithm>,
     /// The stores that hold it.
     pub stores: Vec<String>,
-    /// What its format was found to be; none where nobody tried.
+    /// What its format was found to be; none where it was not identified.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub format: Option<Format>,
 }
@@ -172,7 +173,7 @@ pub fn append(tx: &mut dyn Transaction, events: &[EventRow]) -> Result<(), Regis
     Ok(())
 }
 
-/// Appends events that a store tells of, whose actors the registry may not know.
+/// Appends events that a store names, whose actors the registry may not know.
 pub fn import(tx: &mut dyn Transaction, events: &[EventRow]) -> Result<(), RegistryError> {
     let actors: BTreeSet<&Actor> = events.iter().filter_map(|event| event.actor.as_ref()).collect();
     for actor in actors {
@@ -195,8 +196,8 @@ impl EventCursor {
     }
 }
 
-/// Events of an object (of one of its files when given) in the order of the rows by time: at most `rows` rows, each told apart
-/// into its acts, fewer where these are many, and where to go on; `None` at the end.
+/// Events of an object (of one of its files when given) in the order of the rows by time: at most `rows` rows, each
+/// expanded into its acts, fewer where these are many, and where to go on; `None` at the end.
 pub fn of_object(
     tx: &mut dyn Transaction,
     scope: Scope,

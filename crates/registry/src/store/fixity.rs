@@ -98,7 +98,7 @@ pub struct WatchedCopy {
     pub class: Option<String>,
     /// What is known of it.
     pub state: CopyState,
-    /// When it was last looked at.
+    /// When it was last inspected.
     pub checked_at: Time,
     /// The digest it must have.
     pub sha512: Digest,
@@ -150,7 +150,7 @@ pub struct WatchedObject {
     pub generation: GenerationId,
     /// What is known of it.
     pub state: CopyState,
-    /// When it was last looked at.
+    /// When it was last inspected.
     pub checked_at: Time,
 }
 
@@ -184,7 +184,7 @@ pub enum Proof {
     Attested,
 }
 
-/// Records that copies were found right: time and event of each together. One that somebody else recorded since it was
+/// Records that copies were found right: time and event of each together. One that another process recorded since it was
 /// listed gets neither. At most [`ROWS_AT_ONCE`](crate::versions::ROWS_AT_ONCE) at a time; how many were recorded.
 pub fn record_right(
     tx: &mut dyn Transaction,
@@ -218,7 +218,7 @@ pub fn set_damaged(
     Ok(())
 }
 
-/// Records that a copy that is wrong was looked at to the end: there is nothing to repair it from now.
+/// Records that a copy that is wrong was inspected to the end: there is nothing to repair it from now.
 pub fn set_given_up(tx: &mut dyn Transaction, content: ContentId, store: &str) -> Result<(), RegistryError> {
     let now = tx.now()?;
     tx.execute(Statement("fixity.given_up"), &[content.into(), store.into(), now.into()])?;
@@ -232,7 +232,7 @@ pub fn set_mended(tx: &mut dyn Transaction, content: ContentId, store: &str) -> 
     Ok(())
 }
 
-/// Makes a copy the first to be looked at: there is reason to doubt it.
+/// Makes a copy the first to be inspected: there is reason to doubt it.
 pub fn make_due(tx: &mut dyn Transaction, content: ContentId, store: &str) -> Result<(), RegistryError> {
     tx.execute(Statement("fixity.make_due"), &[content.into(), store.into(), Time(0).into()])?;
     Ok(())
@@ -250,7 +250,7 @@ pub fn set_object_unread(tx: &mut dyn Transaction, object: ObjectId, store: &str
     Ok(())
 }
 
-/// Makes declarations and inventories of an object in a store the first to be looked at.
+/// Makes declarations and inventories of an object in a store the first to be inspected.
 pub fn make_object_due(tx: &mut dyn Transaction, object: ObjectId, store: &str) -> Result<(), RegistryError> {
     tx.execute(Statement("fixity.object_make_due"), &[object.into(), store.into()])?;
     Ok(())
@@ -270,7 +270,7 @@ pub fn set_object_damaged(tx: &mut dyn Transaction, object: ObjectId, store: &st
     Ok(())
 }
 
-/// Records that they were looked at to the end, and that there is nothing to repair them from now.
+/// Records that they were inspected to the end, and that there is nothing to repair them from now.
 pub fn set_object_given_up(tx: &mut dyn Transaction, object: ObjectId, store: &str) -> Result<(), RegistryError> {
     let now = tx.now()?;
     tx.execute(Statement("fixity.object_given_up"), &[object.into(), store.into(), now.into()])?;
@@ -290,13 +290,13 @@ pub struct Coverage {
     pub checked: u64,
     /// Never found right by digest.
     pub never: u64,
-    /// Looked at by size and class only, because they could not be read.
+    /// Inspected by size and class only, because they could not be read.
     pub attested: u64,
     /// Known to be wrong.
     pub damaged: u64,
     /// Due now.
     pub due: u64,
-    /// When the one that waits longest was last looked at.
+    /// When the one that waits longest was last inspected.
     pub oldest: Option<Time>,
 }
 

@@ -99,7 +99,7 @@ pub fn open_findings(tx: &mut dyn Transaction) -> Result<Vec<OpenFindings>, Regi
     rows.iter().map(read).collect()
 }
 
-/// When the copy in a store that waits longest was last looked at; `None` where the store has no copies.
+/// When the copy in a store that waits longest was last inspected; `None` where the store has no copies.
 pub fn oldest_check(tx: &mut dyn Transaction, store: &str) -> Result<Option<Time>, RegistryError> {
     let row = tx.query_one(Statement("health.oldest_check"), &[store.into()])?;
     Ok(row.map_or(Ok(None), |row| row.optional_time("oldest_checked_at"))?)

@@ -112,8 +112,8 @@ pub fn files_behind(
     .collect()
 }
 
-/// Notes formats; at most [`crate::versions::ROWS_AT_ONCE`] at a time. The caller holds the object, or nobody else knows it yet. What was
-/// taken out meanwhile stays so.
+/// Notes formats; at most [`crate::versions::ROWS_AT_ONCE`] at a time. The caller holds the object, or no other
+/// process knows it yet. What was taken out meanwhile stays so.
 pub fn set_formats(
     tx: &mut dyn Transaction,
     object: ObjectId,

@@ -1,4 +1,4 @@
-//! Work items: made, looked at, and moved from one stage and status to another. Workers claim them in [`crate::work`].
+//! Work items: made, inspected, and moved from one stage and status to another. Workers claim them in [`crate::work`].
 
 use std::collections::BTreeSet;
 use std::collections::btree_map::{BTreeMap, Entry};

@@ -92,11 +92,11 @@ pub fn append(tx: &mut dyn Transaction, line: &NewLine<'_>) -> Result<JournalId,
     Ok(id)
 }
 
-/// The fact with the version of the schema that the journal tells of.
+/// The fact with the version of the schema that the journal names.
 const SCHEMA: &str = "journal.schema";
 
-/// From which version to which the schema was migrated without a line about it; none where the journal tells of the present one.
-/// A registry that is new needs no line.
+/// From which version to which the schema was migrated without a line about it; none where the journal names the
+/// present one. A registry that is new needs no line.
 pub fn untold_migration(tx: &mut dyn Transaction) -> Result<Option<(u64, u64)>, RegistryError> {
     let now = schema_version(tx)?;
     let Some(told) = tenants::fact(tx, SCHEMA)? else { return Ok(None) };
@@ -104,12 +104,12 @@ pub fn untold_migration(tx: &mut dyn Transaction) -> Result<Option<(u64, u64)>, 
     Ok((told < now).then_some((told, now)))
 }
 
-/// Whether it is recorded of which version of the schema the journal tells.
+/// Whether it is recorded of which version of the schema the journal says.
 pub fn knows_schema(tx: &mut dyn Transaction) -> Result<bool, RegistryError> {
     Ok(tenants::fact(tx, SCHEMA)?.is_some())
 }
 
-/// Records that the journal tells of the present version of the schema: in the transaction that appends the line, where there
+/// Records that the journal names the present version of the schema: in the transaction that appends the line, where there
 /// has to be one.
 pub fn set_schema_told(tx: &mut dyn Transaction) -> Result<(), RegistryError> {
     let now = schema_version(tx)?;

@@ -10,14 +10,14 @@ use crate::{ObjectId, RegistryError, WaitKey, work};
 /// What asking for an object's lease gave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hold {
-    /// Held under this fence. `kept` tells that it was held without a gap since the same owner last asked.
+    /// Held under this fence. `kept` says that it was held without a gap since the same owner last asked.
     Held {
         /// Raised whenever the owner changes.
         fence: i64,
-        /// Whether nobody else can have changed the object in between.
+        /// Whether no other process can have changed the object in between.
         kept: bool,
     },
-    /// Somebody else holds it, until then.
+    /// Another process holds it, until then.
     Busy {
         /// When it runs out, unless extended.
         until: Time,
@@ -35,8 +35,8 @@ pub struct LeaseState {
 }
 
 impl LeaseState {
-    /// Whether the owner who asks has the lease at least until then, and nobody else can have changed the object since it
-    /// last asked: then there is nothing to take.
+    /// Whether the owner who asks has the lease at least until then, and no other process can have changed the object
+    /// since it last asked: then there is nothing to take.
     pub fn is_kept_until(&self, until: Time) -> bool {
         self.owner == Some(self.asked_as) && self.until >= until && self.until.0 != 0 && !self.is_committed_by_other
     }
@@ -66,7 +66,7 @@ pub fn hold(tx: &mut dyn Transaction, object: ObjectId, owner: Uuid, until: Time
     let found = look(tx, object, owner)?;
     let (fence, kept) = match found.owner {
         None => (1, false),
-        // A lease that ran out and that nobody took in between is as good as kept.
+        // A lease that ran out and that no process took in between is as good as kept.
         Some(holder) if holder == owner => (found.fence, found.until.0 != 0),
         Some(_) if found.until > now => return Ok(Hold::Busy { until: found.until }),
         Some(_) => (found.fence + 1, false),
@@ -93,7 +93,7 @@ pub fn hold_for_item(
 /// Whether an owner has an object's lease right now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Holding {
-    /// It has the lease, which nobody else can take before it runs out.
+    /// It has the lease, which no other process can take before it runs out.
     Held,
     /// It let the lease go, it ran out, or another has it.
     NotHeld,

@@ -58,7 +58,7 @@ pub struct Description {
     pub internal_sender_identifier: Option<String>,
     /// `Internal-Sender-Description`.
     pub internal_sender_description: Option<String>,
-    /// The name of the folder that the deposit came in, which a version gives back with its submission.
+    /// The name of the folder that the deposit came in, which a version restores with its submission.
     pub base_directory: Option<String>,
     /// Which part of the object the deposit was, where it came in parts.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -145,7 +145,7 @@ pub struct Object {
 /// A file with its content at one version.
 #[derive(Debug, Clone)]
 pub struct File {
-    /// For ever.
+    /// Without end.
     pub id: FileId,
     /// The logical path, with its prefix.
     pub path: String,

@@ -27,7 +27,7 @@ pub struct Message {
     pub institution_identifier: String,
     /// The work item that it is about.
     pub item: Option<ItemId>,
-    /// Names what is told; no two messages have the same.
+    /// Names what is reported; no two messages have the same.
     pub key: String,
     /// What kind of message it is.
     pub kind: String,

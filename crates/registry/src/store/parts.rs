@@ -10,8 +10,8 @@ use crate::items::Item;
 use crate::versions::Version;
 use crate::{GenerationId, ItemId, ObjectId, RegistryError, Scope, objects};
 
-/// The most parts an object may come in. What is missing is told number by number, so there is a limit; this one is also
-/// that of the parts of an upload in S3.
+/// The most parts an object may come in. What is missing is reported number by number, so there is a limit; this one
+/// is also that of the parts of an upload in S3.
 pub const MOST_PARTS: u64 = 10_000;
 
 /// Runs of numbers that a text names before it only counts.

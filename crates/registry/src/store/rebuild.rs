@@ -1,5 +1,6 @@
-//! Rows made from what the preservation stores say, into a registry that nobody works with. Everything may be repeated: what
-//! is there already stays as it is. As in an ingest, readers see an object once its versions are published, all at once.
+//! Rows made from what the preservation stores say, into a registry that no process works with. Everything may be
+//! repeated: what is there already stays as it is. As in an ingest, readers see an object once its versions are
+//! published, all at once.
 
 use strongroom_database::{Statement, Time, Transaction};
 use strongroom_digest::Digest;
@@ -82,7 +83,7 @@ pub fn put_collection(
     Ok(id)
 }
 
-/// An object as a record tells of it.
+/// An object as a record names it.
 #[derive(Debug, Clone)]
 pub struct RecordedObject {
     /// Its identifier.
@@ -101,7 +102,7 @@ pub struct RecordedObject {
     pub created_at: Time,
 }
 
-/// A version as a record tells of it.
+/// A version as a record names it.
 #[derive(Debug, Clone)]
 pub struct RecordedVersion {
     /// Its identifier.
@@ -122,7 +123,7 @@ pub struct RecordedVersion {
     pub owns_contents: bool,
 }
 
-/// Puts an object, which nobody sees yet; refused where another has its name.
+/// Puts an object, which no process sees yet; refused where another has its name.
 pub fn put_object(tx: &mut dyn Transaction, object: &RecordedObject) -> Result<(), RegistryError> {
     tx.execute(
         Statement("rebuild.insert_object"),
@@ -144,7 +145,7 @@ pub fn put_object(tx: &mut dyn Transaction, object: &RecordedObject) -> Result<(
     Ok(())
 }
 
-/// Puts an object and one of its versions, which nobody sees yet.
+/// Puts an object and one of its versions, which no process sees yet.
 ///
 /// # Errors
 /// Another version has its number, or it was discarded: what the store holds is taken up only as what it says it is.
@@ -195,7 +196,7 @@ fn check_number(
     let found = tx.query_one(Statement("rebuild.number_taken"), &key)?;
     let (id, state) = match &found {
         Some(row) => (row.uuid("id")?, row.text("state")?),
-        None => return Err(taken(version, "not to be had: the registry has given it up")),
+        None => return Err(taken(version, "not available: the registry has discarded it")),
     };
     match state.parse::<VersionState>()? {
         VersionState::Preparing | VersionState::Committing | VersionState::Published if id == version.id.0 => Ok(()),
@@ -208,7 +209,7 @@ fn taken(version: &RecordedVersion, why: &str) -> RegistryError {
         what: "version",
         id: version.number.to_string(),
         state: why.to_owned(),
-        act: format!("take up version {} that the store holds; nothing is changed", version.id),
+        act: format!("import version {} of the store; nothing is changed", version.id),
     }
 }
 

@@ -1,5 +1,5 @@
-//! What lies in the receiving stores: a row for each name, what was submitted of it, and where the listings go on. What a
-//! look at a store means is decided above; here rows are kept.
+//! What lies in the receiving stores: a row for each name, what was submitted of it, and where the listings continue. What a
+//! scan of a store means is decided above; here rows are kept.
 
 use strongroom_database::{Row, Statement, Time, Transaction, Value};
 use uuid::Uuid;
@@ -35,7 +35,7 @@ pub struct Upload {
     pub first_seen_at: Time,
     /// The first look that found it as it is.
     pub changed_at: Time,
-    /// When it is removed from the store, for what is invalid; when it is looked at again, for what was published and is
+    /// When it is removed from the store, for what is invalid; when it is inspected again, for what was published and is
     /// not removed because its object is not whole.
     pub remove_after: Option<Time>,
     /// When the notice of its removal was delivered.
@@ -128,12 +128,12 @@ pub fn list(
     tx.query(Statement("receiving.list"), &values)?.iter().map(upload_row).collect()
 }
 
-/// What asks for an act beside the looks at the stores.
+/// What asks for an act beside the scans of the stores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Due {
     /// Submitted, and the work item has ended.
     Ended,
-    /// Failed, invalid or cancelled, and somebody took its work item up again.
+    /// Failed, invalid or cancelled, and a process took its work item up again.
     Reopened,
     /// Invalid and to be removed by then, and no notice of it was delivered.
     Warning(Time),
@@ -177,7 +177,7 @@ pub struct ScannedUpload {
     pub size: u64,
 }
 
-/// Keeps the first look at something.
+/// Records the first scan of something.
 pub fn first_seen(
     tx: &mut dyn Transaction,
     store: &str,

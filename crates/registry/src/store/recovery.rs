@@ -1,4 +1,4 @@
-//! How work comes back that nobody does any more: taken over from workers that are silent or gone, retried from the dead
+//! How work continues that no worker does any more: taken over from workers that are silent or gone, retried from the dead
 //! letters, and given a task anew. Part of [`crate::work`].
 
 use strongroom_database::{CLOCK_TOLERANCE, Statement, Time, Transaction};
@@ -54,7 +54,7 @@ fn release_by_force(
         tasks::delete_key(tx, &item.id.to_string())?;
         return carry_out(tx, item, wanted);
     }
-    let note = "its worker stopped without a word";
+    let note = "its worker stopped without reporting an end";
     let change = Move::new(item, item.position(), ItemStatus::Pending, note);
     items::apply(tx, item, &Move { needs_review: item.needs_review, ..change })?;
     Ok((Vec::new(), None))

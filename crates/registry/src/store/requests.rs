@@ -25,7 +25,7 @@ pub fn request(
     };
     let stops_it = matches!(request, Request::Hold | Request::Cancel | Request::Delete);
     if item.is_committed && stops_it && !item.status.is_ended() {
-        return Err(refuse("stop it: its version is committed and only goes forward"));
+        return Err(refuse("stop it: its version is committed and is always completed"));
     }
     if request == Request::Release && item.cancel_requested == Some(ItemStatus::Held) {
         // The worker that has it was asked to stop, and need not.

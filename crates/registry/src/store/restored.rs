@@ -162,7 +162,7 @@ fn at_place(tx: &mut dyn Transaction, place: &Place) -> Result<Vec<Restored>, Re
     tx.query(Statement("restored.at_place"), &values)?.iter().map(restored_row).collect()
 }
 
-/// What is to be removed by now, in order of the work items, after `after`; also what somebody has begun to remove.
+/// What is to be removed by now, in order of the work items, after `after`; also what a process has begun to remove.
 pub fn expired(
     tx: &mut dyn Transaction,
     after: Option<&Restored>,
@@ -192,7 +192,7 @@ fn behind(after: Option<&Restored>) -> [Value; 3] {
     }
 }
 
-/// Begins to remove something whose time has run out, where it is still what the record has there and nobody is putting
+/// Begins to remove something whose time has run out, where it is still what the record has there and no process is putting
 /// something in its place. Whether that is so.
 pub fn begin_removal(tx: &mut dyn Transaction, expired: &Restored) -> Result<bool, RegistryError> {
     let now = tx.now()?;
@@ -218,9 +218,9 @@ pub fn end_removal(tx: &mut dyn Transaction, removed: &Restored, was_there: bool
     };
     let Place { key, store } = &current.place;
     let (state, note) = if was_there {
-        (RestoredState::Removed, format!("{key} removed from store {store}: its time had run out"))
+        (RestoredState::Removed, format!("{key} removed from store {store}: its time had ended"))
     } else {
-        (RestoredState::Changed, format!("{key} in store {store} was changed by somebody else and stays"))
+        (RestoredState::Changed, format!("{key} in store {store} was changed by another program or person and stays"))
     };
     set_state(tx, &current, state)?;
     let item = items::find(tx, Scope::System, current.item)?;

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use crate::versions::ROWS_AT_ONCE;
 use crate::{BatchId, ItemId, RegistryError};
 
-/// Work items looked at in one transaction: each has rows in other tables.
+/// Work items inspected in one transaction: each has rows in other tables.
 const ITEMS_AT_ONCE: usize = 100;
 
 /// Removes lines of history from before `before`, of items that have ended, after `after`; an item's last line stays. How many
@@ -41,7 +41,7 @@ pub fn drop_receipts(tx: &mut dyn Transaction, before: Time) -> Result<u64, Regi
 }
 
 /// Removes items that ended before `before`, after `after`, with their history and problems, and batches of which no item is
-/// left. What a person has to look at stays, and what a receipt, an upload, a result of a restoration or an unpublished
+/// left. What a person has to review stays, and what a receipt, an upload, a result of a restoration or an unpublished
 /// version names. How many items, and where to go on; `None` at the end.
 pub fn drop_items(
     tx: &mut dyn Transaction,

@@ -240,7 +240,7 @@ impl LostCursor {
 
 /// Takes the next `limit` copies of published contents that lay in a lost store out of the registry. A content that has no
 /// other copy which is good, in a store in use and not `refused`, stays recorded as missing, under its key, so that a check
-/// tells of it and a deposit of the same bytes heals it. Copies of versions that are not published stay, and count as
+/// names it and a deposit of the same bytes repairs it. Copies of versions that are not published stay, and count as
 /// unproved. Where to go on, and how many contents have no other copy; none at the end.
 pub fn lose_copies(
     tx: &mut dyn Transaction,

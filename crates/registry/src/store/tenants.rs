@@ -13,7 +13,7 @@ pub struct Institution {
     pub id: InstitutionId,
     /// Its domain name, such as `example.edu`; the folder of its storage root.
     pub identifier: String,
-    /// What people call it.
+    /// The display name.
     pub name: String,
     /// Whether it may deposit.
     pub active: bool,
@@ -32,7 +32,7 @@ pub struct Collection {
     pub institution_identifier: String,
     /// Its short name, unique within the institution.
     pub identifier: String,
-    /// What people call it.
+    /// The display name.
     pub name: String,
     /// The profile its bags must keep; none: the bag's own, or the default.
     pub profile: Option<String>,
@@ -40,7 +40,7 @@ pub struct Collection {
     pub profile_version: Option<u64>,
     /// The placement of its objects where a deposit names none.
     pub placement: Option<String>,
-    /// Whether its deposits wait for a person.
+    /// Whether its deposits wait until a person releases them.
     pub held: bool,
     /// Whether it takes deposits; one that was removed does not.
     pub active: bool,
@@ -51,7 +51,7 @@ pub struct Collection {
 /// What may be set on a collection.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct CollectionRules {
-    /// What people call it.
+    /// The display name.
     pub name: String,
     /// See [`Collection::profile`].
     pub profile: Option<String>,

@@ -135,7 +135,7 @@ pub(crate) fn attempts_of_workers_that_crash_are_counted_and_the_item_fails_with
     assert!(item.needs_review);
     assert!(item.fence > fence);
     assert_eq!(item.retry_count, 3);
-    assert!(item.note.expect("a note").contains("gave up after 3 attempts"));
+    assert!(item.note.expect("a note").contains("failed after 3 attempts"));
     assert_eq!(world.dead(Stage::named("receive")), 1, "task and item ended together");
     assert!(world.topics(id).is_empty(), "what was staged is kept: nothing is swept");
     assert_eq!(world.history(id).last().expect("a line").status, ItemStatus::Failed);

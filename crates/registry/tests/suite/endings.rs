@@ -42,7 +42,7 @@ pub(crate) fn whoever_ends_an_item_hears_what_came_of_it_and_only_then(subject: 
     subject.advance(Duration::from_secs(7));
     let spent = outcome(&world, &claim, transient(&world)).expect("its attempts are spent");
     assert_eq!((spent.item, spent.stage, spent.status), (id, receive, ItemStatus::Failed));
-    assert_eq!(spent.note, "gave up after 3 attempts: the disk is full");
+    assert_eq!(spent.note, "failed after 3 attempts: the disk is full");
     assert_eq!((spent.action.as_str(), spent.object_identifier.as_str()), ("ingest", "example.edu/bag"));
     assert!(spent.age >= Duration::from_secs(7), "{:?}", spent.age);
     let ends = [

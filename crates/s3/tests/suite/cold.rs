@@ -4,12 +4,12 @@ use std::sync::Barrier;
 use std::time::Duration;
 
 use strongroom_s3_double::{Fault, Operation};
-use strongroom_storage::{PutOptions, StorageError, Store, Thaw, Thawing};
+use strongroom_storage::{PutOptions, Retrieval, RetrievalRequest, StorageError, Store};
 
 use crate::served::{declared, key, put, read, served};
 
-fn for_two_days(tier: &str) -> Thaw {
-    Thaw { days: 2, tier: tier.into() }
+fn for_two_days(tier: &str) -> RetrievalRequest {
+    RetrievalRequest { days: 2, tier: tier.into() }
 }
 
 fn in_class(class: &str, bytes: &[u8]) -> PutOptions {
@@ -44,30 +44,34 @@ fn cold_contents_are_attested_restored_and_read() {
     assert!(!error.is_transient());
     assert_eq!(
         error.to_string(),
-        "store primary: k lies in storage class GLACIER and has to be restored before it can be read"
+        "store primary: k is in storage class GLACIER and has to be retrieved before it can be read"
     );
 
     for _ in 0..2 {
-        assert_eq!(store.thaw(&key("k"), &for_two_days("Standard")).unwrap(), Thawing::UnderWay);
+        assert_eq!(store.request_retrieval(&key("k"), &for_two_days("Standard")).unwrap(), Retrieval::UnderWay);
     }
     assert_eq!(double.counts().of(Operation::RestoreObject), 1, "what is under way is not asked for again");
     assert!(!store.head(&key("k")).unwrap().readable);
     double.turn_clock(Duration::from_hours(5));
     assert!(store.head(&key("k")).unwrap().readable);
     assert_eq!(read(&store, "k"), b"cold");
-    assert_eq!(store.thaw(&key("k"), &for_two_days("Standard")).unwrap(), Thawing::Readable);
+    assert_eq!(store.request_retrieval(&key("k"), &for_two_days("Standard")).unwrap(), Retrieval::Readable);
     double.turn_clock(Duration::from_hours(72));
     assert!(!store.head(&key("k")).unwrap().readable, "the copy for reading has expired");
     assert_eq!(store.head(&key("k")).unwrap().class.as_deref(), Some("GLACIER"));
-    assert_eq!(store.thaw(&key("k"), &for_two_days("Standard")).unwrap(), Thawing::UnderWay, "asked for anew");
+    assert_eq!(
+        store.request_retrieval(&key("k"), &for_two_days("Standard")).unwrap(),
+        Retrieval::UnderWay,
+        "asked for anew"
+    );
 }
 
 #[test]
-fn thawing_is_asked_for_once_where_the_answer_got_lost() {
+fn a_retrieval_is_asked_for_once_where_the_answer_got_lost() {
     let (double, store) = served();
     store.put(&key("k"), &mut &b"cold"[..], &in_class("GLACIER", b"cold")).unwrap();
     double.plan(Operation::RestoreObject, 1, Fault::RefuseAfter);
-    assert_eq!(store.thaw(&key("k"), &for_two_days("Standard")).unwrap(), Thawing::UnderWay);
+    assert_eq!(store.request_retrieval(&key("k"), &for_two_days("Standard")).unwrap(), Retrieval::UnderWay);
 }
 
 #[test]
@@ -79,7 +83,7 @@ fn threads_that_want_one_content_at_once_ask_for_it_once() {
         for _ in 0..8 {
             scope.spawn(|| {
                 together.wait();
-                assert_eq!(store.thaw(&key("k"), &for_two_days("Standard")).unwrap(), Thawing::UnderWay);
+                assert_eq!(store.request_retrieval(&key("k"), &for_two_days("Standard")).unwrap(), Retrieval::UnderWay);
             });
         }
     });
@@ -87,7 +91,7 @@ fn threads_that_want_one_content_at_once_ask_for_it_once() {
 }
 
 #[test]
-fn cold_contents_are_deleted_unthawed() {
+fn cold_contents_are_deleted_without_a_retrieval() {
     let (_double, store) = served();
     store.put(&key("k"), &mut &b"cold"[..], &in_class("DEEP_ARCHIVE", b"cold")).unwrap();
     store.delete(&key("k")).unwrap();
@@ -97,7 +101,7 @@ fn cold_contents_are_deleted_unthawed() {
 #[test]
 fn restoring_what_is_not_there_is_told() {
     let (_double, store) = served();
-    assert!(store.thaw(&key("none"), &for_two_days("Bulk")).unwrap_err().is_not_found());
+    assert!(store.request_retrieval(&key("none"), &for_two_days("Bulk")).unwrap_err().is_not_found());
     put(&store, "warm", b"x");
-    assert_eq!(store.thaw(&key("warm"), &for_two_days("Bulk")).unwrap(), Thawing::Readable);
+    assert_eq!(store.request_retrieval(&key("warm"), &for_two_days("Bulk")).unwrap(), Retrieval::Readable);
 }

@@ -93,7 +93,7 @@ fn a_store_that_may_only_be_read_is_read() {
 fn findings_are_shown_a_line_each() {
     let shown = Probe { keeps_class: false, ..EVERYTHING }.to_string();
     assert_eq!(shown.lines().count(), EVERYTHING.findings().len());
-    assert!(shown.contains("yes: honours if-match\n"), "{shown}");
+    assert!(shown.contains("yes: supports if-match\n"), "{shown}");
     assert!(shown.ends_with(" no: keeps the storage class"), "{shown}");
 }
 
@@ -110,7 +110,7 @@ fn the_id_in_the_bucket_is_read_again_when_the_last_look_is_long_ago() {
     suspicious.check_presence().unwrap();
     double.take(".strongroom/store.json");
     let error = suspicious.check_presence().unwrap_err();
-    assert!(error.to_string().contains("is it the right one"), "{error}");
+    assert!(error.to_string().contains("check bucket and prefix"), "{error}");
     let other = S3Store::create("other", settings(&double)).unwrap();
     let error = suspicious.check_presence().unwrap_err();
     assert!(error.is_away() && error.to_string().contains(&other.id().to_string()), "{error}");

@@ -201,7 +201,7 @@ impl Assembly for FolderAssembly {
             Ok(()) => self.sync_name(),
             Err(Errno::EXIST | Errno::NOTEMPTY) => {
                 if !self.is_identical()? {
-                    let condition = "an assembly commits only where nothing else lies".to_owned();
+                    let condition = "an assembly commits only where there is nothing else".to_owned();
                     let (store, key) = (self.folder.name.clone(), self.target.clone());
                     return Err(StorageError::Condition { store, key, condition });
                 }

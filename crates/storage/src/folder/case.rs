@@ -22,7 +22,7 @@ impl Folder {
         if !self.folds_case {
             return Ok(false);
         }
-        find_other_name(&self.root, relative).map_err(|errno| self.failed("look at", key, errno.into()))
+        find_other_name(&self.root, relative).map_err(|errno| self.failed("inspect", key, errno.into()))
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A file is durable when it, the directory that names it, and every directory above are. `Young` remembers the
 //! directories whose own names may not be on the disk yet, so that a put that must be durable on return syncs them even
-//! when somebody else made them a moment ago. `sync` is one `syncfs`, shared by all who wait for one.
+//! when another process made them a moment ago. `sync` is one `syncfs`, shared by all who wait for one.
 
 use std::collections::HashMap;
 use std::os::fd::AsFd;
@@ -79,8 +79,8 @@ impl Durability {
     }
 
     /// Makes everything durable that was written before the call. Callers that come while a round is under way share
-    /// the next one. A failed round fails every later one too: the kernel tells of lost writes once, and whose they
-    /// were nobody knows.
+    /// the next one. A failed round fails every later one too: the kernel reports lost writes once, and not
+    /// whose they were.
     pub(super) fn sync(&self, root: &Root) -> Result<(), Errno> {
         let mut rounds = lock(&self.rounds);
         let mine = rounds.started + 1;

@@ -154,7 +154,7 @@ impl Folder {
             Ok(stat) if is_file(&stat) => Ok(head_of(&stat)),
             Ok(stat) if is_directory(&stat) => Err(self.not_found(key)),
             Ok(_) => Err(self.not_a_file(key)),
-            Err(errno) => Err(self.look_failed("look at", key, errno)),
+            Err(errno) => Err(self.look_failed("inspect", key, errno)),
         }
     }
 
@@ -184,7 +184,7 @@ impl Folder {
     }
 
     fn not_a_file(&self, key: &Key) -> StorageError {
-        let what = "a symbolic link or special file lies there or on the way";
+        let what = "a symbolic link or special file is there or on the path";
         StorageError::InTheWay { store: self.name.clone(), key: key.clone(), what }
     }
 
@@ -240,7 +240,7 @@ impl Folder {
         Ok(true)
     }
 
-    /// Removes a directory and everything in it, out of sight first, so that it is gone in one step. Nobody puts a key
+    /// Removes a directory and everything in it, renamed away first, so that it is gone in one step. No process puts a key
     /// under its own name between the look and that.
     fn remove_tree(&self, relative: &str, key: &Key) -> Result<(), StorageError> {
         let (parent, name) = split(relative);

@@ -17,7 +17,7 @@ use crate::StorageError;
 
 /// The layout of `.strongroom/` that this code keeps.
 const FORMAT: u32 = 1;
-/// Temporary files older than this belong to nobody any more.
+/// Temporary files older than this belong to no process any more.
 const STALE: Duration = Duration::from_hours(24);
 
 /// What to do where no store lies.

@@ -1,5 +1,5 @@
 //! The folder a store lives in, as an open directory: every access is relative to it and follows no symbolic link, so
-//! that nobody who may write into one part of a store can lead it out of there.
+//! that no one who may write into one part of a store can make it lead out of there.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -57,7 +57,7 @@ impl Root {
             use rustix::fs::ResolveFlags;
             let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
             match rfs::openat2(&self.directory, relative, flags, self.mode(flags), resolve) {
-                // `PERM` is what some sandboxes say for a call they do not know; going step by step tells the truth.
+                // `PERM` is what some sandboxes say for a call they do not know; going step by step gives the true error.
                 Err(Errno::NOSYS | Errno::PERM) => self.resolves.store(false, Ordering::Relaxed),
                 outcome => return outcome,
             }
@@ -95,7 +95,7 @@ impl Root {
         rfs::statat(self.open_at(parent, through())?, name, AtFlags::SYMLINK_NOFOLLOW)
     }
 
-    /// Makes the directory `relative` and those above it; `made` is told of each before it is made.
+    /// Makes the directory `relative` and those above it; `made` is called with each before it is made.
     pub(super) fn make_directory(&self, relative: &str, made: &mut dyn FnMut(&str)) -> Result<(), Errno> {
         let ends = relative.match_indices('/').map(|(at, _)| at).chain([relative.len()]);
         for end in ends.filter(|end| *end > 0) {

@@ -298,22 +298,22 @@ impl Folder {
     fn condition_failed(&self, key: &Key, condition: &PutCondition) -> StorageError {
         let condition = match condition {
             PutCondition::Always => "in any case".to_owned(),
-            PutCondition::IfAbsent => "only where nothing lies".to_owned(),
-            PutCondition::IfMatch(etag) => format!("only where etag {etag} lies"),
+            PutCondition::IfAbsent => "only where there is nothing".to_owned(),
+            PutCondition::IfMatch(etag) => format!("only where the etag is {etag}"),
         };
         StorageError::Condition { store: self.name.clone(), key: key.clone(), condition }
     }
 
     pub(super) fn obstructed_by_case(&self, key: &Key) -> StorageError {
-        let what = "a name lies there that differs only in letter case or spelling";
+        let what = "a name exists there that differs only in letter case or spelling";
         StorageError::InTheWay { store: self.name.clone(), key: key.clone(), what }
     }
 
     pub(super) fn obstructed(&self, key: &Key, errno: Errno) -> StorageError {
         let what = match errno {
-            Errno::NOTDIR | Errno::EXIST => "a file lies where a folder is needed",
-            Errno::ISDIR => "a folder with other keys lies there",
-            Errno::LOOP => "a symbolic link lies on the way",
+            Errno::NOTDIR | Errno::EXIST => "there is a file where a folder is needed",
+            Errno::ISDIR => "there is a folder with other keys",
+            Errno::LOOP => "a symbolic link is on the path",
             other => return self.failed("put", key, other.into()),
         };
         StorageError::InTheWay { store: self.name.clone(), key: key.clone(), what }

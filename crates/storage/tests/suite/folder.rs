@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use strongroom_digest::{Algorithm, hash_reader};
 use strongroom_storage::{
-    Durability, FolderMode, FolderStore, Key, PutCondition, PutOptions, StorageError, Store, Thaw,
+    Durability, FolderMode, FolderStore, Key, PutCondition, PutOptions, RetrievalRequest, StorageError, Store,
 };
 use tempfile::TempDir;
 
@@ -406,10 +406,10 @@ fn a_lock_that_is_not_let_go_of_is_told() {
 }
 
 #[test]
-fn a_folder_has_nothing_to_thaw() {
+fn a_folder_has_nothing_to_retrieve() {
     let (_folder, store) = store();
-    let how = Thaw { days: 1, tier: "Bulk".into() };
-    let refused = store.thaw(&key("a"), &how).unwrap_err();
+    let how = RetrievalRequest { days: 1, tier: "Bulk".into() };
+    let refused = store.request_retrieval(&key("a"), &how).unwrap_err();
     assert!(matches!(refused, StorageError::Unusable { .. }), "{refused}");
     assert_eq!(store.sweep_unfinished(Duration::ZERO).unwrap(), 0);
 }

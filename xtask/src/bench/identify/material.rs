@@ -105,7 +105,7 @@ impl Material {
     }
 }
 
-/// Tells of every file below a path, or of the path itself, in a fixed order, with its size. Links are not followed.
+/// Lists every file below a path, or of the path itself, in a fixed order, with its size. Links are not followed.
 pub(super) fn walk(path: &Path, found: &mut dyn FnMut(&Path, u64)) {
     let Ok(metadata) = path.symlink_metadata() else { return };
     if metadata.is_file() {

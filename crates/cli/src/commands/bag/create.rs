@@ -113,7 +113,7 @@ impl Shorthands {
     }
 }
 
-/// How a bag lies on the disk.
+/// The form in which a bag is stored.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum Form {
     /// A folder
@@ -200,7 +200,7 @@ fn make_folder(folder: &Path) -> Result<Option<&Path>, Failure> {
     }
 }
 
-/// Makes several bags. One that cannot be made is told of, and the others follow.
+/// Makes several bags. One that cannot be made is reported, and the others follow.
 fn make_all(jobs: &[Job], options: &BagOptions, interrupt: &AtomicBool, context: &Context) -> Outcome {
     let mut exit = Exit::Done;
     for job in jobs {
@@ -298,7 +298,7 @@ fn job_into(source: &Path, into: &Path, form: Form) -> Result<Job, Failure> {
 /// this name would not be.
 fn form_of(target: &Path) -> Result<Serialization, Failure> {
     let name = target.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    // No bytes: told by the name alone.
+    // No bytes: decided by the name alone.
     if let Some(form) = Serialization::detect(&[], &name) {
         return Ok(form);
     }

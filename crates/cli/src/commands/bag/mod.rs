@@ -1,4 +1,4 @@
-//! `bag`: bags made, checked and looked at, without a home.
+//! `bag`: makes, checks and shows bags, without a data directory.
 
 mod create;
 mod profile;

@@ -1,4 +1,4 @@
-//! `demo`: the whole job on sample deposits, in a folder of its own: in, watched, damaged, repaired, and given back.
+//! `demo`: the whole job on sample deposits, in a folder of its own: deposited, checked, damaged, repaired, and restored.
 
 mod compare;
 mod samples;

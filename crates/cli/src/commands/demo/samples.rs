@@ -15,7 +15,7 @@ pub(super) struct Sample {
     files: Vec<(String, Vec<u8>)>,
 }
 
-/// The object that is deposited a second time with a change, damaged, repaired and given back.
+/// The object that is deposited a second time with a change, damaged, repaired and restored.
 pub(super) const LETTERS: &str = "letters-1871";
 
 /// Three objects to begin with.

@@ -107,7 +107,7 @@ impl<'c> Demo<'c> {
         })
     }
 
-    /// Changes a byte of a copy behind the program's back, checks all copies, and looks at the copy again.
+    /// Changes a byte of a copy without the program, checks all copies, and checks the copy again.
     fn damage_and_repair(&self) -> Result<Done, Failure> {
         let object = format!("{INSTITUTION}/{LETTERS}");
         let filter = files::Filter { below: Some(PAYLOAD.to_owned()), ..files::Filter::default() };
@@ -162,7 +162,7 @@ impl<'c> Demo<'c> {
         Ok(Done { ok: ended == [ItemStatus::Succeeded] && is_valid && is_same, result })
     }
 
-    /// Deposits packages, and tells the stages that each goes through; how each ended.
+    /// Deposits packages, and prints the stages of each; how each ended.
     fn ingest(&self, paths: &[PathBuf]) -> Result<Vec<ItemStatus>, Failure> {
         let request = Request {
             institution: Some(INSTITUTION.to_owned()),
@@ -174,7 +174,7 @@ impl<'c> Demo<'c> {
         self.work(&submitted.items)
     }
 
-    /// Works on items until they end, and tells what happened; how each ended.
+    /// Works on items until they end, and prints what happened; how each ended.
     fn work(&self, ids: &[ItemId]) -> Result<Vec<ItemStatus>, Failure> {
         let ends: RefCell<BTreeMap<ItemId, ItemStatus>> = RefCell::default();
         let stop = Stop { shutdown: self.shutdown.clone(), timeout: None };

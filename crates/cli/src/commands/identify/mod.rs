@@ -81,10 +81,10 @@ pub(crate) struct Identify {
     /// Bytes that all members of one archive are unpacked to
     #[arg(long, value_name = "BYTES", requires = "archives", default_value_t = ARCHIVE_BYTES)]
     archive_bytes: u64,
-    /// How many files are looked at at once [default: as many as there are processors]
+    /// How many files are identified at the same time [default: as many as there are processors]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     threads: Option<u16>,
-    /// Look at so much from each end only, such as 64KiB or a number of bytes [default: the whole file]
+    /// Read only this much from each end, such as 64KiB or a number of bytes [default: the whole file]
     #[arg(long, value_name = "SIZE", value_parser = window)]
     window: Option<u64>,
     /// Longest time for one file, such as 30s, 5m or a number of seconds; then the answer is what is known by then, with a warning [default: 5m]

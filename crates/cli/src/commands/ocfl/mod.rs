@@ -1,4 +1,4 @@
-//! `ocfl`: OCFL objects and storage roots in any folder, whoever made them.
+//! `ocfl`: OCFL objects and storage roots in any folder, made by any program.
 
 mod browse;
 mod names;
@@ -31,7 +31,7 @@ pub(crate) enum Ocfl {
   strongroom ocfl ls stores/one/example.edu example.edu/letters --version v2
 
 OBJECT is an OCFL id, the path of the object relative to the storage root, or, of objects that this program wrote, the name \
-INSTITUTION/NAME. Looking for a name reads every object.")]
+INSTITUTION/NAME. A search for a name reads every object.")]
     Ls {
         #[command(flatten)]
         which: Which,

@@ -64,7 +64,7 @@ pub(super) fn run(dir: &Path, quick: bool, context: &Context) -> Outcome {
     Ok(if report.is_valid() && invalid == 0 { Exit::Done } else { Exit::No })
 }
 
-/// Tells the verdict on an object, or on a storage root of whose objects so many are invalid.
+/// Prints the verdict on an object, or on a storage root of whose objects so many are invalid.
 fn tell(path: &str, report: &Report, invalid: u64, counted: &str, context: &Context) -> Result<(), Failure> {
     let problems = |list: &[strongroom_ocfl::Problem]| {
         list.iter()

@@ -59,7 +59,7 @@ pub struct RebuildView {
     pub store: Option<String>,
     /// Whether it was only counted.
     pub dry_run: bool,
-    /// Objects that were looked at, once for each store.
+    /// Objects that were inspected, once for each store.
     pub objects: u64,
     /// Objects among them of which the registry knew everything.
     pub known: u64,

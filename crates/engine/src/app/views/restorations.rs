@@ -10,7 +10,7 @@ pub struct RestorationView {
     pub item: ItemId,
     /// The object's identifier, `<institution>/<name>`.
     pub object: String,
-    /// What is given back: an object or a file.
+    /// What is restored: an object or a file.
     pub action: Action,
     /// Where the work item is.
     pub status: ItemStatus,

@@ -56,7 +56,7 @@ pub struct StoreCheckView {
     pub registry: Option<String>,
     /// The term of that registry in it.
     pub term: Option<u64>,
-    /// How many acts of that registry it tells of.
+    /// How many acts of that registry it names.
     pub acts: Option<u64>,
     /// Findings that are open in it.
     pub problems: Option<u64>,

@@ -8,7 +8,7 @@ use strongroom_registry::tenants::{Collection, Institution};
 pub struct InstitutionView {
     /// Its domain name.
     pub institution: String,
-    /// What people call it.
+    /// The display name.
     pub name: String,
     /// Whether it may deposit.
     pub active: bool,
@@ -34,7 +34,7 @@ pub struct CollectionView {
     pub collection: String,
     /// The domain name of its institution.
     pub institution: String,
-    /// What people call it.
+    /// The display name.
     pub name: String,
     /// The profile its bags must keep.
     pub profile: Option<String>,
@@ -42,7 +42,7 @@ pub struct CollectionView {
     pub profile_version: Option<u64>,
     /// The placement of its objects where a deposit names none.
     pub placement: Option<String>,
-    /// Whether its deposits wait for a person.
+    /// Whether its deposits wait until a person releases them.
     pub held: bool,
     /// When it was added.
     pub created_at: String,

@@ -13,7 +13,7 @@ use crate::workflow::StageError;
 use crate::{EngineError, Home, places};
 
 /// Refuses a folder that overlaps the data directory or a folder store: it would change while it is read, or is not meant to
-/// be deposited, such as the registry. Costs a look at the folders above each, however much they hold.
+/// be deposited, such as the registry. Costs an inspection of the folders above each, however much they hold.
 pub(crate) fn check_apart(home: &Home, folder: &Path) -> Result<(), EngineError> {
     let deposited = FolderLocation::of(folder);
     let refuse = |how: String| {
@@ -32,12 +32,12 @@ pub(crate) fn check_apart(home: &Home, folder: &Path) -> Result<(), EngineError>
     if let Some((name, place, overlap)) = places::overlapping(&home.settings, &home.directory, &deposited).next() {
         return refuse(match overlap {
             Overlap::Same => format!("it is the folder of store {name}"),
-            Overlap::Within => format!("it lies within store {name}"),
+            Overlap::Within => format!("it is within store {name}"),
             Overlap::Around => format!("it contains the folder of store {name}, {}", place.path().display()),
         });
     }
     if overlap == Some(Overlap::Within) {
-        return refuse(format!("it lies within the data directory {}", directory.path().display()));
+        return refuse(format!("it is within the data directory {}", directory.path().display()));
     }
     Ok(())
 }

@@ -27,7 +27,7 @@ fn without_ending(file_name: &str) -> &str {
 }
 
 /// Whether a path of a bag is kept as part of the submission: what describes the bag rather than the object, and is made
-/// anew when the object is given back.
+/// again when the object is restored.
 pub(crate) fn is_submission_file(path: &str) -> bool {
     let is_manifest = |prefix: &str| {
         path.strip_prefix(prefix).and_then(|rest| rest.strip_suffix(".txt")).is_some_and(|algorithm| {

@@ -163,7 +163,7 @@ impl OpenPackage {
 
 /// Where the item's package lies.
 pub(crate) fn package_source(context: &StageContext<'_>) -> Result<PackageSource, StageError> {
-    let source = context.item.source.as_deref().ok_or_else(|| StageError::fatal("the work item names no payload"))?;
+    let source = context.item.source.as_deref().ok_or_else(|| StageError::fatal("the work item names no package"))?;
     PackageSource::kept(source).map_err(|error| StageError::fatal(error.chain()))
 }
 
@@ -175,7 +175,7 @@ pub(crate) fn check_unreplaced(
 ) -> Result<(), StageError> {
     match (source, wanted) {
         (PackageSource::ReceivingKey(upload), Some(wanted)) if wanted != located.etag => {
-            let note = format!("{upload} was replaced; what lies there now is taken up when it has settled");
+            let note = format!("{upload} was replaced; the new upload is submitted after its quiet period");
             Err(StageError::Withdrawn(note))
         }
         _ => Ok(()),
@@ -233,7 +233,7 @@ pub(crate) fn unreadable(path: &Path, error: &std::io::Error) -> StageError {
     match error.kind() {
         std::io::ErrorKind::NotFound => StageError::fatal(format!("{note}; the deposit is gone from where it was")),
         std::io::ErrorKind::PermissionDenied => {
-            StageError::fatal(format!("{note}; give the user that runs the workers leave to read it"))
+            StageError::fatal(format!("{note}; give the user that runs the workers permission to read it"))
         }
         _ => StageError::Transient(note),
     }

@@ -16,7 +16,7 @@ use crate::ingest::deposit::DepositOptions;
 use crate::ingest::kind::{DepositKind, holds_bag, is_container_name};
 use crate::workflow::StageError;
 
-/// Size and etag as the server tells them.
+/// Size and etag as the server says them.
 pub(super) fn locate(home: &Home, url: &Url) -> Result<Located, StageError> {
     let probe = home.downloads()?.probe(url.as_str(), &Supervision::default()).map_err(failure)?;
     // A server that tells neither is taken at its word by what it says of the length.

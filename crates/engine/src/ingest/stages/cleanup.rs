@@ -13,7 +13,7 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     if context.item.source.is_some()
         && let (PackageSource::ReceivingKey(_), Some(etag)) = (package_source(context)?, &context.item.etag)
     {
-        let note = context.item.note.as_deref().unwrap_or("taken in");
+        let note = context.item.note.as_deref().unwrap_or("ingested");
         remove_ingested(context.home, context.claim, etag, note)?;
     }
     let item = context.item.id;

@@ -292,7 +292,8 @@ fn check_stores(context: &StageContext<'_>, known: &Known) -> Result<(), StageEr
         let is_right = is_right || put_right(context, object, name)? && found()? == *expected;
         if !is_right {
             return Err(StageError::Transient(format!(
-                "store {name} does not hold {} as the registry has it at version {}; `store check` and `fixity run` tell more",
+                "store {name} does not hold {} as the registry has it at version {}; `store check` and `fixity run` \
+                 show more",
                 object.identifier, object.head
             )));
         }
@@ -354,12 +355,12 @@ struct DecidedPage {
     rows: Vec<InterimFile>,
     /// The first of them that conflicts, with what it conflicts with.
     conflict: Option<(String, String)>,
-    /// The folders that were looked at for it.
+    /// The folders that were inspected for it.
     parents: HashSet<String>,
 }
 
 impl DecidedPage {
-    /// Decides a page of files; `known_parents` are folders that were looked at before.
+    /// Decides a page of files; `known_parents` are folders that were inspected before.
     fn of(
         tx: &mut dyn Transaction,
         (item, mode): (ItemId, Deciding),
@@ -457,8 +458,8 @@ fn decide_page(
     Ok(())
 }
 
-/// A new path may not be a folder of a kept file, nor a file a kept folder: together they could not be given back. The first of
-/// these files that conflicts, with what it conflicts with.
+/// A new path may not be a folder of a kept file, nor a file a kept folder: together they could not be restored. The
+/// first of these files that conflicts, with what it conflicts with.
 fn conflict(
     tx: &mut dyn Transaction,
     (item, object, mode): (ItemId, &Object, Deciding),

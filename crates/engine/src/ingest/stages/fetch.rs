@@ -286,7 +286,7 @@ fn start_over(context: &StageContext<'_>, payload: &PackageSource) -> Result<Out
     context.write(move |tx, claim| work::set_source(tx, claim, &located.etag, located.size, None))?;
     Ok(Outcome::RestartFrom {
         stage: PROVISION,
-        note: "the payload changed since it was received; starting over".into(),
+        note: "the package changed since it was received; starting again".into(),
     })
 }
 
@@ -301,7 +301,7 @@ fn grow(context: &StageContext<'_>, at_least: u64) -> Result<Outcome, StageError
     })?;
     Ok(Outcome::RestartFrom {
         stage: PROVISION,
-        note: format!("more than {at_least} bytes unpacked; waits for more room"),
+        note: format!("more than {at_least} bytes unpacked; waits for more space"),
     })
 }
 
@@ -322,7 +322,7 @@ fn check_declared_digest(
     if found == declared {
         return Ok(());
     }
-    Err(StageError::fatal(format!("the payload has {algorithm}:{found}, declared was {algorithm}:{declared}")))
+    Err(StageError::fatal(format!("the package has {algorithm}:{found}, declared was {algorithm}:{declared}")))
 }
 
 /// A recorded digest by its algorithm.

@@ -1,5 +1,5 @@
-//! gather: what a deposit names and staging has not got yet. A bag is staged as a whole by `fetch`; what is looked at here is
-//! that it is all still there.
+//! gather: what a deposit names and staging has not got yet. A bag is staged as a whole by `fetch`; what is inspected
+//! here is that it is all still there.
 
 use strongroom_registry::Decision;
 use strongroom_registry::counted;

@@ -1,4 +1,4 @@
-//! notify: those who asked are told. What is to be delivered is put out once, whatever happens to this stage.
+//! notify: the message of the deposit. What is to be delivered is put out once, whatever happens to this stage.
 
 use strongroom_registry::{Part, Parts, outbox, parts};
 

@@ -1,4 +1,4 @@
-//! provision: staging space is reserved before a byte is read. Nobody waits holding space.
+//! provision: staging space is reserved before a byte is read. No deposit waits while it has space.
 
 use strongroom_registry::WaitReason;
 use strongroom_registry::counted;
@@ -32,6 +32,6 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     Err(StageError::Waits {
         until,
         reason: WaitReason::StagingSpace,
-        note: format!("waits for {wanted} bytes of room in staging"),
+        note: format!("waits for {wanted} bytes of space in staging"),
     })
 }

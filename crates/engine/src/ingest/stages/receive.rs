@@ -68,5 +68,5 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     let etag = located.etag.clone();
     let size = located.size;
     context.with_end(move |tx, claim| work::set_source(tx, claim, &etag, size, None).map(|()| Vec::new()));
-    Ok(Outcome::done("the package is there"))
+    Ok(Outcome::done("the package was found"))
 }

@@ -98,7 +98,7 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
         context.with_end(publish);
         return Ok(Outcome::done(format!("version {} is published", version.number)));
     }
-    // What is told of a part names those that came in, which are known when it is published.
+    // What is reported of a part names those that came in, which are known when it is published.
     let topics = context.write(publish)?;
     context.registry().wakeups().notify(topics.iter().map(String::as_str));
     crash_point("ingest.record.published");
@@ -168,7 +168,8 @@ struct Committing<'a, 'c> {
 }
 
 impl Committing<'_, '_> {
-    /// Makes the version the head of its object in every store. The marks that tell of it there, which are noted when it is published.
+    /// Makes the version the head of its object in every store. The marks that name it there, which are noted when it
+    /// is published.
     fn finish(&self) -> Result<Confirmed, StageError> {
         let home = self.context.home;
         let announced = watermark::announce(home).map_err(going_forward)?;
@@ -204,7 +205,8 @@ impl Committing<'_, '_> {
                 })
             };
             let mut committed = make();
-            // Nobody else can repair what was damaged behind `committing`: the item holds the object until it is published.
+            // No other process can repair what was damaged behind `committing`: the item holds the object until it is
+            // published.
             if committed.as_ref().is_err_and(may_be_damage)
                 && put_back_head(context, (object, version), name, inventory)?
             {
@@ -245,7 +247,7 @@ fn put_back_head(
     outcome.map_err(|halt| StageError::of_halt(halt, going_forward))
 }
 
-/// Marks the version as committing, if nobody else has had the object since the stage began; whether it did.
+/// Marks the version as committing, if no other process has had the object since the stage began; whether it did.
 fn commit(context: &StageContext<'_>, version: &Version, inventory: Digest) -> Result<bool, StageError> {
     let (object, version) = (version.object, version.clone());
     let lease = context.task.settings().lease_microseconds();

@@ -210,7 +210,7 @@ fn look(
     copy: &PendingCopy,
     go_on: &GoOn<'_>,
 ) -> Result<Sight, StageError> {
-    // Where what the store says is not right, reading tells what is.
+    // Where what the store says differs, the copy is read.
     if vouches && attest(assembly, copy)? == Some(true) {
         return Ok(Sight::Attested);
     }
@@ -220,10 +220,10 @@ fn look(
         Err(OcflError::Storage(StorageError::NotReadable { class, .. })) => match attest(assembly, copy)? {
             Some(true) => Ok(Sight::Attested),
             Some(false) => Ok(Sight::Wrong),
-            // Nobody would ever know what lies there.
+            // The content of the copy could never be verified.
             None => Err(StageError::fatal(format!(
-                "contents in store {store} lie in storage class {}, which cannot be read back, and its service vouches \
-                 for no checksum; give the store a class that can be read",
+                "contents in store {store} are in storage class {}, which cannot be read back, and its service keeps \
+                 no checksum; give the store a class that can be read",
                 class.unwrap_or_default()
             ))),
         },

@@ -118,14 +118,14 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
 const WRITTEN_AGAIN: &str = "written_again";
 
 /// Sends the item back to write what a store does not show as it was put. Going back begins the attempts of a stage anew, so
-/// the times are counted for the version: a store that never gives back what is put there ends the item.
+/// the times are counted for the version: a store that never returns what is put there ends the item.
 pub(super) fn write_again(context: &StageContext<'_>, version: &Version, what: &str) -> Result<Outcome, StageError> {
     let name = fact_of(version, WRITTEN_AGAIN);
     let times = context.fact::<u32>(&name)?.unwrap_or_default().saturating_add(1);
     if times >= context.task.settings().max_attempts {
         let id = context.item.id;
         return Err(StageError::fatal(format!(
-            "gave up after writing {times} times: {what}; next: check the disk or the service of the store, then: strongroom \
+            "failed after {times} attempts to write: {what}; next: check the disk or the service of the store, then: strongroom \
              items requeue {id}"
         )));
     }
@@ -545,7 +545,7 @@ fn write_to_stores(
 ) -> Result<u64, StageError> {
     let Known { facts, version, object, stores } = known;
     // Each copy is read back before it counts, so that its digest is not calculated here as well. Where one did not read back
-    // right, it is: that tells whether staging or the store has other bytes.
+    // right, it is: that says whether staging or the store has other bytes.
     let is_suspect = fact::<u32>(facts, &fact_of(version, WRITTEN_AGAIN))?.is_some();
     let mut bytes = vec![0; stores.len()];
     let mut open: Vec<(String, Option<Digest>)> = known.store_names().into_iter().map(|name| (name, None)).collect();

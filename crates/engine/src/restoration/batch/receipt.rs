@@ -233,8 +233,7 @@ fn line(item: &ItemOfBatch) -> Result<Line<'_>, StageError> {
     // An item that was cancelled behind its last byte has a result, which it does not answer for.
     let result = item.result.as_ref().filter(|_| item.status == ItemStatus::Succeeded && !item.was_removed);
     let was_removed = item.status == ItemStatus::Succeeded && item.was_removed;
-    let note =
-        if was_removed { Some("the result was removed when its time had run out") } else { item.note.as_deref() };
+    let note = if was_removed { Some("the result was removed when its time had ended") } else { item.note.as_deref() };
     Ok(Line {
         object: &item.object_identifier,
         version: options.version,

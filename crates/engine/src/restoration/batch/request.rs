@@ -99,8 +99,9 @@ pub fn request_collection(home: &Home, request: &CollectionRequest) -> Result<Ba
 /// records, or `<institution>/<name>`.
 ///
 /// # Errors
-/// The list is empty or cannot be read; it names objects that do not exist within the scope, all of which the error tells; or
-/// objects of several institutions; or a request for one institution names a folder of the server. Nothing is made then.
+/// The list is empty or cannot be read; it names objects that do not exist within the scope, all of which the error
+/// says; or objects of several institutions; or a request for one institution names a folder of the server. Nothing is
+/// made then.
 pub fn request_list(
     home: &Home,
     request: &ListRequest,
@@ -210,7 +211,7 @@ fn note_page(
     for name in names {
         let object = match objects::find(tx, scope, name) {
             Ok(object) if object.state == ObjectState::Deleted => {
-                Err(format!("{}: every file of it was taken out", object.identifier))
+                Err(format!("{}: every file of it was deleted", object.identifier))
             }
             Ok(object) if object.head == 0 => Err(format!("{}: it has no version yet", object.identifier)),
             Ok(object) => Ok(object),

@@ -1,4 +1,4 @@
-//! A copy whose other copies cannot be read now: it waits for what is thawed, and is given up only where every source has
+//! A copy whose other copies cannot be read now: it waits for what is retrieved, and is given up only where every source has
 //! said that it cannot serve.
 
 use std::collections::BTreeMap;
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use strongroom_registry::WaitReason;
-use strongroom_storage::{Body, Head, Key, StorageError, Thawing};
+use strongroom_storage::{Body, Head, Key, Retrieval, StorageError};
 
 use super::*;
 use crate::backfill::home_with_third;
@@ -17,9 +17,9 @@ use crate::saying::{Says, saying};
 enum Mood {
     /// As it is.
     Right,
-    /// In the cold; it can be thawed.
+    /// In the cold; it can be retrieved.
     Cold,
-    /// In the cold; it cannot be thawed.
+    /// In the cold; it cannot be retrieved.
     Frozen,
     /// As a store that is away.
     Away,
@@ -35,12 +35,12 @@ enum Mood {
 struct Moody {
     name: &'static str,
     mood: Mutex<Mood>,
-    thawed: AtomicUsize,
+    requested: AtomicUsize,
 }
 
 impl Moody {
     fn is(name: &'static str, mood: Mood) -> (&'static str, Arc<Self>) {
-        (name, Arc::new(Self { name, mood: Mutex::new(mood), thawed: AtomicUsize::new(0) }))
+        (name, Arc::new(Self { name, mood: Mutex::new(mood), requested: AtomicUsize::new(0) }))
     }
 
     fn mood(&self, key: &Key) -> Mood {
@@ -88,12 +88,12 @@ impl Says for Moody {
         }
     }
 
-    fn thaw(&self, _: &Key) -> Result<Thawing, StorageError> {
+    fn request_retrieval(&self, _: &Key) -> Result<Retrieval, StorageError> {
         if *self.mood.lock().expect("locks") == Mood::Frozen {
-            return Err(StorageError::Unusable { store: self.name.into(), reason: "nothing can be thawed".into() });
+            return Err(StorageError::Unusable { store: self.name.into(), reason: "nothing can be retrieved".into() });
         }
-        self.thawed.fetch_add(1, Ordering::SeqCst);
-        Ok(Thawing::UnderWay)
+        self.requested.fetch_add(1, Ordering::SeqCst);
+        Ok(Retrieval::UnderWay)
     }
 }
 
@@ -116,7 +116,7 @@ fn due() -> FixityRequest {
 }
 
 #[test]
-fn a_copy_whose_source_is_cold_waits_and_is_repaired_when_that_is_thawed() {
+fn a_copy_whose_source_is_cold_waits_and_is_repaired_when_that_is_retrieved() {
     let made = home();
     let object = letters(&made);
     let key = copy(&made, &object, "deposit/data/a.txt", "primary").key;
@@ -126,7 +126,7 @@ fn a_copy_whose_source_is_cold_waits_and_is_repaired_when_that_is_thawed() {
     let cold = saying(&made, [secondary]);
     let summary = run(&cold, &in_primary());
     assert_eq!((summary.postponed, summary.unrepairable, summary.failed), (1, 0, 0), "{summary:?}");
-    assert!(source.thawed.load(Ordering::SeqCst) > 0);
+    assert!(source.requested.load(Ordering::SeqCst) > 0);
     let told = (logs(&made, "primary").len(), events(&made, &object).len(), made.keys("quarantine").len());
     // It stays due, and nothing new is told while it waits.
     for round in 1..=2 {
@@ -148,7 +148,7 @@ fn a_copy_whose_source_is_cold_waits_and_is_repaired_when_that_is_thawed() {
 }
 
 #[test]
-fn a_copy_waits_for_what_is_thawed_whatever_the_other_stores_lack() {
+fn a_copy_waits_for_what_is_retrieved_whatever_the_other_stores_lack() {
     for mood in [None, Some(Mood::Away)] {
         let (made, _, keys) = home_of_three();
         damage(&made, "primary", &keys["primary"]);
@@ -173,7 +173,7 @@ fn due_or_all(round: u32) -> FixityRequest {
 }
 
 #[test]
-fn a_store_that_fails_is_asked_again_before_anything_is_thawed() {
+fn a_store_that_fails_is_asked_again_before_anything_is_retrieved() {
     let (made, _, keys) = home_of_three();
     damage(&made, "primary", &keys["primary"]);
     let secondary = Moody::is("secondary", Mood::Cold);
@@ -181,7 +181,7 @@ fn a_store_that_fails_is_asked_again_before_anything_is_thawed() {
     let failing = saying(&made, [secondary, Moody::is("third", Mood::TimesOut)]);
     let summary = run(&failing, &in_primary());
     assert_eq!((summary.failed, summary.postponed), (1, 0), "{summary:?}");
-    assert_eq!(source.thawed.load(Ordering::SeqCst), 0);
+    assert_eq!(source.requested.load(Ordering::SeqCst), 0);
 }
 
 #[test]
@@ -241,7 +241,7 @@ fn a_copy_in_whose_place_something_else_lies_is_given_up_with_what_lies_there() 
     let summary = run(&made, &in_primary());
     assert_eq!((summary.unrepairable, summary.failed), (1, 0), "{summary:?}");
     let problems = fixity::problems(&made, None, None, 10).expect("problems");
-    assert!(problems.iter().any(|finding| finding.detail.contains("cannot lie there")), "{problems:?}");
+    assert!(problems.iter().any(|finding| finding.detail.contains("cannot be stored there")), "{problems:?}");
     assert!(file.join("a folder/a.txt").exists(), "it is not touched");
 }
 
@@ -269,7 +269,7 @@ fn a_copy_in_whose_place_something_lies_that_is_no_file_is_a_problem_until_it_is
         let summary = run(&made, &in_primary());
         assert_eq!((summary.unrepairable, summary.failed), (1, 0), "{summary:?}");
         let problems = fixity::problems(&made, None, None, 10).expect("problems");
-        assert!(problems.iter().any(|finding| finding.detail.contains("cannot lie there")), "{problems:?}");
+        assert!(problems.iter().any(|finding| finding.detail.contains("cannot be stored there")), "{problems:?}");
         fs::remove_file(&file).expect("takes it away");
         let summary = run(&made, &in_primary());
         assert_eq!((summary.repaired, summary.failed), (1, 0), "{summary:?}");

@@ -216,7 +216,7 @@ fn a_store_that_does_not_answer_is_no_reason_to_give_a_copy_up() {
     assert_eq!((summary.repaired, summary.unrepairable), (1, 0), "{summary:?}");
 }
 
-/// A store whose contents cannot be read before they are thawed.
+/// A store whose contents cannot be read before they are retrieved.
 struct Cold(FolderStore);
 
 impl Cold {
@@ -338,7 +338,7 @@ fn a_copy_that_does_not_read_back_after_its_repair_is_not_called_repaired() {
     fs::remove_file(made.file("primary", &key)).expect("removes");
     let summary = run(&with_spoiling(&made, "primary"), &all());
     assert_eq!((summary.repaired, summary.failed), (0, 1), "{summary:?}");
-    assert!(summary.errors[0].contains("does not read back right"), "{summary:?}");
+    assert!(summary.errors[0].contains("does not read back as recorded"), "{summary:?}");
     assert_eq!(findings(&made)[0].state, FindingState::Open);
     assert_ne!(copy(&made, &object, "deposit/data/a.txt", "primary").state, CopyState::Kept);
     assert_eq!(run(&made, &all()).repaired, 1);

@@ -176,7 +176,7 @@ fn a_copy_that_does_not_read_back_after_its_repair_from_a_deposit_ends_no_deposi
     let id = hand_in(&home, &home.bag("letters", &files));
     let workers = strongroom_engine::build_runtime(&spoiling, None).expect("a runtime").build();
     let item = || home.registry.read(|tx| items::find(tx, Scope::System, id)).expect("the item");
-    let note = "was replaced and does not read back right";
+    let note = "was replaced and does not read back as recorded";
     workers.run_until(&Shutdown::new(), &|| {
         item().status.is_ended() || notes(&home, id).iter().any(|told| told.contains(note))
     });

@@ -250,7 +250,7 @@ fn what_cannot_be_read_back_and_has_no_checksum_is_refused() {
     for is_strong in [true, false] {
         let (_made, item) = deposited(Vouching { algorithm: None, is_strong, ..STRONG });
         assert_eq!(item.status, ItemStatus::Failed, "{:?}", item.note);
-        assert!(item.note.as_deref().is_some_and(|note| note.contains("vouches for no checksum")), "{:?}", item.note);
+        assert!(item.note.as_deref().is_some_and(|note| note.contains("keeps no checksum")), "{:?}", item.note);
     }
 }
 

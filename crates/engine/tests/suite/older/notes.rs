@@ -58,7 +58,7 @@ fn a_store_that_goes_away_before_its_mark_is_noted_is_not_passed_over() {
         let layered = layered(&made, with_mark_of, layer);
         let id = submit(&layered, &made, "diaries", &[("d.txt", b"dear diary")]);
         let ended = work_until_it_waits(&layered, id);
-        assert!(made.path().join("gone").is_dir(), "it was taken away");
+        assert!(made.path().join("gone").is_dir(), "it was removed");
         fs::rename(made.path().join("snapshot"), made.path().join("stores/primary")).expect("puts the snapshot there");
         if ended.status == ItemStatus::Succeeded {
             assert_is_refused(&made.opened_again(), "primary");

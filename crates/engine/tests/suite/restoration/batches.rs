@@ -388,7 +388,7 @@ fn a_receipt_names_no_result_that_was_removed_before_it_was_written() {
     let of =
         |name: &str| objects.iter().find(|one| one["object"] == format!("{INSTITUTION}/{name}")).expect("the object");
     assert!(of("letters")["name"].is_null() && of("letters")["sha256"].is_null(), "{receipt}");
-    assert_eq!(of("letters")["note"], "the result was removed when its time had run out");
+    assert_eq!(of("letters")["note"], "the result was removed when its time had ended");
     assert!(of("diaries")["name"].is_string(), "{receipt}");
     assert_eq!(receipt["bytes"], of("diaries")["size"], "of what is there");
 }

@@ -110,7 +110,7 @@ fn nothing_is_restored_into_a_store_to_which_the_folder_leads_by_now() {
     std::os::unix::fs::symlink(store, &link).expect("links");
     let item = worked(&home, id);
     assert_eq!(item.status, ItemStatus::Failed, "{:?}", item.note);
-    assert!(item.note.is_some_and(|note| note.contains("lies in the folder of store primary")));
+    assert!(item.note.is_some_and(|note| note.contains("is in the folder of store primary")));
     assert_eq!(home.keys(KEPT_IN[0]), before);
 }
 

@@ -6,7 +6,7 @@ use super::sectors::Sectors;
 /// Most sectors of a chain that is read here and there (directory, mini FAT, mini stream): 1 MiB of memory, for 128 MB of
 /// sectors of 512 bytes.
 const LONGEST: usize = 1 << 18;
-/// How many sectors are followed between two looks at the clock.
+/// How many sectors are followed between two readings of the clock.
 const SECTORS_PER_LOOK: usize = 1024;
 
 /// Finds that a chain loops, by Brent's method: the chain is compared with one of its sectors, which moves on whenever the

@@ -13,7 +13,7 @@ pub(super) const ROOT: u32 = 0;
 const ENTRY_SHIFT: u32 = 7;
 /// Numbers from here on are no entries (MS-CFB 2.6.1: the largest regular stream id and the sign for none).
 const NO_ENTRY: u32 = 0xFFFF_FFFA;
-/// Most entries of a directory. Whoever has more is not a document; their numbers would cost 32 KiB and 2 MiB to keep.
+/// Most entries of a directory. A file with more is not a document; their numbers would cost 32 KiB and 2 MiB to keep.
 const MOST_ENTRIES: u32 = 1 << 18;
 /// Most storages within each other.
 const DEEPEST: usize = 128;

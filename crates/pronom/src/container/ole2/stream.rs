@@ -13,7 +13,7 @@ pub(super) const MINI_STREAM_CUTOFF: u64 = 4096;
 /// Length of a sector of the mini stream, as a power of two.
 const MINI_SHIFT: u32 = 6;
 const END_OF_CHAIN: u32 = 0xFFFF_FFFE;
-/// How many sectors are read between two looks at the clock.
+/// How many sectors are read between two readings of the clock.
 const SECTORS_PER_LOOK: u64 = 128;
 
 /// Where the mini stream and its allocation table lie.

@@ -131,8 +131,8 @@ fn every_mistake_is_named_with_its_place() {
         ("00{*}01", 3, "number of bytes"),
         ("00{1099511627777}01", 3, "larger than 1099511627776"),
         ("00{0-99999999999999999999999}01", 5, "larger than 1099511627776"),
-        ("", 0, "no byte to look for"),
-        (" ?? * {4} [00:FF]", 0, "no byte to look for"),
+        ("", 0, "no byte to search for"),
+        (" ?? * {4} [00:FF]", 0, "no byte to search for"),
     ];
     for (pattern, place, part) in cases {
         let error = parse_pattern("17", pattern).expect_err(pattern);

@@ -1,6 +1,6 @@
-//! What lies in cold storage only: all of it is asked for at once, and the work item waits without a worker until all that
-//! it needs can be read. What was asked for is no state of ours: the stores are asked anew each time, so that a thawed copy
-//! that has expired is thawed again.
+//! Retrieval of contents that are only in archived storage classes: all of them are requested at once, and the work item waits
+//! without a worker until everything that it needs can be read. What was requested is not recorded: each attempt asks the
+//! stores again, so that a readable copy that has expired is requested again.
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use strongroom_registry::counted;
 use strongroom_registry::objects::{self, Copy, File};
 use strongroom_registry::{ContentId, WaitReason};
-use strongroom_storage::{Key, StorageError, Thaw, Thawing};
+use strongroom_storage::{Key, Retrieval, RetrievalRequest, StorageError};
 
 use super::for_each_page;
 use super::proof::CopyReader;
@@ -20,12 +20,13 @@ use crate::content_name::in_package;
 use crate::error::chain;
 use crate::workflow::StageError;
 
-/// The fact of a work item that has asked for something to be thawed: the next attempt asks before it begins to write.
+/// The fact of a work item that has requested a retrieval: its next attempt asks the stores before it begins to write. The
+/// text is in the rows of registries, so it stays.
 pub(super) const ASKED: &str = "thaw";
-/// Files of one page that are asked for at once.
+/// Files of one page that are requested at once.
 const ASKED_AT_ONCE: usize = 8;
 
-/// What of an object is to be given back.
+/// What of an object is restored.
 #[derive(Debug, Clone)]
 pub(super) enum Requested {
     /// Everything deposited as of a version, and what says how its tags are to be read.
@@ -43,20 +44,20 @@ pub(super) enum Requested {
 struct Standing {
     files: u64,
     waiting: u64,
-    /// Where it is being thawed.
+    /// Where it is being retrieved.
     stores: BTreeSet<String>,
 }
 
 /// How one file stands.
 enum Stands {
-    /// It can be read; or nothing of it is there, which whoever reads it will tell.
+    /// It can be read; or nothing of it is there, which is reported when it is read.
     AsItIs,
-    /// It is being thawed in this store.
-    Thawing(String),
+    /// It is being retrieved in this store.
+    Retrieving(String),
 }
 
-/// Asks for everything that is wanted and lies in cold storage only. `Ok` when all of it can be read now.
-pub(super) fn ask(proof: &CopyReader<'_>, wanted: &Requested) -> Result<(), StageError> {
+/// Requests everything that is needed and that only archived storage classes have. `Ok` when all of it can be read now.
+pub(super) fn request(proof: &CopyReader<'_>, wanted: &Requested) -> Result<(), StageError> {
     let context = proof.context;
     let mut standing = Standing::default();
     match wanted {
@@ -135,7 +136,7 @@ fn ask_for_page(proof: &CopyReader<'_>, page: &[File], standing: &mut Standing) 
     });
     for outcome in found.into_inner().unwrap_or_else(PoisonError::into_inner) {
         standing.files += 1;
-        if let Stands::Thawing(store) = outcome? {
+        if let Stands::Retrieving(store) = outcome? {
             standing.waiting += 1;
             standing.stores.insert(store);
         }
@@ -143,7 +144,7 @@ fn ask_for_page(proof: &CopyReader<'_>, page: &[File], standing: &mut Standing) 
     Ok(())
 }
 
-/// Looks at the copies of a content, and asks for the first cold one where none can be read.
+/// Reads the state of the copies of a content, and requests the first archived one where none can be read.
 fn stands<'c>(home: &Home, copies: impl Iterator<Item = &'c Copy>) -> Result<Stands, StageError> {
     let mut cold = Vec::new();
     let mut silent: Option<StorageError> = None;
@@ -155,12 +156,12 @@ fn stands<'c>(home: &Home, copies: impl Iterator<Item = &'c Copy>) -> Result<Sta
             Ok(head) if head.readable => return Ok(Stands::AsItIs),
             Ok(_) => cold.push((store, key)),
             Err(error) if error.is_not_found() => {}
-            // Nobody knows for how long: what lies in other stores is retrieved.
+            // It is not known for how long: the copies in other stores are retrieved.
             Err(error) if error.is_away() => away = away.or(Some(error)),
             Err(error) => silent = silent.or(Some(error)),
         }
     }
-    // A store that does not answer may have a copy that can be read: nothing is thawed because of a broken line.
+    // A store that does not answer may have a copy that can be read: nothing is retrieved because a connection failed.
     if let Some(error) = silent {
         return Err(error.into());
     }
@@ -168,12 +169,12 @@ fn stands<'c>(home: &Home, copies: impl Iterator<Item = &'c Copy>) -> Result<Sta
         return Err(error.into());
     }
     let settings = &home.settings.restoration;
-    let how = Thaw { days: settings.retrieval_days, tier: settings.retrieval_tier.clone() };
+    let how = RetrievalRequest { days: settings.retrieval_days, tier: settings.retrieval_tier.clone() };
     let mut refused: Option<StorageError> = None;
     for (store, key) in cold {
-        match store.thaw(&key, &how) {
-            Ok(Thawing::Readable) => return Ok(Stands::AsItIs),
-            Ok(Thawing::UnderWay) => return Ok(Stands::Thawing(store.name().to_owned())),
+        match store.request_retrieval(&key, &how) {
+            Ok(Retrieval::Readable) => return Ok(Stands::AsItIs),
+            Ok(Retrieval::UnderWay) => return Ok(Stands::Retrieving(store.name().to_owned())),
             Err(error) => refused = refused.or(Some(error)),
         }
     }
