@@ -121,6 +121,7 @@ impl<'a> Body<'a> {
                 Ok(0) if self.entity.size.is_some_and(|size| self.position < size) => {
                     self.interrupted(io::ErrorKind::UnexpectedEof.into())?;
                 }
+                Ok(0) if self.repeated > 0 => return Err(self.changed("it is shorter than before".into())),
                 Ok(0) => self.finish()?,
                 Ok(count) => {
                     let length = self.take(buffer, count)?;
@@ -133,6 +134,10 @@ impl<'a> Body<'a> {
             }
         }
         Ok(0)
+    }
+
+    fn changed(&self, detail: String) -> DownloadError {
+        DownloadError::Changed { url: self.request.shown(), detail }
     }
 
     /// The size that is expected, or else the one that the server states.
@@ -177,7 +182,7 @@ impl<'a> Body<'a> {
         if self.stated_size() == Some(self.position) {
             return self.finish();
         }
-        let changed = |detail: String| DownloadError::Changed { url: self.request.shown(), detail };
+        let changed = |detail| self.changed(detail);
         let range = (self.position > 0).then(|| format!("bytes={}-", self.position));
         let validator = self.entity.validator.as_ref().filter(|_| range.is_some()).map(Validator::as_str);
         let answer = self.request.ask(range.as_deref(), validator)?;

@@ -44,9 +44,9 @@ pub struct Fetched {
 
 impl Client {
     /// Downloads a file. The bytes are written to a file beside the target, which is renamed when they are complete, verified and
-    /// synchronized with the disk. After an error that is transient they are kept with their
-    /// state, and a later call with the same URL and target asks only for the rest, if the server still has the same version of the
-    /// file. After any other error they are removed.
+    /// synchronized with the disk. After an error that is transient they are kept with their state, and a later call with the same
+    /// URL and target asks only for the rest, if the server still has the same version of the file. After any other error they are
+    /// removed.
     ///
     /// Where the server changes the file in between, or cannot send the rest alone, the download starts over, as often as the policy
     /// says.
@@ -81,11 +81,11 @@ impl Client {
             } else {
                 error
             };
-            if error.is_transient() && partial.resume().is_some() {
-                partial.keep()?;
-            } else {
-                partial.remove()?;
-            }
+            // A later call removes or replaces what this does not; the error that led here says more.
+            let _ = match partial.resume() {
+                Some(_) if error.is_transient() => partial.keep(),
+                _ => partial.remove(),
+            };
             return Err(error);
         }
     }

@@ -15,7 +15,9 @@ fn probe(size: u32, behaviours: &[Behaviour]) -> (Result<Probe, DownloadError>, 
 
 #[test]
 fn size_and_version_are_found_by_head_or_by_the_first_byte() {
-    let cases: &[(&[Behaviour], Option<u64>, bool, &[&str])] = &[
+    /// How the server behaves; the size that is found, whether ranges are accepted, and the methods that are used.
+    type Case<'c> = (&'c [Behaviour], Option<u64>, bool, &'c [&'c str]);
+    let cases: &[Case<'_>] = &[
         (&[], Some(500), true, &["HEAD"]),
         (&[NoRanges], Some(500), false, &["HEAD"]),
         (&[UntilClose], Some(500), true, &["HEAD"]),

@@ -102,6 +102,13 @@ fn a_file_that_changes_while_it_is_read_is_an_error_and_never_a_mixture() {
 }
 
 #[test]
+fn a_file_that_became_shorter_under_the_same_date_is_an_error() {
+    let behaviours =
+        [CutAfter { bytes: 30_000, times: 1 }, ChangedBetweenRanges(bytes(10)), NoETag, NoRanges, NoLength];
+    assert_eq!(outcome(&behaviours, &Expected::default()).0, "changed, transient");
+}
+
+#[test]
 fn the_rest_is_asked_for_with_a_range_and_the_validator() {
     let (_, web) = outcome(&[Cuts(vec![30_000, 20_000])], &Expected::default());
     let requests = web.requests();
