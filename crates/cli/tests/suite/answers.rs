@@ -41,7 +41,7 @@ fn place() -> Place {
         std::fs::remove_file(place.path(&format!("{name}.tar"))).unwrap();
     }
     place.write("broken/data/a.txt", "no bag\n");
-    assert_eq!(place.run(["deposit", "broken", "--wait"]).code, Some(1));
+    assert_eq!(place.run(["deposit", "broken", "--type", "bag", "--wait"]).code, Some(1));
     place.run(["restore", "object", "example.edu/farewell", "--to", "given-back", "--wait"]).succeeds();
     place.run(["collection", "add", "theses", "--institution", "example.edu", "--placement", "Standard"]).succeeds();
     place.bag("later", "later\n");

@@ -299,7 +299,7 @@ fn job_into(source: &Path, into: &Path, form: Form) -> Result<Job, Failure> {
 fn form_of(target: &Path) -> Result<Serialization, Failure> {
     let name = target.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     // No bytes: decided by the name alone.
-    if let Some(form) = Serialization::detect(&[], &name) {
+    if let Some(form) = Serialization::detect(&[], &name).filter(|form| *form != Serialization::TarBz2) {
         return Ok(form);
     }
     match name.rsplit_once('.') {
