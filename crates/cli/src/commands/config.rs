@@ -1,5 +1,7 @@
 //! `config`: what is set, where it comes from, and whether it is all right.
 
+use std::io::{self, IsTerminal as _};
+
 use clap::Subcommand;
 use strongroom_engine::app::settings;
 
@@ -41,8 +43,8 @@ fn check(options: TableOptions, context: &Context) -> Outcome {
     let mut table = context.output.table(&["check", "ok", "message"]).with(options).wrapping();
     checked.checks.iter().try_for_each(|line| table.row(line))?;
     table.end("")?;
-    if !context.output.is_json() {
-        // The table says in full why a store cannot be used.
+    if !context.output.is_json() && io::stdout().is_terminal() {
+        // The table says in full why a store cannot be used, to the person who reads the error, too.
         let failed = checked.checks.iter().filter(|line| !line.ok).filter_map(|line| line.message.as_deref());
         failed.filter_map(|message| message.split_once(": ")).for_each(|(_, reason)| note_told(reason));
     }

@@ -1,7 +1,7 @@
 //! `objects`: what is kept, with its files, versions and events.
 
 use clap::{Args, Subcommand};
-use strongroom_engine::app::views::{CopyState, CopyView, FileView, ObjectState, ObjectView};
+use strongroom_engine::app::views::{CopyState, CopyView, EventView, FileView, ObjectState, ObjectView};
 use strongroom_engine::app::{self, OpContext, events, files, objects, versions};
 
 use super::values::{time, word};
@@ -139,7 +139,7 @@ pub(crate) fn run(command: Objects, context: &Context) -> Outcome {
         }
         Objects::Events { which, file, kind, outcome, since, options } => {
             let file = file.as_deref().map(|file| files::named(&call, file)).transpose()?;
-            let kind = kind.as_deref().map(|text| word(text, "type of event", &events::types())).transpose()?;
+            let kind = kind.as_deref().map(|text| word(text, "type of event", &EventView::types())).transpose()?;
             let outcome = outcome.as_deref().map(|text| word(text, "outcome", &events::OUTCOMES)).transpose()?;
             let since = since.as_deref().map(time).transpose()?;
             let (kind, outcome) = (kind.map(str::to_owned), outcome.map(str::to_owned));

@@ -1,6 +1,5 @@
 //! PREMIS events of an object.
 
-use strongroom_premis::EventType;
 pub use strongroom_registry::events::EventCursor;
 use strongroom_registry::{FileId, Time, events, objects};
 
@@ -32,11 +31,6 @@ impl Filter {
             && self.outcome.as_ref().is_none_or(|outcome| event.outcome == *outcome)
             && self.since.is_none_or(|since| event.time >= since)
     }
-}
-
-/// The types that an event can have: the terms of the Library of Congress vocabulary, and those of this program.
-pub fn types() -> Vec<&'static str> {
-    EventType::NAMED.iter().map(EventType::label).collect()
 }
 
 /// Events of an object that fit, in the order of their times, after `after`. A page may be empty although another one follows.

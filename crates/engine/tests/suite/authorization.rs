@@ -116,6 +116,9 @@ const CASES: &[Case] = cases! {
         app::batches::list(call, &app::batches::Filter::default(), None).map(|page| some(&page.items))
     };
     "batches::named" "batches.show" |call, world| something(app::batches::named(call, &world.batch.to_string()));
+    "batches::restoration_amount" "batches.show" |call, world| {
+        something(app::batches::restoration_amount(call, world.batch))
+    };
     "batches::show" "batches.show" |call, world| something(app::batches::show(call, world.batch));
     "batches::steer" "batches.steer" |call, world| something(app::batches::steer(call, world.batch, Ask::Release));
     "batches::work" "items.work" |call, world| something(app::batches::work(call, world.batch, &stopped()));

@@ -20,8 +20,8 @@ SELECT count(*) AS items FROM work_items WHERE batch_id = ?1 AND action <> 'rest
 -- name: restorations.last_object
 SELECT object_id FROM work_items WHERE batch_id = ?1 AND action <> 'restore_batch' AND object_id IS NOT NULL
 ORDER BY object_id DESC LIMIT 1
--- Those that have work items, those of the list that have none yet, and those of the collection after an object while work items are
--- made of them.
+-- Those that have work items, those of the list that have none yet, and those of the collection behind the last that has one, for
+-- as long as work items are made of them.
 -- name: restorations.amount
 SELECT count(*) AS objects, CAST(coalesce(sum(part.bytes), 0) AS BIGINT) AS bytes FROM (
     SELECT w.size AS bytes FROM work_items w WHERE w.batch_id = ?1 AND w.action <> 'restore_batch'

@@ -349,6 +349,7 @@ const MAY_SCAN: &[(&str, &str)] = &[
     ("profiles.list", "as few as people add"),
     ("profiles.of_digest", "as few as people add"),
     ("queue_set_every_paused", "as few as there are topics"),
+    ("restorations.amount", "the sum over what its parts find by indexes of batches and of collections"),
     ("schedules.list", "as few as there are schedules"),
     ("sizes.events", "a count that a person asks for"),
     ("sizes.item_history", "a count that a person asks for"),

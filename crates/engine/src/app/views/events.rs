@@ -1,6 +1,7 @@
 //! PREMIS events.
 
 use serde::Serialize;
+use strongroom_premis::EventType;
 use strongroom_registry::events::Event;
 use strongroom_registry::{EventId, FileId, ObjectId};
 
@@ -31,6 +32,13 @@ pub struct EventView {
     pub agent: String,
     /// On whose behalf, where that is known.
     pub actor: Option<String>,
+}
+
+impl EventView {
+    /// The types that an event can have: the terms of the Library of Congress vocabulary, and those of this program.
+    pub fn types() -> Vec<&'static str> {
+        EventType::NAMED.iter().map(EventType::label).collect()
+    }
 }
 
 impl From<Event> for EventView {
