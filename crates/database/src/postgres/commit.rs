@@ -7,7 +7,7 @@
 //! - *not committed* is always true: what was committed is on the disk, and its id is not given again;
 //! - *committed* is true as long as the server lives the same life as when the id was given (see `schema::server_epoch`);
 //! - *committed* in another life can mean another transaction. Then it is not known, and the caller gets an error that
-//! says so.
+//!   says so.
 //!   Operations of queue and registry bear being repeated: they carry fences, or identifiers fixed beforehand.
 
 use super::connection::Connection;
