@@ -149,7 +149,7 @@ impl Access {
 const LARGEST_FILE: u64 = 16 << 20;
 
 /// A small file, as text or not.
-fn read_small(path: &Path) -> Result<Vec<u8>, Failure> {
+pub(crate) fn read_small(path: &Path) -> Result<Vec<u8>, Failure> {
     let file = File::open(path).map_err(|error| Failure::io("read", path, &error))?;
     let mut bytes = Vec::new();
     file.take(LARGEST_FILE + 1).read_to_end(&mut bytes).map_err(|error| Failure::io("read", path, &error))?;
@@ -209,11 +209,22 @@ pub(crate) fn run(command: Deposit, context: &Context) -> Outcome {
     };
     let call = context.call()?;
     let submitted = deposits::submit(&call, request)?;
+    follow(&call, &submitted, context, &command.waiting, waits)
+}
+
+/// Waits for what was submitted, or says what it became.
+pub(crate) fn follow(
+    call: &OpContext,
+    submitted: &SubmittedView,
+    context: &Context,
+    waiting: &Waiting,
+    waits: bool,
+) -> Outcome {
     if waits {
-        return wait_for_all(&call, &submitted, context, &command.waiting);
+        return wait_for_all(call, submitted, context, waiting);
     }
     for page in submitted.items.chunks(SHOWN_AT_ONCE) {
-        for made in deposits::show_all(&call, page)? {
+        for made in deposits::show_all(call, page)? {
             if context.output.is_json() {
                 context.output.json(&made)?;
             } else {

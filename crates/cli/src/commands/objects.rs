@@ -1,12 +1,17 @@
 //! `objects`: what is kept, with its files, versions and events.
 
+use std::path::PathBuf;
+
 use clap::{Args, Subcommand};
 use strongroom_engine::app::views::{CopyState, CopyView, EventView, FileView, ObjectState, ObjectView};
+use strongroom_engine::app::objects::NewDescription;
 use strongroom_engine::app::{self, OpContext, events, files, objects, versions};
 
+use super::deposit::{self, read_small};
 use super::values::{time, word};
+use super::wait::Waiting;
 use crate::context::Context;
-use crate::failure::{Exit, Outcome};
+use crate::failure::{Exit, Failure, Outcome};
 use crate::output::{ListOptions, counted};
 
 /// Show objects: what is kept
@@ -59,8 +64,34 @@ pub(crate) enum Objects {
         #[command(flatten)]
         options: ListOptions,
     },
+    /// Describe objects anew: each gets a version with the same files and another description
+    #[command(after_help = DESCRIBE_EXAMPLES)]
+    Describe(Describe),
     /// Print it as a PREMIS 3 document, with its files, events and agents
     Premis(Which),
+}
+
+const DESCRIBE_EXAMPLES: &str = "Examples:
+  strongroom objects describe example.edu/letters --metadata dublin-core.xml
+  strongroom objects describe --csv titles.csv
+
+The fields that the file gives replace those that are known; the others stay. A table has a column \"object\" and one for each
+field, such as \"title\", \"creator\" or \"who\".";
+
+/// What describes which objects.
+#[derive(Debug, Args)]
+pub(crate) struct Describe {
+    /// INSTITUTION/NAME, or its identifier or a part of it that no other has
+    #[arg(required_unless_present = "csv", conflicts_with = "csv", requires = "metadata")]
+    object: Option<String>,
+    /// A file that describes it: Dublin Core (.xml), JSON (.json), one row of a table (.csv) or ERC (.txt)
+    #[arg(long, value_name = "FILE", requires = "object")]
+    metadata: Option<PathBuf>,
+    /// A table that describes many objects, each by a row
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+    #[command(flatten)]
+    waiting: Waiting,
 }
 
 const SEARCH_EXAMPLES: &str = "Examples:
@@ -128,9 +159,25 @@ pub(crate) struct Filter {
     options: ListOptions,
 }
 
+/// Makes the versions that describe objects anew.
+fn describe(call: &OpContext, command: &Describe, context: &Context) -> Outcome {
+    let waits = command.waiting.is_wanted()?;
+    let described = match (&command.csv, &command.metadata, &command.object) {
+        (Some(path), ..) => objects::read_descriptions(&path.to_string_lossy(), &read_small(path)?)?,
+        (None, Some(path), Some(object)) => {
+            let metadata = objects::read_description(&path.to_string_lossy(), &read_small(path)?)?;
+            vec![NewDescription { object: object.clone(), metadata }]
+        }
+        _ => return Err(Failure::usage("a file that describes the object is missing").next("give it with --metadata")),
+    };
+    let submitted = objects::describe(call, &described)?;
+    deposit::follow(call, &submitted, context, &command.waiting, waits)
+}
+
 pub(crate) fn run(command: Objects, context: &Context) -> Outcome {
     let call = context.call()?;
     match command {
+        Objects::Describe(command) => return describe(&call, &command, context),
         Objects::List(filter) => return list(&call, &filter, context),
         Objects::Search(query) => return search(&call, query, context),
         Objects::Show(which) => context.output.show(&objects::show(&call, &which.object)?)?,

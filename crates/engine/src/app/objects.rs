@@ -7,12 +7,13 @@ use strongroom_registry::objects::{self, Object, ObjectFilter};
 use strongroom_registry::search::{self, Found, SearchCursor};
 use strongroom_registry::{ObjectId, ObjectState, RegistryError, Time, Transaction, parts};
 
-use super::authorization::{OBJECTS_LIST, OBJECTS_PREMIS, OBJECTS_SEARCH, OBJECTS_SHOW};
-use super::views::{FoundView, ObjectView};
+use super::authorization::{OBJECTS_DESCRIBE, OBJECTS_LIST, OBJECTS_PREMIS, OBJECTS_SEARCH, OBJECTS_SHOW};
+use super::views::{FoundView, ObjectView, SubmittedView};
 use super::{Listing, OpContext, PAGE, Page};
 use crate::status::health_of;
-use crate::{Availability, EngineError, Home, export};
+use crate::{Availability, EngineError, Home, export, ingest};
 
+pub use crate::ingest::{NewDescription, read_description, read_descriptions};
 pub use strongroom_registry::search::SearchFilter;
 
 /// Which objects are listed.
@@ -51,6 +52,17 @@ pub fn list(
     })?;
     let next = items.last().map(|last| last.object);
     Ok(Page { items, next })
+}
+
+/// Makes a version of each object that only describes it anew: the fields that are given replace those that are known, the others
+/// stay.
+///
+/// # Errors
+/// An object does not exist for the actor, is there twice, or belongs to another institution than the others.
+pub fn describe(context: &OpContext, described: &[NewDescription]) -> Result<SubmittedView, EngineError> {
+    let authorized = context.authorize(&OBJECTS_DESCRIBE)?;
+    let made = ingest::describe(authorized.home(), authorized.scope(), described, &authorized.entry())?;
+    Ok(SubmittedView { batch: made.batch, items: made.items })
 }
 
 /// An object, by `<institution>/<name>`, or by its identifier or a part of it that no other object has.

@@ -1,18 +1,22 @@
 //! A request to deposit packages: checked as a whole, then submitted in one transaction that finds the institution and the
 //! collection within the scope of the actor.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use strongroom_digest::{Algorithm, Digest};
 use strongroom_registry::tenants::{self, Collection, Institution};
-use strongroom_registry::{BatchId, ItemId, Scope, Transaction};
+use strongroom_registry::items::{self, NewItem};
+use strongroom_registry::objects::{self, Object};
+use strongroom_registry::{BatchId, ItemId, RegistryError, Scope, Transaction, batches};
 
 use super::intake::{PackageSource, bag_part, check_apart};
 use super::kind::{DepositKind, DepositMode, is_container_name, is_manifest_name, recognize};
 use super::naming::{self, Identifiers};
 use super::submission::{Package, Submission, submit};
-use crate::journal::JournalEntry;
+use super::workflow::INGEST;
+use crate::journal::{JournalEntry, Target};
 use crate::{EngineError, Home};
 
 /// What a depositor asks for.
@@ -394,3 +398,102 @@ pub(crate) fn object_name_fault(name: &str) -> Option<&'static str> {
     }
     .into()
 }
+
+/// An object that is described anew, and what is said of it.
+#[derive(Debug, Clone)]
+pub struct NewDescription {
+    /// The object: `<institution>/<name>`, its ARK, or its identifier.
+    pub object: String,
+    /// The fields that are given anew, as JSON.
+    pub metadata: serde_json::Value,
+}
+
+/// Most objects that are described anew by one request.
+const MOST_DESCRIBED: usize = 10_000;
+
+/// Makes a batch of which each work item makes a version of an object that only describes it anew.
+///
+/// # Errors
+/// An object does not exist within the scope, is there twice, or belongs to another institution than the others: all that is wrong.
+pub fn describe(
+    home: &Home,
+    scope: Scope,
+    described: &[NewDescription],
+    by: &JournalEntry,
+) -> Result<Deposited, EngineError> {
+    if described.is_empty() {
+        return Err(EngineError::Usage("there is no object to describe".into()).next("name an object and a file that describes it"));
+    }
+    if described.len() > MOST_DESCRIBED {
+        return Err(EngineError::Usage(format!("the table has {} rows, and at most {MOST_DESCRIBED} are taken", described.len()))
+            .next("split it into several tables"));
+    }
+    let batch = BatchId::new();
+    let (described, by, workflows) = (described.to_vec(), by.clone(), home.registry.workflows());
+    let new: Vec<ItemId> = described.iter().map(|_| ItemId::new()).collect();
+    let ids = new.clone();
+    home.registry.write_and_wake(move |tx| {
+        let found = find_described(tx, scope, &described)?;
+        let first = found.first().ok_or_else(|| EngineError::Usage("there is no object to describe".into()))?;
+        let institution = first.institution;
+        by.done(tx, &Target::of(institution, format!("batch {batch}")))?;
+        let kind = DepositKind::Metadata.as_str();
+        batches::create(tx, batch, institution, None, kind, &by.actor.name, None)?;
+        let mut made = Vec::with_capacity(found.len());
+        for ((object, new), id) in found.iter().zip(&described).zip(&new) {
+            let options = DepositOptions {
+                kind: Some(DepositKind::Metadata),
+                submitted_by: by.actor.name.clone(),
+                note: Some("described anew".to_owned()),
+                description: GivenDescription { metadata: Some(new.metadata.clone()), ..GivenDescription::default() },
+                ..DepositOptions::default()
+            };
+            let options = serde_json::to_string(&options)
+                .map_err(|error| RegistryError::Corrupt { wanted: "options of a deposit", found: error.to_string() })?;
+            let name = object.identifier.split_once('/').map_or("", |(_, name)| name).to_owned();
+            made.push(NewItem {
+                id: *id,
+                batch: Some(batch),
+                name,
+                size: Some(0),
+                options,
+                note: "described anew".to_owned(),
+                actor: Some(by.actor.id),
+                ..NewItem::new(INGEST, institution, object.identifier.clone())
+            });
+        }
+        Ok::<_, EngineError>(items::create_all(tx, workflows.as_ref(), &mut made.into_iter())?)
+    })?;
+    Ok(Deposited { batch, items: ids })
+}
+
+/// The objects that are described anew, in their order.
+fn find_described(
+    tx: &mut dyn Transaction,
+    scope: Scope,
+    described: &[NewDescription],
+) -> Result<Vec<Object>, EngineError> {
+    let (mut found, mut wrong): (Vec<Object>, Vec<String>) = (Vec::new(), Vec::new());
+    let mut known = BTreeSet::new();
+    for one in described {
+        match objects::find(tx, scope, &one.object) {
+            Ok(object) if !known.insert(object.id) => wrong.push(format!("{} is there twice", one.object)),
+            Ok(object) if found.first().is_some_and(|first| first.institution != object.institution) => {
+                wrong.push(format!("{} is of another institution than the first", one.object));
+            }
+            Ok(object) => found.push(object),
+            Err(RegistryError::NotFound { .. }) => wrong.push(format!("there is no object {}", one.object)),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let count = wrong.len();
+    if count == 0 {
+        return Ok(found);
+    }
+    wrong.truncate(MOST_WRONG);
+    Err(EngineError::Absent(format!("nothing is described anew: {} ({count} in all)", wrong.join("; ")))
+        .next("correct the list; \"strongroom objects list\" shows the objects that there are"))
+}
+
+/// What is wrong with a list of objects that is told.
+const MOST_WRONG: usize = 20;

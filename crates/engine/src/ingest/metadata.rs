@@ -1,14 +1,15 @@
 //! What describes an object: what the depositor gives, what files of the package say, and the files that are kept of both.
 
 use strongroom_metadata::{Element, Field, Limits, Reading, Record, Sources, merge};
-use strongroom_registry::{Description, Format, Layout};
+use strongroom_registry::{Description, Format};
 use strongroom_registry::interim::{self, InterimFile};
 use strongroom_registry::items::ItemProblem;
 use strongroom_registry::objects::Object;
 use strongroom_storage::{Durability, Key, PutOptions};
 
 use super::area::metadata_row;
-use super::deposit::{DepositOptions, GivenDescription};
+use super::deposit::{DepositOptions, GivenDescription, NewDescription};
+use super::kind::DepositKind;
 use super::naming::{Identifiers, is_ark};
 use super::stages::Findings;
 use super::stages::package::{problem, read_text, staged};
@@ -75,6 +76,22 @@ pub fn read_description(name: &str, bytes: &[u8]) -> Result<serde_json::Value, E
             .next("give Dublin Core (.xml), JSON (.json), one row of a table (.csv) or ERC (.txt)")
     })?;
     as_json(&record).ok_or_else(|| EngineError::Usage(format!("the description {name} says nothing of the object")))
+}
+
+/// Reads a table (`.csv`) that describes many objects, each by a row.
+///
+/// # Errors
+/// It cannot be read as such.
+pub fn read_descriptions(name: &str, bytes: &[u8]) -> Result<Vec<NewDescription>, EngineError> {
+    let table = strongroom_metadata::read_table(bytes, &Limits::default()).map_err(|error| {
+        EngineError::Usage(format!("the table {name} cannot be used: {error}"))
+            .next("give a table with a column \"object\" and a column for each field, such as \"title\"")
+    })?;
+    let rows = table.rows.into_iter().filter_map(|row| {
+        let metadata = as_json(&row.record)?;
+        Some(NewDescription { object: row.object, metadata })
+    });
+    Ok(rows.collect())
 }
 
 /// A record as a description keeps it; nothing where it says nothing.
@@ -172,12 +189,19 @@ fn file(
 
 /// What an object is described as from a deposit on: what the deposit does not say stays as it is. An object that nothing is said of is
 /// called as its package.
-pub(crate) fn completed(said: &Description, known: Option<&Object>, package: &str) -> Description {
+pub(crate) fn completed(
+    kind: DepositKind,
+    said: &Description,
+    known: Option<&Object>,
+    package: &str,
+) -> Result<Description, StageError> {
     let before = known.filter(|object| object.head > 0).map(|object| object.description.clone()).unwrap_or_default();
-    let mut description = said.clone();
-    if said.layout == Layout::Bag {
-        return description;
+    match kind {
+        DepositKind::Bag => return Ok(said.clone()),
+        DepositKind::Metadata => return edited(said, before),
+        _ => {}
     }
+    let mut description = said.clone();
     description.title = description.title.or(before.title).or_else(|| Some(package.to_owned()));
     description.description = description.description.or(before.description);
     description.creator = description.creator.or(before.creator);
@@ -189,7 +213,39 @@ pub(crate) fn completed(said: &Description, known: Option<&Object>, package: &st
             description.local_ids.push(id);
         }
     }
-    description
+    Ok(description)
+}
+
+/// A description of which some fields are given anew; the others stay, and so does all else that is known of the object.
+fn edited(said: &Description, mut before: Description) -> Result<Description, StageError> {
+    let unusable = |error: EngineError| StageError::fatal(error.chain());
+    let given = |description: &Description| {
+        given_record(&GivenDescription {
+            title: description.title.clone(),
+            creator: description.creator.clone(),
+            date: description.date.clone(),
+            access: None,
+            metadata: description.metadata.clone(),
+        })
+    };
+    let mut record = given(&before).map_err(unusable)?;
+    let new = given(said).map_err(unusable)?;
+    for (field, values) in new.fields() {
+        record.clear(field);
+        for value in values {
+            record.add(field, value).map_err(|error| StageError::fatal(error.to_string()))?;
+        }
+    }
+    let shown = |field| record.first(field).map(|value| value.chars().take(LONGEST_SHOWN).collect::<String>());
+    before.title = shown(Field::What).or(before.title);
+    before.creator = shown(Field::Who).or(before.creator);
+    before.date = shown(Field::When).or(before.date);
+    before.description = shown(Field::Element(Element::Description)).or(before.description);
+    before.access = said.access.clone().or(before.access);
+    before.metadata = as_json(&record);
+    // What described one version's package is not of this one, which has none.
+    before.part = None;
+    Ok(before)
 }
 
 /// Stages the files that describe the object from the new version on: the ERC, and Dublin Core where there is any. A bag that comes
@@ -200,9 +256,9 @@ pub(crate) fn stage(
     known: Option<&Object>,
     ark: Option<&str>,
 ) -> Result<Vec<InterimFile>, StageError> {
-    let said = &completed(&findings.description, known, &context.item.name);
     let options = DepositOptions::of(context.item)?;
-    let is_bag = options.kind() == super::DepositKind::Bag;
+    let said = &completed(options.kind(), &findings.description, known, &context.item.name)?;
+    let is_bag = options.kind() == DepositKind::Bag;
     if is_bag && options.description == GivenDescription::default() {
         return Ok(Vec::new());
     }

@@ -22,9 +22,9 @@ mod sweep;
 mod version;
 mod workflow;
 
-pub use deposit::{DepositRequest, Deposited, GivenDescription, deposit};
+pub use deposit::{DepositRequest, Deposited, GivenDescription, NewDescription, deposit, describe};
 pub use kind::{DepositKind, DepositMode};
-pub use metadata::read_description;
+pub use metadata::{read_description, read_descriptions};
 pub(crate) use batch::OF_BATCHES;
 pub(crate) use deposit::{DepositOptions, object_name_fault};
 pub use intake::PackageSource;

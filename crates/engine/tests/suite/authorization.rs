@@ -204,6 +204,10 @@ const CASES: &[Case] = cases! {
         let of_ours = page.items.iter().filter(|line| line.institution.as_deref() == Some(INSTITUTION));
         Ok(some(&of_ours.collect::<Vec<_>>()))
     };
+    "objects::describe" "objects.describe" |call, _| {
+        let metadata = serde_json::json!({ "title": "Letters" });
+        something(app::objects::describe(call, &[NewDescription { object: letters(), metadata }]))
+    };
     "objects::list" "objects.list" |call, _| {
         app::objects::list(call, &app::objects::Filter::default(), None).map(|page| some(&page.items))
     };

@@ -84,7 +84,7 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     let findings: Findings = expect(&known.facts, "findings")?;
     let removed = if object.head > 0 { removals(context, &known)? } else { 0 };
     let Counts { new, changed, unchanged } = decided.counts;
-    let is_described_anew = is_described_anew(&findings, object);
+    let is_described_anew = is_described_anew(context, &findings, object)?;
     if new + changed + removed == 0 && !is_described_anew && !is_new_part(context, &findings, object)? {
         decided.write(context)?;
         let standing = standing(context, &findings.description, object.id, object.generation, object.head)?;
@@ -263,17 +263,17 @@ fn remove_listed(context: &StageContext<'_>, object: &Object, deleted: &[String]
 }
 
 /// Whether the deposit says something else of the object than is known of it, where that makes a version.
-fn is_described_anew(findings: &Findings, object: &Object) -> bool {
+fn is_described_anew(context: &StageContext<'_>, findings: &Findings, object: &Object) -> Result<bool, StageError> {
     let (said, known) = (&findings.description, &object.description);
-    let differs = |said: &Option<String>, known: &Option<String>| said.is_some() && said != known;
-    let is_files = said.layout == Layout::Files && object.head > 0;
-    said.metadata.is_some() && said.metadata != known.metadata
-        || is_files
-            && (differs(&said.title, &known.title)
-                || differs(&said.creator, &known.creator)
-                || differs(&said.date, &known.date)
-                || differs(&said.access, &known.access)
-                || said.deposit_ids.iter().any(|id| !known.local_ids.contains(id)))
+    if object.head == 0 || (said.layout == Layout::Bag && said.metadata.is_none()) {
+        return Ok(false);
+    }
+    let kind = DepositOptions::of(context.item)?.kind();
+    let new = completed(kind, said, Some(object), &context.item.name)?;
+    let facts = |of: &Description| {
+        (of.title.clone(), of.creator.clone(), of.date.clone(), of.access.clone(), of.metadata.clone())
+    };
+    Ok(facts(&new) != facts(known) || said.deposit_ids.iter().any(|id| !known.local_ids.contains(id)))
 }
 
 /// Refuses to build on a store that does not hold the object as the record has it. A root inventory that is damaged, or that
@@ -524,10 +524,7 @@ fn prepare(
     last: Vec<InterimFile>,
 ) -> Result<Version, StageError> {
     let options = DepositOptions::of(context.item)?;
-    let mut description = completed(&findings.description, Some(object), &context.item.name);
-    if options.kind() == DepositKind::Metadata {
-        keep_what_is_known(&mut description, object);
-    }
+    let mut description = completed(options.kind(), &findings.description, Some(object), &context.item.name)?;
     description.placement = Some(placement.to_owned());
     let (id, generation, number) = (object.id, object.generation, object.head + 1);
     let message = options.note.unwrap_or_else(|| format!("deposit of {}", context.item.name));
@@ -541,24 +538,6 @@ fn prepare(
         interim::write_decisions(tx, claim.item, &rows)?;
         Ok(version)
     })
-}
-
-/// What a deposit that only describes an object leaves as it is.
-fn keep_what_is_known(said: &mut Description, object: &Object) {
-    let known = object.description.clone();
-    *said = Description {
-        title: said.title.take().or(known.title),
-        description: said.description.take().or(known.description),
-        creator: said.creator.take().or(known.creator),
-        date: said.date.take().or(known.date),
-        metadata: said.metadata.take().or(known.metadata),
-        access: said.access.take().or(known.access),
-        local_ids: [known.local_ids, std::mem::take(&mut said.local_ids)].concat(),
-        deposit_ids: std::mem::take(&mut said.deposit_ids),
-        ..known
-    };
-    said.local_ids.sort();
-    said.local_ids.dedup();
 }
 
 /// Puts the contents that the version brings, and fixes in the interim rows which content each file gets.

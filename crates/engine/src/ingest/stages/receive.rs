@@ -48,12 +48,12 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
         })?;
         context.registry().wakeups().notify(topics.iter().map(String::as_str));
     }
-    let payload = package_source(context)?;
     let mut options = DepositOptions::of(context.item)?;
     if options.kind() == DepositKind::Metadata {
         context.with_end(|tx, claim| work::set_source(tx, claim, "none", Some(0), None).map(|()| Vec::new()));
         return Ok(Outcome::done("there is no package: the object is described anew"));
     }
+    let payload = package_source(context)?;
     if options.kind() == DepositKind::Auto {
         let kind = payload.recognize(context.home)?;
         options.kind = Some(kind).filter(|kind| *kind != DepositKind::Bag);
